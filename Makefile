@@ -1,6 +1,6 @@
 # `make test` is all the tests; it installs the two tools they compare with where it can.
 
-.PHONY: test lint tools digest python
+.PHONY: test lint tools digest python kernels
 
 # Where cargo puts what it builds. Programs are run from there: `cargo run --package` would build anew
 # what they share, for each asks it for other features than all together.
@@ -13,6 +13,7 @@ test: tools lint
 	cargo test --workspace --all-features --quiet
 	$(MAKE) digest
 	$(MAKE) python
+	$(MAKE) kernels
 	@mkdir -p target
 	$(XTASK) golden > target/golden.txt; status=$$?; cat target/golden.txt; exit $$status
 	@sed -n '/^<!-- golden -->/,/^<!-- end of golden -->/p' docs/fidelity.md | grep -v '^<!--\|^```' \
@@ -58,6 +59,22 @@ python:
 	  $(VENV)/bin/python -m mypy.stubtest ackclock._engine; \
 	else \
 	  echo "python: skipped, it needs python3 with the module venv"; \
+	fi
+
+# Real kernels as hosts: one is built, tested and compared with models. Skipped where the tools or the source of
+# a kernel are missing, which takes an argument of apt-get only.
+kernels:
+	@for tool in gcc make flex bison bc xz; do \
+	  command -v $$tool > /dev/null || { echo "kernels: skipped, they need $$tool"; exit 0; }; \
+	done; \
+	if [ -e /usr/src/linux-source-6.12.tar.xz ] || $(BUILT)/debug/ackclock kernel list | grep -q '^linux-6.12 '; then \
+	  $(BINS) && \
+	  $(BUILT)/debug/ackclock kernel build && \
+	  $(BUILT)/debug/ackclock kernel check linux-6.12 && \
+	  ACKCLOCK_REQUIRE_KERNEL=1 cargo test --workspace --all-features --quiet --test transfers --test errors && \
+	  $(BUILT)/debug/xtask worlds --against kernel --count 20; \
+	else \
+	  echo "kernels: skipped, they need Debian's linux-source-6.12"; \
 	fi
 
 # tcpdump and tshark are independent readers of what Ackclock writes.

@@ -42,8 +42,8 @@ def run(command, **more):
 def ackclock():
     """Our own benchmark, built here."""
     command = ["cargo", "bench", "--package", "ackclock", "--bench", "workloads", "--no-run"]
-    told = run(command + ["--message-format=json"], cwd=ROOT, stdout=subprocess.PIPE).stdout
-    for line in told.splitlines():
+    output = run(command + ["--message-format=json"], cwd=ROOT, stdout=subprocess.PIPE).stdout
+    for line in output.splitlines():
         said = json.loads(line)
         if said.get("executable") and said["target"]["name"] == "workloads":
             return [said["executable"], "peer"]
@@ -105,17 +105,17 @@ class Program:
         # ns-2 has no routes for W4.
         if self.name == "ns-2" and workload == "W4":
             return None
-        # Linux tells processor time in ticks of some milliseconds: short runs are repeated until
+        # Linux reports processor time in ticks of some milliseconds: short runs are repeated until
         # they add up, each from the beginning, and the mean counts.
         total, times = 0, 0
         while total < LEAST_NANOS and times < 100:
-            told = run([*self.command, workload, str(part)], stdout=subprocess.PIPE).stdout
-            segments, resent, bytes_, seconds, nanos = map(float, told.split("\n")[-2].split("\t"))
+            output = run([*self.command, workload, str(part)], stdout=subprocess.PIPE).stdout
+            segments, retransmitted, bytes_, seconds, nanos = map(float, output.split("\n")[-2].split("\t"))
             total, times = total + nanos, times + 1
         nanos = total / times
         return {
             "segments": segments,
-            "resent": resent,
+            "retransmitted": retransmitted,
             "goodput": bytes_ * 8 / seconds / 1e6 if seconds else 0,
             "ns": nanos / segments if segments else 0,
         }
@@ -215,13 +215,13 @@ def main():
                 continue
             count = counted.get((workload, program.name))
             is_counted = program.name not in ["csg-htsim", "ns-3 3.37"]
-            resent = number(done["resent"]) if is_counted else "unknown"
+            retransmitted = number(done["retransmitted"]) if is_counted else "unknown"
             rows.append([
                 f"{workload}, {part_of(workload, PARTS[workload])}", program.name,
-                number(done["segments"]), resent, f"{done['goodput']:,.1f} Mbit/s",
+                number(done["segments"]), retransmitted, f"{done['goodput']:,.1f} Mbit/s",
                 number(done["ns"]), number(count) if count else "–",
             ])
-    head = ["workload", "program", "segments", "sent again", "goodput", "ns/segment"]
+    head = ["workload", "program", "segments", "retransmitted", "goodput", "ns/segment"]
     table([*head, "instructions/segment"], rows)
 
 

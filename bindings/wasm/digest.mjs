@@ -1,5 +1,4 @@
-// Prints the fingerprints of Ackclock's fixed runs, computed in WebAssembly.
-// Usage: node digest.mjs FILE.wasm
+// Prints the digests of Ackclock's fixed runs, computed in WebAssembly.
 import { readFile } from "node:fs/promises";
 
 const { instance } = await WebAssembly.instantiate(await readFile(process.argv[2]), {});

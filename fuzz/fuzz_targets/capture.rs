@@ -1,4 +1,4 @@
-//! Any bytes are read; every frame and problem lies in the file; nothing is read twice or lost
+//! Any bytes are read; every frame and problem is in the file; no byte is read twice or skipped
 //! without a report.
 
 #![no_main]

@@ -1,8 +1,8 @@
 //! A hostile peer: any segments, at any time, in every state. No panic, no endless sending, and
-//! no byte is delivered that was not in the stream.
+//! no byte delivered that was not in the stream.
 //!
-//! The peer's stream is real: byte n of it may only be delivered if a segment covered it. The
-//! input is cut into steps of 16 bytes.
+//! Byte n of the peer's stream may only be delivered if a segment covered it. The input is split
+//! into steps of 16 bytes.
 
 #![no_main]
 
@@ -12,47 +12,47 @@ use packet::{
     Dir, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions,
     Timestamps,
 };
-use record::{Off, Who};
-use tcp::profile::{NAMES, Profile};
-use tcp::{Config, Endpoint, Keepalive, Side, State};
-use units::{Duration, FlowId, Instant, SeqNum, Stream};
+use record::{EventSource, NullRecorder};
+use tcp::profile::{NAMES, TcpProfile};
+use tcp::{Keepalive, TcpConfig, TcpEndpoint, TcpSide, TcpState};
+use units::{Duration, FlowId, Instant, RandomStream, SeqNum};
 
 const STEP: usize = 16;
 const MOST_AT_ONCE: usize = 100_000;
 
 struct Victim {
-    tcp: Endpoint,
+    tcp: TcpEndpoint,
     now: Instant,
-    /// Last numbers it sent, from which the peer aims.
+    /// Last numbers it sent, near which the peer chooses its own.
     seq: u32,
     ack: u32,
     window: u32,
-    /// Bytes of the peer's stream that some segment carried, as [start, end) from its ISN.
+    /// Bytes of the peer's stream in segments so far.
     offered: u64,
     read: u64,
 }
 
-fn cx<'a>(now: Instant, off: &'a mut Off) -> Cx<'a, Off> {
-    Cx { now, who: Who::default(), rec: off }
+fn cx(now: Instant, rec: &mut NullRecorder) -> Cx<'_, NullRecorder> {
+    Cx { now, source: EventSource::default(), rec }
 }
 
 impl Victim {
     fn new(choice: u8) -> Self {
-        let profile = Profile::named(NAMES[usize::from(choice) % NAMES.len()]).unwrap();
+        let profile = TcpProfile::named(NAMES[usize::from(choice) % NAMES.len()]).unwrap();
         let linux = profile.name.starts_with("linux");
-        let side = if choice & 0x80 == 0 { Side::Client } else { Side::Server };
+        let side = if choice & 0x80 == 0 { TcpSide::Client } else { TcpSide::Server };
         let keepalive = (choice & 0x40 != 0).then_some(Keepalive {
             idle: Duration::from_secs(10),
             interval: Duration::from_secs(1),
             count: 3,
         });
-        let mut tcp = Endpoint::new(Config {
+        let mut tcp = TcpEndpoint::new(TcpConfig {
             algorithm: if linux { cc::Algorithm::Reno } else { cc::Algorithm::NewReno },
             profile: profile.into(),
             side,
             flow: FlowId(0),
             ip: IpVersion::V4,
-            draws: Stream::named(1, "victim", "controller"),
+            draws: RandomStream::named(1, "victim", "controller"),
             isn: SeqNum(0xffff_f000),
             timestamp: 5,
             clock_phase: Duration::ZERO,
@@ -60,7 +60,7 @@ impl Victim {
             nodelay: choice & 0x10 != 0,
             keepalive,
         });
-        if side == Side::Client {
+        if side == TcpSide::Client {
             tcp.open();
         }
         let now = Instant::ZERO;
@@ -72,8 +72,8 @@ impl Victim {
     fn settle(&mut self) {
         let mut slot = Segment::default();
         for sent in 0.. {
-            assert!(sent < MOST_AT_ONCE, "it sends without end");
-            if self.tcp.poll_transmit(&mut cx(self.now, &mut Off), &mut slot).is_err() {
+            assert!(sent < MOST_AT_ONCE, "endless sending");
+            if self.tcp.poll_transmit(&mut cx(self.now, &mut NullRecorder), &mut slot).is_err() {
                 break;
             }
             self.seq = slot.seq.0.wrapping_add(slot.seq_len());
@@ -85,7 +85,7 @@ impl Victim {
         while self.tcp.poll_signal().is_some() {}
     }
 
-    fn hear(&mut self, b: &[u8]) {
+    fn receive(&mut self, b: &[u8]) {
         let number = |at: usize| u16::from_le_bytes([b[at], b[at + 1]]);
         let near = |base: u32, by: u16, wide: bool| {
             let by = i32::from(by as i16);
@@ -128,7 +128,7 @@ impl Victim {
             ..Segment::default()
         };
         self.offered += u64::from(payload);
-        self.tcp.handle_segment(&mut cx(self.now, &mut Off), &segment);
+        self.tcp.handle_segment(&mut cx(self.now, &mut NullRecorder), &segment);
     }
 
     fn step(&mut self, b: &[u8]) {
@@ -137,25 +137,30 @@ impl Victim {
                 let until = self.now + Duration::from_millis(u64::from(b[1]) << (b[2] % 16));
                 while let Some((at, _)) = self.tcp.poll_timeout().filter(|&(at, _)| at <= until) {
                     self.now = self.now.max(at);
-                    self.tcp.handle_timeout(&mut cx(self.now, &mut Off));
+                    self.tcp.handle_timeout(&mut cx(self.now, &mut NullRecorder));
                     let next = self.tcp.poll_timeout();
                     assert!(next.is_none_or(|(at, _)| at > self.now), "a deadline remains");
                     self.settle();
                 }
                 self.now = until;
             }
-            1 => drop(self.tcp.write(&mut cx(self.now, &mut Off), u64::from(b[1]) << (b[2] % 12))),
+            1 => drop(
+                self.tcp
+                    .write(&mut cx(self.now, &mut NullRecorder), u64::from(b[1]) << (b[2] % 12)),
+            ),
             2 => {
-                self.read += self.tcp.read(&mut cx(self.now, &mut Off));
-                assert!(self.read <= self.offered, "delivered what nobody sent");
+                self.read += self.tcp.read(&mut cx(self.now, &mut NullRecorder));
+                assert!(self.read <= self.offered, "delivered bytes that were not sent");
             }
             3 if b[1] == 0 => self.tcp.close(),
-            3 if b[1] == 1 => self.tcp.on_path_mtu(&mut cx(self.now, &mut Off), u32::from(b[2]) * 8),
-            3 if b[1] == 2 && b[2] == 0 => self.tcp.reset(&mut cx(self.now, &mut Off)),
-            _ => self.hear(b),
+            3 if b[1] == 1 => {
+                self.tcp.on_path_mtu(&mut cx(self.now, &mut NullRecorder), u32::from(b[2]) * 8)
+            }
+            3 if b[1] == 2 && b[2] == 0 => self.tcp.reset(&mut cx(self.now, &mut NullRecorder)),
+            _ => self.receive(b),
         }
         self.settle();
-        let _: State = self.tcp.state();
+        let _: TcpState = self.tcp.state();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Any text is read; every mistake lies in the file; what is imported is a scenario.
+//! Any text is read; every error is in the file; an import is a valid scenario.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any two files are read together or refused; every packet is in a connection, and what became of
-//! it between two capture points adds up.
+//! Any two files are read together or rejected; every packet is in a connection, and the outcomes
+//! of packets between two capture points add up.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes are read or refused; what was read and can be written reads the same again.
+//! Any bytes are parsed or rejected; parsing and writing preserves the packet.
 
 #![no_main]
 

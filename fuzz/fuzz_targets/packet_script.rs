@@ -1,4 +1,4 @@
-//! Any text is a script or refused at a place in it; any script runs to an end.
+//! Any text is a script or rejected at a position in it; any script terminates.
 
 #![no_main]
 

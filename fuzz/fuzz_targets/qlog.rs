@@ -1,5 +1,5 @@
-//! Any bytes are read; every problem lies in the file; what was read and is written in either form
-//! reads the same again.
+//! Any bytes are read; every problem is in the file; reading and writing in either form preserves
+//! the data.
 
 #![no_main]
 

@@ -1,5 +1,4 @@
-//! Any text is a scenario or refused at places in it, and what its mistakes are said to be can be
-//! shown.
+//! Any text is a scenario or rejected at positions in it, and its errors can be formatted.
 
 #![no_main]
 

@@ -1,5 +1,4 @@
-//! Any bytes are read; every problem lies in the file; what was read and can be written reads the
-//! same again.
+//! Any bytes are read; every problem is in the file; reading and writing preserves the data.
 
 #![no_main]
 

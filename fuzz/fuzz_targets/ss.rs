@@ -1,4 +1,4 @@
-//! Any bytes are read; every problem lies in a line that is there.
+//! Any bytes are read; every problem is on an existing line.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text is read or refused, and an error points into the text.
+//! Any text is read or rejected, and an error points into the text.
 
 #![no_main]
 

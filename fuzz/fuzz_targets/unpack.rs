@@ -1,4 +1,4 @@
-//! Any bytes are unpacked or refused as damaged; what is not packed comes as it is.
+//! Any bytes are decompressed or rejected as corrupt; other data passes unchanged.
 
 #![no_main]
 

@@ -1,35 +1,35 @@
-//! Instructions of fixed simulated transfers, counted by valgrind. Times are noisy, these are not: a
-//! change that makes the engine slower shows here, in CI too.
+//! Instruction counts of fixed simulated transfers, by valgrind. Unlike times, they are not noisy
+//! and show a slowdown of the engine, also in CI.
 //!
-//! What is counted is committed in `counts.toml` and may move by 3 % without a word; a change that
-//! moves it further is meant, and takes the new figures along (`cargo xtask count --write`).
+//! The counts are committed in `counts.toml` and may change by 3 %; a larger intended change must
+//! update them (`packet_frames xtask count --write`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use record::Off;
+use record::NullRecorder;
 use scenario::{Overrides, load};
 use serde::{Deserialize, Serialize};
-use simtest::workloads::{Growth, OneFlow, WORKLOADS, growths, one_flow};
+use simtest::workloads::{GrowthSeries, OneFlow, WORKLOADS, growths, one_flow};
 
-/// How far a count may move, in parts of a hundred.
+/// Maximum change of a count, in percent.
 const BAND: f64 = 3.0;
 
-/// The function whose instructions are counted, as valgrind names it; no other name begins so.
+/// Valgrind's pattern of the function whose instructions are counted; no other name matches.
 const COUNTED: &str = "xtask::count::transfer*";
 
-/// What is committed.
+/// The committed counts.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Counts {
-    /// The compiler they were counted with; another one makes other instructions.
+struct InstructionCounts {
+    /// The compiler used; another one generates other instructions.
     compiler: String,
-    /// Instructions for a data segment with its ACKs.
+    /// Instructions per data segment, ACKs included.
     per_segment: BTreeMap<String, f64>,
 }
 
-/// Name of each transfer and its scenario.
+/// Returns name and scenario of each transfer.
 fn named_scenarios() -> Vec<(String, String)> {
     let parts = [("W1", 1.0 / 30.0), ("W2", 0.1), ("W3", 0.03)];
     let of = |name| WORKLOADS.iter().find(|workload| workload.name == name);
@@ -55,7 +55,7 @@ fn place() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("counts.toml")
 }
 
-/// Counts all transfers and compares them with what is committed, or writes that anew.
+/// Counts all transfers and compares them with the committed counts, or rewrites those.
 pub(crate) fn run(write: bool) -> ExitCode {
     match counted(write) {
         Ok(code) => code,
@@ -73,9 +73,9 @@ fn counted(write: bool) -> Result<ExitCode, String> {
         return Ok(ExitCode::SUCCESS);
     }
     let text = std::fs::read_to_string(place()).unwrap_or_default();
-    let committed: Counts =
+    let committed: InstructionCounts =
         toml::from_str(&text).map_err(|error| format!("counts.toml: {error}"))?;
-    let mut fresh = Counts { compiler, ..Counts::default() };
+    let mut fresh = InstructionCounts { compiler, ..InstructionCounts::default() };
     let mut moved = 0;
     println!("{:<28} {:>12} {:>12} {:>8}", "instructions/segment", "committed", "now", "");
     for (name, _) in named_scenarios() {
@@ -102,49 +102,49 @@ fn counted(write: bool) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What valgrind counts for a data segment, in a process of its own: instructions, and what `more` options
-/// ask for.
+/// Runs a transfer under valgrind and returns its counts per data segment: instructions, and the
+/// counters that the options `more` enable.
 fn count(name: &str, more: &[&str]) -> Result<Vec<f64>, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).args(more);
     valgrind.arg(format!("--toggle-collect={COUNTED}")).arg(own).args(["count", "--inside", name]);
     let done = valgrind.output().map_err(|error| format!("valgrind: {error}"))?;
-    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    let reported = String::from_utf8_lossy(&done.stderr).into_owned();
     let segments = String::from_utf8_lossy(&done.stdout).trim().parse::<u64>();
-    let collected = told.lines().find_map(|line| line.split_once("Collected : "));
+    let collected = reported.lines().find_map(|line| line.split_once("Collected : "));
     let counts = collected.map(|(_, counts)| counts.split_whitespace().map(str::parse::<u64>));
     let counts = counts.and_then(|counts| counts.collect::<Result<Vec<u64>, _>>().ok());
     match (segments, counts) {
         (Ok(segments @ 1..), Some(counts)) if counts.first().is_some_and(|&first| first > 0) => {
             Ok(counts.into_iter().map(|count| count as f64 / segments as f64).collect())
         }
-        _ => Err(format!("{name}: valgrind counted nothing\n{told}")),
+        _ => Err(format!("{name}: valgrind counted nothing\n{reported}")),
     }
 }
 
-/// The caches that are simulated: those of a core of an AMD EPYC, as far as valgrind has so many.
+/// Simulated caches: those of a core of an AMD EPYC, as far as valgrind supports them.
 const CACHES: [&str; 4] =
     ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,8,64"];
 
-/// Part of its usual time that a world lasts which is counted for what grows: valgrind takes a hundred times
-/// as long as the processor.
+/// Fraction of the usual duration of the scaling scenarios: valgrind is a hundred times slower than
+/// the processor.
 const SHARE: f64 = 0.1;
-/// Bytes of a scenario's text beyond which it takes too long.
+/// Maximum length of a scenario's text in bytes; longer ones take too long.
 const LONG: usize = 5_000_000;
 
-/// Name of each world of which one measure grows, and its scenario. How long a run lasts changes
-/// nothing but the share of its beginning.
+/// Returns name and scenario of each scaling scenario, except those that scale the duration, which
+/// only changes the weight of the start.
 fn growing() -> impl Iterator<Item = (String, String)> {
     let growths = growths(SHARE).into_iter().filter(|growth| !growth.title.starts_with("duration"));
-    growths.flat_map(|Growth { title, worlds }| {
+    growths.flat_map(|GrowthSeries { title, worlds }| {
         let worlds = worlds.into_iter().filter(|(_, text)| text.len() < LONG);
         worlds.map(move |(label, text)| (format!("{title}: {label}"), text))
     })
 }
 
-/// Prints what a segment takes of instructions and of misses in simulated caches, as one measure
-/// grows: what docs/speed.md explains its tables with.
+/// Prints instructions and simulated cache misses per segment as one dimension grows, for the
+/// tables of docs/speed.md.
 pub(crate) fn run_growths() -> ExitCode {
     println!(
         "{:<44} {:>12} {:>10} {:>10} {:>10}",
@@ -167,7 +167,7 @@ pub(crate) fn run_growths() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Inside of valgrind: runs the transfer and tells its data segments.
+/// Under valgrind: runs the transfer and prints its number of data segments.
 pub(crate) fn run_inside(name: &str) -> ExitCode {
     let text = named_scenarios()
         .into_iter()
@@ -183,10 +183,10 @@ pub(crate) fn run_inside(name: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What is counted.
+/// The counted function.
 #[inline(never)]
 fn transfer(scenario: &sim::Scenario) -> u64 {
-    sim::run(scenario, &mut Off).map_or(0, |outcome| outcome.segments)
+    sim::run(scenario, &mut NullRecorder).map_or(0, |outcome| outcome.segments)
 }
 
 fn output(command: &mut Command) -> Result<String, String> {

@@ -1,4 +1,4 @@
-//! Fingerprints of fixed runs, from the build that prints them.
+//! Digests of fixed runs by the current build.
 
 use std::process::ExitCode;
 

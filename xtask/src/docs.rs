@@ -1,5 +1,5 @@
-//! Draws the pictures of README and docs anew, sets the README's trace, and the tables and
-//! commands of docs/scenario.md.
+//! Regenerates the pictures of README and docs, the trace of docs/stories.md, and the tables and
+//! command outputs of docs/scenario.md.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,19 +14,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Every generated document: its path below the root and what it should hold.
+/// Returns every generated document: its path below the root and its content.
 fn documents() -> Result<Vec<(String, String)>, String> {
     let mut documents = Vec::new();
     for picture in PICTURES {
         let svg = picture.draw().map_err(|error| error.to_string())?;
         documents.push((format!("docs/pictures/{}", picture.file), svg));
     }
-    documents.push(("README.md".to_owned(), readme()?));
+    documents.push(("docs/stories.md".to_owned(), stories()?));
     Ok(documents)
 }
 
-/// docs/scenario.md with the tables and the answers of the present program. Its tests stand
-/// beside the code they describe (crates/reproduce, crates/ackclock).
+/// Returns docs/scenario.md with the tables and command outputs of the current program. It is
+/// tested in crates/scenario and crates/ackclock.
 fn scenario_document() -> Result<String, String> {
     let text = std::fs::read_to_string(root().join("docs/scenario.md"))
         .map_err(|e| format!("docs/scenario.md: {e}"))?;
@@ -48,7 +48,7 @@ fn scenario_document() -> Result<String, String> {
     Ok(out)
 }
 
-/// What a command of the documentation prints.
+/// Returns the output of a command of the documentation.
 fn answer(command: &str) -> Result<String, String> {
     let program = "cargo run --quiet --release --package ackclock --all-features --";
     let script = command.replacen("ackclock", program, 1);
@@ -61,15 +61,15 @@ fn answer(command: &str) -> Result<String, String> {
     String::from_utf8(printed).map_err(|error| format!("{command}: {error}"))
 }
 
-/// The README with the trace of the present program.
-fn readme() -> Result<String, String> {
-    let place = root().join("README.md");
-    let text = std::fs::read_to_string(&place).map_err(|e| format!("README.md: {e}"))?;
+/// Returns docs/stories.md with the trace of the current program.
+fn stories() -> Result<String, String> {
+    let path = root().join("docs/stories.md");
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("docs/stories.md: {e}"))?;
     let split = text.split_once(BEGIN).and_then(|(head, rest)| {
         let (_, tail) = rest.split_once(END)?;
         Some((head, tail))
     });
-    let (head, tail) = split.ok_or("README.md has lost the marks around its trace")?;
+    let (head, tail) = split.ok_or("docs/stories.md has lost the marks around its trace")?;
     let case = cases::find("slow-start-lro").ok_or("no case slow-start-lro")?;
     let exhibit = case.run().map_err(|error| error.to_string())?.exhibit;
     let lines = exhibit.lines().skip(1).take_while(|line| !line.is_empty());
@@ -88,7 +88,7 @@ figures, *calibrated* is what an input was fitted to, *info* cannot be derived f
 
 ";
 
-/// docs/fidelity.md: every published figure and every golden file, with the present result.
+/// Returns docs/fidelity.md: every published figure and golden file, with the current result.
 fn ledger() -> Result<String, String> {
     let mut page = LEDGER.to_owned();
     for case in cases::CASES {
@@ -110,8 +110,8 @@ fn ledger() -> Result<String, String> {
     Ok(format!("{page}<!-- golden -->\n```text\n{printed}```\n<!-- end of golden -->\n"))
 }
 
-/// The page of `ackclock reproduce --report` as a browser shows its beginning. Pixels depend on the
-/// browser and its fonts, so no test holds them against a picture of today.
+/// Takes a screenshot of the page of `ackclock reproduce --report`. Pixels depend on the browser
+/// and its fonts, so no test compares them.
 fn photograph(name: &str) -> Result<(), String> {
     let scratch = root().join("target/photograph");
     std::fs::create_dir_all(&scratch).map_err(|error| format!("{name}: {error}"))?;
@@ -140,7 +140,8 @@ fn photograph(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes all of it, or what is drawn from runs alone, without building the command line program.
+/// Writes all documents, or without `all` only those that need no build of the command line
+/// program.
 pub(crate) fn run(all: bool) -> ExitCode {
     let written = documents().and_then(|mut documents| {
         if all {
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_and_trace_are_those_of_the_present_program() {
+    fn pictures_and_trace_are_current() {
         for (name, text) in documents().unwrap() {
             let stored = std::fs::read_to_string(root().join(&name)).unwrap_or_default();
             assert!(stored == text, "{name} is stale: run cargo xtask docs");

@@ -1,29 +1,33 @@
-//! The project's own chores.
+//! Tasks of the project.
 //!
-//! - `cargo xtask golden [DIR]` replays rows taken from the kernels' own functions and recorded
-//!   transfers; `cargo xtask golden import DIR` takes such transfers into the project.
-//! - `cargo xtask layers` lists the crates by layer and refuses an upward dependency.
-//! - `cargo xtask digest` prints fingerprints of fixed runs: the same in debug and release.
-//! - `cargo xtask worlds` runs random worlds and makes a failing one small.
-//! - `cargo xtask count` counts the instructions of fixed transfers and compares them with those
-//!   committed; `--write` commits to new ones, `--growths` tells what the cost of a segment grows with.
-//! - `cargo xtask docs` draws the pictures, sets the README's trace and writes the pages that are generated;
-//!   `--pictures` leaves out the pages.
+//! - `packet_frames xtask golden [DIR]` replays rows recorded from kernel functions and recorded transfers;
+//!   `packet_frames xtask golden import DIR` imports such transfers into the project.
+//! - `packet_frames xtask layers` lists the crates by layer and rejects an upward dependency.
+//! - `packet_frames xtask words` rejects phrases of the former private dialect (`words.toml`) and counts
+//!   words that are right in one sense only.
+//! - `packet_frames xtask digest` prints digests of fixed runs: the same in debug and release.
+//! - `packet_frames xtask worlds` runs random scenarios and minimizes a failing one.
+//! - `packet_frames xtask count` counts the instructions of fixed transfers and compares them with the
+//!   committed counts; `--write` updates those, `--growths` shows how the cost of a segment scales.
+//! - `packet_frames xtask docs` draws the pictures, updates the trace of docs/stories.md and writes the
+//!   generated pages; `--pictures` omits the pages.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to its caller")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task reports to its caller")]
 
 mod count;
 mod digest;
 mod docs;
 mod golden;
+mod kernel_worlds;
 mod layers;
+mod words;
 mod worlds;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask golden [DIR or FILE] | golden import DIR | layers | digest | docs [--pictures]
+usage: cargo xtask golden [DIR or FILE] | golden import DIR | layers | words | digest | docs [--pictures]
        cargo xtask count [--write | --growths]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
         (Some("golden"), [import, from]) if import == "import" => golden::import(Path::new(from)),
         (Some("golden"), [place]) => golden::run(Path::new(place)),
         (Some("layers"), []) => list_layers(),
+        (Some("words"), []) => list_words(),
         (Some("digest"), []) => digest::run(),
         (Some("docs"), []) => docs::run(true),
         (Some("docs"), [pictures]) if pictures == "--pictures" => docs::run(false),
@@ -48,6 +53,29 @@ fn main() -> ExitCode {
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn list_words() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    match words::survey(&root) {
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+        Ok(survey) => {
+            for (word, files) in &survey.counts {
+                let total: usize = files.iter().map(|(count, _)| count).sum();
+                let most: Vec<_> = files
+                    .iter()
+                    .take(3)
+                    .map(|(count, file)| format!("{} {count}", file.display()))
+                    .collect();
+                println!("{word}: {total} in {} files, most in {}", files.len(), most.join(", "));
+            }
+            survey.complaints.iter().for_each(|complaint| eprintln!("{complaint}"));
+            ExitCode::from(u8::from(!survey.complaints.is_empty()))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Random worlds in any number: which of them fail, and the smallest scenario that fails alike.
+//! Runs random scenarios, reports failures, and minimizes failing scenarios.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,49 +7,60 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant as WallClock;
 use std::{fmt, fs, panic, thread};
 
+use crate::kernel_worlds;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use simtest::worlds::{self, Passed, WorldFailure};
+use simtest::worlds::{self, WorldFailure, WorldStats};
 
-/// Failures that are made small; the others are only named.
+/// Maximum failures to minimize; the others are only listed.
 const SHRUNK: usize = 5;
-/// Worlds that a thread takes at a time.
+/// Scenarios that a thread takes at a time.
 const BATCH: u64 = 16;
 
-/// Runs random worlds under the eyes of the verifier.
+/// Runs random scenarios with the verifier.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask worlds")]
-struct Options {
-    /// How many.
+struct WorldsOptions {
+    /// Number of scenarios.
     #[arg(long, default_value_t = 10_000)]
     count: u64,
-    /// Number of the first.
+    /// Number of the first scenario.
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// Seed of all of them.
+    /// Seed of all scenarios.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads; as many as there are processors unless given.
+    /// Number of threads; by default, the number of processors.
     #[arg(long)]
     jobs: Option<usize>,
-    /// Run this one only, and print it.
+    /// Run only this scenario, and print it.
     #[arg(long, conflicts_with_all = ["count", "from"])]
     world: Option<u64>,
-    /// Where the smallest failing scenarios go.
+    /// Compare worlds whose hosts are real kernels with the same worlds of models.
+    #[arg(long)]
+    against: Option<Against>,
+    /// Directory for minimized failing scenarios.
     #[arg(long, default_value = "target/worlds")]
     out: PathBuf,
 }
 
-/// What became of some worlds.
+/// Reference that worlds are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Against {
+    /// A kernel of `ackclock kernel list`.
+    Kernel,
+}
+
+/// Results of scenarios.
 #[derive(Debug, Default)]
-struct Tally {
-    passed: Passed,
+struct WorldsTally {
+    passed: WorldStats,
     failures: Vec<(u64, WorldFailure)>,
 }
 
 pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     let name = OsString::from("cargo xtask worlds");
-    let options = match Options::try_parse_from([name].iter().chain(arguments)) {
+    let options = match WorldsOptions::try_parse_from([name].iter().chain(arguments)) {
         Ok(options) => options,
         Err(error) => {
             // To standard output with --help, else to standard error.
@@ -57,10 +68,15 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
+    if options.against == Some(Against::Kernel) {
+        let first = options.world.unwrap_or(options.from);
+        let count = if options.world.is_some() { 1 } else { options.count };
+        return kernel_worlds::run(options.seed, first, count, options.jobs, &options.out);
+    }
     let tally = match options.world {
         Some(number) => {
             print!("{}", worlds::draw(options.seed, number));
-            let mut tally = Tally::default();
+            let mut tally = WorldsTally::default();
             tally.judge(options.seed, number);
             tally
         }
@@ -81,14 +97,14 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     ExitCode::from(u8::from(!tally.failures.is_empty()))
 }
 
-/// Runs all worlds, on several threads; the result does not depend on how many.
-#[expect(clippy::disallowed_methods, reason = "how fast it goes is wall-clock time")]
-fn hunt(options: &Options) -> Tally {
+/// Runs all scenarios on several threads; the result does not depend on their number.
+#[expect(clippy::disallowed_methods, reason = "throughput is in wall-clock time")]
+fn hunt(options: &WorldsOptions) -> WorldsTally {
     let since = WallClock::now();
     let bar = bar(options.count);
     let next = AtomicU64::new(0);
     let worker = || {
-        let mut tally = Tally::default();
+        let mut tally = WorldsTally::default();
         loop {
             let first = next.fetch_add(BATCH, Ordering::Relaxed);
             if first >= options.count {
@@ -102,7 +118,7 @@ fn hunt(options: &Options) -> Tally {
     };
     let processors = || thread::available_parallelism().map_or(1, usize::from);
     let jobs = options.jobs.unwrap_or_else(processors).max(1);
-    let mut whole = Tally::default();
+    let mut whole = WorldsTally::default();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(worker)).collect();
         for worker in workers {
@@ -119,7 +135,7 @@ fn hunt(options: &Options) -> Tally {
     whole
 }
 
-impl Tally {
+impl WorldsTally {
     fn judge(&mut self, seed: u64, number: u64) {
         match worlds::judge(&worlds::draw(seed, number)) {
             Ok(passed) => self.passed += passed,
@@ -137,13 +153,14 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for WorldsTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Passed { ended, segments, resent, recoveries, timeouts, probes, .. } = self.passed;
-        let Passed { aborted, lost, copied, damaged, longest, .. } = self.passed;
+        let WorldStats { ended, segments, retransmission, recoveries, timeouts, probes, .. } =
+            self.passed;
+        let WorldStats { aborted, lost, copied, damaged, longest, .. } = self.passed;
         writeln!(f, "{} worlds, {} failures", self.worlds(), self.failures.len())?;
         writeln!(f, "  {ended} whose transfers had to end, and did")?;
-        writeln!(f, "  {segments} data packets sent, {resent} of them again")?;
+        writeln!(f, "  {segments} data packets sent, {retransmission} of them again")?;
         writeln!(f, "  {recoveries} fast recoveries, {timeouts} timeouts, {probes} window probes")?;
         writeln!(f, "  {lost} packets lost, {copied} doubled, {damaged} damaged")?;
         writeln!(f, "  {aborted} ends of connections that gave up")?;
@@ -151,24 +168,24 @@ impl fmt::Display for Tally {
     }
 }
 
-/// On standard error, if that is a terminal.
+/// Creates a progress bar on standard error, if that is a terminal.
 fn bar(count: u64) -> ProgressBar {
     let template = "{bar:40} {pos} of {len} worlds, {rate} a second, {eta} left";
     let style = ProgressStyle::with_template(template);
     let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
-        // The bar has no way to hear of an error.
+        // The progress bar cannot report an error.
         let _ = write!(out, "{:.0}", state.per_sec());
     };
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate);
     ProgressBar::new(count).with_style(style)
 }
 
-fn show_smallest(options: &Options, number: u64, failure: WorldFailure) {
+fn show_smallest(options: &WorldsOptions, number: u64, failure: WorldFailure) {
     let text = worlds::draw(options.seed, number);
     let style = ProgressStyle::with_template("{spinner} making it small: {pos} runs, {elapsed}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
     let bar = ProgressBar::no_length().with_style(style);
-    // What panics does so hundreds of times while it is made small.
+    // A panicking scenario panics hundreds of times during minimization.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let (small, failure) = worlds::smallest(&text, failure, || bar.inc(1));

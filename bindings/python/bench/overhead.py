@@ -1,11 +1,11 @@
-"""What Python costs: in a sweep in chunks, and as a controller beside the same in Rust.
+"""The overhead of Python: in a sweep in chunks, and as a controller compared with Rust.
 
     pip install . pyarrow
     python bindings/python/bench/overhead.py
 
 Builds the command line and the Rust controller (crates/runner/examples/own_controller.rs) itself. Times are
-those of the processor, all processes together; what is compared runs in turn, and the best of several
-counts, for everything that disturbs makes it longer.
+CPU times of all processes; the compared programs run in turn, and the best of several
+counts, since any disturbance makes it longer.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ flow = [ { name = "up", from = "a", to = "b", bulk = "unlimited" } ]
 
 
 class Own(ackclock.Controller):
-    """Doubles its window each round trip until a loss, then adds a segment each; half at a loss."""
+    """Doubles its window each round trip until a loss, then adds a segment per round trip; halves it at a loss."""
 
     calls = 0
 
@@ -63,7 +63,7 @@ class Own(ackclock.Controller):
 
 
 class Watching(ackclock.Controller):
-    """Leaves all to the system's Reno, but is asked at every acknowledgment, or once a round trip."""
+    """Leaves everything to the system's Reno, but is called on every acknowledgment, or once per round trip."""
 
     reno_grows = True
     calls = 0
@@ -84,7 +84,7 @@ def built(*what: str) -> Path:
 
 
 def children_s() -> float:
-    """Processor time of the processes that have ended, in seconds."""
+    """CPU time of finished child processes, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -124,7 +124,7 @@ def sweeps(program: Path, runs: int) -> None:
 
 
 def warm() -> None:
-    """Have a worker load what it needs once."""
+    """Make a worker load its modules."""
     import pyarrow.parquet  # noqa: F401
 
     ackclock.sweep(SMALL, axes={"a.cc": ["cubic"]})
@@ -139,16 +139,16 @@ def controllers(example: Path) -> None:
         file.write(FAST)
         file.flush()
         for _ in range(TRIES):
-            told = subprocess.run([example, file.name], check=True, capture_output=True, text=True)
-            segments, resent, spent = map(int, told.stdout.split())
+            reported = subprocess.run([example, file.name], check=True, capture_output=True, text=True)
+            segments, retransmitted, spent = map(int, reported.stdout.split())
             rust.append(spent / 1e9)
             Own.calls = 0
             seconds, report = timed(world)
             python.append(seconds)
             assert report["segments_simulated"] == segments
-            assert report["flows"][0]["retransmitted_segments"] == resent
+            assert report["flows"][0]["retransmitted_segments"] == retransmitted
     a, b = min(rust), min(python)
-    print(f"1 Gbit/s, 40 ms, 60 s, {segments} segments, {resent} sent again, {Own.calls} reports:")
+    print(f"1 Gbit/s, 40 ms, 60 s, {segments} segments, {retransmitted} retransmitted, {Own.calls} reports:")
     print(f"  {a:.3f} s in Rust, {b:.3f} s in Python: {(b / a - 1) * 100:+.1f} %")
     kinds = [("none", {}), ("rtt", {"own": Watching}), ("ack", {"own": WatchingAll})]
     worlds = {
@@ -162,13 +162,13 @@ def controllers(example: Path) -> None:
             Watching.calls = WatchingAll.calls = 0
             best[name] = min(best[name], timed(one)[0])
             calls[name] = max(Watching.calls, WatchingAll.calls)
-    print(f"  Linux' own reno {best['none']:.3f} s; watched once a round trip {best['rtt']:.3f} s")
+    print(f"  Linux' own reno {best['none']:.3f} s; with a hook once per round trip {best['rtt']:.3f} s")
     ack = (best["ack"] - best["rtt"]) / (calls["ack"] - calls["rtt"]) * 1e9
     print(f"  at each of {calls['ack']} acknowledgments {best['ack']:.3f} s: {ack:.0f} ns a call")
 
 
 def timed(world: ackclock.Scenario) -> tuple[float, dict[str, object]]:
-    """Processor time of a run in seconds, and its report."""
+    """CPU time of a run in seconds, and its report."""
     import json
 
     began = time.process_time()

@@ -1,9 +1,9 @@
-"""The figures that docs/scale.md rests on.
+"""The figures of docs/scale.md.
 
     pip install ".[arrow]"
     python bindings/python/bench/scale.py
 
-Times are those of the processor, the best of several.
+Times are CPU times, the best of several.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ackclock import _engine, chunks, sweeps
 
 MEGABYTE = SMALL.replace("20kB", "1MB").replace("20Mbit/s", "100Mbit/s")
 AXES = ["a.cc=newreno,cubic", "path.loss=0%..2% step 0.5%"]
-#: So many of each of the ten points are ten times as many runs.
+#: Repetitions of each of the ten points.
 MANY = 100_000_000
 
 
@@ -29,7 +29,7 @@ def study(text: str, repeat: int) -> _engine.Study:
 
 
 def best(call: Callable[[], object], tries: int = 5) -> float:
-    """Processor time of a call in seconds."""
+    """CPU time of a call in seconds."""
     found = []
     for _ in range(tries):
         began = time.process_time()
@@ -43,7 +43,7 @@ def main() -> None:
         plan = study(text, count // 10)
         seconds = best(lambda: plan.rows(0, count, 1))
         with tempfile.TemporaryDirectory() as folder:
-            # Once before, for what is loaded then.
+            # Warm up: the first call loads modules.
             sweeps.work(plan, folder, 0, 8)
             began = time.process_time()
             sweeps.work(plan, folder, 0, count)
@@ -84,7 +84,7 @@ def nothing(first: int, end: int) -> tuple[None, None]:
 
 
 class Instant:
-    """An engine of 500 workers that are done at once."""
+    """An engine of 500 workers that finish immediately."""
 
     def workers(self) -> int:
         return 500

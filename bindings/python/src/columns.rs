@@ -1,4 +1,4 @@
-//! What a run tells, as columns.
+//! The data of a run as columns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, Field, Schema};
 use logs::csv::{detail, name};
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use sim::scenario::Scenario;
 use units::{Bytes, Duration, Instant};
 
-/// A column with what it says.
-pub(crate) struct Column {
+/// A column with its description.
+pub(crate) struct ArrowColumn {
     name: String,
     says: String,
     values: ArrayRef,
 }
 
-impl Column {
+impl ArrowColumn {
     pub(crate) fn new(name: impl Into<String>, says: impl Into<String>, values: ArrayRef) -> Self {
         Self { name: name.into(), says: says.into(), values }
     }
 }
 
-/// Columns as a table; each field has its description in its metadata.
-pub(crate) fn batch(columns: Vec<Column>) -> Result<RecordBatch, ArrowError> {
+/// Builds a table; the metadata of each field has its description.
+pub(crate) fn batch(columns: Vec<ArrowColumn>) -> Result<RecordBatch, ArrowError> {
     let mut fields = Vec::with_capacity(columns.len());
     let mut values = Vec::with_capacity(columns.len());
     for column in columns {
@@ -40,8 +40,8 @@ pub(crate) fn batch(columns: Vec<Column>) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), values)
 }
 
-/// When and where, the columns that every table begins with.
-struct Moments {
+/// The first columns of every table: time, host and flow.
+struct CommonColumns {
     time_s: Float64Builder,
     host: StringDictionaryBuilder<Int32Type>,
     flow: StringDictionaryBuilder<Int32Type>,
@@ -49,7 +49,7 @@ struct Moments {
     flows: Vec<String>,
 }
 
-impl Moments {
+impl CommonColumns {
     fn new(scenario: &Scenario) -> Self {
         Self {
             time_s: Float64Builder::new(),
@@ -60,25 +60,25 @@ impl Moments {
         }
     }
 
-    fn push(&mut self, at: Instant, who: Who) {
+    fn push(&mut self, at: Instant, who: EventSource) {
         self.time_s.append_value(at.as_secs_f64());
         self.host.append_option(self.hosts.get(who.host.0 as usize));
         self.flow.append_option(self.flows.get(who.flow.0 as usize));
     }
 
-    fn finish(mut self) -> Vec<Column> {
+    fn finish(mut self) -> Vec<ArrowColumn> {
         vec![
-            Column::new("time_s", "virtual time, in seconds", Arc::new(self.time_s.finish())),
-            Column::new("host", "the host it happened on", Arc::new(self.host.finish())),
-            Column::new("flow", "the flow it concerns", Arc::new(self.flow.finish())),
+            ArrowColumn::new("time_s", "virtual time, in seconds", Arc::new(self.time_s.finish())),
+            ArrowColumn::new("host", "host of the event", Arc::new(self.host.finish())),
+            ArrowColumn::new("flow", "flow of the event", Arc::new(self.flow.finish())),
         ]
     }
 }
 
-/// States of senders over time: a row wherever one changed.
-pub(crate) struct Series {
-    moments: Moments,
-    last: BTreeMap<Who, SenderState>,
+/// States of senders over time: a row for each change.
+pub(crate) struct StateTable {
+    moments: CommonColumns,
+    last: BTreeMap<EventSource, SenderState>,
     snd_una: UInt64Builder,
     flight: UInt64Builder,
     cwnd: UInt64Builder,
@@ -91,10 +91,10 @@ pub(crate) struct Series {
     in_recovery: BooleanBuilder,
 }
 
-impl Series {
+impl StateTable {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         Self {
-            moments: Moments::new(scenario),
+            moments: CommonColumns::new(scenario),
             last: BTreeMap::new(),
             snd_una: UInt64Builder::new(),
             flight: UInt64Builder::new(),
@@ -110,38 +110,50 @@ impl Series {
     }
 
     /// # Errors
-    /// None that a run can bring about.
+    /// None that a run can cause.
     pub(crate) fn finish(mut self) -> Result<RecordBatch, ArrowError> {
         let mut columns = self.moments.finish();
         columns.extend([
-            Column::new(
+            ArrowColumn::new(
                 "snd_una_bytes",
                 "oldest byte not yet acknowledged, from 0",
                 Arc::new(self.snd_una.finish()),
             ),
-            Column::new("flight_bytes", "bytes under way", Arc::new(self.flight.finish())),
-            Column::new("cwnd_bytes", "congestion window", Arc::new(self.cwnd.finish())),
-            Column::new("cwnd_mss", "the same in segments", Arc::new(self.cwnd_mss.finish())),
-            Column::new(
+            ArrowColumn::new("flight_bytes", "bytes in flight", Arc::new(self.flight.finish())),
+            ArrowColumn::new("cwnd_bytes", "congestion window", Arc::new(self.cwnd.finish())),
+            ArrowColumn::new(
+                "cwnd_mss",
+                "congestion window in segments",
+                Arc::new(self.cwnd_mss.finish()),
+            ),
+            ArrowColumn::new(
                 "ssthresh_bytes",
                 "slow-start threshold; null while unset",
                 Arc::new(self.ssthresh.finish()),
             ),
-            Column::new("snd_wnd_bytes", "window the peer offers", Arc::new(self.snd_wnd.finish())),
-            Column::new(
+            ArrowColumn::new(
+                "snd_wnd_bytes",
+                "receive window of the peer",
+                Arc::new(self.snd_wnd.finish()),
+            ),
+            ArrowColumn::new(
                 "send_buffer_bytes",
                 "size of the send buffer",
                 Arc::new(self.send_buffer.finish()),
             ),
-            Column::new(
+            ArrowColumn::new(
                 "srtt_s",
                 "smoothed round-trip time; null before the first sample",
                 Arc::new(self.srtt.finish()),
             ),
-            Column::new("rto_s", "retransmission timeout in force", Arc::new(self.rto.finish())),
-            Column::new(
+            ArrowColumn::new(
+                "rto_s",
+                "current retransmission timeout",
+                Arc::new(self.rto.finish()),
+            ),
+            ArrowColumn::new(
                 "in_recovery",
-                "does a fast recovery run?",
+                "in fast recovery?",
                 Arc::new(self.in_recovery.finish()),
             ),
         ]);
@@ -149,10 +161,10 @@ impl Series {
     }
 }
 
-impl Recorder for Series {
+impl Recorder for StateTable {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, _: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, _: Event, state: Option<&SenderState>) {
         let Some(state) = state else { return };
         if self.last.insert(who, *state) == Some(*state) {
             return;
@@ -171,21 +183,21 @@ impl Recorder for Series {
     }
 }
 
-impl Observer for Series {}
+impl Observer for StateTable {}
 
-/// All events, as `ackclock run --csv` writes them.
-pub(crate) struct Events {
-    moments: Moments,
+/// All events, as in `ackclock run --csv`.
+pub(crate) struct EventTable {
+    moments: CommonColumns,
     event: StringDictionaryBuilder<Int32Type>,
     detail: StringBuilder,
     cwnd: UInt64Builder,
     flight: UInt64Builder,
 }
 
-impl Events {
+impl EventTable {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         Self {
-            moments: Moments::new(scenario),
+            moments: CommonColumns::new(scenario),
             event: StringDictionaryBuilder::new(),
             detail: StringBuilder::new(),
             cwnd: UInt64Builder::new(),
@@ -194,27 +206,35 @@ impl Events {
     }
 
     /// # Errors
-    /// None that a run can bring about.
+    /// None that a run can cause.
     pub(crate) fn finish(mut self) -> Result<RecordBatch, ArrowError> {
         let mut columns = self.moments.finish();
         columns.extend([
-            Column::new("event", "what happened", Arc::new(self.event.finish())),
-            Column::new("detail", "what else it says: key=value", Arc::new(self.detail.finish())),
-            Column::new(
+            ArrowColumn::new("event", "kind of the event", Arc::new(self.event.finish())),
+            ArrowColumn::new(
+                "detail",
+                "further fields of the event: key=value",
+                Arc::new(self.detail.finish()),
+            ),
+            ArrowColumn::new(
                 "cwnd_bytes",
                 "congestion window after it; null where the event is not one of a sender",
                 Arc::new(self.cwnd.finish()),
             ),
-            Column::new("flight_bytes", "bytes under way after it", Arc::new(self.flight.finish())),
+            ArrowColumn::new(
+                "flight_bytes",
+                "bytes in flight after it",
+                Arc::new(self.flight.finish()),
+            ),
         ]);
         batch(columns)
     }
 }
 
-impl Recorder for Events {
+impl Recorder for EventTable {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         self.moments.push(at, who);
         self.event.append_value(name(&event));
         self.detail.append_value(detail(&event));
@@ -223,7 +243,7 @@ impl Recorder for Events {
     }
 }
 
-impl Observer for Events {}
+impl Observer for EventTable {}
 
 #[allow(clippy::cast_precision_loss)]
 fn multiple(bytes: Bytes, unit: Bytes) -> Option<f64> {

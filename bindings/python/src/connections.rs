@@ -1,4 +1,4 @@
-//! What the diagnoses of many captures say, as a table.
+//! The diagnoses of many captures as a table.
 
 use std::sync::Arc;
 
@@ -8,35 +8,34 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
 
-use crate::columns::{Column, batch};
+use crate::columns::{ArrowColumn, batch};
 use crate::ran::broken;
 use crate::table::Table;
 
-/// Texts of a connection: key in the report, what it says.
+/// Text columns: key in the report, description.
 const TEXTS: [(&str, &str); 5] = [
-    ("client", "address of the end that opened the connection"),
-    ("server", "address of the other end"),
+    ("client", "address of the host that opened the connection"),
+    ("server", "address of the other host"),
     ("sender", "which of them sent the data: client or server"),
-    ("captured_at", "where the capture was taken, as far as it can be told"),
-    ("primary", "code of what limited it; null if nothing did"),
+    ("captured_at", "capture point, if it could be determined"),
+    ("primary", "code of the primary finding; null if there is none"),
 ];
-/// Counts of a connection.
+/// Integer columns.
 const COUNTS: [(&str, &str); 5] = [
     ("bytes", "payload delivered"),
-    ("packets", "data packets sent, those sent again included"),
-    ("retransmitted_packets", "data packets sent again"),
-    ("spurious_packets", "of these the needless ones"),
+    ("packets", "data packets sent, retransmissions included"),
+    ("retransmitted_packets", "data packets retransmitted"),
+    ("spurious_packets", "spurious retransmissions"),
     ("mss_bytes", "payload of a full segment"),
 ];
-/// Measures of a connection.
+/// Float columns.
 const MEASURES: [(&str, &str); 3] = [
     ("duration_s", "from the first packet to the last, in seconds"),
     ("goodput_bps", "payload delivered per second, in bit/s"),
-    ("base_rtt_s", "round trip of the empty path, in seconds; null if unknown"),
+    ("base_rtt_s", "round-trip time of the empty path, in seconds; null if unknown"),
 ];
-/// Diagnoses as a table: a row for each connection, and one for each file that holds none.
-/// `files` are names with either the report as `ackclock diagnose --json` prints it, or why there
-/// is none.
+/// Diagnoses as a table: a row per connection, and one per file without any. `files` are names with
+/// either the report of `ackclock diagnose --json` or the error.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
 pub(crate) fn connections_table(
@@ -56,7 +55,7 @@ pub(crate) fn connections_table(
                 .map_err(|error| PyValueError::new_err(format!("{name}: no report: {error}")))?,
         };
         let found = report["connections"].as_array().map_or(&[][..], Vec::as_slice);
-        // What is looked for in null is null.
+        // Lookups in null give null.
         let nothing = [Value::Null];
         for one in if found.is_empty() { &nothing[..] } else { found } {
             file.append_value(name);
@@ -78,34 +77,42 @@ pub(crate) fn connections_table(
         }
     }
     let mut columns = vec![
-        Column::new("file", "name of the capture", Arc::new(file.finish())),
-        Column::new("error", "why it could not be diagnosed; else null", Arc::new(error.finish())),
-        Column::new("flow", "number of the connection, as in Wireshark", Arc::new(flow.finish())),
+        ArrowColumn::new("file", "name of the capture", Arc::new(file.finish())),
+        ArrowColumn::new(
+            "error",
+            "why it could not be diagnosed; else null",
+            Arc::new(error.finish()),
+        ),
+        ArrowColumn::new(
+            "flow",
+            "number of the connection, as in Wireshark",
+            Arc::new(flow.finish()),
+        ),
     ];
     for ((key, says), mut values) in TEXTS.into_iter().zip(texts) {
-        columns.push(Column::new(key, says, Arc::new(values.finish())));
+        columns.push(ArrowColumn::new(key, says, Arc::new(values.finish())));
     }
     for ((key, says), mut values) in COUNTS.into_iter().zip(counts) {
-        columns.push(Column::new(key, says, Arc::new(values.finish())));
+        columns.push(ArrowColumn::new(key, says, Arc::new(values.finish())));
     }
     for ((key, says), mut values) in MEASURES.into_iter().zip(measures) {
-        columns.push(Column::new(key, says, Arc::new(values.finish())));
+        columns.push(ArrowColumn::new(key, says, Arc::new(values.finish())));
     }
-    let says = "what the costliest finding cost, in seconds";
-    columns.push(Column::new("cost_s", says, Arc::new(cost.finish())));
+    let says = "cost of the costliest finding, in seconds";
+    columns.push(ArrowColumn::new("cost_s", says, Arc::new(cost.finish())));
     for (limiter, mut values) in Limiter::ALL.into_iter().zip(budget) {
         let says = format!("time spent on: {}, in seconds", limiter.name());
-        columns.push(Column::new(column(limiter), says, Arc::new(values.finish())));
+        columns.push(ArrowColumn::new(column(limiter), says, Arc::new(values.finish())));
     }
     batch(columns).map(Table::from).map_err(|error| broken(&error))
 }
 
-/// Name of what the time was spent on, in reports and here.
+/// Column name of a limiter's time, as in reports.
 fn column(limiter: Limiter) -> String {
     format!("{}_s", limiter.key())
 }
 
-/// What the costliest finding of a connection cost; 0 where there is none.
+/// Cost of the costliest finding of a connection; 0 without findings.
 fn costliest(connection: &Value) -> Option<f64> {
     let findings = connection["findings"].as_array()?;
     Some(findings.iter().filter_map(|found| found["cost_s"].as_f64()).fold(0.0, f64::max))

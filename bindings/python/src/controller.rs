@@ -1,41 +1,44 @@
-//! Congestion controllers that are written in Python.
+//! Congestion controllers written in Python.
 
 use std::sync::{Mutex, PoisonError};
 
-use cc::Outside;
-use cc::Signal;
-use cc::outside::{Decision, Every, Gone, LossReport, Maker, Pilot, Report};
+use cc::CongestionSignal;
+use cc::ExternalAlgorithm;
+use cc::external::{
+    CcDecision, CcReport, ControllerError, ControllerFactory, LossReport, ReportTrigger,
+    UserController,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use units::{Bytes, Duration, Instant, Rate};
 
-/// What happened since the last report. Times are in seconds, windows in bytes.
+/// The events since the last report. Times are in seconds, windows in bytes.
 #[pyclass(frozen, get_all, name = "Report", module = "ackclock")]
 pub(crate) struct PyReport {
     /// Virtual time.
     now_s: f64,
     /// Time since the last report.
     interval_s: f64,
-    /// Bytes acknowledged in it.
+    /// Bytes acknowledged in the interval.
     acked_bytes: u64,
-    /// Fast recoveries and ECN episodes that began in it.
+    /// Fast recoveries and ECN reductions that began in the interval.
     losses: u32,
-    /// Times the retransmission timer fired in it.
+    /// Retransmission timeouts in the interval.
     timeouts: u32,
-    /// Least round trip measured in it; None if none was.
+    /// Smallest round-trip sample in the interval; None without a sample.
     rtt_min_s: Option<f64>,
-    /// Latest round trip measured in it.
+    /// Latest round-trip sample in the interval.
     rtt_s: Option<f64>,
-    /// The stack's smoothed round trip.
+    /// Smoothed round-trip time of the stack.
     srtt_s: f64,
-    /// Congestion window in force.
+    /// Current congestion window.
     cwnd_bytes: u64,
     /// Slow-start threshold; None while unset.
     ssthresh_bytes: Option<u64>,
     /// Payload of a full segment.
     mss_bytes: u32,
-    /// Does a fast recovery run?
+    /// In fast recovery?
     in_recovery: bool,
 }
 
@@ -61,7 +64,7 @@ impl PyReport {
     }
 }
 
-/// A loss that the stack found.
+/// A congestion event detected by the stack.
 #[pyclass(frozen, get_all, name = "Loss", module = "ackclock")]
 pub(crate) struct PyLoss {
     /// Virtual time, in seconds.
@@ -70,9 +73,9 @@ pub(crate) struct PyLoss {
     kind: &'static str,
     /// Congestion window before it.
     cwnd_bytes: u64,
-    /// What Reno would have it be afterwards; None if it does not say.
+    /// The slow-start threshold of Reno after it; None if not applicable.
     ssthresh_bytes: Option<u64>,
-    /// Bytes the stack takes to be under way.
+    /// Bytes in flight as estimated by the stack (pipe).
     pipe_bytes: u64,
     /// Payload of a full segment.
     mss_bytes: u32,
@@ -87,7 +90,7 @@ impl PyLoss {
 }
 
 /// Controllers by the names that scenarios use.
-pub(crate) fn outside(controllers: &Bound<'_, PyDict>) -> PyResult<Vec<Outside>> {
+pub(crate) fn outside(controllers: &Bound<'_, PyDict>) -> PyResult<Vec<ExternalAlgorithm>> {
     let known = controllers.iter().map(|(name, class)| match name.extract::<String>() {
         Ok(name) => one(&name, &class),
         Err(_) => {
@@ -98,25 +101,26 @@ pub(crate) fn outside(controllers: &Bound<'_, PyDict>) -> PyResult<Vec<Outside>>
     known.collect()
 }
 
-/// Every maker there was, so that naming a class again and again takes no more memory.
-static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
+/// All factories ever created, so that repeated use of a class does not leak memory.
+static MADE: Mutex<Vec<RegisteredFactory>> = Mutex::new(Vec::new());
 
-/// A maker with what it was made of. It keeps the class alive, so no other one gets its address.
-struct Made {
+/// A factory and its class. It keeps the class alive, so no other class gets its address.
+struct RegisteredFactory {
     class: usize,
     name: &'static str,
-    every: Every,
+    every: ReportTrigger,
     base_grows: bool,
-    outside: Outside,
+    outside: ExternalAlgorithm,
 }
 
-fn one(name: &str, class: &Bound<'_, PyAny>) -> PyResult<Outside> {
+fn one(name: &str, class: &Bound<'_, PyAny>) -> PyResult<ExternalAlgorithm> {
     if cc::registry::NAMES.contains(&name) {
-        let message = format!("controllers: {name:?} is the name of one of Ackclock's own");
+        let message = format!("controllers: {name:?} is the name of a built-in controller");
         return Err(PyValueError::new_err(message));
     }
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
-        let message = format!("controllers: {name:?} is no name: letters, digits, - _ . only");
+        let message =
+            format!("controllers: {name:?} is not a valid name: letters, digits, - _ . only");
         return Err(PyValueError::new_err(message));
     }
     if !class.is_callable() {
@@ -126,7 +130,7 @@ fn one(name: &str, class: &Bound<'_, PyAny>) -> PyResult<Outside> {
     }
     let attribute = |key: &str| class.getattr_opt(key);
     let every = match attribute("every")? {
-        None => Every::Round,
+        None => ReportTrigger::Round,
         Some(text) => every(name, &text)?,
     };
     let base_grows = match attribute("reno_grows")? {
@@ -140,7 +144,7 @@ fn one(name: &str, class: &Bound<'_, PyAny>) -> PyResult<Outside> {
         return Err(PyTypeError::new_err(message));
     }
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let same = |known: &&Made| {
+    let same = |known: &&RegisteredFactory| {
         let is_named = known.name == name && known.class == class.as_ptr() as usize;
         is_named && known.every == every && known.base_grows == base_grows
     };
@@ -148,13 +152,19 @@ fn one(name: &str, class: &Bound<'_, PyAny>) -> PyResult<Outside> {
         return Ok(known.outside);
     }
     let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
-    let maker = PyMaker { name, every, base_grows, class: class.clone().unbind() };
-    let outside = Outside::new(maker);
-    made.push(Made { class: class.as_ptr() as usize, name, every, base_grows, outside });
+    let maker = PyControllerFactory { name, every, base_grows, class: class.clone().unbind() };
+    let outside = ExternalAlgorithm::new(maker);
+    made.push(RegisteredFactory {
+        class: class.as_ptr() as usize,
+        name,
+        every,
+        base_grows,
+        outside,
+    });
     Ok(outside)
 }
 
-fn every(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Every> {
+fn every(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ReportTrigger> {
     let wrong = |found: String| {
         PyValueError::new_err(format!(
             "controllers[{name:?}].every: expected \"rtt\", \"ack\" or a duration such as \
@@ -163,29 +173,29 @@ fn every(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Every> {
     };
     let Ok(text) = value.extract::<String>() else { return Err(wrong(value.repr()?.to_string())) };
     match text.as_str() {
-        "rtt" => Ok(Every::Round),
-        "ack" => Ok(Every::Ack),
+        "rtt" => Ok(ReportTrigger::Round),
+        "ack" => Ok(ReportTrigger::Ack),
         _ => match scenario::units_text::duration(&text) {
-            Ok(span) if !span.is_zero() => Ok(Every::Interval(span)),
+            Ok(span) if !span.is_zero() => Ok(ReportTrigger::Interval(span)),
             _ => Err(wrong(format!("{text:?}"))),
         },
     }
 }
 
 #[derive(Debug)]
-struct PyMaker {
+struct PyControllerFactory {
     name: &'static str,
-    every: Every,
+    every: ReportTrigger,
     base_grows: bool,
     class: Py<PyAny>,
 }
 
-impl Maker for PyMaker {
+impl ControllerFactory for PyControllerFactory {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn every(&self) -> Every {
+    fn every(&self) -> ReportTrigger {
         self.every
     }
 
@@ -193,45 +203,50 @@ impl Maker for PyMaker {
         self.base_grows
     }
 
-    fn make(&self) -> Box<dyn Pilot> {
+    fn make(&self) -> Box<dyn UserController> {
         let object = Python::attach(|py| {
             self.class.call0(py).map_err(|error| gone(py, self.name, "__init__", &error))
         });
-        Box::new(PyPilot { name: self.name, mss: 1, object })
+        Box::new(PyController { name: self.name, mss: 1, object })
     }
 }
 
 #[derive(Debug)]
-struct PyPilot {
+struct PyController {
     name: &'static str,
     mss: u32,
-    /// The object, or why there is none: the next hook returns that.
-    object: Result<Py<PyAny>, Gone>,
+    /// The object, or the error of its construction, which the next hook returns.
+    object: Result<Py<PyAny>, ControllerError>,
 }
 
-impl PyPilot {
+impl PyController {
     /// Calls `hook` if the object has it.
     fn ask<'py, A>(
         &self,
         py: Python<'py>,
         hook: &'static str,
         argument: A,
-    ) -> Result<Decision, Gone>
+    ) -> Result<CcDecision, ControllerError>
     where
         A: IntoPyObject<'py>,
         PyErr: From<A::Error>,
     {
-        let object = self.object.as_ref().map_err(Gone::clone)?.bind(py);
-        let call = || -> PyResult<Decision> {
-            let Some(method) = object.getattr_opt(hook)? else { return Ok(Decision::default()) };
+        let object = self.object.as_ref().map_err(ControllerError::clone)?.bind(py);
+        let call = || -> PyResult<CcDecision> {
+            let Some(method) = object.getattr_opt(hook)? else { return Ok(CcDecision::default()) };
             decision(&method.call1((argument,))?, self.mss)
         };
         call().map_err(|error| gone(py, self.name, hook, &error))
     }
 }
 
-impl Pilot for PyPilot {
-    fn on_start(&mut self, now: Instant, mss: u32, window: Bytes) -> Result<Decision, Gone> {
+impl UserController for PyController {
+    fn on_start(
+        &mut self,
+        now: Instant,
+        mss: u32,
+        window: Bytes,
+    ) -> Result<CcDecision, ControllerError> {
         self.mss = mss;
         let report = PyReport {
             now_s: now.as_secs_f64(),
@@ -250,7 +265,7 @@ impl Pilot for PyPilot {
         Python::attach(|py| self.ask(py, "on_start", report))
     }
 
-    fn on_report(&mut self, report: &Report) -> Result<Decision, Gone> {
+    fn on_report(&mut self, report: &CcReport) -> Result<CcDecision, ControllerError> {
         let report = PyReport {
             now_s: report.now.as_secs_f64(),
             interval_s: report.interval.as_secs_f64(),
@@ -268,12 +283,12 @@ impl Pilot for PyPilot {
         Python::attach(|py| self.ask(py, "on_report", report))
     }
 
-    fn on_loss(&mut self, loss: &LossReport) -> Result<Decision, Gone> {
+    fn on_loss(&mut self, loss: &LossReport) -> Result<CcDecision, ControllerError> {
         let loss = PyLoss {
             now_s: loss.now.as_secs_f64(),
             kind: match loss.signal {
-                Signal::Ecn => "ecn",
-                Signal::Timeout { .. } => "timeout",
+                CongestionSignal::Ecn => "ecn",
+                CongestionSignal::Timeout { .. } => "timeout",
                 _ => "loss",
             },
             cwnd_bytes: loss.window.get(),
@@ -284,8 +299,8 @@ impl Pilot for PyPilot {
         Python::attach(|py| self.ask(py, "on_loss", loss))
     }
 
-    fn fork(&self) -> Box<dyn Pilot> {
-        let object = self.object.as_ref().map_err(Gone::clone).and_then(|object| {
+    fn fork(&self) -> Box<dyn UserController> {
+        let object = self.object.as_ref().map_err(ControllerError::clone).and_then(|object| {
             Python::attach(|py| {
                 let copied =
                     py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (object,)));
@@ -297,18 +312,18 @@ impl Pilot for PyPilot {
     }
 }
 
-/// What a hook returned: nothing, a window in bytes, or a dictionary.
-fn decision(value: &Bound<'_, PyAny>, mss: u32) -> PyResult<Decision> {
+/// Parses the return value of a hook: None, a window in bytes, or a dictionary.
+fn decision(value: &Bound<'_, PyAny>, mss: u32) -> PyResult<CcDecision> {
     if value.is_none() {
-        return Ok(Decision::default());
+        return Ok(CcDecision::default());
     }
     let Ok(table) = value.cast::<PyDict>() else {
-        return Ok(Decision {
+        return Ok(CcDecision {
             window: Some(window("returned", value, mss)?),
-            ..Decision::default()
+            ..CcDecision::default()
         });
     };
-    let mut decision = Decision::default();
+    let mut decision = CcDecision::default();
     for (key, value) in table.iter() {
         let key: String = key.extract()?;
         match key.as_str() {
@@ -335,7 +350,7 @@ fn decision(value: &Bound<'_, PyAny>, mss: u32) -> PyResult<Decision> {
 
 fn window(key: &str, value: &Bound<'_, PyAny>, mss: u32) -> PyResult<Bytes> {
     let bytes = number(key, value)?;
-    // Beyond this no kernel has a window (RFC 7323).
+    // The largest TCP window (RFC 7323).
     let most = f64::from(1_u32 << 30);
     if (f64::from(mss)..=most).contains(&bytes) {
         return Ok(Bytes(bytes as u64));
@@ -352,17 +367,17 @@ fn nonsense(key: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     PyValueError::new_err(format!("{key}: expected {expected}, found {found}"))
 }
 
-/// What a hook raised, with its file and line.
-fn gone(py: Python<'_>, name: &str, hook: &str, error: &PyErr) -> Gone {
-    let place = place(py, error).unwrap_or_default();
+/// The error of a hook, with file and line.
+fn gone(py: Python<'_>, name: &str, hook: &str, error: &PyErr) -> ControllerError {
+    let position = position(py, error).unwrap_or_default();
     let kind =
         error.get_type(py).name().map_or_else(|_| "error".to_owned(), |kind| kind.to_string());
     let what = error.value(py);
-    Gone(format!("controller {name:?}, {hook}{place}: {kind}: {what}"))
+    ControllerError(format!("controller {name:?}, {hook}{position}: {kind}: {what}"))
 }
 
 /// File and line of the innermost frame.
-fn place(py: Python<'_>, error: &PyErr) -> Option<String> {
+fn position(py: Python<'_>, error: &PyErr) -> Option<String> {
     let mut frame = error.traceback(py)?.into_any();
     while let Some(next) = frame.getattr("tb_next").ok().filter(|next| !next.is_none()) {
         frame = next;

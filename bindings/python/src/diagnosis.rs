@@ -1,53 +1,54 @@
-//! Captures: why a transfer was slow, and what would have been with another sender.
+//! Captures: diagnosis of a transfer, and simulation with other senders.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 
-use ::whatif::{Question, WhatIf, WhatIfError, scenario_of};
-use diagnose::Settings;
-use ingest::diagnosis::{Report, View};
-use ingest::inputs::{self, ReadError, Reason, Source, Stream};
+use ::whatif::{WhatIf, WhatIfError, WhatIfRequest, scenario_of};
+use diagnose::AnalysisSettings;
+use ingest::diagnosis::{DiagnosisReport, TextStyle};
+use ingest::inputs::{self, CapturedConnection, InputFile, ReadError, Reason};
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use scenario::Look;
+use scenario::ReportStyle;
 
 use crate::errors::{RunError, wrong_scenario};
-use crate::watch::{Watched, watch};
+use crate::watch::{LongCall, watch};
 
-/// Connections that the text shows in full.
+/// Connections shown in full in the text.
 const SHOWN: usize = 10;
-/// Bytes that a Python file is asked for at once.
+/// Bytes per read of a Python file.
 const AT_ONCE: usize = 1 << 20;
 
-/// A name with the binary file to read, or `None` for the file of that name.
-type Named = (String, Option<Py<PyAny>>);
+/// A name and the binary file to read, or `None` to open the file of that name.
+type NamedFile = (String, Option<Py<PyAny>>);
 
-/// What captures say, as JSON and as text; of connection `flow` alone, if given.
+/// Diagnoses captures, as JSON and as text; only connection `flow`, if given.
 #[pyfunction]
 #[pyo3(signature = (sources, flow=None, progress=None))]
 pub(crate) fn diagnose_files(
     py: Python<'_>,
-    sources: Vec<Named>,
+    sources: Vec<NamedFile>,
     flow: Option<u32>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
-    let files = sources.into_iter().map(opened).collect::<PyResult<Vec<_>>>()?;
+    let files = sources.into_iter().map(open_file).collect::<PyResult<Vec<_>>>()?;
     let total = files.iter().map(|file| file.size).sum();
     watch(py, total, progress, |watched| {
         let files = files.into_iter().map(|file| file.source(watched)).collect();
-        let mut report = Report::read(files, false).map_err(|error| useless("diagnose", &error))?;
+        let mut report =
+            DiagnosisReport::read(files, false).map_err(|error| useless("diagnose", &error))?;
         if let Some(flow) = flow
-            && !report.keep_flow(flow)
+            && !report.retain_flow(flow)
         {
             return Err(PyValueError::new_err(format!("there is no connection {flow}")));
         }
-        let text = report.text(View { limit: SHOWN, look: Look::Plain });
+        let text = report.text(TextStyle { limit: SHOWN, look: ReportStyle::Plain });
         Ok((report.json(usize::MAX), text))
     })?
 }
 
-/// A captured transfer with its own sender and with others, as JSON and as text.
+/// Simulates a captured transfer with its own sender and with others, as JSON and as text.
 #[pyfunction]
 #[pyo3(signature = (path, flow, compare, set, sender=None))]
 pub(crate) fn whatif(
@@ -58,8 +59,8 @@ pub(crate) fn whatif(
     set: Vec<String>,
     sender: Option<String>,
 ) -> PyResult<(String, String)> {
-    let file = opened((path.to_owned(), None))?;
-    let question = Question { compare, set, sender };
+    let file = open_file((path.to_owned(), None))?;
+    let question = WhatIfRequest { compare, set, sender };
     let answer = watch(py, file.size, None, |watched| {
         let stream = stream(file.source(watched), flow)?;
         Ok::<_, PyErr>(WhatIf::until(&stream, &question, watched.stop()))
@@ -72,36 +73,39 @@ pub(crate) fn whatif(
     }
 }
 
-/// The scenario fitted to a captured transfer, as a text.
+/// The scenario fitted to a captured transfer, as text.
 #[pyfunction]
 #[pyo3(signature = (path, flow=None))]
 pub(crate) fn scenario_text(py: Python<'_>, path: &str, flow: Option<u32>) -> PyResult<String> {
-    let file = opened((path.to_owned(), None))?;
+    let file = open_file((path.to_owned(), None))?;
     watch(py, file.size, None, |watched| {
         let stream = stream(file.source(watched), flow)?;
         scenario_of(&stream).map_err(|unfit| RunError::new_err(format!("{path}: {unfit}")))
     })?
 }
 
-/// A file that could be opened.
-struct Opened {
+/// An open file.
+struct OpenFile {
     name: String,
-    /// Its size in bytes; 0 where nobody knows.
+    /// Its size in bytes; 0 if unknown.
     size: u64,
     bytes: Box<dyn Read + Send>,
 }
 
-impl Opened {
-    /// Its bytes, which end with an error once the work is to end.
-    fn source(self, watched: &Watched) -> Source<'_> {
-        Source { name: self.name, bytes: Box::new(Counted { bytes: self.bytes, watched }) }
+impl OpenFile {
+    /// Its bytes; reading fails when the call is cancelled.
+    fn source(self, watched: &LongCall) -> InputFile<'_> {
+        InputFile {
+            name: self.name,
+            bytes: Box::new(CountingReader { bytes: self.bytes, watched }),
+        }
     }
 }
 
-fn opened((name, file): Named) -> PyResult<Opened> {
+fn open_file((name, file): NamedFile) -> PyResult<OpenFile> {
     if let Some(file) = file {
         let bytes = Box::new(BufReader::with_capacity(AT_ONCE, PyFile(file)));
-        return Ok(Opened { name, size: 0, bytes });
+        return Ok(OpenFile { name, size: 0, bytes });
     }
     let failed = |error: io::Error| {
         PyOSError::new_err((error.raw_os_error(), error.to_string(), name.clone()))
@@ -111,19 +115,19 @@ fn opened((name, file): Named) -> PyResult<Opened> {
     if metadata.is_dir() {
         return Err(failed(io::Error::from_raw_os_error(EISDIR)));
     }
-    Ok(Opened { size: metadata.len(), bytes: Box::new(file), name })
+    Ok(OpenFile { size: metadata.len(), bytes: Box::new(file), name })
 }
 
-/// What systems call "Is a directory", so that Python raises its IsADirectoryError.
+/// The errno of "Is a directory", for which Python raises IsADirectoryError.
 const EISDIR: i32 = 21;
 
-/// Counts the bytes that are read.
-struct Counted<'w> {
+/// Counts the bytes read.
+struct CountingReader<'w> {
     bytes: Box<dyn Read + Send>,
-    watched: &'w Watched,
+    watched: &'w LongCall,
 }
 
-impl Read for Counted<'_> {
+impl Read for CountingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.watched.is_to_end() {
             return Err(io::Error::other("interrupted"));
@@ -134,7 +138,7 @@ impl Read for Counted<'_> {
     }
 }
 
-/// A file of Python's, opened for reading bytes.
+/// A Python file opened for reading bytes.
 struct PyFile(Py<PyAny>);
 
 impl Read for PyFile {
@@ -143,20 +147,20 @@ impl Read for PyFile {
             let read = self.0.bind(py).call_method1("read", (buffer.len(),))?;
             let Ok(bytes) = read.cast::<PyBytes>() else {
                 let kind = read.get_type().name()?.to_string();
-                let message = format!("read() of a binary file returns bytes, found {kind}");
+                let message = format!("read() of a binary file must return bytes, found {kind}");
                 return Err(PyTypeError::new_err(message).into());
             };
             let bytes = bytes.as_bytes();
-            let Some(place) = buffer.get_mut(..bytes.len()) else {
-                return Err(io::Error::other("read() returned more than it was asked for"));
+            let Some(target) = buffer.get_mut(..bytes.len()) else {
+                return Err(io::Error::other("read() returned more bytes than requested"));
             };
-            place.copy_from_slice(bytes);
+            target.copy_from_slice(bytes);
             Ok(bytes.len())
         })
     }
 }
 
-/// A file that cannot be read is an OSError, one that is no capture a ValueError.
+/// An unreadable file raises OSError, a file that is not a capture ValueError.
 fn useless(what: &str, error: &ReadError) -> PyErr {
     let message = format!("cannot {what} {error}");
     match error.reason {
@@ -165,16 +169,16 @@ fn useless(what: &str, error: &ReadError) -> PyErr {
     }
 }
 
-fn stream(source: Source<'_>, flow: Option<u32>) -> PyResult<Stream> {
-    let settings = Settings { packets: usize::MAX, turns: ::whatif::TURNS };
+fn stream(source: InputFile<'_>, flow: Option<u32>) -> PyResult<CapturedConnection> {
+    let settings = AnalysisSettings { packets: usize::MAX, turns: ::whatif::MAX_EVENTS };
     let reading = inputs::read(vec![source], settings).map_err(|error| useless("read", &error))?;
-    let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);
+    let bytes = |stream: &CapturedConnection| stream.analysis.main().map_or(0, |flow| flow.bytes);
     let found = match flow {
         Some(number) => reading.streams.into_iter().find(|one| one.analysis.stream == number),
         None => reading.streams.into_iter().max_by_key(bytes),
     };
     found.ok_or_else(|| match flow {
         Some(number) => PyValueError::new_err(format!("there is no connection {number}")),
-        None => PyValueError::new_err("the capture holds no connection"),
+        None => PyValueError::new_err("the capture contains no connection"),
     })
 }

@@ -1,23 +1,23 @@
-//! What goes wrong, as exceptions.
+//! Exceptions.
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use scenario::{Look, ScenarioError as Mistake, report};
+use scenario::{ReportStyle, ScenarioError as Mistake, report};
 
 create_exception!(
     ackclock,
     ScenarioError,
     PyValueError,
-    "A scenario is not right. `errors` is a list of dictionaries, one for each mistake: file, line \
+    "A scenario is invalid. `errors` is a list of dictionaries, one for each error: file, line \
      and column (from 1), width, source_line, message, found, expected, hint."
 );
-create_exception!(ackclock, RunError, PyRuntimeError, "A run could not be done.");
+create_exception!(ackclock, RunError, PyRuntimeError, "A run failed.");
 
-/// All mistakes of a scenario as one exception: its text is what the command line prints.
+/// All errors of a scenario as one exception, with the text that the command line prints.
 pub(crate) fn wrong_scenario(py: Python<'_>, mistakes: &[Mistake]) -> PyErr {
-    let error = ScenarioError::new_err(report(mistakes, Look::Plain).trim_end().to_owned());
+    let error = ScenarioError::new_err(report(mistakes, ReportStyle::Plain).trim_end().to_owned());
     let attach = || -> PyResult<()> {
         let rows = mistakes.iter().map(|mistake| row(py, mistake)).collect::<PyResult<Vec<_>>>()?;
         error.value(py).setattr("errors", rows)

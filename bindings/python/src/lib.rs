@@ -1,11 +1,10 @@
 //! The module that Python loads: a thin binding of the libraries. Layer 13.
 //!
-//! Reading order: `errors` (exceptions), `text` (dictionaries as scenario files), `watch`
-//! (long calls: progress, Ctrl-C, the GIL), `loaded` and `ran` (one run), `columns` and
-//! `table` (its events as Arrow), `controller` (congestion controllers in Python), `study` and
-//! `rows` (sweeps), `published` (cases and closed forms), `diagnosis` (captures), `connections`
-//! (what many of them say).
-//! What users call is in `python/ackclock`, which adds what is easier said in Python.
+//! Reading order: `errors` (exceptions), `text` (dictionaries as scenario files), `watch` (long
+//! calls: progress, Ctrl-C, the GIL), `loaded` and `ran` (one run), `columns` and `table` (its
+//! events as Arrow), `controller` (congestion controllers in Python), `study` and `rows` (sweeps),
+//! `published` (published cases and formulas), `diagnosis` (captures), `connections` (tables of
+//! diagnoses). The public API is in `python/ackclock`, which adds the parts written in Python.
 
 mod columns;
 mod connections;

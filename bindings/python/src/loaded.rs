@@ -1,4 +1,4 @@
-//! A scenario, read and found right.
+//! A validated scenario.
 
 use core::ops::ControlFlow;
 use std::fs;
@@ -6,29 +6,29 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use packet::Segment;
-use pages::run_page::RunStory;
+use pages::run_page::RunPageRecorder;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use record::{Event, Movement, Recorder, SenderState, Who};
+use record::{Event, EventSource, PacketEvent, Recorder, SenderState};
 use runner::sharing::Sharing;
 use scenario::{Files, Loaded, Overrides};
-use sim::{Observer, Outcome, Watch};
+use sim::{Observer, ObserverPair, RunOutcome};
 use units::Instant;
 
-use crate::columns::{Events, Series};
+use crate::columns::{EventTable, StateTable};
 use crate::controller::outside;
 use crate::errors::{RunError, wrong_scenario};
-use crate::ran::{Kept, Run, broken};
-use crate::watch::{Watched, watch};
+use crate::ran::{Run, RunData, broken};
+use crate::watch::{LongCall, watch};
 
-/// A scenario that is right in itself: hosts, paths, flows.
+/// A valid scenario: hosts, paths, flows.
 #[pyclass(frozen, module = "ackclock")]
 pub(crate) struct Scenario {
     pub(crate) loaded: Loaded,
     pub(crate) name: String,
 }
 
-/// Reads the text of a scenario file with changes `KEY=VALUE` and, if given, another seed.
+/// Parses the text of a scenario file with overrides `KEY=VALUE` and, if given, another seed.
 #[pyfunction]
 #[pyo3(signature = (text, name, set, seed=None, controllers=None))]
 pub(crate) fn load(
@@ -40,7 +40,7 @@ pub(crate) fn load(
     controllers: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Scenario> {
     let controllers = controllers.map(outside).transpose()?.unwrap_or_default();
-    let overrides = Overrides { set, seed, controllers, files: files_beside(name) };
+    let overrides = Overrides { set, seed, controllers, files: files_beside(name), kernels: false };
     let loaded =
         scenario::load(text, name, &overrides).map_err(|mistakes| wrong_scenario(py, &mistakes))?;
     Ok(Scenario { loaded, name: name.to_owned() })
@@ -48,7 +48,7 @@ pub(crate) fn load(
 
 #[pymethods]
 impl Scenario {
-    /// The text that stands for it, all changes worked in.
+    /// The text of the scenario with all overrides applied.
     #[getter]
     fn text(&self) -> &str {
         &self.loaded.text
@@ -66,7 +66,7 @@ impl Scenario {
         &self.loaded.sha256
     }
 
-    /// Its title.
+    /// Title.
     #[getter]
     fn title(&self) -> &str {
         &self.loaded.scenario.title
@@ -90,7 +90,7 @@ impl Scenario {
         self.loaded.scenario.flows.iter().map(|flow| flow.name.as_str()).collect()
     }
 
-    /// Virtual time at which a run ends at the latest, in seconds.
+    /// Maximum virtual time of a run, in seconds.
     #[getter]
     fn duration_s(&self) -> f64 {
         self.loaded.scenario.duration.as_secs_f64()
@@ -107,7 +107,8 @@ impl Scenario {
         )
     }
 
-    /// Runs it. `series` keeps the senders' states and a page of plots, `events` all that happened.
+    /// Runs the scenario. `series` records the senders' states and a page of plots, `events` all
+    /// events.
     #[pyo3(signature = (series, events, progress=None))]
     fn run(
         &self,
@@ -117,20 +118,20 @@ impl Scenario {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Run> {
         let mut scenario = self.loaded.scenario.clone();
-        let mut listeners = Listeners {
-            // A page tells of queues, whoever shares them.
+        let mut listeners = RunObservers {
+            // A page also shows the queues of a single flow.
             sharing: (series || Sharing::concerns(&scenario)).then(|| Sharing::new(&scenario)),
-            series: series.then(|| Series::new(&scenario)),
-            events: events.then(|| Events::new(&scenario)),
-            story: series.then(|| RunStory::new(&mut scenario, POINTS)),
+            series: series.then(|| StateTable::new(&scenario)),
+            events: events.then(|| EventTable::new(&scenario)),
+            story: series.then(|| RunPageRecorder::new(&mut scenario, POINTS)),
         };
         let total = scenario.duration.as_nanos();
         let outcome = watch(py, total, progress, |watched| {
-            let mut quiet = Quiet(watched);
+            let mut quiet = ProgressObserver(watched);
             if listeners.is_none() {
                 sim::run(&scenario, &mut quiet)
             } else {
-                sim::run(&scenario, &mut Watch(&mut listeners, quiet))
+                sim::run(&scenario, &mut ObserverPair(&mut listeners, quiet))
             }
         })?
         .map_err(|error| unfit(&error))?;
@@ -147,7 +148,7 @@ fn unfit(error: &sim::RunError) -> PyErr {
     })
 }
 
-/// Files that a scenario names are beside it; a text or a dictionary has none.
+/// Files that a scenario names are relative to its file; a text or a dictionary has none.
 pub(crate) fn files_beside(name: &str) -> Files {
     if name.starts_with('<') {
         return Files::default();
@@ -159,10 +160,10 @@ pub(crate) fn files_beside(name: &str) -> Files {
     })
 }
 
-/// Bytes of a file that a scenario names, at most.
+/// Size limit of a file that a scenario names.
 const MOST: u64 = 64 << 20;
 
-/// All of a regular file: a pipe may have no writer, a device no end.
+/// Reads a regular file; a pipe may have no writer and a device no end.
 fn regular(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
@@ -175,40 +176,40 @@ fn regular(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Values that all series of a page in a notebook may hold together.
+/// Limit of the values in all series of a page in a notebook.
 const POINTS: usize = 50_000;
 
-/// Who listens to a run.
-struct Listeners {
+/// The observers of a run.
+struct RunObservers {
     sharing: Option<Sharing>,
-    series: Option<Series>,
-    events: Option<Events>,
-    story: Option<RunStory>,
+    series: Option<StateTable>,
+    events: Option<EventTable>,
+    story: Option<RunPageRecorder>,
 }
 
-impl Listeners {
+impl RunObservers {
     fn is_none(&self) -> bool {
         let Self { sharing, series, events, story } = self;
         sharing.is_none() && series.is_none() && events.is_none() && story.is_none()
     }
 
-    fn finish(self, loaded: &Loaded, outcome: &Outcome, name: &str) -> PyResult<Kept> {
+    fn finish(self, loaded: &Loaded, outcome: &RunOutcome, name: &str) -> PyResult<RunData> {
         let file = Path::new(name).file_name().map(|file| file.to_string_lossy());
         let file = file.as_deref().unwrap_or(name);
-        Ok(Kept {
-            series: self.series.map(Series::finish).transpose().map_err(|e| broken(&e))?,
-            events: self.events.map(Events::finish).transpose().map_err(|e| broken(&e))?,
+        Ok(RunData {
+            series: self.series.map(StateTable::finish).transpose().map_err(|e| broken(&e))?,
+            events: self.events.map(EventTable::finish).transpose().map_err(|e| broken(&e))?,
             page: self.story.map(|story| story.page(loaded, outcome, file, self.sharing.as_ref())),
             sharing: self.sharing.filter(|_| Sharing::concerns(&loaded.scenario)),
         })
     }
 }
 
-impl Recorder for &mut Listeners {
+impl Recorder for &mut RunObservers {
     const ON: bool = true;
     const PACKETS: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         if let Some(sharing) = &mut self.sharing {
             sharing.record(at, who, event, state);
         }
@@ -223,17 +224,17 @@ impl Recorder for &mut Listeners {
         }
     }
 
-    fn moved(&mut self, at: Instant, movement: Movement) {
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
         if let Some(sharing) = &mut self.sharing {
-            sharing.moved(at, movement);
+            sharing.record_packet(at, movement);
         }
         if let Some(story) = &mut self.story {
-            story.moved(at, movement);
+            story.record_packet(at, movement);
         }
     }
 }
 
-impl Observer for &mut Listeners {
+impl Observer for &mut RunObservers {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         if let Some(story) = &mut self.story {
             story.tap(at, tap, outbound, segment);
@@ -241,16 +242,16 @@ impl Observer for &mut Listeners {
     }
 }
 
-/// Listens to nothing but the time.
-struct Quiet<'w>(&'w Watched);
+/// Observes only the progress.
+struct ProgressObserver<'w>(&'w LongCall);
 
-impl Recorder for Quiet<'_> {
+impl Recorder for ProgressObserver<'_> {
     const ON: bool = false;
 
-    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+    fn record(&mut self, _: Instant, _: EventSource, _: Event, _: Option<&SenderState>) {}
 }
 
-impl Observer for Quiet<'_> {
+impl Observer for ProgressObserver<'_> {
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {
         self.0.reached(now.as_nanos())
     }

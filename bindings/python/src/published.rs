@@ -1,7 +1,7 @@
-//! Published cases and closed forms.
+//! Published cases and throughput formulas.
 
 use ::reproduce::cases::text::render;
-use ::reproduce::cases::{CASES, Case, CaseError, Report, find};
+use ::reproduce::cases::{CASES, Case, CaseError, CaseReport, find};
 use ::theory::aimd::Aimd;
 use ::theory::sawtooth::ExtraRtts;
 use ::theory::{Path, TheoryError};
@@ -19,8 +19,8 @@ pub(crate) fn cases() -> Vec<&'static str> {
     CASES.iter().map(|case| case.id).collect()
 }
 
-/// Runs published cases, all for `None`; the report as JSON, as `ackclock reproduce --json` prints
-/// it, and each case as a text.
+/// Runs published cases, all for `None`; returns the report as JSON, as in `ackclock reproduce
+/// --json`, and each case as text.
 #[pyfunction]
 #[pyo3(signature = (names=None, progress=None))]
 pub(crate) fn reproduce(
@@ -35,14 +35,14 @@ pub(crate) fn reproduce(
             .map(|name| {
                 find(name).ok_or_else(|| {
                     let all: Vec<_> = CASES.iter().map(|case| case.id).collect();
-                    let message = format!("{name:?} is no case: expected {}", all.join(" or "));
+                    let message = format!("{name:?} is not a case: expected {}", all.join(" or "));
                     PyValueError::new_err(message)
                 })
             })
             .collect::<PyResult<_>>()?,
     };
     let results = watch(py, chosen.len() as u64, progress, |watched| {
-        let mut report = Report::new();
+        let mut report = CaseReport::new();
         for (done, case) in chosen.iter().enumerate() {
             if watched.reached(done as u64).is_break() {
                 break;
@@ -56,7 +56,7 @@ pub(crate) fn reproduce(
     Ok((report.to_json(), report.cases.iter().map(render).collect()))
 }
 
-/// What a formula says of a path, as JSON and as text. Quantities are texts with units.
+/// Evaluates a formula for a path, as JSON and as text. Quantities are strings with units.
 #[pyfunction]
 #[pyo3(signature = (model, mss, rtt, loss, rate=None, window=None, extra_rtts=None, ack_delay=None,
     ack_every=None, rto=None, alpha=None, beta=None, w_max=None, run=None, cc=None, random=false, seed=1))]
@@ -115,7 +115,7 @@ pub(crate) fn theory(
         }
         "pftk" => {
             let packets_per_ack = ack_every.unwrap_or(2);
-            // A receiver that waits for a second packet waits 40 ms at most, as FreeBSD does.
+            // A receiver with delayed ACKs waits at most 40 ms, as FreeBSD does.
             ack_delay = (packets_per_ack > 1).then_some(Duration::from_millis(40));
             let timeout = rto.map(|text| quantity("rto", text, read::duration)).transpose()?;
             Model::Pftk { packets_per_ack, timeout }
@@ -126,12 +126,12 @@ pub(crate) fn theory(
         }
         _ => {
             let message = format!(
-                "{model:?} is no formula: expected \"mathis\" or \"aimd\" or \"pftk\" or \"cubic\""
+                "{model:?} is not a formula: expected \"mathis\" or \"aimd\" or \"pftk\" or \"cubic\""
             );
             return Err(PyValueError::new_err(message));
         }
     };
-    let mut answer = theory_report::answer(&path, model).map_err(refused)?;
+    let mut answer = theory_report::evaluate(&path, model).map_err(refused)?;
     if let Some(profile) = run {
         let pattern = if random { Pattern::Random } else { Pattern::Periodic };
         let trial = Trial { profile, cc, pattern, ack_delay, seed };
@@ -148,7 +148,7 @@ pub(crate) fn theory(
 fn quantity<T>(
     name: &str,
     text: &str,
-    read: fn(&str) -> Result<T, scenario::units_text::Misread>,
+    read: fn(&str) -> Result<T, scenario::units_text::QuantityError>,
 ) -> PyResult<T> {
     read(text).map_err(|misread| {
         let hint = misread.hint.map(|hint| format!("; {hint}")).unwrap_or_default();

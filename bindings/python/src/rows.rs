@@ -1,5 +1,5 @@
-//! The rows of a sweep: a table, lines of CSV, a page. They may be a million, so Ctrl-C ends what is
-//! made of them.
+//! The rows of a sweep as a table, lines of CSV, or a page. There may be a million, so Ctrl-C
+//! cancels the conversion.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use arrow_array::types::Int32Type;
 use pages::sweep_page::SweepPage;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use runner::sweep::csv::{FIGURES, Figure};
-use runner::sweep::pivot::{Flows, Pivot, Question};
-use runner::sweep::{About, Row, csv};
+use runner::sweep::csv::{FIGURES, SweepFigure};
+use runner::sweep::pivot::{FlowSelection, Pivot, PivotSpec};
+use runner::sweep::{SweepDescription, SweepRow, csv};
 
-use crate::columns::{Column, batch};
+use crate::columns::{ArrowColumn, batch};
 use crate::ran::html;
 use crate::table::Table;
-use crate::watch::{Watched, watch};
+use crate::watch::{LongCall, watch};
 
-/// The page that `ackclock sweep --report` writes, of rows as lines of JSON; `None` if there are
-/// more than a page holds. `about` is what stands in `sweep.json`.
+/// The page of `ackclock sweep --report`, from rows as lines of JSON; `None` if there are more than
+/// a page holds. `about` is the content of `sweep.json`.
 #[pyfunction]
 pub(crate) fn sweep_page(
     py: Python<'_>,
@@ -26,13 +26,13 @@ pub(crate) fn sweep_page(
     lines: &[u8],
     name: &str,
 ) -> PyResult<Option<String>> {
-    let about = About::from_json(about.as_bytes())
+    let about = SweepDescription::from_json(about.as_bytes())
         .map_err(|error| PyValueError::new_err(format!("no sweep.json: {error}")))?;
     let mut axes = about.axes.clone();
     let columns = if axes.len() > 1 { axes.pop() } else { None }.unwrap_or_default();
-    let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
+    let figure = SweepFigure::named("goodput").unwrap_or(FIGURES[0]);
     let mut means =
-        Pivot::new(Question { rows: axes.concat(), columns, figure, flows: Flows::Each });
+        Pivot::new(PivotSpec { rows: axes.concat(), columns, figure, flows: FlowSelection::Each });
     watch(py, 1, None, |watched| {
         let mut page = SweepPage::new(about.axes.clone());
         let (mut count, mut fits) = (0_u64, true);
@@ -49,7 +49,7 @@ pub(crate) fn sweep_page(
     })?
 }
 
-/// The first line of `runs.csv` for axes over these keys.
+/// The header line of `runs.csv` for axes over these keys.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
 pub(crate) fn csv_head(keys: Vec<String>) -> PyResult<String> {
@@ -74,19 +74,19 @@ pub(crate) fn csv_lines(py: Python<'_>, lines: &[u8]) -> PyResult<String> {
     })?
 }
 
-/// Rows as lines of JSON as a table: a row for each flow of each run.
+/// A table from rows as lines of JSON: a row per flow of each run.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
 pub(crate) fn rows_table(py: Python<'_>, lines: &[u8], keys: Vec<String>) -> PyResult<Table> {
     watch(py, 1, None, |watched| {
-        let mut columns = RunColumns::new(&keys);
+        let mut columns = SweepColumns::new(&keys);
         parse(lines, watched, |row| columns.add(&row))?;
         columns.finish(&keys)
     })?
 }
 
-/// The columns of [`rows_table`] as they grow.
-struct RunColumns {
+/// The column builders of [`rows_table`].
+struct SweepColumns {
     run: UInt64Builder,
     seed: UInt64Builder,
     axes: Vec<StringBuilder>,
@@ -94,7 +94,7 @@ struct RunColumns {
     figures: Vec<Float64Builder>,
 }
 
-impl RunColumns {
+impl SweepColumns {
     fn new(keys: &[String]) -> Self {
         Self {
             run: UInt64Builder::new(),
@@ -105,7 +105,7 @@ impl RunColumns {
         }
     }
 
-    fn add(&mut self, row: &Row) {
+    fn add(&mut self, row: &SweepRow) {
         for flow in &row.flows {
             self.run.append_value(row.run);
             self.seed.append_value(row.seed);
@@ -124,34 +124,34 @@ impl RunColumns {
 
     fn finish(mut self, keys: &[String]) -> PyResult<Table> {
         let mut columns = vec![
-            Column::new("run", "number of the run, from 0", Arc::new(self.run.finish())),
-            Column::new("seed", "seed of its random streams", Arc::new(self.seed.finish())),
+            ArrowColumn::new("run", "number of the run, from 0", Arc::new(self.run.finish())),
+            ArrowColumn::new("seed", "seed of its random streams", Arc::new(self.seed.finish())),
         ];
         for (key, mut axis) in keys.iter().zip(self.axes) {
-            columns.push(Column::new(key, "what the run set", Arc::new(axis.finish())));
+            columns.push(ArrowColumn::new(key, "setting of the run", Arc::new(axis.finish())));
         }
         let says =
             ["name of the flow", "profile of its sender", "congestion control of its sender"];
         let names = ["flow", "profile", "cc"].into_iter().zip(says).zip(self.names);
         for ((name, says), mut names) in names {
-            columns.push(Column::new(name, says, Arc::new(names.finish())));
+            columns.push(ArrowColumn::new(name, says, Arc::new(names.finish())));
         }
         for (figure, mut values) in FIGURES.into_iter().zip(self.figures) {
-            columns.push(Column::new(figure.name, figure.help, Arc::new(values.finish())));
+            columns.push(ArrowColumn::new(figure.name, figure.help, Arc::new(values.finish())));
         }
         let table = batch(columns).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         Ok(Table::from(table))
     }
 }
 
-/// Reads rows from lines of JSON, as far as the work is not to end: the caller raises why it ends.
-fn parse(lines: &[u8], watched: &Watched, mut each: impl FnMut(Row)) -> PyResult<()> {
+/// Parses rows from lines of JSON until the call is cancelled; the caller raises the reason.
+fn parse(lines: &[u8], watched: &LongCall, mut each: impl FnMut(SweepRow)) -> PyResult<()> {
     let text = str::from_utf8(lines).map_err(|error| PyValueError::new_err(error.to_string()))?;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         if watched.is_to_end() {
             break;
         }
-        let row = Row::from_line(line).ok_or_else(|| {
+        let row = SweepRow::from_line(line).ok_or_else(|| {
             PyValueError::new_err(format!("line {}: not a row of a sweep", number + 1))
         })?;
         each(row);

@@ -1,20 +1,19 @@
-//! Sweeps: the plan, and its runs by number.
+//! Sweeps: the plan and its runs by number.
 
 use std::sync::Mutex;
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use runner::sweep::{About, Broken, Row, execute};
-use scenario::{Overrides, Study as Plan, StudyOverrides};
+use runner::sweep::{StudyError, SweepDescription, SweepRow, execute};
+use scenario::{Overrides, Study as SeriesPlan, StudyOverrides};
 
 use crate::controller::outside;
 use crate::errors::{RunError, wrong_scenario};
 use crate::loaded::files_beside;
 use crate::watch::watch;
 
-/// A scenario and the grid it is to be run over. It can be pickled: a worker elsewhere makes the
-/// same of it.
+/// A scenario and the grid of its runs. It can be pickled: a worker elsewhere gets an equal object.
 #[pyclass(frozen, module = "ackclock._engine")]
 pub(crate) struct Study {
     text: String,
@@ -48,7 +47,8 @@ impl Study {
         }
         let known = controllers.as_ref().map(outside).transpose()?.unwrap_or_default();
         let classes = controllers.map(Bound::unbind);
-        let scenario = Overrides { set, seed, controllers: known, files: files_beside(&name) };
+        let files = files_beside(&name);
+        let scenario = Overrides { set, seed, controllers: known, files, kernels: false };
         let changes = StudyOverrides { scenario, axes, repeat, only };
         let mut study =
             Self { text, name, changes, classes, runs: 0, keys: Vec::new(), sha256: String::new() };
@@ -80,7 +80,7 @@ impl Study {
         (&self.text, &self.name, set, axes, *repeat, only.clone(), scenario.seed, classes)
     }
 
-    /// Name of the file its scenario came from.
+    /// Name of the scenario's file.
     #[getter]
     fn name(&self) -> &str {
         &self.name
@@ -98,35 +98,35 @@ impl Study {
         self.keys.clone()
     }
 
-    /// SHA-256 of all that the runs depend on besides the program.
+    /// SHA-256 of everything besides the program that the runs depend on.
     #[getter]
     fn sha256(&self) -> &str {
         &self.sha256
     }
 
-    /// What stands in `sweep.json` beside the results.
+    /// The content of `sweep.json`.
     fn about(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(About::new(&self.plan(py)?).to_json())
+        Ok(SweepDescription::new(&self.plan(py)?).to_json())
     }
 
-    /// The scenario with what holds for every run worked in, as `scenario.toml` has it.
+    /// The scenario with the settings common to all runs, as in `scenario.toml`.
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.plan(py)?.text().to_owned())
     }
 
-    /// What run number `run` sets: pairs of a key and the text of its value.
+    /// The settings of run number `run`: pairs of a key and the text of its value.
     fn settings(&self, py: Python<'_>, run: u64) -> PyResult<Vec<(String, String)>> {
         self.within(run)?;
         Ok(self.plan(py)?.settings(run))
     }
 
-    /// The scenario of run number `run` as a text.
+    /// The scenario of run number `run` as text.
     fn text_of(&self, py: Python<'_>, run: u64) -> PyResult<String> {
         self.within(run)?;
         self.plan(py)?.text_of(run).map_err(|mistakes| wrong_scenario(py, &mistakes))
     }
 
-    /// Does the runs from `first` to before `end` on `jobs` threads; their
+    /// Executes the runs from `first` up to, not including, `end` on `jobs` threads; returns their
     /// rows as lines of JSON in the order of the runs.
     #[pyo3(signature = (first, end, jobs, progress=None))]
     fn rows<'py>(
@@ -144,7 +144,7 @@ impl Study {
         let plan = self.plan(py)?;
         let kept = Mutex::new(Vec::with_capacity((end - first) as usize));
         let result = watch(py, end - first, progress, |watched| {
-            execute(&plan, first..end, &|_| false, jobs, watched.stop(), |row: Row| {
+            execute(&plan, first..end, &|_| false, jobs, watched.stop(), |row: SweepRow| {
                 watched.more(1);
                 if let Ok(mut kept) = kept.lock() {
                     kept.push((row.run, row.to_line()));
@@ -154,15 +154,15 @@ impl Study {
         })?;
         match result {
             Ok(()) => {}
-            Err(Broken::Scenario(run, mistakes)) => {
+            Err(StudyError::Scenario(run, mistakes)) => {
                 let error = wrong_scenario(py, &mistakes);
                 error.value(py).setattr("run", run)?;
                 return Err(error);
             }
-            Err(Broken::Run(run, message)) => {
+            Err(StudyError::Run(run, message)) => {
                 return Err(RunError::new_err(format!("run {run}: {message}")));
             }
-            Err(Broken::Kept(())) => {}
+            Err(StudyError::Kept(())) => {}
         }
         let mut kept = kept.into_inner().unwrap_or_default();
         kept.sort_unstable_by_key(|&(run, _)| run);
@@ -181,8 +181,8 @@ impl Study {
 }
 
 impl Study {
-    fn plan(&self, py: Python<'_>) -> PyResult<Plan<'_>> {
-        Plan::load(&self.text, &self.name, &self.changes)
+    fn plan(&self, py: Python<'_>) -> PyResult<SeriesPlan<'_>> {
+        SeriesPlan::load(&self.text, &self.name, &self.changes)
             .map_err(|mistakes| wrong_scenario(py, &mistakes))
     }
 

@@ -1,4 +1,4 @@
-//! A table that any library of Arrow's takes without a copy.
+//! A table that any Arrow library imports without a copy.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// A table of columns with their units, given away by the Arrow PyCapsule interface.
+/// A table of columns with units, exported by the Arrow PyCapsule interface.
 #[pyclass(frozen, module = "ackclock")]
 pub(crate) struct Table {
     batch: RecordBatch,
@@ -30,7 +30,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface leaves it to the producer whether it casts; consumers cast what comes.
+        // Casting is optional for the producer; consumers cast the result.
         drop(requested_schema);
         let schema = self.batch.schema();
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], schema);
@@ -38,14 +38,14 @@ impl Table {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// The Arrow PyCapsule interface: the columns alone.
+    /// The Arrow PyCapsule interface: the schema.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.batch.schema().as_ref())
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// Rows.
+    /// Number of rows.
     fn __len__(&self) -> usize {
         self.batch.num_rows()
     }
@@ -56,7 +56,7 @@ impl Table {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// What each column says.
+    /// The description of each column.
     #[getter]
     fn descriptions(&self) -> Vec<(String, String)> {
         let schema = Arc::clone(self.batch.schema_ref());

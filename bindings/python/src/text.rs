@@ -1,15 +1,15 @@
-//! Dictionaries as the text of a scenario file, so that there is one reader of scenarios, with
-//! one kind of mistake.
+//! Dictionaries as the text of a scenario file, so that there is one parser of scenarios with one
+//! kind of error.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-/// Lists and dictionaries in one another beyond this are refused: no scenario needs them.
+/// Maximum nesting of lists and dictionaries: no scenario needs more.
 const DEEPEST: usize = 32;
 
-/// The scenario file that says what the dictionary says.
+/// Converts a dictionary to a scenario file.
 ///
 /// Raises TypeError, with the key, for a value that TOML does not have.
 #[pyfunction]
@@ -19,16 +19,16 @@ pub(crate) fn to_toml(data: &Bound<'_, PyDict>) -> PyResult<String> {
     Ok(document.to_string())
 }
 
-/// Tables stand in sections of their own, so that lines stay short and mistakes are told by them.
+/// Tables become sections, so that lines stay short and errors point at them.
 fn fill(table: &mut Table, data: &Bound<'_, PyDict>, at: &str, depth: usize) -> PyResult<()> {
-    // Simple values come first: behind the head of a sub-table they would belong to it.
+    // Simple values come first: after the header of a sub-table they would belong to it.
     let mut tables = Vec::new();
     for (key, value) in data.iter() {
         let key = name(&key, at)?;
         match value.cast::<PyDict>() {
             Ok(inner) if depth < 3 => tables.push((key, inner.clone())),
             _ => {
-                let here = place(at, &key);
+                let here = key_path(at, &key);
                 table.insert(&key, Item::Value(plain(&value, &here, depth + 1)?));
             }
         }
@@ -36,7 +36,7 @@ fn fill(table: &mut Table, data: &Bound<'_, PyDict>, at: &str, depth: usize) -> 
     for (key, inner) in tables {
         let mut sub = Table::new();
         sub.set_implicit(inner.iter().all(|(_, value)| value.is_instance_of::<PyDict>()));
-        fill(&mut sub, &inner, &place(at, &key), depth + 1)?;
+        fill(&mut sub, &inner, &key_path(at, &key), depth + 1)?;
         table.insert(&key, Item::Table(sub));
     }
     Ok(())
@@ -73,7 +73,7 @@ fn plain(value: &Bound<'_, PyAny>, at: &str, depth: usize) -> PyResult<Value> {
         let mut table = InlineTable::new();
         for (key, value) in data.iter() {
             let key = name(&key, at)?;
-            table.insert(&key, plain(&value, &place(at, &key), depth + 1)?);
+            table.insert(&key, plain(&value, &key_path(at, &key), depth + 1)?);
         }
         return Ok(Value::InlineTable(table));
     }
@@ -87,12 +87,12 @@ fn name(key: &Bound<'_, PyAny>, at: &str) -> PyResult<String> {
     match key.cast::<PyString>() {
         Ok(key) => Ok(key.to_str()?.to_owned()),
         Err(_) => {
-            let place = if at.is_empty() { "the scenario" } else { at };
-            Err(PyTypeError::new_err(format!("{place}: keys are str, found {}", key.repr()?)))
+            let key_path = if at.is_empty() { "the scenario" } else { at };
+            Err(PyTypeError::new_err(format!("{key_path}: keys are str, found {}", key.repr()?)))
         }
     }
 }
 
-fn place(at: &str, key: &str) -> String {
+fn key_path(at: &str, key: &str) -> String {
     if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") }
 }

@@ -1,5 +1,5 @@
-//! Long calls: the work goes on in a thread of its own without the GIL, while the calling one looks
-//! after Ctrl-C and progress.
+//! Long calls: the work runs in its own thread without the GIL, while the calling thread handles
+//! Ctrl-C and progress.
 
 use core::ops::ControlFlow;
 use std::any::Any;
@@ -12,49 +12,49 @@ use pyo3::prelude::*;
 
 use crate::errors::RunError;
 
-/// How often the calling thread looks.
+/// Polling interval of the calling thread.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// What the two threads tell each other.
+/// The state shared by the two threads.
 #[derive(Debug, Default)]
-pub(crate) struct Watched {
+pub(crate) struct LongCall {
     stop: AtomicBool,
     over: AtomicBool,
     done: AtomicU64,
 }
 
-impl Watched {
-    /// Set once the work is to end early.
+impl LongCall {
+    /// The flag that cancels the work.
     pub(crate) fn stop(&self) -> &AtomicBool {
         &self.stop
     }
 
-    /// Reports how much is done, in units of the total; breaks if the work is to end.
+    /// Reports the progress, in units of the total; breaks if the work is cancelled.
     pub(crate) fn reached(&self, done: u64) -> ControlFlow<()> {
         self.done.store(done, Ordering::Relaxed);
         if self.is_to_end() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Is the work to end early?
+    /// Is the work cancelled?
     pub(crate) fn is_to_end(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Tells that so much more is done.
+    /// Adds to the progress.
     pub(crate) fn more(&self, amount: u64) {
         self.done.fetch_add(amount, Ordering::Relaxed);
     }
 }
 
-/// Does `work` in another thread. `progress` is called with what is done and `total`, in the
-/// calling thread; what it raises, or Ctrl-C, ends the work and is raised here.
+/// Runs `work` in another thread. `progress` is called with the progress and `total` in the calling
+/// thread; an exception of it, or Ctrl-C, cancels the work and is raised here.
 pub(crate) fn watch<T: Send>(
     py: Python<'_>,
     total: u64,
     progress: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Watched) -> T + Send,
+    work: impl FnOnce(&LongCall) -> T + Send,
 ) -> PyResult<T> {
-    let watched = Watched::default();
+    let watched = LongCall::default();
     let caller = thread::current();
     thread::scope(|scope| {
         let worker = scope.spawn(|| {
@@ -64,11 +64,11 @@ pub(crate) fn watch<T: Send>(
             result
         });
         let mut raised = None;
-        let mut told = None;
+        let mut reported = None;
         loop {
             let over = watched.over.load(Ordering::Acquire);
             if raised.is_none()
-                && let Err(error) = look(py, &watched, total, progress, &mut told)
+                && let Err(error) = look(py, &watched, total, progress, &mut reported)
             {
                 watched.stop.store(true, Ordering::Relaxed);
                 raised = Some(error);
@@ -82,7 +82,7 @@ pub(crate) fn watch<T: Send>(
                 }
             });
         }
-        // It is over, or as good as: this waits for nothing that needs the GIL.
+        // The work is finished or about to finish and does not need the GIL.
         let result = py.detach(|| worker.join());
         match (raised, result) {
             (Some(error), _) => Err(error),
@@ -94,28 +94,28 @@ pub(crate) fn watch<T: Send>(
 
 fn look(
     py: Python<'_>,
-    watched: &Watched,
+    watched: &LongCall,
     total: u64,
     progress: Option<&Bound<'_, PyAny>>,
-    told: &mut Option<u64>,
+    reported: &mut Option<u64>,
 ) -> PyResult<()> {
     py.check_signals()?;
     let done = watched.done.load(Ordering::Relaxed).min(total);
     if let Some(progress) = progress
-        && *told != Some(done)
+        && *reported != Some(done)
     {
         progress.call1((done, total))?;
-        *told = Some(done);
+        *reported = Some(done);
     }
     Ok(())
 }
 
-/// A fault of the program itself; it must not take the interpreter with it.
+/// Converts a panic to an exception, so that it does not end the interpreter.
 fn fault(thrown: &Box<dyn Any + Send>) -> PyErr {
     let message = thrown
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| thrown.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
-    RunError::new_err(format!("the program failed, which is a fault of its own: {message}"))
+    RunError::new_err(format!("the program panicked, which is a bug; please report it: {message}"))
 }

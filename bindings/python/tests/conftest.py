@@ -1,4 +1,4 @@
-"""A small world for all tests."""
+"""A small scenario for all tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TABLES: dict[str, Any] = {
 
 @pytest.fixture
 def world(tmp_path: Path) -> Path:
-    """The world as a file."""
+    """The scenario as a file."""
     path = tmp_path / "world.toml"
     path.write_text(WORLD)
     return path
@@ -66,7 +66,7 @@ def command() -> list[str]:
 
 @pytest.fixture
 def captures(tmp_path: Path) -> Path:
-    """A folder of three captures, one of them further down, and of what is none."""
+    """A folder of three captures, one of them in a subfolder, and a file that is not a capture."""
     folder = tmp_path / "captures"
     (folder / "deep").mkdir(parents=True)
     for number, (case, place) in enumerate(
@@ -79,12 +79,12 @@ def captures(tmp_path: Path) -> Path:
 
 
 def copies(folder: Path, count: int) -> None:
-    """So many more captures in the folder, all the same."""
+    """Adds identical captures to the folder."""
     for number in range(count):
         os.link(folder / "0.pcap.xz", folder / f"again-{number}.pcap.xz")
 
 
 def output(command: list[str], *arguments: object) -> bytes:
-    """What the program prints."""
+    """The output of the program."""
     done = subprocess.run([*command, *map(str, arguments)], capture_output=True, check=True)
     return done.stdout

@@ -1,4 +1,4 @@
-"""Captures: the same as the command line says."""
+"""Captures: the same results as on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import ackclock
 SMALL_WINDOW = ROOT / "golden/linux/h1_rwnd_cubic/sender.pcap.xz"
 
 
-def test_a_small_window_is_found_and_what_a_larger_one_would_give(command: list[str]) -> None:
+def test_a_small_window_is_found_and_a_larger_one_is_simulated(command: list[str]) -> None:
     diagnosis = ackclock.diagnose(SMALL_WINDOW)
     assert diagnosis.primary == "CC401"
     assert diagnosis.report == json.loads(output(command, "diagnose", SMALL_WINDOW, "--json"))
@@ -31,7 +31,7 @@ def test_a_fit_is_a_scenario_like_any_other() -> None:
     assert ackclock.run(fitted).flows[0].goodput_bps == pytest.approx(9.8e6, rel=0.05)
 
 
-def test_what_is_no_capture(tmp_path: Path) -> None:
+def test_files_that_are_not_captures(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         ackclock.diagnose("nowhere.pcap")
     (tmp_path / "empty").write_bytes(b"")

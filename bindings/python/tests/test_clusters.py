@@ -14,7 +14,7 @@ from conftest import WORLD, copies, output
 
 import ackclock
 
-#: Small transfers: the clusters are what is tested.
+#: Small transfers: only the clusters are tested.
 SMALL = {"flow.up.bulk": "20kB"}
 AXES: dict[str, Any] = {"a.cc": ["newreno", "cubic"], "path.loss": "0%..2% step 0.5%"}
 RUNS = 10_000
@@ -25,7 +25,7 @@ CHUNK_S = 0.5
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory, command: list[str]) -> Path:
-    """What the command line writes of the same sweep."""
+    """The command line's output for the same sweep."""
     folder = tmp_path_factory.mktemp("cli")
     world = folder / "world.toml"
     world.write_text(WORLD)
@@ -43,7 +43,7 @@ def axis_text(key: str) -> str:
 
 @contextlib.contextmanager
 def dask() -> Iterator[tuple[Any, Callable[[], int | None]]]:
-    """A cluster of Dask, and the process of a worker that is at work."""
+    """A Dask cluster, and the process of a busy worker."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -55,7 +55,7 @@ def dask() -> Iterator[tuple[Any, Callable[[], int | None]]]:
 
         def at_work() -> int | None:
             busy = [worker for worker, tasks in client.processing().items() if tasks]
-            # One that has taken the place of a killed one is not among them.
+            # A worker that replaced a killed one is not among them.
             return processes.get(busy[0]) if busy else None
 
         yield client, at_work
@@ -63,13 +63,13 @@ def dask() -> Iterator[tuple[Any, Callable[[], int | None]]]:
 
 @contextlib.contextmanager
 def ray() -> Iterator[tuple[Any, Callable[[], int | None]]]:
-    """The same of Ray, which names its processes for what they do."""
+    """The same for Ray, which names its processes after their tasks."""
     ray = pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        # By default its workers give way to everything else on the machine.
+        # By default its workers have low priority.
         patch.setenv("RAY_worker_niceness", "0")
-        # Where workers find the controller of this file, as they would one that is installed.
+        # The path where workers find the controller of this file, like an installed one.
         patch.setenv("PYTHONPATH", str(Path(__file__).parent))
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
 
@@ -95,7 +95,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Callable[[], 
 
 
 def files(folder: Path) -> dict[str, tuple[int, int]]:
-    """The chunks with what changes if one is written again."""
+    """The chunks with attributes that change if one is rewritten."""
     found = ((path.name, path.stat()) for path in folder.glob("*.parquet"))
     return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in found}
 
@@ -116,13 +116,13 @@ class Killer:
             os.kill(pid, signal.SIGKILL)
 
     def check(self) -> None:
-        """It did kill in the middle, and nothing that was finished was done again."""
+        """It killed a worker in the middle, and nothing finished was repeated."""
         after = files(self.chunks)
         assert self.before and len(self.before) < len(after), "a worker was killed in the middle"
-        assert self.before.items() <= after.items(), "what was finished was done once"
+        assert self.before.items() <= after.items(), "finished chunks were executed once"
 
 
-def test_a_killed_worker_costs_its_chunk_and_the_table_is_the_commands(
+def test_a_killed_worker_loses_only_its_chunk_and_the_table_is_the_commands(
     cluster: Any, expected: Path, world: Path, tmp_path: Path
 ) -> None:
     executor, at_work = cluster
@@ -144,7 +144,7 @@ def test_a_killed_worker_costs_its_chunk_and_the_table_is_the_commands(
         assert (out / name).read_bytes() == (expected / name).read_bytes(), name
 
 
-def test_rows_come_back_without_a_folder_too(cluster: Any, world: Path) -> None:
+def test_rows_are_also_returned_without_a_folder(cluster: Any, world: Path) -> None:
     executor, _ = cluster
     there = ackclock.sweep(world, axes=AXES, set=SMALL, repeat=5, executor=executor)
     assert there.jsonl == ackclock.sweep(world, axes=AXES, set=SMALL, repeat=5).jsonl
@@ -157,13 +157,13 @@ class Failing(ackclock.Controller):
         return 1 / (report.losses - report.losses)
 
 
-def test_what_a_controller_raises_there_comes_here(cluster: Any, world: Path) -> None:
+def test_exceptions_of_a_remote_controller_are_raised_here(cluster: Any, world: Path) -> None:
     executor, _ = cluster
     with pytest.raises(ackclock.RunError, match=r"run 0: .*on_report \(.*line \d+\): ZeroDivisionError"):
         ackclock.sweep(world, axes={"a.cc": ["f"]}, controllers={"f": Failing}, executor=executor)
 
 
-def test_mistakes_of_a_run_come_here_with_their_place(cluster: Any, world: Path) -> None:
+def test_errors_of_a_remote_run_are_raised_here_with_their_position(cluster: Any, world: Path) -> None:
     executor, _ = cluster
     axes = {"path.link.buffer": ["64KiB", "64"]}
     with pytest.raises(ackclock.ScenarioError) as here:
@@ -183,9 +183,9 @@ def test_a_folder_of_captures_is_diagnosed_there_too(cluster: Any, captures: Pat
     assert there.failed == here.failed
 
 
-def test_a_killed_worker_costs_no_capture(cluster: Any, captures: Path, tmp_path: Path) -> None:
+def test_a_killed_worker_loses_no_capture(cluster: Any, captures: Path, tmp_path: Path) -> None:
     executor, at_work = cluster
-    # So many that a worker is seen at work, on a fast machine too.
+    # Enough captures to observe a busy worker, even on a fast machine.
     copies(captures, 800)
     out = tmp_path / "out"
     kill = Killer(out / "chunks", at_work)

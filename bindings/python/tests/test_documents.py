@@ -1,4 +1,4 @@
-"""Everything public says what it is."""
+"""Everything public has a docstring."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import ackclock
 
 
 @pytest.mark.parametrize("name", [name for name in ackclock.__all__ if name != "__version__"])
-def test_what_is_public_has_a_docstring(name: str) -> None:
+def test_public_names_have_docstrings(name: str) -> None:
     thing = getattr(ackclock, name)
     if not isinstance(thing, type):
-        # Figure is the name of a type.
+        # Figure is a type alias.
         assert thing.__doc__
         return
     assert inspect.getdoc(thing)

@@ -1,4 +1,4 @@
-"""Executors that people run: the same bytes as the command line, and nothing lost with a worker."""
+"""Executors: the same bytes as the command line, and nothing lost with a worker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILES = ("runs.jsonl", "runs.csv", "runs.sums", "scenario.toml", "sweep.json")
 
 @pytest.fixture
 def expected(world: Path, tmp_path: Path, command: list[str]) -> Path:
-    """What the command line writes."""
+    """The command line's output."""
     output(command, "sweep", world, *ARGUMENTS, "--out", tmp_path / "cli")
     return tmp_path / "cli"
 
@@ -39,7 +39,7 @@ def test_the_executor_of_a_dask_client(world: Path, tmp_path: Path, expected: Pa
         distributed.Client(cluster) as client,
         client.get_executor() as executor,
     ):
-        # As many as the cluster has, not this machine.
+        # The number of workers of the cluster, not of this machine.
         assert Futures(executor).workers() == 3
         out = tmp_path / "out"
         found = ackclock.sweep(world, axes=AXES, repeat=40, executor=executor, out=out, chunk_s=0.05)
@@ -55,7 +55,7 @@ def test_the_executor_of_a_dask_client(world: Path, tmp_path: Path, expected: Pa
         }
 
 
-#: What each of the processes of MPI runs, by `python -m mpi4py.futures`.
+#: The script of each MPI process, run by `python -m mpi4py.futures`.
 MPI = """
 import os, signal, sys
 import ackclock
@@ -86,11 +86,11 @@ if __name__ == "__main__":
 
 
 def mpi(script: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs a script on three processes of MPI, one of them its master."""
+    """Runs a script on three MPI processes, one of them the master."""
     mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if mpiexec is None:
         pytest.skip("mpiexec is not there")
-    # Open MPI asks whether root means it.
+    # Open MPI refuses to run as root without these.
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     call = [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures", script, *map(str, arguments)]
     return subprocess.run(
@@ -123,7 +123,7 @@ def end(signals: int) -> None:
     os.kill(os.getpid(), signals)
 
 
-def test_a_killed_pool_loses_no_capture_that_was_judged(captures: Path, tmp_path: Path) -> None:
+def test_a_killed_pool_loses_no_finished_capture(captures: Path, tmp_path: Path) -> None:
     copies(captures, 60)
     out = tmp_path / "out"
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:

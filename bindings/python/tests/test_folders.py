@@ -1,4 +1,4 @@
-"""Folders of captures: each report is the command line's; chunks survive, reruns resume."""
+"""Folders of captures: each report equals the command line's; chunks survive, reruns resume."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_each_report_is_that_of_the_command_line(captures: Path, command: list[s
 def test_all_connections_are_one_table(captures: Path) -> None:
     found = ackclock.diagnose_folder(captures)
     frame = ackclock.to_pandas(found.table)
-    # One of the captures has two connections; the file that is none has a row as well.
+    # One of the captures has two connections; the file that is not a capture also has a row.
     assert len(frame) == 5 and frame["error"].notna().sum() == 1
     window = frame[frame["primary"] == "CC401"].iloc[0]
     assert window["cost_s"] == pytest.approx(2.54, abs=0.005)
     assert window["bytes"] == 4_000_000
     spent = [name for name in frame.columns if name.endswith("_s") and name not in NO_BUDGET]
     assert window[spent].sum() == pytest.approx(window["duration_s"], rel=1e-6)
-    assert ("cost_s", "what the costliest finding cost, in seconds") in found.table.descriptions
+    assert ("cost_s", "cost of the costliest finding, in seconds") in found.table.descriptions
 
 
 NO_BUDGET = {"duration_s", "base_rtt_s", "cost_s"}
@@ -60,7 +60,7 @@ def reports(found: ackclock.Diagnoses) -> dict[str, tuple[str, str]]:
     return {name: (one.json, str(one)) for name, one in found.items()}
 
 
-def test_a_rerun_goes_on_where_the_last_one_ended(captures: Path, tmp_path: Path) -> None:
+def test_a_rerun_resumes_where_the_last_one_ended(captures: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
 
     def stop(done: int, total: int) -> None:
@@ -70,9 +70,9 @@ def test_a_rerun_goes_on_where_the_last_one_ended(captures: Path, tmp_path: Path
         ackclock.diagnose_folder(captures, out=out, chunk_s=1e-6, progress=stop)
     before = {path.name: path.stat().st_mtime_ns for path in (out / "chunks").iterdir()}
     assert before
-    told: list[int] = []
+    reported: list[int] = []
     found = ackclock.diagnose_folder(
-        captures, out=out, progress=lambda done, total: told.append(total)
+        captures, out=out, progress=lambda done, total: reported.append(total)
     )
     after = {path.name: path.stat().st_mtime_ns for path in (out / "chunks").iterdir()}
     assert before.items() <= after.items()
@@ -114,7 +114,7 @@ def test_processes_read_urls_too(captures: Path) -> None:
 
 
 class Broken:
-    """A file that breaks off, or is none."""
+    """A file that fails or returns invalid data."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -126,15 +126,15 @@ class Broken:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "reported"),
     [
         (ConnectionResetError("gone"), "x.pcap.*gone"),
-        ("a text", "x.pcap.*returns bytes, found str"),
-        (b"x" * (2 << 20), "x.pcap.*more than it was asked for"),
+        ("a text", "x.pcap.*must return bytes, found str"),
+        (b"x" * (2 << 20), "x.pcap.*more bytes than requested"),
     ],
 )
-def test_a_store_that_breaks_is_told_with_the_name(answer: Any, told: str) -> None:
-    with pytest.raises(OSError, match=told):
+def test_a_failing_store_is_reported_with_the_name(answer: Any, reported: str) -> None:
+    with pytest.raises(OSError, match=reported):
         ackclock._engine.diagnose_files([("x.pcap", Broken(answer))])
 
 
@@ -154,7 +154,7 @@ def test_bad_arguments(captures: Path, tmp_path: Path) -> None:
     assert len(ackclock.diagnose_folder(empty)) == 0
 
 
-def test_what_has_gone_meanwhile_is_told(captures: Path) -> None:
+def test_files_deleted_meanwhile_are_reported(captures: Path) -> None:
     from ackclock.folders import one
 
     _, report, _, why = one(str(captures / "later.pcap.xz"), {})

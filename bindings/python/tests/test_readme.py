@@ -1,4 +1,4 @@
-"""What the documents show runs: the README's five lines in a fresh environment, the rest here."""
+"""The documented examples run: the README's five lines in a fresh environment, the rest here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_five_lines_run_after_pip_install_in_a_fresh_environment(tmp_path: Path)
         pytest.skip("pip install . needs Rust")
     venv.create(tmp_path / "fresh", with_pip=True)
     python = tmp_path / "fresh" / "bin" / "python"
-    # Without what this run of pytest has set for itself.
+    # Without the variables of this pytest run.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "."]
     subprocess.run(install, cwd=ROOT, env=environment, check=True)
@@ -36,7 +36,7 @@ def test_five_lines_run_after_pip_install_in_a_fresh_environment(tmp_path: Path)
     )
     assert done.returncode == 0, done.stderr
     assert "CC401" in done.stdout and "Mbit/s" in done.stdout
-    # It is the package in the environment, not one beside the script.
+    # It is the package in the environment, not one next to the script.
     where = [python, "-c", "import ackclock; print(ackclock.__file__)"]
     found = subprocess.run(where, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     assert found.stdout.startswith(str(tmp_path))
@@ -46,7 +46,7 @@ def test_five_lines_run_after_pip_install_in_a_fresh_environment(tmp_path: Path)
 def test_the_blocks_of_a_page_run_one_after_the_other(name: str, tmp_path: Path) -> None:
     for folder in ("scenarios", "golden"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    # A file, so that processes started from it find what it defines.
+    # A file, so that processes started from it find its definitions.
     body = "\n".join(blocks(ROOT / name))
     script = tmp_path / "page.py"
     indented = "".join(f"    {line}" if line.strip() else line for line in body.splitlines(True))

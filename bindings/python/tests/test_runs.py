@@ -35,7 +35,7 @@ def test_a_file_a_text_a_dictionary_and_tables_are_the_same_world(world: Path) -
         ackclock.run(**TABLES).report,
         ackclock.run(ackclock.scenario(WORLD)).report,
     ]
-    # The text is another one, and with it its hash.
+    # The text differs, and so does its hash.
     flows = [json.dumps(report["flows"]) for report in reports]
     assert len(set(flows)) == 1
 
@@ -68,9 +68,9 @@ def test_tables_reach_arrow_without_a_copy(world: Path) -> None:
     assert pa.schema(run.series) == series.schema
     assert set(series.column("flow").to_pylist()) == {"up"}
     largest = max(series.column("cwnd_bytes").to_pylist())
-    # FreeBSD widens the window for one output, for limited transmit; the total is that between ACKs.
+    # FreeBSD raises the window for one output, for limited transmit; the total is between ACKs.
     assert largest >= run.flows[0].max_cwnd_bytes
-    # Given away twice it lies at the same place.
+    # Exported twice, it is at the same address.
     places = [pa.table(run.series)["cwnd_bytes"].chunk(0).buffers()[1].address for _ in range(2)]
     assert places[0] == places[1]
 
@@ -89,7 +89,7 @@ def test_pandas_polars_and_duckdb_take_the_same_table(world: Path) -> None:
     assert found == [(sent,)] and len(events) == len(frame)
 
 
-def test_what_was_not_kept_is_told(world: Path) -> None:
+def test_data_that_was_not_recorded_is_an_error(world: Path) -> None:
     run = ackclock.run(world, series=False)
     with pytest.raises(ValueError, match="series=True"):
         run.series
@@ -103,7 +103,7 @@ def test_notebooks_get_the_table_and_the_plots_of_the_report(
     output(command, "run", world, "--report", page)
     assert run.page == page.read_text()
     shown = run._repr_html_()
-    # The plots with their data; the table stands above them.
+    # The plots with their data; the table is above them.
     assert ">two hosts" in shown and html.escape(run.page.partition("</head>")[2]) in shown
     fast = ackclock.run(world, series=False)
     assert "<iframe" not in fast._repr_html_() and str(fast) == str(run)
@@ -117,7 +117,7 @@ def test_a_page_of_a_long_run_stays_small() -> None:
 TWO_FLOWS = WORLD.replace("flow = [", 'flow = [ { name = "two", from = "a", to = "b", bulk = "1MB" },')
 
 
-def test_how_flows_share_is_told_as_the_command_line_does(tmp_path: Path, command: list[str]) -> None:
+def test_fairness_is_reported_as_by_the_command_line(tmp_path: Path, command: list[str]) -> None:
     world = tmp_path / "two.toml"
     world.write_text(TWO_FLOWS)
     for run in (ackclock.run(world), ackclock.run(world, series=False)):
@@ -133,12 +133,12 @@ def test_matplotlib_draws_windows(world: Path) -> None:
     assert len(axes.lines) == 2 and axes.get_xlabel() == "time [s]"
 
 
-def test_progress_is_told_and_what_it_raises_ends_the_run() -> None:
-    told: list[tuple[int, int]] = []
+def test_progress_is_reported_and_its_exceptions_end_the_run() -> None:
+    reported: list[tuple[int, int]] = []
     long = {"duration": "1000s", "flow.up.bulk": "10GB", "path.link.rate": "10Gbit/s", "path.loss": "0%"}
     with pytest.raises(ZeroDivisionError):
-        ackclock.run(WORLD, set=long, series=False, progress=lambda *pair: told.append(pair) or 1 / 0)
-    assert told and told[0][1] == 1000 * 10**9
+        ackclock.run(WORLD, set=long, series=False, progress=lambda *pair: reported.append(pair) or 1 / 0)
+    assert reported and reported[0][1] == 1000 * 10**9
 
 
 ENDLESS = """{'duration': '100000s', 'flow.up.bulk': '1000GB', 'path.link.rate': '10Gbit/s',
@@ -150,7 +150,7 @@ ENDLESS_FIT = "{'duration': '100000s', 'flow.0.bulk': '1000GB'}"
 
 
 class Endless:
-    """A capture whose packets begin again and again."""
+    """A capture that repeats its packets endlessly."""
 
     def __init__(self) -> None:
         self.bytes = lzma.open(ROOT / "golden/linux/h1_rwnd_cubic/sender.pcap.xz").read()
@@ -178,8 +178,8 @@ class Endless:
         "ackclock.reproduce('reordering')",
         "ackclock.reproduce('mathis')",
         "ackclock.reproduce('cubic-hz')",
-        # A hundred gigabits per second for four seconds before anything is measured, and a sender
-        # that no buffer holds.
+        # A hundred gigabits per second for four seconds before the measurement, and a sender
+        # without a buffer limit.
         "ackclock.theory('mathis', rtt='20ms', loss='0.000001%', run='quic-rfc9002')",
     ],
 )
@@ -206,12 +206,12 @@ def test_ctrl_c_ends_a_long_call(call: str) -> None:
     asked = time.monotonic()
     mercy = threading.Timer(30, child.kill)
     mercy.start()
-    told = child.stdout.readline()
+    reported = child.stdout.readline()
     mercy.cancel()
     took = time.monotonic() - asked
     _, errors = child.communicate(timeout=30)
-    assert told == b"ended\n", (told, errors.decode())
-    # Some tenths of a second; the rest is for a machine that has other things to do.
+    assert reported == b"ended\n", (reported, errors.decode())
+    # Some tenths of a second; the rest is for a loaded machine.
     assert took < 3, took
 
 
@@ -244,9 +244,9 @@ def test_progress_by_tqdm(world: Path, capsys: pytest.CaptureFixture[str]) -> No
     ackclock.run(world, progress=tqdm.tqdm)
     shown = capsys.readouterr().err
     assert "2/2" in shown and str(world) in shown
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     capture = ROOT / "golden/linux/h1_rwnd_cubic/sender.pcap.xz"
-    ackclock.diagnose(capture, progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (capture.stat().st_size, capture.stat().st_size)
+    ackclock.diagnose(capture, progress=lambda done, total: reported.append((done, total)))
+    assert reported[-1] == (capture.stat().st_size, capture.stat().st_size)
     with pytest.raises(TypeError, match="progress: expected a bool, a bar or a function"):
         ackclock.run(world, progress=3)  # type: ignore[arg-type]

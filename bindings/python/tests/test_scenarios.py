@@ -1,4 +1,4 @@
-"""Bad input: the same mistakes as the command line's, as exceptions with their places."""
+"""Bad input: the same errors as the command line's, as exceptions with their positions."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from conftest import TABLES, WORLD
 import ackclock
 
 
-def test_a_mistake_has_its_place() -> None:
+def test_an_error_has_its_position() -> None:
     with pytest.raises(ackclock.ScenarioError) as caught:
         ackclock.scenario(WORLD.replace('"20Mbit/s"', "20"))
-    (mistake,) = caught.value.errors
-    assert mistake["line"] == 8 and mistake["file"] == "<text>"
-    assert "rate" in mistake["message"]
+    (error,) = caught.value.errors
+    assert error["line"] == 8 and error["file"] == "<text>"
+    assert "rate" in error["message"]
     assert isinstance(caught.value, ValueError)
     assert "<text>:8" in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once(world: Path) -> None:
+def test_all_errors_are_reported_at_once(world: Path) -> None:
     text = WORLD.replace("freebsd-14.3", "freebsd-14.4").replace("seed", "sede")
     world.write_text(text)
     with pytest.raises(ackclock.ScenarioError) as caught:
         ackclock.scenario(world)
     assert len(caught.value.errors) == 2
-    assert {mistake["file"] for mistake in caught.value.errors} == {str(world)}
-    assert any("freebsd-14.3" in (mistake["hint"] or "") for mistake in caught.value.errors)
+    assert {error["file"] for error in caught.value.errors} == {str(world)}
+    assert any("freebsd-14.3" in (error["hint"] or "") for error in caught.value.errors)
 
 
 @pytest.mark.parametrize(
-    ("tables", "told"),
+    ("tables", "reported"),
     [
         ({**TABLES, "seed": {1, 2}}, "seed: expected a str, int, float, bool, list or dict, found set"),
         ({**TABLES, "seed": None}, "seed: .* found NoneType"),
@@ -41,8 +41,8 @@ def test_all_mistakes_are_told_at_once(world: Path) -> None:
         ({**TABLES, "flow": [{"name": object()}]}, r"flow\[0\].name: expected"),
     ],
 )
-def test_a_value_that_toml_does_not_have(tables: dict[Any, Any], told: str) -> None:
-    with pytest.raises(TypeError, match=told):
+def test_a_value_that_toml_does_not_have(tables: dict[Any, Any], reported: str) -> None:
+    with pytest.raises(TypeError, match=reported):
         ackclock.scenario(tables)
 
 
@@ -53,7 +53,7 @@ def test_endless_nesting_is_refused() -> None:
         ackclock.scenario({"path": loop})
 
 
-def test_unknown_keys_are_mistakes_of_the_dictionary_too() -> None:
+def test_unknown_keys_of_a_dictionary_are_errors_too() -> None:
     with pytest.raises(ackclock.ScenarioError, match="speed"):
         ackclock.scenario({**TABLES, "speed": "1Gbit/s"})
 
@@ -78,7 +78,7 @@ def theory(**more: Any) -> ackclock.Theory:
 
 
 @pytest.mark.parametrize(
-    ("call", "kind", "told"),
+    ("call", "kind", "reported"),
     [
         (lambda: ackclock.run(WORLD, seed="x"), TypeError, "seed: expected a whole number, found str"),
         (lambda: ackclock.run(WORLD, seed=True), TypeError, "seed: .* found bool"),
@@ -107,26 +107,26 @@ def theory(**more: Any) -> ackclock.Theory:
         (lambda: ackclock.reproduce(["mathis", 5]), TypeError, "cases: expected a str, found int"),
     ],
 )
-def test_wrong_types_name_what_they_were_given_for(call: Any, kind: type[Exception], told: str) -> None:
-    with pytest.raises(kind, match=told):
+def test_type_errors_name_the_argument(call: Any, kind: type[Exception], reported: str) -> None:
+    with pytest.raises(kind, match=reported):
         call()
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "latin.toml"
     path.write_bytes(b'title = "caf\xe9"\n')
     with pytest.raises(ackclock.ScenarioError, match="byte 12 is not UTF-8"):
         ackclock.scenario(path)
 
 
-def test_theory_refuses_what_it_cannot_be_asked() -> None:
+def test_theory_rejects_invalid_arguments() -> None:
     with pytest.raises(ValueError, match='rtt="20" has no unit'):
         ackclock.theory("mathis", rtt="20", loss="1%")
     with pytest.raises(ValueError, match="loss"):
         ackclock.theory("mathis", rtt="20ms", loss="0%")
     with pytest.raises(ValueError, match='expected "mathis"'):
         ackclock.theory("matis", rtt="20ms", loss="1%")
-    with pytest.raises(ValueError, match="no case"):
+    with pytest.raises(ValueError, match="not a case"):
         ackclock.reproduce("slow-start")
 
 

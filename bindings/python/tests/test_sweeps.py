@@ -87,10 +87,10 @@ class Dying:
 
 
 class ConnectionResetErrorOfAWorker(Exception):
-    """What an engine raises for a lost worker."""
+    """The exception of an engine for a lost worker."""
 
 
-def test_a_chunk_of_a_lost_worker_is_done_again(world: Path) -> None:
+def test_a_chunk_of_a_lost_worker_is_repeated(world: Path) -> None:
     whole = ackclock.sweep(world, axes=AXES, repeat=4)
     dying = Dying()
     result = ackclock.sweep(world, axes=AXES, repeat=4, executor=dying, chunk_s=0.01)
@@ -102,7 +102,7 @@ def killer(pid: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_killed_pool_loses_its_chunks_alone_and_a_rerun_resumes(world: Path, tmp_path: Path) -> None:
+def test_a_killed_pool_loses_only_its_chunks_and_a_rerun_resumes(world: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     seen: list[int] = []
     with pool() as executor:
@@ -124,7 +124,7 @@ def test_a_killed_pool_loses_its_chunks_alone_and_a_rerun_resumes(world: Path, t
     assert result.jsonl == ackclock.sweep(world, axes=AXES, repeat=40).jsonl
 
 
-def test_chunks_are_tables_with_what_their_columns_say(world: Path, tmp_path: Path) -> None:
+def test_chunks_are_tables_with_described_columns(world: Path, tmp_path: Path) -> None:
     ackclock.sweep(world, axes=AXES, out=tmp_path / "out")
     table = parquet.read_table(tmp_path / "out" / "chunks")
     assert table.num_rows == 6
@@ -132,7 +132,7 @@ def test_chunks_are_tables_with_what_their_columns_say(world: Path, tmp_path: Pa
     assert not list((tmp_path / "out").rglob("*.part"))
 
 
-def test_other_sweeps_and_other_files_are_left_alone(world: Path, tmp_path: Path) -> None:
+def test_other_sweeps_and_other_files_are_not_touched(world: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     ackclock.sweep(world, axes=AXES, out=out)
     with pytest.raises(ValueError, match="another sweep"):

@@ -1,7 +1,7 @@
-//! Ackclock in WebAssembly. Floor 8.
+//! Ackclock in WebAssembly. Layer 8.
 //!
-//! For now it gives the fingerprints of `simtest::digests`, so that a run in a browser or under Node
-//! can be compared with a native one (`digest.mjs`).
+//! It exports the digests of `simtest::digests`, so that a run in a browser or under Node can be
+//! compared with a native one (`digest.mjs`).
 
 use std::sync::OnceLock;
 
@@ -14,14 +14,14 @@ fn text() -> &'static str {
     })
 }
 
-/// Address of the fingerprints as UTF-8 text in the module's memory.
+/// Address of the digests as UTF-8 text in the module's memory.
 #[expect(unsafe_code, reason = "the host finds the function by its plain name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn digest_text() -> *const u8 {
     text().as_ptr()
 }
 
-/// Length of that text in bytes.
+/// Length of the text in bytes.
 #[expect(unsafe_code, reason = "the host finds the function by its plain name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn digest_len() -> usize {

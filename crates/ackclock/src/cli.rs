@@ -1,5 +1,7 @@
 //! Arguments, with their help.
 
+mod compare;
+mod kernel;
 mod run;
 mod scenario;
 mod series;
@@ -12,6 +14,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use compare::GradesArgs;
+pub(crate) use kernel::{BuildArgs, KernelCheckArgs, KernelCommand, ListArgs};
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
 pub(crate) use scenario::{CheckArgs, ScenarioArgs, ScenarioCommand};
 pub(crate) use series::ThinningArgs;
@@ -36,23 +40,23 @@ const EXAMPLES: &str = "\
 Examples:
   ackclock diagnose slow.pcap                           why was this transfer slow?
   ackclock run scenarios/slow-start-lro.toml            run a scenario, print a table
-  ackclock run scenarios/slow-start-lro.toml --tcpdump  print what tcpdump would have seen
+  ackclock run scenarios/slow-start-lro.toml --tcpdump  print what tcpdump would show
   ackclock sweep my.toml -m path.loss=0.1%,1%,10%       run it over a grid, on all cores
-  ackclock scenario check my.toml                       look for mistakes without running
+  ackclock scenario check my.toml                       report errors without running it
   ackclock reproduce --list                             published figures that can be checked
-  ackclock theory mathis --rtt 20ms --loss 0.1%         what a loss rate allows
+  ackclock theory mathis --rtt 20ms --loss 0.1%         throughput at a loss rate
   ackclock packetdrill golden/packetdrill               run packet scripts, print a table
 
-Exit status: 0 all is well; 1 a figure lies outside its band; 2 a mistake in arguments or files.";
+Exit status: 0 success; 1 a figure is outside its band; 2 an error in arguments or files.";
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Find out from a capture why a transfer is slow, and what it costs
     Diagnose(DiagnoseArgs),
     /// Explain a finding of diagnose: background, and what to do on each system
     Explain(ExplainArgs),
-    /// Run a captured transfer again, with its own sender and with others
+    /// Replay a captured transfer in simulation, with its own sender and with others
     #[command(name = "whatif")]
     WhatIf(WhatIfArgs),
     /// Run a scenario in virtual time
@@ -64,11 +68,11 @@ pub(crate) enum Command {
     /// Check scenario files and describe their format
     #[command(subcommand, after_help = scenario::SCENARIO_EXAMPLES)]
     Scenario(ScenarioCommand),
-    /// Print published figures beside what Ackclock measures
+    /// Print published figures next to Ackclock's measurements
     Reproduce(ReproduceArgs),
-    /// Read a log, whole or damaged: FreeBSD's Black Box Log or siftr, or qlog
+    /// Read a log, intact or damaged: FreeBSD's Black Box Log or siftr, or qlog
     Read(ReadArgs),
-    /// Ask the formulas what a loss rate allows, and what speaks against them
+    /// Evaluate throughput formulas at a loss rate, and check their assumptions
     #[command(subcommand, after_help = theory::THEORY_EXAMPLES)]
     Theory(TheoryCommand),
     /// Turn an ini file of INET's QUIC experiment (OMNeT++) into a scenario
@@ -78,6 +82,11 @@ pub(crate) enum Command {
     /// Run a scenario in real time, with this machine's own TCP as some of its hosts
     #[command(subcommand, after_help = wire::WIRE_EXAMPLES)]
     Wire(WireCommand),
+    /// Compare a scenario with modelled hosts and with real Linux kernels, packet by packet
+    Compare(GradesArgs),
+    /// Build, list and check the real Linux kernels that hosts of scenarios can be
+    #[command(subcommand, after_help = kernel::KERNEL_EXAMPLES)]
+    Kernel(KernelCommand),
 }
 
 const DIAGNOSE_EXAMPLES: &str = "\
@@ -93,14 +102,14 @@ Examples:
 Captures show most when taken at the host that sends the data, from before the connection opens;
 128 bytes of each packet are enough (tcpdump -s 128).
 
-Exit status: 0 done; 1 a finding that --fail-on names; 2 a mistake in arguments, or a file that
+Exit status: 0 success; 1 a finding that --fail-on names; 2 an error in arguments, or a file that
 cannot be read.";
 
 /// Arguments of `diagnose`.
 #[derive(Debug, Args)]
 #[command(after_help = DIAGNOSE_EXAMPLES)]
 pub(crate) struct DiagnoseArgs {
-    /// Captures (pcap, pcapng, also packed with gzip, xz, zstd), tcpdump's text, or logs; - is
+    /// Captures (pcap, pcapng, also compressed with gzip, xz, zstd), tcpdump's text, or logs; - is
     /// standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
@@ -113,7 +122,7 @@ pub(crate) struct DiagnoseArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write a page (HTML, self-contained) with the time-sequence graphs and the findings on them
+    /// Write a self-contained HTML page with the time-sequence graphs and the findings on them
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     /// Exit with 1 on a finding of this severity (note, warning, error) or worse, or with this code
@@ -142,8 +151,8 @@ Examples:
   ackclock read connection.sqlog
   ackclock read bblog.pcapng --json | jq 'select(.record.snd_cwnd < 14480)'
 
-What is wrong with a log is told with its place: in the text, as JSON, or beside CSV on standard
-error. Exit status: 0 the log is whole; 1 it is damaged or has gaps; 2 it is no log.";
+Problems of a log are reported with their position: in the text, in the JSON, or with --csv on
+standard error. Exit status: 0 the log is intact; 1 it is damaged or has gaps; 2 it is not a log.";
 
 /// Arguments of `read`.
 #[derive(Debug, Args)]
@@ -151,10 +160,10 @@ error. Exit status: 0 the log is whole; 1 it is damaged or has gaps; 2 it is no 
 pub(crate) struct ReadArgs {
     /// Log to read; - is standard input
     pub(crate) file: PathBuf,
-    /// Print one JSON object a line: sections, records, problems, and a summary at the end
+    /// Print one JSON object per line: sections, records, problems, and a summary at the end
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,
-    /// Print records as CSV, every field a column
+    /// Print records as CSV, one column per field
     #[arg(long)]
     pub(crate) csv: bool,
 }
@@ -178,7 +187,7 @@ pub(crate) struct ReproduceArgs {
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write a page of plots and tables for a browser, in one file: see docs/reports.md
+    /// Write a self-contained HTML page of plots and tables (see docs/reports.md)
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     pub(crate) report: Option<PathBuf>,
     /// Print the names of the cases and run none
@@ -193,7 +202,8 @@ Examples:
   ackclock import-ini mathis_simple.ini --config ack_every_packet --profile quic-rfc9002
   ackclock import-ini mathis_simple.ini --config ack_every_packet --run 0 --profile linux-6.18
 
-Sweeps become those of the scenario, for ackclock sweep; --run takes one combination of values. What has no meaning here is told on standard error, with line and column, and in the scenario.";
+Iterations become axes of the scenario, for ackclock sweep; --run uses one combination of values.
+Unsupported keys are reported on standard error, with line and column, and in the scenario.";
 
 /// Arguments of `import-ini`.
 #[derive(Debug, Args)]
@@ -201,16 +211,16 @@ Sweeps become those of the scenario, for ackclock sweep; --run takes one combina
 pub(crate) struct ImportIniArgs {
     /// Ini file
     pub(crate) file: PathBuf,
-    /// Configuration to take, if there are several
+    /// Configuration to use, if there are several
     #[arg(long, value_name = "NAME")]
     pub(crate) config: Option<String>,
-    /// Combination of the values of ${...} to take [default: all, as the scenario's sweep]
+    /// Combination of the values of ${...} to use [default: all, as the scenario's sweep]
     #[arg(long, value_name = "N")]
     pub(crate) run: Option<usize>,
     /// Print the configurations with their runs
     #[arg(long, conflicts_with_all = ["config", "run", "output"])]
     pub(crate) list: bool,
-    /// Profile of both hosts; of a TCP, that of the sender
+    /// Profile of both hosts; of the sender only if it is a TCP profile
     #[arg(long, value_name = "PROFILE", default_value = "quic-inet-2025-02")]
     pub(crate) profile: String,
     /// Write the scenario to a file [default: standard output]
@@ -225,9 +235,9 @@ Examples:
   ackclock packetdrill golden/packetdrill golden/scripts
   ackclock packetdrill golden/packetdrill --json | jq '.totals'
 
-A directory stands for all .pkt files in it and below. A script may name its profile in a comment at
+A directory means all .pkt files in it and below. A script may name its profile in a comment at
 its top: // profile: freebsd-13.2. See docs/packet-scripts.md for what is supported.
-Exit status: 0 no script failed; 1 a script failed; 2 a mistake in arguments or scripts.";
+Exit status: 0 no script failed; 1 a script failed; 2 an error in arguments or scripts.";
 
 /// Arguments of `packetdrill`.
 #[derive(Debug, Args)]
@@ -236,10 +246,10 @@ pub(crate) struct PacketdrillArgs {
     /// Scripts, or directories of scripts
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// System the scripts are run against [default: what the script names, else linux-6.18]
+    /// Profile to run the scripts against [default: the one in the script, else linux-6.18]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
-    /// Let PSH differ
+    /// Ignore differences in the PSH flag
     #[arg(long)]
     pub(crate) relaxed_psh: bool,
     /// Print the verdicts as JSON

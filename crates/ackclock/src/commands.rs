@@ -1,8 +1,11 @@
 //! One file for each command.
 
+mod compare;
 mod diagnose;
 mod explain;
+mod guests;
 mod import_ini;
+mod kernel;
 mod packetdrill;
 mod read;
 mod reproduce;
@@ -23,7 +26,7 @@ use crate::cli::{Cli, Command, ScenarioArgs};
 use crate::failure::Failure;
 use crate::input;
 
-/// Does what the arguments say.
+/// Runs the command of the arguments.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Diagnose(args) => diagnose::run(&args),
@@ -38,11 +41,14 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::ImportIni(args) => import_ini::run(&args),
         Command::Theory(command) => theory::run(command),
         Command::Wire(command) => wire::run(command),
+        Command::Compare(args) => compare::run(args),
+        Command::Kernel(command) => kernel::run(command),
         Command::Packetdrill(args) => packetdrill::run(&args),
     }
 }
 
-/// Refuses what this build has no part for: Parquet and PNG are features, so that a first build is quick.
+/// Returns an error for outputs whose feature is not compiled in: Parquet and PNG are features, so
+/// that a first build is fast.
 pub(crate) fn needs_features(parquet: bool, png: bool) -> Result<(), Failure> {
     let lacks = [
         ("--parquet", "parquet", parquet && !cfg!(feature = "parquet")),
@@ -50,21 +56,30 @@ pub(crate) fn needs_features(parquet: bool, png: bool) -> Result<(), Failure> {
     ];
     match lacks.into_iter().find(|(.., lacks)| *lacks) {
         Some((option, feature, _)) => {
-            Err(Failure::new(format!("{option}: this build is without the feature `{feature}`"))
-                .hint("`cargo build --release --all-features` makes a program with it"))
+            Err(Failure::new(format!("{option}: this build lacks the feature `{feature}`"))
+                .hint("build with: cargo build --release --all-features"))
         }
         None => Ok(()),
     }
 }
 
-/// The files that a scenario names: those beside it.
+/// Resolves the files that a scenario names relative to its directory.
 fn files_beside(scenario: &Path) -> Files {
     let dir = scenario.parent().unwrap_or(Path::new("")).to_owned();
     Files::new(move |name| input::read_named(&dir.join(name)))
 }
 
-/// The scenario the arguments name, with their changes.
+/// Loads the scenario of the arguments with its overrides; all its hosts are models.
 fn load_scenario(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
+    load_with(args, false)
+}
+
+/// The scenario the arguments name, some of whose hosts may be real kernels.
+fn load_with_kernels(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
+    load_with(args, true)
+}
+
+fn load_with(args: ScenarioArgs, kernels: bool) -> Result<(PathBuf, Loaded), Failure> {
     let Some(file) = args.file else {
         return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
     };
@@ -75,6 +90,7 @@ fn load_scenario(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
         set: args.set,
         seed: args.seed,
         files: files_beside(&file),
+        kernels,
         ..Overrides::default()
     };
     let loaded = load(text, &name, &overrides).map_err(Failure::Scenario)?;

@@ -1,19 +1,19 @@
-//! Why a command did not do its work.
+//! Errors of commands.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use scenario::{self, Look, ScenarioError};
+use scenario::{self, ReportStyle, ScenarioError};
 
 use crate::visible::{visible, visible_in_colour};
 
-/// A mistake in the arguments, or in what they name.
+/// An error in the arguments or in the files they name.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Mistakes in a scenario, each with its place.
+    /// Errors in a scenario, each with its position.
     Scenario(Vec<ScenarioError>),
-    /// One sentence, and perhaps an advice.
+    /// A message, with an optional hint.
     Plain { message: String, hint: Option<String> },
 }
 
@@ -29,23 +29,23 @@ impl Failure {
         }
     }
 
-    /// `doing` what with which file, and what the system said.
+    /// An I/O error: the action, the file and the system's error.
     pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Self {
         Self::new(format!("cannot {doing} {}: {error}", path.display()))
     }
 
-    /// What writing to standard output failed with.
+    /// An error of writing to standard output.
     pub(crate) fn stdout(error: &io::Error) -> Self {
         Self::new(format!("cannot write to standard output: {error}"))
     }
 
-    /// Writes it to standard error.
+    /// Writes the error to standard error.
     pub(crate) fn report(self) -> ExitCode {
         match self {
-            Self::Scenario(errors) => tell_in_colour(|look| scenario::report(&errors, look)),
+            Self::Scenario(errors) => print_error_in_colour(|look| scenario::report(&errors, look)),
             Self::Plain { message, hint } => {
                 let hint = hint.map(|hint| format!("  help: {hint}\n")).unwrap_or_default();
-                tell(&format!("error: {message}\n{hint}"));
+                print_error(&format!("error: {message}\n{hint}"));
             }
         }
         ExitCode::from(FAILED)
@@ -56,15 +56,15 @@ impl Failure {
 pub(crate) const FAILED: u8 = 2;
 
 /// Writes to standard error.
-pub(crate) fn tell(text: &str) {
-    // Where it is closed nobody reads it.
+pub(crate) fn print_error(text: &str) {
+    // An error means that standard error is closed.
     let _ = io::stderr().lock().write_all(visible(text).as_bytes());
 }
 
-/// Writes to standard error what `text` gives, with colours if that is to have some.
-pub(crate) fn tell_in_colour(text: impl Fn(Look) -> String) {
+/// Writes `text` to standard error, with colours if enabled.
+pub(crate) fn print_error_in_colour(text: impl Fn(ReportStyle) -> String) {
     match look() {
-        Look::Plain => tell(&text(Look::Plain)),
+        ReportStyle::Plain => print_error(&text(ReportStyle::Plain)),
         look => {
             let text = text(look);
             let _ = io::stderr().lock().write_all(visible_in_colour(&text).as_bytes());
@@ -72,14 +72,14 @@ pub(crate) fn tell_in_colour(text: impl Fn(Look) -> String) {
     }
 }
 
-/// Colours only for a terminal whose user has not refused them (no-color.org).
-fn look() -> Look {
+/// Colours only for a terminal, unless the user has disabled them (no-color.org).
+fn look() -> ReportStyle {
     look_on(io::stderr().is_terminal())
 }
 
-/// The same for what is printed on something that is a terminal or not.
+/// As [`look`], for any output.
 #[expect(clippy::disallowed_methods, reason = "the look of messages, not of results")]
-pub(crate) fn look_on(terminal: bool) -> Look {
+pub(crate) fn look_on(terminal: bool) -> ReportStyle {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if terminal && !refused { Look::Coloured } else { Look::Plain }
+    if terminal && !refused { ReportStyle::Coloured } else { ReportStyle::Plain }
 }

@@ -1,7 +1,8 @@
-//! Files that are read: regular ones, of a size that memory holds.
+//! Input files: regular files, of a size that fits into memory.
 //!
-//! A pipe may have no writer and a device no end. What the program was given open (`/dev/stdin`, the
-//! `/dev/fd/63` of a shell's `<(...)`) may be either, if an argument names it.
+//! A pipe may have no writer and a device no end, so both are rejected. Descriptors that the
+//! program inherited (`/dev/stdin`, the `/dev/fd/63` of a shell's `<(...)`) may be either if an
+//! argument names them.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -9,22 +10,22 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// Bytes of a file that is read as a whole: scenarios, recordings of lines, scripts.
+/// Size limit of files that are read as a whole: scenarios, rate traces, scripts.
 const MOST: u64 = 64 << 20;
 
-/// All of a file that an argument names.
+/// Reads a file that an argument names.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let all = open_argument(path).and_then(|file| whole(&file));
     all.map_err(|error| Failure::file("read", path, &error))
 }
 
-/// All of a regular file that another file names.
+/// Reads a regular file that another file names.
 pub(crate) fn read_named(path: &Path) -> Result<Vec<u8>, String> {
     let all = open_regular(path).and_then(|file| whole(&file));
     all.map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-/// Opens a file that an argument names, to be read piece by piece.
+/// Opens a file that an argument names, for reading in chunks.
 pub(crate) fn open(path: &Path) -> Result<File, Failure> {
     open_argument(path).map_err(|error| Failure::file("read", path, &error))
 }
@@ -33,7 +34,7 @@ fn open_argument(path: &Path) -> io::Result<File> {
     if is_own(path) { File::open(path) } else { open_regular(path) }
 }
 
-/// Is it a descriptor that the program was started with?
+/// Is it a descriptor that the program inherited?
 fn is_own(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
         || ["/dev/fd/", "/proc/self/fd/"].iter().any(|own| path.starts_with(own))
@@ -42,12 +43,12 @@ fn is_own(path: &Path) -> bool {
 fn open_regular(path: &Path) -> io::Result<File> {
     regular(&fs::metadata(path)?)?;
     let file = open_at_once(path)?;
-    // Another may lie there by now.
+    // The path may have been replaced meanwhile.
     regular(&file.metadata()?)?;
     Ok(file)
 }
 
-/// Does not wait for the writer of a pipe.
+/// Opens without waiting for the writer of a pipe.
 #[cfg(unix)]
 fn open_at_once(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;

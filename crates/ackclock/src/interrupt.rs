@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: the program ends and leaves no temporary file, or, where a command asks for it, comes to
-//! an end of its own.
+//! Ctrl-C and SIGTERM: the program ends and leaves no temporary file, or a command ends in an
+//! orderly way.
 
 use std::process::ExitCode;
 use std::sync::Once;
@@ -9,40 +9,40 @@ use crate::output;
 
 /// Set by the first signal.
 static STOP: AtomicBool = AtomicBool::new(false);
-/// Does the command end by itself once [`STOP`] is set?
+/// Does the command end by itself when [`STOP`] is set?
 static ORDERLY: AtomicBool = AtomicBool::new(false);
-/// The signal.
+/// Number of the signal.
 static SIGNAL: AtomicU8 = AtomicU8::new(0);
 
-/// Number of the signal that Ctrl-C sends.
+/// The signal of Ctrl-C.
 const SIGINT: u8 = 2;
 
-/// From now on a signal sets the flag that is returned; a second one ends the program.
+/// Makes the first signal set the returned flag and the second one end the program.
 pub(crate) fn orderly() -> &'static AtomicBool {
     ORDERLY.store(true, Ordering::SeqCst);
     watch();
     &STOP
 }
 
-/// From now on a signal that ends the program removes its temporary files.
+/// Installs the handler that removes temporary files on a signal.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
-    // Where it cannot be, a signal ends the program at once, which does no harm but to names.
+    // If installing fails, a signal ends the program at once and leaves temporary files.
     ONCE.call_once(|| drop(listen()));
 }
 
-/// Exit status of a command that has come to its end after a signal: 128 and the number.
+/// Exit status of a command that ended after a signal: 128 + number.
 pub(crate) fn status() -> ExitCode {
     let signal = SIGNAL.load(Ordering::SeqCst);
     ExitCode::from(128 + if signal == 0 { SIGINT } else { signal })
 }
 
-/// Was there a signal?
-pub(crate) fn came() -> bool {
+/// Was a signal received?
+pub(crate) fn is_raised() -> bool {
     STOP.load(Ordering::SeqCst)
 }
 
-/// Does the program end now? Then it has no temporary file any more, and makes none.
+/// Handles a signal; returns true if the program ends now, with all temporary files removed.
 fn ends(signal: u8) -> bool {
     SIGNAL.store(signal, Ordering::SeqCst);
     if !STOP.swap(true, Ordering::SeqCst) && ORDERLY.load(Ordering::SeqCst) {
@@ -60,7 +60,7 @@ fn listen() -> std::io::Result<()> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             if ends(signal as u8) {
-                // The shell sees that the signal has ended it.
+                // The shell sees that the program was ended by the signal.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         }

@@ -1,7 +1,9 @@
-//! The command line: one file for each command, text and files at the edge; the libraries do the rest.
+//! The command line: one module per command, which handles text and files; the libraries do the
+//! work.
 //!
-//! Exit status: 0 all is well; 1 findings, or rows that should hold and do not; 2 a mistake in
-//! the arguments or in what they name, or output that could not be written; 130 interrupted (SIGTERM: 143).
+//! Exit status: 0 success; 1 findings, or rows that should hold and do not; 2 an error in the
+//! arguments or in the files they name, or output that could not be written; 130 interrupted
+//! (SIGTERM: 143).
 
 mod cli;
 mod commands;
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the help, the version, or what is wrong with the arguments.
+/// Prints the help, the version, or the error in the arguments.
 fn answer(error: &clap::Error) -> Result<ExitCode, Failure> {
     let printed = error.print().and_then(|()| std::io::stdout().flush());
     if !error.use_stderr() {

@@ -1,4 +1,4 @@
-//! Files and standard output.
+//! Output files and standard output.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,20 +17,20 @@ pub(crate) fn standard_output() -> Visible<StdoutLock<'static>> {
     Visible::new(io::stdout().lock())
 }
 
-/// Writes `text` to standard output. A reader who has gone is no error: the command goes on with what else it
-/// has to do, and its exit status is what it would have been.
+/// Writes `text` to standard output. A closed pipe is not an error: the command continues with its
+/// other outputs, and its exit status is unchanged.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = standard_output();
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The same for text with colours.
+/// As [`print()`], for text with colours.
 pub(crate) fn print_in_colour(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     written(out.write_all(visible_in_colour(text).as_bytes()).and_then(|()| out.flush()))
 }
 
-/// What came of writing to standard output.
+/// Converts the result of writing to standard output; a closed pipe is not an error.
 pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -38,23 +38,23 @@ pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// A file that takes its name only once it is whole: until [`OutFile::commit`] it is a temporary
-/// one in the same directory, and what stood under the name before stays. Standard output, under
-/// whatever name, is written through: what is printed follows after it. A pipe whose reader has gone takes
+/// An output file that replaces its target only when it is complete: until [`OutFile::commit`] it
+/// is a temporary file in the same directory, and a previous file of that name stays. Standard
+/// output, under any name, is written through, so that printed text follows. A closed pipe discards
 /// everything.
 #[derive(Debug)]
 pub(crate) struct OutFile {
-    /// As the user named it.
+    /// The path that the user gave.
     named: PathBuf,
     out: BufWriter<Sink>,
-    /// Its temporary name; `None` for what is no regular file, such as /dev/null or a pipe, and is written as
-    /// it is.
+    /// Its temporary name; `None` for anything but a regular file, such as /dev/null or a pipe,
+    /// which is written directly.
     temporary: Option<Temporary>,
     is_standard_stream: bool,
 }
 
 impl OutFile {
-    /// Prepares to write under the name `path`.
+    /// Opens `path` for writing.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let failure = |error: &io::Error| Failure::file("write", path, error);
         let through = |file, is_standard_stream| {
@@ -85,7 +85,7 @@ impl OutFile {
         Ok(Self { named, out, temporary: Some(temporary), is_standard_stream: false })
     }
 
-    /// Gives the file its name, once its content is on the disk.
+    /// Syncs the file and renames it to its target.
     pub(crate) fn commit(mut self) -> Result<(), Failure> {
         let done = self.out.flush().and_then(|()| match self.temporary.take() {
             Some(temporary) => {
@@ -115,12 +115,12 @@ impl Write for OutFile {
     }
 }
 
-/// Where the bytes go.
+/// The destination of the bytes.
 #[derive(Debug)]
 struct Sink {
     file: File,
     is_terminal: bool,
-    /// Nobody reads the pipe any more.
+    /// The pipe has no reader.
     reader_gone: bool,
 }
 
@@ -154,14 +154,14 @@ impl Write for Sink {
     }
 }
 
-/// Temporary files that there are now.
+/// The existing temporary files.
 static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all temporary files; none can be made or take its name from then on.
+/// Removes all temporary files; afterwards none can be created or renamed.
 pub(crate) fn remove_temporaries() {
     let names = temporaries();
     for name in names.iter() {
@@ -170,7 +170,7 @@ pub(crate) fn remove_temporaries() {
     core::mem::forget(names);
 }
 
-/// The name of a file that is not whole yet.
+/// The name of an incomplete file.
 #[derive(Debug)]
 struct Temporary {
     path: PathBuf,
@@ -178,15 +178,15 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// A new file beside `target`, under a name that cannot be foretold; with owner and mode of the file that it
-    /// is to replace.
+    /// Creates a file next to `target` under an unpredictable name, with owner and mode of the file
+    /// it replaces.
     fn beside(target: PathBuf, replaced: Option<&fs::Metadata>) -> io::Result<(File, Self)> {
         interrupt::watch();
         let mut names = temporaries();
         loop {
             let mut name = OsString::from(".");
             name.push(target.file_name().unwrap_or_default());
-            // Each hasher has keys of its own, which the system has drawn.
+            // Each hasher has its own random keys from the system.
             name.push(format!(".{:016x}.part", RandomState::new().build_hasher().finish()));
             let path = target.with_file_name(name);
             let file = match create_new(&path, replaced) {
@@ -212,13 +212,13 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         let mut names = temporaries();
         if names.remove(&self.path) {
-            // Left over from a run that failed, whose error has been reported.
+            // A failed run leaves it; its error has been reported.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// A file that was not there (`O_EXCL`, which follows no link).
+/// Creates a new file (`O_EXCL`, which follows no link).
 #[cfg(unix)]
 fn create_new(path: &Path, replaced: Option<&fs::Metadata>) -> io::Result<File> {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
@@ -229,7 +229,7 @@ fn create_new(path: &Path, replaced: Option<&fs::Metadata>) -> io::Result<File> 
     if let Some(replaced) = replaced {
         let own = file.metadata()?;
         if (own.uid(), own.gid()) != (replaced.uid(), replaced.gid()) {
-            // Only root may give files away.
+            // Only root may change the owner.
             let _ = fchown(&file, Some(replaced.uid()), Some(replaced.gid()));
         }
         file.set_permissions(fs::Permissions::from_mode(replaced.mode() & 0o777))?;
@@ -242,7 +242,7 @@ fn create_new(path: &Path, _: Option<&fs::Metadata>) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
 }
 
-/// Puts the names in the directory of `path` on the disk. Not every file system does, and none need.
+/// Syncs the directory of `path`. Errors are ignored: not every file system supports it.
 fn sync_directory(path: &Path) {
     if let Some(directory) = path.parent()
         && let Ok(directory) = File::open(directory)
@@ -251,14 +251,14 @@ fn sync_directory(path: &Path) {
     }
 }
 
-/// Standard output or standard error, if that is what `path` names: a file under another name
-/// would take its place, and what is printed would go to the one that has lost its name.
+/// Standard output or standard error, if `path` names it: a temporary file would replace it, and
+/// printed text would go to the unlinked file.
 #[cfg(unix)]
 fn standard_stream(path: &Path) -> Option<File> {
     use std::os::fd::{AsFd, BorrowedFd};
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-    // Terminals and /dev/null are written to under any name.
+    // Terminals and /dev/null can be written under any name.
     let named = fs::metadata(path).ok().filter(|named| !named.file_type().is_char_device())?;
     let same = |stream: BorrowedFd<'_>| {
         let file = File::from(stream.try_clone_to_owned().ok()?);
@@ -273,7 +273,7 @@ fn standard_stream(_: &Path) -> Option<File> {
     None
 }
 
-/// One name for each file, whether it exists or not; what a link points at, not the link.
+/// The canonical path of a file, whether it exists or not; symbolic links are resolved.
 fn resolved(path: &Path) -> PathBuf {
     let beside = || {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());

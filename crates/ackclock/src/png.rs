@@ -1,20 +1,19 @@
 //! Charts as PNG: the SVG drawn by resvg, at twice its size.
 //!
-//! Letters are those of a font that comes with the program, so that a picture does not depend on
-//! what fonts a machine has.
+//! The font is built in, so that a picture does not depend on the fonts of the machine.
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
 use crate::failure::Failure;
 
-/// Pixels for each of the SVG's.
+/// Pixels per SVG pixel.
 const SCALE: f32 = 2.0;
 
-/// The picture as PNG.
+/// Renders an SVG as PNG.
 pub(crate) fn of_svg(svg: &str) -> Result<Vec<u8>, Failure> {
     let failed =
-        |what: &dyn std::fmt::Display| Failure::new(format!("the PNG was not drawn: {what}"));
+        |what: &dyn std::fmt::Display| Failure::new(format!("cannot draw the PNG: {what}"));
     let mut options = Options::default();
     let fonts = options.fontdb_mut();
     fonts.load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());

@@ -1,4 +1,4 @@
-//! A progress bar for runs that keep a person waiting. It reads the clock; the run does not.
+//! Progress bars for long runs. They read the wall clock; the run does not.
 
 use std::io::{IsTerminal, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,24 +8,24 @@ use indicatif::{ProgressBar, ProgressStyle};
 use scenario::units_text::MAX_DURATION;
 use units::{Duration, Instant};
 
-/// Virtual time as a bar on standard error, if that is a terminal, after a second of waiting.
+/// Progress of virtual time, shown on standard error if it is a terminal, after one second.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// `None` if nobody watches.
+    /// `None` without a terminal.
     waiting_since: Option<WallClock>,
     duration: Duration,
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
-    /// Of a run of at most this virtual time.
+    /// A bar for a run of at most this virtual time.
     #[expect(clippy::disallowed_methods, reason = "how long a person waits is wall-clock time")]
     pub(crate) fn new(duration: Duration) -> Self {
         let watched = std::io::stderr().is_terminal();
         Self { waiting_since: watched.then(WallClock::now), duration, bar: None }
     }
 
-    /// The run has come to `now`.
+    /// Updates the bar to virtual time `now`.
     pub(crate) fn at(&mut self, now: Instant) {
         let Some(since) = self.waiting_since else { return };
         if self.bar.is_none() && since.elapsed().as_secs() >= 1 {
@@ -49,7 +49,7 @@ impl Drop for Progress {
 
 fn bar(duration: Duration) -> ProgressBar {
     if duration == MAX_DURATION {
-        // It ends when all flows are done, which nobody knows beforehand.
+        // The run ends when all flows are done, at an unknown time.
         let style = ProgressStyle::with_template("{spinner} {msg} of virtual time");
         return ProgressBar::new_spinner()
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
@@ -60,17 +60,17 @@ fn bar(duration: Duration) -> ProgressBar {
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// Runs of a sweep as a line on standard error, if that is a terminal: done, rate, time left and
-/// segments per second.
+/// Progress of a sweep, shown as a line on standard error if it is a terminal: runs done, rate,
+/// time left and segments per second.
 #[derive(Debug)]
-pub(crate) struct Runs {
+pub(crate) struct SweepProgress {
     bar: Option<ProgressBar>,
     segments: AtomicU64,
     since: WallClock,
 }
 
-impl Runs {
-    /// Of `runs`, of which some are done already.
+impl SweepProgress {
+    /// A bar for `runs`, of which `done` are complete.
     #[expect(clippy::disallowed_methods, reason = "how fast it goes is wall-clock time")]
     pub(crate) fn new(runs: u64, done: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
@@ -85,7 +85,7 @@ impl Runs {
         Self { bar, segments: AtomicU64::new(0), since: WallClock::now() }
     }
 
-    /// One more run is done, which simulated so many segments.
+    /// Counts a completed run that simulated `segments`.
     pub(crate) fn done(&self, segments: u64) {
         if let Some(bar) = &self.bar {
             let segments = self.segments.fetch_add(segments, Ordering::Relaxed) + segments;
@@ -96,7 +96,7 @@ impl Runs {
     }
 }
 
-impl Drop for Runs {
+impl Drop for SweepProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -104,20 +104,20 @@ impl Drop for Runs {
     }
 }
 
-/// Bytes of a file as a bar on standard error, if that is a terminal, after a second of waiting.
+/// Progress of reading a file, shown on standard error if it is a terminal, after one second.
 #[derive(Debug)]
-pub(crate) struct Watched<R> {
+pub(crate) struct ProgressReader<R> {
     input: R,
-    /// Size of the file, where it has one.
+    /// Size of the file, if known.
     size: Option<u64>,
     done: u64,
-    /// `None` if nobody watches.
+    /// `None` without a terminal.
     waiting_since: Option<WallClock>,
     bar: Option<ProgressBar>,
 }
 
-impl<R: Read> Watched<R> {
-    /// Of a file of so many bytes.
+impl<R: Read> ProgressReader<R> {
+    /// Wraps a file of `size` bytes.
     #[expect(clippy::disallowed_methods, reason = "how long a person waits is wall-clock time")]
     pub(crate) fn new(input: R, size: Option<u64>) -> Self {
         let watched = std::io::stderr().is_terminal();
@@ -125,7 +125,7 @@ impl<R: Read> Watched<R> {
     }
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for ProgressReader<R> {
     fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
         let bytes = self.input.read(to)?;
         self.done += bytes as u64;
@@ -149,12 +149,12 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
-/// A sign of life on standard error while a case runs, if that is a terminal.
+/// A spinner on standard error while a case runs, if it is a terminal.
 #[derive(Debug)]
 pub(crate) struct Spinner(Option<ProgressBar>);
 
 impl Spinner {
-    /// With the name of what runs.
+    /// A spinner with the name of the case.
     pub(crate) fn new(what: &'static str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self(None);

@@ -1,46 +1,46 @@
-//! A directory that holds a sweep: what it is, and the rows of its runs.
+//! The directory of a sweep: its description and the rows of its runs.
 //!
-//! While it runs, rows are appended to a journal in the order in which runs end; one that was cut
-//! off by a crash is done again. Once all are there, they are put in the order of the runs, in
-//! files that take their names only when they are whole. A [checksum](sums) of each row lies beside
-//! them.
+//! During the sweep, rows are appended to a journal in the order in which runs end; a run whose row
+//! was truncated by a crash is repeated. When all rows are complete, they are written in the order
+//! of the runs to files that are renamed into place when complete. A [checksum](checksums) of each
+//! row is stored next to them.
 
-mod sums;
+mod checksums;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use runner::sweep::{About, Row, csv};
-use scenario::Plan;
+use runner::sweep::{SweepDescription, SweepRow, csv};
+use scenario::SeriesPlan;
 use scenario::Study;
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, print_error};
 use crate::output::OutFile;
-use sums::Sums;
+use checksums::ChecksumFile;
 
-/// Directory of what is kept of each run over time.
+/// Directory of the series of each run.
 const SERIES: &str = "series";
 const ABOUT: &str = "sweep.json";
 const JOURNAL: &str = "runs.part.jsonl";
 const ROWS: &str = "runs.jsonl";
 const TABLE: &str = "runs.csv";
 const SUMS: &str = "runs.sums";
-/// The scenario with what holds for every run worked in.
+/// The scenario with the settings common to all runs.
 const SCENARIO: &str = "scenario.toml";
 
-/// What `dir` says of its sweep.
-pub(crate) fn read_about(dir: &Path) -> Result<About, Failure> {
+/// Reads the description of the sweep in `dir`.
+pub(crate) fn read_about(dir: &Path) -> Result<SweepDescription, Failure> {
     let path = dir.join(ABOUT);
     let text = fs::read(&path).map_err(|error| {
         Failure::new(format!("{} holds no sweep: {ABOUT}: {error}", dir.display()))
     })?;
-    About::from_json(&text)
+    SweepDescription::from_json(&text)
         .map_err(|error| Failure::new(format!("{} is damaged: {error}", path.display())))
 }
 
-/// A sweep under way.
+/// A sweep in progress.
 #[derive(Debug)]
 pub(crate) struct Store {
     dir: PathBuf,
@@ -48,52 +48,52 @@ pub(crate) struct Store {
     journal: Mutex<Journal>,
 }
 
-/// The rows in the order in which runs end.
+/// The journal: rows in the order in which runs end.
 #[derive(Debug)]
 struct Journal {
     file: File,
-    sums: Sums,
+    sums: ChecksumFile,
     end: u64,
-    /// Where the row of each run stands, and its length; 0 for none yet.
-    places: Vec<(u64, u32)>,
+    /// Offset and length of the row of each run; length 0: none yet.
+    positions: Vec<(u64, u32)>,
     kept: u64,
 }
 
-/// What was found under a name.
-pub(crate) enum Found {
-    /// Runs are left to be done.
+/// The state of a sweep's directory.
+pub(crate) enum SweepDirectory {
+    /// Some runs are missing.
     Unfinished(Store),
-    /// All are done.
+    /// All runs are complete.
     Complete,
 }
 
 impl Store {
-    /// The directory for `study`: a new one, or with `resume` one that was begun.
+    /// Opens the directory of `study`: a new one, or with `resume` an existing one.
     pub(crate) fn open(
         dir: &Path,
         study: &Study<'_>,
-        series: Option<&Plan>,
+        series: Option<&SeriesPlan>,
         resume: bool,
-    ) -> Result<Found, Failure> {
-        let about = About::new(study).with_series(series);
+    ) -> Result<SweepDirectory, Failure> {
+        let about = SweepDescription::new(study).with_series(series);
         let begun = dir.join(ABOUT).exists();
         if begun {
             let known = read_about(dir)?;
             same(dir, &known, &about)?;
             if !resume {
                 let message = format!("{} holds this sweep already", dir.display());
-                return Err(Failure::new(message).hint("add --resume to go on with it"));
+                return Err(Failure::new(message).hint("add --resume to continue it"));
             }
             if dir.join(ROWS).exists() && !dir.join(JOURNAL).exists() {
-                // Is it what was written?
+                // Verify the rows.
                 rows(dir, |_| {})?;
                 if !dir.join(SUMS).exists() {
-                    tell(&format!(
-                        "{} has no {SUMS}: its rows are all there, whether one has changed is not known\n",
+                    print_error(&format!(
+                        "{} has no {SUMS}: its rows are complete but cannot be verified\n",
                         dir.display()
                     ));
                 }
-                return Ok(Found::Complete);
+                return Ok(SweepDirectory::Complete);
             }
         } else {
             if holds_other_things(dir)? {
@@ -105,20 +105,20 @@ impl Store {
             write_whole(&dir.join(ABOUT), about.to_json())?;
         }
         let store = Self::journal(dir, &about)?;
-        remove_pieces(dir)?;
+        remove_partial_files(dir)?;
         if series.is_some() {
-            // Behind what says that this is a sweep: a crash in between can be resumed.
+            // After the description: a crash in between can be resumed.
             let series = dir.join(SERIES);
             fs::create_dir_all(&series)
                 .map_err(|error| Failure::file("create", &series, &error))?;
-            remove_pieces(&series)?;
+            remove_partial_files(&series)?;
         }
         let recovered = store.rows().recover(dir);
         recovered.map_err(|error| Failure::file("read", &dir.join(JOURNAL), &error))?;
-        Ok(Found::Unfinished(store))
+        Ok(SweepDirectory::Unfinished(store))
     }
 
-    fn journal(dir: &Path, about: &About) -> Result<Self, Failure> {
+    fn journal(dir: &Path, about: &SweepDescription) -> Result<Self, Failure> {
         let path = dir.join(JOURNAL);
         let failed = |error: &std::io::Error| Failure::file("write", &path, error);
         let options = OpenOptions::new().read(true).append(true).create(true).open(&path);
@@ -129,10 +129,10 @@ impl Store {
                 let message = format!("another sweep is writing to {}", dir.display());
                 return Err(Failure::new(message));
             }
-            // A file system without locks.
+            // The file system has no locks.
             Err(TryLockError::Error(_)) => {}
         }
-        let sums = Sums::open(&dir.join(SUMS))
+        let sums = ChecksumFile::open(&dir.join(SUMS))
             .map_err(|error| Failure::file("write", &dir.join(SUMS), &error))?;
         Ok(Self {
             dir: dir.to_owned(),
@@ -141,7 +141,7 @@ impl Store {
                 file,
                 sums,
                 end: 0,
-                places: vec![(0, 0); usize::try_from(about.runs).unwrap_or(usize::MAX)],
+                positions: vec![(0, 0); usize::try_from(about.runs).unwrap_or(usize::MAX)],
                 kept: 0,
             }),
         })
@@ -151,19 +151,19 @@ impl Store {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs whose rows are kept.
+    /// Number of runs with a row.
     pub(crate) fn kept(&self) -> u64 {
         self.rows().kept
     }
 
-    /// Which runs are done.
+    /// For each run: is it complete?
     pub(crate) fn done(&self) -> Vec<bool> {
-        self.rows().places.iter().map(|(_, length)| *length > 0).collect()
+        self.rows().positions.iter().map(|(_, length)| *length > 0).collect()
     }
 
-    /// Keeps a row, and the series of its run before it: a run whose row is there has both. What
-    /// is kept outlives the program, however it ends.
-    pub(crate) fn keep(&self, row: &Row, series: Option<&[u8]>) -> Result<(), Failure> {
+    /// Stores the series of a run and then its row, so that a run with a row has both. Stored data
+    /// survives any end of the program.
+    pub(crate) fn keep(&self, row: &SweepRow, series: Option<&[u8]>) -> Result<(), Failure> {
         if let Some(series) = series {
             let path = self.dir.join(SERIES).join(format!("{}.csv", row.run));
             write_whole(&path, series)?;
@@ -173,13 +173,13 @@ impl Store {
         written.map_err(|error| Failure::file("write", &self.dir.join(JOURNAL), &error))
     }
 
-    /// Are all runs done?
+    /// Are all runs complete?
     pub(crate) fn complete(&self) -> bool {
         let rows = self.rows();
-        rows.kept == rows.places.len() as u64
+        rows.kept == rows.positions.len() as u64
     }
 
-    /// Puts the rows in their order, once all are there.
+    /// Writes the rows in the order of the runs, once all are complete.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         debug_assert!(self.complete());
         let mut rows = OutFile::create(&self.dir.join(ROWS))?;
@@ -196,11 +196,11 @@ impl Store {
 }
 
 impl Journal {
-    /// Finds the rows that are as they were written; what a crash cut off is taken away. The rows of a version
-    /// without checksums get theirs now.
+    /// Finds the valid rows and truncates what a crash left. Rows of a version without checksums
+    /// get theirs now.
     fn recover(&mut self, dir: &Path) -> std::io::Result<()> {
         let adopts = self.sums.is_empty()?;
-        let sums = Sums::read(&dir.join(SUMS))?;
+        let sums = ChecksumFile::read(&dir.join(SUMS))?;
         let mut reader = BufReader::new(&self.file);
         let mut line = Vec::new();
         let mut at = 0;
@@ -211,16 +211,16 @@ impl Journal {
             if length == 0 {
                 break;
             }
-            let row = std::str::from_utf8(&line).ok().and_then(Row::from_line);
+            let row = std::str::from_utf8(&line).ok().and_then(SweepRow::from_line);
             let row = row.filter(|row| adopts || sums.has(row.run, &line));
             if let Some(row) = row
-                && let Some(place) = self.places.get_mut(row.run as usize)
+                && let Some(position) = self.positions.get_mut(row.run as usize)
             {
                 if adopts {
                     self.sums.keep(row.run, &line)?;
                 }
-                self.kept += u64::from(place.1 == 0);
-                *place = (at, length as u32);
+                self.kept += u64::from(position.1 == 0);
+                *position = (at, length as u32);
             }
             at += length as u64;
             if line.ends_with(b"\n") {
@@ -232,16 +232,16 @@ impl Journal {
         Ok(())
     }
 
-    /// One call of the system for each row: from then on it is the system's, which a crash of the
-    /// program does not concern.
+    /// Appends a row with one system call, so that a crash of the program cannot lose it
+    /// afterwards.
     fn append(&mut self, run: u64, line: &str) -> std::io::Result<()> {
         let written = self.file.write_all(line.as_bytes());
         if let Err(error) = written.and_then(|()| self.sums.keep(run, line.as_bytes())) {
-            // A full disk takes the beginning of a row.
+            // A full disk may have stored the beginning of a row.
             let _ = self.file.set_len(self.end);
             return Err(error);
         }
-        self.places[run as usize] = (self.end, line.len() as u32);
+        self.positions[run as usize] = (self.end, line.len() as u32);
         self.end += line.len() as u64;
         self.kept += 1;
         Ok(())
@@ -256,30 +256,29 @@ impl Journal {
     ) -> std::io::Result<()> {
         csv::head(keys, table)?;
         let mut line = Vec::new();
-        for &(at, length) in &self.places {
+        for &(at, length) in &self.positions {
             line.resize(length as usize, 0);
             self.file.seek(SeekFrom::Start(at))?;
             self.file.read_exact(&mut line)?;
             rows.write_all(&line)?;
-            let row = std::str::from_utf8(&line).ok().and_then(Row::from_line);
-            let row =
-                row.ok_or_else(|| std::io::Error::other("a row of the journal has changed"))?;
+            let row = std::str::from_utf8(&line).ok().and_then(SweepRow::from_line);
+            let row = row.ok_or_else(|| std::io::Error::other("a journal row has changed"))?;
             csv::lines(&row, table)?;
         }
         Ok(())
     }
 }
 
-/// All rows of a directory, one after the other: of a finished sweep every one, as it was written; of another
-/// those that are.
-pub(crate) fn rows(dir: &Path, mut each: impl FnMut(Row)) -> Result<u64, Failure> {
+/// Passes all rows of a directory to `each`: all verified rows of a finished sweep, or those
+/// present in an unfinished one.
+pub(crate) fn rows(dir: &Path, mut each: impl FnMut(SweepRow)) -> Result<u64, Failure> {
     let whole = dir.join(ROWS);
     if !whole.exists() {
         return journalled(dir, each);
     }
     let runs = read_about(dir)?.runs;
     let failed = |error: &std::io::Error| Failure::file("read", &whole, error);
-    let sums = Sums::read(&dir.join(SUMS))
+    let sums = ChecksumFile::read(&dir.join(SUMS))
         .map_err(|error| Failure::file("read", &dir.join(SUMS), &error))?;
     let mut reader = BufReader::new(File::open(&whole).map_err(|e| failed(&e))?);
     let mut line = Vec::new();
@@ -290,21 +289,21 @@ pub(crate) fn rows(dir: &Path, mut each: impl FnMut(Row)) -> Result<u64, Failure
         let damaged = |what: &str| {
             let path = whole.display();
             Failure::new(format!("{path}:{}: {what}, at byte {at} of the file", run + 1)).hint(
-                format!("rename it to {JOURNAL}: `sweep --resume` keeps its good rows and does the other runs"),
+                format!("rename it to {JOURNAL}: `sweep --resume` keeps its valid rows and repeats the other runs"),
             )
         };
         match (length, run == runs) {
             (0, true) => return Ok(run),
             (0, false) => return Err(damaged(&format!("ends after {run} of {runs} rows"))),
-            (_, true) => return Err(damaged(&format!("goes on after its {runs} rows"))),
+            (_, true) => return Err(damaged(&format!("continues after its {runs} rows"))),
             _ => {}
         }
-        let row = std::str::from_utf8(&line).ok().and_then(Row::from_line);
+        let row = std::str::from_utf8(&line).ok().and_then(SweepRow::from_line);
         let row = row.filter(|row| row.run == run);
         let row = row.ok_or_else(|| damaged(&format!("is not the row of run {run}")))?;
         if !sums.is_empty() && !sums.has(run, &line) {
             return Err(damaged(&format!(
-                "the row of run {run} is not as it was written ({SUMS})"
+                "the row of run {run} does not match its checksum ({SUMS})"
             )));
         }
         each(row);
@@ -313,11 +312,11 @@ pub(crate) fn rows(dir: &Path, mut each: impl FnMut(Row)) -> Result<u64, Failure
     }
 }
 
-/// The good rows of a sweep that is not finished.
-fn journalled(dir: &Path, mut each: impl FnMut(Row)) -> Result<u64, Failure> {
+/// Passes the valid rows of an unfinished sweep to `each`.
+fn journalled(dir: &Path, mut each: impl FnMut(SweepRow)) -> Result<u64, Failure> {
     let path = dir.join(JOURNAL);
     let failed = |error: &std::io::Error| Failure::file("read", &path, error);
-    let sums = Sums::read(&dir.join(SUMS)).map_err(|error| failed(&error))?;
+    let sums = ChecksumFile::read(&dir.join(SUMS)).map_err(|error| failed(&error))?;
     let mut reader = BufReader::new(File::open(&path).map_err(|e| failed(&e))?);
     let mut line = Vec::new();
     let mut count = 0;
@@ -326,7 +325,7 @@ fn journalled(dir: &Path, mut each: impl FnMut(Row)) -> Result<u64, Failure> {
         if reader.read_until(b'\n', &mut line).map_err(|e| failed(&e))? == 0 {
             return Ok(count);
         }
-        let row = std::str::from_utf8(&line).ok().and_then(Row::from_line);
+        let row = std::str::from_utf8(&line).ok().and_then(SweepRow::from_line);
         if let Some(row) = row.filter(|row| sums.is_empty() || sums.has(row.run, &line)) {
             each(row);
             count += 1;
@@ -334,8 +333,8 @@ fn journalled(dir: &Path, mut each: impl FnMut(Row)) -> Result<u64, Failure> {
     }
 }
 
-/// Refuses a directory that holds something else.
-fn same(dir: &Path, known: &About, about: &About) -> Result<(), Failure> {
+/// Returns an error if the directory holds another sweep.
+fn same(dir: &Path, known: &SweepDescription, about: &SweepDescription) -> Result<(), Failure> {
     if known.sha256 != about.sha256 || known.format != about.format {
         let message = format!("{} holds another sweep", dir.display());
         let differs = ["scenario", "axes", "repeat", "only"]
@@ -352,7 +351,7 @@ fn same(dir: &Path, known: &About, about: &About) -> Result<(), Failure> {
     }
     if known.ackclock != about.ackclock {
         let message = format!(
-            "{} was begun with version {}, this is {}: results of two versions do not mix",
+            "{} was started with version {}, this is {}: results of two versions do not mix",
             dir.display(),
             known.ackclock,
             about.ackclock
@@ -362,8 +361,8 @@ fn same(dir: &Path, known: &About, about: &About) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Is there anything in `dir` that a sweep does not leave which was killed before it had written
-/// what it is: its scenario, and pieces of it and of [`ABOUT`] under temporary names?
+/// Does `dir` contain anything but what a sweep leaves that was killed before it wrote its
+/// description: its scenario, and partial files of it and of [`ABOUT`]?
 fn holds_other_things(dir: &Path) -> Result<bool, Failure> {
     let failed = |error: &std::io::Error| Failure::file("read", dir, error);
     let entries = match fs::read_dir(dir) {
@@ -374,21 +373,21 @@ fn holds_other_things(dir: &Path) -> Result<bool, Failure> {
     for entry in entries {
         let name = entry.map_err(|error| failed(&error))?.file_name();
         let name = name.to_string_lossy();
-        let piece = name.ends_with(".part") && [SCENARIO, ABOUT].iter().any(|of| name.contains(of));
-        if name != SCENARIO && !piece {
+        let part = name.ends_with(".part") && [SCENARIO, ABOUT].iter().any(|of| name.contains(of));
+        if name != SCENARIO && !part {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Takes away what a crash left of files that had no name yet: `.runs.csv.91e0a36b77f2c54d.part`. The lock on
-/// the journal says that nobody is writing them.
-fn remove_pieces(dir: &Path) -> Result<(), Failure> {
+/// Removes partial files of a crash: `.runs.csv.91e0a36b77f2c54d.part`. The lock on the journal
+/// proves that no other process is writing them.
+fn remove_partial_files(dir: &Path) -> Result<(), Failure> {
     let failed = |error: &std::io::Error| Failure::file("read", dir, error);
     for entry in fs::read_dir(dir).map_err(|error| failed(&error))? {
         let entry = entry.map_err(|error| failed(&error))?;
-        if is_piece(&entry.file_name().to_string_lossy()) {
+        if is_partial_file(&entry.file_name().to_string_lossy()) {
             let path = entry.path();
             fs::remove_file(&path).map_err(|error| Failure::file("remove", &path, &error))?;
         }
@@ -397,7 +396,7 @@ fn remove_pieces(dir: &Path) -> Result<(), Failure> {
 }
 
 /// Is it a temporary name of one of the files of a sweep?
-fn is_piece(name: &str) -> bool {
+fn is_partial_file(name: &str) -> bool {
     let named = name.strip_prefix('.').and_then(|name| name.strip_suffix(".part"));
     let Some((file, random)) = named.and_then(|named| named.rsplit_once('.')) else {
         return false;

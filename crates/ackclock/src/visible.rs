@@ -1,10 +1,10 @@
-//! Text from files and arguments as a terminal may get it.
+//! Escapes control characters in text from files and arguments before it reaches a terminal.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Control characters but tab and newline (C0, DEL, C1), and those that reorder the text around them
-/// (Unicode's bidirectional embeddings, overrides and isolates).
+/// Control characters except tab and newline (C0, DEL, C1), and characters that reorder the text
+/// around them (Unicode's bidirectional embeddings, overrides and isolates).
 const fn is_control(character: char) -> bool {
     matches!(
         character,
@@ -16,13 +16,13 @@ const fn is_control(character: char) -> bool {
     )
 }
 
-/// `text` with its control characters as `\u001b`, which means the same in strings of JSON and TOML.
-/// The carriage return of `\r\n` stays.
+/// `text` with its control characters as `\u001b`, which is also the escape in JSON and TOML
+/// strings. The carriage return of `\r\n` stays.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |_| 0)
 }
 
-/// The same, but colours stay (SGR sequences: ESC, `[`, digits and semicolons, `m`).
+/// As [`visible`], but colours stay (SGR sequences: ESC, `[`, digits and semicolons, `m`).
 pub(crate) fn visible_in_colour(text: &str) -> Cow<'_, str> {
     escaped(text, |rest| {
         let Some(inside) = rest.strip_prefix("\u{1b}[") else { return 0 };
@@ -31,8 +31,8 @@ pub(crate) fn visible_in_colour(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// `keep` returns how many bytes at the beginning of the rest stay as they are, though they begin with a
-/// control character.
+/// Escapes control characters. `keep` returns the number of bytes to keep at the start of the rest,
+/// which begins with a control character.
 fn escaped(text: &str, keep: impl Fn(&str) -> usize) -> Cow<'_, str> {
     let mut out = String::new();
     let mut rest = text;
@@ -56,11 +56,11 @@ fn escaped(text: &str, keep: impl Fn(&str) -> usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Writes what is [`visible`] of the bytes that are written to it; bytes that are no UTF-8 as `\x9b`.
+/// A writer that escapes control characters as [`visible`] does, and invalid UTF-8 as `\x9b`.
 #[derive(Debug)]
 pub(crate) struct Visible<W> {
     out: W,
-    /// The beginning of a character, or a carriage return, whose rest is still to come.
+    /// An incomplete character, or a carriage return before its newline.
     held: Vec<u8>,
 }
 
@@ -113,7 +113,7 @@ impl<W: Write> Write for Visible<W> {
         Ok(bytes.len())
     }
 
-    /// What was begun is taken for whole.
+    /// Incomplete characters are written as they are.
     fn flush(&mut self) -> io::Result<()> {
         let held = core::mem::take(&mut self.held);
         self.hidden(&held)?;
@@ -142,7 +142,7 @@ mod tests {
         let bytes = [text, b"\xff\x9b!\xe2\x80"].concat();
         for size in 1..bytes.len() {
             let mut out = Visible::new(Vec::new());
-            bytes.chunks(size).for_each(|piece| out.write_all(piece).unwrap());
+            bytes.chunks(size).for_each(|part| out.write_all(part).unwrap());
             out.flush().unwrap();
             let said = String::from_utf8(out.out).unwrap();
             assert_eq!(said, "a\\u009b\u{e9}\r\n\u{1f600}\\u001b\\xff\\x9b!\\xe2\\x80", "{size}");

@@ -1,236 +1,237 @@
-//! What a controller is told, and what it answers.
+//! The interface of a congestion controller: its events and its output.
 //!
-//! The verbs are those of FreeBSD's `struct cc_algo` (cc.h) joined with the bookkeeping that
-//! tcp_input.c does around them (cc_ack_received, cc_cong_signal, cc_post_recovery), so that a
-//! controller is whole: it holds the window, the threshold, the recovery flags and what an undo
-//! needs. Linux's `struct tcp_congestion_ops` fits the same verbs.
+//! The hooks are those of FreeBSD's `struct cc_algo` (cc.h) combined with the bookkeeping that
+//! tcp_input.c does around them (cc_ack_received, cc_cong_signal, cc_post_recovery), so a
+//! controller is self-contained: it holds the window, the threshold, the recovery flags and the
+//! undo state. Linux's `struct tcp_congestion_ops` fits the same hooks.
 
 use core::fmt::Debug;
 
 use units::{Bytes, Duration, Instant, Offset, Rate};
 
-/// The smoothed round trip, as the stack's own estimator has it.
+/// The smoothed RTT of the stack's own estimator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Smoothed {
+pub struct SmoothedRtt {
     /// In whole ticks of the kernel's clock, rounded down.
     pub ticks: u32,
     /// In whole microseconds (`tcp_get_srtt` of FreeBSD, `srtt_us >> 3` of Linux).
     pub micros: u32,
-    /// Samples taken in so far (`t_rttupdated`).
+    /// Number of samples (`t_rttupdated`).
     pub samples: u32,
 }
 
-/// The connection is established; sent once, before all others.
+/// The connection is established; the first event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Established {
-    /// When it was.
+pub struct ConnectionStart {
+    /// Current time.
     pub now: Instant,
     /// The kernel's tick counter (`ticks`, `jiffies`).
     pub ticks: u64,
-    /// Oldest byte not yet acknowledged, the first one the controller governs.
+    /// Oldest byte not yet acknowledged, the first one under congestion control.
     pub una: Offset,
     /// Payload bytes of a full segment, options deducted.
     pub mss: u32,
     /// Payload bytes of a full segment before options are deducted (FreeBSD `t_maxseg`).
     pub maxseg: u32,
-    /// Shift of the windows the peer announces (`snd_scale`), at most 14.
+    /// Window scale of the peer (`snd_scale`), at most 14.
     pub snd_scale: u8,
-    /// Was our SYN (or SYN-ACK) sent more than once?
+    /// True if the SYN (or SYN-ACK) was retransmitted.
     pub syn_retransmitted: bool,
-    /// The round trip of the handshake, if it was measured.
+    /// RTT of the handshake, if measured.
     pub rtt: Option<Duration>,
-    /// Threshold remembered from earlier connections (FreeBSD's host cache); usually `None`.
+    /// Threshold cached from earlier connections (FreeBSD's host cache); usually `None`.
     pub ssthresh: Option<Bytes>,
 }
 
-/// An acknowledgment moved `snd_una`. Sent in recovery too, for the counters it moves.
+/// An acknowledgment advanced `snd_una`. Also sent in recovery, for the byte counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Acked {
-    /// When the segment arrived.
+pub struct AckEvent {
+    /// Arrival time of the segment.
     pub now: Instant,
-    /// The kernel's tick counter then.
+    /// The kernel's tick counter at that time.
     pub ticks: u64,
-    /// The round trip that it brought, in the granularity of the stack; `None` if none.
+    /// Its RTT sample, in the granularity of the stack; `None` if there is none.
     pub rtt: Option<Duration>,
-    /// The smoothed one, that sample included.
-    pub srtt: Smoothed,
-    /// Next byte to be sent (`snd_nxt`): the round that begins ends when this is acknowledged.
+    /// The smoothed RTT, that sample included.
+    pub srtt: SmoothedRtt,
+    /// Next byte to be sent (`snd_nxt`): the round that starts now ends when this is acknowledged.
     pub snd_nxt: Offset,
     /// New `snd_una` (`th_ack`).
     pub una: Offset,
     /// Bytes by which it advances `snd_una`.
     pub bytes: u64,
-    /// Packets newly delivered, acknowledged or SACKed, each once: what Linux counts.
+    /// Packets newly delivered, acknowledged or SACKed, each counted once, as in Linux.
     pub packets: u32,
-    /// ACKs the host's own LRO made one of, where it counts them (`lro_nsegs`); at least 1.
+    /// ACKs that the host's own LRO merged into it, where it counts them (`lro_nsegs`); at least 1.
     pub nsegs: u32,
-    /// It has just ended a recovery ([`Recovered`] came before it). FreeBSD's base stack still holds
-    /// itself to be in it while it counts this acknowledgment (EXIT_RECOVERY comes behind
-    /// cc_ack_received in tcp_do_segment), so that its controllers do not grow.
+    /// It ended a recovery ([`RecoveryEnd`] came before it). FreeBSD's base stack is still in
+    /// recovery while it processes this acknowledgment (EXIT_RECOVERY follows cc_ack_received in
+    /// tcp_do_segment), so its controllers do not grow the window.
     pub ends_recovery: bool,
-    /// Is old data being sent again from `snd_una` on (`snd_nxt != snd_max`)? So after a timeout.
-    pub resending: bool,
-    /// Window the peer offers, in bytes.
+    /// True while old data is retransmitted from `snd_una` (`snd_nxt != snd_max`), as after a
+    /// timeout.
+    pub retransmitting: bool,
+    /// Receive window of the peer, in bytes.
     pub snd_wnd: u64,
-    /// Did the window hold the sender back in the last flight (Linux `is_cwnd_limited`)?
+    /// True if the window limited the last flight (Linux `is_cwnd_limited`).
     pub window_limited: bool,
-    /// Largest flight of the window in progress, in packets (Linux `max_packets_out`).
+    /// Largest flight of the current window, in packets (Linux `max_packets_out`).
     pub max_packets_out: u32,
 }
 
-/// A sign of congestion, or that an earlier one was false.
+/// A congestion signal, or the notice that an earlier one was spurious.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    /// Loss taken from duplicate or selective acknowledgments (`CC_NDUPACK`).
+pub enum CongestionSignal {
+    /// Loss detected by duplicate ACKs or SACK (`CC_NDUPACK`).
     Loss,
     /// An ECN echo (`CC_ECN`).
     Ecn,
     /// The retransmission timer fired for the `shift`-th time in a row, from 1 (`CC_RTO`).
     Timeout {
-        /// `t_rxtshift`, already counted up.
+        /// `t_rxtshift`, already incremented.
         shift: u32,
     },
-    /// The last timeout proved spurious: take it back (`CC_RTO_ERR`).
+    /// The last timeout was spurious: undo it (`CC_RTO_ERR`).
     SpuriousTimeout,
-    /// The fast recovery proved spurious: take it back (Linux, tcp_undo_cwnd_reduction). FreeBSD's
-    /// controllers know no such thing.
+    /// The fast recovery was spurious: undo it (Linux, tcp_undo_cwnd_reduction). FreeBSD's
+    /// controllers ignore it.
     SpuriousRecovery,
 }
 
-/// A [`Signal`] with the stack's state at that moment.
+/// A [`CongestionSignal`] with the stack's state at that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Congested {
-    /// When it was seen.
+pub struct CongestionEvent {
+    /// Time of detection.
     pub now: Instant,
     /// The kernel's tick counter.
     pub ticks: u64,
-    /// What was seen.
-    pub signal: Signal,
-    /// Acknowledgment number of the segment that brought it; `snd_una` at a timeout.
+    /// The signal.
+    pub signal: CongestionSignal,
+    /// Acknowledgment number of the segment that carried it; `snd_una` at a timeout.
     pub th_ack: Offset,
-    /// End of what was ever sent.
+    /// End of all data ever sent.
     pub snd_max: Offset,
-    /// Bytes the stack takes to be under way (`tcp_compute_pipe`).
+    /// Bytes in flight by the stack's count (`tcp_compute_pipe`).
     pub pipe: u64,
-    /// Window the peer offers, in bytes.
+    /// Receive window of the peer, in bytes.
     pub snd_wnd: u64,
 }
 
-/// All that was under way when a fast recovery began has been acknowledged (`cc_post_recovery`).
+/// A fast recovery ended: all data in flight at its start was acknowledged (`cc_post_recovery`).
 ///
-/// Both systems then report the same acknowledgment as [`Acked`], which on Linux may already grow the
-/// window.
+/// Both systems then report the same acknowledgment as [`AckEvent`], which on Linux may already
+/// grow the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recovered {
-    /// Acknowledgment number that ended it.
+pub struct RecoveryEnd {
+    /// Acknowledgment number that ended the recovery.
     pub th_ack: Offset,
-    /// Bytes the stack takes to be under way (`tcp_compute_pipe`).
+    /// Bytes in flight by the stack's count (`tcp_compute_pipe`).
     pub pipe: u64,
 }
 
-/// Nothing was under way for longer than a retransmission timeout, and data waits.
+/// Data is to be sent after nothing was in flight for longer than a retransmission timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Idle {
+pub struct IdleEvent {
     /// The kernel's tick counter.
     pub ticks: u64,
     /// Time since the last segment was sent.
     pub idle: Duration,
-    /// Retransmission timeout in force.
+    /// Current retransmission timeout.
     pub rto: Duration,
 }
 
-/// One measured round trip, as FreeBSD's RACK stack tells HyStart++ (`rttsample`).
+/// One RTT sample for HyStart++ in FreeBSD's RACK stack (`rttsample`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RttSample {
     /// The sample.
     pub rtt: Duration,
-    /// How often the segment had been sent.
+    /// Number of transmissions of the segment.
     pub transmissions: u32,
     /// Bytes in flight when it was sent.
     pub flight: u64,
 }
 
-/// A round trip by send times, measured by the newest packet that an acknowledgment covered or
-/// reported, as Linux tells its controllers (`struct ack_sample`). It comes before the [`Acked`] of
-/// the same segment.
+/// An RTT sample by send times, of the newest packet that an acknowledgment covered or SACKed, as
+/// Linux passes it to its controllers (`struct ack_sample`). It precedes the [`AckEvent`] of the
+/// same segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AckSample {
-    /// When the segment arrived.
+    /// Arrival time of the segment.
     pub now: Instant,
-    /// The kernel's tick counter then.
+    /// The kernel's tick counter at that time.
     pub ticks: u64,
     /// The sample.
     pub rtt: Duration,
-    /// `snd_una` as the segment leaves it.
+    /// `snd_una` after the segment.
     pub una: Offset,
     /// First byte not yet sent.
     pub snd_nxt: Offset,
-    /// In slow start what the stack would pace at, in bytes per second (`sk_pacing_rate`); 0 while
+    /// In slow start the stack's pacing rate, in bytes per second (`sk_pacing_rate`); 0 while
     /// unknown.
     pub pacing_rate: u64,
 }
 
-/// What was delivered since the newest of the packets that an acknowledgment covers or reports had
-/// left (tcp_rate.c of Linux).
+/// The delivery rate since the newest packet that an acknowledgment covered or SACKed was sent
+/// (tcp_rate.c of Linux).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryRate {
-    /// Packets delivered in that time.
+    /// Packets delivered in the interval.
     pub delivered: u32,
-    /// Microseconds of it: the longer of those in which they were sent and were acknowledged.
+    /// Interval in microseconds: the longer of the send interval and the ACK interval.
     pub interval_us: u32,
-    /// What had been delivered in all when that packet left.
+    /// Packets delivered in total when that packet was sent.
     pub prior_delivered: u64,
-    /// The application, not the window, held the sender back when it left.
+    /// The sender was application-limited when that packet was sent.
     pub app_limited: bool,
 }
 
-/// An acknowledgment was worked off, as Linux tells controllers that set window and rate
-/// themselves (`cong_control`, `struct rate_sample`). Packets are counted.
+/// A rate sample per acknowledgment, as Linux passes it to controllers that set window and rate
+/// themselves (`cong_control`, `struct rate_sample`). Counted in packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
     /// The kernel's tick counter.
     pub ticks: u64,
-    /// The rate; `None` where it cannot be told: nothing was delivered, or in less time than the
-    /// least round trip.
+    /// The delivery rate; `None` if nothing was delivered, or the interval is shorter than the
+    /// minimum RTT.
     pub rate: Option<DeliveryRate>,
-    /// Packets that it newly acknowledged or reported.
+    /// Packets newly acknowledged or SACKed.
     pub acked: u32,
-    /// Packets newly taken for lost.
+    /// Packets newly marked lost.
     pub losses: u32,
-    /// Packets ever delivered, the SYN included, and ever lost (`tp->delivered`, `tp->lost`).
+    /// Packets delivered, the SYN included, and lost in total (`tp->delivered`, `tp->lost`).
     pub delivered: u64,
     /// See `delivered`.
     pub lost: u64,
-    /// When the last one was delivered (`tp->delivered_mstamp`).
+    /// Time of the last delivery (`tp->delivered_mstamp`).
     pub delivered_at: Instant,
-    /// Round trip of the newest packet that left once, in microseconds; `None` if it tells none.
+    /// RTT of the newest packet sent once, in microseconds; `None` without a sample.
     pub rtt_us: Option<u32>,
-    /// It may be a delayed ACK: it acknowledges a single packet.
+    /// True if it may be a delayed ACK: it acknowledges a single packet.
     pub ack_delayed: bool,
-    /// The smoothed round trip in microseconds; 0 before the first.
+    /// The smoothed RTT in microseconds; 0 before the first sample.
     pub srtt_us: u32,
-    /// Packets under way before it and after it.
+    /// Packets in flight before and after it.
     pub prior_in_flight: u32,
     /// See `prior_in_flight`.
     pub in_flight: u32,
-    /// How long pacing holds the next packet back.
+    /// Time until pacing releases the next packet.
     pub until_next_departure: Duration,
-    /// The application holds the sender back now (`tp->app_limited`).
+    /// The sender is application-limited now (`tp->app_limited`).
     pub app_limited_now: bool,
 }
 
-/// What a controller grants.
+/// The output of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Control {
     /// Congestion window.
     pub window: Bytes,
     /// Slow-start threshold; `None` while unset.
     pub ssthresh: Option<Bytes>,
-    /// Rate to pace at; `None` where the controller does not pace.
+    /// Pacing rate; `None` if the controller does not pace.
     pub pacing: Option<Rate>,
 }
 
-/// By which rule a window grew.
+/// The rule by which a window grew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
     /// Slow start.
@@ -239,133 +240,134 @@ pub enum Growth {
     Avoidance,
 }
 
-/// What an event changed, and why.
+/// The change of state that an event caused.
 #[must_use = "the reason of a change is to be recorded"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// Neither window nor threshold nor recovery.
+pub enum WindowChange {
+    /// No change of window, threshold or recovery.
     None,
     /// The window grew.
     Grew(Growth),
-    /// Window or threshold were lowered, without a recovery (after idling).
+    /// Window or threshold was reduced without a recovery (after idle).
     Shrank,
-    /// Slow start ended by its own rule, the window kept or set (HyStart++).
+    /// Slow start ended by its own criterion (HyStart++); the window is kept or set.
     SlowStartEnded,
-    /// A timeout: the window is down to one segment.
+    /// A timeout: the window is one segment.
     Collapsed,
-    /// A timeout was taken back.
+    /// A timeout was undone.
     Undone,
-    /// A fast recovery or an ECN episode began; the threshold is lowered.
+    /// A fast recovery or an ECN reduction began; the threshold is reduced.
     RecoveryBegan,
-    /// It ended; the window is settled.
+    /// Recovery ended; the window is set for the time after it.
     RecoveryEnded,
 }
 
 /// A congestion controller.
 pub trait Controller: Clone + Debug {
-    /// Opens the window; everything before it is without meaning.
-    fn on_established(&mut self, event: &Established) -> Change;
+    /// Initializes the window; the state before it is meaningless.
+    fn on_established(&mut self, event: &ConnectionStart) -> WindowChange;
 
-    /// Counts an acknowledgment and grows the window where the rules allow it.
-    fn on_acked(&mut self, event: &Acked) -> Change;
+    /// Processes an acknowledgment and grows the window where the rules allow it.
+    fn on_acked(&mut self, event: &AckEvent) -> WindowChange;
 
-    /// The window that the stack's last call of its output routine was let through with (`cwnd_to_use`
-    /// of FreeBSD's RACK stack), by which that stack counts acknowledged bytes.
+    /// The window with which the stack's output routine last sent (`cwnd_to_use` of FreeBSD's RACK
+    /// stack), by which that stack counts acknowledged bytes.
     fn on_window_used(&mut self, window: Bytes) {
         let _ = window;
     }
 
-    /// A duplicate acknowledgment (cc_ack_received of FreeBSD's base stack with `CC_DUPACK`). Most make
-    /// nothing of it.
-    fn on_duplicate(&mut self, event: &Acked) {
+    /// A duplicate ACK (cc_ack_received of FreeBSD's base stack with `CC_DUPACK`). Most controllers
+    /// ignore it.
+    fn on_duplicate(&mut self, event: &AckEvent) {
         let _ = event;
     }
 
-    /// Answers a sign of congestion.
-    fn on_congested(&mut self, event: &Congested) -> Change;
+    /// Processes a congestion signal.
+    fn on_congested(&mut self, event: &CongestionEvent) -> WindowChange;
 
-    /// Settles the window after a fast recovery and leaves it.
-    fn on_recovered(&mut self, event: &Recovered) -> Change;
+    /// Sets the window after a fast recovery and leaves recovery.
+    fn on_recovered(&mut self, event: &RecoveryEnd) -> WindowChange;
 
-    /// Restarts after idling.
-    fn on_idle(&mut self, event: &Idle) -> Change;
+    /// Restarts after idle.
+    fn on_idle(&mut self, event: &IdleEvent) -> WindowChange;
 
-    /// The path takes smaller segments than agreed: payload of a full one with options deducted
-    /// (`mss`) and before (`maxseg`).
+    /// The segment size decreased: payload of a full segment with options deducted (`mss`) and
+    /// before (`maxseg`).
     fn on_mss(&mut self, mss: u32, maxseg: u32);
 
-    /// A round of HyStart++ began. Only stacks that drive HyStart++ call it.
-    fn on_round(&mut self, round: u32) -> Change {
+    /// A HyStart++ round began. Called only by stacks that drive HyStart++.
+    fn on_round(&mut self, round: u32) -> WindowChange {
         let _ = round;
-        Change::None
+        WindowChange::None
     }
 
-    /// A round trip was measured for HyStart++. Only stacks that drive it call it.
-    fn on_rtt_sample(&mut self, sample: &RttSample) -> Change {
+    /// An RTT sample for HyStart++. Called only by stacks that drive it.
+    fn on_rtt_sample(&mut self, sample: &RttSample) -> WindowChange {
         let _ = sample;
-        Change::None
+        WindowChange::None
     }
 
-    /// A round trip was measured. Only Linux's stack calls it.
-    fn on_ack_sample(&mut self, sample: &AckSample) -> Change {
+    /// An RTT sample. Called only by Linux's stack.
+    fn on_ack_sample(&mut self, sample: &AckSample) -> WindowChange {
         let _ = sample;
-        Change::None
+        WindowChange::None
     }
 
-    /// Data leaves at tick `ticks` while nothing is under way; the last had left at tick `last_sent`.
+    /// Data is sent at tick `ticks` with nothing in flight; the last transmission was at
+    /// `last_sent`.
     fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
         let _ = (ticks, last_sent);
     }
 
-    /// An acknowledgment was worked off. Only Linux's stack calls it, and only of controllers that
-    /// are whole ([`Controller::is_whole`]).
-    fn on_rate_sample(&mut self, sample: &RateSample) -> Change {
+    /// An acknowledgment was processed. Called only by Linux's stack, for rate-based controllers
+    /// ([`Controller::sets_pacing_rate`]).
+    fn on_rate_sample(&mut self, sample: &RateSample) -> WindowChange {
         let _ = sample;
-        Change::None
+        WindowChange::None
     }
 
-    /// Data leaves while nothing is under way (`CA_EVENT_TX_START`), for controllers that are
-    /// whole. `app_limited`: the application held the sender back (`tp->app_limited`).
+    /// Data is sent with nothing in flight (`CA_EVENT_TX_START`), for rate-based controllers.
+    /// `app_limited`: the sender was application-limited (`tp->app_limited`).
     fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool) {
         let _ = (now, ticks, app_limited);
     }
 
-    /// Packets of a burst at least, where the controller has a say in that (`min_tso_segs`).
+    /// Minimum burst in packets, if the controller sets it (`min_tso_segs`).
     fn min_burst(&self) -> Option<u32> {
         None
     }
 
-    /// Windows that Linux's send buffer is to hold (`sndbuf_expand`).
+    /// Size of Linux's send buffer in windows (`sndbuf_expand`).
     fn windows_buffered(&self) -> u64 {
         2
     }
 
-    /// Does it set window and pacing rate itself, recoveries included, from delivery rates? Then
-    /// no rule of the stack may.
-    fn is_whole(&self) -> bool {
+    /// True if the controller sets window and pacing rate itself from delivery rates, also in
+    /// recovery (`cong_control`); the stack's rules must then not change them.
+    fn sets_pacing_rate(&self) -> bool {
         false
     }
 
-    /// What it grants now.
+    /// The current output.
     fn control(&self) -> Control;
 
-    /// Overrules the window while the stack's own rule holds it: PRR, the inflation of RFC 6582,
+    /// Sets the window while a rule of the stack controls it: PRR, the inflation of RFC 6582,
     /// limited transmit.
     fn set_window(&mut self, window: Bytes);
 
-    /// Leaves a recovery, the window and the threshold as they are (FreeBSD's EXIT_RECOVERY
-    /// without cc_post_recovery: a retransmission was lost, or the recovery was needless).
+    /// Leaves recovery with window and threshold unchanged (FreeBSD's EXIT_RECOVERY without
+    /// cc_post_recovery: a retransmission was lost, or the recovery was spurious).
     fn leave_recovery(&mut self);
 
-    /// Overrules the threshold, where a stack restores it itself (FreeBSD's RACK).
+    /// Sets the threshold, where a stack restores it itself (FreeBSD's RACK).
     fn set_threshold(&mut self, ssthresh: Option<Bytes>);
 
-    /// Does a fast recovery run? An ECN episode alone is none.
+    /// True during a fast recovery, not during a mere ECN reduction.
     fn in_recovery(&self) -> bool;
 
-    /// Is the window in slow start, by the algorithm's own comparison with the threshold?
+    /// True in slow start, by the algorithm's own comparison with the threshold.
     fn in_slow_start(&self) -> bool;
 
-    /// The recovery ends once `snd_una` reaches this place (`snd_recover`, Linux `high_seq`).
+    /// Recovery ends once `snd_una` reaches this offset (`snd_recover`, Linux `high_seq`).
     fn recovery_point(&self) -> Offset;
 }

@@ -1,46 +1,46 @@
-//! What FreeBSD's controllers share: the window, the threshold and the recovery flags, kept the
-//! way the stack keeps them around every controller.
+//! Common state of FreeBSD's controllers: the window, the threshold and the recovery flags, as the
+//! stack maintains them around every controller.
 //!
 //! Sources: tcp_input.c (cc_conn_init, cc_ack_received, cc_cong_signal, cc_post_recovery), cc.c
-//! (newreno_cc_*), tcp_timer.c (tcp_timer_rexmt, what an undo needs), tcp_subr.c
+//! (newreno_cc_*), tcp_timer.c (tcp_timer_rexmt, the undo state), tcp_subr.c
 //! (tcp_compute_initwnd).
 
 use units::{Bytes, Offset};
 
-use crate::contract::{Acked, Change, Congested, Control, Established, Growth};
-use crate::hystart::{Exit, HyStart};
-use crate::newreno::{Counting, Params, Unit};
+use crate::contract::{AckEvent, CongestionEvent, ConnectionStart, Control, Growth, WindowChange};
+use crate::hystart::{HyStartExit, HyStartFreeBsd};
+use crate::newreno::{AckCounting, NewRenoParams, SegmentUnit};
 
 /// `TCP_MAXWIN`: the largest unscaled window.
 const TCP_MAXWIN: u32 = 65_535;
 /// `TCP_MAXWIN << TCP_MAX_WINSHIFT`: the threshold while unset.
 pub(crate) const SSTHRESH_UNSET: u32 = TCP_MAXWIN << 14;
 
-/// The part of a connection's control block that controllers work on.
+/// The fields of a connection's control block that controllers use.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Tcb {
-    pub(crate) params: Params,
+pub(crate) struct CcTcpcb {
+    pub(crate) params: NewRenoParams,
     pub(crate) mss: u32,
     pub(crate) maxseg: u32,
     pub(crate) snd_scale: u8,
     pub(crate) snd_cwnd: u32,
     pub(crate) snd_ssthresh: u32,
     pub(crate) snd_recover: Offset,
-    /// Bytes acknowledged beyond slow start and not yet turned into growth (`t_bytes_acked`).
+    /// Bytes acknowledged in congestion avoidance and not yet turned into growth (`t_bytes_acked`).
     pub(crate) bytes_acked: u32,
-    /// The window by which these are counted where that is not `snd_cwnd` (`cwnd_to_use`).
+    /// The window by which they are counted if it is not `snd_cwnd` (`cwnd_to_use`).
     pub(crate) window_used: Option<u32>,
     /// A window's worth of bytes was acknowledged (`CCF_ABC_SENTAWND`).
     pub(crate) sent_a_wnd: bool,
     pub(crate) in_fastrecovery: bool,
     pub(crate) in_congrecovery: bool,
-    before_timeout: BeforeTimeout,
-    pub(crate) hystart: HyStart,
+    before_timeout: RtoUndo,
+    pub(crate) hystart: HyStartFreeBsd,
 }
 
-/// State at the first timeout in a row, for its undo (`snd_cwnd_prev` and its neighbours).
+/// State at the first timeout in a row, for its undo (`snd_cwnd_prev` and related fields).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-struct BeforeTimeout {
+struct RtoUndo {
     snd_cwnd: u32,
     snd_ssthresh: u32,
     snd_recover: Offset,
@@ -48,8 +48,8 @@ struct BeforeTimeout {
     in_congrecovery: bool,
 }
 
-impl Tcb {
-    pub(crate) fn new(params: Params) -> Self {
+impl CcTcpcb {
+    pub(crate) fn new(params: NewRenoParams) -> Self {
         Self {
             params,
             mss: 0,
@@ -63,13 +63,13 @@ impl Tcb {
             sent_a_wnd: false,
             in_fastrecovery: false,
             in_congrecovery: false,
-            before_timeout: BeforeTimeout::default(),
-            hystart: HyStart::new(params.hystart),
+            before_timeout: RtoUndo::default(),
+            hystart: HyStartFreeBsd::new(params.hystart),
         }
     }
 
     /// `cc_conn_init`.
-    pub(crate) fn open(&mut self, event: &Established) {
+    pub(crate) fn open(&mut self, event: &ConnectionStart) {
         *self = Self::new(self.params);
         self.mss = event.mss;
         self.maxseg = event.maxseg;
@@ -82,23 +82,24 @@ impl Tcb {
         self.snd_cwnd = if event.syn_retransmitted { self.mss } else { self.initial_window() };
     }
 
-    /// Segment size that growth counts in.
+    /// Segment size used for growth.
     pub(crate) fn growth_unit(&self) -> u32 {
         match self.params.growth_unit {
-            Unit::MaxSeg => self.maxseg,
-            Unit::Mss => self.mss,
+            SegmentUnit::MaxSeg => self.maxseg,
+            SegmentUnit::Mss => self.mss,
         }
     }
 
     /// `percent` of `window`, in whole segments, at least two
     /// (newreno_cc_cwnd_on_multiplicative_decrease).
-    pub(crate) fn share_of(&self, window: u32, percent: u32) -> u32 {
+    pub(crate) fn fraction_of(&self, window: u32, percent: u32) -> u32 {
         let hundredths = 100 * u64::from(self.mss.max(1));
         let segments = (u64::from(window) * u64::from(percent) / hundredths).max(2);
         (segments as u32).wrapping_mul(self.mss)
     }
 
-    /// `tcp_compute_initwnd`: some segments, fewer of large ones (RFC 6928, else RFC 3390).
+    /// `tcp_compute_initwnd`: a number of segments, fewer if they are large (RFC 6928, else RFC
+    /// 3390).
     fn initial_window(&self) -> u32 {
         let (segments, bytes) = match self.params.initcwnd_segments {
             0 => (4, 4_380),
@@ -107,12 +108,13 @@ impl Tcb {
         segments.saturating_mul(self.mss).min(self.mss.saturating_mul(2).max(bytes))
     }
 
-    /// `cc_ack_received`, `rack_ack_received`: counts bytes beyond slow start, in recovery too.
+    /// `cc_ack_received`, `rack_ack_received`: counts bytes in congestion avoidance, in recovery
+    /// too.
     pub(crate) fn count(&mut self, bytes: u32, nsegs: u32) {
         if self.snd_cwnd > self.snd_ssthresh {
             let counted = match self.params.counting {
-                Counting::All => bytes,
-                Counting::Limited => {
+                AckCounting::All => bytes,
+                AckCounting::Limited => {
                     let segments = nsegs.max(1).wrapping_mul(self.params.abc_l_var);
                     bytes.min(segments.wrapping_mul(self.mss))
                 }
@@ -129,8 +131,8 @@ impl Tcb {
         }
     }
 
-    /// `CCF_CWND_LIMITED` as far as it goes: a window larger than the peer's is not in use.
-    pub(crate) fn is_cwnd_limited(&self, event: &Acked) -> bool {
+    /// `CCF_CWND_LIMITED` as implemented: a window larger than the peer's is not fully used.
+    pub(crate) fn is_cwnd_limited(&self, event: &AckEvent) -> bool {
         u64::from(self.snd_cwnd) <= event.snd_wnd
     }
 
@@ -139,20 +141,20 @@ impl Tcb {
         self.in_fastrecovery || self.in_congrecovery
     }
 
-    /// Growth in slow start where bytes are counted (RFC 3465), HyStart++ included.
-    pub(crate) fn slow_start_increase(&mut self, event: &Acked, bytes: u32) -> u32 {
+    /// Slow-start increase with byte counting (RFC 3465) and HyStart++.
+    pub(crate) fn slow_start_increase(&mut self, event: &AckEvent, bytes: u32) -> u32 {
         let unit = self.growth_unit();
-        self.hystart.consider_css();
-        let limit = if event.resending {
+        self.hystart.maybe_enter_css();
+        let limit = if event.retransmitting {
             // L > 1 is not allowed after a timeout (RFC 3465 section 2.3).
             unit
         } else {
             event.nsegs.max(1).wrapping_mul(self.params.abc_l_var).wrapping_mul(unit)
         };
-        self.hystart.soften(bytes.min(limit))
+        self.hystart.scale_increase(bytes.min(limit))
     }
 
-    /// Growth in congestion avoidance (newreno_cc_cwnd_in_cong_avoid).
+    /// Increase in congestion avoidance (newreno_cc_cwnd_in_cong_avoid).
     pub(crate) fn avoidance_increase(&mut self) -> u32 {
         let unit = self.growth_unit();
         if self.params.rfc3465 {
@@ -162,20 +164,20 @@ impl Tcb {
         }
     }
 
-    /// The window enlarged by `increase`, as far as the peer's scale reaches.
+    /// The window plus `increase`, limited by the peer's window scale.
     pub(crate) fn enlarged(&self, increase: u32) -> u32 {
         self.snd_cwnd.saturating_add(increase).min(TCP_MAXWIN << self.snd_scale)
     }
 
-    /// Takes a new window, which may be the old one; says what grew.
-    pub(crate) fn grow_to(&mut self, window: u32, growth: Growth) -> Change {
+    /// Sets the window; returns the growth if it is larger than before.
+    pub(crate) fn grow_to(&mut self, window: u32, growth: Growth) -> WindowChange {
         let before = core::mem::replace(&mut self.snd_cwnd, window);
-        if window > before { Change::Grew(growth) } else { Change::None }
+        if window > before { WindowChange::Grew(growth) } else { WindowChange::None }
     }
 
-    /// A loss (`CC_NDUPACK`): enters recovery; `None` if one runs. Says whether the threshold is
-    /// still to be lowered: an ECN episode has done so before.
-    pub(crate) fn enter_recovery(&mut self, event: &Congested) -> Option<bool> {
+    /// A loss (`CC_NDUPACK`): enters recovery; `None` if already in recovery. Returns true if the
+    /// threshold is still to be reduced, since an ECN reduction has not done so.
+    pub(crate) fn enter_recovery(&mut self, event: &CongestionEvent) -> Option<bool> {
         self.hystart.disable();
         if self.in_fastrecovery {
             return None;
@@ -187,8 +189,8 @@ impl Tcb {
         Some(first)
     }
 
-    /// An ECN echo (`CC_ECN`): enters an episode; says whether it is a new one.
-    pub(crate) fn enter_ecn_episode(&mut self, event: &Congested) -> bool {
+    /// An ECN echo (`CC_ECN`): enters an ECN reduction; returns true if it is a new one.
+    pub(crate) fn enter_ecn_recovery(&mut self, event: &CongestionEvent) -> bool {
         if !self.in_congrecovery || event.th_ack >= self.snd_recover {
             self.in_congrecovery = false;
             self.snd_recover = event.snd_max + 1;
@@ -197,11 +199,11 @@ impl Tcb {
         !core::mem::replace(&mut self.in_congrecovery, true)
     }
 
-    /// A timeout (`CC_RTO`), but for the threshold: remembers what the first in a row takes away
-    /// and leaves any recovery.
-    pub(crate) fn enter_timeout(&mut self, event: &Congested, shift: u32) {
+    /// A timeout (`CC_RTO`), except for the threshold: saves the undo state at the first in a row
+    /// and leaves recovery.
+    pub(crate) fn enter_timeout(&mut self, event: &CongestionEvent, shift: u32) {
         if shift == 1 {
-            self.before_timeout = BeforeTimeout {
+            self.before_timeout = RtoUndo {
                 snd_cwnd: self.snd_cwnd,
                 snd_ssthresh: self.snd_ssthresh,
                 snd_recover: self.snd_recover,
@@ -225,8 +227,8 @@ impl Tcb {
         self.in_congrecovery |= before.in_congrecovery;
     }
 
-    /// The window after a fast recovery where little is under way: that and a segment, so as not
-    /// to burst (RFC 6582); `None` where the controller's own rule holds.
+    /// The window after a fast recovery with few bytes in flight: these plus a segment, to avoid a
+    /// burst (RFC 6582); `None` where the controller's own rule applies.
     pub(crate) fn window_after_drain(&self, pipe: u64) -> Option<u32> {
         let pipe = clamped(pipe);
         let unit = self.growth_unit();
@@ -236,33 +238,33 @@ impl Tcb {
     /// `EXIT_RECOVERY` of cc_post_recovery and rack_post_recovery.
     pub(crate) fn end_recovery(&mut self) {
         self.leave_recovery();
-        if self.params.counting == Counting::All {
+        if self.params.counting == AckCounting::All {
             self.bytes_acked = 0;
         }
     }
 
-    /// `newreno_cc_after_idle`: three quarters of the window count as proven.
-    pub(crate) fn after_idle(&mut self) -> Change {
+    /// `newreno_cc_after_idle`: three quarters of the window are kept as threshold.
+    pub(crate) fn after_idle(&mut self) -> WindowChange {
         let three_quarters = self.snd_cwnd - (self.snd_cwnd >> 2);
         self.snd_ssthresh = self.snd_ssthresh.max(three_quarters);
         let before = self.snd_cwnd;
         self.snd_cwnd = before.min(self.initial_window());
         self.hystart.rearm();
-        if self.snd_cwnd < before { Change::Shrank } else { Change::None }
+        if self.snd_cwnd < before { WindowChange::Shrank } else { WindowChange::None }
     }
 
-    /// A round of HyStart++ began.
-    pub(crate) fn on_round(&mut self, round: u32) -> Change {
+    /// A HyStart++ round began.
+    pub(crate) fn on_round(&mut self, round: u32) -> WindowChange {
         match self.hystart.new_round(round) {
-            None => Change::None,
-            Some(Exit::ToAvoidance) => {
+            None => WindowChange::None,
+            Some(HyStartExit::ToAvoidance) => {
                 self.snd_ssthresh = self.snd_cwnd;
-                Change::SlowStartEnded
+                WindowChange::SlowStartEnded
             }
-            Some(Exit::Brake { cwnd, ssthresh }) => {
+            Some(HyStartExit::ReduceWindow { cwnd, ssthresh }) => {
                 self.snd_cwnd = cwnd;
                 self.snd_ssthresh = ssthresh;
-                Change::SlowStartEnded
+                WindowChange::SlowStartEnded
             }
         }
     }
@@ -295,7 +297,7 @@ impl Tcb {
     }
 }
 
-/// Into the kernel's 32 bits.
+/// Clamps to the kernel's 32 bits.
 pub(crate) fn clamped(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

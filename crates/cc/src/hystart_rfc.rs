@@ -1,9 +1,9 @@
-//! HyStart++ as RFC 9406 has it: slow start that ends itself when delay grows.
+//! HyStart++ of RFC 9406: slow start that ends when delay increases.
 //!
-//! Rounds are told apart by sequence numbers (section 4.2). A round whose least round trip exceeds
-//! that of the round before by an eighth (4 ms to 16 ms) begins conservative slow start, at a
-//! quarter of the growth; five rounds of it end slow start, a lower round trip resumes it.
-//! FreeBSD's own is [`crate::hystart`].
+//! Rounds are delimited by sequence numbers (section 4.2). A round whose minimum RTT exceeds that
+//! of the previous round by an eighth (4 ms to 16 ms) starts conservative slow start, with a
+//! quarter of the growth; five rounds of it end slow start, a lower RTT resumes it. FreeBSD's own
+//! implementation is [`crate::hystart`].
 
 use units::{Duration, Offset};
 
@@ -17,7 +17,7 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 /// `CSS_ROUNDS`.
 const CSS_ROUNDS: u32 = 5;
-/// `L` of a sender that does not pace.
+/// `L` of a sender without pacing.
 const L: u64 = 8;
 
 /// State of one slow start.
@@ -27,19 +27,19 @@ pub struct HyStartRfc {
     last_round: Option<Duration>,
     this_round: Option<Duration>,
     samples: u32,
-    css: Option<Conservative>,
+    css: Option<ConservativeSlowStart>,
 }
 
 /// Conservative slow start.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-struct Conservative {
+struct ConservativeSlowStart {
     baseline: Duration,
     rounds: u32,
 }
 
 impl HyStartRfc {
-    /// Takes in an acknowledgment up to `una` of `bytes`, with its round trip, when `snd_nxt` is to
-    /// be sent next; returns the growth in bytes, or `None` if slow start is over.
+    /// Processes an acknowledgment of `una` covering `bytes`, with its RTT sample, while `snd_nxt`
+    /// is the next byte to send; returns the growth in bytes, or `None` if slow start is over.
     pub fn on_acked(
         &mut self,
         una: Offset,
@@ -53,7 +53,7 @@ impl HyStartRfc {
             self.this_round = Some(self.this_round.map_or(rtt, |least| least.min(rtt)));
             self.samples += 1;
         }
-        self.judge();
+        self.update_css();
         let growth = if self.css.is_some() { growth / CSS_GROWTH_DIVISOR } else { growth };
         if self.window_end.is_none_or(|end| una >= end) && !self.begin_round(snd_nxt) {
             return None;
@@ -61,12 +61,12 @@ impl HyStartRfc {
         Some(growth)
     }
 
-    /// Is it in conservative slow start?
+    /// True in conservative slow start.
     pub fn in_css(&self) -> bool {
         self.css.is_some()
     }
 
-    fn judge(&mut self) {
+    fn update_css(&mut self) {
         let Some(this) = self.this_round.filter(|_| self.samples >= N_RTT_SAMPLE) else { return };
         match (&self.css, self.last_round) {
             (Some(css), _) => {
@@ -78,14 +78,14 @@ impl HyStartRfc {
                 let thresh = Duration::from_nanos(last.as_nanos() / MIN_RTT_DIVISOR)
                     .clamp(RTT_THRESH.0, RTT_THRESH.1);
                 if this >= last + thresh {
-                    self.css = Some(Conservative { baseline: this, rounds: 0 });
+                    self.css = Some(ConservativeSlowStart { baseline: this, rounds: 0 });
                 }
             }
             (None, None) => {}
         }
     }
 
-    /// A round begins; says whether slow start goes on.
+    /// A round begins; returns true if slow start continues.
     fn begin_round(&mut self, snd_nxt: Offset) -> bool {
         self.window_end = Some(snd_nxt);
         self.last_round = self.this_round.take();
@@ -104,7 +104,7 @@ impl HyStartRfc {
 mod tests {
     use super::*;
 
-    /// Rounds of ten acknowledgments of a segment; the growth of the last one of each.
+    /// Rounds of ten acknowledgments of one segment; the growth at the last one of each.
     fn rounds(rtts_ms: &[u64]) -> Vec<Option<u64>> {
         let mut hystart = HyStartRfc::default();
         let mut una = 0;
@@ -124,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn growing_delay_slows_it_down_and_ends_it_after_five_rounds() {
-        // The first acknowledgment is a round of its own: then ten each. 40 to 45 ms is an eighth.
+    fn increasing_delay_slows_growth_and_ends_slow_start_after_five_rounds() {
+        // The first acknowledgment is its own round: then ten each. 40 to 45 ms is an eighth.
         let [full, quarter] = [Some(1_000), Some(250)];
         assert_eq!(rounds(&[40, 44]), [full, full]);
         assert_eq!(
@@ -142,17 +142,17 @@ mod tests {
                 break;
             }
         }
-        // Delay grows in round 11 to 20; that partial round counts as the first of five.
+        // The RTT increases in round 11 to 20; that partial round counts as the first of five.
         assert_eq!(ended, Some(60));
     }
 
     #[test]
-    fn a_lower_round_trip_resumes_it() {
+    fn a_lower_rtt_resumes_slow_start() {
         assert_eq!(rounds(&[40, 45, 44]), [Some(1_000), Some(250), Some(1_000)]);
     }
 
     #[test]
-    fn fewer_than_eight_samples_decide_nothing() {
+    fn fewer_than_eight_samples_have_no_effect() {
         let mut hystart = HyStartRfc::default();
         for packet in 0..50_u64 {
             let rtt = (packet % 10 < 7).then_some(Duration::from_millis(40 + packet));

@@ -1,41 +1,41 @@
-//! Congestion controllers: how much may be under way. Layer 1, on `units` alone.
+//! Congestion controllers. Layer 1, depends on `units` only.
 //!
-//! Reading order: [`contract`] (what a controller is told and what it answers), [`newreno`]
-//! (FreeBSD's NewReno, by kernel version), [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and
-//! version), [`linux`] (what Linux's controllers share), [`hystart`] and [`hystart_rfc`] (slow start that ends itself), [`quic_newreno`]
-//! (RFC 9002's, with events of its own), [`bbr`] (Linux's BBR, by delivery rates),
-//! [`any`](mod@any) (one of them, chosen while running), [`outside`] (those that are written elsewhere),
-//! [`registry`] (names users know).
+//! Reading order: [`contract`] (the interface), [`newreno`] (FreeBSD's NewReno, by kernel version),
+//! [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and version), [`linux`] (common state of
+//! Linux's controllers), [`hystart`] and [`hystart_rfc`] (delay-based exit from slow start),
+//! [`quic_newreno`] (RFC 9002, with events of its own), [`bbr`] (Linux's BBR), [`any`](mod@any)
+//! (one of them, chosen at run time), [`external`] (user-defined controllers), [`registry`]
+//! (names).
 //!
-//! A controller is a pure value: event structs in, [`Control`] and [`Change`] out. It knows no
-//! clock, no socket, no log, and it can be cloned to ask what would have been.
+//! A controller is a pure value: event structs in, [`Control`] and [`WindowChange`] out. It has no
+//! clock, no socket and no log, and it can be cloned for what-if questions.
 //!
-//! What it does not do: find losses, count the flight, decide what is sent during a recovery
-//! (the stack does, and writes the window with [`Controller::set_window`]) or keep time.
+//! Loss detection, counting the flight, limiting transmission during recovery and timers belong to
+//! the stack, which sets the window with [`Controller::set_window`].
 
 pub mod any;
 pub mod bbr;
 pub mod contract;
 pub mod cubic;
+pub mod external;
 mod freebsd;
 pub mod hystart;
 pub mod hystart_rfc;
 pub mod linux;
 pub mod linux_reno;
 pub mod newreno;
-pub mod outside;
 pub mod quic_newreno;
 pub mod registry;
 
 pub use any::AnyController;
 pub use bbr::Bbr;
 pub use contract::{
-    AckSample, Acked, Change, Congested, Control, Controller, DeliveryRate, Established, Growth,
-    Idle, RateSample, Recovered, RttSample, Signal, Smoothed,
+    AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
+    DeliveryRate, Growth, IdleEvent, RateSample, RecoveryEnd, RttSample, SmoothedRtt, WindowChange,
 };
 pub use cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
+pub use external::ExternalAlgorithm;
 pub use linux_reno::LinuxReno;
 pub use newreno::NewReno;
-pub use outside::Outside;
 pub use quic_newreno::QuicNewReno;
-pub use registry::{Algorithm, NoController};
+pub use registry::{Algorithm, ControllerNameError};

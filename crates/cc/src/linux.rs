@@ -1,22 +1,22 @@
-//! What Linux's controllers share: the congestion fields of `struct tcp_sock` and their moves.
+//! Common state of Linux's controllers: the congestion fields of `struct tcp_sock`.
 //!
 //! Sources: tcp_cong.c (tcp_slow_start, tcp_cong_avoid_ai, tcp_reno_undo_cwnd), tcp.h
 //! (tcp_is_cwnd_limited, tcp_current_ssthresh, struct tcp_congestion_ops), tcp_output.c
 //! (tcp_cwnd_restart), tcp_input.c (tcp_enter_loss, tcp_init_cwnd_reduction,
 //! tcp_end_cwnd_reduction, tcp_undo_cwnd_reduction). Kernel 6.18.
 //!
-//! Windows count packets here, and bytes at the door. There is no L limit: an ACK for 45 packets
-//! adds 45 in slow start. The kernel's own rule that acknowledgments which do not advance
-//! `snd_una` grow nothing while no reordering was seen is the stack's (`tcp_may_raise_cwnd`): it
-//! does not tell the controller of them.
+//! Windows are counted in packets internally and in bytes at the interface. There is no L limit: an
+//! ACK for 45 packets adds 45 in slow start. The kernel's rule that acknowledgments which do not
+//! advance `snd_una` grow no window while no reordering was seen (`tcp_may_raise_cwnd`) is applied
+//! by the stack, which does not pass them to the controller.
 
 use core::fmt::Debug;
 
 use units::{Bytes, Instant, Offset};
 
 use crate::contract::{
-    AckSample, Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered,
-    Signal,
+    AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
+    Growth, IdleEvent, RecoveryEnd, WindowChange,
 };
 
 /// `TCP_INFINITE_SSTHRESH`: the threshold while unset.
@@ -24,64 +24,64 @@ pub(crate) const SSTHRESH_UNSET: u32 = 0x7fff_ffff;
 /// `TCP_INIT_CWND`.
 const INIT_CWND: u32 = 10;
 
-/// What tells one of Linux's controllers from another (`struct tcp_congestion_ops`).
-pub trait Operations: Clone + Debug {
+/// The operations in which Linux's controllers differ (`struct tcp_congestion_ops`).
+pub trait LinuxCongestionOps: Clone + Debug {
     /// The connection is established (`init`); the first byte to be sent is `snd_nxt`.
     fn init(&mut self, now: Instant, snd_nxt: Offset) {
         let _ = (now, snd_nxt);
     }
 
-    /// The new threshold, in packets, after a sign of congestion (`ssthresh`).
+    /// The new threshold, in packets, after a congestion signal (`ssthresh`).
     fn ssthresh(&mut self, snd_cwnd: u32) -> u32;
 
-    /// In congestion avoidance `acked` packets were delivered (`cong_avoid`): how many make the
-    /// window grow by one.
+    /// `acked` packets were delivered in congestion avoidance (`cong_avoid`): returns the number of
+    /// packets per increment of the window.
     fn packets_per_growth(&mut self, ticks: u64, snd_cwnd: u32, acked: u32) -> u32;
 
-    /// The timer fired (`set_state` with TCP_CA_Loss).
+    /// The retransmission timer fired (`set_state` with TCP_CA_Loss).
     fn on_loss_state(&mut self, now: Instant, snd_nxt: Offset) {
         let _ = (now, snd_nxt);
     }
 
-    /// The first packet leaves after nothing was under way (`cwnd_event`, CA_EVENT_TX_START).
+    /// The first packet is sent after nothing was in flight (`cwnd_event`, CA_EVENT_TX_START).
     fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
         let _ = (ticks, last_sent);
     }
 
-    /// A round trip was measured (`pkts_acked`). Is slow start to end with this window?
+    /// An RTT was sampled (`pkts_acked`). Returns true if slow start ends with this window.
     fn ends_slow_start(&mut self, sample: &AckSample, snd_cwnd: u32, in_slow_start: bool) -> bool {
         let _ = (sample, snd_cwnd, in_slow_start);
         false
     }
 }
 
-/// One of Linux's controllers, one connection.
+/// One of Linux's controllers on one connection.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct Linux<O> {
+pub struct LinuxController<O> {
     operations: O,
     mss: u32,
     snd_cwnd: u32,
     snd_cwnd_cnt: u32,
     snd_ssthresh: u32,
-    /// `snd_nxt` when the last episode began.
+    /// `snd_nxt` when the last reduction began.
     high_seq: Offset,
-    phase: Phase,
+    phase: LinuxCaState,
     prior_cwnd: u32,
     prior_ssthresh: u32,
 }
 
-/// Congestion state as far as the window needs it (`icsk_ca_state`).
+/// Congestion state, as far as it affects the window (`icsk_ca_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-enum Phase {
+enum LinuxCaState {
     /// Open or Disorder: the window grows.
     Open,
-    /// Recovery or CWR: PRR holds the window.
+    /// Recovery or CWR: PRR sets the window.
     Reducing,
     /// After a timeout: the window grows.
     Loss,
 }
 
-impl<O: Operations> Linux<O> {
+impl<O: LinuxCongestionOps> LinuxController<O> {
     /// A controller that opens with [`on_established`](Controller::on_established).
     pub const fn with(operations: O) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl<O: Operations> Linux<O> {
             snd_cwnd_cnt: 0,
             snd_ssthresh: SSTHRESH_UNSET,
             high_seq: Offset(0),
-            phase: Phase::Open,
+            phase: LinuxCaState::Open,
             prior_cwnd: 0,
             prior_ssthresh: 0,
         }
@@ -107,7 +107,7 @@ impl<O: Operations> Linux<O> {
         self.snd_cwnd
     }
 
-    /// `snd_cwnd_cnt`: packets on the way to the next one of growth in congestion avoidance.
+    /// `snd_cwnd_cnt`: packets counted towards the next increment in congestion avoidance.
     pub const fn snd_cwnd_cnt(&self) -> u32 {
         self.snd_cwnd_cnt
     }
@@ -117,20 +117,20 @@ impl<O: Operations> Linux<O> {
         self.snd_ssthresh
     }
 
-    /// `tcp_is_cwnd_limited`: has the flight come near enough to the window for it to grow?
+    /// `tcp_is_cwnd_limited`: true if the flight came close enough to the window for it to grow.
     #[inline]
     fn is_cwnd_limited(&self, window_limited: bool, max_packets_out: u32) -> bool {
         window_limited
             || (self.in_slow_start() && u64::from(self.snd_cwnd) < 2 * u64::from(max_packets_out))
     }
 
-    /// Does an acknowledgment mean nothing to it?
+    /// True if an acknowledgment has no effect.
     #[inline]
     pub(crate) fn ignores_ack(&self, window_limited: bool, max_packets_out: u32) -> bool {
-        self.phase == Phase::Open && !self.is_cwnd_limited(window_limited, max_packets_out)
+        self.phase == LinuxCaState::Open && !self.is_cwnd_limited(window_limited, max_packets_out)
     }
 
-    /// `tcp_slow_start`: grows by `acked` up to the threshold; what lies beyond is left over.
+    /// `tcp_slow_start`: grows by `acked` up to the threshold; returns the rest.
     fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = self.snd_cwnd.saturating_add(acked).min(self.snd_ssthresh);
         let left = acked - (cwnd - self.snd_cwnd);
@@ -152,11 +152,11 @@ impl<O: Operations> Linux<O> {
         }
     }
 
-    /// `tcp_current_ssthresh`: three quarters of the window count as proven, outside an episode.
+    /// `tcp_current_ssthresh`: three quarters of the window are kept, outside a reduction.
     fn current_ssthresh(&self) -> u32 {
         match self.phase {
-            Phase::Reducing => self.snd_ssthresh,
-            Phase::Open | Phase::Loss => {
+            LinuxCaState::Reducing => self.snd_ssthresh,
+            LinuxCaState::Open | LinuxCaState::Loss => {
                 self.snd_ssthresh.max((self.snd_cwnd >> 1) + (self.snd_cwnd >> 2))
             }
         }
@@ -168,44 +168,45 @@ impl<O: Operations> Linux<O> {
         self.prior_ssthresh = self.current_ssthresh();
     }
 
-    /// Loss or an ECN echo: the threshold is lowered, the window is left to the stack's PRR.
-    fn enter_reduction(&mut self, event: &Congested) -> Change {
-        if self.phase == Phase::Reducing {
-            return Change::None;
+    /// Loss or an ECN echo: reduces the threshold; the stack's PRR sets the window.
+    fn enter_reduction(&mut self, event: &CongestionEvent) -> WindowChange {
+        if self.phase == LinuxCaState::Reducing {
+            return WindowChange::None;
         }
         self.remember(event.snd_max);
         self.snd_cwnd_cnt = 0;
         self.snd_ssthresh = self.operations.ssthresh(self.snd_cwnd);
-        self.phase = Phase::Reducing;
-        Change::RecoveryBegan
+        self.phase = LinuxCaState::Reducing;
+        WindowChange::RecoveryBegan
     }
 
-    /// `tcp_enter_loss`. A flight lowers the threshold once, unless it has moved on meanwhile.
-    fn enter_loss(&mut self, event: &Congested, shift: u32) -> Change {
-        let lowered = self.phase != Phase::Open && event.th_ack < self.high_seq;
-        if !lowered || (self.phase == Phase::Loss && shift == 1) {
+    /// `tcp_enter_loss`. A flight reduces the threshold once, until `snd_una` reaches
+    /// `high_seq`.
+    fn enter_loss(&mut self, event: &CongestionEvent, shift: u32) -> WindowChange {
+        let already_reduced = self.phase != LinuxCaState::Open && event.th_ack < self.high_seq;
+        if !already_reduced || (self.phase == LinuxCaState::Loss && shift == 1) {
             self.remember(event.snd_max);
             self.snd_ssthresh = self.operations.ssthresh(self.snd_cwnd);
         }
         self.high_seq = event.snd_max;
         self.snd_cwnd = 1;
         self.snd_cwnd_cnt = 0;
-        self.phase = Phase::Loss;
+        self.phase = LinuxCaState::Loss;
         self.operations.on_loss_state(event.now, event.snd_max);
-        Change::Collapsed
+        WindowChange::Collapsed
     }
 
     /// `tcp_undo_cwnd_reduction`.
-    fn undo(&mut self) -> Change {
+    fn undo(&mut self) -> WindowChange {
         self.snd_cwnd = self.snd_cwnd.max(self.prior_cwnd);
         self.snd_ssthresh = self.snd_ssthresh.max(self.prior_ssthresh);
-        self.phase = Phase::Open;
-        Change::Undone
+        self.phase = LinuxCaState::Open;
+        WindowChange::Undone
     }
 }
 
-impl<O: Operations> Controller for Linux<O> {
-    fn on_established(&mut self, event: &Established) -> Change {
+impl<O: LinuxCongestionOps> Controller for LinuxController<O> {
+    fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
         let mut operations = self.operations.clone();
         operations.init(event.now, event.una);
         *self = Self::with(operations);
@@ -217,16 +218,16 @@ impl<O: Operations> Controller for Linux<O> {
         if let Some(remembered) = event.ssthresh {
             self.snd_ssthresh = packets(remembered, self.mss).max(2);
         }
-        Change::None
+        WindowChange::None
     }
 
-    fn on_acked(&mut self, event: &Acked) -> Change {
-        if self.phase == Phase::Loss && event.una >= self.high_seq {
-            self.phase = Phase::Open;
+    fn on_acked(&mut self, event: &AckEvent) -> WindowChange {
+        if self.phase == LinuxCaState::Loss && event.una >= self.high_seq {
+            self.phase = LinuxCaState::Open;
         }
         let limited = self.is_cwnd_limited(event.window_limited, event.max_packets_out);
-        if self.phase == Phase::Reducing || !limited {
-            return Change::None;
+        if self.phase == LinuxCaState::Reducing || !limited {
+            return WindowChange::None;
         }
         let before = self.snd_cwnd;
         let mut growth = Growth::Avoidance;
@@ -235,21 +236,25 @@ impl<O: Operations> Controller for Linux<O> {
             growth = Growth::SlowStart;
             acked = self.slow_start(acked);
             if acked == 0 {
-                return if self.snd_cwnd > before { Change::Grew(growth) } else { Change::None };
+                return if self.snd_cwnd > before {
+                    WindowChange::Grew(growth)
+                } else {
+                    WindowChange::None
+                };
             }
         }
         let w = self.operations.packets_per_growth(event.ticks, self.snd_cwnd, acked);
         self.avoidance(w, acked);
-        if self.snd_cwnd > before { Change::Grew(growth) } else { Change::None }
+        if self.snd_cwnd > before { WindowChange::Grew(growth) } else { WindowChange::None }
     }
 
-    fn on_ack_sample(&mut self, sample: &AckSample) -> Change {
+    fn on_ack_sample(&mut self, sample: &AckSample) -> WindowChange {
         let slow_start = self.in_slow_start();
         if self.operations.ends_slow_start(sample, self.snd_cwnd, slow_start) {
             self.snd_ssthresh = self.snd_cwnd;
-            Change::SlowStartEnded
+            WindowChange::SlowStartEnded
         } else {
-            Change::None
+            WindowChange::None
         }
     }
 
@@ -257,24 +262,24 @@ impl<O: Operations> Controller for Linux<O> {
         self.operations.on_tx_start(ticks, last_sent);
     }
 
-    fn on_congested(&mut self, event: &Congested) -> Change {
+    fn on_congested(&mut self, event: &CongestionEvent) -> WindowChange {
         match event.signal {
-            Signal::Loss | Signal::Ecn => self.enter_reduction(event),
-            Signal::Timeout { shift } => self.enter_loss(event, shift),
-            Signal::SpuriousTimeout | Signal::SpuriousRecovery => self.undo(),
+            CongestionSignal::Loss | CongestionSignal::Ecn => self.enter_reduction(event),
+            CongestionSignal::Timeout { shift } => self.enter_loss(event, shift),
+            CongestionSignal::SpuriousTimeout | CongestionSignal::SpuriousRecovery => self.undo(),
         }
     }
 
-    fn on_recovered(&mut self, _event: &Recovered) -> Change {
-        if self.phase == Phase::Reducing {
+    fn on_recovered(&mut self, _event: &RecoveryEnd) -> WindowChange {
+        if self.phase == LinuxCaState::Reducing {
             self.snd_cwnd = self.snd_ssthresh;
         }
-        self.phase = Phase::Open;
-        Change::RecoveryEnded
+        self.phase = LinuxCaState::Open;
+        WindowChange::RecoveryEnded
     }
 
-    /// `tcp_cwnd_restart`: halved for each timeout that would have passed, not below the start.
-    fn on_idle(&mut self, event: &Idle) -> Change {
+    /// `tcp_cwnd_restart`: halved for each timeout that has elapsed, not below the initial window.
+    fn on_idle(&mut self, event: &IdleEvent) -> WindowChange {
         self.snd_ssthresh = self.current_ssthresh();
         let floor = self.snd_cwnd.min(INIT_CWND);
         let before = self.snd_cwnd;
@@ -284,11 +289,11 @@ impl<O: Operations> Controller for Linux<O> {
             self.snd_cwnd >>= 1;
         }
         self.snd_cwnd = self.snd_cwnd.max(floor);
-        if self.snd_cwnd < before { Change::Shrank } else { Change::None }
+        if self.snd_cwnd < before { WindowChange::Shrank } else { WindowChange::None }
     }
 
     fn on_mss(&mut self, mss: u32, _maxseg: u32) {
-        // The window counts packets, which become smaller.
+        // The window is in packets, which become smaller.
         self.mss = mss.max(1);
     }
 
@@ -306,7 +311,7 @@ impl<O: Operations> Controller for Linux<O> {
     }
 
     fn leave_recovery(&mut self) {
-        self.phase = Phase::Open;
+        self.phase = LinuxCaState::Open;
     }
 
     fn set_threshold(&mut self, ssthresh: Option<Bytes>) {
@@ -314,7 +319,7 @@ impl<O: Operations> Controller for Linux<O> {
     }
 
     fn in_recovery(&self) -> bool {
-        self.phase == Phase::Reducing
+        self.phase == LinuxCaState::Reducing
     }
 
     #[inline]

@@ -1,25 +1,25 @@
-//! Names of controllers, as the systems' own sysctls spell them, and of CUBIC's variants.
+//! Names of controllers, as in the sysctls of the systems, and of CUBIC's variants.
 
-use crate::cubic::{VARIANTS, Variant};
-use crate::outside::Outside;
+use crate::cubic::{CubicVariant, VARIANTS};
+use crate::external::ExternalAlgorithm;
 
-/// A controller that can be had.
+/// An available controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// FreeBSD's `newreno` ([`crate::NewReno`], by [`crate::newreno::Params`]).
+    /// FreeBSD's `newreno` ([`crate::NewReno`], by [`crate::newreno::NewRenoParams`]).
     NewReno,
     /// Linux's `reno` ([`crate::LinuxReno`]).
     Reno,
     /// Linux's `bbr` ([`crate::Bbr`]).
     Bbr,
     /// CUBIC of some system and version ([`crate::cubic`]).
-    Cubic(Variant),
-    /// One that is written elsewhere, over the system's own Reno.
-    Outside(Outside),
+    Cubic(CubicVariant),
+    /// A user-defined controller, on top of the system's own Reno.
+    Outside(ExternalAlgorithm),
 }
 
 impl Algorithm {
-    /// Its name on the system that has it.
+    /// Its name on its system.
     pub fn name(self) -> &'static str {
         match self {
             Self::NewReno => "newreno",
@@ -31,18 +31,18 @@ impl Algorithm {
     }
 }
 
-/// Why a name gives no controller.
+/// Why a name is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoController {
-    /// A real one, which Ackclock does not model yet.
+pub enum ControllerNameError {
+    /// A real controller that Ackclock does not model yet.
     NotModelled,
-    /// It needs more of the stack than this system's has: `bbr` needs Linux's delivery rates.
+    /// It needs another stack: `bbr` needs Linux's delivery rates.
     OtherStack,
     /// No system has it.
     Unknown,
 }
 
-impl core::fmt::Display for NoController {
+impl core::fmt::Display for ControllerNameError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::NotModelled => "this congestion control is not modelled yet",
@@ -52,9 +52,9 @@ impl core::fmt::Display for NoController {
     }
 }
 
-impl core::error::Error for NoController {}
+impl core::error::Error for ControllerNameError {}
 
-/// Names that [`find`] takes: those of the systems in alphabetical order, then those of variants.
+/// Names that [`find`] accepts: those of the systems in alphabetical order, then the variants.
 pub const NAMES: [&str; 4 + VARIANTS.len()] = {
     let mut names = [""; 4 + VARIANTS.len()];
     names[0] = "bbr";
@@ -69,7 +69,7 @@ pub const NAMES: [&str; 4 + VARIANTS.len()] = {
     names
 };
 
-/// Names that systems know and [`find`] answers with [`NoController::NotModelled`].
+/// Real names for which [`find`] returns [`ControllerNameError::NotModelled`].
 pub const NOT_MODELLED: [&str; 7] = ["cdg", "chd", "dctcp", "hd", "htcp", "vegas", "westwood"];
 
 /// The controller called `name` (`net.inet.tcp.cc.algorithm`, `net.ipv4.tcp_congestion_control`)
@@ -77,39 +77,43 @@ pub const NOT_MODELLED: [&str; 7] = ["cdg", "chd", "dctcp", "hd", "htcp", "vegas
 ///
 /// # Errors
 ///
-/// [`NoController`] says whether the name is real at all.
-pub fn find(name: &str, cubic: Variant) -> Result<Algorithm, NoController> {
+/// [`ControllerNameError`] distinguishes real names from unknown ones.
+pub fn find(name: &str, cubic: CubicVariant) -> Result<Algorithm, ControllerNameError> {
     match name {
         "newreno" => Ok(Algorithm::NewReno),
         "reno" => Ok(Algorithm::Reno),
         "bbr" => Ok(Algorithm::Bbr),
         "cubic" => Ok(Algorithm::Cubic(cubic)),
-        _ if NOT_MODELLED.contains(&name) => Err(NoController::NotModelled),
+        _ if NOT_MODELLED.contains(&name) => Err(ControllerNameError::NotModelled),
         _ => VARIANTS
             .iter()
             .find(|(known, _)| *known == name)
             .map(|&(_, variant)| Algorithm::Cubic(variant))
-            .ok_or(NoController::Unknown),
+            .ok_or(ControllerNameError::Unknown),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cubic::Params;
+    use crate::cubic::CubicParams;
 
     #[test]
     fn every_listed_name_is_found() {
-        let own = Variant::Rfc;
+        let own = CubicVariant::Rfc;
         assert!(NAMES.iter().all(|name| find(name, own).is_ok()));
-        assert!(NOT_MODELLED.iter().all(|name| find(name, own) == Err(NoController::NotModelled)));
-        assert_eq!(find("newreon", own), Err(NoController::Unknown));
+        assert!(
+            NOT_MODELLED
+                .iter()
+                .all(|name| find(name, own) == Err(ControllerNameError::NotModelled))
+        );
+        assert_eq!(find("newreon", own), Err(ControllerNameError::Unknown));
     }
 
     #[test]
-    fn cubic_is_the_systems_own_unless_a_variant_is_named() {
-        assert_eq!(find("cubic", Variant::Rfc), Ok(Algorithm::Cubic(Variant::Rfc)));
-        let ticks = Variant::FreeBsd(Params::FREEBSD_13_0);
-        assert_eq!(find("cubic-ticks", Variant::Rfc), Ok(Algorithm::Cubic(ticks)));
+    fn cubic_is_the_systems_own_unless_a_variant_is_given() {
+        assert_eq!(find("cubic", CubicVariant::Rfc), Ok(Algorithm::Cubic(CubicVariant::Rfc)));
+        let ticks = CubicVariant::FreeBsd(CubicParams::FREEBSD_13_0);
+        assert_eq!(find("cubic-ticks", CubicVariant::Rfc), Ok(Algorithm::Cubic(ticks)));
     }
 }

@@ -1,16 +1,16 @@
-//! One model of what can happen to a sender, run against every controller.
+//! A model of the events of a sender, run against every controller.
 
 mod common;
 
 use ackclock_cc as cc;
 
-use cc::{Change, Controller, Idle, RttSample, Signal};
+use cc::{CongestionSignal, Controller, IdleEvent, RttSample, WindowChange};
 use common::{MSS, Sender, all};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use units::Duration;
 
-/// What can happen.
+/// An event of a sender.
 #[derive(Debug, Clone)]
 enum Operation {
     TimePasses(Duration),
@@ -52,7 +52,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// A connection and what may happen to it next.
+/// A connection with the state for generating its next event.
 struct Run {
     sender: Sender,
     round: u32,
@@ -60,7 +60,7 @@ struct Run {
 }
 
 impl Run {
-    fn apply(&mut self, operation: &Operation) -> Change {
+    fn apply(&mut self, operation: &Operation) -> WindowChange {
         let sender = &mut self.sender;
         match *operation {
             Operation::TimePasses(span) => sender.now += span,
@@ -69,25 +69,25 @@ impl Run {
             Operation::Acked(packets, limited) => {
                 return sender.acked(packets * u64::from(self.mss), limited);
             }
-            Operation::Lost => return sender.congested(Signal::Loss),
+            Operation::Lost => return sender.congested(CongestionSignal::Loss),
             Operation::Marked if !sender.cc.in_recovery() => {
-                return sender.congested(Signal::Ecn);
+                return sender.congested(CongestionSignal::Ecn);
             }
             Operation::Recovered if sender.cc.in_recovery() => return sender.recovered(),
             Operation::Idle(idle) if !sender.cc.in_recovery() => {
                 sender.now += idle;
                 sender.una = sender.max;
                 let (ticks, rto) = (sender.ticks(), Duration::from_millis(230));
-                return sender.cc.on_idle(&Idle { ticks, idle, rto });
+                return sender.cc.on_idle(&IdleEvent { ticks, idle, rto });
             }
             Operation::Timeout => return sender.timeout(),
-            // A stack asks at the first acknowledgment after it, before any duplicates.
+            // A stack decides at the first acknowledgment after it, before any duplicate ACKs.
             Operation::SpuriousTimeout if sender.shift == 1 && !sender.cc.in_recovery() => {
                 sender.shift = 0;
-                return sender.congested(Signal::SpuriousTimeout);
+                return sender.congested(CongestionSignal::SpuriousTimeout);
             }
             Operation::SpuriousRecovery if sender.cc.in_recovery() => {
-                return sender.congested(Signal::SpuriousRecovery);
+                return sender.congested(CongestionSignal::SpuriousRecovery);
             }
             Operation::Round => {
                 self.round += 1;
@@ -105,7 +105,7 @@ impl Run {
             }
             _ => {}
         }
-        Change::None
+        WindowChange::None
     }
 }
 
@@ -117,8 +117,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Nothing overflows (arithmetic is checked in tests), no window closes or passes what can be
-    /// offered, none grows while it is not in use or in recovery, and a change is told.
+    /// Nothing overflows (arithmetic is checked in tests), no window closes or exceeds the maximum,
+    /// none grows while application-limited or in recovery, and every change is reported.
     #[test]
     fn every_controller_keeps_its_contract(
         operations in prop::collection::vec(operation(), 1..200),
@@ -136,12 +136,12 @@ proptest! {
             if let Operation::Acked(_, limited) = operation {
                 let may_grow = *limited && !recovering;
                 prop_assert!(may_grow || after <= before, "{name}: {before} to {after} unused");
-                let told = matches!(change, Change::Grew(_));
-                prop_assert_eq!(told, after > before, "{}: {:?} {} to {}", name, change, before, after);
+                let reported = matches!(change, WindowChange::Grew(_));
+                prop_assert_eq!(reported, after > before, "{}: {:?} {} to {}", name, change, before, after);
             }
             if matches!(operation, Operation::Lost | Operation::Marked | Operation::Timeout) {
-                // Two segments are always kept, and RFC 9438 section 4.6 reduces from the flight,
-                // which may exceed a window that a recovery has just left.
+                // At least two segments are kept, and RFC 9438 section 4.6 reduces from the flight,
+                // which may exceed a window that a recovery has just set.
                 let flight = run.sender.max - run.sender.una;
                 let flight = if name.ends_with("rfc9438") { flight } else { 0 };
                 let most = before.max(2 * u64::from(MSS + 12)).max(flight);

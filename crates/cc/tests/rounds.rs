@@ -1,7 +1,7 @@
 //! Each controller's window, round by round, in whole segments, on a path of 40 ms.
 //!
-//! A loss ends slow start at 100 segments and comes again at round 40; round 70 is a timeout. An
-//! acknowledgment covers two segments.
+//! A loss ends slow start at 100 segments, a second loss follows at round 40; round 70 is a
+//! timeout. An acknowledgment covers two segments.
 
 mod common;
 
@@ -9,7 +9,7 @@ use ackclock_cc as cc;
 
 use core::fmt::Write;
 
-use cc::{AnyController, Controller, Signal};
+use cc::{AnyController, CongestionSignal, Controller};
 use common::{MSS, Sender, all};
 use units::Duration;
 
@@ -36,7 +36,7 @@ fn windows(cc: AnyController) -> Vec<u64> {
         left_slow_start |= full;
         if full || number == 40 {
             sender.fill();
-            let _ = sender.congested(Signal::Loss);
+            let _ = sender.congested(CongestionSignal::Loss);
             sender.now += RTT;
             let _ = sender.recovered();
         } else if number == 70 {
@@ -63,7 +63,7 @@ fn every_controllers_window_per_round() {
 }
 
 #[test]
-fn cubic_reaches_its_plateau_in_the_time_the_rfc_gives() {
+fn cubic_reaches_its_plateau_in_the_time_of_the_rfc() {
     // RFC 9438 section 4.2: K = cbrt(100 * 0.3 / 0.4) = 4.217 s: 105.4 rounds of 40 ms.
     let cc = all().into_iter().find(|(name, _)| *name == "cubic-rfc9438").unwrap().1;
     let mut sender = Sender::open(cc, RTT);
@@ -72,7 +72,7 @@ fn cubic_reaches_its_plateau_in_the_time_the_rfc_gives() {
     }
     sender.cc.set_window(units::Bytes(100 * u64::from(MSS)));
     sender.max = sender.una + sender.window();
-    let _ = sender.congested(Signal::Loss);
+    let _ = sender.congested(CongestionSignal::Loss);
     let _ = sender.recovered();
     assert_eq!(sender.window(), 70 * u64::from(MSS));
     let mut rounds = 0;
@@ -80,7 +80,7 @@ fn cubic_reaches_its_plateau_in_the_time_the_rfc_gives() {
         round(&mut sender);
         rounds += 1;
     }
-    // C (K - t)^3 = 1 segment: 1.36 s before; the Reno-friendly window gains 9/17 a round, from 70
-    // to 99 in 55 rounds, and that is sooner.
+    // C (K - t)^3 = 1 segment: 1.36 s before; the Reno-friendly window gains 9/17 per round, from
+    // 70 to 99 in 55 rounds, which is sooner.
     assert!((54..=57).contains(&rounds), "{rounds}");
 }

@@ -1,9 +1,9 @@
-//! Charts: the same picture everywhere. Layer 2.
+//! Charts with reproducible output. Layer 2.
 //!
 //! - [`svg`]: a chart or a heat map as SVG.
-//! - [`thin`]: series of any length in bounded room, without loss of a peak.
+//! - [`downsample`]: series of any length in bounded room, without loss of a peak.
 //!
-//! It opens no file and knows nothing of packets: a series is a list of points.
+//! It opens no files and is independent of packets: a series is a list of points.
 
+pub mod downsample;
 pub mod svg;
-pub mod thin;

@@ -1,25 +1,30 @@
-//! Charts of runs as SVG: lines and steps over time, one panel above the other.
+//! Charts of runs as SVG: lines and steps over time, in stacked panels.
 //!
-//! A chart is plain data. Values are integers with a fixed decimal point, and everything from them
-//! to the written coordinates is integer arithmetic, so the same chart has the same bytes on every
-//! machine. Colours are those of Okabe and Ito; dashes and markers tell series apart without them.
-//! The background is light of its own, for pages that may be dark.
+//! A chart is plain data. Values are integers with a fixed decimal point, and all computations up
+//! to the written coordinates use integer arithmetic, so the same chart has the same bytes on every
+//! machine. Colours are those of Okabe and Ito; dashes and markers also distinguish series. The
+//! background is always light, for pages that may be dark.
 //!
 //! ```
-//! use charts::svg::{Axis, Chart, Draw, Mark, Panel, Point, Series};
+//! use charts::svg::{Chart, ChartAxis, ChartMark, ChartPanel, ChartPoint, ChartSeries, Draw};
 //! # use ackclock_charts as charts;
 //!
 //! // Time in nanoseconds shown in seconds, windows in bytes shown in kB.
-//! let cwnd = [Point { x: 0, y: 14_480 }, Point { x: 100_600_000, y: 17_376 }];
+//! let cwnd = [ChartPoint { x: 0, y: 14_480 }, ChartPoint { x: 100_600_000, y: 17_376 }];
 //! let chart = Chart {
 //!     title: "Slow start behind a receiver with LRO",
-//!     x: Axis { title: "time", unit: "s", decimals: 9 },
-//!     panels: vec![Panel {
-//!         y: Axis { title: "congestion window", unit: "kB", decimals: 3 },
-//!         series: vec![Series { name: "FreeBSD 13.2", look: 0, draw: Draw::Step, points: &cwnd }],
-//!         ..Panel::default()
+//!     x: ChartAxis { title: "time", unit: "s", decimals: 9 },
+//!     panels: vec![ChartPanel {
+//!         y: ChartAxis { title: "congestion window", unit: "kB", decimals: 3 },
+//!         series: vec![ChartSeries {
+//!             name: "FreeBSD 13.2",
+//!             look: 0,
+//!             draw: Draw::Step,
+//!             points: &cwnd,
+//!         }],
+//!         ..ChartPanel::default()
 //!     }],
-//!     marks: vec![Mark { at: 100_000_000, label: "first ACK of data" }],
+//!     marks: vec![ChartMark { at: 100_000_000, label: "first ACK of data" }],
 //!     ..Chart::default()
 //! };
 //! let mut svg = Vec::new();
@@ -28,10 +33,10 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A long series costs no more than four points for each column of pixels: its first, lowest,
-//! highest and last value there, so no peak is lost.
+//! A long series is reduced to at most four points per pixel column: its first, lowest, highest and
+//! last value there, so no peak is lost.
 //!
-//! What it does not do: no logarithms, no second axis on the right, no script.
+//! Not supported: logarithmic axes, a second axis on the right, scripts.
 
 mod decimate;
 mod heat;
@@ -45,20 +50,20 @@ mod write;
 
 pub use heat::{HeatCell, HeatMap};
 
-/// A picture of one or more panels over a common axis.
+/// A chart of one or more panels over a common axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chart<'a> {
-    /// What it shows, in one line.
+    /// Title, one line.
     pub title: &'a str,
-    /// Where it is from, in one line: scenario, seed, version. Left out if empty.
+    /// Source in one line: scenario, seed, version. Omitted if empty.
     pub subtitle: &'a str,
     /// The common axis.
-    pub x: Axis<'a>,
-    /// From top to bottom.
-    pub panels: Vec<Panel<'a>>,
-    /// Moments with a name, drawn through all panels.
-    pub marks: Vec<Mark<'a>>,
-    /// Width of the picture in pixels, from 320 to 10,000.
+    pub x: ChartAxis<'a>,
+    /// Panels from top to bottom.
+    pub panels: Vec<ChartPanel<'a>>,
+    /// Labelled vertical lines through all panels.
+    pub marks: Vec<ChartMark<'a>>,
+    /// Width of the chart in pixels, from 320 to 10,000.
     pub width: u32,
 }
 
@@ -67,7 +72,7 @@ impl Default for Chart<'_> {
         Self {
             title: "",
             subtitle: "",
-            x: Axis::default(),
+            x: ChartAxis::default(),
             panels: Vec::new(),
             marks: Vec::new(),
             width: 880,
@@ -75,47 +80,46 @@ impl Default for Chart<'_> {
     }
 }
 
-/// An axis: what it counts and how values are written.
+/// An axis: quantity and number format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Axis<'a> {
-    /// What it counts.
+pub struct ChartAxis<'a> {
+    /// Quantity.
     pub title: &'a str,
-    /// Its unit; left out if empty.
+    /// Unit; omitted if empty.
     pub unit: &'a str,
-    /// Digits of a value behind the decimal point (at most 18): with 3, a value of 1500 is shown
-    /// as 1.5.
+    /// Decimals of a value (at most 18): with 3, a value of 1500 is shown as 1.5.
     pub decimals: u32,
 }
 
 /// One pair of axes with its series.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Panel<'a> {
-    /// The upright axis; it begins at zero, or lower if a value does.
-    pub y: Axis<'a>,
-    /// What is drawn, later ones over earlier ones.
-    pub series: Vec<Series<'a>>,
+pub struct ChartPanel<'a> {
+    /// The vertical axis; it starts at zero, or lower for negative values.
+    pub y: ChartAxis<'a>,
+    /// The series, later ones drawn over earlier ones.
+    pub series: Vec<ChartSeries<'a>>,
     /// Height of the plot in pixels, from 60 to 4,000.
     pub height: u32,
 }
 
-impl Default for Panel<'_> {
+impl Default for ChartPanel<'_> {
     fn default() -> Self {
-        Self { y: Axis::default(), series: Vec::new(), height: 260 }
+        Self { y: ChartAxis::default(), series: Vec::new(), height: 260 }
     }
 }
 
-/// Values in the order of their x.
+/// A series of points in ascending x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Series<'a> {
-    /// Its name in the legend.
+pub struct ChartSeries<'a> {
+    /// Name in the legend.
     pub name: &'a str,
-    /// Colour, dash and marker by number; after seven they come again. The same flow in two
-    /// panels should look the same.
+    /// Style number: colour, dash and marker; repeats after seven. The same flow should have the
+    /// same style in all panels.
     pub look: u8,
     /// How the points are joined.
     pub draw: Draw,
     /// The values.
-    pub points: &'a [Point],
+    pub points: &'a [ChartPoint],
 }
 
 /// How the points of a series are joined.
@@ -124,29 +128,29 @@ pub enum Draw {
     /// Straight from point to point.
     #[default]
     Line,
-    /// A value holds until the next one.
+    /// Steps: a value holds until the next one.
     Step,
-    /// Not at all: markers only.
+    /// Markers only.
     Points,
-    /// Two by two: an upright bar from the one to the other, as for the uncertainty of a value.
+    /// Pairs of points: a vertical error bar between them.
     Whiskers,
 }
 
-/// A value at a moment.
+/// A point of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Point {
-    /// Place on the common axis.
+pub struct ChartPoint {
+    /// Coordinate on the common axis.
     pub x: i64,
     /// The value.
     pub y: i64,
 }
 
-/// A moment with a name.
+/// A labelled vertical line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Mark<'a> {
-    /// Place on the common axis.
+pub struct ChartMark<'a> {
+    /// Coordinate on the common axis.
     pub at: i64,
-    /// Its name.
+    /// Label.
     pub label: &'a str,
 }
 

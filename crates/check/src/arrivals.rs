@@ -1,23 +1,23 @@
-//! The part of a stream that has arrived.
+//! The received part of a stream.
 
 use std::collections::BTreeMap;
 
-/// Ranges of a stream; what has no gap before it is only a number.
+/// Ranges of a stream; the contiguous prefix is stored as its end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Arrivals {
-    /// Everything before this place is there.
+    /// All bytes before this offset have arrived.
     upto: u64,
-    /// Further ranges, from their left to their right end, none touching another.
+    /// Further ranges, from their left to their right end, not adjacent to each other.
     beyond: BTreeMap<u64, u64>,
 }
 
 impl Arrivals {
-    /// All before this place has arrived.
+    /// Returns the end of the contiguous prefix.
     pub(crate) const fn upto(&self) -> u64 {
         self.upto
     }
 
-    /// How many of the bytes `[left, right)` have not arrived.
+    /// Returns the number of bytes in `[left, right)` that have not arrived.
     pub(crate) fn missing(&self, left: u64, right: u64) -> u64 {
         let left = left.max(self.upto);
         let inside = |(&l, &r): (&u64, &u64)| r.min(right).saturating_sub(l.max(left));
@@ -26,7 +26,7 @@ impl Arrivals {
         right.saturating_sub(left) - arrived
     }
 
-    /// Bytes `[left, right)` arrive, perhaps not for the first time.
+    /// Inserts the bytes `[left, right)`, which may have arrived before.
     pub(crate) fn insert(&mut self, mut left: u64, mut right: u64) {
         if right <= self.upto {
             return;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_of_a_range() {
+    fn missing_bytes_of_a_range() {
         let mut arrivals = Arrivals::default();
         for (left, right) in [(0, 10), (20, 30), (40, 50), (60, 70)] {
             arrivals.insert(left, right);

@@ -1,51 +1,51 @@
-//! What may leave a TCP sender while it repairs losses.
+//! Limits on a TCP sender during loss recovery.
 //!
-//! From the first duplicate on the bytes behind `snd_una` are no measure of what is under way. What
-//! holds a sender back then differs from system to system ([`Brake`]), and is checked from the event
-//! that begins a fast recovery to the first state that is in none. What a state says of `pipe` is taken
-//! at its word, but for this: new bytes are under way once they are sent.
+//! From the first duplicate on the bytes after `snd_una` no longer measure the data in flight. The
+//! limit on a sender then differs between systems ([`RecoveryLimit`]), and is checked from the
+//! event that starts a fast recovery to the first state outside it. The `pipe` of a state is
+//! trusted, with one exception: new bytes are in flight once they are sent.
 //!
-//! The first packet sent again goes whatever the window (RFC 6675 section 5 step 4.3, RFC 9937 section
-//! 5), so does one with nothing else under way, and so does a loss probe.
+//! The first retransmission is exempt from the window (RFC 6675 section 5 step 4.3, RFC 9937
+//! section 5), and so are one with nothing else in flight, and a loss probe.
 
 use record::{Cause, SenderState, SentKind};
 use units::Bytes;
 
 use crate::arrivals::Arrivals;
-use crate::end::{End, Sent};
-use crate::violation::{Breach, Field, Log};
-use crate::world::{Brake, Transport};
+use crate::endpoint::{EndpointModel, SentData};
+use crate::violation::{StateField, ViolationKind, ViolationLog};
+use crate::world::{RecoveryLimit, TransportKind};
 
 /// A fast recovery.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Recovery {
-    /// What had been acknowledged and sent when it began.
+pub(crate) struct FastRecovery {
+    /// `snd_una` and the end of the sent data when it started.
     una: u64,
     point: u64,
-    /// Bytes sent since, new or again.
+    /// Bytes sent since, new or retransmitted.
     out: u64,
-    /// What lies before this and has not gone again may count as lost (rack_mark_lost).
+    /// Bytes before this offset that were not retransmitted may count as lost (rack_mark_lost).
     expired: u64,
-    /// Has any of it gone again?
+    /// Whether anything has been retransmitted.
     begun: bool,
-    /// All that has.
-    again: Vec<(u64, u64)>,
-    /// What was under way and sent after the last packet, if nothing has come or changed since.
+    /// All retransmitted ranges.
+    repeated: Vec<(u64, u64)>,
+    /// `pipe` and `snd_max` after the last packet, if nothing has arrived or changed since.
     before: Option<(Bytes, u64)>,
 }
 
-impl End {
-    /// The window changed, or a recovery began or ended with it.
+impl EndpointModel {
+    /// Processes a window change, which may start or end a recovery.
     pub(crate) fn on_recovery(&mut self, cause: Cause) {
-        if self.transport != Transport::Tcp {
-            // Its window binds always.
+        if self.transport != TransportKind::Tcp {
+            // The window of QUIC always applies.
             return;
         }
         match cause {
             Cause::FastRetransmit | Cause::LostRetransmission => {
                 let (una, point) = (self.sender.una, self.sender.end());
                 let expired = if self.sender.reordered { point } else { una };
-                let begins = Recovery { una, point, expired, ..Recovery::default() };
+                let begins = FastRecovery { una, point, expired, ..FastRecovery::default() };
                 self.sender.recovery = Some(begins);
             }
             Cause::Recovered | Cause::Undone | Cause::Timeout | Cause::PathMtu => {
@@ -55,28 +55,28 @@ impl End {
         }
     }
 
-    /// The reordering timer fired: what had been passed may count as lost.
+    /// Processes the reordering timer: earlier data may count as lost.
     pub(crate) fn on_reorder_timer(&mut self) {
         self.sender.reordered = true;
         let end = self.sender.end();
         if let Some(recovery) = &mut self.sender.recovery {
             recovery.expired = end;
-            recovery.again.clear();
+            recovery.repeated.clear();
         }
     }
 
-    /// Anything else than a packet that left: what is under way may be another thing now.
+    /// Invalidates the last `pipe`, since any event other than a transmission may change it.
     pub(crate) fn forget_pipe(&mut self) {
         if let Some(recovery) = &mut self.sender.recovery {
             recovery.before = None;
         }
     }
 
-    /// A packet left, `fresh` if it ends behind all that was ever sent.
+    /// Checks a transmission; `fresh` if it ends after everything ever sent.
     pub(crate) fn check_recovery(
         &mut self,
-        log: &mut Log,
-        (sent, fresh): (&Sent, bool),
+        log: &mut ViolationLog,
+        (sent, fresh): (&SentData, bool),
         state: &SenderState,
         peer: &Arrivals,
     ) {
@@ -87,9 +87,9 @@ impl End {
         let probes = core::mem::take(&mut self.sender.loss_probe_due);
         let Some(mut recovery) = self.sender.recovery.take() else { return };
         let (at, stop) = (sent.at, sent.at.saturating_add(sent.len));
-        let repairs = matches!(sent.kind, SentKind::Again(Cause::FastRetransmit));
+        let repairs = matches!(sent.kind, SentKind::Retransmission(Cause::FastRetransmit));
         if repairs {
-            recovery.again.push((at, stop));
+            recovery.repeated.push((at, stop));
         }
         let first = repairs && !recovery.begun;
         recovery.begun = true;
@@ -98,29 +98,29 @@ impl End {
             && fresh
             && !probes
         {
-            self.note(log, Breach::BeyondInRecovery { held, cwnd: ssthresh });
+            self.note(log, ViolationKind::BeyondRecoveryLimit { held, cwnd: ssthresh });
         }
         let before = recovery.before.replace((state.pipe, state.snd_max.0));
         if let Some((pipe, max)) = before
             && fresh
-            && self.brake == Brake::Pipe
+            && self.brake == RecoveryLimit::Pipe
         {
             let known = pipe.get() + state.snd_max.0.saturating_sub(max);
-            self.compare(log, Field::Pipe, state.pipe.get(), known);
+            self.compare(log, StateField::Pipe, state.pipe.get(), known);
         }
         let held = match self.brake {
-            Brake::Pipe if fresh || repairs => {
-                let alone = state.pipe.get() <= sent.len;
-                // A FIN that was sent counts as a byte, and needs no window.
+            RecoveryLimit::Pipe if fresh || repairs => {
+                let single_packet = state.pipe.get() <= sent.len;
+                // The FIN in flight counts as a byte, and needs no window.
                 let fin = u64::from(self.sender.fin);
-                (!alone).then(|| state.pipe.saturating_sub(Bytes(fin)))
+                (!single_packet).then(|| state.pipe.saturating_sub(Bytes(fin)))
             }
-            Brake::Flight if fresh => Some(Bytes(stop.saturating_sub(self.sender.una))),
-            Brake::Since if fresh || repairs => {
-                // What has not arrived cannot have been reported, and is counted.
-                recovery.again.retain(|&(left, right)| peer.missing(left, right) > 0);
-                let missing: u64 = recovery.again.iter().map(|&(l, r)| peer.missing(l, r)).sum();
-                // What goes again is not held back by new bytes.
+            RecoveryLimit::Flight if fresh => Some(Bytes(stop.saturating_sub(self.sender.una))),
+            RecoveryLimit::Since if fresh || repairs => {
+                // Bytes that have not arrived cannot have been SACKed, and are counted.
+                recovery.repeated.retain(|&(left, right)| peer.missing(left, right) > 0);
+                let missing: u64 = recovery.repeated.iter().map(|&(l, r)| peer.missing(l, r)).sum();
+                // New bytes do not limit retransmissions.
                 let since = if fresh { stop.saturating_sub(recovery.point) } else { 0 };
                 Some(Bytes(since + missing))
             }
@@ -131,32 +131,32 @@ impl End {
             && !first
             && !(probes && fresh)
         {
-            self.note(log, Breach::BeyondInRecovery { held, cwnd: state.cwnd });
+            self.note(log, ViolationKind::BeyondRecoveryLimit { held, cwnd: state.cwnd });
         }
         self.sender.recovery = Some(recovery);
     }
 
-    /// More is under way than the threshold, and more has left than PRR's share of what was delivered
-    /// (RFC 6937; the kernel rounds down and adds a byte): tells what is under way, and the threshold.
-    /// Both are taken at the bound that suits the sender: all that has arrived was reported in this
-    /// recovery, and what is acknowledged counts once more (`changed` of rack_log_ack).
+    /// Returns the bytes in flight and the threshold, if the former exceed it and more was sent
+    /// than PRR's share of the delivered data (RFC 6937; the kernel rounds down and adds a byte).
+    /// Both are bounds in the sender's favour: all arrived data counts as SACKed in this recovery,
+    /// and acknowledged data counts once more (`changed` of rack_log_ack).
     fn beyond_credit(
         &self,
-        recovery: &Recovery,
+        recovery: &FastRecovery,
         state: &SenderState,
         peer: &Arrivals,
     ) -> Option<(Bytes, Bytes)> {
-        let ssthresh = state.ssthresh.filter(|_| self.brake == Brake::Credit)?;
+        let ssthresh = state.ssthresh.filter(|_| self.brake == RecoveryLimit::Credit)?;
         let (max, una) = (self.sender.max, self.sender.una);
         let arrived = max.saturating_sub(recovery.una) - peer.missing(recovery.una, max);
         let delivered = u128::from(arrived + una.saturating_sub(recovery.una));
         let flight = u128::from(recovery.point.saturating_sub(recovery.una).max(1));
         let share = delivered * u128::from(ssthresh.get()) / flight + 1;
-        // One segment may go when it begins.
+        // One segment is allowed at the start.
         let due = share.max(u128::from(state.mss.get()));
         let known = recovery.expired.max(una);
-        let again = recovery.again.iter().map(|&(l, r)| peer.missing(l, r.min(known)));
-        let held = Bytes(peer.missing(known, max) + again.sum::<u64>());
+        let repeated = recovery.repeated.iter().map(|&(l, r)| peer.missing(l, r.min(known)));
+        let held = Bytes(peer.missing(known, max) + repeated.sum::<u64>());
         (u128::from(recovery.out) > due && held > ssthresh).then_some((held, ssthresh))
     }
 }

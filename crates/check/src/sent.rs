@@ -1,61 +1,68 @@
-//! What may leave a stack, and when.
+//! Rules for what a stack may send, and when.
 //!
 //! New bytes follow the last one sent and stay within both windows. FreeBSD's tcp_output sends
-//! `min(cwnd, snd_wnd) - (snd_nxt - snd_una)` bytes; Linux' tcp_write_xmit sends as many packets as
-//! `cwnd` exceeds those under way (tcp_cwnd_test), none of them larger than the segment that turns
-//! its window into bytes. So the bytes from `snd_una` to the last one sent are `cwnd` at most for
-//! both. While some of them are in doubt, that is no limit: limited transmit (RFC 3042) goes
-//! beyond it, and SACK counts what is thought to be still in the network instead (RFC 6675 `pipe`,
-//! `tcp_packets_in_flight`). In a fast recovery the rules of `recovery` hold then, else only the peer's
-//! window binds. QUIC tells its flight, so its window binds always, but for probes and one packet on
-//! entering recovery.
+//! `min(cwnd, snd_wnd) - (snd_nxt - snd_una)` bytes; Linux's tcp_write_xmit sends as many packets
+//! as `cwnd` exceeds those in flight (tcp_cwnd_test), none larger than the segment size that
+//! converts its window to bytes. So for both the bytes from `snd_una` to the last one sent are at
+//! most `cwnd`. While a loss is suspected this is no limit: limited transmit (RFC 3042) exceeds it,
+//! and SACK counts the bytes believed to be in the network instead (RFC 6675 `pipe`,
+//! `tcp_packets_in_flight`). In a fast recovery the rules of `recovery` then apply, otherwise only
+//! the peer's window. QUIC reports its bytes in flight, so its window always applies, except for
+//! probes and one packet on entering recovery.
 //!
-//! Old bytes go again only for a reason that came after they had left: the retransmission timer
-//! for a timeout, a duplicate acknowledgment for a loss, a smaller segment for a smaller path, a
-//! window closed over them for a probe. And they go once for it: not twice unless the peer or a
-//! timer has spoken in between.
+//! Old bytes are retransmitted only for a reason that arose after their transmission: the
+//! retransmission timer for a timeout, a duplicate acknowledgment for a loss, a smaller segment for
+//! a smaller path MTU, a closed window for a probe. Each reason allows one retransmission: a second
+//! one requires input from the peer or a timer in between.
 
 use record::{Cause, SenderState, SentKind};
 use units::{Bytes, Offset};
 
 use crate::arrivals::Arrivals;
-use crate::end::{Burst, End, Sent};
-use crate::violation::{Breach, Field, Log};
-use crate::world::Transport;
+use crate::endpoint::{EndpointModel, PendingBurst, SentData};
+use crate::violation::{StateField, ViolationKind, ViolationLog};
+use crate::world::TransportKind;
 
-impl End {
-    /// The stack sent something, with the state after it.
+impl EndpointModel {
+    /// Processes a transmission of the stack, with the state after it.
     pub(crate) fn on_sent(
         &mut self,
-        log: &mut Log,
-        sent: &Sent,
+        log: &mut ViolationLog,
+        sent: &SentData,
         state: Option<&SenderState>,
         peer: &Arrivals,
-    ) -> Burst {
-        let &Sent { at, len, kind } = sent;
+    ) -> PendingBurst {
+        let &SentData { at, len, kind } = sent;
         if !self.may_speak(kind) {
-            self.note(log, Breach::NotConnected);
+            self.note(log, ViolationKind::NotConnected);
         }
         let empty_probe = kind == SentKind::Probe && len == 0;
         let bare = kind == SentKind::Ack || empty_probe;
         let before_the_first = !self.connected || (empty_probe && self.sender.una == 0);
         if kind == SentKind::Reset {
-            // It answers with whatever number the peer will believe.
+            // A reset may carry any number that the peer accepts.
             if len > 0 {
-                self.note(log, Breach::BadKind { kind });
+                self.note(log, ViolationKind::BadKind { kind });
             }
-            return Burst { at, len: 0, place: None, sent_at: log.now, bare: false, fin: false };
+            return PendingBurst {
+                at,
+                len: 0,
+                place: None,
+                sent_at: log.now,
+                bare: false,
+                fin: false,
+            };
         }
         if self.connected {
             self.check_sent(log, sent, state, peer);
         } else if (at, len) != (0, 0) {
-            self.note(log, Breach::BadKind { kind });
+            self.note(log, ViolationKind::BadKind { kind });
         }
         let last = self.sender.fin && at.saturating_add(len) == self.sender.max;
-        Burst {
+        PendingBurst {
             at,
             len,
-            place: (self.transport == Transport::Tcp)
+            place: (self.transport == TransportKind::Tcp)
                 .then(|| Offset(at.saturating_add(u64::from(!before_the_first)))),
             sent_at: log.now,
             bare,
@@ -66,23 +73,23 @@ impl End {
 
     fn check_sent(
         &mut self,
-        log: &mut Log,
-        sent: &Sent,
+        log: &mut ViolationLog,
+        sent: &SentData,
         state: Option<&SenderState>,
         peer: &Arrivals,
     ) {
-        let &Sent { at, len, kind } = sent;
+        let &SentData { at, len, kind } = sent;
         match kind {
             // Frames without stream data, or the end of the stream alone.
-            SentKind::Control if self.transport != Transport::Tcp => {
+            SentKind::Control if self.transport != TransportKind::Tcp => {
                 if len > 0 {
-                    self.note(log, Breach::BadKind { kind });
+                    self.note(log, ViolationKind::BadKind { kind });
                 }
             }
             SentKind::Control => self.check_fin(log, at, len),
             SentKind::Ack => self.check_bare_ack(log, at, len),
             SentKind::New => self.check_new(log, at, len),
-            SentKind::Again(cause) => self.check_again(log, at, len, cause),
+            SentKind::Retransmission(cause) => self.check_retransmission(log, at, len, cause),
             SentKind::Probe => self.check_probe(log, at, len),
             SentKind::Reset => {}
         }
@@ -92,17 +99,17 @@ impl End {
             self.sender.max = stop;
             if stop > self.sender.written {
                 let (upto, written) = (Offset(stop), Offset(self.sender.written));
-                self.note(log, Breach::NeverWritten { upto, written });
+                self.note(log, ViolationKind::NeverWritten { upto, written });
             }
         }
         let Some(state) = state else {
-            self.note(log, Breach::NoState);
+            self.note(log, ViolationKind::NoState);
             return;
         };
-        // That a FIN went along with bytes is told by the state alone.
+        // A FIN sent with data is visible in the state only.
         let sender = &mut self.sender;
-        let alone = kind == SentKind::Control && self.transport != Transport::Tcp;
-        sender.fin |= (len > 0 || alone)
+        let single_packet = kind == SentKind::Control && self.transport != TransportKind::Tcp;
+        sender.fin |= (len > 0 || single_packet)
             && stop == sender.max
             && state.snd_max.0.checked_sub(1) == Some(stop);
         self.check_state(log, state);
@@ -112,38 +119,38 @@ impl End {
         self.check_recovery(log, (sent, fresh), state, peer);
     }
 
-    fn check_fin(&mut self, log: &mut Log, at: u64, len: u64) {
+    fn check_fin(&mut self, log: &mut ViolationLog, at: u64, len: u64) {
         if len > 0 || self.sender.fin {
-            self.note(log, Breach::BadKind { kind: SentKind::Control });
+            self.note(log, ViolationKind::BadKind { kind: SentKind::Control });
         }
         self.expect_next(log, at);
         self.sender.fin = true;
     }
 
-    fn check_bare_ack(&self, log: &mut Log, at: u64, len: u64) {
+    fn check_bare_ack(&self, log: &mut ViolationLog, at: u64, len: u64) {
         if len > 0 {
-            self.note(log, Breach::BadKind { kind: SentKind::Ack });
+            self.note(log, ViolationKind::BadKind { kind: SentKind::Ack });
         }
         if at < self.sender.una || at > self.sender.end() {
             self.note(log, self.not_outstanding(at));
         }
     }
 
-    fn check_new(&self, log: &mut Log, at: u64, len: u64) {
+    fn check_new(&self, log: &mut ViolationLog, at: u64, len: u64) {
         if len == 0 || self.sender.fin {
-            self.note(log, Breach::BadKind { kind: SentKind::New });
+            self.note(log, ViolationKind::BadKind { kind: SentKind::New });
         }
         self.expect_next(log, at);
     }
 
-    fn check_again(&mut self, log: &mut Log, at: u64, len: u64, cause: Cause) {
+    fn check_retransmission(&mut self, log: &mut ViolationLog, at: u64, len: u64, cause: Cause) {
         let sender = &mut self.sender;
         let fits = if len > 0 { at < sender.max } else { sender.fin && at == sender.max };
         if !fits || at < sender.una {
             self.note(log, self.not_outstanding(at));
             return;
         }
-        sender.sent_again += at.saturating_add(len).min(sender.max) - at;
+        sender.retransmitted += at.saturating_add(len).min(sender.max) - at;
         let until = match cause {
             Cause::Timeout => sender.timed_out,
             Cause::FastRetransmit | Cause::PartialAck | Cause::LossProbe | Cause::Recovering => {
@@ -154,27 +161,27 @@ impl End {
             _ => 0,
         };
         if at >= until {
-            self.note(log, Breach::NoReason { at: Offset(at), cause });
+            self.note(log, ViolationKind::UnjustifiedRetransmission { at: Offset(at), cause });
         }
-        // A FIN alone takes a place of its own.
+        // A FIN alone occupies an offset of its own.
         let stop = at.saturating_add(len.max(1));
-        // QUIC may send two probes, and both may hold the same (RFC 9002 section 6.2.4).
-        if cause == Cause::LossProbe && self.transport != Transport::Tcp {
+        // QUIC may send two probes with the same data (RFC 9002 section 6.2.4).
+        if cause == Cause::LossProbe && self.transport != TransportKind::Tcp {
             return;
         }
-        let before = &mut self.sender.for_one_reason;
+        let before = &mut self.sender.retransmitted_since_input;
         if before.range(..stop).next_back().is_some_and(|(_, &end)| end > at) {
-            self.note(log, Breach::TwiceForOneReason { at: Offset(at) });
+            self.note(log, ViolationKind::RepeatedRetransmission { at: Offset(at) });
         } else {
             before.insert(at, stop);
         }
     }
 
-    /// A byte at most beyond any window (RFC 9293 section 3.8.6.1), or an empty segment with the
-    /// number before `snd_una` (section 3.8.4), once a timer for it has fired.
-    fn check_probe(&mut self, log: &mut Log, at: u64, len: u64) {
+    /// Checks a probe: at most one byte beyond any window (RFC 9293 section 3.8.6.1), or an empty
+    /// segment with the number before `snd_una` (section 3.8.4), once a timer for it has fired.
+    fn check_probe(&mut self, log: &mut ViolationLog, at: u64, len: u64) {
         if len > 1 {
-            self.note(log, Breach::BadKind { kind: SentKind::Probe });
+            self.note(log, ViolationKind::BadKind { kind: SentKind::Probe });
         }
         let sender = &mut self.sender;
         let due = sender.probes_due > 0;
@@ -187,38 +194,44 @@ impl End {
             self.note(log, self.not_outstanding(at));
         }
         if !due {
-            self.note(log, Breach::NoProbeDue);
+            self.note(log, ViolationKind::NoProbeDue);
         }
     }
 
-    fn expect_next(&self, log: &mut Log, at: u64) {
+    fn expect_next(&self, log: &mut ViolationLog, at: u64) {
         if at != self.sender.max {
             let (at, snd_max) = (Offset(at), Offset(self.sender.max));
-            self.note(log, Breach::NotNext { at, snd_max });
+            self.note(log, ViolationKind::NotNext { at, snd_max });
         }
     }
 
-    const fn not_outstanding(&self, at: u64) -> Breach {
+    const fn not_outstanding(&self, at: u64) -> ViolationKind {
         let (snd_una, snd_max) = (Offset(self.sender.una), Offset(self.sender.end()));
-        Breach::NotOutstanding { at: Offset(at), snd_una, snd_max }
+        ViolationKind::NotOutstanding { at: Offset(at), snd_una, snd_max }
     }
 
-    /// Bytes never sent before, up to `stop`.
-    fn check_windows(&mut self, log: &mut Log, stop: u64, kind: SentKind, state: &SenderState) {
+    /// Checks the windows for new bytes up to `stop`.
+    fn check_windows(
+        &mut self,
+        log: &mut ViolationLog,
+        stop: u64,
+        kind: SentKind,
+        state: &SenderState,
+    ) {
         let una = self.sender.una;
         let flight = Bytes(stop.saturating_sub(una));
         let window = state.snd_wnd;
         if kind != SentKind::Probe && flight > window {
-            self.note(log, Breach::BeyondPeerWindow { flight, window });
+            self.note(log, ViolationKind::BeyondPeerWindow { flight, window });
         }
         let (flight, beyond) = match self.transport {
-            Transport::Tcp => {
+            TransportKind::Tcp => {
                 let doubted = una < self.sender.timed_out.max(self.sender.in_doubt);
                 (flight, !doubted && flight > state.cwnd)
             }
-            // QUIC holds packets with their headers against the window, whatever is in doubt; a
-            // knob lets the last go beyond.
-            Transport::Quic { .. } => {
+            // QUIC compares packets including their headers with the window, even during loss
+            // recovery; a knob lets the last packet exceed it.
+            TransportKind::Quic { .. } => {
                 let flight = state.in_flight;
                 let beyond = flight > state.cwnd + state.mss - Bytes(1);
                 let allowed = &mut self.sender.beyond_window;
@@ -228,26 +241,31 @@ impl End {
             }
         };
         if beyond {
-            self.note(log, Breach::BeyondCwnd { flight, cwnd: state.cwnd });
+            self.note(log, ViolationKind::BeyondCwnd { flight, cwnd: state.cwnd });
         }
-        let told = self.sender.cwnd.map_or(0, u64::from);
-        self.compare(log, Field::Cwnd, state.cwnd.get().min(u64::from(u32::MAX)), told);
+        let reported = self.sender.cwnd.map_or(0, u64::from);
+        self.compare(log, StateField::Cwnd, state.cwnd.get().min(u64::from(u32::MAX)), reported);
     }
 
-    /// What a state says must follow from the events.
-    pub(crate) fn check_state(&self, log: &mut Log, state: &SenderState) {
+    /// Checks that a state is consistent with the events.
+    pub(crate) fn check_state(&self, log: &mut ViolationLog, state: &SenderState) {
         let sender = &self.sender;
         let held = sender.written.saturating_sub(sender.una);
-        self.compare(log, Field::SndUna, state.snd_una.0, sender.una);
-        self.compare(log, Field::SndMax, state.snd_max.0, sender.end());
-        self.compare(log, Field::Buffered, state.buffered.get(), held);
+        self.compare(log, StateField::SndUna, state.snd_una.0, sender.una);
+        self.compare(log, StateField::SndMax, state.snd_max.0, sender.end());
+        self.compare(log, StateField::Buffered, state.buffered.get(), held);
         let nxt = state.snd_nxt.0;
-        self.compare(log, Field::SndNxt, nxt, nxt.clamp(sender.una, sender.end().max(sender.una)));
+        self.compare(
+            log,
+            StateField::SndNxt,
+            nxt,
+            nxt.clamp(sender.una, sender.end().max(sender.una)),
+        );
     }
 
-    pub(crate) fn compare(&self, log: &mut Log, field: Field, said: u64, known: u64) {
+    pub(crate) fn compare(&self, log: &mut ViolationLog, field: StateField, said: u64, known: u64) {
         if said != known {
-            self.note(log, Breach::StateDiffers { field, said, known });
+            self.note(log, ViolationKind::StateDiffers { field, said, known });
         }
     }
 }

@@ -1,40 +1,40 @@
-//! What a run that obeyed physics amounts to.
+//! Statistics of a verified run.
 
 use units::Bytes;
 
-/// Counts over a run.
+/// Packet counts and totals of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Summary {
-    /// Packets that left their hosts.
+pub struct VerifiedSummary {
+    /// Packets sent by the hosts.
     pub departed: u64,
-    /// Copies made on the way.
+    /// Copies made by elements.
     pub copies: u64,
-    /// Packets damaged on the way.
+    /// Packets corrupted by elements.
     pub damaged: u64,
-    /// Marks set on the way (CE, RFC 3168).
+    /// CE marks set by elements (RFC 3168).
     pub marked: u64,
-    /// Packets that arrived, copies and damaged ones included.
+    /// Packets that arrived, copies and corrupted ones included.
     pub arrived: u64,
-    /// Packets lost on the way.
+    /// Packets dropped by elements.
     pub lost: u64,
-    /// Packets still on their way at the end.
-    pub on_the_road: u64,
+    /// Packets still in flight at the end.
+    pub in_transit: u64,
     /// Both ends of each connection.
-    pub flows: Vec<[EndSummary; 2]>,
+    pub flows: Vec<[EndpointSummary; 2]>,
 }
 
-/// Counts of one end of a connection, in payload bytes.
+/// Totals of one end of a connection, in payload bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct EndSummary {
+pub struct EndpointSummary {
     /// Written by the application.
     pub written: Bytes,
     /// Sent, each byte counted once.
     pub sent: Bytes,
-    /// Sent again, as often as that happened.
-    pub sent_again: Bytes,
-    /// Known to have been received by the peer.
+    /// Retransmitted, each time counted.
+    pub retransmitted: Bytes,
+    /// Acknowledged by the peer.
     pub acknowledged: Bytes,
-    /// Arrived without a gap.
+    /// Received contiguously.
     pub received: Bytes,
     /// Read by the application.
     pub read: Bytes,

@@ -1,78 +1,78 @@
-//! Packets on their roads: each is in one place, and moves only to the next one.
+//! Packets on their routes: each has one position, and moves only to the next hop.
 
 use std::collections::BTreeMap;
 
-use record::{PacketNumber, StationId};
+use record::{ElementId, PacketNumber};
 use units::HostId;
 
-use crate::station::Station;
-use crate::violation::{Breach, Log, Subject};
-use crate::world::{Road, World};
+use crate::element::ElementModel;
+use crate::violation::{Subject, ViolationKind, ViolationLog};
+use crate::world::{RouteModel, WorldModel};
 
-/// What a packet carries, in offsets of its stream.
+/// Contents of a packet, in offsets of its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Freight {
+pub(crate) struct PayloadRange {
     /// First payload byte.
     pub(crate) at: u64,
     /// Payload bytes.
     pub(crate) len: u64,
-    /// Nothing but an acknowledgment.
+    /// Whether it is a pure acknowledgment.
     pub(crate) bare: bool,
-    /// It may carry the FIN.
+    /// Whether it may carry the FIN.
     pub(crate) fin: bool,
-    /// What its sender had received without a gap when it left: it can tell no more.
+    /// Contiguous data its sender had received at departure: the upper bound of its acknowledgment.
     pub(crate) had: u64,
 }
 
-/// A packet on the road.
+/// A packet in flight.
 #[derive(Debug, Clone, Copy)]
-struct Packet {
+struct TrackedPacket {
     flow: u32,
     /// End of the flow that sent it, 0 or 1.
     from: u8,
-    road: u32,
-    /// Stations behind it.
+    route: u32,
+    /// Elements passed.
     hop: u32,
-    place: Place,
-    /// It is the copy that its present station made.
+    place: PacketPosition,
+    /// Whether its present element made it as a copy.
     copied_here: bool,
-    /// Its checksum is wrong: the card at the end drops it in silence.
+    /// Whether its checksum is wrong: the destination card drops it silently.
     damaged: bool,
     size: u32,
-    /// It may be marked.
+    /// Whether it is ECN-capable.
     capable: bool,
-    freight: Freight,
+    contents: PayloadRange,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// It has left a place and must come to the next one at this very moment.
+enum PacketPosition {
+    /// It has left an element and must reach the next one at the same instant.
     Between,
-    /// In the station with number `hop` of its road.
-    Inside,
+    /// In the element with index `hop` on its route.
+    AtElement,
 }
 
-/// A packet that reached its host whole.
+/// A packet that reached its host intact.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Delivery {
+pub(crate) struct DeliveredPacket {
     pub(crate) flow: u32,
     pub(crate) from: u8,
-    pub(crate) freight: Freight,
+    pub(crate) contents: PayloadRange,
 }
 
-/// A packet that was lost.
+/// A dropped packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lost {
+pub(crate) struct DroppedPacket {
     pub(crate) flow: u32,
     pub(crate) to: HostId,
-    /// Number of the station on its road whose doing it was.
+    /// Index of the dropping element on its route.
     pub(crate) hop: u32,
     pub(crate) size: u32,
 }
 
-/// What became of all packets.
+/// Packet counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Counts {
+pub(crate) struct PacketCounts {
     pub(crate) copies: u64,
     pub(crate) damaged: u64,
     pub(crate) marked: u64,
@@ -80,99 +80,99 @@ pub(crate) struct Counts {
     pub(crate) lost: u64,
 }
 
-/// All packets on the road, and all stations.
+/// All packets in flight, and all elements.
 #[derive(Debug, Clone)]
 pub(crate) struct Traffic {
-    stations: Vec<Station>,
-    roads: Vec<Road>,
-    /// Road of each end of each flow.
-    routes: Vec<[usize; 2]>,
-    packets: BTreeMap<u64, Packet>,
-    /// The next number.
+    hops: Vec<ElementModel>,
+    routes: Vec<RouteModel>,
+    /// Route of each end of each flow.
+    flow_routes: Vec<[usize; 2]>,
+    packets: BTreeMap<u64, TrackedPacket>,
+    /// Number of the next packet.
     next: u64,
-    /// Packets in no place.
+    /// Packets between elements.
     between: usize,
-    pub(crate) counts: Counts,
+    pub(crate) counts: PacketCounts,
 }
 
 impl Traffic {
-    pub(crate) fn new(world: &World) -> Self {
-        let laws = world.stations.iter().enumerate();
+    pub(crate) fn new(world: &WorldModel) -> Self {
+        let laws = world.hops.iter().enumerate();
         Self {
-            stations: laws
-                .map(|(n, &law)| Station::new(StationId(n as u32), law, &world.traces))
+            hops: laws
+                .map(|(n, &law)| ElementModel::new(ElementId(n as u32), law, &world.traces))
                 .collect(),
-            roads: world.roads.clone(),
-            routes: world.flows.iter().map(|flow| flow.roads).collect(),
+            routes: world.routes.clone(),
+            flow_routes: world.flows.iter().map(|flow| flow.routes).collect(),
             packets: BTreeMap::new(),
             next: 0,
             between: 0,
-            counts: Counts::default(),
+            counts: PacketCounts::default(),
         }
     }
 
-    /// Packets and copies so far.
+    /// Number of packets and copies so far.
     pub(crate) const fn numbered(&self) -> u64 {
         self.next
     }
 
-    pub(crate) fn on_the_road(&self) -> u64 {
+    pub(crate) fn in_transit(&self) -> u64 {
         self.packets.len() as u64
     }
 
-    /// Before time moves on: whoever left a place must have come to another.
+    /// Checks, before time advances, that every packet that left an element has reached another.
     #[inline]
-    pub(crate) fn settle(&mut self, log: &mut Log) {
+    pub(crate) fn check_in_transit(&mut self, log: &mut ViolationLog) {
         if self.between == 0 {
             return;
         }
         self.between = 0;
         self.packets.retain(|&number, packet| {
-            let lost = packet.place == Place::Between;
+            let lost = packet.place == PacketPosition::Between;
             if lost {
-                log.note(Subject::Packet(PacketNumber(number)), Breach::Vanished);
+                log.note(Subject::Packet(PacketNumber(number)), ViolationKind::Vanished);
             }
             !lost
         });
     }
 
-    /// The end of the record.
-    pub(crate) fn finish(&mut self, log: &mut Log) {
-        self.settle(log);
-        for station in &mut self.stations {
-            station.overdue(log);
+    /// Processes the end of the record.
+    pub(crate) fn finish(&mut self, log: &mut ViolationLog) {
+        self.check_in_transit(log);
+        for hop_index in &mut self.hops {
+            hop_index.overdue(log);
         }
     }
 
     /// A packet of end `from` of a flow leaves its host.
     pub(crate) fn depart(
         &mut self,
-        log: &mut Log,
+        log: &mut ViolationLog,
         number: PacketNumber,
         (flow, from): (u32, u8),
         (size, capable): (u32, bool),
-        freight: Freight,
+        contents: PayloadRange,
     ) {
-        let road = self.routes[flow as usize][usize::from(from)] as u32;
-        let packet = Packet {
+        let route = self.flow_routes[flow as usize][usize::from(from)] as u32;
+        let packet = TrackedPacket {
             flow,
             from,
-            road,
+            route,
             hop: 0,
-            place: Place::Between,
+            place: PacketPosition::Between,
             copied_here: false,
             damaged: false,
             size,
             capable,
-            freight,
+            contents,
         };
         self.add(log, number, packet);
     }
 
-    fn add(&mut self, log: &mut Log, number: PacketNumber, packet: Packet) {
+    fn add(&mut self, log: &mut ViolationLog, number: PacketNumber, packet: TrackedPacket) {
         if number.0 != self.next {
             let expected = PacketNumber(self.next);
-            log.note(Subject::Packet(number), Breach::WrongNumber { expected });
+            log.note(Subject::Packet(number), ViolationKind::WrongNumber { expected });
             if number.0 < self.next {
                 return;
             }
@@ -182,139 +182,142 @@ impl Traffic {
         self.packets.insert(number.0, packet);
     }
 
-    /// It comes to a station, which takes it.
-    pub(crate) fn enter(&mut self, log: &mut Log, number: PacketNumber, id: StationId) {
-        let Some((packet, station)) = self.near(log, number, id) else { return };
-        if packet.place == Place::Inside {
-            log.note(Subject::Packet(number), Breach::IsElsewhere { station: id });
+    /// An element accepts the packet.
+    pub(crate) fn enter(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
+        let Some((packet, hop_index)) = self.locate(log, number, id) else { return };
+        if packet.place == PacketPosition::AtElement {
+            log.note(Subject::Packet(number), ViolationKind::IsElsewhere { hop_index: id });
             return;
         }
-        packet.place = Place::Inside;
+        packet.place = PacketPosition::AtElement;
         let way = (packet.flow, packet.from);
-        station.enter(log, number, way, u64::from(packet.size));
+        hop_index.enter(log, number, way, u64::from(packet.size));
         self.between -= 1;
     }
 
-    /// It comes to a station and is lost, or is lost in it.
+    /// An element drops the packet, on arrival or from its queue.
     pub(crate) fn lose(
         &mut self,
-        log: &mut Log,
+        log: &mut ViolationLog,
         number: PacketNumber,
-        id: StationId,
-    ) -> Option<Lost> {
-        let (&mut packet, station) = self.near(log, number, id)?;
-        let inside = packet.place == Place::Inside;
+        id: ElementId,
+    ) -> Option<DroppedPacket> {
+        let (&mut packet, hop_index) = self.locate(log, number, id)?;
+        let inside = packet.place == PacketPosition::AtElement;
         let size = u64::from(packet.size);
-        station.lose(log, (number, size), packet.freight.bare, inside);
+        hop_index.lose(log, (number, size), packet.contents.bare, inside);
         self.packets.remove(&number.0);
         self.between -= usize::from(!inside);
         self.counts.lost += 1;
-        let to = self.roads[packet.road as usize].to;
-        Some(Lost { flow: packet.flow, to, hop: packet.hop, size: packet.size })
+        let to = self.routes[packet.route as usize].to;
+        Some(DroppedPacket { flow: packet.flow, to, hop: packet.hop, size: packet.size })
     }
 
-    /// A station makes a second one of it.
+    /// An element duplicates the packet.
     pub(crate) fn copy(
         &mut self,
-        log: &mut Log,
+        log: &mut ViolationLog,
         number: PacketNumber,
-        id: StationId,
+        id: ElementId,
         copy: PacketNumber,
     ) {
-        let Some((packet, station)) = self.near(log, number, id) else { return };
-        if !station.law().copies || packet.copied_here {
-            log.note(Subject::Packet(number), Breach::MayNotCopy { station: id });
+        let Some((packet, hop_index)) = self.locate(log, number, id) else { return };
+        if !hop_index.law().copies || packet.copied_here {
+            log.note(Subject::Packet(number), ViolationKind::UnexpectedDuplicate { hop_index: id });
         }
-        let packet = Packet { place: Place::Between, copied_here: true, ..*packet };
+        let packet = TrackedPacket { place: PacketPosition::Between, copied_here: true, ..*packet };
         self.counts.copies += 1;
         self.add(log, copy, packet);
     }
 
-    /// A station damages it.
-    pub(crate) fn damage(&mut self, log: &mut Log, number: PacketNumber, id: StationId) {
-        let Some((packet, station)) = self.near(log, number, id) else { return };
-        if !station.law().damages {
-            log.note(Subject::Packet(number), Breach::MayNotDamage { station: id });
+    /// An element corrupts the packet.
+    pub(crate) fn damage(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
+        let Some((packet, hop_index)) = self.locate(log, number, id) else { return };
+        if !hop_index.law().damages {
+            log.note(
+                Subject::Packet(number),
+                ViolationKind::UnexpectedCorruption { hop_index: id },
+            );
         }
         packet.damaged = true;
         self.counts.damaged += 1;
     }
 
-    /// A station that has it marks it.
-    pub(crate) fn mark(&mut self, log: &mut Log, number: PacketNumber, id: StationId) {
-        let Some((packet, station)) = self.near(log, number, id) else { return };
-        if !station.law().marks || !packet.capable || packet.place != Place::Inside {
-            log.note(Subject::Packet(number), Breach::MayNotMark { station: id });
+    /// An element marks a packet in its queue.
+    pub(crate) fn mark(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
+        let Some((packet, hop_index)) = self.locate(log, number, id) else { return };
+        if !hop_index.law().marks || !packet.capable || packet.place != PacketPosition::AtElement {
+            log.note(Subject::Packet(number), ViolationKind::UnexpectedMark { hop_index: id });
         }
         self.counts.marked += 1;
     }
 
-    /// It leaves a station.
-    pub(crate) fn leave(&mut self, log: &mut Log, number: PacketNumber, id: StationId) {
-        let Some((packet, station)) = self.near(log, number, id) else { return };
-        if packet.place != Place::Inside {
-            log.note(Subject::Packet(number), Breach::IsElsewhere { station: id });
+    /// The packet leaves an element.
+    pub(crate) fn leave(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
+        let Some((packet, hop_index)) = self.locate(log, number, id) else { return };
+        if packet.place != PacketPosition::AtElement {
+            log.note(Subject::Packet(number), ViolationKind::IsElsewhere { hop_index: id });
             return;
         }
-        packet.place = Place::Between;
+        packet.place = PacketPosition::Between;
         packet.hop += 1;
         packet.copied_here = false;
-        station.leave(log, number);
+        hop_index.leave(log, number);
         self.between += 1;
     }
 
-    /// It reaches a host; `None` if it cannot be there, or is damaged.
+    /// The packet reaches a host; `None` if it cannot be there, or is corrupted.
     pub(crate) fn arrive(
         &mut self,
-        log: &mut Log,
+        log: &mut ViolationLog,
         number: PacketNumber,
         host: HostId,
-    ) -> Option<Delivery> {
+    ) -> Option<DeliveredPacket> {
         let Some(packet) = self.packets.get(&number.0) else {
             log.note(Subject::Packet(number), unknown(number, self.next));
             return None;
         };
-        let road = &self.roads[packet.road as usize];
-        let there = packet.place == Place::Between
-            && packet.hop as usize == road.stations.len()
-            && host == road.to;
+        let route = &self.routes[packet.route as usize];
+        let there = packet.place == PacketPosition::Between
+            && packet.hop as usize == route.hops.len()
+            && host == route.to;
         if !there {
-            log.note(Subject::Packet(number), Breach::NotAtTheEnd { host });
+            log.note(Subject::Packet(number), ViolationKind::NotAtTheEnd { host });
             return None;
         }
-        let &Packet { flow, from, freight, damaged, .. } = packet;
+        let &TrackedPacket { flow, from, contents, damaged, .. } = packet;
         self.packets.remove(&number.0);
         self.between -= 1;
         self.counts.arrived += 1;
-        (!damaged).then_some(Delivery { flow, from, freight })
+        (!damaged).then_some(DeliveredPacket { flow, from, contents })
     }
 
-    /// A packet at the entrance of a station or in it, and the station.
-    fn near(
+    /// Returns a packet that arrives at an element or is inside it, and the element.
+    fn locate(
         &mut self,
-        log: &mut Log,
+        log: &mut ViolationLog,
         number: PacketNumber,
-        id: StationId,
-    ) -> Option<(&mut Packet, &mut Station)> {
+        id: ElementId,
+    ) -> Option<(&mut TrackedPacket, &mut ElementModel)> {
         let about = Subject::Packet(number);
         let Some(packet) = self.packets.get_mut(&number.0) else {
             log.note(about, unknown(number, self.next));
             return None;
         };
-        let Some(station) = self.stations.get_mut(id.0 as usize) else {
-            log.note(about, Breach::NoSuchStation { station: id });
+        let Some(hop_index) = self.hops.get_mut(id.0 as usize) else {
+            log.note(about, ViolationKind::NoSuchElement { hop_index: id });
             return None;
         };
-        let road = &self.roads[packet.road as usize];
-        if road.stations.get(packet.hop as usize) != Some(&id) {
-            log.note(about, Breach::IsElsewhere { station: id });
+        let route = &self.routes[packet.route as usize];
+        if route.hops.get(packet.hop as usize) != Some(&id) {
+            log.note(about, ViolationKind::IsElsewhere { hop_index: id });
             return None;
         }
-        Some((packet, station))
+        Some((packet, hop_index))
     }
 }
 
-/// A packet that is not on the road.
-fn unknown(number: PacketNumber, next: u64) -> Breach {
-    if number.0 < next { Breach::IsGone } else { Breach::NeverDeparted }
+/// The violation of an event of a packet that is not in flight.
+fn unknown(number: PacketNumber, next: u64) -> ViolationKind {
+    if number.0 < next { ViolationKind::AlreadyGone } else { ViolationKind::UnknownPacket }
 }

@@ -1,40 +1,41 @@
-//! The listener: hands every event to its end and every step of a packet to the roads.
+//! The recorder: passes every connection event to its end and every packet event to the traffic
+//! model.
 
-use record::{Event, Movement, PacketNumber, Recorder, SenderState, Who};
+use record::{Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState};
 use units::{FlowId, HostId, Instant};
 
-use crate::end::{Departure, End};
-use crate::summary::Summary;
-use crate::traffic::{Delivery, Lost, Traffic};
-use crate::violation::{Breach, Log, Subject, Violation};
-use crate::world::{Flow, World, WorldError};
+use crate::endpoint::{EndpointModel, PacketDeparture};
+use crate::summary::VerifiedSummary;
+use crate::traffic::{DeliveredPacket, DroppedPacket, Traffic};
+use crate::violation::{Subject, Violation, ViolationKind, ViolationLog};
+use crate::world::{FlowModel, WorldError, WorldModel};
 
-/// Follows a run while it happens. What it keeps grows with what is under way, not with the run.
+/// Verifies a run while it is recorded. Its memory grows with the data in flight, not with the run.
 #[derive(Debug, Clone)]
 pub struct Verifier {
-    log: Log,
+    log: ViolationLog,
     traffic: Traffic,
-    flows: Flows,
-    /// The packet lost just now: the event of its loss is next.
-    lost: Option<Lost>,
+    flows: FlowIndex,
+    /// The packet dropped last: the event of its drop must follow.
+    lost: Option<DroppedPacket>,
 }
 
 impl Verifier {
-    /// Before a run in `world`.
+    /// Creates a verifier for a run in `world`.
     ///
     /// # Errors
-    /// The description makes no sense.
-    pub fn new(world: &World) -> Result<Self, WorldError> {
+    /// The description is inconsistent.
+    pub fn new(world: &WorldModel) -> Result<Self, WorldError> {
         world.check()?;
-        let (log, traffic) = (Log::new(), Traffic::new(world));
-        Ok(Self { log, traffic, flows: Flows::new(world), lost: None })
+        let (log, traffic) = (ViolationLog::new(), Traffic::new(world));
+        Ok(Self { log, traffic, flows: FlowIndex::new(world), lost: None })
     }
 
-    /// The run ended at `at`: was it all right?
+    /// Ends the verification; the run ended at `at`.
     ///
     /// # Errors
-    /// What was wrong, in the order in which it was found; the rest of a long list is left out.
-    pub fn finish(mut self, at: Instant) -> Result<Summary, Vec<Violation>> {
+    /// Violations in the order of detection; a long list is truncated.
+    pub fn finish(mut self, at: Instant) -> Result<VerifiedSummary, Vec<Violation>> {
         self.pass(at);
         self.expect_loss(None);
         self.traffic.finish(&mut self.log);
@@ -45,20 +46,20 @@ impl Verifier {
             return Err(self.log.found);
         }
         let counts = self.traffic.counts;
-        let ends = |flow: &Connection| flow.ends.each_ref().map(End::summary);
-        Ok(Summary {
+        let ends = |flow: &FlowEndpoints| flow.ends.each_ref().map(EndpointModel::summary);
+        Ok(VerifiedSummary {
             departed: self.traffic.numbered() - counts.copies,
             copies: counts.copies,
             damaged: counts.damaged,
             marked: counts.marked,
             arrived: counts.arrived,
             lost: counts.lost,
-            on_the_road: self.traffic.on_the_road(),
+            in_transit: self.traffic.in_transit(),
             flows: self.flows.0.iter().map(ends).collect(),
         })
     }
 
-    /// What was found so far.
+    /// Returns the violations found so far.
     pub fn violations(&self) -> &[Violation] {
         &self.log.found
     }
@@ -66,38 +67,38 @@ impl Verifier {
     #[inline]
     fn pass(&mut self, at: Instant) {
         if at > self.log.now {
-            self.traffic.settle(&mut self.log);
+            self.traffic.check_in_transit(&mut self.log);
             self.log.now = at;
         } else if at < self.log.now {
             let before = self.log.now;
-            self.log.note(Subject::Record, Breach::TimeRanBack { before });
+            self.log.note(Subject::Record, ViolationKind::TimeRanBack { before });
         }
     }
 
-    fn depart(&mut self, who: Who, departure: &Departure) {
+    fn depart(&mut self, who: EventSource, departure: &PacketDeparture) {
         let Some((side, ends)) = self.flows.find(&mut self.log, who) else { return };
-        if let Some(freight) = ends[side].depart(&mut self.log, departure) {
+        if let Some(contents) = ends[side].depart(&mut self.log, departure) {
             let sender = (who.flow.0, side as u8);
-            let Departure { packet, size, capable, .. } = *departure;
-            self.traffic.depart(&mut self.log, packet, sender, (size, capable), freight);
+            let PacketDeparture { packet, size, capable, .. } = *departure;
+            self.traffic.depart(&mut self.log, packet, sender, (size, capable), contents);
         }
     }
 
     fn arrive(&mut self, packet: PacketNumber, host: HostId) {
         let delivery = self.traffic.arrive(&mut self.log, packet, host);
-        if let Some(Delivery { flow, from, ref freight }) = delivery {
+        if let Some(DeliveredPacket { flow, from, ref contents }) = delivery {
             let ends = &mut self.flows.0[flow as usize].ends;
-            ends[1 - usize::from(from)].arrive(freight);
+            ends[1 - usize::from(from)].arrive(contents);
         }
     }
 
-    /// Each loss is followed by its event, and no such event comes without one.
+    /// Checks that each drop is followed by its event, and each such event preceded by a drop.
     #[inline]
-    fn expect_loss(&mut self, told: Option<Lost>) {
-        if self.lost != told {
-            let lost = self.lost.or(told);
-            let who = lost.map(|lost| Who { host: lost.to, flow: FlowId(lost.flow) });
-            self.log.note(who.map_or(Subject::Record, Subject::End), Breach::UntrueLoss);
+    fn expect_loss(&mut self, reported: Option<DroppedPacket>) {
+        if self.lost != reported {
+            let lost = self.lost.or(reported);
+            let who = lost.map(|lost| EventSource { host: lost.to, flow: FlowId(lost.flow) });
+            self.log.note(who.map_or(Subject::Record, Subject::End), ViolationKind::DropMismatch);
         }
         self.lost = None;
     }
@@ -107,11 +108,11 @@ impl Recorder for Verifier {
     const ON: bool = true;
     const PACKETS: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         self.pass(at);
         if let Event::Dropped { element, bytes } = event {
             let (flow, hop) = (who.flow.0, u32::from(element));
-            return self.expect_loss(Some(Lost { flow, to: who.host, hop, size: bytes }));
+            return self.expect_loss(Some(DroppedPacket { flow, to: who.host, hop, size: bytes }));
         }
         self.expect_loss(None);
         if let Some((side, ends)) = self.flows.find(&mut self.log, who) {
@@ -121,48 +122,57 @@ impl Recorder for Verifier {
         }
     }
 
-    fn moved(&mut self, at: Instant, movement: Movement) {
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
         self.pass(at);
         self.expect_loss(None);
         let log = &mut self.log;
         match movement {
-            Movement::Departed { host, flow, packet, seq, len, size, capable } => {
-                self.depart(Who { host, flow }, &Departure { packet, seq, len, size, capable });
+            PacketEvent::Sent { host, flow, packet, seq, len, size, ect: capable } => {
+                self.depart(
+                    EventSource { host, flow },
+                    &PacketDeparture { packet, seq, len, size, capable },
+                );
             }
-            Movement::Entered { station, packet } => self.traffic.enter(log, packet, station),
-            Movement::Dropped { station, packet } => {
-                self.lost = self.traffic.lose(log, packet, station);
+            PacketEvent::Accepted { hop_index, packet } => {
+                self.traffic.enter(log, packet, hop_index);
             }
-            Movement::Copied { station, packet, copy } => {
-                self.traffic.copy(log, packet, station, copy);
+            PacketEvent::Dropped { hop_index, packet } => {
+                self.lost = self.traffic.lose(log, packet, hop_index);
             }
-            Movement::Damaged { station, packet } => self.traffic.damage(log, packet, station),
-            Movement::Marked { station, packet } => self.traffic.mark(log, packet, station),
-            Movement::Left { station, packet } => self.traffic.leave(log, packet, station),
-            Movement::Arrived { host, packet } => self.arrive(packet, host),
+            PacketEvent::Duplicated { hop_index, packet, copy } => {
+                self.traffic.copy(log, packet, hop_index, copy);
+            }
+            PacketEvent::Corrupted { hop_index, packet } => {
+                self.traffic.damage(log, packet, hop_index);
+            }
+            PacketEvent::Marked { hop_index, packet } => self.traffic.mark(log, packet, hop_index),
+            PacketEvent::Forwarded { hop_index, packet } => {
+                self.traffic.leave(log, packet, hop_index);
+            }
+            PacketEvent::Received { host, packet } => self.arrive(packet, host),
         }
     }
 }
 
 /// All connections.
 #[derive(Debug, Clone)]
-struct Flows(Vec<Connection>);
+struct FlowIndex(Vec<FlowEndpoints>);
 
 #[derive(Debug, Clone)]
-struct Connection {
+struct FlowEndpoints {
     hosts: [HostId; 2],
-    ends: [End; 2],
+    ends: [EndpointModel; 2],
 }
 
-impl Flows {
-    fn new(world: &World) -> Self {
-        let connection = |(number, flow): (usize, &Flow)| {
-            let out = &world.roads[flow.roads[0]];
+impl FlowIndex {
+    fn new(world: &WorldModel) -> Self {
+        let connection = |(number, flow): (usize, &FlowModel)| {
+            let out = &world.routes[flow.routes[0]];
             let end = |host: HostId, opens| {
-                let who = Who { host, flow: FlowId(number as u32) };
-                End::new(who, opens, flow, world.hosts[usize::from(host.0)].mtu)
+                let who = EventSource { host, flow: FlowId(number as u32) };
+                EndpointModel::new(who, opens, flow, world.hosts[usize::from(host.0)].mtu)
             };
-            Connection {
+            FlowEndpoints {
                 hosts: [out.from, out.to],
                 ends: [end(out.from, true), end(out.to, false)],
             }
@@ -170,14 +180,18 @@ impl Flows {
         Self(world.flows.iter().enumerate().map(connection).collect())
     }
 
-    /// Both ends of a connection, and which of them somebody is.
-    fn find(&mut self, log: &mut Log, who: Who) -> Option<(usize, &mut [End; 2])> {
+    /// Returns both ends of a connection, and the index of `who` among them.
+    fn find(
+        &mut self,
+        log: &mut ViolationLog,
+        who: EventSource,
+    ) -> Option<(usize, &mut [EndpointModel; 2])> {
         let found = self.0.get_mut(who.flow.0 as usize).and_then(|flow| {
             let side = flow.hosts.iter().position(|&host| host == who.host)?;
             Some((side, &mut flow.ends))
         });
         if found.is_none() {
-            log.note(Subject::End(who), Breach::NoSuchEnd);
+            log.note(Subject::End(who), ViolationKind::NoSuchEndpoint);
         }
         found
     }

@@ -1,34 +1,33 @@
-//! All that can be wrong with a record.
+//! The possible violations in a record.
 
 use core::fmt;
 
-use record::{Cause, PacketNumber, SentKind, StationId, Who};
+use record::{Cause, ElementId, EventSource, PacketNumber, SentKind};
 use units::{Bytes, HostId, Instant, Offset};
 
 use crate::world::WorldError;
 
-/// Why a record is refused.
+/// Reason why a record is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejection {
-    /// The description of the world makes no sense.
+    /// The description of the world is inconsistent.
     World(WorldError),
-    /// What cannot have happened, in the order in which it was found; the rest of a long list is
-    /// left out.
+    /// Violations in the order of detection; a long list is truncated.
     Record(Vec<Violation>),
 }
 
-/// Something that cannot have happened.
+/// A violation of an invariant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation {
-    /// When it is said to have happened.
+    /// Time of the event.
     pub at: Instant,
-    /// To whom.
+    /// Subject of the event.
     pub about: Subject,
-    /// What is wrong with it.
-    pub what: Breach,
+    /// Kind of violation.
+    pub what: ViolationKind,
 }
 
-/// Whom a violation is about.
+/// Subject of a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// The record as a whole.
@@ -36,251 +35,250 @@ pub enum Subject {
     /// A packet.
     Packet(PacketNumber),
     /// One end of a connection.
-    End(Who),
+    End(EventSource),
 }
 
-/// What is wrong. Offsets count from 0 at the first payload byte; a FIN is one byte more.
+/// Kinds of violations. Offsets count from 0 at the first payload byte; a FIN is one byte more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Breach {
-    /// Time ran back from `before`.
+pub enum ViolationKind {
+    /// Time decreased from `before`.
     TimeRanBack {
-        /// The moment that had been reached.
+        /// Time reached before.
         before: Instant,
     },
     /// No connection of that number has an end on that host.
-    NoSuchEnd,
-    /// There is no such station.
-    NoSuchStation {
+    NoSuchEndpoint,
+    /// The element does not exist.
+    NoSuchElement {
         /// Its number.
-        station: StationId,
+        hop_index: ElementId,
     },
 
     // Packets.
-    /// It has the wrong number: packets and copies are counted without a gap.
+    /// The packet number is wrong: packets and copies are numbered without gaps.
     WrongNumber {
-        /// The number that is next.
+        /// The next number.
         expected: PacketNumber,
     },
-    /// It moves and never departed.
-    NeverDeparted,
-    /// It moves after it arrived or was lost.
-    IsGone,
-    /// It is somewhere else, or was already there.
+    /// The packet has events but was never sent.
+    UnknownPacket,
+    /// The packet has events after its arrival or drop.
+    AlreadyGone,
+    /// The packet is elsewhere, or was already there.
     IsElsewhere {
-        /// Where it is said to be.
-        station: StationId,
+        /// Its element according to the record.
+        hop_index: ElementId,
     },
-    /// It left one place and came to no other.
+    /// The packet left one element and reached no other.
     Vanished,
-    /// It arrived at a host that is not the end of its road, or not yet.
+    /// The packet arrived at a host that is not, or not yet, the end of its route.
     NotAtTheEnd {
-        /// Where it is said to have arrived.
+        /// Its host according to the record.
         host: HostId,
     },
-    /// It left a station too early.
+    /// The packet left an element too early.
     LeftEarly {
-        /// The station.
-        station: StationId,
-        /// The earliest possible moment.
+        /// The element.
+        hop_index: ElementId,
+        /// Earliest possible time.
         due: Instant,
     },
-    /// It left a station too late.
+    /// The packet left an element too late.
     LeftLate {
-        /// The station.
-        station: StationId,
-        /// The latest possible moment.
+        /// The element.
+        hop_index: ElementId,
+        /// Latest possible time.
         due: Instant,
     },
-    /// It never left a station.
+    /// The packet never left an element.
     Overdue {
-        /// The station.
-        station: StationId,
-        /// The latest possible moment.
+        /// The element.
+        hop_index: ElementId,
+        /// Latest possible time.
         due: Instant,
     },
-    /// It left a station that keeps the order before another one.
+    /// The packet overtook another in an element that keeps order.
     Overtook {
-        /// The station.
-        station: StationId,
-        /// The packet that came before it.
+        /// The element.
+        hop_index: ElementId,
+        /// The packet that arrived before it.
         before: PacketNumber,
     },
-    /// It found room in a queue that was full.
+    /// The packet entered a full queue.
     NoRoom {
-        /// The station.
-        station: StationId,
+        /// The element.
+        hop_index: ElementId,
     },
-    /// It was lost where nothing is lost without reason, and there was room.
+    /// The packet was dropped although it fits, at an element without other drops.
     LostForNothing {
-        /// The station.
-        station: StationId,
+        /// The element.
+        hop_index: ElementId,
     },
-    /// It passed when nothing passes.
-    PassedAnOutage {
-        /// The station.
-        station: StationId,
+    /// The packet passed during an outage.
+    PassedDuringOutage {
+        /// The element.
+        hop_index: ElementId,
     },
-    /// It was copied where nothing is copied, or the second time.
-    MayNotCopy {
-        /// The station.
-        station: StationId,
+    /// The packet was duplicated at an element that does not duplicate, or twice.
+    UnexpectedDuplicate {
+        /// The element.
+        hop_index: ElementId,
     },
-    /// It was damaged where nothing is damaged.
-    MayNotDamage {
-        /// The station.
-        station: StationId,
+    /// The packet was corrupted at an element that does not corrupt.
+    UnexpectedCorruption {
+        /// The element.
+        hop_index: ElementId,
     },
-    /// It was marked where nothing is marked, or cannot be marked.
-    MayNotMark {
-        /// The station.
-        station: StationId,
+    /// The packet was marked at an element that does not mark, or is not ECN-capable.
+    UnexpectedMark {
+        /// The element.
+        hop_index: ElementId,
     },
-    /// It departed, and its stack had sent nothing of the kind.
+    /// The packet departed without a matching transmission of its stack.
     NeverSent,
-    /// Its headers are of an impossible size, or the packet is too large.
+    /// The headers have an impossible size, or the packet is too large.
     BadSize {
         /// IP bytes.
         size: Bytes,
         /// Payload bytes.
         payload: Bytes,
     },
-    /// A packet to it was lost and the event of that loss is missing, or tells another story.
-    UntrueLoss,
+    /// The event of a packet drop is missing, or does not match the drop.
+    DropMismatch,
 
-    // Bytes that leave.
-    /// What left the stack did not leave the card.
+    // Transmission.
+    /// Data sent by the stack did not leave the card.
     Kept {
-        /// The first byte missing.
+        /// The first missing byte.
         at: Offset,
-        /// Bytes missing.
+        /// Number of missing bytes.
         bytes: Bytes,
     },
-    /// Nothing but the handshake may go before the connection is established, or the handshake
-    /// was answered before anything came.
+    /// Data before the connection is established, or a handshake reply before any packet arrived.
     NotConnected,
-    /// It carries what its kind cannot carry.
+    /// The segment carries data that its kind cannot carry.
     BadKind {
         /// The kind.
         kind: SentKind,
     },
     /// The sender's state is missing.
     NoState,
-    /// The sender's state says one thing, its events another.
+    /// The sender's state contradicts its events.
     StateDiffers {
-        /// Which number.
-        field: Field,
-        /// What the state says.
+        /// Field of the state.
+        field: StateField,
+        /// Reported value.
         said: u64,
-        /// What follows from the events.
+        /// Value according to the events.
         known: u64,
     },
-    /// New bytes begin elsewhere than behind the last one sent.
+    /// New bytes do not start at `snd_max`.
     NotNext {
-        /// Where they begin.
+        /// Where they start.
         at: Offset,
-        /// Behind the last one sent.
+        /// End of the data sent.
         snd_max: Offset,
     },
-    /// Bytes are sent again that never were sent, or that are acknowledged.
+    /// Retransmitted bytes were never sent, or are acknowledged.
     NotOutstanding {
         /// The first byte.
         at: Offset,
-        /// Oldest byte not acknowledged.
+        /// Oldest unacknowledged byte.
         snd_una: Offset,
-        /// Behind the last one sent.
+        /// End of the data sent.
         snd_max: Offset,
     },
-    /// The application has not written so much.
+    /// The application has not written the bytes sent.
     NeverWritten {
-        /// Behind the last byte sent.
+        /// End of the bytes sent.
         upto: Offset,
-        /// Behind the last byte written.
+        /// End of the bytes written.
         written: Offset,
     },
-    /// Bytes were sent again, and nothing that came after them gave that reason.
-    NoReason {
+    /// Bytes were retransmitted without an event that justifies the given cause.
+    UnjustifiedRetransmission {
         /// The first byte.
         at: Offset,
-        /// The reason given.
+        /// The cause given.
         cause: Cause,
     },
-    /// Bytes were sent again twice, and nothing happened in between.
-    TwiceForOneReason {
+    /// Bytes were retransmitted twice without an event in between.
+    RepeatedRetransmission {
         /// The first byte.
         at: Offset,
     },
-    /// A probe of the window without the timer for it.
+    /// A window probe without its timer.
     NoProbeDue,
-    /// New bytes beyond the congestion window.
+    /// New bytes exceed the congestion window.
     BeyondCwnd {
-        /// Bytes under way, the new ones included.
+        /// Bytes in flight, the new ones included.
         flight: Bytes,
         /// The window.
         cwnd: Bytes,
     },
-    /// More in a fast recovery than its rule lets go.
-    BeyondInRecovery {
-        /// Bytes that the window, or the threshold, has to hold.
+    /// Transmission in a fast recovery exceeds the limit of the stack.
+    BeyondRecoveryLimit {
+        /// Bytes compared with the window or threshold.
         held: Bytes,
-        /// That.
+        /// The window or threshold.
         cwnd: Bytes,
     },
-    /// New bytes beyond the window that the peer offers.
+    /// New bytes exceed the peer's receive window.
     BeyondPeerWindow {
-        /// Bytes under way, the new ones included.
+        /// Bytes in flight, the new ones included.
         flight: Bytes,
         /// The window.
         window: Bytes,
     },
 
-    // What is said about the peer.
-    /// `snd_una` did not move forward, or not by that much.
+    // Feedback from the peer.
+    /// `snd_una` did not advance, or not by the reported amount.
     BadAdvance {
         /// `snd_una` before.
         before: Offset,
         /// `snd_una` now.
         una: Offset,
-        /// Bytes newly acknowledged, as told.
+        /// Bytes newly acknowledged, as reported.
         bytes: Bytes,
     },
-    /// What was never sent is acknowledged.
+    /// Unsent data is acknowledged.
     AckOfUnsent {
         /// New `snd_una`.
         una: Offset,
-        /// Behind the last one sent.
+        /// End of the data sent.
         snd_max: Offset,
     },
-    /// More is acknowledged than any packet that came can have told.
+    /// The acknowledgment exceeds what any received packet can carry.
     AckTooSoon {
         /// New `snd_una`.
         una: Offset,
-        /// What the peer had when the newest of the packets that came left it.
-        told: Offset,
+        /// Upper bound: data the peer had when it sent the newest packet received.
+        reported: Offset,
     },
-    /// The application read bytes twice, or not all.
+    /// The application read bytes twice, or skipped some.
     BadRead {
-        /// All bytes read, as told.
+        /// All bytes read, as reported.
         upto: Offset,
         /// Read before.
         before: Offset,
-        /// Bytes read, as told.
+        /// Bytes read, as reported.
         bytes: Bytes,
     },
-    /// The application read what had not arrived without a gap.
+    /// The application read data that had not arrived contiguously.
     ReadTooSoon {
         /// All bytes read.
         upto: Offset,
-        /// All before this place had arrived.
+        /// End of the contiguous data.
         arrived: Offset,
     },
     /// More packets or bytes were merged than had arrived.
     MergedFromNothing,
 }
 
-/// A number of the sender's state.
+/// A field of the sender's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the fields of SenderState")]
-pub enum Field {
+pub enum StateField {
     SndUna,
     SndNxt,
     SndMax,
@@ -289,7 +287,7 @@ pub enum Field {
     Pipe,
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for StateField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SndUna => "snd_una",
@@ -325,53 +323,57 @@ impl fmt::Display for Violation {
     }
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for ViolationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::TimeRanBack { before } => write!(f, "comes after {before:?}"),
-            Self::NoSuchEnd => write!(f, "is not in the world"),
-            Self::NoSuchStation { station } => write!(f, "is at station {}: no such", station.0),
-            Self::WrongNumber { expected } => write!(f, "appears when {} is next", expected.0),
-            Self::NeverDeparted => write!(f, "moves but never departed"),
-            Self::IsGone => write!(f, "moves after it arrived or was lost"),
-            Self::IsElsewhere { station } => write!(f, "cannot be at station {}", station.0),
-            Self::Vanished => write!(f, "left one place and came to no other"),
+            Self::NoSuchEndpoint => write!(f, "does not exist"),
+            Self::NoSuchElement { hop_index } => write!(f, "is at unknown element {}", hop_index.0),
+            Self::WrongNumber { expected } => write!(f, "appears before number {}", expected.0),
+            Self::UnknownPacket => write!(f, "has an event but was never sent"),
+            Self::AlreadyGone => write!(f, "has an event after it arrived or was dropped"),
+            Self::IsElsewhere { hop_index } => write!(f, "cannot be at element {}", hop_index.0),
+            Self::Vanished => write!(f, "left an element and reached no other"),
             Self::NotAtTheEnd { host } => write!(f, "cannot arrive at host {}", host.0),
-            Self::LeftEarly { station, due } => {
-                write!(f, "left station {} before {due:?}", station.0)
+            Self::LeftEarly { hop_index, due } => {
+                write!(f, "left element {} before {due:?}", hop_index.0)
             }
-            Self::LeftLate { station, due } => {
-                write!(f, "left station {} after {due:?}", station.0)
+            Self::LeftLate { hop_index, due } => {
+                write!(f, "left element {} after {due:?}", hop_index.0)
             }
-            Self::Overdue { station, due } => {
-                write!(f, "is still at station {}; it had to leave at {due:?}", station.0)
+            Self::Overdue { hop_index, due } => {
+                write!(f, "is still at element {}; it had to leave at {due:?}", hop_index.0)
             }
-            Self::Overtook { station, before } => {
-                write!(f, "overtook packet {} in station {}", before.0, station.0)
+            Self::Overtook { hop_index, before } => {
+                write!(f, "overtook packet {} in element {}", before.0, hop_index.0)
             }
-            Self::NoRoom { station } => write!(f, "entered station {}, which was full", station.0),
-            Self::LostForNothing { station } => {
-                write!(f, "was lost at station {} without a reason", station.0)
+            Self::NoRoom { hop_index } => {
+                write!(f, "entered element {}, which was full", hop_index.0)
             }
-            Self::PassedAnOutage { station } => {
-                write!(f, "passed station {} during an outage", station.0)
+            Self::LostForNothing { hop_index } => {
+                write!(f, "was dropped at element {} without a reason", hop_index.0)
             }
-            Self::MayNotCopy { station } => write!(f, "cannot be copied at station {}", station.0),
-            Self::MayNotDamage { station } => {
-                write!(f, "cannot be damaged at station {}", station.0)
+            Self::PassedDuringOutage { hop_index } => {
+                write!(f, "passed element {} during an outage", hop_index.0)
             }
-            Self::MayNotMark { station } => {
-                write!(f, "cannot be marked at station {}", station.0)
+            Self::UnexpectedDuplicate { hop_index } => {
+                write!(f, "cannot be copied at element {}", hop_index.0)
             }
-            Self::NeverSent => write!(f, "departed, but its stack sent nothing of the kind"),
+            Self::UnexpectedCorruption { hop_index } => {
+                write!(f, "cannot be corrupted at element {}", hop_index.0)
+            }
+            Self::UnexpectedMark { hop_index } => {
+                write!(f, "cannot be marked at element {}", hop_index.0)
+            }
+            Self::NeverSent => write!(f, "departed, but its stack sent no such packet"),
             Self::BadSize { size, payload } => write!(f, "has {size}, {payload} of them payload"),
-            Self::UntrueLoss => write!(f, "has lost a packet, or is told so, and not both"),
+            Self::DropMismatch => write!(f, "has a drop without its event, or the reverse"),
             Self::Kept { at, bytes } => write!(f, "sent {bytes} from {at} that never departed"),
-            Self::NotConnected => write!(f, "speaks before the connection is established"),
+            Self::NotConnected => write!(f, "sends before the connection is established"),
             Self::BadKind { kind } => {
-                write!(f, "sent what the kind `{}` cannot carry", kind.name())
+                write!(f, "sent data that the kind `{}` cannot carry", kind.name())
             }
-            Self::NoState => write!(f, "sent without telling its state"),
+            Self::NoState => write!(f, "sent without a state"),
             Self::StateDiffers { field, said, known } => {
                 write!(f, "reports {field} as {said}; it is {known}")
             }
@@ -379,65 +381,65 @@ impl fmt::Display for Breach {
                 write!(f, "sent new bytes from {at} on; the next is {snd_max}")
             }
             Self::NotOutstanding { at, snd_una, snd_max } => {
-                write!(f, "sent {at} again; outstanding are {snd_una} to {snd_max}")
+                write!(f, "retransmitted {at}; outstanding are {snd_una} to {snd_max}")
             }
             Self::NeverWritten { upto, written } => {
-                write!(f, "sent up to {upto}; written are {written}")
+                write!(f, "sent up to {upto}; the application wrote {written}")
             }
-            Self::NoReason { at, cause } => {
+            Self::UnjustifiedRetransmission { at, cause } => {
                 let cause = cause.name();
-                write!(f, "sent {at} again for {cause}, of which nothing was seen since")
+                write!(f, "retransmitted {at} for {cause} without a preceding event")
             }
-            Self::TwiceForOneReason { at } => {
-                write!(f, "sent {at} again twice; nothing came in between")
+            Self::RepeatedRetransmission { at } => {
+                write!(f, "retransmitted {at} twice without an event in between")
             }
             Self::NoProbeDue => write!(f, "probed the window before the timer fired"),
             Self::BeyondCwnd { flight, cwnd } => {
-                write!(f, "has {flight} under way; the congestion window is {cwnd}")
+                write!(f, "has {flight} in flight; the congestion window is {cwnd}")
             }
-            Self::BeyondInRecovery { held, cwnd } => {
-                write!(f, "lets {held} go in a recovery that may hold {cwnd}")
+            Self::BeyondRecoveryLimit { held, cwnd } => {
+                write!(f, "has {held} in flight in recovery; the limit is {cwnd}")
             }
             Self::BeyondPeerWindow { flight, window } => {
-                write!(f, "has {flight} under way; the peer's window is {window}")
+                write!(f, "has {flight} in flight; the peer's window is {window}")
             }
             Self::BadAdvance { before, una, bytes } => {
                 write!(f, "moved snd_una from {before} to {una} for {bytes}")
             }
             Self::AckOfUnsent { una, snd_max } => {
-                write!(f, "took an ACK of {una}; sent are {snd_max}")
+                write!(f, "accepted an ACK of {una}; snd_max is {snd_max}")
             }
-            Self::AckTooSoon { una, told } => {
-                write!(f, "took an ACK of {una}; no packet that came can tell more than {told}")
+            Self::AckTooSoon { una, reported } => {
+                write!(f, "accepted an ACK of {una}; the packets received cover at most {reported}")
             }
             Self::BadRead { upto, before, bytes } => {
-                write!(f, "read {bytes} after {before}, and {upto} in all")
+                write!(f, "read {bytes} after {before}, but reports {upto} in total")
             }
             Self::ReadTooSoon { upto, arrived } => {
-                write!(f, "read up to {upto}; arrived without a gap are {arrived}")
+                write!(f, "read up to {upto}; contiguous data ends at {arrived}")
             }
             Self::MergedFromNothing => write!(f, "merged more than had arrived"),
         }
     }
 }
 
-/// Violations kept; those behind them mostly follow from the first.
+/// Violations kept; later ones are mostly consequences of the first.
 const MOST: usize = 32;
 
-/// The moment, and what was found so far.
+/// The current time, and the violations found so far.
 #[derive(Debug, Clone)]
-pub(crate) struct Log {
+pub(crate) struct ViolationLog {
     pub(crate) now: Instant,
     pub(crate) found: Vec<Violation>,
 }
 
-impl Log {
+impl ViolationLog {
     pub(crate) const fn new() -> Self {
         Self { now: Instant::ZERO, found: Vec::new() }
     }
 
     #[cold]
-    pub(crate) fn note(&mut self, about: Subject, what: Breach) {
+    pub(crate) fn note(&mut self, about: Subject, what: ViolationKind) {
         if self.found.len() < MOST {
             self.found.push(Violation { at: self.now, about, what });
         }

@@ -1,151 +1,151 @@
-//! The world a run is said to have happened in, as plain data.
+//! Description of the world of a run, as plain data.
 
-use record::StationId;
+use record::ElementId;
 use units::{Bytes, HostId};
 
-use crate::law::{Hold, Law, Line};
+use crate::invariants::{ElementInvariants, HoldTime, Line};
 
-/// Hosts, stations, roads and connections; each list is counted from 0, as in the record.
+/// Hosts, elements, routes and connections; each list is indexed from 0, as in the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct World {
-    /// Machines.
-    pub hosts: Vec<Host>,
-    /// The laws of all stations.
-    pub stations: Vec<Law>,
-    /// One-way roads; several may lead through one station.
-    pub roads: Vec<Road>,
+pub struct WorldModel {
+    /// Hosts.
+    pub hosts: Vec<HostModel>,
+    /// Invariants of all elements.
+    pub hops: Vec<ElementInvariants>,
+    /// One-way routes; several may pass through one element.
+    pub routes: Vec<RouteModel>,
     /// Connections.
-    pub flows: Vec<Flow>,
-    /// Recordings that lines follow: the milliseconds at which there is room for 1,500 bytes, none
-    /// before the one in front of it; begun anew at the last, which is not 0.
+    pub flows: Vec<FlowModel>,
+    /// Link traces: the milliseconds at which 1,500 bytes can be sent, in ascending order; they
+    /// repeat after the last, which is not 0.
     pub traces: Vec<Vec<u32>>,
 }
 
-/// A machine.
+/// A host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Host {
+pub struct HostModel {
     /// IP bytes of its largest packet.
     pub mtu: Bytes,
 }
 
-/// A one-way road.
+/// A one-way route.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Road {
-    /// Host at its beginning.
+pub struct RouteModel {
+    /// Host at its start.
     pub from: HostId,
     /// Host at its end.
     pub to: HostId,
-    /// Stations that a packet meets, in this order.
-    pub stations: Vec<StationId>,
+    /// Elements in order.
+    pub hops: Vec<ElementId>,
 }
 
 /// A connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flow {
-    /// Index of the road from the host that opens it, and of the road back.
-    pub roads: [usize; 2],
+pub struct FlowModel {
+    /// Index of the route from the host that opens it, and of the reverse route.
+    pub routes: [usize; 2],
     /// Bytes of the IP header of each packet.
     pub ip_header: Bytes,
-    /// What carries it.
-    pub transport: Transport,
-    /// What holds the end that opens it back in a fast recovery of TCP, and what the other.
-    pub brakes: [Brake; 2],
+    /// Transport protocol.
+    pub transport: TransportKind,
+    /// Limits of the opening end and of the other in a fast recovery of TCP.
+    pub recovery_limits: [RecoveryLimit; 2],
 }
 
-/// What holds a sender back in a fast recovery, as far as a record tells.
+/// Limit of a sender in a fast recovery, as far as a record shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Brake {
-    /// The window holds what the stack takes to be in the network (`pipe` of RFC 6675; the windows of
-    /// PRR in RFC 9937 and in Linux).
+pub enum RecoveryLimit {
+    /// The window limits the stack's estimate of the data in the network (`pipe` of RFC 6675; the
+    /// windows of PRR in RFC 9937 and in Linux).
     Pipe,
-    /// The window holds all that is not acknowledged; duplicates inflate it (RFC 6582).
+    /// The window limits all unacknowledged data; duplicates inflate it (RFC 6582).
     Flight,
-    /// The window holds what was sent since the recovery began and not reported, new or again
-    /// (tcp_output of FreeBSD's base stack).
+    /// The window limits the data sent since the start of the recovery and not SACKed, new or
+    /// retransmitted (tcp_output of FreeBSD's base stack).
     Since,
-    /// New bytes follow what was delivered while more than the threshold is under way, and fill it
-    /// up else (rack_update_prr of FreeBSD's RACK stack).
+    /// New bytes match the delivered data while more than the threshold is in flight, and otherwise
+    /// fill the threshold (rack_update_prr of FreeBSD's RACK stack).
     Credit,
-    /// Something of which no record tells.
+    /// A limit that the record does not show.
     Unseen,
 }
 
-/// What carries a connection.
+/// Transport protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
+pub enum TransportKind {
     /// TCP.
     Tcp,
     /// QUIC.
     Quic {
-        /// It begins with a handshake; else both ends are connected at once.
+        /// Whether there is a handshake; without one both ends are connected from the start.
         handshake: bool,
     },
 }
 
-/// What is wrong with a description.
+/// Errors in a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorldError {
-    /// Road number `road` names a host or a station that is not there.
-    Road {
-        /// Index of the road.
-        road: usize,
+    /// Route number `route` names a host or an element that does not exist.
+    Direction {
+        /// Index of the route.
+        route: usize,
     },
-    /// Flow number `flow` names a road that is not there, its roads do not lead there and back,
-    /// or both its ends are on one host.
+    /// Flow number `flow` names a route that does not exist, its routes are not the two directions
+    /// between two hosts, or both its ends are on one host.
     Flow {
         /// Index of the flow.
         flow: usize,
     },
-    /// Station number `station` follows a recording that is not there, or is none.
+    /// Element number `hop_index` follows a missing or invalid trace.
     Trace {
-        /// Index of the station.
-        station: usize,
+        /// Index of the element.
+        hop_index: usize,
     },
 }
 
 impl core::fmt::Display for WorldError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Road { road } => {
-                write!(f, "direction {road} names a host or an element that does not exist")
+            Self::Direction { route } => {
+                write!(f, "direction {route} names a host or an element that does not exist")
             }
             Self::Flow { flow } => {
                 write!(f, "flow {flow}: its directions do not join two hosts there and back")
             }
-            Self::Trace { station } => write!(f, "element {station} follows no valid recording"),
+            Self::Trace { hop_index } => write!(f, "element {hop_index} follows no valid trace"),
         }
     }
 }
 
 impl core::error::Error for WorldError {}
 
-impl World {
-    /// Do all names stand for something?
+impl WorldModel {
+    /// Checks all references.
     ///
     /// # Errors
-    /// The first that does not.
+    /// The first invalid one.
     pub(crate) fn check(&self) -> Result<(), WorldError> {
         let host = |id: HostId| usize::from(id.0) < self.hosts.len();
-        let fits = |road: &Road| {
-            host(road.from)
-                && host(road.to)
-                && road.stations.iter().all(|station| (station.0 as usize) < self.stations.len())
+        let fits = |route: &RouteModel| {
+            host(route.from)
+                && host(route.to)
+                && route.hops.iter().all(|hop_index| (hop_index.0 as usize) < self.hops.len())
         };
-        if let Some(road) = self.roads.iter().position(|road| !fits(road)) {
-            return Err(WorldError::Road { road });
+        if let Some(route) = self.routes.iter().position(|route| !fits(route)) {
+            return Err(WorldError::Direction { route });
         }
-        let follows = |law: &Law| match law.hold {
-            Hold::Managed { line: Line::Trace(trace), .. } => self
+        let follows = |law: &ElementInvariants| match law.hold {
+            HoldTime::Managed { line: Line::Trace(trace), .. } => self
                 .traces
                 .get(trace)
                 .is_some_and(|trace| trace.is_sorted() && trace.last().is_some_and(|&at| at > 0)),
             _ => true,
         };
-        if let Some(station) = self.stations.iter().position(|law| !follows(law)) {
-            return Err(WorldError::Trace { station });
+        if let Some(hop_index) = self.hops.iter().position(|law| !follows(law)) {
+            return Err(WorldError::Trace { hop_index });
         }
-        let joins = |flow: &Flow| {
-            let [out, back] = flow.roads.map(|road| self.roads.get(road));
+        let joins = |flow: &FlowModel| {
+            let [out, back] = flow.routes.map(|route| self.routes.get(route));
             out.zip(back).is_some_and(|(out, back)| {
                 out.from != out.to && (out.from, out.to) == (back.to, back.from)
             })

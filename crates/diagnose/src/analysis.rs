@@ -1,21 +1,21 @@
-//! What is known of a connection when all its packets have been seen.
+//! The result of analysing all packets of a connection.
 
 use packet::Dir;
 use packet::wire::Endpoints;
 use units::{Duration, Instant};
 
-use crate::flow::Flow;
-use crate::state::States;
-use crate::{Opening, Packet, Path};
+use crate::flow::FlowAnalysis;
+use crate::state::KernelStateSummary;
+use crate::{CapturedPacket, ObservedSyn, PathEstimate};
 
-/// A connection, analysed.
+/// The analysis of a connection.
 #[derive(Debug, Clone)]
 pub struct Analysis {
-    /// Who opened it (or was seen first) and who answered.
+    /// The host that opened it (or was seen first) and the other.
     pub ends: Endpoints,
-    /// Its number in the file, from 0, as Wireshark counts (`tcp.stream`).
+    /// Stream index in the file, from 0, as Wireshark counts (`tcp.stream`).
     pub stream: u32,
-    /// Packets of it in the capture.
+    /// Captured packets.
     pub frames: u64,
     /// Time of its first packet.
     pub first: Instant,
@@ -25,43 +25,43 @@ pub struct Analysis {
     pub first_frame: u64,
     /// Frame of its last packet.
     pub last_frame: u64,
-    /// The opening (SYN, SYN-ACK, ACK) is in the capture.
+    /// The handshake (SYN, SYN-ACK, ACK) was captured.
     pub opened: bool,
-    /// The last SYN of each end, by [`Dir`].
-    pub openings: [Option<Opening>; 2],
+    /// The last SYN of each host, by [`Dir`].
+    pub observed_syns: [Option<ObservedSyn>; 2],
     /// SYNs without ACK.
     pub syns: u32,
-    /// An RST ended it.
+    /// An RST was captured.
     pub reset: bool,
-    /// Both ends sent a FIN.
+    /// Both hosts sent a FIN.
     pub closed: bool,
-    /// Packets seen from the end that opened, and from the other.
+    /// Packets captured, by [`Dir`].
     pub seen: [u64; 2],
-    /// Packets with payload whose payload is not whole in the capture.
+    /// Packets whose payload the capture truncated.
     pub cut: u64,
-    /// The data of each direction, by [`Dir`]; `None` where none were sent.
-    pub flows: [Option<Box<Flow>>; 2],
-    /// What kernels' own logs said.
-    pub states: States,
-    /// Its packets, the first [`Settings::packets`](crate::Settings::packets) of them.
-    pub packets: Vec<Packet>,
+    /// The data of each direction, by [`Dir`]; `None` without data.
+    pub flows: [Option<Box<FlowAnalysis>>; 2],
+    /// Summary of the kernels' own logs.
+    pub states: KernelStateSummary,
+    /// The first packets, at most [`AnalysisSettings::packets`](crate::AnalysisSettings::packets).
+    pub packets: Vec<CapturedPacket>,
 }
 
 impl Analysis {
-    /// The direction that carried more data; forward where both carried none.
+    /// The direction with more data; forward if neither has any.
     pub fn main_dir(&self) -> Dir {
         let bytes = |dir: Dir| self.flows[dir as usize].as_ref().map_or(0, |flow| flow.bytes);
         if bytes(Dir::Reverse) > bytes(Dir::Forward) { Dir::Reverse } else { Dir::Forward }
     }
 
-    /// The data of that direction.
-    pub fn main(&self) -> Option<&Flow> {
+    /// The data of [`main_dir`](Self::main_dir).
+    pub fn main(&self) -> Option<&FlowAnalysis> {
         self.flows[self.main_dir() as usize].as_deref()
     }
 
-    /// The path of those data, as far as their traffic shows it.
-    pub fn path(&self) -> Option<Path> {
-        self.main().map(Path::of)
+    /// Path estimates from those data.
+    pub fn path(&self) -> Option<PathEstimate> {
+        self.main().map(PathEstimate::of)
     }
 
     /// From its first packet to its last.

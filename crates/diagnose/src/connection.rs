@@ -1,41 +1,41 @@
-//! One connection of a capture, packet by packet.
+//! Analyses one connection packet by packet.
 
 use packet::wire::Endpoints;
 use packet::{Dir, Flags, SackBlocks, SynOptions};
 use units::Instant;
 
 use crate::analysis::Analysis;
-use crate::flow::Flow;
-use crate::half::{Ack, Begin, Half};
-use crate::place::Place;
-use crate::state::States;
-use crate::{Packet, StateSample};
+use crate::capture_point::CaptureDistances;
+use crate::flow::FlowAnalysis;
+use crate::half_connection::{CapturedAck, HalfConnection, StartConditions};
+use crate::state::KernelStateSummary;
+use crate::{CapturedPacket, StateSample};
 
-/// A clock that says more is wrong: ten years, which leaves room to compare twentyfold spans.
-const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
+/// Latest valid time: ten years, small enough to multiply durations by twenty.
+const MAX_TIME: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
 
-/// Packets looked at before the capture point of a connection without its opening is guessed.
-const PROBATION: usize = 256;
+/// Packets collected to estimate the capture point of a connection without a handshake.
+const MAX_WAITING: usize = 256;
 
-/// What the reader decides before the first packet.
+/// Settings of the analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Settings {
-    /// Keep so many packets in [`Analysis::packets`] at most, for who draws them or replays senders.
+pub struct AnalysisSettings {
+    /// Most packets in [`Analysis::packets`], for graphs and replayed senders.
     pub packets: usize,
-    /// Keep so many [turns](crate::turns) of each sender at most.
+    /// Most [events](crate::sender_events) recorded for each sender.
     pub turns: usize,
 }
 
-/// The SYN of an end, as it was seen.
+/// Contents of a captured SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opening {
-    /// Its options.
+pub struct ObservedSyn {
+    /// TCP options.
     pub options: SynOptions,
-    /// Its window field.
+    /// Window field.
     pub window: u16,
 }
 
-/// A SYN as it was seen.
+/// A captured SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Syn {
     pub(crate) at: u64,
@@ -45,22 +45,22 @@ pub(crate) struct Syn {
     pub(crate) stamps: bool,
 }
 
-/// A connection while its packets come in.
+/// Analyses the packets of a connection.
 ///
-/// Packets come in the order of the capture; the first may be anything, not only a SYN.
+/// Packets are pushed in the order of the capture; the first may be any, not only a SYN.
 ///
-/// Kept of it: what is under way, and bounded lists (8192 retransmissions, 16384 recoveries, 4096
-/// rounds, 256 packets until the capture point is known); with
-/// [`Settings::packets`] as many packets too.
+/// Memory is bounded: the data in flight, 8192 retransmissions, 16384 recovery episodes, 4096
+/// rounds, 256 packets until the capture point is known, and the packets of
+/// [`AnalysisSettings::packets`].
 #[derive(Debug)]
-pub struct Connection {
+pub struct ConnectionAnalyzer {
     ends: Endpoints,
     stream: u32,
-    settings: Settings,
+    settings: AnalysisSettings,
     first: Option<(u64, u64)>,
     last: (u64, u64),
     frames: u64,
-    /// Packets whose TCP header alone was captured, of those with payload.
+    /// Packets whose payload was truncated by the capture.
     cut: u64,
     /// The last SYN of each direction.
     syn: [Option<Syn>; 2],
@@ -68,19 +68,19 @@ pub struct Connection {
     syns: u32,
     reset: Option<u64>,
     fins: u8,
-    place: Option<Place>,
-    waiting: Vec<Packet>,
-    halves: [Option<Box<Half>>; 2],
-    /// Bytes of data per direction whose reverse was never seen.
+    place: Option<CaptureDistances>,
+    waiting: Vec<CapturedPacket>,
+    halves: [Option<Box<HalfConnection>>; 2],
+    /// Packets captured per direction.
     seen: [u64; 2],
-    states: States,
-    packets: Vec<Packet>,
+    states: KernelStateSummary,
+    packets: Vec<CapturedPacket>,
 }
 
-impl Connection {
-    /// A connection that runs from `ends.src` (who opened it, or was seen first) to `ends.dst`.
-    /// `stream` is its number in the file, from 0, as Wireshark counts (`tcp.stream`).
-    pub fn new(ends: Endpoints, stream: u32, settings: Settings) -> Self {
+impl ConnectionAnalyzer {
+    /// A connection from `ends.src` (the host that opened it, or was seen first) to `ends.dst`.
+    /// `stream` is its index in the file, from 0, as Wireshark counts (`tcp.stream`).
+    pub fn new(ends: Endpoints, stream: u32, settings: AnalysisSettings) -> Self {
         Self {
             ends,
             stream,
@@ -98,16 +98,17 @@ impl Connection {
             waiting: Vec::new(),
             halves: [None, None],
             seen: [0; 2],
-            states: States::default(),
+            states: KernelStateSummary::default(),
             packets: Vec::new(),
         }
     }
 
-    /// The next packet.
-    pub fn push(&mut self, packet: &Packet) {
-        // Captures of several queues have packets a little out of order; time runs on all the same.
-        let at = packet.at.min(LATEST).max(Instant::from_nanos(self.last.0));
-        let packet = &Packet { at, ..*packet };
+    /// Processes the next packet.
+    pub fn push(&mut self, packet: &CapturedPacket) {
+        // Captures of several NIC queues have packets slightly out of order; time must not run
+        // backwards.
+        let at = packet.at.min(MAX_TIME).max(Instant::from_nanos(self.last.0));
+        let packet = &CapturedPacket { at, ..*packet };
         self.frames += 1;
         if self.packets.len() < self.settings.packets {
             self.packets.push(*packet);
@@ -129,26 +130,26 @@ impl Connection {
         }
         self.fins |= u8::from(segment.flags.has(Flags::FIN)) << segment.dir as u8;
         if self.place.is_none() {
-            if let Some(place) = self.opened_at(packet, at) {
+            if let Some(place) = self.handshake_distances(packet, at) {
                 self.place = Some(place);
             } else {
                 self.waiting.push(*packet);
-                if self.waiting.len() >= PROBATION {
+                if self.waiting.len() >= MAX_WAITING {
                     self.settle();
                 }
                 return;
             }
         }
-        self.judge(packet);
+        self.process(packet);
     }
 
-    /// The next word of a kernel's own log; in order of time among themselves, anywhere among
-    /// the packets.
+    /// Adds a sample of a kernel's log; samples are in order of time, in any order relative to the
+    /// packets.
     pub fn push_state(&mut self, sample: &StateSample) {
         self.states.push(sample);
     }
 
-    fn opening(&mut self, packet: &Packet, at: u64) {
+    fn opening(&mut self, packet: &CapturedPacket, at: u64) {
         let segment = &packet.segment;
         let options = segment.syn_options().copied().unwrap_or_default();
         let syn = Syn {
@@ -162,42 +163,47 @@ impl Connection {
         self.syn[segment.dir as usize] = Some(syn);
     }
 
-    /// Does this packet end the opening? Then the distances are known.
-    fn opened_at(&mut self, packet: &Packet, at: u64) -> Option<Place> {
+    /// Distances from the capture point, if this packet ends the handshake.
+    fn handshake_distances(
+        &mut self,
+        packet: &CapturedPacket,
+        at: u64,
+    ) -> Option<CaptureDistances> {
         let [Some(syn), Some(answer)] = &self.syn else { return None };
         if packet.segment.dir != Dir::Forward || !packet.segment.flags.has(Flags::ACK) {
             return None;
         }
         self.opened = Some(at);
-        Some(Place {
-            to_answerer: Some(answer.at.saturating_sub(syn.at)),
-            to_opener: Some(at.saturating_sub(answer.at)),
+        Some(CaptureDistances {
+            to_server: Some(answer.at.saturating_sub(syn.at)),
+            to_client: Some(at.saturating_sub(answer.at)),
         })
     }
 
-    /// The capture point is guessed from what is there, which is judged then.
+    /// Estimates the capture point from the waiting packets, then processes them.
     fn settle(&mut self) {
         let waiting = core::mem::take(&mut self.waiting);
-        self.place = Some(Place::guess(&waiting));
+        self.place = Some(CaptureDistances::estimate(&waiting));
         for packet in &waiting {
-            self.judge(packet);
+            self.process(packet);
         }
     }
 
-    fn judge(&mut self, packet: &Packet) {
+    fn process(&mut self, packet: &CapturedPacket) {
         let segment = &packet.segment;
         let dir = segment.dir;
         if segment.payload > 0 && self.halves[dir as usize].is_none() {
-            self.halves[dir as usize] = Some(Box::new(Half::new(self.begin(dir), segment.seq.0)));
+            self.halves[dir as usize] =
+                Some(Box::new(HalfConnection::new(self.begin(dir), segment.seq.0)));
         }
         if let Some(half) = &mut self.halves[dir as usize] {
             half.data(packet);
         }
         let syn = |dir: Dir| self.syn[dir as usize];
-        if let Some(half) = &mut self.halves[dir.back() as usize]
+        if let Some(half) = &mut self.halves[dir.reversed() as usize]
             && segment.flags.has(Flags::ACK)
         {
-            let both = syn(dir).zip(syn(dir.back()));
+            let both = syn(dir).zip(syn(dir.reversed()));
             let shift = both.map_or(0, |(mine, theirs)| {
                 match (mine.options.window_scale, theirs.options.window_scale) {
                     (Some(shift), Some(_)) => shift.min(14),
@@ -209,7 +215,7 @@ impl Connection {
                 sack.push(*block);
             }
             half.ecn_echoes += u64::from(segment.flags.has(Flags::ECE));
-            half.ack(Ack {
+            half.ack(CapturedAck {
                 at: packet.at.as_nanos(),
                 frame: packet.frame,
                 number: segment.ack.0,
@@ -219,39 +225,39 @@ impl Connection {
                 echo: segment.timestamps.map(|stamps| stamps.ecr),
                 sack,
                 pure: segment.payload == 0,
-                echo_of_mark: segment.flags.has(Flags::ECE),
+                ece: segment.flags.has(Flags::ECE),
             });
         }
     }
 
-    fn begin(&self, dir: Dir) -> Begin {
+    fn begin(&self, dir: Dir) -> StartConditions {
         let place = self.place.unwrap_or_default();
         let sizes = self.syn[0].zip(self.syn[1]).map(|(one, other)| {
             let mss = one.options.mss.min(other.options.mss);
             let stamps = one.stamps && other.stamps;
-            // RFC 9293 section 3.7.1: 536 where no option says otherwise.
-            // An option may say anything, less than the timestamps take too.
+            // RFC 9293 section 3.7.1: 536 without the option. The option may have any value, even
+            // less than the length of the timestamps.
             let mss = u32::from(if mss == 0 { 536 } else { mss });
             mss.saturating_sub(12 * u32::from(stamps)).max(1)
         });
         let open = self.opened.map(|at| {
-            // The end that answers hears of the last ACK half a round trip later.
+            // The server receives the last ACK of the handshake later.
             if dir == Dir::Reverse { at + place.behind(dir).unwrap_or(0) } else { at }
         });
-        Begin {
+        StartConditions {
             dir,
             point: place.point(dir),
-            ahead: self.opened.and(place.ahead(dir)),
-            behind: self.opened.and(place.behind(dir)),
+            rtt_to_receiver: self.opened.and(place.rtt_to_receiver(dir)),
+            rtt_to_sender: self.opened.and(place.behind(dir)),
             mss: sizes,
             isn: self.syn[dir as usize].map(|syn| syn.seq),
             first: self.first.map_or(0, |(at, _)| at),
-            open,
+            established_at: open,
             turns: self.settings.turns,
         }
     }
 
-    /// The end of the capture.
+    /// Ends the analysis at the end of the capture.
     pub fn finish(mut self) -> Analysis {
         if !self.waiting.is_empty() {
             self.settle();
@@ -262,7 +268,7 @@ impl Connection {
         let flows = self.halves.map(|half| {
             half.map(|mut half| {
                 half.finish(end);
-                Box::new(Flow::new(*half, &syn, start, end))
+                Box::new(FlowAnalysis::new(*half, &syn, start, end))
             })
         });
         Analysis {
@@ -274,8 +280,8 @@ impl Connection {
             first_frame: self.first.map_or(0, |(_, frame)| frame),
             last_frame: self.last.1,
             opened: self.opened.is_some(),
-            openings: syn
-                .map(|syn| syn.map(|Syn { options, window, .. }| Opening { options, window })),
+            observed_syns: syn
+                .map(|syn| syn.map(|Syn { options, window, .. }| ObservedSyn { options, window })),
             syns: self.syns,
             reset: self.reset.is_some(),
             closed: self.fins == 3,

@@ -1,8 +1,8 @@
-//! How much each ACK acknowledges.
+//! Number of segments that each ACK acknowledges.
 //!
 //! RFC 5681 section 4.2: an ACK at least for every second full-sized segment. Receivers that merge
-//! segments before TCP sees them (LRO, GRO), or networks that thin ACKs, send fewer. Only ACKs in
-//! order are counted: one that follows a hole covers what the hole held back.
+//! segments before TCP (LRO, GRO), or networks that filter ACKs, send fewer. Only ACKs in order are
+//! counted: one after a filled hole covers the data above the hole as well.
 
 /// ACKs by the segments they cover: 1, 2, 3-4, 5-8, ... 65 and more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -11,7 +11,7 @@ pub struct Coverage {
     pub acks: [u64; 8],
     /// Bytes they acknowledged.
     pub bytes: [u64; 8],
-    /// The most that one covered.
+    /// Most bytes covered by one ACK.
     pub most: u64,
 }
 
@@ -32,7 +32,7 @@ impl Coverage {
         (acks > 0).then(|| self.bytes.iter().sum::<u64>() as f64 / acks as f64)
     }
 
-    /// Share of the bytes that were acknowledged more than two segments at a time.
+    /// Fraction of the bytes acknowledged by ACKs that cover more than two segments.
     pub fn stretched(&self) -> f64 {
         let all: u64 = self.bytes.iter().sum();
         let stretched: u64 = self.bytes[2..].iter().sum();

@@ -1,39 +1,39 @@
 //! A connection with its findings.
 
-use crate::rules::{self, Case, Finding, Neighbour};
-use crate::{Analysis, Course, Flow};
+use crate::rules::{self, DiagnosisCase, Finding, TransferSummary};
+use crate::{Analysis, FlowAnalysis, Timeline};
 
-/// What was found about a connection: about the data of its larger direction.
+/// The findings about the main direction of a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
-    /// Their course.
-    pub course: Course,
+    /// The timeline of the transfer.
+    pub course: Timeline,
     /// The findings, costliest first.
     pub findings: Vec<Finding>,
-    /// Code of what limited it; `None` if nothing did.
+    /// Code of the finding that limited it; `None` without one.
     pub primary: Option<&'static str>,
 }
 
 impl Diagnosis {
-    /// Judges a connection; `neighbours` are the transfers of the capture, this one included, as
-    /// [`Neighbour::sorted`] gives them.
-    pub fn of(analysis: &Analysis, neighbours: &[Neighbour]) -> Self {
+    /// Diagnoses a connection; `transfers` are those of the capture, this one included, in the
+    /// order of [`TransferSummary::sorted`].
+    pub fn of(analysis: &Analysis, neighbours: &[TransferSummary]) -> Self {
         let empty;
         let flow = match analysis.main() {
             Some(flow) => flow,
             None => {
-                empty = Flow::empty(analysis.first.as_nanos(), analysis.last.as_nanos());
+                empty = FlowAnalysis::empty(analysis.first.as_nanos(), analysis.last.as_nanos());
                 &empty
             }
         };
-        let course = Course::of(flow);
-        let case = Case { analysis, flow, course: &course, neighbours };
+        let course = Timeline::of(flow);
+        let case = DiagnosisCase { analysis, flow, course: &course, neighbours };
         let findings = rules::check(&case);
         let primary = rules::primary(&findings).map(|finding| finding.code);
         Self { course, findings, primary }
     }
 
-    /// Lost time that the findings explain, in ns; they overlap, so it is that of the costliest.
+    /// Lost time that the findings explain, in ns: that of the costliest, since they overlap.
     pub fn cost(&self) -> u64 {
         self.findings.first().map_or(0, |finding| finding.cost)
     }

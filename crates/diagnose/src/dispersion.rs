@@ -1,16 +1,16 @@
-//! The rate of the bottleneck, from how close together deliveries come.
+//! Estimates the rate of the bottleneck from the dispersion of deliveries.
 //!
-//! Packets sent in a burst leave the bottleneck at its rate (Keshav, "A control-theoretic
-//! approach to flow control", SIGCOMM 1991), and their ACKs keep the spacing. Single gaps are
-//! noise (Dovrolis, Ramanathan, Moore, "What do packet dispersion techniques measure?", INFOCOM
-//! 2001), so a sample spans at least four gaps and eight segments, and less than half a round trip, so
-//! that the pause between two flights is not in it; the samples go into a
-//! histogram over the logarithm of the rate, weighted by bytes.
+//! Packets sent in a burst leave the bottleneck at its rate (Keshav, "A control-theoretic approach
+//! to flow control", SIGCOMM 1991), and their ACKs keep the spacing. Single gaps are noise
+//! (Dovrolis, Ramanathan, Moore, "What do packet dispersion techniques measure?", INFOCOM 2001), so
+//! a sample spans at least four gaps and eight segments, and less than half an RTT to exclude the
+//! pause between two flights. The samples go into a histogram over the logarithm of the rate,
+//! weighted by bytes.
 
-/// Deliveries remembered.
+/// Deliveries in the ring.
 const RING: usize = 32;
 const SUB: u64 = 16;
-/// Smallest and largest rate told apart: 2^10 and 2^36 bytes per second.
+/// Smallest and largest rate of the histogram: 2^10 and 2^36 bytes per second.
 const LOW: u32 = 10;
 const BINS: usize = 26 * SUB as usize;
 
@@ -23,7 +23,7 @@ pub(crate) struct Dispersion {
 }
 
 impl Dispersion {
-    /// `bytes` were delivered, `total` since the beginning; a round trip takes `rtt`.
+    /// Adds a delivery of `bytes`, `total` since the beginning; `rtt` is the round-trip time in ns.
     pub(crate) fn delivered(&mut self, at: u64, bytes: u64, total: u64, mss: u64, rtt: u64) {
         if self.ring.len() < RING {
             self.ring.push((at, total));
@@ -57,7 +57,7 @@ impl Dispersion {
         self.total += bytes;
     }
 
-    /// The rate (bytes per second) that `share` of the bytes stay below.
+    /// The quantile `share` of the rate, weighted by bytes, in bytes per second.
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         if self.total == 0 {
             return None;
@@ -73,7 +73,7 @@ impl Dispersion {
         None
     }
 
-    /// The rate around which most bytes came.
+    /// The mode of the rate, in bytes per second.
     pub(crate) fn mode(&self) -> Option<f64> {
         let weight = |bin: usize| {
             let around = bin.saturating_sub(1)..(bin + 2).min(self.bins.len());

@@ -1,84 +1,84 @@
-//! The data of one direction, when all packets have been seen.
+//! The analysis of the data of one direction.
 
 use packet::Dir;
 
+use crate::capture_point::CapturePoint;
 use crate::connection::Syn;
 use crate::coverage::Coverage;
-use crate::episodes::Episode;
-use crate::half::Half;
-use crate::place::CapturePoint;
-use crate::reordering::Reordering;
+use crate::episodes::RecoveryEpisode;
+use crate::half_connection::HalfConnection;
+use crate::reordering::ReorderingStats;
 use crate::rounds::Round;
+use crate::sender_events::SenderEvent;
 use crate::transmissions::Transmissions;
-use crate::turns::Turn;
 
-/// One direction's data and what came back for them.
+/// The data of one direction and their ACKs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Flow {
+pub struct FlowAnalysis {
     /// The direction.
     pub dir: Dir,
-    /// Where the capture was taken, as these data see it.
+    /// The capture point relative to these data.
     pub point: CapturePoint,
     /// Segment size: payload of a full packet, in bytes.
     pub mss: u64,
-    /// Bytes of the stream that were seen or acknowledged.
+    /// Bytes of the stream that were captured or acknowledged.
     pub bytes: u64,
-    /// Of them: acknowledged, but never seen.
+    /// Bytes acknowledged but not captured.
     pub unseen: u64,
     /// First and last moment of the connection, in ns.
     pub span: (u64, u64),
-    /// First data: when, and its frame.
+    /// Time in ns and frame of the first data.
     pub first_data: (u64, u64),
-    /// Something came back from the receiver after the first data.
+    /// The receiver sent a packet after the first data.
     pub answered: bool,
-    /// When the last bytes were known to be delivered, in ns.
+    /// Time of the last delivery, in ns.
     pub last_delivery: u64,
-    /// Last frame of the connection that concerns these data.
+    /// Last frame with these data or their ACKs.
     pub last_frame: u64,
-    /// What the transmissions were.
+    /// Counts of the transmissions.
     pub counts: Transmissions,
     /// Reordering.
-    pub reordering: Reordering,
-    /// How much each ACK acknowledged.
+    pub reordering: ReorderingStats,
+    /// Segments acknowledged per ACK.
     pub coverage: Coverage,
     /// Shortest, smoothed and longest round-trip time, in ns.
     pub rtt: Option<(u64, u64, u64)>,
     /// Round-trip samples.
     pub rtt_samples: u64,
-    /// Window the receiver offered: least, most, last, in bytes; `None` where its scale is not
-    /// known.
+    /// Advertised window: smallest, largest, last, in bytes; `None` if its scale is unknown.
     pub window: Option<(u64, u64, u64)>,
-    /// Times it fell to zero.
+    /// Number of times it fell to zero.
     pub zero_windows: u64,
-    /// Waits for the application, and the longest of them in ns with the frame that ended it.
+    /// Waits for the application, and the longest in ns with the frame that ended it.
     pub pauses: u64,
     /// See `pauses`.
     pub longest_pause: (u64, u64),
-    /// ACKs with ECN echo.
+    /// ACKs with ECE.
     pub ecn_echoes: u64,
-    /// Data packets that a queue had marked before they passed this capture point (CE).
+    /// Data packets with CE at the capture point.
     pub marked: u64,
-    /// Recoveries and timeouts.
-    pub episodes: Vec<Episode>,
-    /// Those beyond the ones kept.
+    /// Recovery episodes.
+    pub episodes: Vec<RecoveryEpisode>,
+    /// Episodes beyond the recorded ones.
     pub more_episodes: u64,
-    /// Round trip by round trip.
+    /// Rounds.
     pub rounds: Vec<Round>,
-    /// Round trips that an entry of `rounds` stands for (more than one in long connections).
-    pub rounds_each: u32,
-    /// Delivery rates over some segments: the most usual, and those that half and nine tenths of
-    /// the bytes stay below; bytes per second.
+    /// Rounds per entry of `rounds` (more than one in long connections).
+    pub rounds_per_entry: u32,
+    /// Delivery rates over some segments: mode, median and 90th percentile by bytes, in bytes per
+    /// second.
     pub dispersion: Option<[f64; 3]>,
-    /// What its sender heard, the first [`Settings::turns`](crate::Settings::turns) of it.
-    pub turns: Vec<Turn>,
-    /// SACK was agreed on.
+    /// Events at the sender, at most
+    /// [`AnalysisSettings::turns`](crate::AnalysisSettings::turns).
+    pub turns: Vec<SenderEvent>,
+    /// SACK was negotiated.
     pub sack: bool,
-    /// Timestamps were agreed on.
+    /// Timestamps were negotiated.
     pub stamps: bool,
 }
 
-impl Flow {
-    /// No data at all.
+impl FlowAnalysis {
+    /// A flow without data.
     pub(crate) fn empty(start: u64, end: u64) -> Self {
         Self {
             dir: Dir::Forward,
@@ -92,7 +92,7 @@ impl Flow {
             last_delivery: start,
             last_frame: 0,
             counts: Transmissions::default(),
-            reordering: Reordering::default(),
+            reordering: ReorderingStats::default(),
             coverage: Coverage::default(),
             rtt: None,
             rtt_samples: 0,
@@ -105,7 +105,7 @@ impl Flow {
             episodes: Vec::new(),
             more_episodes: 0,
             rounds: Vec::new(),
-            rounds_each: 1,
+            rounds_per_entry: 1,
             dispersion: None,
             turns: Vec::new(),
             sack: false,
@@ -113,7 +113,7 @@ impl Flow {
         }
     }
 
-    pub(crate) fn new(half: Half, syn: &[Option<Syn>; 2], start: u64, end: u64) -> Self {
+    pub(crate) fn new(half: HalfConnection, syn: &[Option<Syn>; 2], start: u64, end: u64) -> Self {
         let agreed = |has: fn(&Syn) -> bool| syn.iter().all(|syn| syn.as_ref().is_some_and(has));
         let dispersion = half.dispersion.mode().and_then(|mode| {
             Some([mode, half.dispersion.quantile(0.5)?, half.dispersion.quantile(0.9)?])
@@ -145,9 +145,9 @@ impl Flow {
             ecn_echoes: half.ecn_echoes,
             marked: half.marked,
             more_episodes: half.more_episodes,
-            rounds_each: half.rounds.each,
+            rounds_per_entry: half.rounds.each,
             dispersion,
-            turns: half.turns.kept,
+            turns: half.turns.events,
             sack: agreed(|syn| syn.options.sack_permitted),
             stamps: agreed(|syn| syn.stamps),
             episodes: half.episodes,

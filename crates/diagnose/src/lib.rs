@@ -1,49 +1,50 @@
-//! From the packets of a connection to what limited it. Layer 2.
+//! Finds what limited a TCP connection from its captured packets. Layer 2.
 //!
-//! A reader (in `trace`) makes [`Packet`]s of a capture, sorts them into connections and pushes
-//! them into a [`Connection`]; [`Connection::finish`] gives the [`Analysis`].
+//! A reader (in `trace`) parses a capture into [`CapturedPacket`]s, sorts them into connections and
+//! pushes them into a [`ConnectionAnalyzer`]; [`ConnectionAnalyzer::finish`] returns the
+//! [`Analysis`].
 //!
-//! Reading order: [`place`] (where the capture was taken), `half` (one direction: data in
-//! `half/data`, ACKs in `half/acks`, on top of `outstanding`, `ranges`, `round_trip`), what it
-//! counts (`transmissions`, `reordering`, `coverage`, `dispersion`), `rounds`, `episodes` and `turns` (the
-//! course of the connection), [`flow`] and [`analysis`] (the result),
-//! [`course`] (what limited it when: [`budget`], and who is to [`blame`]), [`rules`] (the findings),
-//! [`Diagnosis`] (all of it).
+//! Reading order: [`capture_point`] (where the capture was taken), `half_connection` (one
+//! direction: data in `half_connection/data`, ACKs in `half_connection/acks`, built on
+//! `outstanding`, `ranges`, `round_trip`), its counters (`transmissions`, `reordering`, `coverage`,
+//! `dispersion`), `rounds`, `episodes` and `sender_events` (the connection over time), [`flow`] and
+//! [`analysis`] (the result), [`timeline`] (what limited it when: [`time_budget`] and
+//! [`lost_time`]), [`rules`] (the findings), [`Diagnosis`] (all of it).
 //!
-//! What it does not do: it reads no files, knows no senders and no worlds, and simulates nothing.
+//! The crate reads no files and simulates nothing; it has no profiles of senders.
 
 pub mod analysis;
-pub mod blame;
-pub mod budget;
+pub mod capture_point;
 mod connection;
-pub mod course;
 pub mod coverage;
 mod diagnosis;
 mod dispersion;
 pub mod episodes;
 pub mod flow;
-mod half;
+mod half_connection;
+pub mod lost_time;
 mod outstanding;
 mod packet;
 pub mod path;
-pub mod place;
 mod ranges;
 pub mod reordering;
 mod round_trip;
 pub mod rounds;
 pub mod rules;
+pub mod sender_events;
 pub mod state;
 #[cfg(test)]
 mod tests;
+pub mod time_budget;
+pub mod timeline;
 pub mod transmissions;
-pub mod turns;
 
 pub use analysis::Analysis;
-pub use budget::{Budget, Limiter};
-pub use connection::{Connection, Opening, Settings};
-pub use course::Course;
+pub use connection::{AnalysisSettings, ConnectionAnalyzer, ObservedSyn};
 pub use diagnosis::Diagnosis;
-pub use flow::Flow;
-pub use packet::Packet;
-pub use path::Path;
+pub use flow::FlowAnalysis;
+pub use packet::CapturedPacket;
+pub use path::PathEstimate;
 pub use state::StateSample;
+pub use time_budget::{Limiter, TimeBudget};
+pub use timeline::Timeline;

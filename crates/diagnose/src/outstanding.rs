@@ -1,19 +1,19 @@
-//! Data that were sent and not acknowledged yet: what was sent, when, how often.
+//! Data sent and not yet acknowledged: ranges, transmission times, number of copies.
 //!
-//! Bounded by the flight: an entry goes when the cumulative ACK passes it.
+//! Bounded by the flight: an entry is removed when the cumulative ACK passes it.
 
 use std::collections::BTreeMap;
 
-/// A stretch of the stream that passed the capture point, or one that should have.
+/// A range of the stream that passed the capture point, or a hole that should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub(crate) struct SentRange {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// First and last time it passed, in ns.
+    /// Times of the first and the last copy, in ns.
     pub(crate) first_at: u64,
     pub(crate) last_at: u64,
-    /// How often it passed; 0 for a hole, of which only what lies above was seen (`first_at` is
-    /// then when that was).
+    /// Copies captured; 0 for a hole, below data that were captured (`first_at` is then their
+    /// time).
     pub(crate) copies: u8,
     /// Reported by SACK.
     pub(crate) sacked: bool,
@@ -21,24 +21,25 @@ pub(crate) struct Sent {
     pub(crate) stamp: u32,
 }
 
-/// Disjoint stretches by their first byte: what comes out of order splits one in the midst of many.
+/// Disjoint ranges by their first byte: data out of order split one in the midst of many.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outstanding {
-    list: BTreeMap<u64, Sent>,
+    list: BTreeMap<u64, SentRange>,
 }
 
 impl Outstanding {
-    /// Adds a stretch above all others.
-    pub(crate) fn push(&mut self, sent: Sent) {
+    /// Adds a range above all others.
+    pub(crate) fn push(&mut self, sent: SentRange) {
         self.list.insert(sent.start, sent);
     }
 
-    pub(crate) fn first(&self) -> Option<&Sent> {
+    pub(crate) fn first(&self) -> Option<&SentRange> {
         self.list.first_key_value().map(|(_, sent)| sent)
     }
 
-    /// Takes out what lies below `place`, the parts of an entry that ends above included.
-    pub(crate) fn pop_below(&mut self, place: u64, mut gone: impl FnMut(&Sent)) {
+    /// Removes the ranges below `offset`, and the lower part of a range across it; calls `removed`
+    /// with each.
+    pub(crate) fn pop_below(&mut self, place: u64, mut gone: impl FnMut(&SentRange)) {
         while let Some(first) = self.list.first_entry() {
             let sent = *first.get();
             if sent.start >= place {
@@ -46,16 +47,16 @@ impl Outstanding {
             }
             first.remove();
             if sent.end > place {
-                gone(&Sent { end: place, ..sent });
-                self.push(Sent { start: place, ..sent });
+                gone(&SentRange { end: place, ..sent });
+                self.push(SentRange { start: place, ..sent });
                 break;
             }
             gone(&sent);
         }
     }
 
-    /// Visits what lies in `[start, end)`; entries that reach beyond are cut in two first.
-    pub(crate) fn visit(&mut self, start: u64, end: u64, mut each: impl FnMut(&mut Sent)) {
+    /// Visits the ranges in `[start, end)`; splits those that reach beyond.
+    pub(crate) fn visit(&mut self, start: u64, end: u64, mut each: impl FnMut(&mut SentRange)) {
         if start >= end {
             return;
         }
@@ -66,11 +67,11 @@ impl Outstanding {
         }
     }
 
-    /// Cuts the entry that `place` is inside of.
+    /// Splits the range that contains `offset`.
     fn cut(&mut self, place: u64) {
         let Some((_, sent)) = self.list.range_mut(..place).next_back() else { return };
         if sent.end > place {
-            let upper = Sent { start: place, ..*sent };
+            let upper = SentRange { start: place, ..*sent };
             sent.end = place;
             self.push(upper);
         }
@@ -83,14 +84,14 @@ mod tests {
 
     const SEGMENTS: u64 = 1_000_000;
 
-    fn hole(end: u64) -> Sent {
-        Sent { start: 0, end, first_at: 0, last_at: 0, copies: 0, sacked: false, stamp: 0 }
+    fn hole(end: u64) -> SentRange {
+        SentRange { start: 0, end, first_at: 0, last_at: 0, copies: 0, sacked: false, stamp: 0 }
     }
 
-    /// A hole of a million segments that are filled in no order: what each of them costs does not grow with
+    /// A hole of a million segments, filled in random order: the cost of each must not grow with
     /// their number, or this would take an hour.
     #[test]
-    fn a_million_segments_come_in_no_order() {
+    fn a_million_segments_arrive_in_random_order() {
         let mut out = Outstanding::default();
         out.push(hole(SEGMENTS));
         // A prime steps through all of them.
@@ -109,10 +110,10 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_across_the_place_is_parted() {
+    fn a_range_across_the_offset_is_split() {
         let mut out = Outstanding::default();
         out.push(hole(10));
-        out.push(Sent { start: 10, end: 20, ..hole(0) });
+        out.push(SentRange { start: 10, end: 20, ..hole(0) });
         let mut seen = Vec::new();
         out.visit(4, 12, |sent| seen.push((sent.start, sent.end)));
         assert_eq!(seen, [(4, 10), (10, 12)]);

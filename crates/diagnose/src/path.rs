@@ -1,29 +1,29 @@
-//! The path, as far as its traffic shows it.
+//! Path estimates from the traffic.
 
-use crate::Flow;
-use crate::episodes::Trigger;
-use crate::place::CapturePoint;
-use crate::rounds::{Round, Spent};
+use crate::FlowAnalysis;
+use crate::capture_point::CapturePoint;
+use crate::episodes::RecoveryTrigger;
+use crate::rounds::{Round, TimeUse};
 
-/// What a capture says about the path of one direction's data.
+/// Estimates for the path of one direction's data.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Path {
-    /// Shortest round-trip time, in ns: the way without queues.
+pub struct PathEstimate {
+    /// Shortest RTT, in ns: propagation without queues.
     pub base_rtt: Option<u64>,
-    /// Rate of the bottleneck, in bytes of payload per second: of what bursts are spaced to, or
-    /// of what passes while its queue never runs empty; `None` if neither was seen.
+    /// Bottleneck rate in bytes of payload per second: from the spacing of bursts, or from the
+    /// throughput while its queue never ran empty; `None` without either.
     pub rate: Option<f64>,
-    /// What these data had of it while its queue never ran empty.
+    /// Rate of this flow while the bottleneck's queue never ran empty.
     pub share: Option<f64>,
-    /// Rate that nine tenths of the bytes stayed below over some segments.
+    /// 90th percentile of the rate over some segments.
     pub burst_rate: Option<f64>,
-    /// Longest wait in queues, in ns.
+    /// Largest queue delay, in ns.
     pub queue: u64,
     /// Packets lost per packet sent.
     pub loss: f64,
-    /// Separate losses (recoveries and timeouts that were needed).
+    /// Loss events (recoveries and timeouts that were not spurious).
     pub loss_events: u64,
-    /// Share of the packets that came late, and the furthest, in packets.
+    /// Fraction of the packets that were reordered, and the largest extent, in packets.
     pub reordered: f64,
     /// See `reordered`.
     pub extent: u64,
@@ -31,15 +31,15 @@ pub struct Path {
     pub per_ack: f64,
 }
 
-/// A queue shorter than this cannot be told from other waiting: a sixteenth of the round trip, and
-/// half a millisecond, which interrupt moderation, polling and GRO flush timers take.
+/// Least queue delay that differs from other waiting: a sixteenth of the RTT, and half a
+/// millisecond for interrupt moderation, polling and GRO flush timers.
 pub(crate) fn queue_noise(base: u64) -> u64 {
     (base / 16).max(500_000)
 }
 
-impl Path {
-    /// Of the data of one direction.
-    pub fn of(flow: &Flow) -> Self {
+impl PathEstimate {
+    /// Estimates the path of the data of one direction.
+    pub fn of(flow: &FlowAnalysis) -> Self {
         let base_rtt = flow.rtt.map(|(min, ..)| min);
         let base = base_rtt.unwrap_or(0);
         let counts = &flow.counts;
@@ -47,7 +47,7 @@ impl Path {
         let needed = flow
             .episodes
             .iter()
-            .filter(|e| e.spurious < e.retransmitted || e.trigger == Trigger::Inferred);
+            .filter(|e| e.spurious < e.retransmitted || e.trigger == RecoveryTrigger::Inferred);
         let longest = flow.rounds.iter().map(|r| r.rtt).max().unwrap_or(0);
         Self {
             base_rtt,
@@ -64,28 +64,28 @@ impl Path {
     }
 }
 
-/// Was the bottleneck busy all through this round? Its queue never ran empty if even the shortest
-/// round trip had to wait. Where the receiver's window held the sender, the wait may be the
-/// receiver's.
+/// Whether the bottleneck was busy throughout the round: its queue never ran empty if even the
+/// shortest RTT includes queue delay. If the receive window limited the sender, the delay may be
+/// the receiver's.
 pub(crate) fn busy(round: &Round, base: u64) -> bool {
-    let held = round.of(Spent::ReceiveWindow) + round.of(Spent::Reader);
+    let held = round.of(TimeUse::ReceiveWindow) + round.of(TimeUse::Reader);
     round.min_rtt != u64::MAX
         && round.min_rtt >= base + queue_noise(base)
         && held * 2 < round.length()
 }
 
-/// Bytes per second over all rounds in which the bottleneck was busy and nothing else held the
-/// sender; none if that was for less than three rounds or a twentieth of what was sent.
-fn busy_rate(flow: &Flow, base: u64) -> Option<f64> {
+/// Throughput in bytes per second over all rounds in which the bottleneck was busy and nothing else
+/// limited the sender; `None` for fewer than three rounds or a twentieth of the data.
+fn busy_rate(flow: &FlowAnalysis, base: u64) -> Option<f64> {
     let mut rounds = 0;
     let (mut bytes, mut ns) = (0, 0);
-    // At the receiver the last round ends a way back and forth after its data.
+    // At the receiver the last round ends an RTT after its data.
     let last = match flow.point {
         CapturePoint::Receiver => flow.rounds.iter().rposition(|round| round.sent > 0).unwrap_or(0),
         _ => flow.rounds.len(),
     };
     for round in flow.rounds[..last].iter().filter(|round| busy(round, base)) {
-        let ours = round.of(Spent::Window) + round.of(Spent::Recovery);
+        let ours = round.of(TimeUse::Window) + round.of(TimeUse::Recovery);
         if ours * 8 > round.length() * 7 {
             rounds += 1;
             bytes += round.delivered;
@@ -95,16 +95,16 @@ fn busy_rate(flow: &Flow, base: u64) -> Option<f64> {
     (rounds >= 3 && bytes * 20 >= flow.bytes && ns > 0).then(|| bytes as f64 * 1e9 / ns as f64)
 }
 
-/// The rate that a bottleneck spaces bursts to. It has an edge: the most usual rate is also
-/// nearly the highest. A steady flow has one too, whatever holds it, so the edge counts only if
-/// bursts are clearly faster than the flow is on average, or a queue was seen.
-fn edge(flow: &Flow, base: u64) -> Option<f64> {
+/// Bottleneck rate from the spacing of bursts. The distribution has an edge: the most frequent rate
+/// is nearly the highest. A steady flow has one too, whatever limits it, so the edge counts only if
+/// bursts are clearly faster than the average of the flow, or if a queue was seen.
+fn edge(flow: &FlowAnalysis, base: u64) -> Option<f64> {
     let [usual, _, most] = flow.dispersion?;
-    let at_work: u64 = flow.rounds.iter().map(|r| r.length() - r.of(Spent::Idle)).sum();
+    let at_work: u64 = flow.rounds.iter().map(|r| r.length() - r.of(TimeUse::Idle)).sum();
     let mean = flow.bytes as f64 * 1e9 / at_work.max(1) as f64;
     let queued = flow
         .rounds
         .iter()
-        .filter(|round| busy(round, base) && round.of(Spent::Window) * 2 > round.length());
+        .filter(|round| busy(round, base) && round.of(TimeUse::Window) * 2 > round.length());
     (usual >= 0.85 * most && (usual >= 1.5 * mean || queued.count() >= 3)).then_some(usual)
 }

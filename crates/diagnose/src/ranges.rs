@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 /// A set of bytes as half-open ranges.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Ranges {
+pub(crate) struct StreamRanges {
     /// End of each range by its start.
     list: BTreeMap<u64, u64>,
     bytes: u64,
 }
 
-impl Ranges {
+impl StreamRanges {
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -20,12 +20,12 @@ impl Ranges {
         self.bytes
     }
 
-    /// Adds `[start, end)`; calls `fresh` with each part that was not there yet.
+    /// Adds `[start, end)`; calls `added` with each part that is new.
     pub(crate) fn add(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         if start >= end {
             return;
         }
-        // All ranges that touch the new one become one with it.
+        // Ranges that touch the new one are merged with it.
         let (mut left, mut right, mut at) = (start, end, start);
         if let Some((&l, &r)) = self.list.range(..start).next_back()
             && r >= start
@@ -48,7 +48,7 @@ impl Ranges {
         self.list.insert(left, right);
     }
 
-    /// Forgets everything below `place`.
+    /// Removes everything below `offset`.
     pub(crate) fn drop_below(&mut self, place: u64) {
         while let Some(first) = self.list.first_entry() {
             let (left, right) = (*first.key(), *first.get());
@@ -73,11 +73,11 @@ mod tests {
 
     use super::*;
 
-    /// Blocks of every second segment, in no order: see `Outstanding`.
+    /// Blocks of every second segment in random order: see `Outstanding`.
     #[test]
-    fn half_a_million_ranges_come_in_no_order() {
+    fn half_a_million_ranges_arrive_in_random_order() {
         const RANGES: u64 = 500_000;
-        let mut ranges = Ranges::default();
+        let mut ranges = StreamRanges::default();
         for place in (0..RANGES).map(|n| n * 7_919 % RANGES) {
             ranges.add(2 * place, 2 * place + 1, |_, _| {});
         }
@@ -88,10 +88,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_as_a_set_of_bytes(
+        fn matches_a_set_of_bytes(
             steps in proptest::collection::vec((0_u64..200, 1_u64..30, any::<bool>()), 1..60),
         ) {
-            let mut ranges = Ranges::default();
+            let mut ranges = StreamRanges::default();
             let mut model = BTreeSet::new();
             for (start, len, cut) in steps {
                 if cut {

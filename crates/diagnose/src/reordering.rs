@@ -1,19 +1,19 @@
-//! How far packets overtook each other (RFC 4737 section 4: extent in packets, late time).
+//! Packet reordering (RFC 4737 section 4: extent in packets, late time).
 
-/// Reordering on the way of the data.
+/// Reordering of the data of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reordering {
-    /// Packets that came after later ones, without having been sent again.
+pub struct ReorderingStats {
+    /// Packets delivered after later ones without having been retransmitted.
     pub packets: u64,
-    /// Furthest displacement, in bytes.
+    /// Largest extent, in bytes.
     pub extent: u64,
-    /// Longest delay behind the packet that overtook, in ns (as the capture point sees it).
+    /// Longest delay after the packet that overtook it, in ns (at the capture point).
     pub late_ns: u64,
-    /// Frame of the first.
+    /// Frame of the first reordered packet.
     pub first_frame: u64,
 }
 
-impl Reordering {
+impl ReorderingStats {
     pub(crate) fn count(&mut self, packets: u64, extent: u64, late: u64, frame: u64) {
         if self.packets == 0 {
             self.first_frame = frame;

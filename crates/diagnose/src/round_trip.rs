@@ -1,17 +1,17 @@
 //! Round-trip times from a capture.
 //!
-//! From data to their ACK, of data sent once (Karn and Partridge, SIGCOMM 1987), by the newest
+//! From data to their ACK, for data sent once (Karn and Partridge, SIGCOMM 1987), by the newest
 //! data an ACK reports, cumulative or by SACK; and from an ACK's timestamp to the first data that
-//! echo it (RFC 7323 section 3), which is the way to the sender and back that a capture at the
-//! receiver can see.
+//! echo it (RFC 7323 section 3): the round trip to the sender, which a capture at the receiver
+//! shows.
 
 use std::collections::VecDeque;
 
-/// No packet is under way for longer than an hour; clocks that jump say so.
-const LONGEST: u64 = 3_600_000_000_000;
+/// No packet takes longer than an hour; clocks that jump can give more.
+const MAX_RTT: u64 = 3_600_000_000_000;
 
-/// Timestamps of ACKs whose echo has not come yet; more are not kept.
-const ECHOES: usize = 512;
+/// Most timestamps of ACKs that wait for their echo.
+const MAX_PENDING_ECHOES: usize = 512;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RoundTrip {
@@ -22,86 +22,87 @@ pub(crate) struct RoundTrip {
     /// Smoothed as RFC 6298 does.
     pub(crate) smoothed: Option<u64>,
     pub(crate) samples: u64,
-    min_ahead: Option<u64>,
-    min_behind: Option<u64>,
-    /// The echo part in the last two windows of samples: what the line of ACKs waits.
-    recent_behind: [Option<u64>; 2],
+    min_to_receiver: Option<u64>,
+    min_to_sender: Option<u64>,
+    /// Shortest round trip to the sender in the last two windows of 16 samples; it delays the
+    /// pending ACKs.
+    recent_to_sender: [Option<u64>; 2],
     recent_count: u32,
     waiting: VecDeque<(u32, u64)>,
     last_stamp: Option<u32>,
 }
 
 impl RoundTrip {
-    /// What the opening told.
-    pub(crate) fn opening(&mut self, ahead: Option<u64>, behind: Option<u64>) {
-        let [ahead, behind] = [ahead, behind].map(|way| way.map(|ns| ns.min(LONGEST)));
-        (self.min_ahead, self.min_behind) = (ahead, behind);
-        if let (Some(ahead), Some(behind)) = (ahead, behind) {
-            self.sample(ahead + behind);
+    /// Takes the round trips of the handshake.
+    pub(crate) fn opening(&mut self, to_receiver: Option<u64>, behind: Option<u64>) {
+        let [to_receiver, behind] = [to_receiver, behind].map(|way| way.map(|ns| ns.min(MAX_RTT)));
+        (self.min_to_receiver, self.min_to_sender) = (to_receiver, behind);
+        if let (Some(to_receiver), Some(behind)) = (to_receiver, behind) {
+            self.sample(to_receiver + behind);
         }
     }
 
-    /// An ACK passed towards the sender.
+    /// Records an ACK that passed towards the sender.
     pub(crate) fn ack_passed(&mut self, at: u64, stamp: Option<u32>) {
         let Some(stamp) = stamp else { return };
         if self.last_stamp == Some(stamp) {
             return;
         }
         self.last_stamp = Some(stamp);
-        if self.waiting.len() == ECHOES {
+        if self.waiting.len() == MAX_PENDING_ECHOES {
             self.waiting.pop_front();
         }
         self.waiting.push_back((stamp, at));
     }
 
-    /// Data passed with this echo. True if that gave a sample. `after_pause`: the data came
-    /// after a pause, so an application may have kept them waiting longer than the way is.
+    /// Processes the timestamp echo of data; true if it gave a sample. `after_pause`: the data came
+    /// after a pause, so the application may have delayed them beyond the RTT.
     pub(crate) fn echo(&mut self, at: u64, echo: u32, whole: bool, after_pause: bool) -> bool {
         let mut took = None;
-        while let Some(&(stamp, passed)) = self.waiting.front() {
-            let ahead = echo.wrapping_sub(stamp) as i32;
-            if ahead < 0 {
+        while let Some(&(stamp, on_delivered)) = self.waiting.front() {
+            let to_receiver = echo.wrapping_sub(stamp) as i32;
+            if to_receiver < 0 {
                 break;
             }
             self.waiting.pop_front();
-            if ahead == 0 {
-                took = Some(at.saturating_sub(passed).min(LONGEST));
+            if to_receiver == 0 {
+                took = Some(at.saturating_sub(on_delivered).min(MAX_RTT));
             }
         }
         let Some(took) = took.filter(|_| !after_pause) else { return false };
-        self.min_behind = Some(self.min_behind.map_or(took, |min| min.min(took)));
-        let current = &mut self.recent_behind[0];
+        self.min_to_sender = Some(self.min_to_sender.map_or(took, |min| min.min(took)));
+        let current = &mut self.recent_to_sender[0];
         *current = Some(current.map_or(took, |min| min.min(took)));
         self.recent_count += 1;
         if self.recent_count >= 16 {
-            self.recent_behind[1] = self.recent_behind[0].take();
+            self.recent_to_sender[1] = self.recent_to_sender[0].take();
             self.recent_count = 0;
         }
         if whole {
-            self.sample(took + self.min_ahead.unwrap_or(0));
+            self.sample(took + self.min_to_receiver.unwrap_or(0));
         }
         true
     }
 
-    /// Data were acknowledged this long after they had passed. `rest`: the other part of the round
-    /// trip, where this is the part that queues make longer.
+    /// Takes the time from data to their ACK. `rest` is the round trip on the other side of the
+    /// capture point, for captures where this part contains the queue delay.
     pub(crate) fn acked(&mut self, took: u64, rest: Option<u64>) {
-        let took = took.min(LONGEST);
-        self.min_ahead = Some(self.min_ahead.map_or(took, |min| min.min(took)));
+        let took = took.min(MAX_RTT);
+        self.min_to_receiver = Some(self.min_to_receiver.map_or(took, |min| min.min(took)));
         if let Some(rest) = rest {
             self.sample(took + rest);
         }
     }
 
-    /// The shortest way from here to the sender and back.
+    /// Shortest round trip from the capture point to the sender.
     pub(crate) fn behind(&self) -> u64 {
-        self.min_behind.unwrap_or(0)
+        self.min_to_sender.unwrap_or(0)
     }
 
-    /// How long an ACK takes from here to the sender and what it sets free back here, lately.
-    pub(crate) fn behind_lately(&self) -> u64 {
-        let recent = self.recent_behind.iter().flatten().min().copied();
-        recent.or(self.min_behind).unwrap_or(0)
+    /// Recent round trip from the capture point to the sender: from an ACK to the data it triggers.
+    pub(crate) fn recent_rtt_to_sender(&self) -> u64 {
+        let recent = self.recent_to_sender.iter().flatten().min().copied();
+        recent.or(self.min_to_sender).unwrap_or(0)
     }
 
     fn sample(&mut self, took: u64) {
@@ -118,12 +119,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_that_jump_make_no_round_trip_of_years() {
+    fn clock_jumps_give_no_rtt_of_years() {
         let mut rtt = RoundTrip::default();
         rtt.opening(Some(u64::MAX), Some(u64::MAX - 1));
         rtt.acked(u64::MAX, Some(rtt.behind()));
         rtt.ack_passed(0, Some(7));
         assert!(rtt.echo(u64::MAX, 7, true, false));
-        assert_eq!((rtt.max, rtt.behind_lately()), (Some(2 * LONGEST), LONGEST));
+        assert_eq!((rtt.max, rtt.recent_rtt_to_sender()), (Some(2 * MAX_RTT), MAX_RTT));
     }
 }

@@ -1,92 +1,93 @@
-//! The connection round trip by round trip, and where each moment of them went.
+//! The rounds of a connection, and the use of the time in them.
 //!
-//! A round begins with a transmission and lasts until its first byte is acknowledged and the
-//! sender sends again (the rounds of slow start in RFC 9406 section 4.2). Rounds tile the time
-//! without gap; what a moment was spent on is decided by the transmission (or ACK) that ends it.
+//! A round begins with a transmission and lasts until its first byte is acknowledged and the sender
+//! transmits (the rounds of slow start in RFC 9406 section 4.2). Rounds cover the time without
+//! gaps; the transmission (or ACK) that ends an interval decides its use.
 
-/// Rounds kept; when there are more, neighbours are joined and rounds last twice as long.
+/// Most entries; when there are more, neighbours are merged and each entry spans twice as many
+/// rounds.
 const KEPT: usize = 4_096;
 
-/// What a moment was spent on, as far as it can be told at once.
+/// Use of an interval, as far as the event that ends it decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spent {
-    /// The connection was being opened.
+pub(crate) enum TimeUse {
+    /// Handshake.
     Opening = 0,
-    /// The sender had room and nothing to send.
+    /// Both windows were open and the sender had nothing to send.
     Application = 1,
-    /// Nothing was under way for longer than a timeout, or everything was done.
+    /// No data in flight for longer than a timeout, or after the last data.
     Idle = 2,
     /// The sender waited for ACKs.
     Window = 3,
-    /// The receiver's window, as large as it ever was, was full.
+    /// The receive window was full, at its largest size.
     ReceiveWindow = 4,
-    /// The receiver's window was full and smaller than before: data waited to be read.
+    /// The receive window was full and smaller than before: unread data filled the buffer.
     Reader = 5,
-    /// Losses were repaired.
+    /// Loss recovery.
     Recovery = 6,
     /// The sender waited for a timer.
     Timeout = 7,
 }
 
-pub(crate) const CAUSES: usize = 8;
+pub(crate) const TIME_USES: usize = 8;
 
-/// What was before a round.
+/// What preceded a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Before {
-    /// The round before.
+pub enum RoundOrigin {
+    /// The previous round.
     #[default]
     Round,
-    /// The opening of the connection, or of the capture.
+    /// The start of the connection, or of the capture.
     Opening,
-    /// Nothing was under way for longer than a timeout.
+    /// An idle time longer than a timeout.
     Idle,
-    /// A timeout.
+    /// A retransmission timeout.
     Timeout,
 }
 
-/// One round trip.
+/// One round (or several merged ones).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round {
-    /// Its begin, in ns.
+    /// Begin, in ns.
     pub start: u64,
     /// Frame of its first transmission.
     pub frame: u64,
-    pub(crate) spent: [u64; CAUSES],
-    /// Bytes delivered for the first time in it.
+    pub(crate) time_by_use: [u64; TIME_USES],
+    /// Bytes delivered for the first time.
     pub delivered: u64,
-    /// New bytes sent in it.
+    /// New bytes sent.
     pub sent: u64,
-    /// Bytes sent again in it.
-    pub resent: u64,
-    /// Bytes that were delivered behind later ones, without having been sent again.
+    /// Retransmitted bytes.
+    pub retransmission: u64,
+    /// Bytes delivered out of order without having been retransmitted.
     pub late: u64,
-    /// ACKs that acknowledged something new.
+    /// ACKs that acknowledged or reported new data.
     pub acks: u32,
-    /// Waits for an ACK, and those of them that came behind a segment with PSH or a short one.
+    /// Waits for an ACK, and those after a segment that has PSH or is short.
     pub waits: u32,
     /// See `waits`.
     pub waits_after_push: u32,
-    /// Most bytes under way.
+    /// Most bytes in flight.
     pub flight: u64,
-    /// Shortest round-trip sample in it, in ns; `u64::MAX` without one.
+    /// Shortest RTT sample, in ns; `u64::MAX` without one.
     pub min_rtt: u64,
-    /// Latest and longest sample, in ns; 0 without one.
+    /// Latest and longest RTT sample, in ns; 0 without one.
     pub rtt: u64,
     /// See `rtt`.
     pub max_rtt: u64,
-    /// What was before it.
-    pub before: Before,
+    /// What preceded it.
+    pub before: RoundOrigin,
 }
 
 impl Round {
-    pub(crate) const fn new(start: u64, frame: u64, before: Before) -> Self {
+    pub(crate) const fn new(start: u64, frame: u64, before: RoundOrigin) -> Self {
         Self {
             start,
             frame,
-            spent: [0; CAUSES],
+            time_by_use: [0; TIME_USES],
             delivered: 0,
             sent: 0,
-            resent: 0,
+            retransmission: 0,
             late: 0,
             acks: 0,
             waits: 0,
@@ -99,38 +100,41 @@ impl Round {
         }
     }
 
-    /// How long it was, in ns.
+    /// Length in ns.
     pub fn length(&self) -> u64 {
-        self.spent.iter().sum()
+        self.time_by_use.iter().sum()
     }
 
-    /// Did the congestion window alone hold the sender for most of it, nothing being repaired?
+    /// Whether the congestion window alone limited the sender for most of the round, without
+    /// retransmissions.
     pub fn held_by_window(&self) -> bool {
-        self.resent == 0 && self.sent > 0 && self.of(Spent::Window) * 4 >= self.length() * 3
+        self.retransmission == 0
+            && self.sent > 0
+            && self.of(TimeUse::Window) * 4 >= self.length() * 3
     }
 
-    /// Did the congestion window, or the repair of losses, hold the sender for most of it?
-    pub fn held_or_repairing(&self) -> bool {
-        let held = self.of(Spent::Window) + self.of(Spent::Recovery);
+    /// Whether the congestion window or loss recovery limited the sender for most of the round.
+    pub fn is_cwnd_limited_or_recovering(&self) -> bool {
+        let held = self.of(TimeUse::Window) + self.of(TimeUse::Recovery);
         self.sent > 0 && held * 4 >= self.length() * 3
     }
 
-    /// Did most bursts end with PSH, as they do where a send buffer has no more?
+    /// Whether most bursts ended with PSH, as those that empty a send buffer do.
     pub fn drained(&self) -> bool {
         self.waits > 0 && self.waits_after_push * 4 >= self.waits * 3
     }
 
-    pub(crate) fn of(&self, what: Spent) -> u64 {
-        self.spent[what as usize]
+    pub(crate) fn of(&self, what: TimeUse) -> u64 {
+        self.time_by_use[what as usize]
     }
 
     fn join(&mut self, next: &Self) {
-        for (mine, theirs) in self.spent.iter_mut().zip(next.spent) {
+        for (mine, theirs) in self.time_by_use.iter_mut().zip(next.time_by_use) {
             *mine += theirs;
         }
         self.delivered += next.delivered;
         self.sent += next.sent;
-        self.resent += next.resent;
+        self.retransmission += next.retransmission;
         self.late += next.late;
         self.acks += next.acks;
         self.waits += next.waits;
@@ -143,24 +147,24 @@ impl Round {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Rounds {
+pub(crate) struct RoundLog {
     pub(crate) done: Vec<Round>,
     pub(crate) now: Round,
-    /// Round trips that one entry stands for.
+    /// Rounds per entry.
     pub(crate) each: u32,
     pending: u32,
 }
 
-impl Rounds {
+impl RoundLog {
     pub(crate) fn new(start: u64) -> Self {
-        let now = Round::new(start, 0, Before::Opening);
+        let now = Round::new(start, 0, RoundOrigin::Opening);
         Self { done: Vec::new(), now, each: 1, pending: 0 }
     }
 
-    /// The round is over, the next begins.
-    pub(crate) fn next(&mut self, start: u64, frame: u64, before: Before) {
+    /// Ends the round and begins the next.
+    pub(crate) fn next(&mut self, start: u64, frame: u64, before: RoundOrigin) {
         self.pending += 1;
-        if before == Before::Round && self.pending < self.each {
+        if before == RoundOrigin::Round && self.pending < self.each {
             return;
         }
         self.pending = 0;
@@ -177,8 +181,8 @@ impl Rounds {
         }
     }
 
-    pub(crate) fn spend(&mut self, what: Spent, ns: u64) {
-        self.now.spent[what as usize] += ns;
+    pub(crate) fn spend(&mut self, what: TimeUse, ns: u64) {
+        self.now.time_by_use[what as usize] += ns;
     }
 
     pub(crate) fn sample(&mut self, rtt: u64) {

@@ -1,8 +1,8 @@
-//! The rules: one rule, one file.
+//! The rules, one per file.
 //!
-//! A rule looks at the [`Case`] of one transfer and says what is wrong, what it costs, and what
-//! would cure it. What a file's documentation says of the *cost* is the method of its estimate:
-//! always against a transfer in which this one thing is not there and all else is as it was.
+//! A rule checks the [`DiagnosisCase`] of one transfer and reports what is wrong, its cost and the
+//! remedy. The *cost* in the documentation of a file is the method of its estimate: the difference
+//! to the same transfer without this one problem.
 
 mod case;
 mod cc101;
@@ -37,15 +37,15 @@ mod cc905;
 #[cfg(test)]
 mod tests;
 
-pub use case::{Case, Neighbour, many, percent, rate, size, time};
+pub use case::{DiagnosisCase, TransferSummary, many, percent, rate, size, time};
 
-/// Separate losses from which a rate can be told: the relative error of a count n is 1/sqrt(n).
+/// Fewest loss events that give a rate: the relative error of a count n is 1/sqrt(n).
 pub(crate) const ENOUGH_LOSSES: u64 = 10;
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing; costs less than a tenth of the transfer.
+    /// Costs less than a tenth of the transfer.
     Note,
     /// Costs a tenth of the transfer or more.
     Warning,
@@ -63,20 +63,20 @@ impl Severity {
         }
     }
 
-    /// The one of that name.
+    /// The severity with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Note, Self::Warning, Self::Error].into_iter().find(|one| one.name() == name)
     }
 }
 
-/// How sure a finding is.
+/// Confidence in a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// Other causes look the same from here.
+    /// Other causes look the same at this capture point.
     Low,
-    /// A part rests on inference.
+    /// Partly inferred.
     Medium,
-    /// Seen directly.
+    /// Observed directly.
     High,
 }
 
@@ -91,62 +91,62 @@ impl Confidence {
     }
 }
 
-/// A figure a finding rests on.
+/// A value that supports a finding.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    /// A measure, in the unit its key names.
+pub enum EvidenceValue {
+    /// A measurement, in the unit of its key.
     Number(f64),
-    /// How many.
+    /// A count.
     Count(u64),
-    /// Several in a row.
+    /// A series.
     List(Vec<f64>),
 }
 
 /// One line of evidence.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Evidence {
-    /// Its name in JSON, with the unit at the end.
+pub struct EvidenceItem {
+    /// JSON key, with the unit as its suffix.
     pub key: &'static str,
-    /// The figure.
-    pub value: Value,
-    /// A few words for the left column of the text; empty to leave it out of the text.
+    /// The value.
+    pub value: EvidenceValue,
+    /// Label in the text output; empty for values that only the JSON has.
     pub label: &'static str,
-    /// The figure in words.
+    /// The value as text.
     pub text: String,
 }
 
-/// Help for each system: its name, and what to do there.
+/// Remedies by system: its name, and what to do there.
 pub type Help = &'static [(&'static str, &'static str)];
 
-/// What a rule found.
+/// A finding of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Stable code.
     pub code: &'static str,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// How sure it is.
+    /// Confidence.
     pub confidence: Confidence,
     /// What is wrong, in one line.
     pub title: String,
-    /// What it cost, in ns.
+    /// Cost, in ns.
     pub cost: u64,
-    /// When, in ns on the clock of the capture.
+    /// Begin and end, in ns on the clock of the capture.
     pub interval: (u64, u64),
     /// First and last frame.
     pub frames: (u64, u64),
-    /// What it rests on.
-    pub evidence: Vec<Evidence>,
-    /// Why it happens.
+    /// Evidence.
+    pub evidence: Vec<EvidenceItem>,
+    /// Cause.
     pub cause: String,
     /// What to do.
     pub help: Help,
-    /// What this capture cannot show about it; empty if nothing.
+    /// What this capture cannot show about it; empty if nothing is hidden.
     pub unseen: String,
 }
 
 impl Finding {
-    /// A display filter of Wireshark that shows it.
+    /// A Wireshark display filter for the finding.
     pub fn filter(&self, stream: u32) -> String {
         let (first, last) = self.frames;
         if first == last {
@@ -159,13 +159,13 @@ impl Finding {
 
 /// A rule.
 #[derive(Debug, Clone, Copy)]
-pub struct Rule {
+pub struct DiagnosisRule {
     /// Stable code.
     pub code: &'static str,
-    /// What it finds, in a few words.
+    /// Short name.
     pub name: &'static str,
-    /// Looks at a transfer.
-    pub check: fn(&Case<'_>) -> Option<Finding>,
+    /// Checks a transfer.
+    pub check: fn(&DiagnosisCase<'_>) -> Option<Finding>,
     /// Background for `ackclock explain`.
     pub background: &'static str,
     /// What to do.
@@ -173,7 +173,7 @@ pub struct Rule {
 }
 
 /// All rules, by code.
-pub const RULES: &[Rule] = &[
+pub const RULES: &[DiagnosisRule] = &[
     cc101::RULE,
     cc102::RULE,
     cc103::RULE,
@@ -206,23 +206,23 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// The rule with this code.
-pub fn rule(code: &str) -> Option<&'static Rule> {
+pub fn rule(code: &str) -> Option<&'static DiagnosisRule> {
     RULES.iter().find(|rule| rule.code.eq_ignore_ascii_case(code))
 }
 
-/// All that the rules find, costliest first.
-pub fn check(case: &Case<'_>) -> Vec<Finding> {
-    // Without data, or without anything that came back, only what the capture hides can be told.
-    let told = case.flow.bytes > 0 && case.analysis.seen.iter().all(|&packets| packets > 0);
-    let judged = |rule: &&Rule| told || rule.code.starts_with("CC9");
+/// Runs all rules; the findings are sorted by cost, highest first.
+pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
+    // Without data, or with one direction only, only the rules about the capture itself apply.
+    let reported = case.flow.bytes > 0 && case.analysis.seen.iter().all(|&packets| packets > 0);
+    let judged = |rule: &&DiagnosisRule| reported || rule.code.starts_with("CC9");
     let rules = RULES.iter().filter(judged);
     let mut findings: Vec<_> = rules.filter_map(|rule| (rule.check)(case)).collect();
     findings.sort_by(|a, b| b.cost.cmp(&a.cost).then(a.code.cmp(b.code)));
     findings
 }
 
-/// What limited the transfer: the costliest finding that is more than a note, or that the path was
-/// busy, if that is what was found.
+/// The finding that limited the transfer: the costliest above a note, else that the path is
+/// saturated.
 pub fn primary(findings: &[Finding]) -> Option<&Finding> {
     let worst = findings.iter().find(|finding| finding.severity > Severity::Note);
     worst.or_else(|| findings.iter().find(|finding| finding.code == cc603::RULE.code))

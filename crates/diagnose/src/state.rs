@@ -1,14 +1,14 @@
-//! What a kernel itself said about a connection at one instant: `BBLog`, siftr, `tcp_probe`, `ss`.
+//! State of a connection as its kernel logged it: `BBLog`, siftr, `tcp_probe`, `ss`.
 
 use packet::Dir;
 use units::{Bytes, Duration, Instant};
 
-/// A sender's own state at an instant. What the source does not tell is `None`.
+/// A sender's own state at an instant. Fields that the source lacks are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateSample {
-    /// When, on the clock of the packets (`Packet::at`).
+    /// Time on the clock of the packets (`CapturedPacket::at`).
     pub at: Instant,
-    /// Whose state: the end that sends in this direction.
+    /// Direction that the logging host sends in.
     pub of: Dir,
     /// Congestion window.
     pub cwnd: Option<Bytes>,
@@ -16,11 +16,11 @@ pub struct StateSample {
     pub ssthresh: Option<Bytes>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Its mean deviation.
+    /// Mean deviation of the round-trip time.
     pub rttvar: Option<Duration>,
-    /// Bytes under way as the sender counts them.
+    /// Bytes in flight as the sender counts them.
     pub inflight: Option<Bytes>,
-    /// The peer's window, as the sender knows it.
+    /// The peer's advertised window, as the sender last received it.
     pub snd_wnd: Option<Bytes>,
     /// Bytes in the send buffer.
     pub send_buffer: Option<Bytes>,
@@ -33,7 +33,7 @@ pub struct StateSample {
 }
 
 impl StateSample {
-    /// A sample that says nothing yet.
+    /// A sample without values.
     pub const fn new(at: Instant, of: Dir) -> Self {
         Self {
             at,
@@ -52,28 +52,28 @@ impl StateSample {
     }
 }
 
-/// What kernels said of a connection, each end apart.
+/// Summary of the kernel logs of a connection, by host.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct States {
-    /// Samples of each end.
+pub struct KernelStateSummary {
+    /// Samples of each host.
     pub samples: [u64; 2],
     /// Ticks per second that were declared.
     pub declared_hz: Option<u32>,
-    /// First and last sample with a tick counter: time in ns, counter.
+    /// First and last sample with a tick counter: time in ns and counter.
     pub ticks: Option<[(u64, u32); 2]>,
-    /// Samples between which the counter moved, and by how much in all.
+    /// Number of samples with a changed counter, and the sum of the changes.
     pub tick_steps: (u64, u64),
-    /// Largest congestion window of each end, in bytes.
+    /// Largest congestion window of each host, in bytes.
     pub cwnd_max: [u64; 2],
-    /// Lowest slow-start threshold that was set, of each end.
+    /// Lowest slow-start threshold of each host, in bytes.
     pub ssthresh_min: [Option<u64>; 2],
-    /// Last congestion window of each end.
+    /// Last congestion window of each host, in bytes.
     pub cwnd_last: [u64; 2],
-    /// Last smoothed round-trip time of each end.
+    /// Last smoothed round-trip time of each host.
     pub srtt: [Option<Duration>; 2],
 }
 
-impl States {
+impl KernelStateSummary {
     pub(crate) fn push(&mut self, sample: &StateSample) {
         let end = sample.of as usize;
         self.samples[end] += 1;
@@ -105,14 +105,14 @@ impl States {
         self.srtt[end] = sample.srtt.or(self.srtt[end]);
     }
 
-    /// Ticks per second: as declared, or as the counter ran against the clock of the log.
+    /// Ticks per second: as declared, or from the counter against the clock of the log.
     pub fn hz(&self) -> Option<f64> {
         if let Some(hz) = self.declared_hz {
             return Some(f64::from(hz));
         }
         let [(from, first), (to, last)] = self.ticks?;
         let ticks = last.wrapping_sub(first);
-        // Fewer than fifty ticks would not tell 100 from 102.
+        // Fewer than fifty ticks cannot distinguish 100 from 102 Hz.
         (to > from && (50..1 << 31).contains(&ticks))
             .then(|| f64::from(ticks) * 1e9 / (to - from) as f64)
     }

@@ -4,12 +4,14 @@ use packet::wire::Endpoints;
 use packet::{Dir, Flags, Options, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
 use units::{Instant, SeqNum};
 
-use crate::place::CapturePoint;
-use crate::{Analysis, Budget, Connection, Course, Limiter, Packet, Settings};
+use crate::capture_point::CapturePoint;
+use crate::{
+    Analysis, AnalysisSettings, CapturedPacket, ConnectionAnalyzer, Limiter, TimeBudget, Timeline,
+};
 
-/// A connection that a test writes down: times in microseconds, places relative to the first byte.
-pub(crate) struct Script {
-    connection: Connection,
+/// A connection described by a test: times in microseconds, offsets relative to the first byte.
+pub(crate) struct TestConnection {
+    connection: ConnectionAnalyzer,
     frame: u64,
     stamps: bool,
     mss: u16,
@@ -17,12 +19,12 @@ pub(crate) struct Script {
 
 const ISN: u32 = 0xffff_ff00;
 
-impl Script {
+impl TestConnection {
     pub(crate) fn new() -> Self {
         let ends =
             Endpoints { src: ([10, 0, 0, 1], 40_000).into(), dst: ([10, 0, 0, 2], 5_001).into() };
         Self {
-            connection: Connection::new(ends, 0, Settings::default()),
+            connection: ConnectionAnalyzer::new(ends, 0, AnalysisSettings::default()),
             frame: 0,
             stamps: false,
             mss: 1_000,
@@ -35,10 +37,10 @@ impl Script {
             segment.timestamps = Some(Timestamps { val: stamps.0, ecr: stamps.1 });
         }
         let at = Instant::from_nanos(us * 1_000);
-        self.connection.push(&Packet { at, frame: self.frame, segment, captured: 100 });
+        self.connection.push(&CapturedPacket { at, frame: self.frame, segment, captured: 100 });
     }
 
-    /// The opening at the sender's end, with a round trip of `rtt`.
+    /// The handshake captured at the sender, with an RTT of `rtt`.
     pub(crate) fn open(&mut self, rtt: u64) {
         self.open_at(0, rtt);
     }
@@ -50,12 +52,17 @@ impl Script {
         self.push(us + rtt + 10, Segment { flags: Flags::ACK, ..Segment::default() }, (0, 0));
     }
 
-    /// The opening, seen so far from the receiver and from the sender.
-    fn open_between(&mut self, ahead: u64, behind: u64) {
+    /// The handshake captured between the hosts, with these round trips to the receiver and to the
+    /// sender.
+    fn open_between(&mut self, to_receiver: u64, behind: u64) {
         let syn = self.syn(0);
         let flags = Flags::SYN | Flags::ACK;
-        self.push(ahead, Segment { flags, dir: Dir::Reverse, ..syn }, (0, 0));
-        self.push(ahead + behind, Segment { flags: Flags::ACK, ..Segment::default() }, (0, 0));
+        self.push(to_receiver, Segment { flags, dir: Dir::Reverse, ..syn }, (0, 0));
+        self.push(
+            to_receiver + behind,
+            Segment { flags: Flags::ACK, ..Segment::default() },
+            (0, 0),
+        );
     }
 
     pub(crate) fn syn(&mut self, us: u64) -> Segment {
@@ -132,16 +139,16 @@ impl Script {
     }
 }
 
-fn budget(analysis: &Analysis) -> Budget {
-    let budget = Course::of(analysis.main().unwrap()).budget;
+fn budget(analysis: &Analysis) -> TimeBudget {
+    let budget = Timeline::of(analysis.main().unwrap()).budget;
     assert_eq!(budget.whole(), analysis.duration().as_nanos());
     budget
 }
 
-/// A SYN may offer segments smaller than their timestamps.
+/// The MSS option may be smaller than the timestamps option.
 #[test]
 fn an_absurd_segment_size_is_no_reason_to_stop() {
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.mss = 3;
     script.stamps = true;
     script.open(50_000);
@@ -151,10 +158,10 @@ fn an_absurd_segment_size_is_no_reason_to_stop() {
     assert_eq!(analysis.main().map(|flow| (flow.mss, flow.bytes)), Some((1, 1_000)));
 }
 
-/// A capture of several queues has packets out of order in time; a broken one any times at all.
+/// A capture of several NIC queues has packets out of order in time; a damaged one has any times.
 #[test]
 fn time_runs_on_where_stamps_run_back() {
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.open(50_000);
     script.data(60_000, 0, 1_000);
     script.ack(110_000, 1_000, &[]);
@@ -169,13 +176,13 @@ fn time_runs_on_where_stamps_run_back() {
 }
 
 #[test]
-fn a_lost_packet_is_sent_again() {
-    let mut script = Script::new();
+fn a_lost_packet_is_retransmitted() {
+    let mut script = TestConnection::new();
     script.open(50_000);
     for n in 0..5 {
         script.data(50_020 + n, n * 1_000, 1_000);
     }
-    // The second is lost; the others are reported, it goes again, and all is acknowledged.
+    // The second is lost; SACK reports the others, it is retransmitted, and all is acknowledged.
     script.ack(100_020, 1_000, &[]);
     script.ack(100_022, 1_000, &[(2_000, 3_000)]);
     script.ack(100_024, 1_000, &[(2_000, 5_000)]);
@@ -193,10 +200,10 @@ fn a_lost_packet_is_sent_again() {
     assert_eq!(budget.of(Limiter::Recovery), 50_010_000);
 }
 
-/// 20 ms to the receiver and back, 30 ms to the sender, of which a queue ahead makes more.
+/// Round trips of 20 ms to the receiver and 30 ms to the sender; a queue lengthens the first.
 #[test]
 fn between_the_hosts_the_round_trip_has_two_parts() {
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.open_between(20_000, 30_000);
     script.data(50_000, 0, 1_000);
     script.ack(70_000, 1_000, &[]);
@@ -211,7 +218,7 @@ fn between_the_hosts_the_round_trip_has_two_parts() {
 
 #[test]
 fn a_late_packet_is_no_loss() {
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.open(50_000);
     for n in 0..4 {
         script.data(50_020 + n, n * 1_000, 1_000);
@@ -227,10 +234,10 @@ fn a_late_packet_is_no_loss() {
     assert_eq!((flow.reordering.packets, flow.reordering.extent), (1, 3_000));
 }
 
-/// RFC 2883 section 4: the first block of a D-SACK lies below the cumulative ACK.
+/// RFC 2883 section 4: the first block of a D-SACK is below the cumulative ACK.
 #[test]
-fn a_dsack_tells_of_a_spurious_retransmission() {
-    let mut script = Script::new();
+fn a_dsack_reports_a_spurious_retransmission() {
+    let mut script = TestConnection::new();
     script.open(50_000);
     for n in 0..4 {
         script.data(50_020 + n, n * 1_000, 1_000);
@@ -249,8 +256,8 @@ fn a_dsack_tells_of_a_spurious_retransmission() {
 
 /// RFC 3522: the ACK echoes the first copy's timestamp.
 #[test]
-fn an_old_echo_tells_of_a_spurious_retransmission() {
-    let mut script = Script::new();
+fn an_old_echo_reveals_a_spurious_retransmission() {
+    let mut script = TestConnection::new();
     script.stamps = true;
     script.open(50_000);
     // A segment less twelve bytes of timestamps.
@@ -263,8 +270,8 @@ fn an_old_echo_tells_of_a_spurious_retransmission() {
 }
 
 #[test]
-fn a_full_receive_window_holds_the_sender() {
-    let mut script = Script::new();
+fn a_full_receive_window_limits_the_sender() {
+    let mut script = TestConnection::new();
     script.open(50_000);
     script.ack_window(50_015, 0, &[], 4_000);
     for round in 0..20_u64 {
@@ -280,8 +287,8 @@ fn a_full_receive_window_holds_the_sender() {
 }
 
 #[test]
-fn pauses_of_the_application_and_rests_are_told_apart() {
-    let mut script = Script::new();
+fn application_pauses_and_idle_times_differ() {
+    let mut script = TestConnection::new();
     script.open(20_000);
     let mut at = 20_020;
     for n in 0..10_u64 {
@@ -296,7 +303,8 @@ fn pauses_of_the_application_and_rests_are_told_apart() {
     let flow = analysis.main().unwrap();
     assert_eq!(flow.pauses, 9);
     let budget = budget(&analysis);
-    // Nine pauses with the messages before them, and the two messages before rests: 700 B fill no window.
+    // Nine pauses with the messages before them, and the two messages before idle times: 700 B fill
+    // no window.
     assert_eq!(budget.of(Limiter::Application), 9 * 100_000_000 + 2 * 20_000_000);
     // From the ACK to the next write.
     assert_eq!(budget.of(Limiter::Idle), 2_080_000_000);
@@ -304,7 +312,7 @@ fn pauses_of_the_application_and_rests_are_told_apart() {
 
 #[test]
 fn a_capture_that_begins_in_the_middle() {
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     for round in 0..300_u64 {
         let at = round * 10_000;
         script.data(at, round * 2_000, 1_000);
@@ -320,7 +328,7 @@ fn a_capture_that_begins_in_the_middle() {
 
 #[test]
 fn acknowledged_but_never_seen() {
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.open(10_000);
     script.data(10_020, 0, 1_000);
     script.ack(20_020, 3_000, &[]);
@@ -330,14 +338,14 @@ fn acknowledged_but_never_seen() {
 }
 
 #[test]
-fn nothing_and_one_side_alone() {
-    let analysis = Script::new().finish();
+fn no_packets_and_one_direction_alone() {
+    let analysis = TestConnection::new().finish();
     assert!(analysis.main().is_none());
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.ack(0, 5_000, &[]);
     script.ack(10, 6_000, &[]);
     assert!(script.finish().main().is_none());
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.data(0, 5_000, 1_000);
     script.data(10_000, 6_000, 1_000);
     let analysis = script.finish();
@@ -351,9 +359,9 @@ mod any_packets {
     use super::*;
 
     proptest! {
-        /// Whatever comes: no panic, and the time budget adds up to the whole.
+        /// For any packets: no panic, and the time budget adds up to the duration.
         #[test]
-        fn the_budget_is_the_whole(
+        fn the_budget_adds_up_to_the_duration(
             opening in any::<bool>(),
             stamps in any::<bool>(),
             steps in proptest::collection::vec(
@@ -361,7 +369,7 @@ mod any_packets {
                 0..400,
             ),
         ) {
-            let mut script = Script::new();
+            let mut script = TestConnection::new();
             script.stamps = stamps;
             if opening {
                 script.open(30_000);
@@ -378,7 +386,7 @@ mod any_packets {
             }
             let analysis = script.finish();
             for flow in analysis.flows.iter().flatten() {
-                let course = Course::of(flow);
+                let course = Timeline::of(flow);
                 prop_assert_eq!(course.budget.whole(), analysis.duration().as_nanos());
                 prop_assert!(flow.counts.spurious <= flow.counts.retransmitted);
             }

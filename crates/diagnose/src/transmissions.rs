@@ -1,72 +1,71 @@
-//! What each transmission was: new, a needed retransmission, a spurious one, a probe.
+//! Classification of transmissions: new data, needed retransmissions, spurious ones, probes.
 //!
-//! A retransmission is *spurious* when an earlier copy of the same bytes was delivered. That is
-//! known
-//! - from a D-SACK that reports them as duplicates (RFC 2883, RFC 3708);
-//! - from an ACK that covers them and echoes a timestamp older than the retransmission (the Eifel
-//!   detection of RFC 3522);
-//! - from an ACK or SACK that comes sooner after it than any round trip could bring it;
-//! - when it leaves after its bytes were acknowledged;
-//! - at the receiver, from having seen the earlier copy pass.
+//! A retransmission is *spurious* if an earlier copy of the same bytes was delivered. Evidence:
+//! - a D-SACK reports the bytes as duplicates (RFC 2883, RFC 3708);
+//! - an ACK that covers the bytes echoes a timestamp older than the retransmission (Eifel
+//!   detection, RFC 3522);
+//! - an ACK or SACK arrives sooner after it than any RTT allows;
+//! - the bytes were acknowledged before it was sent;
+//! - a capture at the receiver has the earlier copy.
 //!
-//! All others are counted as needed.
+//! All others count as needed.
 
 use std::collections::VecDeque;
 
-/// Retransmissions whose duplicate may yet be reported; older ones are settled.
-const OPEN: usize = 8192;
+/// Most retransmissions whose duplicate may still be reported; older ones are dropped.
+const MAX_OPEN: usize = 8192;
 
-/// What the transmissions of one direction were, in packets of a full segment at most (a burst
-/// that the capture shows as one packet counts as what it is split into).
+/// Counts of the transmissions of one direction, in packets of at most one segment (a burst that
+/// the capture has as one packet counts as the segments it is split into).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transmissions {
     /// Packets with new data.
     pub new: u64,
-    /// Packets with data that were sent before.
+    /// Packets with retransmitted data.
     pub retransmitted: u64,
-    /// Those of them whose earlier copy was delivered.
+    /// Retransmitted packets of which an earlier copy was delivered.
     pub spurious: u64,
     /// Payload of the retransmissions.
     pub retransmitted_bytes: u64,
-    /// Probes of a closed window.
+    /// Zero-window probes.
     pub window_probes: u64,
     /// Keepalives.
     pub keepalives: u64,
-    /// Captured packets longer than a segment: bursts before TSO or behind LRO and GRO.
+    /// Captured packets longer than a segment: bursts before TSO or after LRO and GRO.
     pub bursts: u64,
-    /// Bytes of the longest of them.
+    /// Bytes of the longest burst.
     pub longest_burst: u64,
-    /// D-SACKs for bytes that were not seen twice: duplicates of the network, or losses of the
-    /// capture.
+    /// D-SACKs for bytes that were not captured twice: duplication in the network, or packets
+    /// missed by the capture.
     pub unexplained_duplicates: u64,
 }
 
 impl Transmissions {
-    /// Retransmissions without which the bytes would not have arrived.
+    /// Retransmissions that were not spurious.
     pub const fn needed(&self) -> u64 {
         self.retransmitted - self.spurious
     }
 }
 
-/// A retransmission whose fate is open.
+/// A retransmission that may be spurious.
 #[derive(Debug, Clone, Copy)]
-struct Again {
+struct OpenRetransmission {
     start: u64,
     end: u64,
     at: u64,
     packets: u64,
     episode: u32,
     spurious: bool,
-    reported: bool,
+    dsacked: bool,
 }
 
-/// The retransmissions that may still turn out to have been spurious.
+/// Retransmissions that may still prove spurious.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Open {
-    list: VecDeque<Again>,
+pub(crate) struct OpenRetransmissions {
+    list: VecDeque<OpenRetransmission>,
 }
 
-impl Open {
+impl OpenRetransmissions {
     pub(crate) fn push(
         &mut self,
         (start, end): (u64, u64),
@@ -75,44 +74,52 @@ impl Open {
         episode: u32,
         spurious: bool,
     ) {
-        if self.list.len() == OPEN {
+        if self.list.len() == MAX_OPEN {
             self.list.pop_front();
         }
-        self.list.push_back(Again { start, end, at, packets, episode, spurious, reported: false });
+        self.list.push_back(OpenRetransmission {
+            start,
+            end,
+            at,
+            packets,
+            episode,
+            spurious,
+            dsacked: false,
+        });
     }
 
-    /// A D-SACK came: the packets now known to be spurious with their episode, or `None` if no
-    /// retransmission explains it.
+    /// Processes a D-SACK: returns the number of packets newly known to be spurious and their
+    /// episode, or `None` if no retransmission explains it.
     pub(crate) fn duplicate(&mut self, start: u64, end: u64, mss: u64) -> Option<(u64, u32)> {
-        let again =
-            self.list.iter_mut().find(|one| !one.reported && one.start < end && start < one.end)?;
-        if again.start >= start && again.end <= end || again.packets <= 1 {
-            again.reported = true;
-            let fresh = if again.spurious { 0 } else { again.packets };
-            again.spurious = true;
-            return Some((fresh, again.episode));
+        let repeated =
+            self.list.iter_mut().find(|one| !one.dsacked && one.start < end && start < one.end)?;
+        if repeated.start >= start && repeated.end <= end || repeated.packets <= 1 {
+            repeated.dsacked = true;
+            let fresh = if repeated.spurious { 0 } else { repeated.packets };
+            repeated.spurious = true;
+            return Some((fresh, repeated.episode));
         }
         // Only a part of a burst: the rest stays open.
-        let part = (end.min(again.end) - start.max(again.start)).div_ceil(mss.max(1));
-        let part = part.clamp(1, again.packets - 1);
-        again.packets -= part;
-        if start <= again.start {
-            again.start = end.min(again.end);
+        let part = (end.min(repeated.end) - start.max(repeated.start)).div_ceil(mss.max(1));
+        let part = part.clamp(1, repeated.packets - 1);
+        repeated.packets -= part;
+        if start <= repeated.start {
+            repeated.start = end.min(repeated.end);
         }
-        Some((if again.spurious { 0 } else { part }, again.episode))
+        Some((if repeated.spurious { 0 } else { part }, repeated.episode))
     }
 
-    /// Delivery of `[start, end)` says that its last retransmission was spurious.
-    pub(crate) fn early(&mut self, start: u64, end: u64) -> Option<(u64, u32)> {
-        let again = self.list.iter_mut().rev().find(|one| one.start < end && start < one.end)?;
-        if again.spurious {
+    /// Marks the last retransmission of `[start, end)` as spurious.
+    pub(crate) fn mark_spurious(&mut self, start: u64, end: u64) -> Option<(u64, u32)> {
+        let repeated = self.list.iter_mut().rev().find(|one| one.start < end && start < one.end)?;
+        if repeated.spurious {
             return None;
         }
-        again.spurious = true;
-        Some((again.packets, again.episode))
+        repeated.spurious = true;
+        Some((repeated.packets, repeated.episode))
     }
 
-    /// Forgets retransmissions from before `time`: their duplicates would have been reported.
+    /// Drops retransmissions from before `time`: their duplicates would have been reported.
     pub(crate) fn settle(&mut self, time: u64) {
         while self.list.front().is_some_and(|one| one.at < time) {
             self.list.pop_front();

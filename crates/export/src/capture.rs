@@ -1,26 +1,26 @@
-//! What tcpdump would have seen of a run: the addresses of its hosts, and recorders that write
-//! trace lines and pcapng files from the scenario's taps.
+//! Captures of a run: the addresses of its hosts, and recorders that write trace lines and pcapng
+//! files from the scenario's taps.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use packet::wire::Endpoints;
 use packet::{Dir, Flags, IpVersion, Segment};
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
-use sim::scenario::{Scenario, TapPlace};
-use trace::pcapng::{Section, Seen, Tap, TapId, Way};
+use sim::scenario::{Scenario, TapPoint};
+use trace::pcapng::{InterfaceId, PacketDirection, PacketMeta, PcapngInterface, PcapngSection};
 use trace::tcpdump::{Stamp, Style};
 use trace::{pcapng, tcpdump};
 use units::{Duration, Instant, Offset, SeqNum};
 
-/// Time since 1970 at which virtual time begins in captures: 2 May 2023, 00:00 UTC.
+/// Unix time at which virtual time begins in captures: 2 May 2023, 00:00 UTC.
 pub const EPOCH: Duration = Duration::from_secs(1_682_985_600);
 
-/// First port of connecting hosts: the dynamic range of RFC 6335.
+/// First client port: the dynamic range of RFC 6335.
 const FIRST_CLIENT_PORT: u16 = 49_152;
 const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT as u32;
-/// Port of listening hosts: iperf's.
+/// Server port: iperf's.
 const SERVER_PORT: u16 = 5_001;
 
 /// Address of host number `host`: 10.0.0.1 and fd00::1 for the first.
@@ -45,12 +45,12 @@ pub fn endpoints(scenario: &Scenario, segment: &Segment) -> Endpoints {
     };
     match segment.dir {
         Dir::Forward => between,
-        Dir::Reverse => between.back(),
+        Dir::Reverse => between.reversed(),
     }
 }
 
-/// The look of trace lines: as in a mail, with the hosts' names, if the scenario has one flow;
-/// with more, names would not tell them apart, and lines are those of `tcpdump -n -ttttt`.
+/// The style of trace lines: brief, with the hosts' names, if the scenario has one flow; otherwise
+/// names would be ambiguous, and lines are those of `tcpdump -n -ttttt`.
 pub fn style(scenario: &Scenario) -> Style {
     if scenario.flows.len() != 1 {
         return Style::tcpdump(Stamp::SinceFirst, EPOCH);
@@ -61,10 +61,10 @@ pub fn style(scenario: &Scenario) -> Style {
     Style::brief(names.collect())
 }
 
-/// Number of the tap at `place` of `host`; added to the scenario if it is not there. A tap
-/// changes nothing in a run.
-pub fn tap(scenario: &mut Scenario, host: usize, place: TapPlace) -> usize {
-    let wanted = sim::scenario::Tap { host, place };
+/// Index of the tap at `place` of `host`, which is added to the scenario if missing. A tap does not
+/// change a run.
+pub fn tap(scenario: &mut Scenario, host: usize, place: TapPoint) -> usize {
+    let wanted = sim::scenario::TapSpec { host, place };
     scenario.taps.iter().position(|tap| *tap == wanted).unwrap_or_else(|| {
         scenario.taps.push(wanted);
         scenario.taps.len() - 1
@@ -76,23 +76,23 @@ pub fn tap(scenario: &mut Scenario, host: usize, place: TapPlace) -> usize {
 pub struct TraceLines<'s, W> {
     scenario: &'s Scenario,
     tap: usize,
-    writer: tcpdump::Writer<W>,
+    writer: tcpdump::TcpdumpWriter<W>,
     failed: Option<io::Error>,
 }
 
 impl<'s, W: Write> TraceLines<'s, W> {
-    /// Prints what tap number `tap` sees to `out`.
+    /// A recorder that prints the segments of tap `tap` to `out`.
     pub fn new(scenario: &'s Scenario, tap: usize, out: W) -> Self {
-        let writer = tcpdump::Writer::new(out, style(scenario));
+        let writer = tcpdump::TcpdumpWriter::new(out, style(scenario));
         Self { scenario, tap, writer, failed: None }
     }
 
-    /// Why writing has failed, so that nothing more will be written; `None` if it has not.
+    /// The first write error, after which nothing more is written.
     pub const fn error(&self) -> Option<&io::Error> {
         self.failed.as_ref()
     }
 
-    /// Flushes and gives the output back.
+    /// Flushes and returns the output.
     ///
     /// # Errors
     /// The first error of the output.
@@ -107,7 +107,7 @@ impl<'s, W: Write> TraceLines<'s, W> {
 impl<W: Write> Recorder for TraceLines<'_, W> {
     const ON: bool = false;
 
-    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+    fn record(&mut self, _: Instant, _: EventSource, _: Event, _: Option<&SenderState>) {}
 }
 
 impl<W: Write> Observer for TraceLines<'_, W> {
@@ -119,51 +119,55 @@ impl<W: Write> Observer for TraceLines<'_, W> {
     }
 }
 
-/// Writes the segments of some taps into a pcapng file, one interface for each tap.
+/// Writes the segments of some taps to a pcapng file, one interface per tap.
 #[derive(Debug)]
-pub struct Capture<'s, W> {
+pub struct PcapngRecorder<'s, W> {
     scenario: &'s Scenario,
-    /// Interface of each tap of the scenario; `None` for those left out.
-    interfaces: Vec<Option<TapId>>,
-    /// Two for each flow: where its directions stand.
-    streams: Vec<Place>,
-    writer: pcapng::Writer<W>,
+    /// Interface of each tap of the scenario; `None` for taps that are not captured.
+    interfaces: Vec<Option<InterfaceId>>,
+    /// Two for each flow, one per direction.
+    streams: Vec<StreamPosition>,
+    writer: pcapng::PcapngWriter<W>,
     failed: Option<io::Error>,
 }
 
-/// First sequence number of a stream, and how far it has come.
+/// Initial sequence number of a stream and its current offset.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct StreamPosition {
     isn: SeqNum,
     at: Offset,
 }
 
-impl<'s, W: Write> Capture<'s, W> {
-    /// Writes what the taps of the given numbers see to `out`; `comment` goes into the file's
-    /// header.
+impl<'s, W: Write> PcapngRecorder<'s, W> {
+    /// A recorder that writes the segments of the given taps to `out`; `comment` goes into the
+    /// file's header.
     ///
     /// # Errors
     /// Those of `out`.
     pub fn new(scenario: &'s Scenario, taps: &[usize], comment: &str, out: W) -> io::Result<Self> {
         let application = concat!("ackclock ", env!("CARGO_PKG_VERSION"));
-        let section = Section { application, comment, epoch: EPOCH, ..Section::default() };
-        let mut writer = pcapng::Writer::new(out, &section)?;
+        let section =
+            PcapngSection { application, comment, epoch: EPOCH, ..PcapngSection::default() };
+        let mut writer = pcapng::PcapngWriter::new(out, &section)?;
         let mut interfaces = vec![None; scenario.taps.len()];
         for &number in taps {
             let Some(tap) = scenario.taps.get(number) else { continue };
             let host = scenario.hosts.get(tap.host).map_or("", |host| host.name.as_str());
             let (name, description) = match tap.place {
-                TapPlace::Stack => (format!("{host}-stack"), "between stack and offloads"),
-                TapPlace::Wire => (format!("{host}-wire"), "between offloads and path"),
+                TapPoint::Stack => (format!("{host}-stack"), "between stack and offloads"),
+                TapPoint::Wire => (format!("{host}-wire"), "between offloads and path"),
             };
-            interfaces[number] =
-                Some(writer.add_tap(&Tap { name: &name, description, snaplen: 0 })?);
+            interfaces[number] = Some(writer.add_interface(&PcapngInterface {
+                name: &name,
+                description,
+                snaplen: 0,
+            })?);
         }
-        let streams = vec![Place::default(); scenario.flows.len() * 2];
+        let streams = vec![StreamPosition::default(); scenario.flows.len() * 2];
         Ok(Self { scenario, interfaces, streams, writer, failed: None })
     }
 
-    /// Flushes and gives the output back.
+    /// Flushes and returns the output.
     ///
     /// # Errors
     /// The first error of the output, or of a segment too long for an IP packet.
@@ -174,12 +178,12 @@ impl<'s, W: Write> Capture<'s, W> {
         }
     }
 
-    /// Place in its stream of the first payload byte, counted from 0.
+    /// Stream offset of the first payload byte, from 0.
     fn offset(&mut self, segment: &Segment) -> Offset {
         let index = segment.flow.0 as usize * 2 + usize::from(segment.dir == Dir::Reverse);
         let Some(stream) = self.streams.get_mut(index) else { return Offset(0) };
         if segment.flags.has(Flags::SYN) {
-            *stream = Place { isn: SeqNum(segment.seq.0.wrapping_add(1)), at: Offset(0) };
+            *stream = StreamPosition { isn: SeqNum(segment.seq.0.wrapping_add(1)), at: Offset(0) };
             return Offset(0);
         }
         let place = segment.seq.near(stream.isn, stream.at).unwrap_or_default();
@@ -188,23 +192,23 @@ impl<'s, W: Write> Capture<'s, W> {
     }
 }
 
-impl<W: Write> Recorder for Capture<'_, W> {
+impl<W: Write> Recorder for PcapngRecorder<'_, W> {
     const ON: bool = false;
 
-    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+    fn record(&mut self, _: Instant, _: EventSource, _: Event, _: Option<&SenderState>) {}
 }
 
-impl<W: Write> Observer for Capture<'_, W> {
+impl<W: Write> Observer for PcapngRecorder<'_, W> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         let Some(Some(interface)) = self.interfaces.get(tap).copied() else { return };
         if self.failed.is_some() {
             return;
         }
-        let way = if outbound { Way::Out } else { Way::In };
+        let way = if outbound { PacketDirection::Out } else { PacketDirection::In };
         let between = endpoints(self.scenario, segment);
         let offset = self.offset(segment);
-        // RFC 6864: a packet that is never fragmented needs no identification of its own.
-        let seen = Seen { tap: interface, at, way };
+        // RFC 6864: a packet that is never fragmented needs no unique identification.
+        let seen = PacketMeta { tap: interface, at, way };
         self.failed = self.writer.segment(seen, segment, &between, 0, offset).err();
     }
 }
@@ -245,40 +249,40 @@ tap = [ { host = "b", at = "wire" } ]
         assert_eq!(back, "10.0.0.2:5001 > 10.0.0.1:49152");
         let other = text(1, IpVersion::V6, Dir::Forward);
         assert_eq!(other, "[fd00::2]:49153 > [fd00::1]:5001");
-        // 16,384 ports are there; the flow after the last takes the next port of the server.
+        // There are 16,384 ports; the flow after the last uses the next server port.
         let wrapped = text(16_384, IpVersion::V4, Dir::Forward);
         assert_eq!(wrapped, "10.0.0.1:49152 > 10.0.0.2:5002");
     }
 
     #[test]
-    fn a_tap_that_is_there_is_used_and_another_is_added() {
+    fn an_existing_tap_is_used_and_a_missing_one_is_added() {
         let mut scenario = scenario();
-        assert_eq!(tap(&mut scenario, 1, TapPlace::Wire), 0);
-        assert_eq!(tap(&mut scenario, 1, TapPlace::Stack), 1);
-        assert_eq!(tap(&mut scenario, 1, TapPlace::Stack), 1);
+        assert_eq!(tap(&mut scenario, 1, TapPoint::Wire), 0);
+        assert_eq!(tap(&mut scenario, 1, TapPoint::Stack), 1);
+        assert_eq!(tap(&mut scenario, 1, TapPoint::Stack), 1);
         assert_eq!(scenario.taps.len(), 2);
     }
 
     #[test]
-    fn names_stand_for_hosts_while_one_flow_is_alone() {
+    fn host_names_are_used_for_a_single_flow() {
         let mut scenario = scenario();
         assert_eq!(style(&scenario), Style::tcpdump(Stamp::SinceFirst, EPOCH));
         scenario.flows.pop();
-        let tcpdump::Names::Hosts(names) = style(&scenario).names else { panic!("names") };
+        let tcpdump::HostNaming::Hosts(names) = style(&scenario).names else { panic!("names") };
         assert!(names.contains(&(address(1, IpVersion::V6), "b".to_owned())));
     }
 
     #[test]
-    fn bytes_sent_again_are_the_same_bytes() {
+    fn retransmitted_bytes_are_the_same_bytes() {
         let scenario = scenario();
         let capture = |segments: &[Segment]| {
-            let mut capture = Capture::new(&scenario, &[0], "", Vec::new()).unwrap();
+            let mut capture = PcapngRecorder::new(&scenario, &[0], "", Vec::new()).unwrap();
             for segment in segments {
                 capture.tap(Instant::ZERO, 0, true, segment);
             }
             capture.finish().unwrap()
         };
-        // The initial number is such that the second segment lies behind the wrap.
+        // The second segment is after the sequence number wraps.
         let isn = SeqNum(u32::MAX - 1_448);
         let syn = Segment { flags: Flags::SYN, seq: isn, ..Segment::default() };
         let data = |place: u64| Segment {
@@ -289,9 +293,9 @@ tap = [ { host = "b", at = "wire" } ]
         };
         let before = capture(&[syn, data(0)]).len();
         let once = capture(&[syn, data(0), data(1_448)]);
-        let again = capture(&[syn, data(0), data(1_448), data(0)]);
+        let repeated = capture(&[syn, data(0), data(1_448), data(0)]);
         let block = once.len() - before;
-        assert_eq!(once[before - block..before], again[once.len()..]);
+        assert_eq!(once[before - block..before], repeated[once.len()..]);
         assert_ne!(once[before - block..before], once[before..]);
     }
 }

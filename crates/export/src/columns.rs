@@ -1,13 +1,12 @@
-//! Tables as Parquet files, for pandas, polars, DuckDB and all that read Arrow; behind the feature
-//! `parquet`.
+//! Tables as Parquet files, for pandas, polars, DuckDB and other readers of Arrow; enabled by the
+//! feature `parquet`.
 //!
-//! Each column says its unit and what it means in the metadata of its field (`unit`,
-//! `description`); what the table is of stands in the metadata of the schema.
+//! The metadata of each field has its unit and description (`unit`, `description`); the metadata of
+//! the schema describes the table.
 //!
-//! Whole numbers are written as what they differ by from the row before (DELTA_BINARY_PACKED): most
-//! either grow all the time or stay as they are, and a dictionary would look each of them up. Texts
-//! and other numbers, of which there are few, have a dictionary; times, no two of which are alike,
-//! none.
+//! Integers are delta-encoded (DELTA_BINARY_PACKED): most grow steadily or stay constant, and a
+//! dictionary would look up each of them. Strings and other numbers, which have few distinct
+//! values, use a dictionary; times, which hardly repeat, do not.
 
 mod events;
 mod runs;
@@ -27,66 +26,66 @@ use parquet::schema::types::ColumnPath;
 use sim::scenario::Scenario;
 
 pub use events::EventColumns;
-pub use runs::RunColumns;
+pub use runs::SweepParquet;
 pub use series::write_series;
 
-/// Rows of a group, which has its own dictionaries.
+/// Rows per row group, which has its own dictionaries.
 const ROW_GROUP: usize = 1 << 16;
 
-/// Rows that are encoded together: few enough to stay in a cache until they are.
-const TOGETHER: usize = 1 << 10;
+/// Rows encoded per batch: few enough to stay in the cache.
+const BATCH_ROWS: usize = 1 << 10;
 
 /// A column.
-struct Column {
+struct ParquetColumn {
     name: String,
-    kind: Kind,
-    /// `s`, `B`, `bit/s`; empty for a number without.
+    kind: ColumnKind,
+    /// `s`, `B`, `bit/s`; empty without a unit.
     unit: &'static str,
     help: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ColumnKind {
     Whole,
     Number,
-    /// A number that hardly ever comes twice.
+    /// A number that hardly ever repeats.
     Moment,
     Text,
     Switch,
 }
 
-/// A value, or none.
+/// A value or null.
 #[derive(Debug, Clone, Copy)]
-enum Cell<'a> {
+enum ParquetCell<'a> {
     None,
     Whole(u64),
     Number(f64),
     Text(&'a str),
 }
 
-impl From<Option<u64>> for Cell<'_> {
+impl From<Option<u64>> for ParquetCell<'_> {
     fn from(value: Option<u64>) -> Self {
         value.map_or(Self::None, Self::Whole)
     }
 }
 
-impl From<Option<f64>> for Cell<'_> {
+impl From<Option<f64>> for ParquetCell<'_> {
     fn from(value: Option<f64>) -> Self {
         value.map_or(Self::None, Self::Number)
     }
 }
 
-impl Column {
-    fn new(name: &str, kind: Kind, unit: &'static str, help: &str) -> Self {
+impl ParquetColumn {
+    fn new(name: &str, kind: ColumnKind, unit: &'static str, help: &str) -> Self {
         Self { name: name.to_owned(), kind, unit, help: help.to_owned() }
     }
 
     fn field(&self) -> Field {
         let kind = match self.kind {
-            Kind::Whole => DataType::UInt64,
-            Kind::Number | Kind::Moment => DataType::Float64,
-            Kind::Text => DataType::Utf8,
-            Kind::Switch => DataType::Boolean,
+            ColumnKind::Whole => DataType::UInt64,
+            ColumnKind::Number | ColumnKind::Moment => DataType::Float64,
+            ColumnKind::Text => DataType::Utf8,
+            ColumnKind::Switch => DataType::Boolean,
         };
         let mut about = vec![("description".to_owned(), self.help.clone())];
         if !self.unit.is_empty() {
@@ -96,7 +95,7 @@ impl Column {
     }
 }
 
-/// What a table of a run says of it.
+/// The metadata of a table of a run.
 fn of_run(table: &str, scenario: &Scenario, sha256: &str) -> [(&'static str, String); 5] {
     [
         ("ackclock", env!("CARGO_PKG_VERSION").to_owned()),
@@ -107,30 +106,30 @@ fn of_run(table: &str, scenario: &Scenario, sha256: &str) -> [(&'static str, Str
     ]
 }
 
-enum Builder {
+enum ColumnBuilder {
     Whole(UInt64Builder),
     Number(Float64Builder),
     Text(StringBuilder),
     Switch(BooleanBuilder),
 }
 
-impl Builder {
-    fn new(kind: Kind) -> Self {
+impl ColumnBuilder {
+    fn new(kind: ColumnKind) -> Self {
         match kind {
-            Kind::Whole => Self::Whole(UInt64Builder::new()),
-            Kind::Number | Kind::Moment => Self::Number(Float64Builder::new()),
-            Kind::Text => Self::Text(StringBuilder::new()),
-            Kind::Switch => Self::Switch(BooleanBuilder::new()),
+            ColumnKind::Whole => Self::Whole(UInt64Builder::new()),
+            ColumnKind::Number | ColumnKind::Moment => Self::Number(Float64Builder::new()),
+            ColumnKind::Text => Self::Text(StringBuilder::new()),
+            ColumnKind::Switch => Self::Switch(BooleanBuilder::new()),
         }
     }
 
-    /// Adds a value; one of another kind than the column's counts as none. No table that is put
-    /// together cell by cell has switches.
-    fn push(&mut self, cell: Cell<'_>) {
+    /// Appends a value; a value of another kind than the column's becomes null. No table that is
+    /// filled by cells has boolean columns.
+    fn push(&mut self, cell: ParquetCell<'_>) {
         match (self, cell) {
-            (Self::Whole(column), Cell::Whole(value)) => column.append_value(value),
-            (Self::Number(column), Cell::Number(value)) => column.append_value(value),
-            (Self::Text(column), Cell::Text(value)) => column.append_value(value),
+            (Self::Whole(column), ParquetCell::Whole(value)) => column.append_value(value),
+            (Self::Number(column), ParquetCell::Number(value)) => column.append_value(value),
+            (Self::Text(column), ParquetCell::Text(value)) => column.append_value(value),
             (Self::Whole(column), _) => column.append_null(),
             (Self::Number(column), _) => column.append_null(),
             (Self::Text(column), _) => column.append_null(),
@@ -148,7 +147,7 @@ impl Builder {
     }
 }
 
-/// The error of the writer below, as it was.
+/// The I/O error inside a Parquet error.
 fn of_writer(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
@@ -159,60 +158,64 @@ fn of_writer(error: ParquetError) -> io::Error {
     }
 }
 
-/// How each column is written.
-fn properties(columns: &[Column]) -> WriterProperties {
+/// The encoding of each column.
+fn properties(columns: &[ParquetColumn]) -> WriterProperties {
     let mut to = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_max_row_group_row_count(Some(ROW_GROUP));
     for column in columns {
-        // The path of a name with dots in it is that name.
+        // The path of a dotted name is the whole name.
         let path = || ColumnPath::new(vec![column.name.clone()]);
         to = match column.kind {
-            Kind::Whole => to
+            ColumnKind::Whole => to
                 .set_column_dictionary_enabled(path(), false)
                 .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED),
-            Kind::Moment => to.set_column_dictionary_enabled(path(), false),
-            // Every group has about the same names.
-            Kind::Text => to.set_column_statistics_enabled(path(), EnabledStatistics::None),
-            Kind::Number | Kind::Switch => to,
+            ColumnKind::Moment => to.set_column_dictionary_enabled(path(), false),
+            // Every row group has about the same names, so statistics are useless.
+            ColumnKind::Text => to.set_column_statistics_enabled(path(), EnabledStatistics::None),
+            ColumnKind::Number | ColumnKind::Switch => to,
         };
     }
     to.build()
 }
 
-/// A table that is being written.
-struct Table<W: Write + Send> {
+/// A table in writing.
+struct ParquetTable<W: Write + Send> {
     writer: ArrowWriter<W>,
     schema: Arc<Schema>,
-    builders: Vec<Builder>,
+    builders: Vec<ColumnBuilder>,
     rows: usize,
 }
 
-impl<W: Write + Send> Table<W> {
-    /// Of these columns; `about` says what the table is of.
-    fn new(columns: &[Column], about: &[(&'static str, String)], out: W) -> io::Result<Self> {
-        let fields: Vec<Field> = columns.iter().map(Column::field).collect();
+impl<W: Write + Send> ParquetTable<W> {
+    /// A table of `columns`; `about` is its metadata.
+    fn new(
+        columns: &[ParquetColumn],
+        about: &[(&'static str, String)],
+        out: W,
+    ) -> io::Result<Self> {
+        let fields: Vec<Field> = columns.iter().map(ParquetColumn::field).collect();
         let about = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
         let schema = Schema::new(fields).with_metadata(about.collect::<Metadata>());
         let schema = Arc::new(schema);
         let properties = Some(properties(columns));
         let writer =
             ArrowWriter::try_new(out, Arc::clone(&schema), properties).map_err(of_writer)?;
-        let builders = columns.iter().map(|column| Builder::new(column.kind)).collect();
+        let builders = columns.iter().map(|column| ColumnBuilder::new(column.kind)).collect();
         Ok(Self { writer, schema, builders, rows: 0 })
     }
 
-    /// Adds a row: a cell for each column.
-    fn push<'a>(&mut self, cells: impl IntoIterator<Item = Cell<'a>>) -> io::Result<()> {
+    /// Appends a row: one cell per column.
+    fn push<'a>(&mut self, cells: impl IntoIterator<Item = ParquetCell<'a>>) -> io::Result<()> {
         let mut cells = cells.into_iter();
         for builder in &mut self.builders {
-            builder.push(cells.next().unwrap_or(Cell::None));
+            builder.push(cells.next().unwrap_or(ParquetCell::None));
         }
         self.rows += 1;
-        if self.rows == TOGETHER { self.flush() } else { Ok(()) }
+        if self.rows == BATCH_ROWS { self.flush() } else { Ok(()) }
     }
 
-    /// Adds rows, of each column its values.
+    /// Appends rows, given as one array per column.
     fn write(&mut self, columns: Vec<ArrayRef>) -> io::Result<()> {
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
         self.writer.write(&batch.map_err(io::Error::other)?).map_err(of_writer)
@@ -222,7 +225,7 @@ impl<W: Write + Send> Table<W> {
         if self.rows == 0 {
             return Ok(());
         }
-        let arrays = self.builders.iter_mut().map(Builder::finish).collect();
+        let arrays = self.builders.iter_mut().map(ColumnBuilder::finish).collect();
         self.rows = 0;
         self.write(arrays)
     }

@@ -1,57 +1,57 @@
-//! Curves of a run: congestion window and flight of every flow over time, and their chart.
+//! Curves of a run: congestion window and bytes in flight of every flow over time, and their chart.
 
-use charts::svg::{Axis, Chart, Draw, Panel, Point, Series};
-use record::{Event, Recorder, SenderState, Who};
-use runner::courses::push;
+use charts::svg::{Chart, ChartAxis, ChartPanel, ChartPoint, ChartSeries, Draw};
+use record::{Event, EventSource, Recorder, SenderState};
+use runner::timelines::push;
 use sim::Observer;
 use sim::scenario::Scenario;
 use units::{Bytes, Instant};
 
-/// Digits behind the point of windows counted in segments.
+/// Decimals of windows in segments.
 const MSS_DECIMALS: u32 = 3;
 
 /// The time axis of all charts: nanoseconds shown as seconds.
-pub const TIME: Axis<'static> = Axis { title: "time", unit: "s", decimals: 9 };
+pub const TIME: ChartAxis<'static> = ChartAxis { title: "time", unit: "s", decimals: 9 };
 
-/// Congestion window and flight of one flow.
+/// Congestion window and bytes in flight of a flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Curve {
+pub struct FlowCurves {
     /// Congestion window over time: nanoseconds, thousandths of a segment.
-    pub cwnd: Vec<Point>,
+    pub cwnd: Vec<ChartPoint>,
     /// Bytes in flight over time: nanoseconds, thousandths of a segment.
-    pub flight: Vec<Point>,
+    pub flight: Vec<ChartPoint>,
 }
 
-/// Collects the curves of all flows of a run; up to four points per instant and flow.
+/// Records the curves of all flows of a run; up to four points per instant and flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Curves {
+pub struct CurveRecorder {
     /// Index of the sending host of each flow.
     senders: Vec<usize>,
     names: Vec<String>,
-    curves: Vec<Curve>,
+    curves: Vec<FlowCurves>,
 }
 
-impl Curves {
-    /// For the flows of `scenario`.
+impl CurveRecorder {
+    /// A recorder for the flows of `scenario`.
     pub fn new(scenario: &Scenario) -> Self {
         Self {
             senders: scenario.flows.iter().map(|flow| flow.from).collect(),
             names: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
-            curves: vec![Curve::default(); scenario.flows.len()],
+            curves: vec![FlowCurves::default(); scenario.flows.len()],
         }
     }
 
-    /// The curve of each flow, in the order of the scenario.
-    pub fn curves(&self) -> &[Curve] {
+    /// The curves of each flow, in the order of the scenario.
+    pub fn curves(&self) -> &[FlowCurves] {
         &self.curves
     }
 
-    /// The chart of all flows as SVG: congestion windows above, flights below.
+    /// The chart of all flows as SVG: congestion windows above, bytes in flight below.
     pub fn to_svg(&self, title: &str, subtitle: &str) -> String {
-        let series = |of: fn(&Curve) -> &[Point]| -> Vec<Series<'_>> {
+        let series = |of: fn(&FlowCurves) -> &[ChartPoint]| -> Vec<ChartSeries<'_>> {
             let named = self.names.iter().zip(&self.curves).enumerate();
             named
-                .map(|(number, (name, curve))| Series {
+                .map(|(number, (name, curve))| ChartSeries {
                     name,
                     look: number as u8,
                     draw: Draw::Step,
@@ -59,21 +59,21 @@ impl Curves {
                 })
                 .collect()
         };
-        let segments = |title| Axis { title, unit: "MSS", decimals: MSS_DECIMALS };
+        let segments = |title| ChartAxis { title, unit: "MSS", decimals: MSS_DECIMALS };
         render(&Chart {
             title,
             subtitle,
             x: TIME,
             panels: vec![
-                Panel {
+                ChartPanel {
                     y: segments("congestion window"),
                     series: series(|curve| &curve.cwnd),
-                    ..Panel::default()
+                    ..ChartPanel::default()
                 },
-                Panel {
+                ChartPanel {
                     y: segments("flight"),
                     series: series(|curve| &curve.flight),
-                    ..Panel::default()
+                    ..ChartPanel::default()
                 },
             ],
             ..Chart::default()
@@ -84,7 +84,7 @@ impl Curves {
 /// A chart as text.
 pub fn render(chart: &Chart<'_>) -> String {
     let mut out = Vec::new();
-    // Writing into memory does not fail.
+    // Writing to memory does not fail.
     let written = chart.write(&mut out);
     debug_assert!(written.is_ok());
     String::from_utf8_lossy(&out).into_owned()
@@ -95,10 +95,10 @@ fn in_segments(bytes: Bytes, mss: Bytes) -> i64 {
     i64::try_from(thousandths).unwrap_or(i64::MAX)
 }
 
-impl Recorder for Curves {
+impl Recorder for CurveRecorder {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, _: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, _: Event, state: Option<&SenderState>) {
         let flow = who.flow.0 as usize;
         if self.senders.get(flow) != Some(&usize::from(who.host.0)) {
             return;
@@ -106,24 +106,24 @@ impl Recorder for Curves {
         if let (Some(state), Some(curve)) = (state, self.curves.get_mut(flow)) {
             let x = i64::try_from(at.as_nanos()).unwrap_or(i64::MAX);
             push(&mut curve.cwnd, x, in_segments(state.cwnd, state.mss));
-            push(&mut curve.flight, x, in_segments(state.flight(), state.mss));
+            push(&mut curve.flight, x, in_segments(state.flight_size(), state.mss));
         }
     }
 }
 
-impl Observer for Curves {}
+impl Observer for CurveRecorder {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_kept_once_and_the_last_of_an_instant_counts() {
+    fn repeated_values_are_skipped_and_the_last_of_an_instant_counts() {
         let mut points = Vec::new();
         for (x, y) in [(0, 5), (1, 5), (2, 7), (2, 9), (3, 9), (4, 1)] {
             push(&mut points, x, y);
         }
-        let expected = [(0, 5), (2, 9), (4, 1)].map(|(x, y)| Point { x, y });
+        let expected = [(0, 5), (2, 9), (4, 1)].map(|(x, y)| ChartPoint { x, y });
         assert_eq!(points, expected);
     }
 

@@ -1,12 +1,12 @@
-//! What FreeBSD's own loggers would have written of a run's sender: Black Box Log and siftr.
+//! The logs of FreeBSD's own loggers for the sender of a run: Black Box Log and siftr.
 //!
-//! [`Side`] says which connection and which end of it; [`BlackBox`] and [`Siftr`] listen to the
-//! run. Both need the tap between stack and offloads of the sender's host ([`Side::tap`]).
+//! [`LoggedEndpoint`] selects the connection and its endpoint; [`BlackBox`] and [`Siftr`] observe the run.
+//! Both need the tap between stack and offloads of the sender's host ([`LoggedEndpoint::tap`]).
 //!
-//! A record tells what the stack knew before the packet, as the kernel's does: TCP_LOG_IN stands
-//! at the door of tcp_do_segment, TCP_LOG_OUT before tcp_output moves snd_nxt, and siftr's hook
-//! sits below the stack. What the model does not have stays 0: the variance of the round-trip
-//! time, segments waiting for their order, holes of the scoreboard, t_flags2.
+//! A record has the state before the packet, as in the kernel: TCP_LOG_IN is at the entry of
+//! tcp_do_segment, TCP_LOG_OUT before tcp_output advances snd_nxt, and siftr's hook is below the
+//! stack. Fields that the model does not have are 0: the variance of the round-trip time, the
+//! reassembly queue, the holes of the scoreboard, t_flags2.
 
 mod black_box;
 mod siftr;
@@ -18,27 +18,27 @@ pub use siftr::Siftr;
 use std::io;
 
 use packet::Dir;
-use sim::scenario::{App, Scenario, TapPlace, TcpStack};
+use sim::scenario::{App, Scenario, TapPoint, TcpStack};
 use units::{FlowId, HostId};
 
 use crate::capture;
 
-/// One end of a connection.
+/// The logged endpoint of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Side {
+pub struct LoggedEndpoint {
     /// The connection.
     pub flow: FlowId,
-    /// The host whose stack logs.
+    /// The host of the endpoint.
     pub host: HostId,
-    /// Way of the segments that this end sends.
+    /// Direction of the segments that the endpoint sends.
     pub out: Dir,
-    /// Number of the tap between this host's stack and its offloads.
+    /// Index of the tap between the stack and the offloads of the host.
     pub tap: usize,
 }
 
-impl Side {
-    /// The end of flow number `flow` that sends most: of requests the answering one. Adds its tap
-    /// to the scenario; `None` if there is no such flow.
+impl LoggedEndpoint {
+    /// The endpoint of flow number `flow` that sends the data: for requests the server. Adds its
+    /// tap to the scenario; `None` if there is no such flow.
     pub fn sender(scenario: &mut Scenario, flow: usize) -> Option<Self> {
         let (from, to, app) =
             scenario.flows.get(flow).map(|flow| (flow.from, flow.to, flow.app))?;
@@ -46,15 +46,16 @@ impl Side {
             App::Requests { .. } => (to, Dir::Reverse),
             _ => (from, Dir::Forward),
         };
-        let tap = capture::tap(scenario, host, TapPlace::Stack);
+        let tap = capture::tap(scenario, host, TapPoint::Stack);
         Some(Self { flow: FlowId(flow as u32), host: HostId(host as u16), out, tap })
     }
 
-    /// The TCP of its host.
+    /// The TCP stack of the host.
     fn tcp(self, scenario: &Scenario) -> io::Result<&TcpStack> {
         let host = &scenario.hosts[usize::from(self.host.0)];
         host.stack.tcp().ok_or_else(|| {
-            let message = format!("a log of FreeBSD's TCP, and {:?} has QUIC", host.name);
+            let message =
+                format!("a FreeBSD TCP log needs a TCP host, and `{}` runs QUIC", host.name);
             io::Error::new(io::ErrorKind::InvalidInput, message)
         })
     }

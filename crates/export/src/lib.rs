@@ -1,7 +1,7 @@
-//! Runs in the formats that other programs read.
+//! Exports of runs in the formats of other programs.
 //!
-//! [`capture`] (pcapng and tcpdump's text), [`kernel_log`] (BBLog, siftr, tcp_probe, ss), [`mod@qlog`],
-//! `columns` (Parquet), [`curves`] (charts).
+//! [`capture`] (pcapng and tcpdump's text), [`kernel_log`] (BBLog, siftr, tcp_probe, ss),
+//! [`mod@qlog`], `columns` (Parquet), [`curves`] (charts).
 
 pub mod capture;
 #[cfg(feature = "parquet")]

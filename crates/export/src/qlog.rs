@@ -1,7 +1,7 @@
-//! The qlog of a run's sender, of QUIC as it is and of TCP in QUIC's words.
+//! The qlog of a sender: of QUIC directly, of TCP mapped to the terms of QUIC.
 //!
-//! `log` writes events and what changed in the sender's state, `segments` tells a TCP's packets,
-//! `packets` those of QUIC.
+//! `log` writes events and changes of the sender's state, `segments` the packets of a TCP sender,
+//! `packets` those of a QUIC sender.
 
 mod log;
 mod packets;
@@ -9,46 +9,46 @@ mod segments;
 
 use std::io::{self, Write};
 
-use logs::qlog::{Form, RecoveryParameters, Trace, Vantage};
+use logs::qlog::{QlogFormat, RecoveryParameters, Trace, Vantage};
 use packet::{Dir, Segment};
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use serde_json::{Map, json};
 use sim::Observer;
-use sim::scenario::{Host, Scenario, Stack};
+use sim::scenario::{HostSpec, Scenario, StackSpec};
 use units::Instant;
 
 use crate::capture::EPOCH;
-use crate::kernel_log::Side;
-use log::Log;
-use packets::Packets;
-use segments::Segments;
+use crate::kernel_log::LoggedEndpoint;
+use log::QlogLog;
+use packets::QuicPacketLog;
+use segments::TcpPacketLog;
 
-/// Writes the log of one end of a connection.
+/// Writes the qlog of an endpoint.
 #[derive(Debug)]
 pub struct Qlog<W> {
-    side: Side,
-    log: Log<W>,
+    side: LoggedEndpoint,
+    log: QlogLog<W>,
     stack: PacketLog,
 }
 
-/// The packets of the stack as qlog events.
+/// The packet events of the stack.
 #[derive(Debug)]
 enum PacketLog {
-    Tcp(Segments),
-    Quic(Packets),
+    Tcp(TcpPacketLog),
+    Quic(QuicPacketLog),
 }
 
 impl<W: Write> Qlog<W> {
-    /// Writes what the end `side` of a connection would log to `out`; `sha256` is that of the
+    /// A recorder that writes the qlog of `side` to `out`; `sha256` is the checksum of the
     /// scenario.
     ///
     /// # Errors
     /// Those of `out`.
     pub fn new(
         scenario: &Scenario,
-        side: Side,
+        side: LoggedEndpoint,
         sha256: &str,
-        form: Form,
+        form: QlogFormat,
         out: W,
     ) -> io::Result<Self> {
         let host = &scenario.hosts[usize::from(side.host.0)];
@@ -61,8 +61,8 @@ impl<W: Write> Qlog<W> {
             vantage_name: host.name.clone(),
             group_id: flow.name.clone(),
             protocols: match host.stack {
-                Stack::Quic(_) => vec!["QUIC".to_owned()],
-                Stack::Tcp(_) => vec!["QUIC".to_owned(), "TCP".to_owned()],
+                StackSpec::Quic(_) => vec!["QUIC".to_owned()],
+                StackSpec::Tcp(_) => vec!["QUIC".to_owned(), "TCP".to_owned()],
             },
             epoch: Some(EPOCH),
         };
@@ -75,29 +75,29 @@ impl<W: Write> Qlog<W> {
         ];
         let details: Map<_, _> =
             details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let mut log = Log::new(out, &trace, form, &scenario.title, details)?;
+        let mut log = QlogLog::new(out, &trace, form, &scenario.title, details)?;
         let stack = match &host.stack {
-            Stack::Quic(own) => {
+            StackSpec::Quic(own) => {
                 let peer = if client { flow.to } else { flow.from };
                 let peer = scenario.hosts[peer].stack.quic().unwrap_or(own);
                 packets::parameters(&mut log, &own.profile, &peer.profile);
                 let (fixed, factors) = packets::recovery(&own.profile);
                 log.announce(fixed, factors);
-                PacketLog::Quic(Packets::new(&peer.profile))
+                PacketLog::Quic(QuicPacketLog::new(&peer.profile))
             }
-            Stack::Tcp(tcp) => {
-                // A tick of the host, at least a millisecond.
+            StackSpec::Tcp(tcp) => {
+                // One tick of the host, at least a millisecond.
                 let granularity = (1_000 / u64::from(tcp.profile.hz).max(1)).max(1);
                 let timer_granularity = Some(granularity);
                 let fixed = RecoveryParameters { timer_granularity, ..Default::default() };
                 log.announce(fixed, Map::new());
-                PacketLog::Tcp(Segments::default())
+                PacketLog::Tcp(TcpPacketLog::default())
             }
         };
         Ok(Self { side, log, stack })
     }
 
-    /// Closes the log, flushes and gives the output back.
+    /// Closes the log, flushes and returns the output.
     ///
     /// # Errors
     /// The first error of the output.
@@ -106,11 +106,11 @@ impl<W: Write> Qlog<W> {
     }
 }
 
-fn description(host: &Host) -> String {
+fn description(host: &HostSpec) -> String {
     let cc = host.stack.cc_name();
     match &host.stack {
-        Stack::Quic(quic) => format!("{} with {cc}, in virtual time", quic.profile.name),
-        Stack::Tcp(tcp) => format!(
+        StackSpec::Quic(quic) => format!("{} with {cc}, in virtual time", quic.profile.name),
+        StackSpec::Tcp(tcp) => format!(
             "TCP of {} with {cc} in QUIC's words: a packet is a segment or burst of the stack, \
              stream 0 is the payload",
             tcp.profile.name,
@@ -121,7 +121,7 @@ fn description(host: &Host) -> String {
 impl<W: Write> Recorder for Qlog<W> {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         if (who.host, who.flow) != (self.side.host, self.side.flow) {
             return;
         }
@@ -132,12 +132,12 @@ impl<W: Write> Recorder for Qlog<W> {
         match (state, event) {
             (Some(sender), _) => {
                 let flight = match self.stack {
-                    PacketLog::Tcp(_) => sender.flight(),
+                    PacketLog::Tcp(_) => sender.flight_size(),
                     PacketLog::Quic(_) => sender.in_flight,
                 };
                 self.log.update(at, sender, flight, event);
             }
-            // The state comes with the next event.
+            // The next event has the state.
             (None, Event::RttSample { rtt }) => self.log.on_sample(rtt),
             (None, _) => {}
         }
@@ -157,7 +157,7 @@ impl<W: Write> Observer for Qlog<W> {
         }
     }
 
-    fn datagram(&mut self, at: Instant, tap: usize, _: bool, packet: &quic::Packet) {
+    fn datagram(&mut self, at: Instant, tap: usize, _: bool, packet: &quic::QuicPacket) {
         if tap != self.side.tap || packet.flow != self.side.flow {
             return;
         }

@@ -1,44 +1,44 @@
-//! The estimates, each with what it rests on.
+//! The estimates with their basis.
 
 use core::fmt;
 
-use diagnose::episodes::{Episode, Trigger};
-use diagnose::place::CapturePoint;
-use diagnose::{Analysis, Course, Limiter};
+use diagnose::capture_point::CapturePoint;
+use diagnose::episodes::{RecoveryEpisode, RecoveryTrigger};
+use diagnose::{Analysis, Limiter, Timeline};
 use packet::{Dir, IpVersion};
 
-use crate::{Losses, System, Writes};
+use crate::{LossEstimate, PeerSystem, WritePattern};
 
-/// An estimate in words, for the user to judge.
+/// Description of an estimate, for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Basis {
-    /// What was estimated: `rate`.
+    /// The estimated quantity: `rate`.
     pub what: &'static str,
-    /// The estimate with what it rests on.
+    /// The estimate and its basis.
     pub why: String,
 }
 
-/// Why nothing can be fitted.
+/// Error that prevents a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FitError {
-    /// The connection carried no data.
+    /// The connection has no data.
     NoData,
-    /// No acknowledgment of data was seen, so that there is no round trip.
+    /// No acknowledgment of data is in the capture, so that there is no round-trip sample.
     NoRoundTrip,
-    /// The packets were not kept ([`diagnose::Settings::packets`]).
+    /// The packets were not recorded ([`diagnose::AnalysisSettings::packets`]).
     NoPackets,
-    /// Most of the data that the sequence numbers span are not in the capture.
+    /// Most of the data that the sequence numbers span is not in the capture.
     Gaps,
 }
 
 impl fmt::Display for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoData => "the connection carried no data",
+            Self::NoData => "the connection has no data",
             Self::NoRoundTrip => {
                 "no round trip can be measured in it: ACKs of its data are missing"
             }
-            Self::NoPackets => "its packets were not kept",
+            Self::NoPackets => "its packets were not recorded",
             Self::Gaps => "less than a tenth of the data that its sequence numbers span is in it",
         })
     }
@@ -46,81 +46,81 @@ impl fmt::Display for FitError {
 
 impl core::error::Error for FitError {}
 
-/// A connection, as a path with two ends.
+/// A connection, fitted as a path with two endpoints.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fitted {
+pub struct PathFit {
     /// Direction of the data.
     pub dir: Dir,
-    /// Where the capture was taken.
+    /// Capture point.
     pub point: CapturePoint,
-    /// Payload of a full segment in bytes.
+    /// Payload of a full-sized segment in bytes.
     pub mss: u64,
     /// Bytes of headers before it.
     pub headers: u64,
     /// Bytes of the stream.
     pub bytes: u64,
-    /// From the opening (or the first packet) to the delivery of the last byte, in ns.
+    /// Time from the handshake (or the first packet) to the delivery of the last byte, in ns.
     pub time: u64,
-    /// Bytes delivered by time, in ns from the opening: for comparison with a run.
+    /// Bytes delivered over time, in ns from the handshake: for comparison with a run.
     pub delivered: Vec<(u64, u64)>,
     /// Round-trip time without queues, in ns.
     pub rtt: u64,
-    /// Rate of the bottleneck in bit/s of IP; `None` where it was never seen busy.
+    /// Rate of the bottleneck in bit/s of IP packets; `None` if it was never seen busy.
     pub rate: Option<u64>,
-    /// Room of its queue in bytes of IP; `None` where it was never seen full.
+    /// Capacity of its queue in IP bytes; `None` if it was never seen full.
     pub buffer: Option<u64>,
-    /// Losses that no queue explains.
-    pub losses: Losses,
-    /// Losses that a full queue explains.
+    /// Losses other than queue overflows.
+    pub losses: LossEstimate,
+    /// Losses by queue overflow.
     pub overflows: u64,
-    /// Time in which all was held back, in ns from the opening: begin and end.
+    /// Stall without loss, in ns from the handshake: start and end.
     pub held: Option<(u64, u64)>,
-    /// Share of packets that came late, and by how many ns; or the size of reversed groups.
-    pub late: Option<Late>,
-    /// Segments that an ACK covers, where it covers more than TCP's own rule.
+    /// Reordering, if any.
+    pub late: Option<ReorderingFit>,
+    /// Segments per ACK, if more than delayed ACKs explain.
     pub per_ack: Option<u64>,
-    /// Window of the receiver in bytes, where it held the sender.
+    /// Receive window in bytes, if it limited the sender.
     pub window: Option<u64>,
-    /// Bursts leave the sender's stack whole, and its card splits them.
+    /// The sender uses TSO.
     pub bursts: bool,
-    /// Most bytes under way: the buffers at both ends held them.
+    /// Maximum bytes in flight, which the buffers of both endpoints held.
     pub flight: u64,
-    /// Rate at which the receiver reads in bit/s, where that held the sender.
+    /// Read rate of the receiver in bit/s, if it limited the sender.
     pub reads: Option<u64>,
-    /// What the application did.
-    pub writes: Writes,
+    /// Write pattern of the application.
+    pub writes: WritePattern,
     /// System of the sender.
-    pub sender: System,
+    pub sender: PeerSystem,
     /// System of the receiver.
-    pub receiver: System,
-    /// What all that rests on.
+    pub receiver: PeerSystem,
+    /// Basis of the estimates.
     pub bases: Vec<Basis>,
 }
 
 /// Reordering.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Late {
-    /// Groups of so many packets are turned around.
+pub enum ReorderingFit {
+    /// Groups of this many packets are reversed.
     Reversed(u64),
-    /// A share of the packets comes so many ns late.
+    /// A fraction of the packets is delayed by this many ns.
     Share(f64, u64),
 }
 
-/// A limiter counts as one that held the sender from this share of the time on.
+/// Minimum fraction of the time for which a limiter counts.
 const HELD: f64 = 0.2;
-/// IP packets that a host of a scenario may send at most: the smallest that every host takes (RFC 791
-/// section 3.1), and the largest there is.
+/// Range of the MTU of a scenario: the size that every host accepts (RFC 791 section 3.1), and the
+/// largest packet.
 const MTU: (u64, u64) = (576, 65_535);
-/// A capture that lacks more than this multiple of what it holds does not show how the data went.
+/// Maximum ratio of the connection's data to the captured data.
 const MISSING: u64 = 10;
-/// Runs of packets that are longer than this are not groups that some queue turns around.
+/// Maximum size of groups that a queue reverses.
 const LONGEST_GROUP: u64 = 16;
 
-impl Fitted {
-    /// Fits the data of `analysis` that go in its main direction.
+impl PathFit {
+    /// Fits the data of `analysis` in its main direction.
     ///
     /// # Errors
-    /// What is missing.
+    /// The missing data.
     pub fn of(analysis: &Analysis) -> Result<Self, FitError> {
         let flow = analysis.main().ok_or(FitError::NoData)?;
         if flow.bytes == 0 {
@@ -131,16 +131,16 @@ impl Fitted {
         }
         let data = analysis.packets.iter().filter(|packet| packet.segment.dir == flow.dir);
         let captured: u64 = data.map(|packet| u64::from(packet.segment.payload)).sum();
-        // Without any, the capture is one of ACKs alone.
+        // Without data, the capture has only ACKs.
         if captured > 0 && captured.saturating_mul(MISSING) < flow.bytes {
             return Err(FitError::Gaps);
         }
         let (rtt, ..) = flow.rtt.ok_or(FitError::NoRoundTrip)?;
-        let course = Course::of(flow);
+        let course = Timeline::of(flow);
         let path = course.path;
         let packets = &analysis.packets;
         let mut bases = Vec::new();
-        let mut told = |what, why: String| bases.push(Basis { what, why });
+        let mut reported = |what, why: String| bases.push(Basis { what, why });
         let held_by = |limiter| {
             course.budget.of(limiter) as f64 / course.budget.whole().max(1) as f64 >= HELD
         };
@@ -148,13 +148,13 @@ impl Fitted {
         let headers = u64::from(ip.header_len()) + 20 + if flow.stamps { 12 } else { 0 };
         let packet = flow.mss + headers;
         if !(MTU.0..=MTU.1).contains(&packet) {
-            told(
+            reported(
                 "mtu",
                 format!("packets of {packet} B are not modelled: {} B", packet.clamp(MTU.0, MTU.1)),
             );
         }
         let wire = |payload: f64| payload * (flow.mss + headers) as f64 / flow.mss.max(1) as f64;
-        told(
+        reported(
             "delay",
             format!("shortest round trip of {} samples: {} us", flow.rtt_samples, rtt / 1_000),
         );
@@ -166,30 +166,35 @@ impl Fitted {
         let why = match (path.rate, rate) {
             (Some(_), Some(rate)) if let Some((_, all)) = shared => {
                 format!(
-                    "{rate} bit/s: what these data had of {} bit/s while a queue stood; others had the rest, \
-                     and are taken to have it again",
+                    "{rate} bit/s: this connection's part of {} bit/s while packets were queued; the rest is \
+                     cross traffic, assumed to recur",
                     bits(all)
                 )
             }
             (Some(_), Some(rate)) => {
-                format!("{rate} bit/s: spacing of bursts, or what passed while a queue stood")
+                format!("{rate} bit/s: spacing of bursts, or throughput while packets were queued")
             }
             (None, Some(rate)) => {
-                format!("{rate} bit/s: the bottleneck was never seen busy, nothing came faster")
+                format!("{rate} bit/s: highest rate seen; the bottleneck was never seen busy")
             }
-            (_, None) => "too few packets to tell: taken to be fast".to_owned(),
+            (_, None) => "too few packets for an estimate: assumed to be fast".to_owned(),
         };
-        told("rate", why);
+        reported("rate", why);
         let at_receiver = flow.point == CapturePoint::Receiver;
         let mut losses = if at_receiver {
-            Losses::at_receiver(packets, flow.dir, flow.mss, (rtt / 4).max(flow.reordering.late_ns))
+            LossEstimate::at_receiver(
+                packets,
+                flow.dir,
+                flow.mss,
+                (rtt / 4).max(flow.reordering.late_ns),
+            )
         } else {
-            Losses::at_sender(packets, flow.dir, flow.mss, rtt)
+            LossEstimate::at_sender(packets, flow.dir, flow.mss, rtt)
         };
-        let overflow = |episode: &Episode| {
+        let overflow = |episode: &RecoveryEpisode| {
             episode.rtt.saturating_sub(rtt) * 5 >= path.queue * 3
                 && path.queue * 8 >= rtt
-                && episode.trigger != Trigger::Probe
+                && episode.trigger != RecoveryTrigger::Probe
         };
         let full = flow
             .episodes
@@ -206,16 +211,16 @@ impl Fitted {
             .filter(|_| overflows > 0)
             .map(|rate| (rate as f64 / 8.0 * path.queue as f64 / 1e9) as u64 + flow.mss + headers);
         if overflows > 0 {
-            told(
+            reported(
                 "buffer",
                 format!(
-                    "{overflows} losses at a queue of {} us: what was in it",
+                    "{overflows} losses at a queueing delay of {} us: the bytes queued then",
                     path.queue / 1_000
                 ),
             );
         }
         if !losses.packets.is_empty() {
-            told(
+            reported(
                 "loss",
                 format!(
                     "{} of {} data packets, without a full queue",
@@ -226,10 +231,10 @@ impl Fitted {
         }
         let held = held(analysis, flow.dir, rtt).filter(|_| flow.counts.spurious > 0);
         if let Some((from, until)) = held {
-            told(
+            reported(
                 "held",
                 format!(
-                    "nothing passed from {} to {} us, and nothing was lost",
+                    "no packet was delivered from {} to {} us, and none was lost",
                     from / 1_000,
                     until / 1_000
                 ),
@@ -238,46 +243,46 @@ impl Fitted {
         let late =
             late(flow.reordering.packets, flow.reordering.late_ns, path.extent, flow.counts.new);
         if late.is_some() {
-            told(
+            reported(
                 "reorder",
                 format!(
-                    "{} packets came late, by up to {} places",
+                    "{} packets were reordered, by up to {} positions",
                     flow.reordering.packets, path.extent
                 ),
             );
         }
-        // Packets that wait for earlier ones are acknowledged together, without any merging.
+        // Out-of-order packets are acknowledged together, without merging.
         let per_ack = (path.per_ack > 2.5 && late.is_none())
             .then(|| (flow.coverage.most / flow.mss.max(1)).max(3));
         if let Some(most) = per_ack {
-            told(
+            reported(
                 "acks",
-                format!("one for {:.1} segments on average, {most} at most", path.per_ack),
+                format!("one per {:.1} segments on average, {most} at most", path.per_ack),
             );
         }
         let window = flow.window.filter(|_| held_by(Limiter::Rwnd)).map(|(_, most, _)| most);
         let goodput =
             flow.bytes as f64 * 8e9 / flow.last_delivery.saturating_sub(flow.span.0).max(1) as f64;
-        // A window that closes is one that is not read; else it is all the room there is.
+        // A closing window is due to a slow reader; otherwise it is the buffer size.
         let closes = flow.window.is_some_and(|(least, most, _)| least * 2 < most);
         let reads = (window.is_some() && closes).then_some(goodput as u64);
         if let Some(window) = window {
-            told(
+            reported(
                 "window",
-                format!("the receiver offered {window} B at most, and that held the sender"),
+                format!("the receiver advertised at most {window} B, which limited the sender"),
             );
         }
-        // A sender that waits for room at the receiver pauses too.
+        // A sender limited by the receive window also pauses.
         let writes = match window {
-            Some(_) => Writes::Bulk,
-            None => Writes::of(packets, flow.dir, flow.mss, (rtt / 4).max(2_000_000)),
+            Some(_) => WritePattern::Bulk,
+            None => WritePattern::of(packets, flow.dir, flow.mss, (rtt / 4).max(2_000_000)),
         };
-        if let Writes::Paced(bytes, every) = writes {
-            told("application", format!("it wrote {bytes} B every {} us", every / 1_000));
+        if let WritePattern::Paced(bytes, every) = writes {
+            reported("application", format!("it writes {bytes} B every {} us", every / 1_000));
         }
         let (sender, receiver) =
-            (System::of(analysis, flow.dir), System::of(analysis, flow.dir.back()));
-        told("ends", format!("by their SYNs, {} sends to {}", sender.name(), receiver.name()));
+            (PeerSystem::of(analysis, flow.dir), PeerSystem::of(analysis, flow.dir.reversed()));
+        reported("ends", format!("by their SYNs, {} sends to {}", sender.name(), receiver.name()));
         Ok(Self {
             dir: flow.dir,
             point: flow.point,
@@ -305,27 +310,27 @@ impl Fitted {
         })
     }
 
-    /// The largest IP packet of both ends.
+    /// Returns the MTU of both endpoints.
     pub(crate) fn mtu(&self) -> u64 {
         (self.mss + self.headers).clamp(MTU.0, MTU.1)
     }
 }
 
-/// Reordering as an element of a path.
-fn late(packets: u64, late_ns: u64, extent: u64, new: u64) -> Option<Late> {
+/// Returns reordering as an element of a path.
+fn late(packets: u64, late_ns: u64, extent: u64, new: u64) -> Option<ReorderingFit> {
     if packets == 0 || new == 0 {
         return None;
     }
     let share = packets as f64 / new as f64;
-    // In a group of n turned around, n - 1 packets are overtaken, by up to n - 1 places.
+    // In a reversed group of n, n - 1 packets are overtaken, by up to n - 1 others.
     if share > 0.4 && extent < LONGEST_GROUP {
-        return Some(Late::Reversed((extent + 1).max(2)));
+        return Some(ReorderingFit::Reversed((extent + 1).max(2)));
     }
-    Some(Late::Share(share, late_ns.max(1_000)))
+    Some(ReorderingFit::Share(share, late_ns.max(1_000)))
 }
 
-/// The longest time without anything from the receiver while data were under way, if it lasted two
-/// round trips and all came through in the end.
+/// Returns the longest time without packets from the receiver while data was in flight, if it
+/// lasted more than three round trips.
 fn held(analysis: &Analysis, dir: Dir, rtt: u64) -> Option<(u64, u64)> {
     let mut longest: Option<(u64, u64)> = None;
     let mut last_back: Option<u64> = None;
@@ -348,9 +353,9 @@ fn held(analysis: &Analysis, dir: Dir, rtt: u64) -> Option<(u64, u64)> {
     longest.map(|(sent, back)| (sent - start, back - start - rtt))
 }
 
-/// Bytes acknowledged by time.
+/// Returns the bytes acknowledged over time.
 fn delivered(analysis: &Analysis, dir: Dir, start: u64) -> Vec<(u64, u64)> {
-    let mut stream = crate::losses::Unwrapped::default();
+    let mut stream = crate::losses::SequenceUnwrapper::default();
     let mut base = None;
     let mut curve: Vec<(u64, u64)> = Vec::new();
     for packet in analysis.packets.iter().filter(|packet| packet.segment.dir != dir) {

@@ -1,13 +1,13 @@
-//! What a capture says about its path, its ends and its application, as a scenario. Layer 7.
+//! Fits a scenario to a capture: its path, endpoints and application. Layer 7.
 //!
-//! Reading order: [`Fitted`] (the estimates, each with what it rests on), `losses` (which packets
-//! were lost, and why), `writes` (what the application did), `ends` (which systems talk), `text`
-//! (the scenario file); [`guesses`] (which controller it was;
-//! `peaks`: when a window shows, `rates`: what BBR is told).
+//! Reading order: [`PathFit`] (the estimates with their basis), `losses` (lost packets), `writes`
+//! (write pattern of the application), `fingerprint` (systems of the endpoints), `text` (the
+//! scenario file); [`guesses`] (the congestion controller; `peaks`: rounds limited by the window,
+//! `rates`: delivery rates for BBR).
 //!
-//! What it does not do: it runs nothing; `whatif` runs the scenario and reports how well it matches.
+//! It runs nothing; `whatif` runs the scenario and reports how well it matches.
 
-mod ends;
+mod fingerprint;
 mod fitted;
 mod losses;
 mod peaks;
@@ -16,9 +16,9 @@ mod senders;
 mod text;
 mod writes;
 
-pub use ends::System;
-pub use fitted::{Basis, FitError, Fitted, Late};
-pub use losses::Losses;
-pub use senders::{Guess, TURNS, guesses};
-pub use text::Chance;
-pub use writes::Writes;
+pub use fingerprint::PeerSystem;
+pub use fitted::{Basis, FitError, PathFit, ReorderingFit};
+pub use losses::LossEstimate;
+pub use senders::{Guess, MAX_EVENTS, guesses};
+pub use text::LossPattern;
+pub use writes::WritePattern;

@@ -1,73 +1,72 @@
-//! Which data packets were lost, by their number on the way, and when nothing passed at all.
+//! Detects lost data packets, by their number on the path, and outages.
 //!
-//! At the sender a loss shows as a retransmission: the copy before it is taken for lost, unless
-//! a D-SACK says that it had arrived (RFC 2883). At the receiver it shows as a hole that is
-//! filled too late for reordering.
+//! At the sender, a retransmission indicates a loss: the previous copy counts as lost, unless a
+//! D-SACK reports that it had arrived (RFC 2883). At the receiver, a loss is a hole that is filled
+//! too late for reordering.
 
 use std::collections::BTreeMap;
 
-use diagnose::Packet;
+use diagnose::CapturedPacket;
 use packet::Dir;
 
-/// A run of losses without anything between is an outage from this many packets on, if it also
-/// lasts two round trips.
+/// Minimum consecutive losses of an outage, which must also last two round trips.
 const OUTAGE: usize = 5;
 
-/// Losses of the data's way.
+/// Losses in the direction of the data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Losses {
-    /// Numbers of the lost data packets as they left the sender, from 1, each with its time in ns.
+pub struct LossEstimate {
+    /// Numbers of the lost data packets in sending order, from 1, each with its time in ns.
     pub packets: Vec<(u64, u64)>,
-    /// Data packets in all.
+    /// Total data packets.
     pub sent: u64,
-    /// Times in which everything was lost, in ns since the first packet.
+    /// Outages, in ns since the first packet.
     pub outages: Vec<(u64, u64)>,
 }
 
-/// Segments sent in a row at one moment, of which the last may be shorter.
+/// Consecutive segments sent at one time, of which the last may be shorter.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct SegmentRun {
     end: u64,
-    /// First byte and number of the segment from which the others count.
+    /// First byte and number of the reference segment of the run.
     origin: u64,
     number: u64,
     at: u64,
 }
 
-/// A segment of a [`Run`].
+/// A segment of a [`SegmentRun`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sent {
+struct SentCopy {
     /// Its first byte.
     start: u64,
     number: u64,
     at: u64,
 }
 
-/// Disjoint runs of segments by their first byte: an entry for each packet of a capture at most two
-/// more, however many bytes a gap in its sequence numbers spans.
+/// Disjoint runs of segments by their first byte. Each packet of a capture adds at most two
+/// entries, however many bytes a gap in its sequence numbers spans.
 #[derive(Debug)]
-struct Runs {
+struct SegmentRuns {
     mss: u64,
-    list: BTreeMap<u64, Run>,
+    list: BTreeMap<u64, SegmentRun>,
 }
 
-impl Runs {
+impl SegmentRuns {
     fn new(mss: u64) -> Self {
         Self { mss: mss.max(1), list: BTreeMap::new() }
     }
 
-    fn segment(&self, run: &Run, index: u64) -> Sent {
-        Sent { start: run.origin + index * self.mss, number: run.number + index, at: run.at }
+    fn segment(&self, run: &SegmentRun, index: u64) -> SentCopy {
+        SentCopy { start: run.origin + index * self.mss, number: run.number + index, at: run.at }
     }
 
-    /// The segment that holds the byte at `offset`.
-    fn at(&self, offset: u64) -> Option<Sent> {
+    /// Returns the segment with the byte at `offset`.
+    fn at(&self, offset: u64) -> Option<SentCopy> {
         let (_, run) = self.list.range(..=offset).next_back()?;
         (run.end > offset).then(|| self.segment(run, (offset - run.origin) / self.mss))
     }
 
-    /// Appends the segments that begin in `[start, end)` to `found`.
-    fn begun_in(&self, start: u64, end: u64, found: &mut Vec<Sent>) {
+    /// Appends the segments that start in `[start, end)` to `found`.
+    fn begun_in(&self, start: u64, end: u64, found: &mut Vec<SentCopy>) {
         let before = self.list.range(..start).next_back();
         for (&from, run) in before.into_iter().chain(self.list.range(start..end)) {
             let (low, high) = (from.max(start), run.end.min(end));
@@ -77,12 +76,12 @@ impl Runs {
         }
     }
 
-    /// Takes `[start, end)` out.
+    /// Removes `[start, end)`.
     fn remove(&mut self, start: u64, end: u64) {
         if let Some((&from, &run)) = self.list.range(..start).next_back()
             && run.end > start
         {
-            self.list.insert(from, Run { end: start, ..run });
+            self.list.insert(from, SegmentRun { end: start, ..run });
             if run.end > end {
                 self.list.insert(end, run);
             }
@@ -95,27 +94,26 @@ impl Runs {
         }
     }
 
-    /// Puts `[start, end)`, sent at `at`, in the place of what was there; its first segment has
-    /// `number`.
+    /// Replaces `[start, end)` by segments sent at `at`, the first of which has `number`.
     fn put(&mut self, start: u64, end: u64, number: u64, at: u64) {
         self.remove(start, end);
         if start < end {
-            self.list.insert(start, Run { end, origin: start, number, at });
+            self.list.insert(start, SegmentRun { end, origin: start, number, at });
         }
     }
 }
 
-/// A D-SACK reports a packet, which is no longer than this.
+/// Maximum length of the packet that a D-SACK reports.
 const LONGEST: u64 = 1 << 16;
 
-impl Losses {
-    /// Of the data in direction `dir`, in segments of `mss`, seen before they can be lost.
-    pub(crate) fn at_sender(packets: &[Packet], dir: Dir, mss: u64, rtt: u64) -> Self {
+impl LossEstimate {
+    /// Detects losses of direction `dir`, captured before the loss, in segments of `mss`.
+    pub(crate) fn at_sender(packets: &[CapturedPacket], dir: Dir, mss: u64, rtt: u64) -> Self {
         let mut sent = 0;
-        let mut copies = Runs::new(mss);
-        // By first byte and number, each with its time.
+        let mut copies = SegmentRuns::new(mss);
+        // Time of each lost packet, by first byte and number.
         let mut lost: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-        let mut stream = Unwrapped::default();
+        let mut stream = SequenceUnwrapper::default();
         for packet in packets {
             let segment = &packet.segment;
             if segment.dir != dir {
@@ -123,7 +121,7 @@ impl Losses {
                     let (left, right) = (stream.place(left), stream.place(right));
                     let left = left.max(right.saturating_sub(LONGEST)).min(right);
                     let known = lost.range((left, 0)..(right, 0)).map(|(key, _)| *key);
-                    // The copy that was thought lost had arrived.
+                    // The presumed lost copy had arrived.
                     if let Some(latest) = known.max_by_key(|(_, number)| *number) {
                         lost.remove(&latest);
                     }
@@ -149,15 +147,15 @@ impl Losses {
         Self { packets, sent, outages: Vec::new() }.without_outages(rtt)
     }
 
-    /// Of the data in direction `dir`, seen after they can be lost; a hole that is filled within
-    /// `late` ns was reordering.
-    pub(crate) fn at_receiver(packets: &[Packet], dir: Dir, mss: u64, late: u64) -> Self {
+    /// Detects losses of direction `dir`, captured after the loss; a hole that is filled within
+    /// `late` ns counts as reordering.
+    pub(crate) fn at_receiver(packets: &[CapturedPacket], dir: Dir, mss: u64, late: u64) -> Self {
         let mut sent = 0;
         let mut next: Option<u64> = None;
-        let mut holes = Runs::new(mss);
+        let mut holes = SegmentRuns::new(mss);
         let mut filled = Vec::new();
         let mut lost = Vec::new();
-        let mut stream = Unwrapped::default();
+        let mut stream = SequenceUnwrapper::default();
         for packet in packets.iter().filter(|packet| packet.segment.dir == dir) {
             let segment = &packet.segment;
             if segment.payload == 0 {
@@ -188,7 +186,7 @@ impl Losses {
         Self { packets: lost, sent, outages: Vec::new() }.without_outages(4 * late)
     }
 
-    /// Takes runs of losses that last out of the list: nothing passed then.
+    /// Moves long runs of losses to the list of outages.
     fn without_outages(mut self, rtt: u64) -> Self {
         let mut kept = Vec::new();
         for run in self.packets.chunk_by(|before, after| after.0 == before.0 + 1) {
@@ -203,15 +201,15 @@ impl Losses {
         self
     }
 
-    /// Share of the packets that were lost, outages left out.
+    /// Returns the loss rate, without outages.
     pub fn rate(&self) -> f64 {
         if self.sent == 0 { 0.0 } else { self.packets.len() as f64 / self.sent as f64 }
     }
 }
 
-/// Blocks of an ACK that report bytes as received twice (RFC 2883 section 4): the first block lies
-/// below the acknowledgment, or within the second.
-fn duplicates(packet: &Packet) -> Option<(u32, u32)> {
+/// Returns the D-SACK block of an ACK (RFC 2883 section 4): a first block below the acknowledgment
+/// or within the second.
+fn duplicates(packet: &CapturedPacket) -> Option<(u32, u32)> {
     let segment = &packet.segment;
     let (first, rest) = segment.sack_blocks().split_first()?;
     let below = segment.ack.0.wrapping_sub(first.right.0) < 1 << 31;
@@ -222,15 +220,15 @@ fn duplicates(packet: &Packet) -> Option<(u32, u32)> {
     (below || within).then_some((first.left.0, first.right.0))
 }
 
-/// Sequence numbers as places in a stream without end.
+/// Converts sequence numbers to 64-bit stream offsets.
 #[derive(Debug, Default)]
-pub(crate) struct Unwrapped {
+pub(crate) struct SequenceUnwrapper {
     last: Option<u64>,
 }
 
-impl Unwrapped {
+impl SequenceUnwrapper {
     pub(crate) fn place(&mut self, seq: u32) -> u64 {
-        // The first lies far enough from zero for what comes before it.
+        // The first offset leaves room for earlier data.
         let near = *self.last.get_or_insert((1 << 32) + u64::from(seq));
         let ahead = seq.wrapping_sub(near as u32) as i32;
         let place = near.wrapping_add_signed(i64::from(ahead));
@@ -246,64 +244,69 @@ mod tests {
 
     use super::*;
 
-    fn data(millis: u64, seq: u32) -> Packet {
+    fn data(millis: u64, seq: u32) -> CapturedPacket {
         let segment = Segment { seq: SeqNum(seq), payload: 1_000, ..Segment::default() };
-        Packet { at: Instant::from_nanos(millis * 1_000_000), frame: 1, segment, captured: 0 }
+        CapturedPacket {
+            at: Instant::from_nanos(millis * 1_000_000),
+            frame: 1,
+            segment,
+            captured: 0,
+        }
     }
 
     #[test]
-    fn what_is_sent_again_was_lost_unless_a_duplicate_is_reported() {
+    fn a_retransmission_implies_a_loss_unless_a_dsack_follows() {
         let mut packets = vec![data(0, 0), data(0, 1_000), data(0, 2_000), data(50, 1_000)];
-        let losses = Losses::at_sender(&packets, Dir::Forward, 1_000, 40_000_000);
+        let losses = LossEstimate::at_sender(&packets, Dir::Forward, 1_000, 40_000_000);
         assert_eq!(losses.packets, [(2, 0)]);
         assert_eq!(losses.sent, 4);
         let mut blocks = SackBlocks::EMPTY;
         assert!(blocks.push(SackBlock { left: SeqNum(1_000), right: SeqNum(2_000) }));
-        let mut told = data(90, 0);
-        told.segment.dir = Dir::Reverse;
-        told.segment.ack = SeqNum(3_000);
-        told.segment.payload = 0;
-        told.segment.options = Options::Sack(blocks);
-        packets.push(told);
-        let losses = Losses::at_sender(&packets, Dir::Forward, 1_000, 40_000_000);
+        let mut dsack = data(90, 0);
+        dsack.segment.dir = Dir::Reverse;
+        dsack.segment.ack = SeqNum(3_000);
+        dsack.segment.payload = 0;
+        dsack.segment.options = Options::Sack(blocks);
+        packets.push(dsack);
+        let losses = LossEstimate::at_sender(&packets, Dir::Forward, 1_000, 40_000_000);
         assert_eq!(losses.packets, []);
     }
 
     #[test]
     fn at_the_receiver_a_hole_that_fills_late_was_a_loss() {
         let packets = [data(0, 0), data(0, 2_000), data(1, 4_000), data(1, 3_000), data(50, 1_000)];
-        let losses = Losses::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
+        let losses = LossEstimate::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
         assert_eq!(losses.packets, [(2, 0)]);
     }
 
-    /// Sequence numbers that leap by 2 GB: a hole is one entry, not one for each of its segments.
+    /// Sequence numbers that jump by 2 GB: a hole is one entry, not one per segment.
     #[test]
     fn a_gap_of_gigabytes_takes_one_entry() {
-        let leap = 0x7fff_0000_u32;
-        let packets: Vec<Packet> =
-            (0..40).map(|n| data(u64::from(n), leap.wrapping_mul(n))).collect();
-        let losses = Losses::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
+        let jump = 0x7fff_0000_u32;
+        let packets: Vec<CapturedPacket> =
+            (0..40).map(|n| data(u64::from(n), jump.wrapping_mul(n))).collect();
+        let losses = LossEstimate::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
         assert_eq!(losses.packets, []);
-        let gap = (u64::from(leap) - 1_000).div_ceil(1_000);
+        let gap = (u64::from(jump) - 1_000).div_ceil(1_000);
         assert_eq!(losses.sent, 40 + 39 * gap);
-        // A packet in the last gap, after the time that reordering may take.
+        // A packet in the last gap, too late for reordering.
         let mut packets = packets;
-        packets.push(data(500, leap.wrapping_mul(39) - 5_000));
-        let losses = Losses::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
+        packets.push(data(500, jump.wrapping_mul(39) - 5_000));
+        let losses = LossEstimate::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
         assert_eq!(losses.packets, [(39 + 39 * gap - 4, 39_000_000)]);
     }
 
     #[test]
     fn runs_are_the_same_as_a_list_of_segments() {
-        let mut runs = Runs::new(10);
+        let mut runs = SegmentRuns::new(10);
         runs.put(100, 135, 1, 7);
         assert_eq!(runs.at(99), None);
-        assert_eq!(runs.at(134), Some(Sent { start: 130, number: 4, at: 7 }));
-        // In the midst of the second segment: its beginning stays, as does the end of the third.
+        assert_eq!(runs.at(134), Some(SentCopy { start: 130, number: 4, at: 7 }));
+        // Within the second segment: its start remains, as does the end of the third.
         runs.put(115, 125, 9, 8);
-        assert_eq!(runs.at(114), Some(Sent { start: 110, number: 2, at: 7 }));
-        assert_eq!(runs.at(115), Some(Sent { start: 115, number: 9, at: 8 }));
-        assert_eq!(runs.at(125), Some(Sent { start: 120, number: 3, at: 7 }));
+        assert_eq!(runs.at(114), Some(SentCopy { start: 110, number: 2, at: 7 }));
+        assert_eq!(runs.at(115), Some(SentCopy { start: 115, number: 9, at: 8 }));
+        assert_eq!(runs.at(125), Some(SentCopy { start: 120, number: 3, at: 7 }));
         let mut found = Vec::new();
         runs.begun_in(105, 131, &mut found);
         assert_eq!(found.iter().map(|one| one.number).collect::<Vec<_>>(), [2, 9, 4]);
@@ -313,10 +316,10 @@ mod tests {
 
     #[test]
     fn a_long_run_of_losses_is_an_outage() {
-        let mut packets: Vec<Packet> =
+        let mut packets: Vec<CapturedPacket> =
             (0..10).map(|n| data(u64::from(n) * 20, n * 1_000)).collect();
         packets.extend((2..9).map(|n| data(400 + u64::from(n), n * 1_000)));
-        let losses = Losses::at_sender(&packets, Dir::Forward, 1_000, 40_000_000);
+        let losses = LossEstimate::at_sender(&packets, Dir::Forward, 1_000, 40_000_000);
         assert_eq!(losses.outages, [(40_000_000, 160_000_000)]);
         assert_eq!(losses.packets, []);
     }

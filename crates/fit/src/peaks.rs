@@ -1,31 +1,32 @@
-//! Moments at which the flight of a sender shows its congestion window.
+//! Times at which the flight of a sender equals its congestion window.
 
-use diagnose::Flow;
+use diagnose::FlowAnalysis;
 use diagnose::rounds::Round;
 
-/// Rounds that say something at least; fewer fit every sender.
+/// Minimum rounds; fewer fit every sender.
 pub(crate) const ROUNDS: usize = 4;
 
-/// Turns after which the most was under way in a round that the congestion window held.
-pub(crate) fn peaks(flow: &Flow) -> Vec<usize> {
+/// Returns the events of maximum flight in rounds limited by the congestion window.
+pub(crate) fn peaks(flow: &FlowAnalysis) -> Vec<usize> {
     let turns = &flow.turns;
-    // What is sent last need not fill the window.
+    // The last flight may not fill the window.
     let last = flow.rounds.iter().rposition(|round| round.sent > 0).unwrap_or(0);
-    // A send buffer shows where the flight comes to its height and stays there.
+    // A send buffer limit appears as a flight that stays at its maximum.
     let height = flow.rounds.iter().map(|round| round.flight).max().unwrap_or(0);
     let level = |flight: u64| flight * 50 >= height * 49;
     let mut peaks = Vec::new();
-    // Where nearly every round trip loses something, those in which losses are repaired must do.
+    // If nearly all rounds have losses, use also rounds in recovery.
     let undisturbed = |round: &&Round| round.held_by_window();
     let few = flow.rounds[..last].iter().filter(undisturbed).count() < ROUNDS;
-    let told = |round: &&Round| undisturbed(round) || (few && round.held_or_repairing());
-    for round in flow.rounds[..last].iter().filter(told) {
+    let reported =
+        |round: &&Round| undisturbed(round) || (few && round.is_cwnd_limited_or_recovering());
+    for round in flow.rounds[..last].iter().filter(reported) {
         let from = turns.partition_point(|turn| turn.at < round.start);
-        // The turn that let the round's first data go came just before them.
+        // The event that released the round's first data precedes them.
         let from = from.saturating_sub(1);
         let until = turns.partition_point(|turn| turn.at < round.start + round.length());
         let peak = (from..until).max_by_key(|&n| (turns[n].flight, core::cmp::Reverse(n)));
-        // A round beyond what was kept has no end among the turns.
+        // A round beyond the kept events has no end.
         if let Some(peak) = peak.filter(|_| until < turns.len()) {
             let full = turns[peak].window < turns[peak].flight + flow.mss;
             let full = full || (round.drained() && level(round.flight));

@@ -1,54 +1,53 @@
-//! What a controller that sets window and rate itself (BBR) is told of deliveries, and what its
-//! pacing lets leave, from the turns of the recorded sender.
+//! Delivery-rate samples and pacing for a rate-based controller (BBR), from the events of the
+//! recorded sender.
 //!
-//! Source: tcp_rate.c of Linux 6.18, as in `recovery::delivery_rate`; here packets are known by the
-//! turn that delivered them and by the round trip it told alone, which says when the newest of
-//! them had left. Not known are whether the application held the sender back, and when pacing lets the
-//! next packet go.
+//! Source: tcp_rate.c of Linux 6.18, as in `recovery::delivery_rate`. Here the packets are
+//! identified by the event that delivered them, whose round-trip time gives the send time of the
+//! newest. Application limits and the departure time of the next paced packet are unknown.
 
 use std::collections::VecDeque;
 
 use cc::{DeliveryRate, RateSample};
-use diagnose::turns::Turn;
+use diagnose::sender_events::SenderEvent;
 use units::{Duration, Instant};
 
-/// Deliveries and rates older than this many round trips are forgotten.
+/// Deliveries and rates older than this many round trips are dropped.
 const KEPT: u64 = 8;
 
 /// An acknowledgment that delivered something.
 #[derive(Debug, Clone, Copy)]
-struct Delivery {
+struct ReplayDelivery {
     at: u64,
     /// Packets delivered by then, the SYN included.
     total: u64,
-    /// When the newest of them had left (`first_tx_mstamp`).
+    /// Send time of the newest of them (`first_tx_mstamp`).
     left: u64,
 }
 
 /// Deliveries and pacing of one sender.
 #[derive(Debug, Clone)]
-pub(crate) struct Rates {
+pub(crate) struct ReplayRates {
     mss: u64,
-    deliveries: VecDeque<Delivery>,
+    deliveries: VecDeque<ReplayDelivery>,
     total: u64,
-    /// Bytes that pacing had let leave at some moments, and the rate since the last of them.
+    /// Bytes that pacing had allowed at several times, and the rate since the last.
     paced: VecDeque<(u64, u64)>,
     rate: u64,
-    /// Round trip that was told last, and the least, in ns.
+    /// Last and minimum round-trip time, in ns.
     rtt: u64,
     min_rtt: u64,
-    /// Packets under way after the turn before.
-    under_way: u64,
+    /// Packets in flight after the previous event.
+    flight_bytes: u64,
 }
 
 fn narrow(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-impl Rates {
-    /// The first data leave at `at`.
+impl ReplayRates {
+    /// Starts with the first data sent at `at`.
     pub(crate) fn new(at: u64, mss: u64) -> Self {
-        let first = Delivery { at, total: 1, left: at };
+        let first = ReplayDelivery { at, total: 1, left: at };
         Self {
             mss: mss.max(1),
             deliveries: VecDeque::from([first]),
@@ -57,17 +56,17 @@ impl Rates {
             rate: 0,
             rtt: 0,
             min_rtt: u64::MAX,
-            under_way: 0,
+            flight_bytes: 0,
         }
     }
 
-    /// Nothing was under way before `at`.
+    /// Restarts after an idle period: nothing was in flight before `at`.
     pub(crate) fn restart(&mut self, at: u64) {
-        self.deliveries.push_back(Delivery { at, total: self.total, left: at });
+        self.deliveries.push_back(ReplayDelivery { at, total: self.total, left: at });
     }
 
-    /// The sample of a turn that delivered something.
-    pub(crate) fn sample(&mut self, turn: &Turn, srtt: u64, ticks: u64) -> RateSample {
+    /// Returns the rate sample of an event that delivered data.
+    pub(crate) fn sample(&mut self, turn: &SenderEvent, srtt: u64, ticks: u64) -> RateSample {
         let packets = turn.delivered.div_ceil(self.mss);
         self.total += packets;
         let mut left = self.deliveries.back().map_or(turn.at, |last| last.left);
@@ -88,7 +87,7 @@ impl Rates {
             }
             left = left.max(sent);
         }
-        self.deliveries.push_back(Delivery { at: turn.at, total: self.total, left });
+        self.deliveries.push_back(ReplayDelivery { at: turn.at, total: self.total, left });
         self.forget(turn.at);
         RateSample {
             ticks,
@@ -101,8 +100,8 @@ impl Rates {
             rtt_us: (turn.rtt > 0).then(|| narrow(turn.rtt / 1_000)),
             ack_delayed: turn.delivered < self.mss,
             srtt_us: narrow(srtt / 1_000),
-            prior_in_flight: narrow(self.under_way),
-            in_flight: narrow(self.under_way.saturating_sub(packets)),
+            prior_in_flight: narrow(self.flight_bytes),
+            in_flight: narrow(self.flight_bytes.saturating_sub(packets)),
             until_next_departure: Duration::ZERO,
             app_limited_now: false,
         }
@@ -118,48 +117,48 @@ impl Rates {
         }
     }
 
-    /// From `turn` on it paces at `rate` bytes per second, 0 for not at all.
-    pub(crate) fn pace(&mut self, turn: &Turn, rate: u64) {
-        let so_far = self.let_leave(turn.at);
+    /// Sets the pacing rate from `turn` on, in bytes per second; 0 disables pacing.
+    pub(crate) fn pace(&mut self, turn: &SenderEvent, rate: u64) {
+        let so_far = self.paced_bytes(turn.at);
         self.paced.push_back((turn.at, so_far));
         self.rate = rate;
-        self.under_way = turn.flight.div_ceil(self.mss);
+        self.flight_bytes = turn.flight.div_ceil(self.mss);
     }
 
-    /// Bytes that pacing had let leave at `at`, no earlier than the last rate was set.
-    fn let_leave(&self, at: u64) -> u64 {
+    /// Returns the bytes that pacing had allowed by `at`, not before the last rate change.
+    fn paced_bytes(&self, at: u64) -> u64 {
         self.paced.back().map_or(0, |&(then, bytes)| {
             bytes + units::ratio::scaled(self.rate, at.saturating_sub(then), 1_000_000_000)
         })
     }
 
-    /// The most that may be under way after `turn` by its pacing: what leaves in a round trip. `None`
-    /// while it has not paced for so long.
-    pub(crate) fn paced_flight(&self, turn: &Turn) -> Option<u64> {
+    /// Returns the maximum flight after `turn` by pacing: the bytes allowed in a round trip. `None`
+    /// before a full round trip of pacing.
+    pub(crate) fn paced_flight(&self, turn: &SenderEvent) -> Option<u64> {
         let from = turn.at.checked_sub(self.rtt).filter(|_| self.rtt > 0)?;
         let next = self.paced.partition_point(|&(at, _)| at <= from);
         let (then, bytes) = *self.paced.get(next.checked_sub(1)?)?;
-        // Between two turns the rate stays.
+        // The rate is constant between two events.
         let before = match self.paced.get(next) {
             Some(&(later, more)) => {
                 bytes + units::ratio::scaled(more - bytes, from - then, (later - then).max(1))
             }
             None => bytes + units::ratio::scaled(self.rate, from - then, 1_000_000_000),
         };
-        Some(self.let_leave(turn.at) - before)
+        Some(self.paced_bytes(turn.at) - before)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use diagnose::turns::What;
+    use diagnose::sender_events::SenderEventKind;
 
     use super::*;
 
-    fn turn(ms: u64, delivered: u64, rtt_ms: u64, flight: u64) -> Turn {
-        Turn {
+    fn turn(ms: u64, delivered: u64, rtt_ms: u64, flight: u64) -> SenderEvent {
+        SenderEvent {
             at: ms * 1_000_000,
-            what: What::Acked,
+            what: SenderEventKind::Acked,
             una: 1,
             nxt: 1,
             acked: delivered,
@@ -172,24 +171,24 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_what_was_delivered_since_the_newest_packet_left() {
-        let mut rates = Rates::new(0, 1_000);
-        // Two packets of those that left at once, ten milliseconds later.
+    fn a_rate_covers_deliveries_since_the_newest_packet_was_sent() {
+        let mut rates = ReplayRates::new(0, 1_000);
+        // Two packets of the initial burst, delivered after ten milliseconds.
         let rate = rates.sample(&turn(10, 2_000, 10, 10_000), 0, 0).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (2, 10_000, 1));
         // The other eight, a millisecond later.
         let rate = rates.sample(&turn(11, 8_000, 11, 10_000), 0, 0).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us), (10, 11_000));
-        // Those that left at 10 ms had three delivered before them.
+        // Packets sent at 10 ms had three delivered before them.
         let rate = rates.sample(&turn(20, 4_000, 10, 0), 0, 0).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (12, 10_000, 3));
-        // One sent again tells no rate.
+        // A retransmission gives no rate sample.
         assert_eq!(rates.sample(&turn(21, 1_000, 0, 0), 0, 0).rate, None);
     }
 
     #[test]
-    fn pacing_lets_leave_what_its_rates_give_in_a_round_trip() {
-        let mut rates = Rates::new(0, 1_000);
+    fn paced_flight_is_the_bytes_of_a_round_trip() {
+        let mut rates = ReplayRates::new(0, 1_000);
         let _ = rates.sample(&turn(10, 1_000, 10, 0), 0, 0);
         assert_eq!(rates.paced_flight(&turn(10, 0, 0, 0)), None);
         rates.pace(&turn(10, 0, 0, 0), 1_000_000);

@@ -1,44 +1,43 @@
-//! Which sender this was: the controllers of all systems, told what the recorded sender heard.
+//! Identifies the sender: replays the acknowledgments of the capture through the congestion
+//! controllers of all systems.
 //!
-//! The replay is open: the acknowledgments are those of the capture whatever the candidate would
-//! have sent, so each of them sees the same path. Compared is, for each round trip in which the
-//! congestion window alone held the sender, the most it had under way with the window that the
-//! candidate had just then. Candidates run freely from the first byte on; they are never set
-//! to what was recorded.
+//! The replay is open-loop: every candidate processes the recorded acknowledgments, whatever it
+//! would have sent. For each round trip in which only the congestion window limited the sender, the
+//! maximum flight is compared with the candidate's window at that time. Candidates run freely from
+//! the first byte; they are never set to recorded values.
 //!
-//! A controller that paces (BBR) has no more under way than its rate lets leave in the round trip that
-//! was seen, if that is less than its window.
+//! The flight of a controller that paces (BBR) is limited by its rate in the recorded round trip,
+//! if that is less than its window.
 //!
-//! What it rests on: recoveries and timeouts begin and end where the capture shows them, only what
-//! they make of the window is the candidate's. The window within a FreeBSD recovery is not followed,
-//! so that a timeout in one, which takes the threshold from it, ends the comparison; so does a mark
-//! (ECN). Two stacks with
-//! one controller cannot be told apart by their windows.
+//! Assumptions: recoveries and timeouts start and end as in the capture; the candidate only sets
+//! the window. The window within a FreeBSD recovery is not modelled, so that a timeout within one,
+//! which derives ssthresh from it, ends the comparison; so does an ECN mark. Windows do not
+//! distinguish two stacks with the same controller.
 
 use core::cmp::Ordering;
 
 use cc::{
-    AckSample, Acked, AnyController, Congested, Controller, Established, Idle, Recovered, Signal,
-    Smoothed,
+    AckEvent, AckSample, AnyController, CongestionEvent, CongestionSignal, ConnectionStart,
+    Controller, IdleEvent, RecoveryEnd, SmoothedRtt,
 };
-use diagnose::place::CapturePoint;
-use diagnose::turns::{Turn, What};
-use diagnose::{Analysis, Flow};
+use diagnose::capture_point::CapturePoint;
+use diagnose::sender_events::{SenderEvent, SenderEventKind};
+use diagnose::{Analysis, FlowAnalysis};
 use packet::Dir;
-use tcp::profile::{Family, Profile};
-use units::{Duration, Instant, Offset, Stream};
+use tcp::profile::{Family, TcpProfile};
+use units::{Duration, Instant, Offset, RandomStream};
 
-use crate::System;
+use crate::PeerSystem;
 use crate::peaks::{ROUNDS, peaks};
-use crate::rates::Rates;
+use crate::rates::ReplayRates;
 
-/// Turns of a sender that [`guesses`] looks at, at most: what to keep of a capture.
-pub const TURNS: usize = 50_000;
+/// Maximum sender events that [`guesses`] uses, and that an analysis needs to keep.
+pub const MAX_EVENTS: usize = 50_000;
 
-/// A sender that is further off is not this one.
+/// Maximum misfit of the recorded sender.
 const FITS: f64 = 0.05;
 
-/// Senders whose misfits differ by no more are equally good.
+/// Senders whose misfits differ by at most this are equally good.
 const AS_GOOD: f64 = 0.005;
 
 /// Candidates: profile and congestion control.
@@ -55,60 +54,62 @@ const CANDIDATES: [(&str, &str); 10] = [
     ("rfc", "newreno"),
 ];
 
-/// A sender that may have been the recorded one.
+/// A candidate for the recorded sender.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Guess {
     /// Profile.
     pub profile: &'static str,
     /// Congestion control.
     pub cc: &'static str,
-    /// How far its window lies from the recorded flight: mean over the rounds of the difference as a
-    /// share of the larger of both, a segment being free.
+    /// Mean difference between its window and the recorded flight over all rounds, relative to the
+    /// larger of both, with a tolerance of one segment.
     pub misfit: f64,
     /// Rounds compared.
     pub rounds: usize,
-    /// It was in slow start in all of them, where many controllers do the same.
+    /// It was in slow start in all rounds, where many controllers agree.
     pub slow_start_only: bool,
 }
 
 impl Guess {
-    /// Is it close enough to be the recorded one?
+    /// Returns whether it is close enough to be the recorded sender.
     pub fn fits(&self) -> bool {
         self.misfit <= FITS
     }
 
-    /// Nobody could tell it from `other` by its windows.
+    /// Returns whether its windows do not distinguish it from `other`.
     pub fn equals(&self, other: &Self) -> bool {
         (self.misfit - other.misfit).abs() <= AS_GOOD
     }
 }
 
-/// Senders that the SYN of the recorded one allows, the best fitting first; none if the capture
-/// has too few rounds in which a congestion window shows, lacks the opening, or was not
-/// taken at the sender: elsewhere nobody sees when it heard what, by which HyStart decides.
+/// Returns the candidates that match the recorded SYN, best fit first. The result is empty if the
+/// capture has too few rounds limited by the congestion window, lacks the handshake, or was not
+/// taken at the sender, where HyStart's ACK arrival times are visible.
 pub fn guesses(analysis: &Analysis) -> Vec<Guess> {
-    let whole =
-        |flow: &&Flow| flow.mss > 0 && flow.point == CapturePoint::Sender && analysis.opened;
+    let whole = |flow: &&FlowAnalysis| {
+        flow.mss > 0 && flow.point == CapturePoint::Sender && analysis.opened
+    };
     let Some(flow) = analysis.main().filter(whole) else { return Vec::new() };
     let peaks = peaks(flow);
     if peaks.len() < ROUNDS {
         return Vec::new();
     }
-    let family = match System::of(analysis, flow.dir) {
-        System::Linux => Some(Family::Linux),
-        System::FreeBsd => Some(Family::FreeBsd),
-        System::Unknown => None,
+    let family = match PeerSystem::of(analysis, flow.dir) {
+        PeerSystem::Linux => Some(Family::Linux),
+        PeerSystem::FreeBsd => Some(Family::FreeBsd),
+        PeerSystem::Unknown => None,
     };
     let mut guesses: Vec<Guess> = CANDIDATES
         .iter()
         .filter_map(|&(name, cc)| {
-            let profile = Profile::named(name)?;
+            let profile = TcpProfile::named(name)?;
             if family.is_some_and(|family| family != profile.family) {
                 return None;
             }
             let algorithm = profile.algorithm(cc).ok()?;
-            let controller = profile.build(algorithm, &Stream::named(1, "replay", "controller"));
-            let replay = Replay::new(&profile, controller, flow, analysis);
+            let controller =
+                profile.build(algorithm, &RandomStream::named(1, "replay", "controller"));
+            let replay = SenderReplay::new(&profile, controller, flow, analysis);
             replay.compare(&peaks, Guess { profile: name, cc, ..Guess::default() })
         })
         .collect();
@@ -116,40 +117,45 @@ pub fn guesses(analysis: &Analysis) -> Vec<Guess> {
     guesses
 }
 
-/// One candidate, told what the recorded sender heard.
-struct Replay<'a> {
+/// A candidate that processes the recorded events.
+struct SenderReplay<'a> {
     cc: AnyController,
-    flow: &'a Flow,
+    flow: &'a FlowAnalysis,
     family: Family,
     hz: u64,
-    /// Smoothed round trip in ns, and samples in it.
+    /// Smoothed round-trip time in ns, and its number of samples.
     srtt: u64,
     samples: u32,
-    /// What a timeout took for lost is being sent again.
-    resending: bool,
-    /// Its window can be followed no further.
-    lost_track: bool,
-    /// Timeouts in a row.
+    /// Data marked lost by a timeout is being retransmitted.
+    retransmitting: bool,
+    /// The window cannot be followed any further.
+    diverged: bool,
+    /// Consecutive timeouts.
     timeouts: u32,
-    /// Reordering that was seen, in packets (Linux `tp->reordering`).
+    /// Reordering seen, in packets (Linux `tp->reordering`).
     reordering: u64,
-    /// Most packets under way in the window in progress, and where that ends.
+    /// Maximum packets in flight in the current window, and its end (Linux `max_packets_out`).
     most: u64,
     usage_end: u64,
     last_tick: u64,
-    /// Window before the recovery in progress, or the last one.
+    /// Window before the current or last recovery.
     before_recovery: u64,
-    /// For a controller that sets its rate itself.
-    rates: Option<Rates>,
+    /// Delivery rates, for a rate-based controller.
+    rates: Option<ReplayRates>,
 }
 
-impl<'a> Replay<'a> {
-    fn new(profile: &Profile, mut cc: AnyController, flow: &'a Flow, analysis: &Analysis) -> Self {
+impl<'a> SenderReplay<'a> {
+    fn new(
+        profile: &TcpProfile,
+        mut cc: AnyController,
+        flow: &'a FlowAnalysis,
+        analysis: &Analysis,
+    ) -> Self {
         let hz = u64::from(profile.hz);
         let start = flow.turns.first().map_or(0, |turn| turn.at);
-        let peer = analysis.openings[flow.dir.back() as usize];
+        let peer = analysis.observed_syns[flow.dir.reversed() as usize];
         let mss = flow.mss as u32;
-        let _ = cc.on_established(&Established {
+        let _ = cc.on_established(&ConnectionStart {
             now: Instant::from_nanos(start),
             ticks: ticks(start, hz),
             una: Offset(1),
@@ -160,7 +166,7 @@ impl<'a> Replay<'a> {
             rtt: None,
             ssthresh: None,
         });
-        let rates = cc.is_whole().then(|| Rates::new(start, flow.mss));
+        let rates = cc.sets_pacing_rate().then(|| ReplayRates::new(start, flow.mss));
         Self {
             cc,
             flow,
@@ -168,8 +174,8 @@ impl<'a> Replay<'a> {
             hz,
             srtt: 0,
             samples: 0,
-            resending: false,
-            lost_track: false,
+            retransmitting: false,
+            diverged: false,
             timeouts: 0,
             reordering: 3,
             most: 0,
@@ -180,7 +186,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Replays all turns and compares at those in `peaks`; `None` if too few can be compared.
+    /// Replays all events and compares at `peaks`; `None` if too few can be compared.
     fn compare(mut self, peaks: &[usize], mut guess: Guess) -> Option<Guess> {
         let mut next = peaks.iter().peekable();
         guess.slow_start_only = true;
@@ -191,7 +197,7 @@ impl<'a> Replay<'a> {
                 guess.rounds += 1;
                 guess.slow_start_only &= self.cc.in_slow_start();
             }
-            if next.peek().is_none() || self.lost_track {
+            if next.peek().is_none() || self.diverged {
                 break;
             }
         }
@@ -199,8 +205,8 @@ impl<'a> Replay<'a> {
         (guess.rounds >= ROUNDS).then_some(guess)
     }
 
-    /// How far the flight after `turn` is from what this sender would have had under way.
-    fn off(&self, turn: &Turn) -> f64 {
+    /// Returns the relative difference between the flight after `turn` and this sender's flight.
+    fn off(&self, turn: &SenderEvent) -> f64 {
         let control = self.cc.control();
         let window = control.window.get();
         let (least, most) = match &self.rates {
@@ -208,7 +214,7 @@ impl<'a> Replay<'a> {
                 let paced = rates.paced_flight(turn).map_or(window, |paced| paced.min(window));
                 (paced, paced)
             }
-            // Within a recovery the window goes from what it was to the threshold.
+            // Within a recovery the window falls from its previous value to ssthresh.
             None if self.cc.in_recovery() => {
                 let threshold = control.ssthresh.map_or(window, |bytes| bytes.get());
                 (window.min(threshold), window.max(self.before_recovery))
@@ -217,41 +223,41 @@ impl<'a> Replay<'a> {
         };
         let flight = turn.flight;
         let nearest = flight.clamp(least, most);
-        // Linux counts whole packets, and FreeBSD sends none that is not full.
+        // Linux counts whole packets, and FreeBSD sends only full-sized segments.
         let off = nearest.abs_diff(flight).saturating_sub(self.flow.mss);
         off as f64 / nearest.max(flight).max(1) as f64
     }
 
-    fn hear(&mut self, turn: &Turn) {
+    fn hear(&mut self, turn: &SenderEvent) {
         match turn.what {
-            What::Begun => {}
-            What::Acked => self.acked(turn, false),
-            What::Recovered(episode) => {
+            SenderEventKind::FirstData => {}
+            SenderEventKind::Acked => self.acked(turn, false),
+            SenderEventKind::Recovered(episode) => {
                 let ended = self.settle(turn, episode);
                 self.acked(turn, ended);
             }
-            What::Loss(episode) => {
-                // A probe that nothing lost had called for changes nothing (RFC 8985 section 7.4).
-                if !self.cc.in_recovery() && !self.false_probe(episode) {
+            SenderEventKind::Loss(episode) => {
+                // A probe that repaired no loss has no effect (RFC 8985 section 7.4).
+                if !self.cc.in_recovery() && !self.is_spurious_probe(episode) {
                     self.before_recovery = self.cc.control().window.get();
-                    let _ = self.cc.on_congested(&self.congested(turn, Signal::Loss));
+                    let _ = self.cc.on_congested(&self.congested(turn, CongestionSignal::Loss));
                 }
             }
-            // What a sender makes of a mark is not followed.
-            What::Marked => self.lost_track = true,
-            What::Timeout(_) => {
-                self.resending = true;
-                self.lost_track |= self.family == Family::FreeBsd && self.cc.in_recovery();
+            // The response to an ECN mark is not modelled.
+            SenderEventKind::Marked => self.diverged = true,
+            SenderEventKind::Timeout(_) => {
+                self.retransmitting = true;
+                self.diverged |= self.family == Family::FreeBsd && self.cc.in_recovery();
                 self.timeouts += 1;
-                let signal = Signal::Timeout { shift: self.timeouts };
+                let signal = CongestionSignal::Timeout { shift: self.timeouts };
                 let _ = self.cc.on_congested(&self.congested(turn, signal));
             }
-            What::Rest(rest) => {
+            SenderEventKind::Rest(rest) => {
                 let rto = Duration::from_nanos(self.srtt + 200_000_000);
                 let idle = Duration::from_nanos(rest);
                 if idle > rto {
                     let ticks = ticks(turn.at, self.hz);
-                    let _ = self.cc.on_idle(&Idle { ticks, idle, rto });
+                    let _ = self.cc.on_idle(&IdleEvent { ticks, idle, rto });
                 }
                 self.cc.on_tx_start(ticks(turn.at, self.hz), self.last_tick);
                 if let Some(rates) = &mut self.rates {
@@ -272,7 +278,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn acked(&mut self, turn: &Turn, ends_recovery: bool) {
+    fn acked(&mut self, turn: &SenderEvent, ends_recovery: bool) {
         let now = Instant::from_nanos(turn.at);
         let ticks = ticks(turn.at, self.hz);
         let rtt = self.sample(turn.rtt);
@@ -299,7 +305,7 @@ impl<'a> Replay<'a> {
         // tcp_check_sack_reordering.
         self.reordering = self.reordering.max(turn.late.div_ceil(mss));
         let counts = match self.family {
-            // PRR has the window in a recovery; tcp_may_raise_cwnd.
+            // PRR sets the window in a recovery; tcp_may_raise_cwnd.
             Family::Linux => !self.cc.in_recovery() && (turn.acked > 0 || self.reordering > 3),
             Family::FreeBsd | Family::Rfc => turn.acked > 0,
         };
@@ -307,7 +313,7 @@ impl<'a> Replay<'a> {
             return;
         }
         let window = self.cc.control().window.get();
-        let _ = self.cc.on_acked(&Acked {
+        let _ = self.cc.on_acked(&AckEvent {
             now,
             ticks,
             rtt,
@@ -318,45 +324,45 @@ impl<'a> Replay<'a> {
             packets: turn.delivered.div_ceil(mss) as u32,
             nsegs: 1,
             ends_recovery,
-            resending: self.resending,
+            retransmitting: self.retransmitting,
             snd_wnd: turn.window,
             window_limited: self.most * mss + mss >= window,
             max_packets_out: self.most as u32,
         });
     }
 
-    /// Everything sent before a recovery or timeout has arrived. Was it a recovery?
-    fn settle(&mut self, turn: &Turn, episode: u32) -> bool {
-        let needless = self.needless(episode);
+    /// Ends a recovery or timeout, whose data is acknowledged; returns whether it was a recovery.
+    fn settle(&mut self, turn: &SenderEvent, episode: u32) -> bool {
+        let is_spurious = self.is_spurious(episode);
         self.timeouts = 0;
-        if core::mem::take(&mut self.resending) && needless {
-            let _ = self.cc.on_congested(&self.congested(turn, Signal::SpuriousTimeout));
+        if core::mem::take(&mut self.retransmitting) && is_spurious {
+            let _ = self.cc.on_congested(&self.congested(turn, CongestionSignal::SpuriousTimeout));
         }
         if !self.cc.in_recovery() {
             return false;
         }
-        if needless && self.family == Family::Linux {
-            let _ = self.cc.on_congested(&self.congested(turn, Signal::SpuriousRecovery));
+        if is_spurious && self.family == Family::Linux {
+            let _ = self.cc.on_congested(&self.congested(turn, CongestionSignal::SpuriousRecovery));
         } else {
             let pipe = turn.nxt - turn.una;
-            let _ = self.cc.on_recovered(&Recovered { th_ack: Offset(turn.una), pipe });
+            let _ = self.cc.on_recovered(&RecoveryEnd { th_ack: Offset(turn.una), pipe });
         }
         true
     }
 
-    fn needless(&self, episode: u32) -> bool {
+    fn is_spurious(&self, episode: u32) -> bool {
         let episode = self.flow.episodes.get(episode as usize);
         episode.is_some_and(|one| one.spurious > 0 && one.spurious >= one.retransmitted)
     }
 
-    fn false_probe(&self, episode: u32) -> bool {
-        let probe = diagnose::episodes::Trigger::Probe;
+    fn is_spurious_probe(&self, episode: u32) -> bool {
+        let probe = diagnose::episodes::RecoveryTrigger::Probe;
         self.flow.episodes.get(episode as usize).is_some_and(|one| one.trigger == probe)
-            && self.needless(episode)
+            && self.is_spurious(episode)
     }
 
-    fn congested(&self, turn: &Turn, signal: Signal) -> Congested {
-        Congested {
+    fn congested(&self, turn: &SenderEvent, signal: CongestionSignal) -> CongestionEvent {
+        CongestionEvent {
             now: Instant::from_nanos(turn.at),
             ticks: ticks(turn.at, self.hz),
             signal,
@@ -367,7 +373,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A round trip as the stack measures it: FreeBSD by timestamps, in whole milliseconds.
+    /// Returns a round trip as the stack measures it: FreeBSD by timestamps, in whole milliseconds.
     fn sample(&mut self, rtt: u64) -> Option<Duration> {
         if rtt == 0 {
             return None;
@@ -381,8 +387,8 @@ impl<'a> Replay<'a> {
         Some(Duration::from_nanos(rtt))
     }
 
-    fn smoothed(&self) -> Smoothed {
-        Smoothed {
+    fn smoothed(&self) -> SmoothedRtt {
+        SmoothedRtt {
             ticks: ticks(self.srtt, self.hz) as u32,
             micros: (self.srtt / 1_000) as u32,
             samples: self.samples,
@@ -390,7 +396,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Nanoseconds in ticks of a kernel's clock, whose phase nobody knows.
+/// Converts nanoseconds to ticks of a kernel clock with unknown phase.
 fn ticks(ns: u64, hz: u64) -> u64 {
     (u128::from(ns) * u128::from(hz) / 1_000_000_000) as u64
 }

@@ -1,52 +1,57 @@
-//! A fit as a scenario file.
+//! Writes a fit as a scenario file.
 
-use net::choice::Only;
+use net::selection::PacketClass;
 use scenario::document::{
-    Choice, ElementTable, FlowTable, GroTable, HostTable, LinkTable, LroTable, Merging,
-    OutageTable, PacedTable, PathTable, ReadsTable, ReorderTable, RuleTable, ScenarioFile, Setting,
-    Volume, given, named, tables,
+    ElementTable, FlowTable, GroTable, HostTable, LinkTable, LroTable, OutageTable, PacedTable,
+    PacketRule, PathTable, RawValue, ReadsTable, ReceiveOffload, ReorderTable, RuleTable,
+    ScenarioFile, TransferSize, given, named, tables,
 };
-use scenario::units_text::{Room, share};
+use scenario::units_text::{BufferSize, share};
 use units::{Bytes, Duration, Rate};
 
-use crate::fitted::Late;
-use crate::{Fitted, System, Writes};
+use crate::fitted::ReorderingFit;
+use crate::{PathFit, PeerSystem, WritePattern};
 
-/// What a path is taken for whose bottleneck was never seen busy.
+/// Assumed rate of a path whose bottleneck was never seen busy, in bit/s.
 const FAST: u64 = 10_000_000_000;
 /// A queue that never fills.
 const ROOMY: Bytes = Bytes(1_000_000_000);
-/// Packets of a full segment that fit into an aggregate of 64 KiB.
+/// Full-sized segments that fit into an aggregate of 64 KiB.
 const MOST_MERGED: u64 = 45;
-/// What systems let a send buffer grow to by themselves: `net.ipv4.tcp_wmem` and
-/// `net.inet.tcp.sendbuf_max`.
+/// Default limits of send buffer autotuning: `net.ipv4.tcp_wmem` and `net.inet.tcp.sendbuf_max`.
 const LINUX_ROOM: u64 = 4 << 20;
 const FREEBSD_ROOM: u64 = 2 << 20;
-/// Of an advertised window, the buffer that a Linux receiver needs: `scaling_ratio` of packets
-/// that were not merged is 160 of 256.
+/// Ratio of a Linux receive buffer to its advertised window: `scaling_ratio` of packets that were
+/// not merged is 160 of 256.
 const RMEM: (u64, u64) = (256, 160);
 
-/// What scenario files take at most: a duration in ns, a rate in bit/s, a queue in bytes.
+/// Limits of scenario files: a duration in ns, a rate in bit/s, a queue in bytes.
 const LONGEST: u64 = 1_000_000_000_000_000;
 const FASTEST: u64 = 100_000_000_000_000;
 const DEEPEST: u64 = 1_000_000_000_000_000_000;
-/// Sizes that the knobs of socket buffers take.
+/// Range of the socket buffer knobs.
 const BUFFERS: (u64, u64) = (4_096, 1 << 30);
 
-/// How losses are told.
+/// How losses are reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chance {
-    /// The very packets that were lost.
+pub enum LossPattern {
+    /// The same packets are lost.
     Same,
-    /// As many, by chance: for a sender that sends others.
+    /// The same loss rate at random: for a sender that sends other packets.
     Random,
 }
 
-impl Fitted {
-    /// The scenario with a sender of `profile` and, if named, congestion control `cc`.
-    pub fn scenario(&self, profile: &str, cc: Option<&str>, chance: Chance, seed: u64) -> String {
+impl PathFit {
+    /// Returns the scenario with a sender of `profile` and, if given, congestion control `cc`.
+    pub fn scenario(
+        &self,
+        profile: &str,
+        cc: Option<&str>,
+        chance: LossPattern,
+        seed: u64,
+    ) -> String {
         let bases = self.bases.iter().map(|basis| format!("  {}: {}", basis.what, basis.why));
-        let first = "Fitted to a capture. What each figure rests on:".to_owned();
+        let first = "Fitted to a capture. Basis of each figure:".to_owned();
         let limit = (self.time / 1_000_000_000 + 1) * 20 + 60;
         let limit = Duration::from_secs(limit.min(LONGEST / 1_000_000_000));
         let file = ScenarioFile {
@@ -66,12 +71,12 @@ impl Fitted {
         let linux = is_linux(profile);
         let knobs = self.sender_room(linux).and_then(|room| match linux {
             true => {
-                let sizes = Setting::from([Bytes(4 << 10), Bytes(16 << 10), room].to_vec());
+                let sizes = RawValue::from([Bytes(4 << 10), Bytes(16 << 10), room].to_vec());
                 named([("net.ipv4.tcp_wmem", sizes)])
             }
             false => named([
-                ("kern.ipc.maxsockbuf", Setting::from(room)),
-                ("net.inet.tcp.sendbuf_max", Setting::from(room)),
+                ("kern.ipc.maxsockbuf", RawValue::from(room)),
+                ("net.inet.tcp.sendbuf_max", RawValue::from(room)),
             ]),
         });
         HostTable {
@@ -84,17 +89,17 @@ impl Fitted {
         }
     }
 
-    /// Room that a send buffer needs beyond what its system gives by itself: the flight that was
-    /// seen was in it.
+    /// Returns the send buffer limit if the recorded flight exceeds the system's default limit.
     fn sender_room(&self, linux: bool) -> Option<Bytes> {
         let own = if linux { LINUX_ROOM } else { FREEBSD_ROOM };
         (self.flight > own).then(|| Bytes((self.flight * 2).min(BUFFERS.1)))
     }
 
     fn receiver(&self) -> HostTable {
-        let profile = if self.receiver == System::FreeBsd { "freebsd-14.3" } else { "linux-6.18" };
+        let profile =
+            if self.receiver == PeerSystem::FreeBsd { "freebsd-14.3" } else { "linux-6.18" };
         let linux = is_linux(profile);
-        // Merging waits no longer than a flight lasts.
+        // The receive offload waits at most a fraction of the round trip.
         let wait = given(Duration::from_micros((self.rtt / 20_000).clamp(1, 1_000)));
         let gro = self.per_ack.filter(|_| linux).map(|segments| GroTable {
             max_packets: given(segments.min(MOST_MERGED)),
@@ -109,29 +114,29 @@ impl Fitted {
             true => {
                 let room = (window * RMEM.0 / RMEM.1).clamp(BUFFERS.0, BUFFERS.1);
                 let sizes = [4 << 10, room, room].map(Bytes).to_vec();
-                named([("net.ipv4.tcp_rmem", Setting::from(sizes))])
+                named([("net.ipv4.tcp_rmem", RawValue::from(sizes))])
             }
             false => {
                 let window = Bytes(window.clamp(BUFFERS.0, BUFFERS.1));
                 named([
-                    ("net.inet.tcp.recvspace", Setting::from(window)),
-                    ("net.inet.tcp.recvbuf_auto", Setting::from(0)),
+                    ("net.inet.tcp.recvspace", RawValue::from(window)),
+                    ("net.inet.tcp.recvbuf_auto", RawValue::from(0)),
                 ])
             }
         });
         HostTable {
             profile: given(profile),
             mtu: given(Bytes(self.mtu())),
-            lro: lro.and_then(|limits| given(Merging::Limits(limits))),
-            gro: gro.and_then(|limits| given(Merging::Limits(limits))),
+            lro: lro.and_then(|limits| given(ReceiveOffload::Limits(limits))),
+            gro: gro.and_then(|limits| given(ReceiveOffload::Limits(limits))),
             knobs,
             ..HostTable::default()
         }
     }
 
-    fn path(&self, chance: Chance) -> PathTable {
+    fn path(&self, chance: LossPattern) -> PathTable {
         let rate = self.rate.unwrap_or(FAST).clamp(1, FASTEST);
-        // What a full packet takes on the link is part of the round trip that was measured.
+        // The measured round trip includes the transmission time of a full packet.
         let on_link = self.mtu() * 8_000_000_000 / rate;
         let one_way = (self.rtt.saturating_sub(on_link) / 2).min(LONGEST);
         let delay = || ElementTable {
@@ -141,7 +146,7 @@ impl Fitted {
         let buffer = self.buffer.map_or(ROOMY, |bytes| Bytes(bytes.min(DEEPEST)));
         let link = LinkTable {
             rate: Rate::from_bits_per_second(rate).and_then(given),
-            buffer: given(Room::Size(buffer)),
+            buffer: given(BufferSize::Size(buffer)),
             ..LinkTable::default()
         };
         let link = ElementTable { link: given(link), ..ElementTable::default() };
@@ -158,33 +163,37 @@ impl Fitted {
         }
     }
 
-    fn loss(&self, chance: Chance) -> Option<ElementTable> {
+    fn loss(&self, chance: LossPattern) -> Option<ElementTable> {
         if self.losses.packets.is_empty() {
             return None;
         }
         let loss = match chance {
-            Chance::Same => {
+            LossPattern::Same => {
                 let packets: Vec<u64> = self.losses.packets.iter().map(|(n, _)| *n).collect();
                 let rule = RuleTable { packets: given(packets), ..RuleTable::default() };
-                Choice::Rule(rule.into())
+                PacketRule::Rule(rule.into())
             }
-            Chance::Random => {
+            LossPattern::Random => {
                 let percent = self.losses.rate().min(1.0) * 100.0;
-                Choice::Share(share(&format!("{percent:.6}%")).ok()?)
+                PacketRule::Share(share(&format!("{percent:.6}%")).ok()?)
             }
         };
-        Some(ElementTable { loss: given(loss), only: given(Only::Data), ..Default::default() })
+        Some(ElementTable {
+            loss: given(loss),
+            only: given(PacketClass::Data),
+            ..Default::default()
+        })
     }
 
     fn reordering(&self) -> Option<ElementTable> {
         let reorder = match self.late? {
-            Late::Reversed(group) => ReorderTable {
+            ReorderingFit::Reversed(group) => ReorderTable {
                 reverse: given(group),
                 gap: given(Duration::ZERO),
                 timeout: given(Duration::from_micros(500)),
                 ..ReorderTable::default()
             },
-            Late::Share(part, by) => ReorderTable {
+            ReorderingFit::Share(part, by) => ReorderTable {
                 fraction: given(share(&format!("{:.4}%", part.min(1.0) * 100.0)).ok()?),
                 by: given(Duration::from_micros(by.clamp(1_000, LONGEST) / 1_000)),
                 ..ReorderTable::default()
@@ -192,13 +201,13 @@ impl Fitted {
         };
         Some(ElementTable {
             reorder: given(reorder),
-            only: given(Only::Data),
+            only: given(PacketClass::Data),
             ..ElementTable::default()
         })
     }
 
     fn flow(&self) -> FlowTable {
-        let bytes = Volume::Bytes(Bytes(self.bytes));
+        let bytes = TransferSize::Bytes(Bytes(self.bytes));
         let flow = FlowTable {
             name: given("transfer"),
             from: given("sender"),
@@ -207,8 +216,8 @@ impl Fitted {
             ..FlowTable::default()
         };
         match self.writes {
-            Writes::Bulk => FlowTable { bulk: given(bytes), ..flow },
-            Writes::Paced(chunk, every) => {
+            WritePattern::Bulk => FlowTable { bulk: given(bytes), ..flow },
+            WritePattern::Paced(chunk, every) => {
                 let paced = PacedTable {
                     chunk: given(Bytes(chunk)),
                     every: given(Duration::from_micros(every.clamp(1_000, LONGEST) / 1_000)),
@@ -224,7 +233,7 @@ fn is_linux(profile: &str) -> bool {
     profile.starts_with("linux")
 }
 
-/// At least a whole byte at a time.
+/// Returns a reader of at least one byte per read.
 fn reads(rate: u64) -> ReadsTable {
     let (every, rate) = match rate {
         0..8_000 => (Duration::from_secs(1), rate.max(8)),
@@ -234,7 +243,7 @@ fn reads(rate: u64) -> ReadsTable {
     ReadsTable { rate, every: given(every), ..ReadsTable::default() }
 }
 
-/// In whole microseconds, and never empty.
+/// Returns an outage in whole microseconds, never empty.
 fn outage((from, until): (u64, u64), hold: Option<bool>) -> ElementTable {
     let end = LONGEST - 1_000;
     let outage = OutageTable {

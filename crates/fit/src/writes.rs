@@ -1,37 +1,37 @@
-//! What the application did, where it held its sender.
+//! Detects how the application writes, if it limits the sender.
 
-use diagnose::Packet;
+use diagnose::CapturedPacket;
 use packet::Dir;
 
-use crate::losses::Unwrapped;
+use crate::losses::SequenceUnwrapper;
 
-/// Pauses below this share of the time are no habit of the application.
+/// Pauses must exceed the total time divided by this to count as a write pattern.
 const HABIT: u64 = 10;
 
-/// How the application wrote.
+/// Write pattern of the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writes {
+pub enum WritePattern {
     /// All at once.
     Bulk,
-    /// A chunk at fixed intervals: bytes, and ns from one to the next.
+    /// A chunk at fixed intervals: bytes, and the interval in ns.
     Paced(u64, u64),
 }
 
-/// Some bytes written together.
+/// Bytes written together.
 #[derive(Debug, Clone, Copy)]
-struct Write {
+struct WriteBurst {
     begin: u64,
     end: u64,
     bytes: u64,
 }
 
-impl Writes {
-    /// By the new data of direction `dir`. A write begins with data that come more than `pause` ns
-    /// after the sender had nothing left: all was acknowledged, or what it sent last was no full
-    /// segment of `mss`.
-    pub(crate) fn of(packets: &[Packet], dir: Dir, mss: u64, pause: u64) -> Self {
-        let mut stream = Unwrapped::default();
-        let mut writes: Vec<Write> = Vec::new();
+impl WritePattern {
+    /// Detects the pattern from the new data of direction `dir`. A write starts with data more than
+    /// `pause` ns after the sender ran out of data: everything was acknowledged, or the last
+    /// segment was shorter than `mss`.
+    pub(crate) fn of(packets: &[CapturedPacket], dir: Dir, mss: u64, pause: u64) -> Self {
+        let mut stream = SequenceUnwrapper::default();
+        let mut writes: Vec<WriteBurst> = Vec::new();
         let (mut top, mut acked, mut acked_at, mut short) = (0, 0, 0, false);
         for packet in packets {
             let segment = &packet.segment;
@@ -49,9 +49,9 @@ impl Writes {
             }
             let fresh = end - start.max(top);
             let at = packet.at.as_nanos();
-            let since = |last: &Write| match (short, acked >= top) {
+            let since = |last: &WriteBurst| match (short, acked >= top) {
                 (true, _) => Some(last.end),
-                // What an ACK sets free comes at once.
+                // Data released by an ACK follows immediately.
                 (false, true) => Some(last.end.max(acked_at)),
                 (false, false) => None,
             };
@@ -60,14 +60,14 @@ impl Writes {
                     last.end = at;
                     last.bytes += fresh;
                 }
-                _ => writes.push(Write { begin: at, end: at, bytes: fresh }),
+                _ => writes.push(WriteBurst { begin: at, end: at, bytes: fresh }),
             }
             top = end;
             short = !u64::from(segment.payload).is_multiple_of(mss.max(1));
         }
         let (Some(first), Some(last)) = (writes.first(), writes.last()) else { return Self::Bulk };
         let paused: u64 = writes.windows(2).map(|pair| pair[1].begin - pair[0].end).sum();
-        // Two pauses make no habit; the last write is what was left over.
+        // Two pauses are no pattern; the last write may be shorter.
         if writes.len() < 4 || paused * HABIT < last.end - first.begin {
             return Self::Bulk;
         }
@@ -90,15 +90,15 @@ mod tests {
 
     use super::*;
 
-    fn packet(millis: u64, dir: Dir, seq: u32, ack: u32, payload: u32) -> Packet {
+    fn packet(millis: u64, dir: Dir, seq: u32, ack: u32, payload: u32) -> CapturedPacket {
         let segment =
             Segment { dir, seq: SeqNum(seq), ack: SeqNum(ack), payload, ..Segment::default() };
         let at = Instant::from_nanos(millis * 1_000_000);
-        Packet { at, frame: 1, segment, captured: payload }
+        CapturedPacket { at, frame: 1, segment, captured: payload }
     }
 
     #[test]
-    fn chunks_at_intervals_are_the_applications_and_round_trips_are_not() {
+    fn paced_writes_are_detected_and_ack_clocking_is_not() {
         let mut paced = Vec::new();
         let mut clocked = Vec::new();
         for n in 0..10_u32 {
@@ -108,12 +108,12 @@ mod tests {
             paced.push(packet(at, Dir::Forward, seq + 1_000, 0, 1_000));
             paced.push(packet(at, Dir::Forward, seq + 2_000, 0, 1_000));
             paced.push(packet(at + 20, Dir::Reverse, 0, seq + 3_000, 0));
-            // As much in each round trip of 50 ms, sent as soon as the ACK comes.
+            // The same amount per round trip of 50 ms, clocked by ACKs.
             clocked.push(packet(at, Dir::Forward, seq, 0, 3_000));
             clocked.push(packet(at + 50, Dir::Reverse, 0, seq + 3_000, 0));
         }
-        let writes = Writes::of(&paced, Dir::Forward, 1_000, 5_000_000);
-        assert_eq!(writes, Writes::Paced(3_000, 50_000_000));
-        assert_eq!(Writes::of(&clocked, Dir::Forward, 1_000, 5_000_000), Writes::Bulk);
+        let writes = WritePattern::of(&paced, Dir::Forward, 1_000, 5_000_000);
+        assert_eq!(writes, WritePattern::Paced(3_000, 50_000_000));
+        assert_eq!(WritePattern::of(&clocked, Dir::Forward, 1_000, 5_000_000), WritePattern::Bulk);
     }
 }

@@ -1,44 +1,44 @@
-//! A draft as a scenario file, and what a sweep changes in it.
+//! Converts parameters to a scenario file, and sweeps to its axes.
 
-use net::choice::Only;
+use net::selection::PacketClass;
 use scenario::document::{
-    Choice, ElementTable, FlowTable, HostTable, LinkTable, PathTable, ScenarioFile, Setting,
-    SweepTable, Volume, given, named, tables,
+    ElementTable, FlowTable, HostTable, LinkTable, PacketRule, PathTable, RawValue, ScenarioFile,
+    SweepTable, TransferSize, given, named, tables,
 };
-use scenario::units_text::Room;
+use scenario::units_text::BufferSize;
 use units::{Duration, Rate, Ratio};
 
-use super::mapping::{CLIENT, Draft, SERVER, Stack, Unmapped};
+use super::mapping::{CLIENT, InetParameters, SERVER, StackKind, UnmappedLine};
 
-/// How long a run lasts whose file does not say it.
+/// Default duration of a run.
 const DURATION: Duration = Duration::from_secs(11);
-/// When the application of INET's example begins.
+/// Start of the application in INET's example.
 const START: Duration = Duration::from_secs(2);
-/// Rate of a line whose file does not say it.
+/// Default rate of a link.
 const RATE: Rate = Rate::from_bits_per_second(100_000_000_000).unwrap();
-/// Of a side that loses packets in other combinations.
+/// Loss rate of a direction that loses packets in other combinations.
 const NO_LOSS: Ratio = Ratio::new(0, 1).unwrap();
 const HOSTS: [&str; 2] = ["client", "server"];
 
-/// What may change from one combination of values to another: a key as for `--set`, and a value.
-pub(super) type Change = (String, Setting);
+/// A value that can differ between combinations: a key as for `--set`, and its value.
+pub(super) type SettingChange = (String, RawValue);
 
-/// Which sides lose packets in any combination, so that the element is there in all.
+/// The directions that lose packets in any combination, so that the element exists in all.
 pub(super) type Lossy = [bool; 2];
 
-/// Values that go together, key by key: an axis of `[sweep.axes]`.
+/// Keys that vary together: an axis of `[sweep.axes]`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AxisChanges {
     pub(super) keys: Vec<String>,
-    /// For each value of the sweep one value of each key.
-    pub(super) values: Vec<Vec<Setting>>,
+    /// For each value of the sweep, one value per key.
+    pub(super) values: Vec<Vec<RawValue>>,
 }
 
-impl Draft {
-    /// All that a combination of values may change, always the same keys in the same order.
-    pub(super) fn settings(&self, lossy: Lossy) -> Vec<Change> {
+impl InetParameters {
+    /// Returns all settings that can differ between combinations, in a fixed order of keys.
+    pub(super) fn settings(&self, lossy: Lossy) -> Vec<SettingChange> {
         let mut settings = Vec::new();
-        let mut set = |key: String, value: Setting| settings.push((key, value));
+        let mut set = |key: String, value: RawValue| settings.push((key, value));
         if let Some(seed) = self.seed {
             set("seed".to_owned(), seed.into());
         }
@@ -67,7 +67,7 @@ impl Draft {
         [CLIENT, SERVER].map(|side| self.sides[side].loss().is_some())
     }
 
-    /// When the application begins: as in INET's example, unless the run is over by then.
+    /// Returns the start of the application: as in INET's example, unless the run ends before.
     fn start(&self) -> Duration {
         if self.duration() > START { START } else { Duration::ZERO }
     }
@@ -76,25 +76,25 @@ impl Draft {
         self.duration.unwrap_or(DURATION)
     }
 
-    fn loss(&self, side: usize) -> Choice {
-        self.sides[side].loss().unwrap_or(Choice::Share(NO_LOSS))
+    fn loss(&self, side: usize) -> PacketRule {
+        self.sides[side].loss().unwrap_or(PacketRule::Share(NO_LOSS))
     }
 
     fn rate(&self) -> Rate {
         self.rate.unwrap_or(RATE)
     }
 
-    /// The elements of one direction. A TCP's handshake is spared: INET's QUIC of February 2025 has
-    /// none.
-    fn elements(&self, side: usize, lossy: Lossy, stack: Stack) -> Vec<ElementTable> {
+    /// Returns the elements of one direction. TCP handshakes are not lost, since INET's QUIC of
+    /// February 2025 has no handshake.
+    fn elements(&self, side: usize, lossy: Lossy, stack: StackKind) -> Vec<ElementTable> {
         let loss = lossy[side].then(|| ElementTable {
             loss: given(self.loss(side)),
-            only: (stack == Stack::Tcp).then(|| Only::Data.into()),
+            only: (stack == StackKind::Tcp).then(|| PacketClass::Data.into()),
             ..ElementTable::default()
         });
         let link = LinkTable {
             rate: given(self.rate()),
-            buffer: given(Room::Packets(200)),
+            buffer: given(BufferSize::Packets(200)),
             ..LinkTable::default()
         };
         let link = ElementTable { link: given(link), ..ElementTable::default() };
@@ -103,8 +103,9 @@ impl Draft {
         loss.into_iter().chain([link, delay]).collect()
     }
 
-    fn host(&self, side: usize, profile: &str, stack: Stack) -> HostTable {
-        let profile = if stack == Stack::Tcp && side == SERVER { "freebsd-14.3" } else { profile };
+    fn host(&self, side: usize, profile: &str, stack: StackKind) -> HostTable {
+        let profile =
+            if stack == StackKind::Tcp && side == SERVER { "freebsd-14.3" } else { profile };
         let cc = if profile.starts_with("linux") { "reno" } else { "newreno" };
         let knobs = &self.sides[side].knobs;
         HostTable {
@@ -116,12 +117,12 @@ impl Draft {
         }
     }
 
-    /// The scenario file; `head` are lines of its comment.
+    /// Builds the scenario file; `head` is its comment.
     pub(super) fn file(
         &self,
         head: Vec<String>,
         title: &str,
-        (profile, stack): (&str, Stack),
+        (profile, stack): (&str, StackKind),
         lossy: Lossy,
         axes: Vec<AxisChanges>,
     ) -> ScenarioFile {
@@ -137,7 +138,7 @@ impl Draft {
             from: given(HOSTS[CLIENT]),
             to: given(HOSTS[SERVER]),
             start: given(self.start()),
-            bulk: given(Volume::Unlimited),
+            bulk: given(TransferSize::Unlimited),
             ..FlowTable::default()
         };
         let is_sweep = self.repeat.is_some() || !axes.is_empty();
@@ -163,39 +164,39 @@ impl Draft {
 }
 
 impl AxisChanges {
-    /// The key and the values of `[sweep.axes]`.
-    fn entry(self) -> (String, Setting) {
+    /// Returns the key and the values of `[sweep.axes]`.
+    fn entry(self) -> (String, RawValue) {
         let values = self.values.into_iter().map(|mut values| match values.len() {
             1 => values.remove(0),
-            _ => Setting::from(values),
+            _ => RawValue::from(values),
         });
-        (self.keys.join(", "), Setting::from(values.collect::<Vec<_>>()))
+        (self.keys.join(", "), RawValue::from(values.collect::<Vec<_>>()))
     }
 }
 
-/// Lines of the comment that say what is not in the scenario.
-pub(super) fn left_out(unmapped: &[Unmapped]) -> Vec<String> {
+/// Returns comment lines that list the unmapped parameters.
+pub(super) fn omissions(unmapped: &[UnmappedLine]) -> Vec<String> {
     let mut lines = Vec::new();
     if !unmapped.is_empty() {
-        lines.push("Not in here:".to_owned());
+        lines.push("Not imported:".to_owned());
     }
     lines.extend(unmapped.iter().map(|one| format!("  line {}: {}", one.line, one.key)));
     lines
 }
 
-/// Lines of the comment that say what the file does not, and what is taken instead.
-pub(super) fn supposed(draft: &Draft) -> Vec<String> {
+/// Returns comment lines that list assumptions for missing parameters.
+pub(super) fn assumptions(draft: &InetParameters) -> Vec<String> {
     let mut lines = Vec::new();
     let mut suppose = |given: bool, what: String| {
         if !given {
             lines.push(format!("Not in the file: {what}"));
         }
     };
-    suppose(draft.duration.is_some(), format!("sim-time-limit, {DURATION} is taken"));
-    suppose(draft.delay.is_some(), "linkDelay, none is taken".to_owned());
-    suppose(draft.rate.is_some(), "linkDatarate, 100 Gbit/s is taken".to_owned());
-    suppose(draft.mtu.is_some(), "mtu, the profile's is taken".to_owned());
+    suppose(draft.duration.is_some(), format!("sim-time-limit, {DURATION} is assumed"));
+    suppose(draft.delay.is_some(), "linkDelay, 0 is assumed".to_owned());
+    suppose(draft.rate.is_some(), "linkDatarate, 100 Gbit/s is assumed".to_owned());
+    suppose(draft.mtu.is_some(), "mtu, the profile's is assumed".to_owned());
     let start = draft.start();
-    suppose(false, format!("when the application begins, {start} is taken as in INET's example"));
+    suppose(false, format!("start of the application, {start} is assumed as in INET's example"));
     lines
 }

@@ -1,94 +1,93 @@
-//! The OMNeT++ way of asking: an ini file of INET's QUIC experiment as a scenario.
+//! Imports an OMNeT++ ini file of INET's QUIC experiment as a scenario.
 //!
-//! What is known are the parameters of the example `lossy_link` that the INET wiki shows
-//! ("Congestion Avoidance on a lossy link"), with `${…}` sweeps, `[Config …]` sections and
-//! `extends`. Everything else is told, with its line and column, and left out.
+//! It maps the parameters of the example `lossy_link` in the INET wiki ("Congestion Avoidance on a
+//! lossy link"), with `${…}` iterations, `[Config …]` sections and `extends`. Other lines are
+//! reported with line and column, and omitted.
 //!
 //! Reading order: `text` (lines, sections, keys and values), `sweep` (`${…}` and its values),
-//! `mapping` (what a parameter means here), `file` (the scenario file).
+//! `mapping` (parameters to settings), `file` (the scenario file).
 
 mod file;
 mod mapping;
 mod sweep;
 mod text;
 
-pub use mapping::Unmapped;
-pub use sweep::Variant;
+pub use mapping::UnmappedLine;
+pub use sweep::SweepVariant;
 
-use file::{AxisChanges, Change, Lossy};
-use mapping::{Draft, Stack};
+use file::{AxisChanges, Lossy, SettingChange};
+use mapping::{InetParameters, StackKind};
 use scenario::{ScenarioError, Study, StudyOverrides, nearest};
-use sweep::Sweeps;
-use text::{Entry, Section};
+use sweep::InetSweeps;
+use text::{IniEntry, IniSection};
 
-/// A scenario, and what of the ini file is not in it.
+/// A scenario, and the lines of the ini file that are not in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportedScenario {
     /// The scenario as a TOML file.
     pub toml: String,
-    /// Lines that are not in it, in the order of the file.
-    pub unmapped: Vec<Unmapped>,
+    /// Lines that were not imported, in the order of the file.
+    pub unmapped: Vec<UnmappedLine>,
 }
 
 /// An ini file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ini {
     file: String,
-    sections: Vec<Section>,
+    sections: Vec<IniSection>,
 }
 
-/// Reads an ini file.
+/// Parses an ini file.
 ///
 /// # Errors
-/// All lines that are neither a section nor a key with a value, with their places.
+/// All lines that are neither a section nor a key with a value, with their positions.
 pub fn read(text: &str, file: &str) -> Result<Ini, Vec<ScenarioError>> {
     Ok(Ini { file: file.to_owned(), sections: text::sections(text, file)? })
 }
 
 impl Ini {
-    /// Names of its `[Config …]` sections; `General` if it has none.
+    /// Returns the names of its `[Config …]` sections; `General` if it has none.
     pub fn configs(&self) -> Vec<&str> {
         let named = self.sections.iter().map(|section| section.name.as_str());
         let named: Vec<&str> = named.filter(|name| *name != text::GENERAL).collect();
         if named.is_empty() { vec![text::GENERAL] } else { named }
     }
 
-    /// All combinations of the values that the sweeps of `config` have, the first sweep slowest.
+    /// Returns all combinations of the sweeps of `config`; the first sweep changes slowest.
     ///
     /// # Errors
-    /// Sweeps that cannot be read; a configuration that is not there.
-    pub fn variants(&self, config: &str) -> Result<Vec<Variant>, Vec<ScenarioError>> {
-        Sweeps::of(&self.file, &self.entries(config)?)?.variants()
+    /// Invalid sweeps or an unknown configuration.
+    pub fn variants(&self, config: &str) -> Result<Vec<SweepVariant>, Vec<ScenarioError>> {
+        InetSweeps::of(&self.file, &self.entries(config)?)?.variants()
     }
 
-    /// The scenario of `config` with `profile` at its hosts, a TCP's at the sender alone: with all
-    /// its sweeps as `[sweep]`, or one combination of values, number `run` of
+    /// Returns the scenario of `config` with `profile` at its hosts (a TCP profile only at the
+    /// sender): with all its sweeps as `[sweep]`, or combination number `run` of
     /// [`Ini::variants`].
     ///
     /// # Errors
-    /// Values that are not what their parameter takes; a variant that is not there; sweeps that
-    /// change the same thing.
+    /// Invalid values, an unknown variant, or sweeps over the same key.
     pub fn import(
         &self,
         config: &str,
         run: Option<usize>,
         profile: &str,
-    ) -> Result<Imported, Vec<ScenarioError>> {
+    ) -> Result<ImportedScenario, Vec<ScenarioError>> {
         let entries = self.entries(config)?;
-        let sweeps = Sweeps::of(&self.file, &entries)?;
+        let sweeps = InetSweeps::of(&self.file, &entries)?;
         let variants = sweeps.variants()?;
         let Some(variant) = variants.get(run.unwrap_or(0)) else {
             let message = format!("[{config}] has no run {}", run.unwrap_or(0));
             let hint = format!("runs are 0 to {}", variants.len() - 1);
             return Err(vec![self.error(message, Some(hint))]);
         };
-        let stack = Stack::of(profile);
-        let read = |variant: &Variant| {
+        let stack = StackKind::of(profile);
+        let read = |variant: &SweepVariant| {
             mapping::read(&self.file, &entries, stack, |entry| sweeps.value(entry, variant))
         };
         let (draft, mut unmapped) = read(variant)?;
         let mut lossy = draft.lossy();
-        let mut along: Vec<Vec<Draft>> = Vec::new();
+        let mut along: Vec<Vec<InetParameters>> = Vec::new();
         if run.is_none() {
             for axis in 0..sweeps.axes().len() {
                 let mut drafts = Vec::new();
@@ -117,25 +116,26 @@ impl Ini {
                 variant.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             head.push(values.join(", "));
         }
-        head.extend(file::supposed(&draft));
-        head.extend(file::left_out(&unmapped));
+        head.extend(file::assumptions(&draft));
+        head.extend(file::omissions(&unmapped));
         let toml = draft.file(head, &name, (profile, stack), lossy, axes).to_string();
-        // What is written must be a scenario; what is not is the profile's fault.
+        // The text must be a valid scenario; an error here is due to the profile.
         Study::load(&toml, "the scenario", &StudyOverrides::default())?;
-        Ok(Imported { toml, unmapped })
+        Ok(ImportedScenario { toml, unmapped })
     }
 
-    /// What each sweep changes; two may not change the same.
+    /// Returns the keys and values of each sweep; reports two sweeps over the same key.
     fn axes(
         &self,
         names: &[String],
-        along: &[Vec<Draft>],
+        along: &[Vec<InetParameters>],
         lossy: Lossy,
         runs: usize,
     ) -> Result<Vec<AxisChanges>, Vec<ScenarioError>> {
         let mut axes: Vec<(&str, AxisChanges)> = Vec::new();
         for (name, drafts) in names.iter().zip(along) {
-            let rows: Vec<Vec<Change>> = drafts.iter().map(|draft| draft.settings(lossy)).collect();
+            let rows: Vec<Vec<SettingChange>> =
+                drafts.iter().map(|draft| draft.settings(lossy)).collect();
             let Some(first) = rows.first() else { continue };
             let differs = |place: &usize| rows.iter().any(|row| row[*place] != first[*place]);
             let places: Vec<usize> = (0..first.len()).filter(differs).collect();
@@ -159,11 +159,11 @@ impl Ini {
         Ok(axes.into_iter().map(|(_, axis)| axis).collect())
     }
 
-    /// What holds for `config`, what counts most first: its own, that of those it extends,
+    /// Returns the entries of `config` by precedence: its own, those of the sections it extends,
     /// `General`.
-    fn entries(&self, config: &str) -> Result<Vec<&Entry>, Vec<ScenarioError>> {
+    fn entries(&self, config: &str) -> Result<Vec<&IniEntry>, Vec<ScenarioError>> {
         let find = |name: &str| self.sections.iter().find(|section| section.name == name);
-        let mut chain: Vec<&Section> = Vec::new();
+        let mut chain: Vec<&IniSection> = Vec::new();
         let mut next = vec![config.to_owned()];
         while let Some(name) = next.pop() {
             let Some(section) = find(&name) else {
@@ -194,7 +194,7 @@ impl Ini {
         Ok(chain.into_iter().flat_map(|section| &section.entries).collect())
     }
 
-    /// A mistake of no line of its own.
+    /// Creates an error without a line.
     fn error(&self, message: String, hint: Option<String>) -> ScenarioError {
         ScenarioError {
             file: self.file.clone(),

@@ -1,62 +1,61 @@
-//! `${…}`: values that a parameter takes one after another (OMNeT++ manual, "Parameter studies").
+//! `${…}`: iterations of a parameter (OMNeT++ manual, "Parameter studies").
 //!
-//! `${1,2,5}`, `${N=1,2,5}`, `${1..9 step 4}`, `${N}`, `${10,20 ! N}`: two that go together.
+//! Forms: `${1,2,5}`, `${N=1,2,5}`, `${1..9 step 4}`, `${N}`, `${10,20 ! N}` (parallel iteration).
 
-use super::text::Entry;
+use super::text::IniEntry;
 use scenario::ScenarioError;
 
-/// Values of one sweep, and variants of a file, at most.
+/// Maximum values of a sweep, and variants of a file.
 const MOST_VALUES: usize = 10_000;
 const MOST_VARIANTS: usize = 100_000;
 
 /// One combination of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variant {
-    /// Its number, from 0.
+pub struct SweepVariant {
+    /// Number of the variant, from 0.
     pub run: usize,
-    /// Sweeps and their values, in the order of the file; one without a name is called after its
-    /// line.
+    /// Sweeps and their values, in the order of the file; an unnamed sweep is named after its line.
     pub values: Vec<(String, String)>,
 }
 
 /// The sweeps of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sweeps {
+pub(super) struct InetSweeps {
     file: String,
-    all: Vec<Sweep>,
+    all: Vec<InetSweep>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Sweep {
+struct InetSweep {
     name: String,
     values: Vec<String>,
-    /// The sweep it goes together with.
+    /// The sweep that this one is parallel to.
     with: Option<String>,
     line: usize,
-    /// Place in the value of its entry, in characters.
+    /// Offset and width in the value of its entry, in characters.
     place: (usize, usize),
-    entry: Entry,
+    entry: IniEntry,
 }
 
 const EXPECTED: &str = "values such as ${1,2,5}, ${N=1..9 step 4} or ${N}";
-/// Names that OMNeT++ itself gives a value.
-const GIVEN: [&str; 2] = ["repetition", "runnumber"];
+/// Variables predefined by OMNeT++.
+const PREDEFINED: [&str; 2] = ["repetition", "runnumber"];
 
-impl Sweeps {
-    /// Those of `entries`.
-    pub(super) fn of(file: &str, entries: &[&Entry]) -> Result<Self, Vec<ScenarioError>> {
-        let mut all: Vec<Sweep> = Vec::new();
+impl InetSweeps {
+    /// Parses the sweeps of `entries`.
+    pub(super) fn of(file: &str, entries: &[&IniEntry]) -> Result<Self, Vec<ScenarioError>> {
+        let mut all: Vec<InetSweep> = Vec::new();
         let mut errors = Vec::new();
         for entry in entries {
-            for (place, inside) in pieces(file, entry)? {
+            for (place, inside) in placeholders(file, entry)? {
                 match sweep(inside, place, entry) {
                     Ok(None) => {}
                     Ok(Some(sweep)) if all.iter().all(|known| known.name != sweep.name) => {
                         all.push(sweep);
                     }
                     Ok(Some(sweep)) => {
-                        let message = format!("the sweep {} is there already", sweep.name);
-                        errors.push(entry.error(file, place, message, "a name of its own"));
+                        let message = format!("duplicate sweep {}", sweep.name);
+                        errors.push(entry.error(file, place, message, "a unique name"));
                     }
                     Err(message) => errors.push(entry.error(file, place, message, EXPECTED)),
                 }
@@ -66,20 +65,20 @@ impl Sweeps {
         for sweep in &sweeps.all {
             let Some(with) = &sweep.with else { continue };
             let message = match sweeps.all.iter().find(|other| other.name == *with) {
-                None => format!("there is no sweep {with} to go together with"),
+                None => format!("there is no sweep {with} for a parallel iteration"),
                 Some(other) if other.values.len() > sweep.values.len() => {
                     format!("{with} has {} values", other.values.len())
                 }
                 Some(_) => continue,
             };
-            errors.push(sweep.entry.error(file, sweep.place, message, "as many values"));
+            errors.push(sweep.entry.error(file, sweep.place, message, "the same number of values"));
         }
         if errors.is_empty() { Ok(sweeps) } else { Err(errors) }
     }
 
-    /// All combinations, the first sweep slowest.
-    pub(super) fn variants(&self) -> Result<Vec<Variant>, Vec<ScenarioError>> {
-        let free: Vec<&Sweep> = self.all.iter().filter(|sweep| sweep.with.is_none()).collect();
+    /// Returns all combinations; the first sweep changes slowest.
+    pub(super) fn variants(&self) -> Result<Vec<SweepVariant>, Vec<ScenarioError>> {
+        let free: Vec<&InetSweep> = self.all.iter().filter(|sweep| sweep.with.is_none()).collect();
         let mut count = 1_usize;
         for sweep in &free {
             count = count.saturating_mul(sweep.values.len());
@@ -93,53 +92,53 @@ impl Sweeps {
         Ok((0..count).map(|run| self.variant(run, &free)).collect())
     }
 
-    fn variant(&self, run: usize, free: &[&Sweep]) -> Variant {
+    fn variant(&self, run: usize, free: &[&InetSweep]) -> SweepVariant {
         let mut rest = run;
         let mut indices: Vec<(&str, usize)> = Vec::new();
         for sweep in free.iter().rev() {
             indices.push((&sweep.name, rest % sweep.values.len()));
             rest /= sweep.values.len();
         }
-        let index = |sweep: &Sweep| {
+        let index = |sweep: &InetSweep| {
             let name = sweep.with.as_deref().unwrap_or(&sweep.name);
             indices.iter().find(|(known, _)| *known == name).map_or(0, |(_, index)| *index)
         };
-        let value = |sweep: &Sweep| {
+        let value = |sweep: &InetSweep| {
             let value = sweep.values.get(index(sweep)).cloned().unwrap_or_default();
             (sweep.name.clone(), value)
         };
-        Variant { run, values: self.all.iter().map(value).collect() }
+        SweepVariant { run, values: self.all.iter().map(value).collect() }
     }
 
-    /// The sweeps that go by themselves and have more than one value: their names.
+    /// Returns the names of the independent sweeps with more than one value.
     pub(super) fn axes(&self) -> Vec<String> {
         self.free().map(|(_, sweep)| sweep.name.clone()).collect()
     }
 
-    /// The variants of axis number `axis` with the first value of all others.
-    pub(super) fn along(&self, axis: usize) -> Vec<Variant> {
-        let free: Vec<&Sweep> = self.all.iter().filter(|sweep| sweep.with.is_none()).collect();
+    /// Returns the variants of axis number `axis`, with the first value of all others.
+    pub(super) fn along(&self, axis: usize) -> Vec<SweepVariant> {
+        let free: Vec<&InetSweep> = self.all.iter().filter(|sweep| sweep.with.is_none()).collect();
         let Some((place, sweep)) = self.free().nth(axis) else { return Vec::new() };
         let stride: usize = free[place + 1..].iter().map(|sweep| sweep.values.len()).product();
         (0..sweep.values.len()).map(|value| self.variant(value * stride, &free)).collect()
     }
 
-    fn free(&self) -> impl Iterator<Item = (usize, &Sweep)> {
+    fn free(&self) -> impl Iterator<Item = (usize, &InetSweep)> {
         let free = self.all.iter().filter(|sweep| sweep.with.is_none());
         free.enumerate().filter(|(_, sweep)| sweep.values.len() > 1)
     }
 
-    /// The value of `entry` in a variant.
+    /// Returns the value of `entry` in a variant.
     pub(super) fn value(
         &self,
-        entry: &Entry,
-        variant: &Variant,
+        entry: &IniEntry,
+        variant: &SweepVariant,
     ) -> Result<String, Vec<ScenarioError>> {
         let mut value = String::new();
         let mut done = 0;
         let characters: Vec<char> = entry.value.chars().collect();
-        let pieces = pieces(&self.file, entry)?;
-        for (place, inside) in pieces {
+        let placeholders = placeholders(&self.file, entry)?;
+        for (place, inside) in placeholders {
             value.extend(&characters[done..place.0]);
             done = place.0 + place.1;
             let name = match sweep(inside, place, entry) {
@@ -162,30 +161,37 @@ impl Sweeps {
     }
 }
 
-type Piece<'e> = ((usize, usize), &'e str);
+type Placeholder<'e> = ((usize, usize), &'e str);
 
-/// What stands in `${…}`, with its place in characters, braces included.
-fn pieces<'e>(file: &str, entry: &'e Entry) -> Result<Vec<Piece<'e>>, Vec<ScenarioError>> {
+/// Returns the contents of each `${…}`, with offset and width in characters, braces included.
+fn placeholders<'e>(
+    file: &str,
+    entry: &'e IniEntry,
+) -> Result<Vec<Placeholder<'e>>, Vec<ScenarioError>> {
     let value = entry.value.as_str();
     let characters = |byte: usize| value[..byte].chars().count();
-    let mut pieces = Vec::new();
+    let mut placeholders = Vec::new();
     let mut from = 0;
     while let Some(begin) = value[from..].find("${").map(|at| from + at) {
         let Some(end) = value[begin..].find('}').map(|at| begin + at) else {
             let at = characters(begin);
             let width = value.chars().count() - at;
-            let message = "this sweep has no end".to_owned();
+            let message = "this sweep is not closed".to_owned();
             return Err(vec![entry.error(file, (at, width), message, "a closing }")]);
         };
         let at = characters(begin);
-        pieces.push(((at, characters(end + 1) - at), &value[begin + 2..end]));
+        placeholders.push(((at, characters(end + 1) - at), &value[begin + 2..end]));
         from = end + 1;
     }
-    Ok(pieces)
+    Ok(placeholders)
 }
 
-/// A sweep out of what stands in its braces; `None` for the name of another one.
-fn sweep(inside: &str, place: (usize, usize), entry: &Entry) -> Result<Option<Sweep>, String> {
+/// Parses the contents of the braces; `None` if it is the name of another sweep.
+fn sweep(
+    inside: &str,
+    place: (usize, usize),
+    entry: &IniEntry,
+) -> Result<Option<InetSweep>, String> {
     let (named, list) = match inside.split_once('=') {
         Some((name, list)) => (Some(name.trim()), list),
         None => (None, inside),
@@ -199,8 +205,8 @@ fn sweep(inside: &str, place: (usize, usize), entry: &Entry) -> Result<Option<Sw
         return Ok(None);
     }
     let name = match named {
-        Some(name) if is_name(name) && !GIVEN.contains(&name) => name.to_owned(),
-        Some(name) => return Err(format!("{name:?} is no name of a sweep")),
+        Some(name) if is_name(name) && !PREDEFINED.contains(&name) => name.to_owned(),
+        Some(name) => return Err(format!("{name:?} is not a valid name of a sweep")),
         None => format!("line {}, column {}", entry.line, entry.value_column + place.0),
     };
     let (list, with) = match list.rsplit_once('!') {
@@ -220,10 +226,10 @@ fn sweep(inside: &str, place: (usize, usize), entry: &Entry) -> Result<Option<Sw
             return Err(format!("more than {MOST_VALUES} values"));
         }
     }
-    Ok(Some(Sweep { name, values, with, line: entry.line, place, entry: entry.clone() }))
+    Ok(Some(InetSweep { name, values, with, line: entry.line, place, entry: entry.clone() }))
 }
 
-/// `from..to` or `from..to step by`, exactly in decimals.
+/// Expands `from..to` or `from..to step by`, in exact decimals.
 fn range(from: &str, to: &str) -> Result<Vec<String>, String> {
     let (to, step) = match to.split_once("step") {
         Some((to, step)) => (to, step),
@@ -231,13 +237,13 @@ fn range(from: &str, to: &str) -> Result<Vec<String>, String> {
     };
     let numbers = [from, to, step].map(|text| decimal(text.trim()));
     let [Some(from), Some(to), Some(step)] = numbers else {
-        return Err("a range is of numbers".to_owned());
+        return Err("a range needs numbers".to_owned());
     };
     let digits = from.1.max(to.1).max(step.1);
     let scaled = |(value, own): (i64, u32)| i128::from(value) * 10_i128.pow(digits - own);
     let (from, to, step) = (scaled(from), scaled(to), scaled(step));
     if step <= 0 || to < from {
-        return Err("a range goes up in steps above 0".to_owned());
+        return Err("a range must ascend with a step above 0".to_owned());
     }
     if (to - from) / step >= MOST_VALUES as i128 {
         return Err(format!("more than {MOST_VALUES} values"));
@@ -254,7 +260,7 @@ fn range(from: &str, to: &str) -> Result<Vec<String>, String> {
     Ok((0..=(to - from) / step).map(|n| text(from + n * step)).collect())
 }
 
-/// A decimal number as digits and how many of them stand behind the point.
+/// Parses a decimal number into its digits and the number of decimal places.
 pub(super) fn decimal(text: &str) -> Option<(i64, u32)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = format!("{whole}{fraction}");

@@ -1,7 +1,7 @@
 use super::*;
 use scenario::{Overrides, load};
 
-/// What the INET wiki shows of mathis_simple.ini.
+/// The part of mathis_simple.ini that the INET wiki shows.
 const SHOWN: &str = include_str!("../tests/data/mathis_simple.ini");
 
 fn ini() -> Ini {
@@ -13,25 +13,25 @@ fn errors(text: &str) -> Vec<String> {
     result.unwrap_err().iter().map(ToString::to_string).collect()
 }
 
-fn told(imported: &Imported) -> Vec<String> {
+fn unmapped_lines(imported: &ImportedScenario) -> Vec<String> {
     imported.unmapped.iter().map(|one| format!("{}: {}", one.line, one.why)).collect()
 }
 
 const QUIC: &str = "quic-inet-2025-02";
 
-/// Packets of QUIC at the server in bit/s, from a second after the application's start on.
+/// Returns the rate of QUIC packets at the server in bit/s, from one second after the start.
 fn steady_bps(toml: &str) -> f64 {
-    let came = |duration: &str| {
+    let received = |duration: &str| {
         let set = vec![format!("duration={duration}")];
         let overrides = Overrides { set, ..Overrides::default() };
         let loaded = load(toml, "x.toml", &overrides).unwrap();
-        let outcome = sim::run(&loaded.scenario, &mut record::Off).unwrap();
+        let outcome = sim::run(&loaded.scenario, &mut record::NullRecorder).unwrap();
         outcome.flows[0].received_packet_bytes.unwrap().get()
     };
-    (came("11s") - came("3s")) as f64 * 8.0 / 8.0
+    (received("11s") - received("3s")) as f64 * 8.0 / 8.0
 }
 
-/// The figures of the document: 35.77 and 31.30 Mbit/s with periodic loss.
+/// The published figures: 35.77 and 31.30 Mbit/s with periodic loss.
 #[test]
 fn the_file_of_the_wiki() {
     let ini = ini();
@@ -63,13 +63,13 @@ fn the_same_experiment_with_a_tcp() {
         assert_eq!(scenario.hosts[0].stack.mtu(), 1_280);
         assert!(imported.toml.contains(&format!("\"net.inet.tcp.delayed_ack\" = {knob}")));
         assert!(imported.toml.contains("loss = { pass = 50 }, only = \"data\""));
-        // Windows, queues and rules of QUIC mean nothing to it.
+        // QUIC's windows, queues and rules do not apply to it.
         assert_eq!(imported.unmapped.len(), 7);
     }
 }
 
 #[test]
-fn what_is_not_mapped_is_told_with_its_place() {
+fn unmapped_lines_are_reported_with_their_position() {
     let imported = ini().import("ack_every_packet", None, QUIC).unwrap();
     let line = SHOWN.lines().position(|line| line.contains("LowWaterRatio")).unwrap() + 1;
     let [one] = imported.unmapped.as_slice() else { panic!("{:?}", imported.unmapped) };
@@ -80,31 +80,31 @@ fn what_is_not_mapped_is_told_with_its_place() {
                 **.quic.initialMaxStreamDataUni = 5\n**.quic.initialMaxStreamDataBidiLocal = 6\n";
     let imported = read(text, "x.ini").unwrap().import("General", None, QUIC).unwrap();
     assert_eq!(
-        told(&imported),
+        unmapped_lines(&imported),
         [
-            "2: not known here",
-            "3: only lossy_link_shared is known; a single line is taken",
-            "5: there is one stream here, with the window of line 4",
+            "2: unknown parameter",
+            "3: only lossy_link_shared is known; a single link is assumed",
+            "5: a scenario has one stream, with the window of line 4",
         ]
     );
     assert_eq!(imported.unmapped[1].column, 3);
 }
 
 #[test]
-fn what_the_file_does_not_say_is_told() {
+fn assumptions_are_reported() {
     let imported =
         read("**.mtu = 1280B\n", "x.ini").unwrap().import("General", None, QUIC).unwrap();
     for line in [
-        "# Not in the file: sim-time-limit, 11s is taken\n",
-        "# Not in the file: linkDelay, none is taken\n",
-        "# Not in the file: linkDatarate, 100 Gbit/s is taken\n",
+        "# Not in the file: sim-time-limit, 11s is assumed\n",
+        "# Not in the file: linkDelay, 0 is assumed\n",
+        "# Not in the file: linkDatarate, 100 Gbit/s is assumed\n",
     ] {
         assert!(imported.toml.contains(line), "{}", imported.toml);
     }
     assert!(!imported.toml.contains("mtu, the profile's"), "{}", imported.toml);
 }
 
-/// A line of a side counts for that side only, and the first line that fits counts.
+/// A line of one host applies to that host only; the first matching line applies.
 #[test]
 fn hosts_have_parameters_of_their_own() {
     let text = "**.client.quic.sendQueueLimit = 1000\n**.quic.sendQueueLimit = 2000\n\
@@ -118,7 +118,7 @@ fn hosts_have_parameters_of_their_own() {
     let shares: Vec<&str> =
         imported.toml.lines().filter(|line| line.contains("{ loss = ")).map(str::trim).collect();
     assert_eq!(shares, ["{ loss = \"2%\" },", "{ loss = \"1%\" },"]);
-    assert_eq!(told(&imported), ["5: line 3 comes before it"]);
+    assert_eq!(unmapped_lines(&imported), ["5: overridden by line 3"]);
 }
 
 #[test]
@@ -141,22 +141,23 @@ fn sweeps_become_those_of_the_scenario() {
         ]
     );
     assert_eq!((study.repeat(), study.runs()), (4, 48));
-    // What a run of the sweep is, the same combination of values alone is too.
+    // A run of the sweep equals the import of the same combination.
     for (run, variant) in [(0, 0), (47, 11), (22, 5)] {
-        let alone = ini.import("General", Some(variant), QUIC).unwrap();
-        let alone = load(&alone.toml, "x.toml", &Overrides::default()).unwrap().scenario;
+        let single_packet = ini.import("General", Some(variant), QUIC).unwrap();
+        let single_packet =
+            load(&single_packet.toml, "x.toml", &Overrides::default()).unwrap().scenario;
         let among = study.scenario(run).unwrap();
-        assert_eq!((among.hosts, among.paths), (alone.hosts, alone.paths));
+        assert_eq!((among.hosts, among.paths), (single_packet.hosts, single_packet.paths));
     }
 }
 
 #[test]
-fn sweeps_that_change_the_same_are_refused() {
+fn sweeps_over_the_same_key_are_rejected() {
     let text = "**.linkDelay = ${1,2}${0,5}ms\n";
-    let told = errors(text);
-    assert_eq!(told.len(), 1);
-    assert!(told[0].contains("both change path.0.forward.1.delay"), "{told:?}");
-    assert!(told[0].contains("--run 0 to 3"), "{told:?}");
+    let errors = errors(text);
+    assert_eq!(errors.len(), 1);
+    assert!(errors[0].contains("both change path.0.forward.1.delay"), "{errors:?}");
+    assert!(errors[0].contains("--run 0 to 3"), "{errors:?}");
     assert!(read(text, "x.ini").unwrap().import("General", Some(3), QUIC).is_ok());
 }
 
@@ -201,9 +202,9 @@ fn sections_extend_each_other() {
     let imported = read(text, "x.ini").unwrap().import("far", None, "rfc").unwrap();
     assert!(imported.toml.contains("delay = \"2ms\""), "{}", imported.toml);
     assert!(imported.toml.contains("rate = \"20Mbit/s\""), "{}", imported.toml);
-    let told: Vec<String> =
+    let unmapped: Vec<String> =
         imported.unmapped.iter().map(|one| format!("{}: {}", one.line, one.why)).collect();
-    assert_eq!(told, ["2: line 5 comes before it", "3: line 8 comes before it"]);
+    assert_eq!(unmapped, ["2: overridden by line 5", "3: overridden by line 8"]);
     let missing = read(text, "x.ini").unwrap().import("fra", None, "rfc").unwrap_err();
     assert!(missing[0].to_string().contains("did you mean \"far\"?"), "{}", missing[0]);
     let circle = "[Config a]\nextends = b\n[Config b]\nextends = a\n";
@@ -211,21 +212,21 @@ fn sections_extend_each_other() {
 }
 
 #[test]
-fn random_loss_is_a_share() {
+fn random_loss_is_a_fraction() {
     let text = "**.client.quic.sendLossRate = 0.025\n**.client.quic.periodicSendLoss = false\n";
     let imported = read(text, "x.ini").unwrap().import("General", None, "rfc").unwrap();
     assert!(imported.toml.contains("loss = \"2.5%\""), "{}", imported.toml);
 }
 
 #[test]
-fn mistakes_point_at_the_text() {
+fn errors_point_at_the_text() {
     assert_eq!(
         errors("**.linkDelay = 1ms\nwhat is this\n [Config\n= 5\nkey =  # nothing\n"),
         [
-            "x.ini:2:1: this line means nothing (expected KEY = VALUE)",
-            "x.ini:3:2: this is no section (expected [Config NAME])",
-            "x.ini:4:1: there is no key before this (expected KEY = VALUE)",
-            "x.ini:5:8: there is no value (expected KEY = VALUE)",
+            "x.ini:2:1: this line is not a key with a value (expected KEY = VALUE)",
+            "x.ini:3:2: this is not a section (expected [Config NAME])",
+            "x.ini:4:1: the key is missing (expected KEY = VALUE)",
+            "x.ini:5:8: the value is missing (expected KEY = VALUE)",
         ]
     );
     assert_eq!(
@@ -233,7 +234,7 @@ fn mistakes_point_at_the_text() {
         [
             "x.ini:1:16: linkDelay: \"1\" has no unit (expected a duration such as \"100ms\"); did \
              you mean \"1ms\"?",
-            "x.ini:2:39: periodicSendLossRate: \"2%\" is no number (expected a share such as 0.02)",
+            "x.ini:2:39: periodicSendLossRate: \"2%\" is not a number (expected a fraction such as 0.02)",
         ]
     );
     let expected = "(expected values such as ${1,2,5}, ${N=1..9 step 4} or ${N})";
@@ -241,12 +242,12 @@ fn mistakes_point_at_the_text() {
         errors("**.mtu = ${mtu=1280,}B\n**.linkDelay = ${9..1}ms"),
         [
             format!("x.ini:1:10: a value is missing {expected}"),
-            format!("x.ini:2:16: a range goes up in steps above 0 {expected}"),
+            format!("x.ini:2:16: a range must ascend with a step above 0 {expected}"),
         ]
     );
     assert_eq!(
         errors("**.mtu = ${mtu=1280"),
-        ["x.ini:1:10: this sweep has no end (expected a closing })"]
+        ["x.ini:1:10: this sweep is not closed (expected a closing })"]
     );
     assert_eq!(
         errors("**.mtu = ${nix}B"),
@@ -257,7 +258,7 @@ fn mistakes_point_at_the_text() {
     assert!(errors(many)[0].contains("more than 100000 combinations"));
 }
 
-/// What has its own text must be a place in it.
+/// An imported scenario must load.
 fn check(text: &str) {
     let Ok(ini) = read(text, "x.ini") else { return };
     for config in ini.configs() {

@@ -1,23 +1,23 @@
-//! Lines of an ini file: sections, keys and values with their places.
+//! Parser of ini files: sections, keys and values with their positions.
 
 use scenario::ScenarioError;
 
-/// The section of what stands before any other, too.
+/// The default section, also for lines before any section.
 pub(super) const GENERAL: &str = "General";
 
-/// A section with what stands in it.
+/// A section with its entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Section {
+pub(super) struct IniSection {
     pub(super) name: String,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<IniEntry>,
 }
 
 /// `key = value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct IniEntry {
     pub(super) key: String,
     pub(super) value: String,
-    /// From 1, as all places.
+    /// Line, from 1; columns also count from 1.
     pub(super) line: usize,
     pub(super) key_column: usize,
     pub(super) value_column: usize,
@@ -25,8 +25,8 @@ pub(super) struct Entry {
     pub(super) text: String,
 }
 
-impl Entry {
-    /// A mistake in the value, `width` characters from its `at`-th on.
+impl IniEntry {
+    /// Creates an error about `width` characters of the value, from offset `at`.
     pub(super) fn error(
         &self,
         file: &str,
@@ -47,15 +47,15 @@ impl Entry {
         }
     }
 
-    /// The whole value is wrong.
+    /// Creates an error about the whole value.
     pub(super) fn wrong(&self, file: &str, message: String, expected: &str) -> ScenarioError {
         self.error(file, (0, self.value.chars().count()), message, expected)
     }
 }
 
-/// The sections of `text`, `General` first.
-pub(super) fn sections(text: &str, file: &str) -> Result<Vec<Section>, Vec<ScenarioError>> {
-    let mut sections = vec![Section { name: GENERAL.to_owned(), entries: Vec::new() }];
+/// Parses the sections of `text`, `General` first.
+pub(super) fn sections(text: &str, file: &str) -> Result<Vec<IniSection>, Vec<ScenarioError>> {
+    let mut sections = vec![IniSection { name: GENERAL.to_owned(), entries: Vec::new() }];
     let mut at = 0;
     let mut errors = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -85,25 +85,26 @@ pub(super) fn sections(text: &str, file: &str) -> Result<Vec<Section>, Vec<Scena
                 Some(name) if !name.is_empty() => {
                     at =
                         sections.iter().position(|known| known.name == name).unwrap_or_else(|| {
-                            sections.push(Section { name: name.to_owned(), entries: Vec::new() });
+                            sections
+                                .push(IniSection { name: name.to_owned(), entries: Vec::new() });
                             sections.len() - 1
                         });
                 }
-                _ => errors.push(error(begin, width, "this is no section", "[Config NAME]")),
+                _ => errors.push(error(begin, width, "this is not a section", "[Config NAME]")),
             }
             continue;
         }
         let Some((key, value)) = kept.split_once('=') else {
-            errors.push(error(begin, width, "this line means nothing", "KEY = VALUE"));
+            errors.push(error(begin, width, "this line is not a key with a value", "KEY = VALUE"));
             continue;
         };
         let value_begin = key.len() + 1 + (value.len() - value.trim_start().len());
         if key.trim().is_empty() {
-            errors.push(error(begin, 1, "there is no key before this", "KEY = VALUE"));
+            errors.push(error(begin, 1, "the key is missing", "KEY = VALUE"));
         } else if value.trim().is_empty() {
-            errors.push(error(kept.len(), 0, "there is no value", "KEY = VALUE"));
+            errors.push(error(kept.len(), 0, "the value is missing", "KEY = VALUE"));
         } else {
-            sections[at].entries.push(Entry {
+            sections[at].entries.push(IniEntry {
                 key: key.trim().to_owned(),
                 value: value.trim().to_owned(),
                 line: index + 1,
@@ -116,7 +117,7 @@ pub(super) fn sections(text: &str, file: &str) -> Result<Vec<Section>, Vec<Scena
     if errors.is_empty() { Ok(sections) } else { Err(errors) }
 }
 
-/// A line as far as its comment, which begins with # outside of quotes.
+/// Strips the comment of a line, which starts with # outside of quotes.
 fn without_comment(line: &str) -> &str {
     let mut quoted = false;
     for (at, byte) in line.bytes().enumerate() {

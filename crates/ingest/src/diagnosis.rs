@@ -1,34 +1,35 @@
-//! What was read of a slow transfer, judged: connections with their findings, worst first.
+//! Diagnosed connections with their findings, worst first.
 //!
-//! [`Report::of`] judges what [`crate::inputs::read`] gave; [`Report::text`] shows it as a compiler
-//! shows its complaints, [`Report::json`] for programs; [`explain`] has the background of a code.
+//! [`DiagnosisReport::of`] diagnoses what [`crate::inputs::read`] returned;
+//! [`DiagnosisReport::text`] formats it like compiler diagnostics, [`DiagnosisReport::json`] for
+//! programs; [`explain`] gives the background of a code.
 
 mod explain;
 mod joined;
 mod json;
 mod text;
 
-use diagnose::rules::{Finding, Neighbour, Severity, rule};
-use diagnose::{Diagnosis, Flow, Settings};
+use diagnose::rules::{Finding, Severity, TransferSummary, rule};
+use diagnose::{AnalysisSettings, Diagnosis, FlowAnalysis};
 use packet::Dir;
 
-use crate::inputs::{self, File, ReadError, Reading, Source, Stream};
+use crate::inputs::{self, CapturedConnection, File, InputFile, ReadError, Reading};
 
 pub use explain::{UnknownCode, explain, list};
-pub use text::{View, finding_text, guess_text};
+pub use text::{TextStyle, finding_text, guess_text};
 
-use joined::Joined;
+use joined::CapturePairReport;
 
-/// Packets of a connection that a graph of it can show: what to keep of a capture.
+/// Most packets kept for the graphs of a capture.
 const PACKETS: usize = 1_000_000;
 
-/// Connections with their findings, by file.
+/// Diagnosed connections by file.
 #[derive(Debug)]
-pub struct Report {
+pub struct DiagnosisReport {
     /// The files, in the order given.
     pub files: Vec<FileReport>,
-    /// Connections that two captures saw.
-    joined: Vec<Joined>,
+    /// Connections present in two captures.
+    joined: Vec<CapturePairReport>,
 }
 
 /// The connections of a file.
@@ -36,72 +37,73 @@ pub struct Report {
 pub struct FileReport {
     /// The file.
     pub file: File,
-    /// Its connections, worst first: by what the costliest finding costs.
-    pub connections: Vec<Judged>,
-    /// The transfers that each of its capture points saw, in short: what another point saw may be the
-    /// same ones.
-    neighbours: Vec<Vec<Neighbour>>,
+    /// Its connections, worst first: by the cost of the costliest finding.
+    pub connections: Vec<ConnectionReport>,
+    /// Summaries of the transfers by capture point: another point may have captured the same ones.
+    neighbours: Vec<Vec<TransferSummary>>,
 }
 
-/// A connection with what was found, in short: of a hundred thousand, few are looked at closely.
+/// A connection with the summary of its diagnosis: of many connections, few are shown in full.
 #[derive(Debug)]
-pub struct Judged {
+pub struct ConnectionReport {
     /// The connection.
-    pub stream: Stream,
-    /// Code of what limited it.
+    pub stream: CapturedConnection,
+    /// Code of the finding that limited it.
     pub primary: Option<&'static str>,
-    /// What the costliest finding cost, in ns.
+    /// Cost of the costliest finding, in ns.
     pub cost: u64,
 }
 
 impl FileReport {
-    /// What was found about one of its connections.
-    pub fn diagnosis(&self, judged: &Judged) -> Diagnosis {
-        Diagnosis::of(&judged.stream.analysis, at_point(&self.neighbours, &judged.stream))
+    /// Diagnoses one of its connections in full.
+    pub fn diagnosis(&self, judged: &ConnectionReport) -> Diagnosis {
+        Diagnosis::of(&judged.stream.analysis, transfers_at_point(&self.neighbours, &judged.stream))
     }
 }
 
-/// What makes a diagnosis fail.
+/// Condition that makes the command fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailOn {
-    /// A finding at least so bad.
+    /// A finding of at least this severity.
     Severity(Severity),
     /// A finding with this code.
     Code(&'static str),
 }
 
 impl FailOn {
-    /// The severity or code of that name.
+    /// Parses the name of a severity or a code.
     pub fn from_name(name: &str) -> Option<Self> {
         let severity = Severity::from_name(&name.to_ascii_lowercase()).map(Self::Severity);
         severity.or_else(|| rule(name).map(|rule| Self::Code(rule.code)))
     }
 }
 
-impl Report {
-    /// Reads files of any kind and judges what is in them.
+impl DiagnosisReport {
+    /// Reads files of any kind and diagnoses their connections.
     ///
-    /// `graphs`: packets are kept for the graphs of a page.
+    /// `graphs`: keep packets for the graphs of a page.
     ///
     /// # Errors
-    /// The first file that cannot be read, or is of no use.
-    pub fn read(sources: Vec<Source<'_>>, graphs: bool) -> Result<Self, ReadError> {
+    /// The first file that cannot be read, or has nothing usable.
+    pub fn read(sources: Vec<InputFile<'_>>, graphs: bool) -> Result<Self, ReadError> {
         let packets = if graphs { PACKETS } else { 0 };
-        let settings = Settings { turns: fit::TURNS, packets };
+        let settings = AnalysisSettings { turns: fit::MAX_EVENTS, packets };
         Ok(Self::of(inputs::read(sources, settings)?))
     }
 
-    /// Judges everything that was read.
+    /// Diagnoses all connections that were read.
     pub fn of(reading: Reading) -> Self {
         let names: Vec<_> = reading.files.iter().map(|file| file.name.clone()).collect();
         let joined = reading.pairs.iter();
-        let joined = joined.filter_map(|pair| Joined::of(pair, &reading.streams, &names)).collect();
+        let joined = joined
+            .filter_map(|pair| CapturePairReport::of(pair, &reading.streams, &names))
+            .collect();
         let mut files: Vec<_> = reading
             .files
             .into_iter()
             .map(|file| FileReport { file, connections: Vec::new(), neighbours: Vec::new() })
             .collect();
-        let mut streams: Vec<Vec<Stream>> = files.iter().map(|_| Vec::new()).collect();
+        let mut streams: Vec<Vec<CapturedConnection>> = files.iter().map(|_| Vec::new()).collect();
         for stream in reading.streams {
             if let Some(of_file) = streams.get_mut(stream.file) {
                 of_file.push(stream);
@@ -109,10 +111,10 @@ impl Report {
         }
         for (file, streams) in files.iter_mut().zip(streams) {
             let neighbours = neighbours(&streams);
-            let judge = |stream: Stream| {
-                let beside = at_point(&neighbours, &stream);
+            let judge = |stream: CapturedConnection| {
+                let beside = transfers_at_point(&neighbours, &stream);
                 let diagnosis = Diagnosis::of(&stream.analysis, beside);
-                Judged { stream, primary: diagnosis.primary, cost: diagnosis.cost() }
+                ConnectionReport { stream, primary: diagnosis.primary, cost: diagnosis.cost() }
             };
             file.connections = streams.into_iter().map(judge).collect();
             file.connections.sort_by_key(|one| core::cmp::Reverse(one.cost));
@@ -121,8 +123,8 @@ impl Report {
         Self { files, joined }
     }
 
-    /// Only the connections with this number; false if there is none.
-    pub fn keep_flow(&mut self, number: u32) -> bool {
+    /// Keeps only the connections with this stream index; false if there is none.
+    pub fn retain_flow(&mut self, number: u32) -> bool {
         let mut found = false;
         for file in &mut self.files {
             file.connections.retain(|one| one.stream.analysis.stream == number);
@@ -133,7 +135,7 @@ impl Report {
         found
     }
 
-    /// Does a finding fail it?
+    /// Whether a finding meets the condition.
     pub fn fails(&self, on: FailOn) -> bool {
         let bad = |found: &Finding| match on {
             FailOn::Severity(severity) => found.severity >= severity,
@@ -145,31 +147,34 @@ impl Report {
     }
 }
 
-/// The transfers of a file by capture point.
-fn neighbours(streams: &[Stream]) -> Vec<Vec<Neighbour>> {
-    let mut points: Vec<Vec<Neighbour>> = Vec::new();
+/// Summaries of the transfers of a file, by capture point.
+fn neighbours(streams: &[CapturedConnection]) -> Vec<Vec<TransferSummary>> {
+    let mut points: Vec<Vec<TransferSummary>> = Vec::new();
     for stream in streams {
         if points.len() <= stream.interface {
             points.resize_with(stream.interface + 1, Vec::new);
         }
-        points[stream.interface].extend(Neighbour::of(&stream.analysis));
+        points[stream.interface].extend(TransferSummary::of(&stream.analysis));
     }
-    points.into_iter().map(Neighbour::sorted).collect()
+    points.into_iter().map(TransferSummary::sorted).collect()
 }
 
-/// Those seen where `stream` was.
-fn at_point<'a>(neighbours: &'a [Vec<Neighbour>], stream: &Stream) -> &'a [Neighbour] {
+/// The transfers captured at the same point as `stream`.
+fn transfers_at_point<'a>(
+    neighbours: &'a [Vec<TransferSummary>],
+    stream: &CapturedConnection,
+) -> &'a [TransferSummary] {
     neighbours.get(stream.interface).map_or(&[], Vec::as_slice)
 }
 
-impl Judged {
-    /// Names of the end that opened the connection and of the other, with ports.
+impl ConnectionReport {
+    /// Names of the client and the server, with ports.
     fn ends(&self) -> [String; 2] {
         let ends = self.stream.analysis.ends;
         self.stream.names.clone().unwrap_or_else(|| [ends.src.to_string(), ends.dst.to_string()])
     }
 
-    /// Who sends to whom.
+    /// Sender and receiver of the data.
     pub fn transfer(&self) -> String {
         let [client, server] = self.ends();
         if self.client_sends() {
@@ -179,20 +184,20 @@ impl Judged {
         }
     }
 
-    /// The data judged.
-    pub fn flow(&self) -> Option<&Flow> {
+    /// The data that were diagnosed.
+    pub fn flow(&self) -> Option<&FlowAnalysis> {
         self.stream.analysis.main()
     }
 
-    /// Does the end that opened the connection send them?
+    /// Whether the host that opened the connection sends them.
     pub fn client_sends(&self) -> bool {
         self.stream.analysis.main_dir() == Dir::Forward
     }
 
-    /// Payload per second from the first packet until the last delivery, in bytes.
+    /// Goodput from the first packet until the last delivery, in bytes per second.
     pub fn goodput(&self) -> f64 {
         let Some(flow) = self.flow() else { return 0.0 };
-        // What was never acknowledged is taken to have arrived when the last packet was seen.
+        // Data never acknowledged count as delivered at the last packet.
         let last = match flow.answered {
             true => flow.last_delivery,
             false => self.stream.analysis.last.as_nanos(),

@@ -1,20 +1,18 @@
-//! What people have of a slow transfer, read into connections: captures, logs of stacks, text.
+//! Reads recordings of transfers into connections: captures, logs of stacks, text.
 //!
-//! [`read`] takes any number of files, of which each may be packed (gzip, xz, zstd) and is known by
-//! its content: pcap, pcapng, tcpdump's text (a mail with prose around it as well), FreeBSD's BBLog
-//! and siftr, Linux' tcp_probe, polls of `ss -ti`, qlog. Packets are sorted into connections and go
-//! straight into the analysis ([`diagnose::Connection`]); what a kernel's log says joins the
-//! connection it is about.
+//! [`read`] takes any number of files, each of which may be compressed (gzip, xz, zstd), and
+//! detects their kind by content: pcap, pcapng, tcpdump's text (also within prose, such as a mail),
+//! FreeBSD's BBLog and siftr, Linux' tcp_probe, polls of `ss -ti`, qlog. Packets are sorted into
+//! connections and passed to the analysis ([`diagnose::ConnectionAnalyzer`]); the samples of a
+//! kernel's log are added to the connection they describe.
 //!
-//! Kept while reading: of each connection what its analysis needs, about 200 bytes for who talks to
-//! whom; of packets nothing, unless captures are to be laid side by side (then 40 bytes for each
-//! packet, [`MOST_CROSSING`] at most).
+//! Memory: the state of the analysis and about 200 bytes of addresses per connection; packets are
+//! only kept if captures are compared (40 bytes per packet, at most [`MAX_TRANSIT_PACKETS`]).
 //!
-//! What it does not do: it opens no file (callers give readers), judges nothing, and puts no
-//! fragments or tunnels together: these are counted ([`Others`]).
+//! The module opens no files (callers give readers) and diagnoses nothing. It reassembles no
+//! fragments and decapsulates no tunnels; these are counted ([`OtherFrames`]).
 
 mod captures;
-mod crossing;
 mod join;
 mod kind;
 mod logs;
@@ -25,98 +23,99 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod transit;
 
 use core::fmt;
 use std::io::{self, Read};
 
-use diagnose::{Analysis, Settings};
-use trace::capture::Interface;
+use diagnose::{Analysis, AnalysisSettings};
+use trace::capture::CaptureInterface;
 use trace::unpack::{Packing, Unpacked};
 use units::Duration;
 
-pub use crossing::{Crossing, Fate, MOST_CROSSING};
-pub use join::{Offset, Pair};
-pub use kind::Kind;
-pub use logs::MOST_WORDS;
-pub use others::Others;
+pub use join::{CapturePair, ClockEstimate};
+pub use kind::InputKind;
+pub use logs::MAX_LOG_RECORDS;
+pub use others::OtherFrames;
 pub use problems::Problems;
-pub use quic::{Limit, Quic};
+pub use quic::{QuicAnalysis, QuicLimit};
+pub use transit::{MAX_TRANSIT_PACKETS, PacketOutcome, TwoPointTransit};
 
-use table::Table;
+use table::ConnectionTable;
 
-/// Bytes by which the kind of a file is told.
+/// Bytes from which the kind of a file is detected.
 const BEGINNING: u64 = 64 * 1_024;
 
-/// A file to be read.
-pub struct Source<'a> {
-    /// Its name, for messages.
+/// An input file.
+pub struct InputFile<'a> {
+    /// File name, for messages.
     pub name: String,
-    /// Its bytes, packed or not; they need not be buffered.
+    /// Its bytes, compressed or not; they need not be buffered.
     pub bytes: Box<dyn Read + 'a>,
 }
 
-/// What a file had.
+/// Summary of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct File {
-    /// Its name.
+    /// File name.
     pub name: String,
-    /// What it is.
-    pub kind: Kind,
-    /// How it was packed.
+    /// Kind of the file.
+    pub kind: InputKind,
+    /// Compression.
     pub packing: Option<Packing>,
-    /// Time of its first packet or record, from which `Packet::at` counts: since 1970, where its
+    /// Time of its first packet or record, the origin of `CapturedPacket::at`: since 1970, if its
     /// clock does.
     pub begins: Option<Duration>,
     /// Frames of a capture, packet lines of a text, records of a log.
     pub frames: u64,
-    /// Packets of TCP among them.
+    /// TCP packets among them.
     pub tcp: u64,
-    /// What was not TCP, or could not be read.
-    pub others: Others,
+    /// Frames that are not TCP or cannot be parsed.
+    pub others: OtherFrames,
     /// Capture points (one in pcap); empty for logs.
-    pub interfaces: Vec<Interface>,
-    /// How its clock stands to those of the captures it was laid beside.
-    pub clocks: Vec<Clock>,
-    /// What was wrong with it.
+    pub interfaces: Vec<CaptureInterface>,
+    /// Offsets of its clock to those of the captures.
+    pub clocks: Vec<ClockOffset>,
+    /// Problems of the file.
     pub problems: Problems,
 }
 
-/// How the clock of a log stands to that of a capture, from events that both tell.
+/// Offset of a log's clock to that of a capture, from events present in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clock {
+pub struct ClockOffset {
     /// Index of the capture in [`Reading::files`].
     pub other: usize,
-    /// Nanoseconds by which the log is ahead: the median.
+    /// Nanoseconds by which the log is ahead (median).
     pub ahead: i64,
-    /// Events that both tell.
+    /// Number of matching events.
     pub matches: usize,
 }
 
-/// A connection as one capture point saw it.
+/// A connection at one capture point.
 #[derive(Debug, Clone)]
-pub struct Stream {
+pub struct CapturedConnection {
     /// Index of its file in [`Reading::files`].
     pub file: usize,
     /// Index of the capture point in [`File::interfaces`]; 0 for logs.
     pub interface: usize,
-    /// Names that stand for the addresses of [`Analysis::ends`], where the text had names and no
-    /// numbers: of who opened the connection, and of the other.
+    /// Names of the client and the server that replace the addresses of [`Analysis::ends`], if
+    /// a text had names only.
     pub names: Option<[String; 2]>,
-    /// What its packets say.
+    /// Analysis of its packets.
     pub analysis: Analysis,
 }
 
-/// All that was read.
+/// The result of reading.
 #[derive(Debug, Clone)]
 pub struct Reading {
     /// The files, in the order given.
     pub files: Vec<File>,
-    /// The connections, by file, in the order in which they begin there.
-    pub streams: Vec<Stream>,
-    /// Connections that two capture points saw, laid side by side.
-    pub pairs: Vec<Pair>,
-    /// Connections of QUIC, as their logs have them.
-    pub quic: Vec<Quic>,
+    /// The connections, by file, in order of their first packets.
+    pub streams: Vec<CapturedConnection>,
+    /// Connections present at two capture points, compared.
+    pub pairs: Vec<CapturePair>,
+    /// QUIC connections from their logs.
+    pub quic: Vec<QuicAnalysis>,
 }
 
 /// Why a file cannot be read.
@@ -124,52 +123,52 @@ pub struct Reading {
 pub struct ReadError {
     /// The file.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
 /// Why a file cannot be read.
 #[derive(Debug)]
 pub enum Reason {
-    /// It has no byte.
+    /// The file is empty.
     Empty,
-    /// It is of no known kind.
+    /// The kind of the file is unknown.
     Foreign {
-        /// How it begins.
+        /// Its first bytes.
         begins: String,
     },
-    /// Nothing in it can be used.
+    /// The file has nothing usable.
     Nothing {
-        /// What it was taken for.
-        kind: Kind,
-        /// The first thing wrong with it.
+        /// The kind that it was read as.
+        kind: InputKind,
+        /// The first problem.
         problem: Option<String>,
     },
     /// Reading failed.
     Read(io::Error),
 }
 
-/// Reads files of any kind, several as of one time.
+/// Reads files of any kind, recorded at the same time if there are several.
 ///
 /// # Errors
-/// The first file that cannot be read, or is of no use.
-pub fn read(sources: Vec<Source<'_>>, settings: Settings) -> Result<Reading, ReadError> {
-    // One capture may have several points as well, but that shows only when it is read.
-    let mut table = Table::new(settings, sources.len() > 1);
+/// The first file that cannot be read, or has nothing usable.
+pub fn read(sources: Vec<InputFile<'_>>, settings: AnalysisSettings) -> Result<Reading, ReadError> {
+    // A single capture may have several capture points too, which is known only while reading it.
+    let mut table = ConnectionTable::new(settings, sources.len() > 1);
     let mut begun = Vec::new();
     for (number, source) in sources.into_iter().enumerate() {
         let name = source.name;
         let opened = open(name.clone(), source.bytes);
         begun.push((number, opened.map_err(|reason| ReadError { name, reason })?));
     }
-    // Logs join the connections that captures have shown.
+    // Logs are read last: their samples are added to the connections of the captures.
     begun.sort_by_key(|(_, (file, _))| file.kind.is_log());
     let (mut files, mut quic) = (Vec::new(), Vec::new());
     for (number, (mut file, input)) in begun {
         let done = match file.kind {
-            Kind::Capture => captures::read(input, number, &mut file, &mut table),
-            Kind::TcpdumpText => text::read(input, number, &mut file, &mut table),
-            Kind::Qlog => {
+            InputKind::Capture => captures::read(input, number, &mut file, &mut table),
+            InputKind::TcpdumpText => text::read(input, number, &mut file, &mut table),
+            InputKind::Qlog => {
                 quic::read(input, number, &mut file).map(|connections| quic.extend(connections))
             }
             _ => logs::read(input, number, &mut file, &mut table),
@@ -185,15 +184,15 @@ pub fn read(sources: Vec<Source<'_>>, settings: Settings) -> Result<Reading, Rea
     Ok(Reading { files, streams, pairs, quic })
 }
 
-type Input<'a> = kind::Begun<Unpacked<Box<dyn Read + 'a>>>;
+type PeekedInput<'a> = kind::PeekReader<Unpacked<Box<dyn Read + 'a>>>;
 
-/// Finds out what a file is.
-fn open(name: String, bytes: Box<dyn Read + '_>) -> Result<(File, Input<'_>), Reason> {
+/// Detects the kind of a file.
+fn open(name: String, bytes: Box<dyn Read + '_>) -> Result<(File, PeekedInput<'_>), Reason> {
     let unpacked = Unpacked::new(bytes).map_err(Reason::Read)?;
     let packing = unpacked.packing();
-    let mut input = kind::Begun::new(unpacked, BEGINNING);
+    let mut input = kind::PeekReader::new(unpacked, BEGINNING);
     let begin = input.begin().map_err(Reason::Read)?;
-    let kind = match Kind::of(begin) {
+    let kind = match InputKind::of(begin) {
         Some(kind) => kind,
         None if begin.is_empty() => return Err(Reason::Empty),
         None => return Err(Reason::Foreign { begins: kind::beginning(begin) }),
@@ -205,7 +204,7 @@ fn open(name: String, bytes: Box<dyn Read + '_>) -> Result<(File, Input<'_>), Re
         begins: None,
         frames: 0,
         tcp: 0,
-        others: Others::default(),
+        others: OtherFrames::default(),
         interfaces: Vec::new(),
         clocks: Vec::new(),
         problems: Problems::default(),
@@ -231,8 +230,8 @@ impl fmt::Display for Reason {
                 write!(f, "no packet or record found, taken for {kind}")?;
                 match problem {
                     Some(problem) => write!(f, ": {problem}"),
-                    None if *kind == Kind::Capture => f.write_str(
-                        ": it is whole and ends after its header; did the capture's filter match anything?",
+                    None if *kind == InputKind::Capture => f.write_str(
+                        ": it is intact and ends after its header; did the capture's filter match anything?",
                     ),
                     None => Ok(()),
                 }

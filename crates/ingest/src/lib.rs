@@ -1,7 +1,7 @@
-//! Captures and logs of stacks read into connections, and what is wrong with them.
+//! Reads captures and logs of TCP stacks into connections and diagnoses them.
 //!
-//! Reading order: [`inputs`] (files into connections), [`diagnosis`] (findings as text and JSON), [`log_view`]
-//! (logs of a stack for reading).
+//! Reading order: [`inputs`] (files into connections), [`diagnosis`] (findings as text and JSON),
+//! [`log_view`] (display of logs).
 
 pub mod diagnosis;
 pub mod inputs;

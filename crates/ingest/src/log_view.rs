@@ -1,7 +1,7 @@
-//! Logs of FreeBSD's stack and qlog for people and programs: text, JSON lines, CSV.
+//! Displays FreeBSD's stack logs and qlog as text, JSON lines or CSV.
 //!
-//! [`view`] finds out which log it has before it, by its first bytes. What is wrong with a log
-//! stands between its records, in CSV apart from them; a summary closes the text and the JSON.
+//! [`view`] detects the kind of log by its first bytes. Problems of a log are printed between its
+//! records, in CSV on a separate output; a summary ends the text and the JSON.
 
 mod black_box;
 mod qlog;
@@ -12,9 +12,9 @@ use std::io::{self, BufRead, Write};
 
 use units::Duration;
 
-/// How a log is shown.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum LogFormat {
     /// A line for each record.
     Text,
     /// A JSON object for each record, problem and summary.
@@ -23,25 +23,25 @@ pub enum Form {
     Csv,
 }
 
-/// What came of a log.
+/// Status of a displayed log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// All is there.
+pub enum LogStatus {
+    /// The log is complete.
     Whole,
-    /// Something is wrong or missing; it has been told.
+    /// Parts of the log are damaged or missing; the output reports them.
     Damaged,
-    /// There is no record in it; nothing was written.
+    /// The log has no record; nothing was written.
     NoLog {
-        /// What it was taken for.
+        /// The kind of log that it was read as.
         taken_for: &'static str,
-        /// The first thing wrong, with its place.
+        /// The first problem, with its position.
         problem: Option<String>,
     },
-    /// It is packed in this format.
+    /// The log is compressed in this format.
     Packed(&'static str),
 }
 
-/// Why a log could not be shown.
+/// Why a log could not be displayed.
 #[derive(Debug)]
 pub enum ViewError {
     /// Reading failed.
@@ -61,16 +61,16 @@ impl fmt::Display for ViewError {
 
 impl core::error::Error for ViewError {}
 
-/// Shows `log` on `out`; problems that do not fit there, on `aside`.
+/// Displays `log` on `out`; with CSV, problems go to `aside`.
 ///
 /// # Errors
 /// Those of `log` and of the outputs.
 pub fn view(
     mut log: impl BufRead,
-    form: Form,
+    form: LogFormat,
     out: &mut dyn Write,
     aside: &mut dyn Write,
-) -> Result<Verdict, ViewError> {
+) -> Result<LogStatus, ViewError> {
     let begin = log.fill_buf().map_err(ViewError::Read)?;
     let packed = [
         (&[0xfd, b'7', b'z', b'X', b'Z'][..], "xz"),
@@ -78,19 +78,20 @@ pub fn view(
         (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
     ];
     if let Some((_, name)) = packed.iter().find(|(magic, _)| begin.starts_with(magic)) {
-        return Ok(Verdict::Packed(name));
+        return Ok(LogStatus::Packed(name));
     }
     // A siftr log begins with a line of text, even the binary one.
     let text =
         begin.iter().take(64).all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~'));
-    // qlog begins with an object, or with the mark of a record; its blanks are part of neither.
+    // qlog begins with an object or with a record separator, after an optional byte order mark and
+    // blanks.
     let json = [&b"\xef\xbb\xbf"[..], b""].iter().any(|mark| {
         let begin = begin.strip_prefix(*mark).unwrap_or(begin);
         let blank = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
         let first = begin.iter().find(|byte| !blank(byte));
         matches!(first, Some(b'{' | 0x1e))
     });
-    let mut show = Show { form, out, aside, begun: false, first: None, held: Vec::new() };
+    let mut show = LogWriter { form, out, aside, begun: false, first: None, held: Vec::new() };
     if json {
         qlog::view(log, &mut show)
     } else if text && !begin.is_empty() {
@@ -100,12 +101,12 @@ pub fn view(
     }
 }
 
-/// Lines held back until the first record shows that it is a log.
-const MOST_HELD: usize = 100;
+/// Most lines buffered before the first record.
+const MAX_BUFFERED_LINES: usize = 100;
 
-/// The outputs, and what is held back.
-struct Show<'a> {
-    form: Form,
+/// The outputs and the lines buffered before the first record.
+struct LogWriter<'a> {
+    form: LogFormat,
     out: &'a mut dyn Write,
     aside: &'a mut dyn Write,
     begun: bool,
@@ -113,16 +114,16 @@ struct Show<'a> {
     held: Vec<String>,
 }
 
-impl Show<'_> {
+impl LogWriter<'_> {
     fn line(&mut self, line: &str) -> Result<(), ViewError> {
         self.begun = true;
         for held in core::mem::take(&mut self.held) {
-            self.tell(&held)?;
+            self.write_problem(&held)?;
         }
         writeln!(self.out, "{line}").map_err(ViewError::Write)
     }
 
-    /// A line that is worth showing only before a record.
+    /// Writes a heading; before the first record it is buffered, and dropped if no record follows.
     fn heading(&mut self, line: String) -> Result<(), ViewError> {
         if self.begun {
             return self.line(&line);
@@ -132,7 +133,7 @@ impl Show<'_> {
     }
 
     fn hold(&mut self, line: String) {
-        if self.held.len() < MOST_HELD {
+        if self.held.len() < MAX_BUFFERED_LINES {
             self.held.push(line);
         }
     }
@@ -145,35 +146,35 @@ impl Show<'_> {
         let text = problem.to_string();
         self.first.get_or_insert_with(|| text.clone());
         let line = match self.form {
-            Form::Text => format!("! {text}"),
-            Form::Csv => text,
-            Form::Json => serde_json::json!({ "problem": json }).to_string(),
+            LogFormat::Text => format!("! {text}"),
+            LogFormat::Csv => text,
+            LogFormat::Json => serde_json::json!({ "problem": json }).to_string(),
         };
         if self.begun {
-            return self.tell(&line);
+            return self.write_problem(&line);
         }
         self.hold(line);
         Ok(())
     }
 
-    fn tell(&mut self, line: &str) -> Result<(), ViewError> {
-        let to: &mut dyn Write = if self.form == Form::Csv { self.aside } else { self.out };
+    fn write_problem(&mut self, line: &str) -> Result<(), ViewError> {
+        let to: &mut dyn Write = if self.form == LogFormat::Csv { self.aside } else { self.out };
         writeln!(to, "{line}").map_err(ViewError::Write)
     }
 
-    fn verdict(&mut self, taken_for: &'static str, records: u64, whole: bool) -> Verdict {
+    fn verdict(&mut self, taken_for: &'static str, records: u64, whole: bool) -> LogStatus {
         match (records, whole) {
-            (0, _) => Verdict::NoLog { taken_for, problem: self.first.take() },
-            (_, true) => Verdict::Whole,
-            (_, false) => Verdict::Damaged,
+            (0, _) => LogStatus::NoLog { taken_for, problem: self.first.take() },
+            (_, true) => LogStatus::Whole,
+            (_, false) => LogStatus::Damaged,
         }
     }
 }
 
-/// Seconds with six decimals; `-` where the time is not known.
-struct Seconds(Option<Duration>);
+/// Displays seconds with six decimals; `-` for an unknown time.
+struct DisplaySeconds(Option<Duration>);
 
-impl fmt::Display for Seconds {
+impl fmt::Display for DisplaySeconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             None => f.write_str("-"),
@@ -185,10 +186,10 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// A number, or nothing.
-struct Known<T>(Option<T>);
+/// Displays a value, or nothing for `None`.
+struct DisplayOption<T>(Option<T>);
 
-impl<T: fmt::Display> fmt::Display for Known<T> {
+impl<T: fmt::Display> fmt::Display for DisplayOption<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.as_ref().map_or(Ok(()), |value| value.fmt(f))
     }

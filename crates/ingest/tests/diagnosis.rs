@@ -1,25 +1,25 @@
-//! Recorded Linux transfers, diagnosed from the capture of either end: what limited them, and what
-//! their transmissions were.
+//! Recorded Linux transfers, diagnosed from the capture at either host: their limits and their
+//! transmissions.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ackclock_ingest as ingest;
-use ingest::diagnosis::{FileReport, Report, View};
-use ingest::inputs::Source;
-use scenario::Look;
+use ingest::diagnosis::{DiagnosisReport, FileReport, TextStyle};
+use ingest::inputs::InputFile;
+use scenario::ReportStyle;
 
-/// A transfer, what may be called its limit, and a code that must be among its findings.
+/// A transfer, the codes allowed as its limit, and a code that must be among its findings.
 type Row = (&'static str, &'static [&'static str], Option<&'static str>);
 
-/// What really limited each (golden/linux/README.md; issue 9 has this table).
+/// The actual limit of each (golden/linux/README.md).
 const TRANSFERS: &[Row] = &[
     ("a1_slowstart_cubic", &["CC102"], None),
     ("a2_slowstart_reno", &["CC103"], None),
-    // BBR's startup ran over the queue.
+    // BBR's startup overflowed the queue.
     ("a3_slowstart_bbr", &["CC102", "CC103", "CC202"], None),
-    // Aggregation costs Linux nothing, but is seen.
+    // Aggregation costs Linux nothing, but is detected.
     ("b1_lro45_cubic", &["CC102"], Some("CC402")),
     ("b2_lro45_reno", &["CC102"], Some("CC402")),
     ("b3_gro_cubic", &["CC102"], Some("CC402")),
@@ -47,17 +47,17 @@ const TRANSFERS: &[Row] = &[
     ("l1_healthy_cubic", &["CC603", "-"], None),
 ];
 
-/// What does not hold, and why.
+/// Known misses, and why.
 const MISSES: &[(&str, &str)] = &[
     (
         "d2_rev4_rtt45_reno, sender: CC102",
         "the reordering cost 17 ms of 0.68 s, slow start ten times as much (reordering_cost_d2_little): its two \
-         false recoveries come when all is written, and Linux takes each back after 50 us",
+         false recoveries come when all data are written, and Linux undoes each after 50 us",
     ),
     ("d2_rev4_rtt45_reno, receiver: CC102", "the same"),
     (
         "b4_ackthin_reno, receiver: no CC402",
-        "the network thins these ACKs behind the receiver, whose own go out for every packet",
+        "the network filters these ACKs after the receiver, which sends one for every packet",
     ),
 ];
 
@@ -65,19 +65,20 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/linux")
 }
 
-fn diagnose(transfer: &str, end: &str) -> Report {
+fn diagnose(transfer: &str, end: &str) -> DiagnosisReport {
     let path = golden().join(transfer).join(format!("{end}.pcap.xz"));
     let bytes = Box::new(File::open(&path).unwrap());
-    Report::read(vec![Source { name: path.display().to_string(), bytes }], false).unwrap()
+    DiagnosisReport::read(vec![InputFile { name: path.display().to_string(), bytes }], false)
+        .unwrap()
 }
 
-fn file(report: &Report) -> &FileReport {
+fn file(report: &DiagnosisReport) -> &FileReport {
     &report.files[0]
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "known misses are told each time")]
-fn what_limited_each_transfer_is_told_or_is_a_known_miss() {
+#[expect(clippy::print_stdout, reason = "known misses are printed each time")]
+fn the_limit_of_each_transfer_is_found_or_is_a_known_miss() {
     let mut missed = Vec::new();
     for (transfer, allowed, among) in TRANSFERS {
         for end in ["sender", "receiver"] {
@@ -106,9 +107,9 @@ fn what_limited_each_transfer_is_told_or_is_a_known_miss() {
     assert_eq!(missed, known);
 }
 
-/// golden/linux/fates.csv has what became of each packet, counted by the emulator.
+/// golden/linux/fates.csv has the outcome of the packets, counted by the emulator.
 #[test]
-fn transmissions_seen_at_the_sender_are_those_of_the_emulator() {
+fn transmissions_at_the_sender_match_the_emulator() {
     let text = std::fs::read_to_string(golden().join("fates.csv")).unwrap();
     let mut rows = text.lines();
     assert_eq!(rows.next().unwrap(), "transfer,port,packets,retransmitted,spurious,lost");
@@ -129,15 +130,15 @@ fn transmissions_seen_at_the_sender_are_those_of_the_emulator() {
     for row in rows {
         let cells: Vec<_> = row.split(',').collect();
         let key = (cells[0].to_string(), cells[1].parse().unwrap());
-        let told: Vec<u64> = cells[2..].iter().map(|cell| cell.parse().unwrap()).collect();
-        assert_eq!(seen[&key].to_vec(), told, "{key:?}");
+        let reported: Vec<u64> = cells[2..].iter().map(|cell| cell.parse().unwrap()).collect();
+        assert_eq!(seen[&key].to_vec(), reported, "{key:?}");
         checked += 1;
     }
     assert_eq!((checked, seen.len()), (29, 29));
 }
 
 #[test]
-fn a_healthy_transfer_has_notes_alone() {
+fn a_healthy_transfer_has_only_notes() {
     for end in ["sender", "receiver"] {
         let report = diagnose("l1_healthy_cubic", end);
         for found in &file(&report).diagnosis(&file(&report).connections[0]).findings {
@@ -146,14 +147,14 @@ fn a_healthy_transfer_has_notes_alone() {
     }
 }
 
-/// Why reordering is not what limited d2: what it cost, in three ways.
+/// Reordering did not limit d2: its cost, estimated in three ways.
 ///
-/// Its slow start sends 10, 17, 34, 56, 124, ... where that of f1, the same system with the same
-/// controller and round trip without reordering, sends 10, 20, 40, 80, 160, ...; a packet takes 60 us
-/// at 200 Mbit/s. CC301 says so from d2 alone. And the path as it was fitted to d2, with the
-/// reordering taken out, is hardly faster.
+/// Its slow start sends 10, 17, 34, 56, 124, ... while that of f1, the same system with the same
+/// controller and RTT without reordering, sends 10, 20, 40, 80, 160, ...; a packet takes 60 us at
+/// 200 Mbit/s. CC301 computes the same from d2 alone. And the path fitted to d2, without its
+/// reordering, is hardly faster.
 #[test]
-#[expect(clippy::print_stdout, reason = "the figures are to be told")]
+#[expect(clippy::print_stdout, reason = "prints the figures")]
 fn reordering_cost_d2_little() {
     let report = diagnose("d2_rev4_rtt45_reno", "sender");
     let one = &file(&report).connections[0];
@@ -161,22 +162,22 @@ fn reordering_cost_d2_little() {
     let diagnosis = file(&report).diagnosis(one);
     let control = diagnose("f1_single_loss_reno", "sender");
     let control = file(&control).connections[0].stream.analysis.main().unwrap().clone();
-    // The first round in which the queue never runs empty; by then both are still in slow start.
+    // The first round in which the queue never runs empty; both are still in slow start then.
     let base = flow.rtt.unwrap().0;
     let full = flow.rounds.iter().position(|round| round.min_rtt > base * 9 / 8).unwrap();
     let doubled: Vec<u64> = (0..6).map(|round| 10 << round).collect();
-    let packets = |flow: &diagnose::Flow, rounds: usize| -> Vec<u64> {
+    let packets = |flow: &diagnose::FlowAnalysis, rounds: usize| -> Vec<u64> {
         flow.rounds[..rounds].iter().map(|round| round.sent / flow.mss).collect()
     };
     assert_eq!(packets(&control, 6), doubled);
     let sent: u64 = packets(flow, full).iter().sum();
     let without: u64 = (0..full).map(|round| 10_u64 << round).sum();
     let by_control = (without - sent) * 60;
-    let told = |code: &str| {
+    let reported = |code: &str| {
         diagnosis.findings.iter().find(|found| found.code == code).unwrap().cost / 1_000
     };
-    let (reordering, slow_start) = (told("CC301") + told("CC302"), told("CC102"));
-    let mut fitted = fit::Fitted::of(&whole("d2_rev4_rtt45_reno").analysis).unwrap();
+    let (reordering, slow_start) = (reported("CC301") + reported("CC302"), reported("CC102"));
+    let mut fitted = fit::PathFit::of(&whole("d2_rev4_rtt45_reno").analysis).unwrap();
     assert!(fitted.late.is_some());
     let with = simulated(&fitted);
     fitted.late = None;
@@ -192,10 +193,10 @@ fn reordering_cost_d2_little() {
     );
 }
 
-/// A queue that marks where others drop, on a path whose round trip is long for it: what the window
-/// loses is the marks', at either end, and no loss is named.
+/// A queue that marks instead of dropping, on a path with a long RTT: the lost time is attributed
+/// to marks at either host, and no finding is a loss.
 #[test]
-fn a_window_that_falls_for_marks_is_not_called_a_loss() {
+fn a_window_reduction_for_marks_is_not_a_loss() {
     for (profile, cc, knob) in [
         ("linux-6.18", "reno", "net.ipv4.tcp_ecn"),
         ("freebsd-14.3", "newreno", "net.inet.tcp.ecn.enable"),
@@ -231,11 +232,12 @@ at = "stack"
         let loaded = scenario::load(&text, "marks.toml", &Default::default()).unwrap();
         for tap in [0, 1] {
             let mut seen =
-                export::capture::Capture::new(&loaded.scenario, &[tap], "", Vec::new()).unwrap();
+                export::capture::PcapngRecorder::new(&loaded.scenario, &[tap], "", Vec::new())
+                    .unwrap();
             sim::run(&loaded.scenario, &mut seen).unwrap();
             let bytes = Box::new(std::io::Cursor::new(seen.finish().unwrap()));
-            let source = Source { name: "marks".to_owned(), bytes };
-            let report = Report::read(vec![source], false).unwrap();
+            let source = InputFile { name: "marks".to_owned(), bytes };
+            let report = DiagnosisReport::read(vec![source], false).unwrap();
             let one = &file(&report).connections[0];
             let findings = file(&report).diagnosis(one).findings;
             assert_eq!(one.primary, Some("CC206"), "{profile}, tap {tap}: {findings:#?}");
@@ -247,23 +249,25 @@ at = "stack"
     }
 }
 
-/// A transfer with all its packets.
-fn whole(transfer: &str) -> ingest::inputs::Stream {
+/// Reads a transfer with all its packets.
+fn whole(transfer: &str) -> ingest::inputs::CapturedConnection {
     let path = golden().join(transfer).join("sender.pcap.xz");
-    let source = Source { name: transfer.to_owned(), bytes: Box::new(File::open(path).unwrap()) };
-    let settings = diagnose::Settings { packets: usize::MAX, ..Default::default() };
+    let source =
+        InputFile { name: transfer.to_owned(), bytes: Box::new(File::open(path).unwrap()) };
+    let settings = diagnose::AnalysisSettings { packets: usize::MAX, ..Default::default() };
     ingest::inputs::read(vec![source], settings).unwrap().streams.swap_remove(0)
 }
 
-/// Microseconds that a reno sender of Linux takes over the fitted path.
-fn simulated(fitted: &fit::Fitted) -> i64 {
-    let text = fitted.scenario("linux-6.18", Some("reno"), fit::Chance::Same, 1);
+/// Microseconds that a Linux reno sender takes over the fitted path.
+fn simulated(fitted: &fit::PathFit) -> i64 {
+    let text = fitted.scenario("linux-6.18", Some("reno"), fit::LossPattern::Same, 1);
     let loaded = scenario::load(&text, "fitted", &scenario::Overrides::default()).unwrap();
-    let run = sim::run(&loaded.scenario, &mut record::Off).unwrap();
+    let run = sim::run(&loaded.scenario, &mut record::NullRecorder).unwrap();
     (run.flows[0].duration.as_nanos() / 1_000) as i64
 }
 
-/// Each moment has one limiter: they add up to the whole, from the first packet to the last.
+/// Every moment has one limiter: the times add up to the duration, from the first packet to the
+/// last.
 #[test]
 fn the_time_budget_adds_up() {
     for (transfer, ..) in TRANSFERS {
@@ -277,13 +281,13 @@ fn the_time_budget_adds_up() {
     }
 }
 
-/// What was lost between the captures is what the emulator lost (fates.csv). Packets are compared as
-/// captured: bursts that the offload of the sender's host let through whole are one packet each, so
-/// only transfers with loss, without bursts, have the emulator's own count.
+/// The packets lost between the captures are those that the emulator lost (fates.csv). Packets are
+/// compared as captured: bursts that the sender's offload leaves whole are one packet each, so only
+/// transfers with loss and without bursts match the emulator's count.
 #[test]
-fn two_captures_tell_what_was_lost_between_them() {
+fn two_captures_show_the_losses_between_them() {
     let fates = std::fs::read_to_string(golden().join("fates.csv")).unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for row in fates.lines().skip(1) {
         let cells: Vec<_> = row.split(',').collect();
         let (name, lost) = (cells[0], cells[5]);
@@ -292,24 +296,24 @@ fn two_captures_tell_what_was_lost_between_them() {
         }
         let source = |side: &str| {
             let path = golden().join(name).join(side);
-            Source { name: side.to_owned(), bytes: Box::new(File::open(path).unwrap()) }
+            InputFile { name: side.to_owned(), bytes: Box::new(File::open(path).unwrap()) }
         };
         let sources = vec![source("sender.pcap.xz"), source("receiver.pcap.xz")];
-        let report = Report::read(sources, false).unwrap();
+        let report = DiagnosisReport::read(sources, false).unwrap();
         let json: serde_json::Value = serde_json::from_str(&report.json(9)).unwrap();
         let joined = &json[0]["joined"][0];
         assert_eq!(json[1]["joined"], json[0]["joined"]);
         let way = &joined["from_client"];
-        told.push((
+        reported.push((
             name.to_owned(),
             way["lost"].to_string(),
             way["lost_in_part"].to_string(),
             lost.to_owned(),
         ));
-        let view = View { limit: 0, look: Look::Plain };
+        let view = TextStyle { limit: 0, look: ReportStyle::Plain };
         let text = report.text(view);
         assert!(text.contains("flow 0 of sender.pcap.xz is flow 0 of receiver.pcap.xz"), "{text}");
     }
-    let wrong: Vec<_> = told.iter().filter(|(_, lost, _, fate)| lost != fate).collect();
+    let wrong: Vec<_> = reported.iter().filter(|(_, lost, _, fate)| lost != fate).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

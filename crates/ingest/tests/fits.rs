@@ -1,14 +1,14 @@
-//! A fit is a scenario, whatever the capture said.
+//! Every fit is a valid scenario, whatever the capture.
 
-use diagnose::place::CapturePoint;
-use fit::{Chance, Fitted, Late, Losses, System, Writes};
+use diagnose::capture_point::CapturePoint;
+use fit::{LossEstimate, LossPattern, PathFit, PeerSystem, ReorderingFit, WritePattern};
 use packet::Dir;
 use proptest::option;
 use proptest::prelude::*;
 use scenario::{Overrides, load};
 
-fn system() -> impl Strategy<Value = System> {
-    prop_oneof![Just(System::Linux), Just(System::FreeBsd), Just(System::Unknown)]
+fn system() -> impl Strategy<Value = PeerSystem> {
+    prop_oneof![Just(PeerSystem::Linux), Just(PeerSystem::FreeBsd), Just(PeerSystem::Unknown)]
 }
 
 fn span(most: u64) -> impl Strategy<Value = (u64, u64)> {
@@ -20,8 +20,8 @@ prop_compose! {
         numbers in prop::collection::btree_set(1..=1_000_000_000_u64, 0..20),
         sent in 0..=1_000_000_000_u64,
         outages in prop::collection::vec(span(10_000_000_000_000), 0..3),
-    ) -> Losses {
-        Losses { packets: numbers.into_iter().map(|number| (number, 0)).collect(), sent, outages }
+    ) -> LossEstimate {
+        LossEstimate { packets: numbers.into_iter().map(|number| (number, 0)).collect(), sent, outages }
     }
 }
 
@@ -32,8 +32,8 @@ prop_compose! {
         (window, per_ack) in (option::of(0..=1_u64 << 30), option::of(3..=100_000_u64)),
         reads in option::of(0..=1_000_000_000_000_u64),
         (sender, receiver) in (system(), system()),
-    ) -> Fitted {
-        Fitted {
+    ) -> PathFit {
+        PathFit {
             dir: Dir::Forward,
             point: CapturePoint::Sender,
             mss,
@@ -44,7 +44,7 @@ prop_compose! {
             rtt: 0,
             rate: None,
             buffer: None,
-            losses: Losses::default(),
+            losses: LossEstimate::default(),
             overflows: 0,
             held: None,
             late: None,
@@ -53,7 +53,7 @@ prop_compose! {
             bursts,
             flight,
             reads,
-            writes: Writes::Bulk,
+            writes: WritePattern::Bulk,
             sender,
             receiver,
             bases: Vec::new(),
@@ -62,8 +62,8 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Of captures that last up to two months, of any bytes: the largest figures are those of damaged
-    /// stamps and numbers.
+    /// Fits of captures of up to two months with any contents: the largest values are those of
+    /// damaged timestamps and sequence numbers.
     fn fitted()(
         ends in ends(),
         (bytes, time) in (1..=1_u64 << 50, 0..=5_000_000_000_000_000_u64),
@@ -73,15 +73,15 @@ prop_compose! {
         losses in losses(),
         held in option::of(span(10_000_000)),
         late in option::of(prop_oneof![
-            (2..=16_u64).prop_map(Late::Reversed),
-            (0.0..=3.0, 1_000..=5_000_000_000_000_000_u64).prop_map(|(a, b)| Late::Share(a, b)),
+            (2..=16_u64).prop_map(ReorderingFit::Reversed),
+            (0.0..=3.0, 1_000..=5_000_000_000_000_000_u64).prop_map(|(a, b)| ReorderingFit::Share(a, b)),
         ]),
         writes in prop_oneof![
-            Just(Writes::Bulk),
-            (1..=1_u64 << 40, 0..=5_000_000_000_000_000_u64).prop_map(|(a, b)| Writes::Paced(a, b)),
+            Just(WritePattern::Bulk),
+            (1..=1_u64 << 40, 0..=5_000_000_000_000_000_u64).prop_map(|(a, b)| WritePattern::Paced(a, b)),
         ],
-    ) -> Fitted {
-        Fitted { bytes, time, rtt, rate, buffer, losses, held, late, writes, ..ends }
+    ) -> PathFit {
+        PathFit { bytes, time, rtt, rate, buffer, losses, held, late, writes, ..ends }
     }
 }
 
@@ -92,7 +92,7 @@ proptest! {
         for (profile, cc) in
             [("linux-6.18", Some("bbr")), ("freebsd-13.2", Some("newreno")), ("freebsd-rack-main", None)]
         {
-            for chance in [Chance::Same, Chance::Random] {
+            for chance in [LossPattern::Same, LossPattern::Random] {
                 let text = fitted.scenario(profile, cc, chance, 1);
                 let errors = load(&text, "fit", &Overrides::default()).err().unwrap_or_default();
                 let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();

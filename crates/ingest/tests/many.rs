@@ -1,31 +1,32 @@
-//! A capture of a hundred thousand connections, made as it is read: the worst come first.
+//! A capture of a hundred thousand connections, generated while it is read: the worst come first.
 //!
 //!     cargo test --release -p ackclock-ingest --test many -- --nocapture
 //!
-//! tells how long that takes; `/usr/bin/time -v` before the test program, how much memory.
+//! prints how long that takes; `/usr/bin/time -v` before the test program, how much memory.
 
 use std::collections::VecDeque;
 use std::io::Read;
 use std::net::SocketAddr;
-use std::time::Instant as Clock;
+use std::time::Instant as TcpProbeClock;
 
 use ackclock_ingest as ingest;
-use ingest::diagnosis::{Report, View};
-use ingest::inputs::Source;
+use ingest::diagnosis::{DiagnosisReport, TextStyle};
+use ingest::inputs::InputFile;
 use packet::wire::{Endpoints, emit};
 use packet::{Dir, Flags, Options, Segment, SynOptions};
-use scenario::Look;
+use scenario::ReportStyle;
 use units::{Offset, SeqNum};
 
 const CONNECTIONS: u64 = 100_000;
-/// A new one begins so often, in microseconds.
+/// Interval between new connections, in microseconds.
 const EVERY: u64 = 500;
 /// Round trip of each, in microseconds.
 const RTT: u64 = 20_000;
-/// Of some, a packet of the answer is lost and sent again after so many microseconds.
+/// Connections in which a packet of the response is lost and retransmitted after this many
+/// microseconds.
 const STALLED: [(u64, u64); 3] = [(77_777, 5_000_000), (12_345, 3_000_000), (50_000, 1_000_000)];
 
-/// Packets of one connection: microseconds after it begins, and what passes the server's end.
+/// Packets of one connection at the server: microseconds after its begin, and the segment.
 fn packets(number: u64) -> Vec<(u64, Segment)> {
     let stall = STALLED.iter().find(|(stalled, _)| *stalled == number).map(|(_, us)| *us);
     let ack = Flags::ACK;
@@ -55,7 +56,7 @@ fn packets(number: u64) -> Vec<(u64, Segment)> {
     ];
     let mut at = RTT + 100;
     if let Some(us) = stall {
-        // The last packet is lost, and the timer finds it.
+        // The last packet is lost, and the timer detects it.
         all.push((at + 2, segment(answer, ack | Flags::PSH, 2_921, 301, 1_000)));
         all.push((at + RTT, segment(ask, ack, 301, 2_921, 0)));
         at += us;
@@ -76,10 +77,10 @@ fn ends(number: u64) -> Endpoints {
     }
 }
 
-/// Bytes of the capture, in order of time, made when they are asked for.
+/// Generates the bytes of the capture on demand, in order of time.
 #[derive(Default)]
 struct Made {
-    /// Packets to come: when, of whom; those of some connections at a time.
+    /// Future packets: time, connection, index; of a few connections at a time.
     coming: std::collections::BTreeMap<(u64, u64, usize), Segment>,
     begun: u64,
     bytes: VecDeque<u8>,
@@ -132,11 +133,11 @@ impl Read for Made {
 }
 
 #[test]
-#[expect(clippy::print_stdout, clippy::disallowed_methods, reason = "the time is to be told")]
-fn of_a_hundred_thousand_connections_the_worst_come_first() {
-    let begin = Clock::now();
-    let source = Source { name: "many.pcap".to_owned(), bytes: Box::new(Made::new()) };
-    let report = Report::read(vec![source], false).unwrap();
+#[expect(clippy::print_stdout, clippy::disallowed_methods, reason = "prints the time")]
+fn the_worst_of_a_hundred_thousand_connections_come_first() {
+    let begin = TcpProbeClock::now();
+    let source = InputFile { name: "many.pcap".to_owned(), bytes: Box::new(Made::new()) };
+    let report = DiagnosisReport::read(vec![source], false).unwrap();
     let read = begin.elapsed();
     let file = &report.files[0];
     assert_eq!(file.connections.len() as u64, CONNECTIONS);
@@ -148,12 +149,12 @@ fn of_a_hundred_thousand_connections_the_worst_come_first() {
     let stalls = STALLED.map(|(number, us)| (number, Some("CC203"), us / 1_000_000));
     for (seen, stall) in worst.iter().zip(&stalls) {
         assert_eq!((seen.0, seen.1), (stall.0, stall.1), "{worst:?}");
-        // A round trip of the stall would have passed anyway.
+        // One RTT of the stall would have passed anyway.
         assert!(seen.2 + 1 >= stall.2 && seen.2 <= stall.2, "{worst:?}");
     }
     assert_eq!(worst[3].2, 0, "{worst:?}");
     assert!(file.connections.is_sorted_by(|one, next| one.cost >= next.cost));
-    let text = report.text(View { limit: 3, look: Look::Plain });
+    let text = report.text(TextStyle { limit: 3, look: ReportStyle::Plain });
     let place = |number: u64| {
         text.find(&format!("\n{number:>4} ")).or(text.find(&format!("flow {number} ")))
     };
@@ -163,12 +164,12 @@ fn of_a_hundred_thousand_connections_the_worst_come_first() {
         "{}",
         &text[..text.len().min(2_000)]
     );
-    let told = begin.elapsed();
+    let reported = begin.elapsed();
     println!(
-        "{CONNECTIONS} connections, {} frames: read and judged in {:.2} s, told in {:.2} s ({} bytes of text)",
+        "{CONNECTIONS} connections, {} frames: read and diagnosed in {:.2} s, formatted in {:.2} s ({} bytes of text)",
         file.file.frames,
         read.as_secs_f64(),
-        (told - read).as_secs_f64(),
+        (reported - read).as_secs_f64(),
         text.len()
     );
 }

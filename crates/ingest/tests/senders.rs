@@ -1,20 +1,20 @@
-//! Senders told by their windows: the recorded Linux transfers, whose controllers are known, and
-//! runs of our own.
+//! Senders identified by their windows: the recorded Linux transfers, whose controllers are known,
+//! and simulated runs.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use ackclock_ingest as ingest;
-use diagnose::Settings;
-use export::capture::Capture;
-use fit::{Guess, TURNS, guesses};
-use ingest::inputs::{self, Source};
+use diagnose::AnalysisSettings;
+use export::capture::PcapngRecorder;
+use fit::{Guess, MAX_EVENTS, guesses};
+use ingest::inputs::{self, InputFile};
 use scenario::{Overrides, load};
 
-/// The recorded transfers with their controllers and whether the windows say which it was:
-/// `-` where the congestion window never held the sender, `=` where reno and cubic do the same (slow
-/// start all along), `~` where the right one is nearest without being near, `?` where another one is nearest.
+/// The recorded transfers with their controllers, and whether the windows identify them: `-` if the
+/// congestion window never limited the sender, `=` if reno and cubic behave the same (slow start
+/// only), `~` if the right one is nearest without being near, `?` if another one is nearest.
 const RECORDED: [(&str, &str, char); 28] = [
     ("a1_slowstart_cubic", "cubic", '!'),
     ("a2_slowstart_reno", "reno", '!'),
@@ -27,7 +27,7 @@ const RECORDED: [(&str, &str, char); 28] = [
     ("c2_loss2r_rtt2_cubic", "cubic", '!'),
     ("c3_loss1r_rtt45_cubic", "cubic", '!'),
     ("c4_loss2p_rtt45_reno", "reno", '!'),
-    // Nearly each round trip loses something; what BBR has under way is told within 7 %, the others are 90 % off.
+    // Nearly every round has a loss; BBR's flight matches within 7 %, the others are 90 % off.
     ("c5_loss2r_rtt45_bbr", "bbr", '~'),
     ("c6_loss2p_rtt2_reno", "reno", '!'),
     ("d1_rev4_rtt45_cubic", "cubic", '!'),
@@ -48,8 +48,8 @@ const RECORDED: [(&str, &str, char); 28] = [
 ];
 
 fn guessed(name: &str, bytes: Box<dyn Read>) -> Vec<Guess> {
-    let source = Source { name: name.to_owned(), bytes };
-    let settings = Settings { turns: TURNS, ..Settings::default() };
+    let source = InputFile { name: name.to_owned(), bytes };
+    let settings = AnalysisSettings { turns: MAX_EVENTS, ..AnalysisSettings::default() };
     let reading = inputs::read(vec![source], settings).unwrap();
     let bytes = |analysis: &diagnose::Analysis| analysis.main().map_or(0, |flow| flow.bytes);
     let main = reading.streams.iter().max_by_key(|stream| bytes(&stream.analysis)).unwrap();
@@ -68,7 +68,7 @@ fn show(guesses: &[Guess]) -> String {
 }
 
 #[test]
-fn recorded_senders_are_told_by_their_windows() {
+fn recorded_senders_are_identified_by_their_windows() {
     let mut wrong = String::new();
     for (name, cc, expected) in RECORDED {
         let found = recorded(name, "sender.pcap.xz");
@@ -87,7 +87,7 @@ fn recorded_senders_are_told_by_their_windows() {
 }
 
 #[test]
-fn slow_start_alone_is_said_to_be_so_and_the_receiver_s_capture_says_nothing() {
+fn slow_start_only_is_marked_and_a_receiver_capture_gives_no_guess() {
     let found = recorded("b2_lro45_reno", "sender.pcap.xz");
     assert!(found.iter().all(|guess| guess.slow_start_only), "{}", show(&found));
     assert!(recorded("a3_slowstart_bbr", "sender.pcap.xz")[0].slow_start_only);
@@ -95,9 +95,9 @@ fn slow_start_alone_is_said_to_be_so_and_the_receiver_s_capture_says_nothing() {
     assert_eq!(recorded("c1_loss1p_rtt2_reno", "receiver.pcap.xz"), []);
 }
 
-/// Each sender over a path that makes it lose now and then.
+/// Each sender over a path with occasional loss.
 #[test]
-fn our_own_senders_are_told_by_their_windows() {
+fn simulated_senders_are_identified_by_their_windows() {
     let senders = [
         ("linux-6.18", "cubic"),
         ("linux-6.18", "reno"),
@@ -111,7 +111,7 @@ fn our_own_senders_are_told_by_their_windows() {
     for (profile, cc) in senders {
         let text = format!(
             r#"
-title = "a sender to be told"
+title = "a sender to be identified"
 duration = "60s"
 [host.sender]
 profile = "{profile}"
@@ -134,12 +134,13 @@ at = "stack"
 "#
         );
         let loaded = load(&text, "sender.toml", &Overrides::default()).unwrap();
-        let mut seen = Capture::new(&loaded.scenario, &[0], "", Vec::new()).unwrap();
+        let mut seen = PcapngRecorder::new(&loaded.scenario, &[0], "", Vec::new()).unwrap();
         sim::run(&loaded.scenario, &mut seen).unwrap();
         let bytes = seen.finish().unwrap();
         let found = guessed("run", Box::new(std::io::Cursor::new(bytes)));
         let truth = found.iter().find(|guess| (guess.profile, guess.cc) == (profile, cc));
-        // Versions of FreeBSD's CUBIC differ by little, and by the phase of a clock nobody sees.
+        // Versions of FreeBSD's CUBIC differ by little, and by the phase of a clock that no capture
+        // shows.
         if !truth.is_some_and(|truth| truth.fits() && found[0].cc == cc) {
             wrong += &format!("{profile} {cc}: {}\n", show(&found));
         }

@@ -1,39 +1,39 @@
-//! One row per event, with the state of the sender after it.
+//! Writes one row per event, with the state of the sender after it.
 //!
-//! [`CsvRecorder`] listens to a run and writes as it goes. Every column with a quantity has its
-//! unit in its name; times and quotients are exact decimals. Cells of the state are empty where the
-//! event is not one of a sender, `ssthresh_bytes` also while the threshold is unset and `srtt_us`
-//! before the first sample. Of QUIC, `snd_*` and `flight_*` count bytes of the stream,
-//! `bytes_in_flight` and the window bytes of packets, against which RFC 9002 holds the window;
-//! `partial_bytes_acked` is 0 where the controller counts none, `pacing_bps` empty without pacing.
+//! [`CsvRecorder`] records a run and streams its rows. Every column with a quantity has its unit in
+//! its name; times and quotients are exact decimals. Cells of the state are empty if the event is
+//! not one of a sender, `ssthresh_bytes` also while the threshold is unset and `srtt_us` before the
+//! first sample. For QUIC, `snd_*` and `flight_*` count stream bytes, `bytes_in_flight` and the
+//! window packet bytes (RFC 9002); `partial_bytes_acked` is 0 if the controller counts none,
+//! `pacing_bps` is empty without pacing.
 //!
 //! ```
-//! use record::{Event, Recorder, Who};
+//! use record::{Event, EventSource, Recorder};
 //! use logs::csv::CsvRecorder;
 //! use units::{Duration, Instant};
 //! # use ackclock_logs as logs;
 //!
 //! let mut recorder = CsvRecorder::new(Vec::new());
 //! let at = Instant::ZERO + Duration::from_millis(100);
-//! recorder.record(at, Who::default(), Event::DupAck { count: 3 }, None);
+//! recorder.record(at, EventSource::default(), Event::DupAck { count: 3 }, None);
 //! let text = String::from_utf8(recorder.finish()?).unwrap();
 //! let row = text.lines().nth(1).unwrap();
 //! assert_eq!(row, "0.100000000,0,0,dup_ack,count=3,,,,,,,,,,,,,,,,,,");
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! What it does not do: it adds nothing up and leaves nothing out.
+//! The output has all events, without aggregation.
 
-mod words;
+mod names;
 
 use std::io;
 
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use units::{Bytes, Duration, Instant};
 
 use crate::decimal::Text;
-use words::write_detail;
-pub use words::{detail, name};
+use names::write_detail;
+pub use names::{detail, name};
 
 /// Names of the columns, in order.
 pub const COLUMNS: [&str; 23] = [
@@ -62,35 +62,35 @@ pub const COLUMNS: [&str; 23] = [
     "pacing_bps",
 ];
 
-/// Columns behind `detail`: those of the state.
+/// Columns after `detail`: those of the state.
 const STATE_COLUMNS: usize = COLUMNS.len() - 5;
 
-/// Bytes that are written together.
-const TOGETHER: usize = 1 << 16;
+/// Bytes written at once.
+const WRITE_SIZE: usize = 1 << 16;
 
 /// Writes all events of a run as rows.
 #[derive(Debug)]
 pub struct CsvRecorder<W: io::Write> {
     out: W,
-    /// Rows that have not been written yet.
+    /// Buffered rows.
     rows: Text,
     failed: Option<io::Error>,
 }
 
 impl<W: io::Write> CsvRecorder<W> {
-    /// A recorder that writes to `out`, the names of the columns first.
+    /// A recorder that writes to `out`, beginning with the header.
     pub fn new(out: W) -> Self {
-        let mut rows = Text::new(TOGETHER + 1_024);
+        let mut rows = Text::new(WRITE_SIZE + 1_024);
         rows.word(&COLUMNS.join(","));
         rows.byte(b'\n');
         Self { out, rows, failed: None }
     }
 
-    /// Flushes and gives the output back.
+    /// Flushes and returns the output.
     ///
     /// # Errors
     ///
-    /// The first error of the output since the beginning; nothing was written after it.
+    /// The first error of the output; nothing was written after it.
     pub fn finish(mut self) -> io::Result<W> {
         self.write();
         match self.failed {
@@ -111,7 +111,7 @@ impl<W: io::Write> CsvRecorder<W> {
 impl<W: io::Write> Recorder for CsvRecorder<W> {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         if self.failed.is_some() {
             return;
         }
@@ -130,15 +130,15 @@ impl<W: io::Write> Recorder for CsvRecorder<W> {
             None => (0..STATE_COLUMNS).for_each(|_| rows.byte(b',')),
         }
         rows.byte(b'\n');
-        if rows.len() >= TOGETHER {
+        if rows.len() >= WRITE_SIZE {
             self.write();
         }
     }
 }
 
-/// The cells of the state, each behind a comma.
+/// Writes the cells of the state, each after a comma.
 fn write_state(rows: &mut Text, state: &SenderState) {
-    let (flight, mss) = (state.flight(), state.mss);
+    let (flight, mss) = (state.flight_size(), state.mss);
     let mut whole = |value: u64| {
         rows.byte(b',');
         rows.whole(value);
@@ -182,12 +182,12 @@ fn write_state(rows: &mut Text, state: &SenderState) {
     }
 }
 
-/// Microseconds with three digits.
+/// Writes microseconds with three decimals.
 fn micros(rows: &mut Text, span: Duration) {
     rows.fixed::<3>(span.as_nanos());
 }
 
-/// Behind a comma, `bytes` in units of `unit`, to the nearest thousandth; nothing if that is zero.
+/// Writes a comma and `bytes / unit`, rounded to a thousandth; nothing if `unit` is zero.
 fn multiple(rows: &mut Text, bytes: Bytes, unit: Bytes) {
     rows.byte(b',');
     let (bytes, unit) = (bytes.get(), unit.get());
@@ -199,7 +199,7 @@ fn multiple(rows: &mut Text, bytes: Bytes, unit: Bytes) {
     }
     let (bytes, unit) = (u128::from(bytes), u128::from(unit));
     let thousandths = (bytes * 2_000 + unit) / (2 * unit);
-    // The whole of it is a number of bytes at most.
+    // The integral part is at most `bytes`.
     rows.whole((thousandths / 1_000) as u64);
     rows.byte(b'.');
     for place in [100, 10, 1] {
@@ -213,7 +213,7 @@ mod tests {
     use record::{Cause, SentKind};
     use units::{FlowId, HostId, Offset};
 
-    const WHO: Who = Who { host: HostId(1), flow: FlowId(2) };
+    const WHO: EventSource = EventSource { host: HostId(1), flow: FlowId(2) };
 
     fn state() -> SenderState {
         SenderState {
@@ -279,11 +279,11 @@ mod tests {
     }
 
     #[test]
-    fn events_of_others_leave_the_state_empty() {
-        let again = SentKind::Again(Cause::Timeout);
+    fn events_without_a_sender_leave_the_state_empty() {
+        let repeated = SentKind::Retransmission(Cause::Timeout);
         let rows = rows(&[
             (u64::MAX - 1, Event::Dropped { element: 1, bytes: 1_500 }, None),
-            (1, Event::Sent { at: Offset(0), len: 1, kind: again }, None),
+            (1, Event::Sent { at: Offset(0), len: 1, kind: repeated }, None),
         ]);
         let empty = ",".repeat(18);
         assert_eq!(

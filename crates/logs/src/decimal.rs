@@ -1,5 +1,4 @@
-//! Numbers as decimal text, put into a buffer digit by digit: what writes millions of them has no time
-//! for what formats anything.
+//! Fast formatting of decimal numbers into a buffer, without `core::fmt`.
 
 /// The two digits of every number below 100.
 const PAIRS: [[u8; 2]; 100] = {
@@ -12,19 +11,19 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Digits of the largest number there is.
+/// Digits of the largest `u64`.
 const MOST: usize = 20;
 
-/// A text that grows at its end and is written out from time to time.
+/// A growing output buffer.
 #[derive(Debug)]
 pub(crate) struct Text {
-    /// What lies beyond `len` is nothing.
+    /// Bytes beyond `len` are unused.
     bytes: Vec<u8>,
     len: usize,
 }
 
 impl Text {
-    /// With room for so many bytes; it takes more.
+    /// A buffer with an initial capacity of `room` bytes.
     pub(crate) fn new(room: usize) -> Self {
         Self { bytes: vec![0; room], len: 0 }
     }
@@ -41,7 +40,7 @@ impl Text {
         self.len = 0;
     }
 
-    /// Makes room for so many bytes.
+    /// Ensures that `bytes` more bytes fit.
     #[inline(always)]
     fn reserve(&mut self, bytes: usize) {
         if self.bytes.len() - self.len < bytes {
@@ -70,14 +69,14 @@ impl Text {
         self.len += len;
     }
 
-    /// A whole number.
+    /// Appends an integer.
     #[inline]
     pub(crate) fn whole(&mut self, mut value: u64) {
         if value < 10 {
             return self.byte(b'0' + value as u8);
         }
-        // Digits stand at the end of the first half; so many bytes are copied whatever their number
-        // is, for that needs no loop.
+        // The digits end at the middle of the buffer; a constant number of bytes is copied, which
+        // needs no loop.
         let mut digits = [0; 2 * MOST];
         let mut from = MOST;
         while value >= 100 {
@@ -97,7 +96,7 @@ impl Text {
         self.len += MOST - from;
     }
 
-    /// A number without its decimal point, which has so many digits behind it; at least one.
+    /// Appends a fixed-point number of `10^-DECIMALS` units; `DECIMALS` is at least 1.
     #[inline(always)]
     pub(crate) fn fixed<const DECIMALS: usize>(&mut self, value: u64) {
         let one = const { 10_u64.pow(DECIMALS as u32) };
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_what_a_format_makes_of_them() {
+    fn numbers_match_core_fmt() {
         let around = |n: u32| {
             let power = 10_u64.pow(n);
             [power - 1, power, power + 1, 7 * (power / 9)]
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_grows_and_is_used_again() {
+    fn a_text_grows_and_is_reused() {
         let mut row = Text::new(0);
         for n in 0..100 {
             row.whole(n);

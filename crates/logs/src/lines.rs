@@ -1,49 +1,49 @@
-//! Lines of a log, one at a time, and what can be wrong with one.
+//! Reads the lines of a log, with their problems.
 
 use core::fmt;
 use std::io::{self, BufRead, Read};
 
-/// Longest line taken, in bytes.
+/// Longest line read, in bytes.
 pub(crate) const MAX_LINE: u64 = 64 * 1_024;
 
-/// Something wrong with a line of text, and its place.
+/// A problem of a line and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineProblem {
     /// Line, from 1.
     pub line: u64,
     /// Byte of the line, from 1.
     pub column: usize,
-    /// What.
+    /// Kind of the problem.
     pub kind: LineFault,
 }
 
-/// What can be wrong with a line.
+/// Kinds of problems of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineFault {
-    /// A value is not what it should be.
+    /// A value is invalid.
     Value {
         /// Its name.
         name: &'static str,
-        /// What stands there, cut after 32 bytes.
+        /// The text found, truncated to 32 bytes.
         found: String,
-        /// What should.
+        /// The expected text.
         expected: &'static str,
     },
-    /// A value that every such line has is missing.
+    /// A required value is missing.
     Missing {
         /// Its name.
         name: &'static str,
     },
-    /// The line is longer than any of a log; it is passed over.
+    /// The line exceeds the limit; it is skipped.
     Long {
-        /// Bytes of it.
+        /// Its length in bytes.
         bytes: u64,
     },
-    /// The last line has no end: its last value may be cut.
+    /// The last line has no newline: its last value may be truncated.
     Unfinished,
-    /// The packed file is damaged: all behind is lost.
+    /// The compressed file is damaged: the rest is lost.
     Packed {
-        /// What the unpacker says.
+        /// Message of the decompressor.
         message: String,
     },
 }
@@ -71,35 +71,35 @@ impl fmt::Display for LineFault {
             }
             Self::Missing { name } => write!(f, "`{name}` is missing"),
             Self::Long { bytes } => write!(f, "a line of {bytes} bytes"),
-            Self::Unfinished => f.write_str("the last line has no end"),
+            Self::Unfinished => f.write_str("the last line has no newline"),
             Self::Packed { message } => {
-                write!(f, "the packed file is damaged, all behind it is lost: {message}")
+                write!(f, "the compressed file is damaged from here on: {message}")
             }
         }
     }
 }
 
-/// A piece of text and its column, from 0.
+/// A part of a line and its column, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct LinePart<'a> {
     pub(crate) at: usize,
     pub(crate) text: &'a str,
 }
 
-impl<'a> Piece<'a> {
-    /// The words of a line.
-    pub(crate) fn words(line: &'a str) -> impl Iterator<Item = Piece<'a>> {
-        // Blanks are single bytes, so the distance of two pieces of a line is that of their columns.
+impl<'a> LinePart<'a> {
+    /// Splits a line into words.
+    pub(crate) fn words(line: &'a str) -> impl Iterator<Item = LinePart<'a>> {
+        // The words are slices of the line: their addresses give their columns.
         line.split_ascii_whitespace()
-            .map(move |text| Piece { at: text.as_ptr() as usize - line.as_ptr() as usize, text })
+            .map(move |text| LinePart { at: text.as_ptr() as usize - line.as_ptr() as usize, text })
     }
 
-    /// Behind its first `bytes`.
-    pub(crate) fn behind(self, bytes: usize) -> Self {
+    /// The part after the first `bytes`.
+    pub(crate) fn skip_bytes(self, bytes: usize) -> Self {
         Self { at: self.at + bytes, text: &self.text[bytes..] }
     }
 
-    /// As a number, or why not.
+    /// Parses a number.
     pub(crate) fn number<T: core::str::FromStr>(
         self,
         name: &'static str,
@@ -108,8 +108,8 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// A number with decimals as a whole number of `1 / unit`: `1.5` of milliseconds (a million
-/// nanoseconds each) is 1,500,000. Digits beyond are cut off.
+/// Parses a decimal number as an integer of `1 / unit`: `1.5` of milliseconds (a million
+/// nanoseconds each) is 1,500,000. Further digits are truncated.
 pub(crate) fn decimal(text: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -125,34 +125,35 @@ pub(crate) fn decimal(text: &str, unit: u64) -> Option<u64> {
     Some(sum)
 }
 
-/// The lines of an input; one is held at a time.
+/// Reads the lines of an input, one at a time.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     input: R,
     bytes: Vec<u8>,
     number: u64,
 }
 
-/// What comes next.
+/// A line or a problem.
 #[derive(Debug)]
-pub(crate) enum Next {
-    /// A line: text that is none has question marks. `whole` tells that it has an end.
+pub(crate) enum NextLine {
+    /// A line, with question marks for invalid UTF-8; `whole` if it ends with a newline.
     Line { number: u64, text: String, whole: bool },
-    /// No line.
+    /// A line that cannot be used.
     Problem(LineProblem),
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     pub(crate) const fn new(input: R) -> Self {
         Self { input, bytes: Vec::new(), number: 0 }
     }
 
-    /// The next line; an input that is damaged ends with a problem.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Next>> {
+    /// Reads the next line; a damaged input ends with a problem.
+    pub(crate) fn next(&mut self) -> io::Result<Option<NextLine>> {
         self.number += 1;
         self.bytes.clear();
         let number = self.number;
-        let problem = |kind| Ok(Some(Next::Problem(LineProblem { line: number, column: 1, kind })));
+        let problem =
+            |kind| Ok(Some(NextLine::Problem(LineProblem { line: number, column: 1, kind })));
         let read = (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut self.bytes);
         match read {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -176,11 +177,11 @@ impl<R: BufRead> Lines<R> {
                 self.bytes.iter().map(readable).collect()
             }
         };
-        Ok(Some(Next::Line { number, text, whole }))
+        Ok(Some(NextLine::Line { number, text, whole }))
     }
 }
 
-/// Passes over the rest of a line; gives its bytes.
+/// Skips the rest of a line and returns its length.
 pub(crate) fn skip_line(input: &mut impl BufRead) -> io::Result<u64> {
     let mut skipped = 0;
     loop {
@@ -211,23 +212,23 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_passed_over_and_the_last_may_have_no_end() {
+    fn long_lines_are_skipped_and_the_last_may_lack_a_newline() {
         let text = [vec![b'x'; 70_000], b"\na\xff b\r\nend".to_vec()].concat();
-        let mut lines = Lines::new(&text[..]);
-        let mut told = Vec::new();
+        let mut lines = LineReader::new(&text[..]);
+        let mut reported = Vec::new();
         while let Some(next) = lines.next().unwrap() {
-            told.push(match next {
-                Next::Line { number, text, whole } => format!("{number} {text} {whole}"),
-                Next::Problem(problem) => problem.to_string(),
+            reported.push(match next {
+                NextLine::Line { number, text, whole } => format!("{number} {text} {whole}"),
+                NextLine::Problem(problem) => problem.to_string(),
             });
         }
         let long = "line 1, column 1: a line of 70001 bytes";
-        assert_eq!(told, [long, "2 a? b true", "3 end false"]);
+        assert_eq!(reported, [long, "2 a? b true", "3 end false"]);
     }
 
     #[test]
     fn words_know_their_columns() {
-        let words: Vec<_> = Piece::words(" a  bc\td").map(|word| (word.at, word.text)).collect();
+        let words: Vec<_> = LinePart::words(" a  bc\td").map(|word| (word.at, word.text)).collect();
         assert_eq!(words, [(1, "a"), (4, "bc"), (7, "d")]);
     }
 }

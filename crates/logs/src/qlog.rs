@@ -1,25 +1,26 @@
-//! qlog: what an endpoint knew, in the event vocabulary of QUIC.
+//! Reads and writes qlog with the event vocabulary of QUIC.
 //!
-//! Two forms are written: [`Form::Current`], JSON text sequences of the drafts, and [`Form::Qvis`],
-//! version 0.3, which qvis draws. Every generation is read: `draft-00` to `draft-02`, 0.1 to 0.4,
-//! and the drafts with a `file_schema`; as one JSON document, as lines, or as a JSON text sequence.
+//! Two formats are written: [`QlogFormat::Current`], JSON text sequences of the drafts, and
+//! [`QlogFormat::Qvis`], version 0.3, which qvis draws. Every version is read: `draft-00` to `draft-02`,
+//! 0.1 to 0.4, and the drafts with a `file_schema`; as one JSON document, as lines, or as a JSON
+//! text sequence.
 //!
 //! ```
 //! # use ackclock_logs as logs;
-//! use logs::qlog::{Data, Event, Form, Item, Metrics, Reader, Trace, Writer};
+//! use logs::qlog::{QlogData, QlogEvent, QlogFormat, QlogItem, Metrics, QlogReader, Trace, QlogWriter};
 //! use units::Duration;
 //!
 //! let metrics = Metrics { congestion_window: Some(12_520), ..Metrics::default() };
-//! let event = Event::new(Duration::from_micros(2_500), Data::MetricsUpdated(metrics));
-//! let mut writer = Writer::new(Vec::new(), &Trace::default(), Form::Qvis)?;
+//! let event = QlogEvent::new(Duration::from_micros(2_500), QlogData::MetricsUpdated(metrics));
+//! let mut writer = QlogWriter::new(Vec::new(), &Trace::default(), QlogFormat::Qvis)?;
 //! writer.event(&event)?;
 //! let log = writer.finish()?;
 //!
-//! let mut reader = Reader::new(&log[..]);
-//! let events: Vec<Event> = reader
+//! let mut reader = QlogReader::new(&log[..]);
+//! let events: Vec<QlogEvent> = reader
 //!     .by_ref()
 //!     .filter_map(|item| match item.unwrap() {
-//!         Item::Event(event) => Some(event),
+//!         QlogItem::Event(event) => Some(event),
 //!         _ => None,
 //!     })
 //!     .collect();
@@ -29,10 +30,10 @@
 //!
 //! Sources: draft-ietf-quic-qlog-main-schema and draft-ietf-quic-qlog-quic-events (working texts
 //! after 10 and 12), their versions 00 to 03 for 0.3, draft-marx-qlog-main-schema-01 and
-//! draft-marx-qlog-event-definitions-quic-h3 for what came before.
+//! draft-marx-qlog-event-definitions-quic-h3 for earlier versions.
 //!
-//! What it does not do: it knows no security keys, no HTTP/3 and no paths; such events are read as
-//! [`Data::Other`], with their name and all their fields.
+//! Security keys, HTTP/3 and paths are not modelled; such events are read as [`QlogData::Other`], with
+//! their name and all their fields.
 
 mod decode;
 mod encode;
@@ -45,13 +46,13 @@ mod read;
 mod source;
 mod write;
 
-pub use item::{Container, FileInfo, Generation, Item};
+pub use item::{Container, FileInfo, QlogGeneration, QlogItem};
 pub use model::{
-    Data, Event, Frame, Metrics, Packet, PacketHeader, Parameters, RecoveryParameters, Trace,
-    Vantage,
+    Metrics, PacketHeader, QlogData, QlogEvent, QlogFrame, QlogPacket, QlogParameters,
+    RecoveryParameters, Trace, Vantage,
 };
-pub use problem::{Loss, QlogProblem, QlogProblemKind};
-pub use read::{MAX_RECORD, Reader};
-pub use write::{Form, Writer};
+pub use problem::{QlogProblem, QlogProblemKind, QlogStats};
+pub use read::{MAX_RECORD, QlogReader};
+pub use write::{QlogFormat, QlogWriter};
 
 const NANOS_PER_MS: f64 = 1e6;

@@ -1,18 +1,18 @@
-//! Chosen columns of senders' states over time, thinned without loss of a peak.
+//! Selected columns of the senders' states over time, downsampled without loss of a peak.
 //!
-//! Time is cut into buckets; of each, and of each flow, the rows are kept that are first, last, and
-//! lowest or highest in any of the columns: true states of the sender, never means. Without buckets
-//! a row is kept whenever one of the columns changes.
+//! Time is divided into buckets; for each bucket and flow, the rows are kept that are first, last,
+//! and lowest or highest in any of the columns: actual states of the sender, never means. Without
+//! buckets a row is kept whenever one of the columns changes.
 //!
 //! ```
-//! use logs::series::{Columns, Form, Thinning};
+//! use logs::series::{SeriesColumns, SeriesFormat, Downsampling};
 //! # use ackclock_logs as logs;
 //!
-//! let columns = Columns::parse("cwnd, flight").unwrap();
+//! let columns = SeriesColumns::parse("cwnd, flight").unwrap();
 //! assert_eq!(columns.names(), ["cwnd_bytes", "flight_bytes"]);
-//! assert_eq!(Columns::parse("cwmd").unwrap_err().0, "cwmd");
-//! let thinning = Thinning::Every(units::Duration::from_millis(10));
-//! # let _ = (thinning, Form::Csv);
+//! assert_eq!(SeriesColumns::parse("cwmd").unwrap_err().0, "cwmd");
+//! let thinning = Downsampling::Every(units::Duration::from_millis(10));
+//! # let _ = (thinning, SeriesFormat::Csv);
 //! ```
 
 mod columns;
@@ -27,58 +27,58 @@ use record::Sender;
 use units::{Duration, Instant};
 
 use crate::decimal::Text;
-use columns::Field;
-pub use columns::{COLUMNS, Column, Columns, NoColumn};
+use columns::SeriesField;
+pub use columns::{COLUMNS, SeriesColumn, SeriesColumns, UnknownColumn};
 use rows::{Fields, FlowRows};
 
-/// How much is kept.
+/// Downsampling of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thinning {
+pub enum Downsampling {
     /// Every row in which a column changes.
     None,
     /// Buckets of this width.
     Every(Duration),
-    /// At most so many rows of each flow, and a bucket more.
+    /// At most this many rows of each flow, plus one bucket.
     Points(usize),
 }
 
-/// How rows are written.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum SeriesFormat {
     /// Comma-separated, names first.
     Csv,
-    /// A JSON object a line.
+    /// One JSON object per line.
     JsonLines,
 }
 
 /// Collects the rows of all flows.
 #[derive(Debug)]
 pub struct Collector {
-    columns: Columns,
-    /// What is read of each sender.
+    columns: SeriesColumns,
+    /// Fields to read from each sender.
     fields: Fields,
     limit: usize,
     flows: Vec<FlowRows>,
 }
 
 impl Collector {
-    /// For flows of these names.
+    /// A collector for flows with these names.
     pub fn new(
-        columns: Columns,
-        thinning: Thinning,
+        columns: SeriesColumns,
+        thinning: Downsampling,
         flows: impl IntoIterator<Item = String>,
     ) -> Self {
         let (every, limit) = match thinning {
-            Thinning::None => (0, usize::MAX),
-            Thinning::Every(every) => (every.as_nanos(), usize::MAX),
-            Thinning::Points(points) => (0, points.max(16)),
+            Downsampling::None => (0, usize::MAX),
+            Downsampling::Every(every) => (every.as_nanos(), usize::MAX),
+            Downsampling::Points(points) => (0, points.max(16)),
         };
         let fields = Fields::new(columns.iter().map(|column| column.field));
         let flows = flows.into_iter().map(|name| FlowRows::new(name, every, &fields)).collect();
         Self { columns, fields, limit, flows }
     }
 
-    /// The sender of flow number `flow` as it stands; not before any other.
+    /// Adds the current state of the sender of flow `flow`; times must not decrease.
     #[inline(never)]
     pub fn add(&mut self, at: Instant, flow: usize, sender: &impl Sender) {
         let Some(rows) = self.flows.get_mut(flow) else { return };
@@ -88,10 +88,10 @@ impl Collector {
         }
     }
 
-    /// Has fewer rows of a flow.
+    /// Reduces the rows of a flow.
     #[cold]
     fn thin(&mut self, flow: usize) {
-        // As many rows as there are of a bucket: the first, the last, two for each column.
+        // Most rows of a bucket: the first, the last, two for each column.
         let each = 2 + 2 * self.columns.iter().count();
         let rows = &mut self.flows[flow];
         while rows.kept() > self.limit {
@@ -100,15 +100,15 @@ impl Collector {
     }
 
     /// The columns.
-    pub fn columns(&self) -> &Columns {
+    pub fn columns(&self) -> &SeriesColumns {
         &self.columns
     }
 
-    /// Hands over all rows by time, those of one moment by flow: the moment, the name of the flow,
-    /// and the value of each column, its decimal point left out. Nothing may be added afterwards.
+    /// Calls `each` with all rows, sorted by time and flow: the time, the name of the flow, and the
+    /// value of each column without its decimal point. No rows may be added afterwards.
     ///
     /// # Errors
-    /// The first that `each` gives.
+    /// The first error of `each`.
     pub fn rows<E>(
         &mut self,
         mut each: impl FnMut(Instant, &str, &[Option<u64>]) -> Result<(), E>,
@@ -118,12 +118,12 @@ impl Collector {
         self.walk(|at, flow, values| each(at, flows[flow].name(), values))
     }
 
-    /// The same with the number of the flow, of what is kept.
+    /// Calls `each` with all stored rows, sorted by time and flow.
     fn walk<E>(
         &self,
         mut each: impl FnMut(Instant, usize, &[Option<u64>]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let fields: Vec<Field> = self.columns.iter().map(|column| column.field).collect();
+        let fields: Vec<SeriesField> = self.columns.iter().map(|column| column.field).collect();
         let mut readers: Vec<_> = self.flows.iter().map(FlowRows::read).collect();
         let firsts = readers.iter_mut().enumerate();
         let mut next: BinaryHeap<Reverse<(u64, usize)>> =
@@ -147,9 +147,9 @@ impl Collector {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write(&mut self, form: Form, out: &mut impl Write) -> io::Result<()> {
+    pub fn write(&mut self, form: SeriesFormat, out: &mut impl Write) -> io::Result<()> {
         let columns = self.columns.clone();
-        if form == Form::Csv {
+        if form == SeriesFormat::Csv {
             writeln!(out, "time_s,flow,{}", columns.names().join(","))?;
         }
         self.flows.iter_mut().for_each(|flow| flow.close(&self.fields));
@@ -163,8 +163,8 @@ impl Collector {
     }
 }
 
-impl Form {
-    /// The name of a flow, as a cell or a value.
+impl SeriesFormat {
+    /// Formats the name of a flow as a cell or a value.
     fn name(self, flow: &str) -> String {
         match self {
             Self::Csv if flow.contains([',', '"', '\n', '\r']) => {
@@ -178,13 +178,13 @@ impl Form {
 
 fn line(
     line: &mut Text,
-    form: Form,
-    columns: &Columns,
+    form: SeriesFormat,
+    columns: &SeriesColumns,
     at: u64,
     flow: &str,
     values: &[Option<u64>],
 ) {
-    let is_csv = form == Form::Csv;
+    let is_csv = form == SeriesFormat::Csv;
     if !is_csv {
         line.word("{\"time_s\":");
     }
@@ -236,8 +236,13 @@ mod tests {
         }
     }
 
-    fn written(columns: &str, thinning: Thinning, form: Form, rows: &[(u64, u64, u64)]) -> String {
-        let columns = Columns::parse(columns).unwrap();
+    fn written(
+        columns: &str,
+        thinning: Downsampling,
+        form: SeriesFormat,
+        rows: &[(u64, u64, u64)],
+    ) -> String {
+        let columns = SeriesColumns::parse(columns).unwrap();
         let mut collector = Collector::new(columns, thinning, ["up".to_owned()]);
         for &(millis, cwnd, flight) in rows {
             let at = Instant::ZERO + Duration::from_millis(millis);
@@ -249,12 +254,15 @@ mod tests {
     }
 
     #[test]
-    fn a_row_stands_where_a_chosen_column_changes() {
+    fn a_row_is_kept_where_a_selected_column_changes() {
         let rows = [(0, 1_000, 0), (1, 1_000, 500), (2, 2_000, 500)];
         let expected = "time_s,flow,cwnd_bytes,ssthresh_bytes,srtt_us\n\
                         0.000000000,up,1000,,1.500\n0.002000000,up,2000,,1.500\n";
-        assert_eq!(written("cwnd,ssthresh,srtt", Thinning::None, Form::Csv, &rows), expected);
-        let json = written("cwnd,ssthresh", Thinning::None, Form::JsonLines, &rows);
+        assert_eq!(
+            written("cwnd,ssthresh,srtt", Downsampling::None, SeriesFormat::Csv, &rows),
+            expected
+        );
+        let json = written("cwnd,ssthresh", Downsampling::None, SeriesFormat::JsonLines, &rows);
         assert_eq!(
             json.lines().next().unwrap(),
             r#"{"time_s":0.000000000,"flow":"up","cwnd_bytes":1000,"ssthresh_bytes":null}"#
@@ -264,13 +272,21 @@ mod tests {
     #[test]
     fn a_bucket_keeps_the_peaks_of_every_column() {
         let rows = [(0, 5, 5), (1, 9, 5), (2, 5, 1), (3, 6, 7), (4, 5, 5), (10, 5, 5)];
-        let text =
-            written("cwnd,flight", Thinning::Every(Duration::from_millis(10)), Form::Csv, &rows);
+        let text = written(
+            "cwnd,flight",
+            Downsampling::Every(Duration::from_millis(10)),
+            SeriesFormat::Csv,
+            &rows,
+        );
         let times: Vec<&str> = text.lines().skip(1).map(|line| &line[..5]).collect();
         assert_eq!(times, ["0.000", "0.001", "0.002", "0.003", "0.004", "0.010"]);
         let dull = [(0, 5, 5), (1, 5, 5), (2, 5, 5), (3, 5, 5), (4, 5, 5), (10, 5, 5)];
-        let text =
-            written("cwnd,flight", Thinning::Every(Duration::from_millis(10)), Form::Csv, &dull);
+        let text = written(
+            "cwnd,flight",
+            Downsampling::Every(Duration::from_millis(10)),
+            SeriesFormat::Csv,
+            &dull,
+        );
         assert_eq!(text.lines().count(), 4, "{text}");
     }
 
@@ -278,7 +294,7 @@ mod tests {
     fn a_limit_is_kept_and_no_peak_lost() {
         let rows: Vec<(u64, u64, u64)> =
             (0..5_000).map(|n| (n, 1_000 + n * 7_919 % 5_003, n * 31 % 977)).collect();
-        let text = written("cwnd,flight", Thinning::Points(100), Form::Csv, &rows);
+        let text = written("cwnd,flight", Downsampling::Points(100), SeriesFormat::Csv, &rows);
         let cells = |index: usize| -> Vec<u64> {
             let cell = |line: &str| line.split(',').nth(index).unwrap().parse().unwrap();
             text.lines().skip(1).map(cell).collect()
@@ -291,7 +307,7 @@ mod tests {
         }
     }
 
-    /// A sender that knows its window, and is asked for nothing else.
+    /// A sender that panics if a field other than the window is read.
     struct Shy;
 
     macro_rules! shy {
@@ -301,7 +317,7 @@ mod tests {
                     Bytes(7)
                 }
                 $(fn $field(&self) -> $type {
-                    panic!("nobody wants to know {}", stringify!($field))
+                    panic!("unexpected read of {}", stringify!($field))
                 })+
             }
         };
@@ -315,20 +331,20 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_is_asked_for_the_columns_alone() {
-        let columns = Columns::parse("cwnd,cwnd").unwrap();
-        let mut collector = Collector::new(columns, Thinning::None, ["up".to_owned()]);
+    fn only_the_fields_of_the_columns_are_read() {
+        let columns = SeriesColumns::parse("cwnd,cwnd").unwrap();
+        let mut collector = Collector::new(columns, Downsampling::None, ["up".to_owned()]);
         collector.add(Instant::ZERO, 0, &Shy);
         let mut out = Vec::new();
-        collector.write(Form::Csv, &mut out).unwrap();
+        collector.write(SeriesFormat::Csv, &mut out).unwrap();
         let expected = "time_s,flow,cwnd_bytes,cwnd_bytes\n0.000000000,up,7,7\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]
-    fn the_last_row_of_a_moment_stays_and_so_does_one_that_comes_back() {
+    fn the_last_row_of_an_instant_is_kept() {
         let rows = [(0, 1, 0), (1, 2, 0), (1, 3, 0), (2, 4, 0), (2, 3, 0), (3, 3, 0), (4, 1, 0)];
-        let text = written("cwnd", Thinning::None, Form::Csv, &rows);
+        let text = written("cwnd", Downsampling::None, SeriesFormat::Csv, &rows);
         let rows: Vec<&str> = text.lines().skip(1).collect();
         let expected =
             ["0.000000000,up,1", "0.001000000,up,3", "0.002000000,up,3", "0.004000000,up,1"];
@@ -336,26 +352,26 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_several_flows_stand_by_time() {
-        let columns = Columns::parse("cwnd").unwrap();
+    fn rows_of_several_flows_are_sorted_by_time() {
+        let columns = SeriesColumns::parse("cwnd").unwrap();
         let names = ["a, b", "c"].map(str::to_owned);
-        let mut collector = Collector::new(columns, Thinning::None, names);
+        let mut collector = Collector::new(columns, Downsampling::None, names);
         for (millis, flow, cwnd) in [(0, 1, 5), (0, 0, 6), (1, 1, 7), (2, 0, 8), (2, 1, 9)] {
             let at = Instant::ZERO + Duration::from_millis(millis);
             collector.add(at, flow, &state(cwnd, 0));
         }
         let mut out = Vec::new();
-        collector.write(Form::Csv, &mut out).unwrap();
+        collector.write(SeriesFormat::Csv, &mut out).unwrap();
         let expected = "time_s,flow,cwnd_bytes\n0.000000000,\"a, b\",6\n0.000000000,c,5\n\
                         0.001000000,c,7\n0.002000000,\"a, b\",8\n0.002000000,c,9\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]
-    fn names_are_told_apart() {
+    fn short_names_are_unique() {
         for column in COLUMNS {
             assert_eq!(COLUMNS.iter().filter(|other| other.short() == column.short()).count(), 1);
         }
-        assert_eq!(Columns::parse("cwnd,").unwrap_err(), NoColumn(String::new()));
+        assert_eq!(SeriesColumns::parse("cwnd,").unwrap_err(), UnknownColumn(String::new()));
     }
 }

@@ -1,12 +1,13 @@
-//! Polls of `ss -ti`: what Linux tells of its sockets, again and again.
+//! Reads polls of `ss -ti`: the state of Linux' sockets.
 //!
 //! A poll is a table of sockets, in two lines each (`ss -tin`) or in one (`ss -tinO`). ss prints no
-//! time, so who polls puts a line before each table; read are seconds since 1970 (`date +%s.%N`), a
-//! date (`date -Is`, `date '+%F %T'`, plain `date` in UTC), a time of day, and `t_us=...`, all with
-//! `#` before them or without. Windows are in packets. Source of the format: misc/ss.c of iproute2.
+//! time, so polling scripts print a line before each table; accepted are seconds since 1970 (`date
+//! +%s.%N`), a date (`date -Is`, `date '+%F %T'`, plain `date` in UTC), a time of day, and
+//! `t_us=...`, all with or without a leading `#`. Windows are in packets. Source of the format:
+//! misc/ss.c of iproute2.
 //!
 //! ```
-//! use logs::ss::{Item, Reader};
+//! use logs::ss::{SsItem, SsReader};
 //! # use ackclock_logs as logs;
 //!
 //! let text = "\
@@ -15,14 +16,13 @@
 //! ESTAB 0      31856  10.0.0.1:40001     10.0.0.2:5001
 //! \t cubic wscale:10,10 rto:248 rtt:45.672/1.718 mss:1448 cwnd:17 send 4311788bps unacked:17
 //! ";
-//! let Some(Ok(Item::Socket(socket))) = Reader::new(text.as_bytes()).next() else { panic!() };
+//! let Some(Ok(SsItem::Socket(socket))) = SsReader::new(text.as_bytes()).next() else { panic!() };
 //! assert_eq!((socket.info.cwnd, socket.send_queue), (Some(17), 31_856));
 //! assert_eq!(socket.info.rtt.unwrap().as_micros(), 45_672);
 //! assert_eq!(socket.at.unwrap().as_millis(), 1_700_000_000_250);
 //! ```
 //!
-//! What it does not do: sockets that are not TCP, or listen, are passed over; of the values those
-//! that tell of sending are kept.
+//! Sockets that are not TCP, or listen, are skipped; only values about sending are kept.
 
 mod clock;
 mod info;
@@ -35,95 +35,102 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use units::Duration;
 
 pub use crate::lines::{LineFault, LineProblem};
-use crate::lines::{Lines, Next, Piece};
-pub use info::Info;
+use crate::lines::{LinePart, LineReader, NextLine};
+pub use info::SsInfo;
 
-/// One thing that the polls tell.
+/// An item of the polls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Item {
+pub enum SsItem {
     /// A socket at a poll.
-    Socket(Box<Socket>),
-    /// Something is wrong; reading goes on.
+    Socket(Box<SsSocket>),
+    /// A problem; reading continues.
     Problem(LineProblem),
 }
 
 /// A socket at a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Socket {
-    /// Line of the text where it begins, from 1.
+pub struct SsSocket {
+    /// First line in the text, from 1.
     pub line: u64,
-    /// When the poll was, by the line before it.
+    /// Time of the poll, from the line before it.
     pub at: Option<Duration>,
-    /// State, in the words of ss: `ESTAB`, `SYN-SENT`, ...; empty where ss left it out.
+    /// State as printed by ss: `ESTAB`, `SYN-SENT`, ...; empty if omitted.
     pub state: String,
-    /// Address and port of this host.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// Those of the peer.
+    /// Address and port of the peer.
     pub remote: SocketAddr,
     /// Bytes that the application has not read.
     pub receive_queue: u64,
     /// Bytes that the peer has not acknowledged, unsent ones included.
     pub send_queue: u64,
-    /// What the kernel tells of it.
-    pub info: Info,
+    /// Values of the kernel.
+    pub info: SsInfo,
 }
 
-/// What there is, so far.
+/// Counts so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Polls, as far as they have a line with a time.
+pub struct SsStats {
+    /// Polls with a time.
     pub polls: u64,
-    /// Sockets of TCP with both ends.
+    /// TCP sockets with both addresses.
     pub sockets: u64,
-    /// Lines of anything else.
+    /// Other lines.
     pub other_lines: u64,
-    /// Problems told.
+    /// Problems reported.
     pub problems: u64,
 }
 
-/// Reads polls; one socket is held at a time.
+/// Reads polls, one socket at a time.
 #[derive(Debug)]
-pub struct Reader<R> {
-    lines: Lines<R>,
+pub struct SsReader<R> {
+    lines: LineReader<R>,
     at: Option<Duration>,
-    /// The socket whose values may stand on the next lines.
-    open: Option<Box<Socket>>,
-    held: Option<Item>,
+    /// The socket whose values may be on the next lines.
+    open: Option<Box<SsSocket>>,
+    held: Option<SsItem>,
     ended: bool,
-    tally: Tally,
+    tally: SsStats,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> SsReader<R> {
     /// Reads from `input`.
     pub const fn new(input: R) -> Self {
-        let tally = Tally { polls: 0, sockets: 0, other_lines: 0, problems: 0 };
-        Self { lines: Lines::new(input), at: None, open: None, held: None, ended: false, tally }
+        let tally = SsStats { polls: 0, sockets: 0, other_lines: 0, problems: 0 };
+        Self {
+            lines: LineReader::new(input),
+            at: None,
+            open: None,
+            held: None,
+            ended: false,
+            tally,
+        }
     }
 
     /// What is there, so far.
-    pub const fn tally(&self) -> &Tally {
+    pub const fn tally(&self) -> &SsStats {
         &self.tally
     }
 
-    fn problem(&mut self, problem: LineProblem) -> Item {
+    fn problem(&mut self, problem: LineProblem) -> SsItem {
         self.tally.problems += 1;
         self.ended |= matches!(problem.kind, LineFault::Packed { .. });
-        Item::Problem(problem)
+        SsItem::Problem(problem)
     }
 
-    /// Takes a line; gives what it completes.
-    fn take(&mut self, number: u64, text: &str, whole: bool) -> [Option<Item>; 2] {
-        let mut told = [None, None];
+    /// Processes a line and returns completed items.
+    fn take(&mut self, number: u64, text: &str, whole: bool) -> [Option<SsItem>; 2] {
+        let mut reported = [None, None];
         let mut words = text;
         let indented = text.starts_with([' ', '\t']);
         if !(indented && self.open.is_some()) {
-            told[0] = self.open.take().map(Item::Socket);
+            reported[0] = self.open.take().map(SsItem::Socket);
             match heading(text) {
-                Some((mut socket, behind)) => {
+                Some((mut socket, skip_bytes)) => {
                     (socket.line, socket.at) = (number, self.at);
                     self.tally.sockets += 1;
                     self.open = Some(Box::new(socket));
-                    words = &text[behind..];
+                    words = &text[skip_bytes..];
                 }
                 None => {
                     if let Some(at) = clock::time(text) {
@@ -132,7 +139,7 @@ impl<R: BufRead> Reader<R> {
                     } else {
                         self.tally.other_lines += 1;
                     }
-                    return told;
+                    return reported;
                 }
             }
         }
@@ -144,14 +151,14 @@ impl<R: BufRead> Reader<R> {
             _ => None,
         };
         if let Some((at, kind)) = fault {
-            told[1] = Some(self.problem(LineProblem { line: number, column: at + 1, kind }));
+            reported[1] = Some(self.problem(LineProblem { line: number, column: at + 1, kind }));
         }
-        told
+        reported
     }
 }
 
-impl<R: BufRead> Iterator for Reader<R> {
-    type Item = io::Result<Item>;
+impl<R: BufRead> Iterator for SsReader<R> {
+    type Item = io::Result<SsItem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -159,7 +166,7 @@ impl<R: BufRead> Iterator for Reader<R> {
                 return Some(Ok(item));
             }
             if self.ended {
-                return self.open.take().map(|socket| Ok(Item::Socket(socket)));
+                return self.open.take().map(|socket| Ok(SsItem::Socket(socket)));
             }
             match self.lines.next() {
                 Err(error) => {
@@ -167,15 +174,15 @@ impl<R: BufRead> Iterator for Reader<R> {
                     return Some(Err(error));
                 }
                 Ok(None) => self.ended = true,
-                Ok(Some(Next::Problem(problem))) => {
+                Ok(Some(NextLine::Problem(problem))) => {
                     let problem = self.problem(problem);
                     return Some(Ok(problem));
                 }
-                Ok(Some(Next::Line { number, text, whole })) => {
+                Ok(Some(NextLine::Line { number, text, whole })) => {
                     let [first, second] = self.take(number, &text, whole);
-                    let mut told = first.into_iter().chain(second);
-                    let next = told.next();
-                    self.held = told.next();
+                    let mut reported = first.into_iter().chain(second);
+                    let next = reported.next();
+                    self.held = reported.next();
                     if let Some(item) = next {
                         return Some(Ok(item));
                     }
@@ -185,12 +192,12 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
-/// Does the line begin a socket?
+/// Whether the line begins a socket.
 pub fn is_socket(line: &str) -> bool {
     heading(line).is_some()
 }
 
-/// States as ss prints them (`sstate_name`); a socket that listens sends nothing.
+/// States as ss prints them (`sstate_name`), without listening sockets.
 const STATES: [&str; 10] = [
     "ESTAB",
     "SYN-SENT",
@@ -204,9 +211,9 @@ const STATES: [&str; 10] = [
     "CLOSING",
 ];
 
-/// A socket and where its values begin: `[tcp] [state] queue queue local remote`.
-fn heading(line: &str) -> Option<(Socket, usize)> {
-    let mut words = Piece::words(line).peekable();
+/// Parses a socket and the offset of its values: `[tcp] [state] queue queue local remote`.
+fn heading(line: &str) -> Option<(SsSocket, usize)> {
+    let mut words = LinePart::words(line).peekable();
     if words.peek()?.text == "tcp" {
         words.next();
     }
@@ -216,7 +223,7 @@ fn heading(line: &str) -> Option<(Socket, usize)> {
     let local = end(words.next()?.text)?;
     let last = words.next()?;
     let remote = end(last.text)?;
-    let socket = Socket {
+    let socket = SsSocket {
         line: 0,
         at: None,
         state: state.map(|word| word.text.to_owned()).unwrap_or_default(),
@@ -224,7 +231,7 @@ fn heading(line: &str) -> Option<(Socket, usize)> {
         remote,
         receive_queue,
         send_queue,
-        info: Info::default(),
+        info: SsInfo::default(),
     };
     Some((socket, last.at + last.text.len()))
 }

@@ -1,54 +1,55 @@
-//! qlog: what is written reads the same; every generation is read; damage is told with its place.
+//! qlog: written logs read back; every version is read; damage is reported with its position.
 
 use ackclock_logs as logs;
 use logs::qlog::{
-    Container, Data, Event, FileInfo, Form, Frame, Generation, Item, Loss, Metrics, Packet,
-    PacketHeader, Parameters, QlogProblem, Reader, RecoveryParameters, Trace, Vantage, Writer,
+    Container, FileInfo, Metrics, PacketHeader, QlogData, QlogEvent, QlogFormat, QlogFrame,
+    QlogGeneration, QlogItem, QlogPacket, QlogParameters, QlogProblem, QlogReader, QlogStats,
+    QlogWriter, RecoveryParameters, Trace, Vantage,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use units::Duration;
 
 #[derive(Debug, Default)]
-struct Told {
+struct QlogRead {
     headers: Vec<FileInfo>,
-    events: Vec<Event>,
+    events: Vec<QlogEvent>,
     problems: Vec<QlogProblem>,
-    loss: Loss,
+    loss: QlogStats,
 }
 
-impl Told {
+impl QlogRead {
     fn problems(&self) -> Vec<String> {
         self.problems.iter().map(ToString::to_string).collect()
     }
 }
 
-fn read(log: impl AsRef<[u8]>) -> Told {
-    let mut told = Told::default();
-    let mut reader = Reader::new(log.as_ref());
+fn read(log: impl AsRef<[u8]>) -> QlogRead {
+    let mut reported = QlogRead::default();
+    let mut reader = QlogReader::new(log.as_ref());
     for item in reader.by_ref() {
         match item.unwrap() {
-            Item::Header(header) => told.headers.push(*header),
-            Item::Event(event) => told.events.push(event),
-            Item::Problem(problem) => told.problems.push(problem),
+            QlogItem::Header(header) => reported.headers.push(*header),
+            QlogItem::Event(event) => reported.events.push(event),
+            QlogItem::Problem(problem) => reported.problems.push(problem),
         }
     }
-    told.loss = *reader.loss();
-    told
+    reported.loss = *reader.loss();
+    reported
 }
 
-fn write(trace: &Trace, events: &[Event], form: Form) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), trace, form).unwrap();
+fn write(trace: &Trace, events: &[QlogEvent], form: QlogFormat) -> Vec<u8> {
+    let mut writer = QlogWriter::new(Vec::new(), trace, form).unwrap();
     for event in events {
         writer.event(event).unwrap();
     }
     writer.finish().unwrap()
 }
 
-fn whole(log: impl AsRef<[u8]>) -> Told {
-    let told = read(log);
-    assert_eq!(told.problems(), Vec::<String>::new());
-    told
+fn whole(log: impl AsRef<[u8]>) -> QlogRead {
+    let reported = read(log);
+    assert_eq!(reported.problems(), Vec::<String>::new());
+    reported
 }
 
 fn trace() -> Trace {
@@ -68,24 +69,24 @@ fn ms(n: u64) -> Duration {
 }
 
 /// One of each kind.
-fn events() -> Vec<Event> {
+fn events() -> Vec<QlogEvent> {
     let header = |number| PacketHeader { packet_type: "1RTT".into(), packet_number: Some(number) };
-    let sent = Packet {
+    let sent = QlogPacket {
         header: header(7),
         length: Some(1_252),
         frames: vec![
-            Frame::Stream { stream_id: 4, offset: 12_310, length: 1_231, fin: true },
-            Frame::Other(json!({ "frame_type": "ping" }).as_object().unwrap().clone()),
+            QlogFrame::Stream { stream_id: 4, offset: 12_310, length: 1_231, fin: true },
+            QlogFrame::Other(json!({ "frame_type": "ping" }).as_object().unwrap().clone()),
         ],
         trigger: Some("retransmit_reordered".into()),
     };
-    let received = Packet {
+    let received = QlogPacket {
         header: header(3),
         length: None,
         frames: vec![
-            Frame::Ack { ranges: vec![(0, 4), (6, 6)], delay: Some(Duration::from_micros(8)) },
-            Frame::MaxData { maximum: 4_294_967_295 },
-            Frame::MaxStreamData { stream_id: 4, maximum: 99 },
+            QlogFrame::Ack { ranges: vec![(0, 4), (6, 6)], delay: Some(Duration::from_micros(8)) },
+            QlogFrame::MaxData { maximum: 4_294_967_295 },
+            QlogFrame::MaxStreamData { stream_id: 4, maximum: 99 },
         ],
         trigger: None,
     };
@@ -102,39 +103,39 @@ fn events() -> Vec<Event> {
         pacing_rate: Some(50_000_000),
     };
     let data = [
-        Data::Scenario {
+        QlogData::Scenario {
             name: "mathis".into(),
             details: Map::from_iter([("p".into(), json!(0.02))]),
         },
-        Data::ParametersSet(Parameters {
+        QlogData::ParametersSet(QlogParameters {
             owner: Some("remote".into()),
             initial_max_data: Some(4_294_967_295),
             max_ack_delay: Some(25),
-            ..Parameters::default()
+            ..QlogParameters::default()
         }),
-        Data::RecoveryParametersSet(RecoveryParameters {
+        QlogData::RecoveryParametersSet(RecoveryParameters {
             reordering_threshold: Some(3),
             timer_granularity: Some(1),
             initial_rtt: Some(ms(333)),
             ..RecoveryParameters::default()
         }),
-        Data::PacketSent(sent),
-        Data::PacketReceived(received),
-        Data::MetricsUpdated(metrics),
-        Data::PacketLost { header: header(5), trigger: Some("reordering_threshold".into()) },
-        Data::CongestionStateUpdated { old: None, new: "recovery".into(), trigger: None },
-        Data::LossTimerUpdated {
+        QlogData::PacketSent(sent),
+        QlogData::PacketReceived(received),
+        QlogData::MetricsUpdated(metrics),
+        QlogData::PacketLost { header: header(5), trigger: Some("reordering_threshold".into()) },
+        QlogData::CongestionStateUpdated { old: None, new: "recovery".into(), trigger: None },
+        QlogData::LossTimerUpdated {
             timer_type: Some("pto".into()),
             event_type: "set".into(),
             delta: Some(ms(28)),
         },
-        Data::Marker { kind: Some("note".into()), message: Some("a \"quote\"\n".into()) },
-        Data::Other { name: "quic:ecn_state_updated".into() },
+        QlogData::Marker { kind: Some("note".into()), message: Some("a \"quote\"\n".into()) },
+        QlogData::Other { name: "quic:ecn_state_updated".into() },
     ];
-    let mut events: Vec<Event> = data
+    let mut events: Vec<QlogEvent> = data
         .into_iter()
         .enumerate()
-        .map(|(n, data)| Event::new(Duration::from_nanos(1_234_567 * n as u64), data))
+        .map(|(n, data)| QlogEvent::new(Duration::from_nanos(1_234_567 * n as u64), data))
         .collect();
     events[3].more.insert("datagram_id".into(), json!(17));
     events[10].more.insert("new".into(), json!("capable"));
@@ -142,26 +143,26 @@ fn events() -> Vec<Event> {
 }
 
 #[test]
-fn both_forms_read_back() {
+fn both_formats_read_back() {
     for (form, generation, container) in [
-        (Form::Current, Generation::Current, Container::Sequence),
-        (Form::Qvis, Generation::V0_3, Container::Document),
+        (QlogFormat::Current, QlogGeneration::Current, Container::Sequence),
+        (QlogFormat::Qvis, QlogGeneration::V0_3, Container::Document),
     ] {
-        let told = whole(write(&trace(), &events(), form));
-        assert_eq!(told.events, events());
+        let reported = whole(write(&trace(), &events(), form));
+        assert_eq!(reported.events, events());
         assert_eq!(
-            (told.headers[0].generation, told.headers[0].container),
+            (reported.headers[0].generation, reported.headers[0].container),
             (generation, container)
         );
-        assert_eq!(told.headers[0].trace, trace());
-        assert_eq!((told.loss.events, told.loss.unknown_events), (11, 1));
+        assert_eq!(reported.headers[0].trace, trace());
+        assert_eq!((reported.loss.events, reported.loss.unknown_events), (11, 1));
     }
 }
 
 #[test]
-fn what_is_written_is_what_other_readers_expect() {
+fn written_logs_have_the_fields_of_the_drafts() {
     let text = |form| String::from_utf8(write(&trace(), &events()[4..7], form)).unwrap();
-    let records = text(Form::Current);
+    let records = text(QlogFormat::Current);
     let mut records = records.split('\x1e').skip(1).map(|record| {
         assert!(record.ends_with('\n'));
         serde_json::from_str::<Value>(record).unwrap()
@@ -176,7 +177,7 @@ fn what_is_written_is_what_other_readers_expect() {
         names,
         ["quic:packet_received", "quic:recovery_metrics_updated", "quic:packet_lost"]
     );
-    let document: Value = serde_json::from_str(&text(Form::Qvis)).unwrap();
+    let document: Value = serde_json::from_str(&text(QlogFormat::Qvis)).unwrap();
     assert_eq!(document["qlog_version"], "0.3");
     let trace = &document["traces"][0];
     assert_eq!(trace["common_fields"]["reference_time"], 1_682_985_600_000_u64);
@@ -184,22 +185,22 @@ fn what_is_written_is_what_other_readers_expect() {
     assert_eq!(trace["events"][0]["data"]["frames"][0]["acked_ranges"], json!([[0, 4], [6]]));
     assert_eq!(trace["events"][1]["name"], "recovery:metrics_updated");
     assert_eq!(trace["events"][1]["data"]["smoothed_rtt"], 2.0001);
-    // Version and format stand in the first 256 bytes, as the draft asks.
-    assert!(text(Form::Qvis)[..256].contains("\"qlog_format\":\"JSON\""));
-    assert!(text(Form::Current)[..256].contains("\"serialization_format\""));
+    // Version and format are in the first 256 bytes, as the draft requires.
+    assert!(text(QlogFormat::Qvis)[..256].contains("\"qlog_format\":\"JSON\""));
+    assert!(text(QlogFormat::Current)[..256].contains("\"serialization_format\""));
 }
 
-/// What the drafts since 12 call otherwise than 0.3: lengths in `raw`, `initiator`, one event for
-/// timers; and triggers of states that 0.3 does not have.
+/// Differences of the drafts since 12 from 0.3: lengths in `raw`, `initiator`, one event for
+/// timers; and triggers of states that 0.3 lacks.
 #[test]
-fn the_forms_have_names_of_their_own() {
-    let crypto = Frame::Crypto { offset: 5, length: 300 };
+fn the_formats_have_different_names() {
+    let crypto = QlogFrame::Crypto { offset: 5, length: 300 };
     let trigger = Some("packet_loss".to_owned());
     let mut all = events();
-    let Data::PacketSent(packet) = &mut all[3].data else { panic!("{:?}", all[3]) };
+    let QlogData::PacketSent(packet) = &mut all[3].data else { panic!("{:?}", all[3]) };
     packet.frames.push(crypto);
-    all[7].data = Data::CongestionStateUpdated { old: None, new: "recovery".into(), trigger };
-    let [current, old] = [Form::Current, Form::Qvis].map(|form| {
+    all[7].data = QlogData::CongestionStateUpdated { old: None, new: "recovery".into(), trigger };
+    let [current, old] = [QlogFormat::Current, QlogFormat::Qvis].map(|form| {
         let log = write(&trace(), &all, form);
         assert_eq!(whole(&log).events, all);
         String::from_utf8(log).unwrap()
@@ -224,8 +225,8 @@ fn the_forms_have_names_of_their_own() {
     }
 }
 
-/// The same two events in each generation, as its own draft writes them.
-fn generations() -> Vec<(Generation, Container, String)> {
+/// The same two events in each version, as its draft writes them.
+fn generations() -> Vec<(QlogGeneration, Container, String)> {
     let list = |version: &str, fields: &str, names: [&str; 2], cwnd: &str| {
         format!(
             r#"{{"qlog_version":"{version}","title":"t","traces":[{{"vantage_point":{{"type":"server"}},
@@ -271,7 +272,7 @@ fn generations() -> Vec<(Generation, Container, String)> {
         .replace(r#"{"ODCID":"g","time_format":"relative","reference_time":1682985600000}"#, epoch);
     vec![
         (
-            Generation::Draft00,
+            QlogGeneration::Draft00,
             Container::Document,
             list(
                 "draft-00",
@@ -282,7 +283,7 @@ fn generations() -> Vec<(Generation, Container, String)> {
             .replace("EVENT_TYPE", "EVENT"),
         ),
         (
-            Generation::Draft01,
+            QlogGeneration::Draft01,
             Container::Document,
             list(
                 "draft-01",
@@ -291,15 +292,15 @@ fn generations() -> Vec<(Generation, Container, String)> {
                 "cwnd",
             ),
         ),
-        (Generation::Draft02, Container::Document, objects("draft-02-wip", old)),
-        (Generation::Draft02, Container::Document, objects("draft-02", old)),
-        (Generation::Draft02, Container::Document, objects("draft-02-RC1", old)),
-        (Generation::V0_3, Container::Document, objects("qlog-03-WIP", old)),
-        (Generation::V0_3, Container::Document, objects("0.3", old)),
-        (Generation::V0_3, Container::Lines, lines("", &seq("NDJSON", "0.3"), old)),
-        (Generation::V0_3, Container::Sequence, lines("\x1e", &seq("JSON-SEQ", "0.3"), old)),
+        (QlogGeneration::Draft02, Container::Document, objects("draft-02-wip", old)),
+        (QlogGeneration::Draft02, Container::Document, objects("draft-02", old)),
+        (QlogGeneration::Draft02, Container::Document, objects("draft-02-RC1", old)),
+        (QlogGeneration::V0_3, Container::Document, objects("qlog-03-WIP", old)),
+        (QlogGeneration::V0_3, Container::Document, objects("0.3", old)),
+        (QlogGeneration::V0_3, Container::Lines, lines("", &seq("NDJSON", "0.3"), old)),
+        (QlogGeneration::V0_3, Container::Sequence, lines("\x1e", &seq("JSON-SEQ", "0.3"), old)),
         (
-            Generation::V0_4,
+            QlogGeneration::V0_4,
             Container::Sequence,
             lines(
                 "\x1e",
@@ -307,28 +308,28 @@ fn generations() -> Vec<(Generation, Container, String)> {
                 ["quic:packet_sent", "recovery:metrics_updated"],
             ),
         ),
-        (Generation::Current, Container::Sequence, lines("\x1e", &drafts, new)),
-        (Generation::Current, Container::Document, contained),
+        (QlogGeneration::Current, Container::Sequence, lines("\x1e", &drafts, new)),
+        (QlogGeneration::Current, Container::Document, contained),
     ]
 }
 
 #[test]
 fn every_generation_reads_as_the_same_log() {
-    let sent = Packet {
+    let sent = QlogPacket {
         header: PacketHeader { packet_type: "1RTT".into(), packet_number: Some(7) },
         length: Some(1_252),
-        ..Packet::default()
+        ..QlogPacket::default()
     };
     let metrics =
         Metrics { congestion_window: Some(12_520), min_rtt: Some(ms(2)), ..Metrics::default() };
     let expected = [
-        Event::new(Duration::from_micros(2_500), Data::PacketSent(sent)),
-        Event::new(ms(3), Data::MetricsUpdated(metrics)),
+        QlogEvent::new(Duration::from_micros(2_500), QlogData::PacketSent(sent)),
+        QlogEvent::new(ms(3), QlogData::MetricsUpdated(metrics)),
     ];
     for (generation, container, log) in generations() {
-        let told = whole(&log);
-        assert_eq!(told.events, expected, "{log}");
-        let header = &told.headers[0];
+        let reported = whole(&log);
+        assert_eq!(reported.events, expected, "{log}");
+        let header = &reported.headers[0];
         assert_eq!((header.generation, header.container), (generation, container), "{log}");
         assert_eq!(header.trace.vantage, Vantage::Server);
         assert_eq!(header.trace.group_id, "g", "{log}");
@@ -353,39 +354,42 @@ fn times_in_every_format() {
     assert_eq!(at("absolute", ["1001", "1001.5", "1004"]), expected);
     assert_eq!(at("delta", ["1", "0.5", "2.5"]), expected);
     assert_eq!(at("relative_to_previous_event", ["1", "0.5", "2.5"]), expected);
-    let told = read(log("absolute", ["1001", "999", "-1"]));
-    assert_eq!((told.loss.events, told.loss.bad_events), (1, 2));
-    assert_eq!(told.problems.len(), 4, "{:?}", told.problems());
+    let reported = read(log("absolute", ["1001", "999", "-1"]));
+    assert_eq!((reported.loss.events, reported.loss.bad_events), (1, 2));
+    assert_eq!(reported.problems.len(), 4, "{:?}", reported.problems());
 }
 
 #[test]
-fn unknown_generations_and_events_are_told() {
+fn unknown_versions_and_events_are_reported() {
     let log = r#"{"qlog_version":"0.9","trace":{"common_fields":{}}}
 {"time":1,"name":"mvfst:pacing","data":{"rate":5},"tuple":"x"}
 "#;
-    let told = read(log);
+    let reported = read(log);
     assert_eq!(
-        told.problems(),
-        [r#"line 1, byte 50: qlog_version: "0.9" is no generation known, read as 0.3"#]
+        reported.problems(),
+        [r#"line 1, byte 50: qlog_version: unknown version "0.9", read as 0.3"#]
     );
-    assert_eq!(told.events[0].data, Data::Other { name: "mvfst:pacing".into() });
+    assert_eq!(reported.events[0].data, QlogData::Other { name: "mvfst:pacing".into() });
     let more = Map::from_iter([("rate".into(), json!(5)), ("event.tuple".into(), json!("x"))]);
-    assert_eq!(told.events[0].more, more);
-    assert_eq!(told.loss.unknown_events, 1);
+    assert_eq!(reported.events[0].more, more);
+    assert_eq!(reported.loss.unknown_events, 1);
     let schema = r#"{"file_schema":"https://example.com/log","trace":{"common_fields":{}}}"#;
-    assert!(read(schema).problems()[0].contains("file_schema: \"https://example.com/log\" is no"));
+    assert!(
+        read(schema).problems()[0]
+            .contains("file_schema: unknown version \"https://example.com/log\"")
+    );
 }
 
 #[test]
-fn fields_that_are_wrong_are_told() {
+fn invalid_fields_are_reported() {
     let log = r#"{"qlog_version":"0.3","trace":{}}
 {"time":1,"name":"recovery:metrics_updated","data":{"congestion_window":"many","min_rtt":-2,"ssthresh":null}}
 {"name":"recovery:metrics_updated","data":{}}
 {"time":2,"name":"recovery:metrics_updated","data":7}
 "#;
-    let told = read(log);
+    let reported = read(log);
     assert_eq!(
-        told.problems(),
+        reported.problems(),
         [
             "line 2, byte 34: min_rtt: expected a time, found -2",
             "line 2, byte 34: congestion_window: expected a whole number, found \"many\"",
@@ -393,13 +397,13 @@ fn fields_that_are_wrong_are_told() {
             "line 4, byte 190: an event without data that is an object",
         ]
     );
-    assert_eq!((told.loss.events, told.loss.bad_events), (1, 2));
+    assert_eq!((reported.loss.events, reported.loss.bad_events), (1, 2));
 }
 
-/// How many of `all` are there, in their order.
-fn kept(all: &[Event], told: &Told) -> usize {
+/// Number of events of `all` that were read, in order.
+fn kept(all: &[QlogEvent], reported: &QlogRead) -> usize {
     let (mut from, mut kept) = (0, 0);
-    for event in &told.events {
+    for event in &reported.events {
         if let Some(at) = all[from..].iter().position(|one| one == event) {
             from += at + 1;
             kept += 1;
@@ -409,10 +413,10 @@ fn kept(all: &[Event], told: &Told) -> usize {
 }
 
 /// A log of some length.
-fn long(form: Form) -> (Vec<Event>, Vec<u8>) {
+fn long(form: QlogFormat) -> (Vec<QlogEvent>, Vec<u8>) {
     let mut all = Vec::new();
     for n in 0..16 {
-        let shift = |mut event: Event| {
+        let shift = |mut event: QlogEvent| {
             event.at += ms(100 * n);
             event
         };
@@ -424,36 +428,36 @@ fn long(form: Form) -> (Vec<Event>, Vec<u8>) {
 
 #[test]
 fn a_log_cut_anywhere_loses_only_its_end() {
-    for form in [Form::Current, Form::Qvis] {
+    for form in [QlogFormat::Current, QlogFormat::Qvis] {
         let (all, log) = long(form);
         for cut in (300..log.len() - 8).step_by(97) {
-            let told = read(&log[..cut]);
-            assert!(all.starts_with(&told.events), "{form:?} cut at {cut}");
-            // An event a line, behind that of the header; the one that is cut may be whole.
+            let reported = read(&log[..cut]);
+            assert!(all.starts_with(&reported.events), "{form:?} cut at {cut}");
+            // One event per line, after the header; the truncated one may be complete.
             let lines = log[..cut].iter().filter(|&&byte| byte == b'\n').count();
             let whole = lines.saturating_sub(1);
-            let read = told.events.len();
+            let read = reported.events.len();
             assert!((whole..=whole + 1).contains(&read), "{form:?} cut at {cut}: {read} {whole}");
-            // Between two records nothing is lost.
+            // A cut between two records loses nothing.
             let ends = [log[cut - 1], log[cut]];
             let between = ends[0] == b'\n' || ends[0] == 0x1e || ends[1] == b'\n';
-            let expected = form == Form::Qvis || !between;
-            assert_eq!(!told.problems.is_empty(), expected, "{form:?} cut at {cut}");
-            assert!(told.problems.iter().all(|problem| problem.offset <= cut as u64));
+            let expected = form == QlogFormat::Qvis || !between;
+            assert_eq!(!reported.problems.is_empty(), expected, "{form:?} cut at {cut}");
+            assert!(reported.problems.iter().all(|problem| problem.offset <= cut as u64));
         }
     }
 }
 
 #[test]
 fn bytes_missing_in_the_middle_cost_the_events_around_them() {
-    for form in [Form::Current, Form::Qvis] {
+    for form in [QlogFormat::Current, QlogFormat::Qvis] {
         let (all, log) = long(form);
         for begin in (1_000..log.len() - 1_000).step_by(61) {
             for length in [1, 7, 40, 300] {
                 let mut damaged = log.clone();
                 damaged.drain(begin..begin + length);
-                let told = read(&damaged);
-                let kept = kept(&all, &told);
+                let reported = read(&damaged);
+                let kept = kept(&all, &reported);
                 assert!(kept + 8 >= all.len(), "{form:?}: {kept} after {length} from {begin}");
             }
         }
@@ -462,17 +466,17 @@ fn bytes_missing_in_the_middle_cost_the_events_around_them() {
 
 #[test]
 fn bytes_overwritten_cost_the_events_around_them() {
-    for form in [Form::Current, Form::Qvis] {
+    for form in [QlogFormat::Current, QlogFormat::Qvis] {
         let (all, log) = long(form);
         for (n, begin) in (1_000..log.len() - 1_000).step_by(211).enumerate() {
             let mut damaged = log.clone();
             let byte = b"\0{}[]\"\\:,\x1e\n"[n % 11];
             damaged[begin..begin + 9].fill(byte);
-            let told = read(&damaged);
-            let kept = kept(&all, &told);
+            let reported = read(&damaged);
+            let kept = kept(&all, &reported);
             assert!(kept + 8 >= all.len(), "{form:?}: {kept} after {byte} at {begin}");
-            // What fits into a text changes nothing else.
-            assert!(!told.problems.is_empty() || told.events.len() == all.len());
+            // Bytes that fit into a string change nothing else.
+            assert!(!reported.problems.is_empty() || reported.events.len() == all.len());
         }
     }
 }
@@ -489,29 +493,29 @@ fn several_traces_and_those_that_failed() {
         trace(1),
         trace(2),
     );
-    let told = read(&log);
-    assert_eq!((told.headers.len(), told.events.len()), (2, 2));
-    let problems = told.problems();
+    let reported = read(&log);
+    assert_eq!((reported.headers.len(), reported.events.len()), (2, 2));
+    let problems = reported.problems();
     assert_eq!(problems.len(), 3, "{problems:?}");
-    assert!(problems[0].ends_with("title stands behind the events it is about"), "{problems:?}");
+    assert!(problems[0].ends_with("title follows the events that it describes"), "{problems:?}");
     assert!(problems[1].ends_with("no trace: no such file"), "{problems:?}");
 }
 
 #[test]
-fn what_is_no_qlog_has_no_events() {
+fn other_files_have_no_events() {
     for text in ["", "hello", "{}", "[]", "{\"a\":1}\n{\"b\":2}\n", "\x1e\x1e\x1e", "\u{feff}{}"] {
         assert_eq!(read(text).loss.events, 0, "{text}");
     }
-    // A header, and nothing behind it.
+    // A header alone.
     assert_eq!(read("{\"qlog_version\":\"0.3\",\"traces\":[]}").problems, []);
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
+fn any_event() -> impl Strategy<Value = QlogEvent> {
     let number = || prop::option::of(0..=u64::MAX);
     let span = || prop::option::of((0..1_u64 << 50).prop_map(Duration::from_nanos));
     let metrics = (span(), span(), number(), number(), number()).prop_map(
         |(min_rtt, smoothed_rtt, congestion_window, bytes_in_flight, ssthresh)| {
-            Data::MetricsUpdated(Metrics {
+            QlogData::MetricsUpdated(Metrics {
                 min_rtt,
                 smoothed_rtt,
                 congestion_window,
@@ -522,11 +526,11 @@ fn any_event() -> impl Strategy<Value = Event> {
         },
     );
     let stream = (0..=u64::MAX, 0..=u64::MAX, any::<bool>())
-        .prop_map(|(offset, length, fin)| Frame::Stream { stream_id: 0, offset, length, fin });
-    let crypto =
-        (0..=u64::MAX, 0..=u64::MAX).prop_map(|(offset, length)| Frame::Crypto { offset, length });
+        .prop_map(|(offset, length, fin)| QlogFrame::Stream { stream_id: 0, offset, length, fin });
+    let crypto = (0..=u64::MAX, 0..=u64::MAX)
+        .prop_map(|(offset, length)| QlogFrame::Crypto { offset, length });
     let ack = (prop::collection::vec((0..1_u64 << 40, 0..9_u64), 0..4), span()).prop_map(
-        |(ranges, delay)| Frame::Ack {
+        |(ranges, delay)| QlogFrame::Ack {
             ranges: ranges.into_iter().map(|(from, more)| (from, from + more)).collect(),
             delay,
         },
@@ -535,28 +539,28 @@ fn any_event() -> impl Strategy<Value = Event> {
     let packet = (number(), number(), frames, any::<bool>()).prop_map(
         |(packet_number, length, frames, sent)| {
             let header = PacketHeader { packet_type: "1RTT".into(), packet_number };
-            let packet = Packet { header, length, frames, trigger: None };
-            if sent { Data::PacketSent(packet) } else { Data::PacketReceived(packet) }
+            let packet = QlogPacket { header, length, frames, trigger: None };
+            if sent { QlogData::PacketSent(packet) } else { QlogData::PacketReceived(packet) }
         },
     );
     let state = (".*", prop::option::of(".*"))
-        .prop_map(|(new, trigger)| Data::CongestionStateUpdated { old: None, new, trigger });
+        .prop_map(|(new, trigger)| QlogData::CongestionStateUpdated { old: None, new, trigger });
     let data = prop_oneof![metrics, packet, state];
-    (0..1_u64 << 50, data).prop_map(|(at, data)| Event::new(Duration::from_nanos(at), data))
+    (0..1_u64 << 50, data).prop_map(|(at, data)| QlogEvent::new(Duration::from_nanos(at), data))
 }
 
 proptest! {
     #[test]
     fn any_events_read_back(events in prop::collection::vec(any_event(), 0..20)) {
-        for form in [Form::Current, Form::Qvis] {
-            let told = whole(write(&trace(), &events, form));
-            prop_assert_eq!(&told.events, &events);
+        for form in [QlogFormat::Current, QlogFormat::Qvis] {
+            let reported = whole(write(&trace(), &events, form));
+            prop_assert_eq!(&reported.events, &events);
         }
     }
 
     #[test]
     fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let told = read(&bytes);
-        prop_assert!(told.problems.iter().all(|problem| problem.offset <= bytes.len() as u64));
+        let reported = read(&bytes);
+        prop_assert!(reported.problems.iter().all(|problem| problem.offset <= bytes.len() as u64));
     }
 }

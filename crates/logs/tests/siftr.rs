@@ -1,15 +1,15 @@
-//! A log reads back as it was written, whole or damaged, in every generation.
+//! Logs read back as written, also damaged ones, in every version.
 
 use ackclock_logs as logs;
 use logs::siftr::{
-    FlowInfo, Footer, Generation, Header, Item, Loss, Reader, Row, SiftrProblem, SiftrProblemKind,
-    Writer,
+    FlowInfo, SiftrFooter, SiftrGeneration, SiftrHeader, SiftrItem, SiftrProblem, SiftrProblemKind,
+    SiftrReader, SiftrRow, SiftrStats, SiftrWriter,
 };
 use proptest::prelude::*;
-use trace::pcapng::Way;
+use trace::pcapng::PacketDirection;
 use units::Duration;
 
-/// A log in the form that siftr(4) gives for 1.2.
+/// A log in the format that siftr(4) documents for 1.2.
 const OLD: &str = "\
 enable_time_secs=1238556193\tenable_time_usecs=462104\tsiftrver=1.2.2\thz=1000\t\
 tcp_rtt_scale=32\tsysname=FreeBSD\tsysver=604000\tipmode=4
@@ -20,56 +20,56 @@ num_outbound_tcp_pkts=627\ttotal_tcp_pkts=983\ttotal_skipped_tcp_pkts=2\t\
 flow_list=172.16.7.28;22-172.16.2.5;55931,
 ";
 
-fn read(log: &[u8]) -> (Vec<Item>, Vec<SiftrProblem>, Loss) {
-    let mut reader = Reader::new(log);
+fn read(log: &[u8]) -> (Vec<SiftrItem>, Vec<SiftrProblem>, SiftrStats) {
+    let mut reader = SiftrReader::new(log);
     let (mut items, mut problems) = (Vec::new(), Vec::new());
     for item in reader.by_ref() {
         match item.unwrap() {
-            Item::Problem(problem) => problems.push(problem),
+            SiftrItem::Problem(problem) => problems.push(problem),
             item => items.push(item),
         }
     }
     (items, problems, *reader.loss())
 }
 
-fn rows(log: &[u8]) -> Vec<Row> {
+fn rows(log: &[u8]) -> Vec<SiftrRow> {
     let row = |item| match item {
-        Item::Row(row) => Some(row),
+        SiftrItem::Row(row) => Some(row),
         _ => None,
     };
     read(log).0.into_iter().filter_map(row).collect()
 }
 
-fn write(header: &Header, rows: &[Row]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), header).unwrap();
+fn write(header: &SiftrHeader, rows: &[SiftrRow]) -> Vec<u8> {
+    let mut writer = SiftrWriter::new(Vec::new(), header).unwrap();
     rows.iter().for_each(|row| writer.row(row).unwrap());
     writer.finish().unwrap()
 }
 
-fn row(generation: Generation) -> Row {
-    let one = generation != Generation::V2;
-    Row {
-        way: Way::Out,
+fn row(generation: SiftrGeneration) -> SiftrRow {
+    let one = generation != SiftrGeneration::V2;
+    SiftrRow {
+        way: PacketDirection::Out,
         at: Duration::from_micros(1_682_985_600_123_000),
         local: one.then(|| "10.0.0.1:49152".parse().unwrap()),
         remote: one.then(|| "[fd00::2]:5001".parse().unwrap()),
-        flow_id: (generation != Generation::V1_2).then_some(0xbec4_91a5),
-        flow_type: (generation == Generation::V1_3).then_some(130),
-        hash: (generation == Generation::V1_2).then_some(0x00c4_91a5),
+        flow_id: (generation != SiftrGeneration::V1_2).then_some(0xbec4_91a5),
+        flow_type: (generation == SiftrGeneration::V1_3).then_some(130),
+        hash: (generation == SiftrGeneration::V1_2).then_some(0x00c4_91a5),
         ssthresh: 1_073_725_440,
         cwnd: 14_480,
-        bwnd: (generation == Generation::V1_2).then_some(6_144),
+        bwnd: (generation == SiftrGeneration::V1_2).then_some(6_144),
         snd_wnd: 66_560,
         rcv_wnd: 66_608,
         snd_scale: one.then_some(8),
         rcv_scale: one.then_some(1),
         state: one.then_some(4),
         mss: one.then_some(1_460),
-        // 3,200 / 32 ms: whole in every unit.
+        // 3,200 / 32 ms: an integer in every unit.
         srtt: Some(Duration::from_millis(100)),
         sack: one.then_some(true),
         t_flags: 996,
-        t_flags2: (generation != Generation::V1_2).then_some(1_026),
+        t_flags2: (generation != SiftrGeneration::V1_2).then_some(1_026),
         rto: Some(Duration::from_millis(330)),
         snd_hiwat: 33_304,
         snd_cc: 208,
@@ -81,15 +81,16 @@ fn row(generation: Generation) -> Row {
     }
 }
 
-const ALL: [Generation; 3] = [Generation::V1_2, Generation::V1_3, Generation::V2];
+const ALL: [SiftrGeneration; 3] =
+    [SiftrGeneration::V1_2, SiftrGeneration::V1_3, SiftrGeneration::V2];
 
-fn header(generation: Generation) -> Header {
-    Header {
+fn header(generation: SiftrGeneration) -> SiftrHeader {
+    SiftrHeader {
         enabled: Duration::from_secs(1_682_985_600),
         sysname: "FreeBSD".to_owned(),
         sysver: "1500000".to_owned(),
         ipmode: Some(6),
-        ..Header::new(generation)
+        ..SiftrHeader::new(generation)
     }
 }
 
@@ -97,11 +98,12 @@ fn header(generation: Generation) -> Header {
 fn the_manuals_log_is_read() {
     let (items, problems, loss) = read(OLD.as_bytes());
     assert_eq!(problems, []);
-    assert_eq!(loss, Loss { rows: 1, lost_packets: 2, ended: true, ..Loss::default() });
-    let [Item::Header(header), Item::Row(row), Item::Footer(footer)] = &items[..] else {
+    assert_eq!(loss, SiftrStats { rows: 1, lost_packets: 2, ended: true, ..SiftrStats::default() });
+    let [SiftrItem::Header(header), SiftrItem::Row(row), SiftrItem::Footer(footer)] = &items[..]
+    else {
         panic!("{items:#?}");
     };
-    assert_eq!((header.generation, header.hz), (Generation::V1_2, Some(1_000)));
+    assert_eq!((header.generation, header.hz), (SiftrGeneration::V1_2, Some(1_000)));
     assert_eq!(row.at, Duration::from_micros(1_238_556_193_463_551));
     assert_eq!((row.cwnd, row.bwnd, row.mss), (172_312, Some(6_144), Some(1_448)));
     // 936 / 32 = 29.25 ticks of a millisecond; 255 ticks.
@@ -114,10 +116,11 @@ fn the_manuals_log_is_read() {
 #[test]
 fn the_manuals_log_is_written_as_it_was() {
     let (items, ..) = read(OLD.as_bytes());
-    let [Item::Header(header), Item::Row(row), Item::Footer(footer)] = &items[..] else {
+    let [SiftrItem::Header(header), SiftrItem::Row(row), SiftrItem::Footer(footer)] = &items[..]
+    else {
         panic!("{items:#?}");
     };
-    let mut writer = Writer::new(Vec::new(), header).unwrap();
+    let mut writer = SiftrWriter::new(Vec::new(), header).unwrap();
     writer.row(row).unwrap();
     writer.footer(footer).unwrap();
     assert_eq!(String::from_utf8(writer.finish().unwrap()).unwrap(), OLD);
@@ -127,11 +130,11 @@ fn the_manuals_log_is_written_as_it_was() {
 fn every_generation_reads_back() {
     for generation in ALL {
         let (header, row) = (header(generation), row(generation));
-        let inward = Row { way: Way::In, ..row };
+        let inward = SiftrRow { way: PacketDirection::In, ..row };
         let log = write(&header, &[row, inward]);
         let (items, problems, _) = read(&log);
         assert_eq!(problems, [], "{generation:?}");
-        assert_eq!(items, [Item::Header(header), Item::Row(row), Item::Row(inward)]);
+        assert_eq!(items, [SiftrItem::Header(header), SiftrItem::Row(row), SiftrItem::Row(inward)]);
     }
 }
 
@@ -142,46 +145,46 @@ fn rows_have_the_columns_of_the_kernel() {
         String::from_utf8(log).unwrap().lines().nth(1).unwrap().to_owned()
     };
     assert_eq!(
-        line(Generation::V1_3),
+        line(SiftrGeneration::V1_3),
         "o,1682985600.123000,10.0.0.1,49152,fd00::2,5001,1073725440,14480,1026,66560,66608,8,1,4,\
          1460,100000,1,996,330000,33304,208,66608,7,209,1,3200553381,130"
     );
     // 0x7b ms after the log began.
     assert_eq!(
-        line(Generation::V2),
+        line(SiftrGeneration::V2),
         "bec491a5,o,7b,3890,3fffc000,186a0,5a8,10400,10430,3e4,402,50910,8218,d0,10430,7,d1,1"
     );
-    assert!(line(Generation::V1_2).starts_with("o,0x00c491a5,1682985600.123000,10.0.0.1,"));
+    assert!(line(SiftrGeneration::V1_2).starts_with("o,0x00c491a5,1682985600.123000,10.0.0.1,"));
 }
 
 #[test]
 fn a_footer_reads_back_in_every_generation() {
     for generation in ALL {
-        let two = generation == Generation::V2;
+        let two = generation == SiftrGeneration::V2;
         let flow = FlowInfo {
             id: two.then_some(0xbec4_91a5),
             local: "10.0.0.1:49152".parse().unwrap(),
             remote: "10.0.0.2:5001".parse().unwrap(),
             rest: if two { vec!["freebsd".to_owned(), "newreno".to_owned()] } else { vec![] },
         };
-        let footer = Footer {
+        let footer = SiftrFooter {
             disabled: Duration::from_micros(1_682_985_601_000_002),
             fields: vec![("ring_drops".to_owned(), "3".to_owned())],
             flows: vec![flow.clone(), flow],
         };
-        let mut writer = Writer::new(Vec::new(), &header(generation)).unwrap();
+        let mut writer = SiftrWriter::new(Vec::new(), &header(generation)).unwrap();
         writer.footer(&footer).unwrap();
         let (items, problems, loss) = read(&writer.finish().unwrap());
         assert_eq!(problems, []);
         assert_eq!((loss.lost_packets, loss.ended), (3, true));
-        let Some(Item::Footer(found)) = items.last() else { panic!("{items:#?}") };
+        let Some(SiftrItem::Footer(found)) = items.last() else { panic!("{items:#?}") };
         assert_eq!((&found.flows, found.disabled), (&footer.flows, footer.disabled));
         assert_eq!(found.fields[0], footer.fields[0]);
     }
 }
 
 #[test]
-fn a_log_without_a_header_is_told_by_its_columns() {
+fn a_log_without_a_header_is_detected_by_its_columns() {
     for generation in ALL {
         let log = write(&header(generation), &[row(generation); 2]);
         let log = String::from_utf8(log).unwrap();
@@ -190,16 +193,16 @@ fn a_log_without_a_header_is_told_by_its_columns() {
         assert_eq!(problems.len(), 1);
         assert_eq!((problems[0].line, &problems[0].kind), (1, &SiftrProblemKind::NoHeader));
         assert_eq!(loss.rows, 2);
-        let Item::Row(found) = items[0] else { panic!("{items:#?}") };
+        let SiftrItem::Row(found) = items[0] else { panic!("{items:#?}") };
         assert_eq!(found.cwnd, 14_480);
         // Ticks are no time without hz.
-        assert_eq!(found.srtt.is_none(), generation == Generation::V1_2);
+        assert_eq!(found.srtt.is_none(), generation == SiftrGeneration::V1_2);
     }
 }
 
 #[test]
-fn a_damaged_line_is_told_with_its_place_and_reading_goes_on() {
-    let log = write(&header(Generation::V1_3), &[row(Generation::V1_3); 4]);
+fn a_damaged_line_is_reported_and_reading_continues() {
+    let log = write(&header(SiftrGeneration::V1_3), &[row(SiftrGeneration::V1_3); 4]);
     let log = String::from_utf8(log).unwrap();
     let mut lines: Vec<String> = log.lines().map(str::to_owned).collect();
     lines[1] = lines[1].replace(",14480,", ",1448x,");
@@ -207,15 +210,15 @@ fn a_damaged_line_is_told_with_its_place_and_reading_goes_on() {
     lines[3] = lines[3].replace("fd00::2", "fd00::g");
     let text = lines.join("\n");
     let (_, problems, loss) = read(text.as_bytes());
-    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let reported: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        reported,
         [
-            // 2 + 18 + 9 + 6 + 8 + 5 + 11 bytes stand before it.
+            // 2 + 18 + 9 + 6 + 8 + 5 + 11 bytes precede it.
             "line 2, column 60: cwnd: expected a number up to 4294967295, found \"1448x\"",
             "line 3, column 1: a row of 5 columns, expected 27",
             "line 4, column 36: foreign address: expected an IP address, found \"fd00::g\"",
-            &format!("line 5, column {}: the last line has no end", lines[4].len() + 1),
+            &format!("line 5, column {}: the last line has no newline", lines[4].len() + 1),
         ]
     );
     assert_eq!((loss.rows, loss.bad_lines), (1, 3));
@@ -223,7 +226,7 @@ fn a_damaged_line_is_told_with_its_place_and_reading_goes_on() {
     assert!(text[problems[0].offset as usize..].starts_with("1448x,"));
 }
 
-/// siftr2 with `rec_fmt=binary`: 18 numbers a row.
+/// siftr2 with `rec_fmt=binary`: 18 numbers per row.
 fn binary(rows: u32) -> (Vec<u8>, usize) {
     let header = "enable_time_secs=100\tenable_time_usecs=0\tsiftrver=2.5\tipmode=4\t\
                   sysver=FreeBSD 16\trec_fmt=binary\n";
@@ -244,9 +247,9 @@ fn binary_rows_are_read_up_to_the_footer() {
     );
     let (items, problems, loss) = read(&log);
     assert_eq!(problems, []);
-    assert_eq!(loss, Loss { rows: 5, lost_packets: 1, ended: true, ..Loss::default() });
-    let Item::Row(last) = items[5] else { panic!("{items:#?}") };
-    assert_eq!((last.way, last.cwnd, last.segqlen), (Way::In, 4, 4));
+    assert_eq!(loss, SiftrStats { rows: 5, lost_packets: 1, ended: true, ..SiftrStats::default() });
+    let SiftrItem::Row(last) = items[5] else { panic!("{items:#?}") };
+    assert_eq!((last.way, last.cwnd, last.segqlen), (PacketDirection::In, 4, 4));
     // 4 ms after the log began.
     assert_eq!(last.at, Duration::from_millis(100_004));
 }
@@ -257,21 +260,21 @@ fn missing_bytes_among_binary_rows_cost_one_row() {
     // Ten bytes of the fourth row.
     log.drain(header + 3 * 72 + 20..header + 3 * 72 + 30);
     let (items, problems, loss) = read(&log);
-    // What is left of the fourth row still begins like one and takes ten bytes of the fifth.
+    // The rest of the fourth row still begins like one and takes ten bytes of the fifth.
     assert_eq!(loss.rows, 9);
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].line, 0);
     assert_eq!(problems[0].kind, SiftrProblemKind::Skipped { bytes: 62 });
-    let Some(Item::Row(last)) = items.last() else { panic!("{items:#?}") };
+    let Some(SiftrItem::Row(last)) = items.last() else { panic!("{items:#?}") };
     assert_eq!(last.cwnd, 9);
 }
 
 #[test]
-fn a_line_without_end_is_passed_over() {
-    let mut log = write(&header(Generation::V1_3), &[row(Generation::V1_3)]);
+fn an_overlong_line_is_skipped() {
+    let mut log = write(&header(SiftrGeneration::V1_3), &[row(SiftrGeneration::V1_3)]);
     log.extend(std::iter::repeat_n(b'x', 3 * 1_024 * 1_024));
     log.push(b'\n');
-    let more = write(&header(Generation::V1_3), &[row(Generation::V1_3)]);
+    let more = write(&header(SiftrGeneration::V1_3), &[row(SiftrGeneration::V1_3)]);
     log.extend_from_slice(&more);
     let (_, problems, loss) = read(&log);
     assert_eq!(problems.len(), 1);
@@ -280,7 +283,7 @@ fn a_line_without_end_is_passed_over() {
 }
 
 #[test]
-fn what_is_no_log_has_no_rows() {
+fn other_files_have_no_rows() {
     for log in [&b""[..], b"hello\nworld\n", &[0xff; 100]] {
         assert_eq!(rows(log), []);
     }
@@ -294,14 +297,14 @@ proptest! {
         small in any::<(u8, u8, bool)>(),
     ) {
         for generation in ALL {
-            // Times whole in the unit of the column; siftr2 counts 32 bits of milliseconds.
+            // Times are integers in the unit of the column; siftr2 has 32 bits of milliseconds.
             let unit = match generation {
-                Generation::V1_2 => 31_250,
+                SiftrGeneration::V1_2 => 31_250,
                 _ => 1_000,
             };
             let span = |n: u32| Some(Duration::from_nanos(u64::from(n / 1_000) * unit));
-            let one = generation != Generation::V2;
-            let row = Row {
+            let one = generation != SiftrGeneration::V2;
+            let row = SiftrRow {
                 at: Duration::from_secs(1_682_985_600)
                     + Duration::from_micros(if one { micros } else { micros / 1_000 * 1_000 }),
                 ssthresh: numbers[0],

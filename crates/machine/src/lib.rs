@@ -1,174 +1,174 @@
-//! Contracts of everything that lives in virtual time. Layer 2.
+//! Interfaces of everything that runs in virtual time. Layer 2.
 //!
-//! [`Cx`] is all a machine may know of the world: the moment, who it is, and who listens.
-//! [`Endpoint`] is the sans-IO contract of a transport; [`Element`] that of a station on a path.
-//! Both answer the same question, "when do you want to run next", so one driver serves both.
+//! [`Cx`] is the context of one call: the current time, the source of its events and the recorder.
+//! [`Endpoint`] is the sans-IO interface of a transport; [`Element`] that of an element on a path.
+//! Both report when they want to run next, so one driver serves both.
 //!
-//! What it does not do: there is no clock and no queue of events here.
+//! This crate has no clock and no event queue.
 
-use record::{Event, Purpose, Recorder, Sender, Waiting, Who};
+use record::{Event, EventSource, Purpose, Recorder, SendLimit, Sender};
 use units::{Bytes, FlowId, Instant, SeqNum};
 
-/// The moment, the speaker and the listener of one step of a machine.
+/// The context of one call: the time, the source of events and the recorder.
 #[derive(Debug)]
 pub struct Cx<'a, R: Recorder> {
-    /// The present moment.
+    /// Current time.
     pub now: Instant,
-    /// Whom events concern.
-    pub who: Who,
-    /// Who listens.
+    /// Host and flow that events belong to.
+    pub source: EventSource,
+    /// Receives the events.
     pub rec: &'a mut R,
 }
 
 impl<R: Recorder> Cx<'_, R> {
-    /// Tells an event; the closure runs only if somebody listens.
+    /// Records an event; the closure runs only if the recorder is on.
     #[inline(always)]
     pub fn emit(&mut self, event: impl FnOnce() -> Event) {
         if R::ON {
-            self.rec.record(self.now, self.who, event(), None);
+            self.rec.record(self.now, self.source, event(), None);
         }
     }
 
-    /// Tells an event of a sender, whose state after it may be read.
+    /// Records an event of a sender; the recorder may read the sender's state after it.
     #[inline(always)]
-    pub fn emit_of(&mut self, sender: &impl Sender, event: impl FnOnce() -> Event) {
+    pub fn emit_with_state(&mut self, sender: &impl Sender, event: impl FnOnce() -> Event) {
         if R::ON {
-            self.rec.record_sender(self.now, self.who, event, sender);
+            self.rec.record_sender(self.now, self.source, event, sender);
         }
     }
 }
 
-/// What a transport tells the application above it.
+/// A notification from a transport to its application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Signal {
     /// The connection is established.
     Connected,
-    /// The send buffer has room again.
+    /// The send buffer has space again.
     Writable,
-    /// Bytes lie ready to be read, or the peer has closed.
+    /// Data can be read, or the peer has closed.
     Readable,
     /// Both sides have closed.
     Closed,
-    /// The connection was given up or refused.
+    /// The connection was reset, refused or timed out.
     Aborted,
 }
 
 /// A transport endpoint without clock or socket.
 ///
-/// After any `handle_*` or a call of the application: drain [`Endpoint::poll_transmit`] until it
-/// gives an `Err`, then ask [`Endpoint::poll_timeout`] and [`Endpoint::poll_signal`]. After
+/// After any `handle_*` or a call from the application: call [`Endpoint::poll_transmit`] until it
+/// returns an `Err`, then [`Endpoint::poll_timeout`] and [`Endpoint::poll_signal`]. After
 /// `handle_timeout(now)` no deadline at or before `now` remains.
 pub trait Endpoint {
-    /// What travels.
+    /// The unit of transmission.
     type Segment;
 
     /// A segment arrived.
     fn handle_segment<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Self::Segment);
 
-    /// The deadline that [`Endpoint::poll_timeout`] gave has come.
+    /// The deadline that [`Endpoint::poll_timeout`] returned has been reached.
     fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>);
 
-    /// Puts the next segment to send into `slot`.
+    /// Writes the next segment to send into `slot`.
     ///
     /// # Errors
-    /// Nothing to send for now, and why.
+    /// The reason why nothing can be sent now.
     fn poll_transmit<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Self::Segment,
-    ) -> Result<(), Waiting>;
+    ) -> Result<(), SendLimit>;
 
-    /// The next deadline and what it is for.
+    /// The next deadline and its purpose.
     fn poll_timeout(&self) -> Option<(Instant, Purpose)>;
 
-    /// The next thing to tell the application.
+    /// The next notification for the application.
     fn poll_signal(&mut self) -> Option<Signal>;
 }
 
-/// A packet by its number in a pool: elements pass numbers, not packets.
+/// Index of a packet in a pool: elements pass indices, not packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId(pub u32);
 
-/// What an element may know of a packet.
+/// The fields of a packet that an element can see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct View {
+pub struct PacketView {
     /// IP bytes.
     pub size: Bytes,
     /// Bytes of payload; 0 if it carries no data.
     pub payload: u32,
-    /// Connection it belongs to.
+    /// Connection that the packet belongs to.
     pub flow: FlowId,
-    /// Number of its first byte, or of its SYN.
+    /// Sequence number of the first byte, or of the SYN.
     pub seq: SeqNum,
-    /// Does it begin a stream?
+    /// True for a SYN.
     pub syn: bool,
-    /// Does it travel towards the host that opened the connection?
+    /// True on the way to the host that opened the connection.
     pub back: bool,
-    /// What it acknowledges.
-    pub ack: Ack,
-    /// May a queue mark it in place of losing it (ECN field of the IP header, RFC 3168)?
+    /// Acknowledgment that the packet carries.
+    pub ack: PacketAck,
+    /// True if a queue may mark the packet instead of dropping it (ECT, RFC 3168).
     pub capable: bool,
 }
 
-/// What a packet acknowledges.
+/// The acknowledgment that a packet carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ack {
-    /// Nothing: it has no acknowledgment number.
+pub enum PacketAck {
+    /// None: the packet has no acknowledgment number.
     None,
-    /// All before this number, and it does nothing else: no data, no SACK blocks, no flags.
-    Bare(SeqNum),
-    /// All before this number, beside other things.
-    Along(SeqNum),
+    /// A pure acknowledgment of all before this number: no data, no SACK blocks, no flags.
+    Pure(SeqNum),
+    /// An acknowledgment of all before this number, with data, SACK blocks or flags.
+    Piggybacked(SeqNum),
 }
 
-/// What became of a packet given to an element.
+/// The result of offering a packet to an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The element has it and will give it back.
-    Taken,
-    /// The element has it and will give it back; another that it had is lost in its favour.
+pub enum PacketVerdict {
+    /// The element holds the packet and will release it.
+    Queued,
+    /// The element holds the packet and will release it; it dropped another packet to make room.
     Replaced(PacketId),
-    /// It goes on at once.
-    Passed,
-    /// It goes on at once, and a copy of it behind it.
-    Doubled,
-    /// It goes on at once, but its checksum is wrong now.
-    Damaged,
-    /// It is lost.
+    /// The packet continues at once.
+    Forwarded,
+    /// The packet continues at once, followed by a copy.
+    Duplicated,
+    /// The packet continues at once with a wrong checksum.
+    Corrupted,
+    /// The packet is dropped.
     Dropped,
 }
 
-/// What an element did to a packet that it has, or had.
+/// An action of an element on a packet that it holds or held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// It was told that it met congestion (CE, RFC 3168).
+pub enum PacketAction {
+    /// The packet was marked CE (RFC 3168).
     Marked(PacketId),
-    /// It is lost.
-    Lost(PacketId),
+    /// The packet was dropped.
+    Dropped(PacketId),
 }
 
-/// A station on a path.
+/// An element on a path.
 ///
-/// What passes at once must not overtake what is to leave at or before the same moment, unless
-/// changing the order is what the element is for.
+/// A packet that is forwarded at once must not overtake one due at or before the same time, unless
+/// the element reorders packets.
 pub trait Element {
-    /// Takes a packet, or lets it pass.
-    fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict;
+    /// Offers a packet to the element.
+    fn accept(&mut self, now: Instant, packet: PacketId, view: &PacketView) -> PacketVerdict;
 
-    /// When the next packet that it holds leaves.
+    /// When the next packet held leaves.
     fn next_wake(&self) -> Option<Instant> {
         None
     }
 
-    /// A packet that leaves at or before `now`; call until `None`.
+    /// The next packet that leaves at or before `now`; call until `None`.
     fn wake(&mut self, now: Instant) -> Option<PacketId> {
         let _ = now;
         None
     }
-    /// What the last call of [`Element::accept`] or [`Element::wake`] did to packets besides; call
-    /// until `None`.
-    fn next_fate(&mut self) -> Option<Fate> {
+    /// The next further action of the last [`Element::accept`] or [`Element::wake`]; call until
+    /// `None`.
+    fn next_action(&mut self) -> Option<PacketAction> {
         None
     }
 }

@@ -1,24 +1,24 @@
-//! Damages the packets that a rule picks.
+//! Corrupts the packets that a rule selects.
 
-use machine::{Element, PacketId, Verdict, View};
+use machine::{Element, PacketId, PacketVerdict, PacketView};
 use units::Instant;
 
-use crate::choice::{Chooser, Luck, Only, Rule};
+use crate::selection::{PacketClass, PacketSelector, RandomSource, SelectionRule};
 
-/// Damages the packets that a rule picks: their checksum will be wrong.
+/// Corrupts the packets that a rule selects: their checksum will be wrong.
 #[derive(Debug, Clone)]
-pub struct Corrupt(Chooser);
+pub struct Corrupt(PacketSelector);
 
 impl Corrupt {
-    /// One that has seen no packet.
-    pub fn new(rule: &Rule, only: Only, luck: &Luck<'_>) -> Self {
-        Self(Chooser::new(rule, only, luck))
+    /// Creates an element that has seen no packet.
+    pub fn new(rule: &SelectionRule, only: PacketClass, random_source: &RandomSource<'_>) -> Self {
+        Self(PacketSelector::new(rule, only, random_source))
     }
 }
 
 impl Element for Corrupt {
-    fn accept(&mut self, _: Instant, _: PacketId, view: &View) -> Verdict {
-        if self.0.picks(view) { Verdict::Damaged } else { Verdict::Passed }
+    fn accept(&mut self, _: Instant, _: PacketId, view: &PacketView) -> PacketVerdict {
+        if self.0.picks(view) { PacketVerdict::Corrupted } else { PacketVerdict::Forwarded }
     }
 }
 
@@ -28,12 +28,13 @@ mod tests {
     use crate::testing::data;
 
     #[test]
-    fn what_is_picked_is_damaged_and_the_rest_is_not() {
-        let luck = Luck { seed: 1, owner: "test" };
-        let mut corrupt = Corrupt::new(&Rule::Listed(vec![2]), Only::All, &luck);
+    fn only_selected_packets_are_corrupted() {
+        let random_source = RandomSource { seed: 1, owner: "test" };
+        let mut corrupt =
+            Corrupt::new(&SelectionRule::Listed(vec![2]), PacketClass::All, &random_source);
         let mut accept = |n| corrupt.accept(Instant::ZERO, PacketId(n), &data(1_500));
-        assert_eq!([accept(1), accept(2)], [Verdict::Passed, Verdict::Damaged]);
-        assert_eq!(accept(3), Verdict::Passed);
+        assert_eq!([accept(1), accept(2)], [PacketVerdict::Forwarded, PacketVerdict::Corrupted]);
+        assert_eq!(accept(3), PacketVerdict::Forwarded);
         assert_eq!(corrupt.next_wake(), None);
     }
 }

@@ -1,23 +1,23 @@
 //! A fixed delay.
 
-use machine::{Element, PacketId, Verdict, View};
+use machine::{Element, PacketId, PacketVerdict, PacketView};
 use units::{Duration, Instant};
 
-use crate::row::Row;
+use crate::ring_buffer::RingBuffer;
 
 /// Holds every packet for the same time; order is kept.
 #[derive(Debug, Clone)]
 pub struct Delay {
     span: Duration,
-    /// What leaves next stands apart: it is asked for most.
+    /// The next packet to leave is stored separately, since it is read most often.
     first: Option<(Instant, PacketId)>,
-    behind: Row<(Instant, PacketId)>,
+    behind: RingBuffer<(Instant, PacketId)>,
 }
 
 impl Delay {
-    /// An empty delay of `span`.
+    /// Creates an empty delay of `span`.
     pub const fn new(span: Duration) -> Self {
-        Self { span, first: None, behind: Row::new() }
+        Self { span, first: None, behind: RingBuffer::new() }
     }
 
     /// Takes a packet.
@@ -34,9 +34,9 @@ impl Delay {
 
 impl Element for Delay {
     #[inline]
-    fn accept(&mut self, now: Instant, packet: PacketId, _: &View) -> Verdict {
+    fn accept(&mut self, now: Instant, packet: PacketId, _: &PacketView) -> PacketVerdict {
         self.take(now, packet);
-        Verdict::Taken
+        PacketVerdict::Queued
     }
 
     #[inline]

@@ -1,24 +1,24 @@
-//! Doubles the packets that a rule picks.
+//! Duplicates the packets that a rule selects.
 
-use machine::{Element, PacketId, Verdict, View};
+use machine::{Element, PacketId, PacketVerdict, PacketView};
 use units::Instant;
 
-use crate::choice::{Chooser, Luck, Only, Rule};
+use crate::selection::{PacketClass, PacketSelector, RandomSource, SelectionRule};
 
-/// Doubles the packets that a rule picks: a copy follows at once.
+/// Duplicates the packets that a rule selects: the copy follows at once.
 #[derive(Debug, Clone)]
-pub struct Duplicate(Chooser);
+pub struct Duplicate(PacketSelector);
 
 impl Duplicate {
-    /// One that has seen no packet.
-    pub fn new(rule: &Rule, only: Only, luck: &Luck<'_>) -> Self {
-        Self(Chooser::new(rule, only, luck))
+    /// Creates an element that has seen no packet.
+    pub fn new(rule: &SelectionRule, only: PacketClass, random_source: &RandomSource<'_>) -> Self {
+        Self(PacketSelector::new(rule, only, random_source))
     }
 }
 
 impl Element for Duplicate {
-    fn accept(&mut self, _: Instant, _: PacketId, view: &View) -> Verdict {
-        if self.0.picks(view) { Verdict::Doubled } else { Verdict::Passed }
+    fn accept(&mut self, _: Instant, _: PacketId, view: &PacketView) -> PacketVerdict {
+        if self.0.picks(view) { PacketVerdict::Duplicated } else { PacketVerdict::Forwarded }
     }
 }
 
@@ -28,12 +28,13 @@ mod tests {
     use crate::testing::data;
 
     #[test]
-    fn what_is_picked_passes_twice() {
-        let luck = Luck { seed: 1, owner: "test" };
-        let mut duplicate = Duplicate::new(&Rule::Listed(vec![2]), Only::All, &luck);
+    fn selected_packets_pass_twice() {
+        let random_source = RandomSource { seed: 1, owner: "test" };
+        let mut duplicate =
+            Duplicate::new(&SelectionRule::Listed(vec![2]), PacketClass::All, &random_source);
         let mut accept = |n| duplicate.accept(Instant::ZERO, PacketId(n), &data(1_500));
-        assert_eq!([accept(1), accept(2)], [Verdict::Passed, Verdict::Doubled]);
-        assert_eq!(accept(3), Verdict::Passed);
+        assert_eq!([accept(1), accept(2)], [PacketVerdict::Forwarded, PacketVerdict::Duplicated]);
+        assert_eq!(accept(3), PacketVerdict::Forwarded);
         assert_eq!(duplicate.next_wake(), None);
     }
 }

@@ -1,11 +1,11 @@
-//! A delay that differs from packet to packet.
+//! A random delay per packet.
 
 use std::collections::VecDeque;
 
-use machine::{Element, PacketId, Verdict, View};
-use units::{Duration, Instant, Stream};
+use machine::{Element, PacketId, PacketVerdict, PacketView};
+use units::{Duration, Instant, RandomStream};
 
-use crate::choice::Luck;
+use crate::selection::RandomSource;
 
 /// Holds each packet for a time drawn uniformly from 0 to `most`, both included, in whole
 /// nanoseconds; a packet that would overtake leaves with the one before it instead, so order is
@@ -13,24 +13,24 @@ use crate::choice::Luck;
 #[derive(Debug, Clone)]
 pub struct Jitter {
     most: Duration,
-    draws: Stream,
+    draws: RandomStream,
     held: VecDeque<(Instant, PacketId)>,
 }
 
 impl Jitter {
-    /// One that holds nothing.
-    pub fn new(most: Duration, luck: &Luck<'_>) -> Self {
-        Self { most, draws: luck.stream("delay"), held: VecDeque::new() }
+    /// Creates an element that holds no packet.
+    pub fn new(most: Duration, random_source: &RandomSource<'_>) -> Self {
+        Self { most, draws: random_source.stream("delay"), held: VecDeque::new() }
     }
 }
 
 impl Element for Jitter {
-    fn accept(&mut self, now: Instant, packet: PacketId, _: &View) -> Verdict {
+    fn accept(&mut self, now: Instant, packet: PacketId, _: &PacketView) -> PacketVerdict {
         let span = self.draws.below(self.most.as_nanos().saturating_add(1));
         let drawn = now + Duration::from_nanos(span);
         let at = self.held.back().map_or(drawn, |&(before, _)| drawn.max(before));
         self.held.push_back((at, packet));
-        Verdict::Taken
+        PacketVerdict::Queued
     }
 
     fn next_wake(&self) -> Option<Instant> {
@@ -50,13 +50,13 @@ mod tests {
     use super::*;
     use crate::testing::{data, drain};
 
-    const LUCK: Luck<'static> = Luck { seed: 1, owner: "test" };
+    const RNG: RandomSource<'static> = RandomSource { seed: 1, owner: "test" };
 
     fn jitter(most: u64) -> Jitter {
-        Jitter::new(Duration::from_nanos(most), &LUCK)
+        Jitter::new(Duration::from_nanos(most), &RNG)
     }
 
-    /// Packets too far apart to catch up with each other.
+    /// The packets are too far apart to catch up with each other.
     #[test]
     fn every_span_from_none_to_most_is_equally_likely() {
         let most = 9;

@@ -1,24 +1,24 @@
-//! Loses the packets that a rule picks.
+//! Drops the packets that a rule selects.
 
-use machine::{Element, PacketId, Verdict, View};
+use machine::{Element, PacketId, PacketVerdict, PacketView};
 use units::Instant;
 
-use crate::choice::{Chooser, Luck, Only, Rule};
+use crate::selection::{PacketClass, PacketSelector, RandomSource, SelectionRule};
 
-/// Loses the packets that a rule picks; all others pass at once.
+/// Drops the packets that a rule selects; all others pass at once.
 #[derive(Debug, Clone)]
-pub struct Loss(Chooser);
+pub struct Loss(PacketSelector);
 
 impl Loss {
-    /// A loss that has seen no packet.
-    pub fn new(rule: &Rule, only: Only, luck: &Luck<'_>) -> Self {
-        Self(Chooser::new(rule, only, luck))
+    /// Creates an element that has seen no packet.
+    pub fn new(rule: &SelectionRule, only: PacketClass, random_source: &RandomSource<'_>) -> Self {
+        Self(PacketSelector::new(rule, only, random_source))
     }
 }
 
 impl Element for Loss {
-    fn accept(&mut self, _: Instant, _: PacketId, view: &View) -> Verdict {
-        if self.0.picks(view) { Verdict::Dropped } else { Verdict::Passed }
+    fn accept(&mut self, _: Instant, _: PacketId, view: &PacketView) -> PacketVerdict {
+        if self.0.picks(view) { PacketVerdict::Dropped } else { PacketVerdict::Forwarded }
     }
 }
 
@@ -28,12 +28,12 @@ mod tests {
     use crate::testing::data;
 
     #[test]
-    fn what_is_picked_is_lost_and_the_rest_passes() {
-        let luck = Luck { seed: 1, owner: "test" };
-        let mut loss = Loss::new(&Rule::Listed(vec![2]), Only::All, &luck);
+    fn only_selected_packets_are_dropped() {
+        let random_source = RandomSource { seed: 1, owner: "test" };
+        let mut loss = Loss::new(&SelectionRule::Listed(vec![2]), PacketClass::All, &random_source);
         let mut accept = |n| loss.accept(Instant::ZERO, PacketId(n), &data(1_500));
-        assert_eq!([accept(1), accept(2)], [Verdict::Passed, Verdict::Dropped]);
-        assert_eq!(accept(3), Verdict::Passed);
+        assert_eq!([accept(1), accept(2)], [PacketVerdict::Forwarded, PacketVerdict::Dropped]);
+        assert_eq!(accept(3), PacketVerdict::Forwarded);
         assert_eq!(loss.next_wake(), None);
     }
 }

@@ -1,46 +1,46 @@
-//! A time in which nothing passes.
+//! A period in which the path passes no packet.
 
 use std::collections::VecDeque;
 
-use machine::{Element, PacketId, Verdict, View};
+use machine::{Element, PacketId, PacketVerdict, PacketView};
 use units::Instant;
 
-/// What becomes of packets that come during an outage.
+/// Treatment of packets that arrive during an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum During {
-    /// They are lost.
-    Lost,
-    /// They are held and leave together, in their order, when it is over.
-    Held,
+pub enum OutageMode {
+    /// They are dropped.
+    Drop,
+    /// They are held and leave together, in order, when it ends.
+    Hold,
 }
 
-/// Lets nothing pass from `from` up to but not including `until`.
+/// Passes no packet from `from` up to but not including `until`.
 #[derive(Debug, Clone)]
 pub struct Outage {
     from: Instant,
     until: Instant,
-    during: During,
+    mode: OutageMode,
     held: VecDeque<PacketId>,
 }
 
 impl Outage {
-    /// An outage to come.
-    pub const fn new(from: Instant, until: Instant, during: During) -> Self {
-        Self { from, until, during, held: VecDeque::new() }
+    /// Creates an outage.
+    pub const fn new(from: Instant, until: Instant, during: OutageMode) -> Self {
+        Self { from, until, mode: during, held: VecDeque::new() }
     }
 }
 
 impl Element for Outage {
-    fn accept(&mut self, now: Instant, packet: PacketId, _: &View) -> Verdict {
+    fn accept(&mut self, now: Instant, packet: PacketId, _: &PacketView) -> PacketVerdict {
         let passes = now < self.from || now >= self.until;
-        match self.during {
-            During::Lost if !passes => Verdict::Dropped,
-            // At its very end, those that are held go first.
-            During::Held if !passes || !self.held.is_empty() => {
+        match self.mode {
+            OutageMode::Drop if !passes => PacketVerdict::Dropped,
+            // At the very end of the outage, the held packets leave first.
+            OutageMode::Hold if !passes || !self.held.is_empty() => {
                 self.held.push_back(packet);
-                Verdict::Taken
+                PacketVerdict::Queued
             }
-            _ => Verdict::Passed,
+            _ => PacketVerdict::Forwarded,
         }
     }
 
@@ -58,24 +58,24 @@ mod tests {
     use super::*;
     use crate::testing::{data, drain};
 
-    fn verdicts(outage: &mut Outage, at: [u64; 4]) -> [Verdict; 4] {
+    fn verdicts(outage: &mut Outage, at: [u64; 4]) -> [PacketVerdict; 4] {
         at.map(|ns| outage.accept(Instant::from_nanos(ns), PacketId(ns as u32), &data(1_500)))
     }
 
     #[test]
     fn the_end_does_not_belong_to_it() {
         let (from, until) = (Instant::from_nanos(10), Instant::from_nanos(20));
-        let mut outage = Outage::new(from, until, During::Lost);
-        let (lost, passed) = (Verdict::Dropped, Verdict::Passed);
+        let mut outage = Outage::new(from, until, OutageMode::Drop);
+        let (lost, passed) = (PacketVerdict::Dropped, PacketVerdict::Forwarded);
         assert_eq!(verdicts(&mut outage, [9, 10, 19, 20]), [passed, lost, lost, passed]);
         assert_eq!(outage.next_wake(), None);
     }
 
     #[test]
-    fn what_is_held_leaves_at_its_end_in_order() {
+    fn held_packets_leave_at_the_end_in_order() {
         let (from, until) = (Instant::from_nanos(10), Instant::from_nanos(20));
-        let mut outage = Outage::new(from, until, During::Held);
-        let (held, passed) = (Verdict::Taken, Verdict::Passed);
+        let mut outage = Outage::new(from, until, OutageMode::Hold);
+        let (held, passed) = (PacketVerdict::Queued, PacketVerdict::Forwarded);
         assert_eq!(verdicts(&mut outage, [9, 10, 19, 20]), [passed, held, held, held]);
         assert_eq!(outage.wake(Instant::from_nanos(19)), None);
         assert_eq!(drain(&mut outage), [(20, 10), (20, 19), (20, 20)]);

@@ -1,17 +1,17 @@
-//! Where packets lie while they travel.
+//! Storage of the packets in transit.
 
 use machine::PacketId;
 
-/// Room for one more in a row that may be very long: as much again while it is short, then an eighth
-/// at a time.
-pub fn make_room<T>(row: &mut Vec<T>) {
+/// Makes room for one more element in a vector that may become very long: doubles it while it is
+/// short, then grows it by an eighth.
+pub fn reserve_one<T>(row: &mut Vec<T>) {
     if row.len() == row.capacity() {
         let len = row.len();
         row.reserve_exact(len.clamp(32, 512).max(len / 8));
     }
 }
 
-/// Packets by number; freed numbers are used again, the last freed first.
+/// Packets by number; freed numbers are reused, the last freed first.
 #[derive(Debug, Clone, Default)]
 pub struct Pool<P> {
     slots: Vec<P>,
@@ -19,7 +19,7 @@ pub struct Pool<P> {
 }
 
 impl<P> Pool<P> {
-    /// An empty pool.
+    /// Creates an empty pool.
     pub const fn new() -> Self {
         Self { slots: Vec::new(), free: Vec::new() }
     }
@@ -31,39 +31,39 @@ impl<P> Pool<P> {
             self.slots[slot as usize] = packet;
             return PacketId(slot);
         }
-        make_room(&mut self.slots);
+        reserve_one(&mut self.slots);
         self.slots.push(packet);
-        // As many places for freed numbers as there are numbers: freeing never allocates.
+        // The free list has capacity for every number, so freeing never allocates.
         if self.free.capacity() < self.slots.len() {
             self.free.reserve_exact(self.slots.capacity());
         }
         PacketId(self.slots.len() as u32 - 1)
     }
 
-    /// Looks at a packet.
+    /// Returns a packet.
     #[inline]
     pub fn get(&self, id: PacketId) -> &P {
         &self.slots[id.0 as usize]
     }
 
-    /// Looks at a packet to change it.
+    /// Returns a packet for modification.
     #[inline]
     pub fn get_mut(&mut self, id: PacketId) -> &mut P {
         &mut self.slots[id.0 as usize]
     }
 
-    /// Gives a packet's number back, to be used again; until it is, the packet may be looked at.
+    /// Frees a packet's number for reuse; the packet stays readable until then.
     #[inline]
     pub fn release(&mut self, id: PacketId) {
         self.free.push(id.0);
     }
 
-    /// Packets stored now.
+    /// Number of packets stored.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Is nothing stored?
+    /// Returns whether the pool is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_used_again() {
+    fn numbers_are_reused() {
         let mut pool = Pool::new();
         let (a, b) = (pool.put('a'), pool.put('b'));
         pool.release(a);

@@ -1,5 +1,5 @@
-//! Queue disciplines: which of the packets that wait goes next, and which is marked or lost
-//! before the queue is full (active queue management, RFC 7567).
+//! Queue disciplines: the order in which queued packets leave, and which of them are marked or
+//! dropped before the queue is full (active queue management, RFC 7567).
 
 pub mod codel;
 pub mod fq_codel;
@@ -8,48 +8,48 @@ pub mod red;
 
 use std::collections::VecDeque;
 
-use machine::{Fate, PacketId, View};
+use machine::{PacketAction, PacketId, PacketView};
 use units::{Bytes, Duration, Instant};
 
-use crate::choice::Luck;
-use crate::link::Limit;
+use crate::link::QueueLimit;
+use crate::selection::RandomSource;
 
-/// A discipline with its parameters.
+/// A queue discipline with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Policy {
-    /// First in, first out; what finds no room is lost.
+pub enum QdiscConfig {
+    /// First in, first out; drops packets that do not fit.
     #[default]
     DropTail,
-    /// RFC 8289.
-    CoDel(codel::Params),
-    /// RFC 8290.
-    FqCoDel(fq_codel::Params),
-    /// RFC 8033.
-    Pie(pie::Params),
-    /// Floyd and Jacobson 1993.
-    Red(red::Params),
+    /// CoDel, RFC 8289.
+    CoDel(codel::CoDelParams),
+    /// FQ-CoDel, RFC 8290.
+    FqCoDel(fq_codel::FqCoDelParams),
+    /// PIE, RFC 8033.
+    Pie(pie::PieParams),
+    /// RED, Floyd and Jacobson 1993.
+    Red(red::RedParams),
 }
 
-/// A packet that waits.
+/// A queued packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waiting {
-    /// Its number.
+pub struct QueuedPacket {
+    /// Packet number.
     pub packet: PacketId,
     /// IP bytes.
     pub size: Bytes,
-    /// When it came.
-    pub since: Instant,
-    /// May it be marked (RFC 3168)?
-    pub capable: bool,
+    /// When it was enqueued.
+    pub enqueued_at: Instant,
+    /// Whether it is ECN-capable (RFC 3168).
+    pub ecn_capable: bool,
 }
 
-/// What the discipline did to packets, oldest first.
-pub(crate) type Fates = VecDeque<Fate>;
+/// Drops and marks of the discipline, oldest first.
+pub(crate) type QueueOutcomes = VecDeque<PacketAction>;
 
-/// Packets in the order in which they came.
+/// Packets in order of arrival.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fifo {
-    packets: VecDeque<Waiting>,
+    packets: VecDeque<QueuedPacket>,
     bytes: Bytes,
 }
 
@@ -58,12 +58,12 @@ impl Fifo {
         Self { packets: VecDeque::new(), bytes: Bytes::ZERO }
     }
 
-    pub(crate) fn push(&mut self, packet: Waiting) {
+    pub(crate) fn push(&mut self, packet: QueuedPacket) {
         self.bytes += packet.size;
         self.packets.push_back(packet);
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Waiting> {
+    pub(crate) fn pop(&mut self) -> Option<QueuedPacket> {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.size;
         Some(packet)
@@ -73,51 +73,57 @@ impl Fifo {
         self.packets.len()
     }
 
-    /// IP bytes of all.
+    /// IP bytes of all packets.
     pub(crate) const fn bytes(&self) -> Bytes {
         self.bytes
     }
 
-    /// Is there room for `size` more?
-    fn has_room(&self, limit: Limit, size: Bytes) -> bool {
+    /// Returns whether `size` more bytes fit.
+    fn has_room(&self, limit: QueueLimit, size: Bytes) -> bool {
         match limit {
-            Limit::Bytes(limit) => self.bytes + size <= limit,
-            Limit::Packets(limit) => self.len() < limit as usize,
+            QueueLimit::Bytes(limit) => self.bytes + size <= limit,
+            QueueLimit::Packets(limit) => self.len() < limit as usize,
         }
     }
 }
 
-/// A discipline at work.
+/// State of a queue discipline.
 #[derive(Debug, Clone)]
-pub(crate) enum Queue {
+pub(crate) enum Qdisc {
     DropTail(Fifo),
-    CoDel(codel::Codel),
-    FqCoDel(fq_codel::FqCodel),
+    CoDel(codel::CoDel),
+    FqCoDel(fq_codel::FqCoDel),
     Pie(pie::Pie),
     Red(red::Red),
 }
 
-impl Queue {
-    /// An empty one; its line sends a packet of 1,000 bytes in `slot`.
-    pub(crate) fn new(policy: Policy, slot: Duration, luck: &Luck<'_>) -> Self {
+impl Qdisc {
+    /// Creates an empty queue; its line sends a packet of 1,000 bytes in `slot`.
+    pub(crate) fn new(
+        policy: QdiscConfig,
+        slot: Duration,
+        random_source: &RandomSource<'_>,
+    ) -> Self {
         match policy {
-            Policy::DropTail => Self::DropTail(Fifo::new()),
-            Policy::CoDel(params) => Self::CoDel(codel::Codel::new(params)),
-            Policy::FqCoDel(params) => Self::FqCoDel(fq_codel::FqCodel::new(params, luck)),
-            Policy::Pie(params) => Self::Pie(pie::Pie::new(params, luck)),
-            Policy::Red(params) => Self::Red(red::Red::new(params, slot, luck)),
+            QdiscConfig::DropTail => Self::DropTail(Fifo::new()),
+            QdiscConfig::CoDel(params) => Self::CoDel(codel::CoDel::new(params)),
+            QdiscConfig::FqCoDel(params) => {
+                Self::FqCoDel(fq_codel::FqCoDel::new(params, random_source))
+            }
+            QdiscConfig::Pie(params) => Self::Pie(pie::Pie::new(params, random_source)),
+            QdiscConfig::Red(params) => Self::Red(red::Red::new(params, slot, random_source)),
         }
     }
 
-    /// A packet comes; false if it is lost. To an idle line (`idle`) it goes at once, and needs no
-    /// room.
+    /// Enqueues a packet; returns false if it is dropped. On an idle line (`idle`) the packet is
+    /// sent at once and needs no room.
     pub(crate) fn enqueue(
         &mut self,
-        packet: Waiting,
-        view: &View,
-        limit: Limit,
+        packet: QueuedPacket,
+        view: &PacketView,
+        limit: QueueLimit,
         idle: bool,
-        fates: &mut Fates,
+        fates: &mut QueueOutcomes,
     ) -> bool {
         let fits = |queue: &Fifo| idle || queue.has_room(limit, packet.size);
         match self {
@@ -138,7 +144,7 @@ impl Queue {
             Self::FqCoDel(fq) => {
                 fq.enqueue(packet, view);
                 if !idle {
-                    fq.shrink_to(limit, fates);
+                    fq.drop_to(limit, fates);
                 }
                 true
             }
@@ -153,8 +159,12 @@ impl Queue {
         }
     }
 
-    /// The packet that goes at `now`.
-    pub(crate) fn dequeue(&mut self, now: Instant, fates: &mut Fates) -> Option<Waiting> {
+    /// Dequeues the packet that is sent at `now`.
+    pub(crate) fn dequeue(
+        &mut self,
+        now: Instant,
+        fates: &mut QueueOutcomes,
+    ) -> Option<QueuedPacket> {
         match self {
             Self::DropTail(queue) => queue.pop(),
             Self::CoDel(codel) => codel.dequeue(now, fates),

@@ -1,8 +1,9 @@
 //! Elements that change the order of packets.
 //!
-//! [`reverse`] turns groups around, [`displace`] moves single packets back by some places,
-//! [`late`] by some time. Packets of no concern ([`crate::choice::Only`]) pass at once.
+//! [`reverse`] reverses groups, [`displace`] moves single packets back by a number of positions,
+//! [`selective_delay`] by a time. Packets outside the rule's class ([`crate::selection::PacketClass`])
+//! pass at once.
 
 pub mod displace;
-pub mod late;
 pub mod reverse;
+pub mod selective_delay;

@@ -1,25 +1,26 @@
-//! Token buckets: a long-run rate with room for bursts (RFC 2697 and Linux's sch_tbf in their
-//! simplest form, without a peak rate).
+//! Token buckets: a long-run rate with an allowance for bursts (RFC 2697 and Linux's sch_tbf in
+//! their simplest form, without a peak rate).
 //!
-//! A bucket is full at the beginning. A packet goes in the first whole nanosecond in which the
-//! bucket holds as much as its size, and takes that much out; a packet larger than the bucket
-//! never goes.
+//! A bucket is full at the start. A packet leaves in the first whole nanosecond in which the bucket
+//! holds at least its size in tokens, and consumes them; a packet larger than the bucket never
+//! leaves.
 
 use std::collections::VecDeque;
 
-use machine::{Element, PacketId, Verdict, View};
+use machine::{Element, PacketId, PacketVerdict, PacketView};
 use units::{Bytes, Duration, Instant, Rate};
 
-use crate::link::Limit;
+use crate::link::QueueLimit;
 
-/// What flows in per second is a number of bits, so in a nanosecond it is that many billionths.
+/// The inflow per second is a number of bits, so per nanosecond it is that many billionths of a
+/// bit.
 const PARTS: u128 = 1_000_000_000;
 
 #[derive(Debug, Clone)]
-struct Bucket {
+struct TokenBucket {
     rate: Rate,
     burst: Bytes,
-    /// In billionths of a bit, at `at`.
+    /// Tokens at `at`, in billionths of a bit.
     level: u128,
     at: Instant,
 }
@@ -28,7 +29,7 @@ fn parts(size: Bytes) -> u128 {
     u128::from(size.get()) * 8 * PARTS
 }
 
-impl Bucket {
+impl TokenBucket {
     const fn new(rate: Rate, burst: Bytes) -> Self {
         let level = burst.get() as u128 * 8 * PARTS;
         Self { rate, burst, level, at: Instant::ZERO }
@@ -41,7 +42,7 @@ impl Bucket {
         self.at = now;
     }
 
-    /// Takes `size` out, if that much is in.
+    /// Consumes tokens for `size` bytes, if the bucket holds them.
     fn take(&mut self, size: Bytes) -> bool {
         match self.level.checked_sub(parts(size)) {
             Some(rest) => {
@@ -52,7 +53,7 @@ impl Bucket {
         }
     }
 
-    /// When it will hold `size`, which is not more than it can.
+    /// Returns when the bucket will hold `size`, which is at most its capacity.
     fn ready_at(&self, size: Bytes) -> Instant {
         let missing = parts(size).saturating_sub(self.level);
         let span = missing.div_ceil(u128::from(self.rate.bits_per_second()));
@@ -60,68 +61,68 @@ impl Bucket {
     }
 }
 
-/// Loses what exceeds the bucket.
+/// Drops packets that exceed the bucket.
 #[derive(Debug, Clone)]
-pub struct Policer(Bucket);
+pub struct Policer(TokenBucket);
 
 impl Policer {
-    /// A policer with a full bucket.
+    /// Creates a policer with a full bucket.
     pub const fn new(rate: Rate, burst: Bytes) -> Self {
-        Self(Bucket::new(rate, burst))
+        Self(TokenBucket::new(rate, burst))
     }
 }
 
 impl Element for Policer {
-    fn accept(&mut self, now: Instant, _: PacketId, view: &View) -> Verdict {
+    fn accept(&mut self, now: Instant, _: PacketId, view: &PacketView) -> PacketVerdict {
         self.0.fill(now);
-        if self.0.take(view.size) { Verdict::Passed } else { Verdict::Dropped }
+        if self.0.take(view.size) { PacketVerdict::Forwarded } else { PacketVerdict::Dropped }
     }
 }
 
-/// Lets what exceeds the bucket wait in a queue.
+/// Queues packets that exceed the bucket.
 #[derive(Debug, Clone)]
 pub struct Shaper {
-    bucket: Bucket,
-    /// Room for packets that wait.
-    limit: Limit,
+    bucket: TokenBucket,
+    /// Capacity of the queue.
+    limit: QueueLimit,
     queue: VecDeque<(PacketId, Bytes)>,
     queued: Bytes,
-    /// When the first of the queue leaves.
+    /// When the first packet of the queue leaves.
     due: Instant,
 }
 
 impl Shaper {
-    /// A shaper with a full bucket and an empty queue.
-    pub const fn new(rate: Rate, burst: Bytes, limit: Limit) -> Self {
-        let bucket = Bucket::new(rate, burst);
+    /// Creates a shaper with a full bucket and an empty queue.
+    pub const fn new(rate: Rate, burst: Bytes, limit: QueueLimit) -> Self {
+        let bucket = TokenBucket::new(rate, burst);
         let queue = VecDeque::new();
         Self { bucket, limit, queue, queued: Bytes::ZERO, due: Instant::ZERO }
     }
 
     fn has_room(&self, size: Bytes) -> bool {
         let fits = match self.limit {
-            Limit::Bytes(limit) => self.queued + size <= limit,
-            Limit::Packets(limit) => self.queue.len() < limit as usize,
+            QueueLimit::Bytes(limit) => self.queued + size <= limit,
+            QueueLimit::Packets(limit) => self.queue.len() < limit as usize,
         };
         fits && size <= self.bucket.burst
     }
 }
 
 impl Element for Shaper {
-    fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict {
+    fn accept(&mut self, now: Instant, packet: PacketId, view: &PacketView) -> PacketVerdict {
         if self.queue.is_empty() {
             self.bucket.fill(now);
             if self.bucket.take(view.size) {
-                return Verdict::Passed;
+                return PacketVerdict::Forwarded;
             }
             self.due = self.bucket.ready_at(view.size);
         }
         if !self.has_room(view.size) {
-            return Verdict::Dropped;
+            return PacketVerdict::Dropped;
         }
         self.queue.push_back((packet, view.size));
         self.queued += view.size;
-        Verdict::Taken
+        PacketVerdict::Queued
     }
 
     fn next_wake(&self) -> Option<Instant> {
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
     use crate::testing::{data, drain};
 
-    /// 8 Mbit/s: a byte in a microsecond.
+    /// 8 Mbit/s: a byte per microsecond.
     fn rate() -> Rate {
         Rate::from_bits_per_second(8_000_000).unwrap()
     }
@@ -158,23 +159,24 @@ mod tests {
     }
 
     #[test]
-    fn a_policer_loses_what_exceeds_rate_and_burst() {
+    fn a_policer_drops_packets_beyond_rate_and_burst() {
         let mut policer = Policer::new(rate(), Bytes(3_000));
-        let mut goes = |at| policer.accept(us(at), PacketId(0), &data(1_500)) == Verdict::Passed;
-        // The bucket holds two; then 1500 bytes flow in, in 1500 us.
+        let mut goes =
+            |at| policer.accept(us(at), PacketId(0), &data(1_500)) == PacketVerdict::Forwarded;
+        // The bucket holds two packets; then 1500 bytes of tokens arrive in 1500 us.
         assert_eq!([goes(0), goes(0), goes(0)], [true, true, false]);
         assert_eq!([goes(1_499), goes(1_500), goes(1_501)], [false, true, false]);
-        // However long the pause, the bucket holds two.
+        // After any pause, the bucket holds two packets.
         assert_eq!([goes(9_000), goes(9_000), goes(9_000)], [true, true, false]);
     }
 
     #[test]
-    fn a_shaper_lets_a_burst_pass_and_the_rest_wait() {
-        let mut shaper = Shaper::new(rate(), Bytes(3_000), Limit::Packets(2));
+    fn a_shaper_passes_a_burst_and_queues_the_rest() {
+        let mut shaper = Shaper::new(rate(), Bytes(3_000), QueueLimit::Packets(2));
         let mut accept = |id| shaper.accept(us(0), PacketId(id), &data(1_500));
-        let (passed, taken) = (Verdict::Passed, Verdict::Taken);
+        let (passed, taken) = (PacketVerdict::Forwarded, PacketVerdict::Queued);
         assert_eq!([accept(0), accept(1), accept(2)], [passed, passed, taken]);
-        assert_eq!([accept(3), accept(4)], [taken, Verdict::Dropped]);
+        assert_eq!([accept(3), accept(4)], [taken, PacketVerdict::Dropped]);
         assert_eq!(drain(&mut shaper), [(1_500_000, 2), (3_000_000, 3)]);
         // At 4 ms the bucket holds 1000 bytes.
         assert_eq!(shaper.accept(us(4_000), PacketId(5), &data(1_000)), passed);
@@ -183,11 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_larger_than_the_bucket_never_goes() {
-        let mut shaper = Shaper::new(rate(), Bytes(1_000), Limit::Bytes(Bytes(10_000)));
+    fn a_packet_larger_than_the_bucket_is_dropped() {
+        let mut shaper = Shaper::new(rate(), Bytes(1_000), QueueLimit::Bytes(Bytes(10_000)));
         let mut policer = Policer::new(rate(), Bytes(1_000));
-        assert_eq!(shaper.accept(us(0), PacketId(0), &data(1_001)), Verdict::Dropped);
-        assert_eq!(policer.accept(us(0), PacketId(0), &data(1_001)), Verdict::Dropped);
+        assert_eq!(shaper.accept(us(0), PacketId(0), &data(1_001)), PacketVerdict::Dropped);
+        assert_eq!(policer.accept(us(0), PacketId(0), &data(1_001)), PacketVerdict::Dropped);
         assert_eq!(shaper.next_wake(), None);
     }
 
@@ -195,7 +197,7 @@ mod tests {
     #[test]
     fn no_part_of_a_nanosecond_is_lost() {
         let slow = Rate::from_bits_per_second(3).unwrap();
-        let mut shaper = Shaper::new(slow, Bytes(2), Limit::Packets(10));
+        let mut shaper = Shaper::new(slow, Bytes(2), QueueLimit::Packets(10));
         for id in 0..5 {
             shaper.accept(us(0), PacketId(id), &data(1));
         }

@@ -1,10 +1,10 @@
 //! TCP segments. Layer 1.
 //!
-//! [`segment`] is the compact form that travels through virtual time: no payload bytes exist in
-//! it, and one `Segment` may stand for a burst that TSO will split or LRO has merged.
-//! [`wire`] turns it into the bytes of RFC 9293 and RFC 791/8200 and back.
+//! [`segment`] is the compact form used in virtual time: it has no payload bytes, and one `Segment`
+//! may represent a burst that TSO will split or LRO has merged.
+//! [`wire`] converts it to the bytes of RFC 9293 and RFC 791/8200 and back.
 //!
-//! What it does not do: nothing here keeps state from one segment to the next.
+//! Nothing here keeps state from one segment to the next.
 
 pub mod segment;
 pub mod wire;

@@ -7,7 +7,7 @@ use core::ops::{BitOr, BitOrAssign};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, FlowId, SeqNum};
 
-/// Which way a segment travels on its connection.
+/// Direction of a segment on its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum Dir {
@@ -19,8 +19,8 @@ pub enum Dir {
 }
 
 impl Dir {
-    /// The other way.
-    pub const fn back(self) -> Self {
+    /// The opposite direction.
+    pub const fn reversed(self) -> Self {
         match self {
             Self::Forward => Self::Reverse,
             Self::Reverse => Self::Forward,
@@ -28,7 +28,7 @@ impl Dir {
     }
 }
 
-/// Version of the internet protocol below the segment.
+/// Version of the Internet Protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize)]
 #[repr(u8)]
 pub enum IpVersion {
@@ -50,10 +50,10 @@ impl IpVersion {
     }
 }
 
-/// ECN field of the IP header: congestion was met (CE, RFC 3168 section 5).
+/// ECN field of the IP header: congestion experienced (CE, RFC 3168 section 5).
 pub const ECN_CE: u8 = 3;
 
-/// Control bits of the TCP header, in their places of RFC 9293 section 3.1.
+/// Control bits of the TCP header, in their positions of RFC 9293 section 3.1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Flags(pub u8);
 
@@ -77,7 +77,7 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
-    /// Are all bits of `other` set?
+    /// True if all bits of `other` are set.
     #[inline]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -105,7 +105,7 @@ impl BitOrAssign for Flags {
     }
 }
 
-/// In tcpdump's letters: `S`, `S.`, `.`, `P.`, `F.`, `R`; `none` without a bit.
+/// In tcpdump's notation: `S`, `S.`, `.`, `P.`, `F.`, `R`; `none` without a bit.
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
@@ -146,7 +146,7 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
-/// Order in which a system writes the options of a SYN.
+/// Order in which an operating system writes the options of a SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum SynLayout {
@@ -160,7 +160,7 @@ pub enum SynLayout {
 /// Options that only a SYN carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SynOptions {
-    /// Largest payload the host takes, without options (RFC 9293 section 3.7.1); 0 if absent.
+    /// Maximum segment size, options not included (RFC 9293 section 3.7.1); 0 if absent.
     pub mss: u16,
     /// Shift of the window field (RFC 7323 section 2).
     pub window_scale: Option<u8>,
@@ -175,7 +175,7 @@ pub struct SynOptions {
 pub struct SackBlock {
     /// First sequence number of the block.
     pub left: SeqNum,
-    /// Sequence number just behind the block.
+    /// Sequence number following the block.
     pub right: SeqNum,
 }
 
@@ -191,7 +191,7 @@ impl SackBlocks {
     pub const EMPTY: Self =
         Self { blocks: [SackBlock { left: SeqNum(0), right: SeqNum(0) }; 4], len: 0 };
 
-    /// Adds a block behind the others; false if four are there already.
+    /// Appends a block; false if there are four already.
     pub fn push(&mut self, block: SackBlock) -> bool {
         match self.blocks.get_mut(usize::from(self.len)) {
             Some(slot) => {
@@ -216,16 +216,16 @@ impl fmt::Debug for SackBlocks {
     }
 }
 
-/// Options besides the timestamps: a SYN has its own, any other segment may carry SACK blocks.
+/// Options other than timestamps: SYN options, or SACK blocks on any other segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Options {
-    /// No others.
+    /// No other option.
     #[default]
     None,
     /// On a SYN.
     Syn(SynOptions),
-    /// SACK blocks, at least one: make it from them with `into()`, which gives
-    /// [`Options::None`] for none.
+    /// SACK blocks, at least one: construct it from them with `into()`, which gives
+    /// [`Options::None`] for an empty list.
     Sack(SackBlocks),
 }
 
@@ -235,22 +235,21 @@ impl From<SackBlocks> for Options {
     }
 }
 
-/// A TCP segment, or a burst of equal ones that an offload handles as one.
+/// A TCP segment, or a burst of segments that an offload handles as one.
 ///
-/// Its layout is fixed so that whoever keeps what most segments have, in the same order, copies it at
-/// a stroke.
+/// The layout is fixed so that a struct with the same leading fields is copied in one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Segment {
-    /// Connection it belongs to (the addresses and ports stand for it on the wire).
+    /// Connection that the segment belongs to (represented by addresses and ports on the wire).
     pub flow: FlowId,
-    /// Sequence number of the first byte (of the SYN, where there is one).
+    /// Sequence number of the first byte, or of the SYN if there is one.
     pub seq: SeqNum,
     /// Bytes of payload.
     pub payload: u32,
-    /// Way it travels.
+    /// Direction.
     pub dir: Dir,
-    /// Version of the header below.
+    /// IP version.
     pub ip: IpVersion,
     /// ECN field of the IP header (RFC 3168 section 5): 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u8,
@@ -258,11 +257,11 @@ pub struct Segment {
     pub flags: Flags,
     /// Acknowledgment number.
     pub ack: SeqNum,
-    /// Window field as it stands in the header, not yet shifted.
+    /// Window field as in the header, unscaled.
     pub window: u16,
-    /// Payload of each packet of a burst, all but perhaps the last; 0 if it is one packet.
+    /// Payload of each packet of a burst except perhaps the last; 0 for a single packet.
     pub gso_size: u16,
-    /// Data packets an LRO merged into it (`lro_nsegs`, FreeBSD) ; 0 where none did.
+    /// Data packets that LRO merged into it (`lro_nsegs`, FreeBSD); 0 if none.
     pub nsegs: u16,
     /// Timestamps option.
     pub timestamps: Option<Timestamps>,
@@ -273,13 +272,13 @@ pub struct Segment {
 const _: () = assert!(size_of::<Segment>() <= 80);
 
 impl Segment {
-    /// Sequence numbers it covers: payload, SYN and FIN.
+    /// Sequence space occupied: payload, SYN and FIN.
     #[inline]
     pub const fn seq_len(&self) -> u32 {
         self.payload + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
     }
 
-    /// SACK blocks it carries; empty on a SYN.
+    /// The SACK blocks; empty on a SYN.
     #[inline]
     pub fn sack_blocks(&self) -> &[SackBlock] {
         match &self.options {
@@ -288,7 +287,7 @@ impl Segment {
         }
     }
 
-    /// Options of a SYN.
+    /// The options of a SYN.
     #[inline]
     pub const fn syn_options(&self) -> Option<&SynOptions> {
         match &self.options {
@@ -318,13 +317,13 @@ impl Segment {
         }
     }
 
-    /// Bytes of IP and TCP headers of each of its packets.
+    /// Bytes of IP and TCP headers of each packet.
     #[inline]
     pub fn header_len(&self) -> u32 {
         self.ip.header_len() + 20 + self.options_len()
     }
 
-    /// Packets it is on the wire.
+    /// Number of packets on the wire.
     #[inline]
     pub const fn packets(&self) -> u32 {
         if self.gso_size == 0 || self.payload == 0 {
@@ -334,19 +333,19 @@ impl Segment {
         }
     }
 
-    /// Did an offload make it of several data packets?
+    /// True for several data packets merged by an offload.
     #[inline]
-    pub const fn merged(&self) -> bool {
+    pub const fn is_aggregate(&self) -> bool {
         self.nsegs > 1 || self.packets() > 1
     }
 
-    /// IP bytes of it, if it is one packet.
+    /// IP bytes, if the segment is one packet.
     #[inline]
     pub fn packet_len(&self) -> Bytes {
         Bytes(u64::from(self.header_len()) + u64::from(self.payload))
     }
 
-    /// IP bytes of all its packets together.
+    /// IP bytes of all its packets.
     #[inline]
     pub fn wire_len(&self) -> Bytes {
         Bytes(u64::from(self.packets()) * u64::from(self.header_len()) + u64::from(self.payload))

@@ -1,11 +1,11 @@
 //! Segments as bytes and back: IPv4 (RFC 791) or IPv6 (RFC 8200) below TCP (RFC 9293).
 //!
-//! [`emit`] writes one packet with good checksums, a burst as the one super-packet that a capture
-//! on a host with TSO or LRO shows. [`parse`] and [`parse_cut`] take what a capture gives, cut off or
+//! [`emit`] writes one packet with valid checksums, a burst as the one super-packet that a capture
+//! on a host with TSO or LRO shows. [`parse`] and [`parse_cut`] read captured packets, truncated or
 //! not.
 //!
-//! A [`Segment`](crate::Segment) has no payload bytes, so [`payload_byte`] makes them up from the
-//! place in the stream: a receiver can tell from any byte whether it is in its place.
+//! A [`Segment`](crate::Segment) has no payload bytes, so [`payload_byte`] derives them from the
+//! stream offset: a receiver can check every byte against its position.
 //!
 //! ```
 //! use std::net::SocketAddr;
@@ -24,12 +24,12 @@
 //!
 //! let seen = parse(&bytes, Link::Raw).unwrap();
 //! assert_eq!(seen.segment, sent);
-//! assert_eq!(seen.between, between);
+//! assert_eq!(seen.endpoints, between);
 //! assert_eq!(seen.payload, [0, 1, 2]);
 //! ```
 //!
-//! What it does not do: no fragments, no IP options, no jumbograms on the way out, no TCP options
-//! beyond those of [`Options`](crate::Options) and the timestamps.
+//! Not supported: fragments, IP options, emission of jumbograms, TCP options other than those of
+//! [`Options`](crate::Options) and the timestamps.
 
 mod emit;
 mod options;
@@ -39,11 +39,11 @@ mod tests;
 
 pub use emit::{EmitError, emit, emit_payload, payload_byte};
 pub use options::OptionBytes;
-pub use parse::{Link, Parsed, WireError, WireProblem, parse, parse_cut};
+pub use parse::{Link, ParsedPacket, WireError, WireProblem, parse, parse_cut};
 
 use std::net::SocketAddr;
 
-/// Who talks to whom in one packet. Both addresses are of one IP version.
+/// Source and destination of one packet. Both addresses have the same IP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoints {
     /// Source address and port.
@@ -53,8 +53,8 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// Those of the answer.
-    pub const fn back(self) -> Self {
+    /// The endpoints of the opposite direction.
+    pub const fn reversed(self) -> Self {
         Self { src: self.dst, dst: self.src }
     }
 }

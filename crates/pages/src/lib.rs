@@ -1,7 +1,7 @@
-//! Pages of plots and tables for a browser, one file each.
+//! Self-contained HTML pages of plots and tables.
 //!
-//! [`run_page`] (a run), [`sweep_page`], [`diagnosis_page`], [`wire_page`] (a run beside a real host), with the
-//! windows of both by [`overlay`].
+//! [`run_page`] (a run), [`sweep_page`], [`diagnosis_page`], [`wire_page`] (a run compared with a
+//! real host), and [`overlay`] with the windows of both.
 
 pub mod diagnosis_page;
 pub mod overlay;

@@ -1,50 +1,50 @@
-//! A run as a page: what was sent and acknowledged, windows, round trips and rates over time,
-//! round by round, and the events of note.
+//! The page of a run: sequence numbers, windows, round trips and rates over time, rounds, and
+//! notable events.
 //!
-//! Reading order: [`RunStory`] (listens to a run), `flow` (what is kept of a flow), `needless`
-//! (which bytes went again in vain), `rounds` (round trip by round trip), `panels` (what is kept
-//! as plots), `tables`, `sharing` (how flows share, how long packets wait).
+//! Reading order: [`RunPageRecorder`] (records a run), `flow` (the data of a flow), `spurious`
+//! (spurious retransmissions), `rounds` (round trips), `panels` (plots), `tables`, `sharing`
+//! (fairness and queue delays).
 
 mod flow;
-mod needless;
 mod panels;
 mod rounds;
 mod sharing;
+mod spurious;
 mod tables;
 
 use packet::Segment;
-use record::{Event, Movement, Recorder, Sender, SenderState, Who};
-use report::page::{Page, Part};
+use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
+use report::page::{Page, PagePart};
 use report::plots::Plots;
-use sim::scenario::{Scenario, TapPlace};
-use sim::{Observer, Outcome};
+use sim::scenario::{Scenario, TapPoint};
+use sim::{Observer, RunOutcome};
 use units::{Duration, Instant};
 
 use export::capture;
 use flow::FlowStory;
-use needless::Needless;
 use runner::series::sender;
 use runner::sharing::Sharing;
 use scenario::Loaded;
+use spurious::SpuriousDetector;
 
 pub(crate) use panels::{of_curve, of_spans};
 
-/// Values that all series of a page may hold together.
+/// Limit of the values in all series of a page.
 const POINTS: usize = 1_500_000;
-/// Flows that get plots of their own.
+/// Flows that get their own plots.
 const FLOWS: usize = 6;
 
-/// Keeps what a page tells of a run. Room is bounded: long series are thinned as they come, and
+/// Records the data of a run's page. Memory is bounded: long series are thinned as they grow, and
 /// lose no peak.
 #[derive(Debug)]
-pub struct RunStory {
+pub struct RunPageRecorder {
     flows: Vec<FlowStory>,
-    needless: Needless,
+    detector: SpuriousDetector,
 }
 
-impl RunStory {
-    /// For the flows of `scenario`, which gets the taps this needs; a tap changes nothing in a
-    /// run. At most `points` values are kept in all series together.
+impl RunPageRecorder {
+    /// A recorder for the flows of `scenario`, to which the needed taps are added; a tap does not
+    /// change a run. At most `points` values are kept in all series.
     pub fn new(scenario: &mut Scenario, points: usize) -> Self {
         let flows = scenario.flows.len();
         let share = points / flows.clamp(1, FLOWS);
@@ -57,23 +57,23 @@ impl RunStory {
             let name = flow.name.clone();
             let share = if index < FLOWS { share } else { 0 };
             let tap =
-                (share > 0 && !is_quic).then(|| capture::tap(scenario, host, TapPlace::Stack));
+                (share > 0 && !is_quic).then(|| capture::tap(scenario, host, TapPoint::Stack));
             stories.push(FlowStory::new(name, host, answers, is_quic, tap, share));
         }
-        Self { flows: stories, needless: Needless::new(flows.min(FLOWS)) }
+        Self { flows: stories, detector: SpuriousDetector::new(flows.min(FLOWS)) }
     }
 
-    /// As many values as a page holds well.
+    /// A recorder with the default number of values.
     pub fn of(scenario: &mut Scenario) -> Self {
         Self::new(scenario, POINTS)
     }
 
-    /// The page of the run that ended so; `file` is the name of the scenario's, `sharing` watched the
-    /// same run.
+    /// Builds the page of the run with this outcome; `file` is the name of the scenario's file,
+    /// `sharing` observed the same run.
     pub fn page(
         self,
         loaded: &Loaded,
-        outcome: &Outcome,
+        outcome: &RunOutcome,
         file: &str,
         sharing: Option<&Sharing>,
     ) -> Page {
@@ -95,49 +95,49 @@ impl RunStory {
         }
     }
 
-    /// The parts of a page that tell of the run; `prefix` sets the names of its plots apart from
-    /// those of other runs on the page.
+    /// The parts of a page about the run; `prefix` distinguishes the names of its plots from those
+    /// of other runs on the page.
     pub fn parts(
         mut self,
         scenario: &Scenario,
-        outcome: &Outcome,
+        outcome: &RunOutcome,
         watched: Option<&Sharing>,
         prefix: &str,
-    ) -> Vec<Part> {
-        let needless = self.needless.finish();
+    ) -> Vec<PagePart> {
+        let detector = self.detector.finish();
         let mut parts = vec![tables::summary(outcome)];
         if let [flow] = &outcome.flows[..] {
             parts.insert(0, tables::figures(flow));
         }
-        let known = self.flows.iter_mut().zip(needless).zip(&outcome.flows);
+        let known = self.flows.iter_mut().zip(detector).zip(&outcome.flows);
         let flows: Vec<_> = known
-            .map(|((story, needless), outcome)| {
-                (core::mem::take(&mut story.name), story.finish(needless), outcome)
+            .map(|((story, detector), outcome)| {
+                (core::mem::take(&mut story.name), story.finish(detector), outcome)
             })
             .collect();
         if outcome.flows.len() > 1 {
-            parts.push(Part::Heading("All flows".into()));
-            parts.push(Part::Plots(panels::together(&flows, &format!("{prefix}all"))));
+            parts.push(PagePart::Heading("All flows".into()));
+            parts.push(PagePart::Plots(panels::together(&flows, &format!("{prefix}all"))));
         }
-        // Of several flows what is common to them comes first, of one what it did.
+        // With several flows the shared parts come first, with one the parts of the flow.
         let shared = watched.map(|seen| sharing::parts(seen, scenario, outcome, prefix));
         let mut shared = shared.unwrap_or_default();
         if flows.len() > 1 {
             parts.append(&mut shared);
         }
-        for (number, (name, kept, outcome)) in flows.into_iter().enumerate() {
+        for (number, (name, data, outcome)) in flows.into_iter().enumerate() {
             let id = format!("{prefix}flow-{number}");
-            parts.push(Part::Heading(format!("Flow {name}")));
-            let rounds = tables::rounds(&kept, &id);
-            let events = tables::events(&kept, &id);
-            parts.push(Part::Plots(panels::of_flow(kept, outcome, &name, &id)));
-            parts.extend([Part::Table(events), Part::Table(rounds)]);
+            parts.push(PagePart::Heading(format!("Flow {name}")));
+            let rounds = tables::rounds(&data, &id);
+            let events = tables::events(&data, &id);
+            parts.push(PagePart::Plots(panels::of_flow(data, outcome, &name, &id)));
+            parts.extend([PagePart::Table(events), PagePart::Table(rounds)]);
         }
         parts.append(&mut shared);
         if outcome.flows.len() > FLOWS {
             let left = outcome.flows.len() - FLOWS;
-            parts.push(Part::Text(format!(
-                "{left} more flows stand in the table of all flows only; the first {FLOWS} have \
+            parts.push(PagePart::Text(format!(
+                "{left} more flows are only in the table of all flows; the first {FLOWS} have \
                  plots of their own."
             )));
         }
@@ -145,53 +145,53 @@ impl RunStory {
     }
 }
 
-/// Plots of the first flow of a scenario, as a part of another page.
+/// Runs a scenario and plots its first flow, as a part of another page.
 ///
 /// # Errors
-/// Why it cannot be run, or that it has no flow.
+/// The scenario cannot be run or has no flow.
 pub fn plots_of(loaded: &Loaded, id: &str, title: &str) -> Result<Plots, String> {
     let mut scenario = loaded.scenario.clone();
-    let mut story = RunStory::of(&mut scenario);
+    let mut story = RunPageRecorder::of(&mut scenario);
     let outcome = sim::run(&scenario, &mut story).map_err(|error| error.to_string())?;
-    let needless = story.needless.finish().into_iter().next().unwrap_or_default();
+    let detector = story.detector.finish().into_iter().next().unwrap_or_default();
     let first = story.flows.first_mut().zip(outcome.flows.first());
     let (flow, outcome) = first.ok_or_else(|| String::from("the scenario has no flow"))?;
-    let plots = panels::of_flow(flow.finish(needless), outcome, "", id);
+    let plots = panels::of_flow(flow.finish(detector), outcome, "", id);
     Ok(Plots { title: title.to_owned(), ..plots })
 }
 
-/// Who makes pages.
+/// The program and version that make pages.
 pub fn maker() -> String {
     concat!("Ackclock ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
-/// An instant as a place on the axis.
+/// An instant as an axis coordinate.
 fn nanos(at: Instant) -> i64 {
     i64::try_from(at.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// A span as a value of an axis.
+/// A duration as an axis value.
 fn span(span: Duration) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Bytes as a value of an axis.
+/// Bytes as an axis value.
 fn amount(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-impl Recorder for RunStory {
+impl Recorder for RunPageRecorder {
     const ON: bool = true;
     const PACKETS: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         let flow = who.flow.0 as usize;
         let Some(story) = self.flows.get_mut(flow).filter(|story| story.concerns(who)) else {
             return;
         };
         story.record(at, event, state);
         if let Event::Acked { una, .. } = event {
-            self.needless.on_acked(flow, una.0);
+            self.detector.on_acked(flow, una.0);
         }
     }
 
@@ -199,37 +199,37 @@ impl Recorder for RunStory {
     fn record_sender(
         &mut self,
         at: Instant,
-        who: Who,
+        who: EventSource,
         event: impl FnOnce() -> Event,
         sender: &impl Sender,
     ) {
-        // Of those who receive nothing is told.
+        // Only senders are recorded.
         if self.flows.get(who.flow.0 as usize).is_some_and(|story| story.concerns(who)) {
-            self.record(at, who, event(), Some(&sender.row()));
+            self.record(at, who, event(), Some(&sender.snapshot()));
         }
     }
 
-    fn moved(&mut self, at: Instant, movement: Movement) {
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
         match movement {
-            Movement::Departed { host, flow, packet, seq, len, .. } => {
+            PacketEvent::Sent { host, flow, packet, seq, len, .. } => {
                 let flow = flow.0 as usize;
                 let Some(story) = self.flows.get_mut(flow) else { return };
                 if !story.is_host(host) {
                     return;
                 }
                 if let Some(from) = story.offset(seq, len) {
-                    self.needless.on_departed(flow, nanos(at), packet, from, u64::from(len));
+                    self.detector.on_departed(flow, nanos(at), packet, from, u64::from(len));
                 }
             }
-            Movement::Dropped { packet, .. } | Movement::Damaged { packet, .. } => {
-                self.needless.on_lost(packet);
+            PacketEvent::Dropped { packet, .. } | PacketEvent::Corrupted { packet, .. } => {
+                self.detector.on_lost(packet);
             }
             _ => {}
         }
     }
 }
 
-impl Observer for RunStory {
+impl Observer for RunPageRecorder {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         if let Some(story) = self.flows.get_mut(segment.flow.0 as usize) {
             story.tap(at, tap, outbound, segment);

@@ -1,40 +1,40 @@
-//! The runs of a sweep as a page: heat maps over any two of its axes, and the table of means.
+//! The page of a sweep: heat maps over any two of its axes, and the table of means.
 
-use report::grid::{Grid, GridAxis, GridFigure, GridPoint, GridScope};
-use report::page::{Page, Part};
+use report::grid::{GridAxis, GridFigure, GridPlot, GridPoint, GridScope};
+use report::page::{Page, PagePart};
 
 use crate::run_page::maker;
-use runner::sweep::Row;
+use runner::sweep::SweepRow;
 use runner::sweep::csv::{FIGURES, Scope};
 use runner::sweep::pivot::Pivot;
 use scenario::units_text::Measure;
 
-/// Runs, one for each of their flows, that a page holds.
+/// Limit of the flows of all runs on a page.
 pub const MOST: usize = 200_000;
 
-/// More runs than a page holds.
+/// Error: more runs than a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooMany;
+pub struct PageFullError;
 
-impl core::fmt::Display for TooMany {
+impl core::fmt::Display for PageFullError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "more than {MOST} rows: a page holds no more")
     }
 }
 
-impl core::error::Error for TooMany {}
+impl core::error::Error for PageFullError {}
 
-/// A page that is filled run by run.
+/// A page built run by run.
 #[derive(Debug, Clone)]
 pub struct SweepPage {
     /// Keys of each axis.
     keys: Vec<Vec<String>>,
-    grid: Grid,
+    grid: GridPlot,
     runs: u64,
 }
 
 impl SweepPage {
-    /// For a sweep over these axes, each of one key or of several that change together.
+    /// A page for a sweep over these axes, each of one key or of several that change together.
     pub fn new(keys: Vec<Vec<String>>) -> Self {
         let mut axes: Vec<GridAxis> = keys
             .iter()
@@ -50,17 +50,18 @@ impl SweepPage {
                 Scope::Run => GridScope::Run,
             },
         });
-        let grid = Grid { id: "sweep".into(), axes, figures: figures.into(), ..Grid::default() };
+        let grid =
+            GridPlot { id: "sweep".into(), axes, figures: figures.into(), ..GridPlot::default() };
         Self { keys, grid, runs: 0 }
     }
 
-    /// Adds a run; values of an axis come in the order in which they first appear.
+    /// Adds a run; values of an axis keep the order of their first appearance.
     ///
     /// # Errors
-    /// [`TooMany`] if the page is full.
-    pub fn add(&mut self, row: &Row) -> Result<(), TooMany> {
+    /// [`PageFullError`] if the page is full.
+    pub fn add(&mut self, row: &SweepRow) -> Result<(), PageFullError> {
         if self.grid.points.len() + row.flows.len() > MOST {
-            return Err(TooMany);
+            return Err(PageFullError);
         }
         let value = |key: &String| {
             let found = row.set.iter().find(|(known, _)| known == key);
@@ -69,15 +70,15 @@ impl SweepPage {
         let mut at: Vec<u32> = Vec::new();
         for (axis, keys) in self.grid.axes.iter_mut().zip(&self.keys) {
             let values: Vec<&str> = keys.iter().map(value).collect();
-            at.push(place(&mut axis.values, &values.join(", ")));
+            at.push(index_of(&mut axis.values, &values.join(", ")));
         }
         if let Some(seeds) = self.grid.axes.last_mut() {
-            at.push(place(&mut seeds.values, &row.seed.to_string()));
+            at.push(index_of(&mut seeds.values, &row.seed.to_string()));
         }
         for flow in &row.flows {
             self.grid.points.push(GridPoint {
                 at: at.clone(),
-                flow: place(&mut self.grid.flows, &flow.name),
+                flow: index_of(&mut self.grid.flows, &flow.name),
                 figures: FIGURES.iter().map(|figure| (figure.of)(row, flow)).collect(),
             });
         }
@@ -85,9 +86,10 @@ impl SweepPage {
         Ok(())
     }
 
-    /// The page, with the table of means that `ackclock table` prints; `facts` say what was run.
+    /// Builds the page, with the table of means that `ackclock table` prints; `facts` identify the
+    /// sweep.
     pub fn page(mut self, title: &str, facts: Vec<(String, String)>, means: &Pivot) -> Page {
-        // Figures that no run has are not offered.
+        // Figures without any value are omitted.
         let points = &self.grid.points;
         let is_known: Vec<bool> = (0..self.grid.figures.len())
             .map(|figure| points.iter().any(|point| point.figures[figure].is_some()))
@@ -101,7 +103,7 @@ impl SweepPage {
         for axis in &mut self.grid.axes {
             axis.numbers = numbers(&axis.values).unwrap_or_default();
         }
-        // Goodput is what is asked for first.
+        // Goodput is the first figure.
         if let Some(first) = self.grid.figures.iter().position(|figure| figure.name == "goodput") {
             self.grid.figures[..=first].rotate_right(1);
             for point in &mut self.grid.points {
@@ -121,15 +123,15 @@ impl SweepPage {
             facts,
             maker: maker(),
             parts: vec![
-                Part::Grid(self.grid),
-                Part::Subheading("Goodput of each flow".into()),
-                Part::Verbatim(means.text()),
+                PagePart::Grid(self.grid),
+                PagePart::Subheading("Goodput of each flow".into()),
+                PagePart::Verbatim(means.text()),
             ],
         }
     }
 }
 
-fn place(values: &mut Vec<String>, value: &str) -> u32 {
+fn index_of(values: &mut Vec<String>, value: &str) -> u32 {
     let found = values.iter().position(|known| known == value);
     found.unwrap_or_else(|| {
         values.push(value.to_owned());
@@ -137,7 +139,7 @@ fn place(values: &mut Vec<String>, value: &str) -> u32 {
     }) as u32
 }
 
-/// Where values lie on a line: those of the first key, if they are quantities of one kind.
+/// Axis coordinates of values: of the first key, if its values are quantities of one kind.
 fn numbers(values: &[String]) -> Option<Vec<f64>> {
     let first = |value: &String| Measure::read(value.split(',').next()?);
     let measures: Vec<Measure> = values.iter().map(first).collect::<Option<_>>()?;
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
     use runner::run_report::FlowReport;
 
-    fn row(run: u64, loss: &str, delay: &str) -> Row {
+    fn row(run: u64, loss: &str, delay: &str) -> SweepRow {
         let flow = FlowReport {
             name: "up".into(),
             profile: "linux-6.18".into(),
@@ -177,7 +179,7 @@ mod tests {
         };
         let pairs = [("loss", loss), ("there", delay), ("back", delay)];
         let set = pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        Row {
+        SweepRow {
             run,
             seed: run % 2,
             set,
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_of_one_kind_lie_on_a_line() {
+    fn quantities_of_one_kind_have_axis_coordinates() {
         let of = |values: &[&str]| {
             numbers(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
         };

@@ -1,4 +1,4 @@
-//! Nothing but a test: the qlog we write against schemas, with a public validator. Layer 12, so that
-//! the engine knows nothing of it.
+//! Tests that validate our qlog against schemas with a public validator. Layer 12, so that the
+//! engine does not depend on the validator.
 //!
 //! See `tests/qlog/main.rs`.

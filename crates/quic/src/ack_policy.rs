@@ -1,69 +1,70 @@
-//! When a receiver acknowledges: RFC 9000 section 13.2, ReceivedPacketsAccountant of INET
+//! ACK generation of a receiver: RFC 9000 section 13.2, `ReceivedPacketsAccountant` of INET
 //! (58f2b31929), and draft-ietf-quic-ack-frequency section 6.
 
 use units::{Duration, Instant};
 
-/// How a receiver acknowledges.
+/// The ACK generation parameters of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AckRule {
-    /// The n-th ack-eliciting packet that is not acknowledged draws an ACK
-    /// (INET `numReceivedAckElicitingsBeforeAck`).
+pub struct QuicAckRule {
+    /// The n-th unacknowledged ack-eliciting packet triggers an ACK (INET
+    /// `numReceivedAckElicitingsBeforeAck`).
     pub every: u32,
     /// Longest delay: the transport parameter `max_ack_delay`.
     pub max_delay: Duration,
     /// The transport parameter `ack_delay_exponent`.
     pub exponent: u32,
-    /// Packets by which one must be missing before a gap draws an ACK at once. 1: any packet out
-    /// of order does (RFC 9000 section 13.2.1); 0: none does.
+    /// Reordering threshold: a gap triggers an immediate ACK once a packet is missing by this
+    /// number. 1: any packet out of order does (RFC 9000 section 13.2.1); 0: none does.
     pub reordering: u32,
-    /// Packet number 0 draws one (INET: so that the first sample is not delayed).
+    /// Packet number 0 triggers an immediate ACK (INET: the first round-trip sample is not
+    /// delayed).
     pub first_at_once: bool,
-    /// Ranges of an ACK frame at most; older ones are forgotten (RFC 9000 section 13.2.3).
+    /// Most ranges in an ACK frame; older ranges are dropped (RFC 9000 section 13.2.3).
     pub max_ranges: usize,
-    /// A packet that leaves anyway takes an ACK frame along for whatever came since the last,
-    /// even if that drew none (INET `bundleAckForNonAckElicitingPackets`).
+    /// A packet with other frames also carries an ACK frame for all packets received since the last
+    /// ACK, even if they were not ack-eliciting (INET `bundleAckForNonAckElicitingPackets`).
     pub bundle_all: bool,
 }
 
-/// A packet of the peer, as the policy sees it.
+/// A received ack-eliciting packet, as the ACK policy sees it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrived {
+pub(crate) struct PacketArrival {
     pub(crate) number: u64,
-    /// All before this number had come in order, or been passed.
+    /// The next packet number in sequence before this packet arrived; gaps before it were skipped.
     pub(crate) expected: u64,
-    /// The largest number of an ack-eliciting packet before this one.
+    /// The largest ack-eliciting packet number received earlier.
     pub(crate) largest: Option<u64>,
-    /// The least number missing that no ACK has told of (draft section 6.2).
+    /// The smallest missing packet number that no ACK has reported (draft section 6.2).
     pub(crate) unreported: Option<u64>,
 }
 
-/// The policy at work, for application data.
+/// The ACK state of the application data space.
 #[derive(Debug, Clone)]
-pub(crate) struct AckPolicy {
-    rule: AckRule,
+pub(crate) struct QuicAckPolicy {
+    rule: QuicAckRule,
     unacked: u32,
     due: bool,
     deadline: Option<Instant>,
 }
 
-impl AckPolicy {
-    pub(crate) const fn new(rule: AckRule) -> Self {
+impl QuicAckPolicy {
+    pub(crate) const fn new(rule: QuicAckRule) -> Self {
         Self { rule, unacked: 0, due: false, deadline: None }
     }
 
-    pub(crate) const fn rule(&self) -> &AckRule {
+    pub(crate) const fn rule(&self) -> &QuicAckRule {
         &self.rule
     }
 
-    /// The peer asks for other values (ACK_FREQUENCY).
+    /// Applies the values that the peer requests (ACK_FREQUENCY).
     pub(crate) fn on_frequency(&mut self, threshold: u32, max_delay: Duration, reordering: u32) {
         self.rule.every = threshold.saturating_add(1);
         self.rule.max_delay = max_delay;
         self.rule.reordering = reordering;
     }
 
-    /// An ack-eliciting packet came.
-    pub(crate) fn on_eliciting(&mut self, now: Instant, arrived: &Arrived) {
+    /// Processes an ack-eliciting packet: schedules an ACK at once or delayed.
+    pub(crate) fn on_eliciting(&mut self, now: Instant, arrived: &PacketArrival) {
         self.unacked += 1;
         let at_once = self.unacked >= self.rule.every
             || self.out_of_order(arrived)
@@ -76,16 +77,17 @@ impl AckPolicy {
         }
     }
 
-    /// Initial and Handshake packets are answered at once (RFC 9000 section 13.2.1).
-    pub(crate) fn at_once(&mut self) {
+    /// Schedules an immediate ACK: Initial and Handshake packets are acknowledged without delay
+    /// (RFC 9000 section 13.2.1).
+    pub(crate) fn ack_immediately(&mut self) {
         self.unacked += 1;
         self.due = true;
     }
 
-    fn out_of_order(&self, arrived: &Arrived) -> bool {
+    fn out_of_order(&self, arrived: &PacketArrival) -> bool {
         match self.rule.reordering {
             0 => false,
-            // One per gap: what follows the first packet behind it is expected again.
+            // One per gap: `expected` moves past the gap with the first packet after it.
             1 => arrived.number != arrived.expected,
             n => {
                 let largest = arrived.largest.map_or(arrived.number, |l| l.max(arrived.number));
@@ -94,7 +96,7 @@ impl AckPolicy {
         }
     }
 
-    /// The delay is over.
+    /// Checks the delayed-ACK timer; returns true if it has expired.
     pub(crate) fn on_timeout(&mut self, now: Instant) -> bool {
         let fired = self.deadline.is_some_and(|at| at <= now);
         if fired {
@@ -104,20 +106,20 @@ impl AckPolicy {
         fired
     }
 
-    /// An ACK frame left.
+    /// Resets the state after an ACK frame was sent.
     pub(crate) fn on_sent(&mut self) {
         self.unacked = 0;
         self.due = false;
         self.deadline = None;
     }
 
-    /// Must an ACK leave now?
+    /// Is an immediate ACK due?
     pub(crate) const fn is_due(&self) -> bool {
         self.due
     }
 
-    /// Is anything ack-eliciting not acknowledged?
-    pub(crate) const fn owes(&self) -> bool {
+    /// Are ack-eliciting packets unacknowledged?
+    pub(crate) const fn has_unacked(&self) -> bool {
         self.unacked > 0
     }
 
@@ -130,7 +132,7 @@ impl AckPolicy {
 mod tests {
     use super::*;
 
-    const RULE: AckRule = AckRule {
+    const RULE: QuicAckRule = QuicAckRule {
         every: 2,
         max_delay: Duration::from_millis(25),
         exponent: 3,
@@ -140,43 +142,46 @@ mod tests {
         bundle_all: false,
     };
 
-    /// Which of these numbers, coming one per millisecond, draw an ACK at once.
-    fn answered(rule: AckRule, numbers: &[u64]) -> Vec<u64> {
-        let mut policy = AckPolicy::new(rule);
+    /// The packet numbers that trigger an immediate ACK when `numbers` arrive one per millisecond.
+    fn answered(rule: QuicAckRule, numbers: &[u64]) -> Vec<u64> {
+        let mut policy = QuicAckPolicy::new(rule);
         let (mut expected, mut largest) = (0, None);
-        let mut drawn = Vec::new();
+        let mut triggered = Vec::new();
         for (ms, &number) in (0..).zip(numbers) {
             let now = Instant::ZERO + Duration::from_millis(ms);
             let missing = (0..number).find(|n| !numbers[..ms as usize].contains(n));
-            policy.on_eliciting(now, &Arrived { number, expected, largest, unreported: missing });
+            policy.on_eliciting(
+                now,
+                &PacketArrival { number, expected, largest, unreported: missing },
+            );
             expected = expected.max(number + 1);
             largest = largest.max(Some(number));
             if policy.is_due() {
-                drawn.push(number);
+                triggered.push(number);
                 policy.on_sent();
             }
         }
-        drawn
+        triggered
     }
 
     #[test]
     fn every_second_packet_draws_one_rfc_9000_section_13_2_2() {
         assert_eq!(answered(RULE, &[0, 1, 2, 3, 4]), [1, 3]);
-        assert_eq!(answered(AckRule { every: 1, ..RULE }, &[0, 1, 2]), [0, 1, 2]);
-        assert_eq!(answered(AckRule { first_at_once: true, ..RULE }, &[0, 1, 2]), [0, 2]);
+        assert_eq!(answered(QuicAckRule { every: 1, ..RULE }, &[0, 1, 2]), [0, 1, 2]);
+        assert_eq!(answered(QuicAckRule { first_at_once: true, ..RULE }, &[0, 1, 2]), [0, 2]);
     }
 
     #[test]
     fn a_gap_draws_one_at_once_and_so_does_what_fills_it_section_13_2_1() {
         assert_eq!(answered(RULE, &[0, 2, 3, 4, 5, 1]), [2, 4, 1]);
-        assert_eq!(answered(AckRule { reordering: 0, ..RULE }, &[0, 2, 3, 4, 5, 1]), [2, 4, 1]);
-        assert_eq!(answered(AckRule { every: 9, ..RULE }, &[0, 2, 3, 4, 5, 1]), [2, 1]);
-        assert_eq!(answered(AckRule { every: 9, reordering: 0, ..RULE }, &[0, 2, 1]), [0; 0]);
+        assert_eq!(answered(QuicAckRule { reordering: 0, ..RULE }, &[0, 2, 3, 4, 5, 1]), [2, 4, 1]);
+        assert_eq!(answered(QuicAckRule { every: 9, ..RULE }, &[0, 2, 3, 4, 5, 1]), [2, 1]);
+        assert_eq!(answered(QuicAckRule { every: 9, reordering: 0, ..RULE }, &[0, 2, 1]), [0; 0]);
     }
 
     #[test]
     fn a_larger_reordering_threshold_waits_for_more_packets() {
-        let rule = AckRule { every: 99, reordering: 3, ..RULE };
+        let rule = QuicAckRule { every: 99, reordering: 3, ..RULE };
         // Packet 1 is missing by three once 4 has come.
         assert_eq!(answered(rule, &[0, 2, 3, 4]), [4]);
     }
@@ -184,21 +189,22 @@ mod tests {
     #[test]
     fn the_delay_runs_from_the_first_packet_that_waits() {
         let ms = |ms| Instant::ZERO + Duration::from_millis(ms);
-        let mut policy = AckPolicy::new(AckRule { every: 10, ..RULE });
+        let mut policy = QuicAckPolicy::new(QuicAckRule { every: 10, ..RULE });
         for number in 0..3 {
-            let arrived = Arrived { number, expected: number, largest: None, unreported: None };
+            let arrived =
+                PacketArrival { number, expected: number, largest: None, unreported: None };
             policy.on_eliciting(ms(number), &arrived);
         }
         assert_eq!(policy.deadline(), Some(ms(25)));
         assert!(!policy.on_timeout(ms(24)) && policy.on_timeout(ms(25)));
         assert!(policy.is_due());
         policy.on_sent();
-        assert!(!policy.is_due() && !policy.owes() && policy.deadline().is_none());
+        assert!(!policy.is_due() && !policy.has_unacked() && policy.deadline().is_none());
     }
 
     #[test]
     fn ack_frequency_counts_the_packets_that_may_wait() {
-        let mut policy = AckPolicy::new(RULE);
+        let mut policy = QuicAckPolicy::new(RULE);
         policy.on_frequency(9, Duration::from_millis(5), 0);
         assert_eq!((policy.rule().every, policy.rule().max_delay.as_millis()), (10, 5));
     }

@@ -1,52 +1,52 @@
-//! An acknowledgment came, or the loss detection timer fired: RFC 9002 appendices A.7 to A.11.
+//! Processing of ACK frames and of the loss detection timer: RFC 9002 appendices A.7 to A.11.
 
-use cc::Change;
+use cc::WindowChange;
 use machine::{Cx, Signal};
-use record::{Event, Evidence, Purpose, Recorder};
+use record::{Event, LossTrigger, Purpose, Recorder};
 use units::{Duration, Instant, Offset};
 
 use crate::controller::{AckedPackets, LostPackets};
-use crate::endpoint::{Endpoint, State};
+use crate::endpoint::{QuicEndpoint, QuicState};
 use crate::loss;
-use crate::packet::{Ack, Space};
-use crate::sent::{Cargo, Sent};
+use crate::packet::{AckFrame, Space};
+use crate::sent::{SentFrames, SentQuicPacket};
 
-impl Endpoint {
-    /// `OnAckReceived`.
-    pub(crate) fn on_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, space: Space, ack: &Ack) {
+impl QuicEndpoint {
+    /// Processes an ACK frame (`OnAckReceived`).
+    pub(crate) fn on_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, space: Space, ack: &AckFrame) {
         let mut newly = core::mem::take(&mut self.newly_acked);
         newly.clear();
-        let numbers = self.numbers(space);
+        let numbers = self.space_mut(space);
         let Some(largest) = ack.largest().filter(|&largest| largest < numbers.next) else {
             self.newly_acked = newly;
             return;
         };
         numbers.largest_acked = numbers.largest_acked.max(Some(largest));
-        let least = numbers.packets.least().unwrap_or(u64::MAX);
+        let least = numbers.packets.first_number().unwrap_or(u64::MAX);
         for &(first, last) in ack.ranges.iter().take_while(|&&(_, last)| last >= least) {
             numbers.packets.settle(first, last, |packet| newly.push(packet));
         }
-        numbers.packets.tidy();
+        numbers.packets.drop_settled();
         if space == Space::Handshake {
-            // Appendix A.8: the server has read what proves the client's address.
+            // Appendix A.8: the server has received the proof of the client's address.
             self.handshake.validated = true;
         }
         if !newly.is_empty() {
-            let rtt = self.sample(cx, space, ack, largest, &newly);
+            let rtt = self.update_rtt(cx, space, ack, largest, &newly);
             newly.retain(|packet| {
-                self.tell_cargo(&packet.cargo, space);
-                packet.eliciting
+                self.on_frames_acked(&packet.frames, space);
+                packet.ack_eliciting
             });
-            self.tell_advance(cx);
+            self.record_una(cx);
             if R::ON {
-                self.tell_covered(cx, &newly);
+                self.record_covered(cx, &newly);
             }
-            // Section 5.1 leaves the order of the rest open, appendix A.7 judges losses first.
+            // Section 5.1 does not fix the order; appendix A.7 detects losses first.
             if self.cfg.profile.losses_first {
                 self.detect_losses(cx, space);
-                self.count_acked(cx, &newly, rtt);
+                self.on_packets_acked(cx, &newly, rtt);
             } else {
-                self.count_acked(cx, &newly, rtt);
+                self.on_packets_acked(cx, &newly, rtt);
                 self.detect_losses(cx, space);
             }
             if self.is_server() || self.handshake.validated {
@@ -57,20 +57,20 @@ impl Endpoint {
         self.newly_acked = newly;
     }
 
-    /// A round-trip sample: the largest number is newly acknowledged, and so is something that
-    /// drew the acknowledgment (section 5.1).
-    fn sample<R: Recorder>(
+    /// Takes a round-trip sample if the largest packet number is newly acknowledged and at least
+    /// one newly acknowledged packet is ack-eliciting (section 5.1).
+    fn update_rtt<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         space: Space,
-        ack: &Ack,
+        ack: &AckFrame,
         largest: u64,
-        newly: &[Sent],
+        newly: &[SentQuicPacket],
     ) -> Option<Duration> {
-        let drawn = newly.iter().any(|packet| packet.eliciting);
-        let newest = newly.first().filter(|newest| newest.number == largest && drawn)?;
+        let elicited = newly.iter().any(|packet| packet.ack_eliciting);
+        let newest = newly.first().filter(|newest| newest.number == largest && elicited)?;
         let rtt = cx.now.since(newest.at);
-        // Section 5.3: no delay is taken off for Initial packets; it is bounded once the
+        // Section 5.3: the delay is not subtracted for Initial packets; it is capped once the
         // handshake is confirmed.
         let delay = Duration::from_micros(ack.delay << self.cfg.peer.ack_delay_exponent);
         let delay = match space {
@@ -84,41 +84,45 @@ impl Endpoint {
         Some(rtt)
     }
 
-    /// What a packet carried has arrived.
-    fn tell_cargo(&mut self, cargo: &Cargo, space: Space) {
-        if let Some(chunk) = &cargo.stream {
+    /// Marks the frames of an acknowledged packet as delivered.
+    fn on_frames_acked(&mut self, packet_frames: &SentFrames, space: Space) {
+        if let Some(chunk) = &packet_frames.stream {
             self.send.on_acked(chunk);
         }
-        let numbers = self.numbers(space);
-        if let Some(chunk) = &cargo.crypto {
+        let numbers = self.space_mut(space);
+        if let Some(chunk) = &packet_frames.crypto {
             numbers.crypto_out.on_acked(chunk);
         }
-        if let Some(largest) = cargo.acked {
+        if let Some(largest) = packet_frames.acked {
             numbers.received.on_ack_of_ack(largest);
         }
     }
 
-    /// Records that all up to a later place is acknowledged.
-    fn tell_advance<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+    /// Records an advance of the cumulatively acknowledged offset.
+    fn record_una<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let una = self.send.una() + u64::from(self.send.is_done());
-        let advance = una - self.told_una;
+        let advance = una - self.recorded_una;
         if advance > 0 {
-            self.told_una = una;
-            cx.emit_of(self, || Event::Acked { una: Offset(una), bytes: advance as u32, nsegs: 1 });
+            self.recorded_una = una;
+            cx.emit_with_state(self, || Event::Acked {
+                una: Offset(una),
+                bytes: advance as u32,
+                nsegs: 1,
+            });
         }
     }
 
-    /// Records which bytes of the stream an acknowledgment covers beyond the place that all up to
-    /// is acknowledged: neighbours as one.
-    fn tell_covered<R: Recorder>(&self, cx: &mut Cx<'_, R>, newly: &[Sent]) {
+    /// Records the stream ranges above `una` that an ACK frame covers, adjacent chunks as one
+    /// range.
+    fn record_covered<R: Recorder>(&self, cx: &mut Cx<'_, R>, newly: &[SentQuicPacket]) {
         let una = self.send.una();
-        let chunks = newly.iter().filter_map(|packet| packet.cargo.stream);
+        let chunks = newly.iter().filter_map(|packet| packet.frames.stream);
         let mut open: Option<(u64, u64)> = None;
         for chunk in chunks.filter(|chunk| chunk.len > 0 && chunk.offset > una) {
             let (start, end) = (chunk.offset, chunk.end());
             open = match open {
-                // Highest numbers come first, and with them, but for what was sent again, the
-                // highest bytes.
+                // The highest packet numbers come first and carry the highest offsets, except for
+                // retransmissions.
                 Some((low, high)) if end == low => Some((start, high)),
                 Some((low, high)) if start == high => Some((low, end)),
                 other => {
@@ -130,11 +134,11 @@ impl Endpoint {
         emit_covered(cx, open);
     }
 
-    /// `OnPacketsAcked`.
-    fn count_acked<R: Recorder>(
+    /// Passes newly acknowledged packets to congestion control (`OnPacketsAcked`).
+    fn on_packets_acked<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        packets: &[Sent],
+        packets: &[SentQuicPacket],
         rtt: Option<Duration>,
     ) {
         if packets.is_empty() {
@@ -151,19 +155,22 @@ impl Endpoint {
         };
         let change = self.cc.on_acked(&acked);
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);
-        cx.emit_of(self, || Event::PacketsAcked {
+        cx.emit_with_state(self, || Event::QuicPacketsAcked {
             packets: packets.len() as u32,
             bytes: bytes as u32,
         });
-        self.note(cx, change, None);
-        if self.refused && self.send.capacity() - self.send.buffered() >= self.send.capacity() / 8 {
-            self.refused = false;
+        self.record_window(cx, change, None);
+        if self.write_blocked
+            && self.send.capacity() - self.send.buffered() >= self.send.capacity() / 8
+        {
+            self.write_blocked = false;
             self.signal(Signal::Writable);
         }
         self.check_finished(cx);
     }
 
-    /// `DetectAndRemoveLostPackets` and `OnPacketsLost`.
+    /// Detects losses and reports them to congestion control (`DetectAndRemoveLostPackets`,
+    /// `OnPacketsLost`).
     fn detect_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, space: Space) {
         let mut lost = core::mem::take(&mut self.newly_lost);
         lost.clear();
@@ -173,23 +180,28 @@ impl Endpoint {
             let packets = &mut numbers.packets;
             numbers.loss_time = loss::detect(&rule, &self.rtt, cx.now, largest, packets, &mut lost);
         }
-        if lost.iter().any(|packet| packet.eliciting) {
-            self.on_lost(cx, space, &lost);
+        if lost.iter().any(|packet| packet.ack_eliciting) {
+            self.on_packets_lost(cx, space, &lost);
         }
         self.newly_lost = lost;
     }
 
-    fn on_lost<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, space: Space, lost: &[Sent]) {
+    fn on_packets_lost<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        space: Space,
+        lost: &[SentQuicPacket],
+    ) {
         let (mut packets, mut bytes, mut newest) = (0_u32, 0_u64, cx.now);
-        for packet in lost.iter().filter(|packet| packet.eliciting) {
+        for packet in lost.iter().filter(|packet| packet.ack_eliciting) {
             packets += 1;
             bytes += u64::from(packet.size);
             newest = packet.at;
-            self.resend(&packet.cargo, space);
-            cx.emit(|| Event::PacketLost {
+            self.retransmit(&packet.frames, space);
+            cx.emit(|| Event::QuicPacketLost {
                 number: packet.number,
                 space: space.index() as u8,
-                by: self.evidence(packet, space),
+                trigger: self.evidence(packet, space),
             });
         }
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);
@@ -202,65 +214,69 @@ impl Endpoint {
         let event =
             LostPackets { now: cx.now, sent: newest, persistent, flight: self.bytes_in_flight };
         let change = self.cc.on_lost(&event, bytes);
-        self.totals.recoveries += u64::from(change == Change::RecoveryBegan);
+        self.totals.recoveries += u64::from(change == WindowChange::RecoveryBegan);
         self.totals.persistent += u64::from(persistent);
-        self.note(cx, change, None);
+        self.record_window(cx, change, None);
     }
 
-    /// Which rule has found a packet lost.
-    fn evidence(&self, packet: &Sent, space: Space) -> Evidence {
+    /// The threshold by which a packet was declared lost.
+    fn evidence(&self, packet: &SentQuicPacket, space: Space) -> LossTrigger {
         let largest = self.spaces[space.index()].largest_acked.unwrap_or(0);
         let order = largest >= packet.number + self.cfg.profile.loss.packets;
-        if order { Evidence::Order } else { Evidence::Time }
+        if order { LossTrigger::PacketThreshold } else { LossTrigger::TimeThreshold }
     }
 
-    /// What a lost packet carried goes again, as far as it still matters (RFC 9000 section 13.3).
-    fn resend(&mut self, cargo: &Cargo, space: Space) {
-        if let Some(chunk) = &cargo.stream {
+    /// Queues the frames of a lost packet for retransmission if they still matter (RFC 9000 section
+    /// 13.3).
+    fn retransmit(&mut self, packet_frames: &SentFrames, space: Space) {
+        if let Some(chunk) = &packet_frames.stream {
             self.send.on_lost(chunk);
         }
-        if let Some(chunk) = &cargo.crypto {
-            self.numbers(space).crypto_out.on_lost(chunk);
+        if let Some(chunk) = &packet_frames.crypto {
+            self.space_mut(space).crypto_out.on_lost(chunk);
         }
-        self.flow.on_lost(cargo.max_data, cargo.max_stream_data);
-        self.ack_frequency_due |= cargo.ack_frequency;
-        self.handshake.done_due |= cargo.handshake_done;
+        self.flow.on_lost(packet_frames.max_data, packet_frames.max_stream_data);
+        self.ack_frequency_due |= packet_frames.ack_frequency;
+        self.handshake.done_due |= packet_frames.handshake_done;
         self.due = true;
     }
 
-    /// `SetLossDetectionTimer`. A deadline may be over already: a late acknowledgment takes the
-    /// backoff back, while what left last still has none. It fires at once.
+    /// Sets the loss detection timer (`SetLossDetectionTimer`). The deadline may have passed: a
+    /// late acknowledgment resets the backoff, so the PTO of the last packet sent becomes shorter.
+    /// The timer then fires at once.
     pub(crate) fn set_loss_timer(&mut self, now: Instant) {
         let loss = self.spaces.iter().filter_map(|numbers| numbers.loss_time).min();
         let blocked = self.handshake.allowance(self.is_server()) == 0;
         self.loss_timer = match loss {
             Some(at) => Some((at.max(now), Purpose::Reorder)),
-            // A server that may not speak waits for the client.
+            // A server at the anti-amplification limit waits for the client.
             None if blocked => None,
             None => self.pto_deadline(now).map(|(at, _)| (at.max(now), Purpose::LossProbe)),
         };
     }
 
-    /// `GetPtoTimeAndSpace`; `None` if there is nothing to probe for.
+    /// The PTO deadline and its space (`GetPtoTimeAndSpace`); `None` if there is nothing to probe
+    /// for.
     fn pto_deadline(&self, now: Instant) -> Option<(Instant, Space)> {
         let mut earliest: Option<(Instant, Space)> = None;
         for space in Space::ALL {
             let numbers = &self.spaces[space.index()];
             // Section 6.2.1: not for application data before the handshake is confirmed.
             let early = space == Space::Application && !self.handshake.confirmed;
-            // What was lost of the handshake waits for room in the window, which application data
-            // may fill that nobody can read before it: no acknowledgment would ever make room.
+            // Lost CRYPTO data waits for space in the window. Application data that the peer cannot
+            // decrypt yet may fill the window, and no acknowledgment would then free it.
             let waits = space != Space::Application
                 && self.handshake.has_keys(space)
-                && numbers.crypto_out.wants(u64::MAX);
+                && numbers.crypto_out.has_pending(u64::MAX);
             if (numbers.packets.in_flight() || waits) && !early {
                 let at = numbers.last_eliciting + self.pto_period(space);
                 earliest = earliest.filter(|&(other, _)| other <= at).or(Some((at, space)));
             }
         }
-        let waits = !self.is_server() && !self.handshake.validated && self.state == State::Opening;
+        let waits =
+            !self.is_server() && !self.handshake.validated && self.state == QuicState::Opening;
         if earliest.is_none() && waits {
-            // Section 6.2.2.1: the server may be waiting for leave to send.
+            // Section 6.2.2.1: the server may be at its anti-amplification limit.
             let handshake = self.handshake.has_keys(Space::Handshake);
             let space = if handshake { Space::Handshake } else { Space::Initial };
             earliest = Some((now + self.pto_period(space), space));
@@ -268,7 +284,7 @@ impl Endpoint {
         earliest
     }
 
-    /// `OnLossDetectionTimeout`.
+    /// Handles the loss detection timer (`OnLossDetectionTimeout`).
     pub(crate) fn on_loss_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, purpose: Purpose) {
         cx.emit(|| Event::Timer(purpose));
         self.due = true;
@@ -282,21 +298,21 @@ impl Endpoint {
             return;
         }
         let rule = self.cfg.profile.pto;
-        if self.pto_count >= rule.most {
-            self.abort(cx, State::Draining);
+        if self.pto_count >= rule.max_timeouts {
+            self.abort(cx, QuicState::Draining);
             return;
         }
         if let Some((_, space)) = self.pto_deadline(cx.now) {
-            let numbers = self.numbers(space);
+            let numbers = self.space_mut(space);
             numbers.probes = rule.probes;
-            // They leave now: the next timeout counts from here.
+            // The probes are sent now: the next timeout counts from here.
             numbers.last_eliciting = cx.now;
-            // What waits to go again in an earlier space goes too (section 6.2.4): the peer may be
-            // unable to read anything else before it.
+            // CRYPTO data awaiting retransmission in an earlier space is probed too (section
+            // 6.2.4): the peer may be unable to decrypt later packets without it.
             for earlier in Space::ALL.into_iter().filter(|&earlier| earlier < space) {
                 let has_keys = self.handshake.has_keys(earlier);
-                let numbers = self.numbers(earlier);
-                if has_keys && numbers.crypto_out.wants(u64::MAX) {
+                let numbers = self.space_mut(earlier);
+                if has_keys && numbers.crypto_out.has_pending(u64::MAX) {
                     numbers.probes = numbers.probes.max(1);
                 }
             }
@@ -306,24 +322,26 @@ impl Endpoint {
         self.set_loss_timer(cx.now);
     }
 
-    /// Makes what the oldest packet in flight carried go again, as a probe (section 6.2.4), as far as
-    /// it still matters.
-    pub(crate) fn probe_with_old(&mut self, space: Space) {
+    /// Queues the frames of the oldest packet in flight as probe data (section 6.2.4) if they still
+    /// matter.
+    pub(crate) fn queue_probe(&mut self, space: Space) {
         let packets = &self.spaces[space.index()].packets;
-        let old =
-            packets.outstanding().find(|packet| packet.eliciting && packet.cargo.goes_again());
-        if let Some(cargo) = old.map(|packet| packet.cargo) {
-            self.resend(&cargo, space);
+        let old = packets
+            .outstanding()
+            .find(|packet| packet.ack_eliciting && packet.frames.is_retransmittable());
+        if let Some(packet_frames) = old.map(|packet| packet.frames) {
+            self.retransmit(&packet_frames, space);
         }
     }
 
-    /// Keys of a space are discarded: nothing of it is in flight any more (RFC 9002 section 6.4).
+    /// Discards the keys of a space: its packets no longer count as in flight (RFC 9002 section
+    /// 6.4).
     pub(crate) fn discard<R: Recorder>(&mut self, cx: &Cx<'_, R>, space: Space) {
         if self.handshake.is_discarded(space) {
             return;
         }
         self.handshake.discard(space);
-        let numbers = self.numbers(space);
+        let numbers = self.space_mut(space);
         let bytes = numbers.packets.discard();
         numbers.loss_time = None;
         numbers.probes = 0;
@@ -336,6 +354,6 @@ impl Endpoint {
 
 fn emit_covered<R: Recorder>(cx: &mut Cx<'_, R>, range: Option<(u64, u64)>) {
     if let Some((start, end)) = range {
-        cx.emit(|| Event::Covered { at: Offset(start), len: (end - start) as u32 });
+        cx.emit(|| Event::StreamAcked { at: Offset(start), len: (end - start) as u32 });
     }
 }

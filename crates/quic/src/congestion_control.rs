@@ -1,13 +1,13 @@
-//! The congestion controllers that a QUIC sender offers, by name.
+//! The congestion controllers of a QUIC sender, by name.
 
-use cc::cubic::Variant;
-use cc::outside::Outside;
-use cc::{Algorithm, NoController, registry};
+use cc::cubic::CubicVariant;
+use cc::external::ExternalAlgorithm;
+use cc::{Algorithm, ControllerNameError, registry};
 
-use crate::profile::Profile;
+use crate::profile::QuicProfile;
 
-/// The congestion controller of a QUIC sender. BBR is not among them: it needs the delivery rates of
-/// Linux's TCP.
+/// The congestion controller of a QUIC sender. BBR is not available: it needs the delivery-rate
+/// samples of Linux TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CongestionControl {
     /// NewReno of RFC 9002 ([`cc::QuicNewReno`]).
@@ -15,18 +15,19 @@ pub enum CongestionControl {
     /// Linux's `reno` ([`cc::LinuxReno`]).
     Reno,
     /// CUBIC of some system and version ([`cc::cubic`]).
-    Cubic(Variant),
+    Cubic(CubicVariant),
     /// A user-defined controller.
-    External(Outside),
+    External(ExternalAlgorithm),
 }
 
 impl CongestionControl {
     /// The controller called `name`; `cubic` is that of RFC 9438.
     ///
     /// # Errors
-    /// [`NoController::OtherStack`] if only a TCP stack offers it, else as [`registry::find`].
-    pub fn named(name: &str) -> Result<Self, NoController> {
-        registry::find(name, Variant::Rfc)?.try_into()
+    /// [`ControllerNameError::OtherStack`] if only a TCP stack offers it, else as
+    /// [`registry::find`].
+    pub fn named(name: &str) -> Result<Self, ControllerNameError> {
+        registry::find(name, CubicVariant::Rfc)?.try_into()
     }
 
     /// Every name that [`CongestionControl::named`] accepts.
@@ -34,22 +35,22 @@ impl CongestionControl {
         registry::NAMES.into_iter().filter(|name| Self::named(name).is_ok())
     }
 
-    /// Its name, as the results of a run state it.
+    /// The name in the results of a run.
     pub fn name(self) -> &'static str {
         Algorithm::from(self).name()
     }
 }
 
 impl TryFrom<Algorithm> for CongestionControl {
-    type Error = NoController;
+    type Error = ControllerNameError;
 
-    fn try_from(algorithm: Algorithm) -> Result<Self, NoController> {
+    fn try_from(algorithm: Algorithm) -> Result<Self, ControllerNameError> {
         match algorithm {
             Algorithm::NewReno => Ok(Self::NewReno),
             Algorithm::Reno => Ok(Self::Reno),
             Algorithm::Cubic(variant) => Ok(Self::Cubic(variant)),
             Algorithm::Outside(outside) => Ok(Self::External(outside)),
-            Algorithm::Bbr => Err(NoController::OtherStack),
+            Algorithm::Bbr => Err(ControllerNameError::OtherStack),
         }
     }
 }
@@ -65,10 +66,10 @@ impl From<CongestionControl> for Algorithm {
     }
 }
 
-impl Profile {
-    /// The implementation's own congestion control.
+impl QuicProfile {
+    /// The default congestion controller of the implementation.
     pub fn controller(&self) -> CongestionControl {
-        // A default is a name of the registry, as a test shows.
+        // Every default is a name of the registry; a test checks this.
         CongestionControl::named(self.default_cc).unwrap_or(CongestionControl::NewReno)
     }
 }
@@ -80,9 +81,12 @@ mod tests {
 
     #[test]
     fn bbr_is_refused_and_not_replaced() {
-        assert_eq!(CongestionControl::named("bbr"), Err(NoController::OtherStack));
-        assert_eq!(CongestionControl::try_from(Algorithm::Bbr), Err(NoController::OtherStack));
-        assert_eq!(CongestionControl::named("newreon"), Err(NoController::Unknown));
+        assert_eq!(CongestionControl::named("bbr"), Err(ControllerNameError::OtherStack));
+        assert_eq!(
+            CongestionControl::try_from(Algorithm::Bbr),
+            Err(ControllerNameError::OtherStack)
+        );
+        assert_eq!(CongestionControl::named("newreon"), Err(ControllerNameError::Unknown));
     }
 
     #[test]
@@ -94,7 +98,7 @@ mod tests {
     #[test]
     fn the_default_of_every_profile_has_a_controller() {
         for name in NAMES {
-            let profile = Profile::named(name).unwrap();
+            let profile = QuicProfile::named(name).unwrap();
             assert!(CongestionControl::named(profile.default_cc).is_ok(), "{name}");
         }
     }

@@ -1,22 +1,24 @@
-//! The congestion controllers of a QUIC sender: its own NewReno, packet by packet, and those of
-//! TCP stacks, driven by the same packets.
+//! Congestion control of a QUIC sender: NewReno of RFC 9002, per packet, and the controllers of TCP
+//! stacks, driven by the same packets.
 //!
-//! A TCP controller speaks of places in a stream. Here the stream is what was ever acknowledged,
-//! in bytes of packets: an acknowledged packet moves `snd_una` on by its size. Recovery is judged
-//! as RFC 9002 section 7.3.2 says, by when packets left, and the window is cut at once.
+//! A TCP controller works with sequence numbers. Here they count the bytes of acknowledged packets:
+//! an acknowledged packet advances `snd_una` by its size. Recovery follows RFC 9002 section 7.3.2,
+//! by the send times of packets, and the window is reduced at once.
 
-use cc::contract::{Acked, Congested, Established, Recovered, Signal, Smoothed};
-use cc::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic, Variant};
-use cc::outside::Gone;
+use cc::contract::{
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, RecoveryEnd, SmoothedRtt,
+};
+use cc::cubic::{CubicVariant, FreeBsdCubic, LinuxCubic, RfcCubic};
+use cc::external::ControllerError;
 use cc::quic_newreno::{PacketAcked, PacketsLost};
-use cc::{AnyController, Change, Control, Controller as _, LinuxReno, QuicNewReno, newreno};
+use cc::{AnyController, Control, Controller as _, LinuxReno, QuicNewReno, WindowChange, newreno};
 use units::{Bytes, Duration, Instant, Offset};
 
 use crate::congestion_control::CongestionControl;
-use crate::profile::Profile;
-use crate::sent::Sent;
+use crate::profile::QuicProfile;
+use crate::sent::SentQuicPacket;
 
-/// Ticks a second of the clock that TCP's controllers are told of: that of most kernels.
+/// Ticks per second of the clock that TCP controllers see, as in most kernels.
 const HZ: u32 = 1_000;
 
 const fn ticks(now: Instant) -> u64 {
@@ -25,64 +27,65 @@ const fn ticks(now: Instant) -> u64 {
 
 /// A congestion controller of a QUIC sender.
 #[derive(Debug, Clone)]
-pub(crate) enum Controller {
+pub(crate) enum QuicController {
     NewReno(QuicNewReno),
-    Tcp(Box<Tcp>),
+    Tcp(Box<TcpController>),
 }
 
-/// Packets that one ACK frame acknowledges.
+/// The packets that one ACK frame newly acknowledges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckedPackets<'a> {
     pub(crate) now: Instant,
-    /// Ack-eliciting ones, the largest number first.
-    pub(crate) packets: &'a [Sent],
-    /// Bytes in flight, they included.
+    /// Ack-eliciting packets, the largest number first.
+    pub(crate) packets: &'a [SentQuicPacket],
+    /// Bytes in flight before these packets are removed.
     pub(crate) flight: u64,
-    /// Not the window holds the sender back.
+    /// The congestion window is underutilized (RFC 9002 section 7.8).
     pub(crate) underused: bool,
-    /// The round trip that the frame brought.
+    /// The round-trip sample of the frame.
     pub(crate) rtt: Option<Duration>,
-    /// The smoothed one.
+    /// The smoothed round-trip time.
     pub(crate) smoothed: Duration,
 }
 
-/// Packets found lost at once.
+/// Packets declared lost together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LostPackets {
     pub(crate) now: Instant,
-    /// When the one with the largest number left.
+    /// When the packet with the largest number was sent.
     pub(crate) sent: Instant,
     pub(crate) persistent: bool,
-    /// Bytes in flight without them.
+    /// Bytes in flight after these packets are removed.
     pub(crate) flight: u64,
 }
 
-impl Controller {
-    pub(crate) fn new(cc: CongestionControl, profile: &Profile, datagram: u32) -> Self {
+impl QuicController {
+    pub(crate) fn new(cc: CongestionControl, profile: &QuicProfile, datagram: u32) -> Self {
         match cc {
             CongestionControl::NewReno => {
                 Self::NewReno(QuicNewReno::new(profile.newreno, datagram))
             }
             CongestionControl::Reno => {
-                Self::Tcp(Box::new(Tcp::new(LinuxReno::new().into(), datagram)))
+                Self::Tcp(Box::new(TcpController::new(LinuxReno::new().into(), datagram)))
             }
-            CongestionControl::Cubic(Variant::FreeBsd(params)) => {
-                let cubic = FreeBsdCubic::new(params, newreno::Params::FREEBSD_MAIN_2025, HZ);
-                Self::Tcp(Box::new(Tcp::new(cubic.into(), datagram)))
+            CongestionControl::Cubic(CubicVariant::FreeBsd(params)) => {
+                let cubic =
+                    FreeBsdCubic::new(params, newreno::NewRenoParams::FREEBSD_MAIN_2025, HZ);
+                Self::Tcp(Box::new(TcpController::new(cubic.into(), datagram)))
             }
-            CongestionControl::Cubic(Variant::Linux) => {
-                Self::Tcp(Box::new(Tcp::new(LinuxCubic::new(HZ).into(), datagram)))
+            CongestionControl::Cubic(CubicVariant::Linux) => {
+                Self::Tcp(Box::new(TcpController::new(LinuxCubic::new(HZ).into(), datagram)))
             }
-            CongestionControl::Cubic(Variant::Rfc) => {
-                Self::Tcp(Box::new(Tcp::new(RfcCubic::new().into(), datagram)))
+            CongestionControl::Cubic(CubicVariant::Rfc) => {
+                Self::Tcp(Box::new(TcpController::new(RfcCubic::new().into(), datagram)))
             }
             CongestionControl::External(outside) => {
-                Self::Tcp(Box::new(Tcp::new(outside.on_linux(), datagram)))
+                Self::Tcp(Box::new(TcpController::new(outside.on_linux(), datagram)))
             }
         }
     }
 
-    /// The connection is established. A controller of TCP begins now.
+    /// Initializes a TCP controller when the connection is established.
     pub(crate) fn on_established(&mut self, now: Instant) {
         if let Self::Tcp(tcp) = self {
             tcp.establish(now);
@@ -92,15 +95,15 @@ impl Controller {
     pub(crate) fn on_sent(&mut self, size: u64) {
         if let Self::Tcp(tcp) = self {
             tcp.sent += size;
-            tcp.most_packets = tcp.most_packets.max((tcp.sent - tcp.settled) / tcp.datagram);
+            tcp.max_packets_out = tcp.max_packets_out.max((tcp.sent - tcp.settled) / tcp.datagram);
         }
     }
 
-    pub(crate) fn on_acked(&mut self, acked: &AckedPackets<'_>) -> Change {
+    pub(crate) fn on_acked(&mut self, acked: &AckedPackets<'_>) -> WindowChange {
         match self {
             Self::NewReno(newreno) => {
                 let mut flight = acked.flight;
-                let mut change = Change::None;
+                let mut change = WindowChange::None;
                 for packet in acked.packets {
                     let size = u64::from(packet.size);
                     flight = flight.saturating_sub(size);
@@ -110,7 +113,7 @@ impl Controller {
                         flight_is_empty: flight == 0,
                         underused: acked.underused,
                     });
-                    change = if one == Change::None { change } else { one };
+                    change = if one == WindowChange::None { change } else { one };
                 }
                 change
             }
@@ -118,7 +121,7 @@ impl Controller {
         }
     }
 
-    pub(crate) fn on_lost(&mut self, lost: &LostPackets, bytes: u64) -> Change {
+    pub(crate) fn on_lost(&mut self, lost: &LostPackets, bytes: u64) -> WindowChange {
         match self {
             Self::NewReno(newreno) => {
                 let LostPackets { now, sent, persistent, .. } = *lost;
@@ -149,8 +152,8 @@ impl Controller {
         }
     }
 
-    /// What a user-defined controller failed with, if it did.
-    pub(crate) fn failure(&self) -> Option<&Gone> {
+    /// The error of a user-defined controller, if it failed.
+    pub(crate) fn failure(&self) -> Option<&ControllerError> {
         match self {
             Self::NewReno(_) => None,
             Self::Tcp(tcp) => tcp.cc.failure(),
@@ -166,23 +169,23 @@ impl Controller {
     }
 }
 
-/// A controller of a TCP stack under a QUIC sender.
+/// A TCP congestion controller driven by a QUIC sender.
 #[derive(Debug, Clone)]
-pub(crate) struct Tcp {
+pub(crate) struct TcpController {
     cc: AnyController,
     datagram: u64,
-    /// Bytes of packets ever sent, and of those acknowledged or lost.
+    /// Total bytes of packets sent, and of packets acknowledged or lost.
     sent: u64,
     settled: u64,
     recovery_start: Option<Instant>,
     in_recovery: bool,
-    /// Largest flight of late, in packets.
-    most_packets: u64,
+    /// Most packets in flight since the last ACK (`max_packets_out`).
+    max_packets_out: u64,
     /// Round-trip samples so far.
     samples: u32,
 }
 
-impl Tcp {
+impl TcpController {
     fn new(cc: AnyController, datagram: u32) -> Self {
         let mut tcp = Self {
             cc,
@@ -191,7 +194,7 @@ impl Tcp {
             settled: 0,
             recovery_start: None,
             in_recovery: false,
-            most_packets: 0,
+            max_packets_out: 0,
             samples: 0,
         };
         // For the packets of the handshake.
@@ -201,7 +204,7 @@ impl Tcp {
 
     fn establish(&mut self, now: Instant) {
         let datagram = self.datagram as u32;
-        let _ = self.cc.on_established(&Established {
+        let _ = self.cc.on_established(&ConnectionStart {
             now,
             ticks: ticks(now),
             una: Offset(self.settled),
@@ -218,7 +221,7 @@ impl Tcp {
         self.recovery_start.is_some_and(|start| sent <= start)
     }
 
-    fn on_acked(&mut self, acked: &AckedPackets<'_>) -> Change {
+    fn on_acked(&mut self, acked: &AckedPackets<'_>) -> WindowChange {
         self.samples += u32::from(acked.rtt.is_some());
         let all: u64 = acked.packets.iter().map(|packet| u64::from(packet.size)).sum();
         self.settled += all;
@@ -226,22 +229,22 @@ impl Tcp {
         let (packets, bytes) =
             counted.fold((0, 0), |(n, sum), packet| (n + 1, sum + u64::from(packet.size)));
         if packets == 0 {
-            return Change::None;
+            return WindowChange::None;
         }
         let una = Offset(self.settled);
-        let mut change = Change::None;
+        let mut change = WindowChange::None;
         if core::mem::take(&mut self.in_recovery) {
             let pipe = acked.flight.saturating_sub(all);
-            change = self.cc.on_recovered(&Recovered { th_ack: una, pipe });
+            change = self.cc.on_recovered(&RecoveryEnd { th_ack: una, pipe });
         }
         if acked.underused {
             return change;
         }
-        let grown = self.cc.on_acked(&Acked {
+        let grown = self.cc.on_acked(&AckEvent {
             now: acked.now,
             ticks: ticks(acked.now),
             rtt: acked.rtt,
-            srtt: Smoothed {
+            srtt: SmoothedRtt {
                 ticks: ticks(Instant::ZERO + acked.smoothed) as u32,
                 micros: u32::try_from(acked.smoothed.as_micros()).unwrap_or(u32::MAX),
                 samples: self.samples,
@@ -252,18 +255,18 @@ impl Tcp {
             packets,
             nsegs: 1,
             ends_recovery: false,
-            resending: false,
+            retransmitting: false,
             snd_wnd: u64::MAX,
             window_limited: true,
-            max_packets_out: u32::try_from(self.most_packets).unwrap_or(u32::MAX),
+            max_packets_out: u32::try_from(self.max_packets_out).unwrap_or(u32::MAX),
         });
-        self.most_packets = (self.sent - self.settled) / self.datagram;
-        if grown == Change::None { change } else { grown }
+        self.max_packets_out = (self.sent - self.settled) / self.datagram;
+        if grown == WindowChange::None { change } else { grown }
     }
 
-    fn on_lost(&mut self, lost: &LostPackets, bytes: u64) -> Change {
+    fn on_lost(&mut self, lost: &LostPackets, bytes: u64) -> WindowChange {
         self.settled += bytes;
-        let congested = |signal| Congested {
+        let congested = |signal| CongestionEvent {
             signal,
             now: lost.now,
             ticks: ticks(lost.now),
@@ -272,9 +275,9 @@ impl Tcp {
             pipe: lost.flight,
             snd_wnd: u64::MAX,
         };
-        let mut change = Change::None;
+        let mut change = WindowChange::None;
         if !self.belongs_to_recovery(lost.sent) {
-            change = self.cc.on_congested(&congested(Signal::Loss));
+            change = self.cc.on_congested(&congested(CongestionSignal::Loss));
             self.recovery_start = Some(lost.now);
             self.in_recovery = true;
             let control = self.cc.control();
@@ -282,7 +285,7 @@ impl Tcp {
             self.cc.set_window(kept.max(Bytes(2 * self.datagram)));
         }
         if lost.persistent {
-            change = self.cc.on_congested(&congested(Signal::Timeout { shift: 1 }));
+            change = self.cc.on_congested(&congested(CongestionSignal::Timeout { shift: 1 }));
             self.cc.set_window(Bytes(2 * self.datagram));
             self.recovery_start = None;
             self.in_recovery = false;

@@ -1,50 +1,51 @@
-//! One side of a connection: its state and the doors through which the world reaches it.
+//! One endpoint of a QUIC connection: its state, the application interface and the
+//! [`machine::Endpoint`] contract.
 
-use cc::{Change, Growth};
+use cc::{Growth, WindowChange};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion};
-use record::{Cause, Event, Purpose, Recorder, Sender as _, SenderState, Waiting};
+use record::{Cause, Event, Purpose, Recorder, SendLimit, Sender as _, SenderState};
 use units::{Bytes, Duration, FlowId, Instant, Offset, Rate};
 
-use crate::ack_policy::AckPolicy;
+use crate::ack_policy::QuicAckPolicy;
 use crate::congestion_control::CongestionControl;
-use crate::controller::Controller;
+use crate::controller::QuicController;
 use crate::flow_control::{FlowControl, Windows};
 use crate::handshake::{Flights, Handshake};
 use crate::pacer::Pacer;
-use crate::packet::{Packet, Space, max_datagram};
-use crate::profile::Profile;
+use crate::packet::{QuicPacket, Space, max_datagram};
+use crate::profile::QuicProfile;
 use crate::pto;
-use crate::received::Received;
+use crate::received::ReceivedPackets;
 use crate::recv_stream::RecvStream;
 use crate::rtt::Rtt;
 use crate::send_stream::SendStream;
-use crate::sent::{Sent, SentPackets};
+use crate::sent::{SentPackets, SentQuicPacket};
 
-/// Which side opens the connection.
+/// The role of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// Sends the first packet.
+pub enum QuicSide {
+    /// Opens the connection.
     Client,
-    /// Waits for it.
+    /// Accepts the connection.
     Server,
 }
 
-/// The transport parameters that one side tells the other (RFC 9000 section 18.2).
+/// The transport parameters that an endpoint declares (RFC 9000 section 18.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameters {
-    /// What the other side may send.
+pub struct TransportParameters {
+    /// Initial flow control limits for the peer.
     pub windows: Windows,
-    /// Longest delay of an acknowledgment.
+    /// Longest delay of an acknowledgment (`max_ack_delay`).
     pub max_ack_delay: Duration,
-    /// Shift of the ACK Delay field.
+    /// Exponent of the ACK Delay field (`ack_delay_exponent`).
     pub ack_delay_exponent: u32,
 }
 
-impl Profile {
-    /// The transport parameters of this side.
-    pub const fn parameters(&self) -> Parameters {
-        Parameters {
+impl QuicProfile {
+    /// The transport parameters of this endpoint.
+    pub const fn parameters(&self) -> TransportParameters {
+        TransportParameters {
             windows: self.windows,
             max_ack_delay: self.acks.max_delay,
             ack_delay_exponent: self.acks.exponent,
@@ -52,143 +53,143 @@ impl Profile {
     }
 }
 
-/// Everything that must be said before a connection can begin.
+/// The configuration of an endpoint.
 #[derive(Debug, Clone)]
-pub struct Config {
-    /// What this side does.
-    pub profile: Profile,
-    /// What the peer will say of itself.
-    pub peer: Parameters,
-    /// The handshake, the client's; `None` where both begin established.
+pub struct QuicConfig {
+    /// The profile of this endpoint.
+    pub profile: QuicProfile,
+    /// The transport parameters of the peer.
+    pub peer: TransportParameters,
+    /// The handshake as the client declares it; `None`: both endpoints start established.
     pub handshake: Option<Flights>,
     /// Congestion control.
     pub cc: CongestionControl,
-    /// Which side opens.
-    pub side: Side,
-    /// Number of the connection, copied into every packet.
+    /// Client or server.
+    pub side: QuicSide,
+    /// Connection number, copied into every packet.
     pub flow: FlowId,
-    /// Version of the internet protocol.
+    /// IP version.
     pub ip: IpVersion,
 }
 
-/// What a connection has done so far.
+/// Counters of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Totals {
-    /// Packets with stream data sent.
+pub struct QuicTotals {
+    /// Packets sent with stream data.
     pub data_packets: u64,
-    /// Those of them that carried bytes sent before.
+    /// Packets sent with retransmitted stream data.
     pub retransmitted_packets: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
     /// Recovery periods entered.
     pub recoveries: u64,
-    /// Times the probe timeout fired.
+    /// Probe timeouts.
     pub timeouts: u64,
-    /// Times losses proved persistent congestion.
+    /// Times persistent congestion was established.
     pub persistent: u64,
-    /// Bytes of packets with stream data that came, QUIC headers included; each packet once.
+    /// Bytes of received packets with stream data, QUIC headers included, duplicates excluded.
     pub received_bytes: u64,
     /// Largest congestion window.
     pub max_cwnd: Bytes,
-    /// Least round trip measured.
+    /// Smallest round-trip sample.
     pub min_rtt: Option<Duration>,
 }
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Not begun, or waiting for the first packet.
+pub(crate) enum QuicState {
+    /// Not started, or waiting for the first packet.
     Idle,
-    /// The handshake runs.
+    /// Handshake in progress.
     Opening,
-    /// Data flows.
+    /// Established.
     Open,
-    /// Given up by this side: what comes is answered with CONNECTION_CLOSE (section 10.2.1).
+    /// Closed by this endpoint: it answers packets with CONNECTION_CLOSE (section 10.2.1).
     Closing,
-    /// Given up by the peer, or by silence: nothing is sent any more (section 10.2.2).
+    /// Closed by the peer or timed out: it sends nothing (section 10.2.2).
     Draining,
 }
 
-/// What belongs to one packet number space.
+/// The state of a packet number space.
 #[derive(Debug, Clone)]
-pub(crate) struct Numbers {
+pub(crate) struct PacketSpace {
     /// Number of the next packet.
     pub(crate) next: u64,
     pub(crate) packets: SentPackets,
     pub(crate) largest_acked: Option<u64>,
-    /// When the next packet that was passed is lost.
+    /// When the next packet reaches the time threshold (`loss_time`).
     pub(crate) loss_time: Option<Instant>,
     pub(crate) last_eliciting: Instant,
-    /// Probes that are due.
+    /// Probe packets still to send.
     pub(crate) probes: u32,
-    pub(crate) received: Received,
-    pub(crate) policy: AckPolicy,
+    pub(crate) received: ReceivedPackets,
+    pub(crate) policy: QuicAckPolicy,
     pub(crate) crypto_out: SendStream,
     pub(crate) crypto_in: RecvStream,
 }
 
-/// One side of a QUIC connection.
+/// One endpoint of a QUIC connection.
 #[derive(Debug, Clone)]
-pub struct Endpoint {
-    pub(crate) cfg: Config,
-    pub(crate) state: State,
+pub struct QuicEndpoint {
+    pub(crate) cfg: QuicConfig,
+    pub(crate) state: QuicState,
     pub(crate) handshake: Handshake,
-    pub(crate) spaces: [Numbers; 3],
+    pub(crate) spaces: [PacketSpace; 3],
     /// UDP payload of a full packet.
     pub(crate) datagram: u32,
-    pub(crate) cc: Controller,
+    pub(crate) cc: QuicController,
     pub(crate) rtt: Rtt,
     pub(crate) pacer: Pacer,
     pub(crate) bytes_in_flight: u64,
-    /// The application or flow control, not the window, holds the sender back.
+    /// The application or flow control, not the congestion window, limits the sender.
     pub(crate) underused: bool,
-    /// Probe timeouts in a row.
+    /// Consecutive probe timeouts.
     pub(crate) pto_count: u32,
     /// The loss detection timer (RFC 9002 appendix A.8).
     pub(crate) loss_timer: Option<(Instant, Purpose)>,
-    /// When pacing lets the next packet go.
+    /// When the pacer allows the next packet.
     pub(crate) paced_until: Option<Instant>,
     pub(crate) send: SendStream,
     pub(crate) recv: RecvStream,
     pub(crate) flow: FlowControl,
     pub(crate) ack_frequency_due: bool,
     pub(crate) close_due: bool,
-    /// The application was refused: it is to be called when there is room.
-    pub(crate) refused: bool,
-    /// Both sides have finished.
+    /// A write was cut short: [`Signal::Writable`] is due once the send buffer has space.
+    pub(crate) write_blocked: bool,
+    /// Both streams are complete.
     pub(crate) finished: bool,
-    /// Asked to send; polling may give a packet.
+    /// A packet may be ready: polling is worthwhile.
     pub(crate) due: bool,
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: SendLimit,
     pub(crate) signals: u8,
-    pub(crate) totals: Totals,
+    pub(crate) totals: QuicTotals,
     /// `snd_una` as last recorded.
-    pub(crate) told_una: u64,
-    /// Scratch lists, kept so that nothing is allocated later.
-    pub(crate) newly_acked: Vec<Sent>,
-    pub(crate) newly_lost: Vec<Sent>,
+    pub(crate) recorded_una: u64,
+    /// Scratch lists, reused to avoid allocation.
+    pub(crate) newly_acked: Vec<SentQuicPacket>,
+    pub(crate) newly_lost: Vec<SentQuicPacket>,
 }
 
-impl Endpoint {
-    /// An endpoint that has not begun: a client opens with [`Endpoint::open`], a server waits.
-    pub fn new(cfg: Config) -> Self {
+impl QuicEndpoint {
+    /// A new endpoint: a client opens with [`QuicEndpoint::open`], a server waits.
+    pub fn new(cfg: QuicConfig) -> Self {
         let profile = &cfg.profile;
         let datagram = max_datagram(profile.mtu, cfg.ip);
-        let numbers = || Numbers {
+        let numbers = || PacketSpace {
             next: 0,
             packets: SentPackets::default(),
             largest_acked: None,
             loss_time: None,
             last_eliciting: Instant::ZERO,
             probes: 0,
-            received: Received::default(),
-            policy: AckPolicy::new(profile.acks),
+            received: ReceivedPackets::default(),
+            policy: QuicAckPolicy::new(profile.acks),
             crypto_out: SendStream::new(u64::from(u32::MAX)),
             crypto_in: RecvStream::default(),
         };
-        let cc = Controller::new(cfg.cc, profile, datagram);
+        let cc = QuicController::new(cfg.cc, profile, datagram);
         Self {
-            state: State::Idle,
+            state: QuicState::Idle,
             handshake: Handshake::new(cfg.handshake),
             spaces: [numbers(), numbers(), numbers()],
             datagram,
@@ -205,27 +206,27 @@ impl Endpoint {
             flow: FlowControl::new(profile.windows, cfg.peer.windows),
             ack_frequency_due: profile.ack_frequency.is_some(),
             close_due: false,
-            refused: false,
+            write_blocked: false,
             finished: false,
             due: false,
-            waiting: Waiting::Handshake,
+            waiting: SendLimit::Handshake,
             signals: 0,
-            totals: Totals::default(),
-            told_una: 0,
+            totals: QuicTotals::default(),
+            recorded_una: 0,
             newly_acked: Vec::new(),
             newly_lost: Vec::new(),
             cfg,
         }
     }
 
-    /// Opens the connection. Where there is no handshake it is established at once.
+    /// Opens the connection. Without a handshake it is established at once.
     pub fn open<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.state != State::Idle || self.cfg.side == Side::Server {
+        if self.state != QuicState::Idle || self.cfg.side == QuicSide::Server {
             return;
         }
         match self.handshake.flights {
             Some(flights) => {
-                self.state = State::Opening;
+                self.state = QuicState::Opening;
                 let hello = u64::from(flights.client_hello);
                 self.spaces[Space::Initial.index()].crypto_out.write(hello);
             }
@@ -234,66 +235,66 @@ impl Endpoint {
         self.due = true;
     }
 
-    /// Hands over up to `bytes`; returns how many were taken. What was not taken is offered again
-    /// after [`Signal::Writable`].
+    /// Queues up to `bytes` for sending; returns the number accepted. After a short write,
+    /// [`Signal::Writable`] reports that the rest can be offered.
     pub fn write<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, bytes: u64) -> u64 {
-        if self.state != State::Open || self.send.is_finished() {
+        if self.state != QuicState::Open || self.send.is_finished() {
             return 0;
         }
         let taken = self.send.write(bytes.min(u64::from(u32::MAX)));
-        self.refused = taken < bytes;
+        self.write_blocked = taken < bytes;
         if taken > 0 {
-            cx.emit(|| Event::Wrote { bytes: taken as u32 });
+            cx.emit(|| Event::AppWrote { bytes: taken as u32 });
             self.due = true;
         }
         taken
     }
 
-    /// Takes what lies ready, but no more than `most` bytes; returns how many.
+    /// Reads up to `most` bytes that are in order; returns the number read.
     pub fn read_up_to<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, most: u64) -> u64 {
         let bytes = self.recv.read(most.min(u64::from(u32::MAX)));
         if bytes > 0 {
             let upto = Offset(self.recv.taken());
-            cx.emit(|| Event::Read { bytes: bytes as u32, upto });
+            cx.emit(|| Event::AppRead { bytes: bytes as u32, total: upto });
             self.flow.on_read(self.recv.taken());
             self.due |= self.flow.due();
         }
         bytes
     }
 
-    /// No more bytes follow: the stream ends behind the last one.
+    /// Ends the sending stream after the last byte written.
     pub fn close(&mut self) {
-        if self.state == State::Open && !self.send.is_finished() {
+        if self.state == QuicState::Open && !self.send.is_finished() {
             self.send.finish();
             self.due = true;
         }
     }
 
-    /// Gives the connection up at once: the peer is told with CONNECTION_CLOSE.
+    /// Closes the connection at once with CONNECTION_CLOSE.
     pub fn reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let tells = matches!(self.state, State::Opening | State::Open);
-        self.abort(cx, State::Closing);
-        self.close_due = tells;
-        self.due = tells;
+        let reports = matches!(self.state, QuicState::Opening | QuicState::Open);
+        self.abort(cx, QuicState::Closing);
+        self.close_due = reports;
+        self.due = reports;
     }
 
-    /// Has the peer finished, and has all it sent been read?
+    /// Has the application read the peer's whole stream?
     pub fn at_end(&self) -> bool {
         self.recv.at_end()
     }
 
     /// Is the connection established?
     pub fn is_open(&self) -> bool {
-        self.state == State::Open
+        self.state == QuicState::Open
     }
 
-    /// What a user-defined congestion controller failed with, if it did.
-    pub fn controller_failure(&self) -> Option<&cc::outside::Gone> {
+    /// The error of a user-defined congestion controller, if it failed.
+    pub fn controller_failure(&self) -> Option<&cc::external::ControllerError> {
         self.cc.failure()
     }
 
     /// Counters so far.
-    pub const fn totals(&self) -> &Totals {
+    pub const fn totals(&self) -> &QuicTotals {
         &self.totals
     }
 
@@ -302,18 +303,18 @@ impl Endpoint {
         Bytes(self.send.una())
     }
 
-    /// The sender's state as a row.
+    /// A snapshot of the sender's state.
     pub fn sender_state(&self) -> SenderState {
-        self.row()
+        self.snapshot()
     }
 
-    /// What pacing lets leave, once there is a round trip to spread packets over.
+    /// The pacing rate; `None` before the first round-trip sample or without pacing.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         self.rtt.first_sample().filter(|_| self.cfg.profile.pacing)?;
         Pacer::rate(self.cc.control().window, self.rtt.smoothed())
     }
 
-    /// Has the endpoint been asked to send, so that polling it may give a packet?
+    /// May polling give a packet?
     #[inline]
     pub const fn wants_to_send(&self) -> bool {
         self.due
@@ -321,16 +322,16 @@ impl Endpoint {
 
     pub(crate) const fn dir(&self) -> Dir {
         match self.cfg.side {
-            Side::Client => Dir::Forward,
-            Side::Server => Dir::Reverse,
+            QuicSide::Client => Dir::Forward,
+            QuicSide::Server => Dir::Reverse,
         }
     }
 
     pub(crate) fn is_server(&self) -> bool {
-        self.cfg.side == Side::Server
+        self.cfg.side == QuicSide::Server
     }
 
-    pub(crate) const fn numbers(&mut self, space: Space) -> &mut Numbers {
+    pub(crate) const fn space_mut(&mut self, space: Space) -> &mut PacketSpace {
         &mut self.spaces[space.index()]
     }
 
@@ -338,19 +339,19 @@ impl Endpoint {
         self.signals |= 1 << signal as u8;
     }
 
-    /// Data may flow.
+    /// Enters the established state.
     pub(crate) fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.state = State::Open;
+        self.state = QuicState::Open;
         self.handshake.complete = true;
         self.handshake.install(Space::Application);
         self.cc.on_established(cx.now);
         cx.emit(|| Event::Connected);
         self.signal(Signal::Connected);
-        self.note(cx, Change::None, Some(Cause::Start));
+        self.record_window(cx, WindowChange::None, Some(Cause::Start));
     }
 
-    pub(crate) fn abort<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, into: State) {
-        if matches!(self.state, State::Closing | State::Draining) {
+    pub(crate) fn abort<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, into: QuicState) {
+        if matches!(self.state, QuicState::Closing | QuicState::Draining) {
             return;
         }
         self.state = into;
@@ -361,7 +362,7 @@ impl Endpoint {
         self.signal(Signal::Aborted);
     }
 
-    /// Both sides have finished, and each has heard so.
+    /// Signals the close once both streams are complete and acknowledged.
     pub(crate) fn check_finished<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if !self.finished && self.send.is_done() && self.recv.is_complete() {
             self.finished = true;
@@ -370,12 +371,12 @@ impl Endpoint {
         }
     }
 
-    /// How long the peer may delay an acknowledgment: as long as it has said, or as it was asked to
-    /// (draft-ietf-quic-ack-frequency section 4: who asks for more counts with more).
+    /// The longest delay of the peer's acknowledgments: the larger of its `max_ack_delay` and the
+    /// delay requested with ACK_FREQUENCY (draft-ietf-quic-ack-frequency section 4).
     pub(crate) fn max_ack_delay(&self) -> Duration {
-        let asked = self.cfg.profile.ack_frequency;
-        let asked = asked.map(|asked| Duration::from_micros(asked.max_delay_us));
-        self.cfg.peer.max_ack_delay.max(asked.unwrap_or_default())
+        let requested = self.cfg.profile.ack_frequency;
+        let requested = requested.map(|requested| Duration::from_micros(requested.max_delay_us));
+        self.cfg.peer.max_ack_delay.max(requested.unwrap_or_default())
     }
 
     pub(crate) fn pto_period(&self, space: Space) -> Duration {
@@ -387,27 +388,27 @@ impl Endpoint {
         pto::period(&self.rtt, self.cfg.profile.loss.granularity, delay, self.pto_count)
     }
 
-    /// Records what an event did to the window.
-    pub(crate) fn note<R: Recorder>(
+    /// Records a change of the congestion window.
+    pub(crate) fn record_window<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        change: Change,
+        change: WindowChange,
         cause: Option<Cause>,
     ) {
         let control = self.cc.control();
         self.totals.max_cwnd = self.totals.max_cwnd.max(control.window);
         let by_rule = match change {
-            Change::None => None,
-            Change::Grew(Growth::SlowStart) => Some(Cause::SlowStart),
-            Change::Grew(Growth::Avoidance) => Some(Cause::Avoidance),
-            Change::SlowStartEnded => Some(Cause::SlowStartExit),
-            Change::Undone => Some(Cause::Undone),
-            Change::RecoveryEnded => Some(Cause::Recovered),
-            Change::RecoveryBegan => Some(Cause::FastRetransmit),
-            Change::Collapsed | Change::Shrank => Some(Cause::Timeout),
+            WindowChange::None => None,
+            WindowChange::Grew(Growth::SlowStart) => Some(Cause::SlowStart),
+            WindowChange::Grew(Growth::Avoidance) => Some(Cause::Avoidance),
+            WindowChange::SlowStartEnded => Some(Cause::SlowStartExit),
+            WindowChange::Undone => Some(Cause::Undone),
+            WindowChange::RecoveryEnded => Some(Cause::Recovered),
+            WindowChange::RecoveryBegan => Some(Cause::FastRetransmit),
+            WindowChange::Collapsed | WindowChange::Shrank => Some(Cause::Timeout),
         };
         let Some(cause) = cause.or(by_rule) else { return };
-        cx.emit_of(self, || {
+        cx.emit_with_state(self, || {
             let control = self.cc.control();
             let cwnd = control.window.get().min(u64::from(u32::MAX)) as u32;
             let ssthresh = control.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
@@ -416,15 +417,15 @@ impl Endpoint {
     }
 }
 
-impl machine::Endpoint for Endpoint {
-    type Segment = Packet;
+impl machine::Endpoint for QuicEndpoint {
+    type Segment = QuicPacket;
 
-    fn handle_segment<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, packet: &Packet) {
+    fn handle_segment<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, packet: &QuicPacket) {
         self.input(cx, packet);
     }
 
     fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.numbers(Space::Application).policy.on_timeout(cx.now) {
+        if self.space_mut(Space::Application).policy.on_timeout(cx.now) {
             cx.emit(|| Event::Timer(Purpose::DelayedAck));
             self.due = true;
         }
@@ -441,8 +442,8 @@ impl machine::Endpoint for Endpoint {
     fn poll_transmit<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        slot: &mut Packet,
-    ) -> Result<(), Waiting> {
+        slot: &mut QuicPacket,
+    ) -> Result<(), SendLimit> {
         if self.due { self.output(cx, slot) } else { Err(self.waiting) }
     }
 

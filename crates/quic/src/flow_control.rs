@@ -1,20 +1,20 @@
-//! How much the peer may send: RFC 9000 section 4, for the connection and for its one stream.
+//! Flow control: RFC 9000 section 4, for the connection and its one stream.
 
-/// The windows a receiver grants.
+/// The flow control windows of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
-    /// `initial_max_data`: bytes of the connection that may be sent beyond those read.
+    /// `initial_max_data`: bytes of the connection that the peer may send beyond those read.
     pub connection: u64,
     /// `initial_max_stream_data_*`: the same for its stream.
     pub stream: u64,
 }
 
-/// One limit that a receiver grants.
+/// A flow control limit that a receiver advertises.
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
     window: u64,
     limit: u64,
-    /// The peer is to be told.
+    /// A frame with the new limit is due.
     due: bool,
 }
 
@@ -23,8 +23,8 @@ impl Grant {
         Self { window, limit: window, due: false }
     }
 
-    /// So many bytes have been read. Half a window read is told (section 4.2 leaves it open; so do
-    /// Chromium and INET).
+    /// Processes the total of bytes read. The limit is raised once half a window has been read
+    /// (section 4.2 leaves it open; so do Chromium and INET).
     fn on_read(&mut self, read: u64) {
         if self.limit.saturating_sub(read) <= self.window / 2 {
             self.limit = read.saturating_add(self.window);
@@ -32,24 +32,24 @@ impl Grant {
         }
     }
 
-    /// The limit, if the peer is to be told of it.
+    /// The limit to advertise, if one is due.
     fn take(&mut self) -> Option<u64> {
         core::mem::take(&mut self.due).then_some(self.limit)
     }
 }
 
-/// Both limits, both ways.
+/// The flow control state of both directions.
 #[derive(Debug, Clone)]
 pub(crate) struct FlowControl {
     connection: Grant,
     stream: Grant,
-    /// What the peer grants.
+    /// Limits advertised by the peer.
     max_data: u64,
     max_stream_data: u64,
 }
 
 impl FlowControl {
-    /// What each side's transport parameters say.
+    /// The state after the exchange of transport parameters.
     pub(crate) const fn new(ours: Windows, peers: Windows) -> Self {
         Self {
             connection: Grant::new(ours.connection),
@@ -59,7 +59,7 @@ impl FlowControl {
         }
     }
 
-    /// Offset up to which may be sent.
+    /// The offset up to which the peer's limits allow sending.
     pub(crate) fn limit(&self) -> u64 {
         self.max_data.min(self.max_stream_data)
     }
@@ -81,17 +81,17 @@ impl FlowControl {
         self.stream.on_read(read);
     }
 
-    /// MAX_DATA and MAX_STREAM_DATA frames that are due.
+    /// The MAX_DATA and MAX_STREAM_DATA frames that are due.
     pub(crate) fn take(&mut self) -> (Option<u64>, Option<u64>) {
         (self.connection.take(), self.stream.take())
     }
 
-    /// Is one due?
+    /// Is such a frame due?
     pub(crate) const fn due(&self) -> bool {
         self.connection.due || self.stream.due
     }
 
-    /// A packet with such frames was lost: the present limits go again (section 13.3).
+    /// Schedules the current limits after a packet with such frames was lost (section 13.3).
     pub(crate) fn on_lost(&mut self, max_data: bool, max_stream_data: bool) {
         self.connection.due |= max_data;
         self.stream.due |= max_stream_data;
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_told_anew_once_half_of_it_is_read() {
+    fn a_limit_is_raised_once_half_a_window_is_read() {
         let ours = Windows { connection: 1_000, stream: 600 };
         let mut flow = FlowControl::new(ours, Windows { connection: 50, stream: 70 });
         flow.on_read(299);

@@ -1,9 +1,9 @@
-//! How a connection begins: RFC 9000 section 7 and RFC 9001 section 4, without cryptography. What
-//! TLS would say is a number of bytes in CRYPTO frames.
+//! The handshake: RFC 9000 section 7 and RFC 9001 section 4, without cryptography. TLS messages are
+//! byte counts in CRYPTO frames.
 
 use crate::packet::Space;
 
-/// Bytes of the handshake's messages.
+/// Sizes of the handshake messages in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flights {
     /// ClientHello with the transport parameters, in Initial packets.
@@ -17,34 +17,35 @@ pub struct Flights {
 }
 
 impl Flights {
-    /// Of a size usual on the web: a short chain of certificates on elliptic curves. Declared
-    /// here; no document fixes it.
+    /// Sizes typical of the web: a short chain of elliptic-curve certificates. Declared here; no
+    /// document fixes them.
     pub const TYPICAL: Self =
         Self { client_hello: 300, server_hello: 90, server_rest: 1_800, client_finished: 36 };
 }
 
 /// Bytes to which a datagram with an ack-eliciting Initial packet is padded (RFC 9000 14.1).
 pub(crate) const MIN_INITIAL: u32 = 1_200;
-/// A server sends no more than this many times what came, until the client's address is proven
-/// (RFC 9000 section 8.1).
+/// Anti-amplification limit: until the client's address is validated, a server sends at most this
+/// multiple of the bytes received (RFC 9000 section 8.1).
 pub(crate) const AMPLIFICATION: u64 = 3;
 
-/// How far the handshake is.
+/// The state of the handshake.
 #[derive(Debug, Clone)]
 pub(crate) struct Handshake {
     pub(crate) flights: Option<Flights>,
-    /// Keys of each space: there, and not yet discarded.
+    /// Keys of each space: installed and not yet discarded.
     keys: [bool; 3],
     discarded: [bool; 3],
     /// RFC 9001 section 4.1.1.
     pub(crate) complete: bool,
     /// RFC 9001 section 4.1.2.
     pub(crate) confirmed: bool,
-    /// The client's address is proven to the server; at the client: the server has said so.
+    /// At the server: the client's address is validated. At the client: the server has confirmed
+    /// this.
     pub(crate) validated: bool,
-    /// UDP payload that came and left before that.
-    pub(crate) came: u64,
-    pub(crate) left: u64,
+    /// UDP payload bytes received and sent before validation.
+    pub(crate) bytes_received: u64,
+    pub(crate) bytes_sent: u64,
     /// HANDSHAKE_DONE is to be sent.
     pub(crate) done_due: bool,
 }
@@ -59,8 +60,8 @@ impl Handshake {
             complete: none,
             confirmed: none,
             validated: none,
-            came: 0,
-            left: 0,
+            bytes_received: 0,
+            bytes_sent: 0,
             done_due: false,
         }
     }
@@ -74,24 +75,24 @@ impl Handshake {
         self.discarded[space.index()]
     }
 
-    /// Keys for a space arise.
+    /// Installs the keys of a space.
     pub(crate) const fn install(&mut self, space: Space) {
         if !self.discarded[space.index()] {
             self.keys[space.index()] = true;
         }
     }
 
-    /// Keys of a space are discarded (RFC 9001 section 4.9); false if they were before.
+    /// Discards the keys of a space (RFC 9001 section 4.9); false if they already were.
     pub(crate) const fn discard(&mut self, space: Space) -> bool {
         self.keys[space.index()] = false;
         !core::mem::replace(&mut self.discarded[space.index()], true)
     }
 
-    /// Bytes that may leave in spite of an unproven address.
+    /// Bytes that may be sent before the address is validated.
     pub(crate) fn allowance(&self, server: bool) -> u64 {
         if self.validated || !server {
             return u64::MAX;
         }
-        (AMPLIFICATION * self.came).saturating_sub(self.left)
+        (AMPLIFICATION * self.bytes_received).saturating_sub(self.bytes_sent)
     }
 }

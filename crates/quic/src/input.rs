@@ -1,31 +1,31 @@
-//! A packet came: RFC 9000 sections 12.2, 13 and 17, RFC 9001 section 4.
+//! Packet input: RFC 9000 sections 12.2, 13 and 17, RFC 9001 section 4.
 
 use machine::{Cx, Signal};
 use record::Recorder;
 use units::Duration;
 
-use crate::ack_policy::Arrived;
-use crate::endpoint::{Endpoint, State};
-use crate::packet::{Chunk, Packet, Space};
+use crate::ack_policy::PacketArrival;
+use crate::endpoint::{QuicEndpoint, QuicState};
+use crate::packet::{Chunk, QuicPacket, Space};
 
-impl Endpoint {
-    pub(crate) fn input<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, packet: &Packet) {
+impl QuicEndpoint {
+    pub(crate) fn input<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, packet: &QuicPacket) {
         match self.state {
-            State::Draining => return,
-            State::Closing => {
-                // Section 10.2.1: whoever still speaks is told again, if it has not closed too.
+            QuicState::Draining => return,
+            QuicState::Closing => {
+                // Section 10.2.1: repeat CONNECTION_CLOSE, unless the peer has closed too.
                 self.close_due |= !packet.close;
                 self.due |= self.close_due;
                 return;
             }
-            State::Idle if self.is_server() => self.begin(cx),
-            State::Idle | State::Opening | State::Open => {}
+            QuicState::Idle if self.is_server() => self.accept(cx),
+            QuicState::Idle | QuicState::Opening | QuicState::Open => {}
         }
         let space = packet.space;
-        // Section 8.1: what can be read or not counts alike.
-        self.handshake.came += u64::from(packet.size);
+        // Section 8.1: undecryptable packets count too.
+        self.handshake.bytes_received += u64::from(packet.size);
         if !self.handshake.has_keys(space) {
-            // Too early to be read, or the keys are gone: it is lost.
+            // Keys not yet installed or already discarded: the packet is dropped.
             self.due |= self.handshake.allowance(self.is_server()) > 0;
             return;
         }
@@ -35,15 +35,15 @@ impl Endpoint {
             self.discard(cx, Space::Initial);
         }
         let now = cx.now;
-        let numbers = self.numbers(space);
+        let numbers = self.space_mut(space);
         if !numbers.received.insert(now, packet.number) {
             return;
         }
         if packet.close {
-            self.abort(cx, State::Draining);
+            self.abort(cx, QuicState::Draining);
             return;
         }
-        self.acknowledge(cx, packet);
+        self.schedule_ack(cx, packet);
         if !packet.ack.ranges.is_empty() {
             self.on_ack(cx, space, &packet.ack);
         }
@@ -56,17 +56,17 @@ impl Endpoint {
         self.due = true;
     }
 
-    /// A server hears of a connection.
-    fn begin<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.state = State::Opening;
+    /// Starts a server's connection on the first packet.
+    fn accept<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        self.state = QuicState::Opening;
         if self.handshake.flights.is_none() {
             self.establish(cx);
         }
     }
 
-    /// Sees to it that a packet is acknowledged in time.
-    fn acknowledge<R: Recorder>(&mut self, cx: &Cx<'_, R>, packet: &Packet) {
-        let numbers = self.numbers(packet.space);
+    /// Schedules the acknowledgment of a packet.
+    fn schedule_ack<R: Recorder>(&mut self, cx: &Cx<'_, R>, packet: &QuicPacket) {
+        let numbers = self.space_mut(packet.space);
         let eliciting = packet.is_ack_eliciting();
         let expected = numbers.received.expected();
         if eliciting && packet.space == Space::Application {
@@ -75,7 +75,7 @@ impl Endpoint {
                 if reordering > 1 { numbers.received.unreported(reordering) } else { None };
             numbers.policy.on_eliciting(
                 cx.now,
-                &Arrived {
+                &PacketArrival {
                     number: packet.number,
                     expected,
                     largest: numbers.received.largest_eliciting(),
@@ -83,27 +83,27 @@ impl Endpoint {
                 },
             );
         } else if eliciting {
-            numbers.policy.at_once();
+            numbers.policy.ack_immediately();
         }
-        numbers.received.pass(packet.number, eliciting);
+        numbers.received.advance(packet.number, eliciting);
         let most = numbers.policy.rule().max_ranges;
-        numbers.received.bound(most);
+        numbers.received.limit_ranges(most);
     }
 
-    /// Messages of the handshake came.
+    /// Processes a CRYPTO frame.
     fn on_crypto<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, space: Space, chunk: &Chunk) {
         let Some(flights) = self.handshake.flights else { return };
-        let numbers = self.numbers(space);
+        let numbers = self.space_mut(space);
         numbers.crypto_in.on_chunk(chunk);
-        let come = numbers.crypto_in.in_order();
-        let has = |flight: u32| come >= u64::from(flight);
+        let contiguous = numbers.crypto_in.in_order();
+        let has = |flight: u32| contiguous >= u64::from(flight);
         match (self.is_server(), space) {
             (false, Space::Initial) if has(flights.server_hello) => {
                 self.handshake.install(Space::Handshake);
             }
             (false, Space::Handshake) if has(flights.server_rest) && !self.handshake.complete => {
                 let finished = u64::from(flights.client_finished);
-                self.numbers(Space::Handshake).crypto_out.write(finished);
+                self.space_mut(Space::Handshake).crypto_out.write(finished);
                 self.establish(cx);
             }
             (true, Space::Initial) if has(flights.client_hello) => {
@@ -111,14 +111,14 @@ impl Endpoint {
                     return;
                 }
                 let (hello, rest) = (flights.server_hello, flights.server_rest);
-                self.numbers(Space::Initial).crypto_out.write(u64::from(hello));
+                self.space_mut(Space::Initial).crypto_out.write(u64::from(hello));
                 self.handshake.install(Space::Handshake);
-                self.numbers(Space::Handshake).crypto_out.write(u64::from(rest));
+                self.space_mut(Space::Handshake).crypto_out.write(u64::from(rest));
             }
             (true, Space::Handshake)
                 if has(flights.client_finished) && !self.handshake.complete =>
             {
-                // RFC 9001 section 4.1.2: at a server complete is confirmed.
+                // RFC 9001 section 4.1.2: a server confirms the handshake when it completes.
                 self.handshake.confirmed = true;
                 self.handshake.done_due = true;
                 self.establish(cx);
@@ -128,8 +128,8 @@ impl Endpoint {
         }
     }
 
-    /// The frames of a 1-RTT packet.
-    fn on_data<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, packet: &Packet) {
+    /// Processes the frames of a 1-RTT packet.
+    fn on_data<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, packet: &QuicPacket) {
         if packet.handshake_done && !self.handshake.confirmed {
             self.handshake.confirmed = true;
             self.handshake.validated = true;
@@ -141,10 +141,10 @@ impl Endpoint {
         if let Some(max) = packet.max_stream_data {
             self.flow.on_max_stream_data(max);
         }
-        if let Some(asked) = packet.ack_frequency {
-            let delay = Duration::from_micros(asked.max_delay_us);
-            let policy = &mut self.numbers(Space::Application).policy;
-            policy.on_frequency(asked.threshold, delay, asked.reordering);
+        if let Some(requested) = packet.ack_frequency {
+            let delay = Duration::from_micros(requested.max_delay_us);
+            let policy = &mut self.space_mut(Space::Application).policy;
+            policy.on_frequency(requested.threshold, delay, requested.reordering);
         }
         if let Some(chunk) = &packet.stream {
             if chunk.len > 0 {

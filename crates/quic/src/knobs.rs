@@ -2,67 +2,67 @@
 //! parameters of RFC 9000, of the constants of RFC 9002, and of INET's module parameters. Names
 //! without such a source in their help are Ackclock's own.
 
-use cc::quic_newreno::{Avoidance, Trigger};
+use cc::quic_newreno::{IncreaseTrigger, QuicAvoidance};
 use units::{Bytes, Duration};
 
 use crate::handshake::Flights;
 use crate::packet::AckFrequency;
-use crate::profile::{Profile, SendRule};
+use crate::profile::{QuicProfile, SendRule};
 
-/// What a knob is measured in.
+/// The kind of a knob's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum QuicKnobKind {
     /// A whole number without a unit.
     Count,
     /// On or off.
     Switch,
     /// A size.
     Size,
-    /// A span of time.
+    /// A duration.
     Time,
 }
 
 /// A value of a knob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value {
-    /// See [`Kind::Count`].
+pub enum QuicKnobValue {
+    /// See [`QuicKnobKind::Count`].
     Count(u64),
-    /// See [`Kind::Switch`].
+    /// See [`QuicKnobKind::Switch`].
     Switch(bool),
-    /// See [`Kind::Size`].
+    /// See [`QuicKnobKind::Size`].
     Size(Bytes),
-    /// See [`Kind::Time`].
+    /// See [`QuicKnobKind::Time`].
     Time(Duration),
 }
 
-/// How a knob of a given kind is set, and the values it takes.
+/// The setter and range of a knob, by kind.
 #[derive(Clone, Copy)]
-enum Slot {
-    Count { set: fn(&mut Profile, u64), least: u64, most: u64 },
-    Switch { set: fn(&mut Profile, bool) },
-    Size { set: fn(&mut Profile, u64), least: u64, most: u64 },
-    Time { set: fn(&mut Profile, Duration), least: Duration, most: Duration },
+enum QuicKnobSlot {
+    Count { set: fn(&mut QuicProfile, u64), least: u64, most: u64 },
+    Switch { set: fn(&mut QuicProfile, bool) },
+    Size { set: fn(&mut QuicProfile, u64), least: u64, most: u64 },
+    Time { set: fn(&mut QuicProfile, Duration), least: Duration, most: Duration },
 }
 
 /// An adjustable value of a profile.
 #[derive(Clone, Copy)]
-pub struct Knob {
-    /// Its name.
+pub struct QuicKnob {
+    /// Name.
     pub name: &'static str,
-    /// What it does and whose name it bears, one line.
+    /// What it does and the source of its name, one line.
     pub help: &'static str,
-    slot: Slot,
+    slot: QuicKnobSlot,
 }
 
-/// Why a knob was not set.
+/// Error of setting a knob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuicKnobError {
     /// The value is of another kind.
     Kind {
-        /// What the knob is measured in.
-        expected: Kind,
+        /// The kind of the knob.
+        expected: QuicKnobKind,
     },
-    /// The value lies outside what is allowed.
+    /// The value is out of range.
     Range {
         /// Least and largest value in words, with units.
         allowed: String,
@@ -83,48 +83,52 @@ impl core::error::Error for QuicKnobError {}
 const fn count(
     name: &'static str,
     (least, most): (u64, u64),
-    set: fn(&mut Profile, u64),
+    set: fn(&mut QuicProfile, u64),
     help: &'static str,
-) -> Knob {
-    Knob { name, help, slot: Slot::Count { set, least, most } }
+) -> QuicKnob {
+    QuicKnob { name, help, slot: QuicKnobSlot::Count { set, least, most } }
 }
 
-const fn switch(name: &'static str, set: fn(&mut Profile, bool), help: &'static str) -> Knob {
-    Knob { name, help, slot: Slot::Switch { set } }
+const fn switch(
+    name: &'static str,
+    set: fn(&mut QuicProfile, bool),
+    help: &'static str,
+) -> QuicKnob {
+    QuicKnob { name, help, slot: QuicKnobSlot::Switch { set } }
 }
 
 const fn size(
     name: &'static str,
     least: u64,
-    set: fn(&mut Profile, u64),
+    set: fn(&mut QuicProfile, u64),
     help: &'static str,
-) -> Knob {
+) -> QuicKnob {
     // RFC 9000 section 16: the largest variable-length integer.
-    Knob { name, help, slot: Slot::Size { set, least, most: (1 << 62) - 1 } }
+    QuicKnob { name, help, slot: QuicKnobSlot::Size { set, least, most: (1 << 62) - 1 } }
 }
 
 const fn time(
     name: &'static str,
     most: Duration,
-    set: fn(&mut Profile, Duration),
+    set: fn(&mut QuicProfile, Duration),
     help: &'static str,
-) -> Knob {
-    Knob { name, help, slot: Slot::Time { set, least: Duration::ZERO, most } }
+) -> QuicKnob {
+    QuicKnob { name, help, slot: QuicKnobSlot::Time { set, least: Duration::ZERO, most } }
 }
 
-/// What is asked for where only one value of ACK_FREQUENCY is given: what RFC 9000 recommends.
-const ASKED: AckFrequency = AckFrequency { threshold: 1, max_delay_us: 25_000, reordering: 1 };
+/// Defaults of ACK_FREQUENCY where only one of its values is set: those RFC 9000 recommends.
+const REQUESTED: AckFrequency = AckFrequency { threshold: 1, max_delay_us: 25_000, reordering: 1 };
 
 /// `max_ack_delay` is below 2^14 ms (RFC 9000 section 18.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis((1 << 14) - 1);
 
 /// All knobs, in the order they are listed to users.
-pub const KNOBS: &[Knob] = &[
+pub const KNOBS: &[QuicKnob] = &[
     count(
         "numReceivedAckElicitingsBeforeAck",
         (1, 1_000_000),
         |p, n| p.acks.every = n as u32,
-        "the n-th unacknowledged packet draws an ACK (INET; RFC 9000 section 13.2.2: 2)",
+        "the n-th unacknowledged packet triggers an ACK (INET; RFC 9000 section 13.2.2: 2)",
     ),
     time(
         "max_ack_delay",
@@ -136,60 +140,55 @@ pub const KNOBS: &[Knob] = &[
         "ack_reordering_threshold",
         (0, 1_000_000),
         |p, n| p.acks.reordering = n as u32,
-        "a packet missing by so many draws an ACK at once; 1 any gap, 0 none",
+        "reordering threshold: a packet missing by this number triggers an immediate ACK; 1 any gap, 0 none",
     ),
     count(
         "max_ack_ranges",
         (1, 4_096),
         |p, n| p.acks.max_ranges = n as usize,
-        "ranges of packet numbers that an ACK tells of at most (RFC 9000 section 13.2.3)",
+        "most ranges of packet numbers in an ACK (RFC 9000 section 13.2.3)",
     ),
     switch(
         "bundleAckForNonAckElicitingPackets",
         |p, on| p.acks.bundle_all = on,
-        "packets with data take along ACKs of what drew none (INET)",
+        "data packets carry ACKs also of packets that are not ack-eliciting (INET)",
     ),
     count(
         "ack_eliciting_threshold",
         (0, 1_000_000),
-        |p, n| p.ack_frequency.get_or_insert(ASKED).threshold = n as u32,
-        "packets the peer may leave unacknowledged, asked for with ACK_FREQUENCY",
+        |p, n| p.ack_frequency.get_or_insert(REQUESTED).threshold = n as u32,
+        "packets the peer may leave unacknowledged, requested with ACK_FREQUENCY",
     ),
     time(
         "requested_max_ack_delay",
         MAX_ACK_DELAY,
-        |p, span| p.ack_frequency.get_or_insert(ASKED).max_delay_us = span.as_micros(),
-        "longest delay of the peer's ACKs, asked for with ACK_FREQUENCY",
+        |p, span| p.ack_frequency.get_or_insert(REQUESTED).max_delay_us = span.as_micros(),
+        "longest delay of the peer's ACKs, requested with ACK_FREQUENCY",
     ),
     size(
         "initial_max_data",
         1,
         |p, n| p.windows.connection = n,
-        "bytes of a connection granted beyond those read (transport parameter)",
+        "flow control window of the connection (transport parameter)",
     ),
     size(
         "initial_max_stream_data",
         1,
         |p, n| p.windows.stream = n,
-        "bytes of its stream granted beyond those read (transport parameter)",
+        "flow control window of its stream (transport parameter)",
     ),
-    size(
-        "sendQueueLimit",
-        1,
-        |p, n| p.send_buffer = Bytes(n),
-        "bytes held for the application until they are acknowledged (INET)",
-    ),
+    size("sendQueueLimit", 1, |p, n| p.send_buffer = Bytes(n), "size of the send buffer (INET)"),
     count(
         "kPacketThreshold",
         (1, 1_000_000),
         |p, n| p.loss.packets = n,
-        "packets behind a loss that reveal it (RFC 9002 section 6.1.1)",
+        "later packets acknowledged before a packet is lost (RFC 9002 section 6.1.1)",
     ),
     count(
         "time_threshold_eighths",
         (0, 800),
         |p, n| p.loss.time_eighths = (n > 0).then_some(n),
-        "eighths of a round trip after which a passed packet is lost; 0 never (kTimeThreshold: 9)",
+        "time threshold of loss detection in eighths of a round trip; 0 never (kTimeThreshold: 9)",
     ),
     time(
         "kInitialRtt",
@@ -201,13 +200,13 @@ pub const KNOBS: &[Knob] = &[
         "initial_window",
         (1, 1_000_000),
         |p, n| p.newreno.initial_window = n as u32,
-        "datagrams of the first window, 14,720 bytes at most (RFC 9002 section 7.2: 10)",
+        "datagrams of the initial window, 14,720 bytes at most (RFC 9002 section 7.2: 10)",
     ),
     count(
         "minimum_window",
         (1, 1_000_000),
         |p, n| p.newreno.minimum_window = n as u32,
-        "datagrams of the least window (kMinimumWindow: 2)",
+        "datagrams of the minimum window (kMinimumWindow: 2)",
     ),
     count(
         "loss_reduction_percent",
@@ -219,9 +218,9 @@ pub const KNOBS: &[Knob] = &[
         "accurateIncreaseInNewRenoCongestionAvoidance",
         |p, on| {
             p.newreno.avoidance = match (on, p.newreno.avoidance) {
-                (false, _) => Avoidance::Fraction { carries: true },
-                (true, counted @ Avoidance::Counted { .. }) => counted,
-                (true, _) => Avoidance::Counted { trigger: Trigger::LastDatagram },
+                (false, _) => QuicAvoidance::Fraction { carries: true },
+                (true, counted @ QuicAvoidance::Counted { .. }) => counted,
+                (true, _) => QuicAvoidance::Counted { trigger: IncreaseTrigger::LastDatagram },
             };
         },
         "count acknowledged bytes up to a window before it grows (INET)",
@@ -230,15 +229,16 @@ pub const KNOBS: &[Knob] = &[
         "growth_without_remainder",
         |p, on| {
             let carries = !on;
-            p.newreno.avoidance = Avoidance::Fraction { carries };
+            p.newreno.avoidance = QuicAvoidance::Fraction { carries };
         },
-        "grow by a fraction in integers and drop what the division leaves (RFC 9002 appendix B.5)",
+        "grow by a fraction in integers and drop the remainder (RFC 9002 appendix B.5)",
     ),
     switch(
         "growth_by_whole_windows",
         |p, on| {
-            let trigger = if on { Trigger::WholeWindow } else { Trigger::LastDatagram };
-            p.newreno.avoidance = Avoidance::Counted { trigger };
+            let trigger =
+                if on { IncreaseTrigger::WholeWindow } else { IncreaseTrigger::LastDatagram };
+            p.newreno.avoidance = QuicAvoidance::Counted { trigger };
         },
         "a counted increase waits for the whole window",
     ),
@@ -250,63 +250,67 @@ pub const KNOBS: &[Knob] = &[
     switch(
         "partial_cleared_at_loss",
         |p, on| p.newreno.counter.cleared_at_loss = on,
-        "a loss clears what is counted towards the next increase",
+        "a loss clears the count towards the next increase",
     ),
     switch(
         "partial_cleared_when_empty",
         |p, on| p.newreno.counter.cleared_when_empty = on,
-        "an empty flight clears it (RFC 4960 section 7.2.2)",
+        "the count is cleared when nothing is in flight (RFC 4960 section 7.2.2)",
     ),
     switch(
         "send_beyond_window",
         |p, on| p.send = if on { SendRule::Overshoot } else { SendRule::FullPackets },
-        "the last packet may go beyond the window",
+        "the last packet may exceed the window",
     ),
     switch(
         "losses_before_acks",
         |p, on| p.losses_first = on,
-        "an ACK's losses are answered before what it acknowledges is counted (appendix A.7)",
+        "losses that an ACK reveals are processed before the packets it acknowledges (appendix A.7)",
     ),
     switch("pacing", |p, on| p.pacing = on, "spread packets over the round trip (section 7.7)"),
     switch(
         "handshake",
         |p, on| p.handshake = on.then_some(Flights::TYPICAL),
-        "begin with a handshake; off: both sides are established at once",
+        "start with a handshake; off: both endpoints are established at once",
     ),
 ];
 
 /// The knob called `name`.
-pub fn find(name: &str) -> Option<&'static Knob> {
+pub fn find(name: &str) -> Option<&'static QuicKnob> {
     KNOBS.iter().find(|knob| knob.name == name)
 }
 
-impl Knob {
-    /// What it is measured in.
-    pub const fn kind(&self) -> Kind {
+impl QuicKnob {
+    /// The kind of its value.
+    pub const fn kind(&self) -> QuicKnobKind {
         match self.slot {
-            Slot::Count { .. } => Kind::Count,
-            Slot::Switch { .. } => Kind::Switch,
-            Slot::Size { .. } => Kind::Size,
-            Slot::Time { .. } => Kind::Time,
+            QuicKnobSlot::Count { .. } => QuicKnobKind::Count,
+            QuicKnobSlot::Switch { .. } => QuicKnobKind::Switch,
+            QuicKnobSlot::Size { .. } => QuicKnobKind::Size,
+            QuicKnobSlot::Time { .. } => QuicKnobKind::Time,
         }
     }
 
-    /// Sets it.
+    /// Sets the knob in `profile`.
     ///
     /// # Errors
-    /// The value is of another kind, or outside what is allowed; the profile is as it was.
-    pub fn set(&self, profile: &mut Profile, value: Value) -> Result<(), QuicKnobError> {
+    /// The value is of another kind or out of range; the profile is unchanged.
+    pub fn set(
+        &self,
+        profile: &mut QuicProfile,
+        value: QuicKnobValue,
+    ) -> Result<(), QuicKnobError> {
         match (self.slot, value) {
-            (Slot::Count { set, least, most }, Value::Count(n)) => {
+            (QuicKnobSlot::Count { set, least, most }, QuicKnobValue::Count(n)) => {
                 within(n, least, most, |n| n.to_string())?;
                 set(profile, n);
             }
-            (Slot::Switch { set }, Value::Switch(on)) => set(profile, on),
-            (Slot::Size { set, least, most }, Value::Size(Bytes(n))) => {
+            (QuicKnobSlot::Switch { set }, QuicKnobValue::Switch(on)) => set(profile, on),
+            (QuicKnobSlot::Size { set, least, most }, QuicKnobValue::Size(Bytes(n))) => {
                 within(n, least, most, |n| Bytes(n).to_string())?;
                 set(profile, n);
             }
-            (Slot::Time { set, least, most }, Value::Time(span)) => {
+            (QuicKnobSlot::Time { set, least, most }, QuicKnobValue::Time(span)) => {
                 within(span, least, most, |span| span.to_string())?;
                 set(profile, span);
             }
@@ -335,13 +339,17 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_every_knob_changes_something() {
-        for (place, knob) in KNOBS.iter().enumerate() {
-            assert!(KNOBS[..place].iter().all(|other| other.name != knob.name));
+        for (index, knob) in KNOBS.iter().enumerate() {
+            assert!(KNOBS[..index].iter().all(|other| other.name != knob.name));
             let values = match knob.kind() {
-                Kind::Count => [Value::Count(5), Value::Count(7)],
-                Kind::Switch => [Value::Switch(true), Value::Switch(false)],
-                Kind::Size => [Value::Size(Bytes(5_000)), Value::Size(Bytes(7_000))],
-                Kind::Time => [5, 7].map(|ms| Value::Time(Duration::from_millis(ms))),
+                QuicKnobKind::Count => [QuicKnobValue::Count(5), QuicKnobValue::Count(7)],
+                QuicKnobKind::Switch => [QuicKnobValue::Switch(true), QuicKnobValue::Switch(false)],
+                QuicKnobKind::Size => {
+                    [QuicKnobValue::Size(Bytes(5_000)), QuicKnobValue::Size(Bytes(7_000))]
+                }
+                QuicKnobKind::Time => {
+                    [5, 7].map(|ms| QuicKnobValue::Time(Duration::from_millis(ms)))
+                }
             };
             let [one, other] = values.map(|value| {
                 let mut profile = INET_2025_02;
@@ -356,10 +364,11 @@ mod tests {
     fn a_value_outside_its_range_changes_nothing() {
         let mut profile = INET_2025_02;
         let knob = find("max_ack_delay").unwrap();
-        let error = knob.set(&mut profile, Value::Time(Duration::from_secs(17))).unwrap_err();
+        let error =
+            knob.set(&mut profile, QuicKnobValue::Time(Duration::from_secs(17))).unwrap_err();
         assert_eq!(error, QuicKnobError::Range { allowed: "0ns to 16.383s".into() });
-        let error = knob.set(&mut profile, Value::Count(3)).unwrap_err();
-        assert_eq!(error, QuicKnobError::Kind { expected: Kind::Time });
+        let error = knob.set(&mut profile, QuicKnobValue::Count(3)).unwrap_err();
+        assert_eq!(error, QuicKnobError::Kind { expected: QuicKnobKind::Time });
         assert_eq!(profile, INET_2025_02);
     }
 }

@@ -1,16 +1,16 @@
-//! Which packets are lost: RFC 9002 section 6.1, and persistent congestion, section 7.6.
+//! Loss detection: RFC 9002 section 6.1, and persistent congestion, section 7.6.
 
 use units::{Duration, Instant};
 
 use crate::rtt::Rtt;
-use crate::sent::{Sent, SentPackets};
+use crate::sent::{SentPackets, SentQuicPacket};
 
 /// The thresholds of loss detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LossRule {
-    /// `kPacketThreshold`: so many packets later one was acknowledged.
+pub struct QuicLossRule {
+    /// `kPacketThreshold`: a packet is lost once one this number later is acknowledged.
     pub packets: u64,
-    /// `kTimeThreshold` in eighths of a round trip; `None` turns the rule of time off.
+    /// `kTimeThreshold` in eighths of a round trip; `None` disables the time threshold.
     pub time_eighths: Option<u64>,
     /// `kGranularity`.
     pub granularity: Duration,
@@ -18,7 +18,7 @@ pub struct LossRule {
     pub persistent: u64,
 }
 
-impl LossRule {
+impl QuicLossRule {
     /// The recommended values (RFC 9002 sections 6.1.1, 6.1.2 and 7.6.1).
     pub const RFC9002: Self = Self {
         packets: 3,
@@ -27,7 +27,8 @@ impl LossRule {
         persistent: 3,
     };
 
-    /// How long after it left a packet that was passed is lost.
+    /// The time threshold: the age at which an unacknowledged packet before the largest
+    /// acknowledged one is lost.
     fn delay(&self, rtt: &Rtt) -> Option<Duration> {
         let eighths = self.time_eighths?;
         let span = Duration::from_nanos(
@@ -37,15 +38,15 @@ impl LossRule {
     }
 }
 
-/// `DetectAndRemoveLostPackets`: puts what is lost into `lost`, in the order of numbers, and says
-/// when the next packet that was passed will be (`loss_time`).
+/// Appends the lost packets to `lost` in the order of their numbers and returns `loss_time`, when
+/// the next packet reaches the time threshold (`DetectAndRemoveLostPackets`).
 pub(crate) fn detect(
-    rule: &LossRule,
+    rule: &QuicLossRule,
     rtt: &Rtt,
     now: Instant,
     largest_acked: u64,
     packets: &mut SentPackets,
-    lost: &mut Vec<Sent>,
+    lost: &mut Vec<SentQuicPacket>,
 ) -> Option<Instant> {
     let delay = rule.delay(rtt);
     let mut next = None;
@@ -58,18 +59,22 @@ pub(crate) fn detect(
         next = due.filter(|&due| next.is_none_or(|next| due < next)).or(next);
         false
     });
-    packets.tidy();
+    packets.drop_settled();
     next
 }
 
-/// Section 7.6.2: do these packets, lost at once and in the order of their numbers, prove that
-/// nothing went through for longer than `duration`?
+/// Section 7.6.2: do these packets, declared lost together and in the order of their numbers,
+/// establish persistent congestion of `duration`?
 ///
-/// Two ack-eliciting ones with none acknowledged between them, both sent after the first sample:
-/// here, those with all numbers between them in the list too.
-pub(crate) fn persistent(lost: &[Sent], first_sample: Option<Instant>, duration: Duration) -> bool {
+/// It takes two ack-eliciting packets with none acknowledged between them, both sent after the
+/// first sample: here, packets with all numbers between them in the list too.
+pub(crate) fn persistent(
+    lost: &[SentQuicPacket],
+    first_sample: Option<Instant>,
+    duration: Duration,
+) -> bool {
     let Some(since) = first_sample else { return false };
-    // The first eliciting packet of the run in progress, and the number before the present one.
+    // Send time of the first ack-eliciting packet of the current run, and the preceding number.
     let mut run: Option<Instant> = None;
     let mut before: Option<u64> = None;
     for packet in lost {
@@ -77,7 +82,7 @@ pub(crate) fn persistent(lost: &[Sent], first_sample: Option<Instant>, duration:
             run = None;
         }
         before = Some(packet.number);
-        if !packet.eliciting || packet.at <= since {
+        if !packet.ack_eliciting || packet.at <= since {
             continue;
         }
         match run {
@@ -92,19 +97,27 @@ pub(crate) fn persistent(lost: &[Sent], first_sample: Option<Instant>, duration:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sent::Cargo;
+    use crate::sent::SentFrames;
 
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    fn sent(number: u64, ms: u64) -> Sent {
-        let cargo = Cargo::default();
-        Sent { number, at: at(ms), size: 1_200, eliciting: true, cargo, settled: false }
+    fn sent(number: u64, ms: u64) -> SentQuicPacket {
+        let packet_frames = SentFrames::default();
+        SentQuicPacket {
+            number,
+            at: at(ms),
+            size: 1_200,
+            ack_eliciting: true,
+            frames: packet_frames,
+            settled: false,
+        }
     }
 
-    /// Packets number 0, 1, 2 ... left at these times; the round trip is 80 ms.
-    fn judge(times: &[u64], acked: u64, now: u64) -> (Vec<u64>, Option<Instant>) {
+    /// The numbers lost and `loss_time` when packets 0, 1, 2 ... were sent at `times`; the round
+    /// trip is 80 ms.
+    fn lost_after(times: &[u64], acked: u64, now: u64) -> (Vec<u64>, Option<Instant>) {
         let mut rtt = Rtt::new(Duration::from_millis(333));
         rtt.on_sample(at(0), Duration::from_millis(80), Duration::ZERO);
         let mut packets = SentPackets::default();
@@ -113,44 +126,44 @@ mod tests {
         }
         packets.settle(acked, acked, |_| {});
         let mut lost = Vec::new();
-        let rule = LossRule::RFC9002;
+        let rule = QuicLossRule::RFC9002;
         let next = detect(&rule, &rtt, at(now), acked, &mut packets, &mut lost);
         (lost.iter().map(|packet| packet.number).collect(), next)
     }
 
     #[test]
-    fn three_packets_later_it_is_lost_section_6_1_1() {
-        assert_eq!(judge(&[0, 0, 0, 0], 3, 80), (vec![0], Some(at(90))));
-        assert_eq!(judge(&[0, 0, 0], 2, 80), (vec![], Some(at(90))));
+    fn three_later_packets_are_the_packet_threshold_section_6_1_1() {
+        assert_eq!(lost_after(&[0, 0, 0, 0], 3, 80), (vec![0], Some(at(90))));
+        assert_eq!(lost_after(&[0, 0, 0], 2, 80), (vec![], Some(at(90))));
     }
 
     #[test]
-    fn passed_and_nine_eighths_of_a_round_trip_old_it_is_lost_section_6_1_2() {
-        assert_eq!(judge(&[0, 5, 10], 2, 90), (vec![0], Some(at(95))));
-        assert_eq!(judge(&[0, 5, 10], 2, 95), (vec![0, 1], None));
-        // What no later packet has passed is not lost, however old.
-        assert_eq!(judge(&[0, 0, 0], 0, 5_000), (vec![], None));
+    fn nine_eighths_of_a_round_trip_is_the_time_threshold_section_6_1_2() {
+        assert_eq!(lost_after(&[0, 5, 10], 2, 90), (vec![0], Some(at(95))));
+        assert_eq!(lost_after(&[0, 5, 10], 2, 95), (vec![0, 1], None));
+        // Without a later packet acknowledged no packet is lost, however old.
+        assert_eq!(lost_after(&[0, 0, 0], 0, 5_000), (vec![], None));
     }
 
     #[test]
     fn the_threshold_of_time_is_at_least_the_granularity() {
         let mut rtt = Rtt::new(Duration::from_millis(333));
         rtt.on_sample(at(0), Duration::from_micros(50), Duration::ZERO);
-        assert_eq!(LossRule::RFC9002.delay(&rtt), Some(Duration::from_millis(1)));
+        assert_eq!(QuicLossRule::RFC9002.delay(&rtt), Some(Duration::from_millis(1)));
         rtt.on_sample(at(0), Duration::from_nanos(8_000_009), Duration::ZERO);
-        assert_eq!(LossRule::RFC9002.delay(&rtt), Some(Duration::from_nanos(9_000_010)));
+        assert_eq!(QuicLossRule::RFC9002.delay(&rtt), Some(Duration::from_nanos(9_000_010)));
     }
 
     #[test]
-    fn persistent_congestion_is_a_long_row_of_losses_section_7_6() {
-        let row = |times: &[(u64, u64)]| -> Vec<Sent> {
+    fn persistent_congestion_is_a_long_run_of_losses_section_7_6() {
+        let row = |times: &[(u64, u64)]| -> Vec<SentQuicPacket> {
             times.iter().map(|&(number, ms)| sent(number, ms)).collect()
         };
         let long = Duration::from_millis(300);
         let proves = |times: &[(u64, u64)]| persistent(&row(times), Some(at(0)), long);
         assert!(proves(&[(5, 100), (6, 200), (7, 401)]));
         assert!(!proves(&[(5, 100), (6, 200), (7, 400)]));
-        // Packet 6 went through.
+        // Packet 6 was acknowledged.
         assert!(!proves(&[(5, 100), (7, 401)]));
         assert!(proves(&[(5, 100), (7, 401), (8, 702)]));
         // Those sent before the first sample do not count.
@@ -159,12 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn silent_packets_keep_a_row_together_but_make_none() {
+    fn ack_only_packets_continue_a_run_but_do_not_make_one() {
         let mut row = vec![sent(1, 100), sent(2, 300), sent(3, 500)];
-        row[1].eliciting = false;
+        row[1].ack_eliciting = false;
         let long = Duration::from_millis(300);
         assert!(persistent(&row, Some(at(0)), long));
-        row[2].eliciting = false;
+        row[2].ack_eliciting = false;
         assert!(!persistent(&row, Some(at(0)), long));
     }
 }

@@ -1,32 +1,32 @@
-//! What leaves, and why nothing more does: RFC 9000 sections 12.2 and 13.2.1, RFC 9002 section 7.
+//! Packet output: RFC 9000 sections 12.2 and 13.2.1, RFC 9002 section 7.
 
 use machine::Cx;
-use record::{Cause, Event, Recorder, Sender as _, SentKind, Waiting};
+use record::{Cause, Event, Recorder, SendLimit, Sender as _, SentKind};
 use units::Offset;
 
-use crate::endpoint::{Endpoint, State};
+use crate::endpoint::{QuicEndpoint, QuicState};
 use crate::handshake::MIN_INITIAL;
-use crate::packet::{Packet, Space};
+use crate::packet::{QuicPacket, Space};
 use crate::profile::SendRule;
-use crate::sent::{Cargo, Sent};
+use crate::sent::{SentFrames, SentQuicPacket};
 use crate::sizes;
 
-impl Endpoint {
-    /// Writes the next packet.
+impl QuicEndpoint {
+    /// Builds the next packet in `slot`, or returns why there is none.
     pub(crate) fn output<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        slot: &mut Packet,
-    ) -> Result<(), Waiting> {
+        slot: &mut QuicPacket,
+    ) -> Result<(), SendLimit> {
         slot.reset(self.cfg.flow, self.dir(), self.cfg.ip);
         let waiting = match self.state {
-            State::Closing if self.close_due => {
+            QuicState::Closing if self.close_due => {
                 self.write_close(cx, slot);
                 return Ok(());
             }
-            State::Closing | State::Draining => Waiting::Done,
-            State::Idle => Waiting::Handshake,
-            State::Opening | State::Open => {
+            QuicState::Closing | QuicState::Draining => SendLimit::Done,
+            QuicState::Idle => SendLimit::Handshake,
+            QuicState::Opening | QuicState::Open => {
                 if self.write_crypto(cx, slot, Space::Initial)
                     || self.write_crypto(cx, slot, Space::Handshake)
                 {
@@ -39,18 +39,18 @@ impl Endpoint {
             }
         };
         self.due = false;
-        self.underused = !matches!(waiting, Waiting::CongestionWindow | Waiting::Pacing);
+        self.underused = !matches!(waiting, SendLimit::CongestionWindow | SendLimit::Pacing);
         if core::mem::replace(&mut self.waiting, waiting) != waiting {
-            cx.emit_of(self, || Event::Waiting(waiting));
+            cx.emit_with_state(self, || Event::SendLimited(waiting));
         }
         Err(waiting)
     }
 
-    /// A packet of the handshake, if one is due.
+    /// Builds an Initial or Handshake packet, if one is due.
     fn write_crypto<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        slot: &mut Packet,
+        slot: &mut QuicPacket,
         space: Space,
     ) -> bool {
         if !self.handshake.has_keys(space) {
@@ -61,15 +61,15 @@ impl Endpoint {
             return false;
         }
         let fits = self.bytes_in_flight + full <= self.cc.control().window.get();
-        let probe = self.numbers(space).probes > 0;
+        let probe = self.space_mut(space).probes > 0;
         let may = fits || probe;
-        let mut wants = self.numbers(space).crypto_out.wants(u64::MAX);
+        let mut wants = self.space_mut(space).crypto_out.has_pending(u64::MAX);
         if probe && !wants {
-            self.probe_with_old(space);
-            wants = self.numbers(space).crypto_out.wants(u64::MAX);
+            self.queue_probe(space);
+            wants = self.space_mut(space).crypto_out.has_pending(u64::MAX);
         }
         let ping = probe && !wants;
-        let due = self.numbers(space).policy.is_due();
+        let due = self.space_mut(space).policy.is_due();
         if !(may && (wants || ping) || due) {
             return false;
         }
@@ -77,10 +77,10 @@ impl Endpoint {
         self.add_ack(cx, slot, self.datagram / 2);
         slot.ping = ping;
         if may && wants {
-            // The offset of a handshake takes two bytes at most.
+            // Handshake offsets take two bytes at most.
             let room = self.datagram - self.overhead(slot) - sizes::crypto_header(0x3fff);
-            let piece = self.numbers(space).crypto_out.take(room, u64::MAX);
-            slot.crypto = piece.map(|piece| piece.chunk);
+            let send_chunk = self.space_mut(space).crypto_out.take(room, u64::MAX);
+            slot.crypto = send_chunk.map(|send_chunk| send_chunk.chunk);
         }
         let eliciting = slot.is_ack_eliciting();
         slot.size = self.overhead(slot);
@@ -88,7 +88,7 @@ impl Endpoint {
             slot.size = slot.size.max(MIN_INITIAL.min(self.datagram));
         }
         let kind = if eliciting { SentKind::Control } else { SentKind::Ack };
-        self.leave(cx, slot, kind);
+        self.send_packet(cx, slot, kind);
         if space == Space::Handshake && !self.is_server() {
             // RFC 9001 section 4.9.1.
             self.discard(cx, Space::Initial);
@@ -96,77 +96,77 @@ impl Endpoint {
         true
     }
 
-    /// A packet of application data, or an acknowledgment alone.
+    /// Builds a 1-RTT packet with data, or an ACK-only packet.
     fn write_data<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        slot: &mut Packet,
-    ) -> Result<(), Waiting> {
+        slot: &mut QuicPacket,
+    ) -> Result<(), SendLimit> {
         if !self.handshake.has_keys(Space::Application) {
-            return Err(Waiting::Handshake);
+            return Err(SendLimit::Handshake);
         }
         slot.space = Space::Application;
-        let probe = self.numbers(Space::Application).probes > 0;
-        // Data does not overtake the end of the handshake: nothing would tell of its loss, as there is no
-        // probe timeout for it yet (RFC 9002 section 6.2.1).
+        let probe = self.space_mut(Space::Application).probes > 0;
+        // Application data waits for the end of the handshake: its loss could not be detected, as
+        // its space has no probe timeout yet (RFC 9002 section 6.2.1).
         let overtakes = self.has_handshake_data();
         let mut content = self.has_content() && !overtakes;
         if probe && !content {
-            self.probe_with_old(Space::Application);
+            self.queue_probe(Space::Application);
             content = self.has_content();
         }
         let waiting = if overtakes && !probe {
-            Waiting::CongestionWindow
+            SendLimit::CongestionWindow
         } else if !(content || probe) {
-            self.why_idle()
+            self.idle_reason()
         } else if probe {
             return self.write_eliciting(cx, slot, !content);
         } else if !self.window_allows(slot) {
-            Waiting::CongestionWindow
+            SendLimit::CongestionWindow
         } else if self.must_pace(cx) {
-            Waiting::Pacing
+            SendLimit::Pacing
         } else {
             return self.write_eliciting(cx, slot, false);
         };
-        if self.numbers(Space::Application).policy.is_due() {
+        if self.space_mut(Space::Application).policy.is_due() {
             let room = self.datagram - self.overhead(slot);
             if self.add_ack(cx, slot, room) {
                 slot.size = self.overhead(slot);
-                self.leave(cx, slot, SentKind::Ack);
+                self.send_packet(cx, slot, SentKind::Ack);
                 return Ok(());
             }
         }
         Err(waiting)
     }
 
-    /// Is there anything to send that must arrive?
+    /// Are retransmittable frames waiting to be sent?
     fn has_content(&self) -> bool {
-        self.send.wants(self.flow.limit())
+        self.send.has_pending(self.flow.limit())
             || self.flow.due()
             || self.handshake.done_due
             || self.ack_frequency_due
     }
 
-    /// Is there anything of the handshake to send? It was tried before: there was no room for it.
+    /// Is CRYPTO data waiting? It has been tried and did not fit into the window.
     fn has_handshake_data(&self) -> bool {
         [Space::Initial, Space::Handshake].into_iter().any(|space| {
-            let wants = self.spaces[space.index()].crypto_out.wants(u64::MAX);
+            let wants = self.spaces[space.index()].crypto_out.has_pending(u64::MAX);
             wants && self.handshake.has_keys(space)
         })
     }
 
-    fn why_idle(&self) -> Waiting {
+    fn idle_reason(&self) -> SendLimit {
         if self.send.blocked(self.flow.limit()) {
-            Waiting::PeerWindow
+            SendLimit::PeerWindow
         } else if self.send.is_finished() {
-            Waiting::Done
+            SendLimit::Done
         } else {
-            Waiting::Application
+            SendLimit::Application
         }
     }
 
-    /// Does the congestion window let the next packet go?
-    fn window_allows(&mut self, slot: &Packet) -> bool {
+    /// Does the congestion window allow the next packet?
+    fn window_allows(&mut self, slot: &QuicPacket) -> bool {
         if self.cc.take_extra_packet() {
             return true;
         }
@@ -186,7 +186,7 @@ impl Endpoint {
         }
     }
 
-    /// Does pacing hold the next packet back?
+    /// Does the pacer delay the next packet?
     fn must_pace<R: Recorder>(&mut self, cx: &Cx<'_, R>) -> bool {
         if !self.cfg.profile.pacing || self.rtt.first_sample().is_none() {
             return false;
@@ -196,16 +196,16 @@ impl Endpoint {
         self.paced_until.is_some()
     }
 
-    /// A packet that draws an acknowledgment, filled up with stream data.
+    /// Builds an ack-eliciting packet, filled with stream data.
     fn write_eliciting<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        slot: &mut Packet,
+        slot: &mut QuicPacket,
         ping: bool,
-    ) -> Result<(), Waiting> {
-        let numbers = self.numbers(Space::Application);
-        let news = numbers.policy.rule().bundle_all && numbers.received.has_news();
-        if numbers.policy.owes() || news {
+    ) -> Result<(), SendLimit> {
+        let numbers = self.space_mut(Space::Application);
+        let news = numbers.policy.rule().bundle_all && numbers.received.has_ack_pending();
+        if numbers.policy.has_unacked() || news {
             self.add_ack(cx, slot, self.datagram / 2);
         }
         slot.ping = ping;
@@ -215,40 +215,40 @@ impl Endpoint {
             slot.ack_frequency = self.cfg.profile.ack_frequency;
         }
         let used = self.overhead(slot) + sizes::stream_header(self.send.peek_offset());
-        let piece = self.send.take(self.datagram.saturating_sub(used), self.flow.limit());
-        slot.stream = piece.map(|piece| piece.chunk);
+        let send_chunk = self.send.take(self.datagram.saturating_sub(used), self.flow.limit());
+        slot.stream = send_chunk.map(|send_chunk| send_chunk.chunk);
         slot.size = self.overhead(slot);
-        let again = piece.is_some_and(|piece| piece.again);
-        let cause = if self.numbers(Space::Application).probes > 0 {
+        let retransmitted = send_chunk.is_some_and(|send_chunk| send_chunk.retransmitted);
+        let cause = if self.space_mut(Space::Application).probes > 0 {
             Cause::LossProbe
         } else {
             Cause::FastRetransmit
         };
-        let kind = match piece {
-            Some(_) if again => SentKind::Again(cause),
-            Some(piece) if piece.chunk.len > 0 => SentKind::New,
+        let kind = match send_chunk {
+            Some(_) if retransmitted => SentKind::Retransmission(cause),
+            Some(send_chunk) if send_chunk.chunk.len > 0 => SentKind::New,
             None if ping => SentKind::Probe,
             _ => SentKind::Control,
         };
         self.totals.data_packets += u64::from(slot.payload() > 0);
-        self.totals.retransmitted_packets += u64::from(again);
-        self.leave(cx, slot, kind);
+        self.totals.retransmitted_packets += u64::from(retransmitted);
+        self.send_packet(cx, slot, kind);
         Ok(())
     }
 
-    /// CONNECTION_CLOSE, in the highest space there are keys for.
-    fn write_close<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Packet) {
+    /// Builds a CONNECTION_CLOSE packet in the highest space that has keys.
+    fn write_close<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut QuicPacket) {
         let has = |space: &&Space| self.handshake.has_keys(**space);
         slot.space = Space::ALL.iter().rev().find(has).copied().unwrap_or_default();
         slot.close = true;
         slot.size = self.overhead(slot);
         self.close_due = false;
-        self.leave(cx, slot, SentKind::Reset);
+        self.send_packet(cx, slot, SentKind::Reset);
     }
 
     /// Adds an ACK frame of at most `room` bytes, if there is anything to acknowledge.
-    fn add_ack<R: Recorder>(&mut self, cx: &Cx<'_, R>, slot: &mut Packet, room: u32) -> bool {
-        let numbers = self.numbers(slot.space);
+    fn add_ack<R: Recorder>(&mut self, cx: &Cx<'_, R>, slot: &mut QuicPacket, room: u32) -> bool {
+        let numbers = self.space_mut(slot.space);
         let rule = *numbers.policy.rule();
         let bounds = (rule.max_ranges, room);
         let written = numbers.received.write(cx.now, rule.exponent, bounds, &mut slot.ack);
@@ -258,26 +258,31 @@ impl Endpoint {
         written
     }
 
-    /// Bytes of a packet as it stands, header and tag included.
-    fn overhead(&self, slot: &Packet) -> u32 {
+    /// Current size of a packet, header and tag included.
+    fn overhead(&self, slot: &QuicPacket) -> u32 {
         let numbers = &self.spaces[slot.space.index()];
         let header = self.cfg.profile.overhead.of(slot.space, numbers.next, numbers.largest_acked);
         header + sizes::frames(slot)
     }
 
-    /// A packet is whole: it gets its number and is under way (`OnPacketSent`).
-    fn leave<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Packet, kind: SentKind) {
+    /// Numbers a finished packet and puts it in flight (`OnPacketSent`).
+    fn send_packet<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut QuicPacket,
+        kind: SentKind,
+    ) {
         let eliciting = slot.is_ack_eliciting();
         let size = u64::from(slot.size);
         let numbers = &mut self.spaces[slot.space.index()];
         slot.number = numbers.next;
         numbers.next += 1;
-        numbers.packets.push(Sent {
+        numbers.packets.push(SentQuicPacket {
             number: slot.number,
             at: cx.now,
             size: slot.size,
-            eliciting,
-            cargo: Cargo {
+            ack_eliciting: eliciting,
+            frames: SentFrames {
                 stream: slot.stream,
                 crypto: slot.crypto,
                 max_data: slot.max_data.is_some(),
@@ -288,7 +293,7 @@ impl Endpoint {
             },
             settled: false,
         });
-        self.handshake.left += size;
+        self.handshake.bytes_sent += size;
         if eliciting {
             numbers.last_eliciting = cx.now;
             numbers.probes = numbers.probes.saturating_sub(1);
@@ -297,7 +302,7 @@ impl Endpoint {
             self.pacer.on_sent(size);
             self.set_loss_timer(cx.now);
         }
-        cx.emit_of(self, || {
+        cx.emit_with_state(self, || {
             let at = slot.stream.map_or_else(|| self.snd_max(), |chunk| Offset(chunk.offset));
             Event::Sent { at, len: slot.payload(), kind }
         });

@@ -1,10 +1,10 @@
-//! Pacing: RFC 9002 section 7.7. Packets leave at 5/4 of the rate that fills a window in a round
-//! trip, after bursts of at most an initial window.
+//! Pacing: RFC 9002 section 7.7. The pacing rate is 5/4 of the window per round trip, after bursts
+//! of at most an initial window.
 
 use units::ratio::{scaled, scaled_up};
 use units::{Bytes, Duration, Instant, Rate};
 
-/// A leaky bucket of bytes that may leave at once.
+/// A leaky bucket pacer.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
     burst: u64,
@@ -18,7 +18,7 @@ impl Pacer {
         Self { burst, tokens: burst, since: Instant::ZERO }
     }
 
-    /// When a packet of `size` bytes may leave: `None` is now.
+    /// When a packet of `size` bytes may be sent; `None`: now.
     pub(crate) fn release(
         &mut self,
         now: Instant,
@@ -26,7 +26,7 @@ impl Pacer {
         window: Bytes,
         smoothed: Duration,
     ) -> Option<Instant> {
-        // What the rate of 5 windows in 4 round trips brings.
+        // Tokens earned at 5 windows per 4 round trips.
         let (gain, span) = (5 * window.get().max(1), 4 * smoothed.as_nanos().max(1));
         let refill = scaled(now.since(self.since).as_nanos(), gain, span);
         if refill > 0 {
@@ -37,14 +37,14 @@ impl Pacer {
         (short > 0).then(|| self.since + Duration::from_nanos(scaled_up(short, span, gain)))
     }
 
-    /// The rate of a window in a round trip, and a quarter more.
+    /// The pacing rate: 5/4 of the window per round trip.
     pub(crate) fn rate(window: Bytes, smoothed: Duration) -> Option<Rate> {
         const SECOND: u64 = Duration::from_secs(1).as_nanos();
         let (gain, span) = (5 * window.get(), 4 * smoothed.as_nanos().max(1));
         Rate::from_bits_per_second(scaled(SECOND, gain.saturating_mul(8), span))
     }
 
-    /// A packet left.
+    /// Takes the tokens of a sent packet.
     pub(crate) const fn on_sent(&mut self, size: u64) {
         self.tokens = self.tokens.saturating_sub(size);
     }
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_leaves_at_once_and_the_rest_at_five_quarters_of_the_rate_section_7_7() {
+    fn a_burst_is_sent_at_once_and_the_rest_at_five_quarters_of_the_rate_section_7_7() {
         let mut pacer = Pacer::new(12_000);
         let (mut now, mut sent) = (Instant::ZERO, 0_u64);
         let end = now + Duration::from_millis(400);

@@ -1,7 +1,7 @@
-//! A QUIC packet as the model carries it: what its frames say, and how large it is. Payload bytes
-//! and cryptography do not exist, their sizes do.
+//! The model of a QUIC packet: its frames and its size. Payload bytes and cryptography are not
+//! modelled, only their sizes.
 //!
-//! A packet has at most one frame of a kind. Each travels in a datagram of its own.
+//! A packet has at most one frame of each type and is sent in its own datagram.
 
 use packet::{Dir, IpVersion};
 use units::{Bytes, FlowId};
@@ -22,7 +22,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// All, in the order in which they are used.
+    /// All spaces, in the order of use.
     pub const ALL: [Self; 3] = [Self::Initial, Self::Handshake, Self::Application];
 
     pub(crate) const fn index(self) -> usize {
@@ -30,19 +30,19 @@ impl Space {
     }
 }
 
-/// A piece of a stream.
+/// A range of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Chunk {
-    /// Place of its first byte.
+    /// Offset of its first byte.
     pub offset: u64,
     /// Bytes.
     pub len: u32,
-    /// Nothing follows.
+    /// FIN bit: the stream ends here.
     pub fin: bool,
 }
 
 impl Chunk {
-    /// Behind its last byte.
+    /// Offset after its last byte.
     pub const fn end(&self) -> u64 {
         self.offset + self.len as u64
     }
@@ -50,14 +50,14 @@ impl Chunk {
 
 /// An ACK frame (RFC 9000 section 19.3).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Ack {
+pub struct AckFrame {
     /// First and last packet number of each range, the highest range first. Empty: no ACK frame.
     pub ranges: Vec<(u64, u64)>,
     /// The ACK Delay field: microseconds, shifted right by the exponent.
     pub delay: u64,
 }
 
-impl Ack {
+impl AckFrame {
     /// The largest packet number acknowledged.
     pub fn largest(&self) -> Option<u64> {
         self.ranges.first().map(|&(_, last)| last)
@@ -67,31 +67,32 @@ impl Ack {
 /// An ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AckFrequency {
-    /// Ack-eliciting packets that may stay without an acknowledgment: the one after them draws it.
+    /// Ack-Eliciting Threshold: packets that may go unacknowledged; the next one triggers an ACK.
     pub threshold: u32,
-    /// Longest delay asked for, in microseconds.
+    /// Requested Max Ack Delay, in microseconds.
     pub max_delay_us: u64,
-    /// Packets by which one must be missing before a gap draws an acknowledgment; 0: never.
+    /// Reordering Threshold: a gap triggers an immediate ACK once a packet is missing by this
+    /// number; 0: never.
     pub reordering: u32,
 }
 
 /// A QUIC packet.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Packet {
+pub struct QuicPacket {
     /// Connection it belongs to.
     pub flow: FlowId,
-    /// Its way.
+    /// Direction.
     pub dir: Dir,
-    /// Version of the internet protocol below it.
+    /// IP version.
     pub ip: IpVersion,
-    /// Whose number it has.
+    /// Packet number space.
     pub space: Space,
     /// Packet number.
     pub number: u64,
     /// UDP payload: header, frames, padding and AEAD tag.
     pub size: u32,
     /// ACK frame.
-    pub ack: Ack,
+    pub ack: AckFrame,
     /// STREAM frame of the connection's stream.
     pub stream: Option<Chunk>,
     /// CRYPTO frame.
@@ -110,9 +111,8 @@ pub struct Packet {
     pub close: bool,
 }
 
-impl Packet {
-    /// Does it oblige the peer to answer (RFC 9002 section 2: any frame but ACK, PADDING and
-    /// CONNECTION_CLOSE)?
+impl QuicPacket {
+    /// Is it ack-eliciting (RFC 9002 section 2: any frame but ACK, PADDING and CONNECTION_CLOSE)?
     pub const fn is_ack_eliciting(&self) -> bool {
         self.stream.is_some()
             || self.crypto.is_some()
@@ -123,12 +123,12 @@ impl Packet {
             || self.ping
     }
 
-    /// IP bytes.
+    /// Size of the IP packet.
     pub const fn wire_len(&self) -> Bytes {
         Bytes((self.ip.header_len() + UDP_HEADER + self.size) as u64)
     }
 
-    /// Bytes of the stream in it.
+    /// Stream bytes in it.
     pub const fn payload(&self) -> u32 {
         match self.stream {
             Some(chunk) => chunk.len,
@@ -136,7 +136,7 @@ impl Packet {
         }
     }
 
-    /// Makes an empty packet of it; what its lists have allocated is kept.
+    /// Empties the packet; keeps the allocation of its lists.
     pub(crate) fn reset(&mut self, flow: FlowId, dir: Dir, ip: IpVersion) {
         let mut ack = core::mem::take(&mut self.ack);
         ack.ranges.clear();

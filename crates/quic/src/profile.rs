@@ -1,62 +1,62 @@
-//! What an implementation of QUIC does, as data: three profiles, and fields to change.
+//! Profiles of QUIC implementations: three presets, and fields to change.
 
-use cc::quic_newreno::Params;
+use cc::quic_newreno::QuicNewRenoParams;
 use units::{Bytes, Duration};
 
-use crate::ack_policy::AckRule;
+use crate::ack_policy::QuicAckRule;
 use crate::flow_control::Windows;
 use crate::handshake::Flights;
-use crate::loss::LossRule;
+use crate::loss::QuicLossRule;
 use crate::packet::AckFrequency;
-use crate::pto::PtoRule;
+use crate::pto::QuicPtoRule;
 use crate::sizes::Overhead;
 
-/// What an implementation does.
+/// The behaviour of a QUIC implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Profile {
-    /// Its name.
+pub struct QuicProfile {
+    /// Name.
     pub name: &'static str,
-    /// IP bytes of the largest packet; its datagrams fill it.
+    /// Size of the largest IP packet; full datagrams fill it.
     pub mtu: u32,
-    /// Headers.
+    /// Header sizes.
     pub overhead: Overhead,
-    /// The handshake; `None` where both sides begin established.
+    /// The handshake; `None`: both endpoints start established.
     pub handshake: Option<Flights>,
     /// Congestion control unless another is chosen.
     pub default_cc: &'static str,
     /// The parameters of NewReno.
-    pub newreno: Params,
-    /// When the window lets a packet go.
+    pub newreno: QuicNewRenoParams,
+    /// When the congestion window allows a packet.
     pub send: SendRule,
-    /// Losses that an ACK reveals are answered before what it acknowledges is counted (RFC 9002
+    /// Losses that an ACK reveals are processed before the packets it acknowledges (RFC 9002
     /// appendix A.7).
     pub losses_first: bool,
     /// Loss detection.
-    pub loss: LossRule,
+    pub loss: QuicLossRule,
     /// The probe timeout.
-    pub pto: PtoRule,
-    /// How it acknowledges.
-    pub acks: AckRule,
-    /// What it asks of the peer's acknowledgments, where both have the extension.
+    pub pto: QuicPtoRule,
+    /// ACK generation.
+    pub acks: QuicAckRule,
+    /// ACK frequency requested from the peer, where both support the extension.
     pub ack_frequency: Option<AckFrequency>,
-    /// Does it pace?
+    /// Is pacing on?
     pub pacing: bool,
-    /// What it grants the peer.
+    /// Flow control windows for the peer.
     pub windows: Windows,
-    /// Bytes it holds for the application until they are acknowledged.
+    /// Send buffer: bytes held until they are acknowledged.
     pub send_buffer: Bytes,
 }
 
-/// When the window lets a packet go.
+/// When the congestion window allows a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendRule {
     /// While the packet fits (RFC 9002 section 7).
     Fits,
     /// While a full-sized packet would fit, whatever its size (INET).
     FullPackets,
-    /// While anything of the window is left: the last packet may go beyond it.
+    /// While any of the window is left: the last packet may exceed it.
     Overshoot,
-    /// While the flight stays below the window, not only within it, with a full-sized packet more
+    /// While the bytes in flight with a further full-sized packet stay strictly below the window
     /// (quinn-proto 0.11, `poll_transmit`).
     Below,
 }
@@ -64,7 +64,7 @@ pub enum SendRule {
 /// Names of all profiles, in the order they are listed to users.
 pub const NAMES: [&str; 3] = ["quic-rfc9002", "quic-inet-2025-02", "quic-inet-2025-03"];
 
-impl Profile {
+impl QuicProfile {
     /// The profile of that name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -77,19 +77,19 @@ impl Profile {
 }
 
 /// RFC 9000, 9001, 9002 with their recommended values.
-pub const RFC9002: Profile = Profile {
+pub const RFC9002: QuicProfile = QuicProfile {
     name: "quic-rfc9002",
     mtu: 1_500,
-    // RFC 9001 section 5.3; the ids are as long as most implementations have them.
+    // RFC 9001 section 5.3; connection ids are as long as in most implementations.
     overhead: Overhead { connection_id: 8, packet_number: None, tag: 16 },
     handshake: Some(Flights::TYPICAL),
     default_cc: "newreno",
-    newreno: Params::RFC9002,
+    newreno: QuicNewRenoParams::RFC9002,
     send: SendRule::Fits,
     losses_first: true,
-    loss: LossRule::RFC9002,
-    pto: PtoRule { initial_rtt: Duration::from_millis(333), probes: 2, most: 10 },
-    acks: AckRule {
+    loss: QuicLossRule::RFC9002,
+    pto: QuicPtoRule { initial_rtt: Duration::from_millis(333), probes: 2, max_timeouts: 10 },
+    acks: QuicAckRule {
         every: 2,
         max_delay: Duration::from_millis(25),
         exponent: 3,
@@ -106,14 +106,14 @@ pub const RFC9002: Profile = Profile {
 };
 
 /// INET of 14 February 2025 (58f2b31929, "add QUIC src and examples").
-pub const INET_2025_02: Profile = Profile {
+pub const INET_2025_02: QuicProfile = QuicProfile {
     name: "quic-inet-2025-02",
     overhead: Overhead { connection_id: 8, packet_number: Some(4), tag: 0 },
     handshake: None,
-    newreno: Params::INET_2025_02,
+    newreno: QuicNewRenoParams::INET_2025_02,
     send: SendRule::FullPackets,
-    pto: PtoRule { probes: 1, ..RFC9002.pto },
-    acks: AckRule { first_at_once: true, max_ranges: 1_024, ..RFC9002.acks },
+    pto: QuicPtoRule { probes: 1, ..RFC9002.pto },
+    acks: QuicAckRule { first_at_once: true, max_ranges: 1_024, ..RFC9002.acks },
     pacing: false,
     // Quic.ned: initialMaxData, initialMaxStreamData*, sendQueueLimit.
     windows: Windows { connection: 15_000_000, stream: 6_000_000 },
@@ -122,10 +122,10 @@ pub const INET_2025_02: Profile = Profile {
 };
 
 /// INET of 13 March 2025 (6cf5aaa910): another NewReno, and a handshake.
-pub const INET_2025_03: Profile = Profile {
+pub const INET_2025_03: QuicProfile = QuicProfile {
     name: "quic-inet-2025-03",
     handshake: Some(Flights::TYPICAL),
-    newreno: Params::INET_2025_03,
+    newreno: QuicNewRenoParams::INET_2025_03,
     ..INET_2025_02
 };
 
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn every_listed_profile_exists_under_its_own_name() {
         for name in NAMES {
-            assert_eq!(Profile::named(name).map(|profile| profile.name), Some(name));
+            assert_eq!(QuicProfile::named(name).map(|profile| profile.name), Some(name));
         }
-        assert_eq!(Profile::named("quic"), None);
+        assert_eq!(QuicProfile::named("quic"), None);
     }
 }

@@ -4,18 +4,18 @@ use units::Duration;
 
 use crate::rtt::Rtt;
 
-/// When a probe is sent, and how many.
+/// The probe timeout parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PtoRule {
-    /// `kInitialRtt`: taken for the round trip before the first sample.
+pub struct QuicPtoRule {
+    /// `kInitialRtt`: round-trip time assumed before the first sample.
     pub initial_rtt: Duration,
-    /// Probes at each timeout: one or two (section 6.2.4).
+    /// Probe packets per timeout: one or two (section 6.2.4).
     pub probes: u32,
-    /// The connection is given up after so many timeouts in a row.
-    pub most: u32,
+    /// Consecutive timeouts after which the connection is closed.
+    pub max_timeouts: u32,
 }
 
-/// Time from the last ack-eliciting packet to a probe: doubled at each timeout in a row. The
+/// The PTO period, from the last ack-eliciting packet; doubled at each consecutive timeout. The
 /// peer's `max_ack_delay` counts for application data only (section 6.2.1).
 pub(crate) fn period(
     rtt: &Rtt,

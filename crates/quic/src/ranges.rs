@@ -1,12 +1,12 @@
-//! A set of numbers as ranges: packet numbers that arrived, bytes of a stream that are lost.
+//! A set of numbers as ranges: received packet numbers, lost bytes of a stream.
 
 use std::collections::VecDeque;
 
-/// Half-open ranges `[start, end)`, in ascending order, apart from each other.
+/// Disjoint, non-adjacent half-open ranges `[start, end)` in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Ranges(VecDeque<(u64, u64)>);
+pub(crate) struct NumberRanges(VecDeque<(u64, u64)>);
 
-impl Ranges {
+impl NumberRanges {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -21,27 +21,27 @@ impl Ranges {
         self.0.front().copied()
     }
 
-    /// From the lowest to the highest, or backwards.
+    /// The ranges in ascending order.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.0.iter().copied()
     }
 
-    /// Number of the first range that ends at or beyond `place`.
-    fn first_reaching(&self, place: u64) -> usize {
-        // What arrives mostly lies at the end.
+    /// Index of the first range that ends at or beyond `number`.
+    fn first_reaching(&self, number: u64) -> usize {
+        // New numbers are mostly at the end.
         match self.0.back() {
-            Some(&(start, end)) if start <= place => {
-                if end >= place {
+            Some(&(start, end)) if start <= number => {
+                if end >= number {
                     self.0.len() - 1
                 } else {
                     self.0.len()
                 }
             }
-            _ => self.0.partition_point(|&(_, end)| end < place),
+            _ => self.0.partition_point(|&(_, end)| end < number),
         }
     }
 
-    /// Adds `[start, end)`; returns how many numbers are new.
+    /// Adds `[start, end)`; returns the count of new numbers.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> u64 {
         if start >= end {
             return 0;
@@ -66,7 +66,7 @@ impl Ranges {
         end - start - known
     }
 
-    /// Takes `[start, end)` out.
+    /// Removes `[start, end)`.
     pub(crate) fn remove(&mut self, start: u64, end: u64) {
         if start >= end {
             return;
@@ -97,11 +97,11 @@ impl Ranges {
         }
     }
 
-    /// Takes all below `place` out.
-    pub(crate) fn remove_below(&mut self, place: u64) {
+    /// Removes all numbers below `number`.
+    pub(crate) fn remove_below(&mut self, number: u64) {
         while let Some(first) = self.0.front_mut() {
-            if first.1 > place {
-                first.0 = first.0.max(place);
+            if first.1 > number {
+                first.0 = first.0.max(number);
                 break;
             }
             self.0.pop_front();
@@ -118,10 +118,10 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// A plain set of numbers says the same.
+        /// The ranges agree with a plain set.
         #[test]
         fn it_is_a_set(steps in prop::collection::vec((0_u8..3, 0_u64..60, 0_u64..12), 0..80)) {
-            let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
+            let (mut ranges, mut set) = (NumberRanges::default(), BTreeSet::new());
             for (kind, start, len) in steps {
                 let end = start + len;
                 match kind {

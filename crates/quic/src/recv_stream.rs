@@ -1,18 +1,19 @@
-//! What has come of a stream (RFC 9000 section 2.2).
+//! The receiving part of a stream (RFC 9000 section 2.2).
 
 use crate::packet::Chunk;
-use crate::ranges::Ranges;
+use crate::ranges::NumberRanges;
 
-/// The receiving half of a stream.
+/// Reassembly state of a stream.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecvStream {
-    arrived: Ranges,
+    arrived: NumberRanges,
     read: u64,
     end: Option<u64>,
 }
 
 impl RecvStream {
-    /// Takes in a piece; returns true if there is more to read in order, or the end has come.
+    /// Adds a received chunk; returns true if more bytes are readable in order or the end is
+    /// reached.
     pub(crate) fn on_chunk(&mut self, chunk: &Chunk) -> bool {
         let before = (self.unread(), self.at_end());
         if chunk.fin {
@@ -22,17 +23,17 @@ impl RecvStream {
         (self.unread(), self.at_end()) != before
     }
 
-    /// End of what has come in order.
+    /// End of the bytes received in order.
     pub(crate) fn in_order(&self) -> u64 {
         self.arrived.first().map_or(0, |(start, end)| if start == 0 { end } else { 0 })
     }
 
-    /// Bytes that lie ready.
+    /// Bytes ready to be read.
     pub(crate) fn unread(&self) -> u64 {
         self.in_order() - self.read
     }
 
-    /// Takes up to `most` bytes; returns how many.
+    /// Reads up to `most` bytes; returns the number read.
     pub(crate) fn read(&mut self, most: u64) -> u64 {
         let bytes = self.unread().min(most);
         self.read += bytes;
@@ -44,12 +45,12 @@ impl RecvStream {
         self.read
     }
 
-    /// Has all up to the end come?
+    /// Have all bytes up to the end been received?
     pub(crate) fn is_complete(&self) -> bool {
         self.end.is_some_and(|end| end == self.in_order())
     }
 
-    /// Has all up to the end been read?
+    /// Have all bytes up to the end been read?
     pub(crate) fn at_end(&self) -> bool {
         self.end.is_some_and(|end| end == self.read)
     }
@@ -62,10 +63,10 @@ mod tests {
     #[test]
     fn bytes_are_read_in_order_and_once() {
         let mut stream = RecvStream::default();
-        let mut come = |offset, len, fin| stream.on_chunk(&Chunk { offset, len, fin });
-        assert!(!come(100, 50, true));
-        assert!(come(0, 60, false));
-        assert!(!come(20, 30, false));
+        let mut receive = |offset, len, fin| stream.on_chunk(&Chunk { offset, len, fin });
+        assert!(!receive(100, 50, true));
+        assert!(receive(0, 60, false));
+        assert!(!receive(20, 30, false));
         assert_eq!((stream.read(40), stream.unread()), (40, 20));
         assert!(stream.on_chunk(&Chunk { offset: 50, len: 50, fin: false }));
         assert_eq!((stream.read(999), stream.taken()), (110, 150));

@@ -13,7 +13,7 @@ pub(crate) struct Rtt {
 }
 
 impl Rtt {
-    /// Section 6.2.2: without a sample the round trip is taken to be `initial`.
+    /// An estimator without samples: it assumes `initial` (section 6.2.2).
     pub(crate) fn new(initial: Duration) -> Self {
         Self {
             latest: Duration::ZERO,
@@ -24,11 +24,11 @@ impl Rtt {
         }
     }
 
-    /// Takes in a sample. `delay` is what the peer says it waited, already bounded.
+    /// Adds a sample. `delay` is the reported ACK delay, already capped.
     pub(crate) fn on_sample(&mut self, now: Instant, latest: Duration, delay: Duration) {
         self.latest = latest;
         if self.first_sample.is_none() {
-            // Section 5.3: the first one alone counts.
+            // Section 5.3: the first sample replaces the estimate.
             self.first_sample = Some(now);
             self.min = latest;
             self.smoothed = latest;
@@ -36,7 +36,7 @@ impl Rtt {
             return;
         }
         self.min = self.min.min(latest);
-        // The delay is taken off unless the result would be below the least seen.
+        // The delay is subtracted unless the result would be below the minimum.
         let plausible = latest >= self.min + delay;
         let adjusted = if plausible { latest - delay } else { latest };
         let (smoothed, adjusted) = (self.smoothed.as_nanos(), adjusted.as_nanos());
@@ -45,7 +45,7 @@ impl Rtt {
         self.smoothed = Duration::from_nanos((7 * smoothed + adjusted) / 8);
     }
 
-    /// Has there been a sample, and when was the first?
+    /// When the first sample was taken, if any.
     pub(crate) const fn first_sample(&self) -> Option<Instant> {
         self.first_sample
     }
@@ -58,7 +58,7 @@ impl Rtt {
         self.min
     }
 
-    /// The larger of the latest and the smoothed one.
+    /// The larger of the latest sample and the smoothed value.
     pub(crate) fn largest(&self) -> Duration {
         self.latest.max(self.smoothed)
     }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_that_would_undercut_the_least_sample_is_not_believed() {
+    fn a_delay_that_would_undercut_the_minimum_is_ignored() {
         assert_eq!(sampled(&[(100, 0), (110, 20)]).smoothed, Duration::from_micros(101_250));
         // Just plausible: 120 - 20 is the least.
         assert_eq!(sampled(&[(100, 0), (120, 20)]).smoothed, ms(100));

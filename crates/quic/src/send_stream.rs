@@ -1,43 +1,43 @@
-//! What is to be sent on a stream, and what became of it (RFC 9000 sections 2.2, 13.3).
+//! The sending part of a stream (RFC 9000 sections 2.2, 13.3).
 
 use crate::packet::Chunk;
-use crate::ranges::Ranges;
+use crate::ranges::NumberRanges;
 
-/// The sending half of a stream.
+/// Send buffer of a stream: written, sent, acknowledged and lost ranges.
 #[derive(Debug, Clone)]
 pub(crate) struct SendStream {
     capacity: u64,
-    /// End of what the application has written.
+    /// End of the bytes written by the application.
     written: u64,
-    /// End of what was ever sent.
+    /// End of the bytes ever sent (`snd_max`).
     next: u64,
-    /// All before it is acknowledged.
+    /// All bytes before it are acknowledged (`snd_una`).
     una: u64,
-    /// What is acknowledged beyond `una`.
-    acked: Ranges,
-    /// What is lost and not yet sent again.
-    lost: Ranges,
+    /// Ranges acknowledged beyond `una`.
+    acked: NumberRanges,
+    /// Ranges lost and not yet retransmitted.
+    lost: NumberRanges,
     fin: Fin,
 }
 
-/// The end of the stream.
+/// The state of the FIN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fin {
     Open,
-    /// To be sent, or sent again.
-    Wanted,
-    /// To be sent again.
+    /// Written and not yet sent.
+    Pending,
+    /// To be retransmitted.
     Lost,
     Sent,
     Acked,
 }
 
-/// A piece to send.
+/// A chunk to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct SendChunk {
     pub(crate) chunk: Chunk,
-    /// It was sent before.
-    pub(crate) again: bool,
+    /// It is a retransmission.
+    pub(crate) retransmitted: bool,
 }
 
 impl SendStream {
@@ -48,42 +48,42 @@ impl SendStream {
             written: 0,
             next: 0,
             una: 0,
-            acked: Ranges::default(),
-            lost: Ranges::default(),
+            acked: NumberRanges::default(),
+            lost: NumberRanges::default(),
             fin: Fin::Open,
         }
     }
 
-    /// Takes up to `bytes`; returns how many.
+    /// Accepts up to `bytes`; returns the number accepted.
     pub(crate) fn write(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.capacity - (self.written - self.una));
         self.written += taken;
         taken
     }
 
-    /// Nothing more will be written.
+    /// Ends the stream: nothing more will be written.
     pub(crate) fn finish(&mut self) {
         if self.fin == Fin::Open {
-            self.fin = Fin::Wanted;
+            self.fin = Fin::Pending;
         }
     }
 
-    /// Is there anything to send, as far as the peer's limit allows?
-    pub(crate) fn wants(&self, limit: u64) -> bool {
+    /// Can anything be sent within the peer's limit?
+    pub(crate) fn has_pending(&self, limit: u64) -> bool {
         !self.lost.is_empty()
             || self.next < self.written.min(limit)
             || matches!(self.fin, Fin::Lost)
-            || (self.fin == Fin::Wanted && self.next == self.written)
+            || (self.fin == Fin::Pending && self.next == self.written)
     }
 
-    /// Is the peer's limit what keeps bytes back?
+    /// Does the peer's limit block new bytes?
     pub(crate) const fn blocked(&self, limit: u64) -> bool {
         self.next < self.written && self.next >= limit
     }
 
-    /// The next piece of at most `room` bytes: lost bytes first, the lowest offset first, then new
-    /// ones below `limit`.
-    pub(crate) fn take(&mut self, room: u32, limit: u64) -> Option<Piece> {
+    /// The next chunk of at most `room` bytes: lost bytes first, the lowest offset first, then new
+    /// bytes below `limit`.
+    pub(crate) fn take(&mut self, room: u32, limit: u64) -> Option<SendChunk> {
         let room = u64::from(room);
         if let Some((start, end)) = self.lost.first() {
             let stop = end.min(start + room);
@@ -92,22 +92,22 @@ impl SendStream {
             }
             self.lost.remove(start, stop);
             let fin = self.fin == Fin::Lost && stop == self.written;
-            return Some(self.piece(start, stop, fin, true));
+            return Some(self.mark_sent(start, stop, fin, true));
         }
         if self.fin == Fin::Lost {
-            return Some(self.piece(self.written, self.written, true, true));
+            return Some(self.mark_sent(self.written, self.written, true, true));
         }
         let stop = self.written.min(limit).min(self.next + room);
-        let fin = self.fin == Fin::Wanted && stop.max(self.next) == self.written;
+        let fin = self.fin == Fin::Pending && stop.max(self.next) == self.written;
         if stop <= self.next && !fin {
             return None;
         }
         let start = self.next;
         self.next = stop.max(start);
-        Some(self.piece(start, self.next, fin, false))
+        Some(self.mark_sent(start, self.next, fin, false))
     }
 
-    /// Bytes that [`SendStream::take`] would give.
+    /// Bytes that [`SendStream::take`] would return.
     pub(crate) fn peek(&self, room: u32, limit: u64) -> u32 {
         let bytes = match self.lost.first() {
             Some((start, end)) => end - start,
@@ -116,20 +116,20 @@ impl SendStream {
         bytes.min(u64::from(room)) as u32
     }
 
-    /// Where they begin.
+    /// Offset of the bytes that [`SendStream::take`] would return.
     pub(crate) fn peek_offset(&self) -> u64 {
         self.lost.first().map_or(self.next, |(start, _)| start)
     }
 
-    fn piece(&mut self, start: u64, stop: u64, fin: bool, again: bool) -> Piece {
+    fn mark_sent(&mut self, start: u64, stop: u64, fin: bool, retransmitted: bool) -> SendChunk {
         if fin {
             self.fin = Fin::Sent;
         }
         let chunk = Chunk { offset: start, len: (stop - start) as u32, fin };
-        Piece { chunk, again }
+        SendChunk { chunk, retransmitted }
     }
 
-    /// A piece arrived.
+    /// Marks a chunk as acknowledged.
     pub(crate) fn on_acked(&mut self, chunk: &Chunk) {
         if chunk.fin {
             self.fin = Fin::Acked;
@@ -149,14 +149,14 @@ impl SendStream {
         }
     }
 
-    /// A piece was lost, or is to go again as a probe.
+    /// Marks a chunk for retransmission, after a loss or as a probe.
     pub(crate) fn on_lost(&mut self, chunk: &Chunk) {
         if chunk.fin && self.fin == Fin::Sent {
             self.fin = Fin::Lost;
         }
         let start = chunk.offset.max(self.una);
         self.lost.insert(start, chunk.end().max(start));
-        // Parts may have arrived in another packet.
+        // Another packet may have delivered parts of it.
         let Self { acked, lost, .. } = self;
         for (from, to) in acked.iter() {
             if to > start && from < chunk.end() {
@@ -165,17 +165,17 @@ impl SendStream {
         }
     }
 
-    /// All before it is acknowledged.
+    /// All bytes before it are acknowledged (`snd_una`).
     pub(crate) const fn una(&self) -> u64 {
         self.una
     }
 
-    /// End of what was ever sent.
+    /// End of the bytes ever sent (`snd_max`).
     pub(crate) const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Bytes held.
+    /// Bytes in the send buffer.
     pub(crate) const fn buffered(&self) -> u64 {
         self.written - self.una
     }
@@ -188,12 +188,12 @@ impl SendStream {
         matches!(self.fin, Fin::Sent | Fin::Lost | Fin::Acked)
     }
 
-    /// Has everything, its end too, arrived?
+    /// Is everything acknowledged, the FIN too?
     pub(crate) fn is_done(&self) -> bool {
         self.fin == Fin::Acked && self.una == self.written
     }
 
-    /// Has the application closed it?
+    /// Has the application closed the stream?
     pub(crate) fn is_finished(&self) -> bool {
         self.fin != Fin::Open
     }
@@ -208,12 +208,17 @@ mod tests {
     }
 
     fn taken(stream: &mut SendStream, room: u32) -> Option<(u64, u32, bool, bool)> {
-        let piece = stream.take(room, u64::MAX)?;
-        Some((piece.chunk.offset, piece.chunk.len, piece.chunk.fin, piece.again))
+        let send_chunk = stream.take(room, u64::MAX)?;
+        Some((
+            send_chunk.chunk.offset,
+            send_chunk.chunk.len,
+            send_chunk.chunk.fin,
+            send_chunk.retransmitted,
+        ))
     }
 
     #[test]
-    fn lost_bytes_go_first_and_the_lowest_first() {
+    fn lost_bytes_are_sent_first_and_the_lowest_first() {
         let mut stream = SendStream::new(1_000);
         assert_eq!(stream.write(700), 700);
         for _ in 0..5 {
@@ -228,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrived_meanwhile_does_not_go_again() {
+    fn acknowledged_ranges_are_not_retransmitted() {
         let mut stream = SendStream::new(1_000);
         stream.write(400);
         stream.take(400, u64::MAX);
@@ -243,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_goes_with_the_last_byte_or_alone_and_again_if_lost() {
+    fn the_fin_is_sent_with_the_last_byte_or_alone_and_retransmitted_if_lost() {
         let mut stream = SendStream::new(1_000);
         stream.write(100);
         stream.finish();
@@ -265,14 +270,14 @@ mod tests {
     fn the_peers_limit_holds_new_bytes_only() {
         let mut stream = SendStream::new(1_000);
         stream.write(300);
-        assert_eq!(stream.take(200, 150).map(|piece| piece.chunk.len), Some(150));
-        assert!(stream.blocked(150) && !stream.wants(150));
+        assert_eq!(stream.take(200, 150).map(|send_chunk| send_chunk.chunk.len), Some(150));
+        assert!(stream.blocked(150) && !stream.has_pending(150));
         stream.on_lost(&chunk(0, 150, false));
-        assert!(stream.wants(150));
+        assert!(stream.has_pending(150));
     }
 
     #[test]
-    fn room_for_writing_comes_with_acknowledgments() {
+    fn acknowledgments_free_the_send_buffer() {
         let mut stream = SendStream::new(100);
         assert_eq!([stream.write(80), stream.write(80)], [80, 20]);
         stream.take(100, u64::MAX);

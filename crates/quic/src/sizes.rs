@@ -1,13 +1,13 @@
-//! How many bytes headers and frames take (RFC 9000 sections 16, 17 and 19).
+//! Sizes of headers and frames (RFC 9000 sections 16, 17 and 19).
 
-use crate::packet::{Ack, AckFrequency, Chunk, Packet, Space};
+use crate::packet::{AckFrame, AckFrequency, Chunk, QuicPacket, Space};
 
 /// Bytes of a packet that are neither frames nor padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overhead {
     /// Bytes of a connection id.
     pub connection_id: u32,
-    /// Bytes of a packet number; `None` for the fewest that will do (RFC 9000 section 17.1).
+    /// Bytes of a packet number; `None`: the shortest encoding (RFC 9000 section 17.1).
     pub packet_number: Option<u32>,
     /// Bytes of the AEAD tag (RFC 9001 section 5.3).
     pub tag: u32,
@@ -24,7 +24,7 @@ pub const fn varint(n: u64) -> u32 {
 }
 
 impl Overhead {
-    /// Header and tag of a packet with this number, `acked` being the largest one the peer has
+    /// Bytes of header and tag of a packet; `acked` is the largest number that the peer has
     /// acknowledged.
     pub(crate) fn of(&self, space: Space, number: u64, acked: Option<u64>) -> u32 {
         let number = self.packet_number.unwrap_or_else(|| number_len(number, acked));
@@ -52,9 +52,9 @@ const fn number_len(number: u64, acked: Option<u64>) -> u32 {
     }
 }
 
-/// A STREAM frame but its data: the stream is number 0, offset and length are always there.
+/// Header bytes of a STREAM frame: stream id 0, offset and length always present.
 pub(crate) const fn stream_header(offset: u64) -> u32 {
-    // The length of a datagram's worth takes two bytes, or one where it is short; two are kept.
+    // A length takes two bytes for a full datagram, one for a short one; two are reserved.
     1 + varint(0) + varint(offset) + 2
 }
 
@@ -62,7 +62,7 @@ pub(crate) const fn crypto_header(offset: u64) -> u32 {
     1 + varint(offset) + 2
 }
 
-pub(crate) fn ack(ack: &Ack) -> u32 {
+pub(crate) fn ack(ack: &AckFrame) -> u32 {
     let Some(&(first, last)) = ack.ranges.first() else { return 0 };
     let more = ack.ranges.windows(2).map(|pair| {
         let gap = pair[0].0 - pair[1].1 - 2;
@@ -85,8 +85,8 @@ const fn chunk(frame: Option<Chunk>, header: u32) -> u32 {
     }
 }
 
-/// All frames of a packet.
-pub(crate) fn frames(packet: &Packet) -> u32 {
+/// Bytes of all frames of a packet.
+pub(crate) fn frames(packet: &QuicPacket) -> u32 {
     let stream = packet.stream.map_or(0, |chunk| stream_header(chunk.offset));
     let crypto = packet.crypto.map_or(0, |chunk| crypto_header(chunk.offset));
     let stream_id = varint(0);
@@ -110,7 +110,7 @@ mod tests {
     const AEAD: Overhead = Overhead { connection_id: 8, packet_number: None, tag: 16 };
 
     #[test]
-    fn integers_take_the_bytes_of_section_16() {
+    fn varint_lengths_follow_section_16() {
         assert_eq!([varint(63), varint(64), varint(16_383), varint(16_384)], [1, 2, 2, 4]);
         assert_eq!([varint((1 << 30) - 1), varint(1 << 30)], [4, 8]);
     }
@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn packet_numbers_are_as_short_as_appendix_a_2_allows() {
-        // Its example: 0xac5c02 with 0xabe8b3 acknowledged needs 16 bits, 0xace8fe 18 bits.
+        // The example of the appendix: 0xac5c02 with 0xabe8b3 acknowledged needs 16 bits, 0xace8fe
+        // 18 bits.
         assert_eq!(number_len(0xac_5c02, Some(0xab_e8b3)), 2);
         assert_eq!(number_len(0xac_e8fe, Some(0xab_e8b3)), 3);
         assert_eq!(AEAD.of(Space::Application, 5, None), 1 + 8 + 1 + 16);
@@ -131,11 +132,11 @@ mod tests {
 
     #[test]
     fn an_ack_frame_grows_by_its_ranges() {
-        let one = Ack { ranges: vec![(0, 9)], delay: 3 };
+        let one = AckFrame { ranges: vec![(0, 9)], delay: 3 };
         assert_eq!(ack(&one), 5);
         // Gaps and lengths are written less one (section 19.3.1).
-        let three = Ack { ranges: vec![(200, 299), (100, 198), (0, 33)], delay: 3 };
+        let three = AckFrame { ranges: vec![(200, 299), (100, 198), (0, 33)], delay: 3 };
         assert_eq!(ack(&three), 1 + 2 + 1 + 1 + 2 + (1 + 2) + (2 + 1));
-        assert_eq!(ack(&Ack::default()), 0);
+        assert_eq!(ack(&AckFrame::default()), 0);
     }
 }

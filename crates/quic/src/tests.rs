@@ -1,4 +1,4 @@
-//! Two endpoints and a path between them, packet by packet.
+//! Tests of two endpoints and a path between them.
 
 mod closing;
 mod flow;

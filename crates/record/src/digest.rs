@@ -1,13 +1,13 @@
-//! A fingerprint of all that happened.
+//! A fingerprint of all events of a run.
 
 use core::hash::{Hash, Hasher};
 
 use units::Instant;
 use units::rng::Fnv;
 
-use crate::{Event, Recorder, SenderState, Who};
+use crate::{Event, EventSource, Recorder, SenderState};
 
-/// Folds every event into 64 bits: two runs that differ anywhere differ here.
+/// Hashes every event into 64 bits: two runs with different events have different digests.
 #[derive(Debug, Clone, Default)]
 pub struct Digest {
     hash: FnvHasher,
@@ -15,12 +15,12 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// The fingerprint so far.
+    /// The digest of the events so far.
     pub fn value(&self) -> u64 {
         self.hash.0.finish()
     }
 
-    /// Events folded in.
+    /// Events hashed so far.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -29,16 +29,16 @@ impl Digest {
 impl Recorder for Digest {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, _: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, source: EventSource, event: Event, _: Option<&SenderState>) {
         at.hash(&mut self.hash);
-        who.hash(&mut self.hash);
+        source.hash(&mut self.hash);
         event.hash(&mut self.hash);
         self.events += 1;
     }
 }
 
-/// FNV behind the standard trait, with every integer in little-endian bytes and `usize` as 64
-/// bits, so that the value is that of any machine.
+/// FNV as a [`Hasher`], with every integer in little-endian bytes and `usize` as 64 bits, so that
+/// the value is the same on every machine.
 #[derive(Debug, Clone, Copy, Default)]
 struct FnvHasher(Fnv);
 
@@ -68,7 +68,7 @@ impl Hasher for FnvHasher {
     }
 
     fn write_isize(&mut self, n: isize) {
-        // Enum discriminants arrive here.
+        // Enum discriminants are hashed as `isize`.
         self.write_u64(n as u64);
     }
 }
@@ -81,16 +81,16 @@ mod tests {
     fn digest(events: &[Event]) -> u64 {
         let mut digest = Digest::default();
         for &event in events {
-            digest.record(Instant::ZERO, Who::default(), event, None);
+            digest.record(Instant::ZERO, EventSource::default(), event, None);
         }
         digest.value()
     }
 
     #[test]
-    fn order_and_content_count() {
-        let (a, b) = (Event::Connected, Event::Read { bytes: 1, upto: Offset(1) });
+    fn order_and_content_matter() {
+        let (a, b) = (Event::Connected, Event::AppRead { bytes: 1, total: Offset(1) });
         assert_ne!(digest(&[a, b]), digest(&[b, a]));
-        assert_ne!(digest(&[b]), digest(&[Event::Read { bytes: 2, upto: Offset(1) }]));
+        assert_ne!(digest(&[b]), digest(&[Event::AppRead { bytes: 2, total: Offset(1) }]));
         assert_eq!(digest(&[a, b]), digest(&[a, b]));
     }
 }

@@ -1,16 +1,16 @@
-//! The vocabulary of events.
+//! The events of a run.
 
 use serde::{Deserialize, Serialize};
 use units::{Duration, Offset};
 
-/// Something that happened. Offsets count from 0 at the first payload byte of the connection.
+/// An event. Offsets count from 0 at the first payload byte of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
     /// The connection is established on this side.
     Connected,
-    /// This side has closed and the peer has confirmed it.
+    /// This side has closed and the peer has acknowledged it.
     Closed,
-    /// The connection was given up.
+    /// The connection was aborted.
     Aborted,
     /// A segment left the stack.
     Sent {
@@ -18,7 +18,7 @@ pub enum Event {
         at: Offset,
         /// Payload bytes.
         len: u32,
-        /// What it was.
+        /// Contents of the segment.
         kind: SentKind,
     },
     /// An acknowledgment moved `snd_una`.
@@ -27,18 +27,18 @@ pub enum Event {
         una: Offset,
         /// Bytes newly acknowledged.
         bytes: u32,
-        /// ACKs the host's LRO made one of, where it counts them; at least 1.
+        /// ACKs that the host's LRO merged into this one, where it counts them; at least 1.
         nsegs: u16,
     },
-    /// An acknowledgment that moved nothing, the `count`-th in a row.
+    /// A duplicate ACK, the `count`-th in a row.
     DupAck {
-        /// Duplicates seen in a row.
+        /// Duplicate ACKs in a row.
         count: u32,
     },
-    /// The stack takes packets for lost: by the time they were sent (RACK), or since they are the
-    /// last of a recovery that has nothing else left (RFC 6675's rescue).
+    /// The stack marked packets lost: by time (RACK), or as the last ones of a recovery that has
+    /// nothing else to send (the rescue retransmission of RFC 6675).
     Lost {
-        /// How many, for the first time since they last left.
+        /// Packets marked lost, each once per transmission.
         packets: u32,
     },
     /// The congestion window or the slow-start threshold changed.
@@ -47,24 +47,24 @@ pub enum Event {
         cwnd: u32,
         /// Slow-start threshold in bytes; `u32::MAX` while unset.
         ssthresh: u32,
-        /// Why.
+        /// Cause of the change.
         cause: Cause,
     },
     /// A timer fired.
     Timer(Purpose),
-    /// The stack has data or room but sends nothing more for now.
-    Waiting(Waiting),
-    /// The application handed bytes to the stack.
-    Wrote {
-        /// Bytes taken.
+    /// The stack has data or window left but sends nothing more for now.
+    SendLimited(SendLimit),
+    /// The application wrote to the send buffer.
+    AppWrote {
+        /// Bytes accepted.
         bytes: u32,
     },
-    /// The application took bytes from the stack.
-    Read {
-        /// Bytes taken.
+    /// The application read from the receive buffer.
+    AppRead {
+        /// Bytes read.
         bytes: u32,
-        /// All bytes taken so far.
-        upto: Offset,
+        /// Bytes read so far.
+        total: Offset,
     },
     /// The send buffer was enlarged.
     SendBuffer {
@@ -77,123 +77,122 @@ pub enum Event {
         size: u32,
     },
     /// A receive offload handed one aggregate to the stack.
-    Merged {
+    Aggregated {
         /// Packets in it.
         packets: u16,
         /// Payload bytes in it.
         bytes: u32,
     },
-    /// A queue had no room.
+    /// A queue dropped a packet because it was full.
     Dropped {
-        /// Number of the element on its path, from 0.
+        /// Index of the element on its path, from 0.
         element: u16,
-        /// IP bytes lost.
+        /// IP bytes dropped.
         bytes: u32,
     },
     /// A round-trip time was measured.
     RttSample {
-        /// The sample, in the granularity of the stack that took it.
+        /// The sample, in the granularity of the stack.
         rtt: Duration,
     },
-    /// An acknowledgment covered bytes of a QUIC stream beyond `snd_una`: they have arrived, others
-    /// before them have not been acknowledged.
-    Covered {
-        /// The first of them.
+    /// An acknowledgment covered bytes of a QUIC stream beyond `snd_una`: earlier bytes are still
+    /// unacknowledged.
+    StreamAcked {
+        /// First byte covered.
         at: Offset,
-        /// How many.
+        /// Bytes covered.
         len: u32,
     },
-    /// An acknowledgment settled packets of a QUIC connection, in order or not.
-    PacketsAcked {
-        /// Packets newly acknowledged that count in flight.
+    /// An acknowledgment covered packets of a QUIC connection, in order or not.
+    QuicPacketsAcked {
+        /// In-flight packets newly acknowledged.
         packets: u32,
         /// Their bytes, QUIC headers included.
         bytes: u32,
     },
-    /// A packet of a QUIC connection is taken for lost; [`Event::Lost`] says how many were at once.
-    PacketLost {
-        /// Its number.
+    /// A packet of a QUIC connection was declared lost; [`Event::Lost`] has the number of packets.
+    QuicPacketLost {
+        /// Packet number.
         number: u64,
-        /// Its packet number space: 0 Initial, 1 Handshake, 2 application data (RFC 9000 section
-        /// 12.3).
+        /// Packet number space: 0 Initial, 1 Handshake, 2 application data (RFC 9000 section 12.3).
         space: u8,
-        /// By what it was found.
-        by: Evidence,
+        /// Trigger of the loss.
+        trigger: LossTrigger,
     },
 }
 
 const _: () = assert!(size_of::<Event>() <= 32);
 
-/// What a sent segment was.
+/// The contents of a sent segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SentKind {
     /// Part of the handshake or a bare FIN.
     Control,
-    /// A bare acknowledgment.
+    /// A pure acknowledgment.
     Ack,
-    /// Bytes never sent before.
+    /// New data.
     New,
-    /// Bytes sent before, for the reason given.
-    Again(Cause),
-    /// A probe of a closed window or of a silent peer.
+    /// Retransmitted data, for the given cause.
+    Retransmission(Cause),
+    /// A window probe or a keep-alive.
     Probe,
     /// A reset.
     Reset,
 }
 
 impl SentKind {
-    /// Its name in tables and messages.
+    /// Name in tables and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Control => "control",
             Self::Ack => "ack",
             Self::New => "new",
-            Self::Again(_) => "again",
+            Self::Retransmission(_) => "again",
             Self::Probe => "probe",
             Self::Reset => "reset",
         }
     }
 }
 
-/// Why a window changed or something was sent again.
+/// Why a window changed or data was retransmitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum Cause {
-    /// The connection began.
+    /// The connection started.
     Start,
     /// Growth in slow start.
     SlowStart,
     /// Growth in congestion avoidance.
     Avoidance,
-    /// Slow start ended by its own rule (HyStart++).
+    /// Slow start ended by its own criterion (HyStart++).
     SlowStartExit,
-    /// Loss taken from duplicate acknowledgments.
+    /// Loss detected by duplicate acknowledgments.
     FastRetransmit,
-    /// A retransmission was lost too: another recovery begins.
+    /// A retransmission was lost: another recovery begins.
     LostRetransmission,
-    /// No acknowledgment came for two round trips (a tail loss probe).
+    /// No acknowledgment for two round trips (a tail loss probe).
     LossProbe,
     /// A partial acknowledgment during recovery.
     PartialAck,
-    /// Recovery runs (window inflated or deflated).
+    /// During recovery (window inflated or deflated).
     Recovering,
     /// Recovery ended.
     Recovered,
     /// The retransmission timer fired.
     Timeout,
-    /// The timeout proved spurious and was undone.
+    /// The timeout was spurious and was undone.
     Undone,
-    /// The connection had been idle.
+    /// The connection was idle.
     Idle,
-    /// An ECN echo arrived.
+    /// An ECN echo was received.
     Ecn,
-    /// The path takes smaller segments.
+    /// The path MTU shrank.
     PathMtu,
-    /// A byte had been sent to probe a closed window.
+    /// After a zero-window probe.
     WindowProbe,
 }
 
 impl Cause {
-    /// Its name in tables and messages: `slow_start`.
+    /// Name in tables and messages: `slow_start`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -216,29 +215,29 @@ impl Cause {
     }
 }
 
-/// What a deadline is for.
+/// The purpose of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
     /// Retransmission.
     Retransmit,
     /// Delayed acknowledgment.
     DelayedAck,
-    /// What was passed by later packets has had its time (RACK).
+    /// The RACK reordering timer.
     Reorder,
     /// A tail loss probe.
     LossProbe,
-    /// Probe of a closed window.
+    /// Zero-window probe.
     Persist,
-    /// Probe of a peer that has long been silent.
+    /// Keep-alive probe of an idle peer.
     Keepalive,
-    /// The last state of a connection runs out.
+    /// End of TIME-WAIT.
     TimeWait,
-    /// Pacing lets the next packet go.
+    /// Pacing releases the next packet.
     Pacing,
 }
 
 impl Purpose {
-    /// Its name in tables and messages: `delayed_ack`.
+    /// Name in tables and messages: `delayed_ack`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Retransmit => "retransmit",
@@ -253,30 +252,30 @@ impl Purpose {
     }
 }
 
-/// What tells a QUIC sender that a packet is lost (RFC 9002 section 6.1).
+/// The trigger of a packet loss in QUIC (RFC 9002 section 6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Evidence {
-    /// So many packets behind it one was acknowledged (kPacketThreshold).
-    Order,
-    /// It was passed, and its time is over (kTimeThreshold).
-    Time,
+pub enum LossTrigger {
+    /// A packet sent kPacketThreshold packets later was acknowledged.
+    PacketThreshold,
+    /// A later packet was acknowledged and kTimeThreshold has elapsed.
+    TimeThreshold,
 }
 
-/// Why nothing more is sent.
+/// Why the sender sends nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
-pub enum Waiting {
+pub enum SendLimit {
     /// The congestion window is full.
     CongestionWindow,
-    /// The peer's window is full.
+    /// The peer's receive window is full.
     PeerWindow,
-    /// The application has given no more bytes.
+    /// The application has written no more data.
     Application,
-    /// A partial segment waits for more (Nagle, silly-window avoidance).
+    /// A partial segment is held back (Nagle, silly-window avoidance).
     SmallSegment,
-    /// The handshake runs.
+    /// The handshake is in progress.
     Handshake,
-    /// All is sent and closed.
+    /// All data is sent and the connection is closed.
     Done,
-    /// Pacing: the next packet has its time.
+    /// Pacing: the next packet is not due yet.
     Pacing,
 }

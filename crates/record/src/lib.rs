@@ -1,100 +1,111 @@
-//! What can be said about a run, and who listens. Layer 1.
+//! The events of a run and the interface of their recorders. Layer 1.
 //!
-//! [`event`] is the vocabulary: plain `Copy` data. [`state`] is the sender's state as a row, and
-//! the senders that it is read from, whole or in parts.
-//! [`movement`] are the steps of single packets.
-//! [`Recorder`] is a generic parameter of everything that runs, so that watching costs nothing
-//! when nobody watches: with [`Off`] the calls vanish.
+//! [`event`] defines the events: plain `Copy` data. [`state`] is the sender's state as one record,
+//! and the trait through which it is read, whole or in parts. [`packet_event`] has the events of
+//! single packets. [`Recorder`] is a generic parameter of everything that runs, so recording costs
+//! nothing when it is off: with [`NullRecorder`] the calls are compiled out.
 //!
-//! What it does not do: it writes no file and knows no format.
+//! This crate writes no file and knows no format.
 
 pub mod event;
-pub mod movement;
+pub mod packet_event;
 pub mod state;
 
 mod digest;
 
 pub use digest::Digest;
-pub use event::{Cause, Event, Evidence, Purpose, SentKind, Waiting};
-pub use movement::{Movement, PacketNumber, StationId};
+pub use event::{Cause, Event, LossTrigger, Purpose, SendLimit, SentKind};
+pub use packet_event::{ElementId, PacketEvent, PacketNumber};
 pub use state::{Sender, SenderState};
 
 use units::{FlowId, HostId, Instant};
 
-/// Whom an event concerns.
+/// The host and flow of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Who {
-    /// The host it happened on.
+pub struct EventSource {
+    /// Host on which the event occurred.
     pub host: HostId,
-    /// The connection.
+    /// Connection that the event belongs to.
     pub flow: FlowId,
 }
 
-/// Listens to a run.
+/// Receives the events of a run.
 pub trait Recorder {
-    /// False lets the compiler remove every call.
+    /// If false, the compiler removes every call.
     const ON: bool;
 
-    /// True asks for the steps of every packet as well.
+    /// If true, events of single packets are recorded too.
     const PACKETS: bool = false;
 
-    /// An event, with the sender's state after it where the event is one of a sender.
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>);
+    /// Records an event, with the sender's state after it if the event concerns a sender.
+    fn record(
+        &mut self,
+        at: Instant,
+        source: EventSource,
+        event: Event,
+        state: Option<&SenderState>,
+    );
 
-    /// An event of a sender, which stands there to be asked for its state after it. Whoever does not
-    /// want all of that from everybody says here what he reads; the event is made if it is asked for.
+    /// Records an event of a sender, whose state after it can be read from `sender`. Override this
+    /// to read only some fields; `event` is evaluated only when called.
     #[inline]
     fn record_sender(
         &mut self,
         at: Instant,
-        who: Who,
+        source: EventSource,
         event: impl FnOnce() -> Event,
         sender: &impl Sender,
     ) {
-        self.record(at, who, event(), Some(&sender.row()));
+        self.record(at, source, event(), Some(&sender.snapshot()));
     }
 
-    /// A step of a packet; told only where [`Recorder::PACKETS`] is true.
+    /// Records a packet event; called only if [`Recorder::PACKETS`] is true.
     #[inline(always)]
-    fn moved(&mut self, at: Instant, movement: Movement) {
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
         let _ = (at, movement);
     }
 }
 
-/// Who is lent for a run.
+/// A borrowed recorder.
 impl<R: Recorder> Recorder for &mut R {
     const ON: bool = R::ON;
     const PACKETS: bool = R::PACKETS;
 
     #[inline]
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
-        (**self).record(at, who, event, state);
+    fn record(
+        &mut self,
+        at: Instant,
+        source: EventSource,
+        event: Event,
+        state: Option<&SenderState>,
+    ) {
+        (**self).record(at, source, event, state);
     }
 
     #[inline]
     fn record_sender(
         &mut self,
         at: Instant,
-        who: Who,
+        source: EventSource,
         event: impl FnOnce() -> Event,
         sender: &impl Sender,
     ) {
-        (**self).record_sender(at, who, event, sender);
+        (**self).record_sender(at, source, event, sender);
     }
 
     #[inline]
-    fn moved(&mut self, at: Instant, movement: Movement) {
-        (**self).moved(at, movement);
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
+        (**self).record_packet(at, movement);
     }
 }
 
-/// Nobody listens.
+/// A recorder that discards everything.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Off;
+pub struct NullRecorder;
 
-impl Recorder for Off {
+impl Recorder for NullRecorder {
     const ON: bool = false;
 
     #[inline(always)]
-    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+    fn record(&mut self, _: Instant, _: EventSource, _: Event, _: Option<&SenderState>) {}
 }

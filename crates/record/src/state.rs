@@ -1,24 +1,24 @@
-//! The sender's state as a row, and the senders it is read from.
+//! The sender's state as one record, and the trait through which it is read.
 
 use units::{Bytes, Duration, Offset, Rate};
 
-/// Writes down what there is to know of a sender once, for the row and for who is asked for it.
+/// Defines the fields of a sender's state once, for the record and for the trait.
 macro_rules! sender {
     ($($(#[doc = $doc:literal])+ $field:ident: $type:ty,)+) => {
-        /// What a sender knows at one moment. Offsets count from 0 at the first payload byte.
+        /// The state of a sender at one instant. Offsets count from 0 at the first payload byte.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct SenderState {
             $($(#[doc = $doc])+ pub $field: $type,)+
         }
 
-        /// A sender whose state may be read whole, or in the parts that are wanted: who wants but
-        /// two of them pays for no more.
+        /// A sender whose state can be read whole or field by field, so that a recorder pays only
+        /// for the fields it reads.
         pub trait Sender {
             $($(#[doc = $doc])+ fn $field(&self) -> $type;)+
 
-            /// All of it.
+            /// All fields.
             #[inline]
-            fn row(&self) -> SenderState {
+            fn snapshot(&self) -> SenderState {
                 SenderState { $($field: self.$field(),)+ }
             }
         }
@@ -37,13 +37,13 @@ sender! {
     snd_una: Offset,
     /// Next byte to send.
     snd_nxt: Offset,
-    /// End of what was ever sent.
+    /// End of all data ever sent.
     snd_max: Offset,
     /// Congestion window.
     cwnd: Bytes,
     /// Slow-start threshold; `None` while unset.
     ssthresh: Option<Bytes>,
-    /// Window the peer offers.
+    /// Receive window advertised by the peer.
     snd_wnd: Bytes,
     /// Payload of a full segment, options deducted.
     mss: Bytes,
@@ -53,27 +53,27 @@ sender! {
     send_buffer: Bytes,
     /// Smoothed round-trip time; `None` before the first sample.
     srtt: Option<Duration>,
-    /// Retransmission timeout in force.
+    /// Current retransmission timeout.
     rto: Duration,
-    /// Is a fast recovery running?
+    /// True during fast recovery.
     in_recovery: bool,
-    /// Bytes under way: of QUIC the packets in flight with their headers, against which the
-    /// window is held; of TCP what is sent and not acknowledged.
+    /// Bytes in flight: in QUIC those of packets in flight with their headers, which the window
+    /// limits; in TCP all bytes sent and not acknowledged.
     in_flight: Bytes,
-    /// Bytes acknowledged that count towards the next step of the window, where the controller
-    /// counts them (`partialBytesAcked` of INET's QUIC); else 0.
+    /// Bytes acknowledged that count towards the next window increase, where the controller counts
+    /// them (`partialBytesAcked` of INET's QUIC); else 0.
     partial_acked: Bytes,
-    /// Bytes the stack takes to be in the network: sent, neither acknowledged nor reported, and not
-    /// taken for lost (`pipe` of RFC 6675); of QUIC the packets in flight.
+    /// Bytes the stack considers in the network: sent, neither acknowledged, SACKed nor marked lost
+    /// (`pipe` of RFC 6675); in QUIC the packets in flight.
     pipe: Bytes,
-    /// What the stack paces at, or would pace at if it did (`sk_pacing_rate` of Linux); `None`
-    /// where it has no such rate, or none yet.
+    /// The stack's pacing rate, or the rate it would pace at (`sk_pacing_rate` of Linux); `None` if
+    /// it has none, or none yet.
     pacing: Option<Rate>,
 }
 
 impl SenderState {
     /// Bytes sent and not yet acknowledged.
-    pub fn flight(&self) -> Bytes {
+    pub fn flight_size(&self) -> Bytes {
         self.snd_max.since(self.snd_una)
     }
 }

@@ -1,15 +1,15 @@
-//! The slow-start overshoot: 28,000 packets under way, half of them lost, every acknowledgment with
-//! three blocks. `cargo bench -p ackclock-recovery` prints nanoseconds per packet; each line is the
-//! best of several runs, since everything that disturbs a run makes it slower.
+//! The slow-start overshoot: 28,000 packets in flight, half of them lost, every acknowledgment with
+//! three SACK blocks. `packet_frames bench -p ackclock-recovery` prints nanoseconds per packet; each line
+//! is the best of several runs, since any disturbance makes a run slower.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::hint::black_box;
-use std::time::Instant as Clock;
+use std::time::Instant as TcpProbeClock;
 
-use ackclock_recovery::dsack::Block;
-use ackclock_recovery::holes::{Holes, HolesParams, SackInput};
-use ackclock_recovery::rack::{Delivered, Rack, Standing};
+use ackclock_recovery::dsack::SackRange;
+use ackclock_recovery::holes::{HolesParams, SackInput, SackScoreboard};
+use ackclock_recovery::rack::{DeliveredSegment, Rack, RackInput};
 use ackclock_recovery::sendmap::SendMap;
 use units::{Duration, Instant, Offset};
 
@@ -23,7 +23,7 @@ const TRIES: u32 = 15;
 /// An acknowledgment.
 struct Ack {
     th_ack: Offset,
-    blocks: Vec<Block>,
+    blocks: Vec<SackRange>,
     now: Instant,
 }
 
@@ -31,15 +31,15 @@ fn at(packet: u64) -> Offset {
     Offset(packet * MSS)
 }
 
-/// What the receiver sends: the packets that arrive, then the retransmissions of the others, in
-/// order, a round trip after the acknowledgment that let them go. Blocks are those that changed last
-/// (RFC 2018 section 4).
+/// The receiver's acknowledgments: of the packets that arrive, then of the retransmissions of the
+/// others, in order, one round trip after the acknowledgment that released them. The blocks are the
+/// most recently changed ones (RFC 2018 section 4).
 fn acks(lost: impl Fn(u64) -> bool) -> Vec<Ack> {
     let mut arrivals: Vec<(u64, u64)> =
         (0..PACKETS).filter(|&packet| !lost(packet)).map(|packet| (packet, packet)).collect();
-    let again = (0..PACKETS).filter(|&packet| lost(packet));
+    let retransmitted = (0..PACKETS).filter(|&packet| lost(packet));
     let slots: Vec<u64> = arrivals.iter().map(|&(_, slot)| slot + PACKETS).collect();
-    arrivals.extend(again.zip(slots));
+    arrivals.extend(retransmitted.zip(slots));
     let mut received = vec![false; PACKETS as usize + 1];
     let mut recent: Vec<(u64, u64)> = Vec::new();
     let mut next = 0;
@@ -60,7 +60,7 @@ fn acks(lost: impl Fn(u64) -> bool) -> Vec<Ack> {
         if to > next {
             recent.insert(0, (from, to));
         }
-        // The receiver remembers few blocks; three are told.
+        // The receiver remembers a few blocks and reports three.
         recent.truncate(6);
         let now = RTT + Duration::from_nanos(slot * GAP);
         acks.push(Ack {
@@ -72,9 +72,9 @@ fn acks(lost: impl Fn(u64) -> bool) -> Vec<Ack> {
     acks
 }
 
-/// FreeBSD's base stack: a hole is resent for each acknowledgment.
+/// FreeBSD's base stack: each acknowledgment retransmits from one hole.
 fn holes(acks: &[Ack], max_holes: usize) -> u64 {
-    let mut holes = Holes::new(HolesParams { max_holes, ..HolesParams::FREEBSD_MAIN });
+    let mut holes = SackScoreboard::new(HolesParams { max_holes, ..HolesParams::FREEBSD_MAIN });
     let mut una = Offset(0);
     let mut sum = 0;
     for ack in acks {
@@ -88,7 +88,7 @@ fn holes(acks: &[Ack], max_holes: usize) -> u64 {
         });
         una = ack.th_ack;
         if holes.next_hole().is_some() {
-            holes.resent(MSS, at(PACKETS));
+            holes.on_retransmit(MSS, at(PACKETS));
         }
         sum += update.delivered + holes.pipe(una, at(PACKETS)).unsigned_abs();
     }
@@ -103,31 +103,35 @@ fn flight() -> SendMap {
     map
 }
 
-/// RACK on the map: losses are looked for and a packet resent for each acknowledgment.
+/// RACK on the send map: each acknowledgment runs loss detection and retransmits one packet.
 fn rack(acks: &[Ack], reordering: bool) -> u64 {
     let (mut map, mut rack) = (flight(), Rack::new());
     if reordering {
-        let first =
-            Delivered { sent_at: Instant::ZERO, end: at(2), resent: false, echo_older: false };
+        let first = DeliveredSegment {
+            sent_at: Instant::ZERO,
+            end: at(2),
+            retransmitted: false,
+            echo_older: false,
+        };
         rack.on_delivered(&first, Instant::ZERO + RTT, RTT);
-        rack.on_delivered(&Delivered { end: at(1), ..first }, Instant::ZERO + RTT, RTT);
+        rack.on_delivered(&DeliveredSegment { end: at(1), ..first }, Instant::ZERO + RTT, RTT);
     }
     let mut sum = 0;
     for ack in acks {
         let now = ack.now;
-        let mut delivered = |piece: &ackclock_recovery::sendmap::Piece| {
-            rack.on_delivered(&Delivered::of(piece, false), now, RTT);
+        let mut delivered = |segment: &ackclock_recovery::sendmap::SentSegment| {
+            rack.on_delivered(&DeliveredSegment::of(segment, false), now, RTT);
         };
-        map.acknowledge(ack.th_ack, |piece| {
-            if !piece.sacked() {
-                delivered(piece);
+        map.acknowledge(ack.th_ack, |segment| {
+            if !segment.sacked() {
+                delivered(segment);
             }
         });
         map.apply_sack(&ack.blocks, &mut delivered);
-        let standing = Standing { now, in_recovery: true, min_rtt: RTT, srtt: RTT };
+        let standing = RackInput { now, in_recovery: true, min_rtt: RTT, srtt: RTT };
         sum += rack.detect_loss(&mut map, &standing).packets;
-        if let Some(&piece) = map.next_lost() {
-            map.resend(piece.start(), piece.end(), now, false);
+        if let Some(&segment) = map.next_lost() {
+            map.retransmit(segment.start(), segment.end(), now, false);
         }
         sum += map.sums().pipe();
     }
@@ -135,14 +139,14 @@ fn rack(acks: &[Ack], reordering: bool) -> u64 {
     sum
 }
 
-/// Nothing is lost: every second packet is acknowledged, a hundred are under way.
+/// No loss: every second packet is acknowledged, with a hundred in flight.
 fn lossless() -> u64 {
     let mut map = SendMap::new();
     let mut sum = 0;
     for packet in 0..PACKETS {
         map.push(at(packet), at(packet + 1), Instant::from_nanos(packet * GAP));
         if packet % 2 == 1 && packet > 100 {
-            map.acknowledge(at(packet - 99), |piece| sum += piece.sent_at().as_nanos());
+            map.acknowledge(at(packet - 99), |segment| sum += segment.sent_at().as_nanos());
         }
     }
     sum
@@ -152,7 +156,7 @@ fn lossless() -> u64 {
 fn best(mut run: impl FnMut() -> u64) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..TRIES {
-        let begin = Clock::now();
+        let begin = TcpProbeClock::now();
         black_box(run());
         best = best.min(begin.elapsed().as_secs_f64());
     }

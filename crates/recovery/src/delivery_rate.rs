@@ -1,12 +1,13 @@
-//! Delivery rates: how fast the network delivered, from when a packet left to its acknowledgment.
+//! Delivery rate estimation.
 //!
 //! Source: tcp_rate.c of Linux 6.18 (tcp_rate_skb_sent, tcp_rate_skb_delivered, tcp_rate_gen,
 //! tcp_rate_check_app_limited); Cheng, Cardwell, Yeganeh and Jacobson, "Delivery Rate Estimation",
 //! draft-cheng-iccrg-delivery-rate-estimation.
 //!
-//! A packet takes along what had been delivered when it left, and when. What an acknowledgment
-//! delivers tells of the newest of these packets: the packets delivered since, over the longer of the
-//! times in which they were sent and were acknowledged. Times are whole microseconds, as the kernel's.
+//! Each packet records how much had been delivered when it was sent, and when. A rate sample comes
+//! from the newest packet that an acknowledgment delivers: the packets delivered since it was sent,
+//! divided by the longer of the send and ACK intervals. Times are whole microseconds, as in the
+//! kernel.
 
 use std::collections::VecDeque;
 
@@ -14,62 +15,63 @@ use units::{Duration, Instant, Offset};
 
 use crate::sendmap::SendMap;
 
-/// What a packet takes along (`TCP_SKB_CB(skb)->tx`).
+/// The delivery state recorded when a packet is sent (`TCP_SKB_CB(skb)->tx`).
 #[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
-struct Sent {
-    /// Behind its last byte.
+struct PacketTxState {
+    /// Sequence end.
     end: Offset,
-    /// When it left last.
+    /// Time of the last transmission.
     at: u64,
-    /// When the packet left that was the newest delivered then (`first_tx_mstamp`).
+    /// Send time of the newest packet delivered by then (`first_tx_mstamp`).
     first: u64,
-    /// When something was delivered last before (`delivered_mstamp`).
+    /// Time of the last delivery by then (`delivered_mstamp`).
     delivered_at: u64,
-    /// What was delivered by then.
+    /// Packets delivered by then.
     delivered: u64,
     app_limited: bool,
-    /// It was reported: what it tells was told.
-    told: bool,
+    /// The packet was SACKed: its sample has been taken.
+    sacked: bool,
 }
 
-/// The newest packet that the acknowledgment at hand has delivered (`struct rate_sample`).
+/// The newest packet delivered by the current acknowledgment (`struct rate_sample`).
 #[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
-struct Newest {
-    packet: Sent,
-    /// Microseconds in which the packets were sent.
+struct NewestDelivered {
+    packet: PacketTxState,
+    /// Send interval in microseconds.
     interval: u64,
 }
 
-/// What was delivered since a packet had left.
+/// A delivery rate sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    /// Packets delivered in that time.
+pub struct DeliveryRateSample {
+    /// Packets delivered in the interval.
     pub delivered: u64,
-    /// Microseconds of it.
+    /// Interval in microseconds.
     pub interval_us: u64,
-    /// What had been delivered in all when it left.
+    /// Packets delivered in total when the packet was sent.
     pub prior_delivered: u64,
-    /// The application held the sender back when it left.
+    /// The sender was application-limited when the packet was sent.
     pub app_limited: bool,
 }
 
-/// The rates of one connection.
+/// The delivery rate estimator of one connection.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub struct DeliveryRates {
-    /// What is under way, in the order of the stream; the first begins at `una`.
-    sent: VecDeque<Sent>,
+    /// Packets in flight, in sequence order; the first begins at `una`.
+    sent: VecDeque<PacketTxState>,
     una: Offset,
-    /// Behind the last of it.
+    /// End of the last of them.
     end: Offset,
-    /// When the newest packet delivered had left (`tp->first_tx_mstamp`).
+    /// Send time of the newest packet delivered (`tp->first_tx_mstamp`).
     first: u64,
-    /// When something was delivered last (`tp->delivered_mstamp`).
+    /// Time of the last delivery (`tp->delivered_mstamp`).
     delivered_at: u64,
-    /// Packets ever delivered, the SYN included (`tp->delivered`).
+    /// Packets delivered in total, the SYN included (`tp->delivered`).
     delivered: u64,
-    /// Until so much is delivered the application has held the sender back (`tp->app_limited`).
+    /// The sender is application-limited until this number of packets is delivered
+    /// (`tp->app_limited`).
     app_limited: Option<u64>,
-    newest: Option<Newest>,
+    newest: Option<NewestDelivered>,
 }
 
 const fn micros(at: Instant) -> u64 {
@@ -77,7 +79,7 @@ const fn micros(at: Instant) -> u64 {
 }
 
 impl DeliveryRates {
-    /// The handshake is over; data begins behind `una`.
+    /// The handshake has completed; data begins at `una`.
     pub fn new(now: Instant, una: Offset) -> Self {
         Self {
             sent: VecDeque::new(),
@@ -91,91 +93,93 @@ impl DeliveryRates {
         }
     }
 
-    /// Packets ever delivered, the SYN included.
+    /// Packets delivered in total, the SYN included.
     pub const fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// When the last one was.
+    /// Time of the last delivery.
     pub const fn delivered_at(&self) -> Instant {
         Instant::from_nanos(1_000 * self.delivered_at)
     }
 
-    /// Does the application hold the sender back?
+    /// True while the sender is application-limited.
     pub const fn app_limited(&self) -> bool {
         self.app_limited.is_some()
     }
 
-    /// Packets were appended to the map: they left (tcp_rate_skb_sent).
+    /// New packets were sent and appended to the map (tcp_rate_skb_sent).
     pub fn on_sent(&mut self, map: &SendMap) {
-        let new = map.iter().rev().take_while(|piece| piece.end() > self.end).count();
+        let new = map.iter().rev().take_while(|segment| segment.end() > self.end).count();
         let before = map.sums().all.packets as usize - new;
-        for piece in map.iter().skip(before) {
-            let at = micros(piece.sent_at());
+        for segment in map.iter().skip(before) {
+            let at = micros(segment.sent_at());
             if self.sent.is_empty() {
                 (self.first, self.delivered_at) = (at, at);
             }
-            let sent = self.note(piece.end(), at);
+            let sent = self.tx_state(segment.end(), at);
             self.sent.push_back(sent);
         }
         self.end = map.last().map_or(self.end, |last| last.end());
     }
 
-    const fn note(&self, end: Offset, at: u64) -> Sent {
-        Sent {
+    const fn tx_state(&self, end: Offset, at: u64) -> PacketTxState {
+        PacketTxState {
             end,
             at,
             first: self.first,
             delivered_at: self.delivered_at,
             delivered: self.delivered,
             app_limited: self.app_limited.is_some(),
-            told: false,
+            sacked: false,
         }
     }
 
-    /// `[start, end)` left again.
-    pub fn on_resent(&mut self, start: Offset, end: Offset, now: Instant) {
-        self.cut(start);
-        self.cut(end);
+    /// `[start, end)` was retransmitted.
+    pub fn on_retransmitted(&mut self, start: Offset, end: Offset, now: Instant) {
+        self.split_at(start);
+        self.split_at(end);
         let from = self.sent.partition_point(|sent| sent.end <= start);
         for at in from..self.sent.len() {
             let sent = self.sent[at];
             if sent.end > end {
                 break;
             }
-            let told = sent.told;
-            self.sent[at] = Sent { told, ..self.note(sent.end, micros(now)) };
+            let sacked = sent.sacked;
+            self.sent[at] = PacketTxState { sacked, ..self.tx_state(sent.end, micros(now)) };
         }
     }
 
-    /// A packet ends at `place`, as it does in the map: one that holds it becomes two.
-    fn cut(&mut self, place: Offset) {
+    /// Splits the packet that contains `place`, as the send map does.
+    fn split_at(&mut self, place: Offset) {
         let at = self.sent.partition_point(|sent| sent.end < place);
         if let Some(&sent) = self.sent.get(at).filter(|sent| sent.end > place && place > self.una) {
-            self.sent.insert(at, Sent { end: place, ..sent });
+            self.sent.insert(at, PacketTxState { end: place, ..sent });
         }
     }
 
-    /// The packet that ends at `end` was delivered, acknowledged or `reported`
+    /// The packet that ends at `end` was acknowledged, or SACKed if `reported`
     /// (tcp_rate_skb_delivered).
     pub fn on_delivered(&mut self, end: Offset, reported: bool) {
         let front = self.sent.front().is_some_and(|sent| sent.end == end);
         let at = if front { 0 } else { self.sent.partition_point(|sent| sent.end < end) };
-        let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.end == end && !sent.told) else {
+        let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.end == end && !sent.sacked)
+        else {
             return;
         };
-        sent.told = reported;
+        sent.sacked = reported;
         let packet = *sent;
-        // Sent after the newest so far; that told when it had left.
-        let newer = |newest: &Newest| (packet.at, packet.end) > (self.first, newest.packet.end);
+        // Sent after the newest so far.
+        let newer =
+            |newest: &NewestDelivered| (packet.at, packet.end) > (self.first, newest.packet.end);
         if self.newest.as_ref().is_none_or(newer) {
             self.first = packet.at;
             let interval = packet.at.saturating_sub(packet.first);
-            self.newest = Some(Newest { packet, interval });
+            self.newest = Some(NewestDelivered { packet, interval });
         }
     }
 
-    /// All before `una` is acknowledged, and was told of.
+    /// All data before `una` was acknowledged and passed to [`DeliveryRates::on_delivered`].
     pub fn acknowledge(&mut self, una: Offset) {
         self.una = self.una.max(una);
         while self.sent.front().is_some_and(|sent| sent.end <= una) {
@@ -183,16 +187,16 @@ impl DeliveryRates {
         }
     }
 
-    /// The acknowledgment is worked off: it delivered so many packets (tcp_rate_gen). The rate cannot
-    /// be told where nothing was delivered, in less time than the least round trip, or while the
-    /// receiver drops what it reported.
+    /// Completes the processing of an acknowledgment that delivered `packets` packets
+    /// (tcp_rate_gen). There is no sample if nothing was delivered, the interval is shorter than
+    /// the minimum RTT, or the receiver reneged.
     pub fn generate(
         &mut self,
         now: Instant,
         packets: u64,
         min_rtt: Option<Duration>,
         reneged: bool,
-    ) -> Option<Rate> {
+    ) -> Option<DeliveryRateSample> {
         self.delivered += packets;
         if self.app_limited.is_some_and(|until| self.delivered > until) {
             self.app_limited = None;
@@ -200,11 +204,11 @@ impl DeliveryRates {
         if packets > 0 {
             self.delivered_at = micros(now);
         }
-        let Newest { packet, interval } = self.newest.take().filter(|_| !reneged)?;
+        let NewestDelivered { packet, interval } = self.newest.take().filter(|_| !reneged)?;
         let acknowledged = micros(now).saturating_sub(packet.delivered_at);
         let interval_us = interval.max(acknowledged);
         let least = min_rtt.map_or(u64::MAX, |rtt| rtt.as_micros());
-        (interval_us >= least).then_some(Rate {
+        (interval_us >= least).then_some(DeliveryRateSample {
             delivered: self.delivered - packet.delivered,
             interval_us,
             prior_delivered: packet.delivered,
@@ -212,9 +216,9 @@ impl DeliveryRates {
         })
     }
 
-    /// The application writes, with less than a packet unsent, room in the window and nothing that
-    /// waits to go again: it has held the sender back (tcp_rate_check_app_limited).
-    pub fn limit_by_application(&mut self, in_flight: u64) {
+    /// The application writes with less than a packet unsent, the window not full and no
+    /// retransmission pending: the sender was application-limited (tcp_rate_check_app_limited).
+    pub fn set_app_limited(&mut self, in_flight: u64) {
         self.app_limited = Some(self.delivered + in_flight);
     }
 }
@@ -248,88 +252,95 @@ mod tests {
             self.rates.on_sent(&self.map);
         }
 
-        fn ack(&mut self, packets: u64, ms: u64) -> Option<Rate> {
+        fn ack(&mut self, packets: u64, ms: u64) -> Option<DeliveryRateSample> {
             let (map, rates) = (&mut self.map, &mut self.rates);
             let una = Offset(map.first().unwrap().start().0 + 1_000 * packets);
             let mut count = 0;
-            map.acknowledge(una, |piece| {
-                count += u64::from(!piece.sacked());
-                rates.on_delivered(piece.end(), false);
+            map.acknowledge(una, |segment| {
+                count += u64::from(!segment.sacked());
+                rates.on_delivered(segment.end(), false);
             });
             rates.acknowledge(una);
             rates.generate(at(ms), count, Some(Duration::from_millis(5)), false)
         }
 
-        fn report(&mut self, from: u64, to: u64, ms: u64) -> Option<Rate> {
+        fn report(&mut self, from: u64, to: u64, ms: u64) -> Option<DeliveryRateSample> {
             let (map, rates) = (&mut self.map, &mut self.rates);
             let block = (Offset(1 + 1_000 * from), Offset(1 + 1_000 * to));
             let count =
-                map.apply_sack(&[block], |piece| rates.on_delivered(piece.end(), true)).packets;
+                map.apply_sack(&[block], |segment| rates.on_delivered(segment.end(), true)).packets;
             rates.generate(at(ms), count, Some(Duration::from_millis(5)), false)
         }
     }
 
     #[test]
-    fn a_rate_is_what_was_delivered_since_the_newest_packet_left() {
+    fn a_sample_counts_deliveries_since_the_newest_packet_was_sent() {
         let mut world = World::new();
         world.send(10, 0);
-        // Two packets in the 10 ms since they left; the SYN had been delivered before.
+        // Two packets in the 10 ms since they were sent; the SYN had been delivered before.
         let rate = world.ack(2, 10).unwrap();
-        let first =
-            Rate { delivered: 2, interval_us: 10_000, prior_delivered: 1, app_limited: false };
+        let first = DeliveryRateSample {
+            delivered: 2,
+            interval_us: 10_000,
+            prior_delivered: 1,
+            app_limited: false,
+        };
         assert_eq!(rate, first);
         world.send(4, 10);
         // The other eight, one more millisecond later.
-        assert_eq!(world.ack(8, 11).unwrap(), Rate { delivered: 10, interval_us: 11_000, ..first });
-        // Those sent at 10 ms had 3 delivered before them: 12 since, of them 8 in between.
+        assert_eq!(
+            world.ack(8, 11).unwrap(),
+            DeliveryRateSample { delivered: 10, interval_us: 11_000, ..first }
+        );
+        // The packets sent at 10 ms had 3 delivered before them: 12 since then.
         let rate = world.ack(4, 20).unwrap();
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (12, 10_000, 3));
     }
 
     #[test]
-    fn the_time_in_which_they_were_sent_counts_where_acknowledgments_come_at_once() {
+    fn the_send_interval_counts_when_acknowledgments_are_compressed() {
         let mut world = World::new();
         world.send(1, 0);
         assert!(world.ack(1, 10).is_some());
-        // Nothing was under way: a new beginning.
+        // Nothing was in flight: the intervals restart.
         world.send(1, 20);
         world.send(1, 21);
         let rate = world.ack(1, 40).unwrap();
         assert_eq!((rate.delivered, rate.interval_us), (1, 20_000));
-        // It leaves 21 ms after the one that was delivered before it, and is back in 10.
+        // Sent 21 ms after the packet delivered before it, acknowledged after 10.
         world.send(1, 41);
         let rate = world.ack(2, 50).unwrap();
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (2, 21_000, 3));
     }
 
     #[test]
-    fn what_was_reported_is_told_once() {
+    fn a_sacked_packet_counts_once() {
         let mut world = World::new();
         world.send(4, 0);
         let rate = world.report(2, 4, 10).unwrap();
         assert_eq!((rate.delivered, rate.prior_delivered), (2, 1));
-        // Of the four acknowledged two are new, and these left no later than what was reported.
+        // Of the four acknowledged two are new, and none was sent after the SACKed ones.
         let rate = world.ack(4, 12).unwrap();
         assert_eq!((rate.delivered, rate.interval_us), (4, 12_000));
         assert_eq!(world.rates.delivered(), 5);
-        // An acknowledgment that delivers nothing tells nothing.
+        // An acknowledgment that delivers nothing gives no sample.
         assert_eq!(world.rates.generate(at(13), 0, Some(Duration::ZERO), false), None);
     }
 
     #[test]
-    fn one_sent_again_tells_of_its_last_transmission() {
+    fn a_retransmitted_packet_counts_from_its_last_transmission() {
         let mut world = World::new();
         world.send(4, 0);
         assert!(world.report(1, 4, 10).is_some());
-        world.map.resend(Offset(1), Offset(1_001), at(11), false);
-        world.rates.on_resent(Offset(1), Offset(1_001), at(11));
+        world.map.retransmit(Offset(1), Offset(1_001), at(11), false);
+        world.rates.on_retransmitted(Offset(1), Offset(1_001), at(11));
         let rate = world.ack(4, 21).unwrap();
         // 4 had been delivered by 10 ms; one more in 11 ms.
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (1, 11_000, 4));
     }
 
     #[test]
-    fn sooner_than_the_least_round_trip_nothing_can_be_told() {
+    fn no_sample_below_the_minimum_rtt() {
         let mut world = World::new();
         world.send(1, 0);
         assert_eq!(world.ack(1, 4), None);
@@ -337,10 +348,10 @@ mod tests {
     }
 
     #[test]
-    fn an_application_that_writes_late_marks_what_follows_until_that_is_delivered() {
+    fn application_limited_until_the_packets_in_flight_are_delivered() {
         let mut world = World::new();
         world.send(2, 0);
-        world.rates.limit_by_application(2);
+        world.rates.set_app_limited(2);
         world.send(1, 1);
         assert!(!world.ack(2, 10).unwrap().app_limited);
         assert!(world.rates.app_limited());
@@ -349,11 +360,11 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_cut_in_two_tells_of_both_parts() {
+    fn both_parts_of_a_split_packet_count() {
         let mut world = World::new();
         world.send(2, 0);
-        world.map.resend(Offset(1_001), Offset(1_501), at(5), false);
-        world.rates.on_resent(Offset(1_001), Offset(1_501), at(5));
+        world.map.retransmit(Offset(1_001), Offset(1_501), at(5), false);
+        world.rates.on_retransmitted(Offset(1_001), Offset(1_501), at(5));
         assert!(world.ack(1, 10).is_some());
         let rate = world.report(1, 2, 11);
         assert_eq!(rate.map(|rate| rate.delivered), Some(3));

@@ -1,58 +1,59 @@
-//! The first goodput measurement of FreeBSD's RACK stack: when it is made the pause after a burst ends.
+//! The first goodput measurement of FreeBSD's RACK stack: its completion ends the pause after a
+//! burst.
 //!
-//! Source: tcp_stacks/rack.c (rack_start_gp_measurement, rack_need_set_test, rack_enough_for_measurement,
-//! rack_do_goodput_measurement, tcp_rack_xmit_timer_commit). Without pacing the estimate itself is not
-//! used; later measurements have no effect and are not made here.
+//! Source: tcp_stacks/rack.c (rack_start_gp_measurement, rack_need_set_test,
+//! rack_enough_for_measurement, rack_do_goodput_measurement, tcp_rack_xmit_timer_commit). Without
+//! pacing the estimate itself is not used; later measurements have no effect and are not modelled.
 
 use units::Offset;
 
-/// Segments that a measurement covers at least (`MIN_GP_WIN`).
+/// Minimum number of segments of a measurement (`MIN_GP_WIN`).
 const LEAST_SEGMENTS: u64 = 6;
 
-/// A burst of new data, as the kernel's send map holds it.
+/// A burst of new data, as in the kernel's send map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct SentBurst {
     start: Offset,
     end: Offset,
-    /// A call found nothing more to send after it (`r_just_ret`).
+    /// A call after it found nothing more to send (`r_just_ret`).
     just_returned: bool,
-    /// Data ran out after it (`RACK_APP_LIMITED`).
+    /// The sender was application-limited after it (`RACK_APP_LIMITED`).
     app_limited: bool,
 }
 
 /// A measurement in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct Measurement {
-    /// First byte, and the end that it is to reach (`gput_seq`, `gput_ack`).
+    /// First byte and target end (`gput_seq`, `gput_ack`).
     from: Offset,
     to: Offset,
-    /// When it began, in microseconds (`gput_ts`).
+    /// Start time in microseconds (`gput_ts`).
     since: u64,
-    /// The first acknowledgment is still to set its beginning (`app_limited_needs_set`).
+    /// The first acknowledgment has yet to set the start (`app_limited_needs_set`).
     needs_set: bool,
 }
 
-/// What a round-trip sample tells the measurement.
+/// The round-trip sample of an acknowledgment, for the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GoodputSample {
-    /// Microseconds (`rs_us_rtt`).
+    /// Sample in microseconds (`rs_us_rtt`).
     rtt: Option<u64>,
     confident: bool,
 }
 
-/// The measurement of one connection.
+/// The goodput measurement of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-pub struct Goodput {
-    /// One was made (`rc_gp_filled`, `gp_ready`).
+pub struct GoodputEstimator {
+    /// A measurement was completed (`rc_gp_filled`, `gp_ready`).
     filled: bool,
     measurement: Option<Measurement>,
-    /// Smoothed round trip, in microseconds (`rc_gp_srtt`).
+    /// Smoothed RTT in microseconds (`rc_gp_srtt`).
     srtt: Option<u64>,
     bursts: Vec<SentBurst>,
 }
 
-impl Goodput {
-    /// Was a measurement made?
+impl GoodputEstimator {
+    /// True once a measurement was completed.
     pub const fn is_measured(&self) -> bool {
         self.filled
     }
@@ -72,7 +73,7 @@ impl Goodput {
         });
     }
 
-    /// A call sent nothing; data ran out (`app_limited`) or not. `max` is the end of what was sent.
+    /// A call sent nothing, because data ran out (`app_limited`) or not. `max` is `snd_max`.
     pub fn on_just_returned(&mut self, app_limited: bool, max: Offset, mss: u64) {
         if self.filled {
             return;
@@ -92,13 +93,13 @@ impl Goodput {
         }
     }
 
-    /// A second probe in a row, or a second timeout: the measurement in progress is given up.
+    /// A second probe or timeout in a row aborts the measurement in progress.
     pub const fn abandon(&mut self) {
         self.measurement = None;
     }
 
-    /// A segment `[start, end)` was acknowledged (`cumulative`, up to `th_ack`) or reported; sent
-    /// once, with this round trip, or more than once.
+    /// The segment `[start, end)` was acknowledged (`cumulative` is `th_ack`) or SACKed; `rtt` is
+    /// its round trip if it was sent once.
     pub fn on_delivered(
         &mut self,
         (start, end): (Offset, Offset),
@@ -134,7 +135,7 @@ impl Goodput {
         }
     }
 
-    /// A report cuts a burst: the part before it is no longer marked (rack_proc_sack_blk).
+    /// A SACK block splits a burst: the part before it loses its flags (rack_proc_sack_blk).
     fn split(&mut self, start: Offset, end: Offset) {
         let holds = |burst: &SentBurst| burst.start <= start && start < burst.end;
         let Some(at) = self.bursts.iter().position(holds) else { return };
@@ -145,8 +146,8 @@ impl Goodput {
         drop(self.bursts.splice(at..=at, left));
     }
 
-    /// An acknowledgment up to `th_ack` is counted, before `snd_una` moves to it: is the first
-    /// measurement made with it?
+    /// Processes an acknowledgment of `th_ack`, before `snd_una` moves to it. Returns true if it
+    /// completes the first measurement.
     pub fn on_ack(&mut self, th_ack: Offset, max: Offset, now: u64, window: u64, mss: u64) -> bool {
         let Some(measurement) = self.measurement.filter(|_| !self.filled) else { return false };
         let first_limit = self.bursts.iter().find(|burst| burst.app_limited).map(|burst| burst.end);
@@ -161,7 +162,7 @@ impl Goodput {
         if !enough {
             return false;
         }
-        // Made or not, it is over.
+        // The measurement ends, valid or not.
         self.measurement = None;
         let least = window.min(LEAST_SEGMENTS * mss).saturating_sub(2 * mss);
         if bytes < least || measurement.needs_set || th_ack < measurement.from {
@@ -172,7 +173,7 @@ impl Goodput {
         true
     }
 
-    /// The samples of a segment are committed.
+    /// Commits the sample of an acknowledgment to the smoothed RTT.
     pub fn commit(&mut self, sample: GoodputSample) {
         let Some(rtt) = sample.rtt.filter(|_| !self.filled) else { return };
         match &mut self.srtt {
@@ -182,14 +183,14 @@ impl Goodput {
         }
     }
 
-    /// The round trip of the SYN, in microseconds.
+    /// The RTT of the SYN, in microseconds.
     pub fn on_syn(&mut self, rtt: u64) {
         self.srtt.get_or_insert(rtt);
     }
 }
 
 impl GoodputSample {
-    /// tcp_rack_xmit_timer: the least of the samples, unless it alone is not to be trusted.
+    /// tcp_rack_xmit_timer: the smallest of the samples, with its confidence.
     fn take(&mut self, rtt: u64, confident: bool) {
         let lower = self.rtt.is_none_or(|least| rtt < least);
         if lower {
@@ -209,15 +210,15 @@ mod tests {
     }
 
     /// The first flight of ten segments at 45.009 ms (golden/freebsd-rack-closed, lost-rtx-0).
-    fn sending() -> Goodput {
-        let mut goodput = Goodput::default();
+    fn sending() -> GoodputEstimator {
+        let mut goodput = GoodputEstimator::default();
         goodput.on_syn(45_000);
         goodput.on_sent(at(0), at(10), 45_009, 10 * MSS, MSS);
         goodput.on_just_returned(false, at(10), MSS);
         goodput
     }
 
-    fn acked(goodput: &mut Goodput, from: u64, to: u64, max: u64, now: u64) -> bool {
+    fn acked(goodput: &mut GoodputEstimator, from: u64, to: u64, max: u64, now: u64) -> bool {
         let mut sample = GoodputSample::default();
         for segment in from..to {
             let span = (at(segment), at(segment + 1));
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_measurement_takes_a_round_trip_after_the_first_acknowledgment() {
+    fn the_first_measurement_takes_one_rtt_after_the_first_ack() {
         let mut goodput = sending();
         assert!(!acked(&mut goodput, 0, 2, 10, 90_257));
         goodput.on_sent(at(10), at(14), 90_257, 10 * MSS, MSS);
@@ -241,8 +242,9 @@ mod tests {
     }
 
     #[test]
-    fn a_report_makes_the_segments_before_it_count_again() {
-        // reorder-0: what is acknowledged after a report is trusted, though nothing followed the burst.
+    fn a_sack_restores_confidence_in_earlier_segments() {
+        // reorder-0: segments acknowledged after a SACK are trusted, though nothing followed the
+        // burst.
         let mut goodput = sending();
         let mut sample = GoodputSample::default();
         goodput.on_delivered((at(3), at(4)), Some(24_893), None, 44_989, &mut sample);
@@ -256,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn too_little_data_is_no_measurement() {
-        let mut goodput = Goodput::default();
+    fn too_little_data_gives_no_measurement() {
+        let mut goodput = GoodputEstimator::default();
         goodput.on_sent(at(0), at(3), 0, 10 * MSS, MSS);
         goodput.on_just_returned(true, at(3), MSS);
         assert!(!acked(&mut goodput, 0, 3, 3, 100_000));

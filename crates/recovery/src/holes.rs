@@ -1,68 +1,69 @@
-//! FreeBSD's scoreboard of the base stack: what the receiver lacks.
+//! FreeBSD's SACK scoreboard of the base stack: a list of holes.
 //!
-//! Sources: tcp_sack.c of main 2024 (tcp_sack_doack) and tcp_input.c (tcp_compute_pipe). What is sent
-//! again from the holes is in `resend.rs`.
+//! Sources: tcp_sack.c of main 2024 (tcp_sack_doack) and tcp_input.c (tcp_compute_pipe).
+//! Retransmission from the holes is in `retransmit.rs`.
 //!
-//! Holes lie between blocks that were reported, sorted. Cost of an acknowledgment: a binary search
-//! per block, the holes it closes, and moving at most half the holes over where one is opened or
-//! closed in the middle; with the kernel's bound of 128 holes that is at most 64 records. The sum of
-//! what is not yet lost looks at three holes at most. Nothing is allocated once the list has grown.
+//! Holes are the sorted gaps between SACKed blocks. Cost of an acknowledgment: a binary search per
+//! block, the holes it closes, and shifting at most half the holes where one is inserted or removed
+//! in the middle; with the kernel's limit of 128 holes that is at most 64 records. The sum of the
+//! bytes not yet lost inspects three holes at most. Nothing is allocated once the list has grown.
 //!
-//! Three accidents of the kernel are kept. Where an acknowledgment passes `snd_fack` while holes are
-//! there, `sacked_bytes` is left too high until the next block comes on an empty scoreboard. Neither
-//! a retransmission found lost nor a rescue that arrived is taken off `sack_bytes_rexmit`.
+//! Three quirks of the kernel are reproduced. Where an acknowledgment passes `snd_fack` while there
+//! are holes, `sacked_bytes` stays too high until the next block on an empty scoreboard. Neither a
+//! retransmission found lost nor a rescue that arrived is subtracted from `sack_bytes_rexmit`.
 
-mod resend;
+mod retransmit;
 
 use std::collections::VecDeque;
 
 use units::Offset;
 
-use crate::dsack::Block;
+use crate::dsack::SackRange;
 use crate::ranges::partition;
 
-use resend::mark;
-pub use resend::{PartialAck, Rescue};
+use retransmit::rxmit_mark;
+pub use retransmit::{PartialAckInput, RescueInput};
 
-/// Blocks above which a hole is lost (`tcprexmtthresh`).
+/// Blocks above a hole at which it is lost (`tcprexmtthresh`).
 const DUP_THRESHOLD: u32 = 3;
-/// Blocks of one acknowledgment at most (`TCP_MAX_SACK`).
+/// Maximum number of blocks per acknowledgment (`TCP_MAX_SACK`).
 const MAX_BLOCKS: usize = 4;
 
-/// What versions of the scoreboard differ in.
+/// The differences between versions of the scoreboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct HolesParams {
-    /// Holes at most (`net.inet.tcp.sack.maxholes`): a block that needs one more is not taken in.
+    /// Maximum number of holes (`net.inet.tcp.sack.maxholes`): a block that needs one more is
+    /// ignored.
     pub max_holes: usize,
     /// Blocks shorter than `t_maxseg` - 40 are ignored unless they reach `snd_max`.
     pub ignore_short: bool,
-    /// A hole that was split is told apart from other changes (`SACK_NEWLOSS`).
+    /// A split hole is distinguished from other changes (`SACK_NEWLOSS`).
     pub new_loss: bool,
-    /// A retransmission that is lost is found (`net.inet.tcp.do_lrd`).
+    /// Lost retransmission detection (`net.inet.tcp.do_lrd`).
     pub lrd: bool,
-    /// An acknowledgment beyond `snd_fack` moves it and counts as delivered before the holes below it
-    /// do (tcp_sack_doack of 14.0 and later).
+    /// An acknowledgment beyond `snd_fack` moves it and counts as delivered before the holes below
+    /// it do (tcp_sack_doack of 14.0 and later).
     pub pulls_fack: bool,
-    /// The first timeout in a row keeps the holes and resends them (tcp_resend_sackholes of main);
-    /// else each forgets them (tcp_free_sackholes).
-    pub keeps_at_timeout: bool,
-    /// Forgetting the holes forgets the sums beside them too (tcp_free_sackholes of main).
+    /// The first timeout in a row keeps the holes and retransmits them (tcp_resend_sackholes of
+    /// main); otherwise each timeout frees them (tcp_free_sackholes).
+    pub keeps_holes_at_rto: bool,
+    /// Freeing the holes also clears the counters (tcp_free_sackholes of main).
     pub clears_sums: bool,
-    /// A partial acknowledgment without blocks opens the window by one or two segments beyond the
-    /// pipe, not beyond what was sent in the recovery (tcp_sack_partialack of main).
+    /// A partial acknowledgment without blocks sets the window one or two segments above the pipe,
+    /// not above the data sent during recovery (tcp_sack_partialack of main).
     pub partial_by_pipe: bool,
-    /// What counts as under way.
+    /// How the pipe is computed.
     pub pipe: PipeRule,
 }
 
-/// How the bytes under way are counted (tcp_compute_pipe).
+/// How bytes in flight are counted (tcp_compute_pipe).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum PipeRule {
-    /// All that is not acknowledged (13.0, where `rfc6675_pipe` is off).
+    /// All outstanding bytes (13.0, where `rfc6675_pipe` is off).
     Outstanding,
-    /// Less what was reported, and what went again counts twice (14.3).
+    /// Outstanding bytes less SACKed ones, plus retransmitted ones (14.3).
     Sacked,
-    /// Less what is lost besides (main, 2024).
+    /// The same, less lost bytes (main, 2024).
     SackedAndLost,
 }
 
@@ -74,7 +75,7 @@ impl HolesParams {
         new_loss: false,
         lrd: false,
         pulls_fack: false,
-        keeps_at_timeout: false,
+        keeps_holes_at_rto: false,
         clears_sums: false,
         partial_by_pipe: false,
         pipe: PipeRule::Outstanding,
@@ -89,30 +90,30 @@ impl HolesParams {
         new_loss: true,
         lrd: true,
         pulls_fack: true,
-        keeps_at_timeout: true,
+        keeps_holes_at_rto: true,
         clears_sums: true,
         partial_by_pipe: true,
         pipe: PipeRule::SackedAndLost,
     };
-    /// RFC 6675, which knows no bound; this one holds any window that scaling allows.
+    /// RFC 6675, which has no limit; this one is sufficient for any scaled window.
     pub const RFC: Self =
         Self { max_holes: 1 << 20, ignore_short: false, lrd: false, ..Self::FREEBSD_MAIN };
 }
 
-/// A hole: bytes the receiver lacks below what it has reported.
+/// A hole: bytes missing at the receiver below the highest SACKed byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct Hole {
+pub struct SackHole {
     /// First byte.
     pub start: Offset,
-    /// Behind the last byte.
+    /// The byte following the last.
     pub end: Offset,
-    /// How far it has been resent; at `start` if not at all.
+    /// End of the retransmitted part; `start` if none.
     pub rxmit: Offset,
 }
 
-impl Hole {
-    /// Bytes of it that were resent.
-    fn resent(&self) -> u64 {
+impl SackHole {
+    /// Bytes of the hole that were retransmitted.
+    fn retransmitted_bytes(&self) -> u64 {
         self.rxmit.min(self.end).since(self.start).get()
     }
 
@@ -121,64 +122,64 @@ impl Hole {
     }
 }
 
-/// An acknowledgment and where the sender stood before it.
+/// An acknowledgment and the sender's state before it.
 #[derive(Debug, Clone, Copy)]
 pub struct SackInput<'a> {
-    /// What it acknowledges.
+    /// Acknowledgment number.
     pub th_ack: Offset,
-    /// Its blocks, at most four; empty without the option.
-    pub blocks: &'a [Block],
+    /// SACK blocks, at most four; empty without the option.
+    pub blocks: &'a [SackRange],
     /// Oldest byte not acknowledged before it.
     pub snd_una: Offset,
-    /// Behind the highest byte sent.
+    /// The byte following the highest byte sent.
     pub snd_max: Offset,
-    /// Where the recovery ends.
+    /// End of the recovery.
     pub snd_recover: Offset,
-    /// Largest segment, options not deducted (`t_maxseg`).
+    /// Maximum segment size, options included (`t_maxseg`).
     pub t_maxseg: u32,
 }
 
-/// What an acknowledgment changed (`sackstatus_t`).
+/// Change of the scoreboard by an acknowledgment (`sackstatus_t`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Changed {
-    /// Nothing new was reported (`SACK_NOCHANGE`).
+pub enum SackChange {
+    /// Nothing new was SACKed (`SACK_NOCHANGE`).
     #[default]
     None,
-    /// Something new arrived (`SACK_CHANGE`).
-    Change,
-    /// A hole was split, or there was no room for one: more is missing (`SACK_NEWLOSS`).
+    /// New data was SACKed (`SACK_CHANGE`).
+    NewData,
+    /// A hole was split, or the list was full: more is missing (`SACK_NEWLOSS`).
     NewLoss,
 }
 
-/// What came of an acknowledgment.
+/// The result of an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Update {
-    /// What changed.
-    pub changed: Changed,
-    /// Bytes newly known to have arrived, by the scoreboard's account (`delivered_data`). An
-    /// acknowledgment without blocks on an empty scoreboard gives 0: its bytes are the caller's.
+pub struct SackUpdate {
+    /// Change of the scoreboard.
+    pub changed: SackChange,
+    /// Bytes newly delivered, by the scoreboard's account (`delivered_data`). 0 for an
+    /// acknowledgment without blocks on an empty scoreboard: the caller counts its bytes.
     pub delivered: u64,
 }
 
 /// The scoreboard of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct Holes {
+pub struct SackScoreboard {
     params: HolesParams,
-    /// By place.
-    holes: VecDeque<Hole>,
-    /// The hole to resend from next (`sackhint.nexthole`).
+    /// In sequence order.
+    holes: VecDeque<SackHole>,
+    /// Index of the hole to retransmit from next (`sackhint.nexthole`).
     next: Option<usize>,
     snd_fack: Offset,
     sacked_bytes: u64,
     sack_bytes_rexmit: u64,
     hole_bytes: u64,
     lost_bytes: u64,
-    /// What the last update delivered (`delivered_data`), until another does.
+    /// Bytes delivered by the last update (`delivered_data`), until the next.
     delivered: u64,
 }
 
-impl Holes {
-    /// A scoreboard without holes.
+impl SackScoreboard {
+    /// An empty scoreboard.
     pub const fn new(params: HolesParams) -> Self {
         Self {
             params,
@@ -193,7 +194,7 @@ impl Holes {
         }
     }
 
-    /// Nothing is missing below what was reported.
+    /// True if there are no holes.
     pub fn is_empty(&self) -> bool {
         self.holes.is_empty()
     }
@@ -203,53 +204,52 @@ impl Holes {
         self.holes.len()
     }
 
-    /// The holes, by place.
-    pub fn iter(&self) -> impl Iterator<Item = &Hole> {
+    /// The holes in sequence order.
+    pub fn iter(&self) -> impl Iterator<Item = &SackHole> {
         self.holes.iter()
     }
 
-    /// Behind the highest byte reported; of no meaning while there are no holes.
+    /// The byte following the highest SACKed byte; undefined while there are no holes.
     pub const fn snd_fack(&self) -> Offset {
         self.snd_fack
     }
 
-    /// Bytes reported above what is acknowledged.
+    /// Bytes SACKed above `snd_una`.
     pub const fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes
     }
 
-    /// Bytes of holes that were resent.
+    /// Retransmitted bytes of holes.
     pub const fn sack_bytes_rexmit(&self) -> u64 {
         self.sack_bytes_rexmit
     }
 
-    /// Bytes of holes that are taken for lost: at least three blocks lie above them, or more than
-    /// two segments were reported there.
+    /// Bytes of lost holes: with at least three blocks, or more than two segments, SACKed above
+    /// them.
     pub const fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
 
-    /// Bytes in flight, of those between `snd_una` and `snd_max`. The kernel's accidents can make it
-    /// negative.
+    /// Bytes in flight between `snd_una` and `snd_max`. The kernel's quirks can make it negative.
     pub fn pipe(&self, snd_una: Offset, snd_max: Offset) -> i64 {
         let outstanding = snd_max.since(snd_una).get() as i64;
-        let resent = self.sack_bytes_rexmit as i64;
+        let retransmission = self.sack_bytes_rexmit as i64;
         match self.params.pipe {
             PipeRule::Outstanding => outstanding,
-            PipeRule::Sacked => outstanding + resent - self.sacked_bytes as i64,
+            PipeRule::Sacked => outstanding + retransmission - self.sacked_bytes as i64,
             PipeRule::SackedAndLost => {
-                outstanding + resent - self.sacked_bytes as i64 - self.lost_bytes as i64
+                outstanding + retransmission - self.sacked_bytes as i64 - self.lost_bytes as i64
             }
         }
     }
 
-    /// Bytes that the last acknowledgment with something to say of holes delivered
+    /// Bytes delivered by the last acknowledgment that updated the scoreboard
     /// (`sackhint.delivered_data`).
     pub const fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// An acknowledgment came that says nothing of holes while there are none.
+    /// Handles an acknowledgment without blocks on an empty scoreboard.
     pub const fn forget_sacked(&mut self) {
         self.sacked_bytes = 0;
     }
@@ -259,21 +259,21 @@ impl Holes {
         self.delivered = 0;
     }
 
-    /// `snd_fack` is brought back between `snd_una` and `snd_max` (cc_cong_signal and
-    /// cc_post_recovery of main).
-    pub fn bound_fack(&mut self, snd_una: Offset, snd_max: Offset) {
+    /// Brings `snd_fack` back between `snd_una` and `snd_max` (cc_cong_signal and cc_post_recovery
+    /// of main).
+    pub fn clamp_fack(&mut self, snd_una: Offset, snd_max: Offset) {
         if self.params.clears_sums && (self.snd_fack < snd_una || self.snd_fack > snd_max) {
             self.snd_fack = snd_una;
         }
     }
 
-    /// Takes in an acknowledgment (tcp_sack_doack); to be called before `snd_una` moves.
-    pub fn update(&mut self, ack: &SackInput<'_>) -> Update {
-        let mut update = Update::default();
+    /// Processes an acknowledgment (tcp_sack_doack); to be called before `snd_una` moves.
+    pub fn update(&mut self, ack: &SackInput<'_>) -> SackUpdate {
+        let mut update = SackUpdate::default();
         let mut blocks = [(Offset(0), Offset(0)); MAX_BLOCKS + 1];
         let mut count = 0;
         let mut left_edge = 0;
-        // What is acknowledged counts as a block where there are holes.
+        // The acknowledged range counts as a block if there are holes.
         if ack.snd_una < ack.th_ack && !self.holes.is_empty() {
             left_edge = ack.th_ack - ack.snd_una;
             blocks[count] = (ack.snd_una, ack.th_ack);
@@ -281,7 +281,7 @@ impl Holes {
             if self.params.pulls_fack && self.snd_fack < ack.th_ack {
                 update.delivered += left_edge;
                 self.snd_fack = ack.th_ack;
-                update.changed = Changed::Change;
+                update.changed = SackChange::NewData;
             }
         }
         for &block in ack.blocks.iter().take(MAX_BLOCKS) {
@@ -300,26 +300,26 @@ impl Holes {
             self.sacked_bytes = 0;
             self.hole_bytes = 0;
         }
-        let below = self.reach(ack, blocks, &mut update);
+        let below = self.advance_fack(ack, blocks, &mut update);
         for &(start, end) in blocks[..below].iter().rev() {
-            self.cut(start, end, ack.snd_recover, &mut update);
+            self.remove_range(start, end, ack.snd_recover, &mut update);
         }
         if ack.blocks.is_empty() {
-            // No duplicate, and a rescue may follow.
-            update.changed = Changed::None;
-        } else if update.changed == Changed::NewLoss && !self.params.new_loss {
-            update.changed = Changed::Change;
+            // Not a duplicate ACK; a rescue may follow.
+            update.changed = SackChange::None;
+        } else if update.changed == SackChange::NewLoss && !self.params.new_loss {
+            update.changed = SackChange::NewData;
         }
         self.delivered = update.delivered;
         self.sacked_bytes = (self.sacked_bytes + update.delivered).saturating_sub(left_edge);
         if self.params.pipe == PipeRule::SackedAndLost {
-            self.lost_bytes = self.hole_bytes - self.not_lost(ack.t_maxseg);
+            self.lost_bytes = self.hole_bytes - self.not_lost_bytes(ack.t_maxseg);
         }
         update
     }
 
-    /// A duplicate's block lies below, one beyond `snd_max` is a lie.
-    fn acceptable(&self, ack: &SackInput<'_>, (start, end): Block) -> bool {
+    /// Rejects D-SACK blocks, which are below `snd_una`, and blocks beyond `snd_max`.
+    fn acceptable(&self, ack: &SackInput<'_>, (start, end): SackRange) -> bool {
         let short = self.params.ignore_short
             && end < ack.snd_max
             && end.since(start).get() < u64::from(ack.t_maxseg.saturating_sub(40));
@@ -332,20 +332,25 @@ impl Holes {
     }
 
     /// Moves `snd_fack` to the end of the highest block, which may open a hole before it; returns
-    /// how many blocks, sorted by their ends, are left to be cut out of the holes.
-    fn reach(&mut self, ack: &SackInput<'_>, blocks: &[Block], update: &mut Update) -> usize {
+    /// the number of blocks, sorted by their ends, still to be removed from the holes.
+    fn advance_fack(
+        &mut self,
+        ack: &SackInput<'_>,
+        blocks: &[SackRange],
+        update: &mut SackUpdate,
+    ) -> usize {
         let (start, end) = blocks[blocks.len() - 1];
         if self.snd_fack >= start {
             if self.snd_fack < end {
                 update.delivered += end - self.snd_fack;
                 self.snd_fack = end;
-                update.changed = Changed::Change;
+                update.changed = SackChange::NewData;
             }
             return blocks.len();
         }
         if let Some(rescue) = self.holes.back_mut().filter(|last| self.snd_fack <= last.end) {
-            // A rescue retransmission arrived: what lies before it is the hole. `snd_fack` is
-            // beyond any other hole.
+            // A rescue retransmission arrived: all before it is the hole. `snd_fack` is beyond any
+            // other hole.
             self.hole_bytes -= rescue.bytes();
             rescue.start = self.snd_fack.max(ack.snd_una).max(ack.th_ack);
             rescue.end = start;
@@ -353,72 +358,78 @@ impl Holes {
             self.hole_bytes += rescue.bytes();
             update.delivered += end - start;
             self.snd_fack = end;
-            update.changed = Changed::NewLoss;
+            update.changed = SackChange::NewLoss;
             return blocks.len() - 1;
         }
-        let hole = Hole { start: self.snd_fack, end: start, rxmit: self.snd_fack };
-        if self.insert(self.holes.len(), hole) {
+        let hole = SackHole { start: self.snd_fack, end: start, rxmit: self.snd_fack };
+        if self.insert_hole(self.holes.len(), hole) {
             self.hole_bytes += hole.bytes();
             update.delivered += end - start;
             self.snd_fack = end;
-            update.changed = Changed::Change;
+            update.changed = SackChange::NewData;
             return blocks.len() - 1;
         }
-        // No room: blocks that lie wholly beyond are passed over.
+        // The list is full: blocks entirely beyond `snd_fack` are ignored.
         let within = blocks.iter().rposition(|&(start, _)| self.snd_fack >= start);
         let within = within.map_or(0, |at| at + 1);
         if let Some(&(_, end)) = blocks[..within].last().filter(|&&(_, end)| self.snd_fack < end) {
             update.delivered += end - self.snd_fack;
             self.snd_fack = end;
-            update.changed = Changed::NewLoss;
+            update.changed = SackChange::NewLoss;
         }
         within
     }
 
-    /// Takes `[start, end)` out of the holes.
-    fn cut(&mut self, start: Offset, end: Offset, snd_recover: Offset, update: &mut Update) {
+    /// Removes `[start, end)` from the holes.
+    fn remove_range(
+        &mut self,
+        start: Offset,
+        end: Offset,
+        snd_recover: Offset,
+        update: &mut SackUpdate,
+    ) {
         let first = partition(&self.holes, |hole| hole.end <= start);
-        let mut behind = partition(&self.holes, |hole| hole.start < end);
-        if first >= behind {
+        let mut past = partition(&self.holes, |hole| hole.start < end);
+        if first >= past {
             return;
         }
-        update.changed = Changed::Change;
-        let last = self.holes[behind - 1];
+        update.changed = SackChange::NewData;
+        let last = self.holes[past - 1];
         if last.end > end {
             if last.start < start {
-                self.split(behind - 1, start, end, snd_recover, update);
+                self.split(past - 1, start, end, snd_recover, update);
                 return;
             }
-            self.trim_start(behind - 1, end, update);
-            behind -= 1;
+            self.trim_start(past - 1, end, update);
+            past -= 1;
         }
         let mut gone = first;
-        if gone < behind && self.holes[gone].start < start {
+        if gone < past && self.holes[gone].start < start {
             self.trim_end(gone, start, snd_recover, update);
             gone += 1;
         }
-        self.remove(gone, behind, update);
+        self.remove(gone, past, update);
     }
 
-    fn trim_start(&mut self, at: usize, start: Offset, update: &mut Update) {
+    fn trim_start(&mut self, at: usize, start: Offset, update: &mut SackUpdate) {
         let hole = &mut self.holes[at];
-        self.sack_bytes_rexmit -= hole.resent();
+        self.sack_bytes_rexmit -= hole.retransmitted_bytes();
         let bytes = start - hole.start;
         hole.start = start;
         hole.rxmit = hole.rxmit.max(start);
-        self.sack_bytes_rexmit += hole.resent();
+        self.sack_bytes_rexmit += hole.retransmitted_bytes();
         self.hole_bytes -= bytes;
         update.delivered += bytes;
     }
 
-    fn trim_end(&mut self, at: usize, end: Offset, snd_recover: Offset, update: &mut Update) {
+    fn trim_end(&mut self, at: usize, end: Offset, snd_recover: Offset, update: &mut SackUpdate) {
         let lrd = self.params.lrd;
         let hole = &mut self.holes[at];
-        self.sack_bytes_rexmit -= hole.resent();
+        self.sack_bytes_rexmit -= hole.retransmitted_bytes();
         let bytes = hole.end - end;
         hole.end = end;
-        hole.rxmit = mark(hole.rxmit.min(end), end, lrd, snd_recover);
-        self.sack_bytes_rexmit += hole.resent();
+        hole.rxmit = rxmit_mark(hole.rxmit.min(end), end, lrd, snd_recover);
+        self.sack_bytes_rexmit += hole.retransmitted_bytes();
         self.hole_bytes -= bytes;
         update.delivered += bytes;
     }
@@ -429,41 +440,42 @@ impl Holes {
         start: Offset,
         end: Offset,
         snd_recover: Offset,
-        update: &mut Update,
+        update: &mut SackUpdate,
     ) {
-        update.changed = Changed::NewLoss;
+        update.changed = SackChange::NewLoss;
         let hole = self.holes[at];
-        let upper = Hole { start: end, end: hole.end, rxmit: hole.rxmit.max(end) };
-        if !self.insert(at + 1, upper) {
+        let upper = SackHole { start: end, end: hole.end, rxmit: hole.rxmit.max(end) };
+        if !self.insert_hole(at + 1, upper) {
             return;
         }
         let lrd = self.params.lrd;
         let lower = &mut self.holes[at];
         lower.end = start;
-        lower.rxmit = mark(lower.rxmit.min(start), start, lrd, snd_recover);
-        self.sack_bytes_rexmit -= hole.resent();
-        self.sack_bytes_rexmit += self.holes[at].resent() + upper.resent();
+        lower.rxmit = rxmit_mark(lower.rxmit.min(start), start, lrd, snd_recover);
+        self.sack_bytes_rexmit -= hole.retransmitted_bytes();
+        self.sack_bytes_rexmit +=
+            self.holes[at].retransmitted_bytes() + upper.retransmitted_bytes();
         self.hole_bytes -= end - start;
         update.delivered += end - start;
     }
 
-    /// Removes the holes from `first` to before `behind`.
-    fn remove(&mut self, first: usize, behind: usize, update: &mut Update) {
-        for hole in self.holes.range(first..behind) {
+    /// Removes the holes from index `first` to before `past`.
+    fn remove(&mut self, first: usize, past: usize, update: &mut SackUpdate) {
+        for hole in self.holes.range(first..past) {
             self.hole_bytes -= hole.bytes();
-            self.sack_bytes_rexmit -= hole.resent();
+            self.sack_bytes_rexmit -= hole.retransmitted_bytes();
             update.delivered += hole.bytes();
         }
-        self.holes.drain(first..behind);
+        self.holes.drain(first..past);
         self.next = self.next.and_then(|next| {
             let next =
-                if next < first { next } else { next.saturating_sub(behind - first).max(first) };
+                if next < first { next } else { next.saturating_sub(past - first).max(first) };
             (next < self.holes.len()).then_some(next)
         });
     }
 
-    /// Opens a hole; `false` if there is no room.
-    fn insert(&mut self, at: usize, hole: Hole) -> bool {
+    /// Inserts a hole; returns false if the list is full.
+    fn insert_hole(&mut self, at: usize, hole: SackHole) -> bool {
         if self.holes.len() >= self.params.max_holes {
             return false;
         }
@@ -476,8 +488,8 @@ impl Holes {
         true
     }
 
-    /// Bytes of holes with fewer than three blocks above and at most two segments reported there.
-    fn not_lost(&self, t_maxseg: u32) -> u64 {
+    /// Bytes of holes with fewer than three blocks above and at most two segments SACKed there.
+    fn not_lost_bytes(&self, t_maxseg: u32) -> u64 {
         let mut bytes = 0;
         let (mut blocks, mut reported) = (0, 0);
         let mut above = self.snd_fack;

@@ -1,22 +1,22 @@
-//! The high-precision timer system that runs FreeBSD's RACK stack: one entry on a wheel of 10 µs
-//! slots carries both the pause after a burst and the stack's one timer.
+//! The high-precision timer system (HPTS) that runs FreeBSD's RACK stack: one entry on a wheel of
+//! 10 µs slots serves both the pause after a burst and the stack's one timer.
 //!
 //! Sources: tcp_hpts.c (tcp_hpts_insert), tcp_stacks/rack.c (rack_start_hpts_timer,
 //! rack_timer_cancel, rack_process_timers and the beginning of rack_output). The wheel counts slots
-//! from the slot of now on, so an entry is up to 10 µs early; a timer that is not due then is entered
-//! again, its remaining microseconds taken for milliseconds (`HPTS_MS_TO_SLOTS(left)`).
+//! from the current slot, so an entry is up to 10 µs early; a timer that is not due then is
+//! inserted once more, its remaining microseconds taken as milliseconds (`HPTS_MS_TO_SLOTS(left)`).
 
 use units::{Duration, Instant};
 
 use crate::rack_freebsd::micros;
 
-/// Microseconds of a slot (`HPTS_TICKS_PER_SLOT`).
+/// Microseconds per slot (`HPTS_TICKS_PER_SLOT`).
 const SLOT: u64 = 10;
 
-/// The timers of which one runs (`PACE_TMR_RACK`, `PACE_TMR_TLP`, `PACE_TMR_RXT`).
+/// The timers, of which one is armed (`PACE_TMR_RACK`, `PACE_TMR_TLP`, `PACE_TMR_RXT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum RackTimer {
-    /// The oldest segment, which was passed, is lost then.
+    /// The oldest segment, passed by a later one, is lost when it expires.
     Reorder,
     /// Tail loss probe.
     Probe,
@@ -24,87 +24,87 @@ pub enum RackTimer {
     Retransmit,
 }
 
-/// What a call of the output routine finds due.
+/// The timer state that a call of the output routine finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Due {
-    /// No timer.
+pub enum HptsTimer {
+    /// No timer is due.
     Nothing,
-    /// The wheel was early: the timer is entered again, and the call ends.
+    /// The wheel was early: the timer is inserted once more, and the call ends.
     TooEarly,
     /// This timer has expired.
     Timer(RackTimer),
 }
 
-/// The wheel entry of one connection and what is noted with it; times in microseconds.
+/// The wheel entry of one connection and its state; times in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct Hpts {
     /// When the wheel calls (`tcp_in_hpts`).
     entry: Option<Instant>,
-    /// Output pauses (`PACE_PKT_OUTPUT`) until `output_to` (`rc_last_output_to`).
+    /// Output is paused (`PACE_PKT_OUTPUT`) until `output_to` (`rc_last_output_to`).
     paced: bool,
     output_to: u64,
-    /// The timer that runs and when it expires (`rc_timer_exp`).
+    /// The armed timer and its expiry (`rc_timer_exp`).
     timer: Option<(RackTimer, u64)>,
     /// Time by which a call was early, added to the next pause (`rc_agg_early`).
     early: u64,
-    /// Time by which calls were late, taken off the next pauses (`rc_agg_delayed`, `r_late`).
+    /// Time by which calls were late, subtracted from the next pauses (`rc_agg_delayed`, `r_late`).
     delayed: u64,
     late: bool,
-    /// How late the call in progress is.
+    /// Lateness of the current call.
     lag: u64,
-    /// The next call is let through (`r_timer_override`).
+    /// The next call may send during a pause (`r_timer_override`).
     overrides: bool,
     /// The wheel makes the next call (`inp_hpts_calls`).
     calls: bool,
 }
 
 impl Hpts {
-    /// Is there an entry on the wheel?
+    /// True if there is an entry on the wheel.
     #[inline]
     pub const fn is_entered(&self) -> bool {
         self.entry.is_some()
     }
 
-    /// When the wheel calls, and the timer that it is entered for unless that is a pause.
+    /// When the wheel calls, and the timer of the entry unless it is a pause.
     pub fn entry(&self) -> Option<(Instant, Option<RackTimer>)> {
         let at = self.entry?;
         let timer = self.timer.filter(|&(_, exp)| !self.paced || exp < self.output_to);
         Some((at, timer.map(|(timer, _)| timer)))
     }
 
-    /// Does output pause?
+    /// True while output is paused.
     pub const fn is_paced(&self) -> bool {
         self.paced
     }
 
-    /// The timer that runs.
+    /// The armed timer.
     pub fn timer(&self) -> Option<RackTimer> {
         self.timer.map(|(timer, _)| timer)
     }
 
-    /// The next call is let through.
+    /// The next call may send during a pause.
     pub const fn override_pause(&mut self) {
         self.overrides = true;
     }
 
-    /// What calls were early or late by counts no more.
+    /// Clears the accumulated earliness and lateness.
     pub const fn forget_lag(&mut self) {
         self.forget_early();
         self.delayed = 0;
         self.late = false;
     }
 
-    /// What calls were early by counts no more.
+    /// Clears the accumulated earliness.
     pub const fn forget_early(&mut self) {
         self.early = 0;
     }
 
-    /// The pause ends with the RACK timer (rack_timeout_rack).
+    /// The RACK timer ends the pause (rack_timeout_rack).
     pub const fn end_pause(&mut self) {
         self.paced = false;
     }
 
-    /// All off the wheel, as after the first goodput measurement.
+    /// Removes pause and timer from the wheel, as after the first goodput measurement.
     pub const fn remove(&mut self) {
         self.entry = None;
         self.paced = false;
@@ -129,28 +129,28 @@ impl Hpts {
         }
     }
 
-    /// A call of rack_output begins: is a timer due (rack_process_timers)?
-    pub fn begin(&mut self, now: Instant, idle: bool) -> Due {
+    /// A call of rack_output begins: returns the timer that is due (rack_process_timers).
+    pub fn begin(&mut self, now: Instant, idle: bool) -> HptsTimer {
         if !self.paced && self.entry.is_some() {
             self.cancel(now, idle);
         }
         let cts = micros(now);
         self.lag = if self.paced { cts.saturating_sub(self.output_to) } else { 0 };
         let by_wheel = core::mem::take(&mut self.calls);
-        let Some((timer, exp)) = self.timer else { return Due::Nothing };
+        let Some((timer, exp)) = self.timer else { return HptsTimer::Nothing };
         if cts >= exp {
             self.timer = None;
-            return Due::Timer(timer);
+            return HptsTimer::Timer(timer);
         }
         if self.paced || !by_wheel {
-            return Due::Nothing;
+            return HptsTimer::Nothing;
         }
         self.enter(now, (exp - cts) * 100 + 1);
-        Due::TooEarly
+        HptsTimer::TooEarly
     }
 
-    /// May the call go on, or does output pause?
-    pub fn lets_through(&mut self, now: Instant) -> bool {
+    /// True if the call may send, false during a pause.
+    pub fn may_output(&mut self, now: Instant) -> bool {
         if self.overrides || self.lag > 0 {
             self.entry = None;
         } else if self.entry.is_some() {
@@ -168,8 +168,9 @@ impl Hpts {
         true
     }
 
-    /// After a segment arrived whose call was held back, its timer stopped: off the wheel, so that
-    /// what is left of the pause is entered again (rack_do_segment). False if a call is due instead.
+    /// Takes the connection off the wheel after a segment arrived during a pause and its timer was
+    /// stopped, so that the rest of the pause is inserted once more (rack_do_segment). False if a
+    /// call is due instead.
     pub fn reenter(&mut self, now: Instant) -> bool {
         let mut late = false;
         if self.entry.take().is_some() && core::mem::replace(&mut self.paced, false) {
@@ -180,8 +181,8 @@ impl Hpts {
         !late
     }
 
-    /// rack_start_hpts_timer: enters a pause of `slot` and the timer that is to run. Before there is a
-    /// goodput estimate (`measured`) a pause lasts no longer than a probe or timeout is away.
+    /// rack_start_hpts_timer: inserts a pause of `slot` and the given timer. Before there is a
+    /// goodput estimate (`measured`) a pause is no longer than the time to a probe or timeout.
     pub fn start(
         &mut self,
         now: Instant,
@@ -210,7 +211,7 @@ impl Hpts {
         }
     }
 
-    /// A pause, shortened by what calls were late by, but not below a slot.
+    /// A pause, shortened by the lateness of earlier calls, but not below a slot.
     fn with_lag(&mut self, slot: u64) -> u64 {
         if !self.late {
             return slot;
@@ -246,15 +247,15 @@ mod tests {
     const PROBE: RackTimer = RackTimer::Probe;
 
     #[test]
-    fn the_wheel_counts_from_the_slot_of_now_and_the_next_pause_is_so_much_longer() {
-        // golden/freebsd-rack-closed, lost-rtx-0: 90.257 and 14 ms give 104.25, then 104.25 and 45 ms
-        // 149.257.
+    fn the_wheel_counts_from_the_current_slot_and_lengthens_the_next_pause() {
+        // golden/freebsd-rack-closed, lost-rtx-0: 90.257 and 14 ms give 104.25, then 104.25 and 45
+        // ms 149.257.
         let mut hpts = Hpts::default();
         hpts.start(at(90_257), us(14_000), Some((PROBE, us(90_496))), false);
         assert_eq!(hpts.entry(), Some((at(104_250), None)));
         hpts.on_wheel();
-        assert_eq!(hpts.begin(at(104_250), false), Due::Nothing);
-        assert!(hpts.lets_through(at(104_250)));
+        assert_eq!(hpts.begin(at(104_250), false), HptsTimer::Nothing);
+        assert!(hpts.may_output(at(104_250)));
         hpts.start(at(104_250), us(45_000), Some((PROBE, us(90_774))), false);
         assert_eq!((hpts.entry(), hpts.output_to), (Some((at(149_260), None)), 149_257));
     }
@@ -263,41 +264,41 @@ mod tests {
     fn a_call_within_a_pause_is_held_back_unless_a_loss_overrides_it() {
         let mut hpts = Hpts::default();
         hpts.start(at(1_000), us(5_000), Some((PROBE, us(90_000))), true);
-        assert_eq!(hpts.begin(at(2_000), false), Due::Nothing);
-        assert!(!hpts.lets_through(at(2_000)));
-        // The acknowledgment stopped the timer: the rest of the pause is entered again.
+        assert_eq!(hpts.begin(at(2_000), false), HptsTimer::Nothing);
+        assert!(!hpts.may_output(at(2_000)));
+        // The acknowledgment stopped the timer: the rest of the pause is inserted once more.
         hpts.cancel(at(2_000), false);
         assert!(hpts.is_entered() && hpts.timer().is_none());
         assert!(hpts.reenter(at(2_000)));
         hpts.start(at(2_000), us(0), Some((PROBE, us(90_000))), true);
         assert_eq!((hpts.entry(), hpts.output_to), (Some((at(6_000), None)), 6_000));
         hpts.override_pause();
-        assert_eq!(hpts.begin(at(3_000), false), Due::Nothing);
-        assert!(hpts.lets_through(at(3_000)));
+        assert_eq!(hpts.begin(at(3_000), false), HptsTimer::Nothing);
+        assert!(hpts.may_output(at(3_000)));
         // Three milliseconds early: the next pause is longer.
         hpts.start(at(3_000), us(1_000), None, true);
         assert_eq!(hpts.output_to, 7_000);
     }
 
     #[test]
-    fn a_timer_that_is_not_due_yet_comes_a_hundred_times_as_late() {
-        // iw-tail-loss: due at 65.462 ms, called at 65.46, and again 201 slots later.
+    fn the_rest_of_an_early_timer_is_a_hundred_times_as_long() {
+        // iw-tail-loss: due at 65.462 ms, called at 65.46, and once more 201 slots later.
         let mut hpts = Hpts::default();
         hpts.start(at(49_779), us(0), Some((PROBE, us(15_683))), false);
         assert_eq!(hpts.entry(), Some((at(65_460), Some(PROBE))));
         hpts.on_wheel();
-        assert_eq!(hpts.begin(at(65_460), false), Due::TooEarly);
+        assert_eq!(hpts.begin(at(65_460), false), HptsTimer::TooEarly);
         assert_eq!(hpts.entry(), Some((at(67_470), Some(PROBE))));
         hpts.on_wheel();
-        assert_eq!(hpts.begin(at(67_470), false), Due::Timer(PROBE));
+        assert_eq!(hpts.begin(at(67_470), false), HptsTimer::Timer(PROBE));
     }
 
     #[test]
     fn any_other_call_ends_a_timer_without_a_pause() {
         let mut hpts = Hpts::default();
         hpts.start(at(0), us(0), Some((PROBE, us(90_000))), true);
-        assert_eq!(hpts.begin(at(10), false), Due::Nothing);
-        assert!(!hpts.is_entered() && hpts.lets_through(at(10)));
+        assert_eq!(hpts.begin(at(10), false), HptsTimer::Nothing);
+        assert!(!hpts.is_entered() && hpts.may_output(at(10)));
     }
 
     #[test]
@@ -322,17 +323,17 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_is_late_by_shortens_the_next_pauses() {
+    fn lateness_of_a_call_shortens_the_next_pauses() {
         let mut hpts = Hpts::default();
         hpts.start(at(0), us(1_000), None, true);
         hpts.on_wheel();
         hpts.begin(at(1_250), false);
-        assert!(hpts.lets_through(at(1_250)));
+        assert!(hpts.may_output(at(1_250)));
         hpts.start(at(1_250), us(1_000), None, true);
         assert_eq!((hpts.output_to, hpts.late), (2_000, false));
         hpts.on_wheel();
         hpts.begin(at(5_000), false);
-        assert!(hpts.lets_through(at(5_000)));
+        assert!(hpts.may_output(at(5_000)));
         hpts.start(at(5_000), us(1_000), None, true);
         assert_eq!((hpts.output_to, hpts.delayed), (5_010, 2_010));
     }

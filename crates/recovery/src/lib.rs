@@ -1,28 +1,28 @@
-//! Round-trip times, retransmission timeouts and the repair of losses. Layer 3.
+//! Round-trip times, retransmission timeouts and loss recovery. Layer 3.
 //!
-//! Round-trip times: [`rtt`] (what the endpoint asks and tells), [`rtt_freebsd`] (in ticks of
-//! `kern.hz`), [`rtt_rack`] (its RACK stack's, in microseconds), [`rtt_linux`] (in microseconds, the
-//! timeout in jiffies), [`rtt_rfc`] (the textbook).
+//! Round-trip times: [`rtt`] (the interface of the endpoint), [`rtt_freebsd`] (in ticks of
+//! `kern.hz`), [`rtt_rack`] (FreeBSD's RACK stack, in microseconds), [`rtt_linux`] (in
+//! microseconds, the timeout in jiffies), [`rtt_rfc`] (RFC 6298).
 //!
-//! Losses: [`dsack`] (reports of duplicates), [`holes`] (FreeBSD's list of what is missing),
-//! [`sendmap`] (what is under way, packet by packet), [`rack`], [`rack_freebsd`] and [`tlp`] (losses
-//! told by time), [`hpts_rack`], [`probe_rack`], [`burst_rack`] and [`goodput_rack`] (its timers and
-//! the pauses after bursts), [`reordering`] (how far apart packets arrive), [`prr`]
-//! (how much may be sent meanwhile), [`undo`] and [`rack_undo`] (it was needless).
+//! Losses: [`dsack`] (duplicate SACKs), [`holes`] (FreeBSD's SACK scoreboard), [`sendmap`] (the
+//! outstanding packets, for RACK), [`rack`], [`rack_freebsd`] and [`tlp`] (time-based loss
+//! detection), [`hpts_rack`], [`probe_rack`], [`burst_rack`] and [`goodput_rack`] (timers of
+//! FreeBSD's RACK stack and its pauses after bursts), [`reordering`] (the degree of reordering),
+//! [`prr`] (proportional rate reduction), [`undo`] and [`rack_undo`] (spurious recoveries).
 //!
-//! [`apart`] keeps what most connections never need out of their way.
+//! [`lazy`] allocates state lazily that most connections never need.
 //!
-//! Rates: [`delivery_rate`] (how fast the network delivers).
+//! Rates: [`delivery_rate`] (delivery rate estimation).
 //!
-//! What it does not do: it keeps no timer. The endpoint counts timeouts in a row and says so.
+//! There are no timers here. The endpoint counts timeouts in a row and passes the number.
 
-pub mod apart;
 pub mod burst_rack;
 pub mod delivery_rate;
 pub mod dsack;
 pub mod goodput_rack;
 pub mod holes;
 pub mod hpts_rack;
+pub mod lazy;
 pub mod probe_rack;
 pub mod prr;
 pub mod rack;
@@ -39,7 +39,7 @@ pub mod sendmap;
 pub mod tlp;
 pub mod undo;
 
-pub use rtt::{RttEstimator, Sample, Sampled};
+pub use rtt::{RttEstimator, RttInput, RttMeasurement};
 pub use rtt_freebsd::RttFreeBsd;
 pub use rtt_linux::RttLinux;
 pub use rtt_rack::{RtoBounds, RttRack};

@@ -1,38 +1,38 @@
 //! When FreeBSD's RACK stack sends a tail loss probe.
 //!
-//! Source: tcp_stacks/rack.c (rack_calc_thresh_tlp with TLP_USE_TWO_ONE, rack_timer_start). The time
-//! runs from the last transmission of the segment sent last, or from the last timer that fired.
+//! Source: tcp_stacks/rack.c (rack_calc_thresh_tlp with TLP_USE_TWO_ONE, rack_timer_start). The
+//! time runs from the last transmission of the newest segment, or from the last timer that fired.
 
 use units::Duration;
 
 use crate::rack_freebsd::micros;
-use crate::sendmap::Piece;
+use crate::sendmap::SentSegment;
 
-/// The knobs.
+/// The knobs of the probe timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RackPto {
-    /// This share of a round trip is added; 0 counts as 1 (`rack_tlp_thresh`).
+    /// One part in this number of an RTT is added; 0 counts as 1 (`rack_tlp_thresh`).
     pub divisor: u32,
-    /// RACK's round trip counts where it is longer than the smoothed one (`rack_tlp_use_greater`).
+    /// RACK's RTT is used where it is longer than the smoothed one (`rack_tlp_use_greater`).
     pub use_greater: bool,
     /// Allowance for a delayed acknowledgment (`rack_delayed_ack_time`).
     pub delayed_ack: Duration,
-    /// Shortest time (`rack_tlp_min`).
+    /// Minimum probe timeout (`rack_tlp_min`).
     pub least: Duration,
 }
 
-/// What the time depends on.
+/// The input of the probe timeout.
 #[derive(Debug, Clone, Copy)]
 pub struct ProbeInput<'a> {
-    /// Smoothed round trip, and RACK's ([`crate::rack_freebsd::RackFreeBsd::rtt`]).
+    /// Smoothed RTT, and RACK's ([`crate::rack_freebsd::RackFreeBsd::rtt`]).
     pub srtt: Option<Duration>,
     /// See `srtt`.
     pub rack_rtt: Duration,
-    /// The segment sent last, and the one sent before it.
-    pub last: &'a Piece,
+    /// The newest segment, and the one sent before it.
+    pub last: &'a SentSegment,
     /// See `last`.
-    pub before: Option<&'a Piece>,
-    /// The retransmission timeout in force, and the longest there is (`rack_rto_max`).
+    pub before: Option<&'a SentSegment>,
+    /// The current retransmission timeout, and the maximum (`rack_rto_max`).
     pub rto: Duration,
     /// See `rto`.
     pub longest: Duration,
@@ -47,9 +47,9 @@ impl RackPto {
         least: Duration::from_millis(10),
     };
 
-    /// The time after the segment was sent last after which a probe is sent. A single segment, and not
-    /// part of a burst, has the time between the last two added; alone it gets the allowance for a
-    /// delayed acknowledgment.
+    /// The probe timeout, counted from the last transmission of the newest segment. The time
+    /// between the last two segments is added unless they are of one burst; a single segment gets
+    /// the allowance for a delayed acknowledgment.
     pub fn thresh(&self, input: &ProbeInput<'_>) -> Duration {
         let srtt = match input.srtt {
             Some(srtt) if self.use_greater => srtt.max(input.rack_rtt),
@@ -60,7 +60,7 @@ impl RackPto {
         let mut thresh = srtt + srtt / u64::from(self.divisor.max(1));
         match input.before {
             None => thresh = thresh.max(srtt + srtt / 2 + self.delayed_ack.as_micros()),
-            // The kernel compares times by the other segment's index.
+            // The kernel compares times at the index of the other segment's transmissions.
             Some(before) if before.transmissions() <= input.last.transmissions() => {
                 let gap = micros(input.last.sent_at()).saturating_sub(micros(before.sent_at()));
                 thresh += gap;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn two_round_trips_and_the_time_between_the_last_two() {
+    fn two_rtts_and_the_time_between_the_last_two() {
         assert_eq!(thresh(40_000, 0, &[7_000, 7_000]), 80_000);
         assert_eq!(thresh(40_000, 0, &[7_000, 9_500]), 82_500);
         assert_eq!(thresh(40_000, 50_000, &[7_000, 7_000]), 100_000);

@@ -1,83 +1,87 @@
-//! RACK: losses judged by the time packets were sent.
+//! RACK: time-based loss detection.
 //!
-//! Source: RFC 8985 section 6, with the switches in which Linux 6.18 differs (tcp_recovery.c). FreeBSD's
-//! own threshold is in [`crate::rack_freebsd`].
+//! Source: RFC 8985 section 6, with switches for the differences of Linux 6.18 (tcp_recovery.c).
+//! FreeBSD's own threshold is in [`crate::rack_freebsd`].
 
 use units::{Duration, Instant, Offset};
 
-use crate::sendmap::{Piece, Row, SendMap};
+use crate::sendmap::{DeliveredRun, SendMap, SentSegment};
 
 /// Recoveries for which a widened window is kept (section 6.2 step 4; `TCP_RACK_RECOVERY_THRESH`).
 const PERSIST: u8 = 16;
-/// Packets reported that stand for a loss while no reordering is known (`DupThresh`).
+/// SACKed packets that indicate a loss while no reordering was seen (`DupThresh`).
 const DUP_THRESHOLD: u64 = 3;
 
-/// A packet that an acknowledgment or a block delivered.
+/// A packet that an acknowledgment or a SACK block delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivered {
-    /// When it left last.
+pub struct DeliveredSegment {
+    /// Time of its last transmission.
     pub sent_at: Instant,
-    /// Behind its last byte.
+    /// The byte following its last.
     pub end: Offset,
-    /// It had been sent more than once.
-    pub resent: bool,
-    /// The acknowledgment echoes a timestamp older than its retransmission: it was the original that
-    /// arrived.
+    /// It was retransmitted.
+    pub retransmitted: bool,
+    /// The acknowledgment echoes a timestamp older than the retransmission: the original arrived.
     pub echo_older: bool,
 }
 
-impl Delivered {
-    /// A piece that was delivered.
-    pub fn of(piece: &Piece, echo_older: bool) -> Self {
-        let resent = piece.transmissions() > 1;
-        Self { sent_at: piece.sent_at(), end: piece.end(), resent, echo_older }
+impl DeliveredSegment {
+    /// Describes a sent segment that was delivered.
+    pub fn of(segment: &SentSegment, echo_older: bool) -> Self {
+        let retransmission = segment.transmissions() > 1;
+        Self {
+            sent_at: segment.sent_at(),
+            end: segment.end(),
+            retransmitted: retransmission,
+            echo_older,
+        }
     }
 }
 
-/// Where the sender stands when losses are looked for.
+/// The sender's state at loss detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
-    /// Now.
+pub struct RackInput {
+    /// Current time.
     pub now: Instant,
     /// In recovery, from a loss or a timeout.
     pub in_recovery: bool,
-    /// Least round trip measured lately.
+    /// Recent minimum RTT.
     pub min_rtt: Duration,
-    /// Smoothed round trip.
+    /// Smoothed RTT.
     pub srtt: Duration,
 }
 
-/// What came of looking for losses.
+/// The result of loss detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Found {
-    /// Packets newly lost.
+pub struct RackLosses {
+    /// Packets newly marked lost.
     pub packets: u64,
-    /// When to look again if nothing arrives: for the last of those that may still be lost.
-    pub again_after: Option<Duration>,
+    /// Timeout of the reordering timer: when the last of the packets that may still be lost
+    /// expires.
+    pub reo_timeout: Option<Duration>,
 }
 
-/// The state of one connection.
+/// The RACK state of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Rack {
-    /// When the packet sent last of those delivered had left (`RACK.xmit_ts`), and its end.
+    /// Send time of the most recently sent packet delivered (`RACK.xmit_ts`), and its end.
     newest: Option<(Instant, Offset)>,
-    /// Its round trip (`RACK.rtt`).
+    /// Its RTT (`RACK.rtt`).
     rtt: Duration,
-    /// Something was delivered since losses were last looked for (`advanced`).
+    /// A packet was delivered since the last loss detection (`advanced`).
     advanced: bool,
     /// Highest byte delivered (`RACK.fack`).
     fack: Offset,
     reordering_seen: bool,
-    /// Quarters of the least round trip; eight bits, as Linux keeps it.
+    /// Quarters of the minimum RTT; eight bits, as in Linux.
     reo_wnd_mult: u8,
     reo_wnd_persist: u8,
-    /// A round with a duplicate ends once something beyond this is acknowledged
-    /// (`RACK.dsack_round`).
+    /// A round with a D-SACK ends once data beyond this is acknowledged (`RACK.dsack_round`).
     dsack_round: Option<Offset>,
 }
 
 impl Rack {
-    /// Nothing was delivered.
+    /// The state before any delivery.
     pub const fn new() -> Self {
         Self {
             newest: None,
@@ -91,10 +95,10 @@ impl Rack {
         }
     }
 
-    /// The same for a row of packets that were sent once and in this order: what lies between the
-    /// first and the last tells nothing more.
+    /// Like [`Rack::on_delivered`] for a run of packets sent once and in this order: those between
+    /// the first and the last add no information.
     #[inline(always)]
-    pub fn on_row_delivered(&mut self, row: &Row, now: Instant) {
+    pub fn on_run_delivered(&mut self, row: &DeliveredRun, now: Instant) {
         let last = row.last;
         self.reordering_seen |= row.first.end < self.fack;
         self.fack = self.fack.max(last.end);
@@ -103,20 +107,20 @@ impl Rack {
         self.newest = self.newest.max(Some((last.sent_at, last.end)));
     }
 
-    /// Steps 1 to 3 for one packet that was delivered: the newest of them sets the clock, one below
-    /// the highest, never sent again, shows reordering. Packets in the order they were sent, or any.
-    pub fn on_delivered(&mut self, packet: &Delivered, now: Instant, min_rtt: Duration) {
+    /// Steps 1 to 3 for one delivered packet: the most recently sent one sets the clock; one below
+    /// the highest that was never retransmitted shows reordering. Packets may come in any order.
+    pub fn on_delivered(&mut self, packet: &DeliveredSegment, now: Instant, min_rtt: Duration) {
         if packet.end > self.fack {
             self.fack = packet.end;
-        } else if packet.end < self.fack && !packet.resent {
+        } else if packet.end < self.fack && !packet.retransmitted {
             self.reordering_seen = true;
         }
         let rtt = now.since(packet.sent_at);
-        // Which of two transmissions was it? Not the second, if it came back impossibly soon.
-        if packet.resent && (packet.echo_older || rtt < min_rtt) {
+        // Ambiguous: not the retransmission if the RTT would be below the minimum.
+        if packet.retransmitted && (packet.echo_older || rtt < min_rtt) {
             return;
         }
-        // Section 6.2 step 2 takes the round trip of every packet; the clock only moves on.
+        // Section 6.2 step 2 takes the RTT of every packet; the clock only advances.
         self.rtt = rtt;
         self.advanced = true;
         if self.newest.is_none_or(|newest| newest < (packet.sent_at, packet.end)) {
@@ -124,28 +128,28 @@ impl Rack {
         }
     }
 
-    /// Was anything delivered since this was last asked (`rack.advanced` of Linux)?
+    /// True if a packet was delivered since the last call (`rack.advanced` of Linux).
     pub const fn take_advanced(&mut self) -> bool {
         core::mem::replace(&mut self.advanced, false)
     }
 
-    /// Round trip of the packet judged newest.
+    /// RTT of the packet considered most recent.
     pub const fn rtt(&self) -> Duration {
         self.rtt
     }
 
-    /// Reordering was seen in another way than by [`Rack::on_delivered`].
+    /// Reordering was detected in another way than by [`Rack::on_delivered`].
     pub const fn on_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// Has any packet overtaken another?
+    /// True once reordering was seen.
     pub const fn reordering_seen(&self) -> bool {
         self.reordering_seen
     }
 
-    /// The acknowledgment reports a duplicate: at most once per round the window widens by a quarter
-    /// of the least round trip (step 4).
+    /// The acknowledgment has a D-SACK: at most once per round the window widens by a quarter of
+    /// the minimum RTT (step 4).
     pub fn on_duplicate(&mut self, snd_una: Offset, snd_max: Offset) {
         if self.dsack_round.is_some_and(|end| snd_una >= end) {
             self.dsack_round = None;
@@ -157,8 +161,8 @@ impl Rack {
         }
     }
 
-    /// A recovery, or a timeout's, ended: after sixteen without a duplicate the window is as narrow as
-    /// at first.
+    /// A recovery from loss or timeout ended: after sixteen without a D-SACK the window returns to
+    /// its initial width.
     pub fn on_recovered(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
@@ -166,8 +170,9 @@ impl Rack {
         }
     }
 
-    /// The reordering window (step 4, RACK_update_reo_wnd); `sacked` packets are reported.
-    pub fn reo_wnd(&self, sacked: u64, standing: &Standing) -> Duration {
+    /// The reordering window (step 4, RACK_update_reo_wnd); `sacked` is the number of SACKed
+    /// packets.
+    pub fn reo_wnd(&self, sacked: u64, standing: &RackInput) -> Duration {
         if !self.reordering_seen && (standing.in_recovery || sacked >= DUP_THRESHOLD) {
             return Duration::ZERO;
         }
@@ -176,26 +181,26 @@ impl Rack {
         Duration::from_nanos(window).min(standing.srtt)
     }
 
-    /// Step 5 (RACK_detect_loss): packets sent before the newest delivered are lost once its round trip
-    /// and the window have passed since.
-    pub fn detect_loss(&self, map: &mut SendMap, standing: &Standing) -> Found {
-        let Some((sent_at, end)) = self.newest else { return Found::default() };
+    /// Step 5 (RACK_detect_loss): packets sent before the most recently sent delivered one are lost
+    /// once its RTT and the window have elapsed since their transmission.
+    pub fn detect_loss(&self, map: &mut SendMap, standing: &RackInput) -> RackLosses {
+        let Some((sent_at, end)) = self.newest else { return RackLosses::default() };
         map.pass(sent_at, end);
         let allowed = self.rtt + self.reo_wnd(map.sums().sacked.packets, standing);
-        let expired = |piece: &Piece| piece.sent_at() + allowed <= standing.now;
-        let (packets, newest) = map.lose_passed(expired);
-        let again_after = newest.map(|piece| (piece.sent_at() + allowed).since(standing.now));
-        Found { packets, again_after }
+        let expired = |segment: &SentSegment| segment.sent_at() + allowed <= standing.now;
+        let (packets, newest) = map.mark_passed_lost(expired);
+        let reo_timeout = newest.map(|segment| (segment.sent_at() + allowed).since(standing.now));
+        RackLosses { packets, reo_timeout }
     }
 
-    /// Section 6.3: on a timeout the first packet is lost, others only if their time is over; returns
-    /// how many.
-    pub fn on_timeout(&self, map: &mut SendMap, standing: &Standing) -> u64 {
+    /// Section 6.3: on a timeout the first packet is lost, others only if their time has expired;
+    /// returns the number of packets marked lost.
+    pub fn on_timeout(&self, map: &mut SendMap, standing: &RackInput) -> u64 {
         let allowed = self.rtt + self.reo_wnd(map.sums().sacked.packets, standing);
-        let first = map.first().map(Piece::start);
+        let first = map.first().map(SentSegment::start);
         let mut lost = u64::from(first.is_some_and(|first| map.lose(first)));
-        while map.oldest().is_some_and(|piece| piece.sent_at() + allowed <= standing.now) {
-            lost += u64::from(map.lose_oldest().is_some());
+        while map.oldest().is_some_and(|segment| segment.sent_at() + allowed <= standing.now) {
+            lost += u64::from(map.mark_oldest_lost().is_some());
         }
         lost
     }

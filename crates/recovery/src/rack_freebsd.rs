@@ -1,38 +1,38 @@
-//! How FreeBSD's RACK stack judges losses by time.
+//! Time-based loss detection of FreeBSD's RACK stack.
 //!
 //! Source: tcp_stacks/rack.c (rack_calc_thresh_rack, rack_check_recovery_mode, rack_timer_start,
 //! rack_note_dsack, rack_exit_recovery; D31506); the kernel's rows in
-//! `golden/freebsd/recovery.csv.gz`. Whole microseconds throughout, as its clock has.
+//! `golden/freebsd/recovery.csv.gz`. Whole microseconds throughout, as in the kernel.
 
 use units::{Duration, Instant, Offset};
 
-use crate::sendmap::Piece;
+use crate::sendmap::SentSegment;
 
-/// Round trip before any is known.
+/// RTT before the first sample.
 const NO_RTT: Duration = Duration::from_secs(1);
-/// Recoveries for which duplicates count (`dsack_persist`).
+/// Recoveries for which D-SACKs count (`dsack_persist`).
 const DSACK_PERSIST: u8 = 16;
-/// Duplicate acknowledgments that stand for a loss without SACK (`DUP_ACK_THRESHOLD`).
+/// Duplicate ACKs that indicate a loss without SACK (`DUP_ACK_THRESHOLD`).
 const DUP_THRESHOLD: u32 = 3;
 
 /// The knobs of the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct ThreshParams {
-    /// A quarter of the round trip is added always; else `pkt_delay`, and a share once reordering was
-    /// seen (bit 0 of `rack_dsack_std_based`).
+    /// If true, a quarter of the RTT is always added; else `pkt_delay`, and a fraction of the RTT
+    /// once reordering was seen (bit 0 of `rack_dsack_std_based`).
     pub std_based: bool,
-    /// Rounds with duplicates widen it (bit 1 of the same).
+    /// Rounds with D-SACKs widen the threshold (bit 1 of the same).
     pub use_dsack: bool,
-    /// What is added without `std_based` (`rack_pkt_delay`).
+    /// Added without `std_based` (`rack_pkt_delay`).
     pub pkt_delay: Duration,
-    /// The share is the round trip shifted right by this; 0 counts as 2 (`rack_reorder_thresh`).
+    /// The fraction is the RTT shifted right by this; 0 counts as 2 (`rack_reorder_thresh`).
     pub reorder_shift: u32,
-    /// For how long reordering is remembered; zero for ever (`rack_reorder_fade`).
+    /// How long reordering is remembered; zero for ever (`rack_reorder_fade`).
     pub reorder_fade: Duration,
-    /// Longest threshold (`rack_rto_max`).
+    /// Maximum threshold (`rack_rto_max`).
     pub most: Duration,
-    /// Shortest time to the next look (`rack_min_to`).
-    pub least_wait: Duration,
+    /// Minimum timer (`rack_min_to`).
+    pub min_timer: Duration,
 }
 
 impl ThreshParams {
@@ -44,57 +44,57 @@ impl ThreshParams {
         reorder_shift: 2,
         reorder_fade: Duration::from_secs(60),
         most: Duration::from_secs(4),
-        least_wait: Duration::from_millis(1),
+        min_timer: Duration::from_millis(1),
     };
 }
 
-/// The state of one connection.
+/// The RACK state of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RackFreeBsd {
     params: ThreshParams,
-    /// When reordering was seen last (`rc_reorder_ts`).
+    /// When reordering was last seen (`rc_reorder_ts`).
     reorder_ts: Option<Instant>,
-    /// Rounds with duplicates (`num_dsack`).
+    /// Rounds with D-SACKs (`num_dsack`).
     num_dsack: u32,
     dsack_persist: u8,
-    /// Until this is acknowledged, further duplicates belong to the round.
+    /// Until this is acknowledged, further D-SACKs belong to the same round.
     dsack_round_end: Option<Offset>,
 }
 
 impl RackFreeBsd {
-    /// No reordering seen, no duplicate reported.
+    /// No reordering seen, no D-SACK received.
     pub const fn new(params: ThreshParams) -> Self {
         Self { params, reorder_ts: None, num_dsack: 0, dsack_persist: 0, dsack_round_end: None }
     }
 
-    /// A segment that had been passed arrived, or a retransmission proved needless.
+    /// A segment that had been passed arrived, or a retransmission was spurious.
     pub const fn on_reordering(&mut self, now: Instant) {
         self.reorder_ts = Some(now);
     }
 
-    /// When reordering was seen last, if that is remembered.
+    /// When reordering was last seen, if it is still remembered.
     pub const fn reorder_ts(&self) -> Option<Instant> {
         self.reorder_ts
     }
 
-    /// Rounds with duplicates that count.
+    /// Rounds with D-SACKs that count.
     pub const fn num_dsack(&self) -> u32 {
         self.num_dsack
     }
 
-    /// Sets the rounds with duplicates, as the kernel's rows do.
+    /// Sets the rounds with D-SACKs, for the replay of the kernel's rows.
     pub const fn set_num_dsack(&mut self, rounds: u32) {
         self.num_dsack = rounds;
     }
 
-    /// An acknowledgment up to `th_ack` came: a round may end.
+    /// An acknowledgment of `th_ack` arrived: it may end a round.
     pub fn on_ack(&mut self, th_ack: Offset) {
         if self.dsack_round_end.is_some_and(|end| th_ack >= end) {
             self.dsack_round_end = None;
         }
     }
 
-    /// A duplicate was reported that was no probe's: counts once per round.
+    /// A D-SACK that is not of a probe arrived: counts once per round.
     pub fn on_duplicate(&mut self, snd_max: Offset) {
         if self.dsack_round_end.is_none() {
             self.dsack_round_end = Some(snd_max);
@@ -103,7 +103,7 @@ impl RackFreeBsd {
         }
     }
 
-    /// A recovery ended: after sixteen the duplicates no longer count.
+    /// A recovery ended: after sixteen the D-SACKs no longer count.
     pub fn on_recovered(&mut self) {
         if self.dsack_persist > 0 {
             self.dsack_persist -= 1;
@@ -113,14 +113,14 @@ impl RackFreeBsd {
         }
     }
 
-    /// The round trip to judge by: that of the latest-sent packet delivered, else the smoothed one,
-    /// else a second.
+    /// The RTT for the threshold: that of the latest-sent packet delivered, else the smoothed one,
+    /// else one second.
     pub fn rtt(latest: Duration, srtt: Option<Duration>) -> Duration {
         if latest.is_zero() { srtt.unwrap_or(NO_RTT) } else { latest }
     }
 
-    /// How long after it was sent a packet that was passed is lost (rack_calc_thresh_rack). Forgets
-    /// reordering that lies too far back.
+    /// The time after its transmission at which a passed packet is lost (rack_calc_thresh_rack).
+    /// Clears reordering that has faded.
     pub fn thresh(&mut self, rtt: Duration, now: Instant) -> Duration {
         let rtt = rtt.as_micros();
         let quarter = rtt / 4;
@@ -142,7 +142,7 @@ impl RackFreeBsd {
         Duration::from_micros(thresh.min(2 * rtt).min(self.params.most.as_micros()))
     }
 
-    /// Is reordering remembered?
+    /// True if reordering is remembered.
     fn reordering(&mut self, now: Instant) -> bool {
         let (Some(seen), fade) = (self.reorder_ts, self.params.reorder_fade.as_micros()) else {
             return false;
@@ -155,45 +155,46 @@ impl RackFreeBsd {
             self.reorder_ts = None;
             return false;
         }
-        // The kernel takes a moment that lies ahead for none.
+        // The kernel ignores a time in the future.
         now >= seen
     }
 
-    /// Is a packet that was passed, or had three duplicate acknowledgments, lost (tcp_rack_output)?
-    pub fn is_lost(piece: &Piece, dup_acks: u32, thresh: Duration, now: Instant) -> bool {
-        Self::is_suspected(piece, dup_acks) && Self::is_overdue(piece, thresh, now)
+    /// True if a packet that was passed, or had three duplicate ACKs, is lost (tcp_rack_output).
+    pub fn is_lost(segment: &SentSegment, dup_acks: u32, thresh: Duration, now: Instant) -> bool {
+        Self::is_suspected(segment, dup_acks) && Self::is_overdue(segment, thresh, now)
     }
 
-    /// Has it been passed, or had three duplicate acknowledgments?
-    pub const fn is_suspected(piece: &Piece, dup_acks: u32) -> bool {
-        piece.passed() || dup_acks >= DUP_THRESHOLD
+    /// True if the segment was passed, or had three duplicate ACKs.
+    pub const fn is_suspected(segment: &SentSegment, dup_acks: u32) -> bool {
+        segment.passed() || dup_acks >= DUP_THRESHOLD
     }
 
-    /// Was it sent as long ago as the threshold (rack_check_recovery_mode)?
-    pub fn is_overdue(piece: &Piece, thresh: Duration, now: Instant) -> bool {
-        let since = micros(now).saturating_sub(micros(piece.sent_at()));
+    /// True if the time since its transmission has reached the threshold
+    /// (rack_check_recovery_mode).
+    pub fn is_overdue(segment: &SentSegment, thresh: Duration, now: Instant) -> bool {
+        let since = micros(now).saturating_sub(micros(segment.sent_at()));
         since > 0 && since >= thresh.as_micros()
     }
 
     /// Time until a packet is lost, at least a millisecond (rack_timer_start).
-    pub fn time_left(&self, piece: &Piece, thresh: Duration, now: Instant) -> Duration {
-        let exp = micros(piece.sent_at()) + thresh.as_micros();
+    pub fn time_left(&self, segment: &SentSegment, thresh: Duration, now: Instant) -> Duration {
+        let exp = micros(segment.sent_at()) + thresh.as_micros();
         let left = Duration::from_micros(exp.saturating_sub(micros(now)));
-        left.max(self.params.least_wait)
+        left.max(self.params.min_timer)
     }
 
-    /// Longest threshold (`rack_rto_max`).
+    /// Maximum threshold (`rack_rto_max`).
     pub const fn longest(&self) -> Duration {
         self.params.most
     }
 
-    /// Shortest time to the next look.
-    pub const fn least_wait(&self) -> Duration {
-        self.params.least_wait
+    /// Minimum timer.
+    pub const fn min_timer(&self) -> Duration {
+        self.params.min_timer
     }
 }
 
-/// A moment on the kernel's clock of microseconds.
+/// A time on the kernel's microsecond clock.
 pub fn micros(at: Instant) -> u64 {
     at.as_nanos() / 1_000
 }
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_more_and_another_for_each_round_with_duplicates_once_reordering_was_seen() {
+    fn the_threshold_grows_by_a_quarter_rtt_per_dsack_round_after_reordering() {
         let mut rack = RackFreeBsd::new(ThreshParams::DEFAULT);
         let thresh = |rack: &mut RackFreeBsd| rack.thresh(us(40_003), at(1_000)).as_micros();
         assert_eq!(thresh(&mut rack), 50_003);
@@ -228,7 +229,7 @@ mod tests {
             rack.on_ack(Offset(200));
             rack.on_duplicate(Offset(200));
         }
-        // Twice the round trip at most.
+        // At most twice the RTT.
         assert_eq!((rack.num_dsack(), thresh(&mut rack)), (6, 80_006));
         for _ in 0..15 {
             rack.on_recovered();
@@ -248,7 +249,7 @@ mod tests {
         assert_eq!(rack.reorder_ts(), None);
     }
 
-    /// Four packets a millisecond apart, the third one reported.
+    /// Four packets a millisecond apart, the third one SACKed.
     fn passed() -> SendMap {
         let mut map = SendMap::new();
         for i in 0..4 {
@@ -264,9 +265,9 @@ mod tests {
         let mut map = passed();
         let rack = RackFreeBsd::new(ThreshParams::DEFAULT);
         let thresh = us(40_000);
-        let mut look = |now, resent: Option<(u64, u64)>| {
-            if let Some((place, when)) = resent {
-                map.resend(Offset(place), Offset(place + 10), at(when), false);
+        let mut look = |now, retransmission: Option<(u64, u64)>| {
+            if let Some((place, when)) = retransmission {
+                map.retransmit(Offset(place), Offset(place + 10), at(when), false);
             }
             let oldest = map.oldest().copied().unwrap();
             let lost = RackFreeBsd::is_lost(&oldest, 0, thresh, at(now));
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(look(30_000, None), (false, 10_000));
         assert_eq!(look(39_999, None), (false, 1_000));
         assert_eq!(look(40_000, None), (true, 1_000));
-        // Retransmitted it is the youngest; the next one is due a millisecond later.
+        // Once retransmitted it is the newest; the next one is due a millisecond later.
         assert_eq!(look(40_001, Some((0, 40_000))), (false, 1_000));
         assert_eq!(look(41_000, None), (true, 1_000));
         // The fourth was not passed.
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn three_duplicates_suspect_a_segment_as_a_report_does() {
+    fn three_duplicate_acks_suspect_a_segment_like_a_sack() {
         let mut map = SendMap::new();
         map.push(Offset(0), Offset(10), at(0));
         let oldest = map.oldest().copied().unwrap();

@@ -1,62 +1,64 @@
-//! How FreeBSD's RACK stack takes back a recovery that reordering caused.
+//! How FreeBSD's RACK stack undoes a recovery caused by reordering.
 //!
-//! Sources: tcp_stacks/rack.c (rack_check_reorder_ack of D53832, November 2025; before it, from main of
-//! 2022 on, two narrower rules); the kernel's rows in `golden/freebsd/recovery.csv.gz`. All restore
-//! `ssthresh` only: entering a recovery did not lower the window.
+//! Sources: tcp_stacks/rack.c (rack_check_reorder_ack of D53832, November 2025; before it, from
+//! main of 2022 on, two narrower rules); the kernel's rows in `golden/freebsd/recovery.csv.gz`. All
+//! restore
+//! `ssthresh` only: entering recovery did not reduce the window.
 
 use units::{Duration, Instant};
 
 use crate::rack_freebsd::micros;
-use crate::sendmap::Piece;
+use crate::sendmap::SentSegment;
 
 /// A segment, or part of one, that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrived {
-    /// Bytes of it.
+pub struct ArrivedSegment {
+    /// Length in bytes.
     pub bytes: u64,
-    /// How often it was sent.
+    /// Number of transmissions.
     pub transmissions: u32,
-    /// It had been passed when it was sent again.
+    /// It had been passed when it was retransmitted.
     pub was_passed: bool,
-    /// When it left last.
+    /// Time of its last transmission.
     pub sent_at: Instant,
 }
 
-impl Arrived {
-    /// A piece that arrived whole.
-    pub const fn of(piece: &Piece) -> Self {
+impl ArrivedSegment {
+    /// Describes a sent segment that arrived entirely.
+    pub const fn of(segment: &SentSegment) -> Self {
         Self {
-            bytes: piece.len(),
-            transmissions: piece.transmissions() as u32,
-            was_passed: piece.was_passed(),
-            sent_at: piece.sent_at(),
+            bytes: segment.len(),
+            transmissions: segment.transmissions() as u32,
+            was_passed: segment.was_passed(),
+            sent_at: segment.sent_at(),
         }
     }
 }
 
-/// What an arrival shows.
+/// The conclusion from an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
-    /// Nothing.
-    Ordinary,
-    /// The original arrived, not the retransmission: packets were reordered. A block that shows it
-    /// passes nothing sent before it.
+pub enum UndoDecision {
+    /// None.
+    NoUndo,
+    /// The original arrived, not the retransmission: packets were reordered. Its SACK block marks
+    /// nothing sent earlier as passed.
     Reordered,
-    /// And it was the last retransmission: the recovery is left, with this threshold.
+    /// It was also the last retransmission: recovery ends with this threshold.
     Undone {
-        /// `ssthresh` as it was when the recovery began.
+        /// `ssthresh` before the recovery.
         ssthresh: u64,
     },
 }
 
-/// The rule of D53832: retransmissions that are acknowledged sooner than a round trip allows.
+/// The rule of D53832: retransmissions that are acknowledged sooner than an RTT allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RackUndo {
-    /// A share of the smoothed round trip counts as too soon (`rack_rtt_divisor`, 2); 0 is off.
+    /// The fraction of the smoothed RTT that is too soon (`rack_rtt_divisor`, 2); 0 disables the
+    /// rule.
     divisor: u32,
-    /// `ssthresh` when the recovery began, while it lasts.
+    /// `ssthresh` before the recovery, while in recovery.
     recovering_from: Option<u64>,
-    /// Bytes sent again that had been passed, and whose originals have not arrived
+    /// Retransmitted bytes that had been passed and whose originals have not arrived
     /// (`recovery_rxt_cnt`).
     rxt_bytes: u64,
 }
@@ -67,119 +69,132 @@ impl RackUndo {
         Self { divisor, recovering_from: None, rxt_bytes: 0 }
     }
 
-    /// A recovery begins; `ssthresh` as it was before.
+    /// Enters recovery; `ssthresh` is the value before it.
     pub const fn begin(&mut self, ssthresh: u64) {
         self.recovering_from = Some(ssthresh);
         self.rxt_bytes = 0;
     }
 
-    /// The recovery ended.
+    /// Leaves recovery.
     pub const fn end(&mut self) {
         self.recovering_from = None;
     }
 
-    /// Does a recovery run?
-    pub const fn recovers(&self) -> bool {
+    /// True while in recovery.
+    pub const fn in_recovery(&self) -> bool {
         self.recovering_from.is_some()
     }
 
-    /// Bytes that had been passed left again ([`crate::sendmap::Resent::passed_bytes`]).
-    pub const fn on_resent(&mut self, passed_bytes: u64) {
+    /// Bytes that had been passed were retransmitted
+    /// ([`crate::sendmap::RetransmitResult::passed_bytes`]).
+    pub const fn on_retransmitted(&mut self, passed_bytes: u64) {
         self.rxt_bytes += passed_bytes;
     }
 
-    /// Bytes sent again whose originals have not arrived.
+    /// Retransmitted bytes whose originals have not arrived.
     pub const fn rxt_bytes(&self) -> u64 {
         self.rxt_bytes
     }
 
-    /// A segment arrived: reported (`acked` false), or acknowledged without having been reported or
-    /// passed (`acked` true), which alone may leave the recovery.
+    /// A segment arrived: SACKed (`acked` false), or acknowledged without having been SACKed or
+    /// passed (`acked` true), which alone may end the recovery.
     pub fn on_arrival(
         &mut self,
-        arrived: &Arrived,
+        arrived: &ArrivedSegment,
         acked: bool,
         srtt: Duration,
         now: Instant,
-    ) -> Arrival {
-        let Some(ssthresh) = self.recovering_from else { return Arrival::Ordinary };
+    ) -> UndoDecision {
+        let Some(ssthresh) = self.recovering_from else { return UndoDecision::NoUndo };
         let Some(soon) = srtt.as_micros().checked_div(u64::from(self.divisor)) else {
-            return Arrival::Ordinary;
+            return UndoDecision::NoUndo;
         };
         let elapsed = micros(now).saturating_sub(micros(arrived.sent_at));
         if arrived.transmissions != 2 || !arrived.was_passed || elapsed > soon.max(1) {
-            return Arrival::Ordinary;
+            return UndoDecision::NoUndo;
         }
         self.rxt_bytes = self.rxt_bytes.saturating_sub(arrived.bytes);
         if !acked || self.rxt_bytes > 0 {
-            return Arrival::Reordered;
+            return UndoDecision::Reordered;
         }
         self.end();
-        Arrival::Undone { ssthresh }
+        UndoDecision::Undone { ssthresh }
     }
 }
 
 /// The two rules of 2022 (rack_process_to_cumack, rack_note_dsack, rack_handle_might_revert): both
-/// ask that no packet under way has been passed.
+/// require that no packet in flight has been passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct Reverts {
-    /// `ssthresh` when the last recovery began (`rc_ssthresh_at_erec`).
+pub struct RecoveryRevert {
+    /// `ssthresh` before the last recovery (`rc_ssthresh_at_erec`).
     ssthresh: u64,
-    /// Nothing new has left since (`r_ent_rec_ns`). A retransmission does not clear it: it goes out
-    /// by rack_fast_rsm_output, which leaves it alone.
-    unsent: bool,
+    /// No new data was sent since (`r_ent_rec_ns`). A retransmission does not clear it: it is sent
+    /// by rack_fast_rsm_output, which leaves the field unchanged.
+    no_new_data: bool,
     /// A packet that was passed has been acknowledged meanwhile (`r_might_revert`).
-    might: bool,
-    /// Bytes sent again in recovery (`retran_during_recovery`).
-    resent_bytes: u64,
-    /// Bytes reported as duplicates (`dsack_byte_cnt`).
+    may_revert: bool,
+    /// Bytes retransmitted in recovery (`retran_during_recovery`).
+    retransmitted_bytes: u64,
+    /// Bytes reported by D-SACKs (`dsack_byte_cnt`).
     duplicate_bytes: u64,
 }
 
-impl Reverts {
-    /// No recovery has begun.
+impl RecoveryRevert {
+    /// The state before the first recovery.
     pub const fn none() -> Self {
-        let unsent = false;
-        Self { ssthresh: 0, unsent, might: false, resent_bytes: 0, duplicate_bytes: 0 }
-    }
-
-    /// A recovery begins; `ssthresh` as it was before.
-    pub const fn begin(ssthresh: u64) -> Self {
-        Self { ssthresh, unsent: true, might: false, resent_bytes: 0, duplicate_bytes: 0 }
-    }
-
-    /// Bytes left in recovery, `again` or for the first time.
-    pub const fn on_sent(&mut self, bytes: u64, again: bool) {
-        if again {
-            self.resent_bytes += bytes;
-        } else {
-            self.unsent = false;
+        let no_new_data = false;
+        Self {
+            ssthresh: 0,
+            no_new_data,
+            may_revert: false,
+            retransmitted_bytes: 0,
+            duplicate_bytes: 0,
         }
     }
 
-    /// A packet that had been passed was acknowledged, not reported.
+    /// Enters recovery; `ssthresh` is the value before it.
+    pub const fn begin(ssthresh: u64) -> Self {
+        Self {
+            ssthresh,
+            no_new_data: true,
+            may_revert: false,
+            retransmitted_bytes: 0,
+            duplicate_bytes: 0,
+        }
+    }
+
+    /// Bytes were sent in recovery, retransmitted (`repeated`) or new.
+    pub const fn on_sent(&mut self, bytes: u64, repeated: bool) {
+        if repeated {
+            self.retransmitted_bytes += bytes;
+        } else {
+            self.no_new_data = false;
+        }
+    }
+
+    /// A packet that had been passed was acknowledged, not SACKed.
     pub const fn on_passed_acked(&mut self) {
-        self.might |= self.unsent;
+        self.may_revert |= self.no_new_data;
     }
 
-    /// Is it to be decided whether the recovery was needless?
+    /// True if a revert is to be decided.
     pub const fn may_revert(&self) -> bool {
-        self.might
+        self.may_revert
     }
 
-    /// An acknowledgment without any block came. Tells the threshold to go back to if that shows
-    /// the recovery to have been needless; `any_passed` packets are under way.
+    /// An acknowledgment without SACK blocks arrived. Returns the threshold to restore if the
+    /// recovery was spurious; `any_passed`: packets in flight have been passed.
     pub const fn on_bare_ack(&mut self, any_passed: bool) -> Option<u64> {
-        let might = core::mem::replace(&mut self.might, false);
-        if !might || any_passed {
+        let may_revert = core::mem::replace(&mut self.may_revert, false);
+        if !may_revert || any_passed {
             return None;
         }
-        self.unsent = false;
+        self.no_new_data = false;
         Some(self.ssthresh)
     }
 
-    /// A duplicate was reported. Tells the threshold to go back to if all that went again has been,
-    /// which is asked once, and not in recovery.
+    /// A D-SACK arrived. Returns the threshold to restore if all retransmitted bytes were
+    /// duplicates; decided once, and not in recovery.
     pub const fn on_duplicate(
         &mut self,
         bytes: u64,
@@ -187,7 +202,7 @@ impl Reverts {
         any_passed: bool,
     ) -> Option<u64> {
         self.duplicate_bytes += bytes;
-        let all = self.resent_bytes > 0 && self.duplicate_bytes >= self.resent_bytes;
+        let all = self.retransmitted_bytes > 0 && self.duplicate_bytes >= self.retransmitted_bytes;
         if in_recovery || !all {
             return None;
         }
@@ -195,10 +210,10 @@ impl Reverts {
         if any_passed { None } else { Some(self.ssthresh) }
     }
 
-    /// A timer fired, or nothing is under way: duplicates tell nothing any more.
+    /// A timer fired, or nothing is in flight: D-SACKs no longer count.
     pub const fn forget(&mut self) {
-        self.might = false;
-        self.resent_bytes = 0;
+        self.may_revert = false;
+        self.retransmitted_bytes = 0;
         self.duplicate_bytes = 0;
     }
 }
@@ -213,49 +228,49 @@ mod tests {
 
     const SRTT: Duration = Duration::from_micros(40_000);
 
-    fn arrived(us: u64) -> Arrived {
-        Arrived { bytes: 1_000, transmissions: 2, was_passed: true, sent_at: at(us) }
+    fn arrived(us: u64) -> ArrivedSegment {
+        ArrivedSegment { bytes: 1_000, transmissions: 2, was_passed: true, sent_at: at(us) }
     }
 
     #[test]
     fn the_last_retransmission_acknowledged_too_soon_undoes_the_recovery() {
         let mut undo = RackUndo::new(2);
         undo.begin(77);
-        undo.on_resent(2_000);
-        // 20 ms, half a round trip, is still too soon.
-        assert_eq!(undo.on_arrival(&arrived(0), true, SRTT, at(20_001)), Arrival::Ordinary);
-        assert_eq!(undo.on_arrival(&arrived(0), false, SRTT, at(20_000)), Arrival::Reordered);
-        let undone = Arrival::Undone { ssthresh: 77 };
+        undo.on_retransmitted(2_000);
+        // 20 ms, half an RTT, is still too soon.
+        assert_eq!(undo.on_arrival(&arrived(0), true, SRTT, at(20_001)), UndoDecision::NoUndo);
+        assert_eq!(undo.on_arrival(&arrived(0), false, SRTT, at(20_000)), UndoDecision::Reordered);
+        let undone = UndoDecision::Undone { ssthresh: 77 };
         assert_eq!(undo.on_arrival(&arrived(0), true, SRTT, at(20_000)), undone);
-        assert_eq!(undo.on_arrival(&arrived(0), true, SRTT, at(20_000)), Arrival::Ordinary);
+        assert_eq!(undo.on_arrival(&arrived(0), true, SRTT, at(20_000)), UndoDecision::NoUndo);
     }
 
     #[test]
-    fn a_report_alone_does_not_undo_it() {
+    fn a_sack_alone_does_not_undo_it() {
         let mut undo = RackUndo::new(2);
         undo.begin(77);
-        undo.on_resent(1_000);
-        assert_eq!(undo.on_arrival(&arrived(0), false, SRTT, at(9)), Arrival::Reordered);
+        undo.on_retransmitted(1_000);
+        assert_eq!(undo.on_arrival(&arrived(0), false, SRTT, at(9)), UndoDecision::Reordered);
         assert_eq!(undo.rxt_bytes(), 0);
     }
 
     #[test]
     fn only_second_transmissions_of_passed_segments_count() {
-        let ordinary = |divisor, arrived: Arrived| {
+        let ordinary = |divisor, arrived: ArrivedSegment| {
             let mut undo = RackUndo::new(divisor);
             undo.begin(77);
-            undo.on_resent(1_000);
-            assert_eq!(undo.on_arrival(&arrived, true, SRTT, at(9)), Arrival::Ordinary);
+            undo.on_retransmitted(1_000);
+            assert_eq!(undo.on_arrival(&arrived, true, SRTT, at(9)), UndoDecision::NoUndo);
         };
         ordinary(0, arrived(0));
-        ordinary(2, Arrived { transmissions: 3, ..arrived(0) });
-        ordinary(2, Arrived { transmissions: 1, ..arrived(0) });
-        ordinary(2, Arrived { was_passed: false, ..arrived(0) });
+        ordinary(2, ArrivedSegment { transmissions: 3, ..arrived(0) });
+        ordinary(2, ArrivedSegment { transmissions: 1, ..arrived(0) });
+        ordinary(2, ArrivedSegment { was_passed: false, ..arrived(0) });
     }
 
     #[test]
-    fn an_older_rule_reverts_if_nothing_new_was_sent_and_nothing_passed_is_left() {
-        let mut reverts = Reverts::begin(77);
+    fn an_older_rule_reverts_if_no_new_data_was_sent_and_no_passed_packet_is_left() {
+        let mut reverts = RecoveryRevert::begin(77);
         assert_eq!(reverts.on_bare_ack(false), None);
         reverts.on_sent(1_000, true);
         reverts.on_passed_acked();
@@ -263,16 +278,16 @@ mod tests {
         reverts.on_passed_acked();
         assert_eq!(reverts.on_bare_ack(false), Some(77));
         assert_eq!(reverts.on_bare_ack(false), None);
-        let mut reverts = Reverts::begin(77);
+        let mut reverts = RecoveryRevert::begin(77);
         reverts.on_sent(1_000, false);
         reverts.on_passed_acked();
         assert_eq!(reverts.on_bare_ack(false), None);
     }
 
     #[test]
-    fn another_older_rule_reverts_after_all_that_went_again_was_a_duplicate() {
+    fn another_older_rule_reverts_if_all_retransmissions_were_duplicates() {
         let begin = || {
-            let mut reverts = Reverts::begin(77);
+            let mut reverts = RecoveryRevert::begin(77);
             reverts.on_sent(2_000, true);
             reverts
         };
@@ -281,7 +296,7 @@ mod tests {
         assert_eq!(reverts.on_duplicate(999, false, false), None);
         assert_eq!(reverts.on_duplicate(1, false, false), Some(77));
         assert_eq!(reverts.on_duplicate(1_000, false, false), None);
-        // It is asked once.
+        // Decided only once.
         let mut reverts = begin();
         assert_eq!(reverts.on_duplicate(2_000, false, true), None);
         assert_eq!(reverts.on_duplicate(2_000, false, false), None);

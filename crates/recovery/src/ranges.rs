@@ -1,20 +1,20 @@
-//! Ranges of a stream, sorted, apart from each other.
+//! Sorted, disjoint ranges of a stream.
 //!
-//! A range is added at the end, or near what was acknowledged, in constant time; in the middle at most
-//! half the ranges move over.
+//! Adding a range at the end, or near `snd_una`, takes constant time; in the middle it shifts at
+//! most half the ranges.
 
 use core::hint::cold_path;
 use std::collections::VecDeque;
 
 use units::Offset;
 
-use crate::dsack::Block;
+use crate::dsack::SackRange;
 
-/// Entries at either end that are looked at before a binary search.
+/// Entries at either end that are checked before a binary search.
 const NEAR: usize = 4;
 
-/// How many entries hold, of a list in which those that hold come first. What is asked for mostly
-/// lies near an end: reports come from where data arrives, retransmissions begin at the front.
+/// The partition point of a list in which entries that satisfy `holds` come first. Most queries are
+/// near an end: SACKs come from where data arrives, retransmissions begin at the front.
 pub(crate) fn partition<T>(list: &VecDeque<T>, mut holds: impl FnMut(&T) -> bool) -> usize {
     let len = list.len();
     if let Some(at) = (0..NEAR.min(len)).find(|&at| !list.get(at).is_some_and(&mut holds)) {
@@ -31,11 +31,11 @@ pub(crate) fn partition<T>(list: &VecDeque<T>, mut holds: impl FnMut(&T) -> bool
 
 /// A set of ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Ranges {
-    ranges: VecDeque<Block>,
+pub(crate) struct RangeSet {
+    ranges: VecDeque<SackRange>,
 }
 
-impl Ranges {
+impl RangeSet {
     pub(crate) const fn new() -> Self {
         Self { ranges: VecDeque::new() }
     }
@@ -49,33 +49,33 @@ impl Ranges {
         self.ranges.len()
     }
 
-    pub(crate) fn get(&self, at: usize) -> Option<Block> {
+    pub(crate) fn get(&self, at: usize) -> Option<SackRange> {
         self.ranges.get(at).copied()
     }
 
-    /// Behind the last range.
+    /// End of the last range.
     pub(crate) fn end(&self) -> Option<Offset> {
         self.ranges.back().map(|&(_, end)| end)
     }
 
-    /// Number of the first range that ends beyond `place`.
-    pub(crate) fn first_beyond(&self, place: Offset) -> usize {
+    /// Index of the first range that ends beyond `place`.
+    pub(crate) fn first_ending_after(&self, place: Offset) -> usize {
         partition(&self.ranges, |&(_, end)| end <= place)
     }
 
-    /// Beginning of the range that ends at or behind `place` and begins before it.
+    /// Start of the range that ends at or after `place` and starts before it.
     pub(crate) fn start_of_range_before(&self, place: Offset) -> Option<Offset> {
         let at = partition(&self.ranges, |&(start, _)| start < place);
         let (start, end) = self.get(at.checked_sub(1)?)?;
         (end >= place).then_some(start)
     }
 
-    /// Adds `[start, end)`, which lies between the ranges before `at` and from `at` on; returns the
-    /// number of the range it is now part of.
+    /// Adds `[start, end)`, which is between the ranges before `at` and from `at` on; returns the
+    /// index of the range that contains it.
     pub(crate) fn fill(&mut self, at: usize, start: Offset, end: Offset) -> usize {
         let joins_before = at > 0 && self.ranges[at - 1].1 == start;
-        let joins_behind = self.get(at).is_some_and(|(from, _)| from == end);
-        match (joins_before, joins_behind) {
+        let joins_after = self.get(at).is_some_and(|(from, _)| from == end);
+        match (joins_before, joins_after) {
             (true, true) => {
                 self.ranges[at - 1].1 = self.ranges[at].1;
                 self.ranges.remove(at);
@@ -96,7 +96,7 @@ impl Ranges {
         }
     }
 
-    /// Drops all below `place`.
+    /// Drops everything below `place`.
     pub(crate) fn advance(&mut self, place: Offset) {
         while let Some(first) = self.ranges.front_mut() {
             if first.0 >= place {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_partition_is_that_of_the_library() {
+    fn partition_matches_partition_point() {
         for len in 0..20 {
             let list: VecDeque<u32> = (0..len).collect();
             for below in 0..=len {

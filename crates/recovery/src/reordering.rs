@@ -1,8 +1,8 @@
-//! How far apart the network delivers, in packets: Linux's `tp->reordering`.
+//! The degree of reordering, in packets: Linux's `tp->reordering`.
 //!
 //! Source: tcp_input.c of Linux 6.18 (tcp_check_sack_reordering, tcp_sacktag_one,
-//! tcp_clean_rtx_queue, tcp_dsack_seen). RACK does without the metric; it decides whether a window
-//! grows on reports, and users see it in `ss -i`.
+//! tcp_clean_rtx_queue, tcp_dsack_seen). RACK does not use the metric; it decides whether SACKs
+//! alone raise the window, and `ss -i` shows it.
 
 use units::Offset;
 
@@ -11,23 +11,23 @@ const INITIAL: u32 = 3;
 /// `net.ipv4.tcp_max_reordering`.
 const LARGEST: u64 = 300;
 
-/// The metric of one connection.
+/// The reordering metric of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct Reordering {
+pub struct ReorderingMetric {
     metric: u32,
     seen: u32,
     dsack_dups: u32,
 }
 
-impl Reordering {
-    /// Nothing was seen yet.
+impl ReorderingMetric {
+    /// The state before any reordering.
     pub const fn new() -> Self {
         Self { metric: INITIAL, seen: 0, dsack_dups: 0 }
     }
 
-    /// A packet at `low`, never sent again, arrived although `highest`, behind the last one that was
-    /// reported, had been reported before.
-    pub fn on_late(&mut self, low: Offset, highest: Offset, mss: u64) {
+    /// A packet at `low`, never retransmitted, arrived although `highest`, the end of the highest
+    /// SACKed packet, had been SACKed before.
+    pub fn on_reordered(&mut self, low: Offset, highest: Offset, mss: u64) {
         if low >= highest {
             return;
         }
@@ -38,34 +38,34 @@ impl Reordering {
         self.seen = self.seen.saturating_add(1);
     }
 
-    /// So many packets were reported to have arrived twice.
+    /// A D-SACK reported `packets` duplicate packets.
     pub fn on_duplicate(&mut self, packets: u64) {
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
         self.dsack_dups = self.dsack_dups.saturating_add(packets);
     }
 
-    /// Packets between the first and the last of those that changed places, at least 3.
+    /// Degree of reordering in packets, at least 3.
     pub const fn metric(&self) -> u32 {
         self.metric
     }
 
-    /// Times that packets were seen to change places (`reord_seen`).
+    /// Number of reordering events (`reord_seen`).
     pub const fn seen(&self) -> u32 {
         self.seen
     }
 
-    /// Packets reported to have arrived twice (`dsack_dups`).
+    /// Packets reported by D-SACKs (`dsack_dups`).
     pub const fn dsack_dups(&self) -> u32 {
         self.dsack_dups
     }
 
-    /// Does a window grow on reports alone (tcp_may_raise_cwnd)?
+    /// True if SACKs alone raise the window (tcp_may_raise_cwnd).
     pub const fn grows_on_reports(&self) -> bool {
         self.metric > INITIAL
     }
 }
 
-impl Default for Reordering {
+impl Default for ReorderingMetric {
     fn default() -> Self {
         Self::new()
     }
@@ -77,19 +77,19 @@ mod tests {
 
     #[test]
     fn the_metric_is_the_largest_distance_in_packets() {
-        let mut reordering = Reordering::new();
-        reordering.on_late(Offset(8_001), Offset(10_001), 1_000);
+        let mut reordering = ReorderingMetric::new();
+        reordering.on_reordered(Offset(8_001), Offset(10_001), 1_000);
         assert_eq!((reordering.metric(), reordering.seen()), (3, 1));
         assert!(!reordering.grows_on_reports());
-        reordering.on_late(Offset(2_001), Offset(10_001), 1_000);
+        reordering.on_reordered(Offset(2_001), Offset(10_001), 1_000);
         assert_eq!((reordering.metric(), reordering.seen()), (8, 2));
         assert!(reordering.grows_on_reports());
-        // Half a packet counts as one; nothing is late behind the last one.
-        reordering.on_late(Offset(501), Offset(10_001), 1_000);
+        // Half a packet counts as one; the highest packet itself is not reordered.
+        reordering.on_reordered(Offset(501), Offset(10_001), 1_000);
         assert_eq!(reordering.metric(), 10);
-        reordering.on_late(Offset(10_001), Offset(10_001), 1_000);
+        reordering.on_reordered(Offset(10_001), Offset(10_001), 1_000);
         assert_eq!(reordering.seen(), 3);
-        reordering.on_late(Offset(1), Offset(1_000_001), 1_000);
+        reordering.on_reordered(Offset(1), Offset(1_000_001), 1_000);
         assert_eq!(reordering.metric(), 300);
     }
 }

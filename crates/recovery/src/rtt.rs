@@ -1,34 +1,34 @@
-//! The estimator of an endpoint, whichever system it is.
+//! The round-trip estimator of an endpoint, independent of the stack.
 
 use units::{Duration, Instant, Offset};
 
 use crate::{RttFreeBsd, RttLinux, RttRack, RttRfc};
 
-/// A measured round trip, as the stack got hold of it.
+/// A round-trip measurement, by the source of its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sample {
+pub enum RttMeasurement {
     /// From an echoed timestamp (RFC 7323), whose clock counts milliseconds on both systems.
     Echo {
-        /// Milliseconds between the echoed value and the clock now.
+        /// Milliseconds between the echoed value and the current clock.
         ms: u32,
     },
-    /// From the moment a segment, never sent again, left.
+    /// From the send time of a segment that was never retransmitted.
     Timed {
-        /// When it left.
+        /// Send time.
         sent: Instant,
-        /// When its acknowledgment came.
+        /// Time of its acknowledgment.
         acked: Instant,
     },
 }
 
-/// A sample and where the sender stood.
+/// A measurement and the sender's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sampled {
+pub struct RttInput {
     /// The round trip.
-    pub sample: Sample,
-    /// Timeouts in a row that came before it (`t_rxtshift`).
+    pub sample: RttMeasurement,
+    /// Timeouts in a row before it (`t_rxtshift`).
     pub shift: u32,
-    /// Oldest byte not yet acknowledged, the acknowledgment that brought the sample counted.
+    /// Oldest byte not yet acknowledged, after the acknowledgment of the sample.
     pub snd_una: Offset,
     /// Next byte to send.
     pub snd_nxt: Offset,
@@ -37,20 +37,20 @@ pub struct Sampled {
 /// The round-trip estimator of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum RttEstimator {
-    /// FreeBSD's.
+    /// FreeBSD's base stack.
     FreeBsd(RttFreeBsd),
-    /// FreeBSD's RACK stack's.
+    /// FreeBSD's RACK stack.
     Rack(RttRack),
-    /// Linux's.
+    /// Linux.
     Linux(RttLinux),
-    /// The textbook's.
+    /// RFC 6298.
     Rfc(RttRfc),
 }
 
 impl RttEstimator {
-    /// Takes in a sample and derives the timeout from it; ends any backoff. Returns the sample
-    /// in the granularity of the stack.
-    pub fn on_sample(&mut self, sampled: &Sampled) -> Duration {
+    /// Processes a sample and updates the timeout; ends any backoff. Returns the sample in the
+    /// granularity of the stack.
+    pub fn on_sample(&mut self, sampled: &RttInput) -> Duration {
         match self {
             Self::FreeBsd(rtt) => rtt.on_sample(sampled),
             Self::Rack(rtt) => rtt.on_sample(sampled),
@@ -69,18 +69,18 @@ impl RttEstimator {
         }
     }
 
-    /// Retransmission timeout in force, backed off.
+    /// Current retransmission timeout, backed off.
     #[inline]
     pub fn rto(&self) -> Duration {
-        // First what is asked with most acknowledgments, so that it takes no table of jumps.
+        // The most frequent case first, without a jump table.
         if let Self::Linux(rtt) = self {
             return rtt.rto();
         }
-        self.other_rto()
+        self.rto_slow()
     }
 
     #[inline(never)]
-    fn other_rto(&self) -> Duration {
+    fn rto_slow(&self) -> Duration {
         match self {
             Self::FreeBsd(rtt) => rtt.rto(),
             Self::Rack(rtt) => rtt.rto(),
@@ -89,8 +89,8 @@ impl RttEstimator {
         }
     }
 
-    /// How long FreeBSD's timeouts take in all before a connection is given up (`tcp_totbackoff`); of
-    /// other systems that is the sum of no fixed row, and this is nothing.
+    /// Total duration of FreeBSD's timeouts before a connection is dropped (`tcp_totbackoff`);
+    /// `None` on other systems, which have no such fixed sum.
     pub fn all_timeouts(&self) -> Option<Duration> {
         match self {
             Self::FreeBsd(rtt) => Some(rtt.all_timeouts()),
@@ -105,11 +105,11 @@ impl RttEstimator {
         if let Self::Linux(rtt) = self {
             return rtt.srtt();
         }
-        self.other_srtt()
+        self.srtt_slow()
     }
 
     #[inline(never)]
-    fn other_srtt(&self) -> Option<Duration> {
+    fn srtt_slow(&self) -> Option<Duration> {
         match self {
             Self::FreeBsd(rtt) => rtt.srtt(),
             Self::Rack(rtt) => rtt.srtt(),

@@ -4,12 +4,12 @@
 //! (tcp_backoff, tcp_timer_rexmt), tcp_subr.c (tcp_newtcpcb, tcp_get_srtt).
 //!
 //! A tick is 1/`kern.hz`: 1 ms on hardware, 10 ms where a virtual machine is detected. The
-//! smoothed time never falls below 7/32 of a tick, which is what a fast network at 100 Hz sees.
+//! smoothed time never falls below 7/32 of a tick, which is its value on a fast network at 100 Hz.
 
 use units::ratio::scaled;
 use units::{Duration, Instant};
 
-use crate::rtt::{Sample, Sampled};
+use crate::rtt::{RttInput, RttMeasurement};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// Fraction bits of `t_srtt` (`TCP_RTT_SHIFT`).
@@ -18,7 +18,7 @@ const RTT_SHIFT: u32 = 5;
 const RTTVAR_SHIFT: u32 = 4;
 /// Fraction bits of the error term (`TCP_DELTA_SHIFT`).
 const DELTA_SHIFT: u32 = 2;
-/// Timeouts in a row beyond which the old estimate is void (`TCP_RTT_INVALIDATE`).
+/// Timeouts in a row beyond which the old estimate is invalid (`TCP_RTT_INVALIDATE`).
 const RTT_INVALIDATE: u32 = 3;
 /// Longest timeout, in seconds (`TCPTV_REXMTMAX`).
 const REXMT_MAX_S: i64 = 64;
@@ -40,17 +40,17 @@ impl RttFreeBsd {
     /// timeout is one second.
     pub fn new(hz: u32) -> Self {
         let hz = hz.max(1);
-        // Such that the first timeout backs off from one second (tcp_newtcpcb).
+        // The first timeout backs off from one second (tcp_newtcpcb).
         let t_rttvar = i64::from(hz) << DELTA_SHIFT;
         Self { hz, t_srtt: 0, t_rttvar, t_rxtcur: i64::from(hz), t_rttupdated: 0 }
     }
 
-    /// Takes in a sample; returns it as the kernel counts it, in whole ticks and one more for
-    /// echoed timestamps.
-    pub fn on_sample(&mut self, sampled: &Sampled) -> Duration {
+    /// Processes a sample; returns it as the kernel counts it, in whole ticks, plus one for echoed
+    /// timestamps.
+    pub fn on_sample(&mut self, sampled: &RttInput) -> Duration {
         let rtt = match sampled.sample {
-            Sample::Echo { ms } => self.ticks_of_echo(ms),
-            Sample::Timed { sent, acked } => {
+            RttMeasurement::Echo { ms } => self.ticks_of_echo(ms),
+            RttMeasurement::Timed { sent, acked } => {
                 u32::try_from(self.tick(acked) - self.tick(sent)).unwrap_or(u32::MAX)
             }
         };
@@ -58,7 +58,7 @@ impl RttFreeBsd {
         self.duration(i64::from(rtt))
     }
 
-    /// `tcp_xmit_timer`: takes in a round trip of `rtt` ticks after `shift` timeouts in a row.
+    /// `tcp_xmit_timer`: processes a round trip of `rtt` ticks after `shift` timeouts in a row.
     pub fn on_ticks(&mut self, rtt: u32, shift: u32) {
         let rtt = i64::from(rtt);
         self.t_rttupdated = self.t_rttupdated.saturating_add(1);
@@ -68,7 +68,7 @@ impl RttFreeBsd {
             let delta = delta.abs() - (self.t_rttvar >> (RTTVAR_SHIFT - DELTA_SHIFT));
             self.t_rttvar = (self.t_rttvar + delta).max(1);
         } else {
-            // The deviation is half the round trip, so that the first timeout is three of them.
+            // The deviation is half the RTT, so that the first timeout is three RTTs.
             self.t_srtt = rtt << RTT_SHIFT;
             self.t_rttvar = rtt << (RTTVAR_SHIFT - 1);
         }
@@ -81,20 +81,20 @@ impl RttFreeBsd {
         self.t_rxtcur = self.range(self.rexmtval() * factor, self.rexmit_min());
     }
 
-    /// What tcp_setpersist waits for after `shift` probes, before it is bounded: the terms are scaled as
-    /// they were when `t_srtt` had three fractional bits and `t_rttvar` two.
+    /// The persist timeout of tcp_setpersist after `shift` probes, before its bounds: the terms are
+    /// scaled as when `t_srtt` had three fractional bits and `t_rttvar` two.
     pub fn persist(&self, shift: u32) -> Duration {
         let factor = BACKOFF[(shift as usize).min(BACKOFF.len() - 1)];
         self.duration((((self.t_srtt >> 2) + self.t_rttvar) >> 1) * factor)
     }
 
-    /// Retransmission timeout in force, backed off.
+    /// Current retransmission timeout, backed off.
     pub fn rto(&self) -> Duration {
         self.duration(self.t_rxtcur)
     }
 
-    /// How long all timeouts of a connection that is given up take: `TCP_REXMTVAL` times
-    /// `tcp_totbackoff`, whatever backoff is in force.
+    /// Total duration of the timeouts before a connection is dropped: `TCP_REXMTVAL` times
+    /// `tcp_totbackoff`, independent of the current backoff.
     pub fn all_timeouts(&self) -> Duration {
         self.duration(self.rexmtval() * BACKOFF.iter().sum::<i64>())
     }
@@ -110,7 +110,7 @@ impl RttFreeBsd {
         u32::try_from(self.t_srtt >> RTT_SHIFT).unwrap_or(u32::MAX)
     }
 
-    /// `tcp_get_srtt` in microseconds, whole ones per tick; 0 before the first sample.
+    /// `tcp_get_srtt` in microseconds, with whole microseconds per tick; 0 before the first sample.
     pub fn srtt_micros(&self) -> u64 {
         let tick_us = u64::from(1_000_000 / self.hz);
         (self.t_srtt.unsigned_abs() * tick_us) >> RTT_SHIFT
@@ -126,23 +126,23 @@ impl RttFreeBsd {
         self.t_rttvar
     }
 
-    /// `t_rxtcur`: the timeout in force, in ticks.
+    /// `t_rxtcur`: the current timeout, in ticks.
     pub fn t_rxtcur(&self) -> i64 {
         self.t_rxtcur
     }
 
-    /// `t_rttupdated`: samples taken in. 14 and later keep it in eight bits and stop at 255.
+    /// `t_rttupdated`: number of samples. 14 and later keep it in eight bits and stop at 255.
     pub fn t_rttupdated(&self) -> u32 {
         self.t_rttupdated
     }
 
-    /// What the stack makes of a timestamp difference of `ms`: ticks, and one more.
+    /// The ticks of a timestamp difference of `ms` as the stack counts them, plus one.
     pub fn ticks_of_echo(&self, ms: u32) -> u32 {
         let ticks = u64::from(ms) * u64::from(self.hz) / 1_000 + 1;
         u32::try_from(ticks).unwrap_or(u32::MAX)
     }
 
-    /// The kernel's tick counter at `now`, from 0 at the beginning of the run.
+    /// The kernel's tick counter at `now`, 0 at the start of the run.
     pub fn tick(&self, now: Instant) -> u64 {
         scaled(now.as_nanos(), u64::from(self.hz), NANOS_PER_SECOND)
     }
@@ -153,7 +153,7 @@ impl RttFreeBsd {
         self.rexmit_min().max(value >> DELTA_SHIFT)
     }
 
-    /// `TCPT_RANGESET`: `value` and the slop, within bounds.
+    /// `TCPT_RANGESET`: `value` plus the slop, clamped.
     fn range(&self, value: i64, min: i64) -> i64 {
         let max = REXMT_MAX_S * i64::from(self.hz);
         (value + self.slop()).max(min).min(max)
@@ -180,8 +180,13 @@ mod tests {
 
     use super::*;
 
-    fn echo(ms: u32) -> Sampled {
-        Sampled { sample: Sample::Echo { ms }, shift: 0, snd_una: Offset(0), snd_nxt: Offset(0) }
+    fn echo(ms: u32) -> RttInput {
+        RttInput {
+            sample: RttMeasurement::Echo { ms },
+            shift: 0,
+            snd_una: Offset(0),
+            snd_nxt: Offset(0),
+        }
     }
 
     #[test]
@@ -196,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_fast_network_at_100_hz_the_mean_sticks_at_seven_32nds_of_a_tick() {
+    fn on_a_fast_network_at_100_hz_srtt_stays_at_seven_32nds_of_a_tick() {
         let mut rtt = RttFreeBsd::new(100);
         for _ in 0..60 {
             let _ = rtt.on_sample(&echo(0));
@@ -208,7 +213,7 @@ mod tests {
 
     #[test]
     fn successive_timeouts_double_up_to_64_seconds() {
-        // At the least: max(30 ms, ...) * 2^shift + 200 ms.
+        // With minimum values: max(30 ms, ...) * 2^shift + 200 ms.
         let mut rtt = RttFreeBsd::new(1_000);
         for _ in 0..60 {
             let _ = rtt.on_sample(&echo(0));
@@ -228,12 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn a_timed_sample_counts_the_ticks_that_passed() {
+    fn a_timed_sample_counts_elapsed_ticks() {
         // From 9.9 ms to 20.1 ms two ticks of 10 ms begin, at 10 and at 20.
         let at = |us: u64| Instant::from_nanos(us * 1_000);
         let mut rtt = RttFreeBsd::new(100);
-        let sampled =
-            Sampled { sample: Sample::Timed { sent: at(9_900), acked: at(20_100) }, ..echo(0) };
+        let sampled = RttInput {
+            sample: RttMeasurement::Timed { sent: at(9_900), acked: at(20_100) },
+            ..echo(0)
+        };
         assert_eq!(rtt.on_sample(&sampled), Duration::from_millis(20));
     }
 }

@@ -1,16 +1,16 @@
 //! Linux's estimator: microseconds in, the timeout in jiffies.
 //!
 //! Sources: tcp_input.c (tcp_rtt_estimator, tcp_set_rto, tcp_rtt_tsopt_us), tcp.h (__tcp_set_rto),
-//! tcp_timer.c (tcp_retransmit_timer). Kernel 6.18; RFC 6298 with the deviation's floor moved.
+//! tcp_timer.c (tcp_retransmit_timer). Kernel 6.18; RFC 6298 with a minimum deviation.
 //!
-//! The floor of 200 ms lies on the deviation, not on the timeout: a round trip of 45 ms gives at
-//! least 245 ms. The deviation falls once per round trip only, by a quarter of the distance.
+//! The minimum of 200 ms applies to the deviation, not to the timeout: an RTT of 45 ms gives at
+//! least 245 ms. The deviation decreases once per RTT only, by a quarter of the distance.
 
 use units::{Duration, Offset};
 
-use crate::rtt::{Sample, Sampled};
+use crate::rtt::{RttInput, RttMeasurement};
 
-/// Shortest deviation term, in microseconds (`TCP_RTO_MIN`).
+/// Minimum deviation term, in microseconds (`TCP_RTO_MIN`).
 const RTO_MIN_US: u32 = 200_000;
 /// Longest timeout, in seconds (`TCP_RTO_MAX_SEC`).
 const RTO_MAX_S: u64 = 120;
@@ -21,25 +21,25 @@ const TIMEOUT_INIT_S: u64 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RttLinux {
     hz: u64,
-    /// Smoothed round trip, eight times (`srtt_us`); 0 before the first sample.
+    /// Smoothed RTT, times eight (`srtt_us`); 0 before the first sample.
     srtt_us: u32,
-    /// Mean deviation, four times (`mdev_us`).
+    /// Mean deviation, times four (`mdev_us`).
     mdev_us: u32,
-    /// Largest of it in this round trip (`mdev_max_us`).
+    /// Its maximum in this RTT (`mdev_max_us`).
     mdev_max_us: u32,
-    /// Deviation the timeout uses, four times (`rttvar_us`).
+    /// Deviation used for the timeout, times four (`rttvar_us`).
     rttvar_us: u32,
-    /// The round trip ends once `snd_una` passes this place.
+    /// The current RTT ends once `snd_una` passes this offset.
     rtt_seq: Offset,
-    /// Timeout in force, in jiffies (`icsk_rto`).
+    /// Current timeout, in jiffies (`icsk_rto`).
     rto: u64,
-    /// The same as a span: asked for with every segment.
+    /// The same as a duration, cached because it is needed for every segment.
     rto_span: Duration,
 }
 
 impl RttLinux {
-    /// An estimator without a sample, at `hz` jiffies per second (`CONFIG_HZ`; 0 counts as 1).
-    /// Its timeout is one second.
+    /// An estimator without a sample, at `hz` jiffies per second (`CONFIG_HZ`; 0 counts as 1). Its
+    /// timeout is one second.
     pub fn new(hz: u32) -> Self {
         let hz = u64::from(hz.max(1));
         let mut rtt = Self {
@@ -64,20 +64,20 @@ impl RttLinux {
         }
     }
 
-    /// Takes in a sample; returns it as the kernel counts it, in whole microseconds. An echoed
-    /// timestamp of no difference counts as one millisecond.
-    pub fn on_sample(&mut self, sampled: &Sampled) -> Duration {
+    /// Processes a sample; returns it as the kernel counts it, in whole microseconds. An echoed
+    /// timestamp with no difference counts as one millisecond.
+    pub fn on_sample(&mut self, sampled: &RttInput) -> Duration {
         let rtt = match sampled.sample {
-            Sample::Echo { ms } => Duration::from_millis(u64::from(ms.max(1))),
-            Sample::Timed { sent, acked } => acked.since(sent),
+            RttMeasurement::Echo { ms } => Duration::from_millis(u64::from(ms.max(1))),
+            RttMeasurement::Timed { sent, acked } => acked.since(sent),
         };
         self.on_round_trip(rtt, sampled.snd_una, sampled.snd_nxt)
     }
 
-    /// The same for a round trip by send times.
+    /// Like [`RttLinux::on_sample`], for a round trip measured by send times.
     #[inline]
     pub fn on_round_trip(&mut self, rtt: Duration, snd_una: Offset, snd_nxt: Offset) -> Duration {
-        // A round trip of more than nine minutes would not fit the eightfold mean.
+        // A round trip of more than nine minutes would overflow the eightfold mean.
         let rtt_us = rtt.as_micros().min(u64::from(u32::MAX >> 3)) as u32;
         self.estimate(rtt_us, snd_una, snd_nxt);
         let usecs = u64::from(self.srtt_us >> 3) + u64::from(self.rttvar_us);
@@ -99,7 +99,7 @@ impl RttLinux {
         self.srtt_us = narrow(i64::from(self.srtt_us) + error).max(1);
         let mut step = error.abs() - i64::from(self.mdev_us >> 2);
         if error < 0 && step > 0 {
-            // A falling round trip is no reason to wait longer (Eifel).
+            // A falling RTT does not raise the deviation as much (Eifel).
             step >>= 3;
         }
         self.mdev_us = narrow(i64::from(self.mdev_us) + step);
@@ -116,12 +116,12 @@ impl RttLinux {
         }
     }
 
-    /// Backs off: the timer fired. It doubles the timeout in force.
+    /// Backs off: the timer fired. Doubles the current timeout.
     pub fn on_timeout(&mut self) {
         self.set_rto(self.rto * 2);
     }
 
-    /// Retransmission timeout in force, backed off; a whole number of jiffies.
+    /// Current retransmission timeout, backed off; a whole number of jiffies.
     #[inline]
     pub fn rto(&self) -> Duration {
         self.rto_span
@@ -133,23 +133,23 @@ impl RttLinux {
         (self.srtt_us != 0).then(|| Duration::from_micros(u64::from(self.srtt_us >> 3)))
     }
 
-    /// `srtt_us`: eight times the smoothed round trip, in microseconds; 0 before the first sample.
+    /// `srtt_us`: eight times the smoothed RTT, in microseconds; 0 before the first sample.
     pub const fn srtt_us(&self) -> u32 {
         self.srtt_us
     }
 
-    /// The deviation that the timeout adds, four times the mean (`rttvar_us`), at least 200 ms.
+    /// The deviation term of the timeout, four times the mean (`rttvar_us`), at least 200 ms.
     pub fn rttvar(&self) -> Duration {
         Duration::from_micros(u64::from(self.rttvar_us))
     }
 
-    /// `usecs_to_jiffies`: rounded up.
+    /// `usecs_to_jiffies`, rounded up.
     fn jiffies(&self, usecs: u64) -> u64 {
         (usecs * self.hz).div_ceil(1_000_000)
     }
 }
 
-/// Into the kernel's 32 bits.
+/// Clamps to the kernel's 32 bits.
 fn narrow(value: i64) -> u32 {
     u32::try_from(value.max(0)).unwrap_or(u32::MAX)
 }
@@ -160,10 +160,10 @@ mod tests {
 
     use super::*;
 
-    fn timed(us: u64, snd_una: u64, snd_nxt: u64) -> Sampled {
+    fn timed(us: u64, snd_una: u64, snd_nxt: u64) -> RttInput {
         let sent = Instant::ZERO;
-        Sampled {
-            sample: Sample::Timed { sent, acked: sent + Duration::from_micros(us) },
+        RttInput {
+            sample: RttMeasurement::Timed { sent, acked: sent + Duration::from_micros(us) },
             shift: 0,
             snd_una: Offset(snd_una),
             snd_nxt: Offset(snd_nxt),
@@ -171,8 +171,8 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sample_waits_three_round_trips_but_200_ms_more_at_least() {
-        // recorded on Linux 6.18: 100.3 ms -> 304 ms with jiffies of 4 ms.
+    fn the_first_timeout_is_three_rtts_but_at_least_rtt_plus_200_ms() {
+        // Recorded on Linux 6.18: 100.3 ms -> 304 ms with jiffies of 4 ms.
         let mut rtt = RttLinux::new(250);
         assert_eq!(rtt.rto(), Duration::from_secs(1));
         let _ = rtt.on_sample(&timed(100_300, 0, 10));
@@ -190,13 +190,13 @@ mod tests {
         // srtt 300 ms, 4 * rttvar = 600 ms.
         let _ = rtt.on_sample(&timed(300_000, 0, 100));
         assert_eq!(rtt.rttvar(), Duration::from_millis(600));
-        // mdev 600 -> 450 ms; the round has its first maximum of 600 ms, so nothing falls.
+        // mdev 600 -> 450 ms; the round has its first maximum of 600 ms, so nothing decreases.
         let _ = rtt.on_sample(&timed(300_000, 101, 200));
         assert_eq!(rtt.rttvar(), Duration::from_millis(600));
-        // Within the next round nothing falls either.
+        // Within the next round nothing decreases either.
         let _ = rtt.on_sample(&timed(300_000, 150, 250));
         assert_eq!(rtt.rttvar(), Duration::from_millis(600));
-        // Its end: mdev 450 -> 337.5 -> 253.125 ms, the maximum seen 337.5 ms:
+        // At its end: mdev 450 -> 337.5 -> 253.125 ms, the maximum 337.5 ms:
         // 600 - (600 - 337.5) / 4 = 534.375 ms.
         let _ = rtt.on_sample(&timed(300_000, 201, 300));
         assert_eq!(rtt.rttvar(), Duration::from_micros(534_375));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn successive_timeouts_double_what_is_in_force() {
+    fn successive_timeouts_double_the_current_one() {
         let mut rtt = RttLinux::new(250);
         let _ = rtt.on_sample(&timed(45_000, 0, 10));
         assert_eq!(rtt.rto(), Duration::from_millis(248));
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn an_echo_within_a_millisecond_counts_as_one() {
         let mut rtt = RttLinux::new(250);
-        let sampled = Sampled { sample: Sample::Echo { ms: 0 }, ..timed(0, 0, 10) };
+        let sampled = RttInput { sample: RttMeasurement::Echo { ms: 0 }, ..timed(0, 0, 10) };
         assert_eq!(rtt.on_sample(&sampled), Duration::from_millis(1));
     }
 }

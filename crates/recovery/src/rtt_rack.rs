@@ -4,9 +4,9 @@
 
 use units::Duration;
 
-use crate::rtt::{Sample, Sampled};
+use crate::rtt::{RttInput, RttMeasurement};
 
-/// Before the first sample (`RACKTO_MSEC_TO_USEC`, TCPTV_RTOBASE).
+/// Timeout before the first sample (`RACKTO_MSEC_TO_USEC`, TCPTV_RTOBASE).
 const FIRST: u64 = 1_000_000;
 /// Added to every timeout (`rack_slop`, tcp_rexmit_slop).
 const SLOP: u64 = 200_000;
@@ -14,9 +14,9 @@ const SLOP: u64 = 200_000;
 /// The bounds of the timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RtoBounds {
-    /// Least timeout before the slop (`rack_rto_min`).
+    /// Minimum timeout before the slop (`rack_rto_min`).
     pub least: Duration,
-    /// Longest timeout (`rack_rto_max`).
+    /// Maximum timeout (`rack_rto_max`).
     pub most: Duration,
 }
 
@@ -41,14 +41,14 @@ impl RttRack {
         Self { bounds, srtt: None, rttvar: 0, rto: FIRST }
     }
 
-    /// Takes in a sample; ends any backoff.
-    pub fn on_sample(&mut self, sampled: &Sampled) -> Duration {
+    /// Processes a sample; ends any backoff.
+    pub fn on_sample(&mut self, sampled: &RttInput) -> Duration {
         let rtt = match sampled.sample {
-            Sample::Echo { ms } => u64::from(ms) * 1_000,
-            Sample::Timed { sent, acked } => acked.since(sent).as_micros(),
+            RttMeasurement::Echo { ms } => u64::from(ms) * 1_000,
+            RttMeasurement::Timed { sent, acked } => acked.since(sent).as_micros(),
         };
         let rtt = rtt.max(1);
-        // rack_update_rtt hands on a microsecond more.
+        // rack_update_rtt adds one microsecond.
         let sample = rtt + 1;
         let srtt = match self.srtt {
             None => {
@@ -56,7 +56,7 @@ impl RttRack {
                 sample
             }
             Some(srtt) => {
-                // An eighth, where RFC 6298 takes a quarter.
+                // An eighth, where RFC 6298 uses a quarter.
                 let change = srtt.abs_diff(sample) / 8;
                 self.rttvar = (self.rttvar - self.rttvar / 8 + change).max(1);
                 srtt - srtt / 8 + sample / 8
@@ -67,8 +67,8 @@ impl RttRack {
         Duration::from_micros(rtt)
     }
 
-    /// Backs off: the timer fired for the `shift`-th time in a row, from 1 (rack_timeout_rxt). After
-    /// the third the smoothed round trip counts as variance until there is a sample.
+    /// Backs off: the timer fired for the `shift`-th time in a row, from 1 (rack_timeout_rxt).
+    /// After the third, the smoothed RTT counts as variance until there is a sample.
     pub fn on_timeout(&mut self, shift: u32) {
         self.rto = self.bounded(self.value() << shift.min(9));
         if shift > 3 {
@@ -76,7 +76,8 @@ impl RttRack {
         }
     }
 
-    /// Something was acknowledged: the timeout is as before it backed off (rack_process_ack).
+    /// New data was acknowledged: the timeout returns to its value before the backoff
+    /// (rack_process_ack).
     pub fn end_backoff(&mut self) {
         self.rto = self.bounded(self.value());
     }
@@ -90,17 +91,17 @@ impl RttRack {
         .max(self.bounds.least.as_micros())
     }
 
-    /// `RACK_TCPT_RANGESET`: the slop is added before the bounds.
+    /// `RACK_TCPT_RANGESET`: adds the slop, then clamps.
     fn bounded(&self, value: u64) -> u64 {
         (value + SLOP).min(self.bounds.most.as_micros())
     }
 
-    /// Retransmission timeout in force, backed off.
+    /// Current retransmission timeout, backed off.
     pub const fn rto(&self) -> Duration {
         Duration::from_micros(self.rto)
     }
 
-    /// How long all timeouts of a connection that is given up take (rack_timeout_persist):
+    /// Total duration of the timeouts before a connection is dropped (rack_timeout_persist):
     /// `TCP_REXMTVAL`, which has no slop, times `tcp_totbackoff`.
     pub fn all_timeouts(&self) -> Duration {
         Duration::from_micros(self.value()).saturating_mul(2_559)
@@ -123,21 +124,21 @@ mod tests {
     use super::*;
     use units::{Instant, Offset};
 
-    fn sample(us: u64) -> Sampled {
+    fn sample(us: u64) -> RttInput {
         let acked = Instant::ZERO + Duration::from_micros(us);
-        let sample = Sample::Timed { sent: Instant::ZERO, acked };
-        Sampled { sample, shift: 0, snd_una: Offset(1), snd_nxt: Offset(1) }
+        let sample = RttMeasurement::Timed { sent: Instant::ZERO, acked };
+        RttInput { sample, shift: 0, snd_una: Offset(1), snd_nxt: Offset(1) }
     }
 
     #[test]
-    fn the_end_of_all_timeouts_is_bounded_whatever_is_echoed() {
+    fn the_total_backoff_saturates() {
         let mut rtt = RttRack::default();
-        rtt.on_sample(&Sampled { sample: Sample::Echo { ms: u32::MAX }, ..sample(1) });
+        rtt.on_sample(&RttInput { sample: RttMeasurement::Echo { ms: u32::MAX }, ..sample(1) });
         assert_eq!(rtt.all_timeouts(), Duration::MAX);
     }
 
     #[test]
-    fn thirty_milliseconds_and_the_slop_at_least() {
+    fn the_minimum_is_thirty_milliseconds_and_the_slop() {
         let mut rtt = RttRack::default();
         assert_eq!(rtt.rto(), Duration::from_secs(1));
         rtt.on_sample(&sample(150));

@@ -2,11 +2,11 @@
 
 use units::Duration;
 
-use crate::rtt::{Sample, Sampled};
+use crate::rtt::{RttInput, RttMeasurement};
 
-/// Before the first sample (section 2.1), and least timeout (section 2.4).
+/// Timeout before the first sample (section 2.1), and minimum timeout (section 2.4).
 const ONE_SECOND: u64 = 1_000_000_000;
-/// Longest timeout (section 2.5 allows a bound of at least 60 s).
+/// Maximum timeout (section 2.5 allows a bound of at least 60 s).
 const MAX: u64 = 60 * ONE_SECOND;
 /// Clock granularity G: that of the timestamps.
 const GRANULARITY: u64 = 1_000_000;
@@ -25,11 +25,11 @@ impl RttRfc {
         Self { srtt: None, rttvar: 0, rto: ONE_SECOND }
     }
 
-    /// Takes in a sample (sections 2.2 and 2.3); ends any backoff.
-    pub fn on_sample(&mut self, sampled: &Sampled) -> Duration {
+    /// Processes a sample (sections 2.2 and 2.3); ends any backoff.
+    pub fn on_sample(&mut self, sampled: &RttInput) -> Duration {
         let r = match sampled.sample {
-            Sample::Echo { ms } => u64::from(ms) * 1_000_000,
-            Sample::Timed { sent, acked } => acked.since(sent).as_nanos(),
+            RttMeasurement::Echo { ms } => u64::from(ms) * 1_000_000,
+            RttMeasurement::Timed { sent, acked } => acked.since(sent).as_nanos(),
         };
         let srtt = match self.srtt {
             None => {
@@ -51,7 +51,7 @@ impl RttRfc {
         self.rto = (2 * self.rto).min(MAX);
     }
 
-    /// Retransmission timeout in force, backed off.
+    /// Current retransmission timeout, backed off.
     pub const fn rto(&self) -> Duration {
         Duration::from_nanos(self.rto)
     }
@@ -74,9 +74,9 @@ mod tests {
 
     use super::*;
 
-    fn sample(ms: u32) -> Sampled {
-        let sample = Sample::Echo { ms };
-        Sampled { sample, shift: 0, snd_una: Offset(0), snd_nxt: Offset(0) }
+    fn sample(ms: u32) -> RttInput {
+        let sample = RttMeasurement::Echo { ms };
+        RttInput { sample, shift: 0, snd_una: Offset(0), snd_nxt: Offset(0) }
     }
 
     #[test]

@@ -1,323 +1,331 @@
-//! What was sent and is not acknowledged, packet by packet, for stacks that judge losses by time.
+//! The send map: the outstanding packets of stacks with time-based loss detection.
 //!
 //! Sources: tcp_stacks/rack.c (the send map and its list by time), tcp_input.c of Linux
 //! (tcp_sacktag_write_queue, tcp_clean_rtx_queue, the `*_out` counters), RFC 8985 section 5.
 //!
-//! One record per packet, in the order of the stream: appended as data leaves, popped as `snd_una`
+//! One record per packet, in sequence order: appended when data is sent, removed as `snd_una`
 //! moves. Costs, amortised over the packets sent:
 //! - a packet sent and acknowledged without loss: a push and a pop;
-//! - blocks: constant per packet newly reported and a binary search per block, since what had been
-//!   reported is jumped over ([`SendMap::apply_sack`]);
-//! - the oldest packet under way by the time it was sent, and the next one to send again: constant.
-//!   Packets sent once lie in the order of time, so a cursor does; those sent again wait in a queue.
+//! - SACK blocks: constant per packet newly SACKed and a binary search per block, since SACKed runs
+//!   are skipped ([`SendMap::apply_sack`]);
+//! - the oldest packet in flight by send time, and the next one to retransmit: constant. Packets
+//!   sent once are in time order, so a cursor is enough; retransmitted ones are in a queue.
 //!
-//! Linear in the map are only what happens once per timeout or revert ([`SendMap::lose_all`],
-//! [`SendMap::unmark_lost`], [`SendMap::forget_sacks`]) and cutting a packet in two
-//! ([`SendMap::resend`] with a smaller segment size). A block that covers a packet in part does not
-//! report it (tcp_match_skb_to_sack).
+//! Linear in the map are only operations once per timeout or revert ([`SendMap::mark_all_lost`],
+//! [`SendMap::unmark_lost`], [`SendMap::clear_sacked`]) and splitting a packet ([`SendMap::retransmit`]
+//! with a smaller segment size). A block that covers a packet in part does not SACK it
+//! (tcp_match_skb_to_sack).
 
 mod losses;
-mod order;
-mod piece;
-mod reports;
+mod sack;
+mod segment;
+mod tx_order;
 
 use core::hint::cold_path;
 use std::collections::VecDeque;
 
 use units::{Instant, Offset};
 
-pub use piece::{Count, Departure, Piece, Row, Sums};
+pub use segment::{DeliveredRun, SegmentCount, SendMapCounters, SentSegment, TxStamp};
 
-use crate::apart::{Apart, Beginning};
-use crate::dsack::Block;
-use crate::ranges::Ranges;
-use order::{Resends, Time};
-use piece::{COUNTED, PUSHED};
+use crate::dsack::SackRange;
+use crate::lazy::{InitialValue, LazyBox};
+use crate::ranges::RangeSet;
+use segment::{COUNTED_FLAGS, PUSH};
+use tx_order::{RetransmitOrder, TxTime};
 
-/// Packets under way.
+/// The outstanding packets of one connection.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub struct SendMap {
-    /// In the order of the stream, without gaps.
-    pieces: VecDeque<Piece>,
-    /// Number of the first piece, counted since the map began. Cursors are such numbers.
+    /// In sequence order, without gaps.
+    segments: VecDeque<SentSegment>,
+    /// Id of the first segment, counted from the creation of the map. Cursors are such ids.
     base: u64,
-    /// All of them.
-    all: Count,
-    /// What is known of losses; apart, since most of the time nothing is.
-    losses: Apart<Losses>,
+    /// Counters of all outstanding segments.
+    all: SegmentCount,
+    /// State of SACKs and losses; allocated lazily, since most of the time there are none.
+    losses: LazyBox<LossState>,
 }
 
-/// Reported, lost and sent again, and how far that was looked through.
+/// SACKed, lost and retransmitted segments, with the cursors of the searches.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-struct Losses {
-    /// The sums, but for that of all.
-    sums: Sums,
-    /// Runs of reported pieces.
-    sacked: Ranges,
-    /// The blocks reported last, which say nothing new if they come again.
-    heard: [Block; 4],
-    /// Pieces sent again, in the order of time.
-    resends: Resends,
-    /// No piece before this one was sent once and is under way.
-    once: u64,
-    /// All sent before this has been passed, which makes all pieces before `passed` that were sent
-    /// once.
-    passed_until: Time,
-    passed: u64,
-    /// No piece before this one was sent once, has been passed and has not expired.
-    expired: u64,
-    /// No piece before this one was lost after its first transmission and waits.
-    lost: u64,
-    /// How many were and do.
-    fresh_lost: u64,
-    /// Times that a piece was taken for lost (`tp->lost`).
+struct LossState {
+    /// The counters, except that of all segments.
+    sums: SendMapCounters,
+    /// Runs of SACKed segments.
+    sacked: RangeSet,
+    /// The most recent SACK blocks; repeating them has no effect.
+    last_blocks: [SackRange; 4],
+    /// Retransmitted segments, in time order.
+    retransmit_order: RetransmitOrder,
+    /// No segment before this one is in flight after a single transmission.
+    first_tx_cursor: u64,
+    /// All segments sent before this have been passed, that is all segments before `passed_cursor`
+    /// that were sent once.
+    passed_until: TxTime,
+    passed_cursor: u64,
+    /// No segment before this one was sent once, has been passed and has not expired.
+    expired_cursor: u64,
+    /// No segment before this one was lost after its first transmission and needs retransmission.
+    lost_cursor: u64,
+    /// Number of segments lost after their first transmission that need retransmission.
+    first_tx_lost: u64,
+    /// Number of times a segment was marked lost (`tp->lost`).
     lost_ever: u64,
-    /// Ends of pieces lost after a later transmission, in the order of the stream.
+    /// Ends of segments lost after a later transmission, in sequence order.
     relost: VecDeque<Offset>,
 }
 
-/// None, since no block is empty.
-const NO_BLOCKS: [Block; 4] = [(Offset(0), Offset(0)); 4];
+/// No blocks, since no block is empty.
+const NO_BLOCKS: [SackRange; 4] = [(Offset(0), Offset(0)); 4];
 
-/// Nothing was ever reported, lost or sent again.
-static NOTHING: Losses = Losses {
-    sums: Sums::NONE,
-    sacked: Ranges::new(),
-    heard: NO_BLOCKS,
-    resends: Resends::new(),
-    once: 0,
+/// The state before any SACK, loss or retransmission.
+static NO_LOSSES: LossState = LossState {
+    sums: SendMapCounters::NONE,
+    sacked: RangeSet::new(),
+    last_blocks: NO_BLOCKS,
+    retransmit_order: RetransmitOrder::new(),
+    first_tx_cursor: 0,
     passed_until: (Instant::ZERO, Offset(0)),
-    passed: 0,
-    expired: 0,
-    lost: 0,
-    fresh_lost: 0,
+    passed_cursor: 0,
+    expired_cursor: 0,
+    lost_cursor: 0,
+    first_tx_lost: 0,
     lost_ever: 0,
     relost: VecDeque::new(),
 };
 
-impl Beginning for Losses {
-    fn beginning() -> &'static Self {
-        &NOTHING
+impl InitialValue for LossState {
+    fn initial() -> &'static Self {
+        &NO_LOSSES
     }
 }
 
-/// What a retransmission covered.
+/// The result of a retransmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Resent {
-    /// Packets and bytes that left again.
-    pub count: Count,
-    /// Bytes of them that had been passed (`recovery_rxt_cnt` of D53832).
+pub struct RetransmitResult {
+    /// Packets and bytes retransmitted.
+    pub count: SegmentCount,
+    /// Retransmitted bytes that had been passed (`recovery_rxt_cnt` of D53832).
     pub passed_bytes: u64,
 }
 
 impl SendMap {
-    /// A map of nothing.
+    /// An empty map.
     pub fn new() -> Self {
-        Self { pieces: VecDeque::new(), base: 0, all: Count::default(), losses: Apart::default() }
+        Self {
+            segments: VecDeque::new(),
+            base: 0,
+            all: SegmentCount::default(),
+            losses: LazyBox::default(),
+        }
     }
 
-    /// The sums.
+    /// The counters of all segments.
     #[inline(always)]
-    pub fn sums(&self) -> Sums {
-        Sums { all: self.all, ..self.losses.sums }
+    pub fn sums(&self) -> SendMapCounters {
+        SendMapCounters { all: self.all, ..self.losses.sums }
     }
 
-    /// Counts a piece.
+    /// Adds a segment to the counters.
     #[inline(always)]
-    fn count(&mut self, marks: u8, bytes: u64) {
+    fn count(&mut self, flags: u8, bytes: u64) {
         self.all.add(bytes);
-        if marks & COUNTED != 0 {
-            self.losses.sums.count(marks, bytes);
+        if flags & COUNTED_FLAGS != 0 {
+            self.losses.sums.count(flags, bytes);
         }
     }
 
-    /// The reverse of it.
+    /// Subtracts a segment from the counters.
     #[inline(always)]
-    fn discount(&mut self, marks: u8, bytes: u64) {
+    fn discount(&mut self, flags: u8, bytes: u64) {
         self.all.take(bytes);
-        if marks & COUNTED != 0 {
-            self.losses.sums.discount(marks, bytes);
+        if flags & COUNTED_FLAGS != 0 {
+            self.losses.sums.discount(flags, bytes);
         }
     }
 
-    /// Nothing is under way.
+    /// True if nothing is outstanding.
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.segments.is_empty()
     }
 
-    /// Times that a piece was taken for lost, again or not (`tp->lost` of Linux).
+    /// Number of times a segment was marked lost, retransmissions included (`tp->lost` of Linux).
     pub fn lost_ever(&self) -> u64 {
         self.losses.lost_ever
     }
 
-    /// Was anything ever reported, lost or sent again?
+    /// True if anything was ever SACKed, lost or retransmitted.
     #[inline(always)]
     pub const fn knows_losses(&self) -> bool {
-        self.losses.stands()
+        self.losses.is_allocated()
     }
 
-    /// Is anything lost, sent again or not?
+    /// True if anything is lost, retransmitted or not.
     #[inline(always)]
     pub fn any_lost(&self) -> bool {
-        self.losses.stands() && self.losses.sums.lost.packets > 0
+        self.losses.is_allocated() && self.losses.sums.lost.packets > 0
     }
 
-    /// Was each piece sent once, and is none of them reported or lost?
+    /// True if every segment was sent once and none is SACKed or lost.
     #[inline]
-    pub fn nothing_missing(&self) -> bool {
-        if !self.losses.stands() {
+    pub fn all_in_order(&self) -> bool {
+        if !self.losses.is_allocated() {
             return true;
         }
         let sums = &self.losses.sums;
-        let marked = sums.sacked.packets | sums.lost.packets | sums.resent.packets;
-        let waiting = self.losses.resends.len() | self.losses.relost.len();
-        marked | sums.again_bytes | waiting as u64 == 0
+        let marked = sums.sacked.packets | sums.lost.packets | sums.retransmission.packets;
+        let waiting = self.losses.retransmit_order.len() | self.losses.relost.len();
+        marked | sums.holes_rxt_bytes | waiting as u64 == 0
     }
 
-    /// The pieces, in the order of the stream.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Piece> {
-        self.pieces.iter()
+    /// The segments, in sequence order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &SentSegment> {
+        self.segments.iter()
     }
 
-    /// The first piece.
-    pub fn first(&self) -> Option<&Piece> {
-        self.pieces.front()
+    /// The first segment.
+    pub fn first(&self) -> Option<&SentSegment> {
+        self.segments.front()
     }
 
-    /// The piece highest in the stream.
-    pub fn last(&self) -> Option<&Piece> {
-        self.pieces.back()
+    /// The segment highest in the stream.
+    pub fn last(&self) -> Option<&SentSegment> {
+        self.segments.back()
     }
 
-    /// The piece that holds a byte.
-    pub fn get(&self, place: Offset) -> Option<&Piece> {
-        self.pieces.get(self.index_of(place)?)
+    /// The segment that contains a byte.
+    pub fn get(&self, place: Offset) -> Option<&SentSegment> {
+        self.segments.get(self.index_of(place)?)
     }
 
-    /// Behind the highest byte reported.
+    /// The byte following the highest SACKed byte.
     pub fn highest_sacked(&self) -> Option<Offset> {
         self.losses.sacked.end()
     }
 
-    /// Runs of reported pieces.
+    /// Number of runs of SACKed segments.
     pub fn sacked_runs(&self) -> usize {
         self.losses.sacked.len()
     }
 
-    /// One packet, `[start, end)`, left for the first time; it follows the one before.
+    /// Appends the packet `[start, end)`, sent for the first time; it follows the one before.
     ///
     /// # Panics
+    ///
     /// In debug builds, if it does not follow or is longer than a packet can be.
     #[inline]
     pub fn push(&mut self, start: Offset, end: Offset, now: Instant) {
-        debug_assert!(self.pieces.back().is_none_or(|last| last.end() == start));
+        debug_assert!(self.segments.back().is_none_or(|last| last.end() == start));
         debug_assert!(start < end && end - start <= u64::from(u32::MAX));
         let len = end.since(start).get() as u32;
-        if self.pieces.len() == self.pieces.capacity() {
-            self.make_room();
+        if self.segments.len() == self.segments.capacity() {
+            self.grow();
         }
-        self.pieces.push_back(Piece {
+        self.segments.push_back(SentSegment {
             start,
             sent_at: now,
             len,
             transmissions: 1,
-            again: 0,
-            marks: 0,
+            retransmissions: 0,
+            flags: 0,
         });
         self.all.add(u64::from(len));
     }
 
-    /// Room for more: as much again while it is little, then an eighth, for a flight may be very long.
+    /// Reserves capacity: doubles it while small, then grows by an eighth, for a flight may be very
+    /// long.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self) {
-        let len = self.pieces.len();
-        self.pieces.reserve_exact(len.clamp(2, 32).max(len / 8));
+    fn grow(&mut self) {
+        let len = self.segments.len();
+        self.segments.reserve_exact(len.clamp(2, 32).max(len / 8));
     }
 
-    /// What was just pushed carries PSH whenever it is sent.
+    /// Marks the last segment pushed: it carries PSH in every transmission.
     #[inline]
-    pub fn mark_pushed(&mut self) {
-        if let Some(last) = self.pieces.back_mut() {
-            last.marks |= PUSHED;
+    pub fn set_push(&mut self) {
+        if let Some(last) = self.segments.back_mut() {
+            last.flags |= PUSH;
         }
     }
 
-    /// All before `una` is acknowledged: each piece wholly below is shown, as it stood, and dropped;
-    /// one in part below is shortened.
+    /// All data before `una` was acknowledged: calls `see` for each segment entirely below, with
+    /// its state before, and removes it; shortens a segment partly below.
     #[inline]
-    pub fn acknowledge(&mut self, una: Offset, mut see: impl FnMut(&Piece)) {
-        while let Some(piece) = self.pieces.front() {
-            let bytes = piece.len();
-            if piece.end() > una {
+    pub fn acknowledge(&mut self, una: Offset, mut see: impl FnMut(&SentSegment)) {
+        while let Some(segment) = self.segments.front() {
+            let bytes = segment.len();
+            if segment.end() > una {
                 break;
             }
-            see(piece);
-            if piece.marks & !PUSHED == 0 && piece.again == 0 {
+            see(segment);
+            if segment.flags & !PUSH == 0 && segment.retransmissions == 0 {
                 self.all.take(bytes);
             } else {
-                let piece = *piece;
-                self.forget_marked(&piece);
+                let segment = *segment;
+                self.remove_flagged(&segment);
             }
             self.base += 1;
-            self.pieces.pop_front();
+            self.segments.pop_front();
         }
-        if let Some(piece) = self.pieces.front_mut()
-            && piece.start < una
+        if let Some(segment) = self.segments.front_mut()
+            && segment.start < una
         {
             cold_path();
-            let (cut, before) = (una - piece.start, *piece);
-            piece.len -= cut as u32;
-            piece.start = una;
-            let left = piece.len();
-            self.forget_blocks();
-            self.discount(before.marks, before.len());
-            self.count(before.marks, left);
-            if before.again > 0 {
-                self.losses.sums.again_bytes -= u64::from(before.again) * cut;
+            let (cut, before) = (una - segment.start, *segment);
+            segment.len -= cut as u32;
+            segment.start = una;
+            let left = segment.len();
+            self.clear_last_blocks();
+            self.discount(before.flags, before.len());
+            self.count(before.flags, left);
+            if before.retransmissions > 0 {
+                self.losses.sums.holes_rxt_bytes -= u64::from(before.retransmissions) * cut;
             }
         }
         if !self.losses.sacked.is_empty() {
             self.losses.sacked.advance(una);
         }
-        if !self.losses.resends.is_empty() || !self.losses.relost.is_empty() {
-            self.losses.resends.acknowledge(una, self.pieces.is_empty());
+        if !self.losses.retransmit_order.is_empty() || !self.losses.relost.is_empty() {
+            self.losses.retransmit_order.acknowledge(una, self.segments.is_empty());
             while self.losses.relost.front().is_some_and(|&end| end <= una) {
                 self.losses.relost.pop_front();
             }
         }
     }
 
-    /// A piece is acknowledged that was reported, lost or sent again.
+    /// Updates counters for an acknowledged segment that was SACKed, lost or retransmitted.
     #[inline(never)]
-    fn forget_marked(&mut self, piece: &Piece) {
-        self.discount(piece.marks, piece.len());
-        self.losses.sums.again_bytes -= u64::from(piece.again) * piece.len();
-        self.losses.fresh_lost -= u64::from(piece.fresh_lost());
+    fn remove_flagged(&mut self, segment: &SentSegment) {
+        self.discount(segment.flags, segment.len());
+        self.losses.sums.holes_rxt_bytes -= u64::from(segment.retransmissions) * segment.len();
+        self.losses.first_tx_lost -= u64::from(segment.first_tx_lost());
     }
 
-    /// The same where nothing is missing ([`SendMap::nothing_missing`]): tells of the pieces wholly
-    /// below, if there are any.
+    /// Like [`SendMap::acknowledge`] if nothing is missing ([`SendMap::all_in_order`]): returns
+    /// the run of segments removed, if any.
     #[inline(always)]
-    pub fn acknowledge_plain(&mut self, una: Offset) -> Option<Row> {
-        let departure = |piece: &Piece| Departure { sent_at: piece.sent_at, end: piece.end() };
-        let first = departure(self.pieces.front()?);
-        let mut row = Row { packets: 0, first, last: first };
+    pub fn acknowledge_in_order(&mut self, una: Offset) -> Option<DeliveredRun> {
+        let departure =
+            |segment: &SentSegment| TxStamp { sent_at: segment.sent_at, end: segment.end() };
+        let first = departure(self.segments.front()?);
+        let mut row = DeliveredRun { packets: 0, first, last: first };
         let mut bytes = 0;
-        while let Some(piece) = self.pieces.front() {
-            let departed = departure(piece);
+        while let Some(segment) = self.segments.front() {
+            let departed = departure(segment);
             if departed.end > una {
-                // In part at most.
-                let cut = una.since(piece.start).get();
+                // Partly acknowledged at most.
+                let cut = una.since(segment.start).get();
                 if cut > 0 {
                     self.shorten_first(una, cut);
                 }
                 break;
             }
-            bytes += piece.len();
+            bytes += segment.len();
             row.packets += 1;
             row.last = departed;
-            self.pieces.pop_front();
+            self.segments.pop_front();
         }
         self.base += row.packets;
         self.all.packets -= row.packets;
@@ -327,76 +335,77 @@ impl SendMap {
 
     #[cold]
     fn shorten_first(&mut self, una: Offset, cut: u64) {
-        if let Some(piece) = self.pieces.front_mut() {
+        if let Some(segment) = self.segments.front_mut() {
             self.all.bytes -= cut;
-            piece.len -= cut as u32;
-            piece.start = una;
-            self.forget_blocks();
+            segment.len -= cut as u32;
+            segment.start = una;
+            self.clear_last_blocks();
         }
     }
 
-    /// Pieces begin or end elsewhere: what covered one in part may cover it whole.
-    fn forget_blocks(&mut self) {
-        if self.losses.stands() {
-            self.losses.heard = NO_BLOCKS;
+    /// Segment boundaries changed: a block that covered a segment partly may cover it entirely now.
+    fn clear_last_blocks(&mut self) {
+        if self.losses.is_allocated() {
+            self.losses.last_blocks = NO_BLOCKS;
         }
     }
 
-    /// Cuts the piece at `at` in two at `place`, which lies within.
-    fn cut(&mut self, at: usize, place: Offset) {
-        let piece = &mut self.pieces[at];
-        let (whole, mut upper) = (*piece, *piece);
-        piece.len = (place - piece.start) as u32;
-        piece.marks &= !PUSHED;
+    /// Splits the segment at index `at` at offset `place`, which is within it.
+    fn split_segment(&mut self, at: usize, place: Offset) {
+        let segment = &mut self.segments[at];
+        let (whole, mut upper) = (*segment, *segment);
+        segment.len = (place - segment.start) as u32;
+        segment.flags &= !PUSH;
         upper.start = place;
-        upper.len -= piece.len;
-        let lower = *piece;
-        self.discount(whole.marks, whole.len());
-        self.count(lower.marks, lower.len());
-        self.count(upper.marks, upper.len());
-        self.pieces.insert(at + 1, upper);
-        self.forget_blocks();
+        upper.len -= segment.len;
+        let lower = *segment;
+        self.discount(whole.flags, whole.len());
+        self.count(lower.flags, lower.len());
+        self.count(upper.flags, upper.len());
+        self.segments.insert(at + 1, upper);
+        self.clear_last_blocks();
         let id = self.base + at as u64;
         let losses = &mut *self.losses;
-        let Losses { once, passed, expired, lost, .. } = losses;
-        for cursor in [once, passed, expired, lost] {
+        let LossState { first_tx_cursor, passed_cursor, expired_cursor, lost_cursor, .. } = losses;
+        for cursor in [first_tx_cursor, passed_cursor, expired_cursor, lost_cursor] {
             *cursor += u64::from(*cursor > id);
         }
-        if lower.fresh_lost() {
-            self.losses.fresh_lost += 1;
+        if lower.first_tx_lost() {
+            self.losses.first_tx_lost += 1;
         } else if lower.waits() {
             self.add_relost(lower.end());
         }
-        self.losses.resends.cut(&lower, upper.end());
+        self.losses.retransmit_order.split(&lower, upper.end());
     }
 
-    /// Number of the piece that holds a byte. Packets are about equally long, so the guess is close.
+    /// Index of the segment that contains a byte. Packets have similar lengths, so the guess is
+    /// close.
     fn index_of(&self, place: Offset) -> Option<usize> {
-        let (first, last) = (self.pieces.front()?, self.pieces.back()?);
+        let (first, last) = (self.segments.front()?, self.segments.back()?);
         if place < first.start || place >= last.end() {
             return None;
         }
         let longest = u64::from(first.len.max(1));
-        let guess = ((place - first.start) / longest).min(self.pieces.len() as u64 - 1) as usize;
+        let guess = ((place - first.start) / longest).min(self.segments.len() as u64 - 1) as usize;
         for at in [guess, guess + 1] {
-            let piece = self.pieces.get(at).filter(|piece| piece.start <= place);
-            if piece.is_some_and(|piece| place < piece.end()) {
+            let segment = self.segments.get(at).filter(|segment| segment.start <= place);
+            if segment.is_some_and(|segment| place < segment.end()) {
                 return Some(at);
             }
         }
-        Some(self.pieces.partition_point(|piece| piece.end() <= place))
+        Some(self.segments.partition_point(|segment| segment.end() <= place))
     }
 
-    /// Number of the piece that ends at `end`.
+    /// Index of the segment that ends at `end`.
     fn index_of_end(&self, end: Offset) -> Option<usize> {
         let at = self.index_of(Offset(end.0.checked_sub(1)?))?;
-        (self.pieces[at].end() == end).then_some(at)
+        (self.segments[at].end() == end).then_some(at)
     }
 
-    /// Place of the piece with this number in the queue.
+    /// Index of the segment with this id in the queue.
     fn index(&self, id: u64) -> Option<usize> {
         let at = usize::try_from(id.checked_sub(self.base)?).ok()?;
-        (at < self.pieces.len()).then_some(at)
+        (at < self.segments.len()).then_some(at)
     }
 }
 

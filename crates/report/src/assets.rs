@@ -1,10 +1,10 @@
-//! What runs in the browser, in the order in which it is read there.
+//! The style and the program of pages, in the order of inclusion.
 
-/// The look.
+/// The style sheets.
 pub(crate) const STYLE: [&str; 2] =
     [include_str!("assets/page.css"), include_str!("assets/plots.css")];
 
-/// The program: one function, so that none of its names is anybody else's.
+/// The scripts: one function, so that no name is global.
 pub(crate) const PROGRAM: [&str; 10] = [
     include_str!("assets/codec.js"),
     include_str!("assets/numbers.js"),

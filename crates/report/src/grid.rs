@@ -1,51 +1,51 @@
-//! The runs of a sweep, to be looked at along any two of its axes.
+//! The runs of a sweep, shown over any two of its axes.
 
-/// Runs with what each sets and what each measured.
+/// Runs with their settings and results.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Grid {
-    /// Name within the page: letters, digits and hyphens.
+pub struct GridPlot {
+    /// Id within the page: letters, digits and hyphens.
     pub id: String,
-    /// What was varied.
+    /// The varied keys.
     pub axes: Vec<GridAxis>,
-    /// What was measured.
+    /// The measured figures.
     pub figures: Vec<GridFigure>,
     /// Names of the flows.
     pub flows: Vec<String>,
-    /// One for each flow of each run; those of a run stand together.
+    /// One per flow of each run; those of a run are consecutive.
     pub points: Vec<GridPoint>,
 }
 
-/// What was varied.
+/// The varied keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GridAxis {
     /// Key, or keys that change together.
     pub name: String,
     /// Its values in their order.
     pub values: Vec<String>,
-    /// Where they lie on a line, all in one unit; empty if they are no quantities.
+    /// Their axis coordinates in one unit; empty if they are not quantities.
     pub numbers: Vec<f64>,
 }
 
-/// What was measured.
+/// The measured figures.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GridFigure {
     /// Name.
     pub name: String,
     /// Unit of its numbers: s, B and bit/s are shown with prefixes.
     pub unit: String,
-    /// What it is a figure of.
+    /// Its scope.
     pub scope: GridScope,
 }
 
-/// What a figure measures. Figures of different flows are never joined but as their sum.
+/// The scope of a figure. Figures of different flows are only combined as a sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GridScope {
-    /// A flow, with a sum over the flows of a run that is a figure of the run.
+    /// A flow; the sum over the flows of a run is a figure of the run.
     Sum,
     /// A flow.
     #[default]
     Flow,
-    /// A run; it is the same for all of its flows.
+    /// A run: the same for all of its flows.
     Run,
 }
 

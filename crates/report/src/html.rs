@@ -6,21 +6,21 @@ mod escape;
 use std::io::{self, Write};
 
 use crate::assets::{PROGRAM, STYLE};
-use crate::page::{Page, Part};
-use crate::table::{Cell, Table, Tone};
-use escape::Escaped;
+use crate::page::{Page, PagePart};
+use crate::table::{ReportTable, TableCell, Tone};
+use escape::EscapedHtml;
 
-/// Nothing may be fetched, from nowhere.
+/// Content security policy: nothing may be fetched.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:; base-uri 'none'; form-action 'none'";
 
-/// The hand of a clock that is moved by an arrow coming back.
+/// The icon: the hand of a clock driven by a returning arrow.
 const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Ccircle \
                     cx='16' cy='16' r='13' fill='none' stroke='%230072b2' stroke-width='4'/%3E%3Cpath d='M16 8v8l6 \
                     4' fill='none' stroke='%23d55e00' stroke-width='4'/%3E%3C/svg%3E";
 
 pub(crate) fn write(out: &mut impl Write, page: &Page) -> io::Result<()> {
-    let title = Escaped(&page.title);
+    let title = EscapedHtml(&page.title);
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -29,7 +29,7 @@ pub(crate) fn write(out: &mut impl Write, page: &Page) -> io::Result<()> {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"generator\" content=\"{}\">\n\
          <link rel=\"icon\" href=\"{ICON}\">\n<title>{title}</title>\n<style>\n",
-        Escaped(&page.maker)
+        EscapedHtml(&page.maker)
     )?;
     STYLE.iter().try_for_each(|sheet| out.write_all(sheet.as_bytes()))?;
     write!(
@@ -38,15 +38,20 @@ pub(crate) fn write(out: &mut impl Write, page: &Page) -> io::Result<()> {
          <header>\n<div class=\"bar\"><span class=\"maker\">{}</span>\
          <button type=\"button\" id=\"theme\" title=\"Colours of the page\">Theme: system</button></div>\n\
          <h1>{title}</h1>\n",
-        Escaped(&page.maker)
+        EscapedHtml(&page.maker)
     )?;
     if !page.lead.is_empty() {
-        writeln!(out, "<p class=\"lead\">{}</p>", Escaped(&page.lead))?;
+        writeln!(out, "<p class=\"lead\">{}</p>", EscapedHtml(&page.lead))?;
     }
     if !page.facts.is_empty() {
         writeln!(out, "<dl class=\"facts\">")?;
         for (name, value) in &page.facts {
-            writeln!(out, "<div><dt>{}</dt><dd>{}</dd></div>", Escaped(name), Escaped(value))?;
+            writeln!(
+                out,
+                "<div><dt>{}</dt><dd>{}</dd></div>",
+                EscapedHtml(name),
+                EscapedHtml(value)
+            )?;
         }
         writeln!(out, "</dl>")?;
     }
@@ -67,10 +72,10 @@ pub(crate) fn write(out: &mut impl Write, page: &Page) -> io::Result<()> {
     writeln!(out, "}})();\n</script>\n</body>\n</html>")
 }
 
-/// Links to the headings, if there are several.
-fn write_contents(out: &mut impl Write, parts: &[Part]) -> io::Result<()> {
+/// Writes the table of contents, if there are several headings.
+fn write_contents(out: &mut impl Write, parts: &[PagePart]) -> io::Result<()> {
     let headings = parts.iter().filter_map(|part| match part {
-        Part::Heading(text) => Some(text),
+        PagePart::Heading(text) => Some(text),
         _ => None,
     });
     let headings: Vec<&String> = headings.collect();
@@ -79,62 +84,75 @@ fn write_contents(out: &mut impl Write, parts: &[Part]) -> io::Result<()> {
     }
     writeln!(out, "<nav aria-label=\"Contents\"><ul>")?;
     for (number, text) in headings.iter().enumerate() {
-        writeln!(out, "<li><a href=\"#part-{}\">{}</a></li>", number + 1, Escaped(text))?;
+        writeln!(out, "<li><a href=\"#part-{}\">{}</a></li>", number + 1, EscapedHtml(text))?;
     }
     writeln!(out, "</ul></nav>")
 }
 
-fn write_part(out: &mut impl Write, part: &Part, heading: &mut u32) -> io::Result<()> {
+fn write_part(out: &mut impl Write, part: &PagePart, heading: &mut u32) -> io::Result<()> {
     match part {
-        Part::Heading(text) => {
+        PagePart::Heading(text) => {
             *heading += 1;
-            writeln!(out, "<h2 id=\"part-{heading}\">{}</h2>", Escaped(text))
+            writeln!(out, "<h2 id=\"part-{heading}\">{}</h2>", EscapedHtml(text))
         }
-        Part::Subheading(text) => writeln!(out, "<h3>{}</h3>", Escaped(text)),
-        Part::Text(text) => writeln!(out, "<p>{}</p>", Escaped(text)),
-        Part::Verbatim(text) => {
-            writeln!(out, "<pre tabindex=\"0\" role=\"group\">{}</pre>", Escaped(text.trim_end()))
+        PagePart::Subheading(text) => writeln!(out, "<h3>{}</h3>", EscapedHtml(text)),
+        PagePart::Text(text) => writeln!(out, "<p>{}</p>", EscapedHtml(text)),
+        PagePart::Verbatim(text) => {
+            writeln!(
+                out,
+                "<pre tabindex=\"0\" role=\"group\">{}</pre>",
+                EscapedHtml(text.trim_end())
+            )
         }
-        Part::Folded { title, text } => writeln!(
+        PagePart::Folded { title, text } => writeln!(
             out,
             "<details><summary>{}</summary><pre tabindex=\"0\" role=\"group\">{}</pre></details>",
-            Escaped(title),
-            Escaped(text.trim_end())
+            EscapedHtml(title),
+            EscapedHtml(text.trim_end())
         ),
-        Part::Figures(figures) => {
+        PagePart::Figures(figures) => {
             writeln!(out, "<dl class=\"figures\">")?;
             for (name, value) in figures {
-                writeln!(out, "<div><dt>{}</dt><dd>{}</dd></div>", Escaped(name), Escaped(value))?;
+                writeln!(
+                    out,
+                    "<div><dt>{}</dt><dd>{}</dd></div>",
+                    EscapedHtml(name),
+                    EscapedHtml(value)
+                )?;
             }
             writeln!(out, "</dl>")
         }
-        Part::Table(table) => write_table(out, table),
-        Part::Plots(plots) => writeln!(
+        PagePart::Table(table) => write_table(out, table),
+        PagePart::Plots(plots) => writeln!(
             out,
             "<section class=\"plots\" id=\"plots-{}\" aria-label=\"{}\"></section>",
-            Escaped(&plots.id),
-            Escaped(&plots.title)
+            EscapedHtml(&plots.id),
+            EscapedHtml(&plots.title)
         ),
-        Part::Grid(grid) => {
-            writeln!(out, "<section class=\"grid\" id=\"grid-{}\"></section>", Escaped(&grid.id))
+        PagePart::Grid(grid) => {
+            writeln!(
+                out,
+                "<section class=\"grid\" id=\"grid-{}\"></section>",
+                EscapedHtml(&grid.id)
+            )
         }
     }
 }
 
-fn write_table(out: &mut impl Write, table: &Table) -> io::Result<()> {
+fn write_table(out: &mut impl Write, table: &ReportTable) -> io::Result<()> {
     let long = if table.is_long { " long" } else { "" };
     writeln!(
         out,
         "<div class=\"table{long}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>",
-        Escaped(&table.caption)
+        EscapedHtml(&table.caption)
     )?;
     if !table.caption.is_empty() {
-        writeln!(out, "<caption>{}</caption>", Escaped(&table.caption))?;
+        writeln!(out, "<caption>{}</caption>", EscapedHtml(&table.caption))?;
     }
     write!(out, "<thead><tr>")?;
     for column in &table.columns {
         let class = if column.is_number { " class=\"number\"" } else { "" };
-        write!(out, "<th scope=\"col\"{class}>{}</th>", Escaped(&column.name))?;
+        write!(out, "<th scope=\"col\"{class}>{}</th>", EscapedHtml(&column.name))?;
     }
     writeln!(out, "</tr></thead>\n<tbody>")?;
     for row in &table.rows {
@@ -147,12 +165,17 @@ fn write_table(out: &mut impl Write, table: &Table) -> io::Result<()> {
     }
     writeln!(out, "</tbody></table></div>")?;
     if !table.note.is_empty() {
-        writeln!(out, "<p class=\"note\">{}</p>", Escaped(&table.note))?;
+        writeln!(out, "<p class=\"note\">{}</p>", EscapedHtml(&table.note))?;
     }
     Ok(())
 }
 
-fn write_cell(out: &mut impl Write, table: &Table, cell: &Cell, is_number: bool) -> io::Result<()> {
+fn write_cell(
+    out: &mut impl Write,
+    table: &ReportTable,
+    cell: &TableCell,
+    is_number: bool,
+) -> io::Result<()> {
     let number = if is_number { "number" } else { "" };
     let tone = match cell.tone {
         Tone::Plain => "",
@@ -169,10 +192,10 @@ fn write_cell(out: &mut impl Write, table: &Table, cell: &Cell, is_number: bool)
             out,
             "<button type=\"button\" class=\"jump\" data-plots=\"{}\" data-from=\"{from}\" \
              data-to=\"{to}\">{}</button>",
-            Escaped(&table.plots),
-            Escaped(&cell.text)
+            EscapedHtml(&table.plots),
+            EscapedHtml(&cell.text)
         )?,
-        _ => write!(out, "{}", Escaped(&cell.text))?,
+        _ => write!(out, "{}", EscapedHtml(&cell.text))?,
     }
     write!(out, "</td>")
 }

@@ -1,5 +1,5 @@
-//! Columns of numbers as short text: differences of neighbours, in as few bytes as each takes,
-//! deflated, in base64. The browser undoes it in `codec.js`.
+//! Columns of numbers as short text: delta-encoded variable-length integers, deflated, in base64.
+//! `codec.js` decodes it in the browser.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-/// Columns, one behind the other.
+/// Concatenated columns.
 #[derive(Debug, Default)]
 pub(crate) struct Pack(Vec<u8>);
 
@@ -22,14 +22,14 @@ impl Pack {
         }
     }
 
-    /// Adds a column of floating-point numbers, eight bytes each; none is told as not a number.
+    /// Adds a column of floating-point numbers, eight bytes each; `None` is NaN.
     pub(crate) fn floats(&mut self, values: impl IntoIterator<Item = Option<f64>>) {
         for value in values {
             self.0.extend(value.unwrap_or(f64::NAN).to_le_bytes());
         }
     }
 
-    /// Zigzag, then seven bits a byte, the lowest first (LEB128).
+    /// Adds a number: zigzag, then LEB128.
     fn signed(&mut self, value: i64) {
         let mut left = ((value << 1) ^ (value >> 63)) as u64;
         while left >= 0x80 {
@@ -39,9 +39,9 @@ impl Pack {
         self.0.push(left as u8);
     }
 
-    /// The text.
+    /// The packed text.
     pub(crate) fn text(self) -> String {
-        // Writing into memory does not fail.
+        // Writing to memory does not fail.
         let mut deflated = DeflateEncoder::new(Vec::new(), Compression::new(6));
         let bytes = deflated.write_all(&self.0).and_then(|()| deflated.finish());
         STANDARD.encode(bytes.unwrap_or_default())

@@ -1,41 +1,41 @@
-//! A page: what stands on it, from top to bottom.
+//! A page and its parts.
 
 use std::io::{self, Write};
 
-use crate::grid::Grid;
+use crate::grid::GridPlot;
 use crate::html;
 use crate::plots::Plots;
-use crate::table::Table;
+use crate::table::ReportTable;
 
 /// A page.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
-    /// What it is about, in one line.
+    /// Title, one line.
     pub title: String,
-    /// The same in a sentence or two; left out if empty.
+    /// Introduction of one or two sentences; omitted if empty.
     pub lead: String,
-    /// What it takes to repeat it: names with values.
+    /// Facts needed to reproduce it: names with values.
     pub facts: Vec<(String, String)>,
-    /// Who made it, with the version.
+    /// Program and version that made it.
     pub maker: String,
-    /// From top to bottom.
-    pub parts: Vec<Part>,
+    /// Parts from top to bottom.
+    pub parts: Vec<PagePart>,
 }
 
 /// A part of a page.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
-    /// A heading, which the table of contents leads to.
+pub enum PagePart {
+    /// A heading, listed in the table of contents.
     Heading(String),
     /// A heading below the last one.
     Subheading(String),
     /// A paragraph.
     Text(String),
-    /// Text with its own line ends.
+    /// Preformatted text.
     Verbatim(String),
-    /// Text with its own line ends, shown once somebody asks for it.
+    /// Preformatted text, collapsed.
     Folded {
-        /// What it is.
+        /// Title.
         title: String,
         /// The text.
         text: String,
@@ -43,11 +43,11 @@ pub enum Part {
     /// Large figures with their names.
     Figures(Vec<(String, String)>),
     /// A table.
-    Table(Table),
+    Table(ReportTable),
     /// Plots.
     Plots(Plots),
     /// The runs of a sweep.
-    Grid(Grid),
+    Grid(GridPlot),
 }
 
 impl Page {

@@ -1,107 +1,107 @@
-//! Plots over a common axis, one panel above the other. Values are integers with a fixed decimal
-//! point: with 9 decimals and the unit s, 1,500,000,000 is 1.5 s.
+//! Plots over a common axis, in stacked panels. Values are integers with a fixed decimal point:
+//! with 9 decimals and the unit s, 1,500,000,000 is 1.5 s.
 
-/// Panels that are zoomed together.
+/// Panels with a common zoom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plots {
-    /// Name within the page: letters, digits and hyphens.
+    /// Id within the page: letters, digits and hyphens.
     pub id: String,
-    /// What they show.
+    /// Title.
     pub title: String,
     /// The common axis.
-    pub x: Axis,
-    /// From top to bottom.
-    pub panels: Vec<Panel>,
+    pub x: PlotAxis,
+    /// Panels from top to bottom.
+    pub panels: Vec<PlotPanel>,
 }
 
 /// An axis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Axis {
-    /// What it counts.
+pub struct PlotAxis {
+    /// Quantity.
     pub title: String,
-    /// Unit of a value whose decimal point is set: s, B and bit/s are shown with prefixes.
+    /// Unit after applying the decimal point: s, B and bit/s are shown with prefixes.
     pub unit: String,
-    /// Digits behind the decimal point, at most 15.
+    /// Decimals, at most 15.
     pub decimals: u32,
-    /// Another unit that values are told in, such as MSS, and what it holds of the first.
+    /// A second unit for values, such as MSS, and its size in the first.
     pub also: Option<(String, u64)>,
 }
 
-impl Axis {
+impl PlotAxis {
     /// An axis of one unit.
     pub fn new(title: &str, unit: &str, decimals: u32) -> Self {
         Self { title: title.into(), unit: unit.into(), decimals, also: None }
     }
 
-    /// The axis with values told in a second unit as well; without one of size 0.
+    /// Adds a second unit, unless its size is 0.
     #[must_use]
     pub fn and_in(self, unit: &str, size: u64) -> Self {
         Self { also: (size > 0).then(|| (unit.into(), size)), ..self }
     }
 }
 
-/// A pair of axes with what is drawn there.
+/// A pair of axes with its series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Panel {
-    /// The upright axis.
-    pub y: Axis,
-    /// Does it begin at zero, whatever is in view?
+pub struct PlotPanel {
+    /// The vertical axis.
+    pub y: PlotAxis,
+    /// Does it always start at zero?
     pub from_zero: bool,
     /// Height in pixels.
     pub height: u32,
-    /// What is drawn, later ones over earlier ones.
-    pub series: Vec<Series>,
-    /// How to read it; one or two sentences below the plot.
+    /// The series, later ones drawn over earlier ones.
+    pub series: Vec<PlotSeries>,
+    /// Explanation of one or two sentences below the plot.
     pub note: String,
 }
 
-impl Panel {
-    /// A panel that begins at zero.
-    pub fn new(y: Axis, series: Vec<Series>) -> Self {
+impl PlotPanel {
+    /// A panel that starts at zero.
+    pub fn new(y: PlotAxis, series: Vec<PlotSeries>) -> Self {
         Self { y, from_zero: true, height: 220, series, note: String::new() }
     }
 
-    /// The panel with another height.
+    /// Sets the height.
     #[must_use]
     pub fn height(self, height: u32) -> Self {
         Self { height, ..self }
     }
 
-    /// The panel with words below it.
+    /// Sets the explanation.
     #[must_use]
     pub fn note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
     }
 }
 
-/// Values along the axis.
+/// A series of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Series {
+pub struct PlotSeries {
     /// Name in the legend.
     pub name: String,
-    /// What it is, which decides its colour.
-    pub role: Role,
+    /// Its role, which determines its colour.
+    pub role: SeriesRole,
     /// How it is drawn.
-    pub mark: Mark,
-    /// Is it shown before anybody asks for it?
+    pub mark: SeriesMark,
+    /// Is it shown initially?
     pub is_shown: bool,
-    /// Why it is not every value, if it is not; told beside its name.
+    /// Note of thinning, shown next to its name; empty if complete.
     pub thinned: String,
-    /// Places on the axis, in rising order.
+    /// Coordinates on the axis, in ascending order.
     pub x: Vec<i64>,
-    /// The values; of bars their lower ends.
+    /// The values; for bars the lower ends.
     pub y: Vec<i64>,
     /// Upper ends of bars; empty otherwise.
     pub top: Vec<i64>,
-    /// Number in [`Series::words`] of what is told of each; empty if nothing is.
+    /// Index of each value's label in [`PlotSeries::words`]; empty without labels.
     pub word: Vec<u32>,
-    /// What is told.
+    /// Labels.
     pub words: Vec<String>,
 }
 
-impl Series {
-    /// A series without values yet.
-    pub fn new(name: &str, role: Role, mark: Mark) -> Self {
+impl PlotSeries {
+    /// A series without values.
+    pub fn new(name: &str, role: SeriesRole, mark: SeriesMark) -> Self {
         Self {
             name: name.into(),
             role,
@@ -116,20 +116,20 @@ impl Series {
         }
     }
 
-    /// The series with these points.
+    /// Appends points.
     #[must_use]
     pub fn with_points(mut self, points: impl IntoIterator<Item = (i64, i64)>) -> Self {
         (self.x, self.y) = points.into_iter().unzip();
         self
     }
 
-    /// The series, shown once somebody asks for it.
+    /// Hides the series initially.
     #[must_use]
     pub fn hidden(self) -> Self {
         Self { is_shown: false, ..self }
     }
 
-    /// Adds a value that is told of in words.
+    /// Appends a value with a label.
     pub fn push(&mut self, x: i64, y: i64, word: &str) {
         let number = self.words.iter().position(|known| known == word).unwrap_or_else(|| {
             self.words.push(word.to_owned());
@@ -146,47 +146,47 @@ impl Series {
     }
 }
 
-/// What a series is; each has a colour in the style that differs from the others for every eye.
+/// The role of a series; each has a distinct colour in the style, also for colour-blind readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum SeriesRole {
     /// Bytes sent for the first time.
     Data,
-    /// Bytes sent again.
-    Again,
-    /// Bytes sent again that need not have been.
+    /// Retransmitted bytes.
+    Retransmission,
+    /// Spuriously retransmitted bytes.
     Spurious,
-    /// Blocks a receiver reported.
+    /// SACK blocks or ACK ranges.
     Sack,
-    /// What is acknowledged.
+    /// Cumulative acknowledgments.
     Ack,
-    /// A window that limits.
+    /// A window limit.
     Window,
     /// The slow-start threshold.
     Threshold,
-    /// Bytes under way.
+    /// Bytes in flight.
     Flight,
-    /// Bytes under way, as the sender estimates them.
+    /// Bytes in flight as estimated by the sender (pipe).
     Pipe,
-    /// Single measurements.
+    /// Individual samples.
     Sample,
-    /// A smoothed one.
+    /// A smoothed value.
     Smooth,
     /// A rate.
     Rate,
-    /// What a formula says.
+    /// The result of a formula.
     Theory,
-    /// Moments of note.
+    /// Notable events.
     Event,
-    /// One of several alike, by number; after eight the colours come again with other dashes.
+    /// One of several of a kind, by number; colours repeat after eight with other dashes.
     Nth(u8),
 }
 
-impl Role {
-    /// Its name in the style.
+impl SeriesRole {
+    /// Its CSS class.
     pub(crate) fn class(self) -> String {
         match self {
             Self::Data => "data".into(),
-            Self::Again => "again".into(),
+            Self::Retransmission => "again".into(),
             Self::Spurious => "spurious".into(),
             Self::Sack => "sack".into(),
             Self::Ack => "ack".into(),
@@ -206,39 +206,39 @@ impl Role {
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub enum SeriesMark {
     /// Straight from point to point.
     Line,
-    /// A broken line, straight from point to point.
+    /// A dashed line, straight from point to point.
     Dashes,
-    /// A value holds until the next one.
+    /// Steps: a value holds until the next one.
     Step,
-    /// A broken one that holds until the next.
+    /// Dashed steps.
     DashedStep,
-    /// A dot for each.
+    /// Dots.
     Dots,
-    /// A short level line for each.
+    /// Short horizontal lines.
     Ticks,
-    /// A diamond for each.
+    /// Diamonds.
     Diamonds,
-    /// A cross for each.
+    /// Crosses.
     Crosses,
-    /// An upright bar from value to top, with ends.
+    /// Vertical bars from value to top, with caps.
     Bars,
-    /// The same with a cross in its middle.
+    /// Vertical bars with a cross in the middle.
     CrossedBars,
-    /// The same with a ring in its middle.
+    /// Vertical bars with a ring in the middle.
     RingedBars,
-    /// A bare upright bar from value to top.
+    /// Vertical bars without caps.
     BareBars,
-    /// The first letter of what is told of it.
+    /// The first letter of the label.
     Letters,
-    /// A line through the whole height at each, with what is told of it.
+    /// Vertical lines through the whole height, with the label.
     Moments,
 }
 
-impl Mark {
-    /// Its name in the program.
+impl SeriesMark {
+    /// Its name in the page's program.
     pub(crate) const fn class(self) -> &'static str {
         match self {
             Self::Line => "line",

@@ -1,38 +1,38 @@
-//! Tables, each cell of which may lead to a place in a plot.
+//! Tables, whose cells may link to a range of a plot.
 
 /// A table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Table {
-    /// What it shows.
+pub struct ReportTable {
+    /// Caption.
     pub caption: String,
-    /// What else is to be known of it, such as what was left out; below the table.
+    /// Note below the table, such as omitted rows.
     pub note: String,
-    /// From left to right.
-    pub columns: Vec<Column>,
-    /// From top to bottom, a cell for each column.
-    pub rows: Vec<Vec<Cell>>,
-    /// Plots that its cells lead to ([`crate::plots::Plots::id`]); empty for none.
+    /// Columns from left to right.
+    pub columns: Vec<TableColumn>,
+    /// Rows from top to bottom, one cell per column.
+    pub rows: Vec<Vec<TableCell>>,
+    /// Plots that its cells link to ([`crate::plots::Plots::id`]); empty if none.
     pub plots: String,
-    /// Is it shown in a box of its own height, to be scrolled in?
+    /// Is it shown in a scrollable box?
     pub is_long: bool,
 }
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
-    /// Its heading, with the unit.
+pub struct TableColumn {
+    /// Heading with the unit.
     pub name: String,
-    /// Does it hold numbers, to be set flush right?
+    /// Is it right-aligned, for numbers?
     pub is_number: bool,
 }
 
-impl Column {
-    /// A column of words.
+impl TableColumn {
+    /// A text column.
     pub fn words(name: &str) -> Self {
         Self { name: name.into(), is_number: false }
     }
 
-    /// A column of numbers.
+    /// A number column.
     pub fn numbers(name: &str) -> Self {
         Self { name: name.into(), is_number: true }
     }
@@ -40,43 +40,43 @@ impl Column {
 
 /// A cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cell {
-    /// What it says.
+pub struct TableCell {
+    /// Text.
     pub text: String,
-    /// How it is meant.
+    /// Emphasis.
     pub tone: Tone,
-    /// Part of the axis of the table's plots that it leads to, in their integers.
+    /// Range of the plots' axis that it links to, in axis integers.
     pub leads_to: Option<(i64, i64)>,
 }
 
-/// How a cell is meant.
+/// The emphasis of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Like any other.
+    /// None.
     #[default]
     Plain,
-    /// All is well.
+    /// A good value.
     Good,
-    /// Something is not.
+    /// A bad value.
     Bad,
-    /// Less than the others.
+    /// De-emphasized.
     Quiet,
 }
 
-impl<T: Into<String>> From<T> for Cell {
+impl<T: Into<String>> From<T> for TableCell {
     fn from(text: T) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 }
 
-impl Cell {
-    /// The cell, meant so.
+impl TableCell {
+    /// Sets the emphasis.
     #[must_use]
     pub fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
 
-    /// The cell, leading to this part of the plots' axis.
+    /// Links the cell to a range of the plots' axis.
     #[must_use]
     pub fn leads_to(self, from: i64, to: i64) -> Self {
         Self { leads_to: Some((from, to)), ..self }

@@ -1,8 +1,8 @@
-//! Published cases: every figure of a document beside what Ackclock measures.
+//! Published cases: every figure of a document with the figure that Ackclock measures.
 //!
 //! Reading order: [`row`] (a figure, its kind, its band), [`slow_start_lro`] (the first case),
-//! [`reordering`], [`mathis`] and [`cubic_hz`] (the others); [`text`], [`ledger`] and [`Report`] (how
-//! results are shown).
+//! [`reordering`], [`mathis`] and [`cubic_hz`] (the others); [`text`], [`ledger`] and
+//! [`CaseReport`] (output of the results).
 
 pub mod cubic_hz;
 pub mod ledger;
@@ -17,19 +17,19 @@ use serde::Serialize;
 use runner::stop::{self, NEVER};
 use scenario::{self, Loaded, Overrides};
 
-pub use row::{Figure, Kind, Row};
-pub use runner::stop::Stop;
+pub use row::{CaseFigure, CaseRow, RowKind};
+pub use runner::stop::StopFlag;
 
 /// A case that can be run.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     /// Name on the command line.
     pub id: &'static str,
-    /// What it shows.
+    /// Title.
     pub title: &'static str,
     /// Where the figures were published.
     pub source: &'static str,
-    run: fn(Stop<'_>) -> Result<Measured, CaseError>,
+    run: fn(StopFlag<'_>) -> Result<Measured, CaseError>,
 }
 
 /// All cases, in the order they are run.
@@ -43,7 +43,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         id: "reordering",
-        title: "Groups of packets that arrive last first, and what FreeBSD's stacks make of it",
+        title: "Groups of packets in reverse order, and the reaction of FreeBSD's stacks",
         source: "R. Stewart, FreeBSD Journal: Improving TCP's Responses to Reordering",
         run: reordering::measure,
     },
@@ -62,36 +62,36 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// The case of that name.
+/// The case with this name.
 pub fn find(id: &str) -> Option<&'static Case> {
     CASES.iter().find(|case| case.id == id)
 }
 
 /// A declared input of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Knob {
-    /// Name, as it stands in the scenario.
+pub struct CaseInput {
+    /// Name, as in the scenario.
     pub name: String,
     /// Value with its unit.
     pub value: String,
-    /// The document or kernel source it comes from, or from what it was inferred.
+    /// The document or kernel source it comes from, or the observation it was inferred from.
     pub source: String,
 }
 
-impl Knob {
+impl CaseInput {
     pub(crate) fn new(name: &str, value: &str, source: &str) -> Self {
         Self { name: name.into(), value: value.into(), source: source.into() }
     }
 }
 
-/// What a case's own code returns.
+/// The output of a case's own code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Inputs it declares.
-    pub knobs: Vec<Knob>,
+    /// Inputs declared by the case.
+    pub knobs: Vec<CaseInput>,
     /// Figures.
-    pub rows: Vec<Row>,
-    /// Text to print below the table: a trace side by side, an explanation.
+    pub rows: Vec<CaseRow>,
+    /// Text to print below the table: traces side by side, an explanation.
     pub exhibit: String,
 }
 
@@ -100,21 +100,21 @@ pub struct Measured {
 pub struct CaseResult {
     /// Name on the command line.
     pub id: &'static str,
-    /// What it shows.
+    /// Title.
     pub title: &'static str,
     /// Where the figures were published.
     pub source: &'static str,
-    /// Inputs it declares.
-    pub knobs: Vec<Knob>,
+    /// Inputs declared by the case.
+    pub knobs: Vec<CaseInput>,
     /// Figures.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CaseRow>,
     /// Text to print below the table.
     #[serde(skip)]
     pub exhibit: String,
 }
 
 impl CaseResult {
-    /// Does every asserted figure hold?
+    /// True if every asserted figure holds.
     pub fn holds(&self) -> bool {
         self.rows.iter().all(|row| row.holds != Some(false))
     }
@@ -122,17 +122,17 @@ impl CaseResult {
 
 /// Results of a run of cases, as `ackclock reproduce --json` prints them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct CaseReport {
     /// Version of Ackclock.
     pub version: &'static str,
-    /// One for each case, in the order run.
+    /// One per case, in the order of the run.
     pub cases: Vec<CaseResult>,
 }
 
-/// A case could not be run; its own inputs are at fault.
+/// A case could not be run because of its own inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseError(
-    /// What went wrong.
+    /// Description of the error.
     pub String,
 );
 
@@ -158,8 +158,8 @@ pub(crate) fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseE
 pub(crate) fn run(
     loaded: &Loaded,
     observer: &mut impl sim::Observer,
-    stop: Stop<'_>,
-) -> Result<sim::Outcome, CaseError> {
+    stop: StopFlag<'_>,
+) -> Result<sim::RunOutcome, CaseError> {
     stop::run(&loaded.scenario, observer, stop).map_err(|error| CaseError(format!("{error}")))
 }
 
@@ -172,11 +172,11 @@ impl Case {
         self.until(&NEVER)
     }
 
-    /// The same; ends its runs once `stop` is set.
+    /// Runs the case; ends its runs once `stop` is set.
     ///
     /// # Errors
     /// As for [`Case::run`].
-    pub fn until(&self, stop: Stop<'_>) -> Result<CaseResult, CaseError> {
+    pub fn until(&self, stop: StopFlag<'_>) -> Result<CaseResult, CaseError> {
         let measured = (self.run)(stop)?;
         Ok(CaseResult {
             id: self.id,
@@ -189,24 +189,24 @@ impl Case {
     }
 }
 
-impl Report {
-    /// A report of no case yet.
+impl CaseReport {
+    /// A report without cases.
     pub const fn new() -> Self {
         Self { version: env!("CARGO_PKG_VERSION"), cases: Vec::new() }
     }
 
-    /// The report as JSON, a line break at its end.
+    /// The report as JSON, with a final line break.
     pub fn to_json(&self) -> String {
         text::pretty(self)
     }
 
-    /// Does every asserted figure of every case hold?
+    /// True if every asserted figure of every case holds.
     pub fn holds(&self) -> bool {
         self.cases.iter().all(CaseResult::holds)
     }
 }
 
-impl Default for Report {
+impl Default for CaseReport {
     fn default() -> Self {
         Self::new()
     }

@@ -1,6 +1,7 @@
-//! Published cases: their figures beside ours.
+//! Published cases: their figures with the measured ones.
 //!
-//! Reading order: [`cases`] (the figures), [`pictures`] (charts of them), [`reproduce_page`] (both for a browser).
+//! Reading order: [`cases`] (the figures), [`pictures`] (charts of them), [`reproduce_page`] (both
+//! for a browser).
 
 pub mod cases;
 pub mod pictures;

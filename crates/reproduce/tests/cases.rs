@@ -1,11 +1,11 @@
-//! Every published case, as `ackclock reproduce` runs it.
+//! Every published case, as run by `ackclock reproduce`.
 
 use std::path::Path;
 
 use ackclock_reproduce as reproduce;
-use reproduce::cases::{CASES, Kind};
+use reproduce::cases::{CASES, RowKind};
 
-/// Asserted figures that do not hold; the note of each row says why.
+/// Asserted figures that do not hold; the note of each row explains why.
 const MISSES: &[&str] = &[
     "base stack, gap 3 ms: round trips per false recovery",
     "base stack, gap 6 ms: round trips per false recovery",
@@ -27,7 +27,7 @@ fn every_asserted_figure_holds_or_is_a_known_miss() {
         assert!(page.contains(&reproduce::cases::ledger::section(&result)), "{}: {stale}", case.id);
         let rows = result.rows;
         for row in &rows {
-            assert_eq!(row.holds.is_some(), row.kind == Kind::Assert, "{}", row.name);
+            assert_eq!(row.holds.is_some(), row.kind == RowKind::Assert, "{}", row.name);
             assert!(row.measured.is_some(), "{}: {} was not reached", case.id, row.name);
         }
         missed.extend(rows.into_iter().filter(|row| row.holds == Some(false)));

@@ -1,61 +1,64 @@
-//! A controller of one's own in Rust: doubles its window each round trip until a loss, then adds a
-//! segment each; half at a loss. `cargo run --release -p ackclock-runner --example own_controller FILE`
-//! runs the scenario in FILE with the controller as `own` and prints what it cost. The same in Python
-//! is in `bindings/python/bench/overhead.py`, which compares the two.
+//! An external controller in Rust: doubles its window each round trip until a loss, then adds a
+//! segment per round trip; halves it at a loss. `cargo run --release -p ackclock-runner --example
+//! own_controller FILE` runs the scenario in FILE with the controller as `own` and prints the cost.
+//! `bindings/python/bench/overhead.py` has the same controller in Python and compares the two.
 
 #![expect(clippy::print_stdout, reason = "it prints its figures")]
 
 use std::{env, fs};
 
-use cc::outside::{Decision, Every, Gone, LossReport, Maker, Outside, Pilot, Report};
+use cc::external::{
+    CcDecision, CcReport, ControllerError, ControllerFactory, ExternalAlgorithm, LossReport,
+    ReportTrigger, UserController,
+};
 use scenario::{Overrides, load};
 use units::{Bytes, Instant};
 
-/// Makes the controller.
+/// The factory of the controller.
 #[derive(Debug)]
-struct Own;
+struct ExampleFactory;
 
-impl Maker for Own {
+impl ControllerFactory for ExampleFactory {
     fn name(&self) -> &'static str {
         "own"
     }
 
-    fn every(&self) -> Every {
-        Every::Round
+    fn every(&self) -> ReportTrigger {
+        ReportTrigger::Round
     }
 
     fn base_grows(&self) -> bool {
         false
     }
 
-    fn make(&self) -> Box<dyn Pilot> {
-        Box::new(Growing)
+    fn make(&self) -> Box<dyn UserController> {
+        Box::new(ExampleController)
     }
 }
 
-/// All it needs to know is in the reports.
+/// The controller has no state: the reports suffice.
 #[derive(Debug)]
-struct Growing;
+struct ExampleController;
 
-impl Pilot for Growing {
-    fn on_start(&mut self, _: Instant, _: u32, _: Bytes) -> Result<Decision, Gone> {
-        Ok(Decision::default())
+impl UserController for ExampleController {
+    fn on_start(&mut self, _: Instant, _: u32, _: Bytes) -> Result<CcDecision, ControllerError> {
+        Ok(CcDecision::default())
     }
 
-    fn on_report(&mut self, report: &Report) -> Result<Decision, Gone> {
+    fn on_report(&mut self, report: &CcReport) -> Result<CcDecision, ControllerError> {
         let window = match report.ssthresh {
             None => report.window + report.window,
             Some(_) => report.window + Bytes(u64::from(report.mss)),
         };
-        Ok(Decision { window: Some(window), ..Decision::default() })
+        Ok(CcDecision { window: Some(window), ..CcDecision::default() })
     }
 
-    fn on_loss(&mut self, loss: &LossReport) -> Result<Decision, Gone> {
+    fn on_loss(&mut self, loss: &LossReport) -> Result<CcDecision, ControllerError> {
         let half = Bytes((loss.window.get() / 2).max(2 * u64::from(loss.mss)));
-        Ok(Decision { window: Some(half), ssthresh: Some(half), ..Decision::default() })
+        Ok(CcDecision { window: Some(half), ssthresh: Some(half), ..CcDecision::default() })
     }
 
-    fn fork(&self) -> Box<dyn Pilot> {
+    fn fork(&self) -> Box<dyn UserController> {
         Box::new(Self)
     }
 }
@@ -63,20 +66,23 @@ impl Pilot for Growing {
 fn main() {
     let file = env::args().nth(1).expect("the name of a scenario file");
     let text = fs::read_to_string(&file).expect("a scenario file");
-    let overrides = Overrides { controllers: vec![Outside::new(Own)], ..Overrides::default() };
+    let overrides = Overrides {
+        controllers: vec![ExternalAlgorithm::new(ExampleFactory)],
+        ..Overrides::default()
+    };
     let loaded = match load(&text, &file, &overrides) {
         Ok(loaded) => loaded,
         Err(mistakes) => panic!("{}", mistakes[0]),
     };
     let began = nanoseconds();
-    let outcome = sim::run(&loaded.scenario, &mut record::Off).expect("a good scenario");
-    let spent = nanoseconds() - began;
-    let resent: u64 = outcome.flows.iter().map(|flow| flow.retransmitted_segments).sum();
-    println!("{} {resent} {spent}", outcome.segments);
+    let outcome = sim::run(&loaded.scenario, &mut record::NullRecorder).expect("a good scenario");
+    let time_by_use = nanoseconds() - began;
+    let retransmitted: u64 = outcome.flows.iter().map(|flow| flow.retransmitted_segments).sum();
+    println!("{} {retransmitted} {time_by_use}", outcome.segments);
 }
 
-/// What the processor has given to this thread (Linux).
+/// CPU nanoseconds of this thread (Linux).
 fn nanoseconds() -> u64 {
-    let told = fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat of Linux");
-    told.split_whitespace().next().and_then(|nanos| nanos.parse().ok()).expect("a number")
+    let reported = fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat of Linux");
+    reported.split_whitespace().next().and_then(|nanos| nanos.parse().ok()).expect("a number")
 }

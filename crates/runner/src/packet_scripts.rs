@@ -1,75 +1,75 @@
-//! Packet scripts: read, run against a profile, and told as a table, as JSON, or as a compiler tells
-//! where a text went wrong.
+//! Packet scripts: parsed, run against a profile, and reported as a table, as JSON, or as
+//! compiler-style diagnostics.
 
 mod text;
 
-use script::{Diagnostic, Options, Verdict, parse, run};
+use script::{Diagnostic, RunOptions, ScriptVerdict, parse, run};
 use serde::Serialize;
-use tcp::profile::{NAMES, Profile};
+use tcp::profile::{NAMES, TcpProfile};
 use units::Duration;
 
 pub use text::{details, table};
 
-/// Profile of a script that names none.
+/// Default profile of a script.
 pub const DEFAULT_PROFILE: &str = "linux-6.18";
 
 /// How scripts are run.
 #[derive(Clone, Copy)]
-pub struct Settings<'a> {
-    /// Profile of all scripts, whatever they say.
+pub struct ScriptSettings<'a> {
+    /// Profile of all scripts, overriding theirs.
     pub profile: Option<&'a str>,
-    /// Take a PSH where none is awaited, and none where one is.
+    /// Ignore the PSH flag in comparisons.
     pub relaxed_psh: bool,
-    /// Gives the text of a file that a script's commands name.
+    /// Reads a file that a script's commands name.
     pub files: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// How a script ended.
+/// The outcome of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// As it says.
+    /// All events matched.
     Passed,
     /// The first difference.
     Failed(Diagnostic),
-    /// It asks for what the engine does not have.
+    /// It uses an unsupported feature.
     Unsupported(Diagnostic),
-    /// It is no script.
+    /// It cannot be parsed.
     Unreadable(Diagnostic),
 }
 
-/// A script and what came of it.
+/// A script and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
-    /// Its file, as it was named.
+pub struct ScriptResult {
+    /// Its file as given.
     pub file: String,
     /// The profile it was run against.
     pub profile: String,
-    /// How it ended.
+    /// The outcome.
     pub ending: Ending,
-    /// Events that were run.
+    /// Number of events run.
     pub events: usize,
-    /// Virtual time that passed.
+    /// Elapsed virtual time.
     pub time: Duration,
 }
 
-/// How many scripts ended how.
+/// Number of scripts by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Totals {
-    /// As they say.
+pub struct ScriptTotals {
+    /// Scripts that passed.
     pub passed: usize,
-    /// Otherwise.
+    /// Scripts that failed.
     pub failed: usize,
-    /// Asking for what the engine does not have.
+    /// Scripts that use unsupported features.
     pub unsupported: usize,
-    /// No scripts.
+    /// Scripts that cannot be parsed.
     pub unreadable: usize,
 }
 
-impl Totals {
-    /// Counts.
-    pub fn of(judged: &[Judged]) -> Self {
+impl ScriptTotals {
+    /// Counts the outcomes.
+    pub fn of(results: &[ScriptResult]) -> Self {
         let mut totals = Self::default();
-        for one in judged {
+        for one in results {
             *match one.ending {
                 Ending::Passed => &mut totals.passed,
                 Ending::Failed(_) => &mut totals.failed,
@@ -80,16 +80,16 @@ impl Totals {
         totals
     }
 
-    /// All scripts.
+    /// The number of scripts.
     pub const fn all(&self) -> usize {
         self.passed + self.failed + self.unsupported + self.unreadable
     }
 }
 
-/// Is there a profile of that name?
+/// Checks that a profile exists.
 ///
 /// # Errors
-/// The names there are.
+/// The names of all profiles, if it does not.
 pub fn check_profile(name: &str) -> Result<(), &'static [&'static str]> {
     if NAMES.contains(&name) { Ok(()) } else { Err(&NAMES) }
 }
@@ -102,38 +102,38 @@ fn named_profile(text: &str) -> Option<&str> {
         .map(str::trim)
 }
 
-/// Reads and runs one script.
-pub fn judge(file: &str, text: &str, settings: &Settings<'_>) -> Judged {
+/// Parses and runs a script.
+pub fn run_script(file: &str, text: &str, settings: &ScriptSettings<'_>) -> ScriptResult {
     let name = settings.profile.or(named_profile(text)).unwrap_or(DEFAULT_PROFILE);
-    let mut judged = Judged {
+    let mut results = ScriptResult {
         file: file.to_owned(),
         profile: name.to_owned(),
         ending: Ending::Passed,
         events: 0,
         time: Duration::ZERO,
     };
-    let Some(profile) = Profile::named(name) else {
-        judged.ending = Ending::Unreadable(unknown_profile(text, name));
-        return judged;
+    let Some(profile) = TcpProfile::named(name) else {
+        results.ending = Ending::Unreadable(unknown_profile(text, name));
+        return results;
     };
     let script = match parse(text) {
         Ok(script) => script,
         Err(diagnostic) => {
-            judged.ending = Ending::Unreadable(diagnostic);
-            return judged;
+            results.ending = Ending::Unreadable(diagnostic);
+            return results;
         }
     };
     let options =
-        Options { profile: &profile, relaxed_psh: settings.relaxed_psh, files: settings.files };
+        RunOptions { profile: &profile, relaxed_psh: settings.relaxed_psh, files: settings.files };
     let outcome = run(text, &script, &options);
-    judged.ending = match outcome.verdict {
-        Verdict::Passed => Ending::Passed,
-        Verdict::Failed(diagnostic) => Ending::Failed(diagnostic),
-        Verdict::Unsupported(diagnostic) => Ending::Unsupported(diagnostic),
+    results.ending = match outcome.verdict {
+        ScriptVerdict::Passed => Ending::Passed,
+        ScriptVerdict::Failed(diagnostic) => Ending::Failed(diagnostic),
+        ScriptVerdict::Unsupported(diagnostic) => Ending::Unsupported(diagnostic),
     };
-    judged.events = outcome.events;
-    judged.time = outcome.time;
-    judged
+    results.events = outcome.events;
+    results.time = outcome.time;
+    results
 }
 
 fn unknown_profile(text: &str, name: &str) -> Diagnostic {
@@ -154,7 +154,7 @@ fn unknown_profile(text: &str, name: &str) -> Diagnostic {
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct ScriptRow<'a> {
     file: &'a str,
     profile: &'a str,
     verdict: &'static str,
@@ -175,13 +175,13 @@ struct Row<'a> {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
-    scripts: Vec<Row<'a>>,
-    totals: Totals,
+struct ScriptReport<'a> {
+    scripts: Vec<ScriptRow<'a>>,
+    totals: ScriptTotals,
 }
 
 impl Ending {
-    /// One word for it.
+    /// The outcome in one word.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -191,7 +191,7 @@ impl Ending {
         }
     }
 
-    /// What is said of it, and where.
+    /// The diagnostic of the outcome, if it did not pass.
     pub const fn diagnostic(&self) -> Option<&Diagnostic> {
         match self {
             Self::Passed => None,
@@ -200,13 +200,13 @@ impl Ending {
     }
 }
 
-/// All of it for programs.
-pub fn json(judged: &[Judged]) -> String {
-    let scripts = judged
+/// The results as JSON.
+pub fn json(results: &[ScriptResult]) -> String {
+    let scripts = results
         .iter()
         .map(|one| {
             let said = one.ending.diagnostic();
-            Row {
+            ScriptRow {
                 file: &one.file,
                 profile: &one.profile,
                 verdict: one.ending.word(),
@@ -221,7 +221,7 @@ pub fn json(judged: &[Judged]) -> String {
             }
         })
         .collect();
-    let report = Report { scripts, totals: Totals::of(judged) };
+    let report = ScriptReport { scripts, totals: ScriptTotals::of(results) };
     serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
 }
 
@@ -229,33 +229,37 @@ pub fn json(judged: &[Judged]) -> String {
 mod tests {
     use super::*;
 
-    fn judged(text: &str) -> Judged {
-        judge("a.pkt", text, &Settings { profile: None, relaxed_psh: false, files: &|_| None })
+    fn results(text: &str) -> ScriptResult {
+        run_script(
+            "a.pkt",
+            text,
+            &ScriptSettings { profile: None, relaxed_psh: false, files: &|_| None },
+        )
     }
 
     #[test]
     fn a_script_may_name_its_profile() {
         let text = "// what it shows\n// profile: freebsd-13.2\n0 socket(..., SOCK_STREAM, 0) = 3";
         assert_eq!(
-            (judged(text).profile.as_str(), judged(text).ending),
+            (results(text).profile.as_str(), results(text).ending),
             ("freebsd-13.2", Ending::Passed)
         );
-        let other = judged(&text.replace("13.2", "13.9"));
+        let other = results(&text.replace("13.2", "13.9"));
         let said = other.ending.diagnostic().unwrap();
         assert_eq!((other.ending.word(), said.line, said.column), ("unreadable", 2, 13));
         assert_eq!(said.hint.as_deref(), Some("did you mean `freebsd-13.0`?"));
-        assert_eq!(judged("0 close(9) = -1 EBADF").profile, DEFAULT_PROFILE);
+        assert_eq!(results("0 close(9) = -1 EBADF").profile, DEFAULT_PROFILE);
     }
 
     #[test]
     fn endings_are_counted_and_shown() {
         let all = [
-            judged("0 close(9) = -1 EBADF"),
-            judged("0 close(9) = 0"),
-            judged("0 epoll_create(1) = 3"),
-            judged("0 close(9 = 0"),
+            results("0 close(9) = -1 EBADF"),
+            results("0 close(9) = 0"),
+            results("0 epoll_create(1) = 3"),
+            results("0 close(9 = 0"),
         ];
-        let totals = Totals::of(&all);
+        let totals = ScriptTotals::of(&all);
         assert_eq!(
             (totals.passed, totals.failed, totals.unsupported, totals.unreadable),
             (1, 1, 1, 1)
@@ -263,7 +267,7 @@ mod tests {
         insta::assert_snapshot!(format!(
             "{}{}{}",
             table(&all),
-            details(&all, scenario::Look::Plain),
+            details(&all, scenario::ReportStyle::Plain),
             json(&all[1..2])
         ));
     }

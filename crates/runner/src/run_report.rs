@@ -1,18 +1,18 @@
-//! The result of a run: as JSON for programs, as a table for people.
+//! The result of a run as JSON and as a table.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use sim::{FlowOutcome, Outcome};
+use sim::{FlowOutcome, RunOutcome};
 use units::{Bytes, Duration};
 
 use crate::sharing::{SecondsReport, Sharing, SharingReport};
 use scenario::Loaded;
 
-/// Version of the JSON form; a new field does not change it, a changed or missing one does.
+/// Version of the JSON format; a new field does not change it, a changed or missing one does.
 pub const FORMAT: u32 = 1;
 
-/// What a run measured, with what it takes to repeat it.
+/// The results of a run, with the data needed to repeat it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunReport {
     /// [`FORMAT`].
@@ -23,23 +23,23 @@ pub struct RunReport {
     pub title: String,
     /// Seed of every random stream.
     pub seed: u64,
-    /// SHA-256 of the scenario's text with all overrides worked in.
+    /// SHA-256 of the scenario's text with all overrides applied.
     pub scenario_sha256: String,
-    /// Data packets that the senders put on their paths, those sent again included.
+    /// Data packets sent, retransmissions included.
     pub segments_simulated: u64,
     /// Virtual time at which the run ended, in seconds.
     pub ended_s: f64,
     /// One for each flow, in the order of the scenario.
     pub flows: Vec<FlowReport>,
-    /// How flows shared, and what lines did; of several flows and of managed queues.
+    /// Fairness and link statistics, for several flows or managed queues.
     #[serde(flatten)]
     pub sharing: SharingReport,
-    /// What the flows had, second by second; of several.
+    /// Per-second rates, for several flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_second: Option<SecondsReport>,
 }
 
-/// What a run measured of one flow.
+/// The results of one flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowReport {
     /// Name in the scenario.
@@ -48,19 +48,19 @@ pub struct FlowReport {
     pub profile: Cow<'static, str>,
     /// Congestion control of the sending host.
     pub cc: Cow<'static, str>,
-    /// Payload bytes the receiving application has read.
+    /// Payload bytes read by the receiving application.
     pub bytes: u64,
-    /// Did the transfer come to its end?
+    /// Has the transfer completed?
     pub finished: bool,
     /// From the first SYN to the last byte read, or to the end of the run.
     pub duration_s: f64,
     /// Payload read per second, in bit/s.
     pub goodput_bps: f64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmitted_segments: u64,
     /// Fast recoveries entered.
     pub fast_recoveries: u64,
-    /// Times the retransmission timer fired.
+    /// Retransmission timeouts.
     pub rtos: u64,
     /// Recoveries and timeouts that proved spurious and were undone.
     pub spurious_recoveries: u64,
@@ -68,21 +68,21 @@ pub struct FlowReport {
     pub max_cwnd_bytes: u64,
     /// Payload of a full segment.
     pub mss_bytes: u64,
-    /// Least round trip the sender measured; `None` if it measured none.
+    /// Smallest round-trip sample of the sender; `None` without a sample.
     pub min_rtt_s: Option<f64>,
-    /// What requests took; left out for a flow without any.
+    /// Response times of requests; omitted for a flow without requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyReport>,
 }
 
-/// How long responses took, each from the write of the request to the last byte read.
+/// Response times, from the write of the request to the last byte of the response read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyReport {
-    /// Requests that were answered.
+    /// Completed requests.
     pub requests: u64,
     /// The shortest.
     pub min_s: f64,
-    /// The middle one; of an even number, the lower of the two.
+    /// The median; of an even number, the lower of the two middle values.
     pub median_s: f64,
     /// The longest.
     pub max_s: f64,
@@ -101,7 +101,7 @@ impl From<&sim::Latency> for LatencyReport {
 
 impl RunReport {
     /// The report of a run of `loaded`.
-    pub fn new(loaded: &Loaded, outcome: &Outcome) -> Self {
+    pub fn new(loaded: &Loaded, outcome: &RunOutcome) -> Self {
         Self {
             format: FORMAT,
             ackclock: env!("CARGO_PKG_VERSION"),
@@ -116,9 +116,9 @@ impl RunReport {
         }
     }
 
-    /// With what was seen of sharing.
+    /// Adds the fairness and link statistics.
     #[must_use]
-    pub fn with(mut self, seen: &Sharing, loaded: &Loaded, outcome: &Outcome) -> Self {
+    pub fn with(mut self, seen: &Sharing, loaded: &Loaded, outcome: &RunOutcome) -> Self {
         self.sharing = seen.report(&loaded.scenario, outcome);
         self.by_second = seen.seconds(&loaded.scenario, outcome);
         self
@@ -133,7 +133,7 @@ impl RunReport {
 }
 
 impl FlowReport {
-    /// Of a flow that ended so.
+    /// The report of a flow's outcome.
     pub fn new(flow: &FlowOutcome) -> Self {
         Self {
             name: flow.name.clone(),
@@ -162,15 +162,15 @@ const HEADINGS: [&str; 11] = [
     "read",
     "in",
     "goodput",
-    "resent",
+    "retrans",
     "recoveries",
     "timeouts",
     "max cwnd",
     "min RTT",
 ];
 
-/// The result as a table, one row for each flow, with a line about the run above it.
-pub fn table(loaded: &Loaded, outcome: &Outcome) -> String {
+/// The result as a table, one row per flow, with a line about the run above it.
+pub fn table(loaded: &Loaded, outcome: &RunOutcome) -> String {
     let title = match loaded.scenario.title.as_str() {
         "" => String::new(),
         title => format!("{title}\n"),
@@ -191,7 +191,7 @@ pub fn headings() -> Vec<String> {
     HEADINGS.map(str::to_owned).to_vec()
 }
 
-/// A row of the table under a name of its own, from a report.
+/// A row of the table from a flow's report, with another name.
 pub fn flow_row(name: &str, flow: &FlowReport) -> Vec<String> {
     let span = |seconds: f64| Duration::from_nanos((seconds * 1e9 + 0.5) as u64);
     let unfinished = if flow.finished { "" } else { " (unfinished)" };
@@ -214,20 +214,20 @@ pub fn flow_row(name: &str, flow: &FlowReport) -> Vec<String> {
     ]
 }
 
-/// As it prints, with a blank before the unit.
+/// Formats a duration with a space before the unit.
 pub fn spaced(span: Duration) -> String {
     let text = span.to_string();
     let unit = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     format!("{} {}", &text[..unit], &text[unit..])
 }
 
-/// To the millisecond, rounded to the nearest.
+/// Formats seconds, rounded to the millisecond.
 fn seconds(span: Duration) -> String {
     let millis = (span.as_nanos() + 500_000) / 1_000_000;
     format!("{}.{:03}", millis / 1_000, millis % 1_000)
 }
 
-/// In bytes and in full segments.
+/// Formats a window in bytes and in full segments.
 fn window(cwnd: Bytes, mss: Bytes) -> String {
     if mss == Bytes::ZERO {
         return cwnd.to_string();
@@ -239,7 +239,7 @@ fn window(cwnd: Bytes, mss: Bytes) -> String {
     }
 }
 
-/// Rows with their columns under each other, two blanks between.
+/// Rows as aligned columns, separated by two spaces.
 pub fn aligned<R: AsRef<[String]>>(rows: &[R]) -> String {
     let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or_default();
     let width = |column: usize| {
@@ -270,8 +270,8 @@ path = [ { from = "a", to = "b", forward = [], return = [] } ]
 flow = [ { name = "bulk", from = "a", to = "b", bulk = "1MB" } ]
 "#;
 
-    fn outcome() -> Outcome {
-        Outcome {
+    fn outcome() -> RunOutcome {
+        RunOutcome {
             flows: vec![FlowOutcome {
                 name: "bulk".into(),
                 profile: "freebsd-13.2",
@@ -302,8 +302,8 @@ flow = [ { name = "bulk", from = "a", to = "b", bulk = "1MB" } ]
 two hosts
 seed 7, 694 data segments in 1.700 s of virtual time
 
-flow  profile       cc       read       in       goodput      resent  recoveries    timeouts  max cwnd          min RTT
-bulk  freebsd-13.2  newreno  1000000 B  1.600 s  5.00 Mbit/s  3       2 (1 undone)  1         15928 B (11 MSS)  100.25 ms
+flow  profile       cc       read       in       goodput      retrans  recoveries    timeouts  max cwnd          min RTT
+bulk  freebsd-13.2  newreno  1000000 B  1.600 s  5.00 Mbit/s  3        2 (1 undone)  1         15928 B (11 MSS)  100.25 ms
 ";
         assert_eq!(table(&loaded, &outcome()), expected);
     }
@@ -322,7 +322,7 @@ bulk  freebsd-13.2  newreno  1000000 B  1.600 s  5.00 Mbit/s  3       2 (1 undon
     }
 
     #[test]
-    fn the_json_has_the_promised_fields() {
+    fn the_json_has_the_documented_fields() {
         let loaded = load(SCENARIO, "two.toml", &Overrides::default()).unwrap();
         let json = RunReport::new(&loaded, &outcome()).to_json();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -1,14 +1,14 @@
-//! Chosen columns of the senders of a run over time ([`logs::series`]).
+//! Selected columns of the senders of a run over time ([`logs::series`]).
 
 use logs::series::Collector;
-use record::{Event, Recorder, Sender, SenderState, Who};
-use scenario::Plan;
+use record::{Event, EventSource, Recorder, Sender, SenderState};
+use scenario::SeriesPlan;
 use sim::Observer;
-use sim::scenario::{App, Flow, Scenario};
+use sim::scenario::{App, FlowSpec, Scenario};
 use units::Instant;
 
-/// Host whose bytes count, as in [`sim::FlowOutcome`].
-pub fn sender(flow: &Flow) -> usize {
+/// The host that sends the data of a flow, as in [`sim::FlowOutcome`].
+pub fn sender(flow: &FlowSpec) -> usize {
     if matches!(flow.app, App::Requests { .. }) { flow.to } else { flow.from }
 }
 
@@ -20,8 +20,8 @@ pub struct SenderSeries {
 }
 
 impl SenderSeries {
-    /// For the flows of `scenario`.
-    pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
+    /// A collector for the flows of `scenario`.
+    pub fn new(scenario: &Scenario, plan: &SeriesPlan) -> Self {
         let names = scenario.flows.iter().map(|flow| flow.name.clone());
         Self {
             senders: scenario.flows.iter().map(sender).collect(),
@@ -29,7 +29,7 @@ impl SenderSeries {
         }
     }
 
-    /// What was collected.
+    /// The collected columns.
     pub fn into_collector(self) -> Collector {
         self.collector
     }
@@ -39,7 +39,7 @@ impl Recorder for SenderSeries {
     const ON: bool = true;
 
     #[inline(always)]
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         if let Some(state) = state {
             self.record_sender(at, who, || event, state);
         }
@@ -49,7 +49,7 @@ impl Recorder for SenderSeries {
     fn record_sender(
         &mut self,
         at: Instant,
-        who: Who,
+        who: EventSource,
         _: impl FnOnce() -> Event,
         sender: &impl Sender,
     ) {

@@ -1,44 +1,44 @@
-//! Runs that another thread can stop.
+//! Stopping a run from another thread.
 
 use core::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use packet::Segment;
-use record::{Event, Movement, Recorder, Sender, SenderState, Who};
-use sim::{Observer, Outcome, RunError, Scenario};
+use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
+use sim::{Observer, RunError, RunOutcome, Scenario};
 use units::Instant;
 
 /// Once set, runs end with [`RunError::Stopped`].
-pub type Stop<'a> = &'a AtomicBool;
+pub type StopFlag<'a> = &'a AtomicBool;
 
 /// A flag that is never set.
 pub static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Runs a scenario under an observer until its end or until `stop` is set, also if that was set before: a
-/// run may be too short to look at the flag.
+/// Runs a scenario with an observer until its end or until `stop` is set. The flag is also checked
+/// before the run, which may be too short to check it.
 ///
 /// # Errors
 /// Those of [`sim::run`].
 pub fn run(
     scenario: &Scenario,
     observer: &mut impl Observer,
-    stop: Stop<'_>,
-) -> Result<Outcome, RunError> {
+    stop: StopFlag<'_>,
+) -> Result<RunOutcome, RunError> {
     if stop.load(Ordering::Relaxed) {
         return Err(RunError::Stopped);
     }
     sim::run(scenario, &mut Stoppable(observer, stop))
 }
 
-/// Forwards everything to another observer and looks at the flag.
+/// Forwards to another observer and checks the flag.
 #[derive(Debug)]
-struct Stoppable<'a, O>(&'a mut O, Stop<'a>);
+struct Stoppable<'a, O>(&'a mut O, StopFlag<'a>);
 
 impl<O: Recorder> Recorder for Stoppable<'_, O> {
     const ON: bool = O::ON;
     const PACKETS: bool = O::PACKETS;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         self.0.record(at, who, event, state);
     }
 
@@ -46,15 +46,15 @@ impl<O: Recorder> Recorder for Stoppable<'_, O> {
     fn record_sender(
         &mut self,
         at: Instant,
-        who: Who,
+        who: EventSource,
         event: impl FnOnce() -> Event,
         sender: &impl Sender,
     ) {
         self.0.record_sender(at, who, event, sender);
     }
 
-    fn moved(&mut self, at: Instant, movement: Movement) {
-        self.0.moved(at, movement);
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
+        self.0.record_packet(at, movement);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Many runs of one scenario: done on all cores, kept, and looked at.
+//! Sweeps: many runs of one scenario on all cores, their results and tables.
 //!
-//! Reading order: [`Row`] (what is kept of a run), [`execute()`] (the runs), [`csv`] (the table
-//! of all of them), [`About`] (what stands beside them), [`pivot`] (a table of two axes). A study is a
-//! [`scenario::Study`].
+//! Reading order: [`SweepRow`] (the result of a run), [`execute()`] (the runs), [`csv`] (the table of
+//! all of them), [`SweepDescription`] (the description of the sweep), [`pivot`] (a pivot table). A
+//! study is a [`scenario::Study`].
 
 pub mod csv;
 pub mod pivot;
@@ -12,6 +12,6 @@ mod about;
 mod execute;
 mod row;
 
-pub use about::About;
-pub use execute::{Broken, execute, execute_with_series};
-pub use row::{FORMAT, Row};
+pub use about::SweepDescription;
+pub use execute::{StudyError, execute, execute_with_series};
+pub use row::{FORMAT, SweepRow};

@@ -1,72 +1,74 @@
-//! Closed forms for people and programs: what they say of a path, what speaks against them there,
-//! and a run of a matching scenario beside them.
+//! Throughput formulas as text and JSON: their results for a path, the assumptions that the path
+//! violates, and a simulation for comparison.
 //!
-//! [`answer`] asks the formulas of the crate `theory`; [`measure`] runs a matching scenario.
+//! [`evaluate`] computes the formulas of the crate `theory`; [`measure`] simulates a matching
+//! scenario.
 
 mod epoch;
 mod measured;
 mod text;
 
 pub use epoch::EpochRow;
-pub use measured::{Measured, Pattern, Trial, measure, measure_until};
+pub use measured::{Pattern, Trial, TrialResult, measure, measure_until};
 
 use serde::Serialize;
 use theory::aimd::{self, Aimd};
-use theory::cubic::{self, Epoch};
+use theory::cubic::{self, CubicEpoch};
 use theory::mathis::{self, Constant};
-use theory::pftk::{self, Sender};
+use theory::pftk::{self, PftkParams};
 use theory::sawtooth::{self, ExtraRtts};
-use theory::{Estimate, Path, TheoryError};
+use theory::{Path, TheoryError, TheoryEstimate};
 use units::Duration;
 
-/// Version of the JSON form; a new field does not change it, a changed or missing one does.
+/// Version of the JSON format; a new field does not change it, a changed or missing one does.
 pub const FORMAT: u32 = 1;
 
-/// Which formulas, with what they ask for beside the path.
+/// The formulas, with their parameters besides the path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Model {
-    /// The four constants, and the sawtooth with the round trips a loss costs.
+    /// The square-root formula with its four constants, and the sawtooth with the round trips that
+    /// a loss costs.
     Mathis {
-        /// Those round trips; `None` leaves the sawtooth out.
+        /// These round trips; `None` omits the sawtooth.
         extra: Option<ExtraRtts>,
     },
-    /// Any increase and decrease.
+    /// Additive increase, multiplicative decrease.
     Aimd(Aimd),
-    /// Timeouts counted: short and full.
+    /// The formula with timeouts: approximate and full.
     Pftk {
-        /// Packets that an ACK acknowledges.
+        /// Packets acknowledged per ACK.
         packets_per_ack: u32,
-        /// The first timeout of a row; `None` is four round trips, as in RFC 5348.
+        /// Initial retransmission timeout; `None`: four round trips, as in RFC 5348.
         timeout: Option<Duration>,
     },
     /// CUBIC and one epoch of it.
     Cubic {
-        /// The window at the loss, in segments; `None` is that of the formula.
+        /// The window at the loss, in segments; `None`: that of the formula.
         w_max: Option<f64>,
     },
 }
 
-/// What the formulas say.
+/// The results of the formulas.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Answer {
+pub struct TheoryReport {
     /// [`FORMAT`].
     pub format: u32,
     /// Version of Ackclock.
     pub ackclock: &'static str,
     /// `mathis`, `aimd`, `pftk` or `cubic`.
     pub model: &'static str,
-    /// What was asked about.
+    /// The path.
     pub path: PathRow,
-    /// One for each formula.
+    /// The estimates, one per formula.
     pub estimates: Vec<EstimateRow>,
-    /// Which of them the doubts in the text and a run are about.
+    /// Index of the estimate that the text's doubts and the simulation refer to.
     pub asked: usize,
-    /// CUBIC's two regions, left out for other models.
+    /// CUBIC's two regions; omitted for other models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cubic: Option<CubicRow>,
-    /// A run of a matching scenario, if one was asked for.
+    /// The simulation of a matching scenario, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub measured: Option<Measured>,
+    pub measured: Option<TrialResult>,
 }
 
 /// A path.
@@ -76,30 +78,30 @@ pub struct PathRow {
     pub mss_bytes: u64,
     /// Round-trip time.
     pub rtt_s: f64,
-    /// Share of packets lost, 0 to 1.
+    /// Loss rate, 0 to 1.
     pub loss: f64,
-    /// Rate of the line, if one was given.
+    /// Link rate, if given.
     pub rate_bps: Option<u64>,
-    /// Window allowed, if one was given.
+    /// Receive window, if given.
     pub window_bytes: Option<u64>,
 }
 
-/// What one formula says.
+/// The estimate of one formula.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EstimateRow {
     /// The formula with its parameters.
     pub formula: String,
-    /// Whole segments per second, in bit/s.
+    /// Segment rate, in bit/s of payload.
     pub rate_bps: f64,
-    /// Segments under way on average.
+    /// Average number of segments in flight.
     pub window_segments: f64,
     /// The largest window of a cycle.
     pub peak_segments: Option<f64>,
-    /// From one loss to the next.
+    /// Round trips from one loss to the next.
     pub cycle_rtts: Option<f64>,
-    /// What it takes for granted.
+    /// Its assumptions.
     pub assumes: Vec<&'static str>,
-    /// What the numbers speak against.
+    /// The assumptions that the path violates or strains.
     pub doubts: Vec<String>,
 }
 
@@ -110,25 +112,25 @@ pub struct CubicRow {
     pub cubic_segments: f64,
     /// Average Reno-friendly window.
     pub friendly_segments: f64,
-    /// Does the latter count?
+    /// Does the Reno-friendly window apply?
     pub reno_friendly: bool,
-    /// Round-trip time below which it does, at this loss rate.
+    /// Round-trip time below which it applies, at this loss rate.
     pub friendly_below_rtt_s: f64,
-    /// Loss rate above which it does, at this round-trip time.
+    /// Loss rate above which it applies, at this round-trip time.
     pub friendly_above_loss: f64,
-    /// Window at the loss that begins the epoch.
+    /// Window at the loss that starts the epoch.
     pub w_max_segments: f64,
-    /// Until the cubic curve is back there.
+    /// Time until the cubic curve reaches it again (K).
     pub k_s: f64,
     /// The epoch.
     pub epoch: Vec<EpochRow>,
 }
 
-/// What the formulas of `model` say of `path`.
+/// Evaluates the formulas of `model` for `path`.
 ///
 /// # Errors
-/// What they cannot be asked.
-pub fn answer(path: &Path, model: Model) -> Result<Answer, TheoryError> {
+/// The path is outside the domain of the formulas.
+pub fn evaluate(path: &Path, model: Model) -> Result<TheoryReport, TheoryError> {
     let mut cubic_row = None;
     let (name, asked, estimates) = match model {
         Model::Mathis { extra } => {
@@ -149,8 +151,8 @@ pub fn answer(path: &Path, model: Model) -> Result<Answer, TheoryError> {
             ("aimd", 0, vec![row(formula, &aimd::estimate(path, measure))])
         }
         Model::Pftk { packets_per_ack, timeout } => {
-            let timeout = timeout.unwrap_or_else(|| Sender::rfc5348(path).timeout());
-            let sender = Sender::new(packets_per_ack, timeout)?;
+            let timeout = timeout.unwrap_or_else(|| PftkParams::rfc5348(path).timeout());
+            let sender = PftkParams::new(packets_per_ack, timeout)?;
             let with = format!("{packets_per_ack} packets an ACK, timeout {timeout}");
             let short = row(format!("short, {with}"), &pftk::short(path, sender));
             ("pftk", 1, vec![short, row(format!("full, {with}"), &pftk::full(path, sender))])
@@ -163,7 +165,7 @@ pub fn answer(path: &Path, model: Model) -> Result<Answer, TheoryError> {
                 "CUBIC, cubic region"
             };
             let peak = response.estimate.peak.unwrap_or(response.estimate.window);
-            let epoch = Epoch::new(w_max.unwrap_or(peak), path.rtt_s())?;
+            let epoch = CubicEpoch::new(w_max.unwrap_or(peak), path.rtt_s())?;
             let cycle_s = response.estimate.cycle_rtts.map(|rtts| rtts * path.rtt_s());
             cubic_row = Some(CubicRow {
                 cubic_segments: response.cubic,
@@ -178,7 +180,7 @@ pub fn answer(path: &Path, model: Model) -> Result<Answer, TheoryError> {
             ("cubic", 0, vec![row(formula.to_owned(), &response.estimate)])
         }
     };
-    Ok(Answer {
+    Ok(TheoryReport {
         format: FORMAT,
         ackclock: env!("CARGO_PKG_VERSION"),
         model: name,
@@ -196,14 +198,14 @@ pub fn answer(path: &Path, model: Model) -> Result<Answer, TheoryError> {
     })
 }
 
-impl Answer {
-    /// The answer with a run beside it.
+impl TheoryReport {
+    /// Adds the result of a simulation.
     #[must_use]
-    pub fn with(self, measured: Measured) -> Self {
+    pub fn with(self, measured: TrialResult) -> Self {
         Self { measured: Some(measured), ..self }
     }
 
-    /// The formula that was asked for.
+    /// The selected estimate.
     pub fn estimate(&self) -> Option<&EstimateRow> {
         self.estimates.get(self.asked)
     }
@@ -214,7 +216,7 @@ impl Answer {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// As a table with what speaks against it.
+    /// As a table with assumptions and doubts.
     pub fn to_text(&self) -> String {
         text::text(self)
     }
@@ -229,7 +231,7 @@ const fn losses(constant: Constant) -> &'static str {
     }
 }
 
-fn row(formula: String, estimate: &Estimate) -> EstimateRow {
+fn row(formula: String, estimate: &TheoryEstimate) -> EstimateRow {
     EstimateRow {
         formula,
         rate_bps: estimate.rate_bps,
@@ -253,9 +255,9 @@ mod tests {
     }
 
     #[test]
-    fn the_sawtooth_is_asked_for_where_there_is_one() {
+    fn the_sawtooth_is_selected_if_present() {
         let extra = ExtraRtts::EVERY_PACKET;
-        let answer = answer(&path(2), Model::Mathis { extra: Some(extra) }).unwrap();
+        let answer = evaluate(&path(2), Model::Mathis { extra: Some(extra) }).unwrap();
         let said = answer.estimate().unwrap();
         assert!((said.rate_bps / 1e6 - 36.50).abs() < 0.005, "{}", said.rate_bps);
         assert!(answer.to_text().contains("36.50 Mbit/s"), "{}", answer.to_text());
@@ -265,18 +267,18 @@ mod tests {
     }
 
     #[test]
-    fn doubts_stand_in_the_text() {
-        let text = answer(&path(20), Model::Mathis { extra: None }).unwrap().to_text();
+    fn the_text_has_the_doubts() {
+        let text = evaluate(&path(20), Model::Mathis { extra: None }).unwrap().to_text();
         assert!(text.contains("too few for three duplicate ACKs"), "{text}");
-        let text = answer(&path(2), Model::Cubic { w_max: None }).unwrap().to_text();
+        let text = evaluate(&path(2), Model::Cubic { w_max: None }).unwrap().to_text();
         assert!(text.contains("CUBIC follows the larger, the latter"), "{text}");
     }
 
     #[test]
-    fn what_cannot_be_asked_is_refused() {
+    fn paths_outside_the_domain_are_refused() {
         let model = Model::Pftk { packets_per_ack: 0, timeout: None };
-        assert_eq!(answer(&path(2), model), Err(TheoryError::PacketsPerAck));
+        assert_eq!(evaluate(&path(2), model), Err(TheoryError::PacketsPerAck));
         let model = Model::Cubic { w_max: Some(0.0) };
-        assert_eq!(answer(&path(2), model), Err(TheoryError::NoWindow));
+        assert_eq!(evaluate(&path(2), model), Err(TheoryError::NoWindow));
     }
 }

@@ -1,17 +1,17 @@
-//! What a run with real hosts came to, beside the same run in virtual time.
+//! The result of a run with real hosts, with the same run in virtual time.
 //!
-//! It takes plain numbers: who drove the real hosts is not its business.
+//! It is independent of the code that drives the real hosts.
 
 use serde::Serialize;
-use sim::Outcome;
+use sim::RunOutcome;
 use units::{Bytes, Duration};
 
-use crate::courses::Pair;
 use crate::run_report::{FlowReport, aligned, flow_row, headings, spaced};
-use crate::wire_differences::Differences;
+use crate::timelines::TimelinePair;
+use crate::wire_differences::FlowDifferences;
 use scenario::Loaded;
 
-/// Version of the JSON form; a new field does not change it, a changed or missing one does.
+/// Version of the JSON format; a new field does not change it, a changed or missing one does.
 pub const FORMAT: u32 = 1;
 
 /// A run with real hosts.
@@ -25,29 +25,29 @@ pub struct WireReport {
     pub title: String,
     /// Seed of every random stream.
     pub seed: u64,
-    /// SHA-256 of the scenario's text with all overrides worked in.
+    /// SHA-256 of the scenario's text with all overrides applied.
     pub scenario_sha256: String,
-    /// Names of the hosts that were real.
+    /// Names of the real hosts.
     pub real_hosts: Vec<String>,
-    /// The system that they run.
+    /// The system of the real hosts.
     pub system: String,
-    /// Real time that the run took, in seconds.
+    /// Wall-clock duration of the run, in seconds.
     pub took_s: f64,
     /// One for each flow, in the order of the scenario.
     pub flows: Vec<FlowReport>,
     /// The bytes of each flow.
     pub bytes: Vec<BytesReport>,
-    /// How late the machine was.
+    /// Timing accuracy of the machine.
     pub timing: TimingReport,
-    /// The same flows in virtual time; `None` if it was not asked for.
+    /// The same flows in virtual time, if requested.
     pub model: Option<ModelReport>,
-    /// The figures of each flow on the wire against those in virtual time.
+    /// The figures of each flow on the wire compared with those in virtual time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub differences: Vec<Differences>,
-    /// Connections of programs on real hosts, where such ran.
+    pub differences: Vec<FlowDifferences>,
+    /// Connections of programs on real hosts, if any ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u64>,
-    /// Programs that did not end well, and how they ended.
+    /// Programs that failed, with their exit status.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
 }
@@ -55,53 +55,53 @@ pub struct WireReport {
 /// The bytes of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BytesReport {
-    /// SHA-256 of the bytes that were read.
+    /// SHA-256 of the bytes read.
     pub read_sha256: String,
-    /// SHA-256 of as many bytes of what was written.
+    /// SHA-256 of the same number of bytes written.
     pub written_sha256: String,
-    /// Are they the same?
+    /// Are they equal?
     pub equal: bool,
-    /// What went wrong at real ends.
+    /// Errors of real hosts.
     pub errors: Vec<String>,
 }
 
-/// How late the machine was, from the moment a packet was due to the moment the kernel had it.
+/// Lateness of packets, from their due time to their delivery to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TimingReport {
     /// Packets written to real hosts, merged ones counted once.
     pub packets: u64,
-    /// Half of them were no later, in nanoseconds.
+    /// Median lateness, in nanoseconds.
     pub p50_ns: u64,
-    /// 99 of 100 were no later, in nanoseconds.
+    /// 99th percentile, in nanoseconds.
     pub p99_ns: u64,
-    /// The latest, in nanoseconds.
+    /// Maximum, in nanoseconds.
     pub worst_ns: u64,
-    /// Packets that came more than a millisecond late.
+    /// Packets more than a millisecond late.
     pub too_late: u64,
-    /// Packets for which a device's queue had no room: the machine was too slow for them.
+    /// Packets dropped because a device's queue was full: the machine was too slow.
     pub overflowed: u64,
     /// Packets of real hosts that belong to no flow, such as the system's own multicasts.
     pub foreign: u64,
-    /// Packets of real hosts whose checksum was wrong.
+    /// Packets of real hosts with a wrong checksum.
     pub damaged: u64,
-    /// Packets that a real host's device did not take.
+    /// Packets that a real host's device rejected.
     pub refused: u64,
-    /// Bytes that were read though no segment had brought them: a mistake of this program.
+    /// Bytes that were read although no segment had delivered them: a bug of this program.
     pub unproven: u64,
 }
 
-/// The same in virtual time.
+/// The simulation of the same run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelReport {
-    /// What was added to the path's round trip, since real hosts take time: a declared input.
+    /// Time added to the path's round trip for the delay of real hosts: a declared input.
     pub added_rtt_s: f64,
     /// One for each flow.
     pub flows: Vec<FlowReport>,
 }
 
 impl WireReport {
-    /// The report of a run of `loaded`; bytes, timing and model are for the caller to set.
-    pub fn new(loaded: &Loaded, outcome: &Outcome, timing: TimingReport) -> Self {
+    /// The report of a run of `loaded`; the caller sets bytes and model.
+    pub fn new(loaded: &Loaded, outcome: &RunOutcome, timing: TimingReport) -> Self {
         Self {
             format: FORMAT,
             ackclock: env!("CARGO_PKG_VERSION"),
@@ -121,19 +121,19 @@ impl WireReport {
         }
     }
 
-    /// Takes the same transfers in virtual time, with the courses of both senders where they are known.
-    pub fn set_model(&mut self, model: ModelReport, courses: &[Pair<'_>]) {
+    /// Sets the same transfers in virtual time, with the timelines of both senders where known.
+    pub fn set_model(&mut self, model: ModelReport, timelines: &[TimelinePair<'_>]) {
         let flows = self.flows.iter().zip(&model.flows).enumerate();
         let compare = |(index, (wire, model)): (usize, (&FlowReport, &FlowReport))| {
-            let courses = courses.get(index).map(|&(_, wire, model)| (wire, model));
-            Differences::new(wire, model, courses)
+            let timelines = timelines.get(index).map(|&(_, wire, model)| (wire, model));
+            FlowDifferences::new(wire, model, timelines)
         };
         self.differences = flows.map(compare).collect();
         self.model = Some(model);
     }
 
-    /// Did all bytes arrive that were read, and are they those that were written?
-    pub fn whole(&self) -> bool {
+    /// Are the bytes read those that were written, all delivered by segments?
+    pub fn is_intact(&self) -> bool {
         let bytes = self.bytes.iter().all(|flow| flow.equal && flow.errors.is_empty());
         bytes && self.timing.unproven == 0 && self.failed.is_empty()
     }
@@ -144,7 +144,7 @@ impl WireReport {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// For people.
+    /// As text.
     pub fn to_text(&self) -> String {
         let title = match self.title.as_str() {
             "" => String::new(),
@@ -177,7 +177,7 @@ impl WireReport {
             let same = if bytes.equal { "as written" } else { "NOT what was written" };
             text += &format!("{}: SHA-256 {} {same}\n", flow.name, bytes.read_sha256);
             for error in &bytes.errors {
-                text += &format!("{}: a real end failed: {error}\n", flow.name);
+                text += &format!("{}: a real host failed: {error}\n", flow.name);
             }
         }
         if let Some(connections) = self.connections {
@@ -194,7 +194,7 @@ impl TimingReport {
     fn to_text(self) -> String {
         let span = |ns| spaced(Duration::from_nanos(ns));
         let mut text = format!(
-            "{} packets to real hosts: half at most {} late, 99 % {}, the latest {}; {} more than 1 ms\n",
+            "{} packets to real hosts: median lateness {}, 99 % {}, maximum {}; {} more than 1 ms\n",
             self.packets,
             span(self.p50_ns),
             span(self.p99_ns),
@@ -202,7 +202,7 @@ impl TimingReport {
             self.too_late,
         );
         let others = [
-            (self.overflowed, "the machine was too slow for"),
+            (self.overflowed, "dropped because the machine was too slow"),
             (self.damaged, "of real hosts had a wrong checksum"),
             (self.refused, "were refused by a real host's device"),
         ];
@@ -211,19 +211,19 @@ impl TimingReport {
         }
         if self.unproven > 0 {
             let bytes = Bytes(self.unproven);
-            text += &format!("{bytes} were read that no segment had brought: please report it\n");
+            text += &format!("{bytes} were read that no segment had delivered: please report it\n");
         }
         text
     }
 }
 
-/// Bytes of a hash in hexadecimal.
+/// Formats a hash in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A scenario without a file: `bytes` over a path that takes no time, between `ackclock`, which has
-/// the profile, and `kernel`, which is this machine.
+/// A default scenario: `bytes` over a path without delay, between `ackclock`, which has the
+/// profile, and `kernel`, which is this machine.
 pub fn clean_path(
     profile: &str,
     cc: Option<&str>,
@@ -260,7 +260,7 @@ mod tests {
     fn report() -> WireReport {
         let text = clean_path("freebsd-14.3", Some("cubic"), Bytes(1_000_000), false, true);
         let loaded = load(&text, "clean", &Overrides::default()).unwrap();
-        let outcome = sim::run(&loaded.scenario, &mut record::Off).unwrap();
+        let outcome = sim::run(&loaded.scenario, &mut record::NullRecorder).unwrap();
         let timing = TimingReport {
             packets: 700,
             p50_ns: 3_000,
@@ -287,24 +287,24 @@ mod tests {
     }
 
     #[test]
-    fn the_text_says_what_was_real_and_how_late_it_was() {
+    fn the_text_names_real_hosts_and_their_lateness() {
         let text = report().to_text();
         assert!(text.contains("s on the wire; kernel: Linux 6.18\n"), "{text}");
         assert!(text.contains("transfer: SHA-256 ab01 as written\n"), "{text}");
-        let late = "700 packets to real hosts: half at most 3 us late, 99 % 21.5 us, \
-                    the latest 1.2 ms; 1 more than 1 ms\n";
+        let late = "700 packets to real hosts: median lateness 3 us, 99 % 21.5 us, \
+                    maximum 1.2 ms; 1 more than 1 ms\n";
         assert!(text.ends_with(late), "{text}");
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn errors_are_reported() {
         let mut report = report();
-        assert!(report.whole());
+        assert!(report.is_intact());
         report.bytes[0].equal = false;
         report.bytes[0].errors.push("connection refused".into());
         report.timing.overflowed = 3;
         report.timing.unproven = 1;
-        assert!(!report.whole());
+        assert!(!report.is_intact());
         report.failed.push("iperf3: exit status: 1".into());
         report.flows[0].goodput_bps = 1e6;
         let mut model = report.flows[0].clone();
@@ -315,16 +315,16 @@ mod tests {
         assert!(text.contains("failed: iperf3: exit status: 1\n"), "{text}");
         assert!(
             text.contains(
-                "transfer: wire against virtual time: goodput +4.0 %, max cwnd +0.0 %, retransmissions 7 and 0\n\
+                "transfer: wire compared with virtual time: goodput +4.0 %, max cwnd +0.0 %, retransmissions 7 and 0\n\
                  transfer: differs by more than 5 %: retransmissions\n"
             ),
             "{text}"
         );
         assert!(text.contains("with a round trip longer by 200 us\n"), "{text}");
         assert!(text.contains("NOT what was written"), "{text}");
-        assert!(text.contains("a real end failed: connection refused\n"), "{text}");
-        assert!(text.contains("3 packets the machine was too slow for\n"), "{text}");
-        assert!(text.contains("1 B were read that no segment had brought"), "{text}");
+        assert!(text.contains("a real host failed: connection refused\n"), "{text}");
+        assert!(text.contains("3 packets dropped because the machine was too slow\n"), "{text}");
+        assert!(text.contains("1 B were read that no segment had delivered"), "{text}");
     }
 
     #[test]

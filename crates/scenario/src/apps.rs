@@ -1,46 +1,51 @@
-//! What the applications of a flow do: `paced`, `on_off`, `requests`; how they read and what else
-//! they ask of the stack: `reads`, `keepalive`.
+//! Applications of a flow: writers (`paced`, `on_off`, `requests`), the reader (`reads`) and socket
+//! options (`keepalive`).
 
 use serde_json::{Value as Json, json};
-use sim::scenario::{App, Burst, Keepalive, Pause, Reads};
+use sim::scenario::{App, KeepaliveSpec, OnPeriod, Pause, ReadPattern};
 use units::{Bytes, Duration, Rate};
 
-use super::keys::{Key, Kind, Located, Reader, Shape};
-use super::kinds::{Size, Span, Speed, Sub, Whole, quantity, wrong_kind};
-use super::source::Fault;
-use super::table::{Table as _, table};
-use super::tree::{Node, Value};
-use crate::units_text::{MAX_SIZE, Misread, duration, duration_text, pattern, size, size_text};
+use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
+use super::kinds::{
+    DurationType, IntegerType, RateType, SizeType, TableType, quantity, type_mismatch,
+};
+use super::source::SpannedError;
+use super::table::{KeyTable as _, table};
+use super::tree::{TomlNode, TomlValue};
+use crate::units_text::{
+    MAX_SIZE, QuantityError, duration, duration_text, pattern, size, size_text,
+};
 
-static CHUNK: Key<Size> =
-    Key::required("chunk", Size { least: Bytes(1), most: MAX_SIZE }, "bytes of one write");
-static EVERY: Key<Span> = Key::required(
+static CHUNK: Key<SizeType> =
+    Key::required("chunk", SizeType { least: Bytes(1), most: MAX_SIZE }, "bytes per write");
+static EVERY: Key<DurationType> = Key::required(
     "every",
-    Span { least: Duration::from_micros(1), usual: "ms" },
-    "from one write to the next",
+    DurationType { least: Duration::from_micros(1), default_unit: "ms" },
+    "interval between writes",
 );
-static BYTES: Key<AnyVolume> = Key::optional("bytes", AnyVolume, "unlimited", "bytes in all");
+static BYTES: Key<TransferSizeType> =
+    Key::optional("bytes", TransferSizeType, "unlimited", "total bytes");
 
 table! {
     /// Writes at fixed intervals.
     pub PacedTable: PACED_SECTION = "`paced`" {
         chunk: Bytes = CHUNK,
         every: Duration = EVERY,
-        bytes: Volume = BYTES,
+        bytes: TransferSize = BYTES,
     }
 }
 
-/// How much is written.
+/// Number of bytes that a flow writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Volume {
-    /// This much.
+pub enum TransferSize {
+    /// A fixed number of bytes.
     Bytes(Bytes),
-    /// As much as goes until the run ends.
+    /// No limit: writes until the run ends.
     Unlimited,
 }
 
-impl Volume {
-    /// As the engine has it.
+impl TransferSize {
+    /// Converts to the simulator's limit; `None` if unlimited.
     pub(super) const fn bytes(self) -> Option<Bytes> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
@@ -49,12 +54,12 @@ impl Volume {
     }
 }
 
-/// How much is written: a size, or `"unlimited"`.
-pub(super) struct AnyVolume;
+/// A size or `"unlimited"`.
+pub(super) struct TransferSizeType;
 
 const UNLIMITED: &str = "unlimited";
 
-impl Shape for AnyVolume {
+impl KeyType for TransferSizeType {
     fn schema(&self) -> Json {
         json!({ "anyOf": [
             { "const": UNLIMITED },
@@ -62,55 +67,63 @@ impl Shape for AnyVolume {
         ] })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "size or `\"unlimited\"`".into()
     }
 }
 
-impl Kind for AnyVolume {
-    type Value = Volume;
+impl KeyCodec for TransferSizeType {
+    type Value = TransferSize;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Volume> {
-        if node.value == Value::Text(UNLIMITED.to_owned()) {
-            return Some(Volume::Unlimited);
+    fn read(
+        &self,
+        key: &str,
+        node: &TomlNode,
+        reader: &mut ScenarioReader,
+    ) -> Option<TransferSize> {
+        if node.value == TomlValue::Text(UNLIMITED.to_owned()) {
+            return Some(TransferSize::Unlimited);
         }
-        quantity(key, node, |text| size(text).map(Volume::Bytes), "B", reader)
+        quantity(key, node, |text| size(text).map(TransferSize::Bytes), "B", reader)
     }
 
-    fn write(&self, value: &Volume) -> toml_edit::Value {
+    fn write(&self, value: &TransferSize) -> toml_edit::Value {
         match value {
-            Volume::Bytes(bytes) => size_text(*bytes).into(),
-            Volume::Unlimited => UNLIMITED.into(),
+            TransferSize::Bytes(bytes) => size_text(*bytes).into(),
+            TransferSize::Unlimited => UNLIMITED.into(),
         }
     }
 }
 
-static ON: Key<BurstLength> = Key::required(
+static ON: Key<BurstLengthType> = Key::required(
     "on",
-    BurstLength,
-    "a burst: so many bytes, or for so long; within it, as fast as the stack takes it",
+    BurstLengthType,
+    "length of a burst, in bytes or time; it is written as fast as the stack accepts it",
 );
-static OFF: Key<PauseLength> = Key::required(
+static OFF: Key<PauseLengthType> = Key::required(
     "off",
-    PauseLength,
-    "from the end of a burst to the next; a table `{ least, most }` draws each pause, uniformly",
+    PauseLengthType,
+    "pause between bursts; a table `{ least, most }` draws each pause uniformly",
 );
 
 table! {
     /// Writes in bursts.
     pub OnOffTable: ON_OFF_SECTION = "`on_off`" {
-        on: Burst = ON,
+        on: OnPeriod = ON,
         off: Pause = OFF,
-        bytes: Volume = BYTES,
+        bytes: TransferSize = BYTES,
     }
 }
 
-static LEAST: Key<Span> =
-    Key::required("least", Span { least: Duration::ZERO, usual: "s" }, "the shortest pause");
-static MOST: Key<Span> = Key::required(
+static LEAST: Key<DurationType> = Key::required(
+    "least",
+    DurationType { least: Duration::ZERO, default_unit: "s" },
+    "shortest pause",
+);
+static MOST: Key<DurationType> = Key::required(
     "most",
-    Span { least: Duration::from_micros(1), usual: "s" },
-    "the longest pause",
+    DurationType { least: Duration::from_micros(1), default_unit: "s" },
+    "longest pause",
 );
 
 table! {
@@ -121,21 +134,21 @@ table! {
     }
 }
 
-const MESSAGE: Size = Size { least: Bytes(1), most: MAX_SIZE };
+const MESSAGE: SizeType = SizeType { least: Bytes(1), most: MAX_SIZE };
 
-static REQUEST: Key<Size> = Key::required("request", MESSAGE, "bytes of a request");
-static RESPONSE: Key<Size> = Key::required("response", MESSAGE, "bytes of its response");
-static THINK: Key<Span> = Key::optional(
+static REQUEST: Key<SizeType> = Key::required("request", MESSAGE, "bytes of a request");
+static RESPONSE: Key<SizeType> = Key::required("response", MESSAGE, "bytes of a response");
+static THINK: Key<DurationType> = Key::optional(
     "think",
-    Span { least: Duration::ZERO, usual: "ms" },
+    DurationType { least: Duration::ZERO, default_unit: "ms" },
     "0s",
-    "from the last byte of a response to the next request",
+    "think time between the last byte of a response and the next request",
 );
-static COUNT: Key<Whole> = Key::optional(
+static COUNT: Key<IntegerType> = Key::optional(
     "count",
-    Whole { least: 1, most: 1_000_000_000 },
+    IntegerType { least: 1, most: 1_000_000_000 },
     "until the run ends",
-    "requests in all",
+    "number of requests",
 );
 
 table! {
@@ -148,23 +161,23 @@ table! {
     }
 }
 
-static READ_CHUNK: Key<Size> = Key::optional(
+static READ_CHUNK: Key<SizeType> = Key::optional(
     "chunk",
-    Size { least: Bytes(1), most: MAX_SIZE },
+    SizeType { least: Bytes(1), most: MAX_SIZE },
     "",
-    "bytes of one read at most",
+    "maximum bytes per read",
 );
-static READ_RATE: Key<Speed> = Key::optional(
+static READ_RATE: Key<RateType> = Key::optional(
     "rate",
-    Speed,
+    RateType,
     "",
-    "what is read on average: each time as much as this gives in `every`, in whole bytes",
+    "average read rate: each read takes at most the whole bytes of one `every` interval",
 );
-static READ_EVERY: Key<Span> = Key::optional(
+static READ_EVERY: Key<DurationType> = Key::optional(
     "every",
-    Span { least: Duration::from_micros(1), usual: "ms" },
+    DurationType { least: Duration::from_micros(1), default_unit: "ms" },
     "10ms",
-    "from one read to the next; where there is nothing to read, it waits for some",
+    "interval between reads; without data, the next read waits for some",
 );
 
 table! {
@@ -177,85 +190,85 @@ table! {
     one_of: &["chunk", "rate"],
     check: |fields, reader| {
         if fields.has(&READ_CHUNK) && !fields.has(&READ_EVERY) {
-            let fault = Fault::new(fields.place, "`chunk` needs `every`");
-            reader.report(fault.hint("from one read to the next: every = \"20ms\"".to_owned()));
+            let fault = SpannedError::new(fields.span, "`chunk` needs `every`");
+            reader.report(fault.hint("the interval between reads: every = \"20ms\"".to_owned()));
         }
     },
 }
 
-const SILENCE: Span = Span { least: Duration::from_millis(1), usual: "s" };
+const SILENCE: DurationType = DurationType { least: Duration::from_millis(1), default_unit: "s" };
 
-static IDLE: Key<Span> = Key::optional(
+static IDLE: Key<DurationType> = Key::optional(
     "idle",
     SILENCE,
-    "the host's own",
-    "silence after which the first probe goes (TCP_KEEPIDLE)",
+    "the host's value",
+    "idle time before the first probe (TCP_KEEPIDLE)",
 );
-static INTERVAL: Key<Span> = Key::optional(
+static INTERVAL: Key<DurationType> = Key::optional(
     "interval",
     SILENCE,
-    "the host's own",
-    "from one probe to the next (TCP_KEEPINTVL)",
+    "the host's value",
+    "interval between probes (TCP_KEEPINTVL)",
 );
-static PROBES: Key<Whole> = Key::optional(
+static PROBES: Key<IntegerType> = Key::optional(
     "count",
-    Whole { least: 1, most: 127 },
-    "the host's own",
-    "probes without an answer after which the connection is given up (TCP_KEEPCNT)",
+    IntegerType { least: 1, most: 127 },
+    "the host's value",
+    "unanswered probes before the connection is dropped (TCP_KEEPCNT)",
 );
 
 table! {
-    /// Keepalive with values of its own.
+    /// Keepalive timers of a flow.
     KeepaliveTable: KEEPALIVE_SECTION = "`keepalive`" {
         idle: Duration = IDLE,
         interval: Duration = INTERVAL,
         count: u64 = PROBES,
     }
     elsewhere: |key| match key {
-        "time" | "keepidle" => Some("the silence before the first probe is called `idle`"),
+        "time" | "keepidle" => Some("the time before the first probe is called `idle`"),
         "intvl" | "keepintvl" | "every" => Some("the time between probes is called `interval`"),
         "probes" | "cnt" | "keepcnt" => Some("the number of probes is called `count`"),
         _ => None,
     },
 }
 
-/// Keepalive: a switch, or a table.
-pub(super) struct Probing;
+/// Keepalive: a Boolean or a table.
+pub(super) struct KeepaliveType;
 
-impl Shape for Probing {
+impl KeyType for KeepaliveType {
     fn schema(&self) -> Json {
         json!({ "anyOf": [{ "type": "boolean" }, KEEPALIVE_SECTION.schema()] })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "`true`, `false` or a table".into()
     }
 }
 
-impl Kind for Probing {
-    type Value = Option<Keepalive>;
+impl KeyCodec for KeepaliveType {
+    type Value = Option<KeepaliveSpec>;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Self::Value> {
         match node.value {
-            Value::Switch(on) => Some(on.then(Keepalive::default)),
-            Value::Table(_) => {
-                let tables = Sub::<KeepaliveTable>::of(&KEEPALIVE_SECTION);
+            TomlValue::Switch(on) => Some(on.then(KeepaliveSpec::default)),
+            TomlValue::Table(_) => {
+                let tables = TableType::<KeepaliveTable>::of(&KEEPALIVE_SECTION);
                 let KeepaliveTable { idle, interval, count } = tables.table(node, reader)?;
-                Some(Some(Keepalive {
+                Some(Some(KeepaliveSpec {
                     idle: idle.map(|span| span.value),
                     interval: interval.map(|span| span.value),
                     count: count.map(|count| count.value as u32),
                 }))
             }
-            _ => wrong_kind(key, node, "`true`, `false` or { idle = \"2h\" }", reader),
+            _ => type_mismatch(key, node, "`true`, `false` or { idle = \"2h\" }", reader),
         }
     }
 
     fn write(&self, value: &Self::Value) -> toml_edit::Value {
         match *value {
             None => false.into(),
-            Some(own) if own == Keepalive::default() => true.into(),
-            Some(Keepalive { idle, interval, count }) => {
+            Some(own) if own == KeepaliveSpec::default() => true.into(),
+            Some(KeepaliveSpec { idle, interval, count }) => {
                 let table = KeepaliveTable {
                     idle: idle.map(Located::from),
                     interval: interval.map(Located::from),
@@ -267,10 +280,10 @@ impl Kind for Probing {
     }
 }
 
-/// How long a burst lasts: a size or a duration.
-struct BurstLength;
+/// Length of a burst: a size or a duration.
+struct BurstLengthType;
 
-impl Shape for BurstLength {
+impl KeyType for BurstLengthType {
     fn schema(&self) -> Json {
         json!({ "anyOf": [
             { "type": "string", "pattern": pattern::SIZE },
@@ -278,72 +291,73 @@ impl Shape for BurstLength {
         ] })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "size or duration".into()
     }
 }
 
-/// A size or a duration, told apart by the unit.
-fn burst(text: &str) -> Result<Burst, Misread> {
+/// Parses a size or a duration, distinguished by the unit.
+fn burst(text: &str) -> Result<OnPeriod, QuantityError> {
     match (size(text), duration(text)) {
-        (Ok(bytes), _) => Ok(Burst::Bytes(bytes)),
-        (_, Ok(span)) => Ok(Burst::For(span)),
-        (Err(misread), Err(_)) => Err(Misread {
+        (Ok(bytes), _) => Ok(OnPeriod::Bytes(bytes)),
+        (_, Ok(span)) => Ok(OnPeriod::For(span)),
+        (Err(misread), Err(_)) => Err(QuantityError {
             expected: "a size such as \"64KiB\" or a duration such as \"100ms\"".into(),
             ..misread
         }),
     }
 }
 
-impl Kind for BurstLength {
-    type Value = Burst;
+impl KeyCodec for BurstLengthType {
+    type Value = OnPeriod;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Burst> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<OnPeriod> {
         let burst = quantity(key, node, burst, "kB", reader)?;
-        if matches!(burst, Burst::Bytes(Bytes::ZERO))
-            || matches!(burst, Burst::For(span) if span < Duration::from_micros(1))
+        if matches!(burst, OnPeriod::Bytes(Bytes::ZERO))
+            || matches!(burst, OnPeriod::For(span) if span < Duration::from_micros(1))
         {
-            let fault = Fault::new(node.place, format!("`{key}` is too short"));
+            let fault = SpannedError::new(node.span, format!("`{key}` is too short"));
             reader.report(fault.expected("at least 1 B or 1us").found(node.describe()));
             return None;
         }
         Some(burst)
     }
 
-    fn write(&self, value: &Burst) -> toml_edit::Value {
+    fn write(&self, value: &OnPeriod) -> toml_edit::Value {
         match value {
-            Burst::Bytes(bytes) => size_text(*bytes).into(),
-            Burst::For(span) => duration_text(*span).into(),
+            OnPeriod::Bytes(bytes) => size_text(*bytes).into(),
+            OnPeriod::For(span) => duration_text(*span).into(),
         }
     }
 }
 
-/// How long a pause lasts: always the same, or by chance.
-struct PauseLength;
+/// Length of a pause: fixed or random.
+struct PauseLengthType;
 
-const FIXED: Span = Span { least: Duration::from_micros(1), usual: "s" };
+const FIXED: DurationType = DurationType { least: Duration::from_micros(1), default_unit: "s" };
 
-impl Shape for PauseLength {
+impl KeyType for PauseLengthType {
     fn schema(&self) -> Json {
         json!({ "anyOf": [FIXED.schema(), PAUSE_SECTION.schema()] })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "duration or a table".into()
     }
 }
 
-impl Kind for PauseLength {
+impl KeyCodec for PauseLengthType {
     type Value = Pause;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Pause> {
-        if !matches!(node.value, Value::Table(_)) {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Pause> {
+        if !matches!(node.value, TomlValue::Table(_)) {
             return FIXED.read(key, node, reader).map(Pause::Fixed);
         }
-        let PauseTable { least, most } = Sub::of(&PAUSE_SECTION).table(node, reader)?;
+        let PauseTable { least, most } = TableType::of(&PAUSE_SECTION).table(node, reader)?;
         let (least, most) = (least?, most?);
         if most.value < least.value {
-            let fault = Fault::new(most.place, "the longest pause is shorter than the shortest");
+            let fault =
+                SpannedError::new(most.span, "the longest pause is shorter than the shortest");
             reader.report(fault.expected(format!("at least {}", least.value)));
             return None;
         }
@@ -361,7 +375,7 @@ impl Kind for PauseLength {
 }
 
 impl PacedTable {
-    /// `None` if a part is missing.
+    /// Builds the application; `None` if a key is missing.
     pub(super) fn app(&self) -> Option<App> {
         let Self { chunk, every, bytes } = self;
         let (chunk, every) = (chunk.as_ref()?.value, every.as_ref()?.value);
@@ -370,7 +384,7 @@ impl PacedTable {
 }
 
 impl OnOffTable {
-    /// `None` if a part is missing.
+    /// Builds the application; `None` if a key is missing.
     pub(super) fn app(&self) -> Option<App> {
         let Self { on, off, bytes } = self;
         let (on, off) = (on.as_ref()?.value, off.as_ref()?.value);
@@ -379,7 +393,7 @@ impl OnOffTable {
 }
 
 impl RequestsTable {
-    /// `None` if a part is missing.
+    /// Builds the application; `None` if a key is missing.
     pub(super) fn app(&self) -> Option<App> {
         let Self { request, response, think, count } = self;
         Some(App::Requests {
@@ -392,30 +406,30 @@ impl RequestsTable {
 }
 
 impl ReadsTable {
-    /// As the engine has it; a rate too low for `every` is reported.
-    pub(super) fn reads(&self, reader: &mut Reader) -> Option<Reads> {
+    /// Converts to the simulator's reader; reports a rate below one byte per `every`.
+    pub(super) fn reads(&self, reader: &mut ScenarioReader) -> Option<ReadPattern> {
         let every = self.every.as_ref().map_or(Duration::from_millis(10), |every| every.value);
         if let Some(chunk) = &self.chunk {
-            return Some(Reads { chunk: chunk.value, every });
+            return Some(ReadPattern { chunk: chunk.value, every });
         }
         let rate = self.rate.as_ref()?;
         let chunk = rate.value.bytes_in(every);
         if chunk == Bytes::ZERO {
-            let message = format!("this gives no whole byte in {every}");
-            let fault = Fault::new(rate.place, message);
-            reader.report(fault.hint("take a longer `every`".to_owned()));
+            let message = format!("this rate is less than one byte per {every}");
+            let fault = SpannedError::new(rate.span, message);
+            reader.report(fault.hint("use a longer `every`".to_owned()));
             return None;
         }
-        Some(Reads { chunk, every })
+        Some(ReadPattern { chunk, every })
     }
 }
 
-/// Was a limit of an application written that is none?
-pub(super) fn misread_limit(reader: &Reader) -> bool {
-    reader.has_misread(&BYTES) || reader.has_misread(&COUNT)
+/// Returns whether a limit of an application had an invalid value.
+pub(super) fn limit_was_invalid(reader: &ScenarioReader) -> bool {
+    reader.was_invalid(&BYTES) || reader.was_invalid(&COUNT)
 }
 
-/// Bytes in all; `None` without a limit.
-fn limit(bytes: Option<&Located<Volume>>) -> Option<Bytes> {
+/// Returns the total bytes; `None` without a limit.
+fn limit(bytes: Option<&Located<TransferSize>>) -> Option<Bytes> {
     bytes.and_then(|bytes| bytes.value.bytes())
 }

@@ -1,93 +1,99 @@
-//! Which packets of a road something happens to: `"1%"`, or a table for other rules.
+//! Rules that select the packets an element affects: `"1%"`, or a table for other rules.
 
 use core::num::NonZeroU64;
 
 use serde_json::{Value as Json, json};
-use sim::scenario::{ByteRange, GilbertElliott, Only, Rule};
+use sim::scenario::{ByteRange, GilbertElliott, PacketClass, SelectionRule};
 use toml_edit::Array;
 use units::{Bytes, Offset, Ratio};
 
-use super::keys::{Key, Kind, Located, Reader, Shape};
-use super::kinds::{OneOf, Sub, Whole, integer, quantity, wrong_kind};
-use super::setting::Setting;
-use super::source::Fault;
-use super::table::{Table as _, table};
-use super::tree::{Node, Value};
-use crate::units_text::{byte_range, byte_range_text, pattern, share, share_text};
+use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
+use super::kinds::{EnumType, IntegerType, TableType, integer, quantity, type_mismatch};
+use super::setting::RawValue;
+use super::source::SpannedError;
+use super::table::{KeyTable as _, table};
+use super::tree::{TomlNode, TomlValue};
+use crate::units_text::{byte_range, byte_range_text, fraction_text, pattern, share};
 
-/// Most packets that a rule counts to.
+/// Largest packet number of a rule.
 const MAX_COUNT: u64 = 1_000_000_000_000;
 
-static EVERY: Key<Whole> = Key::optional(
+static EVERY: Key<IntegerType> = Key::optional(
     "every",
-    Whole { least: 1, most: MAX_COUNT },
+    IntegerType { least: 1, most: MAX_COUNT },
     "",
-    "every n-th: number n, 2n, 3n and so on",
+    "every n-th packet: n, 2n, 3n and so on",
 );
-static PASS: Key<Whole> = Key::optional(
+static PASS: Key<IntegerType> = Key::optional(
     "pass",
-    Whole { least: 1, most: MAX_COUNT },
+    IntegerType { least: 1, most: MAX_COUNT },
     "",
-    "so many are left alone, then comes one, and so on",
+    "passes this many packets, then selects one, and so on",
 );
-static PACKETS: Key<Numbers> =
-    Key::optional("packets", Numbers, "", "these, counted from 1 at this element");
-static BYTES: Key<Range> = Key::optional(
+static PACKETS: Key<PacketNumbersType> = Key::optional(
+    "packets",
+    PacketNumbersType,
+    "",
+    "these packets, counted from 1 at this element",
+);
+static BYTES: Key<ByteRangeType> = Key::optional(
     "bytes",
-    Range,
+    ByteRangeType,
     "",
-    "each packet whose first payload byte lies in this range of its connection's stream, for the \
-     first `times` times that it is sent; the first byte is 0",
+    "packets whose first payload byte is in this range of the connection's stream, at their first \
+     `times` transmissions; the stream starts at byte 0",
 );
-static TIMES: Key<Whole> = Key::optional(
+static TIMES: Key<IntegerType> = Key::optional(
     "times",
-    Whole { least: 1, most: u32::MAX as u64 },
+    IntegerType { least: 1, most: u32::MAX as u64 },
     "1",
-    "with `bytes`: how often each packet is picked, retransmissions counted",
+    "with `bytes`: how often each packet is selected, retransmissions included",
 );
-static GILBERT_ELLIOTT: Key<Sub<ChannelTable>> = Key::optional(
+static GILBERT_ELLIOTT: Key<TableType<GilbertElliottTable>> = Key::optional(
     "gilbert_elliott",
-    Sub::of(&GILBERT_ELLIOTT_SECTION),
+    TableType::of(&GILBERT_ELLIOTT_SECTION),
     "",
-    "in bursts: a channel that is now good, now bad (netem's gemodel)",
+    "bursts: the Gilbert-Elliott channel with a good and a bad state (netem's gemodel)",
 );
 
 table! {
-    /// A rule that is no plain share.
+    /// A rule other than a fraction of all packets.
     pub RuleTable: RULE_SECTION = "a rule" {
         every: u64 = EVERY,
         pass: u64 = PASS,
         packets: Vec<u64> = PACKETS,
         bytes: (Bytes, Bytes) = BYTES,
         times: u64 = TIMES,
-        gilbert_elliott: Box<ChannelTable> = GILBERT_ELLIOTT,
+        gilbert_elliott: Box<GilbertElliottTable> = GILBERT_ELLIOTT,
     }
     one_of: &["every", "pass", "packets", "bytes", "gilbert_elliott"],
     elsewhere: |key| match key {
         "seq" | "range" => Some("write bytes = \"434400B..435848B\""),
         "share" | "p" | "probability" | "random" => {
-            Some("a share of all packets stands without a table: \"1%\"")
+            Some("a fraction of all packets needs no table: \"1%\"")
         }
-        "only" => Some("`only` stands beside it: { loss = { ... }, only = \"data\" }"),
+        "only" => Some("`only` belongs beside it: { loss = { ... }, only = \"data\" }"),
         _ => None,
     },
     check: |fields, reader| {
         if let Some(times) = fields.node(&TIMES).filter(|_| !fields.has(&BYTES)) {
-            reader.report(Fault::new(times.place, "`times` goes with `bytes`"));
+            reader.report(SpannedError::new(times.span, "`times` goes with `bytes`"));
         }
     },
 }
 
-static P: Key<Share> = Key::required("p", Share, "chance that a good channel turns bad");
-static R: Key<Share> = Key::required("r", Share, "chance that a bad channel turns good");
-static H: Key<Share> =
-    Key::optional("h", Share, "0%", "chance that a packet is spared in the bad state");
-static K: Key<Share> =
-    Key::optional("k", Share, "100%", "chance that a packet is spared in the good state");
+static P: Key<FractionType> =
+    Key::required("p", FractionType, "probability of the transition from good to bad");
+static R: Key<FractionType> =
+    Key::required("r", FractionType, "probability of the transition from bad to good");
+static H: Key<FractionType> =
+    Key::optional("h", FractionType, "0%", "probability that a packet passes in the bad state");
+static K: Key<FractionType> =
+    Key::optional("k", FractionType, "100%", "probability that a packet passes in the good state");
 
 table! {
-    /// The channel of Gilbert and Elliott.
-    pub ChannelTable: GILBERT_ELLIOTT_SECTION = "`gilbert_elliott`" {
+    /// The Gilbert-Elliott channel.
+    pub GilbertElliottTable: GILBERT_ELLIOTT_SECTION = "`gilbert_elliott`" {
         p: Ratio = P,
         r: Ratio = R,
         h: Ratio = H,
@@ -100,141 +106,145 @@ table! {
     },
 }
 
-/// The packets that a rule concerns; without it, all.
-pub(super) const ONLY: OneOf<Only> = OneOf { names: &[("data", Only::Data), ("acks", Only::Acks)] };
+/// Packets that a rule counts and selects; all by default.
+pub(super) const ONLY: EnumType<PacketClass> =
+    EnumType { names: &[("data", PacketClass::Data), ("acks", PacketClass::Acks)] };
 
-/// A share of packets: `"1%"`.
-pub(super) struct Share;
+/// A fraction of packets: `"1%"`.
+pub(super) struct FractionType;
 
-impl Shape for Share {
+impl KeyType for FractionType {
     fn schema(&self) -> Json {
         json!({ "type": "string", "pattern": pattern::SHARE })
     }
 
-    fn takes(&self) -> String {
-        "share".into()
+    fn type_name(&self) -> String {
+        "percentage".into()
     }
 }
 
-impl Kind for Share {
+impl KeyCodec for FractionType {
     type Value = Ratio;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Ratio> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Ratio> {
         quantity(key, node, share, "%", reader)
     }
 
     fn write(&self, value: &Ratio) -> toml_edit::Value {
-        share_text(*value).into()
+        fraction_text(*value).into()
     }
 }
 
-/// Which packets something happens to.
+/// Selects the packets that an element affects.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Choice {
-    /// Each with this probability.
+pub enum PacketRule {
+    /// Each packet with this probability.
     Share(Ratio),
-    /// Those of a rule.
+    /// The packets of a rule.
     Rule(Box<RuleTable>),
 }
 
-/// A rule: a share, or a table.
-pub(super) struct AnyChoice;
+/// A rule: a fraction or a table.
+pub(super) struct PacketRuleType;
 
-impl Shape for AnyChoice {
+impl KeyType for PacketRuleType {
     fn schema(&self) -> Json {
-        json!({ "anyOf": [Share.schema(), RULE_SECTION.schema()] })
+        json!({ "anyOf": [FractionType.schema(), RULE_SECTION.schema()] })
     }
 
-    fn takes(&self) -> String {
-        "share or a table".into()
+    fn type_name(&self) -> String {
+        "percentage or a table".into()
     }
 }
 
-impl Kind for AnyChoice {
-    type Value = Choice;
+impl KeyCodec for PacketRuleType {
+    type Value = PacketRule;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Choice> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<PacketRule> {
         match node.value {
-            Value::Table(_) => Sub::of(&RULE_SECTION).read(key, node, reader).map(Choice::Rule),
-            _ => Share.read(key, node, reader).map(Choice::Share),
+            TomlValue::Table(_) => {
+                TableType::of(&RULE_SECTION).read(key, node, reader).map(PacketRule::Rule)
+            }
+            _ => FractionType.read(key, node, reader).map(PacketRule::Share),
         }
     }
 
-    fn write(&self, value: &Choice) -> toml_edit::Value {
+    fn write(&self, value: &PacketRule) -> toml_edit::Value {
         match value {
-            Choice::Share(share) => Share.write(share),
-            Choice::Rule(rule) => rule.write().into(),
+            PacketRule::Share(share) => FractionType.write(share),
+            PacketRule::Rule(rule) => rule.write().into(),
         }
     }
 }
 
-impl Choice {
-    /// As a value of an axis.
-    pub fn setting(&self) -> Setting {
-        Setting::of_toml(&AnyChoice.write(self))
+impl PacketRule {
+    /// Returns the rule as a value of a sweep axis.
+    pub fn setting(&self) -> RawValue {
+        RawValue::from_toml(&PacketRuleType.write(self))
     }
 
-    /// Does it pick packets by the bytes they carry?
-    pub(super) fn is_of_bytes(&self) -> bool {
+    /// Returns whether it selects packets by the bytes of their payload.
+    pub(super) fn selects_bytes(&self) -> bool {
         matches!(self, Self::Rule(rule) if rule.bytes.is_some())
     }
 
-    /// As the engine has it; `None` if a part is missing.
-    pub(super) fn rule(&self) -> Option<Rule> {
+    /// Converts to the simulator's rule; `None` if a key is missing.
+    pub(super) fn rule(&self) -> Option<SelectionRule> {
         let RuleTable { every, pass, packets, bytes, times, gilbert_elliott } = match self {
-            Self::Share(share) => return Some(Rule::Share(*share)),
+            Self::Share(share) => return Some(SelectionRule::Share(*share)),
             Self::Rule(rule) => &**rule,
         };
         let every = every.as_ref().map(|n| n.value);
         let every = every.or(pass.as_ref().map(|n| n.value + 1)).and_then(NonZeroU64::new);
-        let packets = || packets.as_ref().map(|packets| Rule::Listed(packets.value.clone()));
+        let packets =
+            || packets.as_ref().map(|packets| SelectionRule::Listed(packets.value.clone()));
         let bytes = || {
             let (from, until) = bytes.as_ref()?.value;
             let times = times.as_ref().map_or(1, |times| times.value as u32);
             let (from, until) = (Offset(from.get()), Offset(until.get()));
-            Some(Rule::Bytes(ByteRange { from, until, times }))
+            Some(SelectionRule::Bytes(ByteRange { from, until, times }))
         };
         let channel = || gilbert_elliott.as_ref().and_then(|channel| channel.value.channel());
-        every.map(Rule::Every).or_else(packets).or_else(bytes).or_else(channel)
+        every.map(SelectionRule::Every).or_else(packets).or_else(bytes).or_else(channel)
     }
 }
 
-impl ChannelTable {
-    fn channel(&self) -> Option<Rule> {
+impl GilbertElliottTable {
+    fn channel(&self) -> Option<SelectionRule> {
         let share = |given: &Option<Located<Ratio>>, default| match given {
             Some(share) => Some(share.value),
             None => Ratio::new(default, 100),
         };
         let (p, r) = (self.p.as_ref()?.value, self.r.as_ref()?.value);
         let (h, k) = (share(&self.h, 0)?, share(&self.k, 100)?);
-        Some(Rule::GilbertElliott(GilbertElliott { p, r, h, k }))
+        Some(SelectionRule::GilbertElliott(GilbertElliott { p, r, h, k }))
     }
 }
 
 /// A range of bytes: `"434400B..435848B"`.
-struct Range;
+struct ByteRangeType;
 
-impl Shape for Range {
+impl KeyType for ByteRangeType {
     fn schema(&self) -> Json {
         json!({ "type": "string", "pattern": pattern::BYTE_RANGE })
     }
 
-    fn takes(&self) -> String {
-        "two sizes with `..` between".into()
+    fn type_name(&self) -> String {
+        "two sizes separated by `..`".into()
     }
 }
 
-impl Kind for Range {
+impl KeyCodec for ByteRangeType {
     type Value = (Bytes, Bytes);
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value> {
-        let Value::Text(text) = &node.value else {
-            return wrong_kind(key, node, "a range such as \"434400B..435848B\"", reader);
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Self::Value> {
+        let TomlValue::Text(text) = &node.value else {
+            return type_mismatch(key, node, "a range such as \"434400B..435848B\"", reader);
         };
         match byte_range(text) {
             Ok(range) => Some(range),
             Err(misread) => {
-                let fault = Fault::new(node.place, format!("`{key}` {}", misread.message));
+                let fault = SpannedError::new(node.span, format!("`{key}` {}", misread.message));
                 let fault = fault.expected(misread.expected).found(node.describe());
                 reader.report(fault.hint(misread.hint));
                 None
@@ -248,37 +258,37 @@ impl Kind for Range {
 }
 
 /// Numbers of packets.
-struct Numbers;
+struct PacketNumbersType;
 
-impl Shape for Numbers {
+impl KeyType for PacketNumbersType {
     fn schema(&self) -> Json {
-        let number = Whole { least: 1, most: MAX_COUNT };
+        let number = IntegerType { least: 1, most: MAX_COUNT };
         json!({ "type": "array", "items": number.schema(), "minItems": 1 })
     }
 
-    fn takes(&self) -> String {
-        "list of whole numbers from 1 on".into()
+    fn type_name(&self) -> String {
+        "list of positive integers".into()
     }
 }
 
-impl Kind for Numbers {
+impl KeyCodec for PacketNumbersType {
     type Value = Vec<u64>;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Vec<u64>> {
-        let Value::List(items) = &node.value else {
-            return wrong_kind(key, node, "a list of whole numbers such as [900, 901]", reader);
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Vec<u64>> {
+        let TomlValue::List(items) = &node.value else {
+            return type_mismatch(key, node, "a list of whole numbers such as [900, 901]", reader);
         };
-        let number = Whole { least: 1, most: MAX_COUNT };
+        let number = IntegerType { least: 1, most: MAX_COUNT };
         let mut numbers: Vec<u64> = Vec::with_capacity(items.len());
         for item in items {
             let n = number.read(key, item, reader)?;
             if numbers.contains(&n) {
-                reader.report(Fault::new(item.place, format!("packet {n} for a second time")));
+                reader.report(SpannedError::new(item.span, format!("packet {n} is listed twice")));
             }
             numbers.push(n);
         }
         if numbers.is_empty() {
-            reader.report(Fault::new(node.place, format!("`{key}` is empty")));
+            reader.report(SpannedError::new(node.span, format!("`{key}` is empty")));
         }
         numbers.sort_unstable();
         Some(numbers)

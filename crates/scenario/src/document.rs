@@ -1,48 +1,48 @@
-//! A scenario file as typed tables, from text and to text: the one writer of such files.
+//! A scenario file as typed tables; reads it from text and is the only writer of such files.
 
 use core::fmt::{self, Write};
 
 use toml_edit::{Array, InlineTable, Key, Value};
 
 use super::ScenarioError;
-use super::keys::Reader;
-use super::kinds::Sub;
+use super::keys::ScenarioReader;
+use super::kinds::TableType;
 use super::source::Sources;
-use super::table::Table;
+use super::table::KeyTable;
 use super::tree;
 use super::world::SECTION;
 
-pub use super::apps::{OnOffTable, PacedTable, ReadsTable, RequestsTable, Volume};
-pub use super::chance::{ChannelTable, Choice, RuleTable};
+pub use super::apps::{OnOffTable, PacedTable, ReadsTable, RequestsTable, TransferSize};
+pub use super::chance::{GilbertElliottTable, PacketRule, RuleTable};
 pub use super::element::{
     ElementTable, LinkTable, OutageTable, PolicerTable, ShaperTable, ThinTable,
 };
 pub use super::flow::FlowTable;
 pub use super::host::HostTable;
 pub use super::keys::Located;
-pub use super::offload::{GroTable, LroTable, Merging};
+pub use super::offload::{GroTable, LroTable, ReceiveOffload};
 pub use super::path::PathTable;
 pub use super::queue::{CodelTable, Discipline, FqCodelTable, PieTable, RedTable};
 pub use super::reorder::ReorderTable;
-pub use super::setting::{ByName, Setting, Settings};
+pub use super::setting::{ByName, RawValue, RawValues};
 pub use super::sweep::{SeriesTable, SweepTable};
 pub use super::tap::TapTable;
 pub use super::world::ScenarioFile;
 
-/// Keys whose settings get a table of their own.
+/// Keys whose values are written as a table of their own.
 const OWN_TABLE: [&str; 2] = ["knobs", "axes"];
 
-/// A value of a key that a program writes.
+/// Returns the value of a key set by a program.
 pub fn given<T>(value: impl Into<T>) -> Option<Located<T>> {
     Some(Located::from(value.into()))
 }
 
-/// A list of tables that a program writes.
+/// Returns a list of tables set by a program.
 pub fn tables<T>(items: impl IntoIterator<Item = T>) -> Option<Located<Vec<Located<T>>>> {
     given(items.into_iter().map(Located::from).collect::<Vec<_>>())
 }
 
-/// Tables or settings by name that a program writes.
+/// Returns named tables or values set by a program.
 pub fn named<T>(
     items: impl IntoIterator<Item = (impl Into<String>, T)>,
 ) -> Option<Located<ByName<T>>> {
@@ -51,33 +51,33 @@ pub fn named<T>(
 }
 
 impl ScenarioFile {
-    /// Reads the tables of a text: every key with its value. Names that must exist, knobs, recordings
-    /// and all that concerns several tables are left to [`load`](super::load).
+    /// Reads the tables of a text: every key with its value. References, knobs, traces and
+    /// constraints between tables are checked by [`load`](super::load).
     ///
     /// # Errors
-    /// All mistakes in the order of the text.
+    /// All errors, in the order of the text.
     pub fn read(text: &str, file_name: &str) -> Result<Self, Vec<ScenarioError>> {
         let (sources, file) = Sources::new(file_name, text);
         let root = tree::parse(text, file).map_err(|faults| sources.errors(faults))?;
-        let mut reader = Reader::default();
-        match Sub::<Self>::of(&SECTION).table(&root, &mut reader) {
-            Some(tables) if reader.faults.is_empty() => {
+        let mut reader = ScenarioReader::default();
+        match TableType::<Self>::of(&SECTION).table(&root, &mut reader) {
+            Some(tables) if reader.errors.is_empty() => {
                 Ok(Self { comment: head(text).collect(), ..tables })
             }
-            _ => Err(sources.errors(reader.faults)),
+            _ => Err(sources.errors(reader.errors)),
         }
     }
 }
 
-/// Lines of the comment at the head of a text.
+/// Returns the lines of the comment at the head of a text.
 fn head(text: &str) -> impl Iterator<Item = String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.lines().map_while(|line| line.strip_prefix('#'));
     lines.map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned())
 }
 
-/// The text: the comment, keys of the whole, then a table for each host, path and flow, and a line
-/// for each element of a path.
+/// Writes the comment, the top-level keys, a table for each host, path and flow, and a line for
+/// each element of a path.
 impl fmt::Display for ScenarioFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
@@ -87,7 +87,7 @@ impl fmt::Display for ScenarioFile {
             let blank = if line.is_empty() || line.starts_with(':') { "" } else { " " };
             writeln!(text, "#{blank}{line}")?;
         }
-        body(&mut text, &Table::write(self))?;
+        body(&mut text, &KeyTable::write(self))?;
         f.write_str(text.trim_start())
     }
 }
@@ -117,7 +117,7 @@ fn body(text: &mut String, root: &InlineTable) -> fmt::Result {
     Ok(())
 }
 
-/// Has the value headers of its own?
+/// Returns whether the value is written with headers of its own.
 fn is_section(value: &Value) -> bool {
     match value {
         Value::InlineTable(_) => true,

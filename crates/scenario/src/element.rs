@@ -1,73 +1,92 @@
-//! Elements of a road.
+//! Elements of a path: links, delays, impairments, policers and shapers.
 
-use net::link::Limit;
+use net::link::QueueLimit;
 use serde_json::{Value as Json, json};
-use sim::scenario::{Capacity, During, Element, Only, Policy};
+use sim::scenario::{ElementSpec, LinkCapacity, OutageMode, PacketClass, QdiscConfig};
 use units::{Bytes, Duration, Rate};
 
-use super::chance::{self, AnyChoice, Choice};
-use super::keys::{Fields, Key, Kind, Located, Reader, Section, Shape};
-use super::kinds::{OneOf, Queue, Size, Span, Speed, Sub, Switch, Whole, Words};
-use super::queue::{AnyDiscipline, Discipline};
+use super::chance::{self, PacketRule, PacketRuleType};
+use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader, TableFields, TableSpec};
+use super::kinds::{
+    BoolType, BufferSizeType, DurationType, EnumType, IntegerType, RateType, SizeType, TableType,
+    TextType,
+};
+use super::queue::{Discipline, DisciplineType};
 use super::reorder::{self, ReorderTable};
 use super::shared::SharedElements;
-use super::source::{Fault, Place};
+use super::source::{SpannedError, TextSpan};
 use super::table::table;
-use super::tree::Node;
-use crate::units_text::{MAX_SIZE, Room};
+use super::tree::TomlNode;
+use crate::units_text::{BufferSize, MAX_SIZE};
 
-static LINK: Key<Sub<LinkTable>> =
-    Key::optional("link", Sub::of(&LINK_SECTION), "", "a drop-tail queue in front of a line");
-static DELAY: Key<Span> = Key::optional(
+static LINK: Key<TableType<LinkTable>> = Key::optional(
+    "link",
+    TableType::of(&LINK_SECTION),
+    "",
+    "a transmission rate or trace, with a queue",
+);
+static DELAY: Key<DurationType> = Key::optional(
     "delay",
-    Span { least: Duration::ZERO, usual: "ms" },
+    DurationType { least: Duration::ZERO, default_unit: "ms" },
     "",
-    "a fixed delay, the same for every packet",
+    "fixed propagation delay, the same for every packet",
 );
-static JITTER: Key<Span> = Key::optional(
+static JITTER: Key<DurationType> = Key::optional(
     "jitter",
-    Span { least: Duration::ZERO, usual: "ms" },
+    DurationType { least: Duration::ZERO, default_unit: "ms" },
     "",
-    "a delay drawn for each packet, uniformly from 0s to this; order is kept",
+    "random delay of each packet, uniform from 0s to this value; packets stay in order",
 );
-static LOSS: Key<AnyChoice> = Key::optional("loss", AnyChoice, "", "packets are lost");
-static DUPLICATE: Key<AnyChoice> =
-    Key::optional("duplicate", AnyChoice, "", "packets come twice, the copy at once");
-static CORRUPT: Key<AnyChoice> = Key::optional(
-    "corrupt",
-    AnyChoice,
+static LOSS: Key<PacketRuleType> = Key::optional("loss", PacketRuleType, "", "packet loss");
+static DUPLICATE: Key<PacketRuleType> = Key::optional(
+    "duplicate",
+    PacketRuleType,
     "",
-    "packets are damaged; the network card they reach drops them",
+    "duplicates packets; the copy follows immediately",
 );
-static REORDER: Key<Sub<ReorderTable>> =
-    Key::optional("reorder", Sub::of(&reorder::SECTION), "", "packets change their order");
-static THIN: Key<Sub<ThinTable>> =
-    Key::optional("thin", Sub::of(&THIN_SECTION), "", "few of the bare ACKs pass, the newest");
-static OUTAGE: Key<Sub<OutageTable>> =
-    Key::optional("outage", Sub::of(&OUTAGE_SECTION), "", "nothing passes for a while");
-static POLICER: Key<Sub<PolicerTable>> = Key::optional(
+static CORRUPT: Key<PacketRuleType> =
+    Key::optional("corrupt", PacketRuleType, "", "corrupts packets; the receiving NIC drops them");
+static REORDER: Key<TableType<ReorderTable>> =
+    Key::optional("reorder", TableType::of(&reorder::SECTION), "", "reorders packets");
+static THIN: Key<TableType<ThinTable>> = Key::optional(
+    "thin",
+    TableType::of(&THIN_SECTION),
+    "",
+    "ACK filter: passes the newest of several",
+);
+static OUTAGE: Key<TableType<OutageTable>> = Key::optional(
+    "outage",
+    TableType::of(&OUTAGE_SECTION),
+    "",
+    "link outage: no packet passes for a time",
+);
+static POLICER: Key<TableType<PolicerTable>> = Key::optional(
     "policer",
-    Sub::of(&POLICER_SECTION),
+    TableType::of(&POLICER_SECTION),
     "",
-    "a token bucket; what exceeds it is lost",
+    "token-bucket policer: drops packets over the rate",
 );
-static SHAPER: Key<Sub<ShaperTable>> =
-    Key::optional("shaper", Sub::of(&SHAPER_SECTION), "", "a token bucket; what exceeds it waits");
-static SHARED: Key<Words> = Key::optional(
+static SHAPER: Key<TableType<ShaperTable>> = Key::optional(
+    "shaper",
+    TableType::of(&SHAPER_SECTION),
+    "",
+    "token-bucket shaper: queues packets over the rate",
+);
+static SHARED: Key<TextType> = Key::optional(
     "shared",
-    Words,
+    TextType,
     "",
-    "the element [shared.NAME], which several roads may lead through",
+    "the element [shared.NAME], which several paths can include",
 );
-static ONLY: Key<OneOf<Only>> = Key::optional(
+static ONLY: Key<EnumType<PacketClass>> = Key::optional(
     "only",
     chance::ONLY,
     "all packets",
-    "with `loss`, `duplicate`, `corrupt`, `reorder`: counts and concerns only packets with \
-     payload, or only bare ACKs",
+    "with `loss`, `duplicate`, `corrupt`, `reorder`: counts and selects only packets with \
+     payload, or only pure ACKs",
 );
 
-/// Kinds of elements; the last is a reference to one.
+/// Types of elements; the last refers to a shared element.
 const KINDS: &[&str] = &[
     "link",
     "delay",
@@ -84,20 +103,20 @@ const KINDS: &[&str] = &[
 ];
 
 table! {
-    /// An element of a path; it does one thing.
+    /// An element of a path; it has one function.
     pub ElementTable: ELEMENT = "an element" {
         link: Box<LinkTable> = LINK,
         delay: Duration = DELAY,
         jitter: Duration = JITTER,
-        loss: Choice = LOSS,
-        duplicate: Choice = DUPLICATE,
-        corrupt: Choice = CORRUPT,
+        loss: PacketRule = LOSS,
+        duplicate: PacketRule = DUPLICATE,
+        corrupt: PacketRule = CORRUPT,
         reorder: Box<ReorderTable> = REORDER,
         thin: Box<ThinTable> = THIN,
         outage: Box<OutageTable> = OUTAGE,
         policer: Box<PolicerTable> = POLICER,
         shaper: Box<ShaperTable> = SHAPER,
-        only: Only = ONLY,
+        only: PacketClass = ONLY,
         shared: String = SHARED,
     }
     one_of: KINDS,
@@ -105,8 +124,8 @@ table! {
     check: check_only,
 }
 
-/// The same, but no reference to another: neither list has its last entry.
-pub(super) static SHARED_ELEMENT: Section = Section {
+/// [`ELEMENT`] without the reference to a shared element, the last entry of both lists.
+pub(super) static SHARED_ELEMENT: TableSpec = TableSpec {
     what: "a shared element",
     keys: ELEMENT.keys.split_at(ELEMENT.keys.len() - 1).0,
     one_of: KINDS.split_at(KINDS.len() - 1).0,
@@ -114,68 +133,69 @@ pub(super) static SHARED_ELEMENT: Section = Section {
     check: check_only,
 };
 
-static RATE: Key<Speed> = Key::optional("rate", Speed, "", "rate of the line, of IP bytes");
-static TRACE: Key<Recording> = Key::optional(
+static RATE: Key<RateType> =
+    Key::optional("rate", RateType, "", "link rate, in bytes of IP packets");
+static TRACE: Key<TraceNameType> = Key::optional(
     "trace",
-    Recording,
+    TraceNameType,
     "",
-    "a recording that the line follows, as of mahimahi: a file beside this one with a moment in \
-     milliseconds in each line, at which there is room for 1500 bytes; or `preset:lte-down`, \
+    "packet-delivery trace of the link in mahimahi's format: a file beside this one, each line a \
+     time in milliseconds at which 1500 bytes can be delivered; or `preset:lte-down`, \
      `preset:lte-up`",
 );
-static BUFFER: Key<Queue> = Key::required(
+static BUFFER: Key<BufferSizeType> = Key::required(
     "buffer",
-    Queue,
-    "room of the queue, the packet on the line not counted; `1bdp` is the rate times the delays \
-     of both ways; of a recording, its mean rate",
+    BufferSizeType,
+    "queue capacity, without the packet in transmission; `1bdp` is the rate (of a trace, its mean) \
+     times the sum of the delays in both directions",
 );
-static QUEUE: Key<AnyDiscipline> = Key::optional(
+static QUEUE: Key<DisciplineType> = Key::optional(
     "queue",
-    AnyDiscipline,
+    DisciplineType,
     "\"drop-tail\"",
-    "which packets go, are marked or are lost before the queue is full",
+    "queue discipline: drop-tail, or an AQM that drops or marks before the queue is full",
 );
 
 table! {
-    /// A queue and a line.
+    /// A queue and a transmission rate or trace.
     pub LinkTable: LINK_SECTION = "a link" {
         rate: Rate = RATE,
         trace: String = TRACE,
-        buffer: Room = BUFFER,
+        buffer: BufferSize = BUFFER,
         queue: Discipline = QUEUE,
     }
     one_of: &["rate", "trace"],
     elsewhere: |key| match key {
         "delay" => Some("a delay is an element of its own: { link = { ... } }, { delay = ... }"),
         "loss" => Some("loss is an element of its own: { loss = ... }, { link = { ... } }"),
-        "limit" => Some("the room of the queue is called `buffer`"),
+        "limit" => Some("the queue capacity is called `buffer`"),
         "aqm" | "qdisc" | "codel" | "fq_codel" | "pie" | "red" => {
-            Some("the discipline of the queue is called `queue`: queue = \"codel\"")
+            Some("the queue discipline is called `queue`: queue = \"codel\"")
         }
-        "bandwidth" | "speed" => Some("the rate of the line is called `rate`"),
+        "bandwidth" | "speed" => Some("the link rate is called `rate`"),
         _ => not_on_a_path(key),
     },
 }
 
-static SEGMENTS: Key<Whole> = Key::required(
+static SEGMENTS: Key<IntegerType> = Key::required(
     "segments",
-    Whole { least: 1, most: 1_000_000 },
-    "an ACK passes when it acknowledges so many full segments more than the last that passed",
+    IntegerType { least: 1, most: 1_000_000 },
+    "an ACK passes when it acknowledges this many full-sized segments more than the last passed",
 );
-static THIN_TIMEOUT: Key<Span> = Key::required(
+static THIN_TIMEOUT: Key<DurationType> = Key::required(
     "timeout",
-    Span { least: Duration::from_nanos(1), usual: "ms" },
-    "an ACK passes when one has been held for so long",
+    DurationType { least: Duration::from_nanos(1), default_unit: "ms" },
+    "longest time for which ACKs are held",
 );
-static MSS: Key<Size> = Key::optional(
+static MSS: Key<SizeType> = Key::optional(
     "mss",
-    Size { least: Bytes(1), most: Bytes(65_535) },
+    SizeType { least: Bytes(1), most: Bytes(65_535) },
     "1448 B",
-    "payload of a full segment",
+    "payload of a full-sized segment",
 );
 
 table! {
-    /// ACK thinning.
+    /// An ACK filter.
     pub ThinTable: THIN_SECTION = "`thin`" {
         segments: u64 = SEGMENTS,
         timeout: Duration = THIN_TIMEOUT,
@@ -183,45 +203,48 @@ table! {
     }
 }
 
-static OUTAGE_FROM: Key<Span> =
-    Key::required("from", Span { least: Duration::ZERO, usual: "s" }, "its first moment");
-static UNTIL: Key<Span> = Key::required(
-    "until",
-    Span { least: Duration::from_nanos(1), usual: "s" },
-    "the first moment after it",
+static OUTAGE_FROM: Key<DurationType> = Key::required(
+    "from",
+    DurationType { least: Duration::ZERO, default_unit: "s" },
+    "start of the outage",
 );
-static HOLD: Key<Switch> = Key::optional(
+static UNTIL: Key<DurationType> = Key::required(
+    "until",
+    DurationType { least: Duration::from_nanos(1), default_unit: "s" },
+    "end of the outage, exclusive",
+);
+static HOLD: Key<BoolType> = Key::optional(
     "hold",
-    Switch,
+    BoolType,
     "false",
-    "packets are held and go on together when it is over; without, they are lost",
+    "holds packets and forwards them together at the end; if false, they are dropped",
 );
 
 table! {
-    /// A time in which nothing passes.
+    /// A time without packet delivery.
     pub OutageTable: OUTAGE_SECTION = "an outage" {
         from: Duration = OUTAGE_FROM,
         until: Duration = UNTIL,
         hold: bool = HOLD,
     }
     elsewhere: |key| match key {
-        "duration" | "for" => Some("an outage ends at the moment `until`"),
+        "duration" | "for" => Some("the end of an outage is called `until`, a time of the run"),
         "to" => Some("the end of an outage is called `until`"),
         _ => None,
     },
 }
 
-static BUCKET_RATE: Key<Speed> =
-    Key::required("rate", Speed, "what flows into the bucket, in IP bytes");
-static BURST: Key<Size> = Key::required(
+static BUCKET_RATE: Key<RateType> =
+    Key::required("rate", RateType, "token rate, in bytes of IP packets");
+static BURST: Key<SizeType> = Key::required(
     "burst",
-    Size { least: Bytes(1), most: MAX_SIZE },
-    "what the bucket holds; it is full at the beginning, and a larger packet never passes",
+    SizeType { least: Bytes(1), most: MAX_SIZE },
+    "bucket size; the bucket starts full, and a larger packet never passes",
 );
-static SHAPER_BUFFER: Key<Queue> = Key::required(
+static SHAPER_BUFFER: Key<BufferSizeType> = Key::required(
     "buffer",
-    Queue,
-    "room for packets that wait; `1bdp` is the rate times the delays of both ways",
+    BufferSizeType,
+    "queue capacity; `1bdp` is the rate times the sum of the delays in both directions",
 );
 
 table! {
@@ -241,84 +264,82 @@ table! {
     pub ShaperTable: SHAPER_SECTION = "a shaper" {
         rate: Rate = BUCKET_RATE,
         burst: Bytes = BURST,
-        buffer: Room = SHAPER_BUFFER,
+        buffer: BufferSize = SHAPER_BUFFER,
     }
     elsewhere: |key| match key {
-        "limit" | "queue" => Some("the room of the queue is called `buffer`"),
+        "limit" | "queue" => Some("the queue capacity is called `buffer`"),
         _ => None,
     },
 }
 
 fn not_an_element(key: &str) -> Option<&'static str> {
     match key {
-        "rate" | "buffer" => Some("a line is { link = { rate = ..., buffer = ... } }"),
-        "drop" => Some("what loses packets is called `loss`"),
-        "blackout" => Some("a time in which nothing passes is called `outage`"),
+        "rate" | "buffer" => Some("a link is { link = { rate = ..., buffer = ... } }"),
+        "drop" => Some("packet loss is called `loss`"),
+        "blackout" => Some("a time without packet delivery is called `outage`"),
         _ => not_on_a_path(key),
     }
 }
 
 pub(super) fn not_on_a_path(key: &str) -> Option<&'static str> {
     match key {
-        "lro" | "gro" | "tso" => {
-            Some("offloads are the work of a host's network card: put it under [host.NAME]")
-        }
-        "tap" => Some("a capture point sits on a host: [[tap]] host = \"NAME\""),
+        "lro" | "gro" | "tso" => Some("offloads belong to a host's NIC: put it under [host.NAME]"),
+        "tap" => Some("a capture point belongs to a host: [[tap]] host = \"NAME\""),
         "knobs" | "profile" | "cc" | "mtu" => Some("this belongs to a host: [host.NAME]"),
         _ => None,
     }
 }
 
-/// The name of a recording.
-struct Recording;
+/// The name of a packet-delivery trace.
+struct TraceNameType;
 
-impl Shape for Recording {
+impl KeyType for TraceNameType {
     fn schema(&self) -> Json {
         json!({ "type": "string" })
     }
 
-    fn takes(&self) -> String {
-        "name of a file".into()
+    fn type_name(&self) -> String {
+        "file name".into()
     }
 }
 
-impl Kind for Recording {
+impl KeyCodec for TraceNameType {
     type Value = String;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<String> {
-        Words.read(key, node, reader)
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<String> {
+        TextType.read(key, node, reader)
     }
 
     fn write(&self, value: &String) -> toml_edit::Value {
-        Words.write(value)
+        TextType.write(value)
     }
 }
 
-/// Reports `only` beside an element that concerns all packets.
-fn check_only(fields: &Fields<'_>, reader: &mut Reader) {
+/// Reports `only` on an element that does not select packets.
+fn check_only(fields: &TableFields<'_>, reader: &mut ScenarioReader) {
     let picks = [fields.has(&LOSS), fields.has(&DUPLICATE), fields.has(&CORRUPT)].contains(&true)
         || fields.has(&REORDER);
     if let Some(node) = fields.node(&ONLY).filter(|_| !picks) {
         let message = "`only` goes with `loss`, `duplicate`, `corrupt` and `reorder`";
-        reader.report(Fault::new(node.place, message));
+        reader.report(SpannedError::new(node.span, message));
     }
 }
 
-/// An element before `1bdp` is known.
-pub(super) enum Draft {
-    Whole(Element),
-    Link { capacity: Capacity, buffer: Located<Room>, queue: Policy },
-    Shaper { rate: Rate, burst: Bytes, buffer: Located<Room> },
+/// An element whose `1bdp` is not resolved yet.
+pub(super) enum UnresolvedElement {
+    Resolved(ElementSpec),
+    Link { capacity: LinkCapacity, buffer: Located<BufferSize>, queue: QdiscConfig },
+    Shaper { rate: Rate, burst: Bytes, buffer: Located<BufferSize> },
 }
 
-/// The element of a table; references are looked up in `shared`.
-pub(super) fn draft(
+/// Reads the element of a table; resolves references in `shared`.
+pub(super) fn parse_element(
     table: &ElementTable,
     shared: Option<&SharedElements>,
-    reader: &mut Reader,
-) -> Option<Draft> {
-    let only = table.only.as_ref().map_or(Only::All, |only| only.value);
-    let whole = |element| Some(Draft::Whole(element));
+    reader: &mut ScenarioReader,
+) -> Option<UnresolvedElement> {
+    let only = table.only.as_ref().map_or(PacketClass::All, |only| only.value);
+    let whole = |element| Some(UnresolvedElement::Resolved(element));
     if let Some(link) = &table.link {
         return self::link(&link.value, reader);
     }
@@ -326,12 +347,12 @@ pub(super) fn draft(
         let ShaperTable { rate, burst, buffer } = &*shaper.value;
         let buffer = self::buffer(buffer.as_ref(), reader);
         let (rate, burst) = (rate.as_ref()?.value, burst.as_ref()?.value);
-        return Some(Draft::Shaper { rate, burst, buffer: buffer? });
+        return Some(UnresolvedElement::Shaper { rate, burst, buffer: buffer? });
     }
     if let Some(policer) = &table.policer {
         let PolicerTable { rate, burst } = &*policer.value;
         let (rate, burst) = (rate.as_ref()?.value, burst.as_ref()?.value);
-        return whole(Element::Policer { rate, burst });
+        return whole(ElementSpec::Policer { rate, burst });
     }
     if let Some(reorder) = &table.reorder {
         return reorder::element(&reorder.value, only).and_then(whole);
@@ -343,105 +364,112 @@ pub(super) fn draft(
         return self::outage(&outage.value, reader).and_then(whole);
     }
     if let (Some(shared), Some(name)) = (shared, &table.shared) {
-        return shared.find(name, reader).map(Element::Shared).and_then(whole);
+        return shared.find(name, reader).map(ElementSpec::Shared).and_then(whole);
     }
     let picked = [&table.loss, &table.duplicate, &table.corrupt].map(Option::as_ref);
-    let bytes = picked.iter().flatten().find(|choice| choice.value.is_of_bytes());
-    if let Some(choice) = bytes.filter(|_| only == Only::Acks) {
-        let message = "bare ACKs carry none of these bytes";
-        reader.report(Fault::new(choice.place, message).hint("leave `only` out".to_owned()));
+    let bytes = picked.iter().flatten().find(|choice| choice.value.selects_bytes());
+    if let Some(choice) = bytes.filter(|_| only == PacketClass::Acks) {
+        let message = "pure ACKs carry no payload bytes";
+        reader.report(SpannedError::new(choice.span, message).hint("leave `only` out".to_owned()));
     }
     let [loss, duplicate, corrupt] = picked.map(|choice| choice.and_then(|c| c.value.rule()));
-    let delay = table.delay.as_ref().map(|span| Element::Delay(span.value));
-    let jitter = table.jitter.as_ref().map(|span| Element::Jitter { most: span.value });
-    let loss = loss.map(|rule| Element::Loss { rule, only });
-    let duplicate = duplicate.map(|rule| Element::Duplicate { rule, only });
-    let corrupt = corrupt.map(|rule| Element::Corrupt { rule, only });
+    let delay = table.delay.as_ref().map(|span| ElementSpec::Delay(span.value));
+    let jitter = table.jitter.as_ref().map(|span| ElementSpec::Jitter { most: span.value });
+    let loss = loss.map(|rule| ElementSpec::Loss { rule, only });
+    let duplicate = duplicate.map(|rule| ElementSpec::Duplicate { rule, only });
+    let corrupt = corrupt.map(|rule| ElementSpec::Corrupt { rule, only });
     delay.or(jitter).or(loss).or(duplicate).or(corrupt).and_then(whole)
 }
 
-fn link(table: &LinkTable, reader: &mut Reader) -> Option<Draft> {
+fn link(table: &LinkTable, reader: &mut ScenarioReader) -> Option<UnresolvedElement> {
     let LinkTable { rate, trace, buffer, queue } = table;
     let buffer = self::buffer(buffer.as_ref(), reader);
-    let trace = trace.as_ref().and_then(|name| match reader.files.recording(&name.value) {
-        Ok(schedule) => Some(Capacity::Trace(schedule)),
+    let trace = trace.as_ref().and_then(|name| match reader.files.trace(&name.value) {
+        Ok(schedule) => Some(LinkCapacity::Trace(schedule)),
         Err(wrong) => {
-            let message = format!("this recording cannot be used: {wrong}");
-            reader.report(Fault::new(name.place, message));
+            let message = format!("invalid trace: {wrong}");
+            reader.report(SpannedError::new(name.span, message));
             None
         }
     });
-    let capacity = rate.as_ref().map(|rate| Capacity::Rate(rate.value)).or(trace);
+    let capacity = rate.as_ref().map(|rate| LinkCapacity::Rate(rate.value)).or(trace);
     let queue = match queue {
         Some(queue) => queue.value.policy(reader),
-        None => Some(Policy::DropTail),
+        None => Some(QdiscConfig::DropTail),
     };
-    Some(Draft::Link { capacity: capacity?, buffer: buffer?, queue: queue? })
+    Some(UnresolvedElement::Link { capacity: capacity?, buffer: buffer?, queue: queue? })
 }
 
-fn buffer(buffer: Option<&Located<Room>>, reader: &mut Reader) -> Option<Located<Room>> {
+fn buffer(
+    buffer: Option<&Located<BufferSize>>,
+    reader: &mut ScenarioReader,
+) -> Option<Located<BufferSize>> {
     let buffer = *buffer?;
-    if matches!(buffer.value, Room::Size(Bytes::ZERO) | Room::Packets(0)) {
-        reader.report(Fault::new(buffer.place, "this buffer has no room"));
+    if matches!(buffer.value, BufferSize::Size(Bytes::ZERO) | BufferSize::Packets(0)) {
+        reader.report(SpannedError::new(buffer.span, "this buffer has zero capacity"));
     }
     Some(buffer)
 }
 
-fn thin(table: &ThinTable) -> Option<Element> {
+fn thin(table: &ThinTable) -> Option<ElementSpec> {
     let ThinTable { segments, timeout, mss } = table;
     let mss = mss.as_ref().map_or(Bytes(1_448), |mss| mss.value);
     let bytes = Bytes(segments.as_ref()?.value * mss.get());
-    Some(Element::Thin { bytes, timeout: timeout.as_ref()?.value })
+    Some(ElementSpec::Thin { bytes, timeout: timeout.as_ref()?.value })
 }
 
-fn outage(table: &OutageTable, reader: &mut Reader) -> Option<Element> {
+fn outage(table: &OutageTable, reader: &mut ScenarioReader) -> Option<ElementSpec> {
     let (from, until) = (table.from.as_ref()?, table.until.as_ref()?);
     if until.value <= from.value {
-        let fault = Fault::new(until.place, "this outage ends before it begins");
-        reader.report(fault.expected(format!("a moment after {}", from.value)));
+        let fault = SpannedError::new(until.span, "this outage ends before it begins");
+        reader.report(fault.expected(format!("a time after {}", from.value)));
         return None;
     }
     let held = table.hold.as_ref().is_some_and(|hold| hold.value);
-    let during = if held { During::Held } else { During::Lost };
-    Some(Element::Outage { from: from.value, until: until.value, during })
+    let during = if held { OutageMode::Hold } else { OutageMode::Drop };
+    Some(ElementSpec::Outage { from: from.value, until: until.value, during })
 }
 
-impl Draft {
-    /// Is it the shared element of that index?
+impl UnresolvedElement {
+    /// Returns whether this is the shared element with that index.
     pub(super) fn is_shared(&self, index: usize) -> bool {
-        matches!(self, Self::Whole(Element::Shared(other)) if *other == index)
+        matches!(self, Self::Resolved(ElementSpec::Shared(other)) if *other == index)
     }
 
-    /// The delay it adds to the round trip of which `1bdp` speaks.
+    /// Delay that the element adds to the round-trip time of `1bdp`.
     pub(super) fn delay(&self, shared: &SharedElements) -> Duration {
-        let span = |element: &Element| match element {
-            Element::Delay(span) => *span,
+        let span = |element: &ElementSpec| match element {
+            ElementSpec::Delay(span) => *span,
             _ => Duration::ZERO,
         };
         match self {
-            Self::Whole(Element::Shared(index)) => shared.get(*index).map_or(Duration::ZERO, span),
-            Self::Whole(element) => span(element),
+            Self::Resolved(ElementSpec::Shared(index)) => {
+                shared.get(*index).map_or(Duration::ZERO, span)
+            }
+            Self::Resolved(element) => span(element),
             Self::Link { .. } | Self::Shaper { .. } => Duration::ZERO,
         }
     }
 
-    /// The element, on a path of that round trip.
+    /// Resolves `1bdp` for a path with that round-trip time.
     pub(super) fn resolve(
         self,
         round_trip: Option<Duration>,
-        reader: &mut Reader,
-    ) -> Option<Element> {
+        reader: &mut ScenarioReader,
+    ) -> Option<ElementSpec> {
         Some(match self {
-            Self::Whole(element) => element,
+            Self::Resolved(element) => element,
             Self::Link { capacity, buffer, queue } => {
                 let limit = limit(capacity.mean(), buffer, round_trip, reader)?;
                 match (capacity, queue) {
-                    (Capacity::Rate(rate), Policy::DropTail) => Element::Link { rate, limit },
-                    (capacity, queue) => Element::ManagedLink { capacity, limit, queue },
+                    (LinkCapacity::Rate(rate), QdiscConfig::DropTail) => {
+                        ElementSpec::Link { rate, limit }
+                    }
+                    (capacity, queue) => ElementSpec::LinkWithQdisc { capacity, limit, queue },
                 }
             }
             Self::Shaper { rate, burst, buffer } => {
-                Element::Shaper { rate, burst, limit: limit(rate, buffer, round_trip, reader)? }
+                ElementSpec::Shaper { rate, burst, limit: limit(rate, buffer, round_trip, reader)? }
             }
         })
     }
@@ -449,30 +477,30 @@ impl Draft {
 
 fn limit(
     rate: Rate,
-    buffer: Located<Room>,
+    buffer: Located<BufferSize>,
     round_trip: Option<Duration>,
-    reader: &mut Reader,
-) -> Option<Limit> {
+    reader: &mut ScenarioReader,
+) -> Option<QueueLimit> {
     let times = match buffer.value {
-        Room::Size(size) => return Some(Limit::Bytes(size)),
-        Room::Packets(packets) => return Some(Limit::Packets(packets)),
-        Room::Bdp(times) => times,
+        BufferSize::Size(size) => return Some(QueueLimit::Bytes(size)),
+        BufferSize::Packets(packets) => return Some(QueueLimit::Packets(packets)),
+        BufferSize::Bdp(times) => times,
     };
-    let no_room = |place: Place, message: String, reader: &mut Reader| {
+    let no_room = |place: TextSpan, message: String, reader: &mut ScenarioReader| {
         let hint = "give it in bytes or packets, such as \"64KiB\" or \"100p\"".to_owned();
-        reader.report(Fault::new(place, message).hint(hint));
+        reader.report(SpannedError::new(place, message).hint(hint));
         None
     };
     let Some(round_trip) = round_trip else {
-        let message = "paths of several delays may lead through a shared element".to_owned();
-        return no_room(buffer.place, message, reader);
+        let message = "a shared element can be on paths of several delays".to_owned();
+        return no_room(buffer.span, message, reader);
     };
     match Bytes(times.of(rate.bytes_in(round_trip).get())) {
         Bytes::ZERO => {
             let message =
-                format!("this buffer has no room: the delays of the path are {round_trip}");
-            no_room(buffer.place, message, reader)
+                format!("this buffer has zero capacity: the delays of the path are {round_trip}");
+            no_room(buffer.span, message, reader)
         }
-        size => Some(Limit::Bytes(size)),
+        size => Some(QueueLimit::Bytes(size)),
     }
 }

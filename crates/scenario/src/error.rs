@@ -1,29 +1,29 @@
-//! What is wrong with a scenario, and where: content only, see [`super::report`] for its look.
+//! Errors in a scenario with their positions; [`super::report`] formats them.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// A mistake in a scenario, with its place in the text its author wrote.
+/// An error in a scenario, with its position in the source text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScenarioError {
-    /// The file, as it was named to Ackclock; `--set` for a mistake in such an argument.
+    /// Name of the file, or `--set` for an error in such an argument.
     pub file: String,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// Characters concerned, from that column on, on that line; 0 marks a place between two.
+    /// Length in characters from that column; 0 marks a position between two characters.
     pub width: usize,
     /// The line itself.
     pub source_line: String,
-    /// What is wrong, in one sentence.
+    /// The error, in one sentence.
     pub message: String,
-    /// What stands there.
+    /// The value found.
     pub found: Option<String>,
-    /// What would be right.
+    /// The value expected.
     pub expected: Option<String>,
-    /// A guess at what was meant, or an advice.
+    /// A suggestion or advice.
     pub hint: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for ScenarioError {
 }
 
 impl ScenarioError {
-    /// Expected and found in one clause.
+    /// Returns expected and found value in one clause.
     pub(super) fn label(&self) -> Option<String> {
         match (&self.expected, &self.found) {
             (Some(expected), Some(found)) => Some(format!("expected {expected}, found {found}")),

@@ -1,53 +1,53 @@
-//! Recordings that a scenario names: files beside it, and those that come with the program.
+//! Packet-delivery traces that a scenario names: files beside it and built-in presets.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use net::trace::{BadTrace, Schedule};
+use net::trace::{LinkTrace, LinkTraceError};
 use sha2::{Digest, Sha256};
 
 use super::presets;
 
-/// What a name of a recording may begin with, in place of that of a file.
+/// Prefix of the name of a built-in trace.
 pub(super) const PRESET: &str = "preset:";
 
-/// Reads a file that a scenario names, or says in words why it cannot.
+/// Reads a file that a scenario names, or returns an error text.
 pub type ReadFile = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
 
 /// The files that a scenario names; none can be read by default.
 #[derive(Clone, Default)]
 pub struct Files {
     read: Option<Arc<ReadFile>>,
-    /// What was read, by name: a sweep reads a scenario many times.
-    known: Arc<Mutex<BTreeMap<String, Recording>>>,
+    /// Traces by name: a sweep loads a scenario many times.
+    cache: Arc<Mutex<BTreeMap<String, TraceResult>>>,
 }
 
-type Recording = Result<(Schedule, String), String>;
+type TraceResult = Result<(LinkTrace, String), String>;
 
 impl Files {
-    /// Files that `read` reads, by the names in the scenario.
+    /// Creates a set of files read by `read`, by the names in the scenario.
     pub fn new(read: impl Fn(&str) -> Result<Vec<u8>, String> + Send + Sync + 'static) -> Self {
-        Self { read: Some(Arc::new(read)), known: Arc::default() }
+        Self { read: Some(Arc::new(read)), cache: Arc::default() }
     }
 
-    /// The recording of that name.
+    /// Returns the trace of that name.
     ///
     /// # Errors
-    /// What is wrong, in words; with the line, if it is the text.
-    pub(super) fn recording(&self, name: &str) -> Result<Schedule, String> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A description, with the line number for an error in the text.
+    pub(super) fn trace(&self, name: &str) -> Result<LinkTrace, String> {
+        let mut known = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.entry(name.to_owned()).or_insert_with(|| self.fetch(name));
         found.clone().map(|(schedule, _)| schedule)
     }
 
-    fn fetch(&self, name: &str) -> Recording {
+    fn fetch(&self, name: &str) -> TraceResult {
         if let Some(preset) = name.strip_prefix(PRESET) {
             let known = presets::TRACES.iter().find(|(known, _)| *known == preset);
             let names = || presets::TRACES.map(|(name, _)| format!("{PRESET}{name}")).join(", ");
             return match known {
                 Some((_, make)) => Ok((make(), String::new())),
-                None => Err(format!("there is no {name:?}; those there are: {}", names())),
+                None => Err(format!("unknown preset {name:?}; available: {}", names())),
             };
         }
         let Some(read) = &self.read else {
@@ -56,15 +56,15 @@ impl Files {
         let bytes = read(name)?;
         let text = core::str::from_utf8(&bytes).map_err(|error| {
             let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-            format!("{name}:{}: no text", line + 1)
+            format!("{name}:{}: not UTF-8 text", line + 1)
         })?;
-        let schedule = Schedule::parse(text).map_err(|wrong| in_words(name, &wrong))?;
+        let schedule = LinkTrace::parse(text).map_err(|wrong| in_words(name, &wrong))?;
         Ok((schedule, super::hex(&Sha256::digest(&bytes))))
     }
 
-    /// Names and SHA-256 of all files that were read well, in the order of their names.
+    /// Returns names and SHA-256 of all valid files, sorted by name.
     pub fn digests(&self) -> Vec<(String, String)> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let good = known.iter().filter_map(|(name, found)| {
             let (_, sha256) = found.as_ref().ok()?;
             (!sha256.is_empty()).then(|| (name.clone(), sha256.clone()))
@@ -73,17 +73,17 @@ impl Files {
     }
 }
 
-fn in_words(name: &str, wrong: &BadTrace) -> String {
+fn in_words(name: &str, wrong: &LinkTraceError) -> String {
     match wrong {
-        // What the line holds stays there: the name may be that of any file.
-        BadTrace::NotANumber { line } => {
+        // The line is not quoted: the name may be that of any file.
+        LinkTraceError::NotANumber { line } => {
             format!("{name}:{line}: expected a whole number of milliseconds up to 4294967295")
         }
-        BadTrace::RunsBack { line } => {
-            format!("{name}:{line}: this moment is earlier than that of the line before")
+        LinkTraceError::RunsBack { line } => {
+            format!("{name}:{line}: this time is earlier than that of the line before")
         }
-        BadTrace::Empty => format!("{name}: no opportunity to send"),
-        BadTrace::NoTime => format!("{name}: it lasts 0 ms"),
+        LinkTraceError::Empty => format!("{name}: no delivery opportunity"),
+        LinkTraceError::NoDuration => format!("{name}: its duration is 0 ms"),
     }
 }
 
@@ -93,7 +93,7 @@ impl fmt::Debug for Files {
     }
 }
 
-/// Equal if they read the same way.
+/// Equal if they share the read function.
 impl PartialEq for Files {
     fn eq(&self, other: &Self) -> bool {
         match (&self.read, &other.read) {

@@ -4,93 +4,90 @@ use std::num::NonZeroU64;
 
 use packet::IpVersion;
 use serde_json::{Value as Json, json};
-use sim::scenario::{App, Close, Keepalive, Reads};
+use sim::scenario::{App, Close, KeepaliveSpec, ReadPattern};
 use units::{Bytes, Duration};
 
 use super::apps::{
-    self, AnyVolume, ON_OFF_SECTION, OnOffTable, PACED_SECTION, PacedTable, Probing, READS_SECTION,
-    REQUESTS_SECTION, ReadsTable, RequestsTable, Volume,
+    self, KeepaliveType, ON_OFF_SECTION, OnOffTable, PACED_SECTION, PacedTable, READS_SECTION,
+    REQUESTS_SECTION, ReadsTable, RequestsTable, TransferSize, TransferSizeType,
 };
 use super::hosts::Hosts;
-use super::keys::{Key, Kind, Located, Reader, Shape};
-use super::kinds::{OneOf, Size, Span, Sub, Switch, Words, wrong_kind};
-use super::source::{Fault, Place};
+use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
+use super::kinds::{
+    BoolType, DurationType, EnumType, SizeType, TableType, TextType, type_mismatch,
+};
+use super::source::{SpannedError, TextSpan};
 use super::table::table;
-use super::tree::{Node, Value};
+use super::tree::{TomlNode, TomlValue};
 use crate::units_text::MAX_SIZE;
 
-static NAME: Key<Words> = Key::required("name", Words, "name of the flow in all results");
-static FROM: Key<Words> = Key::required("from", Words, "host that connects and writes");
-static TO: Key<Words> = Key::required("to", Words, "host that listens and reads");
-static START: Key<Span> = Key::optional(
+static NAME: Key<TextType> = Key::required("name", TextType, "name of the flow in all results");
+static FROM: Key<TextType> = Key::required("from", TextType, "host that connects and writes");
+static TO: Key<TextType> = Key::required("to", TextType, "host that listens and reads");
+static START: Key<DurationType> = Key::optional(
     "start",
-    Span { least: Duration::ZERO, usual: "s" },
+    DurationType { least: Duration::ZERO, default_unit: "s" },
     "0s",
-    "moment of the first SYN",
+    "time of the first SYN",
 );
-static BULK: Key<AnyVolume> = Key::optional(
+static BULK: Key<TransferSizeType> = Key::optional(
     "bulk",
-    AnyVolume,
+    TransferSizeType,
     "",
-    "write this much as fast as the stack takes it, then close",
+    "writes this many bytes as fast as the stack accepts them, then closes",
 );
-static WRITE: Key<Size> = Key::optional(
+static WRITE: Key<SizeType> = Key::optional(
     "write",
-    Size { least: Bytes(1), most: MAX_SIZE },
+    SizeType { least: Bytes(1), most: MAX_SIZE },
     "all at once",
-    "bytes of one write call of `bulk`; a stack may send between two",
+    "bytes per write call of `bulk`; the stack may send between two calls",
 );
-static PACED: Key<Sub<PacedTable>> = Key::optional(
+static PACED: Key<TableType<PacedTable>> = Key::optional(
     "paced",
-    Sub::of(&PACED_SECTION),
+    TableType::of(&PACED_SECTION),
     "",
-    "write a chunk at fixed intervals, then close",
+    "writes a chunk at fixed intervals, then closes",
 );
-static ON_OFF: Key<Sub<OnOffTable>> = Key::optional(
+static ON_OFF: Key<TableType<OnOffTable>> = Key::optional(
     "on_off",
-    Sub::of(&ON_OFF_SECTION),
+    TableType::of(&ON_OFF_SECTION),
     "",
-    "write in bursts with pauses between them, then close",
+    "writes in bursts separated by pauses, then closes",
 );
-static REQUESTS: Key<Sub<RequestsTable>> = Key::optional(
+static REQUESTS: Key<TableType<RequestsTable>> = Key::optional(
     "requests",
-    Sub::of(&REQUESTS_SECTION),
+    TableType::of(&REQUESTS_SECTION),
     "",
-    "send requests one after another, each of which `to` answers, then close",
+    "sends requests in sequence, each answered by `to`, then closes",
 );
-static PATH: Key<Words> = Key::optional(
+static PATH: Key<TextType> = Key::optional(
     "path",
-    Words,
+    TextType,
     "the path between the two hosts",
-    "name of the path, where there are several",
+    "name of the path, if there are several",
 );
-static IP: Key<Version> = Key::optional("ip", Version, "4", "version of the internet protocol");
-static NODELAY: Key<Switch> = Key::optional(
-    "nodelay",
-    Switch,
-    "false",
-    "the application switches Nagle's algorithm off (TCP_NODELAY)",
-);
+static IP: Key<IpVersionType> = Key::optional("ip", IpVersionType, "4", "IP version");
+static NODELAY: Key<BoolType> =
+    Key::optional("nodelay", BoolType, "false", "disables Nagle's algorithm (TCP_NODELAY)");
 
-static READS: Key<Sub<ReadsTable>> = Key::optional(
+static READS: Key<TableType<ReadsTable>> = Key::optional(
     "reads",
-    Sub::of(&READS_SECTION),
-    "all there is, at once",
-    "how `to` reads; with `bulk`, `paced` and `on_off`",
+    TableType::of(&READS_SECTION),
+    "all available data, immediately",
+    "a slow reader at `to`; with `bulk`, `paced` and `on_off`",
 );
-static CLOSE: Key<OneOf<Close>> = Key::optional(
+static CLOSE: Key<EnumType<Close>> = Key::optional(
     "close",
-    OneOf { names: &[("fin", Close::Fin), ("reset", Close::Reset)] },
+    EnumType { names: &[("fin", Close::Fin), ("reset", Close::Reset)] },
     "\"fin\"",
-    "how `from` ends the connection; `reset` (SO_LINGER of zero) goes as soon as the stack has \
-     taken the last byte, and what it has not sent by then is lost",
+    "how `from` closes; `reset` (SO_LINGER with a timeout of 0) aborts once the stack has accepted \
+     the last byte and discards unsent data",
 );
-static KEEPALIVE: Key<Probing> = Key::optional(
+static KEEPALIVE: Key<KeepaliveType> = Key::optional(
     "keepalive",
-    Probing,
+    KeepaliveType,
     "false",
-    "both applications want a silent peer to be probed (SO_KEEPALIVE); a table changes the host's \
-     own times",
+    "both applications enable keepalive probes (SO_KEEPALIVE); a table overrides the host's timers",
 );
 
 table! {
@@ -101,14 +98,14 @@ table! {
         to: String = TO,
         path: String = PATH,
         start: Duration = START,
-        bulk: Volume = BULK,
+        bulk: TransferSize = BULK,
         write: Bytes = WRITE,
         paced: Box<PacedTable> = PACED,
         on_off: Box<OnOffTable> = ON_OFF,
         requests: Box<RequestsTable> = REQUESTS,
         reads: Box<ReadsTable> = READS,
         close: Close = CLOSE,
-        keepalive: Option<Keepalive> = KEEPALIVE,
+        keepalive: Option<KeepaliveSpec> = KEEPALIVE,
         ip: IpVersion = IP,
         nodelay: bool = NODELAY,
     }
@@ -126,38 +123,38 @@ table! {
         "chunk" | "every" => {
             Some("write paced = { ... } for the writer, reads = { ... } for the reader")
         }
-        "duration" | "stop" => Some("the run's duration stands at the top of the file"),
+        "duration" | "stop" => Some("`duration` belongs at the top of the file"),
         _ => None,
     },
     check: |fields, reader| {
         if let Some(node) = fields.node(&READS).filter(|_| fields.has(&REQUESTS)) {
             let message = "`reads` goes with `bulk`, `paced` and `on_off`";
-            reader.report(Fault::new(node.place, message));
+            reader.report(SpannedError::new(node.span, message));
         }
     },
 }
 
-/// Version of the internet protocol: 4 or 6.
-struct Version;
+/// IP version: 4 or 6.
+struct IpVersionType;
 
-impl Shape for Version {
+impl KeyType for IpVersionType {
     fn schema(&self) -> Json {
         json!({ "enum": [4, 6] })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "4 or 6".into()
     }
 }
 
-impl Kind for Version {
+impl KeyCodec for IpVersionType {
     type Value = IpVersion;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<IpVersion> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<IpVersion> {
         match &node.value {
-            Value::Integer(digits) if digits == "4" => Some(IpVersion::V4),
-            Value::Integer(digits) if digits == "6" => Some(IpVersion::V6),
-            _ => wrong_kind(key, node, "4 or 6", reader),
+            TomlValue::Integer(digits) if digits == "4" => Some(IpVersion::V4),
+            TomlValue::Integer(digits) if digits == "6" => Some(IpVersion::V6),
+            _ => type_mismatch(key, node, "4 or 6", reader),
         }
     }
 
@@ -169,10 +166,10 @@ impl Kind for Version {
     }
 }
 
-/// A flow before its path is known.
-pub(super) struct FlowRead {
+/// A parsed flow whose path is not resolved yet.
+pub(super) struct ParsedFlow {
     pub(super) name: Option<Located<String>>,
-    /// Hosts that write and read.
+    /// Indices of the writing and the reading host.
     pub(super) ends: Option<(usize, usize)>,
     /// Name of the path.
     pub(super) path: Option<Located<String>>,
@@ -180,31 +177,35 @@ pub(super) struct FlowRead {
     pub(super) app: Option<App>,
     pub(super) ip: IpVersion,
     pub(super) nodelay: bool,
-    pub(super) reads: Option<Reads>,
+    pub(super) reads: Option<ReadPattern>,
     pub(super) close: Close,
-    pub(super) keepalive: Option<Keepalive>,
-    /// Where it is said that the application never stops.
-    pub(super) endless: Option<Place>,
-    /// Where the flow begins.
-    pub(super) place: Place,
+    pub(super) keepalive: Option<KeepaliveSpec>,
+    /// Position of the application, if it never stops writing.
+    pub(super) endless: Option<TextSpan>,
+    /// Position of the table.
+    pub(super) span: TextSpan,
 }
 
-/// The flow of a table, with its hosts.
-pub(super) fn flow(table: &Located<FlowTable>, hosts: &Hosts, reader: &mut Reader) -> FlowRead {
+/// Reads a flow and resolves its hosts.
+pub(super) fn flow(
+    table: &Located<FlowTable>,
+    hosts: &Hosts,
+    reader: &mut ScenarioReader,
+) -> ParsedFlow {
     let flow = &table.value;
-    let ends = hosts.pair("a flow", table.place, [&flow.from, &flow.to], reader);
+    let ends = hosts.pair("a flow", table.span, [&flow.from, &flow.to], reader);
     let reads = flow.reads.as_ref().and_then(|reads| reads.value.reads(reader));
     if let (Some(write), None) = (&flow.write, &flow.bulk) {
-        reader.report(Fault::new(write.place, "`write` goes with `bulk`"));
+        reader.report(SpannedError::new(write.span, "`write` goes with `bulk`"));
     }
     let write = flow.write.as_ref().and_then(|write| NonZeroU64::new(write.value.get()));
-    let bulk = |bulk: &Located<Volume>| App::Bulk { bytes: bulk.value.bytes(), write };
+    let bulk = |bulk: &Located<TransferSize>| App::Bulk { bytes: bulk.value.bytes(), write };
     let (app, writes) = match flow {
-        FlowTable { bulk: Some(table), .. } => (Some(bulk(table)), table.place),
-        FlowTable { paced: Some(table), .. } => (table.value.app(), table.place),
-        FlowTable { on_off: Some(table), .. } => (table.value.app(), table.place),
-        FlowTable { requests: Some(table), .. } => (table.value.app(), table.place),
-        _ => (None, table.place),
+        FlowTable { bulk: Some(table), .. } => (Some(bulk(table)), table.span),
+        FlowTable { paced: Some(table), .. } => (table.value.app(), table.span),
+        FlowTable { on_off: Some(table), .. } => (table.value.app(), table.span),
+        FlowTable { requests: Some(table), .. } => (table.value.app(), table.span),
+        _ => (None, table.span),
     };
     let endless = match app {
         Some(
@@ -212,10 +213,10 @@ pub(super) fn flow(table: &Located<FlowTable>, hosts: &Hosts, reader: &mut Reade
             | App::Paced { bytes: None, .. }
             | App::OnOff { bytes: None, .. }
             | App::Requests { count: None, .. },
-        ) if !apps::misread_limit(reader) => Some(writes),
+        ) if !apps::limit_was_invalid(reader) => Some(writes),
         _ => None,
     };
-    FlowRead {
+    ParsedFlow {
         name: flow.name.clone(),
         ends,
         path: flow.path.clone(),
@@ -227,6 +228,6 @@ pub(super) fn flow(table: &Located<FlowTable>, hosts: &Hosts, reader: &mut Reade
         close: flow.close.map_or(Close::Fin, |close| close.value),
         keepalive: flow.keepalive.and_then(|keepalive| keepalive.value),
         endless,
-        place: table.place,
+        span: table.span,
     }
 }

@@ -1,30 +1,30 @@
-//! `[host.NAME]`: a machine, its system, its network card.
+//! `[host.NAME]`: an end host, its stack and its NIC.
 
 use core::num::NonZeroU32;
 
-use cc::{Algorithm, NoController, registry};
+use cc::{Algorithm, ControllerNameError, registry};
 use quic::CongestionControl;
 use serde_json::{Value as Json, json};
-use sim::scenario::{Host, Offload, QuicStack, Stack, TcpStack};
-use tcp::profile::{NAMES, Profile};
+use sim::scenario::{HostSpec, Offload, QuicStack, StackSpec, TcpStack};
+use tcp::profile::{NAMES, TcpProfile};
 use units::{Bytes, Duration};
 
-use super::keys::{Key, Kind, Located, Reader, Shape};
-use super::kinds::{OneOf, Size, Span, Switch, Whole, themselves, wrong_kind};
+use super::kernel::{KERNEL, KERNEL_MEMORY, SYSCTL};
+use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
+use super::kinds::{
+    BoolType, DurationType, EnumType, IntegerType, SizeType, self_named, type_mismatch,
+};
 use super::knobs;
 use super::nearest::did_you_mean;
-use super::offload::{self, AnyMerging, GroTable, LroTable, Merging};
-use super::setting::{Knobs, Settings};
-use super::source::{Fault, Place};
+use super::offload::{self, GroTable, LroTable, ReceiveOffload, ReceiveOffloadType};
+use super::setting::{KnobsType, RawValues};
+use super::source::{SpannedError, TextSpan};
 use super::table::table;
-use super::tree::{Node, Value};
+use super::tree::{TomlNode, TomlValue};
 
-static PROFILE: Key<ProfileName> = Key::required(
-    "profile",
-    ProfileName,
-    "the system whose TCP the host runs, or the QUIC it runs",
-);
-/// Profiles of TCP, then those of QUIC.
+static PROFILE: Key<ProfileType> =
+    Key::required("profile", ProfileType, "TCP stack (operating system) or QUIC stack of the host");
+/// Names of the TCP profiles, followed by the QUIC profiles.
 const ALL_NAMES: [&str; NAMES.len() + quic::profile::NAMES.len()] = {
     let mut all = [""; NAMES.len() + quic::profile::NAMES.len()];
     let mut at = 0;
@@ -34,79 +34,80 @@ const ALL_NAMES: [&str; NAMES.len() + quic::profile::NAMES.len()] = {
     }
     all
 };
-static CC: Key<Controller> =
-    Key::optional("cc", Controller, "the profile's own", "congestion control");
-static MTU: Key<Size> = Key::optional(
+static CC: Key<CongestionControlType> =
+    Key::optional("cc", CongestionControlType, "the profile's default", "congestion control");
+static MTU: Key<SizeType> = Key::optional(
     "mtu",
-    Size { least: Bytes(576), most: Bytes(65_535) },
-    "the profile's own, 1500 B",
-    "largest IP packet of the interface",
+    SizeType { least: Bytes(576), most: Bytes(65_535) },
+    "the profile's value, 1500 B",
+    "MTU of the interface",
 );
-static DELAY: Key<Span> = Key::optional(
+static DELAY: Key<DurationType> = Key::optional(
     "delay",
-    Span { least: Duration::ZERO, usual: "us" },
+    DurationType { least: Duration::ZERO, default_unit: "us" },
     "0s",
-    "host time for a burst: from its arrival to the stack, and from the stack's wake-up call to \
-     the application's next write",
+    "processing delay of a burst: from arrival to the stack, and from the stack's wakeup to the \
+     application's next write",
 );
-static CLOCK_PHASE: Key<Span> = Key::optional(
+static CLOCK_PHASE: Key<DurationType> = Key::optional(
     "clock_phase",
-    Span { least: Duration::ZERO, usual: "us" },
+    DurationType { least: Duration::ZERO, default_unit: "us" },
     "0s",
-    "how far into its tick the kernel clock stands when the run begins",
+    "phase of the kernel clock within its tick at the start of the run",
 );
-static ISN: Key<Whole> = Key::optional(
+static ISN: Key<IntegerType> = Key::optional(
     "isn",
-    Whole { least: 0, most: u32::MAX as u64 },
-    "drawn from the seed",
+    IntegerType { least: 0, most: u32::MAX as u64 },
+    "random, by `seed`",
     "initial sequence number of the host's connections",
 );
-static TIMESTAMP: Key<Whole> = Key::optional(
+static TIMESTAMP: Key<IntegerType> = Key::optional(
     "timestamp",
-    Whole { least: 0, most: u32::MAX as u64 },
-    "drawn from the seed",
-    "value of the host's TCP timestamp clock when the run begins",
+    IntegerType { least: 0, most: u32::MAX as u64 },
+    "random, by `seed`",
+    "TCP timestamp clock of the host at the start of the run",
 );
-static TSO: Key<Switch> = Key::optional(
+static TSO: Key<BoolType> = Key::optional(
     "tso",
-    Switch,
+    BoolType,
     "false",
-    "segmentation offload: bursts leave the stack whole and the card splits them",
+    "TCP segmentation offload: the NIC segments large packets of the stack",
 );
-static LRO: Key<AnyMerging<LroTable>> = Key::optional(
+static LRO: Key<ReceiveOffloadType<LroTable>> = Key::optional(
     "lro",
-    AnyMerging::of(&offload::LRO),
+    ReceiveOffloadType::of(&offload::LRO),
     "false",
-    "FreeBSD's receive offload (tcp_lro.c); a table changes its limits",
+    "large receive offload of FreeBSD (tcp_lro.c); a table sets its limits",
 );
-static GRO: Key<AnyMerging<GroTable>> = Key::optional(
+static GRO: Key<ReceiveOffloadType<GroTable>> = Key::optional(
     "gro",
-    AnyMerging::of(&offload::GRO),
+    ReceiveOffloadType::of(&offload::GRO),
     "false",
-    "Linux's receive offload (tcp_gro_receive); a table changes its rules",
+    "generic receive offload of Linux (tcp_gro_receive); a table sets its limits",
 );
-static RX_BUDGET: Key<Whole> = Key::optional(
+static RX_BUDGET: Key<IntegerType> = Key::optional(
     "rx_budget",
-    Whole { least: 1, most: u32::MAX as u64 },
+    IntegerType { least: 1, most: u32::MAX as u64 },
     "no limit",
-    "packets that one pass of the driver takes through the receive offload (iflib's rx_budget)",
+    "maximum packets per receive pass of the driver (iflib's rx_budget)",
 );
-static INTERRUPT_MODERATION: Key<Span> = Key::optional(
+static INTERRUPT_MODERATION: Key<DurationType> = Key::optional(
     "interrupt_moderation",
-    Span { least: Duration::ZERO, usual: "us" },
+    DurationType { least: Duration::ZERO, default_unit: "us" },
     "0us",
-    "received packets wait for the interrupt this long after the first of them, then all go through \
-     the receive offload in one pass (ethtool's rx-usecs); unlike `delay` it does not delay applications",
+    "interrupt coalescing: time from the first received packet to the interrupt, which passes all \
+     packets through the receive offload (ethtool's rx-usecs); unlike `delay`, it does not delay \
+     applications",
 );
-static KNOBS: Key<Knobs> = Key::optional(
+static KNOBS: Key<KnobsType> = Key::optional(
     "knobs",
-    Knobs,
-    "the profile's own values",
-    "sysctls and build options under their own names, in quotes",
+    KnobsType,
+    "the profile's values",
+    "sysctls and build options by their own names, in quotes",
 );
 
 table! {
-    /// A machine.
+    /// An end host.
     pub HostTable: SECTION = "a host" {
         profile: String = PROFILE,
         cc: String = CC,
@@ -116,11 +117,14 @@ table! {
         isn: u64 = ISN,
         timestamp: u64 = TIMESTAMP,
         tso: bool = TSO,
-        lro: Merging<LroTable> = LRO,
-        gro: Merging<GroTable> = GRO,
+        lro: ReceiveOffload<LroTable> = LRO,
+        gro: ReceiveOffload<GroTable> = GRO,
         rx_budget: u64 = RX_BUDGET,
         interrupt_moderation: Duration = INTERRUPT_MODERATION,
-        knobs: Settings = KNOBS,
+        knobs: RawValues = KNOBS,
+        kernel: String = KERNEL,
+        kernel_memory: Bytes = KERNEL_MEMORY,
+        sysctl: RawValues = SYSCTL,
     }
     elsewhere: elsewhere,
 }
@@ -129,7 +133,7 @@ fn elsewhere(key: &str) -> Option<&'static str> {
     match key {
         "tap" | "taps" => Some("a capture point is a table of its own: [[tap]] host = ..."),
         "link" | "rate" | "buffer" | "loss" => {
-            Some("what lies between hosts belongs to the elements of a [[path]]")
+            Some("links and losses between hosts are elements of a [[path]]")
         }
         _ if key.contains('.') || matches!(key, "net" | "kern") => {
             Some("sysctls go into the host's knobs: [host.NAME.knobs]")
@@ -138,24 +142,26 @@ fn elsewhere(key: &str) -> Option<&'static str> {
     }
 }
 
-/// The host called `name`; `None` if anything about it was reported.
-pub(super) fn host(name: &str, table: &HostTable, reader: &mut Reader) -> Option<Host> {
-    let before = reader.faults.len();
+/// Builds the host `name`; `None` if it has an error.
+pub(super) fn host(name: &str, table: &HostTable, reader: &mut ScenarioReader) -> Option<HostSpec> {
+    let before = reader.errors.len();
     let mut stack = table.profile.as_ref().and_then(|named| stack(&named.value));
     if let (Some(cc), Some(stack)) = (&table.cc, &mut stack) {
         set_cc(cc, stack, reader);
     }
     if let (Some(mtu), Some(stack)) = (&table.mtu, &mut stack) {
-        set_mtu(stack, mtu.value.get() as u32, mtu.place, reader);
+        set_mtu(stack, mtu.value.get() as u32, mtu.span, reader);
     }
     if let Some(knobs) = &table.knobs {
         match &mut stack {
-            Some(Stack::Tcp(tcp)) => knobs::apply(&knobs.value, Some(&mut tcp.profile), reader),
-            Some(Stack::Quic(quic)) => knobs::apply_quic(&knobs.value, &mut quic.profile, reader),
+            Some(StackSpec::Tcp(tcp)) => knobs::apply(&knobs.value, Some(&mut tcp.profile), reader),
+            Some(StackSpec::Quic(quic)) => {
+                knobs::apply_quic(&knobs.value, &mut quic.profile, reader);
+            }
             None => knobs::apply(&knobs.value, None, reader),
         }
     }
-    let profile = stack.as_ref().and_then(Stack::tcp).map(|tcp| &tcp.profile);
+    let profile = stack.as_ref().and_then(StackSpec::tcp).map(|tcp| &tcp.profile);
     let offload = offload::receive(table.lro.as_ref(), table.gro.as_ref(), profile, reader);
     let span = |span: &Option<Located<Duration>>| span.as_ref().map_or(Duration::ZERO, |s| s.value);
     let tso = table.tso.as_ref().is_some_and(|tso| tso.value);
@@ -164,96 +170,96 @@ pub(super) fn host(name: &str, table: &HostTable, reader: &mut Reader) -> Option
     let clock_phase = span(&table.clock_phase);
     let isn = table.isn.as_ref().map(|number| number.value as u32);
     let timestamp = table.timestamp.as_ref().map(|number| number.value as u32);
-    if reader.faults.len() != before {
+    if reader.errors.len() != before {
         return None;
     }
-    Some(Host {
+    Some(HostSpec {
         name: name.to_owned(),
         stack: match stack? {
-            Stack::Tcp(tcp) => Stack::Tcp(TcpStack { clock_phase, isn, timestamp, ..tcp }),
-            quic @ Stack::Quic(_) => quic,
+            StackSpec::Tcp(tcp) => StackSpec::Tcp(TcpStack { clock_phase, isn, timestamp, ..tcp }),
+            quic @ StackSpec::Quic(_) => quic,
         },
         offload: Offload { tso, budget, moderation, ..offload },
         delay: span(&table.delay),
     })
 }
 
-/// The stack whose profile has that name, with its own congestion control.
-fn stack(name: &str) -> Option<Stack> {
-    if let Some(profile) = quic::Profile::named(name) {
-        return Some(Stack::Quic(QuicStack { profile, cc: profile.controller() }));
+/// Returns the stack of a profile, with the profile's congestion control.
+fn stack(name: &str) -> Option<StackSpec> {
+    if let Some(profile) = quic::QuicProfile::named(name) {
+        return Some(StackSpec::Quic(QuicStack { profile, cc: profile.controller() }));
     }
-    let profile = Profile::named(name)?;
+    let profile = TcpProfile::named(name)?;
     let cc = profile.controller();
-    Some(Stack::Tcp(TcpStack::new(profile, cc)))
+    Some(StackSpec::Tcp(TcpStack::new(profile, cc)))
 }
 
-/// Sets the congestion control, and reports one that the stack does not offer.
-fn set_cc(cc: &Located<String>, stack: &mut Stack, reader: &mut Reader) {
+/// Sets the congestion control; reports one that the stack does not offer.
+fn set_cc(cc: &Located<String>, stack: &mut StackSpec, reader: &mut ScenarioReader) {
     let external = reader.controllers.iter().copied().find(|one| one.name() == cc.value);
     let offered = match stack {
-        Stack::Tcp(tcp) => {
+        StackSpec::Tcp(tcp) => {
             let found = external.map_or_else(
                 || tcp.profile.algorithm(&cc.value),
                 |one| Ok(Algorithm::Outside(one)),
             );
             found.map(|found| tcp.cc = found)
         }
-        Stack::Quic(quic) => {
+        StackSpec::Quic(quic) => {
             let named = || CongestionControl::named(&cc.value);
             let found = external.map_or_else(named, |one| Ok(CongestionControl::External(one)));
             found.map(|found| quic.cc = found)
         }
     };
-    // A name of the registry is one on every system.
-    if offered != Err(NoController::OtherStack) {
+    // Names of the registry exist on every system.
+    if offered != Err(ControllerNameError::OtherStack) {
         return;
     }
     let message = format!("`{}` needs the delivery rates of Linux's stack", cc.value);
-    let fault = Fault::new(cc.place, message);
+    let fault = SpannedError::new(cc.span, message);
     reader.report(match stack {
-        Stack::Tcp(_) => fault.hint("profile = \"linux-6.18\" has it".to_owned()),
-        Stack::Quic(quic) => {
+        StackSpec::Tcp(_) => fault.hint("profile = \"linux-6.18\" offers it".to_owned()),
+        StackSpec::Quic(quic) => {
             let offered: Vec<&str> = CongestionControl::names().collect();
             fault.expected(format!("for {}: {}", quic.profile.name, quoted(&offered)))
         }
     });
 }
 
-/// Sets the MTU, and reports one that is too small for the stack.
-fn set_mtu(stack: &mut Stack, mtu: u32, place: Place, reader: &mut Reader) {
+/// Sets the MTU; reports one that is too small for the stack.
+fn set_mtu(stack: &mut StackSpec, mtu: u32, place: TextSpan, reader: &mut ScenarioReader) {
     match stack {
-        Stack::Tcp(tcp) => tcp.profile.mtu = mtu,
-        Stack::Quic(quic) => {
+        StackSpec::Tcp(tcp) => tcp.profile.mtu = mtu,
+        StackSpec::Quic(quic) => {
             quic.profile.mtu = mtu;
             // RFC 9000 section 14: datagrams of 1200 bytes must fit.
             if mtu < 1_228 {
-                let message = "QUIC needs packets of 1228 B: 1200 and the headers of UDP and IPv4";
-                reader.report(Fault::new(place, message));
+                let message = "QUIC needs an MTU of 1228 B: 1200 B and the UDP and IPv4 headers";
+                reader.report(SpannedError::new(place, message));
             }
         }
     }
 }
 
-/// A profile by its name.
-struct ProfileName;
+/// The name of a profile.
+struct ProfileType;
 
-const PROFILES: OneOf = OneOf { names: &themselves(ALL_NAMES) };
+const PROFILES: EnumType = EnumType { names: &self_named(ALL_NAMES) };
 
-impl Shape for ProfileName {
+impl KeyType for ProfileType {
     fn schema(&self) -> Json {
         PROFILES.schema()
     }
 
-    fn takes(&self) -> String {
-        PROFILES.takes()
+    fn type_name(&self) -> String {
+        PROFILES.type_name()
     }
 }
 
-impl Kind for ProfileName {
+impl KeyCodec for ProfileType {
     type Value = String;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<String> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<String> {
         PROFILES.read(key, node, reader).map(str::to_owned)
     }
 
@@ -262,36 +268,36 @@ impl Kind for ProfileName {
     }
 }
 
-/// A congestion controller by its name.
-struct Controller;
+/// The name of a congestion controller.
+struct CongestionControlType;
 
-impl Shape for Controller {
+impl KeyType for CongestionControlType {
     fn schema(&self) -> Json {
         json!({ "enum": registry::NAMES })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         quoted(&registry::NAMES)
     }
 }
 
-impl Kind for Controller {
+impl KeyCodec for CongestionControlType {
     type Value = String;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<String> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<String> {
         let outside: Vec<&str> = reader.controllers.iter().map(|outside| outside.name()).collect();
         let names: Vec<&'static str> = registry::NAMES.into_iter().chain(outside).collect();
-        let Value::Text(name) = &node.value else {
-            return wrong_kind(key, node, &quoted(&names), reader);
+        let TomlValue::Text(name) = &node.value else {
+            return type_mismatch(key, node, &quoted(&names), reader);
         };
         if names.contains(&name.as_str()) {
             return Some(name.clone());
         }
         let message = match registry::NOT_MODELLED.contains(&name.as_str()) {
             true => format!("`{name}` is not modelled yet"),
-            false => format!("{} is no congestion control", node.describe()),
+            false => format!("unknown congestion control `{name}`"),
         };
-        let fault = Fault::new(node.place, message).expected(quoted(&names));
+        let fault = SpannedError::new(node.span, message).expected(quoted(&names));
         reader.report(fault.hint(did_you_mean(name, names)));
         None
     }

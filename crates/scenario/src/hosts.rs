@@ -1,16 +1,16 @@
-//! Names of hosts, wherever they are mentioned.
+//! Resolves names of hosts.
 
 use std::collections::BTreeMap;
 
-use super::keys::{Located, Reader};
+use super::keys::{Located, ScenarioReader};
 use super::nearest::{did_you_mean, one_of};
-use super::source::{Fault, Place};
+use super::source::{SpannedError, TextSpan};
 
-/// The hosts of a scenario by name, right or wrong in themselves.
+/// The hosts of a scenario by name, including those with errors.
 #[derive(Debug)]
 pub(super) struct Hosts {
     names: Vec<String>,
-    /// Their places in the list.
+    /// Index of each host by name.
     places: BTreeMap<String, usize>,
 }
 
@@ -25,25 +25,25 @@ impl Hosts {
         &self.names[index]
     }
 
-    /// The host of that name.
-    pub(super) fn one(&self, name: &Located<String>, reader: &mut Reader) -> Option<usize> {
+    /// Returns the index of the host with that name.
+    pub(super) fn one(&self, name: &Located<String>, reader: &mut ScenarioReader) -> Option<usize> {
         let found = self.places.get(&name.value).copied();
-        // Without any host, that is what is wrong.
+        // A scenario without hosts has an error of its own.
         if found.is_none() && !self.names.is_empty() {
-            let fault = Fault::new(name.place, format!("there is no host {:?}", name.value));
+            let fault = SpannedError::new(name.span, format!("there is no host {:?}", name.value));
             let names = || self.names.iter().map(String::as_str);
             reader.report(fault.expected(one_of(names())).hint(did_you_mean(&name.value, names())));
         }
         found
     }
 
-    /// Two hosts, which must differ, of `what` at `place`.
+    /// Returns the indices of two different hosts of `what`, a table at `place`.
     pub(super) fn pair(
         &self,
         what: &str,
-        place: Place,
+        place: TextSpan,
         [from, to]: [&Option<Located<String>>; 2],
-        reader: &mut Reader,
+        reader: &mut ScenarioReader,
     ) -> Option<(usize, usize)> {
         let mut one = |name: &Option<Located<String>>| self.one(name.as_ref()?, reader);
         let (from, last) = (one(from), one(to));
@@ -52,8 +52,8 @@ impl Hosts {
             return Some(pair);
         }
         let message = format!("{what} needs two different hosts");
-        let place = to.as_ref().map_or(place, |to| to.place);
-        reader.report(Fault::new(place, message));
+        let place = to.as_ref().map_or(place, |to| to.span);
+        reader.report(SpannedError::new(place, message));
         None
     }
 }

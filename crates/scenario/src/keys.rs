@@ -1,99 +1,104 @@
-//! What a table of a scenario may hold: declared once, for the reader, the schema and the
-//! documentation alike.
+//! Declarations of the keys that a table of a scenario accepts; the reader, the JSON schema and the
+//! reference are generated from them.
 //!
-//! A [`Section`] lists its [`Key`]s. [`Fields::open`] checks a table against its section,
-//! [`Fields::get`] reads one key; whatever is wrong is reported to the [`Reader`], and reading
-//! goes on, so that one look shows all mistakes. [`super::table`] makes a type of a section, which
-//! reads and writes it.
+//! A [`TableSpec`] lists its [`Key`]s. [`TableFields::open`] checks a table against its section,
+//! [`TableFields::get`] reads one key. Errors are collected in the [`ScenarioReader`] and reading
+//! continues, so that one pass reports all of them. [`super::table`] generates a type from a
+//! section, which reads and writes it.
 
-use cc::Outside;
+use cc::ExternalAlgorithm;
 use serde_json::{Map, Value as Json, json};
 
 use super::Overrides;
 use super::files::Files;
+use super::kernel::KernelHost;
 use super::nearest::{did_you_mean, nearest, one_of};
-use super::source::{Fault, Place};
-use super::tree::{Entry, Node, Value};
+use super::source::{SpannedError, TextSpan};
+use super::tree::{TomlEntry, TomlNode, TomlValue};
 
-/// What stands behind a key.
-pub(super) trait Shape: Sync {
-    /// As JSON schema.
+/// Type of a key's value, for the schema and the reference.
+pub(super) trait KeyType: Sync {
+    /// JSON schema of the type.
     fn schema(&self) -> Json;
 
-    /// In words, for the documentation: `duration`.
-    fn takes(&self) -> String;
+    /// Name of the type in the reference, e.g. `duration`.
+    fn type_name(&self) -> String;
 }
 
-/// A [`Shape`] with a reader and a writer.
-pub(super) trait Kind: Shape {
+/// A [`KeyType`] with a reader and a writer.
+pub(super) trait KeyCodec: KeyType {
     /// Type of the value.
     type Value;
 
-    /// Reads `node`, the value of `key`; reports what is wrong.
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value>;
+    /// Reads `node`, the value of `key`; errors go to `reader`.
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Self::Value>;
 
-    /// The value as a file has it; [`Kind::read`] returns the same from it.
+    /// Writes the value as TOML; [`KeyCodec::read`] returns the same value from it.
     fn write(&self, value: &Self::Value) -> toml_edit::Value;
 }
 
-/// A key with its meaning.
+/// A key with its type, default and help text.
 pub(super) struct Key<S> {
     pub(super) name: &'static str,
     required: bool,
-    /// What holds without it, in words; empty for a required one.
+    /// Default as shown in the reference; empty for a required key.
     default: &'static str,
     help: &'static str,
     shape: S,
 }
 
-/// A [`Key`] of any shape.
+/// A [`Key`] of any type.
 pub(super) trait AnyKey: Sync {
     fn name(&self) -> &'static str;
     fn required(&self) -> bool;
-    fn default_words(&self) -> &'static str;
+    fn default_text(&self) -> &'static str;
     fn help(&self) -> &'static str;
-    fn shape(&self) -> &dyn Shape;
+    fn shape(&self) -> &dyn KeyType;
 }
 
 /// A table and its keys.
-pub(super) struct Section {
-    /// `a host`.
+pub(super) struct TableSpec {
+    /// Noun for messages, e.g. `a host`.
     pub(super) what: &'static str,
-    /// In the order of the documentation.
+    /// Keys in the order of the reference.
     pub(super) keys: &'static [&'static dyn AnyKey],
-    /// Of these keys, exactly one must be there; none of them is required by itself.
+    /// Exactly one of these keys must be present; none of them is required by itself.
     pub(super) one_of: &'static [&'static str],
-    /// Where a key belongs that people look for here.
+    /// Advice for a key that belongs elsewhere or has another name.
     pub(super) elsewhere: fn(&str) -> Option<&'static str>,
-    /// Reports keys that do not go together.
-    pub(super) check: fn(&Fields<'_>, &mut Reader),
+    /// Reports invalid combinations of keys.
+    pub(super) check: fn(&TableFields<'_>, &mut ScenarioReader),
 }
 
-/// Collects what is wrong, and reads the files that tables name.
+/// Collects errors and reads the files that tables refer to.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
-    pub(super) faults: Vec<Fault>,
+pub(super) struct ScenarioReader {
+    pub(super) errors: Vec<SpannedError>,
     pub(super) files: Files,
-    /// Congestion controllers that are known here beside those of the registry.
-    pub(super) controllers: Vec<Outside>,
-    /// Names of the keys whose values were wrong.
-    misread: Vec<&'static str>,
+    /// External congestion controllers, in addition to the registry's.
+    pub(super) controllers: Vec<ExternalAlgorithm>,
+    /// Hosts may be real kernels.
+    pub(super) allows_kernels: bool,
+    /// The hosts that are real kernels.
+    pub(super) kernels: Vec<KernelHost>,
+    /// Names of the keys with invalid values.
+    invalid_keys: Vec<&'static str>,
 }
 
-impl Reader {
-    /// One that knows what `overrides` bring along.
-    pub(super) fn knowing(overrides: &Overrides) -> Self {
-        let Overrides { files, controllers, .. } = overrides.clone();
-        Self { files, controllers, ..Self::default() }
+impl ScenarioReader {
+    /// Creates a reader with the files and controllers of `overrides`.
+    pub(super) fn with_overrides(overrides: &Overrides) -> Self {
+        let Overrides { files, controllers, kernels, .. } = overrides.clone();
+        Self { files, controllers, allows_kernels: kernels, ..Self::default() }
     }
 }
 
-/// A value with its position in the text that it was read from. Values are equal wherever they are.
+/// A value with its position in the source text. Comparison ignores the position.
 #[derive(Debug, Clone, Copy)]
 pub struct Located<T> {
     /// The value.
     pub value: T,
-    pub(super) place: Place,
+    pub(super) span: TextSpan,
 }
 
 impl<T: PartialEq> PartialEq for Located<T> {
@@ -104,18 +109,18 @@ impl<T: PartialEq> PartialEq for Located<T> {
 
 impl<T: Eq> Eq for Located<T> {}
 
-/// A value that no text holds.
+/// Wraps a value without a source position.
 impl<T> From<T> for Located<T> {
     fn from(value: T) -> Self {
-        Self { value, place: Place::NOWHERE }
+        Self { value, span: TextSpan::NONE }
     }
 }
 
-/// A table that was checked against its section.
-pub(super) struct Fields<'n> {
-    pub(super) section: &'static Section,
-    pub(super) place: Place,
-    entries: &'n [Entry],
+/// A table whose keys were checked against its section.
+pub(super) struct TableFields<'n> {
+    pub(super) section: &'static TableSpec,
+    pub(super) span: TextSpan,
+    entries: &'n [TomlEntry],
 }
 
 impl<S> Key<S> {
@@ -133,7 +138,7 @@ impl<S> Key<S> {
     }
 }
 
-impl<S: Shape> AnyKey for Key<S> {
+impl<S: KeyType> AnyKey for Key<S> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -142,7 +147,7 @@ impl<S: Shape> AnyKey for Key<S> {
         self.required
     }
 
-    fn default_words(&self) -> &'static str {
+    fn default_text(&self) -> &'static str {
         self.default
     }
 
@@ -150,18 +155,18 @@ impl<S: Shape> AnyKey for Key<S> {
         self.help
     }
 
-    fn shape(&self) -> &dyn Shape {
+    fn shape(&self) -> &dyn KeyType {
         &self.shape
     }
 }
 
-impl Section {
-    /// Without keys and rules, for those that leave some of them out.
+impl TableSpec {
+    /// A section without keys and rules: the default of omitted fields.
     pub(super) const EMPTY: Self =
         Self { what: "", keys: &[], one_of: &[], elsewhere: |_| None, check: |_, _| {} };
 
-    /// Is `name` one of its keys?
-    pub(super) fn knows(&self, name: &str) -> bool {
+    /// Returns whether `name` is one of the keys.
+    pub(super) fn has_key(&self, name: &str) -> bool {
         self.names().any(|known| known == name)
     }
 
@@ -169,7 +174,7 @@ impl Section {
         self.keys.iter().map(|key| key.name())
     }
 
-    /// As JSON schema.
+    /// JSON schema of the table.
     pub(super) fn schema(&self) -> Json {
         let properties: Map<String, Json> = self
             .keys
@@ -200,34 +205,34 @@ impl Section {
     }
 }
 
-impl Reader {
-    pub(super) fn report(&mut self, fault: Fault) {
-        self.faults.push(fault);
+impl ScenarioReader {
+    pub(super) fn report(&mut self, fault: SpannedError) {
+        self.errors.push(fault);
     }
 
-    /// Was the key written with a wrong value, in any table?
-    pub(super) fn has_misread<S>(&self, key: &Key<S>) -> bool {
-        self.misread.contains(&key.name)
+    /// Returns whether the key had an invalid value in any table.
+    pub(super) fn was_invalid<S>(&self, key: &Key<S>) -> bool {
+        self.invalid_keys.contains(&key.name)
     }
 
-    /// The entries of a table; anything else is reported.
-    pub(super) fn table<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Entry]> {
+    /// Returns the entries of a table; reports any other type.
+    pub(super) fn table<'n>(&mut self, node: &'n TomlNode, what: &str) -> Option<&'n [TomlEntry]> {
         match &node.value {
-            Value::Table(entries) => Some(entries),
+            TomlValue::Table(entries) => Some(entries),
             _ => {
-                let fault = Fault::new(node.place, format!("{what} is a table"));
+                let fault = SpannedError::new(node.span, format!("{what} must be a table"));
                 self.report(fault.expected("{ key = value, ... }").found(node.describe()));
                 None
             }
         }
     }
 
-    /// The items of the list behind `key`; anything else is reported.
-    pub(super) fn list<'n>(&mut self, key: &str, node: &'n Node) -> Option<&'n [Node]> {
+    /// Returns the items of the list at `key`; reports any other type.
+    pub(super) fn list<'n>(&mut self, key: &str, node: &'n TomlNode) -> Option<&'n [TomlNode]> {
         match &node.value {
-            Value::List(items) => Some(items),
+            TomlValue::List(items) => Some(items),
             _ => {
-                let fault = Fault::new(node.place, format!("`{key}` is a list"));
+                let fault = SpannedError::new(node.span, format!("`{key}` must be a list"));
                 self.report(fault.expected("[ ... ]").found(node.describe()));
                 None
             }
@@ -235,24 +240,26 @@ impl Reader {
     }
 }
 
-impl<'n> Fields<'n> {
-    /// Checks which keys `node` has. `None` if it is no table at all.
+impl<'n> TableFields<'n> {
+    /// Checks the keys of `node`; returns `None` if it is not a table.
     pub(super) fn open(
-        section: &'static Section,
-        node: &'n Node,
-        reader: &mut Reader,
+        section: &'static TableSpec,
+        node: &'n TomlNode,
+        reader: &mut ScenarioReader,
     ) -> Option<Self> {
         let entries = reader.table(node, section.what)?;
-        let fields = Self { section, place: node.place, entries };
-        let strangers: Vec<&Entry> =
-            entries.iter().filter(|entry| !section.knows(&entry.key)).collect();
-        strangers.iter().for_each(|entry| reader.report(unknown_key(section, entry)));
+        let fields = Self { section, span: node.span, entries };
+        let unknown: Vec<&TomlEntry> =
+            entries.iter().filter(|entry| !section.has_key(&entry.key)).collect();
+        unknown.iter().for_each(|entry| reader.report(unknown_key(section, entry)));
         for key in section.keys.iter().filter(|key| key.required()) {
-            // A key that is only misspelt has its own report.
-            let misspelt = |entry: &&Entry| nearest(&entry.key, [key.name()]).is_some();
-            if fields.entry(key.name()).is_none() && !strangers.iter().any(misspelt) {
-                let fault =
-                    Fault::new(node.place, format!("{} needs `{}`", section.what, key.name()));
+            // A misspelt key has its own error.
+            let misspelt = |entry: &&TomlEntry| nearest(&entry.key, [key.name()]).is_some();
+            if fields.entry(key.name()).is_none() && !unknown.iter().any(misspelt) {
+                let fault = SpannedError::new(
+                    node.span,
+                    format!("{} needs `{}`", section.what, key.name()),
+                );
                 reader.report(fault.hint(key.help().to_owned()));
             }
         }
@@ -261,15 +268,15 @@ impl<'n> Fields<'n> {
         Some(fields)
     }
 
-    fn check_alternatives(&self, reader: &mut Reader) {
+    fn check_alternatives(&self, reader: &mut ScenarioReader) {
         let mut present = self.section.one_of.iter().filter_map(|name| self.entry(name));
         match (present.next(), present.next()) {
             (None, _) if !self.section.one_of.is_empty() => {
                 let one_of = one_of(self.section.one_of.iter().copied());
                 let message = format!("{} needs {one_of}", self.section.what);
-                // An unknown key may well be the misspelt one, which has its own report.
-                if self.entries.iter().all(|entry| self.section.knows(&entry.key)) {
-                    reader.report(Fault::new(self.place, message));
+                // An unknown key may be the misspelt one and has its own error.
+                if self.entries.iter().all(|entry| self.section.has_key(&entry.key)) {
+                    reader.report(SpannedError::new(self.span, message));
                 }
             }
             (Some(first), Some(second)) => {
@@ -277,48 +284,48 @@ impl<'n> Fields<'n> {
                     "{} has either `{}` or `{}`, not both",
                     self.section.what, first.key, second.key
                 );
-                reader.report(Fault::new(second.place, message));
+                reader.report(SpannedError::new(second.place, message));
             }
             _ => {}
         }
     }
 
-    fn entry(&self, name: &str) -> Option<&'n Entry> {
+    fn entry(&self, name: &str) -> Option<&'n TomlEntry> {
         self.entries.iter().find(|entry| entry.key == name)
     }
 
-    /// Is the key written, rightly or wrongly?
+    /// Returns whether the key is present, with a valid value or not.
     pub(super) fn has<S>(&self, key: &Key<S>) -> bool {
         self.entry(key.name).is_some()
     }
 
-    /// Does it have keys that it does not know, which have reports of their own?
-    pub(super) fn has_strangers(&self) -> bool {
-        self.entries.iter().any(|entry| !self.section.knows(&entry.key))
+    /// Returns whether the table has unknown keys, which have their own errors.
+    pub(super) fn has_unknown_keys(&self) -> bool {
+        self.entries.iter().any(|entry| !self.section.has_key(&entry.key))
     }
 
-    /// The value of a key as it stands.
-    pub(super) fn node<S>(&self, key: &Key<S>) -> Option<&'n Node> {
+    /// Returns the unparsed value of a key.
+    pub(super) fn node<S>(&self, key: &Key<S>) -> Option<&'n TomlNode> {
         self.entry(key.name).map(|entry| &entry.node)
     }
 
-    /// The value of a key; `None` if it is not written, or wrong, which is then reported.
-    pub(super) fn get<K: Kind>(
+    /// Returns the value of a key; `None` if it is absent or invalid (reported).
+    pub(super) fn get<K: KeyCodec>(
         &self,
         key: &Key<K>,
-        reader: &mut Reader,
+        reader: &mut ScenarioReader,
     ) -> Option<Located<K::Value>> {
         let node = self.node(key)?;
         let value = key.shape.read(key.name, node, reader);
         if value.is_none() {
-            reader.misread.push(key.name);
+            reader.invalid_keys.push(key.name);
         }
-        Some(Located { value: value?, place: node.place })
+        Some(Located { value: value?, span: node.span })
     }
 }
 
-impl<K: Kind> Key<K> {
-    /// Adds the key with its value to a table.
+impl<K: KeyCodec> Key<K> {
+    /// Adds the key and its value to a table.
     pub(super) fn write(
         &self,
         value: Option<&Located<K::Value>>,
@@ -330,8 +337,9 @@ impl<K: Kind> Key<K> {
     }
 }
 
-fn unknown_key(section: &Section, entry: &Entry) -> Fault {
-    let fault = Fault::new(entry.place, format!("{} has no key `{}`", section.what, entry.key));
+fn unknown_key(section: &TableSpec, entry: &TomlEntry) -> SpannedError {
+    let fault =
+        SpannedError::new(entry.place, format!("{} has no key `{}`", section.what, entry.key));
     if let Some(advice) = (section.elsewhere)(&entry.key) {
         return fault.hint(advice.to_owned());
     }

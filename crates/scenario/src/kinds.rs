@@ -1,4 +1,4 @@
-//! Values of one kind each: names, numbers, quantities, tables and lists of them.
+//! Types of values: names, numbers, quantities, tables and lists of tables.
 
 use core::marker::PhantomData;
 
@@ -6,33 +6,33 @@ use serde_json::{Value as Json, json};
 use toml_edit::{Array, InlineTable};
 use units::{Bytes, Duration, Rate};
 
-use super::keys::{Fields, Kind, Located, Reader, Section, Shape};
+use super::keys::{KeyCodec, KeyType, Located, ScenarioReader, TableFields, TableSpec};
 use super::nearest::{did_you_mean, one_of};
 use super::setting::ByName;
-use super::source::Fault;
-use super::table::Table;
-use super::tree::{Entry, Node, Value};
-use crate::units_text::{self, MAX_SIZE, Misread, Room, pattern};
+use super::source::SpannedError;
+use super::table::KeyTable;
+use super::tree::{TomlEntry, TomlNode, TomlValue};
+use crate::units_text::{self, BufferSize, MAX_SIZE, QuantityError, pattern};
 
-/// Any text.
-pub(super) struct Words;
+/// Any string.
+pub(super) struct TextType;
 
 /// `true` or `false`.
-pub(super) struct Switch;
+pub(super) struct BoolType;
 
-/// A whole number.
-pub(super) struct Whole {
+/// An integer in a range.
+pub(super) struct IntegerType {
     pub(super) least: u64,
     pub(super) most: u64,
 }
 
-/// One of some names, each with its meaning.
-pub(super) struct OneOf<T: 'static = &'static str> {
+/// One of several names, each with the value it selects.
+pub(super) struct EnumType<T: 'static = &'static str> {
     pub(super) names: &'static [(&'static str, T)],
 }
 
-/// Names that mean themselves.
-pub(super) const fn themselves<const N: usize>(
+/// Pairs each name with itself.
+pub(super) const fn self_named<const N: usize>(
     names: [&'static str; N],
 ) -> [(&'static str, &'static str); N] {
     let mut pairs = [("", ""); N];
@@ -44,77 +44,77 @@ pub(super) const fn themselves<const N: usize>(
     pairs
 }
 
-/// A duration.
-pub(super) struct Span {
+/// A duration of at least `least`.
+pub(super) struct DurationType {
     pub(super) least: Duration,
-    /// Unit a bare number probably has.
-    pub(super) usual: &'static str,
+    /// Unit suggested for a number without one.
+    pub(super) default_unit: &'static str,
 }
 
-/// A size.
-pub(super) struct Size {
+/// A size in a range.
+pub(super) struct SizeType {
     pub(super) least: Bytes,
     pub(super) most: Bytes,
 }
 
 /// A rate.
-pub(super) struct Speed;
+pub(super) struct RateType;
 
-/// Room in a queue.
-pub(super) struct Queue;
+/// Capacity of a queue.
+pub(super) struct BufferSizeType;
 
-/// A table of the section.
-pub(super) struct Sub<T>(&'static Section, PhantomData<fn() -> T>);
+/// A table of one section.
+pub(super) struct TableType<T>(&'static TableSpec, PhantomData<fn() -> T>);
 
 /// A list of tables.
-pub(super) struct Tables<T> {
-    section: &'static Section,
+pub(super) struct TableListType<T> {
+    section: &'static TableSpec,
     may_be_empty: bool,
     table: PhantomData<fn() -> T>,
 }
 
-/// Tables by name, in the order of the file.
-pub(super) struct Named<T>(&'static Section, PhantomData<fn() -> T>);
+/// Named tables, in the order of the file.
+pub(super) struct NamedTablesType<T>(&'static TableSpec, PhantomData<fn() -> T>);
 
-impl<T> Sub<T> {
-    pub(super) const fn of(section: &'static Section) -> Self {
+impl<T> TableType<T> {
+    pub(super) const fn of(section: &'static TableSpec) -> Self {
         Self(section, PhantomData)
     }
 }
 
-impl<T> Tables<T> {
-    pub(super) const fn some(section: &'static Section) -> Self {
+impl<T> TableListType<T> {
+    pub(super) const fn some(section: &'static TableSpec) -> Self {
         Self { section, may_be_empty: false, table: PhantomData }
     }
 
-    pub(super) const fn any(section: &'static Section) -> Self {
+    pub(super) const fn any(section: &'static TableSpec) -> Self {
         Self { section, may_be_empty: true, table: PhantomData }
     }
 }
 
-impl<T> Named<T> {
-    pub(super) const fn of(section: &'static Section) -> Self {
+impl<T> NamedTablesType<T> {
+    pub(super) const fn of(section: &'static TableSpec) -> Self {
         Self(section, PhantomData)
     }
 }
 
-impl Shape for Words {
+impl KeyType for TextType {
     fn schema(&self) -> Json {
         json!({ "type": "string" })
     }
 
-    fn takes(&self) -> String {
-        "text".into()
+    fn type_name(&self) -> String {
+        "string".into()
     }
 }
 
-impl Kind for Words {
+impl KeyCodec for TextType {
     type Value = String;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<String> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<String> {
         match &node.value {
-            Value::Text(text) => Some(text.clone()),
-            _ => wrong_kind(key, node, "text in quotes", reader),
+            TomlValue::Text(text) => Some(text.clone()),
+            _ => type_mismatch(key, node, "a quoted string", reader),
         }
     }
 
@@ -123,23 +123,23 @@ impl Kind for Words {
     }
 }
 
-impl Shape for Switch {
+impl KeyType for BoolType {
     fn schema(&self) -> Json {
         json!({ "type": "boolean" })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "`true` or `false`".into()
     }
 }
 
-impl Kind for Switch {
+impl KeyCodec for BoolType {
     type Value = bool;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<bool> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<bool> {
         match node.value {
-            Value::Switch(on) => Some(on),
-            _ => wrong_kind(key, node, "`true` or `false`", reader),
+            TomlValue::Switch(on) => Some(on),
+            _ => type_mismatch(key, node, "`true` or `false`", reader),
         }
     }
 
@@ -148,28 +148,28 @@ impl Kind for Switch {
     }
 }
 
-impl Shape for Whole {
+impl KeyType for IntegerType {
     fn schema(&self) -> Json {
         json!({ "type": "integer", "minimum": self.least, "maximum": self.most })
     }
 
-    fn takes(&self) -> String {
-        format!("whole number, {} to {}", self.least, self.most)
+    fn type_name(&self) -> String {
+        format!("integer, {} to {}", self.least, self.most)
     }
 }
 
-impl Kind for Whole {
+impl KeyCodec for IntegerType {
     type Value = u64;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<u64> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<u64> {
         let expected = format!("a whole number from {} to {}", self.least, self.most);
-        let Value::Integer(digits) = &node.value else {
-            return wrong_kind(key, node, &expected, reader);
+        let TomlValue::Integer(digits) = &node.value else {
+            return type_mismatch(key, node, &expected, reader);
         };
         match whole(digits) {
             Some(number) if (self.least..=self.most).contains(&number) => Some(number),
             _ => {
-                let fault = Fault::new(node.place, format!("`{key}` is out of range"));
+                let fault = SpannedError::new(node.span, format!("`{key}` is out of range"));
                 reader.report(fault.expected(expected).found(node.describe()));
                 None
             }
@@ -181,12 +181,12 @@ impl Kind for Whole {
     }
 }
 
-/// A whole number, which TOML has up to 2^63 - 1.
+/// Writes an integer; TOML integers end at 2^63 - 1.
 pub(super) fn integer(n: u64) -> toml_edit::Value {
     i64::try_from(n).unwrap_or(i64::MAX).into()
 }
 
-/// The number that TOML writes as `digits`, with its radix; `None` below 0 and above 64 bits.
+/// Parses a TOML integer with its radix prefix; `None` below 0 and above 64 bits.
 pub(super) fn whole(digits: &str) -> Option<u64> {
     let radix = |prefix, radix| {
         digits.strip_prefix(prefix).map(|digits| u64::from_str_radix(digits, radix).ok())
@@ -197,34 +197,35 @@ pub(super) fn whole(digits: &str) -> Option<u64> {
         .unwrap_or_else(|| digits.parse().ok())
 }
 
-impl<T: Sync> Shape for OneOf<T> {
+impl<T: Sync> KeyType for EnumType<T> {
     fn schema(&self) -> Json {
         json!({ "enum": self.texts().collect::<Vec<_>>() })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         let names: Vec<String> = self.texts().map(|name| format!("`\"{name}\"`")).collect();
         names.join(", ")
     }
 }
 
-impl<T> OneOf<T> {
+impl<T> EnumType<T> {
     fn texts(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.names.iter().map(|(name, _)| *name)
     }
 }
 
-impl<T: Copy + PartialEq + Sync> Kind for OneOf<T> {
+impl<T: Copy + PartialEq + Sync> KeyCodec for EnumType<T> {
     type Value = T;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<T> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<T> {
         let expected = || one_of(self.texts());
-        let Value::Text(text) = &node.value else {
-            return wrong_kind(key, node, &expected(), reader);
+        let TomlValue::Text(text) = &node.value else {
+            return type_mismatch(key, node, &expected(), reader);
         };
         let found = self.names.iter().find(|(name, _)| name == text);
         if found.is_none() {
-            let fault = Fault::new(node.place, format!("`{key}` cannot be {}", node.describe()));
+            let fault =
+                SpannedError::new(node.span, format!("`{key}` cannot be {}", node.describe()));
             let guess = did_you_mean(text, self.texts());
             reader.report(fault.expected(expected()).hint(guess));
         }
@@ -237,23 +238,23 @@ impl<T: Copy + PartialEq + Sync> Kind for OneOf<T> {
     }
 }
 
-impl Shape for Span {
+impl KeyType for DurationType {
     fn schema(&self) -> Json {
         json!({ "type": "string", "pattern": pattern::DURATION })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "duration".into()
     }
 }
 
-impl Kind for Span {
+impl KeyCodec for DurationType {
     type Value = Duration;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Duration> {
-        let span = quantity(key, node, units_text::duration, self.usual, reader)?;
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Duration> {
+        let span = quantity(key, node, units_text::duration, self.default_unit, reader)?;
         if span < self.least {
-            let fault = Fault::new(node.place, format!("`{key}` is too short"));
+            let fault = SpannedError::new(node.span, format!("`{key}` is too short"));
             reader
                 .report(fault.expected(format!("at least {}", self.least)).found(node.describe()));
             return None;
@@ -266,23 +267,23 @@ impl Kind for Span {
     }
 }
 
-impl Shape for Size {
+impl KeyType for SizeType {
     fn schema(&self) -> Json {
         json!({ "type": "string", "pattern": pattern::SIZE })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "size".into()
     }
 }
 
-impl Kind for Size {
+impl KeyCodec for SizeType {
     type Value = Bytes;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Bytes> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Bytes> {
         let size = quantity(key, node, units_text::size, "B", reader)?;
         if !(self.least..=self.most).contains(&size) {
-            let fault = Fault::new(node.place, format!("`{key}` is out of range"));
+            let fault = SpannedError::new(node.span, format!("`{key}` is out of range"));
             let range = match self.most {
                 MAX_SIZE => format!("at least {}", self.least),
                 most => format!("{} to {most}", self.least),
@@ -298,20 +299,20 @@ impl Kind for Size {
     }
 }
 
-impl Shape for Speed {
+impl KeyType for RateType {
     fn schema(&self) -> Json {
         json!({ "type": "string", "pattern": pattern::RATE })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "rate".into()
     }
 }
 
-impl Kind for Speed {
+impl KeyCodec for RateType {
     type Value = Rate;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Rate> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Rate> {
         quantity(key, node, units_text::rate, "Mbit/s", reader)
     }
 
@@ -320,51 +321,51 @@ impl Kind for Speed {
     }
 }
 
-impl Shape for Queue {
+impl KeyType for BufferSizeType {
     fn schema(&self) -> Json {
         json!({ "type": "string", "pattern": pattern::ROOM })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "size, packets (`\"100p\"`, `\"45mss\"`) or `\"1bdp\"`".into()
     }
 }
 
-impl Kind for Queue {
-    type Value = Room;
+impl KeyCodec for BufferSizeType {
+    type Value = BufferSize;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Room> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<BufferSize> {
         quantity(key, node, units_text::room, "p", reader)
     }
 
-    fn write(&self, value: &Room) -> toml_edit::Value {
-        units_text::room_text(*value).into()
+    fn write(&self, value: &BufferSize) -> toml_edit::Value {
+        units_text::buffer_size_text(*value).into()
     }
 }
 
-impl<T> Shape for Sub<T> {
+impl<T> KeyType for TableType<T> {
     fn schema(&self) -> Json {
         self.0.schema()
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "table".into()
     }
 }
 
-impl<T: Table> Sub<T> {
-    /// The table itself.
-    pub(super) fn table(&self, node: &Node, reader: &mut Reader) -> Option<T> {
-        let fields = Fields::open(self.0, node, reader)?;
+impl<T: KeyTable> TableType<T> {
+    /// Reads the table.
+    pub(super) fn table(&self, node: &TomlNode, reader: &mut ScenarioReader) -> Option<T> {
+        let fields = TableFields::open(self.0, node, reader)?;
         Some(T::read(&fields, reader))
     }
 }
 
-/// In a box: most tables have few of the tables that they may have.
-impl<T: Table> Kind for Sub<T> {
+/// Boxed, because most optional tables are absent.
+impl<T: KeyTable> KeyCodec for TableType<T> {
     type Value = Box<T>;
 
-    fn read(&self, _: &str, node: &Node, reader: &mut Reader) -> Option<Box<T>> {
+    fn read(&self, _: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Box<T>> {
         self.table(node, reader).map(Box::new)
     }
 
@@ -373,30 +374,30 @@ impl<T: Table> Kind for Sub<T> {
     }
 }
 
-impl<T> Shape for Tables<T> {
+impl<T> KeyType for TableListType<T> {
     fn schema(&self) -> Json {
         json!({ "type": "array", "items": self.section.schema() })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "list of tables".into()
     }
 }
 
-/// One that is no table at all has its report, and counts as one without keys: the others keep their
-/// numbers.
-impl<T: Table> Kind for Tables<T> {
+/// An item that is not a table is reported and read as an empty table, so that the others keep
+/// their indices.
+impl<T: KeyTable> KeyCodec for TableListType<T> {
     type Value = Vec<Located<T>>;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Self::Value> {
         let nodes = reader.list(key, node)?;
         if nodes.is_empty() && !self.may_be_empty {
-            reader.report(Fault::new(node.place, format!("`{key}` is empty")));
+            reader.report(SpannedError::new(node.span, format!("`{key}` is empty")));
         }
-        let table = Sub::of(self.section);
+        let table = TableType::of(self.section);
         let read = nodes.iter().map(|node| {
             let value = table.table(node, reader).unwrap_or_default();
-            Located { value, place: node.place }
+            Located { value, span: node.span }
         });
         Some(read.collect())
     }
@@ -406,26 +407,26 @@ impl<T: Table> Kind for Tables<T> {
     }
 }
 
-impl<T> Shape for Named<T> {
+impl<T> KeyType for NamedTablesType<T> {
     fn schema(&self) -> Json {
         json!({ "type": "object", "additionalProperties": self.0.schema(), "minProperties": 1 })
     }
 
-    fn takes(&self) -> String {
-        "tables by name".into()
+    fn type_name(&self) -> String {
+        "named tables".into()
     }
 }
 
-/// As of [`Tables`], one that is no table counts as one without keys.
-impl<T: Table> Kind for Named<T> {
+/// As in [`TableListType`], an item that is not a table is read as an empty table.
+impl<T: KeyTable> KeyCodec for NamedTablesType<T> {
     type Value = ByName<T>;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value> {
-        let table = Sub::of(self.0);
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Self::Value> {
+        let table = TableType::of(self.0);
         let entries = reader.table(node, &format!("`{key}`"))?;
         let read = entries.iter().map(|entry| {
-            let Entry { key: name, place, node } = entry;
-            let name = Located { value: name.clone(), place: *place };
+            let TomlEntry { key: name, place, node } = entry;
+            let name = Located { value: name.clone(), span: *place };
             (name, table.table(node, reader).unwrap_or_default())
         });
         Some(read.collect())
@@ -437,50 +438,50 @@ impl<T: Table> Kind for Named<T> {
     }
 }
 
-/// Reads a quantity; a bare number is answered with the unit it probably has.
+/// Reads a quantity; for a number without a unit, the error suggests one.
 pub(super) fn quantity<T>(
     key: &str,
-    node: &Node,
-    read: fn(&str) -> Result<T, Misread>,
+    node: &TomlNode,
+    read: fn(&str) -> Result<T, QuantityError>,
     usual: &str,
-    reader: &mut Reader,
+    reader: &mut ScenarioReader,
 ) -> Option<T> {
     let (number, mut misread) = match &node.value {
-        Value::Text(text) => match read(text) {
+        TomlValue::Text(text) => match read(text) {
             Ok(quantity) => return Some(quantity),
             Err(misread) => (text.trim(), misread),
         },
-        Value::Integer(number) | Value::Float(number) => match read(number) {
-            // The parser lets some of these pass for numbers: 10_000B.
+        TomlValue::Integer(number) | TomlValue::Float(number) => match read(number) {
+            // The TOML parser reads some of these as numbers: 10_000B.
             Ok(_) => {
-                let fault = Fault::new(node.place, format!("`{key}` needs quotes"));
+                let fault = SpannedError::new(node.span, format!("`{key}` needs quotes"));
                 reader.report(fault.hint(format!("write \"{number}\"")));
                 return None;
             }
             Err(misread) => {
                 let message = if number.starts_with('-') { "is negative" } else { "has no unit" };
-                (number.as_str(), Misread { message: message.into(), hint: None, ..misread })
+                (number.as_str(), QuantityError { message: message.into(), hint: None, ..misread })
             }
         },
         _ => {
-            let expected = read("").map_or_else(|misread| misread.expected, |_| "text".into());
-            return wrong_kind(key, node, &expected, reader);
+            let expected = read("").map_or_else(|misread| misread.expected, |_| "a string".into());
+            return type_mismatch(key, node, &expected, reader);
         }
     };
     misread.hint = units_text::bare(number, usual).or(misread.hint);
-    let fault = Fault::new(node.place, format!("`{key}` {}", misread.message));
+    let fault = SpannedError::new(node.span, format!("`{key}` {}", misread.message));
     reader.report(fault.expected(misread.expected).found(node.describe()).hint(misread.hint));
     None
 }
 
-/// Reports a value of another kind than expected.
-pub(super) fn wrong_kind<T>(
+/// Reports a value of an unexpected type.
+pub(super) fn type_mismatch<T>(
     key: &str,
-    node: &Node,
+    node: &TomlNode,
     expected: &str,
-    reader: &mut Reader,
+    reader: &mut ScenarioReader,
 ) -> Option<T> {
-    let fault = Fault::new(node.place, format!("`{key}` has a value of the wrong kind"));
+    let fault = SpannedError::new(node.span, format!("`{key}` has a value of the wrong type"));
     reader.report(fault.expected(expected).found(node.describe()));
     None
 }

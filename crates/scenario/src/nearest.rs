@@ -1,6 +1,6 @@
-//! The name that was probably meant.
+//! Suggestions for misspelt names.
 
-/// The candidate that differs from `name` in the fewest keystrokes, if it differs little.
+/// Returns the candidate with the smallest Damerau-Levenshtein distance to `name`, if it is small.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let small = name.to_lowercase();
     let allowed = (name.chars().count() / 3).max(1);
@@ -8,7 +8,7 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .into_iter()
         .map(|candidate| {
             let distance = strsim::damerau_levenshtein(&small, &candidate.to_lowercase());
-            // A name that stops early, or leaves out its family: `abc_l_var`, `freebsd-13`.
+            // A prefix or suffix of a candidate: `freebsd-13`, `abc_l_var`.
             let part = name.chars().count() >= 3
                 && (candidate.starts_with(name) || candidate.ends_with(name));
             (if part { distance.min(1) } else { distance }, candidate)
@@ -18,7 +18,7 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// [`nearest`] as a question.
+/// Formats the result of [`nearest`] as a question.
 pub(super) fn did_you_mean<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -26,7 +26,7 @@ pub(super) fn did_you_mean<'c>(
     nearest(name, candidates).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// Names as a reader lists them: `` `a`, `b` or `c` ``.
+/// Formats names as a list: `` `a`, `b` or `c` ``.
 pub(super) fn one_of<'c>(names: impl IntoIterator<Item = &'c str>) -> String {
     let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_guessed_and_strangers_are_not() {
+    fn misspelt_names_are_suggested_and_others_are_not() {
         let knobs = ["net.inet.tcp.abc_l_var", "net.inet.tcp.rfc3465", "kern.hz"];
         assert_eq!(nearest("net.inet.tcp.abc_lvar", knobs), Some(knobs[0]));
         assert_eq!(nearest("abc_l_var", knobs), Some(knobs[0]));

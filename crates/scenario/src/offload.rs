@@ -6,53 +6,55 @@ use std::borrow::Cow;
 
 use net::offload::{GroParams, HashRule, LroParams};
 use serde_json::{Value as Json, json};
-use sim::scenario::{Offload, Receive};
-use tcp::profile::{Family, Profile};
+use sim::scenario::{Offload, ReceiveOffloadSpec};
+use tcp::profile::{Family, TcpProfile};
 use units::{Bytes, Duration};
 
-use super::keys::{Key, Kind, Located, Reader, Section, Shape};
-use super::kinds::{OneOf, Size, Span, Sub, Switch, Whole, wrong_kind};
-use super::source::{Fault, Place};
-use super::table::{Table, table};
-use super::tree::{Node, Value};
+use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader, TableSpec};
+use super::kinds::{
+    BoolType, DurationType, EnumType, IntegerType, SizeType, TableType, type_mismatch,
+};
+use super::source::{SpannedError, TextSpan};
+use super::table::{KeyTable, table};
+use super::tree::{TomlNode, TomlValue};
 
-static FLUSH: Key<Span> = Key::optional(
+static FLUSH: Key<DurationType> = Key::optional(
     "flush",
-    Span { least: Duration::ZERO, usual: "us" },
+    DurationType { least: Duration::ZERO, default_unit: "us" },
     "0s",
-    "keep an aggregate this long after its first packet for more to join; 0s hands it up at the \
-     end of the interrupt's pass",
+    "time an aggregate waits for further packets after its first; 0s flushes it at the end of the \
+     receive pass",
 );
 
-static ACK_LIMIT: Key<Whole> = Key::optional(
+static ACK_LIMIT: Key<IntegerType> = Key::optional(
     "ack_limit",
-    Whole { least: 1, most: 65_535 },
+    IntegerType { least: 1, most: 65_535 },
     "65535",
-    "packets that one aggregate must stay below (lro_ackcnt_lim)",
+    "upper bound of the packets of an aggregate, exclusive (lro_ackcnt_lim)",
 );
-static LENGTH_LIMIT: Key<Size> = Key::optional(
+static LENGTH_LIMIT: Key<SizeType> = Key::optional(
     "length_limit",
-    Size { least: Bytes(1), most: Bytes(65_535) },
+    SizeType { least: Bytes(1), most: Bytes(65_535) },
     "65280 B",
-    "payload that one aggregate must stay below (lro_length_lim)",
+    "upper bound of the payload of an aggregate, exclusive (lro_length_lim)",
 );
-static COUNTS_PURE_ACKS: Key<Switch> = Key::optional(
+static COUNTS_PURE_ACKS: Key<BoolType> = Key::optional(
     "counts_pure_acks",
-    Switch,
+    BoolType,
     "false",
-    "the stack learns how many bare ACKs became one, as in FreeBSD 13.0",
+    "passes the number of merged pure ACKs to the stack, as FreeBSD 13.0",
 );
-static ENTRIES: Key<Whole> = Key::optional(
+static ENTRIES: Key<IntegerType> = Key::optional(
     "entries",
-    Whole { least: 1, most: 1_024 },
+    IntegerType { least: 1, most: 1_024 },
     "8",
-    "flows that can be held at a time (net.inet.tcp.lro.entries)",
+    "flows aggregated at the same time (net.inet.tcp.lro.entries)",
 );
-static RSS_HASH: Key<Hash> = Key::optional(
+static RSS_HASH: Key<RssHashType> = Key::optional(
     "rss_hash",
-    Hash,
+    RssHashType,
     "\"flow\"",
-    "what the card gives as a packet's hash, by which a pass is sorted: that of its connection, or \
+    "hash that the NIC reports per packet, by which LRO sorts a receive pass: the flow's hash, or \
      garbage that the driver marks as valid",
 );
 
@@ -68,22 +70,22 @@ table! {
     }
 }
 
-static CONSTANT: Key<Whole> = Key::optional(
+static CONSTANT: Key<IntegerType> = Key::optional(
     "constant",
-    Whole { least: 0, most: u32::MAX as u64 },
+    IntegerType { least: 0, most: u32::MAX as u64 },
     "",
-    "the same for all packets of all connections",
+    "the same hash for all packets of all connections",
 );
-static DECREASING: Key<Whole> = Key::optional(
+static DECREASING: Key<IntegerType> = Key::optional(
     "decreasing",
-    Whole { least: 1, most: 65_536 },
+    IntegerType { least: 1, most: 65_536 },
     "",
-    "it counts down over so many packets of a pass, and then over the next above them: LRO hands \
-     up each such group last packet first",
+    "the hash counts down over each group of this many packets of a pass, above the group before: \
+     LRO passes up each group in reverse order",
 );
 
 table! {
-    /// Garbage that needs a number.
+    /// An invalid hash that has a parameter.
     RssHashTable: RSS_HASH_SECTION = "`rss_hash`" {
         constant: u64 = CONSTANT,
         decreasing: u64 = DECREASING,
@@ -96,25 +98,25 @@ table! {
     },
 }
 
-static MAX_SIZE: Key<Size> = Key::optional(
+static MAX_SIZE: Key<SizeType> = Key::optional(
     "max_size",
-    Size { least: Bytes(1), most: Bytes(1 << 20) },
+    SizeType { least: Bytes(1), most: Bytes(1 << 20) },
     "64 KiB",
-    "IP bytes that one aggregate must stay below (gro_max_size)",
+    "upper bound of the IP bytes of an aggregate, exclusive (gro_max_size)",
 );
-static MAX_PACKETS: Key<Whole> = Key::optional(
+static MAX_PACKETS: Key<IntegerType> = Key::optional(
     "max_packets",
-    Whole { least: 1, most: u32::MAX as u64 },
+    IntegerType { least: 1, most: u32::MAX as u64 },
     "no limit",
-    "most packets of one aggregate; cards with an LRO of their own have such a limit",
+    "maximum packets of an aggregate; hardware LRO has such a limit",
 );
-static ENDS_AT_PUSH: Key<Switch> =
-    Key::optional("ends_at_push", Switch, "true", "a PSH flag ends an aggregate");
-static SAME_TIMESTAMPS: Key<Switch> = Key::optional(
+static ENDS_AT_PUSH: Key<BoolType> =
+    Key::optional("ends_at_push", BoolType, "true", "a PSH flag ends an aggregate");
+static SAME_TIMESTAMPS: Key<BoolType> = Key::optional(
     "same_timestamps",
-    Switch,
+    BoolType,
     "true",
-    "only packets with equal timestamps join; a card with an LRO of its own may not ask for it",
+    "merges only packets with equal timestamps; hardware LRO may not require this",
 );
 
 table! {
@@ -128,43 +130,43 @@ table! {
     }
 }
 
-/// The field of the hash: `"flow"`, `"random"` or a table.
-struct Hash;
+/// An RSS hash rule: `"flow"`, `"random"` or a table.
+struct RssHashType;
 
-/// Rules that need no number.
-const PLAIN_HASHES: OneOf<HashRule> =
-    OneOf { names: &[("flow", HashRule::Flow), ("random", HashRule::Random)] };
+/// Rules without a parameter.
+const HASH_NAMES: EnumType<HashRule> =
+    EnumType { names: &[("flow", HashRule::Flow), ("random", HashRule::Random)] };
 
-impl Shape for Hash {
+impl KeyType for RssHashType {
     fn schema(&self) -> Json {
-        json!({ "anyOf": [PLAIN_HASHES.schema(), RSS_HASH_SECTION.schema()] })
+        json!({ "anyOf": [HASH_NAMES.schema(), RSS_HASH_SECTION.schema()] })
     }
 
-    fn takes(&self) -> String {
-        format!("{} or a table", PLAIN_HASHES.takes())
+    fn type_name(&self) -> String {
+        format!("{} or a table", HASH_NAMES.type_name())
     }
 }
 
-impl Kind for Hash {
+impl KeyCodec for RssHashType {
     type Value = HashRule;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<HashRule> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<HashRule> {
         match &node.value {
-            Value::Text(_) => PLAIN_HASHES.read(key, node, reader),
-            Value::Table(_) => {
-                let hashes = Sub::<RssHashTable>::of(&RSS_HASH_SECTION);
+            TomlValue::Text(_) => HASH_NAMES.read(key, node, reader),
+            TomlValue::Table(_) => {
+                let hashes = TableType::<RssHashTable>::of(&RSS_HASH_SECTION);
                 let RssHashTable { constant, decreasing } = hashes.table(node, reader)?;
                 let constant = constant.map(|value| HashRule::Constant(value.value as u32));
                 let group = decreasing.and_then(|group| NonZeroU32::new(group.value as u32));
                 constant.or(group.map(HashRule::Decreasing))
             }
-            _ => wrong_kind(key, node, "`flow`, `random` or a table", reader),
+            _ => type_mismatch(key, node, "`flow`, `random` or a table", reader),
         }
     }
 
     fn write(&self, value: &HashRule) -> toml_edit::Value {
         let table = match *value {
-            HashRule::Flow | HashRule::Random => return PLAIN_HASHES.write(value),
+            HashRule::Flow | HashRule::Random => return HASH_NAMES.write(value),
             HashRule::Constant(n) => {
                 RssHashTable { constant: Some(u64::from(n).into()), ..Default::default() }
             }
@@ -179,53 +181,60 @@ impl Kind for Hash {
 
 /// A receive offload: off, on, or on with other limits.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Merging<T> {
-    /// On as the system has it, or off.
+pub enum ReceiveOffload<T> {
+    /// On with the system's limits, or off.
     Switch(bool),
     /// With these limits.
     Limits(T),
 }
 
-/// A receive offload: a switch, or a table of the given section.
-pub(super) struct AnyMerging<T>(&'static Section, PhantomData<fn() -> T>);
+/// A receive offload: a Boolean or a table of the given section.
+pub(super) struct ReceiveOffloadType<T>(&'static TableSpec, PhantomData<fn() -> T>);
 
-impl<T> AnyMerging<T> {
-    pub(super) const fn of(section: &'static Section) -> Self {
+impl<T> ReceiveOffloadType<T> {
+    pub(super) const fn of(section: &'static TableSpec) -> Self {
         Self(section, PhantomData)
     }
 }
 
-impl<T> Shape for AnyMerging<T> {
+impl<T> KeyType for ReceiveOffloadType<T> {
     fn schema(&self) -> Json {
         json!({ "anyOf": [{ "type": "boolean" }, self.0.schema()] })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "`true`, `false` or a table".into()
     }
 }
 
-impl<T: Table> Kind for AnyMerging<T> {
-    type Value = Merging<T>;
+impl<T: KeyTable> KeyCodec for ReceiveOffloadType<T> {
+    type Value = ReceiveOffload<T>;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Merging<T>> {
+    fn read(
+        &self,
+        key: &str,
+        node: &TomlNode,
+        reader: &mut ScenarioReader,
+    ) -> Option<ReceiveOffload<T>> {
         match &node.value {
-            Value::Switch(on) => Some(Merging::Switch(*on)),
-            Value::Table(_) => Sub::of(self.0).table(node, reader).map(Merging::Limits),
-            _ => wrong_kind(key, node, "`true`, `false` or a table of limits", reader),
+            TomlValue::Switch(on) => Some(ReceiveOffload::Switch(*on)),
+            TomlValue::Table(_) => {
+                TableType::of(self.0).table(node, reader).map(ReceiveOffload::Limits)
+            }
+            _ => type_mismatch(key, node, "`true`, `false` or a table of limits", reader),
         }
     }
 
-    fn write(&self, value: &Merging<T>) -> toml_edit::Value {
+    fn write(&self, value: &ReceiveOffload<T>) -> toml_edit::Value {
         match value {
-            Merging::Switch(on) => (*on).into(),
-            Merging::Limits(limits) => limits.write().into(),
+            ReceiveOffload::Switch(on) => (*on).into(),
+            ReceiveOffload::Limits(limits) => limits.write().into(),
         }
     }
 }
 
-impl<T: Default> Merging<T> {
-    /// The limits; `None` if it is off.
+impl<T: Default> ReceiveOffload<T> {
+    /// Returns the limits; `None` if the offload is off.
     fn limits(&self) -> Option<Cow<'_, T>>
     where
         T: Clone,
@@ -237,18 +246,18 @@ impl<T: Default> Merging<T> {
     }
 }
 
-/// Both offloads of a host, of which its system has one; without either, off.
+/// Reads the receive offload of a host; off if neither key is present.
 pub(super) fn receive(
-    lro: Option<&Located<Merging<LroTable>>>,
-    gro: Option<&Located<Merging<GroTable>>>,
-    profile: Option<&Profile>,
-    reader: &mut Reader,
+    lro: Option<&Located<ReceiveOffload<LroTable>>>,
+    gro: Option<&Located<ReceiveOffload<GroTable>>>,
+    profile: Option<&TcpProfile>,
+    reader: &mut ScenarioReader,
 ) -> Offload {
     let lro = lro.and_then(|lro| {
         let limits = lro.value.limits()?;
-        foreign(lro.place, Family::FreeBsd, profile, reader);
+        foreign(lro.span, Family::FreeBsd, profile, reader);
         Some(Offload {
-            receive: Receive::Lro(limits.params()),
+            receive: ReceiveOffloadSpec::Lro(limits.params()),
             rss_hash: limits.rss_hash.as_ref().map_or(HashRule::Flow, |hash| hash.value),
             flush: limits.flush.as_ref().map_or(Duration::ZERO, |span| span.value),
             ..Offload::default()
@@ -256,9 +265,9 @@ pub(super) fn receive(
     });
     let gro = gro.and_then(|gro| {
         let limits = gro.value.limits()?;
-        foreign(gro.place, Family::Linux, profile, reader);
+        foreign(gro.span, Family::Linux, profile, reader);
         Some(Offload {
-            receive: Receive::Gro(limits.params()),
+            receive: ReceiveOffloadSpec::Gro(limits.params()),
             flush: limits.flush.as_ref().map_or(Duration::ZERO, |span| span.value),
             ..Offload::default()
         })
@@ -266,15 +275,20 @@ pub(super) fn receive(
     lro.or(gro).unwrap_or_default()
 }
 
-/// Reports an offload that the host's system does not have.
-fn foreign(place: Place, family: Family, profile: Option<&Profile>, reader: &mut Reader) {
-    // The textbook has no card of its own and takes either.
-    let fits = |profile: &Profile| profile.family == family || profile.family == Family::Rfc;
+/// Reports an offload that the host's system does not implement.
+fn foreign(
+    place: TextSpan,
+    family: Family,
+    profile: Option<&TcpProfile>,
+    reader: &mut ScenarioReader,
+) {
+    // RFC profiles have no offload of their own and accept either.
+    let fits = |profile: &TcpProfile| profile.family == family || profile.family == Family::Rfc;
     let Some(profile) = profile.filter(|profile| !fits(profile)) else { return };
     let (this, system, other) =
         if family == Family::FreeBsd { ("lro", "FreeBSD", "gro") } else { ("gro", "Linux", "lro") };
     let message = format!("`{this}` is {system}'s; {} has `{other}`", profile.name);
-    reader.report(Fault::new(place, message).hint(format!("write {other} = true")));
+    reader.report(SpannedError::new(place, message).hint(format!("write {other} = true")));
 }
 
 impl LroTable {

@@ -1,10 +1,9 @@
-//! `--set KEY=VALUE`: one argument changes one place, in the tree that is read and in the text
-//! that stands for the run.
+//! `--set KEY=VALUE`: changes one value, in the parsed tree and in the text of the run.
 //!
-//! Keys are dotted as in TOML; an entry of a list is named by its number from 0:
-//! `path.0.forward.1.delay=20ms`. Where `shorthand` knows what is meant they may be shorter. What
-//! follows `host.NAME.knobs.` is one name, quoted or not, for shells take the quotes away. A value
-//! that is no TOML is taken as a string.
+//! Keys are dotted as in TOML; an entry of a list is addressed by its index from 0:
+//! `path.0.forward.1.delay=20ms`. `shorthand` expands shorter keys. The rest after
+//! `host.NAME.knobs.` is one name, quoted or not, since shells remove quotes. A value that is not
+//! TOML is read as a string.
 
 use core::ops::Range;
 
@@ -12,88 +11,89 @@ use toml::de::{DeTable, DeValue};
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use super::shorthand;
-use super::source::{Fault, Place, Sources};
-use super::tree::{self, Entry, Node, Value};
+use super::source::{Sources, SpannedError, TextSpan};
+use super::tree::{self, TomlEntry, TomlNode, TomlValue};
 
-/// Name of the source that arguments are reported under.
+/// Source name in errors about arguments.
 const SOURCE: &str = "--set";
 
-/// A change of one place.
+/// A change of one value.
 #[derive(Debug)]
 pub(super) struct Override {
-    path: Vec<(String, Place)>,
-    value: Node,
+    path: Vec<(String, TextSpan)>,
+    value: TomlNode,
     toml: toml_edit::Value,
 }
 
 impl Override {
-    /// Reads an argument that changes `root`.
+    /// Parses an argument that changes `root`.
     ///
     /// # Errors
-    /// Where it is not of the form `KEY=VALUE`, or its key is short for more than one place.
+    /// The argument is not of the form `KEY=VALUE`, or its key is ambiguous.
     pub(super) fn parse<'t>(
         argument: &'t str,
-        root: &Node,
+        root: &TomlNode,
         sources: &mut Sources<'t>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, SpannedError> {
         let source = sources.add(SOURCE, argument);
-        let whole = source.place(0..argument.len());
+        let whole = source.span(0..argument.len());
         let Some((key, text, start)) = split_argument(argument) else {
-            let fault = Fault::new(whole, "no `=` in this argument");
+            let fault = SpannedError::new(whole, "no `=` in this argument");
             return Err(fault.expected("KEY=VALUE such as duration=10s"));
         };
         let path = key_path(key).ok_or_else(|| {
-            let key = source.place(0..key.len());
-            Fault::new(key, "this is no key").expected("dotted keys such as host.sender.cc")
+            let key = source.span(0..key.len());
+            SpannedError::new(key, "this is not a valid key")
+                .expected("dotted keys such as host.sender.cc")
         })?;
-        let path = path.into_iter().map(|(name, span)| (name, source.place(span))).collect();
-        let place = source.place(start..start + text.len());
+        let path = path.into_iter().map(|(name, span)| (name, source.span(span))).collect();
+        let place = source.span(start..start + text.len());
         let value = tree::argument_value(text, place, source, start);
         let toml = text.parse().unwrap_or_else(|_| text.into());
         Ok(Self { path: shorthand::resolve(path, root)?, value, toml })
     }
 
-    /// The change of the place `path` to `value`.
-    pub(super) fn of(path: &[(String, Place)], value: &Node) -> Self {
+    /// Creates a change of the key `path` to `value`.
+    pub(super) fn of(path: &[(String, TextSpan)], value: &TomlNode) -> Self {
         Self { path: path.to_vec(), value: value.clone(), toml: tree::toml_value(value) }
     }
 
-    /// The argument `--seed`.
+    /// Returns the change of the argument `--seed`.
     pub(super) fn seed(seed: u64, sources: &mut Sources<'_>) -> Self {
-        // The parser has seen that it is a number: nothing can be wrong with it.
-        let place = sources.add("--seed", "").place(0..0);
-        let value = Node { place, value: Value::Integer(seed.to_string()) };
+        // The argument parser has checked the number: no error can refer to it.
+        let place = sources.add("--seed", "").span(0..0);
+        let value = TomlNode { span: place, value: TomlValue::Integer(seed.to_string()) };
         let toml = (seed as i64).into();
         Self { path: vec![("seed".to_owned(), place)], value, toml }
     }
 
-    /// Changes the tree.
+    /// Applies the change to the tree.
     ///
     /// # Errors
-    /// The part of the key that leads nowhere; the tree is then unchanged.
-    pub(super) fn apply(&self, root: &mut Node) -> Result<(), Fault> {
+    /// The part of the key that does not exist; the tree is then unchanged.
+    pub(super) fn apply(&self, root: &mut TomlNode) -> Result<(), SpannedError> {
         Self::apply_at(root, &self.path, &self.value)
     }
 
-    /// Changes the place `path` of a tree to `value`.
+    /// Changes the key `path` of a tree to `value`.
     ///
     /// # Errors
-    /// As of [`Override::apply`].
+    /// As [`Override::apply`].
     pub(super) fn apply_at(
-        root: &mut Node,
-        path: &[(String, Place)],
-        value: &Node,
-    ) -> Result<(), Fault> {
+        root: &mut TomlNode,
+        path: &[(String, TextSpan)],
+        value: &TomlNode,
+    ) -> Result<(), SpannedError> {
         set_node(root, path, value, "the scenario")
     }
 
-    /// Changes the text, once [`Override::apply`] has agreed.
+    /// Applies the change to the text, after [`Override::apply`] succeeded.
     pub(super) fn compose(&self, document: &mut DocumentMut) {
         set_table(document.as_table_mut(), &self.path, &self.toml);
     }
 }
 
-/// Key and value of an argument, the value without blanks around it, and where that begins.
+/// Splits an argument into key, trimmed value and the byte offset of the value.
 pub(super) fn split_argument(argument: &str) -> Option<(&str, &str, usize)> {
     let equals = equals_sign(argument)?;
     let text = &argument[equals + 1..];
@@ -101,7 +101,7 @@ pub(super) fn split_argument(argument: &str) -> Option<(&str, &str, usize)> {
     Some((&argument[..equals], text.trim(), equals + 1 + skipped))
 }
 
-/// The first `=` outside of quotes.
+/// Returns the offset of the first `=` outside of quotes.
 fn equals_sign(argument: &str) -> Option<usize> {
     let mut quote = None;
     argument.char_indices().find_map(|(at, c)| match (quote, c) {
@@ -118,7 +118,7 @@ fn equals_sign(argument: &str) -> Option<usize> {
     })
 }
 
-/// Parts of a dotted key with the stretches they take in it.
+/// Splits a dotted key into its parts with their byte ranges.
 pub(super) fn key_path(text: &str) -> Option<Vec<(String, Range<usize>)>> {
     if text.contains(['\n', '\r', '#']) {
         return None;
@@ -137,12 +137,12 @@ pub(super) fn key_path(text: &str) -> Option<Vec<(String, Range<usize>)>> {
     }
 }
 
-/// Index `name` of a list of `len` entries.
-fn index(name: &str, place: Place, len: usize, of: &str) -> Result<usize, Fault> {
+/// Parses the index `name` of a list of `len` entries.
+fn index(name: &str, place: TextSpan, len: usize, of: &str) -> Result<usize, SpannedError> {
     match name.parse() {
         Ok(index) if index < len => Ok(index),
         _ => {
-            let fault = Fault::new(place, format!("{of} has no entry `{name}`"));
+            let fault = SpannedError::new(place, format!("{of} has no entry `{name}`"));
             Err(match len {
                 0 => fault.hint("the list is empty".to_owned()),
                 1 => fault.expected("0, its only entry"),
@@ -153,39 +153,39 @@ fn index(name: &str, place: Place, len: usize, of: &str) -> Result<usize, Fault>
 }
 
 fn set_node(
-    node: &mut Node,
-    path: &[(String, Place)],
-    value: &Node,
+    node: &mut TomlNode,
+    path: &[(String, TextSpan)],
+    value: &TomlNode,
     of: &str,
-) -> Result<(), Fault> {
+) -> Result<(), SpannedError> {
     let Some(((name, place), rest)) = path.split_first() else {
         *node = value.clone();
         return Ok(());
     };
     let inner = format!("`{name}`");
     match &mut node.value {
-        Value::List(items) => {
+        TomlValue::List(items) => {
             let index = index(name, *place, items.len(), of)?;
             set_node(&mut items[index], rest, value, &inner)
         }
-        Value::Table(entries) => {
+        TomlValue::Table(entries) => {
             if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *name) {
                 set_node(&mut entry.node, rest, value, &inner)?;
                 entry.place = if rest.is_empty() { *place } else { entry.place };
                 return Ok(());
             }
-            let mut fresh = Node { place: *place, value: Value::Table(Vec::new()) };
+            let mut fresh = TomlNode { span: *place, value: TomlValue::Table(Vec::new()) };
             set_node(&mut fresh, rest, value, &inner)?;
-            entries.push(Entry { key: name.clone(), place: *place, node: fresh });
+            entries.push(TomlEntry { key: name.clone(), place: *place, node: fresh });
             Ok(())
         }
-        _ => Err(Fault::new(*place, format!("{of} is no table, it has no `{name}`"))),
+        _ => Err(SpannedError::new(*place, format!("{of} is not a table, it has no `{name}`"))),
     }
 }
 
-fn set_item(item: &mut Item, path: &[(String, Place)], value: &toml_edit::Value) {
+fn set_item(item: &mut Item, path: &[(String, TextSpan)], value: &toml_edit::Value) {
     let Some(((name, _), rest)) = path.split_first() else {
-        // A comment beside the old value stays.
+        // Keep a comment beside the old value.
         let decor = item.as_value().map(|old| old.decor().clone());
         *item = Item::Value(value.clone());
         if let (Some(decor), Some(new)) = (decor, item.as_value_mut()) {
@@ -211,7 +211,7 @@ fn set_item(item: &mut Item, path: &[(String, Place)], value: &toml_edit::Value)
     }
 }
 
-fn set_table(table: &mut dyn TableLike, path: &[(String, Place)], value: &toml_edit::Value) {
+fn set_table(table: &mut dyn TableLike, path: &[(String, TextSpan)], value: &toml_edit::Value) {
     let Some(((name, _), rest)) = path.split_first() else { return };
     if let Some(item) = table.get_mut(name) {
         return set_item(item, rest, value);

@@ -1,43 +1,43 @@
-//! `[[path]]`: two one-way roads between a pair of hosts.
+//! `[[path]]`: two one-way paths between a pair of hosts.
 
 use serde_json::{Value as Json, json};
-use sim::scenario::{Element, Path};
+use sim::scenario::{ElementSpec, PathSpec};
 use units::Duration;
 
-use super::element::{self, Draft, ELEMENT, ElementTable, not_on_a_path};
+use super::element::{self, ELEMENT, ElementTable, UnresolvedElement, not_on_a_path};
 use super::hosts::Hosts;
-use super::keys::{AnyKey as _, Fields, Key, Kind, Located, Reader, Shape};
-use super::kinds::{OneOf, Tables, Words, themselves};
+use super::keys::{AnyKey as _, Key, KeyCodec, KeyType, Located, ScenarioReader, TableFields};
+use super::kinds::{EnumType, TableListType, TextType, self_named};
 use super::presets;
 use super::shared::SharedElements;
-use super::source::Fault;
+use super::source::SpannedError;
 use super::table::table;
-use super::tree::Node;
+use super::tree::TomlNode;
 
-/// Elements of a road are counted in 16 bits, and nobody needs that many.
+/// Maximum elements of a direction; the simulator counts them in 16 bits.
 const MAX_ELEMENTS: usize = 10_000;
 
-static NAME: Key<Words> =
-    Key::optional("name", Words, "none", "tells it from other paths between the same hosts");
-static FROM: Key<Words> = Key::required("from", Words, "host where `forward` begins");
-static TO: Key<Words> = Key::required("to", Words, "host where `forward` ends");
-static PRESET: Key<OneOf> = Key::optional(
+static NAME: Key<TextType> =
+    Key::optional("name", TextType, "none", "distinguishes paths between the same hosts");
+static FROM: Key<TextType> = Key::required("from", TextType, "host where `forward` starts");
+static TO: Key<TextType> = Key::required("to", TextType, "host where `forward` ends");
+static PRESET: Key<EnumType> = Key::optional(
     "preset",
-    OneOf { names: &themselves(presets::NAMES) },
+    EnumType { names: &self_named(presets::NAMES) },
     "",
-    "both roads are those of a path that comes with the program, `scenarios/presets/NAME.toml`",
+    "both directions of a built-in path, `scenarios/presets/NAME.toml`",
 );
-static FORWARD: Key<Road> = Key::optional(
+static FORWARD: Key<ElementListType> = Key::optional(
     "forward",
-    Road,
+    ElementListType,
     "",
-    "elements from `from` to `to`, in the order packets meet them",
+    "elements from `from` to `to`, in the order packets traverse them",
 );
-static RETURN: Key<Road> = Key::optional(
+static RETURN: Key<ElementListType> = Key::optional(
     "return",
-    Road,
-    "needed with `forward`",
-    "elements on the way back, in the order packets meet them",
+    ElementListType,
+    "required with `forward`",
+    "elements from `to` to `from`, in the order packets traverse them",
 );
 
 table! {
@@ -52,48 +52,48 @@ table! {
     }
     one_of: &["preset", "forward"],
     elsewhere: |key| match key {
-        "reverse" | "back" | "backward" => Some("the way back is called `return`"),
+        "reverse" | "back" | "backward" => Some("the reverse direction is called `return`"),
         "rate" | "buffer" | "link" | "delay" => {
-            Some("a road is a list of elements: forward = [ { link = { ... } }, { delay = ... } ]")
+            Some("a direction is a list: forward = [ { link = { ... } }, { delay = ... } ]")
         }
-        "shared" => Some("a road leads through it: forward = [ { shared = \"NAME\" } ]"),
+        "shared" => Some("a shared element is listed: forward = [ { shared = \"NAME\" } ]"),
         _ => not_on_a_path(key),
     },
     check: check_directions,
 }
 
-fn check_directions(fields: &Fields<'_>, reader: &mut Reader) {
+fn check_directions(fields: &TableFields<'_>, reader: &mut ScenarioReader) {
     if let Some(node) = fields.node(&RETURN).filter(|_| fields.has(&PRESET)) {
-        let message = "a path has either `preset` or roads of its own, not both";
-        reader.report(Fault::new(node.place, message));
+        let message = "a path has either `preset` or its own directions, not both";
+        reader.report(SpannedError::new(node.span, message));
     }
-    let alone = fields.has(&FORWARD) && !fields.has(&RETURN) && !fields.has(&PRESET);
-    if alone && !fields.has_strangers() {
-        let fault = Fault::new(fields.place, "a path needs `return`");
+    let single_packet = fields.has(&FORWARD) && !fields.has(&RETURN) && !fields.has(&PRESET);
+    if single_packet && !fields.has_unknown_keys() {
+        let fault = SpannedError::new(fields.span, "a path needs `return`");
         reader.report(fault.hint(RETURN.help().to_owned()));
     }
 }
 
-/// A list of elements.
-pub(super) struct Road;
+/// A list of elements: one direction of a path.
+pub(super) struct ElementListType;
 
-impl Shape for Road {
+impl KeyType for ElementListType {
     fn schema(&self) -> Json {
         json!({ "type": "array", "items": ELEMENT.schema() })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "list of elements".into()
     }
 }
 
-impl Kind for Road {
+impl KeyCodec for ElementListType {
     type Value = Vec<Located<ElementTable>>;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Self::Value> {
         let items = reader.list(key, node)?;
         if items.len() > MAX_ELEMENTS {
-            let fault = Fault::new(node.place, "this road has too many elements");
+            let fault = SpannedError::new(node.span, "this direction has too many elements");
             reader.report(fault.expected(format!("at most {MAX_ELEMENTS}")));
             return None;
         }
@@ -105,49 +105,58 @@ impl Kind for Road {
     }
 }
 
-const ELEMENTS: Tables<ElementTable> = Tables::any(&ELEMENT);
+const ELEMENTS: TableListType<ElementTable> = TableListType::any(&ELEMENT);
 
-/// A path whose ends may be right though its elements are not.
-pub(super) struct PathRead {
+/// A parsed path; its hosts may be valid though its elements are not.
+pub(super) struct ParsedPath {
     pub(super) name: Option<Located<String>>,
-    /// Hosts at its ends.
+    /// Hosts at its endpoints.
     pub(super) ends: Option<(usize, usize)>,
-    /// The whole, if nothing is wrong.
-    pub(super) path: Option<Path>,
+    /// The path, if it has no error.
+    pub(super) path: Option<PathSpec>,
 }
 
-/// The path of a table, with its hosts.
+/// Reads a path and resolves its hosts.
 pub(super) fn path(
     table: &Located<PathTable>,
     hosts: &Hosts,
     shared: &SharedElements,
-    reader: &mut Reader,
-) -> PathRead {
+    reader: &mut ScenarioReader,
+) -> ParsedPath {
     let PathTable { name, from, to, .. } = &table.value;
-    let ends = hosts.pair("a path", table.place, [from, to], reader);
+    let ends = hosts.pair("a path", table.span, [from, to], reader);
     let (forward, back) = directions(&table.value, shared, reader);
-    let delays =
-        |road: &[Draft]| road.iter().fold(Duration::ZERO, |sum, draft| sum + draft.delay(shared));
-    let roads = forward.zip(back).and_then(|(forward, back)| {
+    let delays = |route: &[UnresolvedElement]| {
+        route.iter().fold(Duration::ZERO, |sum, draft| sum + draft.delay(shared))
+    };
+    let routes = forward.zip(back).and_then(|(forward, back)| {
         let round_trip = delays(&forward) + delays(&back);
         let forward = resolve(forward, round_trip, reader);
         forward.zip(resolve(back, round_trip, reader))
     });
-    let path =
-        ends.zip(roads).map(|((from, to), (forward, reverse))| Path { from, to, forward, reverse });
-    PathRead { name: name.clone(), ends, path }
+    let path = ends.zip(routes).map(|((from, to), (forward, reverse))| PathSpec {
+        from,
+        to,
+        forward,
+        reverse,
+    });
+    ParsedPath { name: name.clone(), ends, path }
 }
 
-type Drafts = Option<Vec<Draft>>;
+type UnresolvedElements = Option<Vec<UnresolvedElement>>;
 
-/// Both directions, written out or of a preset.
-fn directions(table: &PathTable, shared: &SharedElements, reader: &mut Reader) -> (Drafts, Drafts) {
+/// Reads both directions, from the file or a preset.
+fn directions(
+    table: &PathTable,
+    shared: &SharedElements,
+    reader: &mut ScenarioReader,
+) -> (UnresolvedElements, UnresolvedElements) {
     if let Some(name) = &table.preset {
-        return match presets::roads(name) {
+        return match presets::preset_directions(name) {
             Ok([forward, back]) => {
-                let mut elements = |key: &Key<Road>, node| {
-                    let elements = Road.read(key.name, node, reader)?;
-                    drafts(&elements, shared, reader)
+                let mut elements = |key: &Key<ElementListType>, node| {
+                    let elements = ElementListType.read(key.name, node, reader)?;
+                    parse_elements(&elements, shared, reader)
                 };
                 (elements(&FORWARD, &forward), elements(&RETURN, &back))
             }
@@ -158,23 +167,24 @@ fn directions(table: &PathTable, shared: &SharedElements, reader: &mut Reader) -
         };
     }
     let mut elements = |elements: &Option<Located<Vec<Located<ElementTable>>>>| {
-        drafts(&elements.as_ref()?.value, shared, reader)
+        parse_elements(&elements.as_ref()?.value, shared, reader)
     };
     (elements(&table.forward), elements(&table.return_))
 }
 
-fn drafts(
+fn parse_elements(
     elements: &[Located<ElementTable>],
     shared: &SharedElements,
-    reader: &mut Reader,
-) -> Drafts {
-    let mut drafts: Vec<Option<Draft>> = Vec::with_capacity(elements.len());
+    reader: &mut ScenarioReader,
+) -> UnresolvedElements {
+    let mut drafts: Vec<Option<UnresolvedElement>> = Vec::with_capacity(elements.len());
     for table in elements {
-        let draft = element::draft(&table.value, Some(shared), reader);
-        if let Some(Draft::Whole(Element::Shared(index))) = draft
+        let draft = element::parse_element(&table.value, Some(shared), reader);
+        if let Some(UnresolvedElement::Resolved(ElementSpec::Shared(index))) = draft
             && drafts.iter().flatten().any(|before| before.is_shared(index))
         {
-            let fault = Fault::new(table.place, "this road leads through it for a second time");
+            let fault =
+                SpannedError::new(table.span, "this direction includes the shared element twice");
             reader.report(fault);
         }
         drafts.push(draft);
@@ -182,8 +192,12 @@ fn drafts(
     drafts.into_iter().collect()
 }
 
-fn resolve(road: Vec<Draft>, round_trip: Duration, reader: &mut Reader) -> Option<Vec<Element>> {
-    let elements: Vec<Option<Element>> =
-        road.into_iter().map(|draft| draft.resolve(Some(round_trip), reader)).collect();
+fn resolve(
+    route: Vec<UnresolvedElement>,
+    round_trip: Duration,
+    reader: &mut ScenarioReader,
+) -> Option<Vec<ElementSpec>> {
+    let elements: Vec<Option<ElementSpec>> =
+        route.into_iter().map(|draft| draft.resolve(Some(round_trip), reader)).collect();
     elements.into_iter().collect()
 }

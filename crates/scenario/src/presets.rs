@@ -1,22 +1,21 @@
-//! Paths that come with the program: scenario files of which a path can take the roads, and
-//! recordings made by rule.
+//! Built-in paths, stored as scenario files whose directions a path can use, and generated traces.
 
 mod lte;
 
-use net::trace::Schedule;
+use net::trace::LinkTrace;
 
 use super::keys::Located;
 use super::nearest::{did_you_mean, one_of};
-use super::source::{Fault, Sources};
-use super::tree::{self, Node, Value};
+use super::source::{Sources, SpannedError};
+use super::tree::{self, TomlNode, TomlValue};
 
-/// A recording that comes with the program.
-type Recording = (&'static str, fn() -> Schedule);
+/// A built-in trace: its name and generator.
+type PresetTrace = (&'static str, fn() -> LinkTrace);
 
-/// Recordings by name.
-pub(super) const TRACES: [Recording; 2] = [("lte-down", lte::down), ("lte-up", lte::up)];
+/// Traces by name.
+pub(super) const TRACES: [PresetTrace; 2] = [("lte-down", lte::down), ("lte-up", lte::up)];
 
-/// Paths by name, each a scenario of its own.
+/// Paths by name, each with its scenario file.
 const PATHS: [(&str, &str); 5] = [
     ("satellite", include_str!("../../../scenarios/presets/satellite.toml")),
     ("lte", include_str!("../../../scenarios/presets/lte.toml")),
@@ -36,24 +35,26 @@ pub(super) const NAMES: [&str; PATHS.len()] = {
     names
 };
 
-/// The two roads of the path of that name, as written in its file; every place is that of the name.
+/// Returns both directions of a built-in path; all positions are that of the name.
 ///
 /// # Errors
-/// There is none of that name.
-pub(super) fn roads(preset: &Located<&'static str>) -> Result<[Node; 2], Fault> {
-    let Located { value: name, place } = *preset;
+/// No preset has that name.
+pub(super) fn preset_directions(
+    preset: &Located<&'static str>,
+) -> Result<[TomlNode; 2], SpannedError> {
+    let Located { value: name, span: place } = *preset;
     let unknown = || {
-        let fault = Fault::new(place, format!("there is no preset {name:?}"));
+        let fault = SpannedError::new(place, format!("there is no preset {name:?}"));
         fault.expected(one_of(NAMES)).hint(did_you_mean(name, NAMES))
     };
     let (_, text) = PATHS.iter().find(|(known, _)| *known == name).ok_or_else(unknown)?;
     let (_, source) = Sources::new(name, text);
     let root = tree::parse(text, source).map_err(|_| unknown())?;
-    let Some(Value::List(paths)) = root.get("path").map(|node| &node.value) else {
+    let Some(TomlValue::List(paths)) = root.get("path").map(|node| &node.value) else {
         return Err(unknown());
     };
-    let road = |way| paths.first().and_then(|path| path.get(way)).cloned().ok_or_else(unknown);
-    let mut roads = [road("forward")?, road("return")?];
-    roads.iter_mut().for_each(|road| road.stand_at(place));
-    Ok(roads)
+    let route = |way| paths.first().and_then(|path| path.get(way)).cloned().ok_or_else(unknown);
+    let mut routes = [route("forward")?, route("return")?];
+    routes.iter_mut().for_each(|route| route.set_span(place));
+    Ok(routes)
 }

@@ -1,39 +1,45 @@
-//! `queue` of a link: a discipline by its name, or with settings of its own.
+//! `queue` of a link: a queue discipline by name or with parameters.
 
-use net::queue::{Policy, codel, fq_codel, pie, red};
+use net::queue::{QdiscConfig, codel, fq_codel, pie, red};
 use serde_json::{Value as Json, json};
 use toml_edit::InlineTable;
 use units::{Bytes, Duration, Ratio};
 
-use super::chance::Share;
-use super::keys::{Key, Kind, Located, Reader, Shape};
-use super::kinds::{OneOf, Size, Span, Sub, Switch, Whole, themselves, wrong_kind};
-use super::source::Fault;
-use super::table::{Table as _, table};
-use super::tree::{Node, Value};
+use super::chance::FractionType;
+use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
+use super::kinds::{
+    BoolType, DurationType, EnumType, IntegerType, SizeType, TableType, self_named, type_mismatch,
+};
+use super::source::SpannedError;
+use super::table::{KeyTable as _, table};
+use super::tree::{TomlNode, TomlValue};
 
-/// Times of a discipline are never nothing.
-const TIME: Span = Span { least: Duration::from_nanos(1), usual: "ms" };
+/// Times of a discipline are above zero.
+const TIME: DurationType = DurationType { least: Duration::from_nanos(1), default_unit: "ms" };
 
-static CODEL: Key<Sub<CodelTable>> =
-    Key::optional("codel", Sub::of(&CODEL_SECTION), "", "controlled delay (RFC 8289)");
-static FQ_CODEL: Key<Sub<FqCodelTable>> = Key::optional(
+static CODEL: Key<TableType<CodelTable>> =
+    Key::optional("codel", TableType::of(&CODEL_SECTION), "", "CoDel, controlled delay (RFC 8289)");
+static FQ_CODEL: Key<TableType<FqCodelTable>> = Key::optional(
     "fq_codel",
-    Sub::of(&FQ_CODEL_SECTION),
+    TableType::of(&FQ_CODEL_SECTION),
     "",
-    "a queue with CoDel for each of many buckets of flows, which take turns (RFC 8290)",
+    "FQ-CoDel: hashed per-flow queues with CoDel, served by deficit round robin (RFC 8290)",
 );
-static PIE: Key<Sub<PieTable>> =
-    Key::optional("pie", Sub::of(&PIE_SECTION), "", "a controller of the delay (RFC 8033)");
-static RED: Key<Sub<RedTable>> = Key::optional(
-    "red",
-    Sub::of(&RED_SECTION),
+static PIE: Key<TableType<PieTable>> = Key::optional(
+    "pie",
+    TableType::of(&PIE_SECTION),
     "",
-    "random early detection by the average length (Floyd and Jacobson 1993)",
+    "proportional integral controller enhanced (RFC 8033)",
+);
+static RED: Key<TableType<RedTable>> = Key::optional(
+    "red",
+    TableType::of(&RED_SECTION),
+    "",
+    "random early detection by the average queue length (Floyd and Jacobson 1993)",
 );
 
 table! {
-    /// A discipline with settings.
+    /// A discipline with parameters.
     QueueTable: SECTION = "`queue`" {
         codel: Box<CodelTable> = CODEL,
         fq_codel: Box<FqCodelTable> = FQ_CODEL,
@@ -43,92 +49,92 @@ table! {
     one_of: &["codel", "fq_codel", "pie", "red"],
     elsewhere: |key| match key {
         "drop-tail" | "fifo" | "droptail" => Some("write queue = \"drop-tail\""),
-        "limit" | "buffer" => Some("the room of the queue is the link's `buffer`"),
+        "limit" | "buffer" => Some("the queue capacity is the link's `buffer`"),
         _ => None,
     },
 }
 
-static TARGET: Key<Span> =
-    Key::optional("target", TIME, "5ms", "packets may wait so long for ever");
-static INTERVAL: Key<Span> =
-    Key::optional("interval", TIME, "100ms", "and longer for so long at a time");
-static ECN: Key<Switch> = Key::optional(
-    "ecn",
-    Switch,
-    "false",
-    "packets of connections with ECN are marked in place of being lost",
+static TARGET: Key<DurationType> =
+    Key::optional("target", TIME, "5ms", "acceptable standing queue delay");
+static INTERVAL: Key<DurationType> = Key::optional(
+    "interval",
+    TIME,
+    "100ms",
+    "time the delay must exceed `target` before the first drop",
 );
-static FQ_ECN: Key<Switch> = Key::optional(
-    "ecn",
-    Switch,
-    "true",
-    "packets of connections with ECN are marked in place of being lost",
-);
-static QUANTUM: Key<Size> = Key::optional(
+static ECN: Key<BoolType> =
+    Key::optional("ecn", BoolType, "false", "marks ECN-capable packets instead of dropping them");
+static FQ_ECN: Key<BoolType> =
+    Key::optional("ecn", BoolType, "true", "marks ECN-capable packets instead of dropping them");
+static QUANTUM: Key<SizeType> = Key::optional(
     "quantum",
-    Size { least: Bytes(1), most: Bytes(1 << 20) },
+    SizeType { least: Bytes(1), most: Bytes(1 << 20) },
     "1514 B",
-    "IP bytes that a queue may send in its turn",
+    "IP bytes dequeued from a queue at once, per round of the scheduler",
 );
-static FLOWS: Key<Whole> = Key::optional(
+static FLOWS: Key<IntegerType> = Key::optional(
     "flows",
-    Whole { least: 1, most: 65_536 },
+    IntegerType { least: 1, most: 65_536 },
     "1024",
-    "queues that connections, each way by itself, are hashed to",
+    "number of queues that flows are hashed into; a connection is one flow per direction",
 );
-static PIE_TARGET: Key<Span> =
-    Key::optional("target", TIME, "15ms", "the delay that is aimed at (QDELAY_REF)");
-static UPDATE: Key<Span> =
-    Key::optional("update", TIME, "15ms", "from one look at the delay to the next (T_UPDATE)");
-static BURST: Key<Span> = Key::optional(
+static PIE_TARGET: Key<DurationType> =
+    Key::optional("target", TIME, "15ms", "target latency of the AQM (QDELAY_REF)");
+static UPDATE: Key<DurationType> =
+    Key::optional("update", TIME, "15ms", "period of the drop-probability calculation (T_UPDATE)");
+static BURST: Key<DurationType> = Key::optional(
     "burst",
-    Span { least: Duration::ZERO, usual: "ms" },
+    DurationType { least: Duration::ZERO, default_unit: "ms" },
     "150ms",
-    "so long a burst passes after a time without a queue (MAX_BURST)",
+    "maximum burst allowance: time without drops after an idle queue (MAX_BURST)",
 );
-static MIN: Key<Whole> = Key::optional(
+static MIN: Key<IntegerType> = Key::optional(
     "min",
-    Whole { least: 0, most: 1_000_000 },
+    IntegerType { least: 0, most: 1_000_000 },
     "5",
-    "average packets in the queue from which on some are picked (min_th)",
+    "minimum threshold of the average queue length, in packets (min_th)",
 );
-static MAX: Key<Whole> = Key::optional(
+static MAX: Key<IntegerType> = Key::optional(
     "max",
-    Whole { least: 1, most: 1_000_000 },
+    IntegerType { least: 1, most: 1_000_000 },
     "15",
-    "average packets at which the probability is `probability` (max_th)",
+    "maximum threshold of the average queue length, in packets (max_th)",
 );
-static PROBABILITY: Key<Share> =
-    Key::optional("probability", Share, "10%", "largest probability between them (max_p)");
-static WEIGHT: Key<Share> =
-    Key::optional("weight", Share, "0.2%", "weight of the present length in the average (w_q)");
-static GENTLE: Key<Switch> = Key::optional(
+static PROBABILITY: Key<FractionType> =
+    Key::optional("probability", FractionType, "10%", "maximum drop probability, at `max` (max_p)");
+static WEIGHT: Key<FractionType> = Key::optional(
+    "weight",
+    FractionType,
+    "0.2%",
+    "weight of the current length in the average (w_q)",
+);
+static GENTLE: Key<BoolType> = Key::optional(
     "gentle",
-    Switch,
+    BoolType,
     "true",
-    "beyond `max` the probability rises on to 1 at twice as much; without, all are lost there",
+    "above `max`, the drop probability rises to 1 at twice `max`; if false, it is 1 above `max`",
 );
 
-/// Keys that belong to the link.
-fn of_the_link(key: &str) -> Option<&'static str> {
+/// Advice for keys that belong to the link.
+fn link_key_hint(key: &str) -> Option<&'static str> {
     match key {
-        "limit" | "buffer" => Some("the room of the queue is the link's `buffer`"),
+        "limit" | "buffer" => Some("the queue capacity is the link's `buffer`"),
         _ => None,
     }
 }
 
 table! {
-    /// RFC 8289.
+    /// CoDel, RFC 8289.
     pub CodelTable: CODEL_SECTION = "`codel`" {
         target: Duration = TARGET,
         interval: Duration = INTERVAL,
         ecn: bool = ECN,
     }
-    elsewhere: of_the_link,
+    elsewhere: link_key_hint,
 }
 
 table! {
-    /// RFC 8290.
+    /// FQ-CoDel, RFC 8290.
     pub FqCodelTable: FQ_CODEL_SECTION = "`fq_codel`" {
         target: Duration = TARGET,
         interval: Duration = INTERVAL,
@@ -136,11 +142,11 @@ table! {
         quantum: Bytes = QUANTUM,
         flows: u64 = FLOWS,
     }
-    elsewhere: of_the_link,
+    elsewhere: link_key_hint,
 }
 
 table! {
-    /// RFC 8033.
+    /// PIE, RFC 8033.
     pub PieTable: PIE_SECTION = "`pie`" {
         target: Duration = PIE_TARGET,
         update: Duration = UPDATE,
@@ -148,13 +154,13 @@ table! {
         ecn: bool = ECN,
     }
     elsewhere: |key| match key {
-        "tupdate" => Some("the time between two looks is called `update`"),
-        key => of_the_link(key),
+        "tupdate" => Some("the update period is called `update`"),
+        key => link_key_hint(key),
     },
 }
 
 table! {
-    /// Floyd and Jacobson 1993.
+    /// RED, Floyd and Jacobson 1993.
     pub RedTable: RED_SECTION = "`red`" {
         min: u64 = MIN,
         max: u64 = MAX,
@@ -165,62 +171,63 @@ table! {
     }
     elsewhere: |key| match key {
         "min_th" | "max_th" => Some("the thresholds are called `min` and `max`, in packets"),
-        key => of_the_link(key),
+        key => link_key_hint(key),
     },
 }
 
-/// Which packets go, are marked or are lost before the queue is full.
+/// A queue discipline.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Discipline {
-    /// None: what finds no room is lost.
+    /// Drop-tail: drops packets that exceed the capacity.
     DropTail,
-    /// `codel`.
+    /// CoDel.
     CoDel(CodelTable),
-    /// `fq_codel`.
+    /// FQ-CoDel.
     FqCoDel(FqCodelTable),
-    /// `pie`.
+    /// PIE.
     Pie(PieTable),
-    /// `red`.
+    /// RED.
     Red(RedTable),
 }
 
-/// Names of disciplines with the settings of their RFCs.
-const NAMES: OneOf = OneOf { names: &themselves(["drop-tail", "codel", "fq_codel", "pie", "red"]) };
+/// Names of disciplines with default parameters.
+const NAMES: EnumType =
+    EnumType { names: &self_named(["drop-tail", "codel", "fq_codel", "pie", "red"]) };
 
-/// A discipline: its name, or a table.
-pub(super) struct AnyDiscipline;
+/// A discipline: its name or a table.
+pub(super) struct DisciplineType;
 
-impl Shape for AnyDiscipline {
+impl KeyType for DisciplineType {
     fn schema(&self) -> Json {
         json!({ "anyOf": [NAMES.schema(), SECTION.schema()] })
     }
 
-    fn takes(&self) -> String {
-        format!("{} or a table", NAMES.takes())
+    fn type_name(&self) -> String {
+        format!("{} or a table", NAMES.type_name())
     }
 }
 
-impl Kind for AnyDiscipline {
+impl KeyCodec for DisciplineType {
     type Value = Discipline;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Discipline> {
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Discipline> {
         match &node.value {
-            Value::Text(_) => NAMES.read(key, node, reader).map(|name| match name {
+            TomlValue::Text(_) => NAMES.read(key, node, reader).map(|name| match name {
                 "codel" => Discipline::CoDel(CodelTable::default()),
                 "fq_codel" => Discipline::FqCoDel(FqCodelTable::default()),
                 "pie" => Discipline::Pie(PieTable::default()),
                 "red" => Discipline::Red(RedTable::default()),
                 _ => Discipline::DropTail,
             }),
-            Value::Table(_) => {
-                let table = Sub::<QueueTable>::of(&SECTION).table(node, reader)?;
+            TomlValue::Table(_) => {
+                let table = TableType::<QueueTable>::of(&SECTION).table(node, reader)?;
                 let codel = table.codel.map(|table| Discipline::CoDel(*table.value));
                 let fq_codel = table.fq_codel.map(|table| Discipline::FqCoDel(*table.value));
                 let pie = table.pie.map(|table| Discipline::Pie(*table.value));
                 let red = table.red.map(|table| Discipline::Red(*table.value));
                 codel.or(fq_codel).or(pie).or(red)
             }
-            _ => wrong_kind(key, node, "the name of a discipline or a table", reader),
+            _ => type_mismatch(key, node, "the name of a discipline or a table", reader),
         }
     }
 
@@ -239,7 +246,7 @@ impl Kind for AnyDiscipline {
     }
 }
 
-/// Puts what is written in the place of the default.
+/// Overwrites a default with the value of the file, if any.
 fn set<T: Copy>(written: Option<&Located<T>>, default: &mut T) {
     if let Some(written) = written {
         *default = written.value;
@@ -247,21 +254,21 @@ fn set<T: Copy>(written: Option<&Located<T>>, default: &mut T) {
 }
 
 impl Discipline {
-    /// As the engine has it; settings that make no sense together are reported.
-    pub(super) fn policy(&self, reader: &mut Reader) -> Option<Policy> {
+    /// Converts to the simulator's policy; reports inconsistent parameters.
+    pub(super) fn policy(&self, reader: &mut ScenarioReader) -> Option<QdiscConfig> {
         Some(match self {
-            Self::DropTail => Policy::DropTail,
-            Self::CoDel(table) => Policy::CoDel(table.params()),
-            Self::FqCoDel(table) => Policy::FqCoDel(table.params()),
-            Self::Pie(table) => Policy::Pie(table.params()),
-            Self::Red(table) => Policy::Red(table.params(reader)?),
+            Self::DropTail => QdiscConfig::DropTail,
+            Self::CoDel(table) => QdiscConfig::CoDel(table.params()),
+            Self::FqCoDel(table) => QdiscConfig::FqCoDel(table.params()),
+            Self::Pie(table) => QdiscConfig::Pie(table.params()),
+            Self::Red(table) => QdiscConfig::Red(table.params(reader)?),
         })
     }
 }
 
 impl CodelTable {
-    fn params(&self) -> codel::Params {
-        let mut params = codel::Params::default();
+    fn params(&self) -> codel::CoDelParams {
+        let mut params = codel::CoDelParams::default();
         set(self.target.as_ref(), &mut params.target);
         set(self.interval.as_ref(), &mut params.interval);
         set(self.ecn.as_ref(), &mut params.ecn);
@@ -270,8 +277,8 @@ impl CodelTable {
 }
 
 impl FqCodelTable {
-    fn params(&self) -> fq_codel::Params {
-        let mut params = fq_codel::Params::default();
+    fn params(&self) -> fq_codel::FqCoDelParams {
+        let mut params = fq_codel::FqCoDelParams::default();
         set(self.target.as_ref(), &mut params.codel.target);
         set(self.interval.as_ref(), &mut params.codel.interval);
         set(self.ecn.as_ref(), &mut params.codel.ecn);
@@ -284,8 +291,8 @@ impl FqCodelTable {
 }
 
 impl PieTable {
-    fn params(&self) -> pie::Params {
-        let mut params = pie::Params::default();
+    fn params(&self) -> pie::PieParams {
+        let mut params = pie::PieParams::default();
         set(self.target.as_ref(), &mut params.target);
         set(self.update.as_ref(), &mut params.update);
         set(self.burst.as_ref(), &mut params.burst);
@@ -295,8 +302,8 @@ impl PieTable {
 }
 
 impl RedTable {
-    fn params(&self, reader: &mut Reader) -> Option<red::Params> {
-        let mut params = red::Params::default();
+    fn params(&self, reader: &mut ScenarioReader) -> Option<red::RedParams> {
+        let mut params = red::RedParams::default();
         let (mut min, mut max) = (u64::from(params.min), u64::from(params.max));
         set(self.min.as_ref(), &mut min);
         set(self.max.as_ref(), &mut max);
@@ -308,13 +315,14 @@ impl RedTable {
             && min >= max
         {
             let message = "the lower threshold is not below the upper one";
-            let fault = Fault::new(threshold.place, message).expected("`min` less than `max`");
+            let fault =
+                SpannedError::new(threshold.span, message).expected("`min` less than `max`");
             reader.report(fault.found(format!("{min} and {max}")));
             return None;
         }
         if let Some(weight) = self.weight.as_ref().filter(|weight| weight.value.num() == 0) {
-            let message = "an average without weight never changes";
-            reader.report(Fault::new(weight.place, message));
+            let message = "a `weight` of zero never changes the average";
+            reader.report(SpannedError::new(weight.span, message));
             return None;
         }
         (params.min, params.max) = (min as u32, max as u32);

@@ -1,15 +1,15 @@
-//! All keys and knobs as tables, for people. Made of the declarations that the reader works by.
+//! Reference of all keys and knobs as Markdown tables, generated from the reader's declarations.
 
 use std::fmt::Write;
 
 use tcp::knobs::{self, Knob};
-use tcp::profile::{Family, NAMES, Profile};
+use tcp::profile::{Family, NAMES, TcpProfile};
 
-use super::keys::Section;
+use super::keys::TableSpec;
 use super::knobs::{in_words, of_tcp};
 use super::{apps, chance, element, flow, host, offload, path, queue, reorder, sweep, tap, world};
 
-/// Every key of a scenario file, table by table, and every knob, system by system, in Markdown.
+/// Returns every key of a scenario file, by table, and every knob, by system, in Markdown.
 pub fn reference() -> String {
     let mut text = String::new();
     let sections = [
@@ -56,50 +56,50 @@ pub fn reference() -> String {
     text
 }
 
-fn keys(text: &mut String, heading: &str, section: &Section) {
-    // A String takes every text.
+fn keys(text: &mut String, heading: &str, section: &TableSpec) {
+    // Writing to a String cannot fail.
     let _ = write!(text, "### {heading}\n\n");
     if !section.one_of.is_empty() {
         let names: Vec<String> = section.one_of.iter().map(|name| format!("`{name}`")).collect();
         let (last, rest) = names.split_last().map_or(("", &[][..]), |(l, rest)| (l, rest));
         let _ = write!(text, "Exactly one of {} and {last}.\n\n", rest.join(", "));
     }
-    let _ = write!(text, "| key | takes | without it | meaning |\n|---|---|---|---|\n");
+    let _ = write!(text, "| key | type | default | meaning |\n|---|---|---|---|\n");
     for key in section.keys {
-        let without = match (key.required(), key.default_words()) {
+        let without = match (key.required(), key.default_text()) {
             (true, _) => "required",
             (false, "") => "–",
             (false, words) => words,
         };
-        let (name, takes, help) = (key.name(), key.shape().takes(), key.help());
+        let (name, takes, help) = (key.name(), key.shape().type_name(), key.help());
         let _ = writeln!(text, "| `{name}` | {takes} | {without} | {help} |");
     }
     text.push('\n');
 }
 
 fn knobs_of(text: &mut String, system: &str, family: Family) {
-    let profiles: Vec<Profile> = NAMES
+    let profiles: Vec<TcpProfile> = NAMES
         .iter()
-        .filter_map(|name| Profile::named(name))
+        .filter_map(|name| TcpProfile::named(name))
         .filter(|profile| profile.family == family)
         .collect();
     let Some(first) = profiles.first() else { return };
     let names: Vec<String> = profiles.iter().map(|profile| format!("`{}`", profile.name)).collect();
     let _ = write!(text, "### Knobs of {system}\n\nProfiles: {}.\n\n", names.join(", "));
-    let _ = write!(text, "| knob | takes | meaning |\n|---|---|---|\n");
+    let _ = write!(text, "| knob | type | meaning |\n|---|---|---|\n");
     knob_rows(text, knobs::of(first));
 }
 
 fn knobs_of_rack(text: &mut String) {
-    let racks = NAMES.iter().filter(|name| Profile::named(name).is_some_and(|p| p.has_rack()));
+    let racks = NAMES.iter().filter(|name| TcpProfile::named(name).is_some_and(|p| p.has_rack()));
     let names: Vec<String> = racks.map(|name| format!("`{name}`")).collect();
     let _ = write!(
         text,
-        "### Knobs of FreeBSD's RACK stack\n\nProfiles: {}, which have the others of FreeBSD too. \
-         Names without a system's prefix are of this program.\n\n",
+        "### Knobs of FreeBSD's RACK stack\n\nProfiles: {}, which also have the other knobs of \
+         FreeBSD. Names without a system's prefix are defined by Ackclock.\n\n",
         names.join(", ")
     );
-    let _ = write!(text, "| knob | takes | meaning |\n|---|---|---|\n");
+    let _ = write!(text, "| knob | type | meaning |\n|---|---|---|\n");
     knob_rows(text, knobs::of_rack());
 }
 
@@ -113,7 +113,7 @@ fn knob_rows(text: &mut String, knobs: impl Iterator<Item = &'static Knob>) {
 fn knobs_of_quic(text: &mut String) {
     let names: Vec<String> = quic::profile::NAMES.iter().map(|name| format!("`{name}`")).collect();
     let _ = write!(text, "### Knobs of QUIC\n\nProfiles: {}.\n\n", names.join(", "));
-    let _ = write!(text, "| knob | takes | meaning |\n|---|---|---|\n");
+    let _ = write!(text, "| knob | type | meaning |\n|---|---|---|\n");
     for knob in quic::knobs::KNOBS {
         let takes = in_words(of_tcp(knob.kind()));
         let _ = writeln!(text, "| `{}` | {takes} | {} |", knob.name, knob.help);

@@ -1,69 +1,73 @@
-//! `reorder` of a road: groups turned around, or single packets that others overtake.
+//! `reorder` of a path: reversed groups, or single packets displaced or delayed.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-use sim::scenario::{Element, Only, Rule, reverse};
+use sim::scenario::{ElementSpec, PacketClass, SelectionRule, reverse};
 use units::{Duration, Ratio};
 
-use super::chance::Share;
-use super::keys::{Fields, Key, Reader};
-use super::kinds::{Span, Whole};
-use super::source::Fault;
+use super::chance::FractionType;
+use super::keys::{Key, ScenarioReader, TableFields};
+use super::kinds::{DurationType, IntegerType};
+use super::source::SpannedError;
 use super::table::table;
 
-/// Most packets of a group, and most places.
-const MAX_PLACES: u64 = 1_000_000;
+/// Maximum group size and displacement, in packets.
+const MAX_DISPLACEMENT: u64 = 1_000_000;
 const SILENCE: Duration = Duration::from_micros(500);
-const PATIENCE: Duration = Duration::from_millis(100);
+const DISPLACE_TIMEOUT: Duration = Duration::from_millis(100);
 
-static REVERSE: Key<Whole> = Key::optional(
+static REVERSE: Key<IntegerType> = Key::optional(
     "reverse",
-    Whole { least: 2, most: MAX_PLACES },
+    IntegerType { least: 2, most: MAX_DISPLACEMENT },
     "",
-    "packets come in groups of so many, each group last first",
+    "releases packets in groups of this size, each in reverse order",
 );
-static GAP: Key<Span> = Key::optional(
+static GAP: Key<DurationType> = Key::optional(
     "gap",
-    Span { least: Duration::ZERO, usual: "us" },
+    DurationType { least: Duration::ZERO, default_unit: "us" },
     "0s",
-    "with `reverse`: from one packet of a group to the next; groups do not wait for each other",
+    "with `reverse`: spacing of the packets of a group; groups do not wait for each other",
 );
-static DISPLACE: Key<Whole> = Key::optional(
+static DISPLACE: Key<IntegerType> = Key::optional(
     "displace",
-    Whole { least: 1, most: MAX_PLACES },
+    IntegerType { least: 1, most: MAX_DISPLACEMENT },
     "",
-    "a packet is overtaken by so many, one packet at a time",
+    "holds a packet until this many later ones have passed, one packet at a time",
 );
-static SWAP: Key<Share> = Key::optional(
+static SWAP: Key<FractionType> = Key::optional(
     "swap",
-    Share,
+    FractionType,
     "",
-    "this share of packets changes places with the next: `displace = 1`",
+    "fraction of packets swapped with the next packet: `displace = 1`",
 );
-static BY: Key<Span> = Key::optional(
+static BY: Key<DurationType> = Key::optional(
     "by",
-    Span { least: Duration::from_nanos(1), usual: "ms" },
+    DurationType { least: Duration::from_nanos(1), default_unit: "ms" },
     "",
-    "a packet comes this much late",
+    "extra delay of the selected packets",
 );
-static FRACTION: Key<Share> =
-    Key::optional("fraction", Share, "", "with `displace` or `by`: share of packets concerned");
-static EVERY: Key<Whole> = Key::optional(
+static FRACTION: Key<FractionType> = Key::optional(
+    "fraction",
+    FractionType,
+    "",
+    "with `displace` or `by`: fraction of packets selected",
+);
+static EVERY: Key<IntegerType> = Key::optional(
     "every",
-    Whole { least: 1, most: 1_000_000_000_000 },
+    IntegerType { least: 1, most: 1_000_000_000_000 },
     "",
-    "with `displace` or `by`: every n-th packet is concerned",
+    "with `displace` or `by`: selects every n-th packet",
 );
-static TIMEOUT: Key<Span> = Key::optional(
+static TIMEOUT: Key<DurationType> = Key::optional(
     "timeout",
-    Span { least: Duration::from_nanos(1), usual: "us" },
+    DurationType { least: Duration::from_nanos(1), default_unit: "us" },
     "500us with `reverse`, else 100ms",
-    "with `reverse`: a group that gets no further packet for so long is complete; with `displace` \
-     or `swap`: a packet is held no longer, even if not enough others come",
+    "with `reverse`: releases a group that received no packet for this time; with `displace` or \
+     `swap`: longest time a packet is held, even if too few others arrive",
 );
 
 table! {
-    /// Changes of order.
+    /// Packet reordering.
     pub ReorderTable: SECTION = "`reorder`" {
         reverse: u64 = REVERSE,
         gap: Duration = GAP,
@@ -76,61 +80,68 @@ table! {
     }
     one_of: &["reverse", "displace", "swap", "by"],
     elsewhere: |key| match key {
-        "only" => Some("`only` stands beside it: { reorder = { ... }, only = \"data\" }"),
-        "delay" => Some("what makes a packet late is called `by`"),
-        "share" | "probability" => Some("the share of packets concerned is called `fraction`"),
+        "only" => Some("`only` belongs beside it: { reorder = { ... }, only = \"data\" }"),
+        "delay" => Some("the extra delay is called `by`"),
+        "share" | "probability" => Some("the fraction of packets selected is called `fraction`"),
         _ => None,
     },
-    check: check_companions,
+    check: check_combinations,
 }
 
-/// The change of order of a table; `None` if a part is missing.
-pub(super) fn element(table: &ReorderTable, only: Only) -> Option<Element> {
+/// Builds the element of a table; `None` if a key is missing.
+pub(super) fn element(table: &ReorderTable, only: PacketClass) -> Option<ElementSpec> {
     let ReorderTable { reverse, gap, displace, swap, by, timeout, .. } = table;
     let timeout = timeout.as_ref().map(|timeout| timeout.value);
-    let patience = timeout.unwrap_or(PATIENCE);
+    let patience = timeout.unwrap_or(DISPLACE_TIMEOUT);
     if let Some(group) = reverse {
-        return Some(Element::Reverse(reverse::Params {
+        return Some(ElementSpec::Reverse(reverse::ReverseParams {
             group: narrow(group.value)?,
             gap: gap.as_ref().map_or(Duration::ZERO, |gap| gap.value),
             timeout: timeout.unwrap_or(SILENCE),
-            only,
+            class: only,
         }));
     }
     if let Some(places) = displace {
         let (rule, places) = (rule(table)?, narrow(places.value)?);
-        return Some(Element::Displace { rule, places, timeout: patience, only });
+        return Some(ElementSpec::Displace { rule, places, timeout: patience, only });
     }
     if let Some(share) = swap {
-        let rule = Rule::Share(share.value);
-        return Some(Element::Displace { rule, places: NonZeroU32::MIN, timeout: patience, only });
+        let rule = SelectionRule::Share(share.value);
+        return Some(ElementSpec::Displace {
+            rule,
+            places: NonZeroU32::MIN,
+            timeout: patience,
+            only,
+        });
     }
     let by = by.as_ref()?.value;
-    Some(Element::Late { rule: rule(table)?, by, only })
+    Some(ElementSpec::Late { rule: rule(table)?, by, only })
 }
 
 fn narrow(n: u64) -> Option<NonZeroU32> {
     u32::try_from(n).ok().and_then(NonZeroU32::new)
 }
 
-/// Which packets are concerned, for the forms that need it.
-fn rule(table: &ReorderTable) -> Option<Rule> {
+/// Returns the rule that selects packets, for the modes that need one.
+fn rule(table: &ReorderTable) -> Option<SelectionRule> {
     let every = table.every.as_ref().and_then(|n| NonZeroU64::new(n.value));
-    let fraction = table.fraction.as_ref().map(|share| Rule::Share(share.value));
-    fraction.or(every.map(Rule::Every))
+    let fraction = table.fraction.as_ref().map(|share| SelectionRule::Share(share.value));
+    fraction.or(every.map(SelectionRule::Every))
 }
 
-/// Keys that need others, or do not go with them.
-fn check_companions(fields: &Fields<'_>, reader: &mut Reader) {
+/// Reports keys that require or exclude others.
+fn check_combinations(fields: &TableFields<'_>, reader: &mut ScenarioReader) {
     if let (Some(_), Some(node)) = (fields.node(&FRACTION), fields.node(&EVERY)) {
         let message = "`reorder` has either `fraction` or `every`, not both";
-        reader.report(Fault::new(node.place, message));
+        reader.report(SpannedError::new(node.span, message));
     }
     let picks = fields.has(&FRACTION) || fields.has(&EVERY);
     for (form, place) in [("displace", fields.node(&DISPLACE)), ("by", fields.node(&BY))] {
         if let Some(node) = place.filter(|_| !picks) {
-            let fault = Fault::new(node.place, format!("`{form}` needs `fraction` or `every`"));
-            reader.report(fault.hint("which packets? fraction = \"1%\" or every = 100".to_owned()));
+            let fault =
+                SpannedError::new(node.span, format!("`{form}` needs `fraction` or `every`"));
+            reader
+                .report(fault.hint("select packets: fraction = \"1%\" or every = 100".to_owned()));
         }
     }
     let form = match () {
@@ -149,7 +160,7 @@ fn check_companions(fields: &Fields<'_>, reader: &mut Reader) {
     for (name, node, forms) in companions {
         if let Some(node) = node.filter(|_| !forms.contains(&form)) {
             let message = format!("`{name}` does not go with `{form}`");
-            reader.report(Fault::new(node.place, message));
+            reader.report(SpannedError::new(node.span, message));
         }
     }
 }

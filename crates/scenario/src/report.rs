@@ -1,13 +1,13 @@
-//! Scenario errors as people read them: the line they wrote, with the mistake marked.
+//! Formats scenario errors with the source line and the error marked.
 
 use super::ScenarioError;
-pub use crate::snippet::Look;
-use crate::snippet::{Marked, Weight, render};
+pub use crate::snippet::ReportStyle;
+use crate::snippet::{Annotated, SnippetSeverity, render};
 
-/// All errors, one block each, a blank line between, with a newline at the end.
-pub fn report(errors: &[ScenarioError], look: Look) -> String {
-    let marked = errors.iter().map(|error| Marked {
-        weight: Weight::Error,
+/// Formats all errors, one block each, separated by blank lines, with a final newline.
+pub fn report(errors: &[ScenarioError], look: ReportStyle) -> String {
+    let marked = errors.iter().map(|error| Annotated {
+        weight: SnippetSeverity::Error,
         file: &error.file,
         line: error.line,
         column: error.column,

@@ -1,27 +1,33 @@
-//! Which path a flow takes, where there may be several between two hosts.
+//! Resolves the path of each flow, of which two hosts may have several.
 
 use std::collections::BTreeMap;
 
-use super::flow::FlowRead;
+use super::flow::ParsedFlow;
 use super::hosts::Hosts;
-use super::keys::{Located, Reader};
+use super::keys::{Located, ScenarioReader};
 use super::nearest::{did_you_mean, one_of};
-use super::path::PathRead;
-use super::source::{Fault, Place};
+use super::path::ParsedPath;
+use super::source::{SpannedError, TextSpan};
 
-/// The paths, and which of them join which hosts.
+/// The paths, indexed by the hosts that they connect.
 #[derive(Default)]
 pub(super) struct Routes {
-    paths: Vec<PathRead>,
-    /// By their two ends, the lower number first.
+    paths: Vec<ParsedPath>,
+    /// Path indices by the two hosts, the lower index first.
     between: BTreeMap<[usize; 2], Vec<usize>>,
-    /// A path has a wrong end.
+    /// A path has an invalid endpoint.
     unknown: bool,
 }
 
 impl Routes {
-    /// Adds the path of the table at `place`.
-    pub(super) fn add(&mut self, path: PathRead, place: Place, hosts: &Hosts, reader: &mut Reader) {
+    /// Adds the path of the table at `place`, and reports a duplicate.
+    pub(super) fn add(
+        &mut self,
+        path: ParsedPath,
+        place: TextSpan,
+        hosts: &Hosts,
+        reader: &mut ScenarioReader,
+    ) {
         match path.ends {
             Some(ends) => {
                 check_second(&path, ends, self, place, hosts, reader);
@@ -32,14 +38,14 @@ impl Routes {
         self.paths.push(path);
     }
 
-    /// The paths between two hosts, in whichever direction they were written, with their numbers.
-    fn joining(&self, ends: (usize, usize)) -> impl Iterator<Item = (usize, &PathRead)> + Clone {
+    /// Returns the paths between two hosts, in either direction, with their indices.
+    fn joining(&self, ends: (usize, usize)) -> impl Iterator<Item = (usize, &ParsedPath)> + Clone {
         let numbers = self.between.get(&key(ends)).map_or(&[][..], Vec::as_slice);
         numbers.iter().map(|&number| (number, &self.paths[number]))
     }
 
-    /// All paths.
-    pub(super) fn into_paths(self) -> Vec<PathRead> {
+    /// Returns all paths.
+    pub(super) fn into_paths(self) -> Vec<ParsedPath> {
         self.paths
     }
 }
@@ -48,14 +54,14 @@ fn key((from, to): (usize, usize)) -> [usize; 2] {
     [from.min(to), from.max(to)]
 }
 
-/// Several paths between two hosts must differ in their names.
+/// Reports a path between two hosts that another path already connects under the same name.
 fn check_second(
-    path: &PathRead,
+    path: &ParsedPath,
     ends: (usize, usize),
     before: &Routes,
-    at: Place,
+    at: TextSpan,
     hosts: &Hosts,
-    reader: &mut Reader,
+    reader: &mut ScenarioReader,
 ) {
     let joining = || before.joining(ends).map(|(_, other)| &other.name);
     if joining().next().is_none() {
@@ -64,44 +70,44 @@ fn check_second(
     match &path.name {
         Some(name) if joining().all(Option::is_some) => {
             if joining().flatten().any(|other| other.value == name.value) {
-                let (name, place) = (&name.value, name.place);
-                let message =
-                    format!("a second path of the name {name:?} between {}", both(ends, hosts));
-                reader.report(Fault::new(place, message));
+                let (name, place) = (&name.value, name.span);
+                let message = format!("duplicate path name {name:?} between {}", both(ends, hosts));
+                reader.report(SpannedError::new(place, message));
             }
         }
         _ => {
             let message = format!("a second path between {}", both(ends, hosts));
-            let hint = "one path serves both directions and all flows between the two; give both \
-                        a `name` if there are to be two";
-            reader.report(Fault::new(at, message).hint(hint.to_owned()));
+            let hint = "one path serves both directions and all flows between two hosts; give both \
+                        paths a `name`";
+            reader.report(SpannedError::new(at, message).hint(hint.to_owned()));
         }
     }
 }
 
-/// The path of a flow between two hosts, in whichever direction it was written.
+/// Finds the path of a flow between two hosts, in either direction.
 pub(super) fn find(
-    flow: &FlowRead,
+    flow: &ParsedFlow,
     ends: (usize, usize),
     routes: &Routes,
     hosts: &Hosts,
-    reader: &mut Reader,
+    reader: &mut ScenarioReader,
 ) -> Option<usize> {
     let mut joining = routes.joining(ends);
-    // A path with a wrong end may be the one that seems to be missing.
+    // A path with an invalid endpoint may be the missing one.
     let all_known = !routes.unknown;
     match (&flow.path, joining.clone().count()) {
         (_, 0) => {
             if all_known && !routes.paths.is_empty() {
                 let hint = "add a [[path]] with these two as `from` and `to`".to_owned();
                 let message = format!("there is no path between {}", both(ends, hosts));
-                reader.report(Fault::new(flow.place, message).hint(hint));
+                reader.report(SpannedError::new(flow.span, message).hint(hint));
             }
             None
         }
         (Some(wanted), _) => {
-            let named =
-                |path: &PathRead| path.name.as_ref().is_some_and(|name| name.value == wanted.value);
+            let named = |path: &ParsedPath| {
+                path.name.as_ref().is_some_and(|name| name.value == wanted.value)
+            };
             let found = joining.clone().find(|(_, path)| named(path)).map(|(index, _)| index);
             if found.is_none() && all_known {
                 report_missing(wanted, ends, routes, hosts, reader);
@@ -113,34 +119,34 @@ pub(super) fn find(
             let names = one_of(names_between(routes, ends));
             if joining.all(|(_, path)| path.name.is_some()) {
                 let message = format!("there are several paths between {}", both(ends, hosts));
-                let fault = Fault::new(flow.place, message);
-                reader.report(fault.hint(format!("say which with `path`: {names}")));
+                let fault = SpannedError::new(flow.span, message);
+                reader.report(fault.hint(format!("select one with `path`: {names}")));
             }
             None
         }
     }
 }
 
-/// No path between the hosts has this name.
+/// Reports that no path between the hosts has this name.
 fn report_missing(
     wanted: &Located<String>,
     ends: (usize, usize),
     routes: &Routes,
     hosts: &Hosts,
-    reader: &mut Reader,
+    reader: &mut ScenarioReader,
 ) {
     let between = || routes.joining(ends);
     let unnamed = between().any(|(_, path)| path.name.is_none());
-    // That one of several has no name has its own report.
+    // An unnamed path among several has its own error.
     if unnamed && between().count() > 1 {
         return;
     }
     let message = format!("there is no path {:?} between {}", wanted.value, both(ends, hosts));
-    let fault = Fault::new(wanted.place, message);
+    let fault = SpannedError::new(wanted.span, message);
     let names = || names_between(routes, ends);
     reader.report(match unnamed {
         true => {
-            fault.hint(format!("the one there is has no name: write name = {:?}", wanted.value))
+            fault.hint(format!("the only path there has no name: add name = {:?}", wanted.value))
         }
         false => fault.expected(one_of(names())).hint(did_you_mean(&wanted.value, names())),
     });

@@ -1,14 +1,13 @@
-//! The JSON schema of scenario files, for editors. It is made of the declarations that the
-//! reader itself works by, so the two cannot part.
+//! The JSON schema of scenario files, for editors, generated from the reader's declarations.
 
 use serde_json::json;
 
 use super::{knobs, world};
 
-/// JSON schema (draft 7) of a scenario file, pretty-printed, with a newline at the end.
+/// Returns the JSON schema (draft 7) of a scenario file, pretty-printed, with a final newline.
 ///
-/// It knows keys, kinds, units and the knobs of each profile. What lies beyond a schema (names
-/// that must exist, limits of quantities, a path for every flow) is checked by [`super::load`].
+/// It covers keys, types, units and the knobs of each profile. [`super::load`] also checks
+/// references, limits of quantities and the path of every flow.
 pub fn schema() -> String {
     let mut schema = world::SECTION.schema();
     schema["$schema"] = "http://json-schema.org/draft-07/schema#".into();

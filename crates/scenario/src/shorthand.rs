@@ -1,24 +1,24 @@
-//! Short keys of arguments: `sender.cc` for `host.sender.cc`, `path.delay` for the one delay there
-//! is on the paths, `path.return.delay` for the one on the way back, `upload.bulk` for
+//! Short keys of arguments: `sender.cc` for `host.sender.cc`, `path.delay` for the only delay of
+//! the paths, `path.return.delay` for the only one of the reverse direction, `upload.bulk` for
 //! `flow.0.bulk`.
 //!
-//! A key that leads somewhere as it stands is never changed. What is short for several places is
-//! refused, with all of them.
+//! A key that resolves as written is never changed. An ambiguous key is rejected, with all
+//! candidates.
 
-use super::keys::Section;
+use super::keys::TableSpec;
 use super::nearest::did_you_mean;
-use super::source::{Fault, Place};
-use super::tree::{Node, Value};
+use super::source::{SpannedError, TextSpan};
+use super::tree::{TomlNode, TomlValue};
 use super::{flow, path, tap};
 
-/// Parts of a key with their places.
-type Path = Vec<(String, Place)>;
+/// Parts of a key with their positions.
+type KeyParts = Vec<(String, TextSpan)>;
 
-/// The key in full, `knobs` and what follows as one name.
+/// Expands a key; joins everything after `knobs` to one name.
 ///
 /// # Errors
-/// It is short for several places.
-pub(super) fn resolve(path: Path, root: &Node) -> Result<Path, Fault> {
+/// The key is ambiguous.
+pub(super) fn resolve(path: KeyParts, root: &TomlNode) -> Result<KeyParts, SpannedError> {
     let full = match path.first() {
         None => return Ok(path),
         Some((first, place)) => match first.as_str() {
@@ -32,8 +32,8 @@ pub(super) fn resolve(path: Path, root: &Node) -> Result<Path, Fault> {
     Ok(with_knob(full.unwrap_or(path)))
 }
 
-/// What follows `host.NAME.knobs` is one name.
-fn with_knob(mut path: Path) -> Path {
+/// Joins the parts after `host.NAME.knobs` to one name.
+fn with_knob(mut path: KeyParts) -> KeyParts {
     if path.len() > 4 && path[0].0 == "host" && path[2].0 == "knobs" {
         let rest = path.split_off(3);
         let name = rest.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(".");
@@ -43,9 +43,9 @@ fn with_knob(mut path: Path) -> Path {
     path
 }
 
-/// `sender.cc`, `upload.bulk`, `line.link.rate`: a host, flow or shared element by its name.
-fn named(path: &Path, name: &str, place: Place, root: &Node) -> Option<Path> {
-    let with = |front: &[&str], rest: &[(String, Place)]| -> Path {
+/// Expands `sender.cc`, `upload.bulk`, `line.link.rate`: a host, flow or shared element by name.
+fn named(path: &KeyParts, name: &str, place: TextSpan, root: &TomlNode) -> Option<KeyParts> {
+    let with = |front: &[&str], rest: &[(String, TextSpan)]| -> KeyParts {
         let front = front.iter().map(|part| ((*part).to_owned(), place));
         front.chain(rest.iter().cloned()).collect()
     };
@@ -54,23 +54,23 @@ fn named(path: &Path, name: &str, place: Place, root: &Node) -> Option<Path> {
             return Some(with(&[table], path));
         }
     }
-    let Value::List(flows) = &root.get("flow")?.value else { return None };
-    let called = |flow: &Node| {
-        flow.get("name").is_some_and(|node| node.value == Value::Text(name.to_owned()))
+    let TomlValue::List(flows) = &root.get("flow")?.value else { return None };
+    let called = |flow: &TomlNode| {
+        flow.get("name").is_some_and(|node| node.value == TomlValue::Text(name.to_owned()))
     };
     let index = flows.iter().position(called)?;
     Some(with(&["flow", &index.to_string()], &path[1..]))
 }
 
-/// `flow.bulk` where there is one flow, `flow.upload.bulk` where one has that name.
-fn entry(path: &Path, list: &str, section: &Section, root: &Node) -> Option<Path> {
-    let Value::List(entries) = &root.get(list)?.value else { return None };
+/// Expands `flow.bulk` if there is one flow, `flow.upload.bulk` if one has that name.
+fn entry(path: &KeyParts, list: &str, section: &TableSpec, root: &TomlNode) -> Option<KeyParts> {
+    let TomlValue::List(entries) = &root.get(list)?.value else { return None };
     let (next, place) = path.get(1)?;
-    let called = |entry: &Node| {
-        entry.get("name").is_some_and(|node| node.value == Value::Text(next.clone()))
+    let called = |entry: &TomlNode| {
+        entry.get("name").is_some_and(|node| node.value == TomlValue::Text(next.clone()))
     };
     let mut full = path.clone();
-    if section.knows(next) && entries.len() == 1 {
+    if section.has_key(next) && entries.len() == 1 {
         full.insert(1, ("0".to_owned(), *place));
     } else {
         full[1].0 = entries.iter().position(called)?.to_string();
@@ -78,8 +78,8 @@ fn entry(path: &Path, list: &str, section: &Section, root: &Node) -> Option<Path
     Some(full)
 }
 
-/// `path.delay`: the one place of that name on any path.
-fn on_paths(path: &Path, root: &Node) -> Result<Option<Path>, Fault> {
+/// Expands `path.delay`: the only key of that name on any path.
+fn on_paths(path: &KeyParts, root: &TomlNode) -> Result<Option<KeyParts>, SpannedError> {
     let (Some(paths), Some((name, place))) = (root.get("path"), path.get(1)) else {
         return Ok(None);
     };
@@ -100,7 +100,8 @@ fn on_paths(path: &Path, root: &Node) -> Result<Option<Path>, Fault> {
     match found.as_slice() {
         [] => match misspelt(name, paths) {
             Some(guess) => {
-                let fault = Fault::new(*place, format!("nothing on the paths is called `{name}`"));
+                let fault =
+                    SpannedError::new(*place, format!("nothing on the paths is called `{name}`"));
                 Err(fault.hint(guess))
             }
             None => Ok(None),
@@ -112,16 +113,17 @@ fn on_paths(path: &Path, root: &Node) -> Result<Option<Path>, Fault> {
         }
         several => {
             let all = several.iter().map(|steps| format!("`path.{}`", steps.join(".")));
-            let message = format!("`{name}` stands in {} places of the paths", several.len());
-            let fault = Fault::new(*place, message);
+            let message =
+                format!("`{name}` is ambiguous: it occurs {} times on the paths", several.len());
+            let fault = SpannedError::new(*place, message);
             Err(fault.expected(format!("one of {}", all.collect::<Vec<_>>().join(", "))))
         }
     }
 }
 
-/// What on the paths may be meant by a name that is not there; `None` for one that a path may have.
-fn misspelt(name: &str, paths: &Node) -> Option<String> {
-    if path::SECTION.knows(name) {
+/// Suggests a key of the paths for an unknown name; `None` for a valid key of a path.
+fn misspelt(name: &str, paths: &TomlNode) -> Option<String> {
+    if path::SECTION.has_key(name) {
         return None;
     }
     let mut names = Vec::new();
@@ -129,10 +131,10 @@ fn misspelt(name: &str, paths: &Node) -> Option<String> {
     did_you_mean(name, names)
 }
 
-fn all_keys<'n>(node: &'n Node, names: &mut Vec<&'n str>) {
+fn all_keys<'n>(node: &'n TomlNode, names: &mut Vec<&'n str>) {
     match &node.value {
-        Value::List(items) => items.iter().for_each(|item| all_keys(item, names)),
-        Value::Table(entries) => entries.iter().for_each(|entry| {
+        TomlValue::List(items) => items.iter().for_each(|item| all_keys(item, names)),
+        TomlValue::Table(entries) => entries.iter().for_each(|entry| {
             names.push(&entry.key);
             all_keys(&entry.node, names);
         }),
@@ -140,8 +142,8 @@ fn all_keys<'n>(node: &'n Node, names: &mut Vec<&'n str>) {
     }
 }
 
-fn search(node: &Node, name: &str, steps: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
-    let mut below = |step: String, inner: &Node, hit: bool| {
+fn search(node: &TomlNode, name: &str, steps: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    let mut below = |step: String, inner: &TomlNode, hit: bool| {
         steps.push(step);
         if hit {
             found.push(steps.clone());
@@ -151,20 +153,20 @@ fn search(node: &Node, name: &str, steps: &mut Vec<String>, found: &mut Vec<Vec<
         steps.pop();
     };
     match &node.value {
-        Value::List(items) => {
+        TomlValue::List(items) => {
             items.iter().enumerate().for_each(|(i, item)| below(i.to_string(), item, false));
         }
-        Value::Table(entries) => entries
+        TomlValue::Table(entries) => entries
             .iter()
             .for_each(|entry| below(entry.key.clone(), &entry.node, entry.key == name)),
         _ => {}
     }
 }
 
-impl Node {
-    /// The entry `key` of a table.
+impl TomlNode {
+    /// Returns the entry `key` of a table.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
-        let Value::Table(entries) = &self.value else { return None };
+        let TomlValue::Table(entries) = &self.value else { return None };
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 }

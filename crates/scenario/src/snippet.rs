@@ -1,54 +1,54 @@
-//! A place in a user's text, shown as compilers show it: the line with what is meant marked.
+//! Diagnostics in the style of compilers: a line of the user's text with a part marked.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// How a report is to look.
+/// Style of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
-    /// Text only.
+pub enum ReportStyle {
+    /// Plain text.
     Plain,
-    /// With the colours of a terminal.
+    /// Text with terminal colours.
     Coloured,
 }
 
 /// Severity of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Weight {
-    /// What was asked for cannot be done.
+pub enum SnippetSeverity {
+    /// The input is invalid.
     Error,
-    /// It can be done, but something in the text is doubtful.
+    /// The input is valid but doubtful.
     Warning,
 }
 
-/// A position in a text and the report about it.
+/// A diagnostic about a position in a text.
 #[derive(Debug, Clone)]
-pub struct Marked<'a> {
+pub struct Annotated<'a> {
     /// Severity.
-    pub weight: Weight,
+    pub weight: SnippetSeverity,
     /// Name of the text.
     pub file: &'a str,
     /// Line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// Characters; 0 marks a place between two.
+    /// Length in characters; 0 marks a position between two.
     pub width: usize,
     /// The line itself.
     pub source_line: &'a str,
-    /// What is wrong.
+    /// The error.
     pub message: &'a str,
     /// Text beside the mark.
     pub label: Option<String>,
-    /// The cure.
+    /// How to correct it.
     pub hint: Option<&'a str>,
 }
 
-/// Renders all reports, one block each, a blank line between, with a newline at the end.
-pub fn render<'a>(marked: impl IntoIterator<Item = Marked<'a>>, look: Look) -> String {
+/// Renders all diagnostics, one block each, separated by blank lines, with a final newline.
+pub fn render<'a>(marked: impl IntoIterator<Item = Annotated<'a>>, look: ReportStyle) -> String {
     let renderer = match look {
-        Look::Plain => Renderer::plain(),
-        Look::Coloured => Renderer::styled(),
+        ReportStyle::Plain => Renderer::plain(),
+        ReportStyle::Coloured => Renderer::styled(),
     };
     let renderer = renderer.decor_style(DecorStyle::Ascii);
     let blocks: Vec<String> =
@@ -56,15 +56,15 @@ pub fn render<'a>(marked: impl IntoIterator<Item = Marked<'a>>, look: Look) -> S
     blocks.join("\n\n") + "\n"
 }
 
-fn group<'a>(marked: &Marked<'a>) -> Group<'a> {
+fn group<'a>(marked: &Annotated<'a>) -> Group<'a> {
     let line = marked.source_line;
     let byte = |column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
     let (start, end) = (byte(marked.column - 1), byte(marked.column - 1 + marked.width));
     let mark = AnnotationKind::Primary.span(start..end).label(marked.label.clone());
     let snippet = Snippet::source(line).path(marked.file).line_start(marked.line).annotation(mark);
     let level = match marked.weight {
-        Weight::Error => Level::ERROR,
-        Weight::Warning => Level::WARNING,
+        SnippetSeverity::Error => Level::ERROR,
+        SnippetSeverity::Warning => Level::WARNING,
     };
     let group = level.primary_title(marked.message).element(snippet);
     match marked.hint {

@@ -1,77 +1,77 @@
-//! Where things stand: in the file, or in an argument that overrides it.
+//! Source texts and positions in them: the file and the arguments that override it.
 
 use super::ScenarioError;
 
-/// A stretch of one of the [`Sources`], in bytes.
+/// A byte range in one of the [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct TextSpan {
     source: u32,
     start: usize,
     end: usize,
 }
 
-/// The texts a scenario is made of: the file first, then the arguments.
+/// The source texts of a scenario: the file, then the arguments.
 #[derive(Debug)]
 pub(super) struct Sources<'t> {
     texts: Vec<(&'t str, &'t str)>,
 }
 
-/// Number of a text among the [`Sources`].
+/// Index of a text in the [`Sources`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SourceId(u32);
 
-/// A mistake before its place is put in words.
+/// An error whose position is not converted to line and column yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
-    place: Place,
+pub(super) struct SpannedError {
+    place: TextSpan,
     message: String,
     found: Option<String>,
     expected: Option<String>,
     hint: Option<String>,
 }
 
-impl Place {
-    /// Of a value that no text holds.
-    pub(super) const NOWHERE: Self = Self { source: 0, start: 0, end: 0 };
+impl TextSpan {
+    /// Span of a value without a source text.
+    pub(super) const NONE: Self = Self { source: 0, start: 0, end: 0 };
 
-    /// From the beginning of this to the end of `last`, which stands in the same text.
+    /// Returns the range from the start of `self` to the end of `last` in the same text.
     pub(super) fn to(self, last: Self) -> Self {
         Self { end: last.end.max(self.end), ..self }
     }
 }
 
 impl SourceId {
-    /// The stretch `span` of this text.
-    pub(super) fn place(self, span: core::ops::Range<usize>) -> Place {
-        Place { source: self.0, start: span.start, end: span.end }
+    /// Returns a byte range of this text.
+    pub(super) fn span(self, span: core::ops::Range<usize>) -> TextSpan {
+        TextSpan { source: self.0, start: span.start, end: span.end }
     }
 }
 
 impl<'t> Sources<'t> {
-    /// A file of that name.
+    /// Creates the sources of a file.
     pub(super) fn new(file_name: &'t str, text: &'t str) -> (Self, SourceId) {
         (Self { texts: vec![(file_name, text)] }, SourceId(0))
     }
 
-    /// One more text.
+    /// Adds a text.
     pub(super) fn add(&mut self, name: &'t str, text: &'t str) -> SourceId {
         self.texts.push((name, text));
         SourceId(self.texts.len() as u32 - 1)
     }
 
-    /// The line of `place` in its text, from 1.
-    pub(super) fn line(&self, place: Place) -> usize {
+    /// Returns the line number of `place` in its text, from 1.
+    pub(super) fn line(&self, place: TextSpan) -> usize {
         let (_, text) = self.texts[place.source as usize];
         text[..floor(text, place.start)].matches('\n').count() + 1
     }
 
-    /// All `faults`, in the order of the texts.
-    pub(super) fn errors(&self, mut faults: Vec<Fault>) -> Vec<ScenarioError> {
+    /// Converts `faults`, sorted by position.
+    pub(super) fn errors(&self, mut faults: Vec<SpannedError>) -> Vec<ScenarioError> {
         faults.sort_by_key(|fault| fault.place);
         faults.into_iter().map(|fault| self.error(fault)).collect()
     }
 
-    fn error(&self, fault: Fault) -> ScenarioError {
+    fn error(&self, fault: SpannedError) -> ScenarioError {
         let (file, text) = self.texts[fault.place.source as usize];
         let start = floor(text, fault.place.start);
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -83,7 +83,7 @@ impl<'t> Sources<'t> {
         let line = rest.split('\n').next().unwrap_or("");
         let line = line.strip_suffix('\r').unwrap_or(line);
         let line_end = line_start + line.len();
-        // A place on the line's end, or one that runs over several lines, is cut to the first.
+        // A span at the end of the line, or over several lines, is truncated to the first line.
         let start = start.min(line_end);
         let end = floor(text, fault.place.end).clamp(start, line_end);
         ScenarioError {
@@ -100,13 +100,13 @@ impl<'t> Sources<'t> {
     }
 }
 
-/// The last character boundary at or before `at`.
+/// Returns the last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at)
 }
 
-impl Fault {
-    pub(super) fn new(place: Place, message: impl Into<String>) -> Self {
+impl SpannedError {
+    pub(super) fn new(place: TextSpan, message: impl Into<String>) -> Self {
         Self { place, message: message.into(), found: None, expected: None, hint: None }
     }
 

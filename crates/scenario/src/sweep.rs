@@ -1,12 +1,12 @@
-//! `[sweep]`: a scenario run over a grid, and `-m`, the same as an argument.
+//! `[sweep]`: runs a scenario over a parameter grid; `-m` is the same as an argument.
 //!
-//! Reading order: [`Study`] here (the whole), `axis` (which keys take which values), `range`
-//! (values between two ends), `only` (which points of the grid count), `grid` (their order), `series`
-//! (what is kept of each run over time).
+//! Reading order: [`Study`] here, `axis` (keys and their values), `range` (values between two
+//! limits), `only` (conditions on points), `grid` (points and their order), `series` (time series
+//! of each run).
 //!
 //! The runs are numbered from 0: the first axis changes slowest, repetitions fastest. Repetition
-//! `r` of every point has the seed of the scenario plus `r`, so that points are compared under
-//! the same luck.
+//! `r` of every point has the seed of the scenario plus `r`, so that points are compared with the
+//! same random streams.
 
 mod axis;
 mod grid;
@@ -19,55 +19,55 @@ mod tests;
 use sha2::{Digest, Sha256};
 use sim::scenario::Scenario;
 
-use super::keys::{Key, Located, Reader};
-use super::kinds::{Sub, Whole, Words};
+use super::keys::{Key, Located, ScenarioReader};
+use super::kinds::{IntegerType, TableType, TextType};
 use super::overrides::Override;
-use super::setting::Settings;
-use super::source::{Fault, Sources};
+use super::setting::RawValues;
+use super::source::{Sources, SpannedError};
 use super::table::table;
-use super::tree::{Node, Value};
+use super::tree::{TomlNode, TomlValue};
 use super::{Overrides, ScenarioError, compose, hex, tree, world};
-pub(super) use axis::Axes;
-use axis::Axis;
-use grid::Grid;
-use only::Only;
+pub(super) use axis::AxesType;
+use axis::SweepAxis;
+use grid::SweepGrid;
+use only::Condition;
 
-pub use series::{Plan, SeriesTable};
+pub use series::{SeriesPlan, SeriesTable};
 
-/// Most repetitions of a point.
+/// Maximum repetitions of a point.
 const MAX_REPEAT: u64 = 1_000_000;
 
-static AXES: Key<Axes> = Key::optional(
+static AXES: Key<AxesType> = Key::optional(
     "axes",
-    Axes,
+    AxesType,
     "none",
-    "keys of the scenario as for `--set`, each with a list of values or a range; several keys with \
-     commas between take lists of values together",
+    "keys of the scenario as for `--set`, each with a list of values or a range; several keys \
+     separated by commas vary together, each value a list",
 );
-static REPEAT: Key<Whole> = Key::optional(
+static REPEAT: Key<IntegerType> = Key::optional(
     "repeat",
-    Whole { least: 1, most: MAX_REPEAT },
+    IntegerType { least: 1, most: MAX_REPEAT },
     "1",
-    "runs of each point, with the seeds `seed`, `seed` + 1 and so on",
+    "runs per point, with the seeds `seed`, `seed` + 1 and so on",
 );
-static ONLY: Key<Words> = Key::optional(
+static ONLY: Key<TextType> = Key::optional(
     "only",
-    Words,
+    TextType,
     "all points",
     "condition over the axes that points must meet: `\"host.a.cc != cubic or duration >= 10s\"`",
 );
 
-static SERIES: Key<Sub<SeriesTable>> = Key::optional(
+static SERIES: Key<TableType<SeriesTable>> = Key::optional(
     "series",
-    Sub::of(&series::SECTION),
-    "nothing over time",
-    "what is kept of each run over time, in `series/N.csv` of the result",
+    TableType::of(&series::SECTION),
+    "none",
+    "time series recorded from each run, in `series/N.csv` of the result",
 );
 
 table! {
     /// A grid of runs.
     pub SweepTable: SECTION = "a sweep" {
-        axes: Settings = AXES,
+        axes: RawValues = AXES,
         repeat: u64 = REPEAT,
         only: String = ONLY,
         series: Box<SeriesTable> = SERIES,
@@ -75,23 +75,23 @@ table! {
     elsewhere: |key| match key {
         "repetitions" | "runs" | "seeds" => Some("runs of each point are called `repeat`"),
         "where" | "when" | "if" => Some("a condition is called `only`"),
-        "columns" | "every" | "points" => Some("they stand in a table of their own: `series`"),
-        "host" | "path" | "flow" => Some("axes stand in a table of their own: [sweep.axes]"),
+        "columns" | "every" | "points" => Some("they belong in a table of their own: `series`"),
+        "host" | "path" | "flow" => Some("axes belong in a table of their own: [sweep.axes]"),
         _ => None,
     },
 }
 
-/// A sweep whose keys lead to places of its scenario.
+/// A parsed sweep whose keys are resolved in its scenario.
 #[derive(Default)]
 pub(super) struct Sweep {
-    axes: Vec<Axis>,
+    axes: Vec<SweepAxis>,
     repeat: Option<u64>,
     only: Option<Located<String>>,
-    series: Option<Plan>,
+    series: Option<SeriesPlan>,
 }
 
-/// The sweep of a table of the scenario `root`.
-pub(super) fn sweep(table: &SweepTable, root: &Node, reader: &mut Reader) -> Sweep {
+/// Reads the sweep of the scenario `root`.
+pub(super) fn sweep(table: &SweepTable, root: &TomlNode, reader: &mut ScenarioReader) -> Sweep {
     let axes = table.axes.as_ref();
     Sweep {
         axes: axes.map(|axes| axis::axes(&axes.value, root, reader)).unwrap_or_default(),
@@ -101,33 +101,33 @@ pub(super) fn sweep(table: &SweepTable, root: &Node, reader: &mut Reader) -> Swe
     }
 }
 
-const SWEEP: Sub<SweepTable> = Sub::of(&SECTION);
+const SWEEP: TableType<SweepTable> = TableType::of(&SECTION);
 
-/// Changes of a study that its file does not hold.
+/// Changes to a study that its file does not contain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StudyOverrides {
-    /// Changes of every run.
+    /// Changes to every run.
     pub scenario: Overrides,
-    /// Axes, `KEY=VALUE,VALUE` or `KEY=RANGE`; one that the file has is replaced.
+    /// Axes, `KEY=VALUE,VALUE` or `KEY=RANGE`; they replace those of the file over the same keys.
     pub axes: Vec<String>,
     /// Runs of each point.
     pub repeat: Option<u64>,
-    /// Condition that points must meet, beside that of the file.
+    /// Condition that points must meet, in addition to that of the file.
     pub only: Option<String>,
 }
 
-/// A scenario and the grid it is to be run over.
+/// A scenario and its parameter grid.
 pub struct Study<'t> {
     sources: Sources<'t>,
-    root: Node,
+    root: TomlNode,
     text: String,
-    axes: Vec<Axis>,
-    grid: Grid,
+    axes: Vec<SweepAxis>,
+    grid: SweepGrid,
     repeat: u64,
     seed: u64,
     only: Vec<String>,
-    series: Option<Plan>,
-    /// What scenarios may name beside what the program has.
+    series: Option<SeriesPlan>,
+    /// Files and controllers that the scenario may name.
     known: Overrides,
 }
 
@@ -138,11 +138,11 @@ impl core::fmt::Debug for Study<'_> {
 }
 
 impl<'t> Study<'t> {
-    /// Reads a scenario with its sweep.
+    /// Reads a scenario and its sweep.
     ///
     /// # Errors
-    /// All mistakes that can be told apart; each value of each axis was tried beside the first
-    /// values of the others.
+    /// All independent errors; each value of each axis is checked with the first values of the
+    /// others.
     pub fn load(
         text: &'t str,
         file_name: &'t str,
@@ -150,7 +150,7 @@ impl<'t> Study<'t> {
     ) -> Result<Self, Vec<ScenarioError>> {
         let (mut sources, file) = Sources::new(file_name, text);
         let mut root = tree::parse(text, file).map_err(|faults| sources.errors(faults))?;
-        let mut reader = Reader::knowing(&overrides.scenario);
+        let mut reader = ScenarioReader::with_overrides(&overrides.scenario);
         let changes = super::changes(&overrides.scenario, &root, &mut sources, &mut reader);
         for change in &changes {
             if let Err(fault) = change.apply(&mut root) {
@@ -169,36 +169,37 @@ impl<'t> Study<'t> {
             let source = sources.add("-m", argument);
             match axis::parse(argument, source, &root, &mut reader) {
                 Some(axis) => axis::put(&mut axes, axis),
-                None => debug_assert!(!reader.faults.is_empty(), "{argument}"),
+                None => debug_assert!(!reader.errors.is_empty(), "{argument}"),
             }
         }
         axis::check(&axes, &sources, &mut reader);
         let mut conditions = Vec::new();
         if let Some(only) = &sweep.only {
-            conditions.push((only.value.as_str(), only.place));
+            conditions.push((only.value.as_str(), only.span));
         }
         if let Some(only) = &overrides.only {
-            conditions.push((only, sources.add("--only", only).place(0..only.len())));
+            conditions.push((only, sources.add("--only", only).span(0..only.len())));
         }
-        let only: Vec<Only> = conditions
+        let only: Vec<Condition> = conditions
             .iter()
             .filter_map(|&(text, place)| {
-                Only::parse(text, place, &axes).map_err(|fault| reader.report(fault)).ok()
+                Condition::parse(text, place, &axes).map_err(|fault| reader.report(fault)).ok()
             })
             .collect();
-        let composed = compose(text, &changes)
-            .map_err(|error| sources.errors(vec![Fault::new(file.place(0..0), error.message())]))?;
-        let grid = match Grid::new(&axes, &only) {
+        let composed = compose(text, &changes).map_err(|error| {
+            sources.errors(vec![SpannedError::new(file.span(0..0), error.message())])
+        })?;
+        let grid = match SweepGrid::new(&axes, &only) {
             Ok(grid) => grid,
             Err(message) => {
-                // The argument comes last; without any condition there is no such mistake.
-                let place = conditions.last().map_or(file.place(0..0), |&(_, place)| place);
-                reader.report(Fault::new(place, message));
-                Grid::default()
+                // The argument comes last; this error requires a condition.
+                let place = conditions.last().map_or(file.span(0..0), |&(_, place)| place);
+                reader.report(SpannedError::new(place, message));
+                SweepGrid::default()
             }
         };
-        if !reader.faults.is_empty() {
-            return Err(sources.errors(reader.faults));
+        if !reader.errors.is_empty() {
+            return Err(sources.errors(reader.errors));
         }
         let repeat = overrides.repeat.or(sweep.repeat).unwrap_or(1);
         let only = conditions.iter().map(|(text, _)| (*text).to_owned()).collect();
@@ -220,10 +221,10 @@ impl<'t> Study<'t> {
         Ok(Self { seed, ..study })
     }
 
-    /// Reads the scenario with each value of each axis once; the seed of the first.
+    /// Reads the scenario with each value of each axis once; returns the seed of the first.
     fn try_values(&self) -> Result<u64, Vec<ScenarioError>> {
         let first = vec![0; self.axes.len()];
-        let mut faults: Vec<Fault> = Vec::new();
+        let mut faults: Vec<SpannedError> = Vec::new();
         let seed = match self.scenario_at(&first) {
             Ok(scenario) => scenario.seed,
             Err(wrong) => return Err(self.sources.errors(wrong)),
@@ -245,9 +246,9 @@ impl<'t> Study<'t> {
         if faults.is_empty() { Ok(seed) } else { Err(self.sources.errors(faults)) }
     }
 
-    fn scenario_at(&self, point: &[usize]) -> Result<Scenario, Vec<Fault>> {
+    fn scenario_at(&self, point: &[usize]) -> Result<Scenario, Vec<SpannedError>> {
         let mut root = self.root.clone();
-        let mut reader = Reader::knowing(&self.known);
+        let mut reader = ScenarioReader::with_overrides(&self.known);
         for (axis, &value) in self.axes.iter().zip(point) {
             for (key, node) in axis.settings(value) {
                 if let Err(fault) = Override::apply_at(&mut root, key, node) {
@@ -256,10 +257,10 @@ impl<'t> Study<'t> {
             }
         }
         let scenario = world::read(&root, &self.sources, &mut reader);
-        scenario.filter(|_| reader.faults.is_empty()).ok_or(reader.faults)
+        scenario.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
     }
 
-    /// Number of runs.
+    /// Returns the number of runs.
     pub fn runs(&self) -> u64 {
         self.grid.points().saturating_mul(self.repeat)
     }
@@ -269,27 +270,27 @@ impl<'t> Study<'t> {
         self.repeat
     }
 
-    /// Points of the grid before any condition; `u64::MAX` if that many or more.
+    /// Returns the number of points of the grid without conditions; saturates at `u64::MAX`.
     pub fn size(&self) -> u64 {
         self.grid.size()
     }
 
-    /// The keys of each axis.
+    /// Returns the keys of each axis.
     pub fn axes(&self) -> Vec<Vec<String>> {
         self.axes.iter().map(|axis| axis.names().collect()).collect()
     }
 
-    /// What its file wants kept of each run over time.
-    pub fn series(&self) -> Option<&Plan> {
+    /// Returns the time series to record from each run.
+    pub fn series(&self) -> Option<&SeriesPlan> {
         self.series.as_ref()
     }
 
-    /// Seed of `run`.
+    /// Returns the seed of `run`.
     pub fn seed(&self, run: u64) -> u64 {
         self.seed.wrapping_add(run % self.repeat) & i64::MAX as u64
     }
 
-    /// What `run` sets: each key with the text of its value.
+    /// Returns the settings of `run`: each key with the text of its value.
     pub fn settings(&self, run: u64) -> Vec<(String, String)> {
         let point = self.grid.point(run / self.repeat);
         let axes = self.axes.iter().zip(point);
@@ -297,10 +298,10 @@ impl<'t> Study<'t> {
             .collect()
     }
 
-    /// The scenario of `run`, which is below [`Study::runs`].
+    /// Builds the scenario of `run`, which is below [`Study::runs`].
     ///
     /// # Errors
-    /// What is wrong with this combination of values, though each by itself is right.
+    /// The combination of values is invalid, though each value is valid by itself.
     pub fn scenario(&self, run: u64) -> Result<Scenario, Vec<ScenarioError>> {
         let point = self.grid.point(run / self.repeat);
         let mut scenario =
@@ -309,10 +310,10 @@ impl<'t> Study<'t> {
         Ok(scenario)
     }
 
-    /// The scenario of `run` as a text.
+    /// Returns the text of the scenario of `run`.
     ///
     /// # Errors
-    /// As of [`Study::scenario`].
+    /// As [`Study::scenario`].
     pub fn text_of(&self, run: u64) -> Result<String, Vec<ScenarioError>> {
         self.scenario(run)?;
         let point = self.grid.point(run / self.repeat);
@@ -328,13 +329,13 @@ impl<'t> Study<'t> {
         Ok(text.to_string())
     }
 
-    /// The scenario's text with what holds for every run worked in.
+    /// Returns the scenario's text with the changes to every run applied.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What the runs depend on besides the program, as JSON: the text, axes, repetitions, conditions
-    /// and the SHA-256 of the files that they name.
+    /// Returns the inputs of the runs as JSON: the text, axes, repetitions, conditions and the
+    /// SHA-256 of the files that they name.
     pub fn definition(&self) -> serde_json::Value {
         let axes: Vec<_> = self
             .axes
@@ -363,16 +364,16 @@ impl<'t> Study<'t> {
         definition
     }
 
-    /// SHA-256 of [`Study::definition`] in lower-case hexadecimal.
+    /// Returns the SHA-256 of [`Study::definition`] in lower-case hexadecimal.
     pub fn sha256(&self) -> String {
         hex(&Sha256::digest(self.definition().to_string()))
     }
 }
 
-impl Node {
-    /// Takes the entry `key` out of a table.
+impl TomlNode {
+    /// Removes the entry `key` from a table.
     fn take(&mut self, key: &str) -> Option<Self> {
-        let Value::Table(entries) = &mut self.value else { return None };
+        let TomlValue::Table(entries) = &mut self.value else { return None };
         let at = entries.iter().position(|entry| entry.key == key)?;
         Some(entries.remove(at).node)
     }

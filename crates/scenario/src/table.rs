@@ -1,24 +1,24 @@
-//! A [`Section`](super::keys::Section) as a Rust type: what the keys of a table hold, `None` for those
-//! that are not written.
+//! A [`TableSpec`](super::keys::TableSpec) as a Rust type: the values of a table's keys, `None` for
+//! absent keys.
 //!
-//! The macro [`table`] declares type and section at once, so that reader, writer, schema and
-//! documentation have the same keys in the same order.
+//! The macro [`table`] declares the type and its section together, so that reader, writer, schema
+//! and reference have the same keys in the same order.
 
-use super::keys::{Fields, Reader};
+use super::keys::{ScenarioReader, TableFields};
 
 /// The type of a section.
-pub(super) trait Table: Default {
-    /// Reads all keys; those with wrong values are reported and left out.
-    fn read(fields: &Fields<'_>, reader: &mut Reader) -> Self;
+pub(super) trait KeyTable: Default {
+    /// Reads all keys; keys with invalid values are reported and omitted.
+    fn read(fields: &TableFields<'_>, reader: &mut ScenarioReader) -> Self;
 
-    /// The keys that have values, in the order of the section.
+    /// Writes the keys that have values, in the order of the section.
     fn write(&self) -> toml_edit::InlineTable;
 }
 
 /// Declares a type with a field for each key, and its section:
 ///
 /// `table! { /** doc */ pub Name: SECTION = "a host" { field: Type = KEY, ... } rule: value, ... }`, with
-/// `also { field: Type, ... }` before the keys for fields that are no keys.
+/// `also { field: Type, ... }` before the keys for fields that are not keys.
 macro_rules! table {
     (
         $(#[$meta:meta])*
@@ -32,24 +32,24 @@ macro_rules! table {
         $vis struct $name {
             $($($(#[$plain_meta])* $vis $plain: $plain_type,)*)?
             $(
-                #[doc = concat!("`", stringify!($field), "`, as `ackclock scenario keys` explains it.")]
+                #[doc = concat!("`", stringify!($field), "`; see `ackclock scenario keys`.")]
                 $vis $field: Option<$crate::keys::Located<$type>>,
             )*
         }
 
         #[doc = concat!("The keys of [`", stringify!($name), "`].")]
         #[allow(clippy::needless_update, reason = "sections with all rules")]
-        pub(crate) static $section: $crate::keys::Section = $crate::keys::Section {
+        pub(crate) static $section: $crate::keys::TableSpec = $crate::keys::TableSpec {
             what: $what,
             keys: &[$(&$key),*],
             $($rule: $value,)*
-            ..$crate::keys::Section::EMPTY
+            ..$crate::keys::TableSpec::EMPTY
         };
 
-        impl $crate::table::Table for $name {
+        impl $crate::table::KeyTable for $name {
             fn read(
-                fields: &$crate::keys::Fields<'_>,
-                reader: &mut $crate::keys::Reader,
+                fields: &$crate::keys::TableFields<'_>,
+                reader: &mut $crate::keys::ScenarioReader,
             ) -> Self {
                 Self {
                     $($field: fields.get(&$key, reader),)*

@@ -1,14 +1,15 @@
-//! Tests of the whole way from text to scenario.
+//! Tests from text to scenario.
 
 mod agreement;
 mod elements;
 mod errors;
+mod kernels;
 mod mutations;
 mod overrides;
 mod queues;
 mod values;
 
-use super::{Loaded, Overrides, ScenarioError, load};
+use super::{KernelHost, Loaded, Overrides, ScenarioError, load};
 
 /// A file that uses every key but `paced`.
 const FULL: &str = r#"# A comment.
@@ -69,7 +70,7 @@ host = "sink"
 at = "wire"
 "#;
 
-/// A short valid file; `FLOW` and `PATH` stand for themselves in the tests that change it.
+/// A short valid file that tests change.
 const SMALL: &str = r#"host.a = { profile = "freebsd-13.2" }
 host.b = { profile = "linux-6.18", cc = "reno" }
 path = [ { from = "a", to = "b", forward = [ { delay = "5ms" } ], return = [] } ]
@@ -81,7 +82,7 @@ fn loaded(text: &str, set: &[&str]) -> Result<Loaded, Vec<ScenarioError>> {
     load(text, "test.toml", &Overrides { set, ..Overrides::default() })
 }
 
-/// The mistakes of a text, one line each.
+/// Returns the errors of a text, one line each.
 fn mistakes(text: &str, set: &[&str]) -> Vec<String> {
     match loaded(text, set) {
         Ok(_) => Vec::new(),

@@ -1,10 +1,10 @@
-//! Quantities as people write them: `100ms`, `1Gbit/s`, `64KiB`, `2%`, `1bdp`, `45mss`.
+//! Parses quantities with units: `100ms`, `1Gbit/s`, `64KiB`, `2%`, `1bdp`, `45mss`.
 //!
-//! A number without a unit is refused: 100 what? Numbers are decimal and exact, `1.5ms` is
-//! 1,500,000 ns without a detour over floating point, and what is finer than the smallest step
-//! (a nanosecond, a byte, a bit per second) is refused rather than rounded.
+//! A number without a unit is rejected. Numbers are decimal and exact: `1.5ms` is 1,500,000 ns
+//! without floating point, and a value finer than the smallest step (a nanosecond, a byte, a bit
+//! per second) is rejected rather than rounded.
 //!
-//! Spellings follow the tools of the trade: `kB` is 1000 bytes and `KiB` 1024, `Mbit/s`, `Mbit`,
+//! Spellings follow common tools: `kB` is 1000 bytes and `KiB` 1024; `Mbit/s`, `Mbit`,
 //! `mbit` and `Mbps` are bits, `MB/s` and `MBps` bytes. `bps` means bits, as in iperf and ns-3;
 //! in `tc` it means bytes.
 
@@ -17,21 +17,23 @@ use dimension::guess;
 pub use measure::{Measure, Quantity};
 use names::{BDP, PACKETS, RATE, ROOM, SHARE, SIZE, TIME};
 use units::{Bytes, Duration, Rate, Ratio};
-pub use written::{byte_range_text, duration_text, rate_text, room_text, share_text, size_text};
+pub use written::{
+    buffer_size_text, byte_range_text, duration_text, fraction_text, rate_text, size_text,
+};
 
-/// Longest duration taken.
+/// Maximum duration.
 pub const MAX_DURATION: Duration = Duration::from_secs(1_000_000);
-/// Highest rate taken, in bits per second.
+/// Maximum rate, in bits per second.
 pub const MAX_RATE: u64 = 100_000_000_000_000;
-/// Largest size taken.
+/// Maximum size.
 pub const MAX_SIZE: Bytes = Bytes(1_000_000_000_000_000_000);
-/// Longest queue taken, in packets.
+/// Maximum queue length, in packets.
 pub const MAX_PACKETS: u64 = 1_000_000_000;
-/// Deepest queue taken, in bandwidth-delay products.
+/// Maximum queue capacity, in bandwidth-delay products.
 pub const MAX_BDP: u64 = 10_000;
 
-/// What a number without a unit probably means where `usual` is the unit; `None` if it has one, or
-/// cannot be guessed.
+/// Suggests a quantity for a number without a unit, in the unit `usual`; `None` if it has a unit or
+/// there is no suggestion.
 pub(crate) fn bare(number: &str, usual: &str) -> Option<String> {
     let number = number.strip_prefix(['-', '\u{2212}']).unwrap_or(number);
     let is_decimal = number.starts_with(|c: char| c.is_ascii_digit())
@@ -39,65 +41,65 @@ pub(crate) fn bare(number: &str, usual: &str) -> Option<String> {
     is_decimal.then(|| guess(number, usual)).flatten()
 }
 
-/// Why a text is not the quantity that was asked for.
+/// Error of a text that is not a quantity of the requested dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misread {
-    /// What is wrong, as a clause about the text: `has no unit`.
+pub struct QuantityError {
+    /// The error, as a predicate of the key: `has no unit`.
     pub message: String,
-    /// What would be right: `a duration such as "100ms"`.
+    /// The expected form: `a duration such as "100ms"`.
     pub expected: String,
-    /// A guess at what was meant, as a question or an advice.
+    /// A suggestion or advice.
     pub hint: Option<String>,
 }
 
-impl core::fmt::Display for Misread {
+impl core::fmt::Display for QuantityError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{} (expected {})", self.message, self.expected)?;
         self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "; {hint}"))
     }
 }
 
-impl core::error::Error for Misread {}
+impl core::error::Error for QuantityError {}
 
-/// Room of a queue, before rate and delay of its path are known.
+/// Capacity of a queue whose rate and path delay are not resolved yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+pub enum BufferSize {
     /// Bytes.
     Size(Bytes),
     /// Packets of any size.
     Packets(u32),
-    /// This many times the rate of the link times the round-trip delay of the path.
+    /// Multiple of the bandwidth-delay product: link rate times round-trip delay of the path.
     Bdp(Ratio),
 }
 
 /// Reads a duration: `500us`, `1.5ms`, `60s`, `2min`.
 ///
 /// # Errors
-/// What is wrong with the text, and a guess at what was meant.
-pub fn duration(text: &str) -> Result<Duration, Misread> {
+/// The error and a suggestion.
+pub fn duration(text: &str) -> Result<Duration, QuantityError> {
     TIME.read(text).map(Duration::from_nanos)
 }
 
 /// Reads a size: `1500B`, `64KiB`, `1MB`.
 ///
 /// # Errors
-/// What is wrong with the text, and a guess at what was meant.
-pub fn size(text: &str) -> Result<Bytes, Misread> {
+/// The error and a suggestion.
+pub fn size(text: &str) -> Result<Bytes, QuantityError> {
     SIZE.read(text).map(Bytes)
 }
 
-/// Reads a range of bytes, the second not part of it: `434400B..435848B`, `48KiB..1MiB`.
+/// Reads a half-open range of bytes: `434400B..435848B`, `48KiB..1MiB`.
 ///
 /// # Errors
-/// What is wrong with the text, and a guess at what was meant.
-pub fn byte_range(text: &str) -> Result<(Bytes, Bytes), Misread> {
+/// The error and a suggestion.
+pub fn byte_range(text: &str) -> Result<(Bytes, Bytes), QuantityError> {
     let expected = || r#"a range of bytes such as "434400B..435848B""#.to_owned();
     let Some((from, until)) = text.split_once("..") else {
         let hint = size(text).ok().map(|_| format!("did you mean \"0B..{}\"?", text.trim()));
-        return Err(Misread { message: "is no range".into(), expected: expected(), hint });
+        return Err(QuantityError { message: "is not a range".into(), expected: expected(), hint });
     };
     let end = |which: &str, text: &str| {
-        size(text).map_err(|misread| Misread {
+        size(text).map_err(|misread| QuantityError {
             message: format!("{which} with a size that {}", misread.message),
             expected: expected(),
             hint: misread.hint,
@@ -106,7 +108,11 @@ pub fn byte_range(text: &str) -> Result<(Bytes, Bytes), Misread> {
     let (from, until) = (end("begins", from)?, end("ends", until)?);
     if until <= from {
         let message = "holds no byte".into();
-        return Err(Misread { message, expected: format!("an end beyond {from}"), hint: None });
+        return Err(QuantityError {
+            message,
+            expected: format!("an end beyond {from}"),
+            hint: None,
+        });
     }
     Ok((from, until))
 }
@@ -114,17 +120,17 @@ pub fn byte_range(text: &str) -> Result<(Bytes, Bytes), Misread> {
 /// Reads a rate: `100Mbit/s`, `10Gbps`, `12.5MB/s`.
 ///
 /// # Errors
-/// What is wrong with the text, and a guess at what was meant.
-pub fn rate(text: &str) -> Result<Rate, Misread> {
+/// The error and a suggestion.
+pub fn rate(text: &str) -> Result<Rate, QuantityError> {
     let bits = RATE.read(text)?;
-    Rate::from_bits_per_second(bits).ok_or_else(|| RATE.misread("is nothing at all", None))
+    Rate::from_bits_per_second(bits).ok_or_else(|| RATE.misread("is zero", None))
 }
 
-/// Reads a share: `2%`, `0.01%`, at most `100%`.
+/// Reads a fraction: `2%`, `0.01%`, at most `100%`.
 ///
 /// # Errors
-/// What is wrong with the text, and a guess at what was meant.
-pub fn share(text: &str) -> Result<Ratio, Misread> {
+/// The error and a suggestion.
+pub fn share(text: &str) -> Result<Ratio, QuantityError> {
     let (number, unit) = SHARE.split(text)?;
     if unit != "%" {
         return Err(SHARE.unknown_unit(number, unit));
@@ -132,43 +138,43 @@ pub fn share(text: &str) -> Result<Ratio, Misread> {
     SHARE.ratio(number, 100)
 }
 
-/// Reads the room of a queue: a size, packets (`100p`, `100packets`, `45mss`) or
+/// Reads the capacity of a queue: a size, packets (`100p`, `100packets`, `45mss`) or
 /// bandwidth-delay products (`1bdp`).
 ///
 /// # Errors
-/// What is wrong with the text, and a guess at what was meant.
-pub fn room(text: &str) -> Result<Room, Misread> {
+/// The error and a suggestion.
+pub fn room(text: &str) -> Result<BufferSize, QuantityError> {
     let (number, unit) = ROOM.split(text)?;
     match unit {
-        "p" | "packets" | "mss" => PACKETS.scaled(number, 1).map(|n| Room::Packets(n as u32)),
-        "bdp" => BDP.ratio(number, 1).map(Room::Bdp),
+        "p" | "packets" | "mss" => PACKETS.scaled(number, 1).map(|n| BufferSize::Packets(n as u32)),
+        "bdp" => BDP.ratio(number, 1).map(BufferSize::Bdp),
         _ => match (ROOM.factor)(unit) {
-            Some(factor) => ROOM.scaled(number, factor).map(|n| Room::Size(Bytes(n))),
+            Some(factor) => ROOM.scaled(number, factor).map(|n| BufferSize::Size(Bytes(n))),
             None => Err(ROOM.unknown_unit(number, unit)),
         },
     }
 }
 
-/// The patterns of JSON schema (ECMA 262) that accept what the readers here accept, save for
-/// the limits.
+/// JSON schema patterns (ECMA 262) that accept the texts that the readers here accept, except for
+/// limits.
 pub mod pattern {
-    /// Of [`super::duration`].
+    /// Pattern of [`super::duration`].
     pub const DURATION: &str = r"^\s*[0-9]+(\.[0-9]+)?\s*(ns|us|µs|μs|ms|s|min|h)\s*$";
-    /// Of [`super::size`].
+    /// Pattern of [`super::size`].
     pub const SIZE: &str = r"^\s*[0-9]+(\.[0-9]+)?\s*([kKMGTPE]|[KMGTPE]i)?B\s*$";
-    /// Of [`super::byte_range`].
+    /// Pattern of [`super::byte_range`].
     pub const BYTE_RANGE: &str = concat!(
         r"^\s*[0-9]+(\.[0-9]+)?\s*([kKMGTPE]|[KMGTPE]i)?B\s*",
         r"\.\.\s*[0-9]+(\.[0-9]+)?\s*([kKMGTPE]|[KMGTPE]i)?B\s*$"
     );
-    /// Of [`super::rate`].
+    /// Pattern of [`super::rate`].
     pub const RATE: &str = concat!(
         r"^\s*[0-9]+(\.[0-9]+)?\s*([kKmMgGtT]i?)?",
         r"(bit|bit/s|bits/s|bps|b/s|B/s|Bps)\s*$"
     );
-    /// Of [`super::share`].
+    /// Pattern of [`super::share`].
     pub const SHARE: &str = r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$";
-    /// Of [`super::room`].
+    /// Pattern of [`super::room`].
     pub const ROOM: &str =
         concat!(r"^\s*[0-9]+(\.[0-9]+)?\s*", r"(p|packets|mss|bdp|([kKMGTPE]|[KMGTPE]i)?B)\s*$");
 }
@@ -207,7 +213,7 @@ mod tests {
         assert_eq!(byte_range("434400B..435848B"), Ok((Bytes(434_400), Bytes(435_848))));
         assert_eq!(byte_range("0B .. 1KiB"), Ok((Bytes(0), Bytes(1_024))));
         let message = |text| byte_range(text).unwrap_err().message;
-        assert_eq!(message("5kB"), "is no range");
+        assert_eq!(message("5kB"), "is not a range");
         assert_eq!(message("0..5kB"), "begins with a size that has no unit");
         assert_eq!(message("0B..5"), "ends with a size that has no unit");
         assert_eq!(message("5kB..5kB"), "holds no byte");
@@ -216,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_and_bytes_are_told_apart() {
+    fn bits_and_bytes_are_distinguished() {
         let bits = |text| rate(text).map(Rate::bits_per_second);
         for text in ["100Mbit/s", "100Mbit", "100mbit", "100Mbps", "100mbps", "100 Mb/s"] {
             assert_eq!(bits(text), Ok(100_000_000), "{text}");
@@ -230,27 +236,27 @@ mod tests {
 
     #[test]
     fn a_queue_is_measured_in_bytes_packets_or_round_trips() {
-        assert_eq!(room("64KiB"), Ok(Room::Size(Bytes(65_536))));
-        assert_eq!(room("100p"), Ok(Room::Packets(100)));
-        assert_eq!(room("45mss"), Ok(Room::Packets(45)));
-        assert_eq!(room("1bdp").unwrap(), Room::Bdp(Ratio::new(1, 1).unwrap()));
-        assert_eq!(room("0.25bdp").unwrap(), Room::Bdp(Ratio::new(25, 100).unwrap()));
+        assert_eq!(room("64KiB"), Ok(BufferSize::Size(Bytes(65_536))));
+        assert_eq!(room("100p"), Ok(BufferSize::Packets(100)));
+        assert_eq!(room("45mss"), Ok(BufferSize::Packets(45)));
+        assert_eq!(room("1bdp").unwrap(), BufferSize::Bdp(Ratio::new(1, 1).unwrap()));
+        assert_eq!(room("0.25bdp").unwrap(), BufferSize::Bdp(Ratio::new(25, 100).unwrap()));
     }
 
     #[test]
-    fn a_share_is_a_fraction() {
+    fn a_percentage_is_a_fraction() {
         assert_eq!(share("2%"), Ok(Ratio::new(2, 100).unwrap()));
         assert_eq!(share("0.01%"), Ok(Ratio::new(1, 10_000).unwrap()));
         assert_eq!(share("100.0%"), Ok(Ratio::new(100, 100).unwrap()));
         assert_eq!(share("101%").unwrap_err().message, "is more than 100%, the limit");
     }
 
-    fn hint(misread: Misread) -> String {
+    fn hint(misread: QuantityError) -> String {
         misread.hint.unwrap_or_default()
     }
 
     #[test]
-    fn bare_numbers_are_refused_with_a_guess() {
+    fn bare_numbers_are_rejected_with_a_suggestion() {
         let error = duration("100").unwrap_err();
         assert_eq!(error.message, "has no unit");
         assert_eq!(error.expected, r#"a duration such as "100ms""#);
@@ -260,9 +266,9 @@ mod tests {
         assert_eq!(hint(room("100").unwrap_err()), r#"did you mean "100p"?"#);
     }
 
-    /// A share without a unit is a percentage if it is at least one, and a probability below.
+    /// A fraction without a unit is read as a percentage from 1 on, as a probability below.
     #[test]
-    fn a_bare_share_below_one_is_a_probability() {
+    fn a_bare_fraction_below_one_is_a_probability() {
         for (bare, meant) in [
             ("2", "2%"),
             ("0", "0%"),
@@ -281,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_units_are_refused_with_a_guess() {
+    fn wrong_units_are_rejected_with_a_suggestion() {
         assert_eq!(hint(duration("5sec").unwrap_err()), r#"did you mean "5s"?"#);
         assert_eq!(hint(duration("5m").unwrap_err()), r#"did you mean "5min"?"#);
         assert_eq!(hint(rate("100M").unwrap_err()), r#"did you mean "100Mbit/s" (bits)?"#);
@@ -296,13 +302,13 @@ mod tests {
     }
 
     #[test]
-    fn absurd_quantities_are_refused() {
-        let message = |misread: Misread| misread.message;
+    fn out_of_range_quantities_are_rejected() {
+        let message = |misread: QuantityError| misread.message;
         assert_eq!(message(duration("-5ms").unwrap_err()), "is negative");
         assert_eq!(message(duration("1.5ns").unwrap_err()), "is finer than a nanosecond");
         assert_eq!(message(duration("300h").unwrap_err()), "is more than 1000000s, the limit");
         assert_eq!(message(rate("101Tbit/s").unwrap_err()), "is more than 100Tbit/s, the limit");
-        assert_eq!(message(rate("0bit/s").unwrap_err()), "is nothing at all");
+        assert_eq!(message(rate("0bit/s").unwrap_err()), "is zero");
         assert_eq!(message(size("1.1EB").unwrap_err()), "is more than 1EB, the limit");
         assert_eq!(message(size("0.5B").unwrap_err()), "is finer than a byte");
         assert_eq!(
@@ -319,7 +325,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_a_reader_panic(text in "[-0-9.]{0,25}[ a-zA-Zµ/%]{0,8}|\\PC{0,20}") {
+        fn readers_never_panic(text in "[-0-9.]{0,25}[ a-zA-Zµ/%]{0,8}|\\PC{0,20}") {
             let _ = (duration(&text), size(&text), rate(&text), share(&text), room(&text));
         }
 

@@ -1,73 +1,75 @@
-//! The whole file: its tables read and joined into a [`Scenario`].
+//! Reads the tables of a scenario file and builds a [`Scenario`] from them.
 
 use std::collections::BTreeMap;
 
 use packet::IpVersion;
 use sim::SetupError;
-use sim::scenario::{Element, Flow, Host, Path, Scenario};
+use sim::scenario::{ElementSpec, FlowSpec, HostSpec, PathSpec, Scenario};
 use units::{Bytes, Duration};
 
 use super::element::ElementTable;
-use super::flow::{self, FlowRead, FlowTable};
+use super::flow::{self, FlowTable, ParsedFlow};
 use super::host::HostTable;
 use super::hosts::Hosts;
-use super::keys::{Key, Located, Reader};
-use super::kinds::{Named, Span, Sub, Tables, Whole, Words};
+use super::keys::{Key, Located, ScenarioReader};
+use super::kinds::{
+    DurationType, IntegerType, NamedTablesType, TableListType, TableType, TextType,
+};
 use super::path::{self, PathTable};
 use super::routes::{self, Routes};
 use super::setting::ByName;
 use super::shared::SharedElements;
-use super::source::{Fault, Place, Sources};
+use super::source::{Sources, SpannedError, TextSpan};
 use super::sweep::SweepTable;
 use super::table::table;
 use super::tap::TapTable;
-use super::tree::Node;
-use super::{element, host, sweep, tap};
+use super::tree::TomlNode;
+use super::{element, host, kernel, sweep, tap};
 use crate::units_text::MAX_DURATION;
 
-static TITLE: Key<Words> = Key::optional("title", Words, "none", "what it shows, for people");
-static SEED: Key<Whole> = Key::optional(
+static TITLE: Key<TextType> = Key::optional("title", TextType, "none", "title shown in reports");
+static SEED: Key<IntegerType> = Key::optional(
     "seed",
-    Whole { least: 0, most: i64::MAX as u64 },
+    IntegerType { least: 0, most: i64::MAX as u64 },
     "1",
-    "seed of every random stream; the same seed gives the same run",
+    "seed of all random streams; runs with the same seed are identical",
 );
-static DURATION: Key<Span> = Key::optional(
+static DURATION: Key<DurationType> = Key::optional(
     "duration",
-    Span { least: Duration::from_nanos(1), usual: "s" },
-    "until all flows are done",
-    "virtual time after which the run ends, finished or not",
+    DurationType { least: Duration::from_nanos(1), default_unit: "s" },
+    "until all flows are finished",
+    "simulated time at which the run stops, even if flows are unfinished",
 );
-static HOST: Key<Named<HostTable>> =
-    Key::required("host", Named::of(&host::SECTION), "machines: [host.NAME]");
-static SHARED: Key<Named<ElementTable>> = Key::optional(
+static HOST: Key<NamedTablesType<HostTable>> =
+    Key::required("host", NamedTablesType::of(&host::SECTION), "end hosts: [host.NAME]");
+static SHARED: Key<NamedTablesType<ElementTable>> = Key::optional(
     "shared",
-    Named::of(&element::SHARED_ELEMENT),
+    NamedTablesType::of(&element::SHARED_ELEMENT),
     "none",
-    "elements that several roads may lead through: [shared.NAME]",
+    "elements that several paths can include: [shared.NAME]",
 );
-static PATH: Key<Tables<PathTable>> =
-    Key::required("path", Tables::some(&path::SECTION), "roads between hosts: [[path]]");
-static FLOW: Key<Tables<FlowTable>> =
-    Key::required("flow", Tables::some(&flow::SECTION), "connections: [[flow]]");
-static TAP: Key<Tables<TapTable>> =
-    Key::optional("tap", Tables::any(&tap::SECTION), "none", "capture points: [[tap]]");
+static PATH: Key<TableListType<PathTable>> =
+    Key::required("path", TableListType::some(&path::SECTION), "paths between hosts: [[path]]");
+static FLOW: Key<TableListType<FlowTable>> =
+    Key::required("flow", TableListType::some(&flow::SECTION), "connections: [[flow]]");
+static TAP: Key<TableListType<TapTable>> =
+    Key::optional("tap", TableListType::any(&tap::SECTION), "none", "capture points: [[tap]]");
 
-static SWEEP: Key<Sub<SweepTable>> = Key::optional(
+static SWEEP: Key<TableType<SweepTable>> = Key::optional(
     "sweep",
-    Sub::of(&sweep::SECTION),
+    TableType::of(&sweep::SECTION),
     "one run",
-    "a grid of runs for `ackclock sweep`: [sweep]; `ackclock run` takes the file as it stands",
+    "parameter grid of `ackclock sweep`: [sweep]; `ackclock run` runs the file's own values once",
 );
 
 /// Hosts have 16-bit numbers in a run.
 const MAX_HOSTS: usize = 65_535;
 
 table! {
-    /// A scenario file: what its text says, table by table, with positions for errors.
+    /// A scenario file as typed tables, with the positions of values for errors.
     ///
-    /// [`ScenarioFile::read`] makes it of a text and its `Display` a text of it;
-    /// [`load`](crate::load) makes of it what runs.
+    /// [`ScenarioFile::read`] parses a text and `Display` writes one; [`load`](crate::load) builds
+    /// the runnable scenario.
     pub ScenarioFile: SECTION = "a scenario"
     also {
         /// Lines of the comment at the head of the file.
@@ -85,10 +87,10 @@ table! {
         sweep: Box<SweepTable> = SWEEP,
     }
     elsewhere: |key| match key {
-        "name" | "description" => Some("the name of a scenario is called `title`"),
+        "name" | "description" => Some("the name of a scenario is its `title`"),
         "hosts" => Some("hosts are tables: [host.NAME]"),
         "link" | "links" => {
-            Some("an element of several roads is a table: [shared.NAME] link = { ... }")
+            Some("an element of several paths is a table: [shared.NAME] link = { ... }")
         }
         "paths" => Some("every path is a table of its own: [[path]]"),
         "flows" => Some("every flow is a table of its own: [[flow]]"),
@@ -100,34 +102,41 @@ table! {
     },
 }
 
-/// Reads the tree; `None` if anything was reported.
-pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> Option<Scenario> {
-    let file = Sub::<ScenarioFile>::of(&SECTION).table(root, reader)?;
+/// Reads the tree; returns `None` if any error was reported.
+pub(super) fn read(
+    root: &TomlNode,
+    sources: &Sources<'_>,
+    reader: &mut ScenarioReader,
+) -> Option<Scenario> {
+    let file = TableType::<ScenarioFile>::of(&SECTION).table(root, reader)?;
     let scenario = scenario(&file, root, sources, reader);
-    reader.faults.is_empty().then_some(scenario)
+    reader.errors.is_empty().then_some(scenario)
 }
 
-/// The scenario of a file; only what has no reports is as the file says.
+/// Builds the scenario; it is valid only if no error was reported.
 fn scenario(
     file: &ScenarioFile,
-    root: &Node,
+    root: &TomlNode,
     sources: &Sources<'_>,
-    reader: &mut Reader,
+    reader: &mut ScenarioReader,
 ) -> Scenario {
     let named = items(&file.host);
     let names = Hosts::new(named.iter().map(|(name, _)| name.value.clone()));
-    let hosts: Vec<Host> =
+    let hosts: Vec<HostSpec> =
         named.iter().filter_map(|(name, table)| host::host(&name.value, table, reader)).collect();
+    for (host, (_, table)) in named.iter().enumerate() {
+        kernel::kernel(host, table, reader);
+    }
     let shared = SharedElements::of(items(&file.shared), reader);
     let mut routes = Routes::default();
     for table in items(&file.path) {
         let read = path::path(table, &names, &shared, reader);
-        routes.add(read, table.place, &names, reader);
+        routes.add(read, table.span, &names, reader);
     }
-    let flows: Vec<FlowRead> =
+    let flows: Vec<ParsedFlow> =
         items(&file.flow).iter().map(|table| flow::flow(table, &names, reader)).collect();
     check_flows(file, &flows, sources, reader);
-    let endless: Vec<Option<Place>> = flows.iter().map(|flow| flow.endless).collect();
+    let endless: Vec<Option<TextSpan>> = flows.iter().map(|flow| flow.endless).collect();
     let flows = join(&flows, &routes, &names, reader);
     let taps = tap::taps(items(&file.tap), &names, reader);
     if let Some(table) = &file.sweep {
@@ -138,32 +147,41 @@ fn scenario(
         seed: file.seed.map_or(1, |seed| seed.value),
         duration: file.duration.map_or(MAX_DURATION, |span| span.value),
         hosts,
-        paths: routes.into_paths().into_iter().filter_map(|read| read.path).collect::<Vec<Path>>(),
+        paths: routes
+            .into_paths()
+            .into_iter()
+            .filter_map(|read| read.path)
+            .collect::<Vec<PathSpec>>(),
         shared: shared.all(),
         flows,
         taps,
     };
-    if reader.faults.is_empty() {
-        check_sizes(&scenario, root.place, file, reader);
+    if reader.errors.is_empty() {
+        check_sizes(&scenario, root.span, file, reader);
         check_quic(&scenario, file, reader);
     }
-    if reader.faults.is_empty()
+    if reader.errors.is_empty()
         && let Err(error) = sim::validate(&scenario)
     {
-        reader.report(refused(&error, root.place, file, &endless));
+        reader.report(refused(&error, root.span, file, &endless));
     }
     scenario
 }
 
-/// The items of a list that may not be there.
+/// Returns the items of an optional list.
 fn items<T>(list: &Option<Located<Vec<T>>>) -> &[T] {
     list.as_ref().map_or(&[], |list| &list.value)
 }
 
-/// What only the whole shows to be too large or too small.
-fn check_sizes(scenario: &Scenario, root: Place, file: &ScenarioFile, reader: &mut Reader) {
+/// Checks limits that involve several tables: number of hosts, IPv6 MTU, bucket sizes.
+fn check_sizes(
+    scenario: &Scenario,
+    root: TextSpan,
+    file: &ScenarioFile,
+    reader: &mut ScenarioReader,
+) {
     if scenario.hosts.len() > MAX_HOSTS {
-        reader.report(Fault::new(root, format!("more than {MAX_HOSTS} hosts")));
+        reader.report(SpannedError::new(root, format!("more than {MAX_HOSTS} hosts")));
     }
     for (flow, table) in scenario.flows.iter().zip(items(&file.flow)) {
         let small = [flow.from, flow.to].into_iter().map(|host| &scenario.hosts[host]).find(
@@ -172,32 +190,32 @@ fn check_sizes(scenario: &Scenario, root: Place, file: &ScenarioFile, reader: &m
         );
         if let Some(host) = small {
             let message = format!("IPv6 needs an MTU of at least 1280 B, {:?} has less", host.name);
-            reader.report(Fault::new(table.place, message));
+            reader.report(SpannedError::new(table.span, message));
         }
     }
     for (path, table) in scenario.paths.iter().zip(items(&file.path)) {
         let mtu = |host: usize| scenario.hosts[host].stack.mtu();
         let largest = Bytes(u64::from(mtu(path.from).max(mtu(path.to))));
-        let burst = |element: &Element| match element {
-            Element::Policer { burst, .. } | Element::Shaper { burst, .. } => Some(*burst),
+        let burst = |element: &ElementSpec| match element {
+            ElementSpec::Policer { burst, .. } | ElementSpec::Shaper { burst, .. } => Some(*burst),
             _ => None,
         };
         let through = |element| match element {
-            &Element::Shared(index) => burst(&scenario.shared[index].element),
+            &ElementSpec::Shared(index) => burst(&scenario.shared[index].element),
             element => burst(element),
         };
         let smallest = path.forward.iter().chain(&path.reverse).filter_map(through).min();
         if let Some(burst) = smallest.filter(|burst| *burst < largest) {
             let message = format!(
-                "a bucket of {burst} on this path never lets a packet of {largest} pass, the MTU"
+                "a token bucket of {burst} on this path is below the MTU: {largest} never pass"
             );
-            reader.report(Fault::new(table.place, message));
+            reader.report(SpannedError::new(table.span, message));
         }
     }
 }
 
-/// What QUIC does not have.
-fn check_quic(scenario: &Scenario, file: &ScenarioFile, reader: &mut Reader) {
+/// Rejects combinations that QUIC does not support.
+fn check_quic(scenario: &Scenario, file: &ScenarioFile, reader: &mut ScenarioReader) {
     let name = |host: usize| &scenario.hosts[host].name;
     let has_quic = |host: usize| scenario.hosts[host].stack.quic().is_some();
     for (flow, table) in scenario.flows.iter().zip(items(&file.flow)) {
@@ -206,26 +224,27 @@ fn check_quic(scenario: &Scenario, file: &ScenarioFile, reader: &mut Reader) {
             let (quic, tcp) = if has_quic(from) { (from, to) } else { (to, from) };
             let message = format!("{:?} has QUIC and {:?} has TCP", name(quic), name(tcp));
             let hint = format!("give {:?} a profile such as \"quic-rfc9002\" too", name(tcp));
-            reader.report(Fault::new(table.place, message).hint(hint));
+            reader.report(SpannedError::new(table.span, message).hint(hint));
         } else if has_quic(from) && (flow.nodelay || flow.keepalive.is_some()) {
-            let message = "`nodelay` and `keepalive` are options of TCP, this flow is of QUIC";
-            reader.report(Fault::new(table.place, message));
+            let message = "`nodelay` and `keepalive` are options of TCP; this flow uses QUIC";
+            reader.report(SpannedError::new(table.span, message));
         }
     }
     let taps = scenario.taps.iter().zip(items(&file.tap));
     for (tap, table) in taps.filter(|(tap, _)| has_quic(tap.host)) {
-        let message = format!("{:?} has QUIC, of which no capture is written", name(tap.host));
-        reader.report(Fault::new(table.place, message));
+        let message = format!("cannot tap {:?}: QUIC hosts have no captures", name(tap.host));
+        reader.report(SpannedError::new(table.span, message));
     }
 }
 
-/// What a run would refuse, at its place; `endless` says of each flow where it writes without end.
+/// Converts a setup error of the simulator. `endless` holds the position of each flow that never
+/// stops writing.
 fn refused(
     error: &SetupError,
-    root: Place,
+    root: TextSpan,
     file: &ScenarioFile,
-    endless: &[Option<Place>],
-) -> Fault {
+    endless: &[Option<TextSpan>],
+) -> SpannedError {
     let (paths, flows) = (items(&file.path), items(&file.flow));
     match *error {
         SetupError::Endless { flow, round_trip } => {
@@ -235,63 +254,69 @@ fn refused(
             );
             let hint = "put { link = { rate = \"1Gbit/s\", buffer = \"1bdp\" } } on its path, or give \
                         the flow a number of bytes";
-            Fault::new(endless[flow].unwrap_or(flows[flow].place), message).hint(hint.to_owned())
+            SpannedError::new(endless[flow].unwrap_or(flows[flow].span), message)
+                .hint(hint.to_owned())
         }
         SetupError::Path { path } => {
             let message = "a direction of this path has more than 65534 elements";
-            Fault::new(paths[path].place, message)
+            SpannedError::new(paths[path].span, message)
         }
         SetupError::Route { flow } | SetupError::Transport { flow } => {
-            Fault::new(flows[flow].place, error.to_string())
+            SpannedError::new(flows[flow].span, error.to_string())
         }
-        // The readers of these tables have refused them.
+        // The readers of these tables reject them before.
         SetupError::Controller { .. } | SetupError::Shared { .. } | SetupError::Tap { .. } => {
-            Fault::new(root, error.to_string())
+            SpannedError::new(root, error.to_string())
         }
     }
 }
 
-/// What is wrong among the flows, taken together.
+/// Checks names, start times and termination of the flows.
 fn check_flows(
     file: &ScenarioFile,
-    flows: &[FlowRead],
+    flows: &[ParsedFlow],
     sources: &Sources<'_>,
-    reader: &mut Reader,
+    reader: &mut ScenarioReader,
 ) {
-    let mut seen: BTreeMap<&str, Place> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, TextSpan> = BTreeMap::new();
     for flow in flows {
         if let Some(name) = &flow.name {
             if let Some(first) = seen.get(name.value.as_str()) {
-                let message = format!("a second flow of the name {:?}", name.value);
+                let message = format!("duplicate flow name {:?}", name.value);
                 let hint = format!("the first is on line {}", sources.line(*first));
-                reader.report(Fault::new(name.place, message).hint(hint));
+                reader.report(SpannedError::new(name.span, message).hint(hint));
             }
-            seen.entry(&name.value).or_insert(name.place);
+            seen.entry(&name.value).or_insert(name.span);
         }
         if let (Some(start), Some(duration)) = (flow.start, file.duration)
             && start.value >= duration.value
         {
-            let message = "this flow starts when the run is over";
+            let message = "this flow starts after the end of the run";
             let end = format!("a start before {}", duration.value);
-            reader.report(Fault::new(start.place, message).expected(end));
+            reader.report(SpannedError::new(start.span, message).expected(end));
         }
         if let Some(place) = flow.endless
             && file.duration.is_none()
-            && !reader.has_misread(&DURATION)
+            && !reader.was_invalid(&DURATION)
         {
-            let message = "the run would never end: unlimited bytes, and no duration";
+            let message = "the run would never end: unlimited bytes and no duration";
             let hint = "write duration = \"60s\" at the top of the file".to_owned();
-            reader.report(Fault::new(place, message).hint(hint));
+            reader.report(SpannedError::new(place, message).hint(hint));
         }
     }
 }
 
-/// Finds the path of each flow.
-fn join(flows: &[FlowRead], routes: &Routes, hosts: &Hosts, reader: &mut Reader) -> Vec<Flow> {
+/// Resolves the path of each flow.
+fn join(
+    flows: &[ParsedFlow],
+    routes: &Routes,
+    hosts: &Hosts,
+    reader: &mut ScenarioReader,
+) -> Vec<FlowSpec> {
     let joined = flows.iter().filter_map(|flow| {
         let (from, to) = flow.ends?;
         let path = routes::find(flow, (from, to), routes, hosts, reader);
-        Some(Flow {
+        Some(FlowSpec {
             name: flow.name.as_ref()?.value.clone(),
             path: path?,
             from,

@@ -1,10 +1,10 @@
-//! Linux senders fill deep queues as Linux 6.18 does: figures of real transfers over the same paths
+//! Linux senders fill deep queues as Linux 6.18 does: results of real transfers over the same paths
 //! (`ackclock wire compare`, see docs/wire.md).
 
 use ackclock_scenario::{Overrides, load};
 use sim::FlowOutcome;
 
-/// A transfer of 20 s over a queue that drops what does not fit.
+/// Runs a transfer of 20 s over a drop-tail queue.
 fn transfer(cc: &str, rate: &str, delay: &str, buffer: &str) -> FlowOutcome {
     let text = format!(
         r#"
@@ -21,10 +21,10 @@ fn transfer(cc: &str, rate: &str, delay: &str, buffer: &str) -> FlowOutcome {
         "#
     );
     let loaded = load(&text, "deep", &Overrides::default()).unwrap();
-    sim::run(&loaded.scenario, &mut record::Off).unwrap().flows.remove(0)
+    sim::run(&loaded.scenario, &mut record::NullRecorder).unwrap().flows.remove(0)
 }
 
-/// Largest window in packets within a hundredth of the kernel's.
+/// The maximum window in packets is within 1 % of the kernel's.
 #[test]
 fn the_receive_window_follows_a_round_trip_that_grows() {
     let window = |cc, rate, delay, buffer| transfer(cc, rate, delay, buffer).max_cwnd.get() / 1_448;
@@ -33,29 +33,30 @@ fn the_receive_window_follows_a_round_trip_that_grows() {
     assert!(near(window("cubic", "10Mbit/s", "15ms", "500p"), 598));
     assert!(near(window("reno", "10Mbit/s", "15ms", "500p"), 1_054));
     assert!(near(window("cubic", "10Mbit/s", "10ms", "1000p"), 1_272));
-    // The send buffer of 4 MiB does not end the window here (tcp_sendmsg_locked asks for memory only where
-    // it begins a packet): 3152, 3167, 3174 and 3202 packets in four transfers of the kernel.
+    // The send buffer of 4 MiB does not limit the window (tcp_sendmsg_locked checks for memory only
+    // when it starts a packet): 3152, 3167, 3174 and 3202 packets in four transfers of the kernel.
     assert!(near(window("cubic", "100Mbit/s", "20ms", "8bdp"), 3_160));
 }
 
-/// Packets retransmitted within a twentieth of the kernel's: what was sent at the instant of a
-/// retransmission, after it, is not taken for lost when that is delivered.
+/// Retransmitted packets are within 5 % of the kernel's: RACK does not mark packets lost that were
+/// sent at the time of a delivered retransmission, but after it.
 #[test]
-fn as_many_packets_are_retransmitted_as_the_queue_dropped() {
-    let resent = |cc, rate, delay, buffer| transfer(cc, rate, delay, buffer).retransmitted_segments;
+fn only_dropped_packets_are_retransmitted() {
+    let retransmitted =
+        |cc, rate, delay, buffer| transfer(cc, rate, delay, buffer).retransmitted_segments;
     let near = |packets: u64, kernel: u64| packets.abs_diff(kernel) * 20 <= kernel;
-    assert!(near(resent("cubic", "50Mbit/s", "10ms", "1000p"), 63));
-    assert!(near(resent("cubic", "10Mbit/s", "15ms", "500p"), 93));
-    assert!(near(resent("reno", "10Mbit/s", "15ms", "500p"), 528));
-    assert!(near(resent("cubic", "10Mbit/s", "10ms", "1000p"), 257));
+    assert!(near(retransmitted("cubic", "50Mbit/s", "10ms", "1000p"), 63));
+    assert!(near(retransmitted("cubic", "10Mbit/s", "15ms", "500p"), 93));
+    assert!(near(retransmitted("reno", "10Mbit/s", "15ms", "500p"), 528));
+    assert!(near(retransmitted("cubic", "10Mbit/s", "10ms", "1000p"), 257));
     // 152 to 220 in four transfers of the kernel.
-    assert!(near(resent("cubic", "100Mbit/s", "20ms", "8bdp"), 152));
+    assert!(near(retransmitted("cubic", "100Mbit/s", "20ms", "8bdp"), 152));
 }
 
-/// The kernel retransmits 537 to 542 packets, or 740, on a cellular line whose round trip grows to seven
-/// seconds, and never times out: what is reported sets the timer anew (`FLAG_SET_XMIT_TIMER`).
+/// The kernel retransmits 537 to 542 packets, or 740, on a cellular link with a round-trip time
+/// grows to seven seconds, and never times out: SACKs rearm the timer (`FLAG_SET_XMIT_TIMER`).
 #[test]
-fn no_timeout_comes_while_reports_of_older_packets_do() {
+fn no_timeout_fires_while_sacks_arrive() {
     let text = r#"
         title = "cellular line"
         duration = "60s"
@@ -72,7 +73,7 @@ fn no_timeout_comes_while_reports_of_older_packets_do() {
         return = [{ link = { trace = "preset:lte-up", buffer = "1000p" } }, { delay = "20ms" }]
     "#;
     let loaded = load(text, "cellular", &Overrides::default()).unwrap();
-    let flow = sim::run(&loaded.scenario, &mut record::Off).unwrap().flows.remove(0);
+    let flow = sim::run(&loaded.scenario, &mut record::NullRecorder).unwrap().flows.remove(0);
     assert_eq!((flow.rtos, flow.fast_recoveries), (0, 2));
     assert!(
         flow.retransmitted_segments.abs_diff(740) * 20 <= 740,

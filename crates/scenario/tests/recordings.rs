@@ -1,5 +1,5 @@
-//! Scenarios that recordings of kernels hold (`ackclock_scenario`): their keys and values are those
-//! of files that others keep, and every one must still be read, and be the same once written again.
+//! Scenarios in kernel recordings (`ackclock_scenario`): every one must still load, and be
+//! unchanged by reading and writing.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -9,10 +9,10 @@ use ackclock_scenario::{Overrides, ScenarioFile, load};
 use serde_json::Value;
 use trace::unpack::Unpacked;
 
-/// Each recorded transfer begins with this line; its parameters, as JSON, are the next.
+/// First line of each recorded transfer; the next line has its parameters as JSON.
 const HEADER: &str = "# scenario\n";
 
-/// All files below `folder`.
+/// Collects all files below `folder`.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -25,7 +25,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text of a file of recorded transfers, `None` for a file of another kind.
+/// Returns the text of a file of recorded transfers, `None` for another file.
 fn recordings(file: &Path) -> Option<String> {
     let mut unpacked = Unpacked::new(File::open(file).unwrap()).unwrap();
     let mut text = Vec::new();
@@ -37,7 +37,7 @@ fn recordings(file: &Path) -> Option<String> {
     Some(String::from_utf8(text).unwrap())
 }
 
-/// Every recorded scenario below golden/, with the name of its transfer.
+/// Returns every recorded scenario below golden/, with the name of its transfer.
 fn scenarios() -> Vec<(String, String)> {
     let mut all = Vec::new();
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden"), &mut all);
@@ -57,15 +57,16 @@ fn scenarios() -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_recorded_scenario_is_read() {
+fn every_recorded_scenario_loads() {
     let scenarios = scenarios();
     assert!(!scenarios.is_empty(), "no recording below golden/ holds a scenario");
     for (name, text) in scenarios {
         let loaded = load(&text, &name, &Overrides::default());
         let scenario = loaded.unwrap_or_else(|errors| panic!("{}\n{text}", errors[0])).scenario;
         let written = ScenarioFile::read(&text, &name).unwrap().to_string();
-        let again = load(&written, &name, &Overrides::default());
-        let again = again.unwrap_or_else(|errors| panic!("{}\n{written}", errors[0])).scenario;
-        assert_eq!(scenario, again, "{written}");
+        let reloaded = load(&written, &name, &Overrides::default());
+        let reloaded =
+            reloaded.unwrap_or_else(|errors| panic!("{}\n{written}", errors[0])).scenario;
+        assert_eq!(scenario, reloaded, "{written}");
     }
 }

@@ -1,13 +1,13 @@
-//! A file that is read and written again runs as before, and reads as the same tables.
+//! Reading and writing a file preserves its tables and its scenario.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ackclock_scenario::document::{
-    ElementTable, FlowTable, HostTable, LinkTable, PathTable, ScenarioFile, Setting, Volume, given,
-    named, tables,
+    ElementTable, FlowTable, HostTable, LinkTable, PathTable, RawValue, ScenarioFile, TransferSize,
+    given, named, tables,
 };
-use ackclock_scenario::units_text::Room;
+use ackclock_scenario::units_text::BufferSize;
 use ackclock_scenario::{Files, Overrides, load};
 use units::{Bytes, Duration, Rate};
 
@@ -15,7 +15,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
 
-/// All scenario files in a folder and the folders in it.
+/// Returns all scenario files below a folder.
 fn scenarios(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut found: Vec<PathBuf> = entries
@@ -27,7 +27,7 @@ fn scenarios(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_scenario_written_again_is_the_same() {
+fn every_scenario_is_preserved_by_reading_and_writing() {
     let files = Files::new(|name| fs::read(folder().join(name)).map_err(|e| e.to_string()));
     let overrides = Overrides { files, ..Overrides::default() };
     let all = scenarios(&folder());
@@ -44,11 +44,11 @@ fn every_scenario_written_again_is_the_same() {
 }
 
 #[test]
-fn a_program_writes_what_people_would() {
+fn a_program_writes_customary_text() {
     let delay = || ElementTable { delay: given(Duration::from_millis(20)), ..Default::default() };
     let link = LinkTable {
         rate: Rate::from_bits_per_second(1_500_000).map(Into::into),
-        buffer: given(Room::Packets(100)),
+        buffer: given(BufferSize::Packets(100)),
         ..LinkTable::default()
     };
     let link = ElementTable { link: given(link), ..ElementTable::default() };
@@ -57,7 +57,7 @@ fn a_program_writes_what_people_would() {
         profile: given("linux-6.18"),
         cc: given("reno"),
         mtu: given(Bytes(9_000)),
-        knobs: named([("net.ipv4.tcp_rmem", Setting::from(sysctl))]),
+        knobs: named([("net.ipv4.tcp_rmem", RawValue::from(sysctl))]),
         ..HostTable::default()
     };
     let client = HostTable { profile: given("freebsd-14.3"), ..HostTable::default() };
@@ -72,7 +72,7 @@ fn a_program_writes_what_people_would() {
         name: given("a \"name\""),
         from: given("server"),
         to: given("my client"),
-        bulk: given(Volume::Unlimited),
+        bulk: given(TransferSize::Unlimited),
         ..FlowTable::default()
     };
     let file = ScenarioFile {

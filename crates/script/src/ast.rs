@@ -1,86 +1,86 @@
-//! A script as it was written: every part with its place.
+//! Syntax tree of a script; every part has its position.
 
 use packet::{Flags, SackBlock};
 use units::Duration;
 
-pub use crate::diagnostic::Span;
+pub use crate::diagnostic::ScriptSpan;
 
-/// Something, and where it stands.
+/// A value with its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spanned<T> {
-    /// What it is.
+    /// The value.
     pub value: T,
-    /// Where it stands.
-    pub span: Span,
+    /// Its position.
+    pub span: ScriptSpan,
 }
 
-/// A whole script.
+/// A script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// `--name=value` at the top.
-    pub options: Vec<Setting>,
+    /// Options at the top: `--name=value`.
+    pub options: Vec<ScriptOption>,
     /// The command before the first event.
     pub init: Option<Spanned<String>>,
-    /// What happens, in the order of the text.
-    pub events: Vec<Event>,
+    /// The events, in the order of the text.
+    pub events: Vec<ScriptEvent>,
 }
 
 /// An option at the top of a script: `--tolerance_usecs=6000`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
-    /// Without the dashes.
+pub struct ScriptOption {
+    /// Name, without the dashes.
     pub name: Spanned<String>,
-    /// Behind the `=`.
+    /// Value after the `=`.
     pub value: Option<Spanned<String>>,
 }
 
-/// Something that happens at a time.
+/// An event with its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    /// When.
+pub struct ScriptEvent {
+    /// Its time.
     pub when: Spanned<When>,
-    /// What.
+    /// Its action.
     pub action: Action,
-    /// All of it but the time.
-    pub span: Span,
+    /// Position of the action.
+    pub span: ScriptSpan,
 }
 
 /// The time of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// `*`: whenever it comes.
+    /// `*`: at any time.
     Any,
-    /// `0.1`: since the script began.
+    /// `0.1`: since the start of the script.
     Absolute(Duration),
-    /// `+0.1`: since the event before.
+    /// `+0.1`: since the previous event.
     Relative(Duration),
     /// `0.1~0.2`, or `+0.1~+0.2`.
     Between {
-        /// Since the event before, not since the beginning.
+        /// Relative to the previous event, not to the start.
         relative: bool,
         /// Earliest.
         from: Duration,
         /// Latest.
         to: Duration,
     },
-    /// `0.1...0.2`, or `+0.1...0.2`: a call that begins and ends.
+    /// `0.1...0.2`, or `+0.1...0.2`: a call that blocks.
     Blocking {
-        /// Since the event before, not since the beginning.
+        /// Relative to the previous event, not to the start.
         relative: bool,
-        /// The call is made.
+        /// Time of the call.
         from: Duration,
-        /// It returns.
+        /// Time of its return.
         to: Duration,
     },
 }
 
-/// What an event is.
+/// The action of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// A packet comes or goes.
-    Packet(Box<Packet>),
-    /// The application calls.
-    Call(Box<Call>),
+    /// A packet is received or sent.
+    Packet(Box<ScriptPacket>),
+    /// The application makes a system call.
+    Call(Box<SystemCall>),
     /// `` `...` ``: a command for the shell.
     Command(Spanned<String>),
     /// `%{ ... }%`: assertions, line by line.
@@ -90,57 +90,57 @@ pub enum Action {
 /// A line of an assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// What it does.
+    /// The statement.
     pub kind: StatementKind,
-    /// Where it stands.
-    pub span: Span,
+    /// Its position.
+    pub span: ScriptSpan,
 }
 
-/// What a line of an assertion does.
+/// Statements of assertions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatementKind {
     /// `assert condition, message`
-    Assert(Node, Option<Node>),
+    Assert(AssertionExpr, Option<AssertionExpr>),
     /// `name = value`, or with an operator: `name += value`.
-    Assign(String, Option<Operator>, Node),
-    /// `pass`, `print(...)`: nothing.
+    Assign(String, Option<Operator>, AssertionExpr),
+    /// `pass`, `print(...)`: no effect.
     Nothing,
 }
 
-/// A value in an assertion.
+/// An expression in an assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
-    /// What it is.
-    pub kind: NodeKind,
-    /// Where it stands.
-    pub span: Span,
+pub struct AssertionExpr {
+    /// The expression.
+    pub kind: AssertionExprKind,
+    /// Its position.
+    pub span: ScriptSpan,
 }
 
-/// Kinds of values in assertions.
+/// Expressions of assertions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NodeKind {
-    /// A whole number.
+pub enum AssertionExprKind {
+    /// An integer.
     Int(i64),
-    /// A text.
+    /// A string.
     Text(String),
     /// A variable, a field of tcp_info, or a constant.
     Name(String),
     /// `-x`
-    Negative(Box<Node>),
+    Negative(Box<AssertionExpr>),
     /// `not x`
-    Not(Box<Node>),
+    Not(Box<AssertionExpr>),
     /// `a + b`
-    Binary(Box<Node>, Operator, Box<Node>),
+    Binary(Box<AssertionExpr>, Operator, Box<AssertionExpr>),
     /// `a < b <= c`
-    Compare(Box<Node>, Vec<(Comparison, Node)>),
+    Compare(Box<AssertionExpr>, Vec<(CompareOperator, AssertionExpr)>),
     /// `a and b`
-    And(Box<Node>, Box<Node>),
+    And(Box<AssertionExpr>, Box<AssertionExpr>),
     /// `a or b`
-    Or(Box<Node>, Box<Node>),
+    Or(Box<AssertionExpr>, Box<AssertionExpr>),
     /// `abs(x)`, `min(x, y)`
-    Function(String, Vec<Node>),
+    Function(String, Vec<AssertionExpr>),
     /// `(x, y)`
-    Tuple(Vec<Node>),
+    Tuple(Vec<AssertionExpr>),
 }
 
 /// Operators on values.
@@ -154,7 +154,7 @@ pub enum Operator {
     Multiply,
     /// `//` and `/`, rounded down.
     Divide,
-    /// `%`: the rest, or the values of a text.
+    /// `%`: remainder, or string formatting.
     Rest,
     /// `&`
     And,
@@ -168,7 +168,7 @@ pub enum Operator {
 
 /// Comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
+pub enum CompareOperator {
     /// `==`
     Equal,
     /// `!=`
@@ -185,16 +185,16 @@ pub enum Comparison {
 
 /// A packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Packet {
-    /// `>`: the host sends it; `<`: it arrives.
+pub struct ScriptPacket {
+    /// `>`: the host sends it; `<`: the host receives it.
     pub outbound: bool,
-    /// `[ect0]` and its like.
+    /// ECN field: `[ect0]` and similar.
     pub ecn: Option<Spanned<EcnMark>>,
-    /// What the packet carries.
+    /// Contents of the packet.
     pub body: Body,
 }
 
-/// What is written of the ECN field of a packet.
+/// ECN field of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EcnMark {
     /// `[noecn]`: not capable (0).
@@ -203,49 +203,49 @@ pub enum EcnMark {
     Ect1,
     /// `[ect0]`: 2.
     Ect0,
-    /// `[ect01]`: either of the two capable ones.
+    /// `[ect01]`: ECT(0) or ECT(1).
     Either,
-    /// `[ce]`: congestion was met (3).
+    /// `[ce]`: congestion experienced (3).
     Met,
 }
 
-/// What a packet carries.
+/// Contents of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// A TCP segment.
-    Tcp(Box<Tcp>),
-    /// `udp`, `icmp` and other things that are read but not run; the word that says what.
+    Tcp(Box<ScriptSegment>),
+    /// `udp`, `icmp` and others that are parsed but not run: the keyword.
     Other(Spanned<String>),
 }
 
 /// A TCP segment: `P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tcp {
+pub struct ScriptSegment {
     /// Control bits.
     pub flags: Spanned<Flags>,
-    /// The counter of accurate ECN, a digit among the flags.
+    /// The ACE counter of accurate ECN, a digit among the flags.
     pub ace: Option<u8>,
-    /// First sequence number, relative to the beginning of the stream.
+    /// First sequence number, relative to the start of the stream.
     pub seq: Spanned<u32>,
     /// Bytes of payload.
     pub len: Spanned<u32>,
-    /// What it acknowledges.
+    /// Acknowledgment number.
     pub ack: Option<Spanned<u32>>,
     /// Window field.
     pub window: Option<Spanned<u16>>,
     /// Urgent pointer.
     pub urgent: Option<Spanned<u16>>,
-    /// Its options.
+    /// TCP options.
     pub options: Spanned<OptionList>,
 }
 
 /// The options of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OptionList {
-    /// `<...>`: whatever they are.
+    /// `<...>`: any options.
     Any,
-    /// These, in this order; none if the list is empty.
-    These(Vec<Spanned<TcpOption>>),
+    /// Exactly these, in this order; none if the list is empty.
+    ExactList(Vec<Spanned<TcpOption>>),
 }
 
 /// One TCP option.
@@ -270,36 +270,36 @@ pub enum TcpOption {
         /// TSecr.
         ecr: u32,
     },
-    /// One that is read but not run: `FO`, `md5` and their like.
+    /// An option that is parsed but not run: `FO`, `md5` and similar.
     Other(String),
 }
 
 /// A call: `write(4, ..., 1000) = 1000`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
-    /// Which.
+pub struct SystemCall {
+    /// Name of the system call.
     pub name: Spanned<String>,
-    /// With what.
+    /// Arguments.
     pub args: Vec<Expr>,
-    /// What it returns.
+    /// Return value.
     pub result: Expr,
-    /// `EAGAIN` and its like.
+    /// Error: `EAGAIN` and similar.
     pub errno: Option<Spanned<String>>,
 }
 
-/// A value in a call.
+/// An expression in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expr {
-    /// What it is.
+    /// The expression.
     pub kind: ExprKind,
-    /// Where it stands.
-    pub span: Span,
+    /// Its position.
+    pub span: ScriptSpan,
 }
 
-/// Kinds of values.
+/// Expressions of calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExprKind {
-    /// `...`: whatever it is.
+    /// `...`: any value.
     Any,
     /// A number.
     Int(i64),

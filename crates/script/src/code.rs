@@ -1,7 +1,7 @@
-//! What stands between `%{` and `}%`: lines of Python as far as assertions need them, which are
-//! `assert`, assignments, comparisons (chained too), arithmetic of whole numbers, and texts.
+//! Code between `%{` and `}%`: the subset of Python that assertions use, which is `assert`,
+//! assignments, (chained) comparisons, integer arithmetic and strings.
 //!
-//! There are no fractions here: `/` rounds down as `//` does.
+//! Fractions are not supported: `/` rounds down as `//` does.
 
 mod evaluate;
 mod parse;

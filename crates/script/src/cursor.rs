@@ -1,14 +1,14 @@
-//! A place in a script, and the tokens from there on. Blanks, line ends and comments separate
-//! tokens and mean nothing else.
+//! Tokenizer: a position in a script and the tokens from there. Whitespace and comments only
+//! separate tokens.
 
 use units::Duration;
 
 use crate::ast::Spanned;
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, ScriptSpan};
 
-/// Walks over a script.
+/// A position in a script.
 #[derive(Debug, Clone)]
-pub(crate) struct Cursor<'t> {
+pub(crate) struct ScriptCursor<'t> {
     text: &'t str,
     at: usize,
     /// End of the last token taken.
@@ -17,7 +17,7 @@ pub(crate) struct Cursor<'t> {
 
 type Result<T> = core::result::Result<T, Diagnostic>;
 
-impl<'t> Cursor<'t> {
+impl<'t> ScriptCursor<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         Self { text, at, end: at }
@@ -31,18 +31,18 @@ impl<'t> Cursor<'t> {
         &self.text[self.at..]
     }
 
-    /// Where the next token begins.
+    /// Returns the offset of the next token.
     pub(crate) fn start(&mut self) -> Result<usize> {
         self.skip()?;
         Ok(self.at)
     }
 
-    /// From `start` to the end of the last token taken.
-    pub(crate) fn span(&self, start: usize) -> Span {
-        Span { start, end: self.end.max(start) }
+    /// Returns the span from `start` to the end of the last token taken.
+    pub(crate) fn span(&self, start: usize) -> ScriptSpan {
+        ScriptSpan { start, end: self.end.max(start) }
     }
 
-    /// Goes over blanks and comments.
+    /// Skips whitespace and comments.
     pub(crate) fn skip(&mut self) -> Result<()> {
         loop {
             let rest = self.rest();
@@ -52,7 +52,7 @@ impl<'t> Cursor<'t> {
                 self.at += trimmed.find('\n').unwrap_or(trimmed.len());
             } else if trimmed.starts_with("/*") {
                 let Some(length) = trimmed.find("*/") else {
-                    let span = Span { start: self.at, end: self.at + 2 };
+                    let span = ScriptSpan { start: self.at, end: self.at + 2 };
                     return Err(Diagnostic::new(self.text, span, "this comment has no end")
                         .expected("`*/`"));
                 };
@@ -68,22 +68,22 @@ impl<'t> Cursor<'t> {
         Ok(self.rest().is_empty())
     }
 
-    /// Does `token` come next?
-    pub(crate) fn sees(&mut self, token: &str) -> Result<bool> {
+    /// Returns whether `token` is next.
+    pub(crate) fn next_is(&mut self, token: &str) -> Result<bool> {
         self.skip()?;
         Ok(self.rest().starts_with(token))
     }
 
-    /// Takes `token` if it comes next.
+    /// Takes `token` if it is next.
     pub(crate) fn take(&mut self, token: &str) -> Result<bool> {
-        let found = self.sees(token)?;
+        let found = self.next_is(token)?;
         if found {
             self.advance(token.len());
         }
         Ok(found)
     }
 
-    /// Takes `token`, or says that it is missing.
+    /// Takes `token`, or returns an error if it is missing.
     pub(crate) fn expect(&mut self, token: &str) -> Result<()> {
         if self.take(token)? { Ok(()) } else { Err(self.missing(&format!("`{token}`"))) }
     }
@@ -94,7 +94,7 @@ impl<'t> Cursor<'t> {
         self.end = self.at;
     }
 
-    /// Takes the longest run of such characters that comes next; `None` if there is none.
+    /// Takes the longest sequence of matching characters; `None` if it is empty.
     pub(crate) fn run(
         &mut self,
         belongs: impl Fn(char) -> bool,
@@ -110,7 +110,7 @@ impl<'t> Cursor<'t> {
         Ok(Some(Spanned { value: &rest[..length], span: self.span(start) }))
     }
 
-    /// A word: letters, digits and `_`, not with a digit first.
+    /// Takes a word: letters, digits and `_`, not starting with a digit.
     pub(crate) fn word(&mut self) -> Result<Option<Spanned<&'t str>>> {
         self.skip()?;
         if !self.rest().starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
@@ -119,12 +119,12 @@ impl<'t> Cursor<'t> {
         self.run(|c| c.is_ascii_alphanumeric() || c == '_')
     }
 
-    /// Does a word come next?
+    /// Returns whether a word is next.
     pub(crate) fn word_ahead(&mut self) -> Result<bool> {
         Ok(self.clone().word()?.is_some())
     }
 
-    /// Takes `word` if it comes next as a whole word.
+    /// Takes `word` if it is the next whole word.
     pub(crate) fn keyword(&mut self, word: &str) -> Result<bool> {
         let mut ahead = self.clone();
         let found = ahead.word()?.is_some_and(|found| found.value == word);
@@ -134,7 +134,7 @@ impl<'t> Cursor<'t> {
         Ok(found)
     }
 
-    /// A whole number, decimal or with `0x`, no larger than `most`.
+    /// Takes an integer, decimal or with `0x`, of at most `most`.
     pub(crate) fn number(&mut self, what: &str, most: u64) -> Result<Spanned<u64>> {
         self.skip()?;
         let Some(digits) = self.clone().run(|c| c.is_ascii_alphanumeric())? else {
@@ -157,10 +157,10 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// A span of time in seconds: `0`, `.1`, `0.100`.
+    /// Takes a duration in seconds: `0`, `.1`, `0.100`.
     pub(crate) fn seconds(&mut self) -> Result<Spanned<Duration>> {
         self.skip()?;
-        // `...` and `~` follow a time, and `.` alone is none.
+        // `...` and `~` can follow a time; `.` alone is not a time.
         let rest = self.rest();
         let whole = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let mut length = whole;
@@ -182,19 +182,19 @@ impl<'t> Cursor<'t> {
         match nanoseconds(written) {
             Ok(nanos) => Ok(Spanned { value: Duration::from_nanos(nanos), span }),
             Err(why) => Err(Diagnostic::new(self.text, span, why)
-                .expected("at most 1000000 seconds and nine digits behind the point")
+                .expected("at most 1000000 seconds and nine decimal places")
                 .found(written)),
         }
     }
 
-    /// Says that something else was to come here.
+    /// Returns the error for a missing token.
     pub(crate) fn missing(&self, expected: &str) -> Diagnostic {
         let mut ahead = self.clone();
-        // An endless comment was reported before.
+        // An unterminated comment was reported before.
         let _ = ahead.skip();
         let rest = ahead.rest();
         if rest.is_empty() {
-            let span = Span { start: self.end, end: self.end };
+            let span = ScriptSpan { start: self.end, end: self.end };
             return Diagnostic::new(self.text, span, "the script ends too early")
                 .expected(expected);
         }
@@ -204,14 +204,14 @@ impl<'t> Cursor<'t> {
             Some(length) => length,
             None => rest.len(),
         };
-        let span = Span { start: ahead.at, end: ahead.at + length };
-        Diagnostic::new(self.text, span, "this is not what may stand here")
+        let span = ScriptSpan { start: ahead.at, end: ahead.at + length };
+        Diagnostic::new(self.text, span, "unexpected token")
             .expected(expected)
             .found(format!("`{}`", &rest[..length]))
     }
 }
 
-/// Digits with a point, in nanoseconds.
+/// Converts decimal seconds to nanoseconds.
 fn nanoseconds(written: &str) -> core::result::Result<u64, &'static str> {
     let (whole, fraction) = written.split_once('.').unwrap_or((written, ""));
     if fraction.len() > 9 {
@@ -234,29 +234,29 @@ mod tests {
         for (text, nanos) in
             [("0", 0), (".1", 100_000_000), ("1.", 1_000_000_000), ("+2", 0), ("0.000000001 x", 1)]
         {
-            let read = Cursor::new(text).seconds().map(|time| time.value.as_nanos());
+            let read = ScriptCursor::new(text).seconds().map(|time| time.value.as_nanos());
             assert_eq!(read.ok(), (nanos > 0 || text == "0").then_some(nanos), "{text}");
         }
-        assert!(Cursor::new("0.0000000001").seconds().is_err());
-        assert!(Cursor::new("9999999").seconds().is_err());
-        let mut blocking = Cursor::new("0...0.2");
+        assert!(ScriptCursor::new("0.0000000001").seconds().is_err());
+        assert!(ScriptCursor::new("9999999").seconds().is_err());
+        let mut blocking = ScriptCursor::new("0...0.2");
         assert!(blocking.seconds().unwrap().value.is_zero());
         assert!(blocking.take("...").unwrap());
         assert_eq!(blocking.seconds().unwrap().value, Duration::from_millis(200));
     }
 
     #[test]
-    fn comments_are_passed_over_and_must_end() {
-        let mut cursor = Cursor::new("// one\n /* two\n */ word");
+    fn comments_are_skipped_and_must_end() {
+        let mut cursor = ScriptCursor::new("// one\n /* two\n */ word");
         assert_eq!(cursor.word().unwrap().unwrap().value, "word");
-        assert!(Cursor::new(" /* ").skip().is_err());
+        assert!(ScriptCursor::new(" /* ").skip().is_err());
     }
 
     #[test]
     fn numbers_have_a_limit() {
-        assert_eq!(Cursor::new("0x1f").number("a number", 99).unwrap().value, 31);
-        assert!(Cursor::new("100").number("a number", 99).is_err());
-        assert!(Cursor::new("ten").number("a number", 99).is_err());
-        assert!(Cursor::new("99999999999999999999").number("a number", u64::MAX).is_err());
+        assert_eq!(ScriptCursor::new("0x1f").number("a number", 99).unwrap().value, 31);
+        assert!(ScriptCursor::new("100").number("a number", 99).is_err());
+        assert!(ScriptCursor::new("ten").number("a number", 99).is_err());
+        assert!(ScriptCursor::new("99999999999999999999").number("a number", u64::MAX).is_err());
     }
 }

@@ -1,48 +1,48 @@
-//! What is wrong with a script, or where a run left it: content only, its look is the caller's.
+//! Diagnostics of a script or its run; the caller formats them.
 
 use std::fmt;
 
-/// A stretch of the script, in bytes.
+/// A byte range of the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
-pub struct Span {
+pub struct ScriptSpan {
     /// First byte.
     pub start: usize,
-    /// Behind the last byte.
+    /// One past the last byte.
     pub end: usize,
 }
 
-impl Span {
-    /// From the start of this to the end of `other`.
+impl ScriptSpan {
+    /// Returns the range from the start of `self` to the end of `other`.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self { start: self.start, end: other.end.max(self.start) }
     }
 }
 
-/// A place in a script, with what is to be said about it.
+/// A diagnostic about a position in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// Characters concerned, from that column on, on that line; 0 marks a place between two.
+    /// Length in characters from that column; 0 marks a position between two characters.
     pub width: usize,
     /// The line itself.
     pub source_line: Box<str>,
-    /// What is wrong, in one sentence.
+    /// The error, in one sentence.
     pub message: Box<str>,
-    /// What would be right, or was to happen.
+    /// The expected text or event.
     pub expected: Option<Box<str>>,
-    /// What stands there, or happened.
+    /// The actual text or event.
     pub found: Option<Box<str>>,
-    /// A guess at what was meant, or what else is to be known.
+    /// A suggestion or further information.
     pub hint: Option<Box<str>>,
 }
 
 impl Diagnostic {
-    /// Something about a stretch of `text`.
-    pub(crate) fn new(text: &str, span: Span, message: impl Into<String>) -> Self {
+    /// Creates a diagnostic about a range of `text`.
+    pub(crate) fn new(text: &str, span: ScriptSpan, message: impl Into<String>) -> Self {
         let start = text.floor_char_boundary(span.start);
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         // A byte-order mark has no width.
@@ -52,7 +52,7 @@ impl Diagnostic {
         let line = text[line_start..].split('\n').next().unwrap_or("");
         let line = line.strip_suffix('\r').unwrap_or(line);
         let line_end = line_start + line.len();
-        // A place on the line's end, or one that runs over several lines, is cut to the first.
+        // A span at the end of the line, or over several lines, is truncated to the first line.
         let start = start.min(line_end);
         let end = text.floor_char_boundary(span.end).clamp(start, line_end);
         Self {
@@ -82,7 +82,7 @@ impl Diagnostic {
         self
     }
 
-    /// Expected and found in one clause.
+    /// Returns expected and found text in one clause.
     pub fn label(&self) -> Option<String> {
         match (&self.expected, &self.found) {
             (Some(expected), Some(found)) => Some(format!("expected {expected}, found {found}")),
@@ -114,15 +114,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_counted_in_lines_and_characters() {
+    fn positions_count_lines_and_characters() {
         let text = "\u{feff}eins\nzwö drei\r\nvier";
         let at = text.find("drei").unwrap();
-        let d = Diagnostic::new(text, Span { start: at, end: at + 4 }, "here");
+        let d = Diagnostic::new(text, ScriptSpan { start: at, end: at + 4 }, "here");
         assert_eq!((d.line, d.column, d.width), (2, 5, 4));
         assert_eq!(&*d.source_line, "zwö drei");
-        let first = Diagnostic::new(text, Span { start: 0, end: 3 }, "here");
+        let first = Diagnostic::new(text, ScriptSpan { start: 0, end: 3 }, "here");
         assert_eq!((first.line, first.column), (1, 1));
-        let beyond = Diagnostic::new(text, Span { start: 999, end: 1_000 }, "here");
+        let beyond = Diagnostic::new(text, ScriptSpan { start: 999, end: 1_000 }, "here");
         assert_eq!((beyond.line, beyond.column, beyond.width), (3, 5, 0));
     }
 }

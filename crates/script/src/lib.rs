@@ -1,16 +1,16 @@
-//! Packet scripts: what a host sends, packet by packet, when an application calls it and packets
-//! arrive. Layer 6.
+//! Packet scripts: the packets that a host sends in response to system calls and received packets.
+//! Layer 6.
 //!
-//! The language is packetdrill's public one: [`parse()`] makes of a text a
-//! [`Script`](ast::Script), [`run()`] drives one [`tcp::Endpoint`] with it in virtual time, and the
-//! first difference is a [`Diagnostic`] that points at the script's own words.
+//! The language is packetdrill's public one: [`parse()`] converts a text to a
+//! [`Script`](ast::Script), [`run()`] drives one [`tcp::TcpEndpoint`] with it in simulated time,
+//! and the first difference is a [`Diagnostic`] that points into the script.
 //!
 //! Reading order: [`ast`], `parse` (times, packets, options, calls), [`shell`] and [`settings`]
-//! (what the commands of a script set), `code` (its assertions), [`run`](mod@run).
+//! (settings made by the commands of a script), `code` (assertions), [`run`](mod@run).
 //!
-//! What it does not do: UDP, ICMP, Fast Open, several connections at once, and all that
-//! [`Verdict::Unsupported`] names when a script asks for it. It reads no files: a script's own
-//! shell scripts are handed over by the caller.
+//! Not supported: UDP, ICMP, Fast Open, several concurrent connections, and features that end a run
+//! with [`ScriptVerdict::Unsupported`]. It reads no files: the caller provides shell scripts of a
+//! script.
 
 pub mod ast;
 mod code;
@@ -21,6 +21,6 @@ pub mod run;
 pub mod settings;
 pub mod shell;
 
-pub use diagnostic::{Diagnostic, Span};
+pub use diagnostic::{Diagnostic, ScriptSpan};
 pub use parse::parse;
-pub use run::{Options, Outcome, Verdict, run};
+pub use run::{RunOptions, ScriptOutcome, ScriptVerdict, run};

@@ -1,7 +1,7 @@
-//! A text as a script: options, an opening command, and events with their times.
+//! Parser of scripts: options, an initial command, and events with their times.
 //!
-//! The grammar is packetdrill's public one, read token by token. What is right but cannot be run
-//! is kept and left to [`crate::run()`].
+//! The grammar is packetdrill's public one. Valid constructs that are not supported are kept and
+//! reported by [`crate::run()`].
 
 mod call;
 mod packet;
@@ -9,14 +9,14 @@ mod tcp_options;
 
 use units::Duration;
 
-use crate::ast::{Action, Event, Script, Setting, Spanned, When};
-use crate::cursor::Cursor;
-use crate::diagnostic::{Diagnostic, Span};
+use crate::ast::{Action, Script, ScriptEvent, ScriptOption, Spanned, When};
+use crate::cursor::ScriptCursor;
+use crate::diagnostic::{Diagnostic, ScriptSpan};
 
 type Result<T> = core::result::Result<T, Diagnostic>;
 
-/// Options a script may begin with. Those the runner minds: `mss`, `tolerance_usecs`,
-/// `tcp_ts_tick_usecs`, `ip_version`, `mtu`, `strict_segments`, `non_fatal`.
+/// Options of scripts. The runner uses `mss`, `tolerance_usecs`, `tcp_ts_tick_usecs`, `ip_version`,
+/// `mtu`, `strict_segments`, `non_fatal`.
 const OPTIONS: [&str; 31] = [
     "bind_port",
     "code_command",
@@ -51,14 +51,14 @@ const OPTIONS: [&str; 31] = [
     "wire_server_at",
 ];
 
-/// Reads a script.
+/// Parses a script.
 ///
 /// # Errors
-/// The first mistake, with its place and what was expected there.
+/// The first error, with its position and the expected text.
 pub fn parse(text: &str) -> Result<Script> {
-    let mut cursor = Cursor::new(text);
+    let mut cursor = ScriptCursor::new(text);
     let mut options = Vec::new();
-    while cursor.sees("--")? {
+    while cursor.next_is("--")? {
         options.push(option(&mut cursor)?);
     }
     let init = command(&mut cursor)?;
@@ -76,7 +76,7 @@ pub fn parse(text: &str) -> Result<Script> {
 }
 
 /// `--name` or `--name=value`.
-fn option(cursor: &mut Cursor<'_>) -> Result<Setting> {
+fn option(cursor: &mut ScriptCursor<'_>) -> Result<ScriptOption> {
     cursor.expect("--")?;
     let Some(name) = cursor.run(|c| c.is_ascii_alphanumeric() || c == '_')? else {
         return Err(cursor.missing("the name of an option"));
@@ -101,32 +101,36 @@ fn option(cursor: &mut Cursor<'_>) -> Result<Setting> {
     } else {
         None
     };
-    Ok(Setting { name: Spanned { value: name.value.to_owned(), span: name.span }, value })
+    Ok(ScriptOption { name: Spanned { value: name.value.to_owned(), span: name.span }, value })
 }
 
-/// Text between backticks, if there is some.
-fn command(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<String>>> {
+/// Takes text between backticks, if any.
+fn command(cursor: &mut ScriptCursor<'_>) -> Result<Option<Spanned<String>>> {
     enclosed(cursor, "`", "`")
 }
 
-fn enclosed(cursor: &mut Cursor<'_>, open: &str, close: &str) -> Result<Option<Spanned<String>>> {
+fn enclosed(
+    cursor: &mut ScriptCursor<'_>,
+    open: &str,
+    close: &str,
+) -> Result<Option<Spanned<String>>> {
     let start = cursor.start()?;
     if !cursor.take(open)? {
         return Ok(None);
     }
     let Some(length) = cursor.rest().find(close) else {
-        let span = Span { start, end: start + open.len() };
-        return Err(Diagnostic::new(cursor.text(), span, "what begins here has no end")
+        let span = ScriptSpan { start, end: start + open.len() };
+        return Err(Diagnostic::new(cursor.text(), span, "this is not closed")
             .expected(format!("`{close}`").replace("```", "a backtick")));
     };
     let value = cursor.rest()[..length].to_owned();
-    let span = Span { start: start + open.len(), end: start + open.len() + length };
+    let span = ScriptSpan { start: start + open.len(), end: start + open.len() + length };
     cursor.advance(length + close.len());
     Ok(Some(Spanned { value, span }))
 }
 
-/// A time and what happens then; `latest` is the last absolute time.
-fn event(cursor: &mut Cursor<'_>, latest: &mut Duration) -> Result<Event> {
+/// Parses a time and its action; `latest` is the last absolute time.
+fn event(cursor: &mut ScriptCursor<'_>, latest: &mut Duration) -> Result<ScriptEvent> {
     let when = when(cursor)?;
     let absolute = match when.value {
         When::Absolute(at) => Some((at, at)),
@@ -143,11 +147,11 @@ fn event(cursor: &mut Cursor<'_>, latest: &mut Duration) -> Result<Event> {
         *latest = from;
     }
     let start = cursor.start()?;
-    let action = if cursor.sees("<")? || cursor.sees(">")? {
+    let action = if cursor.next_is("<")? || cursor.next_is(">")? {
         Action::Packet(Box::new(packet::packet(cursor)?))
-    } else if cursor.sees("`")? {
+    } else if cursor.next_is("`")? {
         Action::Command(command(cursor)?.unwrap_or_else(|| nothing(start)))
-    } else if cursor.sees("%{")? {
+    } else if cursor.next_is("%{")? {
         let code = enclosed(cursor, "%{", "}%")?.unwrap_or_else(|| nothing(start));
         Action::Code(crate::code::parse(cursor.text(), code.span)?)
     } else if cursor.word_ahead()? {
@@ -155,19 +159,19 @@ fn event(cursor: &mut Cursor<'_>, latest: &mut Duration) -> Result<Event> {
     } else {
         return Err(cursor.missing("a packet (`<` or `>`), a call, a command or `%{`"));
     };
-    let event = Event { when, action, span: cursor.span(start) };
+    let event = ScriptEvent { when, action, span: cursor.span(start) };
     let blocks = matches!(event.when.value, When::Blocking { .. });
     let ranges = matches!(event.when.value, When::Any | When::Between { .. });
     let outbound = matches!(&event.action, Action::Packet(packet) if packet.outbound);
     if blocks && !matches!(event.action, Action::Call(_)) {
-        let error = Diagnostic::new(cursor.text(), event.when.span, "only a call takes its time");
-        return Err(error.expected("one time, or a range with `~` for a packet that is sent"));
+        let error = Diagnostic::new(cursor.text(), event.when.span, "only a call can block");
+        return Err(error.expected("one time, or a range with `~` for an outbound packet"));
     }
     if ranges && !outbound {
         let error = Diagnostic::new(
             cursor.text(),
             event.when.span,
-            "only a packet that is sent may come early or late",
+            "only an outbound packet can have a range of times",
         );
         return Err(error.expected("one time"));
     }
@@ -175,11 +179,11 @@ fn event(cursor: &mut Cursor<'_>, latest: &mut Duration) -> Result<Event> {
 }
 
 const fn nothing(start: usize) -> Spanned<String> {
-    Spanned { value: String::new(), span: Span { start, end: start } }
+    Spanned { value: String::new(), span: ScriptSpan { start, end: start } }
 }
 
 /// `*`, `+0.1`, `0.1`, `+0.1~+0.2`, `0.1...0.2`.
-fn when(cursor: &mut Cursor<'_>) -> Result<Spanned<When>> {
+fn when(cursor: &mut ScriptCursor<'_>) -> Result<Spanned<When>> {
     let start = cursor.start()?;
     if cursor.take("*")? {
         return Ok(Spanned { value: When::Any, span: cursor.span(start) });
@@ -214,7 +218,7 @@ fn when(cursor: &mut Cursor<'_>) -> Result<Spanned<When>> {
     Ok(Spanned { value, span })
 }
 
-/// The known name that looks most like `name`, as a question.
+/// Suggests the known name that is most similar to `name`, as a question.
 pub(crate) fn similar(name: &str, known: &[&str]) -> Option<String> {
     let distance = |other: &str| {
         let (name, other) = (name.to_lowercase(), other.to_lowercase());

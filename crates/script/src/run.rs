@@ -1,17 +1,17 @@
-//! A script run in virtual time against one endpoint.
+//! Runs a script in simulated time against one endpoint.
 //!
-//! Script time is virtual time. Before each event the endpoint's timers up to its moment have
-//! fired; a packet that is awaited is waited for as long as its time and the tolerance allow. The
-//! rules of matching are packetdrill's:
-//! - a time may differ by the tolerance of the script or an eighth of the time since the event
-//!   before, whichever is more; times are counted from when the event before really was;
-//! - consecutive data packets of one size are one until the awaited length is reached; the last of
-//!   them tells FIN and PSH;
-//! - numbers count from the beginning of both streams; a window is compared where it is written;
-//!   options are compared one by one, unless `<...>` is written; `TS val` where the script says how
-//!   long a tick is, and what is echoed nowhere;
-//! - what is sent unexpectedly is noticed by the next packet that is awaited, and nothing is checked
-//!   after the last event.
+//! Script time is simulated time. Before each event, the endpoint's timers up to its time fire. The
+//! runner waits for an expected packet as long as its time and the tolerance allow. Packets match
+//! by packetdrill's rules:
+//! - A time may differ by the larger of the script's tolerance and an eighth of the time since the
+//!   previous event; relative times count from the actual time of the previous event.
+//! - Consecutive data packets of one size are coalesced up to the expected length; FIN and PSH are
+//!   those of the last.
+//! - Sequence numbers are relative to the start of both streams. A window is compared if the script
+//!   has one. Options are compared one by one, unless the script has `<...>`; `TS val` is compared
+//!   if the script sets the tick length, `ecr` never.
+//! - An unexpected packet is detected by the next expected packet; nothing is checked after the
+//!   last event.
 
 mod arrive;
 mod assertions;
@@ -25,62 +25,62 @@ mod sockets;
 mod wording;
 mod world;
 
-use tcp::profile::Profile;
+use tcp::profile::TcpProfile;
 use units::{Duration, Instant};
 
-use crate::ast::{Action, Event, Script, When};
+use crate::ast::{Action, Script, ScriptEvent, When};
 use crate::code::Environment;
-use crate::diagnostic::{Diagnostic, Span};
-use calls::Blocked;
+use crate::diagnostic::{Diagnostic, ScriptSpan};
+use calls::BlockedCall;
 use configure::Rules;
-use numbers::Numbers;
+use numbers::StreamNumbers;
 use sockets::Sockets;
-use world::World;
+use world::ScriptWorld;
 
 /// How to run a script.
 #[derive(Clone, Copy)]
-pub struct Options<'a> {
-    /// The system that is to behave as the script says.
-    pub profile: &'a Profile,
-    /// Take a PSH where none is awaited, and none where one is.
+pub struct RunOptions<'a> {
+    /// The system under test.
+    pub profile: &'a TcpProfile,
+    /// Ignore the PSH flag of outbound packets.
     pub relaxed_psh: bool,
-    /// Gives the text of a file that the script's commands name.
+    /// Returns the text of a file that the script's commands name.
     pub files: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// All happened as the script says.
+pub enum ScriptVerdict {
+    /// The run matched the script.
     Passed,
     /// The first difference.
     Failed(Diagnostic),
-    /// What the script asks for and the engine does not have: neither passed nor failed.
+    /// The script uses an unsupported feature: neither passed nor failed.
     Unsupported(Diagnostic),
 }
 
-/// What came of a script.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// How it ended.
-    pub verdict: Verdict,
-    /// Events that were run, the last one perhaps not to its end.
+pub struct ScriptOutcome {
+    /// The verdict.
+    pub verdict: ScriptVerdict,
+    /// Events run; the last may be incomplete.
     pub events: usize,
-    /// Virtual time that passed.
+    /// Simulated time elapsed.
     pub time: Duration,
 }
 
-/// Why a run stops before its end.
+/// Reason for which a run stops early.
 #[derive(Debug)]
-enum Stop {
+enum ScriptStop {
     Failed(Diagnostic),
     Unsupported(Diagnostic),
 }
 
-type Result<T> = core::result::Result<T, Stop>;
+type Result<T> = core::result::Result<T, ScriptStop>;
 
-/// Runs `script`, which was read from `text`.
-pub fn run(text: &str, script: &Script, options: &Options<'_>) -> Outcome {
+/// Runs `script`, which was parsed from `text`.
+pub fn run(text: &str, script: &Script, options: &RunOptions<'_>) -> ScriptOutcome {
     let mut done = 0;
     let (verdict, time) = match Runner::new(text, script, options) {
         Ok(mut runner) => {
@@ -90,32 +90,32 @@ pub fn run(text: &str, script: &Script, options: &Options<'_>) -> Outcome {
         Err(stop) => (Err(stop), Duration::ZERO),
     };
     let verdict = match verdict {
-        Ok(()) => Verdict::Passed,
-        Err(Stop::Failed(diagnostic)) => Verdict::Failed(diagnostic),
-        Err(Stop::Unsupported(diagnostic)) => Verdict::Unsupported(diagnostic),
+        Ok(()) => ScriptVerdict::Passed,
+        Err(ScriptStop::Failed(diagnostic)) => ScriptVerdict::Failed(diagnostic),
+        Err(ScriptStop::Unsupported(diagnostic)) => ScriptVerdict::Unsupported(diagnostic),
     };
-    Outcome { verdict, events: done, time }
+    ScriptOutcome { verdict, events: done, time }
 }
 
-/// A script on its way.
+/// State of a run.
 struct Runner<'a> {
     text: &'a str,
-    options: Options<'a>,
+    options: RunOptions<'a>,
     rules: Rules,
-    world: World,
+    world: ScriptWorld,
     sockets: Sockets,
-    numbers: Numbers,
+    numbers: StreamNumbers,
     environment: Environment,
-    /// A call that has not returned.
-    blocked: Option<Blocked<'a>>,
-    /// When the event before really was.
+    /// The system call that is blocked, if any.
+    blocked: Option<BlockedCall<'a>>,
+    /// Actual time of the previous event.
     base: Instant,
 }
 
 impl<'a> Runner<'a> {
-    fn new(text: &'a str, script: &Script, options: &Options<'a>) -> Result<Self> {
+    fn new(text: &'a str, script: &Script, options: &RunOptions<'a>) -> Result<Self> {
         let (rules, host) = configure::configure(text, script, options)?;
-        let world = World::new(host, rules.ip);
+        let world = ScriptWorld::new(host, rules.ip);
         let base = world.now();
         Ok(Self {
             text,
@@ -123,7 +123,7 @@ impl<'a> Runner<'a> {
             rules,
             world,
             sockets: Sockets::default(),
-            numbers: Numbers::default(),
+            numbers: StreamNumbers::default(),
             environment: Environment::default(),
             blocked: None,
             base,
@@ -141,7 +141,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn event(&mut self, event: &'a Event) -> Result<()> {
+    fn event(&mut self, event: &'a ScriptEvent) -> Result<()> {
         if let Action::Packet(packet) = &event.action
             && packet.outbound
         {
@@ -171,7 +171,7 @@ impl<'a> Runner<'a> {
         self.retry()
     }
 
-    /// Lets time pass up to `to`, with all that happens by itself.
+    /// Advances time to `to` and handles timers due before.
     fn advance(&mut self, to: Instant) -> Result<()> {
         while self.world.step(to) {
             self.retry()?;
@@ -179,11 +179,11 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn at(&self, span: Span, message: impl Into<String>) -> Diagnostic {
+    fn at(&self, span: ScriptSpan, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(self.text, span, message)
     }
 
-    fn unsupported<T>(&self, span: Span, message: impl Into<String>) -> Result<T> {
-        Err(Stop::Unsupported(Diagnostic::new(self.text, span, message)))
+    fn unsupported<T>(&self, span: ScriptSpan, message: impl Into<String>) -> Result<T> {
+        Err(ScriptStop::Unsupported(Diagnostic::new(self.text, span, message)))
     }
 }

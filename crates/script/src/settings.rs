@@ -1,23 +1,23 @@
-//! What sysctls mean to the engine: knobs of the profile, the controller, values it has anyway,
-//! and names that change nothing a script can see.
+//! Maps sysctls to the engine: knobs of the profile, the congestion controller, settings with a
+//! fixed value, and settings without a visible effect.
 
-use cc::{Algorithm, NoController};
-use tcp::knobs::{self, Kind, KnobError, Value};
-use tcp::profile::{Family, Profile};
+use cc::{Algorithm, ControllerNameError};
+use tcp::knobs::{self, KnobError, KnobKind, KnobValue};
+use tcp::profile::{Family, TcpProfile};
 use units::{Bytes, Duration};
 
-/// A host as its system and the script's settings make it.
+/// A host with its system and the script's settings.
 #[derive(Debug, Clone)]
-pub struct Host {
-    /// Its system.
-    pub profile: Profile,
+pub struct ScriptHost {
+    /// Profile of the system.
+    pub profile: TcpProfile,
     /// Congestion control of new connections.
     pub algorithm: Algorithm,
-    /// The card splits bursts.
+    /// TSO: the NIC splits bursts.
     pub tso: bool,
 }
 
-/// Settings that the engine follows as they are and knows no other of.
+/// Settings of which the engine implements only these values.
 const FIXED: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_dsack", &["1"]),
     ("net.ipv4.tcp_frto", &["1", "2"]),
@@ -37,8 +37,8 @@ const FIXED: &[(&str, &[&str])] = &[
     ("net.inet.tcp.functions_default", &["freebsd"]),
 ];
 
-/// Settings that change nothing a script can see here: there is one connection, without deferral
-/// of bursts, cookies, caches or a queue.
+/// Settings without a visible effect here: there is one connection, without autocorking, cookies,
+/// metrics caches or a queue.
 const WITHOUT_EFFECT: &[&str] = &[
     "net.ipv4.tcp_syncookies",
     "net.ipv4.tcp_no_metrics_save",
@@ -67,19 +67,19 @@ const WITHOUT_EFFECT: &[&str] = &[
     "net.inet.tcp.log_debug",
 ];
 
-/// Why a setting was not taken.
+/// Error of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
-    /// The engine has no such thing.
+pub enum SysctlError {
+    /// The engine does not model the setting or value.
     NotModelled(String),
-    /// The value is none.
+    /// The value is invalid.
     Bad {
-        /// What would be right.
+        /// The expected value.
         expected: String,
     },
 }
 
-impl core::fmt::Display for Refusal {
+impl core::fmt::Display for SysctlError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::NotModelled(why) => f.write_str(why),
@@ -88,11 +88,11 @@ impl core::fmt::Display for Refusal {
     }
 }
 
-impl core::error::Error for Refusal {}
+impl core::error::Error for SysctlError {}
 
-impl Host {
-    /// A host of that system, with its own congestion control.
-    pub fn new(profile: Profile) -> Self {
+impl ScriptHost {
+    /// Creates a host of that system, with its default congestion control.
+    pub fn new(profile: TcpProfile) -> Self {
         let algorithm = profile.controller();
         Self { profile, algorithm, tso: true }
     }
@@ -100,8 +100,8 @@ impl Host {
     /// Sets one sysctl.
     ///
     /// # Errors
-    /// Why it was not taken; the host is then unchanged.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
+    /// The setting was rejected; the host is then unchanged.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), SysctlError> {
         if matches!(name, "net.ipv4.tcp_congestion_control" | "net.inet.tcp.cc.algorithm") {
             self.check_family(name)?;
             self.algorithm = self.controller(value)?;
@@ -111,10 +111,10 @@ impl Host {
             let value = read(knob.kind(), name, value)?;
             return knob.set(&mut self.profile, value).map_err(|error| match error {
                 KnobError::Range { allowed } => {
-                    Refusal::NotModelled(format!("Ackclock takes {allowed} for it"))
+                    SysctlError::NotModelled(format!("Ackclock takes {allowed} for it"))
                 }
                 KnobError::Kind { .. } | KnobError::Unknown => {
-                    Refusal::NotModelled("it cannot be set".to_owned())
+                    SysctlError::NotModelled("it cannot be set".to_owned())
                 }
             });
         }
@@ -125,24 +125,28 @@ impl Host {
         match FIXED.iter().find(|(fixed, _)| *fixed == name) {
             Some((_, allowed)) if allowed.contains(&value) => Ok(()),
             Some((_, allowed)) => {
-                Err(Refusal::NotModelled(format!("only {} is modelled", allowed.join(" or "))))
+                Err(SysctlError::NotModelled(format!("only {} is modelled", allowed.join(" or "))))
             }
-            None => Err(Refusal::NotModelled("it is not modelled".to_owned())),
+            None => Err(SysctlError::NotModelled("it is not modelled".to_owned())),
         }
     }
 
-    /// The controller of that name, as this system has it.
-    pub(crate) fn controller(&self, name: &str) -> Result<Algorithm, Refusal> {
+    /// Returns the controller of that name on this system.
+    pub(crate) fn controller(&self, name: &str) -> Result<Algorithm, SysctlError> {
         self.profile.algorithm(name).map_err(|why| match why {
-            NoController::OtherStack => {
-                Refusal::NotModelled(format!("`{name}` needs the stack of Linux"))
+            ControllerNameError::OtherStack => {
+                SysctlError::NotModelled(format!("`{name}` needs the stack of Linux"))
             }
-            NoController::NotModelled => Refusal::NotModelled(format!("`{name}` is not modelled")),
-            NoController::Unknown => Refusal::Bad { expected: "a congestion control".to_owned() },
+            ControllerNameError::NotModelled => {
+                SysctlError::NotModelled(format!("`{name}` is not modelled"))
+            }
+            ControllerNameError::Unknown => {
+                SysctlError::Bad { expected: "a congestion control".to_owned() }
+            }
         })
     }
 
-    fn check_family(&self, name: &str) -> Result<(), Refusal> {
+    fn check_family(&self, name: &str) -> Result<(), SysctlError> {
         let linux = ["net.ipv4.", "net.core.", "net.ipv6."].iter().any(|own| name.starts_with(own));
         let other = match self.profile.family {
             Family::Linux => !linux,
@@ -150,35 +154,35 @@ impl Host {
         };
         if other {
             let profile = self.profile.name;
-            return Err(Refusal::NotModelled(format!("{profile} has no such setting")));
+            return Err(SysctlError::NotModelled(format!("{profile} has no such setting")));
         }
         Ok(())
     }
 }
 
-/// Reads a value as the systems write it: bare numbers, times in the unit of that sysctl.
-fn read(kind: Kind, name: &str, value: &str) -> Result<Value, Refusal> {
-    let bad = |expected: &str| Refusal::Bad { expected: expected.to_owned() };
+/// Parses a value as sysctl writes it: bare numbers, times in the unit of that sysctl.
+fn read(kind: KnobKind, name: &str, value: &str) -> Result<KnobValue, SysctlError> {
+    let bad = |expected: &str| SysctlError::Bad { expected: expected.to_owned() };
     let numbers: Result<Vec<u64>, _> = value.split_whitespace().map(str::parse).collect();
     let numbers = numbers.map_err(|_| bad("a whole number"))?;
     match (kind, numbers.as_slice()) {
-        (Kind::Count, &[n]) => Ok(Value::Count(n)),
-        // tcp_timestamps=2 and the like are on, too.
-        (Kind::Switch, &[n]) => Ok(Value::Switch(n != 0)),
-        (Kind::Size, &[n]) => Ok(Value::Size(Bytes(n))),
-        (Kind::Time, &[n]) if in_seconds(name) => {
-            Ok(Value::Time(Duration::from_secs(n.min(1_000_000))))
+        (KnobKind::Count, &[n]) => Ok(KnobValue::Count(n)),
+        // tcp_timestamps=2 and similar are also on.
+        (KnobKind::Switch, &[n]) => Ok(KnobValue::Switch(n != 0)),
+        (KnobKind::Size, &[n]) => Ok(KnobValue::Size(Bytes(n))),
+        (KnobKind::Time, &[n]) if in_seconds(name) => {
+            Ok(KnobValue::Time(Duration::from_secs(n.min(1_000_000))))
         }
-        (Kind::Time, &[n]) => Ok(Value::Time(Duration::from_millis(n.min(1_000_000_000)))),
-        (Kind::Sizes, &[least, first, most]) => {
-            Ok(Value::Sizes([Bytes(least), Bytes(first), Bytes(most)]))
+        (KnobKind::Time, &[n]) => Ok(KnobValue::Time(Duration::from_millis(n.min(1_000_000_000)))),
+        (KnobKind::Sizes, &[least, first, most]) => {
+            Ok(KnobValue::Sizes([Bytes(least), Bytes(first), Bytes(most)]))
         }
-        (Kind::Sizes, _) => Err(bad("three sizes")),
+        (KnobKind::Sizes, _) => Err(bad("three sizes")),
         _ => Err(bad("one number")),
     }
 }
 
-/// Linux's times of keepalive; FreeBSD's, and all others, count milliseconds.
+/// Linux's keepalive times are in seconds; FreeBSD's, and all others, are in milliseconds.
 fn in_seconds(name: &str) -> bool {
     name.starts_with("net.ipv4.tcp_keepalive")
 }
@@ -187,8 +191,8 @@ fn in_seconds(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn linux() -> Host {
-        Host::new(Profile::named("linux-6.18").unwrap())
+    fn linux() -> ScriptHost {
+        ScriptHost::new(TcpProfile::named("linux-6.18").unwrap())
     }
 
     #[test]
@@ -201,13 +205,13 @@ mod tests {
         host.set("net.ipv4.tcp_rmem", "4096 540000 15728640").unwrap();
         host.set("net.ipv4.tcp_congestion_control", "reno").unwrap();
         assert_eq!(host.algorithm, Algorithm::Reno);
-        let mut host = Host::new(Profile::named("freebsd-14.3").unwrap());
+        let mut host = ScriptHost::new(TcpProfile::named("freebsd-14.3").unwrap());
         host.set("net.inet.tcp.keepidle", "2000").unwrap();
         assert_eq!(host.profile.keepalive.idle, Duration::from_secs(2));
     }
 
     #[test]
-    fn what_is_not_modelled_is_refused_and_what_is_so_anyway_taken() {
+    fn unmodelled_settings_are_rejected_and_fixed_ones_accepted() {
         let mut host = linux();
         assert_eq!(host.set("net.ipv4.tcp_dsack", "1"), Ok(()));
         assert_eq!(host.set("net.ipv4.tcp_syncookies", "2"), Ok(()));
@@ -217,14 +221,14 @@ mod tests {
             ("net.inet.tcp.sack.enable", "1"),
             ("net.ipv4.tcp_congestion_control", "vegas"),
         ] {
-            assert!(matches!(host.set(name, value), Err(Refusal::NotModelled(_))), "{name}");
+            assert!(matches!(host.set(name, value), Err(SysctlError::NotModelled(_))), "{name}");
         }
         for (name, value) in [
             ("net.ipv4.tcp_rmem", "1 2"),
             ("net.ipv4.tcp_sack", "yes"),
             ("net.ipv4.tcp_congestion_control", "rneo"),
         ] {
-            assert!(matches!(host.set(name, value), Err(Refusal::Bad { .. })), "{name}");
+            assert!(matches!(host.set(name, value), Err(SysctlError::Bad { .. })), "{name}");
         }
     }
 }

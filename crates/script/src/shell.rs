@@ -1,65 +1,65 @@
-//! The commands of a script, as far as they set what the engine has: `sysctl`, its files, and a
-//! few that change nothing here.
+//! The shell commands of a script that the engine supports: `sysctl`, scripts with it, and some
+//! without effect here.
 
-use crate::diagnostic::Span;
+use crate::diagnostic::ScriptSpan;
 
-/// What a command sets, and where the script says so.
+/// A setting made by a command, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
-    /// What.
-    pub kind: Kind,
-    /// The line of the script, or the one that names the file it stands in.
-    pub span: Span,
+pub struct HostSetting {
+    /// The setting.
+    pub kind: HostSettingKind,
+    /// The line of the script that sets it or that names the file which does.
+    pub span: ScriptSpan,
 }
 
-/// Things that commands set.
+/// Settings that commands make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum HostSettingKind {
     /// `sysctl name=value`
     Sysctl {
-        /// As the system spells it.
+        /// Name in the system's spelling.
         name: String,
-        /// Several parts are joined by blanks.
+        /// Value; several parts are separated by single spaces.
         value: String,
     },
     /// `ethtool -K tun0 tso off`
     Tso(bool),
 }
 
-/// A command that cannot be followed.
+/// A command that is not supported.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Where it stands.
-    pub span: Span,
-    /// Why.
+pub struct CommandError {
+    /// Its position.
+    pub span: ScriptSpan,
+    /// The reason.
     pub why: String,
 }
 
-impl core::fmt::Display for Refused {
+impl core::fmt::Display for CommandError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(&self.why)
     }
 }
 
-impl core::error::Error for Refused {}
+impl core::error::Error for CommandError {}
 
-/// Files that name files that name files.
+/// Maximum nesting of shell scripts.
 const DEPTH: usize = 4;
 
-/// Reads what stands at `span` of a script; `file` gives the text of a file it names.
+/// Parses the command at `span` of a script; `file` returns the text of a file that it names.
 ///
 /// # Errors
-/// The first command that would set what the engine does not have.
+/// The first command that is not supported.
 pub fn read(
     command: &str,
-    span: Span,
+    span: ScriptSpan,
     file: &dyn Fn(&str) -> Option<String>,
-) -> Result<Vec<Setting>, Refused> {
+) -> Result<Vec<HostSetting>, CommandError> {
     let mut settings = Vec::new();
     let mut at = span.start;
     for line in command.split('\n') {
         let blank = line.len() - line.trim_start().len();
-        let here = Span { start: at + blank, end: at + line.trim_end().len().max(blank) };
+        let here = ScriptSpan { start: at + blank, end: at + line.trim_end().len().max(blank) };
         read_line(line, here, file, DEPTH, &mut settings)?;
         at += line.len() + 1;
     }
@@ -68,14 +68,14 @@ pub fn read(
 
 fn read_line(
     line: &str,
-    span: Span,
+    span: ScriptSpan,
     file: &dyn Fn(&str) -> Option<String>,
     depth: usize,
-    settings: &mut Vec<Setting>,
-) -> Result<(), Refused> {
+    settings: &mut Vec<HostSetting>,
+) -> Result<(), CommandError> {
     for command in commands(line) {
         let words: Vec<&str> = command.iter().map(String::as_str).collect();
-        let refuse = |why: String| Err(Refused { span, why });
+        let refuse = |why: String| Err(CommandError { span, why });
         match words.as_slice() {
             [] | ["true" | ":" | "exit" | "sleep" | "set" | "sync" | "export", ..] => {}
             // Counters of the whole host.
@@ -83,7 +83,7 @@ fn read_line(
             ["ip", "tcp_metrics", "flush", ..] => {}
             ["tc", "qdisc", "add" | "replace", "dev", _, "root", "pfifo"] => {}
             ["ethtool", "-K", _, "tso", value @ ("on" | "off")] => {
-                settings.push(Setting { kind: Kind::Tso(*value == "on"), span });
+                settings.push(HostSetting { kind: HostSettingKind::Tso(*value == "on"), span });
             }
             ["sysctl", rest @ ..] => {
                 for word in rest.iter().filter(|word| !word.starts_with('-')) {
@@ -105,7 +105,7 @@ fn read_line(
                     settings.push(sysctl(&name, value, span));
                 }
             }
-            // What set_sysctls.py leaves behind to put things right again.
+            // set_sysctls.py leaves this script to restore the previous values.
             [name] if name.starts_with("/tmp/sysctl_restore_") => {}
             [name] if name.ends_with(".sh") => {
                 let Some(text) = file(name) else {
@@ -115,8 +115,8 @@ fn read_line(
                     return refuse(format!("`{name}` names files that name files without end"));
                 }
                 for (index, line) in text.lines().enumerate() {
-                    // What the line holds stays there: the name may be that of any file.
-                    let refuse = |_| Refused {
+                    // The line is not quoted: the name may be that of any file.
+                    let refuse = |_| CommandError {
                         span,
                         why: format!(
                             "line {} of `{name}` has a command Ackclock does not know",
@@ -137,12 +137,12 @@ fn read_line(
     Ok(())
 }
 
-fn sysctl(name: &str, value: &str, span: Span) -> Setting {
+fn sysctl(name: &str, value: &str, span: ScriptSpan) -> HostSetting {
     let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-    Setting { kind: Kind::Sysctl { name: name.trim().to_owned(), value }, span }
+    HostSetting { kind: HostSettingKind::Sysctl { name: name.trim().to_owned(), value }, span }
 }
 
-/// The commands of a line as their words, without quotes and redirections.
+/// Splits a line into commands and words, without quotes and redirections.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = Vec::new();
     let mut words: Vec<String> = Vec::new();
@@ -162,7 +162,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
             (None, '#') if word.is_none() => break,
             (None, ';' | '&' | '|') if !word.as_deref().is_some_and(|word| word.ends_with('>')) => {
                 end_word(&mut word, &mut words);
-                // What follows `|` reads what the command prints: that is asked of the host.
+                // The output of a pipe depends on the host, so `|` is kept as a word.
                 if letter == '|' {
                     words.push("|".to_owned());
                 }
@@ -195,13 +195,13 @@ mod tests {
 
     fn settings(command: &str) -> Result<Vec<(String, String)>, String> {
         let file = |name: &str| (name == "./a.sh").then(|| "# x\nsysctl -q f.g=1\n".to_owned());
-        let span = Span { start: 0, end: command.len() };
+        let span = ScriptSpan { start: 0, end: command.len() };
         let read = read(command, span, &file).map_err(|refused| refused.why)?;
         Ok(read
             .into_iter()
             .map(|setting| match setting.kind {
-                Kind::Sysctl { name, value } => (name, value),
-                Kind::Tso(on) => ("tso".to_owned(), on.to_string()),
+                HostSettingKind::Sysctl { name, value } => (name, value),
+                HostSettingKind::Tso(on) => ("tso".to_owned(), on.to_string()),
             })
             .collect())
     }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_found_in_every_spelling() {
+    fn settings_are_parsed_in_every_spelling() {
         assert_eq!(
             settings("sysctl -q a.b=1 c=\"1 2\t3\" >/dev/null 2>&1"),
             pairs(&[("a.b", "1"), ("c", "1 2 3")])
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_or_changes_the_host_is_refused() {
+    fn commands_that_use_the_host_are_rejected() {
         for command in
             ["nstat | grep x", "tc qdisc replace dev tun0 root pfifo limit 0", "./b.sh", "rm -r x"]
         {
@@ -236,9 +236,9 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_knows_its_line() {
+    fn a_setting_has_the_position_of_its_line() {
         let command = "true\n  sysctl a=1";
-        let read = read(command, Span { start: 100, end: 116 }, &|_| None).unwrap();
-        assert_eq!(read[0].span, Span { start: 107, end: 117 });
+        let read = read(command, ScriptSpan { start: 100, end: 116 }, &|_| None).unwrap();
+        assert_eq!(read[0].span, ScriptSpan { start: 107, end: 117 });
     }
 }

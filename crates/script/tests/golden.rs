@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ackclock_script::{Options, Outcome, Verdict, parse, run};
-use tcp::profile::Profile;
+use ackclock_script::{RunOptions, ScriptOutcome, ScriptVerdict, parse, run};
+use tcp::profile::TcpProfile;
 
 fn golden(part: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden").join(part)
@@ -23,15 +23,15 @@ fn scripts(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn outcome(path: &Path, text: &str) -> Outcome {
+fn outcome(path: &Path, text: &str) -> ScriptOutcome {
     let named = text.lines().find_map(|line| line.strip_prefix("// profile: "));
-    let profile = Profile::named(named.unwrap_or("linux-6.18")).expect("a profile");
+    let profile = TcpProfile::named(named.unwrap_or("linux-6.18")).expect("a profile");
     let script = parse(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let files = |name: &str| fs::read_to_string(path.parent()?.join(name)).ok();
-    run(text, &script, &Options { profile: &profile, relaxed_psh: false, files: &files })
+    run(text, &script, &RunOptions { profile: &profile, relaxed_psh: false, files: &files })
 }
 
-/// Runs all of a directory; how many there are.
+/// Runs all scripts of a directory; returns their number.
 fn all_pass(part: &str) -> usize {
     let mut paths = Vec::new();
     scripts(&golden(part), &mut paths);
@@ -39,9 +39,9 @@ fn all_pass(part: &str) -> usize {
     for path in &paths {
         let text = fs::read_to_string(path).unwrap();
         match outcome(path, &text).verdict {
-            Verdict::Passed => {}
-            Verdict::Failed(said) => wrong.push(format!("{}:{said}", path.display())),
-            Verdict::Unsupported(said) => {
+            ScriptVerdict::Passed => {}
+            ScriptVerdict::Failed(said) => wrong.push(format!("{}:{said}", path.display())),
+            ScriptVerdict::Unsupported(said) => {
                 wrong.push(format!("{}: unsupported: {said}", path.display()));
             }
         }
@@ -71,27 +71,30 @@ fn our_own_scripts_pass_and_say_what_they_show() {
 fn a_changed_script_fails_where_it_was_changed() {
     let path = golden("packetdrill").join("rto-min-200ms-backoff.pkt");
     let text = fs::read_to_string(&path).unwrap();
-    let told = |from: &str, to: &str| {
+    let reported = |from: &str, to: &str| {
         assert!(text.contains(from), "{from}");
         match outcome(&path, &text.replacen(from, to, 1)).verdict {
-            Verdict::Failed(said) => said.to_string(),
+            ScriptVerdict::Failed(said) => said.to_string(),
             other => panic!("{from} to {to}: {other:?}"),
         }
     };
     let said = [
-        told("+.210 > P.", "+.210 > ."),
-        told("+.210 > P. 1:1001(1000)", "+.210 > P. 1:901(900)"),
-        told("+.210 >", "+.310 >"),
-        told("+.210 >", "+.110 >"),
-        told("+.420 > P. 1:1001(1000) ack 1", "+.420 > P. 1:1001(1000) ack 2"),
-        told("+.420 > P. 1:1001(1000) ack 1", "+.420 > P. 1:1001(1000) ack 1 win 7"),
-        told("+.420 > P. 1:1001(1000) ack 1", "+.420 > P. 1:1001(1000) ack 1 <nop,nop,sack 1:2>"),
-        told("+0 > S. 0:0(0) ack 1", "+0 > [ect0] S. 0:0(0) ack 1"),
-        told("wscale 8>", "wscale 9>"),
-        told("tcpi_snd_cwnd == 1,", "tcpi_snd_cwnd == 2,"),
-        told("1000) = 1000", "1000) = 999"),
-        told("+0 accept(3, ..., ...) = 4", "+0 accept(3, ..., ...) = -1 EAGAIN"),
-        told(" +.01 < . 1:1(0) ack 1001 win 1024\n", " +9 > . 1:1(0) ack 1\n"),
+        reported("+.210 > P.", "+.210 > ."),
+        reported("+.210 > P. 1:1001(1000)", "+.210 > P. 1:901(900)"),
+        reported("+.210 >", "+.310 >"),
+        reported("+.210 >", "+.110 >"),
+        reported("+.420 > P. 1:1001(1000) ack 1", "+.420 > P. 1:1001(1000) ack 2"),
+        reported("+.420 > P. 1:1001(1000) ack 1", "+.420 > P. 1:1001(1000) ack 1 win 7"),
+        reported(
+            "+.420 > P. 1:1001(1000) ack 1",
+            "+.420 > P. 1:1001(1000) ack 1 <nop,nop,sack 1:2>",
+        ),
+        reported("+0 > S. 0:0(0) ack 1", "+0 > [ect0] S. 0:0(0) ack 1"),
+        reported("wscale 8>", "wscale 9>"),
+        reported("tcpi_snd_cwnd == 1,", "tcpi_snd_cwnd == 2,"),
+        reported("1000) = 1000", "1000) = 999"),
+        reported("+0 accept(3, ..., ...) = 4", "+0 accept(3, ..., ...) = -1 EAGAIN"),
+        reported(" +.01 < . 1:1(0) ack 1001 win 1024\n", " +9 > . 1:1(0) ack 1\n"),
     ];
     insta::assert_snapshot!(said.join("\n"));
 }

@@ -1,62 +1,64 @@
-//! What applications do.
+//! Applications.
 //!
-//! Each end of a connection has one. It reads all there is, or what it wants of it, offers what it
-//! has to write, and is told how much of it the stack took.
+//! Each end of a connection has one. It reads all available data or a limited amount, offers data
+//! to write, and is informed how much the stack accepted.
 
 mod bursts;
-mod dialogue;
 mod reader;
+mod requests;
 mod writer;
 
-use units::{Instant, Stream};
+use units::{Instant, RandomStream};
 
 use crate::outcome::Latency;
-use crate::scenario::{App, Reads};
-use bursts::Bursts;
-use dialogue::{Answerer, Asker};
-use reader::Reader;
-use writer::Writer;
+use crate::scenario::{App, ReadPattern};
+use bursts::OnOffWriter;
+use reader::PacedReader;
+use requests::{Requester, Responder};
+use writer::DataWriter;
 
 /// The application at one end.
 #[derive(Debug, Clone)]
 pub(crate) enum Application {
     /// Reads to the end.
     Sink,
-    /// The same, slowly.
-    Reader(Reader),
-    Writer(Writer),
-    Bursts(Box<Bursts>),
-    Asker(Box<Asker>),
-    Answerer(Answerer),
+    /// Reads slowly.
+    Reader(PacedReader),
+    Writer(DataWriter),
+    Bursts(Box<OnOffWriter>),
+    Asker(Box<Requester>),
+    Answerer(Responder),
 }
 
 impl Application {
-    /// The one that connects; `draws` decides what is left to chance.
-    pub(crate) fn client(app: &App, draws: impl FnOnce() -> Stream) -> Self {
+    /// Creates the connecting application; `draws` supplies its randomness.
+    pub(crate) fn client(app: &App, draws: impl FnOnce() -> RandomStream) -> Self {
         match *app {
-            App::Bulk { bytes, write } => Self::Writer(Writer::bulk(bytes, write)),
-            App::Paced { chunk, every, bytes } => Self::Writer(Writer::paced(chunk, every, bytes)),
+            App::Bulk { bytes, write } => Self::Writer(DataWriter::bulk(bytes, write)),
+            App::Paced { chunk, every, bytes } => {
+                Self::Writer(DataWriter::paced(chunk, every, bytes))
+            }
             App::OnOff { on, off, bytes } => {
-                Self::Bursts(Box::new(Bursts::new(on, off, bytes, draws())))
+                Self::Bursts(Box::new(OnOffWriter::new(on, off, bytes, draws())))
             }
             App::Requests { request, response, think, count } => {
-                Self::Asker(Box::new(Asker::new(request, response, think, count)))
+                Self::Asker(Box::new(Requester::new(request, response, think, count)))
             }
         }
     }
 
-    /// The one that listens.
-    pub(crate) fn server(app: &App, reads: Option<Reads>) -> Self {
+    /// Creates the listening application.
+    pub(crate) fn server(app: &App, reads: Option<ReadPattern>) -> Self {
         match (*app, reads) {
             (App::Requests { request, response, .. }, _) => {
-                Self::Answerer(Answerer::new(request, response))
+                Self::Answerer(Responder::new(request, response))
             }
-            (_, Some(reads)) => Self::Reader(Reader::new(reads)),
+            (_, Some(reads)) => Self::Reader(PacedReader::new(reads)),
             (App::Bulk { .. } | App::Paced { .. } | App::OnOff { .. }, None) => Self::Sink,
         }
     }
 
-    /// The connection is established.
+    /// Called when the connection is established.
     pub(crate) fn begin(&mut self, now: Instant) {
         match self {
             Self::Writer(writer) => writer.begin(now),
@@ -66,7 +68,7 @@ impl Application {
         }
     }
 
-    /// How much it wants to read now at most.
+    /// Maximum bytes to read now.
     #[inline]
     pub(crate) fn most(&self, now: Instant) -> u64 {
         match self {
@@ -75,7 +77,7 @@ impl Application {
         }
     }
 
-    /// It has read `bytes`.
+    /// Called when `bytes` were read.
     #[inline]
     pub(crate) fn read(&mut self, now: Instant, bytes: u64) {
         match self {
@@ -98,7 +100,7 @@ impl Application {
         }
     }
 
-    /// The stack has taken `bytes` of what was offered.
+    /// Called when the stack has accepted `bytes` of the offer.
     #[inline]
     pub(crate) fn taken(&mut self, now: Instant, bytes: u64) {
         match self {
@@ -110,7 +112,7 @@ impl Application {
         }
     }
 
-    /// Will it write no more? `at_end`: all that the peer had to say has been read.
+    /// Returns whether it will write no more; `at_end`: all data of the peer has been read.
     pub(crate) fn done(&self, at_end: bool) -> bool {
         match self {
             Self::Sink | Self::Reader(_) => at_end,
@@ -121,7 +123,7 @@ impl Application {
         }
     }
 
-    /// When it wants to run though nothing is said to it.
+    /// Returns when it wants to run without a prior event.
     pub(crate) fn next_act(&self, now: Instant) -> Option<Instant> {
         match self {
             Self::Sink | Self::Answerer(_) => None,
@@ -132,7 +134,7 @@ impl Application {
         }
     }
 
-    /// What requests took, where it makes any.
+    /// Returns the response times, if it makes requests.
     pub(crate) fn latency(&self) -> Option<Latency> {
         match self {
             Self::Asker(asker) => asker.latency(),

@@ -1,37 +1,37 @@
 //! QUIC packets on the network.
 
-use quic::Packet;
+use quic::QuicPacket;
 
 /// Number of a stored QUIC packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DatagramId(pub(crate) u32);
 
-/// QUIC packets by number; freed numbers are used again, with the lists that they have allocated.
+/// QUIC packets by number; freed numbers are reused, together with their allocated lists.
 #[derive(Debug, Default)]
 pub(crate) struct Datagrams {
-    slots: Vec<Packet>,
+    slots: Vec<QuicPacket>,
     free: Vec<DatagramId>,
 }
 
 impl Datagrams {
-    /// A number for a packet that is still to be written.
+    /// Reserves a number for a packet that is yet to be written.
     pub(crate) fn reserve(&mut self) -> DatagramId {
         self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Packet::default());
+            self.slots.push(QuicPacket::default());
             self.free.reserve(self.slots.len());
             DatagramId(self.slots.len() as u32 - 1)
         })
     }
 
-    pub(crate) fn get(&self, id: DatagramId) -> &Packet {
+    pub(crate) fn get(&self, id: DatagramId) -> &QuicPacket {
         &self.slots[id.0 as usize]
     }
 
-    pub(crate) fn get_mut(&mut self, id: DatagramId) -> &mut Packet {
+    pub(crate) fn get_mut(&mut self, id: DatagramId) -> &mut QuicPacket {
         &mut self.slots[id.0 as usize]
     }
 
-    /// A second packet like this one.
+    /// Stores a copy of this packet.
     pub(crate) fn copy(&mut self, id: DatagramId) -> DatagramId {
         let copy = self.reserve();
         let packet = self.get(id).clone();

@@ -1,13 +1,13 @@
-//! Worlds: hosts, paths and applications from plain data, run in virtual time. Layer 5.
+//! Simulated worlds: hosts, paths and applications from plain data, run in virtual time. Layer 5.
 //!
-//! Reading order: [`scenario`] (what a world is made of), [`observer`] (who watches),
-//! [`outcome`] (what is measured), `validity` (which scenarios can be run), then the run itself: `world` (the loop), `road` (stations of
-//! a path), `card` (a host's network card), `transport` (TCP or QUIC), `datagrams` (QUIC packets
-//! on the network), `app` (what applications do); beside it [`audit`] (a run under the eyes of the
-//! verifier) and [`live`] (a world some of whose hosts are real).
+//! Reading order: [`scenario`] (the description of a world), [`observer`] (records a run),
+//! [`outcome`] (the results), `validity` (which scenarios can be run), then the run itself: `world`
+//! (the event loop), `routes` (the elements of a path), `nic` (a host's network card), `transport`
+//! (TCP or QUIC), `datagrams` (QUIC packets on the network), `app` (the applications). In addition:
+//! [`audit`] (a run checked by the verifier) and [`live`] (a world with external hosts).
 //!
-//! What it does not do: it reads no file, knows no text form, prints nothing and never looks at
-//! a clock. Same scenario, same bytes out, on any machine.
+//! The crate reads no file, has no text form, prints nothing and never reads a clock. The same
+//! scenario gives the same bytes on any machine.
 
 pub mod audit;
 pub mod live;
@@ -16,17 +16,17 @@ pub mod outcome;
 pub mod scenario;
 
 mod app;
-mod card;
 mod datagrams;
-mod road;
+mod nic;
+mod routes;
 mod run_error;
 mod transport;
 mod validity;
 mod world;
 
-pub use observer::{Observer, Watch};
-pub use outcome::{FlowOutcome, Latency, Outcome};
-pub use run_error::{Duplicates, MOST_PACKETS, RunError};
+pub use observer::{Observer, ObserverPair};
+pub use outcome::{FlowOutcome, Latency, RunOutcome};
+pub use run_error::{DuplicationLimit, MAX_PACKETS_IN_FLIGHT, RunError};
 pub use scenario::Scenario;
 pub use validity::{SetupError, validate};
 pub use world::run;

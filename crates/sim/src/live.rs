@@ -1,103 +1,105 @@
-//! A world some of whose hosts stand outside: real machines, whose segments are put in and taken
-//! out by whoever drives it.
+//! A world with external hosts: real machines, whose segments the driver injects and removes.
 //!
-//! It is the same world as that of [`run`](crate::run): the same stations with the same luck, the
-//! same cards, and the same stacks and applications on the hosts that are inside. Time is what the
-//! driver says; nothing here looks at a clock.
+//! It is the same world as that of [`run`](crate::run): the same elements with the same random
+//! streams, the same network cards, and the same stacks and applications on the simulated hosts.
+//! The driver supplies the time; this module never reads a clock.
 //!
-//! The driver's round: [`Live::advance`] to the present, hand over what [`Live::take_leaving`]
-//! gives, [`Live::inject`] what the machines outside have sent, [`Live::advance`] again; then
-//! nothing happens before [`Live::next_at`].
+//! One round of the driver: [`LiveSimulation::advance`] to the present, deliver the segments of
+//! [`LiveSimulation::take_leaving`], [`LiveSimulation::inject`] the segments that the external
+//! hosts have sent, [`LiveSimulation::advance`] again; the next event is then at
+//! [`LiveSimulation::next_at`].
 
 use packet::Segment;
 use units::Instant;
 
 use crate::observer::Observer;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::scenario::Scenario;
 use crate::validity::SetupError;
-use crate::world::World;
+use crate::world::Simulation;
 
-pub use crate::world::outside::Leaving;
+pub use crate::world::external::ExternalDelivery;
 
-/// A world that is driven from outside.
-#[expect(missing_debug_implementations, reason = "a whole world is nothing to print")]
-pub struct Live<'a, O: Observer> {
-    world: World<'a, O>,
+/// A world driven from outside.
+#[expect(missing_debug_implementations, reason = "a whole world is too large to print")]
+pub struct LiveSimulation<'a, O: Observer> {
+    world: Simulation<'a, O>,
     outside: Vec<usize>,
 }
 
-impl<'a, O: Observer> Live<'a, O> {
-    /// A world before its first moment; `outside` are the indices of the hosts that are real.
+impl<'a, O: Observer> LiveSimulation<'a, O> {
+    /// Creates a world at time zero; `external` are the indices of the external hosts.
     ///
     /// # Errors
-    /// [`SetupError`] if the scenario refers to what is not there.
+    /// [`SetupError`] if the scenario refers to a missing host, path or element.
     pub fn new(
         scenario: &'a Scenario,
         outside: &[usize],
         observer: &'a mut O,
     ) -> Result<Self, SetupError> {
-        let world = World::new(scenario, outside, observer)?;
+        let world = Simulation::new(scenario, outside, observer)?;
         Ok(Self { world, outside: outside.to_vec() })
     }
 
-    /// Is that host a real one?
-    pub fn is_outside(&self, host: usize) -> bool {
+    /// Returns whether a host is external.
+    pub fn is_external(&self, host: usize) -> bool {
         self.outside.contains(&host)
     }
 
-    /// Before the beginning: gives each TCP inside the initial sequence number and the timestamp
-    /// clock that `of` says for its flow and side (`true`: the listener), in place of those drawn
-    /// from the seed, which anybody may know. Where a host has numbers of its own, those stay.
+    /// Before the start: sets the initial sequence number and the timestamp clock of each simulated
+    /// TCP to those that `of` returns for its flow and side (`true`: the listener), in place of the
+    /// predictable ones drawn from the seed. Numbers that a host configures itself stay.
     pub fn number(&mut self, of: impl FnMut(usize, bool) -> [u32; 2]) {
         self.world.number(of);
     }
 
-    /// Lets everything happen that is due at or before `now`, each thing at its own moment.
+    /// Processes all events due at or before `now`, each at its own time.
     pub fn advance(&mut self, now: Instant) {
         self.world.run_until(now);
     }
 
-    /// The TCP at one end of a flow (`listener`: the end that was called); `None` where it is outside,
-    /// is not TCP, or has not begun.
-    pub fn tcp(&mut self, flow: usize, listener: bool) -> Option<&tcp::Endpoint> {
+    /// Returns the TCP at one end of a flow (`listener`: the passive end); `None` if it is
+    /// external, not TCP, or not yet created.
+    pub fn tcp(&mut self, flow: usize, listener: bool) -> Option<&tcp::TcpEndpoint> {
         self.world.tcp(flow, listener)
     }
 
-    /// When something is due next; `None` if only the hosts outside can make anything happen.
+    /// Returns when the next event is due; `None` if only external hosts can cause one.
     pub fn next_at(&mut self) -> Option<Instant> {
         self.world.next_at()
     }
 
-    /// A segment, perhaps a burst (`gso_size`), leaves the stack of a host outside now, after all
-    /// that is due. False if there is no such flow, or if its sender is inside.
+    /// Transmits a segment, possibly a burst (`gso_size`), from an external host's stack now, after
+    /// all events that are due. Returns false if the flow does not exist or its sender is
+    /// simulated.
     pub fn inject(&mut self, now: Instant, segment: &Segment) -> bool {
         self.world.run_until(now);
         self.world.inject(segment)
     }
 
-    /// Adds to `into` what has come to stacks outside, in the order of time.
-    pub fn take_leaving(&mut self, into: &mut Vec<Leaving>) {
+    /// Appends the segments delivered to external stacks to `into`, in order of time.
+    pub fn take_leaving(&mut self, into: &mut Vec<ExternalDelivery>) {
         self.world.take_leaving(into);
     }
 
-    /// Payload bytes that the reader of that flow has taken; `None` if it is outside.
+    /// Returns the payload bytes that the flow's reader has read; `None` if it is external.
     pub fn has_read(&self, flow: usize) -> Option<u64> {
         self.world.has_read(flow)
     }
 
-    /// Are all flows with an end inside over? Where all hosts are outside, never.
+    /// Returns whether all flows with a simulated end have finished; never if all hosts are
+    /// external.
     pub fn over(&self) -> bool {
         self.world.over()
     }
 
-    /// Who watches.
+    /// Returns the observer.
     pub const fn observer(&mut self) -> &mut O {
         self.world.observer()
     }
 
-    /// What was measured so far. Of an end outside it tells nothing: no byte read, no window.
-    pub fn outcome(&self) -> Outcome {
+    /// Returns the results so far. It has none for an external end: no bytes read, no window.
+    pub fn outcome(&self) -> RunOutcome {
         self.world.outcome()
     }
 }
@@ -105,20 +107,22 @@ impl<'a, O: Observer> Live<'a, O> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{App, Close, Element, Flow, Only, Rule, tests::two_hosts};
+    use crate::scenario::{
+        App, Close, ElementSpec, FlowSpec, PacketClass, SelectionRule, tests::two_hosts,
+    };
     use packet::{Dir, Flags, IpVersion};
-    use record::Off;
+    use record::NullRecorder;
     use units::{Bytes, Duration, FlowId, Ratio, SeqNum};
 
     fn scenario(loss: bool) -> Scenario {
-        let share = Rule::Share(Ratio::new(1, 2).unwrap());
-        let mut forward = vec![Element::Delay(Duration::from_micros(5_300))];
+        let share = SelectionRule::Share(Ratio::new(1, 2).unwrap());
+        let mut forward = vec![ElementSpec::Delay(Duration::from_micros(5_300))];
         if loss {
-            forward.push(Element::Loss { rule: share, only: Only::All });
+            forward.push(ElementSpec::Loss { rule: share, only: PacketClass::All });
         }
         let mut scenario =
-            two_hosts(forward, vec![Element::Delay(Duration::from_micros(7_100))], vec![]);
-        scenario.flows.push(Flow {
+            two_hosts(forward, vec![ElementSpec::Delay(Duration::from_micros(7_100))], vec![]);
+        scenario.flows.push(FlowSpec {
             name: "up".into(),
             path: 0,
             from: 0,
@@ -138,24 +142,24 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// The listener is played by a world of its own: two worlds, each with the other's host outside,
-    /// joined by nothing but their segments, do what one world does.
+    /// A second world plays the listener: two worlds, each with the other's host external and
+    /// joined only by their segments, behave as one.
     #[test]
-    fn two_halves_make_a_whole() {
-        let whole = crate::run(&scenario(false), &mut Off).unwrap();
+    fn two_joined_worlds_behave_as_one() {
+        let whole = crate::run(&scenario(false), &mut NullRecorder).unwrap();
         let (one, mut other) = (scenario(false), scenario(false));
-        // Each road lies in one of the worlds only.
+        // Each route has its elements in one of the worlds only.
         other.paths[0].forward.clear();
         other.paths[0].reverse.clear();
-        let (mut off, mut deaf) = (Off, Off);
-        let mut near = Live::new(&one, &[1], &mut off).unwrap();
-        let mut far = Live::new(&other, &[0], &mut deaf).unwrap();
+        let (mut off, mut deaf) = (NullRecorder, NullRecorder);
+        let mut near = LiveSimulation::new(&one, &[1], &mut off).unwrap();
+        let mut far = LiveSimulation::new(&other, &[0], &mut deaf).unwrap();
         let mut leaving = Vec::new();
         let mut ended = Instant::ZERO;
         while !(near.over() && far.over()) {
             let times = [near.next_at(), far.next_at()];
             let Some(now) = times.into_iter().flatten().min() else { break };
-            // At one moment a segment may go to and fro between them.
+            // Segments may go back and forth between them at one instant.
             loop {
                 near.advance(now);
                 near.take_leaving(&mut leaving);
@@ -183,10 +187,10 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_from_outside_meets_the_stations() {
+    fn an_injected_segment_passes_the_elements() {
         let scenario = scenario(true);
-        let mut off = Off;
-        let mut live = Live::new(&scenario, &[0, 1], &mut off).unwrap();
+        let mut off = NullRecorder;
+        let mut live = LiveSimulation::new(&scenario, &[0, 1], &mut off).unwrap();
         let syn = |flow| Segment {
             flow: FlowId(flow),
             flags: Flags::SYN,
@@ -200,7 +204,7 @@ mod tests {
         }
         live.advance(at_ms(1_000));
         live.take_leaving(&mut came);
-        // Half of them are lost: 100, give or take 4 standard deviations of 7.
+        // Half of them are lost: 100, plus or minus 4 standard deviations of 7.
         assert!((72..=128).contains(&came.len()), "{}", came.len());
         assert!(came.iter().all(|one| one.host == 1 && one.segment.dir == Dir::Forward));
         assert!(came.windows(2).all(|pair| pair[0].at < pair[1].at));
@@ -209,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn first_numbers_may_be_given() {
+    fn initial_numbers_can_be_set() {
         let scenario = scenario(false);
-        let mut off = Off;
-        let mut live = Live::new(&scenario, &[1], &mut off).unwrap();
+        let mut off = NullRecorder;
+        let mut live = LiveSimulation::new(&scenario, &[1], &mut off).unwrap();
         live.number(|flow, listens| [100 + flow as u32, if listens { 0 } else { 7 }]);
         live.advance(at_ms(10));
         let mut came = Vec::new();
@@ -223,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn who_is_inside_cannot_be_spoken_for() {
+    fn segments_of_simulated_hosts_cannot_be_injected() {
         let scenario = scenario(false);
-        let mut off = Off;
-        let mut live = Live::new(&scenario, &[1], &mut off).unwrap();
-        assert!(live.is_outside(1) && !live.is_outside(0));
-        assert!(!live.inject(at_ms(0), &Segment::default()), "the client is inside");
+        let mut off = NullRecorder;
+        let mut live = LiveSimulation::new(&scenario, &[1], &mut off).unwrap();
+        assert!(live.is_external(1) && !live.is_external(0));
+        assert!(!live.inject(at_ms(0), &Segment::default()), "the client is simulated");
         assert!(live.inject(at_ms(0), &Segment { dir: Dir::Reverse, ..Segment::default() }));
     }
 }

@@ -1,28 +1,28 @@
-//! Who watches a run.
+//! Observers of a run.
 
 use core::ops::ControlFlow;
 
 use packet::Segment;
-use record::{Event, Movement, Recorder, Sender, SenderState, Who};
+use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
 use units::Instant;
 
-/// Turns of a run between two calls of [`Observer::progress`].
+/// Event-loop steps between two calls of [`Observer::progress`].
 pub const PROGRESS_EVERY: u64 = 1 << 16;
 
-/// A recorder that may also look through the scenario's taps.
+/// A recorder that also receives the packets at the scenario's capture points.
 pub trait Observer: Recorder {
-    /// A segment passed capture point number `tap` of the scenario; `outbound`: it leaves the
-    /// host.
+    /// Called for a segment at capture point number `tap` of the scenario; `outbound`: it leaves
+    /// the host.
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         let _ = (at, tap, outbound, segment);
     }
 
-    /// The same of a QUIC packet.
-    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+    /// Called for a QUIC packet at a capture point.
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         let _ = (at, tap, outbound, packet);
     }
 
-    /// Called with the virtual time reached, once in [`PROGRESS_EVERY`] turns: for progress bars.
+    /// Called with the current virtual time once in [`PROGRESS_EVERY`] steps, for progress bars.
     /// [`ControlFlow::Break`] ends the run with [`RunError::Stopped`](crate::RunError::Stopped).
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {
         let _ = now;
@@ -30,16 +30,15 @@ pub trait Observer: Recorder {
     }
 }
 
-impl Observer for record::Off {}
+impl Observer for record::NullRecorder {}
 impl Observer for record::Digest {}
 
-/// Who is lent for a run.
 impl<O: Observer> Observer for &mut O {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         (**self).tap(at, tap, outbound, segment);
     }
 
-    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         (**self).datagram(at, tap, outbound, packet);
     }
 
@@ -48,20 +47,20 @@ impl<O: Observer> Observer for &mut O {
     }
 }
 
-/// Two observers at once.
+/// Two observers of one run.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Watch<A, B>(
-    /// Told first.
+pub struct ObserverPair<A, B>(
+    /// Called first.
     pub A,
-    /// Told second.
+    /// Called second.
     pub B,
 );
 
-impl<A: Recorder, B: Recorder> Recorder for Watch<A, B> {
+impl<A: Recorder, B: Recorder> Recorder for ObserverPair<A, B> {
     const ON: bool = A::ON || B::ON;
     const PACKETS: bool = A::PACKETS || B::PACKETS;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         self.0.record(at, who, event, state);
         self.1.record(at, who, event, state);
     }
@@ -70,7 +69,7 @@ impl<A: Recorder, B: Recorder> Recorder for Watch<A, B> {
     fn record_sender(
         &mut self,
         at: Instant,
-        who: Who,
+        who: EventSource,
         event: impl FnOnce() -> Event,
         sender: &impl Sender,
     ) {
@@ -83,19 +82,19 @@ impl<A: Recorder, B: Recorder> Recorder for Watch<A, B> {
         }
     }
 
-    fn moved(&mut self, at: Instant, movement: Movement) {
-        self.0.moved(at, movement);
-        self.1.moved(at, movement);
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
+        self.0.record_packet(at, movement);
+        self.1.record_packet(at, movement);
     }
 }
 
-impl<A: Observer, B: Observer> Observer for Watch<A, B> {
+impl<A: Observer, B: Observer> Observer for ObserverPair<A, B> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         self.0.tap(at, tap, outbound, segment);
         self.1.tap(at, tap, outbound, segment);
     }
 
-    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         self.0.datagram(at, tap, outbound, packet);
         self.1.datagram(at, tap, outbound, packet);
     }

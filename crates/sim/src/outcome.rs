@@ -1,13 +1,13 @@
-//! What a run measured.
+//! Results of a run.
 
 use units::{Bytes, Duration, Instant};
 
 /// Results of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// One for each flow, in the order of the scenario.
+pub struct RunOutcome {
+    /// One per flow, in the order of the scenario.
     pub flows: Vec<FlowOutcome>,
-    /// Data packets that the senders put on their paths, those sent again included.
+    /// Data packets that the senders transmitted, retransmissions included.
     pub segments: u64,
     /// Virtual time at which the run ended.
     pub ended: Instant,
@@ -15,8 +15,8 @@ pub struct Outcome {
 
 /// Results of one flow.
 ///
-/// What is said of a sender concerns the host that sends the bytes counted: the one that
-/// connects, or the one that answers where the application makes requests.
+/// Sender statistics are those of the host that sends the counted bytes: the connecting one, or the
+/// answering one where the application makes requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowOutcome {
     /// Name in the scenario.
@@ -25,13 +25,13 @@ pub struct FlowOutcome {
     pub profile: &'static str,
     /// Congestion control of the sending host.
     pub cc: &'static str,
-    /// Payload bytes the receiving application has read; of requests, those of the responses.
+    /// Payload bytes the receiving application has read; with requests, those of the responses.
     pub bytes: Bytes,
-    /// Did the transfer come to its end?
+    /// Whether the transfer completed.
     pub finished: bool,
     /// From the first SYN to the last byte read; to the end of the run if it did not finish.
     pub duration: Duration,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmitted_segments: u64,
     /// Fast recoveries entered.
     pub fast_recoveries: u64,
@@ -43,30 +43,30 @@ pub struct FlowOutcome {
     pub max_cwnd: Bytes,
     /// Payload of a full segment.
     pub mss: Bytes,
-    /// Least round trip the sender measured, in the granularity of its stack.
+    /// Minimum round-trip time measured by the sender, in the granularity of its stack.
     pub min_rtt: Option<Duration>,
-    /// Bytes of QUIC packets with stream data that reached the receiver, QUIC headers included,
-    /// UDP's and IP's not; `None` for TCP.
+    /// Bytes of QUIC packets with stream data that reached the receiver, QUIC headers included, UDP
+    /// and IP headers excluded; `None` for TCP.
     pub received_packet_bytes: Option<Bytes>,
-    /// What requests took; `None` without a response.
+    /// Response times of requests; `None` without a response.
     pub latency: Option<Latency>,
 }
 
-/// How long responses took, each from the write of the request to the last byte read.
+/// Response times, each from the write of the request to the last byte read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latency {
     /// Requests that were answered.
     pub requests: u64,
     /// The shortest.
     pub min: Duration,
-    /// The middle one; of an even number, the lower of the two.
+    /// The median; of an even number, the lower of the two middle values.
     pub median: Duration,
     /// The longest.
     pub max: Duration,
 }
 
 impl Latency {
-    /// Of these spans; `None` without any.
+    /// Computes the statistics of these durations; `None` if there are none.
     pub(crate) fn of(mut spans: Vec<Duration>) -> Option<Self> {
         spans.sort_unstable();
         let (&min, &max) = spans.first().zip(spans.last())?;

@@ -1,41 +1,41 @@
-//! Why a run has no outcome.
+//! Errors of a run.
 
 use core::fmt;
 
-use cc::outside::Gone;
+use cc::external::ControllerError;
 use units::Instant;
 
 use crate::validity::SetupError;
 
-/// A run could not be begun, or not be brought to its end.
+/// A run could not be started or completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunError {
     /// The scenario cannot be run.
     Setup(SetupError),
-    /// An element that duplicates packets made more than [`MOST_PACKETS`] of them.
-    Duplicates(Duplicates),
+    /// An element that duplicates packets made more than [`MAX_PACKETS_IN_FLIGHT`] of them.
+    Duplicates(DuplicationLimit),
     /// A user-defined congestion controller failed.
-    Controller(Gone),
-    /// The observer stopped it ([`Observer::progress`](crate::Observer::progress)).
+    Controller(ControllerError),
+    /// The observer stopped the run ([`Observer::progress`](crate::Observer::progress)).
     Stopped,
 }
 
-/// Where packets were duplicated without bound.
+/// The element that duplicated packets without bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Duplicates {
+pub struct DuplicationLimit {
     /// Index of the path.
     pub path: usize,
-    /// In the direction of its return?
+    /// Whether the element is in the reverse direction.
     pub reverse: bool,
     /// Index of the element in that direction.
     pub element: usize,
-    /// The moment.
+    /// Time of the event.
     pub at: Instant,
 }
 
-/// Packets in flight, or copies made at one instant, at which an element makes no more copies and the
-/// run is given up: some 400 MB of memory.
-pub const MOST_PACKETS: usize = 1 << 21;
+/// Number of packets in flight, or of copies made at one instant, at which duplication stops and
+/// the run is aborted: about 400 MB of memory.
+pub const MAX_PACKETS_IN_FLIGHT: usize = 1 << 21;
 
 impl From<SetupError> for RunError {
     fn from(error: SetupError) -> Self {
@@ -47,16 +47,16 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setup(error) => error.fmt(f),
-            Self::Duplicates(Duplicates { path, reverse, element, at }) => {
+            Self::Duplicates(DuplicationLimit { path, reverse, element, at }) => {
                 let way = if *reverse { "return" } else { "forward" };
                 let s = at.since(Instant::ZERO).as_secs_f64();
                 write!(
                     f,
                     "path[{path}].{way}[{element}] duplicates packets without bound: more than \
-                     {MOST_PACKETS} in flight after {s:.6} s (elements count from 0)"
+                     {MAX_PACKETS_IN_FLIGHT} in flight after {s:.6} s (elements count from 0)"
                 )
             }
-            Self::Controller(Gone(why)) => f.write_str(why),
+            Self::Controller(ControllerError(why)) => f.write_str(why),
             Self::Stopped => f.write_str("the run was stopped"),
         }
     }

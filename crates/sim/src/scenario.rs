@@ -1,222 +1,222 @@
 //! A scenario as plain data: hosts, paths, applications, taps.
 //!
-//! Everything is resolved here: a profile has its knobs applied, a buffer of `1bdp` is bytes.
-//! The crate `scenario` reads the text form with its units and reports its errors.
+//! All values are resolved: a profile has its knobs applied, a buffer of `1bdp` is in bytes. The
+//! crate `scenario` parses the text form with its units and reports its errors.
 
 mod stack;
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-pub use net::choice::{ByteRange, GilbertElliott, Only, Rule};
-use net::link::Limit;
-pub use net::managed::Capacity;
+use net::link::QueueLimit;
 pub use net::offload::HashRule;
 use net::offload::{GroParams, LroParams};
-pub use net::outage::During;
-pub use net::queue::Policy;
+pub use net::outage::OutageMode;
+pub use net::qdisc_link::LinkCapacity;
+pub use net::queue::QdiscConfig;
 pub use net::reorder::reverse;
+pub use net::selection::{ByteRange, GilbertElliott, PacketClass, SelectionRule};
 use packet::IpVersion;
 use units::{Bytes, Duration, Rate};
 
-pub use stack::{QuicStack, Stack, TcpStack};
+pub use stack::{QuicStack, StackSpec, TcpStack};
 
 /// A world to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// What it shows, for people.
+    /// Title for display.
     pub title: String,
     /// Seed of every random stream.
     pub seed: u64,
     /// Virtual time after which the run ends, finished or not.
     pub duration: Duration,
-    /// Machines.
-    pub hosts: Vec<Host>,
-    /// Pairs of one-way roads between two machines.
-    pub paths: Vec<Path>,
-    /// Elements that several roads may lead through.
-    pub shared: Vec<Shared>,
+    /// Hosts.
+    pub hosts: Vec<HostSpec>,
+    /// Pairs of one-way routes between two hosts.
+    pub paths: Vec<PathSpec>,
+    /// Elements that several routes may pass through.
+    pub shared: Vec<SharedElement>,
     /// Connections.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowSpec>,
     /// Capture points.
-    pub taps: Vec<Tap>,
+    pub taps: Vec<TapSpec>,
 }
 
-/// A machine with its transport stack.
+/// A host with its transport stack.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Host {
+pub struct HostSpec {
     /// Name in the scenario.
     pub name: String,
-    /// The stack that its connections use.
-    pub stack: Stack,
-    /// What its network card and driver do to bursts.
+    /// Stack of its connections.
+    pub stack: StackSpec,
+    /// Offloads of its network card and driver.
     pub offload: Offload,
-    /// Time from the arrival of a burst to its handling by the stack, and from the stack's
-    /// wake-up call to the application's reaction.
+    /// Time from the arrival of a burst to its processing by the stack, and from the stack's
+    /// wake-up of the application to the application's reaction.
     pub delay: Duration,
 }
 
-/// What the network card and its driver do.
+/// Offloads of a network card and its driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// Bursts leave the stack whole and are split by the card.
+    /// TSO: the card splits bursts.
     pub tso: bool,
     /// Merging of received packets.
-    pub receive: Receive,
-    /// What the card claims to be a packet's hash, by which FreeBSD's LRO sorts a pass.
+    pub receive: ReceiveOffloadSpec,
+    /// Packet hash claimed by the card, by which FreeBSD's LRO sorts a pass.
     pub rss_hash: HashRule,
-    /// An aggregate is kept this long after its first packet for more to join it, beyond the
-    /// interrupt pass that saw it; zero hands it up at the end of the pass.
+    /// Time after its first packet for which an aggregate accepts more, beyond the interrupt pass
+    /// that received it; with zero it is delivered at the end of the pass.
     pub flush: Duration,
-    /// Packets that one pass of the driver takes at most (`rx_budget` of FreeBSD's iflib
-    /// drivers); what waits beyond goes through a pass of its own.
+    /// Maximum number of packets in one driver pass (`rx_budget` of FreeBSD's iflib drivers); the
+    /// rest are processed in further passes.
     pub budget: Option<NonZeroU32>,
-    /// Packets wait for the interrupt this long after the first of them (interrupt moderation,
-    /// `rx-usecs` of ethtool), besides the host's delay; the application does not.
+    /// Delay of the interrupt after the first waiting packet (interrupt moderation, `rx-usecs` of
+    /// ethtool), in addition to the host's delay; it does not apply to the application.
     pub moderation: Duration,
 }
 
 /// Merging of received packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Receive {
-    /// None: every packet reaches the stack alone.
+pub enum ReceiveOffloadSpec {
+    /// None: every packet reaches the stack unmerged.
     #[default]
     Off,
     /// FreeBSD's LRO (tcp_lro.c).
     Lro(LroParams),
-    /// Linux' GRO (tcp_gro_receive).
+    /// Linux's GRO (tcp_gro_receive).
     Gro(GroParams),
 }
 
-/// Two one-way roads between a pair of hosts.
+/// Two one-way routes between a pair of hosts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Path {
-    /// Index of the host where `forward` begins.
+pub struct PathSpec {
+    /// Index of the host where `forward` starts.
     pub from: usize,
     /// Index of the host where `forward` ends.
     pub to: usize,
-    /// Elements a packet meets from `from` to `to`, in this order.
-    pub forward: Vec<Element>,
-    /// Elements a packet meets on the way back.
-    pub reverse: Vec<Element>,
+    /// Elements from `from` to `to`, in this order.
+    pub forward: Vec<ElementSpec>,
+    /// Elements from `to` to `from`, in this order.
+    pub reverse: Vec<ElementSpec>,
 }
 
-/// An element that several roads may lead through, such as the bottleneck of many hosts.
+/// An element that several routes may pass through, such as a common bottleneck of many hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shared {
+pub struct SharedElement {
     /// Name in the scenario.
     pub name: String,
-    /// What it is; not [`Element::Shared`] itself.
-    pub element: Element,
+    /// The element; not [`ElementSpec::Shared`] itself.
+    pub element: ElementSpec,
 }
 
-/// A station on a path; it does one thing.
+/// An element of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Element {
+pub enum ElementSpec {
     /// A drop-tail queue in front of a line of the given rate.
     Link {
         /// Rate of the line.
         rate: Rate,
-        /// Room of the queue, not counting the packet on the line.
-        limit: Limit,
+        /// Capacity of the queue, excluding the packet in transmission.
+        limit: QueueLimit,
     },
-    /// A queue with a discipline of its own, or in front of a line that follows a recording.
-    ManagedLink {
-        /// What the line can send.
-        capacity: Capacity,
-        /// Room of the queue, not counting the packet on the line.
-        limit: Limit,
-        /// Its discipline.
-        queue: Policy,
+    /// A queue with a queue discipline, or in front of a line that follows a trace.
+    LinkWithQdisc {
+        /// Capacity of the line.
+        capacity: LinkCapacity,
+        /// Capacity of the queue, excluding the packet in transmission.
+        limit: QueueLimit,
+        /// Queue discipline.
+        queue: QdiscConfig,
     },
     /// A fixed delay.
     Delay(Duration),
-    /// A delay drawn for each packet, uniformly from nothing to `most`; order is kept.
+    /// A random delay per packet, uniform from 0 to `most`; order is kept.
     Jitter {
         /// The longest delay.
         most: Duration,
     },
-    /// Packets are lost.
+    /// Drops packets.
     Loss {
-        /// Which.
-        rule: Rule,
-        /// Among which.
-        only: Only,
+        /// Selects the packets.
+        rule: SelectionRule,
+        /// Class of packets that the rule covers.
+        only: PacketClass,
     },
-    /// Packets are doubled.
+    /// Duplicates packets.
     Duplicate {
-        /// Which.
-        rule: Rule,
-        /// Among which.
-        only: Only,
+        /// Selects the packets.
+        rule: SelectionRule,
+        /// Class of packets that the rule covers.
+        only: PacketClass,
     },
-    /// Packets are damaged; the network card they reach drops them.
+    /// Corrupts packets; the network card that receives them drops them.
     Corrupt {
-        /// Which.
-        rule: Rule,
-        /// Among which.
-        only: Only,
+        /// Selects the packets.
+        rule: SelectionRule,
+        /// Class of packets that the rule covers.
+        only: PacketClass,
     },
-    /// Groups of packets leave last first.
-    Reverse(reverse::Params),
-    /// Packets are overtaken by a number of others.
+    /// Reverses groups of packets.
+    Reverse(reverse::ReverseParams),
+    /// Moves packets back by a number of positions.
     Displace {
-        /// Which.
-        rule: Rule,
-        /// By how many.
+        /// Selects the packets.
+        rule: SelectionRule,
+        /// Number of positions.
         places: NonZeroU32,
-        /// A packet is held no longer than this, even if not so many come.
+        /// Maximum hold time, if too few packets follow.
         timeout: Duration,
-        /// Among which.
-        only: Only,
+        /// Class of packets that the rule covers.
+        only: PacketClass,
     },
-    /// Packets come late; others overtake them.
+    /// Delays single packets, which others then overtake.
     Late {
-        /// Which.
-        rule: Rule,
-        /// By how much.
+        /// Selects the packets.
+        rule: SelectionRule,
+        /// Extra delay.
         by: Duration,
-        /// Among which.
-        only: Only,
+        /// Class of packets that the rule covers.
+        only: PacketClass,
     },
-    /// Bare ACKs are lost in favour of newer ones.
+    /// ACK filter: drops bare ACKs in favour of newer ones.
     Thin {
-        /// One passes per so many newly acknowledged bytes of a connection,
+        /// Newly acknowledged bytes of a connection per ACK passed.
         bytes: Bytes,
-        /// or when it has been held for so long.
+        /// Maximum time for which an ACK is held.
         timeout: Duration,
     },
-    /// Nothing passes for a while.
+    /// Passes no packets for a period.
     Outage {
-        /// Its first moment, from the beginning of the run.
+        /// Start, from the beginning of the run.
         from: Duration,
-        /// The first moment after it.
+        /// End, exclusive.
         until: Duration,
-        /// What becomes of packets meanwhile.
-        during: During,
+        /// Treatment of packets that arrive meanwhile.
+        during: OutageMode,
     },
-    /// A token bucket; what exceeds it is lost.
+    /// A token bucket that drops excess packets.
     Policer {
-        /// What flows into the bucket.
+        /// Token rate.
         rate: Rate,
-        /// What it holds.
+        /// Capacity of the bucket.
         burst: Bytes,
     },
-    /// A token bucket; what exceeds it waits.
+    /// A token bucket that queues excess packets.
     Shaper {
-        /// What flows into the bucket.
+        /// Token rate.
         rate: Rate,
-        /// What it holds.
+        /// Capacity of the bucket.
         burst: Bytes,
-        /// Room for what waits.
-        limit: Limit,
+        /// Capacity of the queue.
+        limit: QueueLimit,
     },
-    /// The station of [`Scenario::shared`] with this index.
+    /// The element of [`Scenario::shared`] with this index.
     Shared(usize),
 }
 
 /// A connection with its application.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Flow {
+pub struct FlowSpec {
     /// Name in the scenario.
     pub name: String,
     /// Index of the path.
@@ -225,111 +225,111 @@ pub struct Flow {
     pub from: usize,
     /// Index of the host that listens and reads.
     pub to: usize,
-    /// Moment of the first SYN.
+    /// Time of the first SYN.
     pub start: Duration,
-    /// What is written.
+    /// Application workload.
     pub app: App,
     /// Version of the internet protocol.
     pub ip: IpVersion,
-    /// The application switched Nagle's algorithm off (`TCP_NODELAY`).
+    /// Whether the application disables Nagle's algorithm (`TCP_NODELAY`).
     pub nodelay: bool,
-    /// How the listening side reads, where it does not read all there is at once; without effect
-    /// on [`App::Requests`].
-    pub reads: Option<Reads>,
-    /// How the connecting side ends the connection.
+    /// Read pattern of the listening side, if it does not read all available data at once; no
+    /// effect on [`App::Requests`].
+    pub reads: Option<ReadPattern>,
+    /// How the connecting side closes the connection.
     pub close: Close,
-    /// Both applications want a silent peer to be probed (`SO_KEEPALIVE`).
-    pub keepalive: Option<Keepalive>,
+    /// Keepalive of both applications (`SO_KEEPALIVE`).
+    pub keepalive: Option<KeepaliveSpec>,
 }
 
-/// How a slow application reads.
+/// Read pattern of a slow application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reads {
-    /// Bytes of one read at most.
+pub struct ReadPattern {
+    /// Maximum bytes per read.
     pub chunk: Bytes,
-    /// From one read to the next.
+    /// Interval between reads.
     pub every: Duration,
 }
 
-/// How an application ends its connection.
+/// How an application closes its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Close {
     /// A FIN follows the last byte.
     #[default]
     Fin,
-    /// A reset goes as soon as the stack has taken the last byte, and what it has not sent is lost
+    /// A reset follows when the stack has accepted the last byte; unsent data is discarded
     /// (`SO_LINGER` of zero).
     Reset,
 }
 
-/// Keepalive of a connection; what is absent is as on the host (`TCP_KEEPIDLE`, `TCP_KEEPINTVL`,
-/// `TCP_KEEPCNT`).
+/// Keepalive parameters of a connection; absent ones default to the host's (`TCP_KEEPIDLE`,
+/// `TCP_KEEPINTVL`, `TCP_KEEPCNT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Keepalive {
-    /// Silence after which the first probe goes.
+pub struct KeepaliveSpec {
+    /// Idle time before the first probe.
     pub idle: Option<Duration>,
-    /// From one probe to the next.
+    /// Interval between probes.
     pub interval: Option<Duration>,
-    /// Probes without an answer after which the connection is given up.
+    /// Unanswered probes after which the connection is aborted.
     pub count: Option<u32>,
 }
 
-/// What the applications of a flow do.
+/// Workload of a flow's applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum App {
-    /// Writes as fast as the stack takes it, then closes.
+    /// Writes as fast as the stack accepts data, then closes.
     Bulk {
-        /// Bytes in all; `None` writes until the run ends.
+        /// Total bytes; `None` writes until the run ends.
         bytes: Option<Bytes>,
-        /// Bytes of one write; `None` offers all there is in one.
+        /// Bytes per write; `None` offers all remaining bytes in one.
         write: Option<NonZeroU64>,
     },
     /// Writes a chunk at fixed intervals, then closes.
     Paced {
-        /// Bytes of one write.
+        /// Bytes per write.
         chunk: Bytes,
-        /// From one write to the next.
+        /// Interval between writes.
         every: Duration,
-        /// Bytes in all; `None` writes until the run ends.
+        /// Total bytes; `None` writes until the run ends.
         bytes: Option<Bytes>,
     },
-    /// Writes in bursts with pauses between them, then closes.
+    /// Alternates between writing and pausing, then closes.
     OnOff {
-        /// A burst; within it, it writes as fast as the stack takes it.
-        on: Burst,
-        /// From the end of a burst to the beginning of the next.
+        /// Length of an on period, in which it writes as fast as the stack accepts data.
+        on: OnPeriod,
+        /// Time from the end of an on period to the start of the next.
         off: Pause,
-        /// Bytes in all; `None` writes until the run ends.
+        /// Total bytes; `None` writes until the run ends.
         bytes: Option<Bytes>,
     },
-    /// Sends requests one after another; the other side answers each. Then closes.
+    /// Sends requests one after another, each answered by the other side, then closes.
     Requests {
-        /// Bytes of a request.
+        /// Bytes per request.
         request: Bytes,
-        /// Bytes of its response.
+        /// Bytes per response.
         response: Bytes,
-        /// From the last byte of a response to the next request.
+        /// Time from the last byte of a response to the next request.
         think: Duration,
-        /// Requests in all; `None` goes on until the run ends.
+        /// Number of requests; `None` continues until the run ends.
         count: Option<u64>,
     },
 }
 
-/// How long a burst of an application lasts.
+/// Length of an on period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Burst {
-    /// Until the stack has taken so many bytes.
+pub enum OnPeriod {
+    /// Until the stack has accepted this many bytes.
     Bytes(Bytes),
-    /// For so long, however much that is.
+    /// A fixed duration, whatever the number of bytes.
     For(Duration),
 }
 
-/// How long an application rests.
+/// Length of an off period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pause {
-    /// Always the same.
+    /// A constant.
     Fixed(Duration),
-    /// Drawn each time, every whole nanosecond from `least` to `most` equally likely.
+    /// Drawn each time, uniformly in whole nanoseconds from `least` to `most`.
     Between {
         /// The shortest.
         least: Duration,
@@ -340,19 +340,19 @@ pub enum Pause {
 
 /// A capture point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tap {
+pub struct TapSpec {
     /// Index of the host.
     pub host: usize,
-    /// Where on the host.
-    pub place: TapPlace,
+    /// Position on the host.
+    pub place: TapPoint,
 }
 
-/// Where on a host a capture point sits.
+/// Position of a capture point on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TapPlace {
-    /// Between the stack and the offloads, where tcpdump sits: sees bursts and aggregates.
+pub enum TapPoint {
+    /// Between the stack and the offloads, as tcpdump: captures bursts and aggregates.
     Stack,
-    /// Between the offloads and the path: sees single packets.
+    /// Between the offloads and the path: captures single packets.
     Wire,
 }
 
@@ -362,15 +362,15 @@ pub(crate) mod tests {
 
     /// Hosts `a` and `b` with a path between them and no flow.
     pub(crate) fn two_hosts(
-        forward: Vec<Element>,
-        reverse: Vec<Element>,
-        shared: Vec<Shared>,
+        forward: Vec<ElementSpec>,
+        reverse: Vec<ElementSpec>,
+        shared: Vec<SharedElement>,
     ) -> Scenario {
         let host = |name: &str| {
-            let profile = tcp::profile::Profile::named("freebsd-13.2")?;
-            Some(Host {
+            let profile = tcp::profile::TcpProfile::named("freebsd-13.2")?;
+            Some(HostSpec {
                 name: name.into(),
-                stack: Stack::Tcp(TcpStack::new(profile, cc::Algorithm::NewReno)),
+                stack: StackSpec::Tcp(TcpStack::new(profile, cc::Algorithm::NewReno)),
                 offload: Offload::default(),
                 delay: Duration::ZERO,
             })
@@ -380,7 +380,7 @@ pub(crate) mod tests {
             seed: 1,
             duration: Duration::from_secs(3_600),
             hosts: ["a", "b"].into_iter().filter_map(host).collect(),
-            paths: vec![Path { from: 0, to: 1, forward, reverse }],
+            paths: vec![PathSpec { from: 0, to: 1, forward, reverse }],
             shared,
             flows: Vec::new(),
             taps: Vec::new(),

@@ -1,31 +1,31 @@
-//! What carries a flow: TCP or QUIC, or a stack outside this program.
+//! Transport of a flow: TCP or QUIC, or an external stack.
 //!
-//! Most of what a world knows are its connections. One that nothing has happened to takes no room, and
-//! one at rest little: [`World::rouse`](crate::world::World::rouse) makes or wakes it before anything is
-//! said to it.
+//! Connections take most of a world's memory. An unused one takes none, and an idle one little:
+//! [`World::wake_endpoint`](crate::world::World::wake_endpoint) creates or wakes it before any
+//! input.
 
-use cc::outside::Gone;
+use cc::external::ControllerError;
 use machine::{Cx, Endpoint as _, Signal};
 use record::Recorder;
-use tcp::packed::Packed;
+use tcp::packed::PackedEndpoint;
 use units::{Bytes, Duration, Instant};
 
 /// One end of a connection of either kind.
 #[derive(Debug)]
-pub(crate) enum Transport {
-    Tcp(Box<tcp::Endpoint>),
-    Quic(Box<quic::Endpoint>),
-    /// That of a machine outside: it hears through [`crate::live`], and nobody asks it anything.
+pub(crate) enum TransportEndpoint {
+    Tcp(Box<tcp::TcpEndpoint>),
+    Quic(Box<quic::QuicEndpoint>),
+    /// Endpoint of an external machine: it communicates through [`crate::live`].
     Outside,
-    /// Nothing has happened to it: the scenario tells what it is.
-    NotYet,
-    /// One of TCP at rest.
-    Asleep(Box<Packed>),
+    /// Not created yet: the scenario describes it.
+    Uncreated,
+    /// A hibernated TCP endpoint.
+    Hibernated(Box<PackedEndpoint>),
 }
 
-/// What both kinds have counted.
+/// Counters of both kinds.
 #[derive(Default)]
-pub(crate) struct Counted {
+pub(crate) struct EndpointTotals {
     pub(crate) data_packets: u64,
     pub(crate) retransmitted_packets: u64,
     pub(crate) recoveries: u64,
@@ -34,36 +34,37 @@ pub(crate) struct Counted {
     pub(crate) max_cwnd: Bytes,
     pub(crate) mss: Bytes,
     pub(crate) min_rtt: Option<Duration>,
-    /// Bytes of packets with payload that came, transport headers included, each once; QUIC only.
+    /// Bytes of packets with payload received, transport headers included, each once; QUIC only.
     pub(crate) received_packet_bytes: Option<Bytes>,
 }
 
-/// Hands a call to whichever it is; a stack outside answers with `$silence`. Nobody asks one that sleeps.
+/// Forwards a call to the endpoint; `$silence` is the result for an external one. Hibernated
+/// endpoints must be woken first.
 macro_rules! either {
     ($any:expr, $end:ident => $call:expr, $silence:expr) => {
         match $any {
-            Transport::Tcp($end) => $call,
-            Transport::Quic($end) => $call,
+            TransportEndpoint::Tcp($end) => $call,
+            TransportEndpoint::Quic($end) => $call,
             other => {
-                debug_assert!(!other.sleeps(), "asked something before it was roused");
+                debug_assert!(!other.sleeps(), "called before it was woken");
                 $silence
             }
         }
     };
 }
 
-impl Transport {
-    /// Must it be made or woken before it can be asked anything?
+impl TransportEndpoint {
+    /// Returns whether it must be created or woken before use.
     #[inline]
     pub(crate) const fn sleeps(&self) -> bool {
-        matches!(self, Self::NotYet | Self::Asleep(_))
+        matches!(self, Self::Uncreated | Self::Hibernated(_))
     }
 
     pub(crate) fn open<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         match self {
             Self::Tcp(tcp) => tcp.open(),
             Self::Quic(quic) => quic.open(cx),
-            Self::Outside | Self::NotYet | Self::Asleep(_) => {}
+            Self::Outside | Self::Uncreated | Self::Hibernated(_) => {}
         }
     }
 
@@ -100,7 +101,7 @@ impl Transport {
         match self {
             Self::Tcp(tcp) => tcp.next_deadline(),
             Self::Quic(quic) => quic.poll_timeout().map_or(Instant::MAX, |(at, _)| at),
-            Self::Outside | Self::NotYet | Self::Asleep(_) => Instant::MAX,
+            Self::Outside | Self::Uncreated | Self::Hibernated(_) => Instant::MAX,
         }
     }
 
@@ -109,22 +110,22 @@ impl Transport {
         either!(self, end => end.handle_timeout(cx), ());
     }
 
-    /// What a user-defined congestion controller failed with. One at rest has none of those.
-    pub(crate) fn controller_failure(&self) -> Option<&Gone> {
+    /// Returns the failure of a user-defined congestion controller. A hibernated endpoint has none.
+    pub(crate) fn controller_failure(&self) -> Option<&ControllerError> {
         match self {
             Self::Tcp(tcp) => tcp.controller_failure(),
             Self::Quic(quic) => quic.controller_failure(),
-            Self::Outside | Self::NotYet | Self::Asleep(_) => None,
+            Self::Outside | Self::Uncreated | Self::Hibernated(_) => None,
         }
     }
 
-    pub(crate) fn counted(&self) -> Counted {
+    pub(crate) fn counted(&self) -> EndpointTotals {
         match self {
             Self::Tcp(tcp) => counted_by_tcp(tcp),
-            Self::Asleep(packed) => counted_by_tcp(&packed.wake()),
+            Self::Hibernated(packed) => counted_by_tcp(&packed.wake()),
             Self::Quic(quic) => {
                 let totals = quic.totals();
-                Counted {
+                EndpointTotals {
                     data_packets: totals.data_packets,
                     retransmitted_packets: totals.retransmitted_packets,
                     recoveries: totals.recoveries,
@@ -136,14 +137,14 @@ impl Transport {
                     received_packet_bytes: Some(Bytes(totals.received_bytes)),
                 }
             }
-            Self::Outside | Self::NotYet => Counted::default(),
+            Self::Outside | Self::Uncreated => EndpointTotals::default(),
         }
     }
 }
 
-fn counted_by_tcp(tcp: &tcp::Endpoint) -> Counted {
+fn counted_by_tcp(tcp: &tcp::TcpEndpoint) -> EndpointTotals {
     let totals = tcp.totals();
-    Counted {
+    EndpointTotals {
         data_packets: totals.data_packets,
         retransmitted_packets: totals.retransmitted_packets,
         recoveries: totals.fast_recoveries,

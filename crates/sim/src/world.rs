@@ -1,118 +1,118 @@
-//! The loop: take the next entry of the calendar, let it happen, note what follows.
+//! The event loop: takes the next event from the queue and processes it.
 
 mod contents;
 mod departures;
-pub(crate) mod outside;
+mod event_loop;
+pub(crate) mod external;
+mod hibernation;
+mod network;
 mod packet_slots;
-mod packets;
-mod rest;
 mod service;
 mod setup;
-mod turns;
 
 use tcp::profile::SharedProfile;
-use units::{Bytes, FlowId, Instant, Stream, unlikely};
+use units::{Bytes, FlowId, Instant, RandomStream, unlikely};
 
-use outside::Leaving;
-use packets::Network;
-use rest::Awake;
+use external::ExternalDelivery;
+use hibernation::AwakeQueue;
+use network::Network;
 use setup::profiles;
 
 use crate::app::Application;
-use crate::card::Card;
+use crate::nic::Nic;
 use crate::observer::Observer;
-use crate::outcome::{FlowOutcome, Outcome};
-use crate::road;
+use crate::outcome::{FlowOutcome, RunOutcome};
+use crate::routes;
 use crate::run_error::RunError;
-use crate::scenario::{App, Element, Flow, Scenario};
-use crate::transport::{Counted, Transport};
+use crate::scenario::{App, ElementSpec, FlowSpec, Scenario};
+use crate::transport::{EndpointTotals, TransportEndpoint};
 use crate::validity::{self, SetupError};
 
-/// An entry of the calendar: who wants to run. Ends are numbered as in [`World::ends`].
+/// An event. Endpoints are numbered as in [`Simulation::ends`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wake {
+enum SimEvent {
     Start(u32),
-    Station(u32),
-    Card(u16),
+    ElementIndex(u32),
+    NicInterrupt(u16),
     Timer(u32),
     App(u32),
-    /// The same behind all that was due at its moment when it was taken.
+    /// `App`, after all events queued for its instant.
     AppLast(u32),
-    /// See `AppLast`.
-    CardLast(u16),
+    /// `Nic`, after all events queued for its instant.
+    NicLast(u16),
 }
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
-/// Number of one end of a flow.
+/// Index of one end of a flow.
 const fn end_of(flow: usize, side: usize) -> usize {
     2 * flow + side
 }
 
 /// One end of a flow.
 #[derive(Debug)]
-struct End {
-    stack: Transport,
+struct FlowEndpoint {
+    stack: TransportEndpoint,
     app: Application,
     /// Payload bytes that the application has read.
     read: u64,
     flow: FlowId,
     host: u16,
-    /// Where on the network's roads its segments begin their way.
-    road: u32,
-    /// Time of the entry in the calendar that stands for its timers.
+    /// First hop of its outgoing route.
+    route: u32,
+    /// Time of its timer event in the event queue.
     armed: Option<Instant>,
-    /// Time of the entry in the calendar that wakes its application.
+    /// Time of its application event in the event queue.
     app_at: Option<Instant>,
     closed: bool,
-    /// Its connection was given up or reset: nobody takes what its application writes.
+    /// The connection was aborted or reset, so nothing reads the application's data.
     gone: bool,
     /// Its application has reset the connection.
-    gave_up: bool,
-    /// Its host takes time before an application acts.
+    was_reset: bool,
+    /// Its host delays the application.
     delays: bool,
-    /// What arrives at the very moment of a read is received before it.
+    /// A segment that arrives at the instant of a read is received before it.
     reads_last: bool,
-    /// How often it was packed ([`rest`]).
-    naps: u8,
+    /// Number of times it was hibernated ([`hibernation`]).
+    hibernations: u8,
 }
 
 #[derive(Debug)]
-struct Connection {
-    /// The side that sends the bytes that count.
+struct FlowProgress {
+    /// The side that sends the counted bytes.
     sender: usize,
     started: Instant,
-    /// When the last byte that counts was read.
+    /// When the last counted byte was read.
     read_all_at: Option<Instant>,
 }
 
-pub(crate) struct World<'a, O: Observer> {
+pub(crate) struct Simulation<'a, O: Observer> {
     scenario: &'a Scenario,
-    /// Of each host with TCP.
+    /// Profile of each TCP host.
     profiles: Vec<Option<SharedProfile>>,
     network: Network<'a, O>,
     /// Client and server of the first flow, then of the second, and so on.
-    ends: Vec<End>,
-    awake: Awake,
-    flows: Vec<Connection>,
+    ends: Vec<FlowEndpoint>,
+    awake_queue: AwakeQueue,
+    flows: Vec<FlowProgress>,
     open: usize,
-    /// Entries of the calendar that were taken, and turns of applications.
+    /// Events processed, plus application steps.
     turns: u64,
-    /// Segments that have come to a stack outside.
-    outside: Vec<Leaving>,
+    /// Segments delivered to external stacks.
+    outside: Vec<ExternalDelivery>,
 }
 
-/// Runs a scenario to its end, or to the end of its time.
+/// Runs a scenario until all flows finish or its duration ends.
 ///
 /// # Errors
 /// [`RunError`] if the scenario cannot be run to its end.
-pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome, RunError> {
+pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<RunOutcome, RunError> {
     run_and(scenario, observer, |_| {})
 }
 
-/// The same, with every end of TCP packed after every event, if it can be: for tests, since it must make
-/// no difference.
+/// Runs a scenario with every TCP endpoint that allows it hibernated after every event, for tests:
+/// it must make no difference.
 ///
 /// # Errors
 /// [`RunError`] if the scenario cannot be run to its end.
@@ -120,18 +120,18 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
 pub fn run_packing<O: Observer>(
     scenario: &Scenario,
     observer: &mut O,
-) -> Result<Outcome, RunError> {
-    run_and(scenario, observer, World::pack_all)
+) -> Result<RunOutcome, RunError> {
+    run_and(scenario, observer, Simulation::hibernate_all)
 }
 
 fn run_and<'a, O: Observer>(
     scenario: &'a Scenario,
     observer: &'a mut O,
-    after_each: impl Fn(&mut World<'a, O>),
-) -> Result<Outcome, RunError> {
-    let mut world = World::new(scenario, &[], observer)?;
+    after_each: impl Fn(&mut Simulation<'a, O>),
+) -> Result<RunOutcome, RunError> {
+    let mut world = Simulation::new(scenario, &[], observer)?;
     world.network.end = Instant::ZERO + scenario.duration;
-    turn_until(&mut world, after_each);
+    run_loop(&mut world, after_each);
     world.check_controllers();
     match world.network.given_up.take() {
         Some(error) => Err(error),
@@ -139,11 +139,14 @@ fn run_and<'a, O: Observer>(
     }
 }
 
-/// Alone, so that the making of the world takes no register away from what is done for every packet.
+/// Kept separate, so that the setup of the world takes no registers from the per-packet code.
 #[inline(never)]
-fn turn_until<'a, O: Observer>(world: &mut World<'a, O>, after_each: impl Fn(&mut World<'a, O>)) {
+fn run_loop<'a, O: Observer>(
+    world: &mut Simulation<'a, O>,
+    after_each: impl Fn(&mut Simulation<'a, O>),
+) {
     while world.open > 0 {
-        // Without an entry nothing will ever happen: the rest of the time passes.
+        // With the queue empty the rest of the duration passes without events.
         let end = world.network.end;
         let Some(&(at, wake)) = world.network.calendar.due_until(end) else {
             world.network.now = end;
@@ -161,86 +164,88 @@ fn turn_until<'a, O: Observer>(world: &mut World<'a, O>, after_each: impl Fn(&mu
     }
 }
 
-impl<'a, O: Observer> World<'a, O> {
-    /// A world before its first moment; the stacks of the hosts in `outside` are not of this program.
+impl<'a, O: Observer> Simulation<'a, O> {
+    /// Creates a world at time zero; the stacks of the hosts in `external` are external.
     pub(crate) fn new(
         scenario: &'a Scenario,
         outside: &[usize],
         observer: &'a mut O,
     ) -> Result<Self, SetupError> {
-        let stations_and_roads = road::build(scenario)?;
+        let elements_and_routes = routes::build(scenario)?;
         validity::check(scenario, outside)?;
-        let cards = scenario.hosts.iter().map(|host| {
-            let luck = Stream::named(scenario.seed, &format!("host {}", host.name), "rss hash");
-            Card::new(host, luck)
+        let nics = scenario.hosts.iter().map(|host| {
+            let random_source =
+                RandomStream::named(scenario.seed, &format!("host {}", host.name), "rss hash");
+            Nic::new(host, random_source)
         });
-        let cards = cards.collect();
+        let nics = nics.collect();
         let mut world = Self {
             scenario,
             profiles: profiles(scenario),
-            network: Network::new(observer, &scenario.taps, stations_and_roads, cards),
+            network: Network::new(observer, &scenario.taps, elements_and_routes, nics),
             ends: Vec::with_capacity(2 * scenario.flows.len()),
-            awake: Awake::default(),
+            awake_queue: AwakeQueue::default(),
             flows: Vec::with_capacity(scenario.flows.len()),
             open: scenario.flows.len(),
             turns: 0,
             outside: Vec::new(),
         };
         for (index, flow) in scenario.flows.iter().enumerate() {
-            let [forward, reverse] = world.network.roads.of_path(flow.path).unwrap_or_default();
+            let [forward, reverse] = world.network.routes.of_path(flow.path).unwrap_or_default();
             let is_turned = scenario.paths[flow.path].from != flow.from;
             let (out, back) = if is_turned { (reverse, forward) } else { (forward, reverse) };
             world.add_flow(index, flow, [out, back]);
         }
         for end in &mut world.ends {
             if outside.contains(&usize::from(end.host)) {
-                end.stack = Transport::Outside;
-                // Its own end is nobody's business here: a flow is over once ours is.
+                end.stack = TransportEndpoint::Outside;
+                // The state of an external end is unknown: a flow finishes with its simulated end.
                 end.closed = true;
             }
         }
-        world.make_those_with_guests();
+        world.create_external_controllers();
         Ok(world)
     }
 
-    fn add_flow(&mut self, index: usize, flow: &Flow, [out, back]: [u32; 2]) {
+    fn add_flow(&mut self, index: usize, flow: &FlowSpec, [out, back]: [u32; 2]) {
         let started = Instant::ZERO + flow.start;
-        let reads_last = self.plans_arrivals_first(flow);
-        let end = |host: usize, road: u32, app: Application| End {
-            stack: Transport::NotYet,
+        let reads_last = self.arrival_is_scheduled_first(flow);
+        let end = |host: usize, route: u32, app: Application| FlowEndpoint {
+            stack: TransportEndpoint::Uncreated,
             app,
             read: 0,
             flow: FlowId(index as u32),
             host: host as u16,
-            road,
+            route,
             armed: None,
             app_at: None,
             closed: false,
             gone: false,
-            gave_up: false,
+            was_reset: false,
             delays: !self.scenario.hosts[host].delay.is_zero(),
             reads_last,
-            naps: 0,
+            hibernations: 0,
         };
         let seed = self.scenario.seed;
-        let draws = || Stream::named(seed, &format!("flow {}", flow.name), "pause");
+        let draws = || RandomStream::named(seed, &format!("flow {}", flow.name), "pause");
         let client = Application::client(&flow.app, draws);
         let server = Application::server(&flow.app, flow.reads);
         self.ends.push(end(flow.from, out, client));
         self.ends.push(end(flow.to, back, server));
-        self.flows.push(Connection {
+        self.flows.push(FlowProgress {
             sender: if matches!(flow.app, App::Requests { .. }) { SERVER } else { CLIENT },
             started,
             read_all_at: None,
         });
-        self.network.calendar.push(started, Wake::Start(index as u32));
+        self.network.calendar.push(started, SimEvent::Start(index as u32));
     }
 
-    /// Of a read and an arrival at one moment the one planned earlier happens first: the arrival when it
-    /// entered its last delay, the read at the read before.
-    fn plans_arrivals_first(&self, flow: &Flow) -> bool {
+    /// Returns whether an arrival precedes a read at the same instant. The event scheduled first is
+    /// processed first: the arrival is scheduled on entry to its last delay, the read at the
+    /// previous read.
+    fn arrival_is_scheduled_first(&self, flow: &FlowSpec) -> bool {
         let last = self.scenario.paths[flow.path].forward.last();
-        matches!((last, flow.reads), (Some(Element::Delay(delay)), Some(reads)) if *delay > reads.every)
+        matches!((last, flow.reads), (Some(ElementSpec::Delay(delay)), Some(reads)) if *delay > reads.every)
     }
 
     #[inline]
@@ -248,7 +253,7 @@ impl<'a, O: Observer> World<'a, O> {
         self.network.count_turn(&mut self.turns);
     }
 
-    /// Gives up once a user-defined congestion controller has failed.
+    /// Aborts the run once a user-defined congestion controller has failed.
     #[cold]
     #[inline(never)]
     fn check_controllers(&mut self) {
@@ -261,7 +266,7 @@ impl<'a, O: Observer> World<'a, O> {
         }
     }
 
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> RunOutcome {
         let mut segments = 0;
         let of_flow = |flow| {
             let counted = [CLIENT, SERVER].map(|side| self.counted(end_of(flow, side)));
@@ -269,10 +274,10 @@ impl<'a, O: Observer> World<'a, O> {
             self.flow_outcome(flow, &counted)
         };
         let flows = (0..self.flows.len()).map(of_flow).collect();
-        Outcome { segments, flows, ended: self.network.now }
+        RunOutcome { segments, flows, ended: self.network.now }
     }
 
-    fn flow_outcome(&self, flow: usize, counted: &[Counted; 2]) -> FlowOutcome {
+    fn flow_outcome(&self, flow: usize, counted: &[EndpointTotals; 2]) -> FlowOutcome {
         let connection = &self.flows[flow];
         let sending = &self.ends[end_of(flow, connection.sender)];
         let reading = &self.ends[end_of(flow, 1 - connection.sender)];

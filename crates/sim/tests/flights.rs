@@ -1,36 +1,36 @@
-//! The flights of the mail in seed 000: what a FreeBSD 13.2 sender with NewReno puts into each
-//! round trip when the receiver answers a whole flight with one ACK.
+//! The flights of the freebsd-net post in seed 000: the data that a FreeBSD 13.2 sender with
+//! NewReno sends per round trip when the receiver acknowledges a whole flight with one ACK.
 
 mod common;
 
 use ackclock_sim as sim;
-use common::{GBIT, bulk, host, ms, pair, road, tcp, us};
+use common::{GBIT, bulk, host, ms, pair, route, tcp, us};
 use net::offload::LroParams;
 use packet::{Dir, Flags, Segment};
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
-use sim::scenario::{Offload, Receive, Tap, TapPlace};
+use sim::scenario::{Offload, ReceiveOffloadSpec, TapPoint, TapSpec};
 use units::Instant;
 
 /// A line of tcpdump: seconds to the millisecond, outbound, flags, sequence and acknowledgment
-/// number relative to the first ones, payload.
-type Line = (String, bool, String, u32, u32, u32);
+/// number relative to the initial ones, payload.
+type DumpLine = (String, bool, String, u32, u32, u32);
 
-/// Sees what tcpdump sees on the sender, and the window after each flight.
+/// Captures as tcpdump on the sender, and records the window after each flight.
 #[derive(Default)]
 struct Dump {
-    lines: Vec<Line>,
+    lines: Vec<DumpLine>,
     windows: Vec<u16>,
     timestamps: Vec<u32>,
     syn: Option<Segment>,
-    /// Congestion window in whole segments whenever data leaves.
+    /// Congestion window in whole segments at each transmission of data.
     cwnd_at_send: Vec<u64>,
 }
 
 impl Recorder for Dump {
     const ON: bool = true;
 
-    fn record(&mut self, _: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, _: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         if let (Event::Sent { len: 1.., .. }, Some(state), 0) = (event, state, who.host.0) {
             self.cwnd_at_send.push(state.cwnd.get() / state.mss.get());
         }
@@ -54,7 +54,7 @@ impl Observer for Dump {
 }
 
 fn dump() -> Dump {
-    let lro = Receive::Lro(LroParams::FREEBSD_14);
+    let lro = ReceiveOffloadSpec::Lro(LroParams::FREEBSD_14);
     let mut sender = host("sender", "freebsd-13.2");
     let mut sink = host("sink", "linux-6.18");
     for host in [&mut sender, &mut sink] {
@@ -65,16 +65,16 @@ fn dump() -> Dump {
     }
     tcp(&mut sender).isn = Some(0);
     tcp(&mut sink).isn = Some(7_000);
-    let way = road(100 * GBIT, ms(50));
+    let way = route(100 * GBIT, ms(50));
     let mut scenario = pair([sender, sink], way.clone(), way, bulk(1_000_000));
-    scenario.taps = vec![Tap { host: 0, place: TapPlace::Stack }];
+    scenario.taps = vec![TapSpec { host: 0, place: TapPoint::Stack }];
     let mut dump = Dump::default();
     sim::run(&scenario, &mut dump).unwrap();
     dump
 }
 
 #[test]
-fn the_first_lines_of_the_mail() {
+fn the_first_lines_of_the_post() {
     let dump = dump();
     let line = |when: &str, outbound, flags: &str, seq, ack, len| {
         (when.to_owned(), outbound, flags.to_owned(), seq, ack, len)
@@ -100,12 +100,12 @@ fn the_first_lines_of_the_mail() {
 
 #[test]
 fn cwnd_is_10_12_14_16_segments() {
-    // The fifth segment leaves under the same window as the fourth.
+    // The fifth segment is sent within the same window as the fourth.
     assert_eq!(dump().cwnd_at_send[..5], [10, 12, 14, 16, 16]);
 }
 
 #[test]
-fn the_sender_offers_what_the_mail_shows() {
+fn the_sender_offers_the_options_of_the_post() {
     let dump = dump();
     let syn = dump.syn.unwrap();
     let options = syn.syn_options().unwrap();

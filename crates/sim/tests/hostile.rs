@@ -1,5 +1,5 @@
-//! An endpoint whose peer says anything at any time: it must neither panic nor fall into an
-//! endless loop, and what it acknowledges is what its application gets.
+//! An endpoint whose peer sends arbitrary segments at any time: it must neither panic nor loop for
+//! ever, and the bytes it acknowledges are those that its application reads.
 
 mod common;
 
@@ -11,10 +11,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
-use tcp::State;
+use tcp::TcpState;
 use tcp::profile::NAMES;
 use units::{Duration, SeqNum};
-use victim::{STATES, Step, Victim, Word, polite, way_into};
+use victim::{PeerSegment, STATES, Victim, VictimStep, polite, steps_into};
 
 fn an_option() -> impl Strategy<Value = Options> {
     let syn = (any::<u16>(), any::<Option<u8>>(), any::<bool>());
@@ -37,7 +37,7 @@ fn an_option() -> impl Strategy<Value = Options> {
     ]
 }
 
-/// Near the right number, or anywhere.
+/// Near the expected number, or anywhere.
 fn a_distance() -> impl Strategy<Value = i64> {
     prop_oneof![
         4 => Just(0_i64),
@@ -47,14 +47,14 @@ fn a_distance() -> impl Strategy<Value = i64> {
     ]
 }
 
-fn a_word() -> impl Strategy<Value = Word> {
+fn a_word() -> impl Strategy<Value = PeerSegment> {
     let common = select(vec![0x10_u8, 0x10, 0x10, 0x18, 0x11, 0x12, 0x02, 0x14]);
     let flags = prop_oneof![8 => common, 1 => any::<u8>()];
     let payload = prop_oneof![4 => Just(0), 4 => 1..3_000_u32, 1 => 0..200_000_u32];
     let window = prop_oneof![any::<u16>(), 0..3_u16];
     let stamps = any::<Option<(u32, u32)>>();
     (flags, a_distance(), a_distance(), payload, window, stamps, an_option()).prop_map(
-        |(flags, seq, ack, payload, window, stamps, options)| Word {
+        |(flags, seq, ack, payload, window, stamps, options)| PeerSegment {
             flags,
             seq,
             ack,
@@ -66,14 +66,14 @@ fn a_word() -> impl Strategy<Value = Word> {
     )
 }
 
-fn a_step() -> impl Strategy<Value = Step> {
+fn a_step() -> impl Strategy<Value = VictimStep> {
     prop_oneof![
-        12 => a_word().prop_map(Step::Hear),
-        3 => (0..100_000_u64).prop_map(|us| Step::Wait(Duration::from_micros(us))),
-        1 => (0..200_u64).prop_map(|s| Step::Wait(Duration::from_secs(s))),
-        3 => (0..100_000_u64).prop_map(Step::Write),
-        2 => Just(Step::Read),
-        1 => Just(Step::Close),
+        12 => a_word().prop_map(VictimStep::Incoming),
+        3 => (0..100_000_u64).prop_map(|us| VictimStep::Wait(Duration::from_micros(us))),
+        1 => (0..200_u64).prop_map(|s| VictimStep::Wait(Duration::from_secs(s))),
+        3 => (0..100_000_u64).prop_map(VictimStep::Write),
+        2 => Just(VictimStep::Read),
+        1 => Just(VictimStep::Close),
     ]
 }
 
@@ -88,14 +88,14 @@ fn config() -> ProptestConfig {
 }
 
 #[test]
-fn the_ways_lead_where_they_should() {
+fn the_step_sequences_reach_their_states() {
     for state in STATES {
         assert_eq!(in_state(state, "freebsd-13.2").tcp.state(), state);
     }
 }
 
-fn in_state(state: State, profile: &str) -> Victim {
-    let (side, steps) = way_into(state);
+fn in_state(state: TcpState, profile: &str) -> Victim {
+    let (side, steps) = steps_into(state);
     let mut victim = Victim::new(profile, side, 1_500, false);
     steps.iter().for_each(|step| victim.step(step));
     victim
@@ -104,25 +104,29 @@ fn in_state(state: State, profile: &str) -> Victim {
 #[test]
 fn a_closed_window_is_probed() {
     for profile in NAMES {
-        let mut victim = in_state(State::Established, profile);
-        victim.step(&Step::Write(1_000));
-        let Step::Hear(word) = polite(Flags::ACK, 0, Options::default()) else { unreachable!() };
-        victim.step(&Step::Hear(Word { window: 0, ..word }));
-        victim.step(&Step::Write(1_000));
+        let mut victim = in_state(TcpState::Established, profile);
+        victim.step(&VictimStep::Write(1_000));
+        let VictimStep::Incoming(word) = polite(Flags::ACK, 0, Options::default()) else {
+            unreachable!()
+        };
+        victim.step(&VictimStep::Incoming(PeerSegment { window: 0, ..word }));
+        victim.step(&VictimStep::Write(1_000));
         let before = victim.segments;
-        victim.step(&Step::Wait(Duration::from_secs(60)));
+        victim.step(&VictimStep::Wait(Duration::from_secs(60)));
         assert!(victim.segments > before, "{profile}");
     }
 }
 
 #[test]
 fn a_segment_before_the_window_is_answered() {
-    // RFC 9293 section 3.10.7.4; a Linux zero-window probe and a keep-alive look like this.
+    // RFC 9293 section 3.10.7.4; Linux's zero-window probes and keepalives look like this.
     for profile in NAMES {
-        let mut victim = in_state(State::Established, profile);
+        let mut victim = in_state(TcpState::Established, profile);
         let before = victim.segments;
-        let Step::Hear(word) = polite(Flags::ACK, 0, Options::default()) else { unreachable!() };
-        victim.step(&Step::Hear(Word { seq: -2, ..word }));
+        let VictimStep::Incoming(word) = polite(Flags::ACK, 0, Options::default()) else {
+            unreachable!()
+        };
+        victim.step(&VictimStep::Incoming(PeerSegment { seq: -2, ..word }));
         assert_eq!(victim.segments, before + 1, "{profile}");
     }
 }
@@ -131,13 +135,13 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn nothing_a_peer_says_breaks_it(
+    fn arbitrary_peer_segments_break_nothing(
         profile in select(NAMES.as_slice()),
         mtu in select(vec![576_u32, 1_500, 9_000]),
         state in select(STATES.as_slice()),
         steps in vec(a_step(), 0..60),
     ) {
-        let (side, way) = way_into(state);
+        let (side, way) = steps_into(state);
         let mut victim = Victim::new(profile, side, mtu, false);
         for step in way.iter().chain(&steps) {
             victim.step(step);

@@ -1,7 +1,6 @@
-//! So many hostile segments, counted one by one: options that cannot be, lengths beyond any
-//! packet, numbers from anywhere, thrown at every profile in every state. What is looked at is the
-//! same as in `hostile.rs`; here a stream of draws makes the segments, so that millions are cheap:
-//!
+//! A large number of hostile segments: impossible options, lengths beyond any packet, arbitrary
+//! sequence numbers, sent to every profile in every state. The checks are those of `hostile.rs`;
+//! here a random stream makes the segments, so that millions are cheap:
 //! ```text
 //! ACKCLOCK_HOSTILE_SEGMENTS=10000000 cargo test --release -p ackclock-sim --test hostile_segments -- --nocapture
 //! ```
@@ -11,29 +10,29 @@ mod common;
 mod victim;
 
 use packet::{Options, SackBlock, SackBlocks, SynLayout, SynOptions};
-use tcp::State;
+use tcp::TcpState;
 use tcp::profile::NAMES;
-use units::{Duration, SeqNum, Stream};
-use victim::{STATES, Step, Victim, Word, way_into};
+use units::{Duration, RandomStream, SeqNum};
+use victim::{PeerSegment, STATES, Victim, VictimStep, steps_into};
 
-/// Segments of an ordinary run.
+/// Default number of segments.
 const USUAL: u64 = 200_000;
-/// What one endpoint hears at most.
+/// Maximum number of segments sent to one endpoint.
 const AT_ONE: u64 = 60;
 
-/// How many segments, from the environment.
-#[expect(clippy::disallowed_methods, reason = "a test's own size, not a run's")]
+/// Number of segments, from the environment.
+#[expect(clippy::disallowed_methods, reason = "sizes a test, not a run")]
 fn wanted() -> u64 {
     let text = std::env::var("ACKCLOCK_HOSTILE_SEGMENTS").ok();
     text.map_or(USUAL, |text| text.parse().expect("ACKCLOCK_HOSTILE_SEGMENTS is a whole number"))
 }
 
-fn one_in(draws: &mut Stream, n: u64) -> bool {
+fn one_in(draws: &mut RandomStream, n: u64) -> bool {
     draws.below(n) == 0
 }
 
-/// Near the right number, or anywhere.
-fn distance(draws: &mut Stream) -> i64 {
+/// Near the expected number, or anywhere.
+fn distance(draws: &mut RandomStream) -> i64 {
     match draws.below(10) {
         0..4 => 0,
         4..8 => draws.below(6_000) as i64 - 3_000,
@@ -42,8 +41,8 @@ fn distance(draws: &mut Stream) -> i64 {
     }
 }
 
-/// Small ones and the ends of the range are likelier than they would be.
-fn odd_u16(draws: &mut Stream) -> u16 {
+/// Random values, biased to small ones and the ends of the range.
+fn odd_u16(draws: &mut RandomStream) -> u16 {
     match draws.below(4) {
         0 => draws.below(30) as u16,
         1 => u16::MAX - draws.below(3) as u16,
@@ -51,9 +50,9 @@ fn odd_u16(draws: &mut Stream) -> u16 {
     }
 }
 
-/// Options of any kind on any segment: a SYN's on data, SACK on a SYN, shifts beyond 14, blocks
-/// that end before they begin or lie beyond what was ever sent.
-fn options(draws: &mut Stream) -> Options {
+/// Arbitrary options on any segment: a SYN's on data, SACK on a SYN, shifts beyond 14, blocks that
+/// end before they start or are beyond the highest byte sent.
+fn options(draws: &mut RandomStream) -> Options {
     match draws.below(3) {
         0 => Options::default(),
         1 => Options::Syn(SynOptions {
@@ -77,13 +76,13 @@ fn options(draws: &mut Stream) -> Options {
     }
 }
 
-fn word(draws: &mut Stream) -> Word {
+fn word(draws: &mut RandomStream) -> PeerSegment {
     const COMMON: [u8; 8] = [0x10, 0x10, 0x10, 0x18, 0x11, 0x12, 0x02, 0x14];
     let flags = match draws.below(9) {
         0 => draws.next_u32() as u8,
         n => COMMON[n as usize - 1],
     };
-    Word {
+    PeerSegment {
         flags,
         seq: distance(draws),
         ack: distance(draws),
@@ -98,48 +97,49 @@ fn word(draws: &mut Stream) -> Word {
     }
 }
 
-/// What happens between segments.
-fn other(draws: &mut Stream) -> Step {
+/// Steps between segments.
+fn other(draws: &mut RandomStream) -> VictimStep {
     match draws.below(10) {
-        0..3 => Step::Wait(Duration::from_micros(draws.below(100_000))),
-        3 => Step::Wait(Duration::from_secs(draws.below(200))),
-        4..7 => Step::Write(draws.below(100_000)),
-        7..9 => Step::Read,
-        _ => Step::Close,
+        0..3 => VictimStep::Wait(Duration::from_micros(draws.below(100_000))),
+        3 => VictimStep::Wait(Duration::from_secs(draws.below(200))),
+        4..7 => VictimStep::Write(draws.below(100_000)),
+        7..9 => VictimStep::Read,
+        _ => VictimStep::Close,
     }
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the count is what the run is for")]
-fn no_number_of_hostile_segments_breaks_it() {
+#[expect(clippy::print_stdout, reason = "the count is the result of the run")]
+fn hostile_segments_break_no_endpoint() {
     let wanted = wanted();
-    let mut draws = Stream::named(1, "hostile segments", "all");
+    let mut draws = RandomStream::named(1, "hostile segments", "all");
     let mut thrown = 0_u64;
     let mut endpoints = 0_u64;
     let mut answers = 0_u64;
-    // By the state in which a segment was met.
+    // By the state in which a segment was received.
     let mut met = [0_u64; STATES.len()];
     while thrown < wanted {
         let profile = NAMES[(endpoints % NAMES.len() as u64) as usize];
         let state = STATES[(endpoints / NAMES.len() as u64 % STATES.len() as u64) as usize];
         let mtu = [576, 1_500, 9_000][draws.below(3) as usize];
         endpoints += 1;
-        let (side, way) = way_into(state);
+        let (side, way) = steps_into(state);
         let mut victim = Victim::new(profile, side, mtu, one_in(&mut draws, 4));
         way.iter().for_each(|step| victim.step(step));
         assert_eq!(victim.tcp.state(), state, "{profile}");
         let most = AT_ONE.min(wanted - thrown);
         for _ in 0..=draws.below(most) {
             let met_in = victim.tcp.state();
-            let place = STATES.iter().position(|&state: &State| state == met_in).unwrap();
+            let place = STATES.iter().position(|&state: &TcpState| state == met_in).unwrap();
             met[place] += 1;
-            victim.step(&Step::Hear(word(&mut draws)));
+            victim.step(&VictimStep::Incoming(word(&mut draws)));
             thrown += 1;
             if one_in(&mut draws, 2) {
                 victim.step(&other(&mut draws));
             }
-            // The dead have little to say; a few more words, and on to the next.
-            let died = state != State::Closed && victim.tcp.state() == State::Closed;
+            // Closed endpoints rarely respond; send a few more segments, then continue with the
+            // next.
+            let died = state != TcpState::Closed && victim.tcp.state() == TcpState::Closed;
             if died && one_in(&mut draws, 4) {
                 break;
             }

@@ -1,31 +1,32 @@
-//! Runs under the eyes of the verifier, and records of runs with something wrong in them.
+//! Runs checked by the verifier, and falsified records of runs.
 
 mod common;
-mod lies;
+mod mutations;
 
 use core::num::{NonZeroU32, NonZeroU64};
 use std::sync::OnceLock;
 
 use ackclock_sim as sim;
-use check::{Item, Summary, Tape};
-use common::{GBIT, KBIT, MBIT, bulk, host, link, ms, pair, road, tcp, us};
-use lies::{LIES, falsify, places};
-use net::link::Limit;
+use check::{RecordItem, RecordedRun, VerifiedSummary};
+use common::{GBIT, KBIT, MBIT, bulk, host, link, ms, pair, route, tcp, us};
+use mutations::{LIES, falsify, places};
+use net::link::QueueLimit;
 use net::offload::{GroParams, LroParams};
 use packet::IpVersion;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use sim::audit::{AuditError, describe, run_audited};
 use sim::scenario::{
-    App, During, Element, Flow, Host, Offload, Only, Path, Receive, Rule, Scenario, Shared, reverse,
+    App, ElementSpec, FlowSpec, HostSpec, Offload, OutageMode, PacketClass, PathSpec,
+    ReceiveOffloadSpec, Scenario, SelectionRule, SharedElement, reverse,
 };
 use units::{Bytes, Duration, Rate, Ratio};
 
-fn audited(scenario: &Scenario) -> Summary {
-    match run_audited(scenario, &mut record::Off) {
+fn audited(scenario: &Scenario) -> VerifiedSummary {
+    match run_audited(scenario, &mut record::NullRecorder) {
         Ok((outcome, summary)) => {
             for (flow, ends) in outcome.flows.iter().zip(&summary.flows) {
-                assert!(flow.finished, "{} came to no end", scenario.title);
+                assert!(flow.finished, "{} did not finish", scenario.title);
                 assert_eq!(ends[1].read, flow.bytes, "{}", scenario.title);
                 assert_eq!(ends[0].written, flow.bytes, "{}", scenario.title);
             }
@@ -36,7 +37,7 @@ fn audited(scenario: &Scenario) -> Summary {
     }
 }
 
-fn bursty(name: &str, profile: &str, receive: Receive) -> Host {
+fn bursty(name: &str, profile: &str, receive: ReceiveOffloadSpec) -> HostSpec {
     let mut host = host(name, profile);
     host.offload = Offload { tso: true, receive, ..Offload::default() };
     host.delay = us(150);
@@ -44,12 +45,12 @@ fn bursty(name: &str, profile: &str, receive: Receive) -> Host {
     host
 }
 
-/// A transfer of 300 kB over 10 Mbit/s and 20 ms each way, with `elements` behind the line.
-fn through(title: &str, profile: &str, elements: Vec<Element>) -> Scenario {
-    let mut forward = road(10 * MBIT, ms(20));
+/// A transfer of 300 kB over 10 Mbit/s and 20 ms each way, with `elements` after the line.
+fn through(title: &str, profile: &str, elements: Vec<ElementSpec>) -> Scenario {
+    let mut forward = route(10 * MBIT, ms(20));
     forward.extend(elements);
     let hosts = [host("a", profile), host("b", "linux-6.18")];
-    let mut scenario = pair(hosts, forward, road(10 * MBIT, ms(20)), bulk(300_000));
+    let mut scenario = pair(hosts, forward, route(10 * MBIT, ms(20)), bulk(300_000));
     scenario.title = title.into();
     scenario
 }
@@ -58,36 +59,41 @@ const FREEBSD: &str = "freebsd-14.3";
 const LINUX: &str = "linux-6.18";
 
 #[test]
-fn a_clean_road_loses_nothing() {
+fn a_clean_path_drops_nothing() {
     for profile in [FREEBSD, LINUX] {
         let summary = audited(&through("clean", profile, Vec::new()));
         assert_eq!((summary.lost, summary.copies, summary.damaged), (0, 0, 0));
         assert_eq!(summary.departed, summary.arrived);
-        assert_eq!(summary.flows[0][0].sent_again, Bytes(0));
+        assert_eq!(summary.flows[0][0].retransmitted, Bytes(0));
     }
 }
 
 #[test]
 fn full_queues_of_packets_and_of_bytes() {
     for profile in [FREEBSD, LINUX] {
-        for limit in [Limit::Packets(0), Limit::Packets(12), Limit::Bytes(Bytes(20_000))] {
+        for limit in
+            [QueueLimit::Packets(0), QueueLimit::Packets(12), QueueLimit::Bytes(Bytes(20_000))]
+        {
             let mut scenario = through("a short queue", profile, Vec::new());
             scenario.paths[0].forward[0] = link(10 * MBIT, limit);
             let summary = audited(&scenario);
             assert!(summary.lost > 0);
-            assert!(summary.flows[0][0].sent_again > Bytes(0));
+            assert!(summary.flows[0][0].retransmitted > Bytes(0));
         }
     }
 }
 
 #[test]
 fn bursts_and_merging_on_fast_lines() {
-    let receives =
-        [Receive::Off, Receive::Lro(LroParams::FREEBSD_14), Receive::Gro(GroParams::LINUX)];
+    let receives = [
+        ReceiveOffloadSpec::Off,
+        ReceiveOffloadSpec::Lro(LroParams::FREEBSD_14),
+        ReceiveOffloadSpec::Gro(GroParams::LINUX),
+    ];
     for receive in receives {
         for profile in [FREEBSD, LINUX] {
             let hosts = [bursty("a", profile, receive), bursty("b", LINUX, receive)];
-            let way = road(100 * GBIT, ms(5));
+            let way = route(100 * GBIT, ms(5));
             let mut scenario = pair(hosts, way.clone(), way, bulk(3_000_000));
             scenario.title = format!("{profile} with {receive:?}");
             audited(&scenario);
@@ -96,16 +102,16 @@ fn bursts_and_merging_on_fast_lines() {
 }
 
 #[test]
-fn rates_that_divide_nothing() {
+fn rates_without_whole_nanoseconds_per_byte() {
     for bits in [33_333, 997 * KBIT + 1, 7 * GBIT / 3] {
         let mut scenario = through("an odd rate", FREEBSD, Vec::new());
-        scenario.paths[0].forward[0] = link(bits, Limit::Packets(30));
+        scenario.paths[0].forward[0] = link(bits, QueueLimit::Packets(30));
         audited(&scenario);
     }
 }
 
-fn flow(path: usize, (from, to): (usize, usize), start: Duration, ip: IpVersion) -> Flow {
-    Flow { path, from, to, start, ip, ..bulk(200_000) }
+fn flow(path: usize, (from, to): (usize, usize), start: Duration, ip: IpVersion) -> FlowSpec {
+    FlowSpec { path, from, to, start, ip, ..bulk(200_000) }
 }
 
 #[test]
@@ -116,14 +122,15 @@ fn several_flows_both_ways_over_one_bottleneck() {
     let mut scenario = pair([a, b], Vec::new(), Vec::new(), bulk(1));
     scenario.title = "shared".into();
     scenario.hosts.push(c);
-    let element = link(5 * MBIT, Limit::Packets(20));
-    scenario.shared = vec![Shared { name: "bottleneck".into(), element }];
-    let lead_in = |delay| vec![Element::Delay(delay), Element::Shared(0), Element::Delay(ms(3))];
-    let path = |from, delay| Path {
+    let element = link(5 * MBIT, QueueLimit::Packets(20));
+    scenario.shared = vec![SharedElement { name: "bottleneck".into(), element }];
+    let lead_in =
+        |delay| vec![ElementSpec::Delay(delay), ElementSpec::Shared(0), ElementSpec::Delay(ms(3))];
+    let path = |from, delay| PathSpec {
         from,
         to: 1,
         forward: lead_in(delay),
-        reverse: road(10 * MBIT, delay),
+        reverse: route(10 * MBIT, delay),
     };
     scenario.paths = vec![path(0, ms(1)), path(2, ms(9))];
     scenario.flows = vec![
@@ -143,38 +150,44 @@ fn a_writer_with_pauses() {
     audited(&scenario);
 }
 
-fn share(num: u64, den: u64) -> Rule {
-    Rule::Share(Ratio::new(num, den).unwrap())
+fn share(num: u64, den: u64) -> SelectionRule {
+    SelectionRule::Share(Ratio::new(num, den).unwrap())
 }
 
-fn every(n: u64) -> Rule {
-    Rule::Every(NonZeroU64::new(n).unwrap())
+fn every(n: u64) -> SelectionRule {
+    SelectionRule::Every(NonZeroU64::new(n).unwrap())
 }
 
-/// Each kind of element that does something to packets.
-fn elements() -> Vec<(&'static str, Element)> {
-    let only = Only::All;
+/// Each kind of element that affects packets.
+fn elements() -> Vec<(&'static str, ElementSpec)> {
+    let only = PacketClass::All;
     let rate = Rate::from_bits_per_second(3_777_777).unwrap();
     let (four, sixth) = (NonZeroU32::new(4).unwrap(), every(6));
-    let group = reverse::Params { group: four, gap: us(1), timeout: us(2_500), only };
+    let group = reverse::ReverseParams { group: four, gap: us(1), timeout: us(2_500), class: only };
     let (from, until) = (ms(150), ms(400));
     vec![
-        ("jitter", Element::Jitter { most: ms(7) }),
-        ("loss", Element::Loss { rule: share(1, 50), only }),
-        ("duplicate", Element::Duplicate { rule: share(1, 20), only }),
-        ("corrupt", Element::Corrupt { rule: share(1, 50), only }),
-        ("reverse", Element::Reverse(group)),
-        ("displace", Element::Displace { rule: sixth.clone(), places: four, timeout: ms(4), only }),
-        ("late", Element::Late { rule: sixth, by: ms(3), only }),
-        ("outage", Element::Outage { from, until, during: During::Lost }),
-        ("hold", Element::Outage { from, until, during: During::Held }),
-        ("policer", Element::Policer { rate, burst: Bytes(30_000) }),
-        ("shaper", Element::Shaper { rate, burst: Bytes(9_000), limit: Limit::Packets(15) }),
+        ("jitter", ElementSpec::Jitter { most: ms(7) }),
+        ("loss", ElementSpec::Loss { rule: share(1, 50), only }),
+        ("duplicate", ElementSpec::Duplicate { rule: share(1, 20), only }),
+        ("corrupt", ElementSpec::Corrupt { rule: share(1, 50), only }),
+        ("reverse", ElementSpec::Reverse(group)),
+        (
+            "displace",
+            ElementSpec::Displace { rule: sixth.clone(), places: four, timeout: ms(4), only },
+        ),
+        ("late", ElementSpec::Late { rule: sixth, by: ms(3), only }),
+        ("outage", ElementSpec::Outage { from, until, during: OutageMode::Drop }),
+        ("hold", ElementSpec::Outage { from, until, during: OutageMode::Hold }),
+        ("policer", ElementSpec::Policer { rate, burst: Bytes(30_000) }),
+        (
+            "shaper",
+            ElementSpec::Shaper { rate, burst: Bytes(9_000), limit: QueueLimit::Packets(15) },
+        ),
     ]
 }
 
 #[test]
-fn every_kind_of_element_keeps_its_law() {
+fn every_kind_of_element_satisfies_its_invariants() {
     for (title, element) in elements() {
         for profile in [FREEBSD, LINUX] {
             let summary = audited(&through(title, profile, vec![element.clone()]));
@@ -189,37 +202,37 @@ fn every_kind_of_element_keeps_its_law() {
 }
 
 #[test]
-fn all_kinds_of_elements_on_one_road() {
+fn all_kinds_of_elements_on_one_route() {
     let all = || elements().into_iter().map(|(_, element)| element).collect::<Vec<_>>();
     let mut scenario = through("all", FREEBSD, all());
     scenario.paths[0].reverse.extend(all());
-    let thin = Element::Thin { bytes: Bytes(5_000), timeout: ms(4) };
+    let thin = ElementSpec::Thin { bytes: Bytes(5_000), timeout: ms(4) };
     scenario.paths[0].reverse.push(thin);
     let summary = audited(&scenario);
     assert!(summary.lost > 0 && summary.copies > 0 && summary.damaged > 0);
 }
 
 #[test]
-fn acks_that_are_thinned() {
+fn filtered_acks() {
     for profile in [FREEBSD, LINUX] {
         let mut scenario = through("thin", profile, Vec::new());
-        let thin = Element::Thin { bytes: Bytes(10_000), timeout: ms(4) };
+        let thin = ElementSpec::Thin { bytes: Bytes(10_000), timeout: ms(4) };
         scenario.paths[0].reverse.push(thin);
         assert!(audited(&scenario).lost > 0);
     }
 }
 
-// Records with something wrong in them.
+// Falsified records.
 
-/// Runs with losses, and what they told.
-fn honest() -> &'static [(check::World, Vec<Item>); 2] {
-    static HONEST: OnceLock<[(check::World, Vec<Item>); 2]> = OnceLock::new();
+/// Runs with losses, and their records.
+fn honest() -> &'static [(check::WorldModel, Vec<RecordItem>); 2] {
+    static HONEST: OnceLock<[(check::WorldModel, Vec<RecordItem>); 2]> = OnceLock::new();
     HONEST.get_or_init(|| {
         [FREEBSD, LINUX].map(|profile| {
             let mut scenario = through("honest", profile, Vec::new());
-            scenario.paths[0].forward[0] = link(10 * MBIT, Limit::Packets(12));
+            scenario.paths[0].forward[0] = link(10 * MBIT, QueueLimit::Packets(12));
             scenario.flows[0].app = App::Bulk { bytes: Some(Bytes(150_000)), write: None };
-            let mut tape = Tape::default();
+            let mut tape = RecordedRun::default();
             sim::run(&scenario, &mut tape).unwrap();
             let world = describe(&scenario);
             check::verify(&world, &tape.items).unwrap();
@@ -240,7 +253,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn no_lie_goes_unnoticed(
+    fn every_mutation_is_detected(
         lie in proptest::sample::select(LIES.as_slice()),
         at in any::<proptest::sample::Index>(),
         amount in 1..2_000_000_u64,

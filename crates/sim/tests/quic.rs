@@ -1,39 +1,45 @@
-//! QUIC over whole paths, every run under the eyes of the verifier; beside TCP on one line.
+//! QUIC over complete paths, alone and next to TCP; the verifier checks every run.
 
 mod common;
 
 use ackclock_sim::audit::run_audited;
 use ackclock_sim::scenario::{
-    App, Close, Element, Host, Only, Path, QuicStack, Rule, Shared, Stack,
+    App, Close, ElementSpec, HostSpec, PacketClass, PathSpec, QuicStack, SelectionRule,
+    SharedElement, StackSpec,
 };
-use ackclock_sim::{Outcome, Scenario, SetupError};
-use net::link::Limit;
-use quic::Profile;
+use ackclock_sim::{RunOutcome, Scenario, SetupError};
+use net::link::QueueLimit;
+use quic::QuicProfile;
 use record::Digest;
 use units::{Bytes, Duration, Ratio};
 
-use common::{bulk, host, link, road, tcp};
+use common::{bulk, host, link, route, tcp};
 
-fn quic_host(name: &str, profile: &str) -> Host {
-    let profile = Profile::named(profile).unwrap();
-    let stack = Stack::Quic(QuicStack { profile, cc: profile.controller() });
-    Host { stack, ..host(name, "rfc") }
+fn quic_host(name: &str, profile: &str) -> HostSpec {
+    let profile = QuicProfile::named(profile).unwrap();
+    let stack = StackSpec::Quic(QuicStack { profile, cc: profile.controller() });
+    HostSpec { stack, ..host(name, "rfc") }
 }
 
-fn world(profile: &str, forward: Vec<Element>, reverse: Vec<Element>, bytes: u64) -> Scenario {
+fn world(
+    profile: &str,
+    forward: Vec<ElementSpec>,
+    reverse: Vec<ElementSpec>,
+    bytes: u64,
+) -> Scenario {
     Scenario {
         title: "quic".into(),
         seed: 3,
         duration: Duration::from_secs(600),
         hosts: vec![quic_host("a", profile), quic_host("b", profile)],
-        paths: vec![Path { from: 0, to: 1, forward, reverse }],
+        paths: vec![PathSpec { from: 0, to: 1, forward, reverse }],
         shared: Vec::new(),
         flows: vec![bulk(bytes)],
         taps: Vec::new(),
     }
 }
 
-fn audited(scenario: &Scenario) -> (Outcome, u64) {
+fn audited(scenario: &Scenario) -> (RunOutcome, u64) {
     let mut digest = Digest::default();
     let (outcome, summary) = run_audited(scenario, &mut digest).unwrap();
     for (flow, ends) in outcome.flows.iter().zip(&summary.flows) {
@@ -46,8 +52,8 @@ fn audited(scenario: &Scenario) -> (Outcome, u64) {
 #[test]
 fn all_bytes_arrive_under_every_profile_and_the_run_repeats() {
     for name in quic::profile::NAMES {
-        let roads = || road(50_000_000, Duration::from_millis(10));
-        let scenario = world(name, roads(), roads(), 3_000_000);
+        let routes = || route(50_000_000, Duration::from_millis(10));
+        let scenario = world(name, routes(), routes(), 3_000_000);
         let (outcome, digest) = audited(&scenario);
         let flow = &outcome.flows[0];
         assert_eq!((flow.profile, flow.bytes), (name, Bytes(3_000_000)));
@@ -56,22 +62,22 @@ fn all_bytes_arrive_under_every_profile_and_the_run_repeats() {
     }
 }
 
-fn rough() -> Vec<Element> {
-    let share = |n| Rule::Share(Ratio::new(n, 100).unwrap());
+fn rough() -> Vec<ElementSpec> {
+    let share = |n| SelectionRule::Share(Ratio::new(n, 100).unwrap());
     let span = Duration::from_millis;
     vec![
-        Element::Loss { rule: share(2), only: Only::All },
-        link(20_000_000, Limit::Packets(30)),
-        Element::Duplicate { rule: share(3), only: Only::All },
-        Element::Corrupt { rule: share(1), only: Only::All },
-        Element::Late { rule: share(3), only: Only::All, by: span(7) },
-        Element::Jitter { most: span(3) },
-        Element::Delay(span(12)),
+        ElementSpec::Loss { rule: share(2), only: PacketClass::All },
+        link(20_000_000, QueueLimit::Packets(30)),
+        ElementSpec::Duplicate { rule: share(3), only: PacketClass::All },
+        ElementSpec::Corrupt { rule: share(1), only: PacketClass::All },
+        ElementSpec::Late { rule: share(3), only: PacketClass::All, by: span(7) },
+        ElementSpec::Jitter { most: span(3) },
+        ElementSpec::Delay(span(12)),
     ]
 }
 
 #[test]
-fn loss_copies_damage_and_disorder_harm_nothing() {
+fn loss_duplication_corruption_and_reordering_do_no_harm() {
     for name in quic::profile::NAMES {
         for seed in 0..6 {
             let scenario = Scenario { seed, ..world(name, rough(), rough(), 1_000_000) };
@@ -82,7 +88,7 @@ fn loss_copies_damage_and_disorder_harm_nothing() {
 
 #[test]
 fn requests_and_resets_work_over_quic() {
-    let roads = || road(20_000_000, Duration::from_millis(15));
+    let routes = || route(20_000_000, Duration::from_millis(15));
     let mut scenario = world("quic-rfc9002", rough(), rough(), 0);
     scenario.flows[0].app = App::Requests {
         request: Bytes(300),
@@ -92,7 +98,7 @@ fn requests_and_resets_work_over_quic() {
     };
     let outcome = run_audited(&scenario, &mut Digest::default()).unwrap().0;
     assert_eq!(outcome.flows[0].bytes, Bytes(20 * 40_000));
-    let mut scenario = world("quic-rfc9002", roads(), roads(), 500_000);
+    let mut scenario = world("quic-rfc9002", routes(), routes(), 500_000);
     scenario.flows[0].close = Close::Reset;
     let outcome = run_audited(&scenario, &mut Digest::default()).unwrap().0;
     assert!(outcome.ended < units::Instant::ZERO + Duration::from_secs(60));
@@ -100,40 +106,42 @@ fn requests_and_resets_work_over_quic() {
 
 #[test]
 fn quic_and_tcp_share_a_bottleneck() {
-    let far = || vec![Element::Shared(0), Element::Delay(Duration::from_millis(20))];
-    let near = || vec![Element::Delay(Duration::from_millis(20))];
-    let path = |from, to| Path { from, to, forward: far(), reverse: near() };
+    let far = || vec![ElementSpec::Shared(0), ElementSpec::Delay(Duration::from_millis(20))];
+    let near = || vec![ElementSpec::Delay(Duration::from_millis(20))];
+    let path = |from, to| PathSpec { from, to, forward: far(), reverse: near() };
     let mut scenario = world("quic-rfc9002", far(), near(), 6_000_000);
-    scenario.shared =
-        vec![Shared { name: "line".into(), element: link(20_000_000, Limit::Packets(60)) }];
+    scenario.shared = vec![SharedElement {
+        name: "line".into(),
+        element: link(20_000_000, QueueLimit::Packets(60)),
+    }];
     scenario.hosts.extend([host("c", "freebsd-14.3"), host("d", "freebsd-14.3")]);
     scenario.paths = vec![path(0, 1), path(2, 3)];
     scenario.flows = vec![
         bulk(6_000_000),
-        ackclock_sim::scenario::Flow { path: 1, from: 2, to: 3, ..bulk(6_000_000) },
+        ackclock_sim::scenario::FlowSpec { path: 1, from: 2, to: 3, ..bulk(6_000_000) },
     ];
     let (outcome, _) = audited(&scenario);
     let rates: Vec<f64> = outcome.flows.iter().map(|flow| flow.goodput_bps() / 1e6).collect();
-    // Neither starves: 12 MB over 20 Mbit/s take 4.8 s at least.
+    // Neither starves: 12 MB over 20 Mbit/s take at least 4.8 s.
     assert!(rates.iter().all(|rate| *rate > 4.0), "{rates:?}");
 }
 
 #[test]
-fn bbr_is_refused_where_no_stack_of_linux_serves_it() {
-    let roads = || road(20_000_000, Duration::from_millis(15));
-    let mut scenario = world("quic-rfc9002", roads(), roads(), 1_000);
+fn bbr_is_rejected_without_a_linux_stack() {
+    let routes = || route(20_000_000, Duration::from_millis(15));
+    let mut scenario = world("quic-rfc9002", routes(), routes(), 1_000);
     scenario.hosts = vec![host("a", "rfc"), host("b", "rfc")];
     tcp(&mut scenario.hosts[1]).cc = cc::Algorithm::Bbr;
     let error = ackclock_sim::run(&scenario, &mut Digest::default()).unwrap_err();
     assert_eq!(error, SetupError::Controller { host: 1 }.into());
-    // A QUIC host cannot even be given it.
+    // A QUIC host cannot be configured with it.
     assert!(quic::CongestionControl::try_from(cc::Algorithm::Bbr).is_err());
 }
 
 #[test]
-fn a_flow_between_quic_and_tcp_is_refused() {
-    let roads = || road(20_000_000, Duration::from_millis(15));
-    let mut scenario = world("quic-rfc9002", roads(), roads(), 1_000);
+fn a_flow_between_quic_and_tcp_is_rejected() {
+    let routes = || route(20_000_000, Duration::from_millis(15));
+    let mut scenario = world("quic-rfc9002", routes(), routes(), 1_000);
     scenario.hosts[1] = host("b", "rfc");
     let error = ackclock_sim::run(&scenario, &mut Digest::default()).unwrap_err();
     assert_eq!(error, SetupError::Transport { flow: 0 }.into());

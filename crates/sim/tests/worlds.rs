@@ -1,6 +1,6 @@
 //! Random worlds, followed packet by packet by a checker with a model of its own.
 //!
-//! `PROPTEST_CASES=20000` runs more of them, `PROPTEST_RNG_SEED` others; without, the same ones
+//! `PROPTEST_CASES=20000` runs more of them, `PROPTEST_RNG_SEED` others; by default, the same ones
 //! every time.
 
 mod checker;
@@ -12,21 +12,22 @@ use core::num::NonZeroU32;
 use ackclock_sim as sim;
 use checker::Checker;
 use common::{all_taps, host, link, tcp, tcp_of, us};
-use net::link::Limit;
+use net::link::QueueLimit;
 use net::offload::{GroParams, LroParams};
 use packet::IpVersion;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
 use record::Digest;
-use sim::Outcome;
+use sim::RunOutcome;
 use sim::scenario::{
-    App, Close, Element, Flow, Host, Keepalive, Offload, Path, Reads, Receive, Scenario,
+    App, Close, ElementSpec, FlowSpec, HostSpec, KeepaliveSpec, Offload, PathSpec, ReadPattern,
+    ReceiveOffloadSpec, Scenario,
 };
 use tcp::profile::{Family, NAMES, ReceiveBufferRule, SendBufferRule};
 use units::{Bytes, Duration};
 
-/// Worlds of a run without wishes; most are over in a millisecond.
+/// Default number of worlds; most finish within a millisecond.
 const LEAST_CASES: u32 = 8_000;
 
 fn config() -> ProptestConfig {
@@ -40,14 +41,14 @@ fn config() -> ProptestConfig {
     config
 }
 
-fn a_receive() -> impl Strategy<Value = Receive> {
+fn a_receive() -> impl Strategy<Value = ReceiveOffloadSpec> {
     let gro = GroParams { ends_at_push: false, same_timestamps: false, ..GroParams::LINUX };
     select(vec![
-        Receive::Off,
-        Receive::Lro(LroParams::FREEBSD_14),
-        Receive::Lro(LroParams::FREEBSD_13_0),
-        Receive::Gro(GroParams::LINUX),
-        Receive::Gro(gro),
+        ReceiveOffloadSpec::Off,
+        ReceiveOffloadSpec::Lro(LroParams::FREEBSD_14),
+        ReceiveOffloadSpec::Lro(LroParams::FREEBSD_13_0),
+        ReceiveOffloadSpec::Gro(GroParams::LINUX),
+        ReceiveOffloadSpec::Gro(gro),
     ])
 }
 
@@ -67,7 +68,7 @@ fn an_offload() -> impl Strategy<Value = Offload> {
     )
 }
 
-fn a_host() -> impl Strategy<Value = Host> {
+fn a_host() -> impl Strategy<Value = HostSpec> {
     let options = (any::<[bool; 3]>(), select(vec![576, 1_280, 1_500, 1_500, 9_000]));
     let clock = (select(vec![100, 250, 1_000]), 0..10_000_u64);
     let isn = prop_oneof![Just(None), (0..100_000_u32).prop_map(|n| Some(n.wrapping_neg()))];
@@ -90,17 +91,17 @@ fn a_host() -> impl Strategy<Value = Host> {
     )
 }
 
-/// 1 Mbit/s to 100 Gbit/s, each order of magnitude as likely as another.
+/// 1 Mbit/s to 100 Gbit/s, log-uniform over the orders of magnitude.
 fn a_rate() -> impl Strategy<Value = u64> {
     (0..5_u32, 10..=100_u64).prop_map(|(tens, digits)| digits * 100_000 * 10_u64.pow(tens))
 }
 
-fn a_limit() -> impl Strategy<Value = Limit> {
+fn a_limit() -> impl Strategy<Value = QueueLimit> {
     prop_oneof![
-        (0..20_u32).prop_map(Limit::Packets),
-        (20..5_000_u32).prop_map(Limit::Packets),
-        (0..30_000_u64).prop_map(|n| Limit::Bytes(Bytes(n))),
-        (30_000..10_000_000_u64).prop_map(|n| Limit::Bytes(Bytes(n))),
+        (0..20_u32).prop_map(QueueLimit::Packets),
+        (20..5_000_u32).prop_map(QueueLimit::Packets),
+        (0..30_000_u64).prop_map(|n| QueueLimit::Bytes(Bytes(n))),
+        (30_000..10_000_000_u64).prop_map(|n| QueueLimit::Bytes(Bytes(n))),
     ]
 }
 
@@ -108,15 +109,15 @@ fn a_delay() -> impl Strategy<Value = Duration> {
     prop_oneof![Just(0), 0..1_000_u64, 0..200_000_u64].prop_map(us)
 }
 
-fn a_road() -> impl Strategy<Value = Vec<Element>> {
+fn a_route() -> impl Strategy<Value = Vec<ElementSpec>> {
     let parts = (a_rate(), a_limit(), a_delay(), a_delay());
     (0..5_u8, parts).prop_map(|(shape, (rate, limit, near, far))| {
         let line = link(rate, limit);
-        let fast = link(10 * rate, Limit::Packets(1_000));
+        let fast = link(10 * rate, QueueLimit::Packets(1_000));
         match shape {
-            0 => vec![Element::Delay(far)],
-            1 => vec![Element::Delay(near), line, Element::Delay(far), fast],
-            _ => vec![line, Element::Delay(far)],
+            0 => vec![ElementSpec::Delay(far)],
+            1 => vec![ElementSpec::Delay(near), line, ElementSpec::Delay(far), fast],
+            _ => vec![line, ElementSpec::Delay(far)],
         }
     })
 }
@@ -134,21 +135,21 @@ fn an_app() -> impl Strategy<Value = App> {
     ]
 }
 
-fn a_flow() -> impl Strategy<Value = Flow> {
+fn a_flow() -> impl Strategy<Value = FlowSpec> {
     let ip = select(vec![IpVersion::V4, IpVersion::V6]);
     let reads =
         prop_oneof![3 => Just(None), 1 => (1_000..100_000_u64, 1..20_000_u64).prop_map(Some)];
     (0..2_usize, any::<[bool; 2]>(), 0..300_000_u64, an_app(), ip, reads).prop_map(
         |(path, [backward, nodelay], start, app, ip, reads)| {
-            // Path 0 joins hosts 0 and 1, path 1 hosts 2 and 1.
+            // Path 0 connects hosts 0 and 1, path 1 hosts 2 and 1.
             let (a, b) = (2 * path, 1);
             let (from, to) = if backward { (b, a) } else { (a, b) };
-            // No slower than 50 bytes a millisecond, so that it comes to an end.
+            // At least 50 bytes per millisecond, so that it finishes.
             let reads = reads.map(|(chunk, every)| {
                 let every = us(every).min(us(20 * chunk));
-                Reads { chunk: Bytes(chunk), every }
+                ReadPattern { chunk: Bytes(chunk), every }
             });
-            Flow {
+            FlowSpec {
                 name: String::new(),
                 path,
                 from,
@@ -159,7 +160,7 @@ fn a_flow() -> impl Strategy<Value = Flow> {
                 nodelay,
                 reads,
                 close: Close::Fin,
-                keepalive: nodelay.then_some(Keepalive::default()),
+                keepalive: nodelay.then_some(KeepaliveSpec::default()),
             }
         },
     )
@@ -169,20 +170,20 @@ prop_compose! {
     fn a_world()(
         seed in any::<u64>(),
         hosts in proptest::collection::vec(a_host(), 3),
-        roads in proptest::collection::vec(a_road(), 4),
+        routes in proptest::collection::vec(a_route(), 4),
         flows in proptest::collection::vec(a_flow(), 1..=4),
-    ) -> World {
-        let mut roads = roads.into_iter();
-        let mut path = |from| Path {
+    ) -> RandomWorld {
+        let mut routes = routes.into_iter();
+        let mut path = |from| PathSpec {
             from,
             to: 1,
-            forward: roads.next().unwrap(),
-            reverse: roads.next().unwrap(),
+            forward: routes.next().unwrap(),
+            reverse: routes.next().unwrap(),
         };
-        World(Scenario {
+        RandomWorld(Scenario {
             title: String::new(),
             seed,
-            // Timeouts that back off may make a transfer last for days; waiting costs nothing here.
+            // RTO backoff may make a transfer last for days; waiting is free here.
             duration: Duration::from_secs(10_000_000),
             paths: vec![path(0), path(2)],
             shared: Vec::new(),
@@ -193,10 +194,10 @@ prop_compose! {
     }
 }
 
-struct World(Scenario);
+struct RandomWorld(Scenario);
 
-/// Only what varies, a line each: a world that fails must be read by somebody.
-impl fmt::Debug for World {
+/// Prints only the varying parameters, one line each, for people.
+impl fmt::Debug for RandomWorld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}", self.0.seed)?;
         for (number, host) in self.0.hosts.iter().enumerate() {
@@ -219,11 +220,11 @@ impl fmt::Debug for World {
     }
 }
 
-/// Gives every host buffers of a few segments, which no autotuning enlarges.
+/// Gives every host buffers of a few segments, which autotuning does not enlarge.
 fn shrink_buffers(scenario: &mut Scenario, sizes: [u64; 3]) {
     for (host, size) in scenario.hosts.iter_mut().zip(sizes) {
         let profile = &mut tcp(host).profile;
-        // Room for three segments of the link at least.
+        // Space for at least three segments of the link.
         let size = Bytes(size.max(3 * u64::from(profile.mtu)));
         match &mut profile.receive_buffer {
             ReceiveBufferRule::FreeBsd { space, auto, .. } => (*space, *auto) = (size, false),
@@ -250,15 +251,15 @@ fn check(scenario: &Scenario) {
     }
 }
 
-/// All that happens, and what comes of it, with ends that are packed whenever they can be or only at rest.
-fn happens(scenario: &Scenario, packing: bool) -> ([u64; 2], Outcome) {
+/// Digest and outcome, with endpoints hibernated whenever possible (`packing`) or only when idle.
+fn happens(scenario: &Scenario, packing: bool) -> ([u64; 2], RunOutcome) {
     let mut digest = Digest::default();
     let run = if packing { sim::run_packing } else { sim::run };
     let outcome = run(scenario, &mut digest).unwrap();
     ([digest.value(), digest.events()], outcome)
 }
 
-/// Gives hosts other controllers.
+/// Changes the controllers of the hosts.
 fn exchange_controllers(scenario: &mut Scenario, which: [u8; 3]) {
     for (host, which) in scenario.hosts.iter_mut().zip(which) {
         let stack = tcp(host);
@@ -270,7 +271,7 @@ fn exchange_controllers(scenario: &mut Scenario, which: [u8; 3]) {
     }
 }
 
-/// Lets flows pause so long that ends are at rest.
+/// Inserts pauses long enough for endpoints to become idle.
 fn slow_down(scenario: &mut Scenario, pause: Duration, dialogues: bool) {
     for flow in &mut scenario.flows {
         flow.start += pause;
@@ -288,12 +289,12 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn nothing_impossible_happens(world in a_world()) {
+    fn runs_are_physically_consistent(world in a_world()) {
         check(&world.0);
     }
 
     #[test]
-    fn small_buffers_stop_nothing(
+    fn small_buffers_stall_no_transfer(
         mut world in a_world(),
         sizes in [4_000..100_000_u64, 4_000..100_000, 4_000..100_000],
     ) {
@@ -303,11 +304,11 @@ proptest! {
 }
 
 proptest! {
-    // Packing an end after every event takes longer than all else.
+    // Hibernating an endpoint after every event dominates the run time.
     #![proptest_config(ProptestConfig { cases: config().cases / 8, ..config() })]
 
     #[test]
-    fn it_makes_no_difference_who_sleeps(
+    fn hibernation_does_not_change_results(
         mut world in a_world(),
         pause in 0..5_000_u64,
         dialogues in any::<bool>(),

@@ -1,6 +1,6 @@
-//! Fingerprints of a fixed set of runs: the same on every machine, in every build.
+//! Fingerprints of a fixed set of runs: equal on every machine and in every build.
 //!
-//! `cargo xtask digest` prints them from a debug and a release build, bindings/wasm from
+//! `packet_frames xtask digest` prints them from a debug and a release build, bindings/wasm from
 //! WebAssembly; `make digest` compares.
 
 use record::Digest;
@@ -12,10 +12,10 @@ const TRACE: &str = include_str!("../../../scenarios/slow-start-lro.toml");
 const MATHIS: &str = include_str!("../../../scenarios/mathis.toml");
 const RAMP: &str = include_str!("../../../scenarios/slow-start-ramp.toml");
 
-/// A run: its name, its text, and what is set in it.
-type Run = (&'static str, &'static str, &'static [&'static str]);
+/// A run: its name, its text, and its overrides.
+type DigestRun = (&'static str, &'static str, &'static [&'static str]);
 
-const RUNS: &[Run] = &[
+const RUNS: &[DigestRun] = &[
     ("example", EXAMPLE, &[]),
     ("trace of the mail", TRACE, &[]),
     ("ramp", RAMP, &["duration=12s"]),
@@ -39,10 +39,10 @@ const RUNS: &[Run] = &[
     ("QUIC of INET", MATHIS, &["duration=3s"]),
 ];
 
-/// One line for each run: fingerprint, number of events, name.
+/// Returns one line per run: fingerprint, number of events, name.
 ///
 /// # Errors
-/// What is wrong with a scenario of the set.
+/// The errors of a scenario of the set.
 pub fn lines() -> Result<Vec<String>, String> {
     RUNS.iter().map(|&(name, text, set)| line(name, text, set)).collect()
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_runs_give_the_same_fingerprints_and_another_scenario_others() {
+    fn fingerprints_are_repeatable_and_depend_on_the_scenario() {
         let once = |set: &[&str]| line("trace", TRACE, set).unwrap();
         assert_eq!(once(&[]), once(&[]));
         assert_ne!(once(&[]), once(&["host.sender.delay=201us"]));

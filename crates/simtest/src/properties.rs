@@ -1,5 +1,5 @@
-//! Properties that every reader of foreign bytes and text keeps for any input: no panic, no position
-//! outside the file, no loss that is not reported. The fuzz targets (`fuzz/`) check them, and so does
+//! Properties of all parsers of foreign bytes and text, for any input: no panic, no position
+//! outside the file, no unreported loss. The fuzz targets (`fuzz/`) check them, and so does
 //! `tests/mutated.rs` without a fuzzer.
 
 pub mod bblog;

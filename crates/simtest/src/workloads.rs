@@ -1,15 +1,16 @@
-//! The worlds that speed is measured on: `cargo bench`, `cargo xtask count` and `bench/peers`.
+//! The worlds of the performance measurements: `packet_frames bench`, `packet_frames xtask count` and
+//! `bench/peers`.
 //!
-//! Pinned: sender `linux-6.18` with reno, segments of 1448 bytes, timestamps and SACK on, TSO and
-//! LRO off, an ACK for every second segment. [`WORKLOADS`] are the five that speed figures are about;
-//! the other functions make worlds of which one measure grows.
+//! Fixed: sender `linux-6.18` with reno, segments of 1448 bytes, timestamps and SACK on, TSO and
+//! LRO off, an ACK for every second segment. [`WORKLOADS`] are the five of the published figures;
+//! the other functions make series of worlds with one growing parameter.
 
-use net::choice::Only;
+use net::selection::PacketClass;
 use scenario::document::{
-    Choice, ElementTable, FlowTable, HostTable, LinkTable, PathTable, ScenarioFile, Setting,
-    Volume, given, named, tables,
+    ElementTable, FlowTable, HostTable, LinkTable, PacketRule, PathTable, RawValue, ScenarioFile,
+    TransferSize, given, named, tables,
 };
-use scenario::units_text::Room;
+use scenario::units_text::BufferSize;
 use units::{Bytes, Duration, Rate, Ratio};
 
 /// A workload.
@@ -17,13 +18,13 @@ use units::{Bytes, Duration, Rate, Ratio};
 pub struct Workload {
     /// `W1` to `W5`.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// Short description.
     pub title: &'static str,
-    /// Text of the scenario that runs for so many times its usual duration.
+    /// Text of the scenario that runs for this multiple of its usual duration.
     pub scenario: fn(f64) -> String,
-    /// Runs of the scenario that one measurement consists of.
+    /// Runs of the scenario per measurement.
     pub runs: u32,
-    /// What is aimed at, in nanoseconds of one core for a data segment with its ACKs, recording off.
+    /// Target, in nanoseconds of one core per data segment with its ACKs, recording off.
     pub target_ns: Option<f64>,
 }
 
@@ -67,7 +68,7 @@ pub const WORKLOADS: &[Workload] = &[
 ];
 
 const GIGABIT: Rate = mbps(1_000);
-const ONE_BDP: Room = Room::Bdp(Ratio::new(1, 1).unwrap());
+const ONE_BDP: BufferSize = BufferSize::Bdp(Ratio::new(1, 1).unwrap());
 
 const fn mbps(n: u64) -> Rate {
     Rate::from_bits_per_second(n * 1_000_000).unwrap()
@@ -86,19 +87,19 @@ pub struct OneFlow {
     pub cc: &'static str,
     /// Virtual time.
     pub millis: u64,
-    /// Delay of either way, in microseconds.
+    /// One-way delay, in microseconds.
     pub one_way_us: u64,
-    /// Room of the queue in front of the link.
-    pub buffer: Room,
-    /// Data packets lost at random, in hundredths of a percent.
+    /// Buffer of the link.
+    pub buffer: BufferSize,
+    /// Random loss of data packets, in hundredths of a percent.
     pub loss: u32,
-    /// Bytes under way for which the buffers of both hosts, then of Linux, have room; 0 for the usual
-    /// buffers.
+    /// Bytes in flight for which the buffers of both hosts, then both Linux, are sized; 0 for the
+    /// default buffers.
     pub flight: u64,
 }
 
 impl OneFlow {
-    /// The first workload, of a minute.
+    /// The first workload, one minute long.
     pub const W1: Self = Self {
         profile: "linux-6.18",
         cc: "reno",
@@ -108,9 +109,14 @@ impl OneFlow {
         loss: 0,
         flight: 0,
     };
-    /// The second one, of ten seconds.
-    pub const W2: Self =
-        Self { millis: 10_000, one_way_us: 75, buffer: Room::Packets(100), loss: 100, ..Self::W1 };
+    /// The second workload, ten seconds long.
+    pub const W2: Self = Self {
+        millis: 10_000,
+        one_way_us: 75,
+        buffer: BufferSize::Packets(100),
+        loss: 100,
+        ..Self::W1
+    };
 }
 
 /// Text of a scenario of one flow over a link of 1 Gbit/s.
@@ -118,8 +124,8 @@ pub fn one_flow(flow: &OneFlow) -> String {
     let delay = Duration::from_micros(flow.one_way_us);
     let loss = Ratio::new(flow.loss.into(), 10_000).filter(|_| flow.loss > 0);
     let loss = loss.map(|share| ElementTable {
-        loss: given(Choice::Share(share)),
-        only: given(Only::Data),
+        loss: given(PacketRule::Share(share)),
+        only: given(PacketClass::Data),
         ..ElementTable::default()
     });
     let forward = [link(GIGABIT, flow.buffer), self::delay(delay)];
@@ -133,7 +139,7 @@ pub fn one_flow(flow: &OneFlow) -> String {
             loss.into_iter().chain(forward),
             [self::delay(delay)],
         )]),
-        flow: tables([self::flow("bulk", "sender", "sink", Volume::Unlimited)]),
+        flow: tables([self::flow("bulk", "sender", "sink", TransferSize::Unlimited)]),
         ..ScenarioFile::default()
     };
     file.to_string()
@@ -142,9 +148,9 @@ pub fn one_flow(flow: &OneFlow) -> String {
 /// A sender and a sink.
 fn hosts<'n>(sender: &'n str, sink: &'n str, flow: &OneFlow) -> [(&'n str, HostTable); 2] {
     let OneFlow { profile, cc, flight, .. } = *flow;
-    // A packet costs its host more than its payload.
+    // A packet is charged more than its payload.
     let most = (flight > 0).then_some(4 * flight);
-    let room = |name, sizes: [u64; 3]| named([(name, Setting::from(sizes.map(Bytes).to_vec()))]);
+    let room = |name, sizes: [u64; 3]| named([(name, RawValue::from(sizes.map(Bytes).to_vec()))]);
     let sender_room = most.and_then(|most| room("net.ipv4.tcp_wmem", [4 << 10, 16 << 10, most]));
     let sink_room = most.and_then(|most| room("net.ipv4.tcp_rmem", [4 << 10, most, most]));
     let sink_profile = if flight > 0 { profile } else { "rfc" };
@@ -159,7 +165,7 @@ fn hosts<'n>(sender: &'n str, sink: &'n str, flow: &OneFlow) -> [(&'n str, HostT
     [(sender, sending), (sink, reading)]
 }
 
-fn link(rate: Rate, buffer: Room) -> ElementTable {
+fn link(rate: Rate, buffer: BufferSize) -> ElementTable {
     let link = LinkTable { rate: given(rate), buffer: given(buffer), ..LinkTable::default() };
     ElementTable { link: given(link), ..ElementTable::default() }
 }
@@ -183,7 +189,7 @@ fn path(
     }
 }
 
-fn flow(name: &str, from: &str, to: &str, bulk: Volume) -> FlowTable {
+fn flow(name: &str, from: &str, to: &str, bulk: TransferSize) -> FlowTable {
     FlowTable {
         name: given(name),
         from: given(from),
@@ -199,15 +205,15 @@ fn one_megabyte() -> String {
         title: given("one megabyte"),
         host: named(hosts("sender", "sink", &OneFlow::W1)),
         path: tables([path("sender", "sink", [link(mbps(100), ONE_BDP), delay()], [delay()])]),
-        flow: tables([flow("bulk", "sender", "sink", Volume::Bytes(Bytes(1_000_000)))]),
+        flow: tables([flow("bulk", "sender", "sink", TransferSize::Bytes(Bytes(1_000_000)))]),
         ..ScenarioFile::default()
     };
     file.to_string()
 }
 
-/// Every flow has hosts and access links of its own, both ways; all share one link each way.
+/// Every flow has hosts and access links of its own; all share one link per direction.
 pub fn dumbbell(flows: u32, bottleneck: Rate, millis: u64) -> String {
-    let access = || link(GIGABIT, Room::Packets(1_000));
+    let access = || link(GIGABIT, BufferSize::Packets(1_000));
     let direction = |shared: &str| {
         let shared = ElementTable { shared: given(shared), ..ElementTable::default() };
         [access(), shared, access(), delay(Duration::from_millis(20))]
@@ -216,13 +222,15 @@ pub fn dumbbell(flows: u32, bottleneck: Rate, millis: u64) -> String {
     let paths = pairs.iter().map(|[a, b]| path(a, b, direction("there"), direction("back")));
     let connections = pairs.iter().zip(0..).map(|([a, b], n)| FlowTable {
         start: given(Duration::from_micros(n * 10)),
-        ..flow(&n.to_string(), a, b, Volume::Unlimited)
+        ..flow(&n.to_string(), a, b, TransferSize::Unlimited)
     });
     let file = ScenarioFile {
         title: given("dumbbell"),
         duration: given(Duration::from_millis(millis)),
         host: named(pairs.iter().flat_map(|[a, b]| hosts(a, b, &OneFlow::W1))),
-        shared: named(["there", "back"].map(|name| (name, link(bottleneck, Room::Packets(5_000))))),
+        shared: named(
+            ["there", "back"].map(|name| (name, link(bottleneck, BufferSize::Packets(5_000)))),
+        ),
         path: tables(paths),
         flow: tables(connections),
         ..ScenarioFile::default()
@@ -230,15 +238,15 @@ pub fn dumbbell(flows: u32, bottleneck: Rate, millis: u64) -> String {
     file.to_string()
 }
 
-/// Many flows between two hosts over one link that gives each of them 1 Mbit/s, 40 ms away; they
-/// begin within the first second.
+/// Many flows between two hosts over one link with 1 Mbit/s per flow and a round trip of 40 ms;
+/// they start within the first second.
 fn many_flows(flows: u32, millis: u64) -> String {
     let count = u64::from(flows);
     let delay = || delay(Duration::from_millis(20));
-    let bottleneck = link(mbps(count), Room::Packets(10 * flows));
+    let bottleneck = link(mbps(count), BufferSize::Packets(10 * flows));
     let connections = (0..count).map(|n| FlowTable {
         start: given(Duration::from_micros(n * 1_000_000 / count)),
-        ..flow(&n.to_string(), "sender", "sink", Volume::Unlimited)
+        ..flow(&n.to_string(), "sender", "sink", TransferSize::Unlimited)
     });
     let file = ScenarioFile {
         title: given("many flows"),
@@ -251,26 +259,26 @@ fn many_flows(flows: u32, millis: u64) -> String {
     file.to_string()
 }
 
-/// Worlds of which one measure grows.
+/// A series of worlds with one growing parameter.
 #[derive(Debug, Clone)]
-pub struct Growth {
-    /// What grows, one word first.
+pub struct GrowthSeries {
+    /// The parameter, one word first.
     pub title: &'static str,
-    /// How far it has grown in each world, and the text of that.
+    /// The value in each world, and the text of the world.
     pub worlds: Vec<(String, String)>,
 }
 
-/// What the cost of a segment may grow with; worlds last `share` of their usual time.
-pub fn growths(share: f64) -> Vec<Growth> {
+/// Parameters that may affect the cost of a segment; worlds last `share` of their usual time.
+pub fn growths(share: f64) -> Vec<GrowthSeries> {
     let mut all = Vec::new();
-    let mut add = |title, worlds: Vec<(String, String)>| all.push(Growth { title, worlds });
+    let mut add = |title, worlds: Vec<(String, String)>| all.push(GrowthSeries { title, worlds });
     let flows = [1_u32, 10, 100, 1_000, 10_000, 100_000].map(|flows| {
         let usual = (3_000_000 / u64::from(flows)).clamp(2_000, 300_000);
         (format!("{flows}"), many_flows(flows, millis(usual, share).max(2_000)))
     });
     add("flows, 1 Mbit/s each", flows.into());
     let flights = [10_u64, 100, 1_000, 10_000, 100_000].map(|flight| {
-        // 1 Gbit/s are 83,333 packets a second: 12 us each.
+        // 1 Gbit/s are 83,333 packets per second: 12 us each.
         let one_way_us = flight * 12 / 2;
         let millis = millis((flight * 12 * 60 / 1_000).max(10_000), share);
         let room = (2 * flight * 1_448).max(1 << 20);
@@ -314,7 +322,7 @@ mod tests {
     fn every_workload_is_a_scenario() {
         let mut texts: Vec<String> =
             WORKLOADS.iter().map(|workload| (workload.scenario)(0.1)).collect();
-        // The largest one takes long to read.
+        // The largest world takes long to parse.
         let small = growths(0.1).into_iter().flat_map(|growth| growth.worlds);
         texts.extend(small.map(|(_, text)| text).filter(|text| text.len() < 1_000_000));
         for text in texts {

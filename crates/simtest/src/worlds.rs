@@ -1,27 +1,27 @@
-//! Random worlds: scenarios drawn over everything a scenario file can say, run under the eyes of
-//! the verifier, and made small where they fail.
+//! Random worlds: scenarios drawn over the complete scenario format, run with the verifier, and
+//! minimised on failure.
 //!
-//! A world is a text like any other: it goes through the ordinary parser, and the file that shows
-//! a failure is the scenario itself. It is drawn from (seed, number) alone, each part from a
-//! stream of its own. Systems, controllers and knobs are taken from the lists of the crates that
-//! have them, so a new one is drawn as soon as it is listed.
+//! A world is a scenario text: it passes through the ordinary parser, and the file that reproduces
+//! a failure is the scenario itself. It depends only on (seed, number), with a random stream per
+//! part. Systems, controllers and knobs are taken from the lists of the crates that define them, so
+//! a new one is drawn as soon as it is listed.
 //!
-//! What is demanded of every world: the run breaks none of the laws of [`check`] (nothing early,
-//! nothing from thin air, bytes read once and in order, no more under way than the windows allow,
-//! nothing sent again without a reason), it does not panic, and it comes to an end. And of those
-//! whose faults leave a chance (see `demands`): every flow ends, with every byte read.
+//! Every world must satisfy these conditions: the run violates no invariant of [`check`] (no packet
+//! early or unsent, bytes read once and in order, no more in flight than the windows allow, no
+//! unjustified retransmission), it does not panic, and it ends. In worlds with survivable faults
+//! (see `oracle`) every flow must also finish, with every byte read.
 //!
-//! Reading order: `luck` (numbers and quantities by chance), `machines`, `roads`, `talks` (hosts,
-//! paths and applications), `draft` (the whole), `demands`, `verdict` (the
-//! run), `shrink`. `cargo xtask worlds` runs any number of them.
+//! Reading order: `random` (random numbers and quantities), `hosts`, `paths`, `flows` (hosts,
+//! paths and applications), `generator` (the whole scenario), `oracle` (the oracle), `verdict` (the
+//! run), `shrink`. `packet_frames xtask worlds` runs any number of them.
 
-mod demands;
-mod draft;
-mod luck;
-mod machines;
-mod roads;
+mod flows;
+mod generator;
+mod hosts;
+mod oracle;
+mod paths;
+mod random;
 mod shrink;
-mod talks;
 mod verdict;
 
 #[cfg(test)]
@@ -31,25 +31,25 @@ use scenario::ScenarioFile;
 use toml::Table;
 
 pub use shrink::shrink;
-pub use verdict::{Passed, WorldFailure, judge};
+pub use verdict::{WorldFailure, WorldStats, judge};
 
-/// The scenario file of world `number` of the worlds of `seed`.
+/// Returns the scenario file of world `number` of `seed`.
 pub fn draw(seed: u64, number: u64) -> String {
-    written(&draft::draw(seed, number))
+    written(&generator::draw(seed, number))
 }
 
-/// The text of a tree as scenario files have it; a tree that is no scenario as TOML has it.
+/// Returns a tree in the format of scenario files; an invalid scenario as plain TOML.
 fn written(root: &Table) -> String {
     let text = root.to_string();
     ScenarioFile::read(&text, "world").map_or(text, |file| file.to_string())
 }
 
-/// Steps of all runs of one search for the smallest scenario.
+/// Step limit for all runs of one search for a minimal scenario.
 const MOST_STEPS: u64 = 100 * verdict::MOST_STEPS;
 
-/// The smallest scenario found that fails as `text` did, and its failure. `tried` is called before
-/// each run of the search, which ends after a number of steps, not after a time: it finds the same
-/// on every machine.
+/// Finds a minimal scenario that fails as `text` did, and returns it with its failure. `tried` is
+/// called before each run of the search, which is limited by steps, not by time: the result is the
+/// same on every machine.
 pub fn smallest(text: &str, failure: WorldFailure, tried: impl FnMut()) -> (String, WorldFailure) {
     smallest_by(text, failure, sim::audit::describe, tried)
 }
@@ -57,7 +57,7 @@ pub fn smallest(text: &str, failure: WorldFailure, tried: impl FnMut()) -> (Stri
 fn smallest_by(
     text: &str,
     failure: WorldFailure,
-    laws: verdict::Laws,
+    laws: verdict::InvariantsOf,
     mut tried: impl FnMut(),
 ) -> (String, WorldFailure) {
     let kind = failure.kind();
@@ -68,7 +68,7 @@ fn smallest_by(
             return false;
         }
         tried();
-        let (verdict, taken) = verdict::judge_by(text, laws);
+        let (verdict, taken) = verdict::check_world_against(text, laws);
         steps += taken;
         match verdict {
             Err(failure) if failure.kind() == kind => {

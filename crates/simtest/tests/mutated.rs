@@ -1,24 +1,25 @@
-//! Samples, changed at random, thrown at every reader: the properties of the fuzz targets without a fuzzer,
-//! in a number that can be stated.
+//! Random mutations of samples, fed to every parser: the properties of the fuzz targets without a
+//! fuzzer, for a stated number of inputs.
 //!
 //!     ACKCLOCK_MUTATIONS=10000000 cargo test --release -p ackclock-simtest --test mutated -- --nocapture
 //!
-//! Each input is a sample or an earlier input with one to eight changes, so that changes pile up.
+//! Each input is a sample or an earlier input with one to eight mutations, so that mutations
+//! accumulate.
 
 use std::path::{Path, PathBuf};
 
 use ackclock_simtest::properties;
-use units::Stream;
+use units::RandomStream;
 
-/// Inputs for each reader in the ordinary tests.
+/// Inputs per parser by default.
 const USUAL: u64 = 20_000;
-/// Inputs that later ones start from.
+/// Size of the pool of inputs to mutate.
 const POOL: usize = 64;
-/// An input is not longer.
+/// Maximum length of an input.
 const LONGEST: usize = 1_600;
 
 fn wanted() -> u64 {
-    #[expect(clippy::disallowed_methods, reason = "how long to go on is no result")]
+    #[expect(clippy::disallowed_methods, reason = "the number of inputs does not affect results")]
     let asked = std::env::var("ACKCLOCK_MUTATIONS");
     asked.ok().map_or(USUAL, |count| count.parse().expect("a number"))
 }
@@ -27,7 +28,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The beginnings of the files at these places; of a folder all that are in it.
+/// The prefixes of the files at these paths; of a folder all files in it.
 fn samples(places: &[&str]) -> Vec<Vec<u8>> {
     let mut files = Vec::new();
     for place in places {
@@ -49,20 +50,20 @@ fn samples(places: &[&str]) -> Vec<Vec<u8>> {
     files.iter().map(read).collect()
 }
 
-/// Some place within, or at the end of, `len` bytes, and a length that fits behind it.
-fn range(draws: &mut Stream, len: usize) -> std::ops::Range<usize> {
+/// A position within, or at the end of, `len` bytes, and a length that fits after it.
+fn range(draws: &mut RandomStream, len: usize) -> std::ops::Range<usize> {
     let from = draws.below(len as u64 + 1) as usize;
     let most = (len - from).min(1 << draws.below(8));
     from..from + draws.below(most as u64 + 1) as usize
 }
 
-/// Bytes at which readers branch.
+/// Bytes at which parsers branch.
 const EDGES: [u8; 16] =
     [0, 1, 0x7f, 0x80, 0xff, b'\n', b' ', b',', b':', b'-', b'.', b'0', b'9', b'=', b'"', b'{'];
-/// Numbers at which arithmetic breaks.
+/// Numbers at arithmetic limits.
 const NUMBERS: [u64; 8] = [0, 1, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 63, u64::MAX];
 
-fn change(draws: &mut Stream, input: &mut Vec<u8>, samples: &[Vec<u8>]) {
+fn change(draws: &mut RandomStream, input: &mut Vec<u8>, samples: &[Vec<u8>]) {
     let len = input.len();
     let place = draws.below(len.max(1) as u64) as usize;
     match draws.below(10) {
@@ -77,7 +78,7 @@ fn change(draws: &mut Stream, input: &mut Vec<u8>, samples: &[Vec<u8>]) {
         5 => input.insert(place, EDGES[draws.below(16) as usize]),
         6 => input.truncate(place),
         7 => {
-            // A number of some width in either order of bytes.
+            // A number of some width in either byte order.
             let width = 1 << draws.below(4);
             let number = NUMBERS[draws.below(8) as usize].wrapping_sub(draws.below(3));
             let mut bytes = number.to_le_bytes()[..width].to_vec();
@@ -104,12 +105,12 @@ fn change(draws: &mut Stream, input: &mut Vec<u8>, samples: &[Vec<u8>]) {
     input.truncate(LONGEST);
 }
 
-/// Throws so many inputs at `check`, which panics if a claim does not hold.
+/// Feeds a number of inputs to `check`, which panics if a property does not hold.
 #[expect(clippy::print_stdout, reason = "the count is to be stated")]
 fn throw(name: &str, places: &[&str], mut check: impl FnMut(&[u8])) {
     let samples = samples(places);
     assert!(!samples.is_empty(), "{name}");
-    let mut draws = Stream::named(1, name, "mutations");
+    let mut draws = RandomStream::named(1, name, "mutations");
     let mut pool = samples.clone();
     let mut thrown = 0;
     for sample in &samples {
@@ -124,7 +125,7 @@ fn throw(name: &str, places: &[&str], mut check: impl FnMut(&[u8])) {
             }
             check(&input);
             thrown += 1;
-            // Now and then the way goes on from here, or begins anew.
+            // Occasionally later inputs start from here, or from a new sample.
             match draws.below(64) {
                 0 if pool.len() < POOL => pool.push(input),
                 0 => pool[from] = input,
@@ -208,7 +209,7 @@ fn packet_scripts() {
 #[test]
 fn packets() {
     throw("packet_bytes", &["fuzz/seeds/capture"], |input| {
-        // Behind the headers of file and packet stands a packet.
+        // A packet follows the headers of the file and of the packet.
         let (link, bytes) = input.split_first().unwrap_or((&0, &[]));
         properties::packet_bytes::check((*link, bytes.get(39..).unwrap_or(bytes)));
     });

@@ -1,24 +1,27 @@
-//! What an acknowledgment means to the sender (RFC 9293 3.10.7.4, RFC 5681, RFC 6582; the ACK
-//! half of tcp_do_segment of FreeBSD and tcp_ack of Linux), and what its timers do.
+//! Processing of acknowledgments at the sender (RFC 9293 3.10.7.4, RFC 5681, RFC 6582; the ACK part
+//! of tcp_do_segment of FreeBSD and tcp_ack of Linux), and of the sender's timers.
 
-use cc::{AckSample, Acked, Change, Congested, Controller, Recovered, Signal as Sign, Smoothed};
+use cc::{
+    AckEvent, AckSample, CongestionEvent, CongestionSignal as Sign, Controller, RecoveryEnd,
+    SmoothedRtt, WindowChange,
+};
 use machine::{Cx, Signal};
 use packet::{Options, Segment};
 use record::{Cause, Event, Purpose, Recorder};
-use recovery::sendmap::Row;
-use recovery::{RttEstimator, Sample, Sampled};
+use recovery::sendmap::DeliveredRun;
+use recovery::{RttEstimator, RttInput, RttMeasurement};
 use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
-use crate::endpoint::{Endpoint, State};
-use crate::loss::{Heard, Repair};
-use crate::output::Train;
+use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::loss::{LossDetector, ReceivedAck};
+use crate::output::PacketBatch;
 use crate::profile::{Family, IdleRule};
-use crate::rates::Delivery;
-use crate::sent::Delivered;
+use crate::rates::AckDelivery;
+use crate::sent::DeliveredPackets;
 
-impl Endpoint {
-    /// An acceptable segment acknowledges up to `ack`.
+impl TcpEndpoint {
+    /// Processes an acceptable segment that acknowledges up to `ack`.
     pub(crate) fn on_ack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
@@ -26,19 +29,19 @@ impl Endpoint {
         seq: Offset,
         ack: Offset,
     ) {
-        if matches!(self.snd.repair, Repair::Holes(_)) {
+        if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
             self.base_ack(cx, segment, seq, ack);
             return;
         }
         let wnd = self.scaled_window(segment);
         let bare = matches!(segment.options, Options::None) && !self.ecn.agreed();
-        if !(bare && self.calm_ack(cx, segment, ack, wnd)) {
-            self.judge_ack(cx, segment, ack, wnd);
+        if !(bare && self.fast_path_ack(cx, segment, ack, wnd)) {
+            self.process_ack(cx, segment, ack, wnd);
         }
         self.update_window(seq, ack, wnd);
         self.update_pacing_rate();
         if self.cfg.profile.family == Family::Linux {
-            // tcp_data_snd_check pushes first and looks for room (tcp_check_space) behind it.
+            // tcp_data_snd_check pushes first and then checks for space (tcp_check_space).
             self.snd.check_space = true;
             self.call_output();
         } else {
@@ -46,9 +49,9 @@ impl Endpoint {
         }
     }
 
-    /// What it says of what is missing, and of congestion.
+    /// Updates loss detection and processes an ECN echo.
     #[inline(never)]
-    fn judge_ack<R: Recorder>(
+    fn process_ack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
@@ -56,16 +59,16 @@ impl Endpoint {
         wnd: u64,
     ) {
         if ack >= self.snd.una || self.is_rack() {
-            let heard = self.hear(segment, ack, wnd);
-            match self.snd.repair {
-                Repair::Holes(_) => {}
-                Repair::Timed(_) => self.timed_ack(cx, segment, &heard),
-                Repair::Rack(_) => self.rack_ack(cx, segment, &heard),
-                Repair::Duplicates if ack > self.snd.una => {
-                    self.on_new_ack(cx, segment, &heard);
+            let received = self.parse_ack(segment, ack, wnd);
+            match self.snd.loss_detector {
+                LossDetector::Sack(_) => {}
+                LossDetector::RackTlp(_) => self.rack_tlp_ack(cx, segment, &received),
+                LossDetector::FreeBsdRack(_) => self.rack_ack(cx, segment, &received),
+                LossDetector::NewReno if ack > self.snd.una => {
+                    self.on_new_ack(cx, segment, &received);
                 }
-                Repair::Duplicates if self.is_duplicate(&heard) => self.on_dup_ack(cx),
-                Repair::Duplicates => {}
+                LossDetector::NewReno if self.is_duplicate(&received) => self.on_dup_ack(cx),
+                LossDetector::NewReno => {}
             }
         }
         if unlikely(self.ecn.echoed(segment.flags)) {
@@ -73,25 +76,25 @@ impl Endpoint {
         }
     }
 
-    /// An acknowledgment that moves `snd_una`.
+    /// Processes an acknowledgment that advances `snd_una`, without SACK.
     pub(crate) fn on_new_ack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        heard: &Heard,
+        received: &ReceivedAck,
     ) {
-        let ack = heard.th_ack;
+        let ack = received.th_ack;
         let bytes = ack - self.snd.una;
         let duplicates = self.duplicates_delivered();
         self.begin_rate_sample();
         self.end_limited_transmit();
         self.undo_spurious_timeout(cx, segment);
-        let mut delivered = Delivered::default();
+        let mut delivered = DeliveredPackets::default();
         let rates = &mut self.snd.rates;
-        self.snd.map.acknowledge(ack, |piece| {
-            delivered.add(piece);
+        self.snd.scoreboard.acknowledge(ack, |sent_segment| {
+            delivered.add(sent_segment);
             if let Some(rates) = rates {
-                rates.delivery.on_delivered(piece.end(), false);
+                rates.delivery.on_delivered(sent_segment.end(), false);
             }
         });
         self.take_rtt(cx, segment, ack, &delivered);
@@ -101,20 +104,21 @@ impl Endpoint {
         } else {
             self.arm_retransmit(cx.now);
         }
-        // tcp_do_segment settles the recovery before it counts the acknowledgment.
+        // tcp_do_segment ends the recovery before it counts the acknowledgment.
         let recovering = self.cc.in_recovery();
-        if let Some(end) = self.snd.ecn_episode {
+        if let Some(end) = self.snd.cwr_end {
             if ack > end {
-                self.end_ecn_episode(cx, ack);
+                self.end_cwr(cx, ack);
             }
         } else {
-            match self.snd.repair {
-                Repair::Duplicates => self.duplicates_settle(cx, ack, bytes),
-                Repair::Holes(_) | Repair::Timed(_) | Repair::Rack(_) => {}
+            match self.snd.loss_detector {
+                LossDetector::NewReno => self.newreno_settle(cx, ack, bytes),
+                LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
+                }
             }
         }
-        let nsegs = heard.nsegs;
-        let change = self.cc.on_acked(&Acked {
+        let nsegs = received.nsegs;
+        let change = self.cc.on_acked(&AckEvent {
             now: cx.now,
             ticks: self.clock.tick(cx.now),
             rtt: self.snd.rtt_sample.take(),
@@ -125,21 +129,21 @@ impl Endpoint {
             packets: delivered.packets as u32,
             nsegs,
             ends_recovery: recovering && !self.cc.in_recovery(),
-            resending: self.snd.nxt != self.snd.max,
+            retransmitting: self.snd.nxt != self.snd.max,
             snd_wnd: self.snd.wnd,
             window_limited: self.snd.window_limited,
             max_packets_out: self.snd.max_packets_out as u32,
         });
-        self.advance(cx, ack, heard.wnd, nsegs, change);
-        if self.is_whole() {
-            // One of them fills the hole, the others had made the duplicates.
+        self.advance(cx, ack, received.wnd, nsegs, change);
+        if self.is_rate_based() {
+            // One packet fills the hole; the others were counted as duplicates.
             let packets = delivered.packets.saturating_sub(duplicates).max(1);
-            self.end_rate_sample(cx, &Delivery { packets, bare_bytes: bytes });
+            self.end_rate_sample(cx, &AckDelivery { packets, bare_bytes: bytes });
         }
         self.call_output();
     }
 
-    /// `snd_una` moves; what was acknowledged leaves the send buffer.
+    /// Advances `snd_una` and removes the acknowledged bytes from the send buffer.
     #[inline(always)]
     pub(crate) fn advance<R: Recorder>(
         &mut self,
@@ -147,7 +151,7 @@ impl Endpoint {
         ack: Offset,
         wnd: u64,
         nsegs: u32,
-        change: Change,
+        change: WindowChange,
     ) {
         let data_end = self.data_end();
         let old_una = self.snd.una;
@@ -156,7 +160,7 @@ impl Endpoint {
         self.snd.buffer.acknowledge(ack.min(data_end) - old_una.min(data_end));
         self.snd.nxt = self.snd.nxt.max(ack);
         self.snd.wnd = wnd;
-        cx.emit_of(self, || {
+        cx.emit_with_state(self, || {
             let una = self.payload_offset(ack);
             Event::Acked { una, bytes: bytes as u32, nsegs: nsegs as u16 }
         });
@@ -166,47 +170,47 @@ impl Endpoint {
         }
     }
 
-    /// The peer echoes congestion: once per window of data the window is lowered as for a loss
-    /// (RFC 3168 section 6.1.2).
+    /// Responds to an ECN echo: reduces the window as for a loss, once per window of data (RFC 3168
+    /// section 6.1.2).
     pub(crate) fn on_ecn_echo<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
-        if self.snd.ecn_episode.is_some() || self.cc.in_recovery() || ack < self.cc.recovery_point()
-        {
+        if self.snd.cwr_end.is_some() || self.cc.in_recovery() || ack < self.cc.recovery_point() {
             return;
         }
-        let congested = Congested { th_ack: ack, ..self.congested(cx.now, Sign::Ecn) };
+        let congested = CongestionEvent { th_ack: ack, ..self.congested(cx.now, Sign::Ecn) };
         let change = self.cc.on_congested(&congested);
-        if change == Change::RecoveryBegan {
+        if change == WindowChange::RecoveryBegan {
             self.ecn.on_reduced();
-            self.snd.ecn_episode = Some(self.snd.max);
+            self.snd.cwr_end = Some(self.snd.max);
             let ssthresh = self.cc.control().ssthresh.map_or(self.mss(), Bytes::get);
-            self.overrule_window(Bytes(ssthresh));
+            self.override_window(Bytes(ssthresh));
         }
         self.note(cx, change, Cause::Ecn);
     }
 
-    /// Something sent after the window was lowered for ECN is through, and with it our CWR.
-    pub(crate) fn end_ecn_episode<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
-        self.snd.ecn_episode = None;
+    /// Ends the CWR state: data sent after the reduction, and with it our CWR, is acknowledged.
+    pub(crate) fn end_cwr<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
+        self.snd.cwr_end = None;
         let window = self.cc.control().window;
-        let change = self.cc.on_recovered(&Recovered { th_ack: ack, pipe: self.snd.max - ack });
-        // Nothing was lost: the window stays where the echo left it.
-        self.overrule_window(window);
+        let change = self.cc.on_recovered(&RecoveryEnd { th_ack: ack, pipe: self.snd.max - ack });
+        // Nothing was lost: the window stays as the echo left it.
+        self.override_window(window);
         self.note(cx, change, Cause::Recovered);
     }
 
-    /// A fast recovery begins, perhaps while an echo's episode lasts: it has an end of its own, and the
-    /// episode ends with it (cc_cong_signal of FreeBSD sets `snd_recover` anew, EXIT_RECOVERY ends both).
-    pub(crate) const fn outlast_ecn_episode(&mut self) {
-        self.snd.ecn_episode = None;
+    /// Leaves the CWR state when a fast recovery begins: the recovery has a recovery point of its
+    /// own, at which both end (cc_cong_signal of FreeBSD sets `snd_recover` anew, EXIT_RECOVERY
+    /// ends both).
+    pub(crate) const fn abandon_cwr(&mut self) {
+        self.snd.cwr_end = None;
     }
 
-    /// How long the flow has been idle, and whether that is long: nothing heard or nothing sent for
-    /// a timeout (tcp_output of FreeBSD), no data sent for more than one
+    /// Returns how long the flow has been idle, and whether that is long: nothing received or
+    /// nothing sent for a timeout (tcp_output of FreeBSD), no data sent for more than a timeout
     /// (tcp_slow_start_after_idle_check of Linux; RFC 5681 section 4.1).
     pub(crate) fn idle_for(&self, now: Instant, rto: Duration) -> (Duration, bool) {
         match self.cfg.profile.idle {
-            IdleRule::HeardOrSent => {
-                let since = self.snd.last_heard.min(self.snd.last_sent);
+            IdleRule::ReceivedOrSent => {
+                let since = self.snd.last_received.min(self.snd.last_sent);
                 let ticks = self.clock.tick(now) - self.clock.tick(since);
                 (now.since(since), ticks >= self.clock.ticks(rto))
             }
@@ -217,8 +221,8 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn congested(&self, now: Instant, signal: Sign) -> Congested {
-        Congested {
+    pub(crate) fn congested(&self, now: Instant, signal: Sign) -> CongestionEvent {
+        CongestionEvent {
             now,
             ticks: self.clock.tick(now),
             signal,
@@ -229,38 +233,40 @@ impl Endpoint {
         }
     }
 
-    /// Bytes in flight, as the stack counts them (tcp_compute_pipe of FreeBSD, RFC 6675).
+    /// Bytes in flight as the stack estimates them (tcp_compute_pipe of FreeBSD, RFC 6675).
     pub(crate) fn pipe(&self) -> u64 {
-        match &self.snd.repair {
-            Repair::Holes(_) => self.holes_pipe(),
-            Repair::Timed(_) | Repair::Rack(_) => self.snd.map.sums().pipe(),
-            Repair::Duplicates => self.snd.max - self.snd.una,
+        match &self.snd.loss_detector {
+            LossDetector::Sack(_) => self.sack_pipe(),
+            LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
+                self.snd.scoreboard.sums().pipe()
+            }
+            LossDetector::NewReno => self.snd.max - self.snd.una,
         }
     }
 
-    /// The smoothed round trip, as the controller is told of it.
+    /// The smoothed round trip for the controller.
     #[inline]
-    pub(crate) fn smoothed(&self) -> Smoothed {
-        if self.cc.heeds_srtt() { self.smoothed_now() } else { Smoothed::default() }
+    pub(crate) fn smoothed(&self) -> SmoothedRtt {
+        if self.cc.uses_srtt() { self.smoothed_now() } else { SmoothedRtt::default() }
     }
 
     #[inline(never)]
-    fn smoothed_now(&self) -> Smoothed {
+    fn smoothed_now(&self) -> SmoothedRtt {
         let samples = self.snd.rtt_samples;
         if let RttEstimator::FreeBsd(rtt) = &self.rtt {
             let micros = u32::try_from(rtt.srtt_micros()).unwrap_or(u32::MAX);
-            return Smoothed { ticks: rtt.srtt_ticks(), micros, samples };
+            return SmoothedRtt { ticks: rtt.srtt_ticks(), micros, samples };
         }
         let srtt = self.rtt.srtt().unwrap_or(Duration::ZERO);
         let hz = u64::from(self.cfg.profile.hz);
         let ticks = scaled(srtt.as_nanos(), hz, Duration::from_secs(1).as_nanos());
         let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        Smoothed { ticks: narrow(ticks), micros: narrow(srtt.as_micros()), samples }
+        SmoothedRtt { ticks: narrow(ticks), micros: narrow(srtt.as_micros()), samples }
     }
 
-    /// RFC 9293 3.10.7.4: a window counts if its segment is not older than the last that did. Of
-    /// equally old ones FreeBSD takes the larger (tcp_do_segment), Linux also one that is shut
-    /// (tcp_may_update_window).
+    /// Updates the send window unless the segment is older than the last that updated it (RFC 9293
+    /// 3.10.7.4). Of equally old ones FreeBSD takes the larger window (tcp_do_segment), Linux also
+    /// a zero window (tcp_may_update_window).
     #[inline(always)]
     pub(crate) fn update_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
         let as_old = match self.cfg.profile.family {
@@ -277,7 +283,7 @@ impl Endpoint {
             self.call_output();
         }
         if unlikely(self.snd.persisting) && wnd > 0 {
-            // The window is open again; if it is still too small, the next pass probes on.
+            // The window is open again; if it is still too small, the next pass resumes probing.
             self.snd.persisting = false;
             self.timers.stop(Purpose::Persist);
             self.call_output();
@@ -288,7 +294,7 @@ impl Endpoint {
         self.snd.wl2 = ack;
     }
 
-    /// A writer that sleeps is woken once there is room.
+    /// Wakes a blocked writer once the send buffer has space.
     #[inline(always)]
     pub(crate) fn wake_writer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if !self.snd.buffer.starved() {
@@ -305,7 +311,7 @@ impl Endpoint {
 
     #[inline(never)]
     fn expand_buffer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        // Is the window full of whole packets? Asked without a division.
+        // Is the window full of whole packets? The test needs no division.
         if (self.packets_in_flight() + 1) * self.mss() > self.cwnd() {
             return;
         }
@@ -315,29 +321,31 @@ impl Endpoint {
         }
     }
 
-    /// A round trip. FreeBSD takes every echoed timestamp, else the byte being timed; Linux takes
-    /// the time since the oldest segment acknowledged left, and an echo only where that was sent
-    /// twice (tcp_ack_update_rtt).
+    /// Takes a round-trip sample. FreeBSD uses every echoed timestamp, else the byte being timed;
+    /// Linux the time since the oldest segment acknowledged was sent, and an echo only if that was
+    /// retransmitted (tcp_ack_update_rtt).
     pub(crate) fn take_rtt<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         ack: Offset,
-        delivered: &Delivered,
+        delivered: &DeliveredPackets,
     ) {
-        let echo = segment.timestamps.filter(|stamps| self.link.timestamps && stamps.ecr != 0);
-        let timed = self.snd.timed.filter(|&(at, _)| ack > at);
+        let echo =
+            segment.timestamps.filter(|stamps| self.negotiated.timestamps && stamps.ecr != 0);
+        let timed = self.snd.rtt_timing.filter(|&(at, _)| ack > at);
         if timed.is_some() {
-            self.snd.timed = None;
+            self.snd.rtt_timing = None;
         }
         let by_echo = || {
             let stamps = echo?;
             let ms = self.clock.timestamp(cx.now).wrapping_sub(stamps.ecr);
-            Some(Sample::Echo { ms })
+            Some(RttMeasurement::Echo { ms })
         };
-        // The kernel counts its ticks from its own phase.
+        // The kernel's ticks have a phase of their own.
         let phase = self.clock.phase();
-        let since = |sent: Instant| Sample::Timed { sent: sent + phase, acked: cx.now + phase };
+        let since =
+            |sent: Instant| RttMeasurement::Timed { sent: sent + phase, acked: cx.now + phase };
         let timed = timed.map(|(_, sent)| sent);
         let sample = match self.rtt {
             RttEstimator::FreeBsd(_) | RttEstimator::Rfc(_) => by_echo().or(timed.map(since)),
@@ -345,13 +353,13 @@ impl Endpoint {
             RttEstimator::Linux(_) => delivered.oldest_sent().or(timed).map(since).or_else(by_echo),
         };
         let Some(sample) = sample else { return };
-        let rtt = self.rtt.on_sample(&Sampled {
+        let rtt = self.rtt.on_sample(&RttInput {
             sample,
             shift: self.snd.shift,
             snd_una: ack,
             snd_nxt: self.snd.nxt,
         });
-        // Linux takes the least from the newest segment acknowledged (ca_rtt).
+        // Linux takes the minimum from the newest segment acknowledged (ca_rtt).
         let newest = match (&self.rtt, delivered.newest_sent()) {
             (RttEstimator::Linux(_), Some(sent)) => cx.now.since(sent).min(rtt),
             _ => rtt,
@@ -359,27 +367,27 @@ impl Endpoint {
         self.note_rtt(cx, ack, rtt, newest);
     }
 
-    /// The same where nothing is missing, for a row of packets.
+    /// [`TcpEndpoint::take_rtt`] on the fast path, for a batch of packets.
     #[inline(always)]
-    pub(crate) fn take_row_rtt<R: Recorder>(
+    pub(crate) fn take_batch_rtt<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         ack: Offset,
-        row: &Row,
+        row: &DeliveredRun,
     ) {
         let RttEstimator::Linux(linux) = &mut self.rtt else {
-            return self.take_rtt(cx, segment, ack, &Delivered::row(row));
+            return self.take_rtt(cx, segment, ack, &DeliveredPackets::row(row));
         };
         let since = |sent| cx.now.since(sent);
         let rtt = linux.on_round_trip(since(row.first.sent_at), ack, self.snd.nxt);
-        if self.snd.timed.is_some_and(|(at, _)| ack > at) {
-            self.snd.timed = None;
+        if self.snd.rtt_timing.is_some_and(|(at, _)| ack > at) {
+            self.snd.rtt_timing = None;
         }
         self.note_rtt(cx, ack, rtt, since(row.last.sent_at).min(rtt));
     }
 
-    /// A round trip was measured, and by the newest segment acknowledged that one.
+    /// Records a round-trip sample; `newest` is that of the newest segment acknowledged.
     #[inline(always)]
     pub(crate) fn note_rtt<R: Recorder>(
         &mut self,
@@ -397,15 +405,15 @@ impl Endpoint {
         if !matches!(self.rtt, RttEstimator::Linux(_)) {
             return;
         }
-        if self.cc.heeds_ack_samples() {
-            self.tell_ack_sample(cx, ack, newest);
+        if self.cc.uses_ack_samples() {
+            self.report_ack_sample(cx, ack, newest);
         } else {
-            self.note(cx, Change::None, Cause::SlowStartExit);
+            self.note(cx, WindowChange::None, Cause::SlowStartExit);
         }
     }
 
     #[inline(never)]
-    fn tell_ack_sample<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, rtt: Duration) {
+    fn report_ack_sample<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, rtt: Duration) {
         let pacing_rate = if self.cc.in_slow_start() { self.pacing_rate() } else { 0 };
         let change = self.cc.on_ack_sample(&AckSample {
             now: cx.now,
@@ -418,9 +426,9 @@ impl Endpoint {
         self.note(cx, change, Cause::SlowStartExit);
     }
 
-    /// A timer fired.
+    /// Handles the expiry of a timer.
     pub(crate) fn on_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, purpose: Purpose) {
-        self.snd.train = Train::NONE;
+        self.snd.batch = PacketBatch::NONE;
         if self.on_wheel(purpose) {
             return;
         }
@@ -437,14 +445,14 @@ impl Endpoint {
             Purpose::LossProbe => self.on_probe_timer(cx),
             Purpose::Persist => self.on_window_timer(cx),
             Purpose::Keepalive => self.on_keepalive_timer(cx),
-            Purpose::TimeWait => self.state = State::Closed,
+            Purpose::TimeWait => self.state = TcpState::Closed,
             Purpose::Pacing => self.call_output(),
         }
     }
 
     /// tcp_timer_rexmt of FreeBSD; tcp_retransmit_timer of Linux.
     fn on_retransmit_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        // A probe by the head is no timeout that counts.
+        // Retransmissions of the head as window probes do not count as timeouts.
         let probes = self.head_probes();
         self.snd.shift += u32::from(!probes);
         let hopeless =
@@ -457,34 +465,35 @@ impl Endpoint {
         if !self.syn_times_out_linearly() {
             self.rtt.on_timeout(self.snd.shift);
         }
-        self.snd.timed = None;
-        self.snd.again = probes.then_some(Cause::Timeout);
+        self.snd.rtt_timing = None;
+        self.snd.retransmit_head = probes.then_some(Cause::Timeout);
         self.snd.dup_acks = 0;
-        if !matches!(self.snd.repair, Repair::Holes(_)) {
+        if !matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
             self.end_limited_transmit();
         }
-        if matches!(self.state, State::SynSent | State::SynReceived) {
+        if matches!(self.state, TcpState::SynSent | TcpState::SynReceived) {
             self.arm_retransmit(cx.now);
             self.call_output();
             return;
         }
-        if self.snd.shift == 1 && self.link.timestamps {
+        if self.snd.shift == 1 && self.negotiated.timestamps {
             self.snd.timeout_stamp = Some(self.clock.timestamp(cx.now));
         }
-        if matches!(self.snd.repair, Repair::Holes(_)) {
-            // tcp_timer_rexmt forgets the holes before it signals, and forces a segment.
+        if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
+            // tcp_timer_rexmt updates the scoreboard before it signals congestion, and forces a
+            // segment.
             if self.snd.shift > 1 {
                 self.snd.timeout_stamp = None;
             }
-            self.holes_timeout();
+            self.sack_timeout();
             self.rcv.ack_now = true;
         }
-        // tcp_enter_loss marks what is lost first, and leaves a window for one packet more than what
-        // is under way then.
-        let timed = matches!(self.snd.repair, Repair::Timed(_));
+        // tcp_enter_loss marks losses first, and sets the window to the packets then in flight plus
+        // one.
+        let timed = matches!(self.snd.loss_detector, LossDetector::RackTlp(_));
         let marks_first = timed && self.cfg.profile.family == Family::Linux;
         if marks_first {
-            self.timed_timeout(cx.now);
+            self.rack_tlp_timeout(cx.now);
         }
         let signal = Sign::Timeout { shift: self.snd.shift.max(1) };
         let change = self.cc.on_congested(&self.congested(cx.now, signal));
@@ -492,27 +501,27 @@ impl Endpoint {
             self.cc.set_window(Bytes((self.packets_in_flight() + 1) * self.mss()));
         }
         self.note(cx, change, Cause::Timeout);
-        self.snd.ecn_episode = None;
-        match self.snd.repair {
-            Repair::Timed(_) if marks_first => {}
-            Repair::Timed(_) => self.timed_timeout(cx.now),
-            Repair::Holes(_) | Repair::Duplicates | Repair::Rack(_) => {
+        self.snd.cwr_end = None;
+        match self.snd.loss_detector {
+            LossDetector::RackTlp(_) if marks_first => {}
+            LossDetector::RackTlp(_) => self.rack_tlp_timeout(cx.now),
+            LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => {
                 self.snd.nxt = self.snd.una;
-                self.snd.resend_cause = Cause::Timeout;
+                self.snd.retransmit_cause = Cause::Timeout;
             }
         }
         self.arm_retransmit(cx.now);
         self.call_output();
     }
 
-    /// The first ACK after a single timeout echoes a timestamp older than the retransmission:
+    /// Undoes a timeout if the first ACK after it echoes a timestamp older than the retransmission:
     /// the original had arrived (tcp_do_segment's t_badrxtwin; RFC 3522).
     fn undo_spurious_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         let Some(sent) = self.snd.timeout_stamp else { return };
         self.snd.timeout_stamp = None;
         let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
-        let older = echo != 0 && (echo.wrapping_sub(sent) as i32) < 0;
-        if self.snd.shift != 1 || !older {
+        let tsecr_before = echo != 0 && (echo.wrapping_sub(sent) as i32) < 0;
+        if self.snd.shift != 1 || !tsecr_before {
             return;
         }
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));

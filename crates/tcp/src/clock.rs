@@ -20,21 +20,21 @@ pub(crate) struct KernelClock {
 }
 
 impl KernelClock {
-    /// A clock of `hz` ticks a second that stands `phase` into a tick (and into a millisecond)
-    /// when the run begins, with timestamps counted on from `timestamp_base`.
+    /// A clock of `hz` ticks a second, `phase` into a tick (and into a millisecond) when the run
+    /// begins; timestamps count from `timestamp_base`.
     pub(crate) const fn new(hz: u32, phase: Duration, timestamp_base: u32) -> Self {
         let whole = hz > 0 && NANOS_PER_SECOND.is_multiple_of(hz as u64);
         let tick_nanos = if whole { NonZeroU64::new(NANOS_PER_SECOND / hz as u64) } else { None };
         Self { hz, tick_nanos, phase, timestamp_base, by_ticks: false }
     }
 
-    /// The same clock, whose timestamps are those of the last tick.
+    /// The same clock with timestamps that advance only with ticks.
     pub(crate) const fn with_timestamps_by_ticks(self, by_ticks: bool) -> Self {
         // With more than 1,000 ticks a second time is taken once a millisecond (`tc_tick`).
         Self { by_ticks: by_ticks && self.hz < 1_000, ..self }
     }
 
-    /// How far into its tick it stood when the run began.
+    /// The phase within its tick when the run began.
     #[inline]
     pub(crate) const fn phase(&self) -> Duration {
         self.phase
@@ -50,7 +50,7 @@ impl KernelClock {
     pub(crate) fn tick(&self, now: Instant) -> u64 {
         let nanos = self.nanos(now);
         match self.hz {
-            // The usual ones without a division: this runs for every acknowledgment.
+            // The usual frequencies without a division: this runs for every acknowledgment.
             100 => nanos / 10_000_000,
             250 => nanos / 4_000_000,
             1_000 => nanos / 1_000_000,
@@ -58,24 +58,24 @@ impl KernelClock {
         }
     }
 
-    /// When a timer set at `now` to run for `span` fires: at the tick that many ticks ahead, the
-    /// span rounded up to whole ticks, at least one.
+    /// When a timer set at `now` for `span` fires: on a tick, the span rounded up to whole ticks,
+    /// at least one.
     pub(crate) fn deadline(&self, now: Instant, span: Duration) -> Instant {
         self.after_ticks(now, self.ticks(span).max(1))
     }
 
-    /// The same for timers that are set anew with almost every segment, without a division as long as
-    /// tick and rounded span are those of the last time: `tick` is when the tick began, in nanoseconds of
-    /// the clock, `whole` the span, rounded up to whole ticks.
+    /// [`KernelClock::deadline`] for timers that are restarted with almost every segment, without a
+    /// division as long as tick and rounded span are the same as last time. `tick`: when the tick
+    /// began, in nanoseconds of the clock; `whole`: the span, rounded up to whole ticks.
     #[inline(always)]
-    pub(crate) fn deadline_like(
+    pub(crate) fn deadline_cached(
         &self,
         now: Instant,
         span: Duration,
         tick: &mut u64,
         whole: &mut u64,
     ) -> Instant {
-        let Some(length) = self.tick_nanos else { return self.deadline_in_parts(now, span) };
+        let Some(length) = self.tick_nanos else { return self.deadline_fractional(now, span) };
         let (nanos, span) = (self.nanos(now), span.as_nanos().max(1));
         if unlikely(nanos.wrapping_sub(*tick) >= length.get()) {
             *tick = nanos - nanos % length;
@@ -87,10 +87,10 @@ impl KernelClock {
         Instant::from_nanos(at.saturating_sub(self.phase.as_nanos()))
     }
 
-    /// The same where ticks take no whole nanoseconds.
+    /// [`KernelClock::deadline_cached`] if a tick is not a whole number of nanoseconds.
     #[cold]
     #[inline(never)]
-    fn deadline_in_parts(&self, now: Instant, span: Duration) -> Instant {
+    fn deadline_fractional(&self, now: Instant, span: Duration) -> Instant {
         self.deadline(now, span)
     }
 
@@ -104,7 +104,7 @@ impl KernelClock {
         Instant::from_nanos(nanos.saturating_sub(self.phase.as_nanos()))
     }
 
-    /// A span in whole ticks, rounded up.
+    /// A duration in whole ticks, rounded up.
     pub(crate) fn ticks(&self, span: Duration) -> u64 {
         match self.tick_nanos {
             Some(nanos) => span.as_nanos().div_ceil(nanos.get()),
@@ -148,8 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn rounding_by_the_last_time_is_rounding() {
-        let mut stream = units::Stream::named(1, "clock", "test");
+    fn cached_rounding_equals_rounding() {
+        let mut stream = units::RandomStream::named(1, "clock", "test");
         for hz in [1_000, 300, 250, 100] {
             let clock = KernelClock::new(hz, Duration::from_micros(700), 0);
             let (mut tick, mut whole) = (0, 0);
@@ -158,7 +158,7 @@ mod tests {
                 let (most, longest) = (1 << stream.below(24), 1 << stream.below(30));
                 now += Duration::from_nanos(stream.below(most));
                 let span = Duration::from_nanos(stream.below(longest));
-                let at = clock.deadline_like(now, span, &mut tick, &mut whole);
+                let at = clock.deadline_cached(now, span, &mut tick, &mut whole);
                 assert_eq!(at, clock.deadline(now, span), "{hz} {now:?} {span:?}");
             }
         }

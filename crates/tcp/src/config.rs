@@ -1,77 +1,78 @@
-//! What is said of a connection before it begins.
+//! Configuration of a connection.
 
 use packet::IpVersion;
-use units::{Duration, FlowId, SeqNum, Stream};
+use units::{Duration, FlowId, RandomStream, SeqNum};
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::TcpEndpoint;
 use crate::probes::Keepalive;
 use crate::profile::SharedProfile;
 
-/// Which side opens the connection.
+/// Role of an endpoint in the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub enum Side {
+pub enum TcpSide {
     /// Sends the SYN.
     Client,
-    /// Waits for it.
+    /// Waits for the SYN.
     Server,
 }
 
-/// Everything that must be said before a connection can begin.
+/// Configuration of a connection before it is opened.
 #[derive(Debug, Clone)]
-pub struct Config {
-    /// What the system's TCP does.
+pub struct TcpConfig {
+    /// Profile of the system's TCP.
     pub profile: SharedProfile,
     /// Congestion control.
     pub algorithm: cc::Algorithm,
-    /// Which side opens.
-    pub side: Side,
+    /// Client or server.
+    pub side: TcpSide,
     /// Number of the connection, copied into every segment.
     pub flow: FlowId,
-    /// Version of the internet protocol.
+    /// IP version.
     pub ip: IpVersion,
     /// Initial sequence number.
     pub isn: SeqNum,
     /// Value of the timestamp clock when the run begins.
     pub timestamp: u32,
-    /// How far into its tick the kernel clock stands when the run begins.
+    /// Phase of the kernel clock within its tick when the run begins.
     pub clock_phase: Duration,
-    /// The network card splits bursts.
+    /// The network card has TCP segmentation offload.
     pub tso: bool,
     /// Nagle's algorithm is off (`TCP_NODELAY`).
     pub nodelay: bool,
-    /// Probes of a silent peer, if the application wants them.
+    /// Keepalive, if the application enables it.
     pub keepalive: Option<Keepalive>,
-    /// Chance of the controller: in which phase BBR's cycles begin (`bbr_reset_probe_bw_mode`).
-    pub draws: Stream,
+    /// Random stream of the controller: the phase in which BBR's cycles begin
+    /// (`bbr_reset_probe_bw_mode`).
+    pub draws: RandomStream,
 }
 
-/// What of it is asked for as long as the connection lasts.
+/// The part of the configuration that is used as long as the connection lasts.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Kept {
+pub(crate) struct ConnectionConfig {
     #[serde(skip, default = "SharedProfile::placeholder")]
     pub(crate) profile: SharedProfile,
     pub(crate) flow: FlowId,
     pub(crate) isn: SeqNum,
-    pub(crate) side: Side,
+    pub(crate) side: TcpSide,
     pub(crate) ip: IpVersion,
     pub(crate) tso: bool,
     pub(crate) nodelay: bool,
     pub(crate) keepalive: Option<Box<Keepalive>>,
 }
 
-/// The rest of it, as long as the endpoint may begin anew.
+/// The part of the configuration that is needed only to restart the handshake.
 #[derive(Debug, Clone)]
-pub(crate) struct Origin {
+pub(crate) struct HandshakeConfig {
     pub(crate) algorithm: cc::Algorithm,
     pub(crate) timestamp: u32,
-    pub(crate) draws: Stream,
+    pub(crate) draws: RandomStream,
 }
 
-impl Endpoint {
-    /// What it was made of and what was changed since; `None` once it was established.
-    pub(crate) fn config(&self) -> Option<Config> {
-        let (cfg, origin) = (&self.cfg, self.origin.as_ref()?);
-        Some(Config {
+impl TcpEndpoint {
+    /// The configuration with its later changes; `None` once the connection is established.
+    pub(crate) fn config(&self) -> Option<TcpConfig> {
+        let (cfg, origin) = (&self.cfg, self.handshake_cfg.as_ref()?);
+        Some(TcpConfig {
             profile: cfg.profile.clone(),
             algorithm: origin.algorithm,
             side: cfg.side,

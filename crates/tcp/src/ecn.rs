@@ -6,18 +6,18 @@ use packet::{ECN_CE as CE, Flags};
 
 use crate::profile::EcnRule;
 
-/// ECN field of the IP header: the sender can be told.
+/// ECN field of the IP header: ECN-capable transport.
 pub(crate) const ECT0: u8 = 2;
 
 /// ECN state of one side.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Ecn {
     rule: EcnRule,
-    /// Both sides take part.
+    /// ECN was negotiated.
     agreed: bool,
-    /// As receiver: every ACK says ECE until a CWR comes.
+    /// As receiver: set ECE on every ACK until a CWR arrives.
     echo: bool,
-    /// As sender: the next new data says CWR.
+    /// As sender: set CWR on the next new data.
     reduced: bool,
 }
 
@@ -26,7 +26,7 @@ impl Ecn {
         Self { rule, agreed: false, echo: false, reduced: false }
     }
 
-    /// Do both sides take part?
+    /// Was ECN negotiated?
     #[inline]
     pub(crate) const fn agreed(&self) -> bool {
         self.agreed
@@ -42,18 +42,18 @@ impl Ecn {
         if self.agreed { Flags::ECE } else { Flags::NONE }
     }
 
-    /// The peer's SYN came.
+    /// Handles the peer's SYN.
     pub(crate) fn on_syn(&mut self, flags: Flags) {
         self.agreed = self.rule != EcnRule::Off && flags.has(Flags::ECE | Flags::CWR);
     }
 
-    /// The peer's SYN-ACK came: ECE without CWR agrees.
+    /// Handles the peer's SYN-ACK: ECE without CWR accepts.
     pub(crate) fn on_syn_ack(&mut self, flags: Flags) {
         self.agreed =
             self.rule == EcnRule::Active && flags.has(Flags::ECE) && !flags.has(Flags::CWR);
     }
 
-    /// A segment came: congestion met is to be echoed until the sender says it has reacted.
+    /// Handles a segment: CE is echoed until the sender confirms its reduction with CWR.
     pub(crate) fn on_segment(&mut self, flags: Flags, field: u8, payload: u32) {
         if !self.agreed {
             return;
@@ -66,18 +66,18 @@ impl Ecn {
         }
     }
 
-    /// Does this acknowledgment tell us of congestion?
+    /// Does this acknowledgment echo congestion?
     pub(crate) fn echoed(&self, flags: Flags) -> bool {
         self.agreed && flags.has(Flags::ECE)
     }
 
-    /// The window was reduced: the next new data says so.
+    /// Records a window reduction: the next new data carries CWR.
     pub(crate) fn on_reduced(&mut self) {
         self.reduced = self.agreed;
     }
 
-    /// Marks a segment that leaves: its flags and ECN field. Only new data is capable
-    /// (section 6.1.5) and says CWR.
+    /// Returns the flags and the ECN field of a segment to be sent. Only new data is ECN-capable
+    /// (section 6.1.5) and carries CWR.
     pub(crate) fn mark(&mut self, new_data: bool) -> (Flags, u8) {
         if !self.agreed {
             return (Flags::NONE, 0);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_must_want_it_and_one_must_ask() {
+    fn both_sides_must_enable_it_and_the_client_must_request_it() {
         use EcnRule::{Active, Off, Passive};
         assert_eq!(agreed(Active, Passive), (true, true));
         assert_eq!(agreed(Active, Active), (true, true));
@@ -122,13 +122,13 @@ mod tests {
         assert_eq!(receiver.mark(false), (Flags::ECE, 0));
         receiver.on_segment(Flags::ACK | Flags::CWR, ECT0, 100);
         assert_eq!(receiver.mark(false), (Flags::NONE, 0));
-        // One segment with both: the reaction is to an older mark.
+        // One segment with both: the reaction is to an earlier mark.
         receiver.on_segment(Flags::ACK | Flags::CWR, CE, 100);
         assert_eq!(receiver.mark(false), (Flags::ECE, 0));
     }
 
     #[test]
-    fn the_next_new_data_says_that_the_window_was_reduced() {
+    fn the_next_new_data_carries_cwr_after_a_reduction() {
         let mut sender = Ecn { agreed: true, ..Ecn::new(EcnRule::Active) };
         sender.on_reduced();
         assert_eq!(sender.mark(false), (Flags::NONE, 0));

@@ -1,62 +1,62 @@
-//! One side of a connection: its state and the doors through which the world reaches it.
+//! One side of a connection: its state and its public interface.
 
 use core::hint::cold_path;
 use std::collections::VecDeque;
 
-use cc::{AnyController, Change, Controller, Growth};
+use cc::{AnyController, Controller, Growth, WindowChange};
 use machine::{Cx, Signal};
 use packet::{Dir, Segment, SynLayout};
-use record::{Cause, Event, Purpose, Recorder, Sender as _, SenderState, Waiting};
-use recovery::apart::Apart;
+use record::{Cause, Event, Purpose, Recorder, SendLimit, Sender as _, SenderState};
+use recovery::lazy::LazyBox;
 use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRack, RttRfc};
 use units::{Bytes, Duration, Instant, Offset, SeqNum, unlikely};
 
-use crate::ack_policy::AckPolicy;
+use crate::ack_policy::DelayedAckPolicy;
 use crate::challenge::Challenge;
 use crate::clock::KernelClock;
-pub use crate::config::{Config, Side};
-use crate::config::{Kept, Origin};
+use crate::config::{ConnectionConfig, HandshakeConfig};
+pub use crate::config::{TcpConfig, TcpSide};
 use crate::ecn::Ecn;
-use crate::loss::Repair;
-use crate::output::Train;
+use crate::loss::LossDetector;
+use crate::output::PacketBatch;
 use crate::profile::{BurstRule, Family, RtoRule};
 use crate::receive_window::ReceiveWindow;
-use crate::state::{Agreed, Receive, Send};
+use crate::state::{NegotiatedOptions, ReceiveState, SendState};
 use crate::timers::Timers;
 
 /// States of RFC 9293 section 3.3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub enum State {
+pub enum TcpState {
     /// No connection.
     Closed,
-    /// Waits for a SYN.
+    /// Waiting for a SYN.
     Listen,
-    /// Has sent a SYN.
+    /// A SYN was sent.
     SynSent,
-    /// Has answered a SYN.
+    /// A SYN was received and answered.
     SynReceived,
-    /// Open both ways.
+    /// Open in both directions.
     Established,
-    /// Has closed; the FIN is not acknowledged.
+    /// This side has closed; its FIN is not acknowledged.
     FinWait1,
-    /// Has closed; the peer has not.
+    /// This side has closed and its FIN is acknowledged; the peer has not closed.
     FinWait2,
-    /// Both closed at once; the FIN is not acknowledged.
+    /// Both sides closed at once; this side's FIN is not acknowledged.
     Closing,
-    /// Both have closed; old segments may still come.
+    /// Both have closed; old segments may still arrive.
     TimeWait,
     /// The peer has closed.
     CloseWait,
-    /// The peer had closed, then this side; the FIN is not acknowledged.
+    /// The peer closed first, then this side; this side's FIN is not acknowledged.
     LastAck,
 }
 
-/// What a connection has done so far.
+/// Counters of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-pub struct Totals {
-    /// Data packets sent, those sent again included.
+pub struct TcpTotals {
+    /// Data packets sent, retransmissions included.
     pub data_packets: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmitted_packets: u64,
     /// Fast recoveries entered.
     pub fast_recoveries: u64,
@@ -66,32 +66,32 @@ pub struct Totals {
     pub spurious: u64,
     /// Largest congestion window.
     pub max_cwnd: Bytes,
-    /// Least round trip measured, in the granularity of the stack.
+    /// Minimum round trip measured, in the granularity of the stack.
     pub min_rtt: Option<Duration>,
 }
 
 /// One side of a TCP connection.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub struct Endpoint {
-    pub(crate) cfg: Kept,
-    /// Until it is established.
+pub struct TcpEndpoint {
+    pub(crate) cfg: ConnectionConfig,
+    /// Dropped when the connection is established.
     #[serde(skip)]
-    pub(crate) origin: Option<Box<Origin>>,
+    pub(crate) handshake_cfg: Option<Box<HandshakeConfig>>,
     pub(crate) clock: KernelClock,
-    pub(crate) state: State,
+    pub(crate) state: TcpState,
     pub(crate) cc: AnyController,
     pub(crate) rtt: RttEstimator,
     pub(crate) timers: Timers,
     pub(crate) signals: u8,
-    pub(crate) totals: Totals,
-    pub(crate) link: Agreed,
+    pub(crate) totals: TcpTotals,
+    pub(crate) negotiated: NegotiatedOptions,
     pub(crate) ecn: Ecn,
-    pub(crate) challenge: Apart<Challenge>,
-    /// A reset that is due: its sequence number and what it acknowledges, if anything.
+    pub(crate) challenge: LazyBox<Challenge>,
+    /// Pending RST: its sequence number and its acknowledgment number, if it has one.
     pub(crate) reset: Option<(SeqNum, Option<SeqNum>)>,
-    pub(crate) snd: Send,
-    pub(crate) rcv: Receive,
-    /// Segments that were sent while an acknowledgment was being processed.
+    pub(crate) snd: SendState,
+    pub(crate) rcv: ReceiveState,
+    /// Segments sent while an acknowledgment was being processed, not polled yet.
     #[serde(skip)]
     #[expect(
         clippy::box_collection,
@@ -100,9 +100,9 @@ pub struct Endpoint {
     pub(crate) outbox: Option<Box<VecDeque<Segment>>>,
 }
 
-impl Endpoint {
-    /// An endpoint that has not begun: a client opens with [`Endpoint::open`], a server listens.
-    pub fn new(cfg: Config) -> Self {
+impl TcpEndpoint {
+    /// Creates a closed client, to be opened with [`TcpEndpoint::open`], or a listening server.
+    pub fn new(cfg: TcpConfig) -> Self {
         let profile = &cfg.profile;
         let mss = profile.mtu - cfg.ip.header_len() - 20;
         let clock = KernelClock::new(profile.hz, cfg.clock_phase, cfg.timestamp)
@@ -115,8 +115,8 @@ impl Endpoint {
         };
         let cc = profile.build(cfg.algorithm, &cfg.draws);
         let state = match cfg.side {
-            Side::Client => State::Closed,
-            Side::Server => State::Listen,
+            TcpSide::Client => TcpState::Closed,
+            TcpSide::Server => TcpState::Listen,
         };
         let window = ReceiveWindow::new(profile.receive_buffer, profile.window_scaling, mss);
         Self {
@@ -126,15 +126,21 @@ impl Endpoint {
             rtt,
             timers: Timers::default(),
             signals: 0,
-            totals: Totals::default(),
-            link: Agreed { maxseg: mss, mss, timestamps: false, sack: false, snd_scale: None },
+            totals: TcpTotals::default(),
+            negotiated: NegotiatedOptions {
+                maxseg: mss,
+                mss,
+                timestamps: false,
+                sack: false,
+                snd_scale: None,
+            },
             ecn: Ecn::new(profile.ecn),
-            challenge: Apart::default(),
+            challenge: LazyBox::default(),
             reset: None,
-            snd: Send::new(&cfg),
-            rcv: Receive::new(window, AckPolicy::new(profile)),
+            snd: SendState::new(&cfg),
+            rcv: ReceiveState::new(window, DelayedAckPolicy::new(profile)),
             outbox: None,
-            cfg: Kept {
+            cfg: ConnectionConfig {
                 profile: cfg.profile,
                 flow: cfg.flow,
                 isn: cfg.isn,
@@ -144,7 +150,7 @@ impl Endpoint {
                 nodelay: cfg.nodelay,
                 keepalive: cfg.keepalive.map(Box::new),
             },
-            origin: Some(Box::new(Origin {
+            handshake_cfg: Some(Box::new(HandshakeConfig {
                 algorithm: cfg.algorithm,
                 timestamp: cfg.timestamp,
                 draws: cfg.draws,
@@ -152,42 +158,42 @@ impl Endpoint {
         }
     }
 
-    /// Forgets all that it has heard; without effect once it was established.
+    /// Returns to the initial state; no effect once the connection has been established.
     pub(crate) fn begin_anew(&mut self) {
         if let Some(config) = self.config() {
             *self = Self::new(config);
         }
     }
 
-    /// Takes other first numbers; without effect once it has begun.
+    /// Sets the initial sequence number and timestamp; no effect once a SYN was sent or received.
     pub fn renumber(&mut self, isn: SeqNum, timestamp: u32) {
-        if matches!(self.state, State::Closed | State::Listen)
+        if matches!(self.state, TcpState::Closed | TcpState::Listen)
             && let Some(config) = self.config()
         {
-            *self = Self::new(Config { isn, timestamp, ..config });
+            *self = Self::new(TcpConfig { isn, timestamp, ..config });
         }
     }
 
-    /// Opens the connection actively; a listener may too (RFC 9293 section 3.10.1).
+    /// Opens the connection actively; allowed on a listener, too (RFC 9293 section 3.10.1).
     pub fn open(&mut self) {
-        if matches!(self.state, State::Closed | State::Listen) {
-            self.state = State::SynSent;
+        if matches!(self.state, TcpState::Closed | TcpState::Listen) {
+            self.state = TcpState::SynSent;
             self.call_output();
         }
     }
 
-    /// Hands over up to `bytes`; returns how many were taken. What was not taken is offered again
-    /// after [`Signal::Writable`].
+    /// Writes up to `bytes` into the send buffer; returns how many fit. The application offers the
+    /// rest again after [`Signal::Writable`].
     pub fn write<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, bytes: u64) -> u64 {
-        if bytes > 0 && self.state == State::Listen && self.cfg.profile.family == Family::Rfc {
+        if bytes > 0 && self.state == TcpState::Listen && self.cfg.profile.family == Family::Rfc {
             // RFC 9293 section 3.10.2; the kernels refuse it.
             self.open();
         }
-        if self.snd.fin || !matches!(self.state, State::Established | State::CloseWait) {
+        if self.snd.fin || !matches!(self.state, TcpState::Established | TcpState::CloseWait) {
             return 0;
         }
-        if self.is_whole() {
-            self.ask_application();
+        if self.is_rate_based() {
+            self.check_app_limited();
         }
         let taken = match self.cfg.profile.burst {
             BurstRule::Linux { min_segments, rtt_log, .. } => {
@@ -197,20 +203,21 @@ impl Endpoint {
             BurstRule::FreeBsd { .. } | BurstRule::Rfc => self.snd.buffer.write(bytes),
         };
         if taken > 0 {
-            cx.emit(|| Event::Wrote { bytes: taken as u32 });
-            // sosend_generic looks for room again after tcp_output, which may have enlarged the buffer.
-            self.snd.check_space |= matches!(self.snd.repair, Repair::Holes(_));
+            cx.emit(|| Event::AppWrote { bytes: taken as u32 });
+            // sosend_generic checks for space again after tcp_output, which may have enlarged the
+            // buffer.
+            self.snd.check_space |= matches!(self.snd.loss_detector, LossDetector::Sack(_));
             self.call_output();
         }
         taken
     }
 
-    /// Takes all bytes that lie ready; returns how many.
+    /// Reads all bytes received in order; returns how many.
     pub fn read<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> u64 {
         self.read_up_to(cx, u64::MAX)
     }
 
-    /// Takes what lies ready, but no more than `most` bytes; returns how many.
+    /// Reads at most `most` of the bytes received in order; returns how many.
     #[inline(always)]
     pub fn read_up_to<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, most: u64) -> u64 {
         let bytes = self.rcv.window.unread().min(most);
@@ -218,19 +225,19 @@ impl Endpoint {
             return 0;
         }
         let reach = || self.rcv.reassembly.reach(self.rcv.nxt);
-        if let Some(size) = self.rcv.window.on_read(self.snd.last_heard, bytes, reach) {
+        if let Some(size) = self.rcv.window.on_read(self.snd.last_received, bytes, reach) {
             cold_path();
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }
         let end = self.rcv.fin.map_or(self.rcv.nxt, |fin| self.rcv.nxt.min(fin));
         let upto = Offset(self.payload_offset(end).0 - self.rcv.window.unread());
-        cx.emit(|| Event::Read { bytes: bytes as u32, upto });
+        cx.emit(|| Event::AppRead { bytes: bytes as u32, total: upto });
         let unacked = self.rcv.nxt - self.rcv.acked;
         if unacked > 0 && self.rcv.policy.on_read(self.rcv.pushed, unacked, self.mss()) {
             self.rcv.ack_now = true;
         }
-        // FreeBSD calls tcp_output after every read (tcp_usr_rcvd); elsewhere only what is due
-        // would come of it.
+        // FreeBSD calls tcp_output after every read (tcp_usr_rcvd). On other systems the call would
+        // send nothing unless an ACK or a window update is due.
         self.rcv.delays_ack = false;
         let always = self.cfg.profile.family == Family::FreeBsd;
         if always || self.rcv.ack_now || self.window_update_due() {
@@ -239,19 +246,19 @@ impl Endpoint {
         bytes
     }
 
-    /// No more bytes follow: a FIN goes out behind the last one.
+    /// Closes the sending direction: a FIN follows the last byte.
     pub fn close(&mut self) {
         match self.state {
-            State::Established => self.state = State::FinWait1,
-            State::CloseWait => self.state = State::LastAck,
+            TcpState::Established => self.state = TcpState::FinWait1,
+            TcpState::CloseWait => self.state = TcpState::LastAck,
             // The FIN waits for the acknowledgment of the SYN (TF_NEEDFIN of tcp_usrclosed; Linux
             // since 6.9; RFC 9293 section 3.10.4 would not wait if nothing was written).
-            State::SynReceived => {
+            TcpState::SynReceived => {
                 self.snd.fin = true;
                 return;
             }
-            State::Closed | State::Listen | State::SynSent => {
-                self.state = State::Closed;
+            TcpState::Closed | TcpState::Listen | TcpState::SynSent => {
+                self.state = TcpState::Closed;
                 self.timers.stop_all();
                 return;
             }
@@ -261,75 +268,75 @@ impl Endpoint {
         self.call_output();
     }
 
-    /// Gives the connection up at once: unsent bytes are lost and the peer is told with a reset
-    /// (a close with `SO_LINGER` of zero).
+    /// Aborts the connection: unsent bytes are lost and the peer gets a RST (a close with
+    /// `SO_LINGER` of zero).
     pub fn reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let tells = match self.state {
-            State::SynReceived
-            | State::Established
-            | State::FinWait1
-            | State::FinWait2
-            | State::CloseWait => true,
-            // Nothing is left to be lost (RFC 9293 section 3.10.5, tcp_need_reset of Linux); tcp_drop
-            // of FreeBSD tells the peer nevertheless.
-            State::Closing | State::LastAck => self.cfg.profile.family == Family::FreeBsd,
-            State::Closed | State::Listen | State::SynSent | State::TimeWait => false,
+        let reports = match self.state {
+            TcpState::SynReceived
+            | TcpState::Established
+            | TcpState::FinWait1
+            | TcpState::FinWait2
+            | TcpState::CloseWait => true,
+            // No data can be lost any more (RFC 9293 section 3.10.5, tcp_need_reset of Linux);
+            // tcp_drop of FreeBSD sends a RST nevertheless.
+            TcpState::Closing | TcpState::LastAck => self.cfg.profile.family == Family::FreeBsd,
+            TcpState::Closed | TcpState::Listen | TcpState::SynSent | TcpState::TimeWait => false,
         };
-        self.snd.train = Train::NONE;
-        if tells {
+        self.snd.batch = PacketBatch::NONE;
+        if reports {
             self.reset = Some((self.snd.nxt.to_seq(self.cfg.isn), Some(self.rcv_nxt_seq())));
         }
         self.abort(cx);
     }
 
-    /// The path takes IP packets of at most `mtu` bytes (an ICMP "fragmentation needed" for a
-    /// segment that is under way): segments become smaller, and what was sent goes again
-    /// (RFC 1191 section 6.5; tcp_mtudisc of FreeBSD, tcp_simple_retransmit of Linux).
+    /// Reduces the path MTU to `mtu` bytes (an ICMP "fragmentation needed" for a segment in
+    /// flight): segments become smaller, and outstanding data is retransmitted (RFC 1191 section
+    /// 6.5; tcp_mtudisc of FreeBSD, tcp_simple_retransmit of Linux).
     pub fn on_path_mtu<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, mtu: u32) {
         let headers = self.cfg.ip.header_len() + 20;
-        // RFC 879's least, so that a forged message cannot stop the transfer.
+        // The minimum of RFC 879: a forged message cannot stop the transfer.
         let maxseg = mtu.max(576).saturating_sub(headers);
-        if maxseg >= self.link.maxseg || !self.synchronised() {
+        if maxseg >= self.negotiated.maxseg || !self.synchronised() {
             return;
         }
-        let options = if self.link.timestamps { 12 } else { 0 };
-        self.link.mss = self.link.mss.min(maxseg - options);
-        self.link.maxseg = maxseg;
-        self.cc.on_mss(self.link.mss, self.link.maxseg);
+        let options = if self.negotiated.timestamps { 12 } else { 0 };
+        self.negotiated.mss = self.negotiated.mss.min(maxseg - options);
+        self.negotiated.maxseg = maxseg;
+        self.cc.on_mss(self.negotiated.mss, self.negotiated.maxseg);
         if self.snd.max > self.snd.una {
             self.snd.nxt = self.snd.una;
-            self.snd.resend_cause = Cause::PathMtu;
+            self.snd.retransmit_cause = Cause::PathMtu;
             self.call_output();
         }
         self.emit_window(cx, Cause::PathMtu);
     }
 
-    /// When the next deadline is, [`Instant::MAX`] if there is none: less to ask than
+    /// The next deadline, [`Instant::MAX`] if there is none; cheaper than
     /// [`poll_timeout`](machine::Endpoint::poll_timeout).
     #[inline]
     pub fn next_deadline(&self) -> Instant {
         self.timers.next_at()
     }
 
-    /// The next deadline if it lies before `known`, before which none lay when this was last asked; less
-    /// to ask than [`Endpoint::next_deadline`].
+    /// The next deadline if it is before `known`, the earliest deadline at the last call; cheaper
+    /// than [`TcpEndpoint::next_deadline`].
     #[inline(always)]
     pub fn deadline_before(&mut self, known: Option<Instant>) -> Option<Instant> {
         self.timers.next_before(known)
     }
 
     /// State of the connection.
-    pub const fn state(&self) -> State {
+    pub const fn state(&self) -> TcpState {
         self.state
     }
 
-    /// Has the peer closed, and has all it sent been read?
+    /// Has the peer closed, and has the application read all data?
     pub fn at_end(&self) -> bool {
         self.rcv.window.unread() == 0 && self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin)
     }
 
     /// Counters so far.
-    pub const fn totals(&self) -> &Totals {
+    pub const fn totals(&self) -> &TcpTotals {
         &self.totals
     }
 
@@ -339,25 +346,25 @@ impl Endpoint {
         Bytes(self.snd.una.min(end).0.saturating_sub(1))
     }
 
-    /// The sender's state as a row.
+    /// A snapshot of the sender's state.
     pub fn sender_state(&self) -> SenderState {
-        self.row()
+        self.snapshot()
     }
 
-    /// Has the stack been asked to send, so that polling it may give a segment?
+    /// Is an output pass pending, so that polling may return a segment?
     #[inline]
     pub fn wants_to_send(&self) -> bool {
-        self.snd.due || self.reset.is_some() || self.has_sent()
+        self.snd.due || self.reset.is_some() || self.has_outbox()
     }
 
-    /// Does anything wait in the outbox?
+    /// Does the outbox hold segments?
     #[inline(always)]
-    pub(crate) fn has_sent(&self) -> bool {
+    pub(crate) fn has_outbox(&self) -> bool {
         self.outbox.as_ref().is_some_and(|sent| !sent.is_empty())
     }
 
-    /// Takes all there is to tell the application, if that is nothing or but [`Signal::Readable`]
-    /// and [`Signal::Writable`]: is it anything? `None`: ask
+    /// Takes the pending signals if they are at most [`Signal::Readable`] and [`Signal::Writable`],
+    /// and returns whether there were any; `None` if others are pending: use
     /// [`poll_signal`](machine::Endpoint::poll_signal).
     #[inline]
     pub fn poll_data_signals(&mut self) -> Option<bool> {
@@ -368,36 +375,39 @@ impl Endpoint {
         Some(core::mem::take(&mut self.signals) != 0)
     }
 
-    /// Asks the stack to send what it may (a call of tcp_output).
+    /// Requests an output pass (a call of tcp_output).
     pub(crate) fn call_output(&mut self) {
         self.snd.due = true;
-        self.snd.fresh = true;
-        self.snd.train = Train::NONE;
+        self.snd.first_pass = true;
+        self.snd.batch = PacketBatch::NONE;
     }
 
     /// Is a FIN to follow the last byte (`tcp_outflags`)?
     pub(crate) const fn fin_wanted(&self) -> bool {
-        matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
+        matches!(self.state, TcpState::FinWait1 | TcpState::Closing | TcpState::LastAck)
     }
 
     pub(crate) fn signal(&mut self, signal: Signal) {
         self.signals |= 1 << signal as u8;
     }
 
-    /// Are both sides' sequence numbers known?
+    /// Are both sides' sequence numbers synchronised?
     pub(crate) const fn synchronised(&self) -> bool {
-        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+        !matches!(
+            self.state,
+            TcpState::Closed | TcpState::Listen | TcpState::SynSent | TcpState::SynReceived
+        )
     }
 
-    /// What we acknowledge, as a header says it.
+    /// Acknowledgment number of the next segment.
     pub(crate) fn rcv_nxt_seq(&self) -> SeqNum {
         self.rcv.nxt.to_seq(self.rcv.irs)
     }
 
     pub(crate) const fn dir(&self) -> Dir {
         match self.cfg.side {
-            Side::Client => Dir::Forward,
-            Side::Server => Dir::Reverse,
+            TcpSide::Client => Dir::Forward,
+            TcpSide::Server => Dir::Reverse,
         }
     }
 
@@ -407,58 +417,63 @@ impl Endpoint {
 
     /// Payload of a full segment.
     pub(crate) fn mss(&self) -> u64 {
-        u64::from(self.link.mss)
+        u64::from(self.negotiated.mss)
     }
 
     /// Payload of a full segment without options (`t_maxseg`).
     pub(crate) fn maxseg(&self) -> u64 {
-        u64::from(self.link.maxseg)
+        u64::from(self.negotiated.maxseg)
     }
 
     pub(crate) fn cwnd(&self) -> u64 {
         self.cc.control().window.get()
     }
 
-    /// Behind the last byte the application has handed over.
+    /// The offset after the last byte that the application has written.
     pub(crate) fn data_end(&self) -> Offset {
         self.snd.una.max(Offset(1)) + self.snd.buffer.used()
     }
 
-    /// A place in sequence space as an offset of payload.
+    /// Converts an offset in sequence space to a payload offset.
     pub(crate) const fn payload_offset(&self, at: Offset) -> Offset {
         Offset(at.0.saturating_sub(1))
     }
 
-    /// Sets the retransmission timer anew.
+    /// Restarts the retransmission timer.
     #[inline(never)]
     pub(crate) fn arm_retransmit(&mut self, now: Instant) {
-        self.arm_retransmit_here(now);
+        self.arm_retransmit_inline(now);
     }
 
-    /// The same within what is done with an ordinary acknowledgment.
+    /// [`TcpEndpoint::arm_retransmit`], inlined into the fast path of acknowledgments.
     #[inline(always)]
-    pub(crate) fn arm_retransmit_here(&mut self, now: Instant) {
+    pub(crate) fn arm_retransmit_inline(&mut self, now: Instant) {
         self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, self.rtt.rto());
     }
 
-    /// Records what an event did to the window.
-    pub(crate) fn note<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, change: Change, cause: Cause) {
+    /// Records a change of the congestion window.
+    pub(crate) fn note<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        change: WindowChange,
+        cause: Cause,
+    ) {
         let control = self.cc.control();
         self.totals.max_cwnd = self.totals.max_cwnd.max(control.window);
         let cause = match change {
-            Change::None => return,
-            Change::Grew(Growth::SlowStart) => Cause::SlowStart,
-            Change::Grew(Growth::Avoidance) => Cause::Avoidance,
-            Change::SlowStartEnded => Cause::SlowStartExit,
-            Change::Undone => Cause::Undone,
-            Change::RecoveryEnded => Cause::Recovered,
-            Change::Shrank | Change::Collapsed | Change::RecoveryBegan => cause,
+            WindowChange::None => return,
+            WindowChange::Grew(Growth::SlowStart) => Cause::SlowStart,
+            WindowChange::Grew(Growth::Avoidance) => Cause::Avoidance,
+            WindowChange::SlowStartEnded => Cause::SlowStartExit,
+            WindowChange::Undone => Cause::Undone,
+            WindowChange::RecoveryEnded => Cause::Recovered,
+            WindowChange::Shrank | WindowChange::Collapsed | WindowChange::RecoveryBegan => cause,
         };
         self.emit_window(cx, cause);
     }
 
     pub(crate) fn emit_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, cause: Cause) {
-        cx.emit_of(self, || {
+        cx.emit_with_state(self, || {
             let control = self.cc.control();
             let cwnd = control.window.get().min(u64::from(u32::MAX)) as u32;
             let ssthresh = control.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
@@ -467,11 +482,11 @@ impl Endpoint {
     }
 }
 
-impl machine::Endpoint for Endpoint {
+impl machine::Endpoint for TcpEndpoint {
     type Segment = Segment;
 
     fn handle_segment<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        self.handle_made(cx, || *segment);
+        self.handle_segment_with(cx, || *segment);
     }
 
     #[inline]
@@ -486,8 +501,8 @@ impl machine::Endpoint for Endpoint {
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
-    ) -> Result<(), Waiting> {
-        if unlikely(self.has_sent())
+    ) -> Result<(), SendLimit> {
+        if unlikely(self.has_outbox())
             && let Some(sent) = self.outbox.as_mut().and_then(|sent| sent.pop_front())
         {
             *slot = sent;

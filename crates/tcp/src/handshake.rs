@@ -2,29 +2,30 @@
 
 use std::collections::VecDeque;
 
-use cc::{Controller, Established};
+use cc::{ConnectionStart, Controller};
 use machine::{Cx, Signal};
 use packet::{Flags, Options, Segment, SynOptions, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind};
 use units::{Bytes, Instant, Offset};
 
-use crate::endpoint::{Endpoint, State};
-use crate::loss::Repair;
+use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::loss::LossDetector;
 use crate::receive_window::ReceiveWindow;
-use crate::sent::Delivered;
+use crate::sent::DeliveredPackets;
 
-/// Segments that one ACK makes FreeBSD send before `snd_una` advances, with room to spare.
+/// Capacity for the segments that FreeBSD sends during one ACK before `snd_una` advances.
 const OUTBOX: usize = 16;
 
-impl Endpoint {
-    /// Puts the SYN or SYN-ACK that is due into `slot`.
+impl TcpEndpoint {
+    /// Writes the pending SYN or SYN-ACK into `slot`.
     pub(crate) fn send_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
-        let answers = self.state == State::SynReceived;
+        let answers = self.state == TcpState::SynReceived;
         let profile = &self.cfg.profile;
-        let timestamps = if answers { self.link.timestamps } else { profile.timestamps };
-        let sack = if answers { self.link.sack } else { profile.sack };
+        let timestamps = if answers { self.negotiated.timestamps } else { profile.timestamps };
+        let sack = if answers { self.negotiated.sack } else { profile.sack };
         let scale = self.rcv.window.offered_scale();
-        let scale = if answers { scale.filter(|_| self.link.snd_scale.is_some()) } else { scale };
+        let scale =
+            if answers { scale.filter(|_| self.negotiated.snd_scale.is_some()) } else { scale };
         let window = self.rcv.window.syn_field();
         *slot = Segment {
             flow: self.cfg.flow,
@@ -54,7 +55,7 @@ impl Endpoint {
         self.snd.nxt = Offset(1);
         self.snd.max = Offset(1);
         self.snd.last_sent = cx.now;
-        self.snd.timed = (self.snd.shift == 0).then_some((Offset(0), cx.now));
+        self.snd.rtt_timing = (self.snd.shift == 0).then_some((Offset(0), cx.now));
         self.rcv.adv = self.rcv.nxt + u64::from(window);
         self.rcv.acked = self.rcv.nxt;
         if !self.timers.runs(Purpose::Retransmit) {
@@ -68,11 +69,12 @@ impl Endpoint {
         self.cfg.profile.mtu - self.cfg.ip.header_len() - 20
     }
 
-    /// A SYN came to a listener.
+    /// Handles a SYN at a listener.
     pub(crate) fn on_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         self.take_syn(cx.now, segment);
-        // With timestamps agreed Linux offers whole segments of what is left for payload.
-        let deduct = if self.link.timestamps { 12 } else { 0 };
+        // With timestamps negotiated, Linux advertises whole segments of the remaining payload
+        // size.
+        let deduct = if self.negotiated.timestamps { 12 } else { 0 };
         let profile = &self.cfg.profile;
         self.rcv.window = ReceiveWindow::new(
             profile.receive_buffer,
@@ -80,32 +82,36 @@ impl Endpoint {
             self.own_mss() - deduct,
         );
         self.ecn.on_syn(segment.flags);
-        self.state = State::SynReceived;
-        self.snd.last_heard = cx.now;
+        self.state = TcpState::SynReceived;
+        self.snd.last_received = cx.now;
         self.call_output();
     }
 
-    /// Both sides have opened at once (RFC 9293 section 3.5, figure 8): the peer's SYN came
-    /// instead of an answer to ours.
-    pub(crate) fn on_crossing_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+    /// Handles a simultaneous open (RFC 9293 section 3.5, figure 8): the peer's SYN instead of an
+    /// answer to ours.
+    pub(crate) fn on_simultaneous_syn<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+    ) {
         self.take_syn(cx.now, segment);
-        self.state = State::SynReceived;
-        self.snd.last_heard = cx.now;
+        self.state = TcpState::SynReceived;
+        self.snd.last_received = cx.now;
         self.call_output();
     }
 
-    /// A SYN-ACK answers our SYN.
+    /// Handles the SYN-ACK to our SYN.
     pub(crate) fn on_syn_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         self.take_syn(cx.now, segment);
         self.ecn.on_syn_ack(segment.flags);
-        self.on_crossing_syn_ack(cx, segment);
+        self.on_simultaneous_syn_ack(cx, segment);
     }
 
-    /// The ACK of our SYN-ACK; its window is scaled.
+    /// Handles the ACK of our SYN-ACK; its window is scaled.
     pub(crate) fn on_handshake_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         let syn = self.take_syn_rtt(cx, segment);
         if syn.is_none() {
-            self.take_rtt(cx, segment, Offset(1), &Delivered::default());
+            self.take_rtt(cx, segment, Offset(1), &DeliveredPackets::default());
         }
         self.snd.una = Offset(1);
         self.snd.wnd = self.scaled_window(segment);
@@ -116,16 +122,16 @@ impl Endpoint {
         self.begin_rack(syn);
     }
 
-    /// The peer's SYN-ACK acknowledges our SYN; all that is left to do where both sides had opened
-    /// at once. Its window is that of a SYN, not scaled.
-    pub(crate) fn on_crossing_syn_ack<R: Recorder>(
+    /// Processes the acknowledgment in the peer's SYN-ACK; the only step left in a simultaneous
+    /// open. A SYN's window is not scaled.
+    pub(crate) fn on_simultaneous_syn_ack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
     ) {
         let syn = self.take_syn_rtt(cx, segment);
         if syn.is_none() {
-            self.take_rtt(cx, segment, Offset(1), &Delivered::default());
+            self.take_rtt(cx, segment, Offset(1), &DeliveredPackets::default());
         }
         self.snd.una = Offset(1);
         self.snd.wnd = u64::from(segment.window);
@@ -136,28 +142,28 @@ impl Endpoint {
         self.begin_rack(syn);
     }
 
-    /// Window of a segment that is no SYN, in bytes.
+    /// Window of a segment other than a SYN, in bytes.
     pub(crate) fn scaled_window(&self, segment: &Segment) -> u64 {
-        u64::from(segment.window) << self.link.snd_scale.unwrap_or(0)
+        u64::from(segment.window) << self.negotiated.snd_scale.unwrap_or(0)
     }
 
-    /// Takes what a SYN says: where its stream begins and which options both sides have.
+    /// Takes the initial sequence number and the options from a SYN.
     fn take_syn(&mut self, now: Instant, segment: &Segment) {
         let theirs = segment.syn_options().copied().unwrap_or_default();
         let profile = &self.cfg.profile;
         self.rcv.irs = segment.seq;
         self.rcv.nxt = Offset(1);
         self.rcv.acked = Offset(1);
-        // RFC 9293 section 3.7.1: 536 where the peer says nothing; a tiny one would make a flood
-        // of segments, or none once options are deducted.
+        // RFC 9293 section 3.7.1: 536 without the option; a tiny MSS would make a flood of
+        // segments, or none once options are deducted.
         let least = profile.min_mss;
         let their_mss = if theirs.mss == 0 { 536 } else { u32::from(theirs.mss).max(least) };
-        self.link.maxseg = self.own_mss().min(their_mss);
-        self.link.timestamps = profile.timestamps && segment.timestamps.is_some();
-        let deduct = if self.link.timestamps { 12 } else { 0 };
-        self.link.mss = self.link.maxseg - deduct;
-        self.link.sack = profile.sack && theirs.sack_permitted;
-        self.link.snd_scale =
+        self.negotiated.maxseg = self.own_mss().min(their_mss);
+        self.negotiated.timestamps = profile.timestamps && segment.timestamps.is_some();
+        let deduct = if self.negotiated.timestamps { 12 } else { 0 };
+        self.negotiated.mss = self.negotiated.maxseg - deduct;
+        self.negotiated.sack = profile.sack && theirs.sack_permitted;
+        self.negotiated.snd_scale =
             theirs.window_scale.filter(|_| profile.window_scaling).map(|scale| scale.min(14));
         self.rcv.ts_recent = segment.timestamps.map_or(0, |stamps| stamps.val);
         self.rcv.ts_recent_at = now;
@@ -173,29 +179,29 @@ impl Endpoint {
     }
 
     fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.state = if self.snd.fin { State::FinWait1 } else { State::Established };
-        self.snd.last_heard = cx.now;
+        self.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
+        self.snd.last_received = cx.now;
         self.timers.stop(Purpose::Retransmit);
         let syn_retransmitted = self.snd.shift > self.cfg.profile.forgiven_syns;
         self.snd.shift = 0;
-        self.snd.usage_end = self.snd.nxt;
+        self.snd.cwnd_usage_end = self.snd.nxt;
         if self.cfg.profile.mss_within_half_window {
             let bound = (self.snd.max_wnd / 2).max(u64::from(self.cfg.profile.min_mss));
-            self.link.mss = self.link.mss.min(u32::try_from(bound).unwrap_or(u32::MAX));
+            self.negotiated.mss = self.negotiated.mss.min(u32::try_from(bound).unwrap_or(u32::MAX));
         }
-        self.origin = None;
-        self.snd.repair = Repair::new(&self.cfg.profile, self.link.sack);
-        if matches!(self.snd.repair, Repair::Holes(_)) {
-            // Before the transfer: nothing is allocated while it goes on.
+        self.handshake_cfg = None;
+        self.snd.loss_detector = LossDetector::new(&self.cfg.profile, self.negotiated.sack);
+        if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
+            // Allocated before the transfer, so that the transfer itself allocates nothing.
             self.outbox = Some(Box::new(VecDeque::with_capacity(OUTBOX)));
         }
-        let change = self.cc.on_established(&Established {
+        let change = self.cc.on_established(&ConnectionStart {
             now: cx.now,
             ticks: self.clock.tick(cx.now),
             una: Offset(1),
-            mss: self.link.mss,
-            maxseg: self.link.maxseg,
-            snd_scale: self.link.snd_scale.unwrap_or(0),
+            mss: self.negotiated.mss,
+            maxseg: self.negotiated.maxseg,
+            snd_scale: self.negotiated.snd_scale.unwrap_or(0),
             syn_retransmitted,
             rtt: self.snd.rtt_sample,
             ssthresh: self.cached_ssthresh(),
@@ -204,9 +210,14 @@ impl Endpoint {
         self.note(cx, change, Cause::Start);
         self.update_pacing_rate();
         let window = (self.cc.windows_buffered(), self.cwnd() / self.mss());
-        self.snd.buffer.on_established(self.link.maxseg, self.link.mss, window);
-        let scaling = self.link.snd_scale.is_some();
-        self.rcv.window.on_established(cx.now, scaling, self.link.maxseg, self.link.mss);
+        self.snd.buffer.on_established(self.negotiated.maxseg, self.negotiated.mss, window);
+        let scaling = self.negotiated.snd_scale.is_some();
+        self.rcv.window.on_established(
+            cx.now,
+            scaling,
+            self.negotiated.maxseg,
+            self.negotiated.mss,
+        );
         cx.emit(|| Event::Connected);
         self.emit_window(cx, Cause::Start);
         self.rearm_keepalive(cx);

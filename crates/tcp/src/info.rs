@@ -1,24 +1,24 @@
-//! What a connection tells of itself (`struct tcp_info`): what an application or a test may ask.
+//! Information about a connection for applications and tests (`struct tcp_info`).
 
 use cc::Controller;
-use cc::outside::Gone;
+use cc::external::ControllerError;
 use record::Purpose;
 use units::{Bytes, Duration, Instant};
 
-use crate::endpoint::{Endpoint, State};
-use crate::loss::Repair;
+use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::loss::LossDetector;
 
-/// Congestion states of Linux (`enum tcp_ca_state`), in their numbers.
+/// Congestion states of Linux (`enum tcp_ca_state`), with their values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum CaState {
-    /// All is well.
+    /// Normal.
     Open = 0,
-    /// Something was reported or acknowledged twice.
+    /// SACKs or duplicate ACKs were received.
     Disorder = 1,
-    /// The window is being lowered without a loss to repair.
+    /// The window was reduced without a loss (ECN).
     Cwr = 2,
-    /// A fast recovery.
+    /// Fast recovery.
     Recovery = 3,
     /// After a timeout.
     Loss = 4,
@@ -26,9 +26,9 @@ pub enum CaState {
 
 /// The sender's counters, in packets where the kernel counts packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Info {
+pub struct TcpInfo {
     /// State of the connection.
-    pub state: State,
+    pub state: TcpState,
     /// State of its congestion control.
     pub ca_state: CaState,
     /// Congestion window.
@@ -37,56 +37,58 @@ pub struct Info {
     pub snd_ssthresh: Option<u64>,
     /// Packets sent and not acknowledged.
     pub unacked: u64,
-    /// Of these, reported to have arrived; without SACK, duplicate acknowledgments.
+    /// Of these, SACKed; without SACK, duplicate acknowledgments.
     pub sacked: u64,
-    /// Of these, taken for lost.
+    /// Of these, marked lost.
     pub lost: u64,
-    /// Of these, under way again.
+    /// Of these, retransmissions in flight.
     pub retrans: u64,
     /// Payload of a full segment.
     pub snd_mss: u64,
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     pub backoff: u32,
-    /// Window probes in a row.
+    /// Consecutive window probes.
     pub probes: u32,
     /// Retransmission timeout in force.
     pub rto: Duration,
     /// Smoothed round trip.
     pub rtt: Option<Duration>,
-    /// Least round trip.
+    /// Minimum round trip.
     pub min_rtt: Option<Duration>,
-    /// Bytes that lie ready to be read.
+    /// Bytes ready to be read.
     pub unread: u64,
-    /// Bytes written and not acknowledged, and those of them never sent.
+    /// Bytes written but not acknowledged, and those of them never sent.
     pub unsent: (u64, u64),
-    /// Window the peer offers.
+    /// Window that the peer advertises.
     pub window: Bytes,
-    /// How far apart, in packets, the network has been seen to deliver (`tp->reordering`).
+    /// Degree of reordering, in packets (`tp->reordering`).
     pub reordering: u32,
-    /// Times it was seen to reorder.
+    /// Number of reordering events.
     pub reord_seen: u32,
-    /// Duplicates reported.
+    /// Duplicates reported by D-SACK.
     pub dsack_dups: u32,
 }
 
-impl Endpoint {
-    /// What a user-defined congestion controller failed with, if it did.
-    pub fn controller_failure(&self) -> Option<&Gone> {
+impl TcpEndpoint {
+    /// The failure of a user-defined congestion controller, if any.
+    pub fn controller_failure(&self) -> Option<&ControllerError> {
         self.cc.failure()
     }
 
-    /// The counters as they stand.
-    pub fn info(&self) -> Info {
+    /// The current counters.
+    pub fn info(&self) -> TcpInfo {
         let control = self.cc.control();
         let mss = self.mss().max(1);
-        let sums = self.snd.map.sums();
-        let sacked = match self.snd.repair {
-            Repair::Duplicates => u64::from(self.snd.dup_acks),
-            Repair::Holes(_) | Repair::Timed(_) | Repair::Rack(_) => sums.sacked.packets,
+        let sums = self.snd.scoreboard.sums();
+        let sacked = match self.snd.loss_detector {
+            LossDetector::NewReno => u64::from(self.snd.dup_acks),
+            LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
+                sums.sacked.packets
+            }
         };
         let written = self.snd.buffer.used();
         let sent = self.snd.max.min(self.data_end()).since(self.snd.una).get();
-        Info {
+        TcpInfo {
             state: self.state,
             ca_state: self.ca_state(sacked),
             snd_cwnd: control.window.get() / mss,
@@ -94,10 +96,10 @@ impl Endpoint {
             unacked: sums.all.packets,
             sacked,
             lost: sums.lost.packets,
-            retrans: sums.resent.packets,
+            retrans: sums.retransmission.packets,
             snd_mss: mss,
             backoff: self.snd.shift,
-            probes: self.snd.asked.probes,
+            probes: self.snd.probe_state.probes,
             rto: self.rtt.rto(),
             rtt: self.rtt.srtt(),
             min_rtt: self.totals.min_rtt,
@@ -113,7 +115,7 @@ impl Endpoint {
     fn ca_state(&self, sacked: u64) -> CaState {
         if self.snd.shift > 0 || self.repairs_timeout() {
             CaState::Loss
-        } else if self.snd.ecn_episode.is_some() {
+        } else if self.snd.cwr_end.is_some() {
             CaState::Cwr
         } else if self.cc.in_recovery() {
             CaState::Recovery
@@ -124,7 +126,7 @@ impl Endpoint {
         }
     }
 
-    /// When the next deadline of that kind is.
+    /// The next deadline for that purpose.
     pub fn deadline(&self, purpose: Purpose) -> Option<Instant> {
         self.timers.at(purpose)
     }

@@ -1,9 +1,9 @@
-//! What an arriving segment means (RFC 9293 section 3.10.7; tcp_do_segment of FreeBSD,
+//! Processing of arriving segments (RFC 9293 section 3.10.7; tcp_do_segment of FreeBSD,
 //! tcp_rcv_established of Linux).
 
 mod closing;
 mod payload;
-mod refused;
+mod unexpected;
 
 use core::hint::cold_path;
 
@@ -12,39 +12,43 @@ use packet::{Flags, Options, Segment};
 use record::Recorder;
 use units::{Instant, Offset, unlikely};
 
-use crate::endpoint::{Endpoint, State};
-use crate::loss::Repair;
-use crate::output::Train;
+use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::loss::LossDetector;
+use crate::output::PacketBatch;
 use crate::profile::EchoRule;
 
-/// The payload of a segment that lies in the window, as offsets.
+/// The payload of a segment within the window, as offsets.
 #[derive(Debug, Clone, Copy)]
-struct Payload {
+struct SegmentPayload {
     left: Offset,
     right: Offset,
     pushed: bool,
     merged: bool,
-    /// Header prediction takes it (tcp_do_segment of FreeBSD).
+    /// Header prediction accepts it (tcp_do_segment of FreeBSD).
     predicted: bool,
 }
 
-impl Endpoint {
-    /// A segment arrived: the same as [`handle_segment`](machine::Endpoint::handle_segment) with one
-    /// that is put together wherever it is looked at, so that what nobody asks for is not.
+impl TcpEndpoint {
+    /// Handles an arriving segment like [`handle_segment`](machine::Endpoint::handle_segment).
+    /// `segment` builds it where it is used, so that the compiler drops fields that are not read.
     #[inline(always)]
-    pub fn handle_made<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: impl Fn() -> Segment) {
-        self.snd.train = Train::NONE;
-        if self.is_ordinary(&segment()) {
-            self.input_ordinary(cx, segment);
+    pub fn handle_segment_with<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: impl Fn() -> Segment,
+    ) {
+        self.snd.batch = PacketBatch::NONE;
+        if self.takes_fast_path(&segment()) {
+            self.input_fast_path(cx, segment);
         } else {
-            self.input_other(cx, &segment());
+            self.input_slow_path(cx, &segment());
         }
     }
 
     #[inline(never)]
-    fn input_other<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+    fn input_slow_path<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         match self.state {
-            State::Closed | State::Listen | State::SynSent => {
+            TcpState::Closed | TcpState::Listen | TcpState::SynSent => {
                 cold_path();
                 self.input_unsynchronised(cx, segment);
             }
@@ -55,7 +59,7 @@ impl Endpoint {
     /// RFC 9293 section 3.10.7.4, with RFC 5961 and RFC 7323.
     fn input_synchronised<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         let flags = segment.flags;
-        // The door: numbers become offsets. What lies before the stream is not ours.
+        // Converts sequence numbers to offsets; numbers before the start of the stream are invalid.
         let seq = segment.seq.near(self.rcv.irs, self.rcv.nxt);
         if unlikely(flags.has(Flags::SYN)) && !flags.has(Flags::RST) {
             self.input_late_syn(cx, segment, seq);
@@ -70,35 +74,35 @@ impl Endpoint {
         if !flags.has(Flags::ACK) || self.has_stale_timestamp(cx, segment) {
             return;
         }
-        // RFC 5961 section 5: neither what was never sent nor what is long gone.
+        // RFC 5961 section 5: the ACK is for data never sent, or too old.
         if ack > self.snd.max || ack + self.snd.max_wnd.max(1) < self.snd.una {
             cold_path();
-            if self.state == State::SynReceived {
+            if self.state == TcpState::SynReceived {
                 self.answer_with_reset(segment);
             } else {
                 self.challenge(cx);
             }
             return;
         }
-        if self.state == State::SynReceived {
+        if self.state == TcpState::SynReceived {
             cold_path();
             if ack != Offset(1) || seq < self.rcv.nxt || seq > self.rcv.adv {
                 return;
             }
             self.on_handshake_ack(cx, segment);
         }
-        self.snd.last_heard = cx.now;
+        self.snd.last_received = cx.now;
         self.rearm_keepalive(cx);
         self.ecn.on_segment(flags, segment.ecn, segment.payload);
         let Some(payload) = self.trim(segment, seq) else {
             cold_path();
-            // Nothing new, or nothing that fits: RFC 9293 3.10.7.4 asks for an ACK.
+            // Nothing new, or nothing within the window: RFC 9293 3.10.7.4 requires an ACK.
             let answers = self.may_answer(cx.now, segment);
-            if self.state == State::TimeWait && flags.has(Flags::FIN) {
+            if self.state == TcpState::TimeWait && flags.has(Flags::FIN) {
                 self.enter_time_wait(cx);
             }
             if self.cfg.profile.echo == EchoRule::CoversLastAck {
-                // Of a segment that is old as a whole nothing is left but its end.
+                // Trimming a segment that is entirely old leaves only its end.
                 let end = seq + u64::from(segment.payload);
                 self.take_timestamp(cx.now, segment, end, end);
             }
@@ -111,7 +115,8 @@ impl Endpoint {
                 self.ack_at_once();
             }
             if seq <= self.rcv.nxt {
-                // Old data, or any where our window is closed, may bring a good acknowledgment.
+                // Old data, or any data while our window is closed, may carry a valid
+                // acknowledgment.
                 self.on_ack(cx, segment, seq, ack);
             }
             return;
@@ -120,7 +125,7 @@ impl Endpoint {
         self.take_timestamp(cx.now, segment, seq.max(self.rcv.nxt), payload.right + fin);
         self.note_duplicate(segment, seq);
         self.on_ack(cx, segment, seq, ack);
-        if self.state == State::Established {
+        if self.state == TcpState::Established {
             self.measure_echo(cx.now, segment);
         }
         if payload.right > payload.left {
@@ -136,17 +141,17 @@ impl Endpoint {
         self.take_fin(cx);
     }
 
-    /// Is it what most segments of a transfer are: the next bytes or nothing but an acknowledgment,
-    /// in its place, with a good timestamp, on a connection where nothing else goes on (header
-    /// prediction: tcp_do_segment of FreeBSD, tcp_rcv_established of Linux)?
+    /// Does the segment qualify for the fast path: the next bytes or a pure acknowledgment, in
+    /// order, with a valid timestamp, on a connection in a regular state (header prediction:
+    /// tcp_do_segment of FreeBSD, tcp_rcv_established of Linux)?
     #[inline(always)]
-    fn is_ordinary(&self, segment: &Segment) -> bool {
+    fn takes_fast_path(&self, segment: &Segment) -> bool {
         let ahead = segment.ack.0.wrapping_sub(self.snd.una.to_seq(self.cfg.isn).0);
         let fresh = match segment.timestamps {
             Some(stamps) => stamps.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0,
-            None => !self.link.timestamps,
+            None => !self.negotiated.timestamps,
         };
-        self.state == State::Established
+        self.state == TcpState::Established
             && segment.flags.without(Flags::PSH) == Flags::ACK
             && segment.seq == self.rcv_nxt_seq()
             && u64::from(ahead) <= self.snd.max - self.snd.una
@@ -157,20 +162,20 @@ impl Endpoint {
             && !self.ecn.agreed()
     }
 
-    /// The same as [`Endpoint::input_synchronised`], less what cannot be.
+    /// The fast path: a shortened [`TcpEndpoint::input_synchronised`].
     #[inline(always)]
-    fn input_ordinary<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, made: impl Fn() -> Segment) {
+    fn input_fast_path<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, made: impl Fn() -> Segment) {
         let segment = &made();
         let predicted = segment.payload > 0 && self.predicts_data(segment);
         let seq = self.rcv.nxt;
         let ahead = segment.ack.0.wrapping_sub(self.snd.una.to_seq(self.cfg.isn).0);
         let ack = self.snd.una + u64::from(ahead);
-        self.snd.last_heard = cx.now;
+        self.snd.last_received = cx.now;
         self.take_timestamp(cx.now, segment, seq, Offset(u64::MAX));
-        // Data that comes while none goes the other way says nothing to the sender.
+        // Data received while nothing is outstanding carries no news for the sender.
         let idle = segment.payload > 0
             && self.snd.max == self.snd.una
-            && matches!(self.snd.repair, Repair::Timed(_))
+            && matches!(self.snd.loss_detector, LossDetector::RackTlp(_))
             && matches!(segment.options, Options::None)
             && !self.snd.buffer.starved();
         if idle {
@@ -182,19 +187,19 @@ impl Endpoint {
         if segment.payload > 0 {
             self.on_next_payload(
                 cx,
-                Payload {
+                SegmentPayload {
                     left: seq,
                     right: seq + u64::from(segment.payload),
                     pushed: segment.flags.has(Flags::PSH),
-                    merged: segment.merged(),
+                    merged: segment.is_aggregate(),
                     predicted,
                 },
             );
         }
     }
 
-    /// Does header prediction of FreeBSD take it, which is the next data: no acknowledgment, the same
-    /// window, nothing being resent, nothing out of order, and room for it?
+    /// Does header prediction of FreeBSD accept the next data: no new acknowledgment, the same
+    /// window, no retransmission in progress, nothing out of order, and room in the buffer?
     #[inline(always)]
     fn predicts_data(&self, segment: &Segment) -> bool {
         let wnd = self.scaled_window(segment);
@@ -207,33 +212,33 @@ impl Endpoint {
             && u64::from(segment.payload) <= self.rcv.window.space()
     }
 
-    /// Cuts what was received already or lies beyond the window. `None` if nothing acceptable is
-    /// left of a segment that occupied sequence space, or if it lies outside the window.
-    fn trim(&self, segment: &Segment, seq: Offset) -> Option<Payload> {
+    /// Trims data already received or beyond the window. `None` if nothing acceptable remains of a
+    /// segment that occupied sequence space, or if it is outside the window.
+    fn trim(&self, segment: &Segment, seq: Offset) -> Option<SegmentPayload> {
         let end = seq + u64::from(segment.payload);
         let fin = u64::from(segment.flags.has(Flags::FIN));
-        let payload = Payload {
+        let payload = SegmentPayload {
             left: seq.max(self.rcv.nxt),
             right: end.min(self.rcv.adv).max(self.rcv.nxt),
             pushed: segment.flags.has(Flags::PSH),
-            merged: segment.merged(),
+            merged: segment.is_aggregate(),
             predicted: false,
         };
         if segment.payload == 0 && fin == 0 {
             let in_window = seq >= self.rcv.nxt && seq <= self.rcv.adv;
-            return in_window.then_some(Payload { right: payload.left, ..payload });
+            return in_window.then_some(SegmentPayload { right: payload.left, ..payload });
         }
         let new = end + fin > self.rcv.nxt;
         let fits = seq < self.rcv.adv || (segment.payload == 0 && seq == self.rcv.adv);
         (new && fits).then_some(payload)
     }
 
-    /// RFC 7323 section 4.3: echo the timestamp of the segment that filled the last ACK's place.
-    /// `seq` and `end` are those of what is not old of it.
+    /// RFC 7323 section 4.3: records the timestamp to echo, that of the segment at the last ACK
+    /// sent. `seq` and `end` delimit the part of the segment that is not old.
     #[inline(always)]
     fn take_timestamp(&mut self, now: Instant, segment: &Segment, seq: Offset, end: Offset) {
         let covers = self.cfg.profile.echo == EchoRule::UpToLastAck || end >= self.rcv.acked;
-        if let Some(stamps) = segment.timestamps.filter(|_| self.link.timestamps)
+        if let Some(stamps) = segment.timestamps.filter(|_| self.negotiated.timestamps)
             && seq <= self.rcv.acked
             && covers
             && stamps.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0

@@ -1,18 +1,19 @@
 //! The sans-IO TCP endpoint and its system profiles. Layer 4.
 //!
-//! Reading order: [`profile`] (what a system's TCP does, as data) and [`knobs`] (its adjustable
-//! values under the names users know); [`endpoint`] (the machine), then in the life of a segment
-//! `handshake`, `output` (with one file per system: what is sent next), `input` (what an arrival
-//! means), `acks` (what an acknowledgment means to the sender), [`probes`]; and the parts they use:
-//! `timers`, `syn_timer`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`,
-//! `reassembly`, `ack_policy`, `sack_compression`; `rates` (delivery rates and pacing, for BBR); and what an application may ask
-//! and change: [`info`], `socket_options`; [`packed`] (connections at rest, in few bytes).
+//! Reading order: [`profile`] (a system's TCP as data) and [`knobs`] (its adjustable values under
+//! the names users know); [`endpoint`] (the state machine), then in the life of a segment
+//! `handshake`, `output` (what is sent next, one file per system), `input` (arriving segments),
+//! `acks` (acknowledgments at the sender), [`probes`]; and the parts they use: `timers`,
+//! `syn_timer`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`,
+//! `reassembly`, `ack_policy`, `sack_compression`; `rates` (delivery rates and pacing, for BBR);
+//! the application's interface: [`info`], `socket_options`; [`packed`] (idle connections, compactly
+//! encoded).
 //!
-//! Sequence numbers are 64-bit offsets inside, with the SYN at 0 and the first payload byte at
+//! Internally, sequence numbers are 64-bit offsets, with the SYN at 0 and the first payload byte at
 //! 1; they become 32-bit numbers only on a [`packet::Segment`].
 //!
-//! Losses are found and repaired by `loss`: NewReno (RFC 6582), FreeBSD's SACK recovery, or RACK-TLP (RFC 8985,
-//! Linux, FreeBSD's RACK). Not done: urgent data is delivered in line, its pointer ignored.
+//! `loss` detects and repairs losses: NewReno (RFC 6582), FreeBSD's SACK recovery, or RACK-TLP (RFC
+//! 8985, Linux, FreeBSD's RACK). Urgent data is delivered in line; its pointer is ignored.
 
 pub mod endpoint;
 pub mod knobs;
@@ -35,10 +36,10 @@ mod persist;
 mod rates;
 mod reassembly;
 mod receive_window;
-mod row;
 mod sack_compression;
 mod sack_report;
 mod send_buffer;
+mod sender_state;
 mod sent;
 mod socket_options;
 mod state;
@@ -49,5 +50,5 @@ mod timers;
 #[cfg(test)]
 mod tests;
 
-pub use endpoint::{Config, Endpoint, Side, State, Totals};
+pub use endpoint::{TcpConfig, TcpEndpoint, TcpSide, TcpState, TcpTotals};
 pub use probes::Keepalive;

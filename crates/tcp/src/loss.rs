@@ -1,99 +1,105 @@
-//! How losses are found and repaired, one file for each way: by duplicate acknowledgments alone
-//! (`duplicates`, RFC 6582), as FreeBSD's base stack does (`base`, with the scoreboard in `holes`), by
-//! the time packets were sent (`timed`, RACK-TLP), or as FreeBSD's RACK stack does (`rack`).
+//! Loss detection and recovery, one file for each kind: duplicate acknowledgments alone (`newreno`,
+//! RFC 6582), FreeBSD's base stack (`base`, with the scoreboard in `sack`), RACK-TLP (`rack_tlp`),
+//! and FreeBSD's RACK stack (`rack`).
 
 mod base;
-mod duplicates;
-mod holes;
+mod newreno;
 mod rack;
-mod timed;
+mod rack_tlp;
+mod sack;
 
 use packet::Segment;
-use recovery::dsack::Block;
+use recovery::dsack::SackRange;
 use units::Offset;
 
-pub(crate) use holes::HolesLoss;
-pub(crate) use rack::RackLoss;
-pub(crate) use timed::TimedLoss;
+pub(crate) use rack::FreeBsdRackState;
+pub(crate) use rack_tlp::RackTlpState;
+pub(crate) use sack::SackLossState;
 
-use crate::endpoint::Endpoint;
-use crate::profile::{LossRule, Profile};
+use crate::endpoint::TcpEndpoint;
+use crate::profile::{LossDetectionRule, TcpProfile};
 
-/// The way of one connection, with its state.
+/// Loss detection of a connection, with its state.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) enum Repair {
-    /// Where SACK was not agreed.
-    Duplicates,
+pub(crate) enum LossDetector {
+    /// Without SACK.
+    NewReno,
     /// FreeBSD's base stack, with and without SACK.
-    Holes(Box<HolesLoss>),
+    Sack(Box<SackLossState>),
     /// RACK-TLP.
-    Timed(TimedLoss),
+    RackTlp(RackTlpState),
     /// FreeBSD's RACK stack.
-    Rack(Box<RackLoss>),
+    FreeBsdRack(Box<FreeBsdRackState>),
 }
 
-impl Repair {
-    /// The way of a connection for which SACK was agreed or not.
-    pub(crate) fn new(profile: &Profile, sack: bool) -> Self {
+impl LossDetector {
+    /// Creates the loss detection of a connection; `sack`: SACK was negotiated.
+    pub(crate) fn new(profile: &TcpProfile, sack: bool) -> Self {
         match profile.loss {
-            LossRule::Holes(rule) => Self::Holes(Box::new(HolesLoss::new(rule))),
-            LossRule::Timed(rule) if sack => Self::Timed(TimedLoss::new(rule, profile.hz)),
-            LossRule::Rack(rule) if sack => Self::Rack(Box::new(RackLoss::new(rule))),
-            LossRule::Timed(_) | LossRule::Rack(_) | LossRule::Duplicates => Self::Duplicates,
+            LossDetectionRule::Sack(rule) => Self::Sack(Box::new(SackLossState::new(rule))),
+            LossDetectionRule::RackTlp(rule) if sack => {
+                Self::RackTlp(RackTlpState::new(rule, profile.hz))
+            }
+            LossDetectionRule::FreeBsdRack(rule) if sack => {
+                Self::FreeBsdRack(Box::new(FreeBsdRackState::new(rule, profile.newreno.hystart)))
+            }
+            LossDetectionRule::RackTlp(_)
+            | LossDetectionRule::FreeBsdRack(_)
+            | LossDetectionRule::NewReno => Self::NewReno,
         }
     }
 }
 
-/// What an acknowledgment says, as offsets.
+/// The contents of an acknowledgment, as offsets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Heard {
-    /// All before this has arrived.
+pub(crate) struct ReceivedAck {
+    /// Cumulative acknowledgment.
     pub(crate) th_ack: Offset,
-    /// Window offered, in bytes.
+    /// Window advertised, in bytes.
     pub(crate) wnd: u64,
-    /// ACKs an offload made one of.
+    /// Number of ACKs merged by offload.
     pub(crate) nsegs: u32,
-    /// It carries data of its own.
+    /// The segment carries data.
     pub(crate) data: bool,
-    /// It has the SACK option, and that was agreed (`TOF_SACK`).
+    /// It has a SACK option, and SACK was negotiated (`TOF_SACK`).
     pub(crate) sacks: bool,
-    blocks: [Block; 4],
+    blocks: [SackRange; 4],
     count: usize,
 }
 
-impl Heard {
-    /// Blocks reported beyond `th_ack`, or below it for what arrived twice.
-    pub(crate) fn blocks(&self) -> &[Block] {
+impl ReceivedAck {
+    /// SACK blocks beyond `th_ack`, or below it for duplicates (D-SACK).
+    pub(crate) fn blocks(&self) -> &[SackRange] {
         &self.blocks[..self.count]
     }
 }
 
-impl Endpoint {
-    /// Is what a timeout took for lost still being repaired?
+impl TcpEndpoint {
+    /// Is the flight lost in a timeout still being retransmitted?
     pub(crate) fn repairs_timeout(&self) -> bool {
-        matches!(&self.snd.repair, Repair::Timed(loss) if loss.repairs_timeout())
+        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.repairs_timeout())
     }
 
-    /// Reads an acknowledgment; blocks that lie beyond all sequence space are dropped.
-    pub(crate) fn hear(&self, segment: &Segment, th_ack: Offset, wnd: u64) -> Heard {
-        let mut heard = Heard {
+    /// Parses an acknowledgment; blocks outside the sequence space are dropped.
+    pub(crate) fn parse_ack(&self, segment: &Segment, th_ack: Offset, wnd: u64) -> ReceivedAck {
+        let mut received = ReceivedAck {
             th_ack,
             wnd,
             nsegs: u32::from(segment.nsegs.max(1)),
             data: segment.payload > 0,
-            sacks: self.link.sack && !segment.sack_blocks().is_empty(),
+            sacks: self.negotiated.sack && !segment.sack_blocks().is_empty(),
             blocks: [(Offset(0), Offset(0)); 4],
             count: 0,
         };
-        if self.link.sack {
+        if self.negotiated.sack {
             for block in segment.sack_blocks() {
                 let place = |seq: units::SeqNum| seq.near(self.cfg.isn, self.snd.una);
                 if let Some(block) = place(block.left).zip(place(block.right)) {
-                    heard.blocks[heard.count] = block;
-                    heard.count += 1;
+                    received.blocks[received.count] = block;
+                    received.count += 1;
                 }
             }
         }
-        heard
+        received
     }
 }

@@ -1,38 +1,39 @@
-//! What is sent next, and why nothing more is.
+//! Output: the next segment, or the reason why nothing is sent.
 //!
-//! [`Endpoint::output`] is one pass of the kernel's output routine; a pass that wants another
-//! leaves itself due. What new data may go is each system's own matter: `base` (FreeBSD's base stack),
-//! `bytes` (FreeBSD's RACK and the textbook, whose windows count bytes too), `packets` (Linux).
+//! [`TcpEndpoint::output`] is one pass of the kernel's output routine; a pass that needs another
+//! leaves the output call pending. Each system has its own rules for new data: `base` (FreeBSD's
+//! base stack), `bytes` (FreeBSD's RACK and the RFCs, whose windows count bytes too), `packets`
+//! (Linux).
 
 mod base;
+mod batch;
 mod build;
 mod bytes;
+mod idle;
 pub(crate) mod packets;
 mod push;
-mod rest;
-mod train;
 
 use core::hint::cold_path;
 
-use cc::{Controller, Idle};
+use cc::{Controller, IdleEvent};
 use machine::Cx;
 use packet::{Flags, Segment};
-use record::{Cause, Event, Purpose, Recorder, SentKind, Waiting};
+use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind};
 use units::{Offset, SeqNum, unlikely};
 
-use crate::endpoint::{Endpoint, State};
-use crate::loss::Repair;
-use crate::probes::Probe;
-use crate::profile::{AckRule, BurstRule, IdleRule};
+use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::loss::LossDetector;
+use crate::probes::ProbeSegment;
+use crate::profile::{BurstRule, DelayedAckRule, IdleRule};
 
-pub(crate) use train::Train;
+pub(crate) use batch::PacketBatch;
 
-/// IP bytes of a burst at most (RFC 791: the length field).
+/// Maximum IP bytes of a burst (RFC 791: the length field).
 const LARGEST_BURST: u64 = 65_535;
 
-/// What a pass decided to send.
+/// The segment that a pass decided to send.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct SegmentPlan {
     pub(crate) at: Offset,
     pub(crate) len: u64,
     pub(crate) fin: bool,
@@ -42,28 +43,32 @@ pub(crate) struct Plan {
     pub(crate) more: bool,
 }
 
-impl Endpoint {
-    /// One pass, asked for by [`Endpoint::call_output`] or by the pass before.
+impl TcpEndpoint {
+    /// One output pass, requested by [`TcpEndpoint::call_output`] or by the previous pass.
     #[inline(always)]
     pub(crate) fn output<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
-    ) -> Result<(), Waiting> {
-        if self.snd.train.packets() > 0 {
-            self.snd.train.take_one();
+    ) -> Result<(), SendLimit> {
+        if self.snd.batch.packets() > 0 {
+            self.snd.batch.take_one();
             self.build_next(cx, slot);
             return Ok(());
         }
-        if self.snd.train.fills_window() {
-            self.snd.train = Train::NONE;
-            return self.end_full(cx, slot);
+        if self.snd.batch.fills_window() {
+            self.snd.batch = PacketBatch::NONE;
+            return self.end_full_window(cx, slot);
         }
-        if self.rests() { self.rest(cx, slot) } else { self.pass(cx, slot) }
+        if self.nothing_to_send() { self.rest(cx, slot) } else { self.pass(cx, slot) }
     }
 
     #[inline(never)]
-    fn pass<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) -> Result<(), Waiting> {
+    fn pass<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+    ) -> Result<(), SendLimit> {
         if let Some((seq, ack)) = self.reset.take() {
             cold_path();
             *slot = self.reset_segment(seq, ack);
@@ -72,43 +77,46 @@ impl Endpoint {
             return Ok(());
         }
         match self.state {
-            State::SynSent | State::SynReceived => {
+            TcpState::SynSent | TcpState::SynReceived => {
                 cold_path();
                 self.snd.due = false;
-                self.snd.waiting = Waiting::Handshake;
+                self.snd.waiting = SendLimit::Handshake;
                 self.send_syn(cx, slot);
                 return Ok(());
             }
-            State::Closed | State::Listen => {
+            TcpState::Closed | TcpState::Listen => {
                 cold_path();
                 self.snd.due = false;
-                return Err(Waiting::Done);
+                return Err(SendLimit::Done);
             }
             _ => {}
         }
         if self.is_rack() {
             return self.rack_pass(cx, slot);
         }
-        if core::mem::take(&mut self.snd.fresh) {
+        if core::mem::take(&mut self.snd.first_pass) {
             self.begin_output(cx);
         }
-        if let (Repair::Holes(_), BurstRule::FreeBsd { max }, None | Some(Probe::Byte)) =
-            (&self.snd.repair, self.cfg.profile.burst, &self.snd.probe)
+        if let (
+            LossDetector::Sack(_),
+            BurstRule::FreeBsd { max },
+            None | Some(ProbeSegment::Byte),
+        ) = (&self.snd.loss_detector, self.cfg.profile.burst, &self.snd.probe)
         {
             return self.base_pass(cx, slot, max.get());
         }
-        let planned = if let Some(cause) = self.snd.again.take() {
+        let planned = if let Some(cause) = self.snd.retransmit_head.take() {
             cold_path();
-            Ok(self.plan_again(cause))
+            Ok(self.plan_head_retransmission(cause))
         } else if let Some(probe) = self.snd.probe.take() {
             cold_path();
             Ok(self.plan_probe(probe))
-        } else if self.is_whole() && self.holds_back(cx.now) {
-            Err(Waiting::Pacing)
-        } else if let Some(plan) = self.plan_repair() {
+        } else if self.is_rate_based() && self.pacing_blocks(cx.now) {
+            Err(SendLimit::Pacing)
+        } else if let Some(plan) = self.plan_retransmission() {
             Ok(plan)
         } else if self.snd.buffer.used() == 0 && !self.fin_wanted() {
-            Err(if self.snd.fin { Waiting::Done } else { Waiting::Application })
+            Err(if self.snd.fin { SendLimit::Done } else { SendLimit::Application })
         } else {
             match self.cfg.profile.burst {
                 BurstRule::FreeBsd { max } => self.plan_bytes(cx, max.get()),
@@ -122,7 +130,7 @@ impl Endpoint {
             Ok(plan) => {
                 self.snd.due = plan.more;
                 let plain = plan.kind == SentKind::New && plan.more && !plan.push;
-                if plain && plan.len == self.mss() && !self.is_whole() {
+                if plain && plan.len == self.mss() && !self.is_rate_based() {
                     self.build_new(cx, slot);
                     return Ok(());
                 }
@@ -134,11 +142,11 @@ impl Endpoint {
             }
             Err(why) => {
                 self.end_pass(cx, why);
-                if unlikely(matches!(why, Waiting::PeerWindow | Waiting::SmallSegment)) {
+                if unlikely(matches!(why, SendLimit::PeerWindow | SendLimit::SmallSegment)) {
                     self.watch_window(cx);
                 }
                 if self.rcv.ack_now || self.window_update_due() {
-                    self.build_ack_apart(cx, slot);
+                    self.build_ack_cold(cx, slot);
                     return Ok(());
                 }
                 Err(why)
@@ -152,18 +160,19 @@ impl Endpoint {
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
-    ) -> Result<(), Waiting> {
+    ) -> Result<(), SendLimit> {
         if let Some(probe) = self.snd.probe.take() {
             let plan = self.plan_probe(probe);
             self.build(cx, &plan, slot);
             return Ok(());
         }
-        if core::mem::take(&mut self.snd.fresh) {
+        if core::mem::take(&mut self.snd.first_pass) {
             if let Some(why) = self.begin_rack_call(cx) {
                 if self.reset.is_some() {
                     return self.pass(cx, slot);
                 }
                 self.end_pass(cx, why);
+                self.end_hystart_round(cx);
                 return Err(why);
             }
             self.begin_output(cx);
@@ -175,18 +184,21 @@ impl Endpoint {
                 self.end_rack_segment(cx.now, plan.kind, left, plan.more);
                 if !self.snd.due {
                     self.validate_bytes(None);
+                    self.end_hystart_round(cx);
                 }
                 Ok(())
             }
             Err(why) => {
                 self.end_pass(cx, why);
                 let shut = self.snd.wnd == 0 && self.snd.buffer.used() > 0;
-                if unlikely(shut || matches!(why, Waiting::PeerWindow | Waiting::SmallSegment)) {
+                if unlikely(shut || matches!(why, SendLimit::PeerWindow | SendLimit::SmallSegment))
+                {
                     self.watch_window(cx);
                 }
                 self.end_rack_call(cx.now, why);
+                self.end_hystart_round(cx);
                 if self.rcv.ack_now || self.window_update_due() {
-                    self.build_ack_apart(cx, slot);
+                    self.build_ack_cold(cx, slot);
                     return Ok(());
                 }
                 Err(why)
@@ -194,12 +206,12 @@ impl Endpoint {
         }
     }
 
-    /// First pass after a call: is the connection idle, and has it been so for long?
+    /// First pass of a call: checks whether the connection is idle, and for how long.
     fn begin_output<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.snd.idle = self.snd.max == self.snd.una;
-        self.snd.asked_at = self.snd.nxt;
-        // FreeBSD does not ask whether there is anything to send.
-        let freebsd = self.cfg.profile.idle == IdleRule::HeardOrSent;
+        self.snd.nxt_at_call = self.snd.nxt;
+        // FreeBSD does not check whether there is anything to send.
+        let freebsd = self.cfg.profile.idle == IdleRule::ReceivedOrSent;
         let sends = freebsd || self.data_end() > self.snd.nxt;
         if self.snd.idle && self.cfg.profile.after_idle && sends {
             self.begin_after_idle(cx);
@@ -211,46 +223,50 @@ impl Endpoint {
         let rto = self.rtt.rto();
         let (idle, long) = self.idle_for(cx.now, rto);
         if long {
-            let change = self.cc.on_idle(&Idle { ticks: self.clock.tick(cx.now), idle, rto });
+            let change = self.cc.on_idle(&IdleEvent { ticks: self.clock.tick(cx.now), idle, rto });
             self.note(cx, change, Cause::Idle);
         }
     }
 
-    /// A probe, or something lost that may go again now.
+    /// Plans a tail loss probe or a retransmission.
     #[inline(always)]
-    fn plan_repair(&mut self) -> Option<Plan> {
+    fn plan_retransmission(&mut self) -> Option<SegmentPlan> {
         let any = self.cc.in_recovery()
-            || match &self.snd.repair {
-                Repair::Timed(loss) => loss.probe_is_due() || self.snd.map.any_lost(),
-                Repair::Holes(_) | Repair::Duplicates | Repair::Rack(_) => false,
+            || match &self.snd.loss_detector {
+                LossDetector::RackTlp(loss) => {
+                    loss.probe_is_due() || self.snd.scoreboard.any_lost()
+                }
+                LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => {
+                    false
+                }
             };
-        if any { self.plan_due_repair() } else { None }
+        if any { self.plan_due_retransmission() } else { None }
     }
 
-    fn plan_due_repair(&mut self) -> Option<Plan> {
+    fn plan_due_retransmission(&mut self) -> Option<SegmentPlan> {
         if let Some((at, len, fin, kind)) = self.next_probe().or_else(|| self.next_lost()) {
             let push = self.pushes(at, len, &kind);
-            return Some(Plan { at, len, fin, push, kind, more: true });
+            return Some(SegmentPlan { at, len, fin, push, kind, more: true });
         }
         None
     }
 
-    /// One segment from `snd_una` on, whatever the windows say.
-    fn plan_again(&self, cause: Cause) -> Plan {
+    /// Plans a retransmission of the segment at `snd_una`, whatever the windows allow.
+    fn plan_head_retransmission(&self, cause: Cause) -> SegmentPlan {
         let sent_end = self.snd.max.min(self.data_end());
         let len = self.mss().min(sent_end.since(self.snd.una).get());
-        Plan {
+        SegmentPlan {
             at: self.snd.una,
             len,
             fin: len == 0 && self.fin_wanted(),
-            push: self.pushes(self.snd.una, len, &SentKind::Again(cause)),
-            kind: SentKind::Again(cause),
+            push: self.pushes(self.snd.una, len, &SentKind::Retransmission(cause)),
+            kind: SentKind::Retransmission(cause),
             more: true,
         }
     }
 
-    /// What may be under way: the congestion window, and in limited transmit (RFC 3042) one
-    /// segment more for each of the first two duplicates.
+    /// The limit of data in flight: the congestion window, and with limited transmit (RFC 3042) one
+    /// more segment for each of the first two duplicates.
     #[inline(always)]
     fn send_window(&self) -> u64 {
         if unlikely(self.snd.limited > 0) {
@@ -262,28 +278,32 @@ impl Endpoint {
     #[inline(never)]
     fn limited_window(&self) -> u64 {
         let cwnd = self.cwnd();
-        // FreeBSD's base stack counts here what it released, and sets the window itself.
-        let counts = matches!(self.snd.repair, Repair::Holes(_));
+        // FreeBSD's base stack counts the segments released in `limited`, and sets the window
+        // itself.
+        let counts = matches!(self.snd.loss_detector, LossDetector::Sack(_));
         if counts || !self.cfg.profile.limited_transmit || self.cc.in_recovery() {
             return cwnd;
         }
         cwnd + u64::from(self.snd.limited) * self.mss()
     }
 
-    fn plan_probe(&self, probe: Probe) -> Plan {
+    fn plan_probe(&self, probe: ProbeSegment) -> SegmentPlan {
         let kind = SentKind::Probe;
-        let plan = |at, len| Plan { at, len, fin: false, push: false, kind, more: true };
+        let plan = |at, len| SegmentPlan { at, len, fin: false, push: false, kind, more: true };
         match probe {
-            Probe::Byte => plan(self.snd.una, 1),
-            Probe::Empty => plan(Offset(self.snd.una.0 - 1), 0),
-            Probe::Part => {
+            ProbeSegment::Byte => plan(self.snd.una, 1),
+            ProbeSegment::Empty => plan(Offset(self.snd.una.0 - 1), 0),
+            ProbeSegment::Part => {
                 let room = (self.snd.una + self.snd.wnd).since(self.snd.nxt).get();
                 let unsent = self.data_end().since(self.snd.nxt).get();
                 let part = plan(self.snd.nxt, room.min(unsent).min(self.mss()));
-                let again = part.at < self.snd.max;
-                let kind =
-                    if again { SentKind::Again(self.snd.resend_cause) } else { SentKind::New };
-                Plan { push: true, kind, ..part }
+                let repeated = part.at < self.snd.max;
+                let kind = if repeated {
+                    SentKind::Retransmission(self.snd.retransmit_cause)
+                } else {
+                    SentKind::New
+                };
+                SegmentPlan { push: true, kind, ..part }
             }
         }
     }
@@ -300,8 +320,8 @@ impl Endpoint {
         }
     }
 
-    /// Calls the output routine in the midst of an acknowledgment, as tcp_do_segment does before
-    /// `snd_una` moves: what it sends is kept until it is polled.
+    /// Calls the output routine while an acknowledgment is processed, as tcp_do_segment does before
+    /// `snd_una` advances; the segments wait in the outbox until polled.
     #[inline(never)]
     pub(crate) fn output_now<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.call_output();
@@ -312,14 +332,16 @@ impl Endpoint {
         self.snd.due = false;
     }
 
-    /// Is there enough more room to tell the peer of (RFC 9293 section 3.8.6.2.2; tcp_output of
-    /// FreeBSD, tcp_cleanup_rbuf of Linux)? Only asked when nothing else is sent.
+    /// Is a window update worth sending (RFC 9293 section 3.8.6.2.2; tcp_output of FreeBSD,
+    /// tcp_cleanup_rbuf of Linux)? Called only if nothing else is sent.
     #[inline(always)]
     pub(crate) fn window_update_due(&mut self) -> bool {
-        // FreeBSD holds it back only until the timer of a delayed ACK has been set (check_delack).
+        // FreeBSD delays it only until the delayed-ACK timer is set (check_delack).
         let delays = match self.cfg.profile.acks {
-            AckRule::FreeBsd { .. } => core::mem::take(&mut self.rcv.delays_ack),
-            AckRule::Linux { .. } | AckRule::Rfc { .. } => self.timers.runs(Purpose::DelayedAck),
+            DelayedAckRule::FreeBsd { .. } => core::mem::take(&mut self.rcv.delays_ack),
+            DelayedAckRule::Linux { .. } | DelayedAckRule::Rfc { .. } => {
+                self.timers.runs(Purpose::DelayedAck)
+            }
         };
         let closed = self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin);
         if closed || delays {
@@ -328,7 +350,7 @@ impl Endpoint {
         let promised = self.rcv.adv.since(self.rcv.nxt).get();
         let size = self.rcv.window.size();
         let linux = matches!(self.cfg.profile.burst, BurstRule::Linux { .. });
-        // Less to ask than for the window itself, and mostly enough.
+        // Cheaper than computing the window, and usually sufficient.
         let most = self.rcv.window.most_growth(promised);
         if !linux && most < 2 * self.maxseg() && 2 * most < size {
             return false;
@@ -337,10 +359,10 @@ impl Endpoint {
         let grown = window.saturating_sub(promised);
         match self.cfg.profile.burst {
             BurstRule::FreeBsd { .. } | BurstRule::Rfc => {
-                let worth = grown >= 2 * self.maxseg()
+                let is_significant = grown >= 2 * self.maxseg()
                     && (grown >= size / 4 || window <= size / 8 || size <= 8 * self.maxseg());
                 self.rcv.window.field(window) > self.rcv.window.field(promised)
-                    && (worth || 2 * grown >= size)
+                    && (is_significant || 2 * grown >= size)
             }
             BurstRule::Linux { .. } => window >= 2 * promised.max(1),
         }

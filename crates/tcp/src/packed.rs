@@ -1,57 +1,56 @@
-//! Connections at rest, in few bytes.
+//! Compact encoding of idle connections.
 //!
-//! A world may have many thousand connections of which most are silent most of the time. What an
-//! endpoint knows then are a hundred numbers, nearly all of them small or zero, in places for large ones:
-//! written one after the other in as few bytes as each needs, they take a fourth of the room. Whoever has
-//! many endpoints packs those that rest, and wakes them before anything is said to them: an endpoint
-//! that was packed and woken is the same as before, to the bit.
+//! A world may have many thousand connections, most of them idle most of the time. The state of an
+//! idle endpoint is about a hundred numbers, nearly all small or zero; a variable-length encoding
+//! needs a fourth of the memory. A caller with many endpoints packs the idle ones and unpacks them
+//! before any call. Packing and unpacking restores an endpoint bit for bit.
 
 use cc::Controller;
 use units::{Duration, Instant};
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::TcpEndpoint;
 use crate::profile::SharedProfile;
 
-/// An endpoint at rest takes less.
+/// Upper bound of the encoded size of an idle endpoint.
 const ROOM: usize = 1_024;
 
-/// An endpoint that was packed.
+/// An encoded endpoint.
 #[derive(Debug, Clone)]
-pub struct Packed {
-    /// Not part of the bytes: all connections of a host share it.
+pub struct PackedEndpoint {
+    /// Not encoded: all connections of a host share it.
     profile: SharedProfile,
     bytes: Box<[u8]>,
 }
 
-impl Packed {
-    /// The endpoint as it was.
+impl PackedEndpoint {
+    /// Decodes the endpoint.
     ///
     /// # Panics
-    /// Never: the bytes were written by [`Endpoint::pack`].
-    pub fn wake(&self) -> Endpoint {
-        let mut endpoint: Endpoint =
-            postcard::from_bytes(&self.bytes).expect("what an endpoint wrote can be read");
+    /// Never: the bytes were written by [`TcpEndpoint::pack`].
+    pub fn wake(&self) -> TcpEndpoint {
+        let mut endpoint: TcpEndpoint =
+            postcard::from_bytes(&self.bytes).expect("an encoded endpoint can be decoded");
         endpoint.cfg.profile = self.profile.clone();
         endpoint.snd.buffer.share(&self.profile);
         endpoint.rcv.policy.share(&self.profile);
         endpoint
     }
 
-    /// Bytes that it takes, beside this value itself.
+    /// Size of the encoded bytes.
     pub const fn size(&self) -> usize {
         self.bytes.len()
     }
 }
 
-impl Endpoint {
-    /// Is nothing under way, due or unread, has neither side said anything for `silence`, and is no timer
-    /// due for as long?
-    pub fn is_at_rest(&self, now: Instant, silence: Duration) -> bool {
+impl TcpEndpoint {
+    /// Is nothing in flight, pending or unread, has neither side sent anything for `silence`, and
+    /// does no timer expire for as long?
+    pub fn is_idle(&self, now: Instant, silence: Duration) -> bool {
         let snd = &self.snd;
-        let spoke = snd.last_sent.max(snd.last_heard);
+        let spoke = snd.last_sent.max(snd.last_received);
         !self.wants_to_send()
             && self.signals == 0
-            && snd.map.is_empty()
+            && snd.scoreboard.is_empty()
             && snd.buffer.used() == 0
             && self.rcv.window.unread() == 0
             && self.rcv.reassembly.is_empty()
@@ -60,20 +59,20 @@ impl Endpoint {
             && self.next_deadline() >= now + silence
     }
 
-    /// All that it knows, packed; `None` if it cannot be: before it is established, and where its
-    /// controller was written elsewhere. It need not be at rest, but takes the least room then.
-    pub fn pack(&self) -> Option<Packed> {
-        if self.has_sent() {
-            // What waits to be polled is not written down.
+    /// Encodes the endpoint; `None` before it is established, with segments in the outbox, and with
+    /// an external controller. It need not be idle, but is smallest then.
+    pub fn pack(&self) -> Option<PackedEndpoint> {
+        if self.has_outbox() {
+            // The outbox is not encoded.
             return None;
         }
-        if self.origin.is_some() {
+        if self.handshake_cfg.is_some() {
             return None;
         }
         let bytes = match postcard::to_slice(self, &mut [0; ROOM]) {
             Ok(bytes) => Box::from(&*bytes),
             Err(_) => postcard::to_allocvec(self).ok()?.into_boxed_slice(),
         };
-        Some(Packed { profile: self.cfg.profile.clone(), bytes })
+        Some(PackedEndpoint { profile: self.cfg.profile.clone(), bytes })
     }
 }

@@ -1,25 +1,26 @@
-//! The persist timer of FreeBSD's base stack (tcp_setpersist, tcp_timer_persist and `TF_FORCEDATA` of
-//! tcp_output). It backs off by `t_rxtshift`, as the retransmission timer does, and runs until a segment is
-//! sent to an open window: one that is too small does not stop it.
+//! The persist timer of FreeBSD's base stack (tcp_setpersist, tcp_timer_persist and `TF_FORCEDATA`
+//! of tcp_output). It backs off by `t_rxtshift`, as the retransmission timer does, and runs until a
+//! segment is sent to an open window; a window that is too small does not stop it.
 
 use machine::Cx;
-use record::{Cause, Event, Purpose, Recorder, Waiting};
+use record::{Cause, Event, Purpose, Recorder, SendLimit};
 use recovery::RttEstimator;
 use units::Instant;
 
-use crate::endpoint::Endpoint;
-use crate::probes::Probe;
+use crate::endpoint::TcpEndpoint;
+use crate::probes::ProbeSegment;
 use crate::profile::ProbeRule;
 
-impl Endpoint {
-    /// tcp_output finds the window shut over data that waits: it takes back what is outstanding.
+impl TcpEndpoint {
+    /// Handles a zero window in tcp_output while data is waiting: pulls `snd_nxt` back to
+    /// `snd_una`.
     pub(crate) fn shut_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.timers.stop(Purpose::Retransmit);
         self.snd.shift = 0;
         if self.snd.nxt > self.snd.una {
             self.snd.nxt = self.snd.una;
-            self.snd.resend_cause = Cause::WindowProbe;
-            cx.emit_of(self, || Event::Waiting(Waiting::PeerWindow));
+            self.snd.retransmit_cause = Cause::WindowProbe;
+            cx.emit_with_state(self, || Event::SendLimited(SendLimit::PeerWindow));
         }
         if !self.timers.runs(Purpose::Persist) {
             self.set_persist(cx.now);
@@ -39,29 +40,29 @@ impl Endpoint {
         }
     }
 
-    /// tcp_timer_persist: forces what the window takes, or a byte where it takes nothing.
+    /// tcp_timer_persist: forces the bytes that the window allows, or one byte into a zero window.
     pub(crate) fn on_persist_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.asked_enough(cx.now) {
+        if self.probe_limit_reached(cx.now) {
             self.give_up(cx);
             return;
         }
-        self.snd.asked.probes += 1;
+        self.snd.probe_state.probes += 1;
         self.set_persist(cx.now);
-        self.snd.probe = Some(Probe::Byte);
-        self.snd.resend_cause = Cause::WindowProbe;
+        self.snd.probe = Some(ProbeSegment::Byte);
+        self.snd.retransmit_cause = Cause::WindowProbe;
         self.call_output();
     }
 
-    /// The persist timer forces a segment (`TF_FORCEDATA`).
+    /// Does the persist timer force a segment (`TF_FORCEDATA`)?
     pub(crate) fn forces_data(&self) -> bool {
-        self.snd.probe == Some(Probe::Byte)
+        self.snd.probe == Some(ProbeSegment::Byte)
     }
 
-    /// Something is sent to an open window.
+    /// Ends persist mode: data is sent to an open window.
     pub(crate) fn end_persist(&mut self) {
         self.timers.stop(Purpose::Persist);
         self.snd.persisting = false;
-        self.snd.asked.probes = 0;
+        self.snd.probe_state.probes = 0;
         self.snd.shift = 0;
     }
 }

@@ -1,6 +1,6 @@
-//! A profile: what one system's TCP does, as data.
+//! Profiles: the behaviour of a system's TCP as data.
 //!
-//! Two versions that differ in one constant differ in one field. The endpoint asks the fields,
+//! Two versions that differ in one constant differ in one field. The endpoint reads the fields,
 //! never the name. Values and their sources are in `profile/freebsd.rs`, `linux.rs` and `rfc.rs`;
 //! the names under which users know the adjustable ones are in [`crate::knobs`].
 
@@ -11,8 +11,8 @@ mod rfc;
 use core::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock};
 
-use cc::cubic::Variant;
-use cc::registry::{self, Algorithm, NoController};
+use cc::cubic::CubicVariant;
+use cc::registry::{self, Algorithm, ControllerNameError};
 use cc::{AnyController, Bbr, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic};
 use packet::SynLayout;
 use recovery::RtoBounds;
@@ -21,13 +21,13 @@ use recovery::holes::HolesParams;
 use recovery::probe_rack::RackPto;
 use recovery::prr::freebsd::PrrRule;
 use recovery::rack_freebsd::ThreshParams;
-use units::{Bytes, Duration, Stream};
+use units::{Bytes, Duration, RandomStream};
 
 use crate::probes::Keepalive;
 
-/// Every value that tells one system's TCP from another's.
+/// The parameters in which the systems' TCPs differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
+pub struct TcpProfile {
     /// Name in scenarios: `freebsd-13.2`, `linux-6.18`.
     pub name: &'static str,
     /// Family, for the names of knobs.
@@ -35,20 +35,20 @@ pub struct Profile {
     /// Congestion control the system uses if none is named.
     pub default_cc: &'static str,
     /// FreeBSD's NewReno in this version, its sysctls applied.
-    pub newreno: cc::newreno::Params,
+    pub newreno: cc::newreno::NewRenoParams,
     /// The system's own CUBIC; `None` where it is not modelled.
-    pub cubic: Variant,
+    pub cubic: CubicVariant,
     /// Shrink the window of a connection that was idle (`tcp_slow_start_after_idle`; FreeBSD
     /// always does).
     pub after_idle: bool,
-    /// Threshold the host cache remembers of an earlier connection with the peer (`hc_ssthresh` of
+    /// Slow-start threshold cached from an earlier connection with the peer (`hc_ssthresh` of
     /// FreeBSD); zero for none.
     pub cached_ssthresh: Bytes,
-    /// What counts as idle.
+    /// When a connection counts as idle.
     pub idle: IdleRule,
-    /// SYNs that may be lost before the initial window shrinks to one segment.
+    /// SYN losses that do not yet shrink the initial window to one segment.
     pub forgiven_syns: u32,
-    /// Segments are at most half the largest window the peer has offered.
+    /// Segments are at most half the largest window that the peer has advertised.
     pub mss_within_half_window: bool,
     /// Largest IP packet of the interface.
     pub mtu: u32,
@@ -66,95 +66,96 @@ pub struct Profile {
     pub hz: u32,
     /// Round-trip estimation and retransmission timer.
     pub rto: RtoRule,
-    /// When a receiver acknowledges.
-    pub acks: AckRule,
+    /// Delayed acknowledgments.
+    pub acks: DelayedAckRule,
     /// Size of the send buffer.
     pub send_buffer: SendBufferRule,
-    /// Size of the receive buffer and the window that follows from it.
+    /// Size of the receive buffer, from which the window follows.
     pub receive_buffer: ReceiveBufferRule,
-    /// Ranges held out of order at most, besides one for each segment the buffer holds
+    /// Maximum of out-of-order ranges, besides one for each segment that the buffer holds
     /// (`net.inet.tcp.reass.maxqueuelen`); `None` where only memory bounds them.
     pub reassembly: Option<u32>,
-    /// How a burst is sized for the segmentation offload.
+    /// Size of a burst for the segmentation offload.
     pub burst: BurstRule,
-    /// How losses are found and repaired where SACK is agreed.
-    pub loss: LossRule,
-    /// Tail loss probes, where losses are judged by time (`net.ipv4.tcp_early_retrans`).
+    /// Loss detection where SACK is negotiated.
+    pub loss: LossDetectionRule,
+    /// Tail loss probes, with RACK-TLP (`net.ipv4.tcp_early_retrans`).
     pub loss_probes: bool,
     /// Limited transmit (RFC 3042): the first two duplicates each release a new segment.
     pub limited_transmit: bool,
-    /// The timestamp clock stands between two ticks of the kernel's clock.
+    /// The timestamp clock advances only with the ticks of the kernel's clock.
     pub timestamps_by_ticks: bool,
-    /// Whose timestamp is echoed.
+    /// Which segment's timestamp is echoed.
     pub echo: EchoRule,
-    /// Segments without timestamps are dropped where timestamps were agreed (RFC 7323 3.2).
+    /// Drop segments without timestamps where timestamps were negotiated (RFC 7323 3.2).
     pub strict_timestamps: bool,
-    /// Challenge ACKs (RFC 5961): at most so many within so long a time.
+    /// Limit of challenge ACKs (RFC 5961): maximum count and the interval it applies to.
     pub challenge: (u32, Duration),
-    /// Least segment size taken from a peer, options not deducted.
+    /// Minimum MSS accepted from a peer, options not deducted.
     pub min_mss: u32,
-    /// Timeouts in a row after which a connection is given up.
+    /// Consecutive timeouts after which the connection is dropped.
     pub retries: u32,
-    /// How a SYN or its answer is sent again.
+    /// Retransmission of SYN and SYN-ACK.
     pub syn: SynRule,
-    /// How a closed window is probed.
+    /// Probes of a zero window.
     pub probe: ProbeRule,
-    /// Keepalive of a connection whose application wants it and says no more.
+    /// Keepalive defaults of a connection whose application only enables it.
     pub keepalive: Keepalive,
-    /// How long a closed connection remembers itself (TIME-WAIT).
+    /// Duration of TIME-WAIT.
     pub time_wait: Duration,
 }
 
-/// A profile that the connections of a world share; one that is changed becomes its owner's own.
+/// A profile shared by the connections of a world, copied on write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedProfile(Arc<Profile>);
+pub struct SharedProfile(Arc<TcpProfile>);
 
 impl SharedProfile {
-    /// What stands where one belongs until it is put there ([`crate::packed`]).
+    /// Placeholder until the actual profile is restored ([`crate::packed`]).
     pub(crate) fn placeholder() -> Self {
         static PLACEHOLDER: LazyLock<SharedProfile> = LazyLock::new(|| rfc::textbook().into());
         PLACEHOLDER.clone()
     }
 }
 
-impl From<Profile> for SharedProfile {
-    fn from(profile: Profile) -> Self {
+impl From<TcpProfile> for SharedProfile {
+    fn from(profile: TcpProfile) -> Self {
         Self(Arc::new(profile))
     }
 }
 
 impl Deref for SharedProfile {
-    type Target = Profile;
+    type Target = TcpProfile;
 
     #[inline]
-    fn deref(&self) -> &Profile {
+    fn deref(&self) -> &TcpProfile {
         &self.0
     }
 }
 
 impl DerefMut for SharedProfile {
-    fn deref_mut(&mut self) -> &mut Profile {
+    fn deref_mut(&mut self) -> &mut TcpProfile {
         Arc::make_mut(&mut self.0)
     }
 }
 
-/// Which family of kernels a profile belongs to.
+/// Family of kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// FreeBSD's default stack.
     FreeBsd,
     /// Linux.
     Linux,
-    /// The textbook.
+    /// The RFCs.
     Rfc,
 }
 
-/// Whose timestamp is echoed.
+/// Which segment's timestamp is echoed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EchoRule {
-    /// That of a segment which begins at or before what was last acknowledged (RFC 7323 section 4.3).
+    /// A segment that begins at or before the last ACK sent (RFC 7323 section 4.3).
     UpToLastAck,
-    /// It must also reach as far; what is old of it is cut off before (tcp_do_segment of FreeBSD).
+    /// A segment that also ends at or after it; old data is trimmed first (tcp_do_segment of
+    /// FreeBSD).
     CoversLastAck,
 }
 
@@ -163,37 +164,38 @@ pub enum EchoRule {
 pub enum EcnRule {
     /// Never.
     Off,
-    /// If the peer asks for it.
+    /// Accepted if the peer requests it.
     Passive,
-    /// Ask for it.
+    /// Requested.
     Active,
 }
 
-/// How a SYN or its answer is sent again.
+/// Retransmission of SYN and SYN-ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SynRule {
-    /// Timeouts of a SYN that follow one another without doubling, behind the first
-    /// (`net.ipv4.tcp_syn_linear_timeouts`; 0 in other systems).
+    /// Timeouts of a SYN after the first that do not double (`net.ipv4.tcp_syn_linear_timeouts`; 0
+    /// in other systems).
     pub linear_timeouts: u32,
-    /// Timeouts in a row after which a SYN is given up (`net.ipv4.tcp_syn_retries`).
+    /// Consecutive timeouts after which a SYN is abandoned (`net.ipv4.tcp_syn_retries`).
     pub retries: u32,
-    /// Timeouts in a row after which an answer to one is (`net.ipv4.tcp_synack_retries`).
+    /// Consecutive timeouts after which a SYN-ACK is abandoned (`net.ipv4.tcp_synack_retries`).
     pub answer_retries: u32,
 }
 
-/// What counts as idle, for a retransmission timeout.
+/// What counts as idle, measured against the retransmission timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleRule {
-    /// Nothing heard, or nothing sent, for as long (tcp_output of FreeBSD).
-    HeardOrSent,
-    /// Nothing sent for longer (RFC 5681 section 4.1; tcp_slow_start_after_idle_check of Linux).
+    /// Nothing received or nothing sent for at least a timeout (tcp_output of FreeBSD).
+    ReceivedOrSent,
+    /// Nothing sent for more than a timeout (RFC 5681 section 4.1; tcp_slow_start_after_idle_check
+    /// of Linux).
     Sent,
 }
 
-/// How a closed window is probed.
+/// Probes of a zero window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbeRule {
-    /// One byte beyond the window, after at least this long (tcp_setpersist of FreeBSD).
+    /// One byte beyond the window, at persist intervals (tcp_setpersist of FreeBSD).
     Byte {
         /// `net.inet.tcp.persmin`.
         min: Duration,
@@ -221,9 +223,9 @@ pub enum RtoRule {
     Rfc,
 }
 
-/// When a receiver acknowledges.
+/// Delayed acknowledgments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AckRule {
+pub enum DelayedAckRule {
     /// DELAY_ACK of tcp_input.c: every second segment, or at once if longer than one.
     FreeBsd {
         /// `net.inet.tcp.delayed_ack`.
@@ -241,25 +243,24 @@ pub enum AckRule {
         min: Duration,
         /// TCP_DELACK_MAX.
         max: Duration,
-        /// ACKs that report packets behind a gap are put together (tcp_sack_compress).
+        /// Compression of ACKs that report out-of-order packets (tcp_sack_compress_send_ack).
         compression: SackCompression,
     },
-    /// RFC 5681 section 4.2: at least every second segment, within this time.
+    /// RFC 5681 section 4.2: an ACK at least for every second segment, within this time.
     Rfc {
         /// Longest delay.
         timeout: Duration,
     },
 }
 
-/// Linux puts ACKs together that report packets behind the same gap (__tcp_ack_snd_check).
+/// SACK compression of Linux: ACKs for packets after the same gap are merged (__tcp_ack_snd_check).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SackCompression {
-    /// `net.ipv4.tcp_comp_sack_delay_ns`: one waits no longer, nor than a twentieth of the round
-    /// trip.
+    /// `net.ipv4.tcp_comp_sack_delay_ns`: maximum delay, besides a twentieth of the round trip.
     pub delay_ns: u32,
-    /// `net.ipv4.tcp_comp_sack_slack_ns`: the timer may be so much late, and is on an idle machine.
+    /// `net.ipv4.tcp_comp_sack_slack_ns`: slack of the timer, used up fully on an idle machine.
     pub slack_ns: u32,
-    /// `net.ipv4.tcp_comp_sack_nr`: so many are put together at most; 0 is off.
+    /// `net.ipv4.tcp_comp_sack_nr`: maximum of ACKs merged into one; 0 is off.
     pub nr: u32,
 }
 
@@ -277,12 +278,12 @@ pub enum SendBufferRule {
         /// `net.inet.tcp.sendbuf_max`.
         max: Bytes,
     },
-    /// tcp_sndbuf_expand of tcp_input.c; `tcp_wmem`: least, first and largest size.
+    /// tcp_sndbuf_expand of tcp_input.c; `tcp_wmem`: minimum, initial and maximum size.
     Linux {
         /// `net.ipv4.tcp_wmem`.
         wmem: [Bytes; 3],
     },
-    /// As large as this from the start.
+    /// Fixed size.
     Fixed {
         /// Payload bytes.
         space: Bytes,
@@ -305,130 +306,132 @@ pub enum ReceiveBufferRule {
     },
     /// tcp_rcv_space_adjust and tcp_grow_window of tcp_input.c.
     Linux {
-        /// `net.ipv4.tcp_rmem`: least, first and largest size.
+        /// `net.ipv4.tcp_rmem`: minimum, initial and maximum size.
         rmem: [Bytes; 3],
         /// `net.ipv4.tcp_moderate_rcvbuf`: autotuning.
         auto: bool,
-        /// `net.core.rmem_max`: takes part in choosing the window scale.
+        /// `net.core.rmem_max`: affects the choice of the window scale.
         rmem_max: Bytes,
     },
-    /// As large as this from the start.
+    /// Fixed size.
     Fixed {
         /// Payload bytes.
         space: Bytes,
     },
 }
 
-/// How long a burst handed to the segmentation offload may be.
+/// Size of a burst handed to the segmentation offload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BurstRule {
-    /// tcp_output of FreeBSD: as much as the window gives, whole segments, below the limit.
+    /// tcp_output of FreeBSD: whole segments that the window allows, below the limit.
     FreeBsd {
-        /// `if_hw_tsomax` less the link header: IP bytes of a burst at most.
+        /// `if_hw_tsomax` less the link header: maximum IP bytes of a burst.
         max: Bytes,
     },
-    /// tcp_tso_autosize of Linux: what the pacing rate sends in about a millisecond.
+    /// tcp_tso_autosize of Linux: the bytes that the pacing rate sends in about a millisecond.
     Linux {
         /// `net.ipv4.tcp_min_tso_segs`.
         min_segments: u32,
         /// `net.ipv4.tcp_tso_rtt_log`.
         rtt_log: u32,
-        /// `net.ipv4.tcp_tso_win_divisor`: a burst waits for this share of the window, where the
-        /// next ACK is near (tcp_tso_should_defer); 0 for four segments.
+        /// `net.ipv4.tcp_tso_win_divisor`: a a smaller burst than this fraction of the window is
+        /// deferred if the next ACK is near (tcp_tso_should_defer); 0 for four segments.
         win_divisor: u32,
     },
-    /// Whole segments up to 64 KiB, as the windows give (RFC 9293 section 3.8.6.2.1).
+    /// Whole segments up to 64 KiB, as the windows allow (RFC 9293 section 3.8.6.2.1).
     Rfc,
 }
 
-/// How losses are found and repaired where SACK is agreed; without it, RFC 6582 holds.
+/// Loss detection and recovery where SACK is negotiated; without it, RFC 6582 applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LossRule {
-    /// By duplicates alone (RFC 6582): SACK is offered and reported, not used.
-    Duplicates,
-    /// By the holes in what is reported (FreeBSD's base stack).
-    Holes(HolesRule),
-    /// By the time packets were sent (RACK-TLP).
-    Timed(TimedRule),
-    /// By the time packets were sent, as FreeBSD's RACK stack does.
-    Rack(RackRule),
+pub enum LossDetectionRule {
+    /// Duplicate ACKs alone (RFC 6582): SACK is offered and blocks are sent, but not used.
+    NewReno,
+    /// The SACK scoreboard of FreeBSD's base stack.
+    Sack(SackRule),
+    /// RACK-TLP, by transmission times.
+    RackTlp(RackTlpRule),
+    /// FreeBSD's RACK stack.
+    FreeBsdRack(RackRule),
 }
 
-/// Whose RACK-TLP it is.
+/// Variants of RACK-TLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimedRule {
-    /// RFC 8985, with the PRR of RFC 9937; nothing is taken back.
+pub enum RackTlpRule {
+    /// RFC 8985, with the PRR of RFC 9937; no undo.
     Rfc,
-    /// Linux: its PRR, and recoveries taken back by timestamps and D-SACK.
+    /// Linux: its PRR, and undo of spurious recoveries by timestamps and D-SACK.
     Linux,
 }
 
-/// What versions of FreeBSD's RACK stack differ in.
+/// Parameters in which versions of FreeBSD's RACK stack differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RackRule {
-    /// When a packet that was passed is lost.
+    /// Reordering threshold: when a packet sent before a delivered one is lost.
     pub thresh: ThreshParams,
-    /// When to probe, and how often without new data (`rack_tlp_limit`).
+    /// Probe timeout.
     pub pto: RackPto,
-    /// See `pto`.
+    /// Maximum of tail loss probes without new data (`rack_tlp_limit`).
     pub probes: u32,
     /// Segments of unused credit added to the window after a recovery (`rack_prr_addbackmax`).
     pub addback: u32,
-    /// D53832: retransmissions acknowledged within this share of the smoothed round trip were
-    /// needless (`rack_rtt_divisor`); 0 is off, as before it.
+    /// D53832: retransmissions acknowledged within this fraction of the smoothed round trip were
+    /// spurious (`rack_rtt_divisor`); 0 is off, as in earlier versions.
     pub rtt_divisor: u32,
-    /// Older revert: nothing was sent since the recovery began, and what was passed has arrived.
+    /// Older undo: no new data was sent since the recovery began, and the packets taken for lost
+    /// were acknowledged.
     pub revert_unsent: bool,
-    /// Older revert: after the recovery all that went again is reported as duplicate.
+    /// Older undo: D-SACKs cover all retransmissions of the recovery.
     pub revert_duplicates: bool,
-    /// Segments that the reordering timer took for lost do not count as outstanding
+    /// Segments that the reordering timer marked lost do not count as outstanding
     /// (`rc_considered_lost`).
     pub discounts_lost: bool,
-    /// How bursts are spread.
+    /// Limits and pauses of bursts.
     pub burst: BurstLimit,
-    /// Percent by which the send buffer grows, where that is more than its increment
+    /// Percentage by which the send buffer grows, if that is more than its increment
     /// (`rack_autosndbuf_inc`).
     pub send_buffer_share: u32,
 }
 
-/// What versions of FreeBSD's base stack differ in.
+/// Parameters in which versions of FreeBSD's base stack differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct HolesRule {
-    /// The scoreboard's.
+pub struct SackRule {
+    /// Parameters of the scoreboard.
     pub params: HolesParams,
-    /// `net.inet.tcp.newsack` (14.0 and later): more than two segments reported begin a recovery
+    /// `net.inet.tcp.newsack` (14.0 and later): more than two segments SACKed begin a recovery
     /// without a third duplicate; rescue retransmissions (RFC 6675).
     pub newsack: bool,
-    /// Which acknowledgments that move nothing are duplicates where SACK was agreed.
+    /// Which acknowledgments that do not advance `snd_una` are duplicates where SACK was
+    /// negotiated.
     pub duplicates: DuplicateRule,
     /// When cc_post_recovery ends a fast recovery.
     pub settle: SettleRule,
     /// PRR.
     pub prr: PrrRule,
-    /// A recovery ends at `snd_nxt`, not at `snd_max`, which lies beyond it after a timeout (13.0).
+    /// The recovery point is `snd_nxt`, not `snd_max`, which is larger after a timeout (13.0).
     pub recovers_to_nxt: bool,
-    /// What the first two duplicates enlarge (RFC 3042).
-    pub limited: LimitedRule,
-    /// Limited transmit calls tcp_output also where no data waits (main).
+    /// Base of limited transmit (RFC 3042).
+    pub limited: LimitedTransmitRule,
+    /// Limited transmit calls tcp_output even if no data is waiting (main).
     pub limited_without_data: bool,
-    /// After a timeout holes are retransmitted, not what lies between them (tcp_output of 14.0 and
-    /// later: `IN_FASTRECOVERY || snd_nxt < snd_max`).
+    /// After a timeout only holes are retransmitted, not the SACKed data between them (tcp_output
+    /// of 14.0 and later: `IN_FASTRECOVERY || snd_nxt < snd_max`).
     pub holes_after_timeout: bool,
-    /// What was reported below `snd_nxt` enlarges the window after a timeout (tcp_sack_adjust of 14.0
-    /// and later).
+    /// SACKed data below `snd_nxt` enlarges the window after a timeout (tcp_sack_adjust of 14.0 and
+    /// later).
     pub sacked_enlarges_window: bool,
-    /// A duplicate too may prove a timeout spurious (main).
+    /// Duplicate ACKs may prove a timeout spurious, too (main).
     pub undoes_on_any_ack: bool,
-    /// To undo a timeout sets `t_rxtshift` to zero (14.3).
+    /// Undoing a timeout sets `t_rxtshift` to zero (14.3).
     pub undo_ends_backoff: bool,
 }
 
-/// Which acknowledgments that move nothing are duplicates where SACK was agreed.
+/// Which acknowledgments that do not advance `snd_una` are duplicates where SACK was negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum DuplicateRule {
     /// Those that change the scoreboard (13.0).
     ChangesScoreboard,
-    /// Those, and while the scoreboard is empty any without blocks, window updates too
+    /// Those, and while the scoreboard is empty any without blocks, even window updates
     /// (tcp_is_sack_recovery of 14.0 and later).
     AnyWhileEmpty,
 }
@@ -438,18 +441,18 @@ pub enum DuplicateRule {
 pub enum SettleRule {
     /// Before the acknowledgment is counted (13.0).
     BeforeCounting,
-    /// After it was counted and `snd_una` has moved, so that the pipe is what is left (14.0 and
-    /// later).
+    /// After it was counted and `snd_una` has advanced, so that the pipe is what remains
+    /// outstanding (14.0 and later).
     AfterAdvancing,
 }
 
-/// What the first two duplicates enlarge by a segment each.
+/// What limited transmit enlarges by a segment for each of the first two duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub enum LimitedRule {
+pub enum LimitedTransmitRule {
     /// The flight (13.0).
     Flight,
-    /// The flight, or the window while a timeout's flight is being resent (14.0 and later).
-    WindowWhileResending,
+    /// The flight, or the window while a flight is retransmitted after a timeout (14.0 and later).
+    WindowWhileRetransmitting,
 }
 
 /// Names of all profiles, in the order they are listed to users.
@@ -464,10 +467,10 @@ pub const NAMES: [&str; 8] = [
     "rfc",
 ];
 
-impl Profile {
-    /// Does FreeBSD's RACK stack run?
+impl TcpProfile {
+    /// Is this a profile of FreeBSD's RACK stack?
     pub const fn has_rack(&self) -> bool {
-        matches!(self.loss, LossRule::Rack(_))
+        matches!(self.loss, LossDetectionRule::FreeBsdRack(_))
     }
 
     /// The profile of that name.
@@ -485,7 +488,7 @@ impl Profile {
         }
     }
 
-    /// The congestion control the system uses by itself.
+    /// The system's default congestion control.
     pub fn controller(&self) -> Algorithm {
         // A default is a name of the registry, as a test shows.
         self.algorithm(self.default_cc).unwrap_or(Algorithm::Cubic(self.cubic))
@@ -493,26 +496,27 @@ impl Profile {
 
     /// The congestion control of that name on this system.
     ///
-    /// # Errors
-    /// [`NoController`] says whether the name is real at all.
-    pub fn algorithm(&self, name: &str) -> Result<Algorithm, NoController> {
+    /// # Errors [`ControllerNameError`]: whether the name is unknown or belongs to another stack.
+    pub fn algorithm(&self, name: &str) -> Result<Algorithm, ControllerNameError> {
         match registry::find(name, self.cubic) {
-            Ok(Algorithm::Bbr) if self.family != Family::Linux => Err(NoController::OtherStack),
+            Ok(Algorithm::Bbr) if self.family != Family::Linux => {
+                Err(ControllerNameError::OtherStack)
+            }
             found => found,
         }
     }
 
-    /// A controller of that kind as this system runs it; what it draws comes from `draws`.
-    pub fn build(&self, algorithm: Algorithm, draws: &Stream) -> AnyController {
+    /// Builds a controller of that kind as this system runs it; `draws` is its random stream.
+    pub fn build(&self, algorithm: Algorithm, draws: &RandomStream) -> AnyController {
         match algorithm {
             Algorithm::NewReno => NewReno::new(self.newreno).into(),
             Algorithm::Reno => LinuxReno::new().into(),
             Algorithm::Bbr => Bbr::new(self.hz, draws.clone()).into(),
-            Algorithm::Cubic(Variant::FreeBsd(params)) => {
+            Algorithm::Cubic(CubicVariant::FreeBsd(params)) => {
                 FreeBsdCubic::new(params, self.newreno, self.hz).into()
             }
-            Algorithm::Cubic(Variant::Linux) => LinuxCubic::new(self.hz).into(),
-            Algorithm::Cubic(Variant::Rfc) => RfcCubic::new().into(),
+            Algorithm::Cubic(CubicVariant::Linux) => LinuxCubic::new(self.hz).into(),
+            Algorithm::Cubic(CubicVariant::Rfc) => RfcCubic::new().into(),
             Algorithm::Outside(outside) => match self.rto {
                 RtoRule::Linux => outside.on_linux(),
                 _ => outside.on_freebsd(self.newreno),
@@ -528,30 +532,30 @@ mod tests {
     #[test]
     fn every_listed_profile_exists_under_its_own_name() {
         for name in NAMES {
-            assert_eq!(Profile::named(name).map(|p| p.name), Some(name));
-            let profile = Profile::named(name).unwrap();
+            assert_eq!(TcpProfile::named(name).map(|p| p.name), Some(name));
+            let profile = TcpProfile::named(name).unwrap();
             assert_eq!(profile.algorithm(profile.default_cc), Ok(profile.controller()));
         }
-        assert_eq!(Profile::named("windows-11"), None);
+        assert_eq!(TcpProfile::named("windows-11"), None);
     }
 
     #[test]
     fn cubic_is_the_default_of_freebsd_from_14_on_and_each_has_its_own() {
-        use cc::cubic::{Params, Variant};
+        use cc::cubic::{CubicParams, CubicVariant};
 
         let own = |name: &str| {
-            let profile = Profile::named(name).unwrap();
+            let profile = TcpProfile::named(name).unwrap();
             (profile.default_cc, profile.cubic)
         };
-        let freebsd = Variant::FreeBsd;
-        assert_eq!(own("freebsd-13.2"), ("newreno", freebsd(Params::FREEBSD_13_0)));
+        let freebsd = CubicVariant::FreeBsd;
+        assert_eq!(own("freebsd-13.2"), ("newreno", freebsd(CubicParams::FREEBSD_13_0)));
         for name in ["freebsd-14.3", "freebsd-rack-14.3"] {
-            assert_eq!(own(name), ("cubic", freebsd(Params::FREEBSD_STABLE_14)));
+            assert_eq!(own(name), ("cubic", freebsd(CubicParams::FREEBSD_STABLE_14)));
         }
         for name in ["freebsd-main", "freebsd-rack-main"] {
-            assert_eq!(own(name), ("cubic", freebsd(Params::FREEBSD_D46546)));
+            assert_eq!(own(name), ("cubic", freebsd(CubicParams::FREEBSD_D46546)));
         }
-        assert_eq!(own("linux-6.18"), ("cubic", Variant::Linux));
-        assert_eq!(own("rfc").1, Variant::Rfc);
+        assert_eq!(own("linux-6.18"), ("cubic", CubicVariant::Linux));
+        assert_eq!(own("rfc").1, CubicVariant::Rfc);
     }
 }

@@ -1,7 +1,7 @@
-//! Bytes that arrived out of order, and the SACK blocks that tell of them (RFC 2018 section 4).
+//! Bytes that arrived out of order, and the SACK blocks that report them (RFC 2018 section 4).
 //!
-//! A window may have thousands of holes: ranges are found by bisection, those touched last stand at
-//! the end of a list of their own.
+//! A window may have thousands of holes: ranges are found by bisection, and a separate list has the
+//! most recently extended ones at its end.
 
 use core::hint::cold_path;
 use std::collections::VecDeque;
@@ -11,45 +11,45 @@ use units::{Offset, SeqNum, unlikely};
 
 /// A range `[left, right)` beyond `rcv_nxt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-struct Range {
+struct OutOfOrderRange {
     left: Offset,
     right: Offset,
-    /// Number of the arrival that last touched it: the newest is reported first.
+    /// Number of the arrival that last extended it: the newest is reported first.
     touched: u64,
 }
 
-impl Range {
+impl OutOfOrderRange {
     const fn len(&self) -> u64 {
         self.right.0 - self.left.0
     }
 
-    /// Is it the one that an entry of [`Held::recent`] stands for?
+    /// Does an entry of [`OutOfOrderQueue::recent`] refer to this range?
     fn is(&self, (left, touched): (Offset, u64)) -> bool {
         self.left == left && self.touched == touched
     }
 }
 
-/// Out-of-order ranges. Where nothing ever came out of order, that is all there is.
+/// Out-of-order ranges, allocated when the first one arrives.
 #[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Reassembly {
     held: u64,
-    behind_gaps: Option<Box<Held>>,
+    out_of_order: Option<Box<OutOfOrderQueue>>,
 }
 
 /// Out-of-order ranges, sorted, disjoint and not adjacent.
 #[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
-struct Held {
-    ranges: VecDeque<Range>,
-    /// Left edge of what an arrival touched, and its number; the newest last. An entry is stale once
-    /// its range was touched again, joined to another or taken in.
+struct OutOfOrderQueue {
+    ranges: VecDeque<OutOfOrderRange>,
+    /// Left edge of the range that an arrival extended, and the arrival's number; the newest last.
+    /// An entry is stale once its range was extended again, merged with another or delivered.
     recent: Vec<(Offset, u64)>,
     arrivals: u64,
 }
 
-/// So far back the entry of a range that is touched again is looked for: what arrives touches few
+/// How many recent entries are searched for that of a range extended again: arrivals extend few
 /// ranges at a time.
 const LATELY: usize = 8;
-/// So many stale entries may gather beside those of the ranges.
+/// Stale entries allowed in addition to those of the ranges.
 const STALE: usize = 64;
 
 impl Reassembly {
@@ -65,34 +65,34 @@ impl Reassembly {
 
     /// Bytes from `rcv_nxt` to the end of the last range; zero if there is none.
     pub(crate) fn reach(&self, rcv_nxt: Offset) -> u64 {
-        let last = self.behind_gaps.as_ref().and_then(|held| held.ranges.back());
+        let last = self.out_of_order.as_ref().and_then(|held| held.ranges.back());
         last.map_or(0, |range| range.right - rcv_nxt)
     }
 
-    /// Notes `[left, right)`; false if that would need another range and there are `most` already:
-    /// it is dropped and comes again (tcp_reass of FreeBSD).
+    /// Adds `[left, right)`; returns false if that would need another range and there are `most`
+    /// already: the data is dropped, to be retransmitted (tcp_reass of FreeBSD).
     pub(crate) fn insert(&mut self, left: Offset, right: Offset, most: usize) -> bool {
-        let more = self.behind_gaps.get_or_insert_with(nothing).insert(left, right, most);
+        let more = self.out_of_order.get_or_insert_with(nothing).insert(left, right, most);
         self.held += more.unwrap_or(0);
         more.is_some()
     }
 
-    /// Does `[left, right)` touch one of the `count` ranges that were touched last?
+    /// Does `[left, right)` touch one of the `count` most recently extended ranges?
     pub(crate) fn touches(&self, left: Offset, right: Offset, count: usize) -> bool {
-        let Some(held) = &self.behind_gaps else { return count > 0 };
+        let Some(held) = &self.out_of_order else { return count > 0 };
         let lately = held.recent.iter().rev().filter_map(|&entry| live(&held.ranges, entry));
         held.ranges.len() < count
             || lately.take(count).any(|range| range.left <= right && left <= range.right)
     }
 
-    /// All up to `rcv_nxt` has arrived in order: returns where the stream now ends without a gap.
+    /// Delivers ranges once the stream reaches `rcv_nxt`; returns the new end of the in-order data.
     #[inline]
     pub(crate) fn advance(&mut self, rcv_nxt: Offset) -> Offset {
         if self.held == 0 { rcv_nxt } else { self.advance_over(rcv_nxt) }
     }
 
     fn advance_over(&mut self, rcv_nxt: Offset) -> Offset {
-        let Some(held) = &mut self.behind_gaps else { return rcv_nxt };
+        let Some(held) = &mut self.out_of_order else { return rcv_nxt };
         let mut end = rcv_nxt;
         let passed = held.ranges.partition_point(|range| range.left <= rcv_nxt);
         for range in held.ranges.drain(..passed) {
@@ -100,23 +100,23 @@ impl Reassembly {
             end = end.max(range.right);
         }
         if held.ranges.is_empty() {
-            // All entries are stale: no room for them where it is counted.
+            // All entries are stale: free the list.
             held.recent.clear();
         }
         end
     }
 
-    /// The first part of `[left, right)` that is held already.
+    /// The first part of `[left, right)` that was already received.
     pub(crate) fn overlap(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
-        let ranges = &self.behind_gaps.as_ref()?.ranges;
+        let ranges = &self.out_of_order.as_ref()?.ranges;
         let at = ranges.partition_point(|range| range.right <= left);
         let range = ranges.get(at).filter(|range| range.left < right)?;
         cold_path();
         Some((range.left.max(left), range.right.min(right)))
     }
 
-    /// Up to `most` blocks: what arrived twice, if anything (RFC 2883), then those held, the one
-    /// touched last first.
+    /// Up to `most` blocks: a D-SACK, if any (RFC 2883), then the ranges, the most recently
+    /// extended first.
     pub(crate) fn sack_blocks(
         &self,
         isn: SeqNum,
@@ -128,10 +128,10 @@ impl Reassembly {
             cold_path();
             blocks.push(SackBlock { left: left.to_seq(isn), right: right.to_seq(isn) });
         }
-        let Some(held) = &self.behind_gaps else { return blocks };
-        // Behind the entries of all ranges there are but stale ones.
+        let Some(held) = &self.out_of_order else { return blocks };
+        // After the entries of all ranges, only stale ones remain.
         let mut room = most.saturating_sub(blocks.as_slice().len()).min(held.ranges.len());
-        // Those touched one after the other mostly lie side by side.
+        // Ranges extended consecutively are usually adjacent.
         let mut near = held.ranges.len();
         for &entry in held.recent.iter().rev() {
             if room == 0 {
@@ -157,22 +157,22 @@ impl Reassembly {
 
 #[cold]
 #[inline(never)]
-fn nothing() -> Box<Held> {
+fn nothing() -> Box<OutOfOrderQueue> {
     Box::default()
 }
 
-impl Held {
-    /// Notes `[left, right)`; returns how many bytes more are held, `None` if it was dropped.
+impl OutOfOrderQueue {
+    /// Adds `[left, right)`; returns the number of bytes added, `None` if it was dropped.
     fn insert(&mut self, left: Offset, right: Offset, most: usize) -> Option<u64> {
         self.arrivals += 1;
         if unlikely(self.recent.capacity() == 0) {
-            // Once for all, but where hundreds of packets are missing.
+            // Sufficient unless hundreds of packets are missing.
             self.ranges.reserve(STALE);
             self.recent.reserve(4 * STALE);
         }
         let first = self.ranges.partition_point(|range| range.right < left);
         let last = self.ranges.partition_point(|range| range.left <= right);
-        let mut merged = Range { left, right, touched: self.arrivals };
+        let mut merged = OutOfOrderRange { left, right, touched: self.arrivals };
         let more;
         if unlikely(first >= last) {
             if self.ranges.len() >= most {
@@ -181,7 +181,7 @@ impl Held {
             more = right - left;
             self.ranges.insert(first, merged);
         } else {
-            let before: u64 = self.ranges.range(first..last).map(Range::len).sum();
+            let before: u64 = self.ranges.range(first..last).map(OutOfOrderRange::len).sum();
             merged.left = merged.left.min(self.ranges[first].left);
             merged.right = merged.right.max(self.ranges[last - 1].right);
             more = merged.len() - before;
@@ -201,8 +201,8 @@ impl Held {
         Some(more)
     }
 
-    /// The entry of a range that is touched again is dropped, if it is easily found.
-    fn forget(&mut self, range: &Range) {
+    /// Drops the entry of a range that is extended again, if it is recent.
+    fn forget(&mut self, range: &OutOfOrderRange) {
         let from = self.recent.len().saturating_sub(LATELY);
         let entry = (range.left, range.touched);
         if let Some(at) = self.recent[from..].iter().rposition(|&other| other == entry) {
@@ -211,8 +211,11 @@ impl Held {
     }
 }
 
-/// The range of an entry, unless that is stale.
-fn live(ranges: &VecDeque<Range>, (left, touched): (Offset, u64)) -> Option<&Range> {
+/// The range of an entry, unless the entry is stale.
+fn live(
+    ranges: &VecDeque<OutOfOrderRange>,
+    (left, touched): (Offset, u64),
+) -> Option<&OutOfOrderRange> {
     let at = ranges.partition_point(|range| range.left < left);
     ranges.get(at).filter(|range| range.is((left, touched)))
 }
@@ -220,11 +223,11 @@ fn live(ranges: &VecDeque<Range>, (left, touched): (Offset, u64)) -> Option<&Ran
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Stream;
+    use units::RandomStream;
 
     fn spans(reassembly: &Reassembly) -> Vec<(u64, u64)> {
         reassembly
-            .behind_gaps
+            .out_of_order
             .iter()
             .flat_map(|held| &held.ranges)
             .map(|r| (r.left.0, r.right.0))
@@ -256,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn filling_the_gap_gives_all_that_follows() {
+    fn filling_the_gap_delivers_the_data_after_it() {
         let mut r = Reassembly::default();
         r.insert(Offset(10), Offset(20), 100);
         r.insert(Offset(30), Offset(40), 100);
@@ -269,7 +272,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_set_of_bytes_on_random_arrivals() {
-        let mut stream = Stream::named(3, "reassembly", "test");
+        let mut stream = RandomStream::named(3, "reassembly", "test");
         let mut r = Reassembly::default();
         let mut bytes = std::collections::BTreeSet::new();
         for _ in 0..2_000 {
@@ -288,8 +291,8 @@ mod tests {
     }
 
     #[test]
-    fn blocks_come_in_the_order_in_which_ranges_were_touched() {
-        let mut stream = Stream::named(4, "reassembly", "test");
+    fn blocks_are_reported_most_recently_extended_first() {
+        let mut stream = RandomStream::named(4, "reassembly", "test");
         let mut r = Reassembly::default();
         let mut nxt = 0;
         for _ in 0..5_000 {
@@ -298,15 +301,15 @@ mod tests {
             if stream.below(30) == 0 {
                 nxt = r.advance(Offset(nxt + 1 + stream.below(100))).0;
             }
-            let held = r.behind_gaps.as_deref().unwrap();
-            let mut ranges: Vec<Range> = held.ranges.iter().copied().collect();
+            let held = r.out_of_order.as_deref().unwrap();
+            let mut ranges: Vec<OutOfOrderRange> = held.ranges.iter().copied().collect();
             ranges.sort_by_key(|range| core::cmp::Reverse(range.touched));
             let lefts: Vec<u32> = ranges.iter().take(3).map(|range| range.left.0 as u32).collect();
             let blocks = r.sack_blocks(SeqNum(0), 3, None);
-            let told: Vec<u32> = blocks.as_slice().iter().map(|block| block.left.0).collect();
-            assert_eq!(told, lefts);
+            let reported: Vec<u32> = blocks.as_slice().iter().map(|block| block.left.0).collect();
+            assert_eq!(reported, lefts);
         }
-        let held = r.behind_gaps.unwrap();
+        let held = r.out_of_order.unwrap();
         assert!(held.recent.len() <= 2 * held.ranges.len() + STALE + 1, "{}", held.recent.len());
     }
 

@@ -1,8 +1,8 @@
-//! The receive buffer, its autosizing, and the window that follows from it.
+//! The receive buffer, its autotuning, and the window advertised.
 //!
 //! FreeBSD: tcp_mss (rounding at the start), tcp_autorcvbuf of tcp_input.c, the window field of
 //! tcp_output.c. Linux: tcp_select_initial_window and __tcp_select_window of tcp_output.c; its
-//! autosizing is in `linux`.
+//! autotuning is in `linux`.
 
 mod linux;
 
@@ -18,62 +18,63 @@ const MAX_FIELD: u64 = 65_535;
 /// Largest shift (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
 
-/// A segment with payload as the receive window takes it.
+/// A received data segment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrived {
+pub(crate) struct ReceivedPayload {
     pub(crate) now: Instant,
-    /// Its payload.
+    /// Payload bytes.
     pub(crate) len: u64,
-    /// End of its payload.
+    /// End of the payload.
     pub(crate) end: Offset,
-    /// An offload made it of several packets.
+    /// It was merged from several packets by LRO or GRO.
     pub(crate) merged: bool,
     pub(crate) pushed: bool,
-    /// Window last offered (`rcv_wnd`).
+    /// Window last advertised (`rcv_wnd`).
     pub(crate) window: u64,
-    /// Bytes in the stream's order that it has brought, with those that it joined; none if it follows
-    /// a gap.
+    /// Bytes by which it extends the in-order data, with queued data that it joins; 0 if it is
+    /// after a gap.
     pub(crate) in_order: u64,
-    /// Bytes held that follow a gap, with it.
+    /// Out-of-order bytes held, including it.
     pub(crate) waiting: u64,
 }
 
-/// What a host can take, and what it says of that.
+/// The receive buffer and the window advertised.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct ReceiveWindow {
-    /// It grows by itself, up to so much.
+    /// Maximum size of the buffer, if it is autotuned.
     grows_to: Option<NonZeroU64>,
     /// Shift offered in our SYN, if any.
     offered_scale: Option<u8>,
     /// Shift in force.
     scale: u8,
-    /// Size of the buffer in the system's own measure.
+    /// Size of the buffer in the system's own unit.
     size: u64,
     /// Payload bytes delivered in order and not yet read.
     unread: u64,
-    /// Payload of a full segment without options: less is not worth offering.
+    /// Payload of a full segment without options: a smaller window is not worth advertising.
     maxseg: u64,
-    system: System,
-    /// The last answer of [`ReceiveWindow::window`] and what was asked, while it holds.
-    answer: Answer,
+    system: ReceiveAutotuning,
+    /// The last result of [`ReceiveWindow::window`] with its arguments, while valid.
+    answer: CachedWindow,
 }
 
 #[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
-struct Answer {
+struct CachedWindow {
     promised: u64,
     waiting: u64,
     window: u64,
 }
 
-impl Answer {
-    /// To what is never asked.
+impl CachedWindow {
+    /// Matches no arguments.
     const NONE: Self = Self { promised: u64::MAX, waiting: 0, window: 0 };
 }
 
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-enum System {
-    /// When a segment was sent since the last measurement ended, in milliseconds of the timestamp
-    /// clock (`rfbuf_ts`), and what has arrived in order since (`rfbuf_cnt`).
+enum ReceiveAutotuning {
+    /// When the measurement began, with the first segment sent after the last one ended, in
+    /// milliseconds of the timestamp clock (`rfbuf_ts`), and bytes received in order since
+    /// (`rfbuf_cnt`).
     FreeBsd {
         since: Option<u32>,
         counted: u64,
@@ -92,20 +93,22 @@ impl ReceiveWindow {
             ReceiveBufferRule::Fixed { space } => (space.get(), space.get()),
         };
         let system = match rule {
-            ReceiveBufferRule::FreeBsd { .. } => System::FreeBsd { since: None, counted: 0 },
-            ReceiveBufferRule::Fixed { .. } => System::Fixed,
+            ReceiveBufferRule::FreeBsd { .. } => {
+                ReceiveAutotuning::FreeBsd { since: None, counted: 0 }
+            }
+            ReceiveBufferRule::Fixed { .. } => ReceiveAutotuning::Fixed,
             ReceiveBufferRule::Linux { rmem, .. } => {
                 let mss = u64::from(mss);
-                // tcp_select_initial_window: whole segments, where one fits.
+                // tcp_select_initial_window: whole segments, if one fits.
                 let window = |ratio: u64| match (size * ratio / 256).min(MAX_FIELD) {
                     room if room > mss => room / mss * mss,
                     room => room,
                 };
-                System::Linux(Autosizing::new(mss, window, rmem[2].get()))
+                ReceiveAutotuning::Linux(Autosizing::new(mss, window, rmem[2].get()))
             }
         };
         let offered_scale = scaling.then(|| match rule {
-            // tcp_connect and syncache: the least shift whose largest window covers the limit.
+            // tcp_connect and syncache: the smallest shift whose largest window covers the limit.
             ReceiveBufferRule::FreeBsd { .. } | ReceiveBufferRule::Fixed { .. } => {
                 (0..MAX_SCALE).find(|&s| MAX_FIELD << s >= reach).unwrap_or(MAX_SCALE)
             }
@@ -127,7 +130,7 @@ impl ReceiveWindow {
             unread: 0,
             maxseg: u64::from(mss),
             system,
-            answer: Answer::NONE,
+            answer: CachedWindow::NONE,
         }
     }
 
@@ -136,59 +139,59 @@ impl ReceiveWindow {
         self.offered_scale
     }
 
-    /// Shift in force on the windows we announce.
+    /// Shift in force on the windows that we advertise.
     pub(crate) const fn scale(&self) -> u8 {
         self.scale
     }
 
-    /// The handshake is over. `scaling`: both sides offered it. `mss`: payload of our largest
-    /// segment without options.
+    /// Initialises the window after the handshake. `scaling`: both sides offered it. `mss`: payload
+    /// of our largest segment without options.
     pub(crate) fn on_established(&mut self, now: Instant, scaling: bool, mss: u32, advmss: u32) {
-        self.answer = Answer::NONE;
+        self.answer = CachedWindow::NONE;
         self.maxseg = u64::from(mss);
         self.scale = if scaling { self.offered_scale.unwrap_or(0) } else { 0 };
         match &mut self.system {
-            System::FreeBsd { .. } => {
+            ReceiveAutotuning::FreeBsd { .. } => {
                 self.size = self.size.next_multiple_of(u64::from(mss));
             }
-            System::Linux(linux) => {
+            ReceiveAutotuning::Linux(linux) => {
                 linux.on_established(now, u64::from(advmss));
             }
-            System::Fixed => {}
+            ReceiveAutotuning::Fixed => {}
         }
     }
 
     /// Window field of a SYN, never scaled.
     pub(crate) fn syn_field(&self) -> u16 {
         let window = match &self.system {
-            System::FreeBsd { .. } | System::Fixed => self.size,
-            System::Linux(linux) => linux.rcv_ssthresh,
+            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => self.size,
+            ReceiveAutotuning::Linux(linux) => linux.rcv_ssthresh,
         };
         window.min(MAX_FIELD) as u16
     }
 
-    /// Window in bytes that may be offered now; `promised` is what of the last offer is left,
-    /// `waiting` are bytes that lie behind a gap (Linux charges them to the buffer).
+    /// The window to advertise, in bytes; `promised`: the rest of the last window advertised;
+    /// `waiting`: out-of-order bytes (Linux charges them to the buffer).
     #[inline(always)]
     pub(crate) fn window(&mut self, promised: u64, waiting: u64) -> u64 {
         match self.last_window(promised, waiting) {
             Some(window) => window,
             None => {
                 let window = self.offer(promised, waiting);
-                self.answer = Answer { promised, waiting, window };
+                self.answer = CachedWindow { promised, waiting, window };
                 window
             }
         }
     }
 
-    /// The same if nothing has changed since it was last asked.
+    /// The window, if nothing has changed since the last call.
     #[inline(always)]
     pub(crate) fn last_window(&self, promised: u64, waiting: u64) -> Option<u64> {
         let last = &self.answer;
         (last.promised == promised && last.waiting == waiting).then_some(last.window)
     }
 
-    /// No window is larger than what was promised by more than that, but for Linux's.
+    /// Upper bound of the growth of the window beyond `promised`, except on Linux.
     #[inline(always)]
     pub(crate) fn most_growth(&self, promised: u64) -> u64 {
         let last = (1 << self.scale) - 1;
@@ -204,26 +207,28 @@ impl ReceiveWindow {
         let rounded_down = |bytes: u64| bytes >> scale << scale;
         match &self.system {
             // roundup2 of tcp_output: rounding must not shrink the window.
-            System::FreeBsd { .. } => {
+            ReceiveAutotuning::FreeBsd { .. } => {
                 let room = self.size.saturating_sub(self.unread);
                 let silly = room < self.size / 4 && room < self.maxseg;
                 let room = if silly { promised } else { room.max(promised) };
                 rounded_up(room).min(most)
             }
-            // RFC 7323 section 2.4: what was promised stays.
-            System::Fixed => {
+            // RFC 7323 section 2.4: the window does not shrink.
+            ReceiveAutotuning::Fixed => {
                 let room = rounded_down(self.size.saturating_sub(self.unread));
                 room.max(rounded_up(promised)).min(most)
             }
-            // tcp_select_window never takes back what was offered.
-            System::Linux(_) => self.selected(waiting).max(rounded_up(promised)).min(most),
+            // tcp_select_window never shrinks the window.
+            ReceiveAutotuning::Linux(_) => {
+                self.selected(waiting).max(rounded_up(promised)).min(most)
+            }
         }
     }
 
-    /// __tcp_select_window of Linux: the window that the room in the buffer allows, in bytes,
-    /// whatever was promised. Other systems ask nothing of it.
+    /// __tcp_select_window of Linux: the window that the space in the buffer allows, in bytes,
+    /// whatever was advertised before. Unlimited on other systems.
     pub(crate) fn selected(&self, waiting: u64) -> u64 {
-        let System::Linux(linux) = &self.system else { return u64::MAX };
+        let ReceiveAutotuning::Linux(linux) = &self.system else { return u64::MAX };
         let scale = self.scale;
         let full = linux.window_of(self.size);
         let free = full.saturating_sub(self.unread + waiting);
@@ -242,32 +247,34 @@ impl ReceiveWindow {
         (window >> self.scale) as u16
     }
 
-    /// Payload arrived in order, in one segment. Returns true if the window may now grow (Linux answers
-    /// that with an ACK at once).
+    /// Processes in-order payload of one segment. Returns true if the window may now grow, which
+    /// Linux acknowledges at once.
     #[inline(always)]
-    pub(crate) fn on_data(&mut self, data: &Arrived) -> bool {
+    pub(crate) fn on_data(&mut self, data: &ReceivedPayload) -> bool {
         self.unread += data.in_order;
-        self.answer = Answer::NONE;
+        self.answer = CachedWindow::NONE;
         match &mut self.system {
-            System::Linux(linux) => linux.on_data(self.size, self.unread + data.waiting, data),
-            System::FreeBsd { .. } | System::Fixed => false,
+            ReceiveAutotuning::Linux(linux) => {
+                linux.on_data(self.size, self.unread + data.waiting, data)
+            }
+            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => false,
         }
     }
 
-    /// Payload arrived that follows a gap; the same answer, of Linux alone. `reach`: from the next byte
-    /// expected to the last one received; `sack`: it will be reported.
-    pub(crate) fn on_gap(&mut self, data: &Arrived, reach: u64, sack: bool) -> bool {
-        let System::Linux(linux) = &mut self.system else { return false };
-        self.answer = Answer::NONE;
+    /// Processes payload after a gap; returns the same, for Linux only. `reach`: bytes from the
+    /// next one expected to the last one received; `sack`: the ACK reports it.
+    pub(crate) fn on_gap(&mut self, data: &ReceivedPayload, reach: u64, sack: bool) -> bool {
+        let ReceiveAutotuning::Linux(linux) = &mut self.system else { return false };
+        self.answer = CachedWindow::NONE;
         // The packet is charged to the buffer last (skb_set_owner_r).
         let held = (self.unread + data.waiting).saturating_sub(data.len);
         let grew = linux.on_gap(self.size, held, data, sack);
-        let wanted = linux.buffer_behind_gap(reach);
+        let wanted = linux.buffer_after_gap(reach);
         self.grow_to(wanted);
         grew
     }
 
-    /// Grows the buffer to `wanted`, but to no more than it may take. Returns the new size if it grew.
+    /// Grows the buffer to `wanted`, limited by its maximum. Returns the new size if it grew.
     fn grow_to(&mut self, wanted: u64) -> Option<u64> {
         let size = wanted.min(self.grows_to?.get());
         (size > self.size).then(|| {
@@ -276,11 +283,11 @@ impl ReceiveWindow {
         })
     }
 
-    /// A segment with `len` bytes of payload echoes `tsecr`; `age` is how long ago that was, in
-    /// milliseconds.
+    /// Processes the timestamp echo `tsecr` of a segment with `len` bytes of payload; `age`:
+    /// milliseconds since that timestamp.
     #[inline(always)]
     pub(crate) fn on_echo(&mut self, tsecr: u32, len: u64, age: impl FnOnce() -> u32) {
-        if let System::Linux(linux) = &mut self.system
+        if let ReceiveAutotuning::Linux(linux) = &mut self.system
             && !linux.echoed_last(tsecr)
         {
             linux.on_echo(tsecr, len, self.unread, age());
@@ -290,23 +297,23 @@ impl ReceiveWindow {
     /// The receiver's own estimate of the round trip; zero before the first.
     pub(crate) const fn rtt(&self) -> Duration {
         match &self.system {
-            System::Linux(linux) => Duration::from_nanos(linux.rtt_nanos()),
-            System::FreeBsd { .. } | System::Fixed => Duration::ZERO,
+            ReceiveAutotuning::Linux(linux) => Duration::from_nanos(linux.rtt_nanos()),
+            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => Duration::ZERO,
         }
     }
 
-    /// A segment is sent: FreeBSD's measurement begins with it (tcp_output).
+    /// Records a segment sent: it begins FreeBSD's measurement (tcp_output).
     #[inline(always)]
     pub(crate) fn on_sent(&mut self, ms: impl FnOnce() -> u32) {
-        if let System::FreeBsd { since: since @ None, .. } = &mut self.system {
+        if let ReceiveAutotuning::FreeBsd { since: since @ None, .. } = &mut self.system {
             *since = Some(ms());
         }
     }
 
-    /// FreeBSD's tcp_autorcvbuf, on data that header prediction takes: half as much again if three
-    /// eighths of the buffer arrived within half a round trip. `ticks` are those since the measurement
-    /// began, by the timestamp clock, and half the smoothed round trip, 0 without one. Returns the
-    /// new size if it grew.
+    /// FreeBSD's tcp_autorcvbuf, for data accepted by header prediction: enlarges the buffer by
+    /// half if three eighths of it arrived within half a round trip. `ticks` maps the start of the
+    /// measurement to the ticks passed since, by the timestamp clock, and half the smoothed round
+    /// trip in ticks. Returns the new size if it grew.
     #[inline]
     pub(crate) fn autosize(
         &mut self,
@@ -314,7 +321,7 @@ impl ReceiveWindow {
         ticks: impl FnOnce(u32) -> (u64, Option<u64>),
     ) -> Option<u64> {
         let max = self.grows_to?.get();
-        let System::FreeBsd { since, counted } = &mut self.system else { return None };
+        let ReceiveAutotuning::FreeBsd { since, counted } = &mut self.system else { return None };
         let over = match (*since).map(ticks) {
             Some((passed, Some(half))) => passed > half,
             _ => false,
@@ -326,11 +333,11 @@ impl ReceiveWindow {
         self.autosize_now(max)
     }
 
-    /// Half a round trip is over; the next measurement begins with the next segment sent.
+    /// Ends a measurement; the next one begins with the next segment sent.
     #[cold]
     #[inline(never)]
     fn autosize_now(&mut self, max: u64) -> Option<u64> {
-        let System::FreeBsd { since, counted } = &mut self.system else { return None };
+        let ReceiveAutotuning::FreeBsd { since, counted } = &mut self.system else { return None };
         let busy = *counted > self.size / 2 / 4 * 3;
         *since = None;
         *counted = 0;
@@ -338,24 +345,24 @@ impl ReceiveWindow {
             return None;
         }
         self.size = (self.size + self.size / 2).min(max);
-        self.answer = Answer::NONE;
+        self.answer = CachedWindow::NONE;
         Some(self.size)
     }
 
-    /// Does it measure what arrives (FreeBSD)?
+    /// Is it autotuned as in FreeBSD?
     #[inline(always)]
     pub(crate) const fn measures_arrivals(&self) -> bool {
-        matches!(self.system, System::FreeBsd { .. }) && self.grows_to.is_some()
+        matches!(self.system, ReceiveAutotuning::FreeBsd { .. }) && self.grows_to.is_some()
     }
 
-    /// Room in the buffer (`sbspace`).
+    /// Free space in the buffer (`sbspace`).
     pub(crate) const fn space(&self) -> u64 {
         self.size.saturating_sub(self.unread)
     }
 
-    /// The application has read `len` bytes. `mstamp`: when the last segment came; `reach`: from the next
-    /// byte expected to the last one received, where some follow a gap. Returns the new size if the
-    /// buffer grew.
+    /// Processes a read of `len` bytes by the application. `mstamp`: arrival of the last segment;
+    /// `reach`: bytes from the next one expected to the last one received, if some are out of
+    /// order. Returns the new size if the buffer grew.
     #[inline(always)]
     pub(crate) fn on_read(
         &mut self,
@@ -364,8 +371,8 @@ impl ReceiveWindow {
         reach: impl FnOnce() -> u64,
     ) -> Option<u64> {
         self.unread -= len;
-        self.answer = Answer::NONE;
-        let System::Linux(linux) = &mut self.system else { return None };
+        self.answer = CachedWindow::NONE;
+        let ReceiveAutotuning::Linux(linux) = &mut self.system else { return None };
         let copied = linux.on_read(mstamp, len, self.unread)?;
         let wanted = linux.buffer_for(copied, reach());
         self.grow_to(wanted)
@@ -376,7 +383,7 @@ impl ReceiveWindow {
         self.unread
     }
 
-    /// Size of the buffer in the system's own measure.
+    /// Size of the buffer in the system's own unit.
     pub(crate) const fn size(&self) -> u64 {
         self.size
     }
@@ -385,13 +392,13 @@ impl ReceiveWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Profile;
+    use crate::profile::TcpProfile;
     use units::Bytes;
 
     #[test]
-    fn freebsd_offers_what_the_mail_shows() {
-        // Seed 000: SYN `win 65535 ... wscale 10`, then `win 65`; the scale needs a
-        // kern.ipc.maxsockbuf of 32 MiB.
+    fn freebsd_advertises_the_windows_of_the_freebsd_net_post() {
+        // Seed 000 of the freebsd-net post: SYN `win 65535 ... wscale 10`, then `win 65`; the scale
+        // needs a kern.ipc.maxsockbuf of 32 MiB.
         let rule = ReceiveBufferRule::FreeBsd {
             space: Bytes(65_536),
             auto: true,
@@ -407,9 +414,9 @@ mod tests {
     }
 
     #[test]
-    fn linux_offers_what_the_traces_show() {
+    fn linux_advertises_the_windows_of_the_traces() {
         let window = |name: &str, mss| {
-            ReceiveWindow::new(Profile::named(name).unwrap().receive_buffer, true, mss)
+            ReceiveWindow::new(TcpProfile::named(name).unwrap().receive_buffer, true, mss)
         };
         // SYN of a client: 44 * 1460; SYN-ACK with timestamps: 45 * 1448; scale 10 for 32 MB.
         assert_eq!(window("linux-6.18", 1_460).syn_field(), 64_240);
@@ -427,9 +434,9 @@ mod tests {
         assert_eq!(ReceiveWindow::new(rule, true, 1_448).offered_scale(), Some(7));
     }
 
-    /// Payload that has come in order, in one segment.
-    fn in_order(len: u64, merged: bool) -> Arrived {
-        Arrived {
+    /// In-order payload of one segment.
+    fn in_order(len: u64, merged: bool) -> ReceivedPayload {
+        ReceivedPayload {
             now: Instant::ZERO,
             len,
             end: Offset(len),
@@ -445,7 +452,7 @@ mod tests {
     fn linux_windows_are_those_of_a_recorded_transfer() {
         // golden/linux b1_lro45_cubic, receiver rows `X`: an aggregate of 14480 bytes is answered
         // with a window of 94208, the next one of 28960 with 81920 (92 and 80 at scale 10).
-        let profile = Profile::named("linux-6.18").unwrap();
+        let profile = TcpProfile::named("linux-6.18").unwrap();
         let mut window = ReceiveWindow::new(profile.receive_buffer, true, 1_448);
         window.on_established(Instant::ZERO, true, 1_460, 1_448);
         let promised = u64::from(window.syn_field());
@@ -458,7 +465,7 @@ mod tests {
         assert_eq!((second, window.field(second)), (81_920, 80));
     }
 
-    /// A window of FreeBSD with a buffer of that many segments of 1,000 bytes, unscaled.
+    /// A FreeBSD window with a buffer of that many segments of 1,000 bytes, unscaled.
     fn freebsd(segments: u64) -> ReceiveWindow {
         let rule = ReceiveBufferRule::FreeBsd {
             space: Bytes(1_000 * segments),
@@ -472,8 +479,8 @@ mod tests {
     }
 
     #[test]
-    fn no_window_grows_by_more_than_is_said() {
-        let mut stream = units::Stream::named(1, "window", "test");
+    fn no_window_grows_by_more_than_the_bound() {
+        let mut stream = units::RandomStream::named(1, "window", "test");
         for n in 0..20_000 {
             let fixed = ReceiveBufferRule::Fixed { space: Bytes(1 + stream.below(200_000)) };
             let mut window = match n % 2 {
@@ -490,8 +497,8 @@ mod tests {
     }
 
     #[test]
-    fn freebsd_offers_a_quarter_of_its_buffer_though_it_is_less_than_a_segment() {
-        // tcp_output: nothing is offered where `recwin < so_rcv.sb_hiwat / 4 && recwin < t_maxseg`.
+    fn freebsd_advertises_a_quarter_of_its_buffer_even_below_a_segment() {
+        // tcp_output: the window is 0 if `recwin < so_rcv.sb_hiwat / 4 && recwin < t_maxseg`.
         let offered = |segments: u64, unread: u64| {
             let mut window = freebsd(segments);
             window.on_data(&in_order(unread, false));
@@ -504,8 +511,8 @@ mod tests {
     }
 
     #[test]
-    fn freebsd_grows_where_more_than_three_eighths_come_in_half_a_round_trip() {
-        // tcp_autorcvbuf: `rfbuf_cnt > so_rcv.sb_hiwat / 2 / 4 * 3`, by a half.
+    fn freebsd_grows_if_more_than_three_eighths_arrive_in_half_a_round_trip() {
+        // tcp_autorcvbuf: `rfbuf_cnt > so_rcv.sb_hiwat / 2 / 4 * 3` grows it by a half.
         let after = |bytes: u64| {
             let mut window = freebsd(80);
             window.on_sent(|| 1);
@@ -518,8 +525,8 @@ mod tests {
 
     #[test]
     fn freebsd_measures_from_one_segment_sent_to_the_next_in_whole_milliseconds() {
-        // tcp_autorcvbuf compares ticks of the millisecond clock, does not count the segment that ends
-        // a measurement, and stops until tcp_output sends something (`rfbuf_ts == 0`).
+        // tcp_autorcvbuf compares ticks of the millisecond clock, does not count the segment that
+        // ends a measurement, and stops until tcp_output sends a segment (`rfbuf_ts == 0`).
         let mut window = freebsd(8);
         let long = |_| (u64::MAX, Some(0));
         assert_eq!(window.autosize(8_000, long), None, "nothing was sent");
@@ -530,12 +537,12 @@ mod tests {
         window.on_sent(|| 2);
         assert_eq!(window.autosize(8_000, |since| (u64::from(since), Some(2))), None);
         assert_eq!(window.autosize(0, |since| (u64::from(since), Some(1))), Some(18_000));
-        // The segments that ended measurements count for nothing.
+        // The segments that ended measurements are not counted.
         window.on_sent(|| 3);
         assert_eq!(window.autosize(8_000, long), None);
     }
 
-    /// A window of Linux with 1,024,000 bytes of buffer at a scale of 7.
+    /// A Linux window with 1,024,000 bytes of buffer at a scale of 7.
     fn linux() -> ReceiveWindow {
         let rule = ReceiveBufferRule::Linux {
             rmem: [Bytes(4_096), Bytes(1_024_000), Bytes(6 << 20)],
@@ -548,12 +555,12 @@ mod tests {
     }
 
     #[test]
-    fn linux_offers_nothing_below_a_sixteenth_and_rounds_down_below_a_half() {
-        // __tcp_select_window: `free_space < (allowed_space >> 4) || free_space < mss` is nothing;
-        // else whole units of the scaled field.
+    fn linux_advertises_zero_below_a_sixteenth_and_rounds_down_below_a_half() {
+        // __tcp_select_window: `free_space < (allowed_space >> 4) || free_space < mss` is 0; else
+        // whole units of the scaled field.
         let offered = |unread: u64| {
             let mut window = linux();
-            let System::Linux(linux) = &mut window.system else { unreachable!() };
+            let ReceiveAutotuning::Linux(linux) = &mut window.system else { unreachable!() };
             (linux.ratio, linux.rcv_ssthresh) = (160, u64::MAX);
             window.unread = unread;
             window.window(0, 0)
@@ -567,9 +574,9 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_is_kept() {
+    fn the_window_does_not_shrink() {
         for name in ["freebsd-14.3", "linux-6.18"] {
-            let profile = Profile::named(name).unwrap();
+            let profile = TcpProfile::named(name).unwrap();
             let mut window = ReceiveWindow::new(profile.receive_buffer, true, 1_460);
             window.on_established(Instant::ZERO, true, 1_460, 1_448);
             let offered = window.window(0, 0);

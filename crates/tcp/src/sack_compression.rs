@@ -1,43 +1,43 @@
-//! Linux puts ACKs together that report packets behind the same gap, so that a burst behind a loss
-//! does not make as many ACKs.
+//! SACK compression of Linux: merges ACKs for packets after the same gap, so that a burst after a
+//! loss causes fewer ACKs.
 //!
 //! Source: tcp_input.c of Linux 6.18 (__tcp_ack_snd_check, tcp_sack_compress_send_ack,
-//! tcp_sack_new_ofo_skb), tcp_timer.c (tcp_compressed_ack_kick). The timer is the one of delayed ACKs
-//! here, since one of the two waits at a time; a report of a third block that interrupts the waiting
-//! takes the new packet along.
+//! tcp_sack_new_ofo_skb), tcp_timer.c (tcp_compressed_ack_kick). The delayed-ACK timer serves here
+//! too, since only one of the two waits at a time; an ACK for a third block, which ends the
+//! waiting, covers the new packet as well.
 
 use units::{Duration, Instant, Offset};
 
-use crate::endpoint::Endpoint;
-use crate::profile::AckRule;
+use crate::endpoint::TcpEndpoint;
+use crate::profile::DelayedAckRule;
 use record::Purpose;
 
-/// Duplicates that go at once for each place where the stream stops (`TCP_FASTRETRANS_THRESH`).
+/// Duplicate ACKs sent at once for each value of `rcv_nxt` (`TCP_FASTRETRANS_THRESH`).
 const AT_ONCE: u8 = 3;
-/// Blocks that a report is expected to have (`TCP_SACK_BLOCKS_EXPECTED`).
+/// Blocks that a SACK option is expected to have (`TCP_SACK_BLOCKS_EXPECTED`).
 pub(crate) const BLOCKS_EXPECTED: usize = 2;
 
-/// ACKs that wait.
+/// ACKs held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Compressed {
-    /// How many (`compressed_ack`).
+pub(crate) struct CompressedAcks {
+    /// Number of ACKs held back (`compressed_ack`).
     pub(crate) waiting: u32,
-    /// Where the stream stops (`compressed_ack_rcv_nxt`), and ACKs that went at once for it
+    /// `rcv_nxt` at the gap (`compressed_ack_rcv_nxt`), and duplicate ACKs sent at once for it
     /// (`dup_ack_counter`).
     place: Offset,
     gone: u8,
 }
 
-impl Endpoint {
-    /// Something lies behind a gap and nothing asks for an ACK at once: the first ones go, others wait
-    /// for a twentieth of the round trip.
+impl TcpEndpoint {
+    /// Acknowledges data after a gap that needs no immediate ACK: the first duplicate ACKs are sent
+    /// at once, others delayed by a twentieth of the round trip.
     pub(crate) fn compress_ack(&mut self, now: Instant) {
-        let AckRule::Linux { compression, .. } = self.cfg.profile.acks else {
+        let DelayedAckRule::Linux { compression, .. } = self.cfg.profile.acks else {
             return self.ack_at_once();
         };
         let nxt = self.rcv.nxt;
         let compressed = &mut self.rcv.compressed;
-        if !self.link.sack || compressed.waiting >= compression.nr {
+        if !self.negotiated.sack || compressed.waiting >= compression.nr {
             return self.ack_at_once();
         }
         if compressed.place != nxt {
@@ -65,14 +65,14 @@ mod tests {
     use packet::{Flags, Segment};
     use units::{Duration, SeqNum};
 
-    use crate::Side;
-    use crate::tests::pair::{Pair, config};
+    use crate::TcpSide;
+    use crate::tests::pair::{TcpPair, config};
 
-    /// 40 packets in order, one that is missing, and `packets` behind it: how many ACKs had left before
+    /// 40 packets in order, one missing, and `packets` after it; returns the number of ACKs before
     /// those.
-    fn acks_of(packets: u64, set: fn(&mut Pair)) -> (usize, Pair) {
-        let client = config("linux-6.18", Side::Client);
-        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    fn acks_of(packets: u64, set: fn(&mut TcpPair)) -> (usize, TcpPair) {
+        let client = config("linux-6.18", TcpSide::Client);
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
         set(&mut pair);
         pair.run(Duration::from_millis(200));
         let segment =
@@ -82,7 +82,7 @@ mod tests {
                 payload: 1_448,
                 flags: Flags::ACK,
                 window: 1_000,
-                // What they echo left a round trip ago.
+                // They echo a timestamp one round trip old.
                 timestamps: pair.log.last().and_then(|s| s.timestamps).map(|stamps| {
                     packet::Timestamps { ecr: stamps.ecr.wrapping_sub(100), ..stamps }
                 }),
@@ -104,10 +104,10 @@ mod tests {
     }
 
     #[test]
-    fn three_reports_go_at_once_and_the_others_together() {
+    fn three_duplicate_acks_are_sent_at_once_and_the_others_compressed() {
         let (before, mut pair) = acks_of(20, |_| ());
         let at_once = pair.acks().count() - before;
-        // The window may grow with some of them, and each growth is answered.
+        // The window may grow with some of them, and each growth causes an ACK.
         assert!((3..20).contains(&at_once), "{at_once}");
         let waiting = pair.server.rcv.compressed.waiting;
         assert!(waiting > 0);
@@ -121,9 +121,9 @@ mod tests {
     }
 
     #[test]
-    fn none_are_put_together_where_that_is_off() {
+    fn no_acks_are_compressed_if_it_is_off() {
         let (before, pair) = acks_of(20, |pair| {
-            let crate::profile::AckRule::Linux { compression, .. } =
+            let crate::profile::DelayedAckRule::Linux { compression, .. } =
                 &mut pair.server.cfg.profile.acks
             else {
                 unreachable!()

@@ -1,8 +1,8 @@
-//! What a FreeBSD receiver reports: the list of up to six blocks from which SACK options are filled
-//! (tcp_update_sack_list, tcp_update_dsack_list, tcp_clean_dsack_blocks and tcp_clean_sackreport of
-//! tcp_sack.c; the same in 13.0, 14.3 and main).
+//! SACK reports of a FreeBSD receiver: the list of up to six blocks from which SACK options are
+//! filled (tcp_update_sack_list, tcp_update_dsack_list, tcp_clean_dsack_blocks and
+//! tcp_clean_sackreport of tcp_sack.c; the same in 13.0, 14.3 and main).
 //!
-//! A duplicate is a block like any other, the first; one beyond `rcv_nxt` stays in the list and is
+//! A duplicate is an ordinary block, put first; one beyond `rcv_nxt` stays in the list and is
 //! reported again.
 
 use packet::{SackBlock, SackBlocks};
@@ -11,17 +11,17 @@ use units::{Offset, SeqNum};
 /// `MAX_SACK_BLKS`.
 const MOST: usize = 6;
 
-type Block = (Offset, Offset);
+type ReportedBlock = (Offset, Offset);
 
-/// `sackblks`, the first to be reported first.
+/// `sackblks`, in the order of reporting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct SackReport {
-    blocks: [Block; MOST],
+    blocks: [ReportedBlock; MOST],
     count: usize,
 }
 
 impl SackReport {
-    fn list(&self) -> &[Block] {
+    fn list(&self) -> &[ReportedBlock] {
         &self.blocks[..self.count]
     }
 
@@ -29,8 +29,8 @@ impl SackReport {
         self.count = 0;
     }
 
-    /// Appends a block where there is room and it is not empty.
-    fn keep(&mut self, block: Block) {
+    /// Appends a block if it is not empty and fits.
+    fn keep(&mut self, block: ReportedBlock) {
         if block.0 < block.1
             && let Some(place) = self.blocks.get_mut(self.count)
         {
@@ -39,23 +39,23 @@ impl SackReport {
         }
     }
 
-    /// Header prediction took the next data with nothing out of order.
+    /// Clears the list: header prediction accepted data with nothing out of order.
     pub(crate) fn forget(&mut self) {
         self.clear();
     }
 
-    /// Is nothing to be reported?
+    /// Is the list empty?
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The part of a segment before `rcv_nxt`, which has arrived before (tcp_update_sack_list as
+    /// Reports the part of a segment before `rcv_nxt` as a duplicate (tcp_update_sack_list as
     /// tcp_do_segment calls it on trimming).
     pub(crate) fn on_old(&mut self, start: Offset, end: Offset, rcv_nxt: Offset) {
         self.update(start, end, rcv_nxt);
     }
 
-    /// tcp_update_sack_list: `[start, end)` goes first, merged with what it touches.
+    /// tcp_update_sack_list: puts `[start, end)` first, merged with the blocks it touches.
     fn update(&mut self, start: Offset, end: Offset, rcv_nxt: Offset) {
         let before = *self;
         let mut head = (start, end);
@@ -90,15 +90,15 @@ impl SackReport {
         saved.list().iter().for_each(|&block| self.keep(block));
     }
 
-    /// Appends a block in place of the last one, if that lies within it.
-    fn supersede(&mut self, block: Block) {
-        let within = |last: &Block| last.0 >= block.0 && last.1 <= block.1;
+    /// Appends a block, replacing the last one if that is within it.
+    fn supersede(&mut self, block: ReportedBlock) {
+        let within = |last: &ReportedBlock| last.0 >= block.0 && last.1 <= block.1;
         self.count -= usize::from(self.list().last().is_some_and(within));
         self.keep(block);
     }
 
-    /// tcp_update_dsack_list: `[start, end)` has arrived, in order or not; what of it is in a block
-    /// already is reported as a duplicate first.
+    /// tcp_update_dsack_list: `[start, end)` has arrived, in order or not; the part already in a
+    /// block is reported first, as a duplicate.
     pub(crate) fn on_arrival(&mut self, start: Offset, end: Offset, rcv_nxt: Offset) {
         let before = *self;
         let none = (Offset(0), Offset(0));
@@ -131,7 +131,7 @@ impl SackReport {
         self.clear();
         self.keep(first);
         let shows_middle = (rcv_nxt < middle.1 && middle != first) || identical;
-        // The first place counts even where it stays empty.
+        // The first slot counts even if it stays empty.
         let mut taken = 1;
         if shows_middle {
             self.keep(middle);
@@ -145,8 +145,8 @@ impl SackReport {
         }
     }
 
-    /// The first block, if it ends where a segment that was trimmed begins: a partial overlap is
-    /// noted already, and stays first.
+    /// Puts the first block first again if it ends where a trimmed segment begins: a partial
+    /// overlap is already recorded and stays first. Returns whether it does.
     pub(crate) fn keeps_overlap(&mut self, start: Offset, rcv_nxt: Offset) -> bool {
         let Some(&(left, right)) = self.list().first().filter(|first| first.1 == start) else {
             return false;
@@ -155,7 +155,7 @@ impl SackReport {
         true
     }
 
-    /// A segment was sent: blocks that `rcv_nxt` has reached are reported no more
+    /// After a segment was sent, drops the blocks that `rcv_nxt` has reached
     /// (tcp_clean_dsack_blocks).
     pub(crate) fn on_sent(&mut self, rcv_nxt: Offset) {
         let before = *self;
@@ -208,13 +208,13 @@ mod tests {
         arrive(&mut report, 7_241, 11_585, 1);
         report.on_sent(Offset(1));
         arrive(&mut report, 7_241, 8_689, 1);
-        let told = [(7_241, 8_689), (7_241, 11_585), (14_481, 17_377)];
-        assert_eq!(list(&report), told);
+        let reported = [(7_241, 8_689), (7_241, 11_585), (14_481, 17_377)];
+        assert_eq!(list(&report), reported);
         report.on_sent(Offset(1));
         arrive(&mut report, 1, 1_449, 5_793);
-        assert_eq!(list(&report)[1..], told);
+        assert_eq!(list(&report)[1..], reported);
         report.on_sent(Offset(5_793));
-        assert_eq!(list(&report), told);
+        assert_eq!(list(&report), reported);
         report.on_sent(Offset(11_585));
         assert_eq!(list(&report), [(14_481, 17_377)]);
     }

@@ -1,4 +1,4 @@
-//! The send buffer and its autosizing.
+//! The send buffer and its autotuning.
 //!
 //! FreeBSD: tcp_mss (rounding at the start), tcp_sndbuf_autoscale of tcp_output.c.
 //! Linux: tcp_init_buffer_space, tcp_sndbuf_expand, tcp_should_expand_sndbuf of tcp_input.c,
@@ -11,28 +11,28 @@ use crate::profile::{SendBufferRule, SharedProfile};
 use linux::PacketSizes;
 pub(crate) use linux::WriteQueue;
 
-/// A writer is woken only for this much room (FreeBSD `so_snd.sb_lowat`).
+/// Free space at which a blocked writer is woken (FreeBSD `so_snd.sb_lowat`).
 const FREEBSD_LOWAT: u64 = 2_048;
 
-/// What tcp_sndbuf_expand reserves for a packet: 1460 bytes, headers and skb_shared_info rounded
-/// up to a power of two, and the sk_buff. How much headers may need (MAX_TCP_HEADER) is decided when
-/// a kernel is built; the recorded one has 46080 bytes for two windows of 10, others 87040.
+/// Memory that tcp_sndbuf_expand reserves for a packet: 1460 bytes, headers and skb_shared_info
+/// rounded up to a power of two, and the sk_buff. MAX_TCP_HEADER depends on the kernel's
+/// configuration; the recorded one has 46080 bytes for two windows of 10, others 87040.
 const LINUX_PER_MSS: u64 = 2_304;
 
-/// Bytes the application has handed over, from `snd_una` on.
+/// Bytes that the application has written, from `snd_una` on.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct SendBuffer {
     #[serde(skip, default = "SharedProfile::placeholder")]
     profile: SharedProfile,
-    /// Room in the system's own measure: payload in FreeBSD, memory in Linux.
+    /// Size in the system's own unit: payload in FreeBSD, memory in Linux.
     size: u64,
     /// Payload bytes held.
     used: u64,
-    /// Of what Linux counts memory by.
+    /// Sizes of the packets, by which Linux counts memory.
     packets: PacketSizes,
-    /// Bytes for which a writer found no room and waits to be woken (Linux SOCK_NOSPACE); 0 if none.
+    /// Bytes that a blocked writer waits to write (Linux SOCK_NOSPACE); 0 if none.
     wanted: u64,
-    /// The application has said how large it is (Linux SOCK_SNDBUF_LOCK, FreeBSD SB_AUTOSIZE off).
+    /// The application has set the size (Linux SOCK_SNDBUF_LOCK, FreeBSD SB_AUTOSIZE off).
     fixed: bool,
 }
 
@@ -46,18 +46,18 @@ impl SendBuffer {
         Self { profile: profile.clone(), size, used: 0, packets, wanted: 0, fixed: false }
     }
 
-    /// Reads that profile from now on, which says the same.
+    /// Replaces the profile with a shared equal one.
     pub(crate) fn share(&mut self, profile: &SharedProfile) {
         self.profile = profile.clone();
     }
 
-    /// The application says how large it is, in the system's own measure.
+    /// Sets the size, in the system's own unit, and disables autotuning.
     pub(crate) const fn fix(&mut self, size: u64) {
         self.size = size;
         self.fixed = true;
     }
 
-    /// The handshake told the segment size.
+    /// Initialises the buffer for the negotiated segment size.
     pub(crate) fn on_established(
         &mut self,
         maxseg: u32,
@@ -91,8 +91,7 @@ impl SendBuffer {
         }
     }
 
-    /// Takes as much of `offered` as there is room for; nothing if the room is below the mark
-    /// under which a writer sleeps.
+    /// Accepts as much of `offered` as fits; nothing if the space is below the low-water mark.
     pub(crate) fn write(&mut self, offered: u64) -> u64 {
         let lowat = match self.profile.send_buffer {
             SendBufferRule::FreeBsd { .. } => FREEBSD_LOWAT.min(offered),
@@ -102,7 +101,7 @@ impl SendBuffer {
         self.wrote(offered, if space < lowat { 0 } else { space.min(offered) })
     }
 
-    /// Linux: takes as much of `offered` as one write puts into `queue`.
+    /// Linux: accepts as much of `offered` as one write puts into `queue`.
     pub(crate) fn write_packets(&mut self, offered: u64, queue: WriteQueue) -> u64 {
         let taken = self.packets.write(self.size, self.used, offered, queue);
         self.wrote(offered, taken)
@@ -118,21 +117,21 @@ impl SendBuffer {
         self.size.saturating_sub(self.used)
     }
 
-    /// The peer has acknowledged `bytes`.
+    /// Removes `bytes` acknowledged by the peer.
     pub(crate) fn acknowledge(&mut self, bytes: u64) {
         self.used -= bytes;
     }
 
-    /// Should a writer that found no room be woken? `unsent` bytes were never sent.
+    /// Should a blocked writer be woken? `unsent` bytes were never sent.
     pub(crate) fn writable(&mut self, unsent: u64) -> bool {
         if self.wanted == 0 {
             return false;
         }
         let enough = match self.profile.send_buffer {
-            // Every ACK wakes it, and it sleeps on while neither the mark nor all of it fits
+            // Every ACK wakes it; it blocks again unless the low-water mark or all its data fits
             // (sosend_generic).
             SendBufferRule::FreeBsd { .. } => self.space() >= FREEBSD_LOWAT.min(self.wanted),
-            // sk_stream_is_writeable: at least half of what is queued is free.
+            // sk_stream_is_writeable: the free space is at least half of the queued data.
             SendBufferRule::Linux { .. } => {
                 let queued = self.packets.memory(self.used - unsent, unsent);
                 queued < self.size && self.size - queued >= queued / 2
@@ -145,32 +144,32 @@ impl SendBuffer {
         enough
     }
 
-    /// Is a writer asleep?
+    /// Is a writer blocked?
     pub(crate) const fn starved(&self) -> bool {
         self.wanted > 0
     }
 
-    /// FreeBSD, on every pass of tcp_output: grows if the buffer is nearly full and what is in it
-    /// unsent would fit the window. Returns the new size if it grew.
+    /// FreeBSD, on every pass of tcp_output: grows if the buffer is nearly full and its unsent data
+    /// would fit the window. Returns the new size if it grew.
     pub(crate) fn autoscale(&mut self, snd_wnd: u64, sendwin: u64, unsent: u64) -> Option<u64> {
         let SendBufferRule::FreeBsd { auto, inc, max, .. } = self.profile.send_buffer else {
             return None;
         };
-        let grows = auto
+        let grows_exponentially = auto
             && !self.fixed
             && snd_wnd / 4 * 5 >= self.size
             && self.used >= self.size / 8 * 7
             && self.used < max.get()
             && sendwin >= unsent
             && self.size < max.get();
-        if !grows {
+        if !grows_exponentially {
             return None;
         }
         self.size = (self.size + inc.get()).min(max.get());
         Some(self.size)
     }
 
-    /// FreeBSD's RACK stack: grows under the same conditions, by `percent` of its size where that is
+    /// FreeBSD's RACK stack: grows under the same conditions, by `percent` of its size if that is
     /// more than the increment (rack_sndbuf_autoscale).
     pub(crate) fn autoscale_by(
         &mut self,
@@ -186,15 +185,15 @@ impl SendBuffer {
         Some(self.size)
     }
 
-    /// Is it of those that [`SendBuffer::expand`] may make larger?
+    /// May [`SendBuffer::expand`] enlarge it?
     #[inline]
     pub(crate) fn expands(&self) -> bool {
         let SendBufferRule::Linux { wmem } = self.profile.send_buffer else { return false };
         !self.fixed && self.size < wmem[2].get()
     }
 
-    /// Linux, after an ACK was answered that has left the window not full: grows to so many windows, two
-    /// with most controllers. Returns the new size in payload bytes if it grew.
+    /// Linux, after an ACK that left the window not full: grows to `windows` congestion windows,
+    /// two with most controllers. Returns the new size in payload bytes if it grew.
     pub(crate) fn expand(&mut self, windows: u64, cwnd_packets: u64) -> Option<u64> {
         if !self.expands() {
             return None;
@@ -214,10 +213,10 @@ impl SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Profile;
+    use crate::profile::TcpProfile;
 
     fn freebsd() -> SendBuffer {
-        let mut buffer = SendBuffer::new(&Profile::named("freebsd-13.2").unwrap().into());
+        let mut buffer = SendBuffer::new(&TcpProfile::named("freebsd-13.2").unwrap().into());
         buffer.on_established(1_460, 1_448, (2, 10));
         buffer
     }
@@ -236,10 +235,10 @@ mod tests {
         assert_eq!(buffer.autoscale(65_160, 14_480, 33_580), None);
         // After 14480 acknowledged and 17376 sent, 16204 unsent fit 17400.
         assert_eq!(buffer.autoscale(54_656, 17_400, 16_204), Some(41_772));
-        // Full again only after more was written.
+        // It is full again only after more was written.
         assert_eq!(buffer.autoscale(54_656, 17_400, 16_204), None);
         assert_eq!(buffer.write(1_000_000), 8_192);
-        // The peer's window would not hold it: 5/4 of 33000 is below 41772.
+        // The peer's window is too small: 5/4 of 33000 is below 41772.
         assert_eq!(buffer.autoscale(33_000, 50_000, 20_000), None);
     }
 
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn freebsd_wakes_a_writer_for_less_if_that_is_all_it_has_left() {
+    fn freebsd_wakes_a_writer_for_less_if_its_remaining_data_fits() {
         // sosend_generic: `space < resid && (atomic || space < so->so_snd.sb_lowat)` sleeps.
         let mut buffer = freebsd();
         assert_eq!(buffer.write(33_580 + 868), 33_580);
@@ -270,7 +269,7 @@ mod tests {
 
     #[test]
     fn linux_starts_with_room_for_two_windows_and_stops_at_wmem() {
-        let mut buffer = SendBuffer::new(&Profile::named("linux-6.18").unwrap().into());
+        let mut buffer = SendBuffer::new(&TcpProfile::named("linux-6.18").unwrap().into());
         buffer.on_established(1_460, 1_448, (2, 10));
         // golden/linux b1_lro45_cubic, `sndbuf` of the first row after the handshake.
         assert_eq!(buffer.size, 46_080);

@@ -1,14 +1,14 @@
-//! What an application may change while a connection runs (setsockopt).
+//! Socket options that an application may change while a connection is open (setsockopt).
 
 use machine::Cx;
 use record::Recorder;
 use units::Bytes;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::TcpEndpoint;
 use crate::probes::Keepalive;
 
-impl Endpoint {
-    /// `TCP_NODELAY`: Nagle's algorithm off or on. What it held back goes at once.
+impl TcpEndpoint {
+    /// `TCP_NODELAY`: disables or enables Nagle's algorithm. Data it held back is sent at once.
     pub fn set_nodelay(&mut self, nodelay: bool) {
         self.cfg.nodelay = nodelay;
         if nodelay {
@@ -16,12 +16,12 @@ impl Endpoint {
         }
     }
 
-    /// `SO_SNDBUF`: a size in the system's own measure, which no longer grows by itself.
+    /// `SO_SNDBUF`: sets the size in the system's own unit and disables autotuning.
     pub fn set_send_buffer(&mut self, size: Bytes) {
         self.snd.buffer.fix(size.get());
     }
 
-    /// `SO_KEEPALIVE` and the options beside it: probes of a silent peer, the silence counted from
+    /// `SO_KEEPALIVE` and its options: enables or disables keepalive; the idle time counts from
     /// now.
     pub fn set_keepalive<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, wanted: Option<Keepalive>) {
         self.cfg.keepalive = wanted.map(Box::new);

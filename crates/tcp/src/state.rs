@@ -1,40 +1,41 @@
-//! What a connection knows: what the handshake settled, the sending half, the receiving half
-//! (the send and receive sequence variables of RFC 9293 section 3.3.1, and what each system adds).
+//! State of a connection: the options negotiated, the sender's and the receiver's state (the send
+//! and receive sequence variables of RFC 9293 section 3.3.1, and the variables that each system
+//! adds).
 
-use record::{Cause, Waiting};
-use recovery::apart::{Apart, Beginning};
+use record::{Cause, SendLimit};
+use recovery::lazy::{InitialValue, LazyBox};
 use recovery::sendmap::SendMap;
 use units::{Duration, Instant, Offset, SeqNum};
 
-use crate::ack_policy::AckPolicy;
-use crate::endpoint::Config;
-use crate::loss::Repair;
-use crate::output::Train;
+use crate::ack_policy::DelayedAckPolicy;
+use crate::endpoint::TcpConfig;
+use crate::loss::LossDetector;
+use crate::output::PacketBatch;
 use crate::output::packets::Pacing;
-use crate::probes::Probe;
-use crate::rates::Rates;
+use crate::probes::ProbeSegment;
+use crate::rates::RateState;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
-use crate::sack_compression::Compressed;
+use crate::sack_compression::CompressedAcks;
 use crate::sack_report::SackReport;
 use crate::send_buffer::SendBuffer;
 
-/// What the handshake settled.
+/// Results of the handshake.
 #[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Agreed {
+pub(crate) struct NegotiatedOptions {
     /// Payload of a full segment without options (`t_maxseg`).
     pub(crate) maxseg: u32,
     /// Payload of a full segment, options deducted.
     pub(crate) mss: u32,
     pub(crate) timestamps: bool,
     pub(crate) sack: bool,
-    /// Shift of the windows the peer announces, if scaling is on.
+    /// Shift of the windows that the peer advertises, if scaling is on.
     pub(crate) snd_scale: Option<u8>,
 }
 
-/// The sending half.
+/// The sender's state.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Send {
+pub(crate) struct SendState {
     pub(crate) una: Offset,
     pub(crate) nxt: Offset,
     pub(crate) max: Offset,
@@ -46,86 +47,87 @@ pub(crate) struct Send {
     pub(crate) buffer: SendBuffer,
     /// The application has closed: a FIN follows the last byte.
     pub(crate) fin: bool,
-    /// What is under way, packet by packet.
-    pub(crate) map: SendMap,
-    /// How losses are found and repaired.
-    pub(crate) repair: Repair,
-    /// Timeouts in a row (`t_rxtshift`).
+    /// The segments outstanding.
+    pub(crate) scoreboard: SendMap,
+    /// Loss detection and its state.
+    pub(crate) loss_detector: LossDetector,
+    /// Consecutive timeouts (`t_rxtshift`).
     pub(crate) shift: u32,
     pub(crate) dup_acks: u32,
-    /// Segments that limited transmit lets go beyond the window; to FreeBSD those that went
+    /// Segments that limited transmit may send beyond the window; on FreeBSD those it has sent
     /// (`snd_limited`).
     pub(crate) limited: u32,
-    /// One segment from `una` on is to go again, for this reason.
-    pub(crate) again: Option<Cause>,
-    /// Why what lies between `nxt` and `max` goes again.
-    pub(crate) resend_cause: Cause,
-    /// `max` when the window was lowered for an ECN echo, until something beyond it is
+    /// The segment at `una` is to be retransmitted, for this reason.
+    pub(crate) retransmit_head: Option<Cause>,
+    /// Why the data between `nxt` and `max` is retransmitted.
+    pub(crate) retransmit_cause: Cause,
+    /// `max` when the window was reduced for an ECN echo (CWR), until data beyond it is
     /// acknowledged.
-    pub(crate) ecn_episode: Option<Offset>,
+    pub(crate) cwr_end: Option<Offset>,
     /// The window is closed and being probed.
     pub(crate) persisting: bool,
-    pub(crate) probe: Option<Probe>,
-    pub(crate) asked: Apart<Asked>,
-    /// Byte being timed and when it left, where timestamps are off.
-    pub(crate) timed: Option<(Offset, Instant)>,
-    /// The round trip that the acknowledgment at hand has brought, and how many there were.
+    pub(crate) probe: Option<ProbeSegment>,
+    pub(crate) probe_state: LazyBox<ProbeState>,
+    /// Byte whose round trip is being measured and when it was sent, where timestamps are off.
+    pub(crate) rtt_timing: Option<(Offset, Instant)>,
+    /// Round-trip sample of the current acknowledgment, and the number of samples so far.
     pub(crate) rtt_sample: Option<Duration>,
     pub(crate) rtt_samples: u32,
-    /// Timestamp clock at the first timeout: an older echo proves it spurious.
+    /// Timestamp clock at the first timeout: an older echo proves that timeout spurious.
     pub(crate) timeout_stamp: Option<u32>,
-    /// When anything but a bare ACK last left, and last arrived.
+    /// When data, a SYN or a FIN was last sent, and when a segment was last received.
     pub(crate) last_sent: Instant,
-    pub(crate) last_heard: Instant,
-    /// When something was last retransmitted, as the map of what is in flight has it.
-    pub(crate) resent_at: Instant,
-    /// Linux: `is_cwnd_limited`, `max_packets_out` and the end of the window they stand for.
+    pub(crate) last_received: Instant,
+    /// Time of the last retransmission, as the scoreboard has it.
+    pub(crate) retransmitted_at: Instant,
+    /// Linux: `is_cwnd_limited`, `max_packets_out` and `cwnd_usage_seq`, the end of the window they
+    /// apply to.
     pub(crate) window_limited: bool,
     pub(crate) max_packets_out: u64,
-    pub(crate) usage_end: Offset,
-    /// Linux: the rate that it would pace at.
+    pub(crate) cwnd_usage_end: Offset,
+    /// Linux: the inputs of `sk_pacing_rate`.
     pub(crate) pacing: Pacing,
-    /// Linux: delivery rates and pacing, where the controller wants them.
-    pub(crate) rates: Option<Box<Rates>>,
-    /// Linux: once all is sent that may go, a sleeping writer may be woken.
+    /// Linux: delivery rates and pacing, for rate-based controllers.
+    pub(crate) rates: Option<Box<RateState>>,
+    /// Linux: check whether to wake a blocked writer when output is done.
     pub(crate) check_space: bool,
-    /// What may follow the last packet, for which nothing needs to be asked again.
-    pub(crate) train: Train,
-    /// The stack has been asked to send; `fresh` until its first pass.
+    /// Further packets that the last output decision covers.
+    pub(crate) batch: PacketBatch,
+    /// An output call is pending; `first_pass` until its first pass.
     pub(crate) due: bool,
-    pub(crate) fresh: bool,
-    /// Nothing was under way when it was asked.
+    pub(crate) first_pass: bool,
+    /// Nothing was in flight when the output call began.
     pub(crate) idle: bool,
-    /// Behind the last partial segment sent (Linux `snd_sml`).
-    pub(crate) small_end: Offset,
-    /// Linux: end of the packet at the head of what was not sent yet, as its write queue has it.
+    /// End of the last partial segment sent (Linux `snd_sml`).
+    pub(crate) minshall_end: Offset,
+    /// Linux: end of the first unsent packet of the write queue.
     pub(crate) head_end: Offset,
-    /// `nxt` when it was asked.
-    pub(crate) asked_at: Offset,
-    pub(crate) waiting: Waiting,
+    /// `nxt` when the output call began.
+    pub(crate) nxt_at_call: Offset,
+    pub(crate) waiting: SendLimit,
 }
 
-/// The receiving half.
+/// The receiver's state.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Receive {
+pub(crate) struct ReceiveState {
     pub(crate) irs: SeqNum,
     pub(crate) nxt: Offset,
-    /// Right edge of the window last offered.
+    /// Right edge of the window last advertised.
     pub(crate) adv: Offset,
     /// `nxt` as last acknowledged.
     pub(crate) acked: Offset,
     pub(crate) window: ReceiveWindow,
     pub(crate) reassembly: Reassembly,
-    /// What has arrived twice, to be told with the next ACK (RFC 2883).
-    pub(crate) duplicate: Apart<Twice>,
-    /// FreeBSD: the blocks to be reported, once there were any.
+    /// Duplicate data, to be reported with the next ACK (RFC 2883).
+    pub(crate) duplicate: LazyBox<DuplicateRange>,
+    /// FreeBSD: the list of SACK blocks, allocated with the first one.
     pub(crate) report: Option<Box<SackReport>>,
-    pub(crate) policy: AckPolicy,
-    /// Linux: ACKs that wait for more.
-    pub(crate) compressed: Compressed,
-    /// Place of the peer's FIN, once seen.
+    pub(crate) policy: DelayedAckPolicy,
+    /// Linux: ACKs held back by SACK compression.
+    pub(crate) compressed: CompressedAcks,
+    /// Offset of the peer's FIN, once received.
     pub(crate) fin: Option<Offset>,
-    /// The last in-order data came with PSH.
+    /// The last in-order data carried PSH.
     pub(crate) pushed: bool,
     pub(crate) ack_now: bool,
     /// FreeBSD: an ACK is to be delayed and its timer not yet set (`TF_DELACK`).
@@ -135,42 +137,45 @@ pub(crate) struct Receive {
     pub(crate) last_window_zero: bool,
 }
 
-/// What has arrived twice.
+/// Data that arrived twice.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Twice(pub(crate) Option<(Offset, Offset)>);
+pub(crate) struct DuplicateRange(pub(crate) Option<(Offset, Offset)>);
 
-/// Nothing has.
-static NOT_TWICE: Twice = Twice(None);
+static NO_DUPLICATE: DuplicateRange = DuplicateRange(None);
 
-impl Beginning for Twice {
-    fn beginning() -> &'static Self {
-        &NOT_TWICE
+impl InitialValue for DuplicateRange {
+    fn initial() -> &'static Self {
+        &NO_DUPLICATE
     }
 }
 
-/// What the peer was asked.
+/// Window and keepalive probes sent.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Asked {
-    /// Window probes in a row, those of them since the peer was last heard of, and when the last went.
+pub(crate) struct ProbeState {
+    /// Consecutive window probes, those of them since the last segment from the peer, and when the
+    /// last was sent.
     pub(crate) probes: u32,
-    pub(crate) unheard_probes: u32,
+    pub(crate) unanswered_probes: u32,
     pub(crate) probed_at: Instant,
-    /// Keepalive probes in a row without an answer.
-    pub(crate) unanswered: u32,
+    /// Consecutive keepalive probes without an answer.
+    pub(crate) unanswered_keepalives: u32,
 }
 
-/// Nothing.
-static NOTHING: Asked =
-    Asked { probes: 0, unheard_probes: 0, probed_at: Instant::ZERO, unanswered: 0 };
+static NO_PROBES: ProbeState = ProbeState {
+    probes: 0,
+    unanswered_probes: 0,
+    probed_at: Instant::ZERO,
+    unanswered_keepalives: 0,
+};
 
-impl Beginning for Asked {
-    fn beginning() -> &'static Self {
-        &NOTHING
+impl InitialValue for ProbeState {
+    fn initial() -> &'static Self {
+        &NO_PROBES
     }
 }
 
-impl Send {
-    pub(crate) fn new(cfg: &Config) -> Self {
+impl SendState {
+    pub(crate) fn new(cfg: &TcpConfig) -> Self {
         Self {
             una: Offset(0),
             nxt: Offset(0),
@@ -181,44 +186,44 @@ impl Send {
             wl2: Offset(0),
             buffer: SendBuffer::new(&cfg.profile),
             fin: false,
-            map: SendMap::new(),
-            repair: Repair::Duplicates,
+            scoreboard: SendMap::new(),
+            loss_detector: LossDetector::NewReno,
             shift: 0,
             dup_acks: 0,
             limited: 0,
-            again: None,
-            resend_cause: Cause::Timeout,
-            ecn_episode: None,
+            retransmit_head: None,
+            retransmit_cause: Cause::Timeout,
+            cwr_end: None,
             persisting: false,
             probe: None,
-            asked: Apart::default(),
-            timed: None,
+            probe_state: LazyBox::default(),
+            rtt_timing: None,
             rtt_sample: None,
             rtt_samples: 0,
             timeout_stamp: None,
             last_sent: Instant::ZERO,
-            last_heard: Instant::ZERO,
-            resent_at: Instant::ZERO,
+            last_received: Instant::ZERO,
+            retransmitted_at: Instant::ZERO,
             window_limited: false,
             max_packets_out: 0,
-            usage_end: Offset(0),
+            cwnd_usage_end: Offset(0),
             pacing: Pacing::default(),
             rates: None,
             check_space: false,
-            train: Train::NONE,
+            batch: PacketBatch::NONE,
             due: false,
-            fresh: false,
+            first_pass: false,
             idle: false,
-            small_end: Offset(0),
+            minshall_end: Offset(0),
             head_end: Offset(0),
-            asked_at: Offset(0),
-            waiting: Waiting::Handshake,
+            nxt_at_call: Offset(0),
+            waiting: SendLimit::Handshake,
         }
     }
 }
 
-impl Receive {
-    pub(crate) fn new(window: ReceiveWindow, policy: AckPolicy) -> Self {
+impl ReceiveState {
+    pub(crate) fn new(window: ReceiveWindow, policy: DelayedAckPolicy) -> Self {
         Self {
             irs: SeqNum(0),
             nxt: Offset(0),
@@ -226,10 +231,10 @@ impl Receive {
             acked: Offset(0),
             window,
             reassembly: Reassembly::default(),
-            duplicate: Apart::default(),
+            duplicate: LazyBox::default(),
             report: None,
             policy,
-            compressed: Compressed::default(),
+            compressed: CompressedAcks::default(),
             fin: None,
             pushed: false,
             ack_now: false,

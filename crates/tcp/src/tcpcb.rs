@@ -1,15 +1,15 @@
-//! The sender's state under the names that recordings of FreeBSD's `struct tcpcb` use.
+//! The sender's state under the field names that recordings of FreeBSD's `struct tcpcb` use.
 
 use cc::Controller;
 use recovery::RttEstimator;
 
-use crate::endpoint::Endpoint;
-use crate::loss::Repair;
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
 
 /// `snd_ssthresh` while unset (`TCP_MAXWIN << TCP_MAX_WINSHIFT`).
 const SSTHRESH_UNSET: u64 = 65_535 << 14;
 
-impl Endpoint {
+impl TcpEndpoint {
     /// Reports every field that is modelled, in the kernel's units: sequence numbers relative to the
     /// SYN, `rto` in ticks, `srtt` and `var` in the kernel's fixed point.
     pub fn inspect_tcpcb(&self, report: &mut dyn FnMut(&'static str, i64)) {
@@ -36,7 +36,7 @@ impl Endpoint {
         }
         see("sbcc", snd.buffer.used());
         see("hiwat", snd.buffer.capacity());
-        if let Repair::Holes(loss) = &snd.repair {
+        if let LossDetector::Sack(loss) = &snd.loss_detector {
             loss.inspect(&mut see);
         }
     }

@@ -1,5 +1,5 @@
-//! Scripts without a clock: two endpoints, or one and a hand-made peer, packet by packet.
-//! One test a rule, filed by mechanism.
+//! Scripted tests: two endpoints, or one and a hand-made peer, packet by packet. One test for each
+//! rule, ordered by mechanism.
 
 mod base;
 mod bbr;

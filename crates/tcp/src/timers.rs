@@ -17,7 +17,7 @@ const ALL: [Purpose; 8] = [
     Purpose::Pacing,
 ];
 
-/// So many may be set in ticks, and with every segment.
+/// Number of timers that may be set in ticks, with every segment.
 const TICKED: usize = slot(Purpose::Retransmit) + 1;
 const OTHERS: usize = ALL.len() - TICKED;
 
@@ -31,14 +31,14 @@ fn none() -> Box<[Instant; OTHERS]> {
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Timers {
     at: [Instant; TICKED],
-    /// The others, which are seldom set, once one was.
+    /// The other timers, allocated when one of them is first set.
     others: Option<Box<[Instant; OTHERS]>>,
-    /// The first of those.
+    /// The earliest of those.
     rare: Instant,
-    /// The first of those that were set since it was last asked for.
+    /// The earliest deadline set since the last [`Timers::next_before`].
     fresh: Instant,
-    /// How the deadlines of the first purposes were rounded to ticks last: when the tick began, and
-    /// their spans.
+    /// Cache of the last rounding to ticks: when the tick began, and the rounded span of each
+    /// timer.
     tick: u64,
     spans: [u64; TICKED],
 }
@@ -87,7 +87,7 @@ impl Timers {
 
     #[inline]
     fn set_other(&mut self, place: usize, at: Instant) {
-        // To stop what never ran is nothing.
+        // Stopping a timer that never ran has no effect.
         if self.others.is_some() || at != Instant::MAX {
             let others = self.others.get_or_insert_with(none);
             others[place] = at;
@@ -115,7 +115,7 @@ impl Timers {
         span: Duration,
     ) {
         let slot = slot(purpose);
-        let at = clock.deadline_like(now, span, &mut self.tick, &mut self.spans[slot]);
+        let at = clock.deadline_cached(now, span, &mut self.tick, &mut self.spans[slot]);
         self.at[slot] = at;
         self.fresh = self.fresh.min(at);
     }
@@ -139,13 +139,13 @@ impl Timers {
         Some(self.get(purpose)).filter(|&at| at != Instant::MAX)
     }
 
-    /// When the next deadline is; [`Instant::MAX`] if there is none.
+    /// The next deadline; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_at(&self) -> Instant {
         earliest(&self.at).min(self.rare)
     }
 
-    /// When the next deadline is, if it may lie before `known`, which none did when this was last asked.
+    /// The next deadline if it is before `known`, the earliest deadline at the last call.
     #[inline(always)]
     pub(crate) fn next_before(&mut self, known: Option<Instant>) -> Option<Instant> {
         let known = known.unwrap_or(Instant::MAX);
@@ -164,7 +164,7 @@ impl Timers {
         due.filter(|_| first != Instant::MAX).map(|purpose| (first, purpose))
     }
 
-    /// Takes a deadline that has come.
+    /// Stops and returns a timer that has expired.
     #[inline]
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<Purpose> {
         if self.next_at() > now {
@@ -181,10 +181,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn to_ask_for_earlier_ones_alone_misses_none() {
-        let mut stream = units::Stream::named(1, "timers", "test");
+    fn next_before_misses_no_deadline() {
+        let mut stream = units::RandomStream::named(1, "timers", "test");
         let mut timers = Timers::default();
-        // The deadline that somebody stands by for, as a world has an entry in its calendar.
+        // The deadline known to the caller, as a world has an entry in its event queue.
         let mut known: Option<Instant> = None;
         let mut now = Instant::ZERO;
         for _ in 0..20_000 {

@@ -1,13 +1,13 @@
-//! Additive increase, multiplicative decrease of any measure.
+//! Additive increase, multiplicative decrease (AIMD) with any parameters.
 //!
 //! RFC 9438, Figure 3: `AVG_AIMD(alpha, beta) = sqrt(alpha (1 + beta) / (2 (1 - beta) p))`, from
 //! S. Floyd, M. Handley, J. Padhye, "A Comparison of Equation-Based and AIMD Congestion Control",
 //! 2000.
 
 use crate::validity::{Validity, doubts};
-use crate::{Estimate, Path, TheoryError};
+use crate::{Path, TheoryError, TheoryEstimate};
 
-/// How a window grows and shrinks.
+/// The AIMD parameters of a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aimd {
     alpha: f64,
@@ -15,13 +15,13 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    /// One segment more per round trip, half after a loss (RFC 5681).
+    /// One segment per RTT, half after a loss (RFC 5681).
     pub const RENO: Self = Self { alpha: 1.0, beta: 0.5 };
 
-    /// `alpha` segments more per round trip, the share `beta` left after a loss.
+    /// Adds `alpha` segments per RTT, keeps the fraction `beta` after a loss.
     ///
     /// # Errors
-    /// If `alpha` is not more than 0, or `beta` does not lie between 0 and 1.
+    /// If `alpha` is not above 0, or `beta` is not between 0 and 1.
     pub fn new(alpha: f64, beta: f64) -> Result<Self, TheoryError> {
         match () {
             () if !(alpha.is_finite() && alpha > 0.0) => Err(TheoryError::Growth),
@@ -30,11 +30,11 @@ impl Aimd {
         }
     }
 
-    /// The one that keeps the share `beta` and has the average window of Reno:
-    /// `alpha = 3 (1 - beta) / (1 + beta)` (RFC 9438, Section 4.3).
+    /// The AIMD with decrease factor `beta` and the average window of Reno: `alpha = 3 (1 - beta) /
+    /// (1 + beta)` (RFC 9438, Section 4.3).
     ///
     /// # Errors
-    /// If `beta` does not lie between 0 and 1.
+    /// If `beta` is not between 0 and 1.
     pub fn friendly(beta: f64) -> Result<Self, TheoryError> {
         match () {
             () if !(beta > 0.0 && beta < 1.0) => Err(TheoryError::Kept),
@@ -42,12 +42,12 @@ impl Aimd {
         }
     }
 
-    /// Segments more per round trip.
+    /// Segments added per RTT.
     pub const fn alpha(self) -> f64 {
         self.alpha
     }
 
-    /// Share of the window left after a loss.
+    /// Fraction of the window kept after a loss.
     pub const fn beta(self) -> f64 {
         self.beta
     }
@@ -65,13 +65,13 @@ const ASSUMES: &[&str] = &[
     "the round-trip time is constant, and slow start is long over",
 ];
 
-/// What the formula says.
-pub fn estimate(path: &Path, aimd: Aimd) -> Estimate {
+/// The estimate of the formula.
+pub fn estimate(path: &Path, aimd: Aimd) -> TheoryEstimate {
     let window = aimd.window(path.p());
     let rate_bps = path.bps(window);
     // The sawtooth runs from beta W to W.
     let peak = window * 2.0 / (1.0 + aimd.beta);
-    Estimate {
+    TheoryEstimate {
         rate_bps,
         window,
         peak: Some(peak),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     /// RFC 9438, Table 1, the column of Reno. It comes from RFC 3649, which has 1.2/sqrt(p), 2 %
-    /// less than the formula of Figure 3 gives.
+    /// less than the formula of Figure 3.
     #[test]
     fn windows_of_the_rfc() {
         let published = [(100, 12), (1_000, 38), (10_000, 120), (100_000, 379), (1_000_000, 1_200)];
@@ -107,20 +107,20 @@ mod tests {
     #[test]
     fn reno_is_mathis() {
         let mathis = mathis::estimate(&path(50), Constant::Periodic);
-        let said = estimate(&path(50), Aimd::RENO);
-        assert!((said.rate_bps / mathis.rate_bps - 1.0).abs() < 1e-12);
-        assert!((said.cycle_rtts.unwrap() / mathis.cycle_rtts.unwrap() - 1.0).abs() < 1e-12);
+        let computed = estimate(&path(50), Aimd::RENO);
+        assert!((computed.rate_bps / mathis.rate_bps - 1.0).abs() < 1e-12);
+        assert!((computed.cycle_rtts.unwrap() / mathis.cycle_rtts.unwrap() - 1.0).abs() < 1e-12);
     }
 
     #[test]
-    fn the_friendly_one_has_renos_window() {
+    fn the_friendly_aimd_has_renos_window() {
         let friendly = Aimd::friendly(0.7).unwrap();
         assert!((friendly.alpha() - 9.0 / 17.0).abs() < 1e-12);
         assert!((friendly.window(0.02) - Aimd::RENO.window(0.02)).abs() < 1e-12);
     }
 
     #[test]
-    fn what_is_no_aimd_is_refused() {
+    fn invalid_parameters_are_refused() {
         for (alpha, beta) in [(0.0, 0.5), (f64::NAN, 0.5), (1.0, 0.0), (1.0, 1.0), (1.0, f64::NAN)]
         {
             assert!(Aimd::new(alpha, beta).is_err(), "{alpha} {beta}");

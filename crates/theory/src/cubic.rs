@@ -1,42 +1,41 @@
-//! CUBIC: the response function, and where it gives way to the Reno-friendly window.
+//! CUBIC: the response function, and its boundary to the Reno-friendly window.
 //!
 //! RFC 9438, Section 5 (loss after 1/p packets): `AVG_W_cubic = (C (3 + beta) / (4 (1 -
 //! beta)))^(1/4) * (RTT/p)^(3/4)`; Section 4.3 for the Reno-friendly region. RFC 8312 has the same
-//! function with its `beta`, 0.7 too. One epoch in time is `epoch`.
+//! function with its `beta`, also 0.7. One epoch over time is in `epoch`.
 
 mod epoch;
 
-pub use epoch::Epoch;
+pub use epoch::CubicEpoch;
 
 use units::maths;
 
 use crate::aimd::Aimd;
 use crate::validity::{Doubt, Validity, doubts};
-use crate::{Estimate, Path};
+use crate::{Path, TheoryEstimate};
 
 /// `C` of RFC 9438, in segments per cubic second.
 pub const C: f64 = 0.4;
-/// `beta_cubic` of RFC 9438: the share of the window left after a loss.
+/// `beta_cubic` of RFC 9438: the fraction of the window kept after a loss.
 pub const BETA: f64 = 0.7;
 
-/// What CUBIC does on a path.
+/// The response of CUBIC on a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
     /// Average window of the cubic curve, in segments.
     pub cubic: f64,
-    /// Average Reno-friendly window, in segments: that of Reno.
+    /// Average Reno-friendly window, in segments, equal to that of Reno.
     pub friendly: f64,
-    /// Round-trip time in seconds below which CUBIC is Reno-friendly at this loss rate.
+    /// RTT in seconds below which CUBIC is Reno-friendly at this loss rate.
     pub friendly_below_s: f64,
-    /// Loss rate above which CUBIC is Reno-friendly at this round-trip time; beyond 1 it is
-    /// always.
+    /// Loss rate above which CUBIC is Reno-friendly at this RTT; above 1 it always is.
     pub friendly_above_p: f64,
-    /// The larger of the two windows, which is the one CUBIC follows.
-    pub estimate: Estimate,
+    /// The larger of the two windows, which CUBIC follows.
+    pub estimate: TheoryEstimate,
 }
 
 impl Response {
-    /// Is the Reno-friendly window the larger one?
+    /// True if the Reno-friendly window is the larger one.
     pub fn is_friendly(&self) -> bool {
         self.friendly > self.cubic
     }
@@ -52,7 +51,7 @@ const ASSUMES: &[&str] = &[
      the round-trip time of RFC 8312 differs",
 ];
 
-/// What RFC 9438 says.
+/// The response of RFC 9438.
 pub fn response(path: &Path) -> Response {
     let (p, rtt) = (path.p(), path.rtt_s());
     let cubic = coefficient() * maths::three_quarters(rtt / p);
@@ -76,7 +75,7 @@ pub fn response(path: &Path) -> Response {
         friendly,
         friendly_below_s: maths::cbrt(p / bound()),
         friendly_above_p: bound() * rtt * rtt * rtt,
-        estimate: Estimate {
+        estimate: TheoryEstimate {
             rate_bps,
             window,
             peak: Some(peak),
@@ -113,7 +112,8 @@ mod tests {
         Path::new(Bytes(1_500), Duration::from_millis(ms), loss).unwrap()
     }
 
-    /// RFC 9438, Tables 1 (100 ms) and 2 (10 ms), the columns of C = 0.4, where they are not Reno's.
+    /// RFC 9438, Tables 1 (100 ms) and 2 (10 ms), the columns of C = 0.4, where they are not
+    /// Reno's.
     #[test]
     fn windows_of_the_rfc() {
         let published = [
@@ -130,7 +130,7 @@ mod tests {
             assert!(!response.is_friendly());
             assert_eq!(response.cubic.round() as u32, published, "1/{one_in}, {ms} ms");
         }
-        // The others are Reno's.
+        // The others are equal to Reno's.
         for (one_in, ms) in [(100, 100), (1_000, 100), (100_000, 10), (1_000_000, 10)] {
             assert!(response(&path(one_in, ms)).is_friendly(), "1/{one_in}, {ms} ms");
         }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_delivers_what_the_loss_rate_says() {
+    fn a_cycle_delivers_one_over_p_packets() {
         // K = cbrt(W (1 - beta) / C) seconds for 1/p packets.
         let response = response(&path(100_000, 100));
         let k = maths::cbrt(response.estimate.peak.unwrap() * (1.0 - BETA) / C);
@@ -155,12 +155,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_bound_is_where_both_windows_meet(one_in in 2_u64..100_000_000, ms in 1_u64..2_000) {
+        fn both_windows_are_equal_at_the_bound(one_in in 2_u64..100_000_000, ms in 1_u64..2_000) {
             let at = path(one_in, ms);
-            let said = response(&at);
-            let near = (said.cubic / said.friendly - 1.0).abs() < 1e-9;
-            prop_assert!(near || said.is_friendly() == (at.rtt_s() < said.friendly_below_s));
-            prop_assert!(near || said.is_friendly() == (at.p() > said.friendly_above_p));
+            let computed = response(&at);
+            let near = (computed.cubic / computed.friendly - 1.0).abs() < 1e-9;
+            prop_assert!(near || computed.is_friendly() == (at.rtt_s() < computed.friendly_below_s));
+            prop_assert!(near || computed.is_friendly() == (at.p() > computed.friendly_above_p));
         }
     }
 }

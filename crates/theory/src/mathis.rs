@@ -6,9 +6,9 @@
 //! 1996.
 
 use crate::validity::{Doubt, Validity, doubts};
-use crate::{Estimate, Path};
+use crate::{Path, TheoryEstimate};
 
-/// Which losses, and how the receiver acknowledges: the constant `C` hangs on both.
+/// The loss process and the receiver's ACK policy, which determine the constant `C`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constant {
     /// One packet is lost after 1/p others; every packet is acknowledged.
@@ -36,7 +36,7 @@ impl Constant {
             // 0.87
             Self::PeriodicDelayed => (3.0_f64 / 4.0).sqrt(),
             Self::Random => 1.31,
-            // 1.31/sqrt(2), which the papers print with two digits.
+            // 1.31/sqrt(2), printed with two digits in the papers.
             Self::RandomDelayed => 0.93,
         }
     }
@@ -58,8 +58,8 @@ const ASSUMES: &[&str] = &[
     "the round-trip time is constant, and slow start is long over",
 ];
 
-/// What the formula says.
-pub fn estimate(path: &Path, constant: Constant) -> Estimate {
+/// The estimate of the formula.
+pub fn estimate(path: &Path, constant: Constant) -> TheoryEstimate {
     let window = constant.value() / path.p().sqrt();
     let rate_bps = path.bps(window);
     // A sawtooth from W/2 to W has a mean of 3/4 W, and takes W/2 steps.
@@ -69,7 +69,7 @@ pub fn estimate(path: &Path, constant: Constant) -> Estimate {
     if constant.is_delayed() {
         doubts.push(Doubt::CountsAcks);
     }
-    Estimate {
+    TheoryEstimate {
         rate_bps,
         window,
         peak: constant.is_periodic().then_some(peak),
@@ -93,9 +93,9 @@ mod tests {
     /// The figures of the path with 1252 bytes, 2 ms and 2 %.
     #[test]
     fn the_four_constants() {
-        let said = Constant::ALL.map(|constant| estimate(&seed(), constant).rate_bps / 1e6);
-        for (said, published) in said.into_iter().zip([43.37, 30.67, 46.39, 32.93]) {
-            assert!((said - published).abs() < 0.005, "{said} for {published}");
+        let computed = Constant::ALL.map(|constant| estimate(&seed(), constant).rate_bps / 1e6);
+        for (computed, published) in computed.into_iter().zip([43.37, 30.67, 46.39, 32.93]) {
+            assert!((computed - published).abs() < 0.005, "{computed} for {published}");
         }
         let values = Constant::ALL.map(Constant::value);
         for (value, published) in values.into_iter().zip([1.22, 0.87, 1.31, 0.93]) {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sawtooth_delivers_a_packet_per_loss_rate() {
+    fn the_sawtooth_delivers_one_over_p_packets_per_cycle() {
         // W = sqrt(8/(3p)) = 11.547, 3/8 W^2 = 1/p = 50 packets in W/2 round trips.
         let estimate = estimate(&seed(), Constant::Periodic);
         let (peak, rtts) = (estimate.peak.unwrap(), estimate.cycle_rtts.unwrap());
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn doubts_are_told() {
+    fn doubts_are_reported() {
         let doubts = |path: Path| estimate(&path, Constant::Periodic).validity.doubts;
         let line = Rate::from_bits_per_second(10_000_000).unwrap();
         assert!(doubts(seed().with_rate(line)).contains(&Doubt::RateIsTheLimit { rate_bps: 1e7 }));
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn twice_the_round_trip_is_half_the_rate(
+        fn twice_the_rtt_is_half_the_rate(
             ms in 1_u64..1_000, ppm in 1_u64..500_000, mss in 100_u64..9_000,
         ) {
             let loss = Ratio::new(ppm, 1_000_000).unwrap();

@@ -1,10 +1,10 @@
-//! What a formula is asked about.
+//! The input of a formula.
 
 use core::fmt;
 
 use units::{Bytes, Duration, Rate, Ratio};
 
-/// A path that loses packets, and what else may limit a transfer over it.
+/// A path with packet loss, and the other limits of a transfer over it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Path {
     mss: Bytes,
@@ -14,44 +14,44 @@ pub struct Path {
     window: Option<Bytes>,
 }
 
-/// Why a formula cannot be asked this.
+/// Why a formula has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TheoryError {
-    /// Segments without a byte.
+    /// Segment size of zero.
     NoMss,
-    /// A round trip that takes no time.
+    /// RTT of zero.
     NoRtt,
-    /// Without loss the formulas have no limit.
+    /// Loss rate of zero: the formulas have no limit then.
     NoLoss,
-    /// All is lost.
+    /// Loss rate of 100 %.
     AllLost,
-    /// Round trips that a loss costs must be a number, 0 or more.
+    /// The extra round trips must be a number, 0 or more.
     ExtraRtts,
-    /// The share of the window that is kept must lie between 0 and 1.
+    /// The fraction of the window kept must be between 0 and 1.
     Kept,
-    /// What is added per round trip must be more than nothing.
+    /// The increase per RTT must be above 0.
     Growth,
-    /// An acknowledgment is of one packet at least.
+    /// An ACK must cover at least one packet.
     PacketsPerAck,
-    /// A timeout that takes no time.
+    /// Timeout of zero.
     NoTimeout,
-    /// A window must hold a segment at least.
+    /// The window must hold at least one segment.
     NoWindow,
 }
 
 impl fmt::Display for TheoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoMss => "a segment has at least one byte",
-            Self::NoRtt => "a round trip takes some time",
-            Self::NoLoss => "without loss these formulas have no limit: something else is one",
-            Self::AllLost => "where all is lost nothing arrives",
-            Self::ExtraRtts => "round trips that a loss costs are a number, 0 or more",
-            Self::Kept => "the share of the window kept after a loss lies between 0 and 1",
-            Self::Growth => "the growth per round trip is more than 0",
-            Self::PacketsPerAck => "an acknowledgment is of one packet at least",
-            Self::NoTimeout => "a timeout takes some time",
-            Self::NoWindow => "a window holds one segment at least",
+            Self::NoMss => "the segment size is zero; give at least one byte",
+            Self::NoRtt => "the round-trip time is zero; give a time above 0",
+            Self::NoLoss => "the loss rate is zero; these formulas need one above 0",
+            Self::AllLost => "the loss rate is 100 %; give one below that",
+            Self::ExtraRtts => "extra round trips must be a number, 0 or more",
+            Self::Kept => "the fraction of the window kept after a loss must be between 0 and 1",
+            Self::Growth => "the increase per round trip must be above 0",
+            Self::PacketsPerAck => "an ACK must cover one packet at least",
+            Self::NoTimeout => "the timeout is zero; give a time above 0",
+            Self::NoWindow => "the window must hold one segment at least",
         })
     }
 }
@@ -59,10 +59,10 @@ impl fmt::Display for TheoryError {
 impl core::error::Error for TheoryError {}
 
 impl Path {
-    /// A path on which `loss` of the packets of `mss` bytes are lost and a round trip takes `rtt`.
+    /// A path with packets of `mss` bytes, round-trip time `rtt` and loss rate `loss`.
     ///
     /// # Errors
-    /// No bytes, no time, no loss, or nothing but loss.
+    /// If `mss`, `rtt` or `loss` is zero, or `loss` is 1.
     pub fn new(mss: Bytes, rtt: Duration, loss: Ratio) -> Result<Self, TheoryError> {
         match () {
             () if mss == Bytes::ZERO => Err(TheoryError::NoMss),
@@ -73,16 +73,16 @@ impl Path {
         }
     }
 
-    /// The same with a line of this rate, which may be the limit instead of loss.
+    /// Adds a link rate, which may be the limit instead of loss.
     #[must_use]
     pub const fn with_rate(self, rate: Rate) -> Self {
         Self { rate: Some(rate), ..self }
     }
 
-    /// The same with a window of the receiver (or a send buffer), which may be the limit.
+    /// Adds a receive window (or send buffer), which may be the limit instead of loss.
     ///
     /// # Errors
-    /// If it holds no whole segment.
+    /// If it is smaller than a segment.
     pub fn with_window(self, window: Bytes) -> Result<Self, TheoryError> {
         if window < self.mss {
             return Err(TheoryError::NoWindow);
@@ -100,17 +100,17 @@ impl Path {
         self.rtt
     }
 
-    /// Share of packets that is lost.
+    /// Loss rate.
     pub const fn loss(&self) -> Ratio {
         self.loss
     }
 
-    /// Rate of the line, if it is known.
+    /// Link rate, if known.
     pub const fn rate(&self) -> Option<Rate> {
         self.rate
     }
 
-    /// Window that the receiver or the sender's buffer allows, if it is known.
+    /// Window that the receiver or the send buffer allows, if known.
     pub const fn window(&self) -> Option<Bytes> {
         self.window
     }
@@ -125,12 +125,12 @@ impl Path {
         self.rtt.as_secs_f64()
     }
 
-    /// The largest window allowed, in segments.
+    /// The largest allowed window, in segments.
     pub fn window_segments(&self) -> Option<f64> {
         self.window.map(|window| window.get() as f64 / self.mss.get() as f64)
     }
 
-    /// Bit/s of so many segments per round trip.
+    /// Bit/s of `segments_per_rtt` segments per RTT.
     pub fn bps(&self, segments_per_rtt: f64) -> f64 {
         segments_per_rtt * self.mss.get() as f64 * 8.0 / self.rtt_s()
     }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_answer_is_refused() {
+    fn invalid_input_is_refused() {
         let path = |mss, rtt, num| {
             Path::new(Bytes(mss), Duration::from_millis(rtt), Ratio::new(num, 100).unwrap())
         };

@@ -1,40 +1,40 @@
 //! The sawtooth with the round trips that a loss costs.
 //!
 //! INET wiki, "Congestion Avoidance on a lossy link": after a loss some round trips pass before the
-//! window grows again (one until the loss is seen, one until recovery ends), so a cycle takes
+//! window grows again (one until the loss is detected, one until recovery ends), so a cycle takes
 //! `W/2 + b` of them. `1/p = 3/4 W (W/2 + b)` gives
 //! `Tp = 3/4 * MSS/RTT * (sqrt(8/(3p) + b^2) - b)`.
 
 use units::Duration;
 
 use crate::validity::{Validity, doubts};
-use crate::{Estimate, Path, TheoryError};
+use crate::{Path, TheoryError, TheoryEstimate};
 
-/// The `b` of the formula: round trips of a cycle in which the window does not grow.
+/// The `b` of the formula: round trips per cycle without growth of the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExtraRtts(f64);
 
 impl ExtraRtts {
-    /// So many.
+    /// `b` extra round trips.
     ///
     /// # Errors
-    /// If it is no number, or negative.
+    /// If `b` is not a finite number, or negative.
     pub fn new(b: f64) -> Result<Self, TheoryError> {
         if b.is_finite() && b >= 0.0 { Ok(Self(b)) } else { Err(TheoryError::ExtraRtts) }
     }
 
-    /// Those of a sender that takes one round trip to see the loss and one to recover, with a
-    /// receiver that acknowledges every packet: 2.
+    /// A sender that takes one RTT to detect the loss and one to recover, with a receiver that
+    /// acknowledges every packet: 2.
     pub const EVERY_PACKET: Self = Self(2.0);
 
-    /// The same with a receiver that acknowledges every second packet, or one after `ack_delay`:
-    /// `2 + 3/4 min(1, ack_delay/RTT)`, since after three of four random losses one growth waits
-    /// for a delayed acknowledgment.
+    /// Like [`ExtraRtts::EVERY_PACKET`] with a receiver that acknowledges every second packet, or
+    /// one after `ack_delay`: `2 + 3/4 min(1, ack_delay/RTT)`, since after three of four random
+    /// losses one increase is delayed by a delayed ACK.
     pub fn every_other_packet(ack_delay: Duration, path: &Path) -> Self {
         Self(2.0 + 0.75 * (ack_delay.as_secs_f64() / path.rtt_s()).min(1.0))
     }
 
-    /// The number.
+    /// The number of round trips.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -43,18 +43,18 @@ impl ExtraRtts {
 const ASSUMES: &[&str] = &[
     "loss alone limits the window: neither the line nor a buffer nor the receiver does",
     "each loss halves the window once and none ends in a timeout",
-    "the window stands still for b round trips after a loss, then grows by one segment per round \
+    "the window does not grow for b round trips after a loss, then by one segment per round \
      trip; the sender counts what an ACK acknowledges",
     "the round-trip time is constant, and slow start is long over",
 ];
 
-/// What the formula says.
-pub fn estimate(path: &Path, extra: ExtraRtts) -> Estimate {
+/// The estimate of the formula.
+pub fn estimate(path: &Path, extra: ExtraRtts) -> TheoryEstimate {
     let b = extra.0;
     let peak = (8.0 / (3.0 * path.p()) + b * b).sqrt() - b;
     let window = peak * 0.75;
     let rate_bps = path.bps(window);
-    Estimate {
+    TheoryEstimate {
         rate_bps,
         window,
         peak: Some(peak),
@@ -84,15 +84,15 @@ mod tests {
         for (b, published) in
             [(0.0, 43.37), (1.0, 39.78), (2.0, 36.50), (2.75, 34.25), (3.0, 33.54)]
         {
-            let said = mbps(2, ExtraRtts::new(b).unwrap());
-            assert!((said - published).abs() <= 0.005, "b {b}: {said} for {published}");
+            let computed = mbps(2, ExtraRtts::new(b).unwrap());
+            assert!((computed - published).abs() <= 0.005, "b {b}: {computed} for {published}");
         }
     }
 
     #[test]
     fn b_of_delayed_acknowledgments() {
         let delay = Duration::from_millis(25);
-        // 25 ms are more than the round trip: a whole one is lost.
+        // 25 ms is more than the RTT: a whole one is lost.
         assert!((ExtraRtts::every_other_packet(delay, &path(2)).get() - 2.75).abs() < 1e-12);
         // Rate times RTT/2 ms for 50 and 100 ms: 35.36 and 35.93.
         for (ms, published) in [(50, 35.36), (100, 35.93)] {
@@ -103,20 +103,20 @@ mod tests {
     }
 
     #[test]
-    fn without_extra_round_trips_it_is_mathis() {
+    fn without_extra_rtts_it_is_mathis() {
         let plain = mathis::estimate(&path(2), Constant::Periodic);
-        let said = estimate(&path(2), ExtraRtts::new(0.0).unwrap());
-        assert!((said.rate_bps / plain.rate_bps - 1.0).abs() < 1e-12);
+        let computed = estimate(&path(2), ExtraRtts::new(0.0).unwrap());
+        assert!((computed.rate_bps / plain.rate_bps - 1.0).abs() < 1e-12);
     }
 
     #[test]
-    fn a_cycle_delivers_what_the_loss_rate_says() {
-        let said = estimate(&path(2), ExtraRtts::EVERY_PACKET);
-        assert!((said.window * said.cycle_rtts.unwrap() - 50.0).abs() < 1e-9);
+    fn a_cycle_delivers_one_over_p_packets() {
+        let computed = estimate(&path(2), ExtraRtts::EVERY_PACKET);
+        assert!((computed.window * computed.cycle_rtts.unwrap() - 50.0).abs() < 1e-9);
     }
 
     #[test]
-    fn what_is_no_number_of_round_trips_is_refused() {
+    fn an_invalid_number_of_rtts_is_refused() {
         for b in [-0.1, f64::NAN, f64::INFINITY] {
             assert_eq!(ExtraRtts::new(b), Err(TheoryError::ExtraRtts));
         }

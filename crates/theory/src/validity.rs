@@ -1,79 +1,79 @@
-//! When an answer does not apply.
+//! When a result does not apply.
 
 use core::fmt;
 
 use crate::Path;
 use crate::pftk;
 
-/// What a formula takes for granted, and what speaks against it in the case at hand.
+/// The assumptions of a formula, and the doubts about them in the given case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Validity {
-    /// What must be true for the formula to hold; nothing here checks it.
+    /// Conditions for the formula to hold; not checked here.
     pub assumes: &'static [&'static str],
-    /// What the numbers themselves speak against.
+    /// Assumptions that the given numbers contradict.
     pub doubts: Vec<Doubt>,
 }
 
-/// A reason why a formula does not apply to these numbers, or not well.
+/// A reason why a formula does not apply to the given numbers, or not well.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Doubt {
-    /// The line carries less than the formula says: loss is not the limit.
+    /// The link rate is below the formula's rate: loss is not the limit.
     RateIsTheLimit {
-        /// What the line carries, in bit/s.
+        /// The link rate, in bit/s.
         rate_bps: f64,
     },
-    /// The window allowed is smaller than the formula's: loss is not the limit.
+    /// The allowed window is smaller than the formula's: loss is not the limit.
     WindowIsTheLimit {
-        /// The window allowed, in segments.
+        /// The allowed window, in segments.
         allowed: f64,
-        /// The one the formula needs.
+        /// The window of the formula, in segments.
         needed: f64,
     },
-    /// Too few segments are under way for three duplicate acknowledgments.
+    /// Too few segments are in flight for three duplicate ACKs.
     NoDuplicates {
         /// The window, in segments.
         window: f64,
     },
-    /// Losses that end in a timeout, which the formula does not count.
+    /// Losses end in timeouts, which the formula does not count.
     Timeouts {
-        /// Their share of all losses, in a Reno without SACK (Q of PFTK).
+        /// Their fraction of all losses, for Reno without SACK (Q of PFTK).
         share: f64,
-        /// At this window, in segments.
+        /// The window, in segments.
         window: f64,
     },
-    /// Windows are whole segments; at a small one that is a large step.
+    /// Windows are whole segments, and a step is large relative to a small window.
     WholeSegments {
         /// The window, in segments.
         window: f64,
     },
-    /// The constant is one of a sender that counts acknowledgments.
+    /// The constant applies to a sender that counts ACKs.
     CountsAcks,
-    /// The loss rate is beyond what the formula was derived for.
+    /// The loss rate is above the range for which the formula was derived.
     MuchLoss {
         /// The loss rate.
         p: f64,
     },
-    /// The timeout is shorter than the least that kernels wait.
+    /// The timeout is below the minimum of kernels.
     ShortTimeout {
         /// In seconds.
         seconds: f64,
     },
-    /// CUBIC does not follow its cubic curve here but the Reno-friendly window.
+    /// CUBIC follows the Reno-friendly window here, not its cubic curve.
     RenoFriendly {
         /// The window of the cubic curve, in segments.
         cubic: f64,
-        /// The Reno-friendly one, in segments.
+        /// The Reno-friendly window, in segments.
         friendly: f64,
     },
 }
 
-/// Windows from which a step of one segment is less than 5 %.
+/// Window from which a step of one segment is less than 5 %.
 const LARGE: f64 = 20.0;
-/// Segments under way that three duplicates and the lost one take.
+/// Segments in flight required for three duplicate ACKs and the lost segment.
 const DUPLICATES: f64 = 4.0;
-/// A share of timeouts worth a word.
+/// Fraction of timeouts that is reported.
 const WORTH_A_WORD: f64 = 0.05;
-/// Loss rates beyond which "one loss per window" is no approximation any more.
+/// Loss rate above which "one loss per window" is no longer an approximation.
 const MUCH: f64 = 0.05;
 
 impl Validity {
@@ -82,8 +82,8 @@ impl Validity {
     }
 }
 
-/// What speaks against a formula in which loss alone limits the window, `peak` at its largest,
-/// and no loss ends in a timeout.
+/// The doubts about a formula in which only loss limits the window, `peak` at its largest, and no
+/// loss ends in a timeout.
 pub(crate) fn doubts(path: &Path, rate_bps: f64, window: f64, peak: f64) -> Vec<Doubt> {
     let mut doubts = limits(path, rate_bps, peak);
     if window < DUPLICATES {
@@ -103,7 +103,7 @@ pub(crate) fn doubts(path: &Path, rate_bps: f64, window: f64, peak: f64) -> Vec<
     doubts
 }
 
-/// Is something other than loss the limit?
+/// The doubts about loss being the limit.
 pub(crate) fn limits(path: &Path, rate_bps: f64, peak: f64) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let line = path.rate().map(|rate| rate.bits_per_second() as f64);
@@ -121,17 +121,17 @@ impl fmt::Display for Doubt {
         match *self {
             Self::RateIsTheLimit { rate_bps } => {
                 let rate = rate_bps / 1e6;
-                write!(f, "the line carries {rate:.2} Mbit/s: it is the limit, not loss")
+                write!(f, "the link rate of {rate:.2} Mbit/s is the limit, not loss")
             }
             Self::WindowIsTheLimit { allowed, needed } => write!(
                 f,
-                "the window allowed is {allowed:.1} segments and {needed:.1} are needed: it is \
-                 the limit, not loss"
+                "the allowed window of {allowed:.1} segments is the limit, not loss: the formula \
+                 needs {needed:.1}"
             ),
             Self::NoDuplicates { window } => write!(
                 f,
-                "{window:.1} segments under way are too few for three duplicate ACKs: losses end \
-                 in timeouts, which this formula does not count, and it says far too much"
+                "{window:.1} segments in flight are too few for three duplicate ACKs: losses end \
+                 in timeouts, which this formula does not count, so its result is far too high"
             ),
             Self::Timeouts { share, window } => write!(
                 f,
@@ -150,13 +150,13 @@ impl fmt::Display for Doubt {
             ),
             Self::MuchLoss { p } => write!(
                 f,
-                "at {:.1} % several packets of one window are lost, the formula counts one",
+                "at {:.1} % loss several packets per window are lost; the formula assumes one",
                 p * 100.0
             ),
             Self::ShortTimeout { seconds } => write!(
                 f,
-                "a timeout of {:.1} ms is shorter than kernels wait (Linux 200 ms, FreeBSD \
-                 230 ms): with theirs the answer is smaller",
+                "a timeout of {:.1} ms is below the minimum of kernels (Linux 200 ms, FreeBSD \
+                 230 ms): with theirs the rate is lower",
                 seconds * 1e3
             ),
             Self::RenoFriendly { cubic, friendly } => write!(

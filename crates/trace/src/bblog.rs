@@ -1,26 +1,26 @@
 //! FreeBSD's Black Box Log as tcplog_dumper writes it: custom blocks and options in pcapng.
 //!
-//! A record is the state of a connection at an event ([`Info`], tcp_log_buffer of
-//! sys/netinet/tcp_log_buf.h), with the packet's headers where the event is one of a packet.
-//! [`Writer`] makes files that tshark dissects. [`Reader`] takes such files on any system, whole or
-//! damaged: it goes on behind every fault, says where it was ([`BblogProblem`]) and what is missing
-//! ([`Loss`]), and finds out `kern.hz`, which no file tells ([`Hz`]).
+//! A record is the state of a connection at an event ([`TcpLogBuffer`], tcp_log_buffer of
+//! sys/netinet/tcp_log_buf.h), with the packet's headers if the event is one of a packet.
+//! [`BblogWriter`] makes files that tshark dissects. [`BblogReader`] reads such files of any system, also
+//! damaged ones: it resumes after every fault, reports its position ([`BblogProblem`]) and what is
+//! missing ([`BblogStats`]), and estimates `kern.hz`, which no file has ([`Hz`]).
 //!
 //! ```
-//! use trace::bblog::{Event, Info, Item, Reader, Section, Writer, flags};
+//! use trace::bblog::{BblogEvent, TcpLogBuffer, BblogItem, BblogReader, BblogSection, BblogWriter, flags};
 //! # use ackclock_trace as trace;
 //!
-//! let section = Section { stacks: vec![(0, "freebsd".to_owned())], ..Section::default() };
-//! let mut writer = Writer::new(Vec::new(), &section)?;
-//! let info = Info { event_id: Event::RTO.0, snd_cwnd: 1_448, ..Info::default() };
+//! let section = BblogSection { stacks: vec![(0, "freebsd".to_owned())], ..BblogSection::default() };
+//! let mut writer = BblogWriter::new(Vec::new(), &section)?;
+//! let info = TcpLogBuffer { event_id: BblogEvent::RTO.0, snd_cwnd: 1_448, ..TcpLogBuffer::default() };
 //! writer.event(&info)?;
 //! let file = writer.finish()?;
 //!
-//! let mut reader = Reader::new(&file[..]);
-//! let records: Vec<Info> = reader
+//! let mut reader = BblogReader::new(&file[..]);
+//! let records: Vec<TcpLogBuffer> = reader
 //!     .by_ref()
 //!     .filter_map(|item| match item.unwrap() {
-//!         Item::Record(record) => Some(record.info),
+//!         BblogItem::Record(record) => Some(record.info),
 //!         _ => None,
 //!     })
 //!     .collect();
@@ -31,7 +31,7 @@
 //!
 //! Sources: tcp_log_buf.h version 9, Netflix' tcplog_dumper, Wireshark's pcapng-netflix-custom.c.
 //!
-//! What it does not do: it unpacks no xz, and tcp_log_verbose is passed over.
+//! The module decompresses no xz and skips tcp_log_verbose.
 
 mod connection;
 mod event;
@@ -42,23 +42,23 @@ mod read;
 mod stack;
 mod write;
 
-pub use connection::{Connection, Section};
-pub use event::Event;
+pub use connection::{BblogSection, TcpLogHeader};
+pub use event::BblogEvent;
 pub use hz::Hz;
-pub use info::{Info, flags, t_flags};
-pub use loss::{BblogProblem, BblogProblemKind, Loss};
-pub use read::{Item, Packet, Reader, Record, is_log};
-pub use stack::{Bbr, Stack};
-pub use write::Writer;
+pub use info::{TcpLogBuffer, flags, t_flags};
+pub use loss::{BblogProblem, BblogProblemKind, BblogStats};
+pub use read::{BblogItem, BblogPacket, BblogReader, BblogRecord, is_log};
+pub use stack::{StackData, TcpLogBbr};
+pub use write::BblogWriter;
 
 pub use crate::blocks::BlockFault;
 use crate::blocks::part;
 
 /// Netflix' private enterprise number.
 const PEN: u32 = crate::blocks::NETFLIX;
-/// Longest block taken, in bytes; a longer one is skipped. Blocks of a log have up to about 1,000.
+/// Longest block read, in bytes; a longer one is skipped. Blocks of a log have up to about 1,000.
 pub const MAX_BLOCK: usize = 256 * 1_024;
-/// Version of the records (TCP_LOG_BUF_VER) this module knows.
+/// Supported version of the records (TCP_LOG_BUF_VER).
 pub const VERSION: u32 = 9;
 
 /// Types of Netflix' options and of its custom blocks.
@@ -91,22 +91,22 @@ macro_rules! layout {
         }
 
         impl $name {
-            /// Bytes it takes in a file.
+            /// Bytes in a file.
             pub const LEN: usize = $len;
 
-            /// Its fields, from their places.
+            /// Decodes the fields from their offsets.
             pub fn decode(bytes: &[u8; $len]) -> Self {
                 Self { $($field: <$kind as $crate::bblog::Cell>::get(bytes, $at),)* }
             }
 
-            /// Its fields, at their places.
+            /// Encodes the fields at their offsets.
             pub fn encode(&self) -> [u8; $len] {
                 let mut bytes = [0; $len];
                 $($crate::bblog::Cell::put(self.$field, &mut bytes, $at);)*
                 bytes
             }
 
-            /// Shows every number with its name, in the order of the file.
+            /// Calls `see` with every number and its name, in the order of the file.
             pub fn each(&self, mut see: impl FnMut(&'static str, i128)) {
                 $(if let Some(number) = $crate::bblog::Cell::number(self.$field) {
                     see(stringify!($field), number);
@@ -123,7 +123,7 @@ macro_rules! layout {
 }
 use layout;
 
-/// What a field of a C structure may be.
+/// A field of a C structure.
 trait Cell {
     fn get(bytes: &[u8], at: usize) -> Self;
     fn put(self, bytes: &mut [u8], at: usize);

@@ -1,7 +1,7 @@
-//! Blocks of a pcapng file, one after the other, and how to find the next one behind a fault.
+//! Reads the blocks of a pcapng file and resynchronizes after a fault.
 //!
-//! A block is type, length, body, length again (draft-ietf-opsawg-pcapng section 3.1). Where the
-//! two lengths disagree or make no sense, bytes are skipped until a block of a known type begins
+//! A block is type, length, body and a second length (draft-ietf-opsawg-pcapng section 3.1). If the
+//! two lengths disagree or are invalid, bytes are skipped until a block of a known type begins
 //! whose lengths agree.
 
 use core::fmt;
@@ -11,7 +11,7 @@ use crate::window::Window;
 
 mod options;
 
-pub(crate) use options::{Options, RawOption};
+pub(crate) use options::{BlockOptions, RawOption};
 
 pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(crate) const INTERFACE_DESCRIPTION: u32 = 1;
@@ -20,12 +20,12 @@ pub(crate) const CUSTOM: u32 = 0x0bad;
 const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
-/// Whose custom blocks a BBLog has (its private enterprise number): Netflix.
+/// Private enterprise number of Netflix, in the custom blocks of a BBLog.
 pub(crate) const NETFLIX: u32 = 10_949;
-/// Type, length, length again.
+/// Type and both lengths.
 const FRAME: usize = 12;
 
-/// `N` bytes from `at` on.
+/// Copies `N` bytes from `at`.
 pub(crate) fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut taken = [0; N];
     taken.copy_from_slice(&bytes[at..at + N]);
@@ -34,12 +34,12 @@ pub(crate) fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 
 /// Byte order of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum Endianness {
     Little,
     Big,
 }
 
-impl Order {
+impl Endianness {
     pub(crate) fn u16(self, bytes: &[u8], at: usize) -> u16 {
         match self {
             Self::Little => u16::from_le_bytes(part(bytes, at)),
@@ -55,50 +55,50 @@ impl Order {
     }
 }
 
-/// What lies at a place of the file.
+/// A block, or bytes that are not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// A whole block; [`Blocks::body`] is its body.
+pub(crate) enum FoundBlock {
+    /// A complete block; [`Blocks::body`] is its body.
     Block { offset: u64, kind: u32 },
-    /// Bytes that are no block.
+    /// Bytes that are not a block.
     Skipped { offset: u64, bytes: u64, fault: BlockFault },
 }
 
-/// What was wrong with a block.
+/// Fault of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockFault {
-    /// Neither order of bytes makes the magic of a section header.
+    /// A section header without a valid byte-order magic.
     ByteOrder {
         /// The magic as found, read little-endian.
         magic: u32,
     },
-    /// A length that is no multiple of four, or too short for a block.
+    /// A length that is not a multiple of four, or too short for a block.
     Length {
-        /// As found.
+        /// The length found.
         claimed: u32,
     },
-    /// More bytes than are taken.
+    /// A block longer than the limit.
     TooLong {
-        /// As found.
+        /// The length found.
         claimed: u32,
-        /// How many are taken.
+        /// The limit.
         most: usize,
     },
-    /// The length behind the block is another than the one before it.
+    /// The length after the block differs from the one before it.
     Lengths {
-        /// The one before.
+        /// The length before.
         head: u32,
-        /// The one behind.
+        /// The length after.
         tail: u32,
     },
-    /// The lengths agree, but there is no block behind it, and it is none of a log.
+    /// The lengths agree, but no block follows, and the contents are not those of a known block.
     NotFollowed {
-        /// As found.
+        /// The length found.
         claimed: u32,
     },
     /// The file ends within the block.
     End {
-        /// Bytes it should have.
+        /// Length of the block.
         claimed: u32,
     },
 }
@@ -111,13 +111,13 @@ impl fmt::Display for BlockFault {
             }
             Self::Length { claimed } => write!(f, "a block cannot have {claimed} bytes"),
             Self::TooLong { claimed, most } => {
-                write!(f, "a block of {claimed} bytes, but at most {most} are taken")
+                write!(f, "a block of {claimed} bytes exceeds the limit of {most}")
             }
             Self::Lengths { head, tail } => {
                 write!(f, "a block of {head} bytes that ends as one of {tail}")
             }
             Self::NotFollowed { claimed } => {
-                write!(f, "a block of {claimed} bytes with no block behind it")
+                write!(f, "a block of {claimed} bytes that no block follows")
             }
             Self::End { claimed: 0 } => f.write_str("the file ends within a block"),
             Self::End { claimed } => write!(f, "the file ends within a block of {claimed} bytes"),
@@ -125,40 +125,40 @@ impl fmt::Display for BlockFault {
     }
 }
 
-/// Walks the blocks of a file. Keeps the longest block and a few reads at most.
+/// Iterates over the blocks of a file. The buffer is limited to the longest block and a few reads.
 #[derive(Debug)]
 pub(crate) struct Blocks<R> {
     window: Window<R>,
-    order: Order,
-    /// Longest block taken, in bytes.
+    order: Endianness,
+    /// Longest block read, in bytes.
     longest: usize,
-    /// Length of the block last found.
+    /// Length of the current block.
     current: usize,
 }
 
 impl<R: Read> Blocks<R> {
-    /// Walks `input`; a block of more than `longest` bytes is none.
+    /// Reads `input`; a block of more than `longest` bytes is a fault.
     pub(crate) const fn new(input: R, longest: usize) -> Self {
         Self::of(Window::new(input), longest)
     }
 
-    /// Walks what lies ahead of `window`.
+    /// Reads the unread input of `window`.
     pub(crate) const fn of(window: Window<R>, longest: usize) -> Self {
-        // Until a section header tells: the order of every machine such files come from.
-        Self { window, order: Order::Little, longest, current: 0 }
+        // Default before a section header: the byte order of most hosts.
+        Self { window, order: Endianness::Little, longest, current: 0 }
     }
 
-    /// The input; an error that ended it is told there.
+    /// The input, with the error that ended it.
     pub(crate) const fn window(&mut self) -> &mut Window<R> {
         &mut self.window
     }
 
-    /// Byte order of the present section.
-    pub(crate) const fn order(&self) -> Order {
+    /// Byte order of the current section.
+    pub(crate) const fn order(&self) -> Endianness {
         self.order
     }
 
-    /// Body of the block last found: all but its type and its lengths.
+    /// Body of the current block, without type and lengths.
     pub(crate) fn body(&self) -> &[u8] {
         match self.current {
             0 => &[],
@@ -166,8 +166,8 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// The next block or fault; `None` at the end of the file.
-    pub(crate) fn find(&mut self) -> Option<Found> {
+    /// Finds the next block or fault; `None` at the end of the file.
+    pub(crate) fn find(&mut self) -> Option<FoundBlock> {
         self.window.consume(self.current);
         self.current = 0;
         if self.window.fill(FRAME) == 0 {
@@ -177,7 +177,7 @@ impl<R: Read> Blocks<R> {
         let fault = match self.look() {
             Ok(len) => {
                 self.current = len;
-                return Some(Found::Block { offset, kind: self.at(0) });
+                return Some(FoundBlock::Block { offset, kind: self.at(0) });
             }
             Err(fault) => fault,
         };
@@ -194,10 +194,11 @@ impl<R: Read> Blocks<R> {
                 break;
             }
         }
-        Some(Found::Skipped { offset, bytes: self.window.offset() - offset, fault })
+        Some(FoundBlock::Skipped { offset, bytes: self.window.offset() - offset, fault })
     }
 
-    /// Length of the block that begins here; sets the order of a section header.
+    /// Checks the block that begins here and returns its length; a section header sets the byte
+    /// order.
     fn look(&mut self) -> Result<usize, BlockFault> {
         let ready = self.window.fill(FRAME);
         if ready < FRAME {
@@ -205,9 +206,9 @@ impl<R: Read> Blocks<R> {
             return Err(BlockFault::End { claimed });
         }
         if self.at(0) == SECTION_HEADER {
-            self.order = match Order::Little.u32(self.window.bytes(), 8) {
-                BYTE_ORDER_MAGIC => Order::Little,
-                magic if magic.swap_bytes() == BYTE_ORDER_MAGIC => Order::Big,
+            self.order = match Endianness::Little.u32(self.window.bytes(), 8) {
+                BYTE_ORDER_MAGIC => Endianness::Little,
+                magic if magic.swap_bytes() == BYTE_ORDER_MAGIC => Endianness::Big,
                 magic => return Err(BlockFault::ByteOrder { magic }),
             };
         }
@@ -226,14 +227,14 @@ impl<R: Read> Blocks<R> {
         if tail != claimed {
             return Err(BlockFault::Lengths { head: claimed, tail });
         }
-        if !self.is_followed(len) && !self.is_sound(len) {
+        if !self.is_followed(len) && !self.is_plausible(len) {
             return Err(BlockFault::NotFollowed { claimed });
         }
         Ok(len)
     }
 
-    /// Is there a block behind these bytes, or the end of the file? Two numbers of a damaged block
-    /// may agree by chance; then there is none.
+    /// Whether a block follows, or the end of the file. Two lengths of a damaged block may agree by
+    /// chance; then none follows.
     fn is_followed(&mut self, len: usize) -> bool {
         let more = self.window.fill(len + 8) - len;
         if more < 8 {
@@ -245,21 +246,21 @@ impl<R: Read> Blocks<R> {
         fits || self.at(len) == SECTION_HEADER
     }
 
-    /// Is it by its own content likely to be a block?
-    fn is_sound(&self, len: usize) -> bool {
-        // The options end with zeros.
+    /// Whether the contents are plausible for a block.
+    fn is_plausible(&self, len: usize) -> bool {
+        // Options end with zeros.
         let ended = self.at(len - 8) == 0;
         match self.at(0) {
             SECTION_HEADER => true,
             INTERFACE_DESCRIPTION => len >= 20,
-            // The captured bytes lie within it.
+            // The captured bytes are within the block.
             ENHANCED_PACKET => ended && len >= 32 && self.at(20) as usize <= len - 32,
             CUSTOM => ended && len >= 20 && self.at(8) == NETFLIX,
             _ => false,
         }
     }
 
-    /// Is the type of what begins here one that pcapng has, so that a block is likely?
+    /// Whether the bytes here are a block type of pcapng.
     fn is_known_type(&self) -> bool {
         matches!(self.at(0), 1..=0xa | SECTION_HEADER | CUSTOM | CUSTOM_NOT_COPIED)
     }
@@ -275,7 +276,7 @@ mod tests {
 
     const LONGEST: usize = 256 * 1_024;
 
-    fn walk(file: &[u8]) -> Vec<Found> {
+    fn walk(file: &[u8]) -> Vec<FoundBlock> {
         let mut blocks = Blocks::new(file, LONGEST);
         let mut found = Vec::new();
         while let Some(next) = blocks.find() {
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_blocks_follow_one_another() {
+    fn intact_blocks_are_found_in_order() {
         let file = [header(), block(99, &[1, 2, 3, 4]), block(CUSTOM, &[])].concat();
         let mut blocks = Blocks::new(&file[..], LONGEST);
         assert!(blocks.body().is_empty());
@@ -303,9 +304,9 @@ mod tests {
         assert_eq!(
             kinds,
             [
-                Found::Block { offset: 0, kind: SECTION_HEADER },
-                Found::Block { offset: 28, kind: 99 },
-                Found::Block { offset: 44, kind: CUSTOM },
+                FoundBlock::Block { offset: 0, kind: SECTION_HEADER },
+                FoundBlock::Block { offset: 28, kind: 99 },
+                FoundBlock::Block { offset: 44, kind: CUSTOM },
             ]
         );
         blocks.find();
@@ -315,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_broken_block_is_skipped_up_to_the_next() {
-        // 16 bytes; its second length says 20.
+        // 16 bytes; its second length is 20.
         let mut broken = block(CUSTOM, &[0; 4]);
         broken[12] = 20;
         let file = [header(), broken, block(CUSTOM, &[7; 4])].concat();
@@ -323,21 +324,21 @@ mod tests {
         assert_eq!(
             walk(&file)[1..],
             [
-                Found::Skipped { offset: 28, bytes: 16, fault },
-                Found::Block { offset: 44, kind: CUSTOM },
+                FoundBlock::Skipped { offset: 28, bytes: 16, fault },
+                FoundBlock::Block { offset: 44, kind: CUSTOM },
             ]
         );
     }
 
     #[test]
-    fn missing_bytes_do_not_matter_behind_them() {
+    fn blocks_after_missing_bytes_are_found() {
         let whole = [header(), block(CUSTOM, &[3; 40]), block(CUSTOM, &[7; 4])].concat();
-        // Seven bytes of the second block are gone: nothing stands at a multiple of four.
+        // Seven bytes of the second block are missing: later blocks are not aligned to four bytes.
         let file = [&whole[..40], &whole[47..]].concat();
         let found = walk(&file);
         assert_eq!(found.len(), 3);
         // 28 and 52 - 7 bytes of the broken block.
-        assert_eq!(found[2], Found::Block { offset: 28 + 45, kind: CUSTOM });
+        assert_eq!(found[2], FoundBlock::Block { offset: 28 + 45, kind: CUSTOM });
     }
 
     #[test]
@@ -350,7 +351,7 @@ mod tests {
         let file = [header(), big(SECTION_HEADER, &body), big(CUSTOM, &[]), header()].concat();
         let kinds = walk(&file);
         assert_eq!(kinds.len(), 4);
-        assert_eq!(kinds[2], Found::Block { offset: 56, kind: CUSTOM });
+        assert_eq!(kinds[2], FoundBlock::Block { offset: 56, kind: CUSTOM });
     }
 
     #[test]
@@ -365,12 +366,12 @@ mod tests {
         while blocks.find().is_some() {}
         assert!(blocks.window.held() <= 2 * 4_096, "{}", blocks.window.held());
         let fault = BlockFault::TooLong { claimed: LONGEST as u32 + 4, most: LONGEST };
-        assert_eq!(walk(&file)[1], Found::Skipped { offset: 28, bytes: 216, fault });
+        assert_eq!(walk(&file)[1], FoundBlock::Skipped { offset: 28, bytes: 216, fault });
     }
 
     #[test]
     fn the_buffer_is_bounded_however_long_the_file() {
-        // Every candidate claims all that may be kept, so the buffer is filled as far as it goes.
+        // Every candidate claims the maximum length, so the buffer is filled up to its limit.
         let mut file = header();
         for _ in 0..200_000 {
             file.extend_from_slice(&CUSTOM.to_le_bytes());
@@ -383,10 +384,10 @@ mod tests {
     }
 
     #[test]
-    fn the_end_within_a_block_is_told() {
+    fn the_end_within_a_block_is_reported() {
         let mut file = [header(), block(CUSTOM, &[0; 40])].concat();
         file.truncate(50);
         let fault = BlockFault::End { claimed: 52 };
-        assert_eq!(walk(&file)[1..], [Found::Skipped { offset: 28, bytes: 22, fault }]);
+        assert_eq!(walk(&file)[1..], [FoundBlock::Skipped { offset: 28, bytes: 22, fault }]);
     }
 }

@@ -1,16 +1,16 @@
-//! Packets as other programs read and write them: text of tcpdump, pcap, pcapng and
-//! BBLog. Layer 2.
+//! Reads and writes packet formats of other programs: text of tcpdump, pcap, pcapng and BBLog.
+//! Layer 2.
 //!
-//! - [`tcpdump`]: packet lines as tcpdump prints them, written and read back, also from a mail.
-//! - [`pcapng`]: captures that tcpdump and Wireshark open.
-//! - [`capture`]: captures of any tcpdump or Wireshark, read frame by frame, also damaged.
-//! - [`bblog`]: FreeBSD's Black Box Log, a pcapng file, written and read back, also damaged.
-//! - [`unpack`]: what gzip, xz or zstd packed, as it was.
+//! - [`tcpdump`]: packet lines as tcpdump prints them, written and parsed, also from a mail.
+//! - [`pcapng`]: writes captures that tcpdump and Wireshark open.
+//! - [`capture`]: reads pcap and pcapng frame by frame, also damaged files.
+//! - [`bblog`]: FreeBSD's Black Box Log, a pcapng file, written and read, also damaged files.
+//! - [`unpack`]: decompresses gzip, xz and zstd.
 //!
-//! Every writer streams into an [`io::Write`](std::io::Write) and keeps no more than the packet or
-//! event at hand (and a few numbers per connection).
+//! Every writer streams into an [`io::Write`](std::io::Write) and keeps no more than the current
+//! packet or event (and a few numbers per connection).
 //!
-//! What it does not do: it opens no file, and it judges nothing; what a trace means is for others.
+//! The crate opens no files and does not interpret traces.
 
 pub mod bblog;
 mod blocks;

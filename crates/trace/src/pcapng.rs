@@ -1,14 +1,13 @@
-//! Captures in the pcapng format (draft-ietf-opsawg-pcapng), section numbers below.
+//! Writes captures in the pcapng format (draft-ietf-opsawg-pcapng, section numbers below).
 //!
-//! One file is one section: a header that says what made it, one interface per tap (where in the
-//! path somebody listened), and one enhanced packet block per packet with its direction. Stamps
-//! are in nanoseconds; all numbers are little-endian on every machine, so that the same run gives
-//! the same bytes.
+//! One file is one section: a header that names its program, one interface per capture point, and
+//! one enhanced packet block per packet with its direction. Timestamps are in nanoseconds; all
+//! numbers are little-endian on every host, so that the same run gives the same bytes.
 //!
 //! ```
 //! use packet::wire::Endpoints;
 //! use packet::{Flags, Segment};
-//! use trace::pcapng::{Section, Seen, Tap, Way, Writer};
+//! use trace::pcapng::{PcapngSection, PacketMeta, PcapngInterface, PacketDirection, PcapngWriter};
 //! use units::{Duration, Instant, Offset};
 //! # use ackclock_trace as trace;
 //!
@@ -16,22 +15,22 @@
 //!     src: "10.0.0.1:40000".parse().unwrap(),
 //!     dst: "10.0.0.2:5001".parse().unwrap(),
 //! };
-//! let section = Section {
+//! let section = PcapngSection {
 //!     application: "ackclock 0.1",
 //!     epoch: Duration::from_secs(1_683_013_561),
-//!     ..Section::default()
+//!     ..PcapngSection::default()
 //! };
-//! let mut writer = Writer::new(Vec::new(), &section)?;
-//! let tap = writer.add_tap(&Tap { name: "sender", ..Tap::default() })?;
+//! let mut writer = PcapngWriter::new(Vec::new(), &section)?;
+//! let tap = writer.add_interface(&PcapngInterface { name: "sender", ..PcapngInterface::default() })?;
 //! let segment = Segment { flags: Flags::ACK, payload: 1_448, ..Segment::default() };
-//! let seen = Seen { tap, at: Instant::ZERO, way: Way::Out };
+//! let seen = PacketMeta { tap, at: Instant::ZERO, way: PacketDirection::Out };
 //! writer.segment(seen, &segment, &between, 1, Offset(0))?;
 //! let file = writer.finish()?;
 //! assert_eq!(&file[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! What it does not do: it reads nothing, and it counts no drops (a tap in virtual time has none).
+//! The module reads nothing and counts no drops (a tap in virtual time has none).
 
 use std::io::{self, Write};
 
@@ -58,73 +57,73 @@ pub(crate) mod option {
     pub(crate) const EPB_FLAGS: u16 = 2;
 }
 
-/// What a whole file is about. Empty texts are left out.
+/// Metadata of a file. Empty strings are omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Section<'a> {
-    /// System the capture is as if taken on (`shb_os`).
+pub struct PcapngSection<'a> {
+    /// Operating system of the capture (`shb_os`).
     pub os: &'a str,
-    /// Program and version that made it (`shb_userappl`).
+    /// Program and version that wrote it (`shb_userappl`).
     pub application: &'a str,
-    /// Anything else: the scenario, the seed (`opt_comment`).
+    /// Comment: the scenario, the seed (`opt_comment`).
     pub comment: &'a str,
-    /// Time since 1970 at which virtual time begins. tcpdump takes a first packet at 0 for none,
-    /// so `-ttttt` counts from the second packet then; any other moment will do.
+    /// Time since 1970 at which virtual time begins. It should not be 0: tcpdump treats a first
+    /// packet at 0 as absent, so that `-ttttt` counts from the second packet.
     pub epoch: Duration,
 }
 
-/// A place where packets are seen. Empty texts are left out.
+/// A capture point. Empty strings are omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tap<'a> {
+pub struct PcapngInterface<'a> {
     /// Short name (`if_name`).
     pub name: &'a str,
-    /// Where it is (`if_description`).
+    /// Description (`if_description`).
     pub description: &'a str,
     /// Bytes kept of each packet, from its IP header on; 0 keeps all.
     pub snaplen: u32,
 }
 
-/// Number of a tap in its file.
+/// Number of an interface in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TapId(u32);
+pub struct InterfaceId(u32);
 
-/// Direction of a packet as the host with the tap sees it (`epb_flags`, bits 0 and 1).
+/// Direction of a packet relative to the host with the capture point (`epb_flags`, bits 0 and 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
-    /// It comes in.
+pub enum PacketDirection {
+    /// Inbound.
     In,
-    /// It goes out.
+    /// Outbound.
     Out,
 }
 
-/// Where, when and which way a packet was seen.
+/// Capture point, time and direction of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Seen {
-    /// The tap.
-    pub tap: TapId,
-    /// The moment, in virtual time.
+pub struct PacketMeta {
+    /// The capture point.
+    pub tap: InterfaceId,
+    /// The time, in virtual time.
     pub at: Instant,
     /// The direction.
-    pub way: Way,
+    pub way: PacketDirection,
 }
 
 /// Writes one section, block by block.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct PcapngWriter<W> {
     out: W,
     epoch: Duration,
     snaplens: Vec<u32>,
-    block: Block,
+    block: BlockBuilder,
     packet: Vec<u8>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> PcapngWriter<W> {
     /// Begins a file.
     ///
     /// # Errors
     ///
     /// Those of `out`.
-    pub fn new(out: W, section: &Section<'_>) -> io::Result<Self> {
-        let block = Block::default();
+    pub fn new(out: W, section: &PcapngSection<'_>) -> io::Result<Self> {
+        let block = BlockBuilder::default();
         let mut writer =
             Self { out, epoch: section.epoch, snaplens: Vec::new(), block, packet: Vec::new() };
         let block = writer.block.begin(SECTION_HEADER);
@@ -141,13 +140,13 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Declares a tap; it may be done at any time before its first packet.
+    /// Declares a capture point, at any time before its first packet.
     ///
     /// # Errors
     ///
     /// Those of `out`.
-    pub fn add_tap(&mut self, tap: &Tap<'_>) -> io::Result<TapId> {
-        let id = TapId(self.snaplens.len() as u32);
+    pub fn add_interface(&mut self, tap: &PcapngInterface<'_>) -> io::Result<InterfaceId> {
+        let id = InterfaceId(self.snaplens.len() as u32);
         self.snaplens.push(if tap.snaplen == 0 { u32::MAX } else { tap.snaplen });
         let block = self.block.begin(INTERFACE_DESCRIPTION);
         block.u16(RAW);
@@ -166,7 +165,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// Those of `out`; `InvalidInput` if the tap is of another file.
-    pub fn packet(&mut self, seen: Seen, packet: &[u8]) -> io::Result<()> {
+    pub fn packet(&mut self, seen: PacketMeta, packet: &[u8]) -> io::Result<()> {
         let snaplen = self.snaplens.get(seen.tap.0 as usize).copied().ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, "the tap is not one of this capture")
         })?;
@@ -180,8 +179,8 @@ impl<W: Write> Writer<W> {
         block.u32(packet.len() as u32);
         block.padded(&packet[..kept]);
         let flags = match seen.way {
-            Way::In => 1_u32,
-            Way::Out => 2,
+            PacketDirection::In => 1_u32,
+            PacketDirection::Out => 2,
         };
         block.option(option::EPB_FLAGS, &flags.to_le_bytes());
         block.end_options();
@@ -192,10 +191,10 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// Those of [`Writer::packet`]; `InvalidInput` if the segment cannot be a packet.
+    /// Those of [`PcapngWriter::packet`]; `InvalidInput` if the segment cannot be a packet.
     pub fn segment(
         &mut self,
-        seen: Seen,
+        seen: PacketMeta,
         segment: &Segment,
         between: &Endpoints,
         id: u16,
@@ -210,7 +209,7 @@ impl<W: Write> Writer<W> {
         written
     }
 
-    /// Flushes and gives the output back.
+    /// Flushes and returns the output.
     ///
     /// # Errors
     ///
@@ -223,13 +222,13 @@ impl<W: Write> Writer<W> {
 
 /// A block under construction (3.1): type, total length, body, total length again.
 #[derive(Debug, Default)]
-pub(crate) struct Block(Vec<u8>);
+pub(crate) struct BlockBuilder(Vec<u8>);
 
-impl Block {
+impl BlockBuilder {
     pub(crate) fn begin(&mut self, kind: u32) -> &mut Self {
         self.0.clear();
         self.u32(kind);
-        // The total length takes this place at the end.
+        // Placeholder for the total length.
         self.u32(0);
         self
     }
@@ -253,13 +252,14 @@ impl Block {
         self.bytes(&n.to_le_bytes());
     }
 
-    /// `bytes`, filled up with zeros to a multiple of four.
+    /// Appends `bytes`, padded with zeros to a multiple of four.
     pub(crate) fn padded(&mut self, bytes: &[u8]) {
         self.bytes(bytes);
         self.0.resize(self.0.len().next_multiple_of(4), 0);
     }
 
-    /// A text, unless it is empty; what the length field cannot count is cut off.
+    /// Appends a text option, unless it is empty; the text is truncated to the range of the length
+    /// field.
     pub(crate) fn text_option(&mut self, code: u16, text: &str) {
         if !text.is_empty() {
             let end = text.floor_char_boundary(usize::from(u16::MAX));
@@ -267,7 +267,7 @@ impl Block {
         }
     }
 
-    /// An option (3.5) of at most 65,535 bytes.
+    /// Appends an option (3.5) of at most 65,535 bytes.
     pub(crate) fn option(&mut self, code: u16, value: &[u8]) {
         self.u16(code);
         self.u16(value.len() as u16);
@@ -286,10 +286,17 @@ mod tests {
 
     #[test]
     fn blocks_have_the_bytes_of_the_draft() {
-        let section = Section { epoch: Duration::from_nanos(1 << 32), ..Section::default() };
-        let mut writer = Writer::new(Vec::new(), &section).unwrap();
-        let tap = writer.add_tap(&Tap { name: "abc", snaplen: 4, ..Tap::default() }).unwrap();
-        let seen = Seen { tap, at: Instant::from_nanos(5), way: Way::Out };
+        let section =
+            PcapngSection { epoch: Duration::from_nanos(1 << 32), ..PcapngSection::default() };
+        let mut writer = PcapngWriter::new(Vec::new(), &section).unwrap();
+        let tap = writer
+            .add_interface(&PcapngInterface {
+                name: "abc",
+                snaplen: 4,
+                ..PcapngInterface::default()
+            })
+            .unwrap();
+        let seen = PacketMeta { tap, at: Instant::from_nanos(5), way: PacketDirection::Out };
         writer.packet(seen, &[1, 2, 3, 4, 5]).unwrap();
         let file = writer.finish().unwrap();
 
@@ -316,8 +323,8 @@ mod tests {
 
     #[test]
     fn a_tap_of_another_file_is_refused() {
-        let mut writer = Writer::new(Vec::new(), &Section::default()).unwrap();
-        let seen = Seen { tap: TapId(0), at: Instant::ZERO, way: Way::In };
+        let mut writer = PcapngWriter::new(Vec::new(), &PcapngSection::default()).unwrap();
+        let seen = PacketMeta { tap: InterfaceId(0), at: Instant::ZERO, way: PacketDirection::In };
         let error = writer.packet(seen, &[]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }

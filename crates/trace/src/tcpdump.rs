@@ -1,15 +1,15 @@
-//! Packet lines as tcpdump prints them.
+//! Packet lines of tcpdump.
 //!
-//! [`Writer`] prints segments; with [`Style::tcpdump`] its lines are, byte for byte, those of
-//! `tcpdump -n -r` on the same packets in a [pcapng](crate::pcapng) file, as long as no port is
-//! one whose payload tcpdump knows (80, 443, 53, ...). With [`Style::brief`] they are those of a
-//! mail: host names, no ports, seconds with three decimals.
+//! [`TcpdumpWriter`] prints segments; with [`Style::tcpdump`] its lines are, byte for byte, those of
+//! `tcpdump -n -r` on the same packets in a [pcapng](crate::pcapng) file, unless tcpdump decodes
+//! the payload of the port (80, 443, 53, ...). With [`Style::brief`] they have the form used in
+//! mails: host names, no ports, seconds with three decimals.
 //!
-//! [`read`] takes such lines back from any text: the output of tcpdump, with `-n` or names, `-tt`,
+//! [`read`] parses such lines in any text: the output of tcpdump, with `-n` or names, `-tt`,
 //! `-tttt`, `-ttttt`, `-v`, or a mail that quotes, wraps and shortens them.
 //!
 //! ```
-//! use trace::tcpdump::{Clock, read};
+//! use trace::tcpdump::{TimestampKind, read};
 //! # use ackclock_trace as trace;
 //!
 //! let mail = "\
@@ -22,7 +22,7 @@
 //! ";
 //! let packets = read(mail)?;
 //! assert_eq!(packets.len(), 2);
-//! assert_eq!(packets[0].clock, Clock::Seconds);
+//! assert_eq!(packets[0].clock, TimestampKind::Seconds);
 //! assert_eq!(packets[0].length, 14_480);
 //! assert_eq!(packets[1].ack, Some(14_481));
 //! assert_eq!(packets[1].line, 6);
@@ -31,8 +31,8 @@
 //!
 //! Source of the format: print-tcp.c, print-ip.c, print-ip6.c and util-print.c of tcpdump 4.99.
 //!
-//! What it does not do: `-e`, `-x` and `-X` are not read, and `-ttt` (time since the line before)
-//! looks like `-ttttt` and is read as such.
+//! Output of `-e`, `-x` and `-X` is not parsed; `-ttt` (time since the previous line) looks like
+//! `-ttttt` and is read as such.
 
 pub mod clock;
 mod cursor;
@@ -42,8 +42,8 @@ mod options;
 mod read;
 mod write;
 
-pub use clock::Clock;
+pub use clock::TimestampKind;
 pub use error::TextError;
-pub use line::{Address, LineOptions, Numbers, SeqRange, TraceLine};
-pub use read::{Lines, read};
-pub use write::{Names, Stamp, Style, Writer};
+pub use line::{Address, LineOptions, SeqNumbering, SeqRange, TcpdumpLine};
+pub use read::{TcpdumpLines, read};
+pub use write::{HostNaming, Stamp, Style, TcpdumpWriter};

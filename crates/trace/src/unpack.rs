@@ -1,8 +1,7 @@
-//! What gzip, xz or zstd packed, as it was, in a stream.
+//! Streaming decompression of gzip, xz and zstd.
 //!
-//! [`Unpacked`] finds out by the first bytes how its input is packed, if at all. Files may consist
-//! of several packed pieces, one behind the other. All of it is Rust, so that it works in a browser
-//! as well.
+//! [`Unpacked`] detects the compression of its input by the first bytes. Files may consist of
+//! several concatenated streams. The decoders are in Rust and also work in a browser.
 //!
 //! ```
 //! use std::io::Read;
@@ -17,7 +16,7 @@
 //!
 //! Formats: RFC 1952 (gzip), RFC 8878 (zstd), the .xz file format 1.2.0.
 //!
-//! What it does not do: it knows no archives of several files.
+//! Archives of several files are not supported.
 
 use core::fmt;
 use std::io::{self, BufReader, Chain, Cursor, Read};
@@ -27,7 +26,7 @@ use lzma_rust2::XzReader;
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
-/// A format of packing.
+/// A compression format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
     /// gzip.
@@ -46,23 +45,23 @@ const MAGICS: [(&[u8], Packing); 3] = [
 ];
 const LONGEST_MAGIC: u64 = 6;
 
-/// Most memory that the dictionary of a packed file may take, in KiB: `xz -9` needs 64 MiB,
-/// `zstd -19` 8 MiB.
-const MOST_MEMORY_KIB: u32 = 128 * 1_024;
+/// Most memory for the dictionary of a compressed file, in KiB: `xz -9` needs 64 MiB, `zstd -19` 8
+/// MiB.
+const MEMORY_LIMIT_KIB: u32 = 128 * 1_024;
 const INPUT_BUFFER: usize = 64 * 1_024;
 
-/// The input with its first bytes put back.
+/// The input with its first bytes prepended.
 type Input<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// Reads what was packed, or the input itself if it is not packed.
+/// Reads the decompressed input, or the input itself if it is not compressed.
 ///
-/// A damaged input gives what can be unpacked, then an error of kind
+/// A damaged input gives its readable part, then an error of kind
 /// [`InvalidData`](io::ErrorKind::InvalidData).
 pub struct Unpacked<R: Read> {
-    form: Form<R>,
+    form: Decompressor<R>,
 }
 
-enum Form<R: Read> {
+enum Decompressor<R: Read> {
     Plain(Input<R>),
     Gzip(Box<MultiGzDecoder<BufReader<Input<R>>>>),
     Xz(Box<XzReader<BufReader<Input<R>>>>),
@@ -70,7 +69,7 @@ enum Form<R: Read> {
 }
 
 impl<R: Read> Unpacked<R> {
-    /// Looks at the first bytes of `input`.
+    /// Detects the format by the first bytes of `input`.
     ///
     /// # Errors
     ///
@@ -83,24 +82,26 @@ impl<R: Read> Unpacked<R> {
         let input = Cursor::new(begin).chain(input);
         let buffered = |input| BufReader::with_capacity(INPUT_BUFFER, input);
         let form = match packing {
-            None => Form::Plain(input),
-            Some(Packing::Gzip) => Form::Gzip(Box::new(MultiGzDecoder::new(buffered(input)))),
-            Some(Packing::Xz) => {
-                let reader = XzReader::new_mem_limit(buffered(input), true, MOST_MEMORY_KIB);
-                Form::Xz(Box::new(reader))
+            None => Decompressor::Plain(input),
+            Some(Packing::Gzip) => {
+                Decompressor::Gzip(Box::new(MultiGzDecoder::new(buffered(input))))
             }
-            Some(Packing::Zstd) => Form::Zstd(Box::new(Zstd::new(buffered(input)))),
+            Some(Packing::Xz) => {
+                let reader = XzReader::new_mem_limit(buffered(input), true, MEMORY_LIMIT_KIB);
+                Decompressor::Xz(Box::new(reader))
+            }
+            Some(Packing::Zstd) => Decompressor::Zstd(Box::new(Zstd::new(buffered(input)))),
         };
         Ok(Self { form })
     }
 
-    /// How the input is packed.
+    /// Compression of the input.
     pub const fn packing(&self) -> Option<Packing> {
         match self.form {
-            Form::Plain(_) => None,
-            Form::Gzip(_) => Some(Packing::Gzip),
-            Form::Xz(_) => Some(Packing::Xz),
-            Form::Zstd(_) => Some(Packing::Zstd),
+            Decompressor::Plain(_) => None,
+            Decompressor::Gzip(_) => Some(Packing::Gzip),
+            Decompressor::Xz(_) => Some(Packing::Xz),
+            Decompressor::Zstd(_) => Some(Packing::Zstd),
         }
     }
 }
@@ -108,16 +109,16 @@ impl<R: Read> Unpacked<R> {
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let (read, name) = match &mut self.form {
-            Form::Plain(input) => return input.read(to),
-            Form::Gzip(reader) => (reader.read(to), Packing::Gzip),
-            Form::Xz(reader) => (reader.read(to), Packing::Xz),
-            Form::Zstd(reader) => (reader.read(to), Packing::Zstd),
+            Decompressor::Plain(input) => return input.read(to),
+            Decompressor::Gzip(reader) => (reader.read(to), Packing::Gzip),
+            Decompressor::Xz(reader) => (reader.read(to), Packing::Xz),
+            Decompressor::Zstd(reader) => (reader.read(to), Packing::Zstd),
         };
-        // The unpackers tell of damage by several kinds of error; those of a device are others.
+        // The decoders report damage by several kinds of error; I/O errors have others.
         read.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
-                let told = format!("{name}: the file ends within what is packed");
-                io::Error::new(io::ErrorKind::InvalidData, told)
+                let reported = format!("{name}: the file ends within the compressed data");
+                io::Error::new(io::ErrorKind::InvalidData, reported)
             }
             io::ErrorKind::InvalidData
             | io::ErrorKind::InvalidInput
@@ -134,10 +135,10 @@ impl<R: Read> Read for Unpacked<R> {
 impl<R: Read> fmt::Debug for Unpacked<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self.form {
-            Form::Plain(_) => "Plain",
-            Form::Gzip(_) => "Gzip",
-            Form::Xz(_) => "Xz",
-            Form::Zstd(_) => "Zstd",
+            Decompressor::Plain(_) => "Plain",
+            Decompressor::Gzip(_) => "Gzip",
+            Decompressor::Xz(_) => "Xz",
+            Decompressor::Zstd(_) => "Zstd",
         };
         f.debug_tuple("Unpacked").field(&name).finish()
     }
@@ -153,7 +154,7 @@ impl fmt::Display for Packing {
     }
 }
 
-/// The frames of a zstd file, one behind the other; the library takes one.
+/// Decodes consecutive frames of a zstd file; the library decodes a single one.
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,
@@ -209,9 +210,9 @@ impl<R: Read> Read for Zstd<R> {
             if read > 0 || to.is_empty() {
                 return Ok(read);
             }
-            if let (Some(told), Some(sum)) =
+            if let (Some(reported), Some(sum)) =
                 (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum())
-                && told != sum
+                && reported != sum
             {
                 return Err(io::Error::other("the checksum of a frame is wrong"));
             }

@@ -1,22 +1,23 @@
-//! A window on a stream of bytes: what lies ahead can be looked at before it is taken.
+//! A buffered input with lookahead.
 
 use std::io::{self, Read};
 
 const SMALLEST_READ: usize = 4 * 1_024;
 const LARGEST_READ: usize = 256 * 1_024;
 
-/// The unread beginning of an input. Keeps what a caller asks to see at once, and one read.
+/// The unread beginning of an input. The buffer is limited to the lookahead that a caller requests
+/// and one read.
 #[derive(Debug)]
 pub(crate) struct Window<R> {
     input: R,
     buffer: Vec<u8>,
-    /// Where in `buffer` the unread bytes begin and end.
+    /// Begin and end of the unread bytes in `buffer`.
     start: usize,
     end: usize,
-    /// Place in the input of `start`.
+    /// Offset of `start` in the input.
     offset: u64,
     ended: bool,
-    /// What ended the input, if it was an error.
+    /// The error that ended the input.
     error: Option<io::Error>,
 }
 
@@ -25,18 +26,18 @@ impl<R: Read> Window<R> {
         Self { input, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false, error: None }
     }
 
-    /// Place in the input of the first unread byte.
+    /// Offset of the first unread byte in the input.
     pub(crate) const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The unread bytes that are here.
+    /// The unread bytes in the buffer.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Leaves `bytes` behind, at most all that are here.
+    /// Consumes `bytes`, at most all in the buffer.
     #[inline]
     pub(crate) fn consume(&mut self, bytes: usize) {
         let bytes = bytes.min(self.end - self.start);
@@ -44,13 +45,13 @@ impl<R: Read> Window<R> {
         self.offset += bytes as u64;
     }
 
-    /// The error that ended the input; it is told once, when all before it has been seen.
+    /// Takes the error that ended the input, once.
     pub(crate) const fn take_error(&mut self) -> Option<io::Error> {
         self.error.take()
     }
 
-    /// Makes `wanted` bytes ready, or all there are; gives how many of the wanted ones are. The
-    /// buffer grows with what the input has, not with what is asked for.
+    /// Reads until `wanted` bytes are in the buffer, or the input ends; returns the number
+    /// available, up to `wanted`. The buffer grows with the input, not with the request.
     #[inline]
     pub(crate) fn fill(&mut self, wanted: usize) -> usize {
         if self.end - self.start < wanted {
@@ -61,7 +62,7 @@ impl<R: Read> Window<R> {
 
     fn read(&mut self, wanted: usize) {
         while self.end - self.start < wanted && !self.ended {
-            // What was taken makes room once that moves fewer bytes than it frees.
+            // Consumed bytes are removed once that moves fewer bytes than it frees.
             if self.start >= self.end - self.start {
                 self.buffer.copy_within(self.start..self.end, 0);
                 self.end -= self.start;
@@ -100,7 +101,7 @@ impl<R: Read> Window<R> {
 mod tests {
     use super::*;
 
-    /// Gives a byte at a time, then fails.
+    /// Returns one byte at a time, then fails.
     struct Drops(u8);
 
     impl Read for Drops {
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn all_before_an_error_is_there_and_the_error_is_told_once() {
+    fn bytes_before_an_error_are_read_and_the_error_is_reported_once() {
         let mut window = Window::new(Drops(5));
         assert_eq!(window.fill(2), 2);
         assert_eq!(window.bytes()[..2], [4, 3]);

@@ -1,4 +1,4 @@
-//! A log reads back as it was written, whole or damaged.
+//! Logs read back as written, also damaged ones.
 
 use ackclock_trace as trace;
 use packet::{
@@ -7,22 +7,23 @@ use packet::{
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use trace::bblog::{
-    BblogProblemKind, Bbr, BlockFault, Connection, Event, Hz, Info, Item, Loss, Packet, Reader,
-    Record, Section, Stack, Writer, flags,
+    BblogEvent, BblogItem, BblogPacket, BblogProblemKind, BblogReader, BblogRecord, BblogSection,
+    BblogStats, BblogWriter, BlockFault, Hz, StackData, TcpLogBbr, TcpLogBuffer, TcpLogHeader,
+    flags,
 };
-use trace::pcapng::Way;
+use trace::pcapng::PacketDirection;
 use units::{Duration, SeqNum};
 
 const BOOT: i64 = 1_682_985_600_000_000;
 
-fn section(ip: IpVersion) -> Section {
+fn section(ip: IpVersion) -> BblogSection {
     let (local, remote) = match ip {
         IpVersion::V4 => ("10.0.0.1:49152", "10.0.0.2:5001"),
         IpVersion::V6 => ("[fd00::1]:49152", "[fd00::2]:5001"),
     };
-    Section {
+    BblogSection {
         version: Some(9),
-        connection: Some(Connection {
+        connection: Some(TcpLogHeader {
             local: local.parse().unwrap(),
             remote: remote.parse().unwrap(),
             boot_micros: BOOT,
@@ -38,22 +39,22 @@ fn section(ip: IpVersion) -> Section {
     }
 }
 
-/// Record number `serial`, a millisecond after the one before.
-fn event(serial: u32) -> Info {
-    Info {
+/// Record number `serial`, a millisecond after the previous one.
+fn event(serial: u32) -> TcpLogBuffer {
+    TcpLogBuffer {
         tv_sec: i64::from(serial / 1_000),
         tv_usec: i64::from(serial % 1_000) * 1_000,
         ticks: serial,
         serial,
-        event_id: Event::RTO.0,
+        event_id: BblogEvent::RTO.0,
         snd_cwnd: 1_448 * serial,
-        ..Info::default()
+        ..TcpLogBuffer::default()
     }
 }
 
-fn data(serial: u32) -> (Info, Way, Segment) {
-    let way = if serial.is_multiple_of(3) { Way::In } else { Way::Out };
-    let event_id = if way == Way::In { Event::IN } else { Event::OUT }.0;
+fn data(serial: u32) -> (TcpLogBuffer, PacketDirection, Segment) {
+    let way = if serial.is_multiple_of(3) { PacketDirection::In } else { PacketDirection::Out };
+    let event_id = if way == PacketDirection::In { BblogEvent::IN } else { BblogEvent::OUT }.0;
     let segment = Segment {
         flags: Flags::ACK | Flags::PSH,
         seq: SeqNum(1 + 1_448 * serial),
@@ -63,13 +64,13 @@ fn data(serial: u32) -> (Info, Way, Segment) {
         timestamps: Some(Timestamps { val: serial, ecr: 9 }),
         ..Segment::default()
     };
-    let info = Info { event_id, event_flags: flags::HDR, len: 1_448, ..event(serial) };
+    let info = TcpLogBuffer { event_id, event_flags: flags::HDR, len: 1_448, ..event(serial) };
     (info, way, segment)
 }
 
 /// A log of `records` records, every second one with a packet.
-fn log(section: &Section, records: std::ops::Range<u32>) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), section).unwrap();
+fn log(section: &BblogSection, records: std::ops::Range<u32>) -> Vec<u8> {
+    let mut writer = BblogWriter::new(Vec::new(), section).unwrap();
     for serial in records {
         if serial.is_multiple_of(2) {
             let (info, way, segment) = data(serial);
@@ -84,21 +85,21 @@ fn log(section: &Section, records: std::ops::Range<u32>) -> Vec<u8> {
 }
 
 struct Read {
-    sections: Vec<Section>,
-    records: Vec<Record>,
+    sections: Vec<BblogSection>,
+    records: Vec<BblogRecord>,
     problems: Vec<(u64, BblogProblemKind)>,
-    loss: Loss,
+    loss: BblogStats,
     hz: Option<Hz>,
 }
 
 fn read(file: &[u8]) -> Read {
-    let mut reader = Reader::new(file);
+    let mut reader = BblogReader::new(file);
     let (mut sections, mut records, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for item in reader.by_ref() {
         match item.unwrap() {
-            Item::Section(section) => sections.push(section),
-            Item::Record(record) => records.push(record),
-            Item::Problem(problem) => problems.push((problem.offset, problem.kind)),
+            BblogItem::Section(section) => sections.push(section),
+            BblogItem::Record(record) => records.push(record),
+            BblogItem::Problem(problem) => problems.push((problem.offset, problem.kind)),
         }
     }
     Read { sections, records, problems, loss: *reader.loss(), hz: reader.hz() }
@@ -108,7 +109,7 @@ fn serials(read: &Read) -> Vec<u32> {
     read.records.iter().map(|record| record.info.serial).collect()
 }
 
-/// Where the blocks of a whole file begin, its end included.
+/// Offsets of the blocks of an intact file, and of its end.
 fn blocks(file: &[u8]) -> Vec<usize> {
     let mut at = vec![0];
     while let Some(last) = at.last().copied().filter(|last| *last < file.len()) {
@@ -124,7 +125,7 @@ fn a_whole_log_reads_back() {
     let read = read(&log(&section, 0..400));
     assert_eq!(read.sections, [section]);
     assert_eq!(read.problems, []);
-    assert_eq!(read.loss, Loss { records: 400, ..Loss::default() });
+    assert_eq!(read.loss, BblogStats { records: 400, ..BblogStats::default() });
     for (serial, record) in (0..).zip(&read.records) {
         let micros = 1_682_985_600_000_000 + u64::from(serial) * 1_000;
         assert_eq!(record.at, Some(Duration::from_micros(micros)));
@@ -134,7 +135,7 @@ fn a_whole_log_reads_back() {
             let packet = record.packet.unwrap();
             assert_eq!((packet.way, packet.segment), (way, segment));
             let outward = packet.between.src.to_string() == "10.0.0.1:49152";
-            assert_eq!(outward, way == Way::Out);
+            assert_eq!(outward, way == PacketDirection::Out);
         } else {
             assert_eq!((record.info, record.packet), (event(serial), None));
         }
@@ -143,7 +144,7 @@ fn a_whole_log_reads_back() {
     assert_eq!(read.hz.unwrap().value, Some(1_000));
 }
 
-fn segments() -> impl Strategy<Value = (Segment, Way)> {
+fn segments() -> impl Strategy<Value = (Segment, PacketDirection)> {
     let numbers = (any::<u32>(), any::<u32>(), any::<u16>(), 0_u32..60_000);
     let stamps = proptest::option::of((any::<u32>(), any::<u32>()));
     let sack = proptest::collection::vec((any::<u32>(), any::<u32>()), 0..4);
@@ -174,12 +175,12 @@ fn segments() -> impl Strategy<Value = (Segment, Way)> {
                 options,
                 ..Segment::default()
             };
-            (segment, if inward { Way::In } else { Way::Out })
+            (segment, if inward { PacketDirection::In } else { PacketDirection::Out })
         },
     )
 }
 
-/// The same cases in every run: any damage may by chance leave a block that looks whole.
+/// Fixed cases: damage may by chance leave a block that looks intact.
 fn config() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,
@@ -193,31 +194,31 @@ proptest! {
 
     #[test]
     fn any_record_reads_back(
-        bytes in proptest::collection::vec(any::<u8>(), Info::LEN),
+        bytes in proptest::collection::vec(any::<u8>(), TcpLogBuffer::LEN),
         (segment, way) in segments(),
     ) {
-        let mut info = Info::decode(bytes.first_chunk().unwrap());
-        // Any time within the years of a stamp.
+        let mut info = TcpLogBuffer::decode(bytes.first_chunk().unwrap());
+        // Any time within the range of a timestamp.
         info.tv_sec = info.tv_sec.rem_euclid(1 << 32);
         info.tv_usec = info.tv_usec.rem_euclid(1_000_000);
         info.event_flags |= flags::HDR;
-        let bare = Info { event_flags: info.event_flags & !flags::HDR, ..info };
+        let bare = TcpLogBuffer { event_flags: info.event_flags & !flags::HDR, ..info };
         let section = section(segment.ip);
-        let mut writer = Writer::new(Vec::new(), &section).unwrap();
+        let mut writer = BblogWriter::new(Vec::new(), &section).unwrap();
         writer.packet(&info, way, &segment).unwrap();
         writer.event(&bare).unwrap();
         let read = read(&writer.finish().unwrap());
         prop_assert_eq!(&read.sections, &[section]);
         prop_assert_eq!(read.records[0].info, info);
         let packet = read.records[0].packet;
-        prop_assert_eq!(packet.map(|p: Packet| (p.segment, p.way)), Some((segment, way)));
+        prop_assert_eq!(packet.map(|p: BblogPacket| (p.segment, p.way)), Some((segment, way)));
         prop_assert_eq!(read.records[1].info, bare);
     }
 
     #[test]
-    fn damage_costs_what_it_touches_and_one_record_more(at in 0_usize..40_000, bytes in 1_usize..300) {
-        // Any number may by chance look like the length behind the block that was cut; the block
-        // then ends within the next one, since the cut is shorter than any block.
+    fn damage_loses_the_affected_records_and_one_more(at in 0_usize..40_000, bytes in 1_usize..300) {
+        // Any number may by chance look like the length after the cut block; the block then ends
+        // within the next one, since the cut is shorter than any block.
         let file = log(&section(IpVersion::V4), 0..100);
         let at = at % file.len();
         let end = (at + bytes).min(file.len());
@@ -234,7 +235,7 @@ proptest! {
             let whole = if info.serial % 2 == 0 { data(info.serial).0 } else { event(info.serial) };
             prop_assert_eq!(info, whole);
         }
-        // A gap at the end cannot be known.
+        // A gap at the end cannot be detected.
         let last = found.last().map_or(0, |last| u64::from(*last) + 1);
         prop_assert_eq!(read.loss.missing, last - read.loss.records);
         prop_assert!(read.problems.iter().all(|(offset, _)| *offset <= cut.len() as u64));
@@ -242,7 +243,7 @@ proptest! {
 }
 
 #[test]
-fn a_missing_first_part_and_a_gap_between_parts_are_told() {
+fn a_missing_first_part_and_a_gap_between_parts_are_reported() {
     let section = section(IpVersion::V4);
     let parts = [log(&section, 50..60), log(&section, 65..70)].concat();
     let read = read(&parts);
@@ -259,7 +260,7 @@ fn a_missing_first_part_and_a_gap_between_parts_are_told() {
 }
 
 #[test]
-fn another_connection_counts_for_itself() {
+fn another_connection_is_counted_separately() {
     let one = section(IpVersion::V4);
     let parts = [log(&one, 0..10), log(&section(IpVersion::V6), 0..10)].concat();
     assert_eq!(read(&parts).problems, []);
@@ -268,7 +269,7 @@ fn another_connection_counts_for_itself() {
 
 #[test]
 fn losses_that_the_log_declares_are_counted_once() {
-    let mut writer = Writer::new(Vec::new(), &section(IpVersion::V4)).unwrap();
+    let mut writer = BblogWriter::new(Vec::new(), &section(IpVersion::V4)).unwrap();
     writer.event(&event(0)).unwrap();
     writer.skipped(3).unwrap();
     writer.event(&event(4)).unwrap();
@@ -291,28 +292,28 @@ fn losses_that_the_log_declares_are_counted_once() {
 
 #[test]
 fn unknown_events_are_kept_with_their_number() {
-    let mut writer = Writer::new(Vec::new(), &section(IpVersion::V4)).unwrap();
-    writer.event(&Info { event_id: 200, stack_bytes: [7; 104], ..event(0) }).unwrap();
+    let mut writer = BblogWriter::new(Vec::new(), &section(IpVersion::V4)).unwrap();
+    writer.event(&TcpLogBuffer { event_id: 200, stack_bytes: [7; 104], ..event(0) }).unwrap();
     let read = read(&writer.finish().unwrap());
     assert_eq!(read.records[0].info.event().to_string(), "200");
-    assert_eq!(read.records[0].info.stack(), Stack::Unknown([7; 104]));
+    assert_eq!(read.records[0].info.stack(), StackData::Unknown([7; 104]));
     assert_eq!((read.loss.unknown_events, read.loss.problems), (1, 0));
 }
 
 #[test]
-fn what_the_stack_adds_is_read() {
-    let bbr = Bbr { inflight: 14_480, flex3: 12, ..Bbr::default() };
-    let info = Info {
+fn stack_data_is_read() {
+    let bbr = TcpLogBbr { inflight: 14_480, flex3: 12, ..TcpLogBbr::default() };
+    let info = TcpLogBuffer {
         event_id: 29,
         event_flags: flags::STACKINFO,
         stack_id: 1,
         stack_bytes: bbr.encode(),
         ..event(0)
     };
-    let mut writer = Writer::new(Vec::new(), &section(IpVersion::V4)).unwrap();
+    let mut writer = BblogWriter::new(Vec::new(), &section(IpVersion::V4)).unwrap();
     writer.event(&info).unwrap();
     let read = read(&writer.finish().unwrap());
-    assert_eq!(read.records[0].info.stack(), Stack::Bbr(bbr));
+    assert_eq!(read.records[0].info.stack(), StackData::Bbr(bbr));
     assert_eq!(read.sections[0].srtt_in_micros(1), Some(true));
     assert_eq!(read.sections[0].srtt_in_micros(0), Some(false));
     assert_eq!(read.sections[0].srtt_in_micros(2), None);
@@ -325,28 +326,28 @@ fn a_log_without_its_section_header_is_read() {
     let read = read(file);
     assert_eq!(read.loss.records, 10);
     assert_eq!(read.problems, [(0, BblogProblemKind::NoSection)]);
-    // Packets have a stamp of their own, bare events only the time since boot.
+    // Packets have a timestamp, other events only the time since boot.
     assert_eq!(read.records[2].at, Some(Duration::from_micros(1_682_985_600_002_000)));
     assert_eq!(read.records[1].at, None);
 }
 
 #[test]
-fn a_section_that_does_not_tell_its_connection_is_told_with_its_first_record() {
-    let mut writer = Writer::new(Vec::new(), &Section::default()).unwrap();
+fn a_section_without_a_connection_is_reported_at_its_first_record() {
+    let mut writer = BblogWriter::new(Vec::new(), &BblogSection::default()).unwrap();
     writer.event(&event(0)).unwrap();
     writer.event(&event(1)).unwrap();
     let file = writer.finish().unwrap();
     assert_eq!(read(&file).problems, [(0, BblogProblemKind::NoConnection)]);
     assert_eq!(read(&file).records[0].at, None);
-    // Another program's section is no fault.
-    let empty = Writer::new(Vec::new(), &Section::default()).unwrap().finish().unwrap();
+    // Another program's section is not a problem.
+    let empty = BblogWriter::new(Vec::new(), &BblogSection::default()).unwrap().finish().unwrap();
     let both = [empty, log(&section(IpVersion::V4), 0..3)].concat();
     assert_eq!(read(&both).problems, []);
     assert_eq!(read(&both).loss.records, 3);
 }
 
 #[test]
-fn what_is_no_log_has_no_records() {
+fn other_files_have_no_records() {
     for file in [&b""[..], b"text\n", &[0; 4_000], &[0xff; 4_000]] {
         let read = read(file);
         assert_eq!(read.loss.records, 0);
@@ -357,7 +358,7 @@ fn what_is_no_log_has_no_records() {
 }
 
 #[test]
-fn a_record_of_another_size_is_told_with_its_place() {
+fn a_record_of_another_size_is_reported_with_its_position() {
     let mut file = log(&section(IpVersion::V4), 0..2);
     let starts = blocks(&file);
     // The length of the option: 268 bytes, and 8 of numbers.
@@ -374,17 +375,17 @@ fn a_record_of_another_size_is_told_with_its_place() {
 fn a_packet_that_cannot_be_read_leaves_its_record() {
     let mut file = log(&section(IpVersion::V4), 0..1);
     let starts = blocks(&file);
-    // Behind the block's frame, the packet's place and the family: the version of the IP header.
+    // After the block's header, the packet's header and the family: the version of the IP header.
     file[starts[2] + 8 + 20 + 4] = 0x95;
     let read = read(&file);
     assert_eq!(read.records[0].info, data(0).0);
     assert_eq!(read.records[0].packet, None);
-    let told = read.problems[0].1.to_string();
-    assert!(told.starts_with("headers of the packet: "), "{told}");
+    let reported = read.problems[0].1.to_string();
+    assert!(reported.starts_with("headers of the packet: "), "{reported}");
 }
 
 #[test]
-fn a_fault_says_what_and_where() {
+fn a_fault_has_a_kind_and_a_position() {
     let whole = log(&section(IpVersion::V4), 0..3);
     let cut = &whole[..whole.len() - 1];
     let last = blocks(&whole)[4];
@@ -400,9 +401,9 @@ fn a_fault_says_what_and_where() {
 }
 
 #[test]
-fn what_a_format_cannot_hold_is_refused() {
+fn unrepresentable_records_are_refused() {
     let section = section(IpVersion::V4);
-    let mut writer = Writer::new(Vec::new(), &section).unwrap();
+    let mut writer = BblogWriter::new(Vec::new(), &section).unwrap();
     let (info, way, segment) = data(0);
     let kind = |result: std::io::Result<()>| result.unwrap_err().kind();
     let invalid = std::io::ErrorKind::InvalidInput;
@@ -410,8 +411,8 @@ fn what_a_format_cannot_hold_is_refused() {
     assert_eq!(kind(writer.packet(&event(0), way, &segment)), invalid);
     let long = Segment { payload: 65_500, ..segment };
     assert_eq!(kind(writer.packet(&info, way, &long)), invalid);
-    let early = Info { tv_sec: i64::MIN, ..info };
+    let early = TcpLogBuffer { tv_sec: i64::MIN, ..info };
     assert_eq!(kind(writer.packet(&early, way, &segment)), invalid);
-    let mut unnamed = Writer::new(Vec::new(), &Section::default()).unwrap();
+    let mut unnamed = BblogWriter::new(Vec::new(), &BblogSection::default()).unwrap();
     assert_eq!(kind(unnamed.packet(&info, way, &segment)), invalid);
 }

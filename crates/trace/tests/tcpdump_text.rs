@@ -1,4 +1,4 @@
-//! Packet lines read from mails and from the output of tcpdump.
+//! Packet lines in mails and in the output of tcpdump.
 
 use ackclock_trace as trace;
 
@@ -8,7 +8,8 @@ use packet::wire::Endpoints;
 use packet::{Flags, IpVersion, Options, SackBlock, Segment, SynLayout, SynOptions, Timestamps};
 use proptest::prelude::*;
 use trace::tcpdump::{
-    Address, Clock, Lines, Numbers, SeqRange, Style, TextError, TraceLine, Writer, read,
+    Address, SeqNumbering, SeqRange, Style, TcpdumpLine, TcpdumpLines, TcpdumpWriter, TextError,
+    TimestampKind, read,
 };
 use units::{Duration, Instant, SeqNum};
 
@@ -19,7 +20,7 @@ fn ms(n: u64) -> Duration {
 }
 
 #[test]
-fn the_mail_is_read_whole() {
+fn the_mail_is_read_completely() {
     let packets = read(MAIL).unwrap();
     // (line, ms, from the sender?, seq, ack, window, length)
     let rows: Vec<_> = packets
@@ -54,17 +55,17 @@ fn the_mail_is_read_whole() {
     assert_eq!(options.window_scale, Some(7));
     let options = ack.options.unwrap();
     assert_eq!((options.mss, options.window_scale), (None, None));
-    // Left out for brevity is not the same as none.
+    // Omitted options differ from no options.
     assert!(rest.iter().all(|p| p.options.is_none()));
     assert_eq!(syn.flags, Flags::SYN);
     assert_eq!(rest[6].flags, Flags::PSH | Flags::ACK);
-    assert_eq!((syn.numbers, syn_ack.numbers), (Numbers::Absolute, Numbers::Absolute));
-    assert!(packets[2..].iter().all(|p| p.numbers == Numbers::Relative));
-    assert!(packets.iter().all(|p| p.clock == Clock::Seconds && p.ip == IpVersion::V4));
+    assert_eq!((syn.numbers, syn_ack.numbers), (SeqNumbering::Absolute, SeqNumbering::Absolute));
+    assert!(packets[2..].iter().all(|p| p.numbers == SeqNumbering::Relative));
+    assert!(packets.iter().all(|p| p.clock == TimestampKind::Seconds && p.ip == IpVersion::V4));
     assert!(packets.iter().all(|p| p.src.port.is_none() && p.dst.port.is_none()));
 }
 
-/// The mail with every packet on one line.
+/// The mail with each packet on one line.
 fn unwrapped() -> String {
     let joined = MAIL.replace("\n", "\n\n");
     joined
@@ -76,8 +77,8 @@ fn unwrapped() -> String {
         .replace("\n\n", "\n")
 }
 
-fn without_lines<'a>(packets: &[TraceLine<'a>]) -> Vec<TraceLine<'a>> {
-    packets.iter().map(|p| TraceLine { line: 0, ..*p }).collect()
+fn without_lines<'a>(packets: &[TcpdumpLine<'a>]) -> Vec<TcpdumpLine<'a>> {
+    packets.iter().map(|p| TcpdumpLine { line: 0, ..*p }).collect()
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn it_does_not_matter_where_lines_are_wrapped() {
     let flat = unwrapped();
     let expected = without_lines(&read(MAIL).unwrap());
     assert_eq!(without_lines(&read(&flat).unwrap()), expected);
-    // After every blank behind `IP`.
+    // After every blank that follows `IP`.
     let mut all_wrapped = String::new();
     for line in flat.lines() {
         match line.split_once(" IP ") {
@@ -102,10 +103,10 @@ fn it_does_not_matter_where_lines_are_wrapped() {
     assert_eq!(without_lines(&read(&quoted).unwrap()), expected);
 }
 
-/// The segment a line of the mail stands for. Sequence numbers of a stream begin with its SYN.
-fn segment(line: &TraceLine<'_>, isn: SeqNum, peer_isn: SeqNum) -> Segment {
+/// The segment of a line of the mail. Sequence numbers of a stream begin with its SYN.
+fn segment(line: &TcpdumpLine<'_>, isn: SeqNum, peer_isn: SeqNum) -> Segment {
     let absolute = |number: u32, isn: SeqNum| match line.numbers {
-        Numbers::Absolute => SeqNum(number),
+        SeqNumbering::Absolute => SeqNum(number),
         _ => SeqNum(isn.0.wrapping_add(number)),
     };
     let options = line.options.unwrap_or_default();
@@ -120,12 +121,12 @@ fn segment(line: &TraceLine<'_>, isn: SeqNum, peer_isn: SeqNum) -> Segment {
     };
     Segment {
         flags: line.flags,
-        // A bare ACK does not print its number.
+        // A pure ACK does not print its sequence number.
         seq: line.seq.map_or(isn, |seq| absolute(seq.start, isn)),
         ack: line.ack.map_or(SeqNum(0), |ack| absolute(ack, peer_isn)),
         payload: line.length,
         window: line.window,
-        // Left out in the mail behind the handshake, not in the packets.
+        // The mail omits them after the handshake, the packets have them.
         timestamps: Some(options.timestamps.unwrap_or(Timestamps { val: 5, ecr: 6 })),
         options: if is_syn { Options::Syn(syn) } else { options.sack.into() },
         ..Segment::default()
@@ -133,16 +134,16 @@ fn segment(line: &TraceLine<'_>, isn: SeqNum, peer_isn: SeqNum) -> Segment {
 }
 
 #[test]
-fn the_mail_is_written_as_it_stands() {
+fn the_mail_is_written_identically() {
     let hosts: [(IpAddr, String); 2] = [("sender", [10, 0, 0, 1]), ("sink", [10, 0, 0, 2])]
         .map(|(name, address)| (address.into(), name.to_owned()));
     let sender = Endpoints { src: (hosts[0].0, 40_000).into(), dst: (hosts[1].0, 5_001).into() };
-    let mut writer = Writer::new(Vec::new(), Style::brief(hosts.into()));
+    let mut writer = TcpdumpWriter::new(Vec::new(), Style::brief(hosts.into()));
     for line in read(MAIL).unwrap() {
         let isns = [SeqNum(205_083_268), SeqNum(708_257_395)];
         let (between, [own, peer]) = match line.src.host {
             "sender" => (sender, isns),
-            _ => (sender.back(), [isns[1], isns[0]]),
+            _ => (sender.reversed(), [isns[1], isns[0]]),
         };
         let at = Instant::ZERO + line.at;
         writer.segment(at, &segment(&line, own, peer), &between).unwrap();
@@ -154,26 +155,26 @@ fn the_mail_is_written_as_it_stands() {
 }
 
 #[test]
-fn stamps_and_addresses_of_every_kind() {
+fn timestamps_and_addresses_of_every_format() {
     let tail = "Flags [.], ack 1, win 63, options [nop,nop,TS val 7 ecr 8], length 0";
     let epoch = 1_795_288_474_638_166_000;
     for (head, clock, at) in [
         (
             "19:14:34.638166 IP",
-            Clock::TimeOfDay,
+            TimestampKind::TimeOfDay,
             (19 * 3_600 + 14 * 60 + 34) * 1_000_000_000 + 638_166_000,
         ),
-        ("1795288474.638166 IP", Clock::Seconds, epoch),
-        ("2026-11-21 19:14:34.638166 IP", Clock::Date, epoch),
-        ("2026-11-21 19:14:34.638166 eth0  Out IP", Clock::Date, epoch),
-        (" 00:00:00.045354487 IP", Clock::TimeOfDay, 45_354_487),
+        ("1795288474.638166 IP", TimestampKind::Seconds, epoch),
+        ("2026-11-21 19:14:34.638166 IP", TimestampKind::Date, epoch),
+        ("2026-11-21 19:14:34.638166 eth0  Out IP", TimestampKind::Date, epoch),
+        (" 00:00:00.045354487 IP", TimestampKind::TimeOfDay, 45_354_487),
     ] {
         let text = format!("{head} 10.83.77.1.40001 > 10.83.77.2.47101: {tail}\n");
         let packet = read(&text).unwrap()[0];
         assert_eq!((packet.clock, packet.at), (clock, Duration::from_nanos(at)), "{head}");
         assert_eq!(packet.src, Address { host: "10.83.77.1", port: Some("40001") });
         assert_eq!(packet.dst, Address { host: "10.83.77.2", port: Some("47101") });
-        assert_eq!(packet.numbers, Numbers::Unknown);
+        assert_eq!(packet.numbers, SeqNumbering::Unknown);
     }
     let v6 = format!("0.5 IP6 2001:db8::1.40001 > www.example.org.https: {tail}");
     let packet = read(&v6).unwrap()[0];
@@ -201,7 +202,7 @@ win 103, options [nop,nop,TS val 3978754036 ecr 3873161493,nop,nop,sack 2 {71329
 }
 
 #[test]
-fn other_protocols_are_passed_over() {
+fn other_protocols_are_skipped() {
     let text = "\
 12:00:00.000000 ARP, Request who-has 10.0.0.1 tell 10.0.0.2, length 28
 12:00:00.000001 IP 10.0.0.1.5353 > 224.0.0.251.5353: 0 PTR (QM)? _ipp._tcp.local. (32)
@@ -214,7 +215,7 @@ fn other_protocols_are_passed_over() {
 }
 
 #[test]
-fn midnight_does_not_turn_time_back() {
+fn time_continues_past_midnight() {
     let line = |stamp| format!("{stamp} IP a > b: Flags [.], ack 1, win 1, length 0\n");
     let text = [line("23:59:59.900000"), line("00:00:00.100000"), line("00:00:00.099999")].concat();
     let packets = read(&text).unwrap();
@@ -223,8 +224,8 @@ fn midnight_does_not_turn_time_back() {
 }
 
 #[test]
-fn absolute_numbers_are_told_from_relative_ones() {
-    // As `tcpdump -S` prints a connection, and as it does without.
+fn absolute_and_relative_numbers_are_distinguished() {
+    // A connection as printed with and without `tcpdump -S`.
     let text = |ack, seq: &str| {
         format!(
             "0.0 IP a.1 > b.2: Flags [S], seq 3000000000, win 1, length 0\n\
@@ -235,13 +236,13 @@ fn absolute_numbers_are_told_from_relative_ones() {
         )
     };
     let numbers = |text: &str| read(text).unwrap().iter().map(|p| p.numbers).collect::<Vec<_>>();
-    use Numbers::{Absolute, Relative};
+    use SeqNumbering::{Absolute, Relative};
     let relative = [Absolute, Absolute, Relative, Relative, Absolute];
     assert_eq!(numbers(&text(1, "1:11")), relative);
     assert_eq!(numbers(&text(4_000_000_001_u32, "3000000001:3000000011")), [Absolute; 5]);
 }
 
-/// The error of a text, as shown.
+/// The error of a text, as displayed.
 fn complaint(text: &str) -> String {
     read(text).unwrap_err().to_string()
 }
@@ -283,9 +284,9 @@ fn errors_point_at_the_place() {
 }
 
 #[test]
-fn a_text_cut_off_is_an_error_at_its_end() {
+fn a_truncated_text_is_an_error_at_its_end() {
     let end = "found the end of the text";
-    // Line 31 of the mail; four lines before it were joined to their heads.
+    // Line 31 of the mail; four lines before it were joined.
     let packet = "Flags [P.], seq 52129:73629, ack 1, win 65, length 215";
     for (upto, expected) in [
         ("Flags [P.],", format!("line 27, column 37: expected `seq` or `ack`, {end}")),
@@ -297,7 +298,7 @@ fn a_text_cut_off_is_an_error_at_its_end() {
                 "line 27, column 76: expected the length of the payload, a number of 32 bits, {end}"
             ),
         ),
-        // A number cut in two is told by the sequence numbers.
+        // A truncated number is detected by the sequence numbers.
         (
             "length 215",
             "line 27, column 48: expected 52344 (52129 and the length of 215), found `73629`"
@@ -331,14 +332,14 @@ fn a_text_without_a_packet_is_an_error() {
 #[test]
 fn lines_end_at_the_first_error() {
     let text = "0.1 IP a > b: Flags [.]\n\n0.2 IP b > a: Flags [.], ack 1, win 1, length 0\n";
-    let mut lines = Lines::new(text);
+    let mut lines = TcpdumpLines::new(text);
     assert!(matches!(lines.next(), Some(Err(TextError { line: 1, column: 24, .. }))));
     assert_eq!(lines.next(), None);
 }
 
-/// A change to the mail: at a place, so many bytes become others.
+/// Changes to the mail: at an offset, a number of bytes is replaced.
 fn edits() -> impl Strategy<Value = Vec<(prop::sample::Index, usize, String)>> {
-    let piece = prop_oneof![
+    let part = prop_oneof![
         "[ -~\n]{0,6}",
         "\\PC{0,3}",
         Just("\n0.5 IP ".to_owned()),
@@ -349,17 +350,17 @@ fn edits() -> impl Strategy<Value = Vec<(prop::sample::Index, usize, String)>> {
         Just("((".to_owned()),
         Just("> ".to_owned()),
     ];
-    prop::collection::vec((any::<prop::sample::Index>(), 0..40_usize, piece), 1..5)
+    prop::collection::vec((any::<prop::sample::Index>(), 0..40_usize, part), 1..5)
 }
 
 proptest! {
     #[test]
     fn mutated_text_is_read_or_refused(edits in edits(), cut in any::<prop::sample::Index>()) {
         let mut text = MAIL.to_owned();
-        for (place, len, piece) in edits {
+        for (place, len, part) in edits {
             let from = text.floor_char_boundary(place.index(text.len()));
             let to = text.ceil_char_boundary((from + len).min(text.len()));
-            text.replace_range(from..to, &piece);
+            text.replace_range(from..to, &part);
         }
         text.truncate(text.floor_char_boundary(cut.index(2 * text.len() + 1)));
         let lines = text.split('\n').count();
@@ -373,13 +374,13 @@ proptest! {
     }
 
     #[test]
-    fn a_mail_cut_anywhere_loses_its_tail_only(cut in 0..MAIL.len()) {
+    fn a_truncated_mail_loses_only_its_tail(cut in 0..MAIL.len()) {
         let whole = read(MAIL).unwrap();
-        let upto: Vec<_> = Lines::new(&MAIL[..cut]).collect();
+        let upto: Vec<_> = TcpdumpLines::new(&MAIL[..cut]).collect();
         for (read, true_one) in upto.iter().zip(&whole) {
             match read {
-                // Nothing of the line tells that the last digits of a window or of options are
-                // missing, but then the length is, too.
+                // Missing last digits of a window or of options cannot be detected, but then the
+                // length is missing, too.
                 Ok(read) => prop_assert_eq!(read, true_one),
                 Err(error) => prop_assert!(error.line >= true_one.line),
             }

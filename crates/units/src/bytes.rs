@@ -6,19 +6,19 @@ use core::ops::{Add, AddAssign, Sub, SubAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// A number of bytes: a window, a buffer, a payload.
+/// A number of bytes.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize,
 )]
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// Nothing.
+    /// No bytes.
     pub const ZERO: Self = Self(0);
-    /// The largest size that can be written.
+    /// The largest representable size.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The plain number.
+    /// The number of bytes.
     #[inline]
     pub const fn get(self) -> u64 {
         self.0

@@ -1,9 +1,9 @@
-//! What seldom happens, told to the compiler: it puts that out of the way, so that what is left of a
-//! long function lies together and fits into the instruction cache. Nothing else changes.
+//! Branch hints: the compiler moves unlikely code out of the hot path, which keeps the rest of a
+//! long function together in the instruction cache. Behaviour is unaffected.
 
 use core::hint::cold_path;
 
-/// `is`, which it seldom is.
+/// Returns `is` and marks the true branch as unlikely.
 #[inline(always)]
 pub const fn unlikely(is: bool) -> bool {
     if is {

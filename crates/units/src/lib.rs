@@ -1,12 +1,12 @@
-//! Quantities with their units, and chance with a name. Layer 0: everything else stands on it.
+//! Quantities with their units, and named random streams. Layer 0: every crate depends on it.
 //!
 //! Reading order: [`time`] (nanosecond instants and durations), [`bytes`] (sizes),
-//! [`rate`] (decimal bits per second with a carried remainder), [`seq`] (stream offsets inside,
-//! wrapping sequence numbers at the door), [`ratio`] (probabilities and gains as integers),
-//! [`rng`] (one random stream per purpose, all from one seed), [`maths`] (floating point for
-//! formulas and reports).
+//! [`rate`] (decimal bits per second with a carried remainder), [`seq`] (64-bit stream offsets
+//! internally, wrapping sequence numbers on the wire), [`ratio`] (probabilities and gains as
+//! integers), [`rng`] (one random stream per purpose, all from one seed), [`maths`] (floating point
+//! for formulas and reports).
 //!
-//! What it does not do: it never reads a clock and never parses text.
+//! This crate reads no clock and parses no text.
 
 pub mod bytes;
 pub mod hint;
@@ -23,16 +23,16 @@ pub use bytes::Bytes;
 pub use hint::unlikely;
 pub use rate::Rate;
 pub use ratio::Ratio;
-pub use rng::Stream;
+pub use rng::RandomStream;
 pub use seq::{Offset, SeqNum};
 pub use time::{Duration, Instant};
 
-/// Number of a flow within a run, counted from 0 in the order of the scenario.
+/// Index of a flow within a run, counted from 0 in the order of the scenario.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize,
 )]
 pub struct FlowId(pub u32);
 
-/// Number of a host within a run, counted from 0 in the order of the scenario.
+/// Index of a host within a run, counted from 0 in the order of the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct HostId(pub u16);

@@ -1,8 +1,8 @@
 //! Floating point that gives the same bits on every machine: for formulas and reports only.
 //!
-//! `+`, `-`, `*`, `/` and `f64::sqrt` are rounded exactly by IEEE 754 and need nothing from here.
-//! The rest of the standard library's functions come from the platform and differ between
-//! machines; these come from the crate `libm`, built without its machine-dependent parts.
+//! IEEE 754 rounds `+`, `-`, `*`, `/` and `f64::sqrt` exactly, so they are used directly. The other
+//! functions of the standard library come from the platform and differ between machines; these
+//! come from the crate `libm`, built without its machine-dependent parts.
 
 /// The cube root of `x`.
 pub fn cbrt(x: f64) -> f64 {
@@ -19,7 +19,7 @@ pub fn log2(x: f64) -> f64 {
     libm::log2(x)
 }
 
-/// `x` to the power of 3/4, of exactly rounded operations alone; `x` must not be negative.
+/// `x` to the power of 3/4, computed with exactly rounded operations; `x` must not be negative.
 pub fn three_quarters(x: f64) -> f64 {
     let root = x.sqrt();
     root * root.sqrt()
@@ -30,8 +30,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bits_are_these_on_every_machine() {
-        // Of a calculation with 50 decimal digits, rounded to the nearest number of 64 bits.
+    fn results_are_bit_exact() {
+        // From a calculation with 50 decimal digits, rounded to the nearest `f64`.
         assert_eq!(cbrt(2.0).to_bits(), 1.259_921_049_894_873_2_f64.to_bits());
         assert_eq!(pow(0.98, 6.5).to_bits(), 0.876_939_216_399_918_9_f64.to_bits());
         assert_eq!(log2(10.0).to_bits(), core::f64::consts::LOG2_10.to_bits());

@@ -11,7 +11,7 @@ use crate::{Bytes, Duration};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct Rate(u64);
 
-/// Nanoseconds in a second, for each bit of a byte.
+/// Nanoseconds per second times bits per byte.
 const BIT_NANOS: u64 = 8 * 1_000_000_000;
 
 impl Rate {
@@ -26,16 +26,16 @@ impl Rate {
         self.0
     }
 
-    /// Time on the wire of `size`, in whole nanoseconds.
+    /// Serialization time of `size`, in whole nanoseconds.
     ///
-    /// What is left below a nanosecond stays in `carry` (in units of 1/rate ns, start it at 0),
-    /// so that a long run is exact: 64 bytes at 100 Gbit/s take 5.12 ns, on average too.
+    /// The remainder below a nanosecond stays in `carry` (in units of 1/rate ns, initially 0), so a
+    /// long run is exact: 64 bytes at 100 Gbit/s take 5.12 ns on average.
     #[inline]
     pub fn time_to_send(self, size: Bytes, carry: &mut u64) -> Duration {
         let small = size.0.checked_mul(BIT_NANOS).and_then(|bits| bits.checked_add(*carry));
         let (span, rest) = match small {
             Some(bits) => (bits / self.0, bits % self.0),
-            // It fits: sizes are far below 2^64 bytes and the carry is below the rate.
+            // No overflow: sizes are far below 2^64 bytes and the carry is below the rate.
             None => {
                 let bits = u128::from(size.0) * u128::from(BIT_NANOS) + u128::from(*carry);
                 let rate = u128::from(self.0);
@@ -46,13 +46,13 @@ impl Rate {
         Duration::from_nanos(span)
     }
 
-    /// Nanoseconds a byte takes on the wire, where that is a whole number.
+    /// Nanoseconds per byte, if that is a whole number.
     pub const fn nanos_per_byte(self) -> Option<NonZeroU64> {
         let whole = BIT_NANOS.is_multiple_of(self.0);
         if whole { NonZeroU64::new(BIT_NANOS / self.0) } else { None }
     }
 
-    /// Bytes that leave in `span`, rounded down: the bandwidth-delay product.
+    /// Bytes sent in `span` at this rate, rounded down: the bandwidth-delay product.
     pub fn bytes_in(self, span: Duration) -> Bytes {
         let bits = u128::from(self.0) * u128::from(span.as_nanos()) / 1_000_000_000;
         Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX))
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_remainder_is_carried_not_lost() {
+    fn the_remainder_is_carried_over() {
         let rate = Rate::from_bits_per_second(100_000_000_000).unwrap();
         let mut carry = 0;
         let total: u64 =

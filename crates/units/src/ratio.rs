@@ -28,14 +28,14 @@ impl Ratio {
         scaled(n, self.num, self.den)
     }
 
-    /// As a number, for reports only.
+    /// The ratio as a floating-point number, for reports only.
     pub fn as_f64(self) -> f64 {
         self.num as f64 / self.den as f64
     }
 }
 
-/// `n * num / den`, rounded down, at most [`u64::MAX`]. In 64 bits where the product fits: a
-/// division of 128 bits takes many times as long.
+/// `n * num / den`, rounded down, at most [`u64::MAX`]. Uses 64 bits where the product fits: a
+/// 128-bit division is many times slower.
 ///
 /// # Panics
 /// If `den` is zero.
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn both_widths_agree_where_they_meet() {
-        // The products lie just below and just above 2^64.
+        // The products are just below and just above 2^64.
         let n = u64::MAX / 1_000;
         for n in [n - 1, n, n + 1, n + 2] {
             let exact = u128::from(n) * 1_000;

@@ -1,8 +1,8 @@
-//! Chance with a name: one random stream per purpose, all from one seed.
+//! Named random streams: one per purpose, all from one seed.
 //!
 //! The generator is PCG XSL RR 128/64 (O'Neill 2014), whose output is fixed by its specification.
-//! A stream is chosen by hashing (seed, owner, purpose), so that adding an element to a path
-//! never shifts the luck of another.
+//! The stream is selected by a hash of (seed, owner, purpose), so adding an element to a path does
+//! not change the random numbers of another.
 
 use rand_core::Rng;
 use rand_pcg::Pcg64;
@@ -11,9 +11,9 @@ use crate::Ratio;
 
 /// A stream of random numbers for one purpose of one owner.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct Stream(Pcg64);
+pub struct RandomStream(Pcg64);
 
-impl Stream {
+impl RandomStream {
     /// The stream of `owner` (`"flow 3"`, `"forward 2"`) for `purpose` (`"loss"`) under `seed`.
     pub fn named(seed: u64, owner: &str, purpose: &str) -> Self {
         let mut hash = Fnv::new();
@@ -37,20 +37,21 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// A number below `bound`, each equally likely to 2^-64 (multiply and shift, one draw).
+    /// A uniform random number below `bound`, with a bias below 2^-64 (multiply and shift, one
+    /// draw).
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Yes with probability `p` (one draw; always no at 0, always yes from 1 on).
+    /// True with probability `p` (one draw; always false at 0, always true from 1 on).
     #[inline]
     pub fn chance(&mut self, p: Ratio) -> bool {
         self.below(p.den()) < p.num()
     }
 }
 
-/// FNV-1a, 64 bits: for names and digests, not against an adversary.
+/// FNV-1a, 64 bits: for names and digests, not collision-resistant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fnv(u64);
 
@@ -68,7 +69,7 @@ impl Fnv {
         }
     }
 
-    /// The hash of all that was added.
+    /// The hash of all bytes added.
     pub const fn finish(self) -> u64 {
         self.0
     }
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn streams_differ_by_seed_owner_and_purpose() {
-        let first = |s, o, p| Stream::named(s, o, p).next_u64();
+        let first = |s, o, p| RandomStream::named(s, o, p).next_u64();
         let base = first(1, "forward 0", "loss");
         assert_eq!(base, first(1, "forward 0", "loss"));
         assert_ne!(base, first(2, "forward 0", "loss"));
@@ -108,8 +109,8 @@ mod tests {
     }
 
     #[test]
-    fn chance_keeps_its_probability() {
-        let mut stream = Stream::named(7, "test", "chance");
+    fn chance_has_the_given_probability() {
+        let mut stream = RandomStream::named(7, "test", "chance");
         let p = Ratio::new(2, 100).unwrap();
         let hits = (0..100_000).filter(|_| stream.chance(p)).count();
         // 2000 expected, standard deviation 44.

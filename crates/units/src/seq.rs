@@ -1,4 +1,4 @@
-//! Places in a stream: 64-bit offsets inside, 32-bit sequence numbers at the door.
+//! Positions in a stream: 64-bit offsets internally, 32-bit sequence numbers on the wire.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 
-/// A place in a stream that never wraps.
+/// A position in a stream that never wraps.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize,
 )]
 pub struct Offset(pub u64);
 
-/// A sequence number as it stands in a TCP header (RFC 9293 section 3.4).
+/// A sequence number as in a TCP header (RFC 9293 section 3.4).
 ///
-/// It has no order, since on a circle nothing comes first; [`SeqNum::near`] gives the offset.
+/// It has no ordering because it wraps; [`SeqNum::near`] converts it to an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize)]
 pub struct SeqNum(pub u32);
 
 impl Offset {
-    /// Bytes from `earlier` to here; zero if `earlier` lies further on.
+    /// Bytes from `earlier` to this offset; zero if `earlier` is greater.
     #[inline]
     pub const fn since(self, earlier: Self) -> Bytes {
         Bytes(self.0.saturating_sub(earlier.0))
     }
 
-    /// The sequence number of this place in a stream that began at `isn`.
+    /// The sequence number of this offset in a stream with initial sequence number `isn`.
     #[inline]
     pub const fn to_seq(self, isn: SeqNum) -> SeqNum {
         SeqNum(isn.0.wrapping_add(self.0 as u32))
@@ -34,9 +34,10 @@ impl Offset {
 }
 
 impl SeqNum {
-    /// The offset that carries this number in a stream begun at `isn`, the one nearest to `anchor`.
+    /// The offset nearest to `anchor` that has this sequence number in a stream with initial
+    /// sequence number `isn`.
     ///
-    /// `None` if that would lie before the beginning of the stream.
+    /// `None` if that offset would be negative.
     #[inline]
     pub const fn near(self, isn: Self, anchor: Offset) -> Option<Offset> {
         let ahead = self.0.wrapping_sub(isn.0).wrapping_sub(anchor.0 as u32) as i32;
@@ -64,7 +65,7 @@ impl AddAssign<u64> for Offset {
 
 impl Sub for Offset {
     type Output = u64;
-    /// Panics in debug builds if `other` lies further on.
+    /// Panics in debug builds if `other` is greater.
     #[inline]
     fn sub(self, other: Self) -> u64 {
         self.0 - other.0

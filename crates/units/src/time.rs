@@ -6,80 +6,80 @@ use core::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Serialize};
 
-/// A moment of a run, in nanoseconds since its beginning.
+/// A point in virtual time, in nanoseconds since the start of the run.
 ///
-/// Kept biased by one so that `Option<Instant>` needs no more room than an `Instant`.
+/// Stored biased by one so that `Option<Instant>` has the size of an `Instant`.
 ///
-/// Serialized as nanoseconds since the beginning and two more, [`Instant::MAX`] as 0: "never" is then
-/// short where a number is written in as few bytes as it needs.
+/// Serialized as nanoseconds since the start plus two, [`Instant::MAX`] as 0: "never" is then short
+/// in a variable-length encoding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Instant(NonZeroU64);
 
-/// A moment as it is serialized.
+/// The serialized form of an [`Instant`].
 #[derive(Deserialize, Serialize)]
 struct Written(u64);
 
-/// A span of time in nanoseconds.
+/// A length of time in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize)]
 pub struct Duration(u64);
 
 impl Instant {
-    /// The beginning of a run.
+    /// The start of a run.
     pub const ZERO: Self = Self(NonZeroU64::MIN);
 
-    /// The latest moment there is.
+    /// The latest representable time.
     pub const MAX: Self = Self(NonZeroU64::MAX);
 
-    /// The moment `ns` nanoseconds after the beginning.
+    /// The time `ns` nanoseconds after the start.
     #[inline]
     pub const fn from_nanos(ns: u64) -> Self {
         Self(NonZeroU64::MIN.saturating_add(ns))
     }
 
-    /// Nanoseconds since the beginning.
+    /// Nanoseconds since the start.
     #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0.get() - 1
     }
 
-    /// Time passed since `earlier`; zero if `earlier` lies later.
+    /// Time elapsed since `earlier`; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.get().saturating_sub(earlier.0.get()))
     }
 
-    /// Seconds since the beginning, for reports only.
+    /// Seconds since the start, for reports only.
     pub fn as_secs_f64(self) -> f64 {
         Duration(self.as_nanos()).as_secs_f64()
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero duration.
     pub const ZERO: Self = Self(0);
-    /// The longest span that can be written.
+    /// The longest representable duration.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of `ns` nanoseconds.
+    /// `ns` nanoseconds.
     #[inline]
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// A span of `us` microseconds.
+    /// `us` microseconds.
     #[inline]
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
 
-    /// A span of `ms` milliseconds.
+    /// `ms` milliseconds.
     #[inline]
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// A span of `s` seconds.
+    /// `s` seconds.
     #[inline]
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
@@ -108,7 +108,7 @@ impl Duration {
         self.0 as f64 / 1e9
     }
 
-    /// Is it no time at all?
+    /// True for a zero duration.
     #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -120,7 +120,7 @@ impl Duration {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// `self * n`, not beyond [`Duration::MAX`].
+    /// `self * n`, saturating at [`Duration::MAX`].
     #[inline]
     pub const fn saturating_mul(self, n: u64) -> Self {
         Self(self.0.saturating_mul(n))
@@ -135,7 +135,7 @@ impl From<Instant> for Written {
 
 impl From<Written> for Instant {
     fn from(written: Written) -> Self {
-        // No moment is written as 1.
+        // No instant is serialized as 1.
         Self(NonZeroU64::new(written.0.wrapping_sub(1)).unwrap_or(NonZeroU64::MIN))
     }
 }
@@ -191,7 +191,7 @@ impl fmt::Debug for Duration {
     }
 }
 
-/// In the largest of s, ms, us, ns that leaves no fraction lost: `1.5ms`, `250us`, `2s`.
+/// Printed in the largest of s, ms, us, ns without losing digits: `1.5ms`, `250us`, `2s`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_written_and_read() {
+    fn instants_survive_serialization() {
         let latest = Instant::from_nanos(u64::MAX - 3);
         for at in [Instant::ZERO, Instant::from_nanos(1), latest, Instant::MAX] {
             assert_eq!(Instant::from(Written::from(at)), at);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_is_not_passed() {
+    fn addition_saturates() {
         let end = Instant::from_nanos(u64::MAX);
         assert_eq!(end + Duration::from_secs(1), end);
     }

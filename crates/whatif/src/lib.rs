@@ -1,52 +1,53 @@
-//! What if: a transfer seen in a capture, run again with its own sender, then with others.
+//! What if: simulates a captured transfer with its own sender, then with others.
 //!
-//! [`fit`] makes a scenario of the capture; [`WhatIf::of`] first runs the senders that its SYN
-//! allows and ranks them (the licence to go on): those first that the recorded windows tell
-//! ([`fit::guesses`]), then by how well they follow the recorded course. Then what was asked for.
+//! [`fit`] derives a scenario from the capture; [`WhatIf::of`] first simulates the senders that its
+//! SYN allows and ranks them: first those that match the recorded windows ([`fit::guesses`]), then
+//! by how well they match the recorded delivery curve. If the best one matches, it simulates the
+//! requested alternatives.
 
 mod text;
 
-use diagnose::place::CapturePoint;
-use fit::{Chance, FitError, Fitted, System};
-use record::{Event, Recorder, SenderState, Who};
+use diagnose::capture_point::CapturePoint;
+use fit::{FitError, LossPattern, PathFit, PeerSystem};
+use record::{Event, EventSource, Recorder, SenderState};
 use serde::Serialize;
 use sim::{Observer, RunError};
 use units::Instant;
 
-use ingest::inputs::Stream;
-use runner::stop::{self, NEVER, Stop};
+use ingest::inputs::CapturedConnection;
+use runner::stop::{self, NEVER, StopFlag};
 use scenario::{Overrides, ScenarioError, load};
 
-/// Version of the JSON form; a new field does not change it, a changed or missing one does.
+/// Version of the JSON format; a new field does not change it, a changed or removed one does.
 pub const FORMAT: u32 = 1;
 
-/// Turns of the sender to keep of a capture, by which its windows tell it.
-pub use fit::TURNS;
+/// Sender events to keep of a capture, to match its windows.
+pub use fit::MAX_EVENTS;
 
-/// Runs of an alternative whose losses are drawn by chance.
+/// Runs of an alternative with random losses.
 const SEEDS: u64 = 10;
-/// Places of the stream at which two courses are compared.
-const PLACES: u64 = 50;
-/// A course that is further off than this is no licence to predict.
-const LICENCE: f64 = 0.10;
+/// Stream offsets at which two delivery curves are compared.
+const CURVE_POINTS: u64 = 50;
+/// Largest misfit of the best sender that allows predictions.
+const MAX_MISFIT: f64 = 0.10;
 
-/// What was asked.
+/// The requested alternatives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Question {
-    /// Senders to be tried: `PROFILE` or `PROFILE/CC`.
+pub struct WhatIfRequest {
+    /// Senders to simulate: `PROFILE` or `PROFILE/CC`.
     pub compare: Vec<String>,
     /// Changes of the fitted scenario, `KEY=VALUE`, for one more alternative.
     pub set: Vec<String>,
-    /// Profile of that alternative; the one that fits best by default.
+    /// Profile of that alternative; the best fitting one by default.
     pub sender: Option<String>,
 }
 
-/// Why there is no answer.
+/// Why there is no result.
 #[derive(Debug)]
 pub enum WhatIfError {
-    /// The capture does not say enough.
+    /// The capture has too little information.
     Fit(FitError),
-    /// A change, or a name of a sender, is wrong.
+    /// A change, or the name of a sender, is invalid.
     Scenario(Vec<ScenarioError>),
     /// The fitted scenario could not be run to its end.
     Run(RunError),
@@ -67,42 +68,42 @@ impl core::fmt::Display for WhatIfError {
 
 impl core::error::Error for WhatIfError {}
 
-/// The answer.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhatIf {
     /// [`FORMAT`].
     pub format: u32,
     /// Version of Ackclock.
     pub ackclock: &'static str,
-    /// Estimates with what they rest on.
-    pub fitted: Vec<Estimate>,
-    /// What the capture shows.
-    pub recorded: Course,
-    /// Senders that its SYN allows: those first that its windows tell, the best first.
+    /// Fitted values with their evidence.
+    pub fitted: Vec<FittedValue>,
+    /// The recorded transfer.
+    pub recorded: TransferResult,
+    /// Senders that its SYN allows: first those that match its windows, the best first.
     pub senders: Vec<Candidate>,
-    /// Does the best one follow the recorded course closely enough to predict others?
+    /// Whether the best one matches the recorded transfer closely enough to predict others.
     pub licensed: bool,
-    /// What was asked for.
+    /// The requested alternatives.
     pub alternatives: Vec<Alternative>,
 }
 
-/// An estimate.
+/// A fitted value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Estimate {
-    /// What.
+pub struct FittedValue {
+    /// Name of the value.
     pub what: &'static str,
-    /// The figure with what it rests on.
+    /// The value with its evidence.
     pub why: String,
 }
 
-/// How long it took.
+/// Duration and goodput of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Course {
+pub struct TransferResult {
     /// Bytes delivered.
     pub bytes: u64,
-    /// From the opening to the delivery of the last, in seconds.
+    /// From the handshake to the delivery of the last byte, in seconds.
     pub time_s: f64,
-    /// One over the other, in bit/s.
+    /// Goodput, in bit/s.
     pub goodput_bps: f64,
 }
 
@@ -111,93 +112,94 @@ pub struct Course {
 pub struct Candidate {
     /// Profile and congestion control.
     pub sender: String,
-    /// The recorded windows are those of this one.
-    pub told_by_windows: bool,
-    /// Its course.
-    pub course: Course,
-    /// How far its course lies from the recorded one: mean difference of the times at which the
-    /// same bytes were delivered, as a share of the whole time.
+    /// It matches the recorded windows.
+    pub shown_by_windows: bool,
+    /// Its simulated transfer.
+    pub course: TransferResult,
+    /// Misfit to the recorded transfer: the mean difference of the times at which the same bytes
+    /// were delivered, as a fraction of the whole time.
     pub misfit: f64,
 }
 
 /// Another sender, or another path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alternative {
-    /// Profile and congestion control, and what was changed.
+    /// Profile and congestion control, and the changes.
     pub what: String,
-    /// Runs it rests on: several where losses are drawn by chance.
+    /// Number of runs: several with random losses.
     pub runs: u64,
-    /// The middle one.
-    pub course: Course,
+    /// The median run.
+    pub course: TransferResult,
     /// Shortest and longest time, in seconds.
     pub spread_s: (f64, f64),
-    /// Time of the middle one against the best fitting sender's.
+    /// Time of the median run relative to the best fitting sender's.
     pub time_ratio: f64,
 }
 
-/// What a run gave: its course, and bytes by time in ns.
-type Ran = (Course, Vec<(u64, u64)>);
+/// The result of a run, and its bytes by time in ns.
+type SimulatedTransfer = (TransferResult, Vec<(u64, u64)>);
 
-/// The scenario of a capture with the sender that its SYN names, as a file.
+/// The scenario fitted to a capture, with the sender that its SYN names, as a file.
 ///
 /// # Errors
-/// What the capture lacks.
-pub fn scenario_of(stream: &Stream) -> Result<String, FitError> {
-    let fitted = Fitted::of(&stream.analysis)?;
-    let told = told(stream);
+/// [`FitError`] if the capture lacks information.
+pub fn scenario_of(stream: &CapturedConnection) -> Result<String, FitError> {
+    let fitted = PathFit::of(&stream.analysis)?;
+    let reported = reported(stream);
     let senders = senders(fitted.sender);
-    let (profile, cc) = *senders.iter().find(|sender| told.contains(sender)).unwrap_or(&senders[0]);
-    Ok(fitted.scenario(profile, cc, Chance::Same, 1))
+    let (profile, cc) =
+        *senders.iter().find(|sender| reported.contains(sender)).unwrap_or(&senders[0]);
+    Ok(fitted.scenario(profile, cc, LossPattern::Same, 1))
 }
 
-/// Senders with the windows that were recorded; none if no sender known has them, or if the turns of
-/// the sender were not kept.
-fn told(stream: &Stream) -> Vec<(&'static str, Option<&'static str>)> {
+/// Senders that match the recorded windows; empty if no known sender does, or if the sender events
+/// were not kept.
+fn reported(stream: &CapturedConnection) -> Vec<(&'static str, Option<&'static str>)> {
     let guesses = fit::guesses(&stream.analysis);
     let Some(best) = guesses.first().filter(|best| best.fits()) else { return Vec::new() };
-    let told = guesses.iter().filter(|guess| guess.equals(best));
-    told.map(|guess| (guess.profile, Some(guess.cc))).collect()
+    let reported = guesses.iter().filter(|guess| guess.equals(best));
+    reported.map(|guess| (guess.profile, Some(guess.cc))).collect()
 }
 
 impl WhatIf {
-    /// Answers `question` about a connection whose packets were kept.
+    /// Simulates what `question` requests for a connection whose packets were kept.
     ///
     /// # Errors
     /// [`WhatIfError`].
-    pub fn of(stream: &Stream, question: &Question) -> Result<Self, WhatIfError> {
+    pub fn of(stream: &CapturedConnection, question: &WhatIfRequest) -> Result<Self, WhatIfError> {
         Self::until(stream, question, &NEVER)
     }
 
-    /// The same; ends its runs once `stop` is set.
+    /// Does the same as [`of`](Self::of); ends its runs once `stop` is set.
     ///
     /// # Errors
     /// [`WhatIfError`].
     pub fn until(
-        stream: &Stream,
-        question: &Question,
-        stop: Stop<'_>,
+        stream: &CapturedConnection,
+        question: &WhatIfRequest,
+        stop: StopFlag<'_>,
     ) -> Result<Self, WhatIfError> {
-        let fitted = Fitted::of(&stream.analysis).map_err(WhatIfError::Fit)?;
+        let fitted = PathFit::of(&stream.analysis).map_err(WhatIfError::Fit)?;
         let recorded = course(fitted.bytes, fitted.time);
-        let told = told(stream);
+        let reported = reported(stream);
         let mut candidates = Vec::new();
         for &(profile, cc) in senders(fitted.sender) {
-            let text = fitted.scenario(profile, cc, Chance::Same, 1);
+            let text = fitted.scenario(profile, cc, LossPattern::Same, 1);
             let (course, curve) = simulate(&text, &[], &fitted, stop)?;
             let misfit = misfit(&fitted.delivered, &curve, fitted.bytes, fitted.time);
-            let told_by_windows = told.contains(&(profile, cc));
+            let shown_by_windows = reported.contains(&(profile, cc));
             candidates.push((
-                Candidate { sender: called(profile, cc), told_by_windows, course, misfit },
+                Candidate { sender: called(profile, cc), shown_by_windows, course, misfit },
                 profile,
                 cc,
             ));
         }
-        // A stack that somebody has to turn on (FreeBSD's RACK) is taken for the recorded one only
-        // where the one that is there by itself does not explain the recording.
-        let usual = |one: &Candidate| one.misfit <= LICENCE && !one.sender.contains("-rack-");
+        // A stack that is not the default (FreeBSD's RACK) is preferred only if no default stack
+        // explains the recording.
+        let usual = |one: &Candidate| one.misfit <= MAX_MISFIT && !one.sender.contains("-rack-");
         candidates.sort_by(|(a, ..), (b, ..)| {
-            let told = b.told_by_windows.cmp(&a.told_by_windows);
-            told.then(usual(b).cmp(&usual(a))).then(a.misfit.total_cmp(&b.misfit))
+            let reported = b.shown_by_windows.cmp(&a.shown_by_windows);
+            reported.then(usual(b).cmp(&usual(a))).then(a.misfit.total_cmp(&b.misfit))
         });
         let (best, profile, cc) = candidates[0].clone();
         let mut alternatives = Vec::new();
@@ -221,10 +223,10 @@ impl WhatIf {
             fitted: fitted
                 .bases
                 .iter()
-                .map(|basis| Estimate { what: basis.what, why: basis.why.clone() })
+                .map(|basis| FittedValue { what: basis.what, why: basis.why.clone() })
                 .collect(),
             recorded,
-            licensed: best.misfit <= LICENCE,
+            licensed: best.misfit <= MAX_MISFIT,
             senders: candidates.into_iter().map(|(candidate, ..)| candidate).collect(),
             alternatives,
         })
@@ -232,13 +234,13 @@ impl WhatIf {
 
     /// As JSON, pretty-printed, with a newline at the end.
     pub fn to_json(&self) -> String {
-        // No map with keys other than strings and no fallible serializer is in it.
+        // It has no maps with keys other than strings and no fallible serializer.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 }
 
-/// Senders that a system may have.
-fn senders(system: System) -> &'static [(&'static str, Option<&'static str>)] {
+/// Senders of a system.
+fn senders(system: PeerSystem) -> &'static [(&'static str, Option<&'static str>)] {
     const ALL: &[(&str, Option<&str>)] = &[
         ("linux-6.18", Some("cubic")),
         ("linux-6.18", Some("reno")),
@@ -248,9 +250,9 @@ fn senders(system: System) -> &'static [(&'static str, Option<&'static str>)] {
         ("freebsd-rack-main", Some("cubic")),
     ];
     match system {
-        System::Linux => &ALL[..3],
-        System::FreeBsd => &ALL[3..],
-        System::Unknown => ALL,
+        PeerSystem::Linux => &ALL[..3],
+        PeerSystem::FreeBsd => &ALL[3..],
+        PeerSystem::Unknown => ALL,
     }
 }
 
@@ -259,14 +261,15 @@ fn called(profile: &str, cc: Option<&str>) -> String {
 }
 
 fn alternative(
-    fitted: &Fitted,
+    fitted: &PathFit,
     (profile, cc): (&str, Option<&str>),
     set: &[String],
     best: &Candidate,
-    stop: Stop<'_>,
+    stop: StopFlag<'_>,
 ) -> Result<Alternative, WhatIfError> {
     let by_chance = !fitted.losses.packets.is_empty();
-    let (chance, seeds) = if by_chance { (Chance::Random, SEEDS) } else { (Chance::Same, 1) };
+    let (chance, seeds) =
+        if by_chance { (LossPattern::Random, SEEDS) } else { (LossPattern::Same, 1) };
     let mut courses = Vec::new();
     for seed in 1..=seeds {
         let text = fitted.scenario(profile, cc, chance, seed);
@@ -287,16 +290,16 @@ fn alternative(
     })
 }
 
-/// Runs a fitted scenario; times are those at the point where the capture was taken.
+/// Simulates a fitted scenario; times are those at the capture point.
 fn simulate(
     text: &str,
     set: &[String],
-    fitted: &Fitted,
-    stop: Stop<'_>,
-) -> Result<Ran, WhatIfError> {
+    fitted: &PathFit,
+    stop: StopFlag<'_>,
+) -> Result<SimulatedTransfer, WhatIfError> {
     let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
     let loaded = load(text, "the fitted scenario", &overrides).map_err(WhatIfError::Scenario)?;
-    let mut seen = Acks { bytes: fitted.bytes, ..Acks::default() };
+    let mut seen = DeliveryCurve { bytes: fitted.bytes, ..DeliveryCurve::default() };
     stop::run(&loaded.scenario, &mut seen, stop).map_err(WhatIfError::Run)?;
     let mut curve = seen.curve;
     curve.extend(seen.last);
@@ -308,48 +311,50 @@ fn simulate(
     Ok((course(bytes, time), curve))
 }
 
-fn course(bytes: u64, ns: u64) -> Course {
+fn course(bytes: u64, ns: u64) -> TransferResult {
     let time_s = ns.max(1) as f64 / 1e9;
-    Course { bytes, time_s, goodput_bps: bytes as f64 * 8.0 / time_s }
+    TransferResult { bytes, time_s, goodput_bps: bytes as f64 * 8.0 / time_s }
 }
 
-/// The place of that number, of [`PLACES`].
+/// Stream offset of point `number` of the delivery curve.
 fn place(bytes: u64, number: u64) -> u64 {
-    (u128::from(bytes) * u128::from(number) / u128::from(PLACES)) as u64
+    (u128::from(bytes) * u128::from(number) / u128::from(CURVE_POINTS)) as u64
 }
 
-/// Mean difference of the times at which the same bytes were delivered, as a share of the whole.
+/// Mean difference of the times at which the same bytes were delivered, as a fraction of the whole
+/// time.
 fn misfit(recorded: &[(u64, u64)], simulated: &[(u64, u64)], bytes: u64, time: u64) -> f64 {
     let when = |curve: &[(u64, u64)], place: u64| {
         let at = curve.partition_point(|point| point.1 < place);
         curve.get(at).or(curve.last()).map_or(0, |point| point.0)
     };
-    let places = (1..=PLACES).map(|number| place(bytes, number));
+    let places = (1..=CURVE_POINTS).map(|number| place(bytes, number));
     let off: u64 = places.map(|place| when(recorded, place).abs_diff(when(simulated, place))).sum();
-    off as f64 / PLACES as f64 / time.max(1) as f64
+    off as f64 / CURVE_POINTS as f64 / time.max(1) as f64
 }
 
-/// Bytes acknowledged by time, as the sender learns it: where the [`PLACES`] are reached, and last.
+/// Delivery curve at the sender: bytes acknowledged by time, at [`CURVE_POINTS`] offsets and at the
+/// last ACK.
 #[derive(Debug, Default)]
-struct Acks {
-    /// Bytes of the whole stream.
+struct DeliveryCurve {
+    /// Length of the stream in bytes.
     bytes: u64,
-    /// Places that were reached.
+    /// Number of points reached.
     reached: u64,
     curve: Vec<(u64, u64)>,
     last: Option<(u64, u64)>,
 }
 
-impl Recorder for Acks {
+impl Recorder for DeliveryCurve {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, _: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, _: Option<&SenderState>) {
         // The sender is the first host of the scenario.
         if let (0, Event::Acked { una, .. }) = (who.host.0, event) {
             let point = (at.as_nanos(), una.0);
             self.last = Some(point);
             let before = self.reached;
-            while self.reached < PLACES && una.0 >= place(self.bytes, self.reached + 1) {
+            while self.reached < CURVE_POINTS && una.0 >= place(self.bytes, self.reached + 1) {
                 self.reached += 1;
             }
             if self.reached > before {
@@ -359,14 +364,14 @@ impl Recorder for Acks {
     }
 }
 
-impl Observer for Acks {}
+impl Observer for DeliveryCurve {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_course_is_as_far_off_as_its_times() {
+    fn the_misfit_is_the_difference_of_times() {
         let recorded = [(0, 0), (1_000, 100)];
         assert!(misfit(&recorded, &recorded, 100, 1_000) < 1e-9);
         let later = [(0, 0), (1_100, 100)];

@@ -1,15 +1,15 @@
-//! The answer for people.
+//! The answer as text.
 
 use core::fmt::{self, Write};
 
-use super::{Course, WhatIf};
+use super::{TransferResult, WhatIf};
 use runner::run_report::aligned;
 
 impl WhatIf {
-    /// As tables.
+    /// Formats the answer as tables.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
-        // A String takes every text.
+        // Writing to a String cannot fail.
         let _ = self.write(&mut out);
         out
     }
@@ -23,7 +23,7 @@ impl WhatIf {
             recorded.time_s,
             recorded.goodput_bps / 1e6
         )?;
-        writeln!(out, "fitted path and ends")?;
+        writeln!(out, "fitted path and hosts")?;
         let rows: Vec<_> = self
             .fitted
             .iter()
@@ -32,7 +32,7 @@ impl WhatIf {
         out.push_str(&aligned(&rows));
         writeln!(out, "\nthe same transfer simulated, by sender")?;
         let mut rows = vec![
-            ["  sender", "time", "goodput", "against recorded", "course off by", "windows"]
+            ["  sender", "time", "goodput", "against recorded", "timing error", "windows"]
                 .map(str::to_owned),
         ];
         rows.extend(self.senders.iter().map(|one| {
@@ -44,24 +44,23 @@ impl WhatIf {
                 goodput,
                 format!("{ratio:+.1} %"),
                 format!("{:.1} % of the time", one.misfit * 100.0),
-                if one.told_by_windows { "as recorded" } else { "" }.to_owned(),
+                if one.shown_by_windows { "as recorded" } else { "" }.to_owned(),
             ]
         }));
         out.push_str(&aligned(&rows));
         if !self.licensed {
             writeln!(
                 out,
-                "\nwarning: the first of them does not follow the recorded course within 10 %: what \
-                 follows says little about this path"
+                "\nwarning: the first of them does not match the recorded transfer within 10 %: \
+                 predictions for this path are unreliable"
             )?;
         }
         if self.alternatives.is_empty() {
             return Ok(());
         }
         writeln!(out, "\nwhat if")?;
-        let mut rows = vec![
-            ["  sender", "time", "goodput", "spread", "time against the same"].map(str::to_owned),
-        ];
+        let mut rows =
+            vec![["  sender", "time", "goodput", "spread", "relative time"].map(str::to_owned)];
         rows.extend(self.alternatives.iter().map(|one| {
             let [time, goodput] = figures(&one.course);
             let spread = match one.runs {
@@ -81,6 +80,6 @@ impl WhatIf {
     }
 }
 
-fn figures(course: &Course) -> [String; 2] {
+fn figures(course: &TransferResult) -> [String; 2] {
     [format!("{:.3} s", course.time_s), format!("{:.2} Mbit/s", course.goodput_bps / 1e6)]
 }

@@ -1,34 +1,34 @@
-//! Recorded Linux transfers fitted from their captures alone, and run again.
+//! Recorded Linux transfers, fitted from their captures alone and simulated.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ackclock_whatif as whatif;
-use diagnose::Settings;
-use export::capture::Capture;
-use ingest::inputs::{self, Source, Stream};
+use diagnose::AnalysisSettings;
+use export::capture::PcapngRecorder;
+use ingest::inputs::{self, CapturedConnection, InputFile};
 use scenario::{Overrides, load};
-use whatif::{Question, TURNS, WhatIf};
+use whatif::{MAX_EVENTS, WhatIf, WhatIfRequest};
 
-/// Scenarios of which two recordings differ by more than 5 % (golden/linux/README.md of the
-/// recordings: queue overflow, HyStart's timing, BBR, competition).
+/// Scenarios of which two recordings differ by more than 5 % (golden/linux/README.md: queue
+/// overflow, HyStart's timing, BBR, competition).
 const DO_NOT_REPEAT: [&str; 5] = ["a2", "b3", "c5", "g1", "k1"];
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/linux")
 }
 
-fn read(capture: &Path) -> Stream {
+fn read(capture: &Path) -> CapturedConnection {
     let bytes = Box::new(File::open(capture).unwrap());
-    let source = Source { name: capture.display().to_string(), bytes };
-    let settings = Settings { packets: usize::MAX, turns: TURNS };
+    let source = InputFile { name: capture.display().to_string(), bytes };
+    let settings = AnalysisSettings { packets: usize::MAX, turns: MAX_EVENTS };
     let reading = inputs::read(vec![source], settings).unwrap();
-    let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);
+    let bytes = |stream: &CapturedConnection| stream.analysis.main().map_or(0, |flow| flow.bytes);
     reading.streams.into_iter().max_by_key(bytes).unwrap()
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the figures are to be told")]
+#[expect(clippy::print_stdout, reason = "prints the figures")]
 fn recorded_transfers_are_matched_from_their_captures_alone() {
     let mut names: Vec<_> = std::fs::read_dir(golden())
         .unwrap()
@@ -39,7 +39,7 @@ fn recorded_transfers_are_matched_from_their_captures_alone() {
     let (mut repeating, mut matched, mut lines) = (0, 0, String::new());
     for name in &names {
         let stream = read(&golden().join(name).join("sender.pcap.xz"));
-        let answer = WhatIf::of(&stream, &Question::default()).unwrap();
+        let answer = WhatIf::of(&stream, &WhatIfRequest::default()).unwrap();
         let best = &answer.senders[0];
         let ratio = best.course.goodput_bps / answer.recorded.goodput_bps - 1.0;
         let counts = !DO_NOT_REPEAT.contains(&&name[..2]);
@@ -47,7 +47,7 @@ fn recorded_transfers_are_matched_from_their_captures_alone() {
         repeating += u32::from(counts);
         matched += u32::from(counts && good);
         lines += &format!(
-            "{name:24} {:8.2} Mbit/s recorded {:8.2} {:+6.1} % {:18} course off {:5.1} %{}{}\n",
+            "{name:24} {:8.2} Mbit/s recorded {:8.2} {:+6.1} % {:18} timing error {:5.1} %{}{}\n",
             best.course.goodput_bps / 1e6,
             answer.recorded.goodput_bps / 1e6,
             ratio * 100.0,
@@ -62,30 +62,34 @@ fn recorded_transfers_are_matched_from_their_captures_alone() {
     assert_eq!(repeating, 23);
 }
 
-/// The capture of the mail's transfer, with a larger limit of RFC 3465: predicted from the capture
+/// The transfer of the freebsd-net post with a larger limit of RFC 3465: predicted from the capture
 /// alone, and simulated.
 #[test]
-fn a_larger_limit_is_predicted_from_the_capture_of_the_mail() {
+fn a_larger_limit_is_predicted_from_a_capture() {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/slow-start-lro.toml");
     let text = std::fs::read_to_string(place).unwrap();
     let loaded = load(&text, "slow-start-lro.toml", &Overrides::default()).unwrap();
-    let mut seen = Capture::new(&loaded.scenario, &[0], "", Vec::new()).unwrap();
+    let mut seen = PcapngRecorder::new(&loaded.scenario, &[0], "", Vec::new()).unwrap();
     sim::run(&loaded.scenario, &mut seen).unwrap();
     let bytes = seen.finish().unwrap();
-    let source = Source { name: "the mail".into(), bytes: Box::new(bytes.as_slice()) };
-    let reading =
-        inputs::read(vec![source], Settings { packets: usize::MAX, ..Settings::default() })
-            .unwrap();
+    let source = InputFile { name: "the post".into(), bytes: Box::new(bytes.as_slice()) };
+    let reading = inputs::read(
+        vec![source],
+        AnalysisSettings { packets: usize::MAX, ..AnalysisSettings::default() },
+    )
+    .unwrap();
     let larger = "sender.knobs.net.inet.tcp.abc_l_var=45".to_owned();
-    let question = Question { set: vec![larger.clone()], ..Question::default() };
+    let question = WhatIfRequest { set: vec![larger.clone()], ..WhatIfRequest::default() };
     let answer = WhatIf::of(&reading.streams[0], &question).unwrap();
     assert!(answer.licensed);
     let overrides = Overrides { set: vec![larger], ..Overrides::default() };
     let direct = load(&text, "slow-start-lro.toml", &overrides).unwrap();
-    let direct = sim::run(&direct.scenario, &mut record::Off).unwrap();
-    // The capture was taken at the sender, who learns of the last byte half a round trip later.
+    let direct = sim::run(&direct.scenario, &mut record::NullRecorder).unwrap();
+    // The capture was taken at the sender, which receives the last ACK half an RTT after the
+    // delivery.
     let direct_s = direct.flows[0].duration.as_secs_f64() + 0.05;
     let off = answer.alternatives[0].course.time_s / direct_s - 1.0;
-    // 11 % since the receiver and the sender follow their kernels in closed loop; the fit was not changed.
+    // 11 % since the receiver and the sender follow their kernels in closed loop; the fit was not
+    // changed.
     assert!(off.abs() <= 0.12, "{off:+.3}: {}", answer.to_text());
 }

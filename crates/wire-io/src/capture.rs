@@ -1,36 +1,40 @@
-//! What was seen on the wire, as pcapng: the very bytes that travelled, with whole checksums.
+//! Captures in pcapng format, with the real payload bytes and valid checksums.
 
 use std::io::{self, Write};
 
 use packet::Segment;
 use packet::wire::{Endpoints, emit_payload};
-use trace::pcapng::{Section, Seen, Tap, TapId, Way, Writer};
+use trace::pcapng::{
+    InterfaceId, PacketDirection, PacketMeta, PcapngInterface, PcapngSection, PcapngWriter,
+};
 use units::Instant;
 
-/// Writes what passes the taps of a scenario.
+/// Writes packets that pass the taps of a scenario.
 #[derive(Debug)]
-pub struct Capture<W> {
-    writer: Writer<W>,
-    taps: Vec<TapId>,
+pub struct TapCapture<W> {
+    writer: PcapngWriter<W>,
+    taps: Vec<InterfaceId>,
     failed: Option<io::Error>,
     packet: Vec<u8>,
 }
 
-impl<W: Write> Capture<W> {
-    /// A capture with a tap of each of these names.
+impl<W: Write> TapCapture<W> {
+    /// Creates a capture with a tap for each of these names.
     ///
     /// # Errors
-    /// Those of `out`.
-    pub fn new(out: W, section: &Section<'_>, names: &[String]) -> io::Result<Self> {
-        let mut writer = Writer::new(out, section)?;
+    /// Errors of `out`.
+    pub fn new(out: W, section: &PcapngSection<'_>, names: &[String]) -> io::Result<Self> {
+        let mut writer = PcapngWriter::new(out, section)?;
         let mut taps = Vec::new();
         for name in names {
-            taps.push(writer.add_tap(&Tap { name, ..Tap::default() })?);
+            taps.push(
+                writer.add_interface(&PcapngInterface { name, ..PcapngInterface::default() })?,
+            );
         }
         Ok(Self { writer, taps, failed: None, packet: Vec::new() })
     }
 
-    /// A segment with these bytes passed tap number `tap`.
+    /// Writes a segment with these bytes that passed tap number `tap`.
     pub fn segment(
         &mut self,
         (at, tap, outbound): (Instant, usize, bool),
@@ -46,13 +50,13 @@ impl<W: Write> Capture<W> {
         let written = emit_payload(segment, between, 0, payload, &mut self.packet)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
             .and_then(|()| {
-                let way = if outbound { Way::Out } else { Way::In };
-                self.writer.packet(Seen { tap, at, way }, &self.packet)
+                let way = if outbound { PacketDirection::Out } else { PacketDirection::In };
+                self.writer.packet(PacketMeta { tap, at, way }, &self.packet)
             });
         self.failed = written.err();
     }
 
-    /// Flushes and gives the output back.
+    /// Flushes and returns the output.
     ///
     /// # Errors
     /// The first error of the output.

@@ -1,4 +1,4 @@
-//! Programs in the namespace of a real host.
+//! Runs programs in the namespace of a real host.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -9,14 +9,14 @@ use std::time::Duration;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 
-/// The first process of the PID namespace that a host's programs are in: the kernel kills all others in it, whoever
-/// their parents are, when this one ends (pid_namespaces(7)). It ends with the value, and with this program, however
-/// that ends: it reads from a pipe whose other end is here.
+/// The init process of the PID namespace of a host's programs. When it ends, the kernel kills all
+/// processes in the namespace (pid_namespaces(7)). It reads from a pipe held by this value, so it
+/// ends when the value is dropped or this program ends.
 #[derive(Debug)]
 pub(crate) struct Init(Child);
 
 impl Init {
-    /// Moves the children that the calling thread will have to a PID namespace, with a /proc that shows it.
+    /// Puts future children of the calling thread into a new PID namespace with its own /proc.
     fn start() -> io::Result<Self> {
         unshare(CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS)?;
         let mut init = Command::new("cat");
@@ -24,37 +24,37 @@ impl Init {
         let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
         let safe = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
         let none = None::<&str>;
-        // A container may refuse its users a /proc of their own; then programs see that of the machine.
+        // A container may forbid mounting /proc; programs then see the machine's.
         let _ = mount(none, "/", none, private, none)
             .and_then(|()| mount(Some("proc"), "/proc", Some("proc"), safe, none));
         Ok(init)
     }
 
-    /// Kills it, and all others in the namespace with it.
+    /// Kills the init process and with it all processes in the namespace.
     fn kill(&mut self) {
         let _ = self.0.kill();
     }
 }
 
 impl Drop for Init {
-    /// Afterwards nothing is left in the namespace: an init ends last (`zap_pid_ns_processes`), so that children in
-    /// there must have been waited for.
+    /// Kills all processes in the namespace and waits: an init process exits last
+    /// (`zap_pid_ns_processes`).
     fn drop(&mut self) {
         self.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Runs lines of a shell in the network namespace of the calling thread, all at once, until the last has
-/// ended or `stop` is set; what still runs then is killed. Returns which did not end well, and what holds the
-/// processes that the lines have left behind.
+/// Runs shell commands concurrently in the network namespace of the calling thread, until the last
+/// has exited or `stop` is set, which kills the rest. Returns the failed commands and the handle of
+/// the remaining background processes.
 pub(crate) fn run(lines: &[String], stop: &AtomicBool) -> (Vec<String>, Option<Init>) {
     if lines.is_empty() {
         return (Vec::new(), None);
     }
-    // A thread whose children are in another PID namespace can make no threads.
-    let alone = thread::scope(|scope| scope.spawn(|| run_alone(lines, stop)).join());
-    alone.unwrap_or_else(|_| (vec!["a thread has died".to_owned()], None))
+    // A thread whose children are in another PID namespace cannot spawn threads.
+    let single_packet = thread::scope(|scope| scope.spawn(|| run_alone(lines, stop)).join());
+    single_packet.unwrap_or_else(|_| (vec!["a thread has panicked".to_owned()], None))
 }
 
 fn run_alone(lines: &[String], stop: &AtomicBool) -> (Vec<String>, Option<Init>) {
@@ -93,7 +93,7 @@ fn run_alone(lines: &[String], stop: &AtomicBool) -> (Vec<String>, Option<Init>)
     (failed, Some(init))
 }
 
-#[expect(clippy::disallowed_methods, reason = "this crate is where real time comes in")]
+#[expect(clippy::disallowed_methods, reason = "this crate reads real time")]
 fn pause() {
     thread::sleep(Duration::from_millis(20));
 }
@@ -101,17 +101,17 @@ fn pause() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::space;
+    use crate::namespace;
 
     #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
     fn unavailable() -> bool {
-        let why = space::unavailable();
+        let why = namespace::unavailable();
         why.iter().for_each(|why| eprintln!("skipped: {why}"));
         why.is_some()
     }
 
     #[test]
-    fn all_run_at_once_and_failures_are_returned() {
+    fn commands_run_concurrently_and_failures_are_returned() {
         if unavailable() {
             return;
         }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_when_it_is_stopped_is_killed() {
+    fn running_commands_are_killed_on_stop() {
         if unavailable() {
             return;
         }
@@ -129,9 +129,9 @@ mod tests {
         assert!(run(&lines, &AtomicBool::new(true)).0.is_empty());
     }
 
-    /// A daemon lives as long as the hosts do, and no longer.
+    /// A background process lives as long as its namespace.
     #[test]
-    fn what_a_line_leaves_behind_goes_with_the_namespace() {
+    fn background_processes_end_with_the_namespace() {
         if unavailable() {
             return;
         }

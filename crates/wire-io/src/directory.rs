@@ -1,4 +1,4 @@
-//! Which packets belong to which flow.
+//! Maps packets to flows.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,27 +6,26 @@ use packet::wire::Endpoints;
 use packet::{Dir, Segment};
 use units::FlowId;
 
-/// The flows of a world by their addresses.
+/// The flows of a run by their addresses.
 #[derive(Debug, Clone)]
-pub struct Directory {
+pub struct FlowDirectory {
     flows: Vec<Endpoints>,
     numbers: BTreeMap<Endpoints, u32>,
-    /// For each host the flows that are places for connections it may open: the next to be taken
-    /// first, a taken one last.
+    /// For each host the flows available for connections it opens, least recently used first.
     places: BTreeMap<usize, VecDeque<u32>>,
-    /// Connections that came to a place.
+    /// Connections assigned to a flow.
     pub connections: u64,
 }
 
-impl Directory {
-    /// Flows with known addresses, each seen from its connecting side.
+impl FlowDirectory {
+    /// Creates a directory of flows with known addresses, each from its connecting side.
     pub fn of(flows: &[Endpoints]) -> Self {
         let numbers = flows.iter().enumerate().map(|(flow, &between)| (between, flow as u32));
         let places = BTreeMap::new();
         Self { flows: flows.to_vec(), numbers: numbers.collect(), places, connections: 0 }
     }
 
-    /// Places for connections that are still to come: flow number n will be one that host
+    /// Creates a directory for future connections: flow number n is for a connection that host
     /// `hosts[n]` opens. Until then its addresses are `nowhere`.
     pub fn places(hosts: &[usize], nowhere: Endpoints) -> Self {
         let mut directory = Self::of(&[]);
@@ -37,22 +36,22 @@ impl Directory {
         directory
     }
 
-    /// Addresses of a segment.
+    /// Returns the addresses of a segment.
     pub fn between(&self, segment: &Segment) -> Endpoints {
         let forward = self.flows[segment.flow.0 as usize];
         match segment.dir {
             Dir::Forward => forward,
-            Dir::Reverse => forward.back(),
+            Dir::Reverse => forward.reversed(),
         }
     }
 
-    /// The flow and the direction of a packet that came from `host`; `opens` if it is a SYN, which
-    /// may take a place: that of the oldest connection, if all are taken.
+    /// Finds the flow and the direction of a packet from `host`. `opens` is set for a SYN, which
+    /// may take over a flow, that of the oldest connection if none is free.
     pub fn find(&mut self, host: usize, between: Endpoints, opens: bool) -> Option<(FlowId, Dir)> {
         if let Some(&flow) = self.numbers.get(&between) {
             return Some((FlowId(flow), Dir::Forward));
         }
-        if let Some(&flow) = self.numbers.get(&between.back()) {
+        if let Some(&flow) = self.numbers.get(&between.reversed()) {
             return Some((FlowId(flow), Dir::Reverse));
         }
         if !opens {
@@ -61,9 +60,9 @@ impl Directory {
         let places = self.places.get_mut(&host)?;
         let flow = places.pop_front()?;
         places.push_back(flow);
-        let place = &mut self.flows[flow as usize];
-        self.numbers.remove(place);
-        *place = between;
+        let offset = &mut self.flows[flow as usize];
+        self.numbers.remove(offset);
+        *offset = between;
         self.numbers.insert(between, flow);
         self.connections += 1;
         Some((FlowId(flow), Dir::Forward))
@@ -83,22 +82,22 @@ mod tests {
     }
 
     #[test]
-    fn known_flows_are_found_both_ways_and_no_other() {
-        let mut directory = Directory::of(&[between(1), between(2)]);
+    fn only_known_flows_are_found_in_both_directions() {
+        let mut directory = FlowDirectory::of(&[between(1), between(2)]);
         assert_eq!(directory.find(0, between(2), false), Some((FlowId(1), Dir::Forward)));
-        assert_eq!(directory.find(1, between(1).back(), true), Some((FlowId(0), Dir::Reverse)));
+        assert_eq!(directory.find(1, between(1).reversed(), true), Some((FlowId(0), Dir::Reverse)));
         assert_eq!(directory.find(0, between(3), true), None);
         let back = Segment { flow: FlowId(1), dir: Dir::Reverse, ..Segment::default() };
-        assert_eq!(directory.between(&back), between(2).back());
+        assert_eq!(directory.between(&back), between(2).reversed());
     }
 
     #[test]
-    fn connections_take_the_places_of_their_host_and_the_oldest_gives_way() {
-        let mut directory = Directory::places(&[0, 1, 0], between(0));
+    fn connections_take_the_flows_of_their_host_and_replace_the_oldest() {
+        let mut directory = FlowDirectory::places(&[0, 1, 0], between(0));
         assert_eq!(directory.find(0, between(1), false), None, "only a SYN opens");
         assert_eq!(directory.find(0, between(1), true), Some((FlowId(0), Dir::Forward)));
         assert_eq!(directory.find(0, between(2), true), Some((FlowId(2), Dir::Forward)));
-        assert_eq!(directory.find(1, between(3).back(), true), Some((FlowId(1), Dir::Forward)));
+        assert_eq!(directory.find(1, between(3).reversed(), true), Some((FlowId(1), Dir::Forward)));
         assert_eq!(directory.find(0, between(4), true), Some((FlowId(0), Dir::Forward)));
         assert_eq!(directory.find(0, between(1), false), None);
         assert_eq!(directory.find(0, between(3), false), Some((FlowId(1), Dir::Reverse)));

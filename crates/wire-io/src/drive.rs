@@ -1,32 +1,32 @@
-//! The loop: what a world does is done on time, and what real hosts do comes into the world.
+//! The event loop: advances the simulation in real time and exchanges packets with real hosts.
 
 use core::ops::ControlFlow;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use packet::{Dir, Flags, Segment};
-use record::{Event, Movement, Recorder, Sender, SenderState, Who};
+use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
 use sha2::{Digest, Sha256};
 use sim::Observer;
-use sim::live::{Leaving, Live};
+use sim::live::{ExternalDelivery, LiveSimulation};
 use tun_rs::SyncDevice;
 use units::Instant;
 
-use crate::capture::Capture;
-use crate::clock::Clock;
-use crate::directory::Directory;
+use crate::capture::TapCapture;
+use crate::clock::RealClock;
+use crate::directory::FlowDirectory;
 use crate::frame;
-use crate::streams::{Received, Stream};
+use crate::streams::{ByteStream, ReceivedBytes};
 use crate::timing::Lateness;
 
-/// Packets taken from a device before the world gets its turn.
+/// Maximum packets read from a device before the simulation advances.
 const BATCH: usize = 64;
-/// A device gives no more: a burst of 64 KiB and the header before it.
+/// Largest read from a device: a burst of 64 KiB and its header.
 const LARGEST: usize = 65_536 + 16;
 
-/// The door to a real host.
+/// The TUN device of a real host.
 #[derive(Debug)]
-pub struct Gate {
+pub struct TunPort {
     /// Index of the host.
     pub host: usize,
     /// Its device.
@@ -42,32 +42,32 @@ impl std::fmt::Debug for Device {
     }
 }
 
-/// What watches a live world: whoever wants to, and those that keep and check its bytes.
+/// Observer of a live simulation: forwards to the user's observer and tracks the bytes of streams.
 #[derive(Debug)]
-pub struct Watcher<'a, O, W: Write> {
-    /// Whoever wants to.
+pub struct WireObserver<'a, O, W: Write> {
+    /// The user's observer.
     pub user: &'a mut O,
-    /// Taps that the user knows: those numbered below.
+    /// Number of the user's taps, which have the lowest indices.
     pub user_taps: usize,
-    /// For each host the tap at its stack, if the host is inside.
+    /// For each simulated host the tap at its stack.
     pub stack_taps: Vec<Option<usize>>,
-    /// Two for each flow: towards the listener, and back.
-    pub streams: Vec<Stream>,
-    /// For each flow what has come to its reader inside.
-    pub received: Vec<Received>,
-    /// Whose packets are whose.
-    pub directory: Directory,
-    /// The capture, with the numbers of its taps.
-    pub capture: Option<(Capture<W>, Vec<usize>)>,
-    /// Payload at hand.
+    /// Two streams for each flow: towards the listener, and reverse.
+    pub streams: Vec<ByteStream>,
+    /// For each flow the bytes received by its simulated reader.
+    pub received: Vec<ReceivedBytes>,
+    /// Maps packets to flows.
+    pub directory: FlowDirectory,
+    /// The capture, with the indices of its taps.
+    pub capture: Option<(TapCapture<W>, Vec<usize>)>,
+    /// Payload buffer.
     pub scratch: Vec<u8>,
 }
 
-impl<O: Recorder, W: Write> Recorder for Watcher<'_, O, W> {
+impl<O: Recorder, W: Write> Recorder for WireObserver<'_, O, W> {
     const ON: bool = O::ON;
     const PACKETS: bool = O::PACKETS;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         self.user.record(at, who, event, state);
     }
 
@@ -75,19 +75,19 @@ impl<O: Recorder, W: Write> Recorder for Watcher<'_, O, W> {
     fn record_sender(
         &mut self,
         at: Instant,
-        who: Who,
+        who: EventSource,
         event: impl FnOnce() -> Event,
         sender: &impl Sender,
     ) {
         self.user.record_sender(at, who, event, sender);
     }
 
-    fn moved(&mut self, at: Instant, movement: Movement) {
-        self.user.moved(at, movement);
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
+        self.user.record_packet(at, movement);
     }
 }
 
-impl<O: Observer, W: Write> Observer for Watcher<'_, O, W> {
+impl<O: Observer, W: Write> Observer for WireObserver<'_, O, W> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         if tap < self.user_taps {
             self.user.tap(at, tap, outbound, segment);
@@ -97,16 +97,16 @@ impl<O: Observer, W: Write> Observer for Watcher<'_, O, W> {
         if self.stack_taps.contains(&Some(tap)) {
             if outbound {
                 stream.sent(segment, &[]);
-            } else if let Some(place) = stream.place(segment.seq) {
-                self.received[flow].came(place, segment.payload);
+            } else if let Some(offset) = stream.offset(segment.seq) {
+                self.received[flow].came(offset, segment.payload);
             }
         }
         let Some((capture, taps)) = &mut self.capture else { return };
         let Some(number) = taps.iter().position(|&known| known == tap) else { return };
         let between = self.directory.between(segment);
         self.scratch.clear();
-        let place = stream.place(segment.seq).unwrap_or(0);
-        if segment.payload == 0 || stream.read(place, segment.payload, &mut self.scratch) {
+        let offset = stream.offset(segment.seq).unwrap_or(0);
+        if segment.payload == 0 || stream.read(offset, segment.payload, &mut self.scratch) {
             capture.segment((at, number, outbound), segment, &between, &self.scratch);
         }
     }
@@ -116,46 +116,46 @@ impl<O: Observer, W: Write> Observer for Watcher<'_, O, W> {
     }
 }
 
-/// Number of the stream to which a segment belongs.
+/// Returns the index of the stream of a segment.
 fn stream_of(segment: &Segment) -> usize {
     2 * segment.flow.0 as usize + usize::from(segment.dir == Dir::Reverse)
 }
 
-/// What the loop counted.
+/// Counters of the event loop.
 #[derive(Debug, Clone, Default)]
-pub struct Counts {
-    /// How late each packet was that went to a real host.
+pub struct WireCounts {
+    /// Lateness of each packet to a real host.
     pub lateness: Lateness,
-    /// Packets from real hosts, bursts counted once, that belong to no flow.
+    /// Packets (or bursts) from real hosts that belong to no flow.
     pub foreign: u64,
-    /// Packets from real hosts whose checksum was wrong.
+    /// Packets from real hosts with a wrong checksum.
     pub damaged: u64,
-    /// Packets that a device did not take.
+    /// Packets that a device rejected.
     pub refused: u64,
-    /// Bytes that were read without having come: the proof of a mistake in this program.
-    pub unproven: u64,
+    /// Bytes read but never received: proof of a bug in this program.
+    pub unverified: u64,
 }
 
-/// The loop and what it needs.
+/// The event loop.
 #[derive(Debug)]
 pub struct Driver<'g> {
-    /// Doors to the real hosts.
-    pub gates: &'g [Gate],
-    /// Time.
-    pub clock: Clock,
-    /// What was counted.
-    pub counts: Counts,
-    /// The bytes that readers inside have read, for each flow.
+    /// TUN devices of the real hosts.
+    pub gates: &'g [TunPort],
+    /// Real time of the run.
+    pub clock: RealClock,
+    /// Counters.
+    pub counts: WireCounts,
+    /// For each flow the hash of the bytes read by simulated readers.
     pub hashes: Vec<Sha256>,
 }
 
 impl Driver<'_> {
-    /// Runs until `end`, or until `done` says so (asked about every round).
+    /// Runs until `end` or until `done`, called once per iteration, returns true.
     pub fn run<O: Observer, W: Write>(
         &mut self,
-        live: &mut Live<'_, Watcher<'_, O, W>>,
+        live: &mut LiveSimulation<'_, WireObserver<'_, O, W>>,
         end: Instant,
-        mut done: impl FnMut(&mut Live<'_, Watcher<'_, O, W>>) -> bool,
+        mut done: impl FnMut(&mut LiveSimulation<'_, WireObserver<'_, O, W>>) -> bool,
     ) {
         let fds: Vec<BorrowedFd<'_>> =
             self.gates.iter().map(|gate| gate.device.0.as_fd()).collect();
@@ -171,12 +171,12 @@ impl Driver<'_> {
                 for _ in 0..BATCH {
                     let Ok(len) = gate.device.0.recv(&mut buffer) else { break };
                     quiet = false;
-                    self.take_in(live, gate.host, &buffer[..len]);
+                    self.inject_packet(live, gate.host, &buffer[..len]);
                 }
-                // What comes of it at once, such as ACKs, does not wait for the other devices.
+                // Deliver immediate responses, such as ACKs, before reading other devices.
                 self.hand_over(live, &mut leaving, &mut out);
             }
-            self.read_on(live);
+            self.verify_reads(live);
             if now >= end || done(live) {
                 return;
             }
@@ -187,17 +187,17 @@ impl Driver<'_> {
         }
     }
 
-    /// A packet from a real host goes into the world.
-    fn take_in<O: Observer, W: Write>(
+    /// Injects a packet from a real host into the simulation.
+    fn inject_packet<O: Observer, W: Write>(
         &mut self,
-        live: &mut Live<'_, Watcher<'_, O, W>>,
+        live: &mut LiveSimulation<'_, WireObserver<'_, O, W>>,
         host: usize,
         bytes: &[u8],
     ) {
         let seen = match frame::read(bytes) {
             Ok(seen) => seen,
-            Err(frame::FrameError::Foreign) => return self.counts.foreign += 1,
-            Err(frame::FrameError::Damaged) => return self.counts.damaged += 1,
+            Err(frame::FrameError::NotTcp) => return self.counts.foreign += 1,
+            Err(frame::FrameError::Corrupted) => return self.counts.damaged += 1,
         };
         let mut segment = seen.segment;
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
@@ -213,11 +213,11 @@ impl Driver<'_> {
         }
     }
 
-    /// What has come to real hosts is written to their devices.
+    /// Writes packets for real hosts to their devices.
     fn hand_over<O: Observer, W: Write>(
         &mut self,
-        live: &mut Live<'_, Watcher<'_, O, W>>,
-        leaving: &mut Vec<Leaving>,
+        live: &mut LiveSimulation<'_, WireObserver<'_, O, W>>,
+        leaving: &mut Vec<ExternalDelivery>,
         out: &mut Vec<u8>,
     ) {
         live.take_leaving(leaving);
@@ -229,7 +229,7 @@ impl Driver<'_> {
             payload.clear();
             let whole = segment.payload == 0
                 || stream
-                    .place(segment.seq)
+                    .offset(segment.seq)
                     .is_some_and(|at| stream.read(at, segment.payload, &mut payload));
             let between = watcher.directory.between(segment);
             let gate = self.gates.iter().find(|gate| gate.host == came.host);
@@ -249,8 +249,11 @@ impl Driver<'_> {
         }
     }
 
-    /// What readers inside have read is summed up, and proven to have come.
-    fn read_on<O: Observer, W: Write>(&mut self, live: &mut Live<'_, Watcher<'_, O, W>>) {
+    /// Hashes the bytes read by simulated readers, and checks that they were received.
+    fn verify_reads<O: Observer, W: Write>(
+        &mut self,
+        live: &mut LiveSimulation<'_, WireObserver<'_, O, W>>,
+    ) {
         for flow in 0..self.hashes.len() {
             let Some(to) = live.has_read(flow) else { continue };
             let watcher = live.observer();
@@ -262,7 +265,7 @@ impl Driver<'_> {
             bytes.clear();
             let there = watcher.streams[2 * flow].read(from, (to - from) as u32, &mut bytes);
             if !watcher.received[flow].read_to(to) || !there {
-                self.counts.unproven += to - from;
+                self.counts.unverified += to - from;
             }
             self.hashes[flow].update(&bytes);
             watcher.scratch = bytes;

@@ -1,26 +1,26 @@
-//! What stands in a TUN device with offloads: a virtio-net header (VIRTIO 1.2, 5.1.6) before one IP packet,
-//! which may be a burst that is still to be split (TSO) or was merged (GRO, LRO).
+//! Frames of a TUN device with offloads: a virtio-net header (VIRTIO 1.2, 5.1.6) and an IP packet,
+//! which can be an unsegmented burst (TSO) or an aggregate (GRO, LRO).
 
 use std::net::IpAddr;
 
-use packet::wire::{EmitError, Endpoints, Link, Parsed, emit_payload, parse};
+use packet::wire::{EmitError, Endpoints, Link, ParsedPacket, emit_payload, parse};
 use packet::{IpVersion, Segment};
 use tun_rs::{VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
-/// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the checksum is that of the pseudo header so far.
+/// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the checksum covers only the pseudo header.
 const NEEDS_CHECKSUM: u8 = 1;
-/// `VIRTIO_NET_HDR_GSO_NONE`, `_TCPV4`, `_TCPV6`, and the bit `_ECN` beside them.
+/// `VIRTIO_NET_HDR_GSO_NONE`, `_TCPV4`, `_TCPV6`, and the bit `_ECN`.
 const GSO_NONE: u8 = 0;
 const GSO_TCP4: u8 = 1;
 const GSO_TCP6: u8 = 4;
 const GSO_ECN: u8 = 0x80;
 
-/// Where in a TCP header its checksum stands.
+/// Offset of the checksum in a TCP header.
 const CHECKSUM: usize = 16;
 
-/// A packet that a real host has sent.
+/// A packet sent by a real host.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame<'a> {
+pub struct TunFrame<'a> {
     /// Addresses and ports.
     pub between: Endpoints,
     /// The segment; a burst has its `gso_size`.
@@ -29,55 +29,55 @@ pub struct Frame<'a> {
     pub payload: &'a [u8],
 }
 
-/// Why a packet is none that a world can carry.
+/// Error of a packet that the simulator cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameError {
-    /// Not TCP: the kernel's own multicasts, say.
-    Foreign,
-    /// Its checksum is wrong, or its headers are.
-    Damaged,
+    /// Not TCP, e.g. multicasts of the kernel.
+    NotTcp,
+    /// The checksum or a header is invalid.
+    Corrupted,
 }
 
 impl core::fmt::Display for FrameError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::Foreign => "no TCP packet",
-            Self::Damaged => "a wrong checksum or a wrong header",
+            Self::NotTcp => "not a TCP packet",
+            Self::Corrupted => "an invalid checksum or header",
         })
     }
 }
 
 impl core::error::Error for FrameError {}
 
-/// Reads what a device gave.
+/// Parses a frame from a device.
 ///
 /// # Errors
-/// [`FrameError`] for what is no good TCP segment.
-pub fn read(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
-    let header = VirtioNetHdr::decode(bytes).map_err(|_| FrameError::Damaged)?;
+/// [`FrameError`] if it is not a valid TCP segment.
+pub fn read(bytes: &[u8]) -> Result<TunFrame<'_>, FrameError> {
+    let header = VirtioNetHdr::decode(bytes).map_err(|_| FrameError::Corrupted)?;
     let ip = &bytes[VIRTIO_NET_HDR_LEN..];
-    let parsed = parse(ip, Link::Raw).map_err(|_| FrameError::Foreign)?;
+    let parsed = parse(ip, Link::Raw).map_err(|_| FrameError::NotTcp)?;
     if parsed.payload.len() != parsed.segment.payload as usize {
-        return Err(FrameError::Damaged);
+        return Err(FrameError::Corrupted);
     }
-    // What is still to be summed up never left the machine: nothing can have damaged it.
+    // A packet with a partial checksum never left the machine and cannot be corrupted.
     let summed = header.flags & NEEDS_CHECKSUM == 0;
     if summed && !checksum_is_good(ip, &parsed) {
-        return Err(FrameError::Damaged);
+        return Err(FrameError::Corrupted);
     }
     let mut segment = parsed.segment;
     let burst = header.gso_type != GSO_NONE && u32::from(header.gso_size) < segment.payload;
     segment.gso_size = if burst { header.gso_size } else { 0 };
-    Ok(Frame { between: parsed.between, segment, payload: parsed.payload })
+    Ok(TunFrame { between: parsed.endpoints, segment, payload: parsed.payload })
 }
 
-/// Writes a segment for a device into `out`, which is emptied first.
+/// Writes a segment for a device into `out`, which is cleared first.
 ///
-/// A single packet has its checksum; of a merged one the kernel is told that it need not check
-/// (`CHECKSUM_PARTIAL`, as between two hosts on one machine).
+/// A single packet has a full checksum; an aggregate has `CHECKSUM_PARTIAL`, which the kernel does
+/// not verify, as between two hosts on one machine.
 ///
 /// # Errors
-/// [`EmitError`] if it cannot be a packet.
+/// [`EmitError`] if it cannot be encoded.
 pub fn write(
     segment: &Segment,
     between: &Endpoints,
@@ -112,27 +112,27 @@ pub fn write(
         csum_start: ip_len as u16,
         csum_offset: CHECKSUM as u16,
     };
-    // There is room: it was made above.
+    // The buffer was resized above.
     let _ = header.encode(&mut out[..VIRTIO_NET_HDR_LEN]);
     Ok(())
 }
 
-fn checksum_is_good(ip: &[u8], parsed: &Parsed<'_>) -> bool {
+fn checksum_is_good(ip: &[u8], parsed: &ParsedPacket<'_>) -> bool {
     let header = match parsed.segment.ip {
         IpVersion::V4 => 4 * usize::from(ip[0] & 15),
         IpVersion::V6 => 40,
     };
     let tcp_len = parsed.payload.len() + payload_start(ip, parsed) - header;
     let end = header + tcp_len;
-    fold(pseudo_header(&parsed.between, tcp_len) + sum(&ip[header..end])) == 0xffff
+    fold(pseudo_header(&parsed.endpoints, tcp_len) + sum(&ip[header..end])) == 0xffff
 }
 
-/// Where in the packet its payload begins.
-fn payload_start(ip: &[u8], parsed: &Parsed<'_>) -> usize {
+/// Returns the offset of the payload in the packet.
+fn payload_start(ip: &[u8], parsed: &ParsedPacket<'_>) -> usize {
     parsed.payload.as_ptr() as usize - ip.as_ptr() as usize
 }
 
-/// RFC 9293 section 3.1: what of the IP header the checksum covers.
+/// Sum of the pseudo-header (RFC 9293 section 3.1).
 fn pseudo_header(between: &Endpoints, tcp_len: usize) -> u64 {
     let address = |ip: IpAddr| match ip {
         IpAddr::V4(v4) => sum(&v4.octets()),
@@ -141,7 +141,7 @@ fn pseudo_header(between: &Endpoints, tcp_len: usize) -> u64 {
     address(between.src.ip()) + address(between.dst.ip()) + 6 + tcp_len as u64
 }
 
-/// The sum of RFC 1071, not folded.
+/// Sum of RFC 1071, not folded.
 fn sum(bytes: &[u8]) -> u64 {
     let (pairs, odd) = bytes.as_chunks::<2>();
     let pairs: u64 = pairs.iter().map(|&pair| u64::from(u16::from_be_bytes(pair))).sum();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_the_same_and_damage_is_seen() {
+    fn written_frames_read_back_and_corruption_is_detected() {
         for ip in [IpVersion::V4, IpVersion::V6] {
             for len in [0, 1, 1_001, 1_448] {
                 let segment = data(ip, len);
@@ -201,7 +201,7 @@ mod tests {
                     damaged[at] ^= 0x10;
                     assert_eq!(
                         read(&damaged).unwrap_err(),
-                        FrameError::Damaged,
+                        FrameError::Corrupted,
                         "{ip:?} {len} {at}"
                     );
                 }
@@ -210,11 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn a_merged_segment_tells_how_to_split_it_and_leaves_the_sum_to_the_kernel() {
+    fn an_aggregate_has_its_gso_size_and_a_partial_checksum() {
         let bytes = vec![3; 4_000];
         for merged in [
             Segment { gso_size: 1_448, ..data(IpVersion::V4, 4_000) },
-            // FreeBSD's LRO counts packets and forgets their size.
+            // FreeBSD's LRO keeps the number of packets but not their size.
             Segment { nsegs: 3, ..data(IpVersion::V6, 4_000) },
         ] {
             let mut frame = Vec::new();
@@ -223,7 +223,7 @@ mod tests {
             let size = if merged.nsegs == 0 { 1_448 } else { 1_334 };
             assert_eq!(seen.segment, Segment { gso_size: size, nsegs: 0, ..merged });
             assert_eq!(seen.segment.packets(), 3);
-            // Summing up from csum_start on gives what a packet with a full checksum has.
+            // The sum from csum_start yields the full checksum.
             let start = VIRTIO_NET_HDR_LEN + merged.ip.header_len() as usize;
             let full = !fold(sum(&frame[start..]));
             let mut whole = frame.clone();
@@ -234,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tcp_is_told() {
-        assert_eq!(read(&[0; 5]).unwrap_err(), FrameError::Damaged);
-        assert_eq!(read(&[0; 40]).unwrap_err(), FrameError::Foreign);
+    fn packets_other_than_tcp_are_rejected() {
+        assert_eq!(read(&[0; 5]).unwrap_err(), FrameError::Corrupted);
+        assert_eq!(read(&[0; 40]).unwrap_err(), FrameError::NotTcp);
         // A router solicitation.
         let mut icmp = vec![0; VIRTIO_NET_HDR_LEN + 48];
         icmp[VIRTIO_NET_HDR_LEN] = 0x60;
         icmp[VIRTIO_NET_HDR_LEN + 5] = 8;
         icmp[VIRTIO_NET_HDR_LEN + 6] = 58;
-        assert_eq!(read(&icmp).unwrap_err(), FrameError::Foreign);
+        assert_eq!(read(&icmp).unwrap_err(), FrameError::NotTcp);
     }
 }

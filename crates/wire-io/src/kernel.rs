@@ -1,4 +1,4 @@
-//! What applications on a real host do: one thread for each end of a flow, in the host's namespace.
+//! Applications on real hosts: one thread for each endpoint of a flow, in the host's namespace.
 
 mod info;
 
@@ -16,80 +16,80 @@ use sha2::{Digest, Sha256};
 use socket2::{Domain, Protocol, Socket, Type};
 use units::{Duration, Instant};
 
-use crate::clock::{Clock, real};
-use crate::payload::Payload;
+use crate::clock::{RealClock, real};
+use crate::payload::PayloadGenerator;
 
-pub use info::{Info, Sample};
+pub use info::{KernelTcpInfo, TcpInfoSample};
 
-/// Bytes of one write where the scenario names none.
+/// Default bytes per write.
 pub const WRITE: NonZeroU64 = NonZeroU64::new(256 << 10).unwrap();
-/// Bytes of one write at most: they are held in memory.
+/// Maximum bytes per write, which are held in memory.
 pub const LARGEST_WRITE: u64 = 64 << 20;
-/// Bytes of one read.
+/// Bytes per read.
 const READ: usize = 256 << 10;
-/// How long a connection attempt may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of a connection attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What an application at a real end does.
+/// Task of an application on a real socket.
 #[derive(Debug, Clone)]
-pub enum Part {
-    /// Listens, accepts one connection, reads to its end and closes.
+pub enum SocketTask {
+    /// Listens, accepts one connection, reads to end of file and closes.
     Reads,
-    /// Connects, writes, closes, and waits for the other side to close.
+    /// Connects, writes, shuts down, and waits for the peer to close.
     Writes {
-        /// When it connects.
+        /// Time of connect.
         start: Duration,
-        /// Bytes in all; `None` writes until it is stopped.
+        /// Total bytes; `None` writes until stopped.
         bytes: Option<u64>,
-        /// Bytes of one write.
+        /// Bytes per write.
         write: usize,
-        /// What it writes.
-        payload: Payload,
-        /// `TCP_CONGESTION`; the system's default without.
+        /// Payload to write.
+        payload: PayloadGenerator,
+        /// `TCP_CONGESTION`; the system's default if `None`.
         congestion: Option<String>,
-        /// How often `TCP_INFO` is asked for.
+        /// Sampling interval of `TCP_INFO`.
         poll: Duration,
     },
 }
 
-/// One real end of a flow.
+/// A real endpoint of a flow.
 #[derive(Debug, Clone)]
-pub struct End {
-    /// Own address and port.
+pub struct SocketEndpoint {
+    /// Local address and port.
     pub own: SocketAddr,
-    /// Those of the other side.
+    /// Remote address and port.
     pub peer: SocketAddr,
-    /// What it does.
-    pub part: Part,
+    /// Its task.
+    pub part: SocketTask,
 }
 
-/// What came of an end.
+/// Result of an endpoint.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub struct SocketResult {
     /// Bytes read or written.
     pub bytes: u64,
     /// Their SHA-256.
     pub sha256: [u8; 32],
-    /// When the last of them was read or written.
+    /// Time of the last read or write.
     pub last_at: Instant,
-    /// Did the stream come to its end?
+    /// Whether the stream ended regularly.
     pub finished: bool,
-    /// What `TCP_INFO` told, of a writer.
-    pub samples: Vec<Sample>,
-    /// What went wrong.
+    /// `TCP_INFO` samples of a writer.
+    pub samples: Vec<TcpInfoSample>,
+    /// The error, if any.
     pub error: Option<String>,
 }
 
-/// A listening socket, which may be that of several ends.
+/// A listening socket, which several endpoints can share.
 #[derive(Debug)]
-struct Door {
+struct SharedListener {
     listener: TcpListener,
-    /// Connections that came, until the end whose they are asks.
+    /// Accepted connections not claimed by their endpoint yet.
     came: Mutex<Vec<(SocketAddr, TcpStream)>>,
 }
 
-impl Door {
-    /// The connection from there, if it has come.
+impl SharedListener {
+    /// Takes the connection from `peer`, if it was accepted.
     fn from(&self, peer: SocketAddr) -> io::Result<Option<TcpStream>> {
         let Ok(mut came) = self.came.lock() else { return Ok(None) };
         loop {
@@ -104,15 +104,15 @@ impl Door {
     }
 }
 
-/// Binds an address. One of IPv6 is there a little later than its device: the kernel takes it over
-/// in a work queue of its own, which on a busy machine may have to wait.
-fn when_there<T>(bind: impl Fn() -> io::Result<T>) -> io::Result<T> {
-    let clock = Clock::start();
+/// Binds an address, with retries: an IPv6 address becomes usable some time after its device is
+/// up, since the kernel adds it in a work queue.
+fn retry_bind<T>(bind: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let clock = RealClock::start();
     loop {
         match bind() {
             Err(error) if error.kind() == ErrorKind::AddrNotAvailable => {
                 let now = clock.now();
-                if now > Instant::ZERO + PATIENCE {
+                if now > Instant::ZERO + CONNECT_TIMEOUT {
                     return Err(error);
                 }
                 clock.wait(Some(now + Duration::from_millis(5)), &[]);
@@ -124,47 +124,52 @@ fn when_there<T>(bind: impl Fn() -> io::Result<T>) -> io::Result<T> {
 
 /// The listening sockets of a host.
 #[derive(Debug, Default)]
-pub struct Doors(Vec<(SocketAddr, Arc<Door>)>);
+pub struct ListenerSet(Vec<(SocketAddr, Arc<SharedListener>)>);
 
-impl Doors {
-    fn at(&mut self, own: SocketAddr) -> io::Result<Arc<Door>> {
+impl ListenerSet {
+    fn at(&mut self, own: SocketAddr) -> io::Result<Arc<SharedListener>> {
         if let Some((_, door)) = self.0.iter().find(|(known, _)| *known == own) {
             return Ok(Arc::clone(door));
         }
-        let listener = when_there(|| TcpListener::bind(own))?;
+        let listener = retry_bind(|| TcpListener::bind(own))?;
         listener.set_nonblocking(true)?;
-        let door = Arc::new(Door { listener, came: Mutex::default() });
+        let door = Arc::new(SharedListener { listener, came: Mutex::default() });
         self.0.push((own, Arc::clone(&door)));
         Ok(door)
     }
 }
 
-/// An end that is ready: a listener listens already.
+/// A prepared endpoint: a listener already listens.
 #[derive(Debug)]
-pub struct Ready {
-    end: End,
-    door: Option<Arc<Door>>,
+pub struct PreparedSocket {
+    end: SocketEndpoint,
+    door: Option<Arc<SharedListener>>,
 }
 
-impl End {
-    /// Gets ready, in the namespace of the calling thread.
+impl SocketEndpoint {
+    /// Prepares the socket, in the namespace of the calling thread.
     ///
     /// # Errors
-    /// The kernel's.
-    pub fn ready(self, doors: &mut Doors) -> io::Result<Ready> {
+    /// Errors of the kernel.
+    pub fn ready(self, doors: &mut ListenerSet) -> io::Result<PreparedSocket> {
         let door = match self.part {
-            Part::Reads => Some(doors.at(self.own)?),
-            Part::Writes { .. } => None,
+            SocketTask::Reads => Some(doors.at(self.own)?),
+            SocketTask::Writes { .. } => None,
         };
-        Ok(Ready { end: self, door })
+        Ok(PreparedSocket { end: self, door })
     }
 }
 
-impl Ready {
-    /// Does its part, in a thread of its own.
-    pub fn start(self, clock: Clock, stop: Arc<AtomicBool>) -> thread::JoinHandle<Ended> {
+impl PreparedSocket {
+    /// Runs the task in a thread of its own.
+    pub fn start(
+        self,
+        clock: RealClock,
+        stop: Arc<AtomicBool>,
+    ) -> thread::JoinHandle<SocketResult> {
         thread::spawn(move || {
-            let mut work = Work { clock, stop, hash: Sha256::new(), ended: Ended::new() };
+            let mut work =
+                SocketThread { clock, stop, hash: Sha256::new(), ended: SocketResult::new() };
             let done = match self.door {
                 Some(door) => work.read(&door, self.end.peer),
                 None => work.write(&self.end),
@@ -176,7 +181,7 @@ impl Ready {
     }
 }
 
-impl Ended {
+impl SocketResult {
     const fn new() -> Self {
         Self {
             bytes: 0,
@@ -189,14 +194,14 @@ impl Ended {
     }
 }
 
-struct Work {
-    clock: Clock,
+struct SocketThread {
+    clock: RealClock,
     stop: Arc<AtomicBool>,
     hash: Sha256,
-    ended: Ended,
+    ended: SocketResult,
 }
 
-impl Work {
+impl SocketThread {
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -207,7 +212,7 @@ impl Work {
             .is_ok_and(|ready| ready > 0)
     }
 
-    fn read(&mut self, door: &Door, peer: SocketAddr) -> io::Result<()> {
+    fn read(&mut self, door: &SharedListener, peer: SocketAddr) -> io::Result<()> {
         let mut stream = loop {
             if let Some(stream) = door.from(peer)? {
                 break stream;
@@ -215,7 +220,7 @@ impl Work {
             if self.stopped() {
                 return Ok(());
             }
-            // Another end of the same door may take ours out of the queue: look often.
+            // Another endpoint of the listener may accept our connection: poll often.
             Self::wait(&door.listener, PollFlags::POLLIN, 5);
         };
         stream.set_nonblocking(true)?;
@@ -240,8 +245,9 @@ impl Work {
         Ok(())
     }
 
-    fn write(&mut self, end: &End) -> io::Result<()> {
-        let Part::Writes { start, bytes, write, payload, congestion, poll } = &end.part else {
+    fn write(&mut self, end: &SocketEndpoint) -> io::Result<()> {
+        let SocketTask::Writes { start, bytes, write, payload, congestion, poll } = &end.part
+        else {
             return Ok(());
         };
         let begin = Instant::ZERO + *start;
@@ -250,7 +256,7 @@ impl Work {
         }
         let domain = Domain::for_address(end.own);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-        when_there(|| socket.bind(&end.own.into()))?;
+        retry_bind(|| socket.bind(&end.own.into()))?;
         if let Some(name) = congestion {
             let refused = |error: nix::Error| {
                 let error = io::Error::from(error);
@@ -258,11 +264,11 @@ impl Work {
             };
             setsockopt(&socket, TcpCongestion, &name.into()).map_err(refused)?;
         }
-        socket.connect_timeout(&end.peer.into(), real(PATIENCE))?;
+        socket.connect_timeout(&end.peer.into(), real(CONNECT_TIMEOUT))?;
         socket.set_nonblocking(true)?;
         let mut stream = TcpStream::from(socket);
         let mut chunk = vec![0; *write];
-        // What of the chunk is still to be written.
+        // The unwritten part of the chunk.
         let (mut from, mut to) = (0, 0);
         let mut made = 0;
         let mut sample_at = self.clock.now();
@@ -276,7 +282,7 @@ impl Work {
             if self.stopped() {
                 return Ok(());
             }
-            // A write to a full buffer is not without effect: tcp_sendmsg_locked appends to the unsent
+            // A write to a full buffer has an effect: tcp_sendmsg_locked appends to the unsent
             // tail up to size_goal before it asks for memory (sk_stream_memory_free).
             if !writable {
                 writable =
@@ -324,8 +330,8 @@ impl Work {
     }
 
     fn sample(&mut self, stream: &TcpStream) {
-        if let Some(info) = Info::of(stream) {
-            self.ended.samples.push(Sample { at: self.clock.now(), info });
+        if let Some(info) = KernelTcpInfo::of(stream) {
+            self.ended.samples.push(TcpInfoSample { at: self.clock.now(), info });
         }
     }
 }

@@ -1,5 +1,5 @@
-//! First numbers of connections, which nobody outside can guess: the initial sequence number of RFC 6528
-//! and the offset of the timestamp clock (RFC 7323 section 5.4). F is SHA-256, the secret is of this run.
+//! Unpredictable initial numbers of connections: the ISN of RFC 6528 and the offset of the
+//! timestamp clock (RFC 7323 section 5.4). F is SHA-256, with a secret per run.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,34 +9,34 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use packet::wire::Endpoints;
 use sha2::{Digest, Sha256};
 
-/// Where numbers come from.
+/// Generates initial numbers.
 #[derive(Debug, Clone)]
-pub struct Numbers {
+pub struct IsnGenerator {
     secret: [u8; 16],
 }
 
-/// First numbers of one end.
+/// Initial numbers of one endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct First {
+pub struct InitialNumbers {
     /// Initial sequence number.
     pub isn: u32,
-    /// Value of the timestamp clock at the beginning.
+    /// Start value of the timestamp clock.
     pub timestamp: u32,
 }
 
-impl Numbers {
-    /// With a secret from the system.
+impl IsnGenerator {
+    /// Creates a generator with a secret from the system.
     ///
     /// # Errors
-    /// Those of /dev/urandom.
+    /// Errors of /dev/urandom.
     pub fn secret() -> io::Result<Self> {
         let mut secret = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut secret)?;
         Ok(Self { secret })
     }
 
-    /// Those of the end that is the source of `between`, `micros` after 1970.
-    pub fn first(&self, between: &Endpoints, micros: u64) -> First {
+    /// Returns the initial numbers of the source of `between`, `micros` after 1970.
+    pub fn first(&self, between: &Endpoints, micros: u64) -> InitialNumbers {
         let mut hash = Sha256::new();
         for end in [between.src, between.dst] {
             match end.ip() {
@@ -50,10 +50,10 @@ impl Numbers {
         let word =
             |at: usize| u32::from_be_bytes([hash[at], hash[at + 1], hash[at + 2], hash[at + 3]]);
         // RFC 6528 section 3: ISN = M + F(...), M ticks every 4 microseconds.
-        First { isn: word(0).wrapping_add((micros / 4) as u32), timestamp: word(4) }
+        InitialNumbers { isn: word(0).wrapping_add((micros / 4) as u32), timestamp: word(4) }
     }
 
-    /// Microseconds since 1970.
+    /// Returns the microseconds since 1970.
     #[expect(clippy::disallowed_methods, reason = "the clock M of RFC 6528 runs through restarts")]
     pub fn micros() -> u64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -70,20 +70,20 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_connection_run_with_the_clock_and_those_of_others_say_nothing() {
-        let numbers = Numbers { secret: [7; 16] };
+    fn isns_follow_the_clock_and_differ_between_connections() {
+        let numbers = IsnGenerator { secret: [7; 16] };
         let first = numbers.first(&between(1), 1_000);
         let later = numbers.first(&between(1), 1_400);
         assert_eq!(later.isn.wrapping_sub(first.isn), 100);
         assert_eq!(later.timestamp, first.timestamp);
         for other in [
             numbers.first(&between(2), 1_000),
-            numbers.first(&between(1).back(), 1_000),
-            Numbers { secret: [8; 16] }.first(&between(1), 1_000),
+            numbers.first(&between(1).reversed(), 1_000),
+            IsnGenerator { secret: [8; 16] }.first(&between(1), 1_000),
         ] {
             assert!(other.isn.abs_diff(first.isn) > 1_000, "{other:?} {first:?}");
             assert_ne!(other.timestamp, first.timestamp);
         }
-        assert_ne!(Numbers::secret().unwrap().secret, Numbers::secret().unwrap().secret);
+        assert_ne!(IsnGenerator::secret().unwrap().secret, IsnGenerator::secret().unwrap().secret);
     }
 }

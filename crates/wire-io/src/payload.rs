@@ -1,19 +1,19 @@
-//! What the bytes of a stream are: numbers of SplitMix64 (Steele, Lea and Flood 2014), so that no
-//! two places look alike and any place can be written without those before it.
+//! Payload of streams: output of SplitMix64 (Steele, Lea and Flood 2014), which differs at every
+//! offset and can be generated from any offset.
 
-/// The stream of one direction of a flow.
+/// Payload of one direction of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Payload {
+pub struct PayloadGenerator {
     seed: u64,
 }
 
-impl Payload {
-    /// That of a flow, towards the host that listens or back.
+impl PayloadGenerator {
+    /// Creates the payload of a flow, towards the listener or reverse (`back`).
     pub fn new(flow: usize, back: bool) -> Self {
         Self { seed: mix(2 * flow as u64 + u64::from(back)) }
     }
 
-    /// Writes the bytes from place `at` on.
+    /// Writes the bytes from offset `at`.
     pub fn fill(self, at: u64, out: &mut [u8]) {
         let mut word = at / 8;
         let mut skip = (at % 8) as usize;
@@ -42,8 +42,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_part_is_a_part_of_the_whole() {
-        let payload = Payload::new(3, false);
+    fn any_part_matches_the_whole() {
+        let payload = PayloadGenerator::new(3, false);
         let mut whole = [0; 100];
         payload.fill(0, &mut whole);
         for from in 0..40 {
@@ -57,15 +57,15 @@ mod tests {
 
     #[test]
     fn streams_differ() {
-        let first = |payload: Payload| {
+        let first = |payload: PayloadGenerator| {
             let mut bytes = [0; 8];
             payload.fill(0, &mut bytes);
             bytes
         };
-        let here = first(Payload::new(0, false));
-        assert_ne!(here, first(Payload::new(0, true)));
-        assert_ne!(here, first(Payload::new(1, false)));
-        // SplitMix64 of seed 1234567: the first number that the authors' program gives.
+        let here = first(PayloadGenerator::new(0, false));
+        assert_ne!(here, first(PayloadGenerator::new(0, true)));
+        assert_ne!(here, first(PayloadGenerator::new(1, false)));
+        // SplitMix64 of seed 1234567: the first output of the authors' program.
         assert_eq!(mix(1_234_567), 6_457_827_717_110_365_317);
     }
 }

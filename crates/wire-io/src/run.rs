@@ -1,4 +1,4 @@
-//! A scenario with real hosts, from its beginning to its end.
+//! Runs a scenario with real hosts.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,89 +9,88 @@ use std::thread::{self, JoinHandle};
 
 use packet::wire::Endpoints;
 use sha2::{Digest, Sha256};
-use sim::live::Live;
-use sim::scenario::{App, Close, Scenario, Stack, Tap, TapPlace};
-use sim::{Observer, Outcome, SetupError};
-use trace::pcapng::Section;
+use sim::live::LiveSimulation;
+use sim::scenario::{App, Close, Scenario, StackSpec, TapPoint, TapSpec};
+use sim::{Observer, RunOutcome, SetupError};
+use trace::pcapng::PcapngSection;
 use units::{Bytes, Duration, Instant};
 
-use crate::capture::Capture;
-use crate::clock::{self, Clock};
+use crate::capture::TapCapture;
+use crate::clock::{self, RealClock};
 use crate::command::{self, Init};
-use crate::directory::Directory;
-use crate::drive::{Counts, Device, Driver, Gate, Watcher};
-use crate::kernel::{self, Doors, End, Ended, Part, Sample};
-use crate::numbers::Numbers;
-use crate::payload::Payload;
-use crate::space::{self, SpaceError};
-use crate::streams::{Received, Stream};
+use crate::directory::FlowDirectory;
+use crate::drive::{Device, Driver, TunPort, WireCounts, WireObserver};
+use crate::kernel::{self, ListenerSet, SocketEndpoint, SocketResult, SocketTask, TcpInfoSample};
+use crate::namespace::{self, NamespaceError};
+use crate::numbers::IsnGenerator;
+use crate::payload::PayloadGenerator;
+use crate::streams::{ByteStream, ReceivedBytes};
 use crate::timing::Timing;
 
-/// Addresses of no connection.
+/// Addresses of an unassigned flow.
 const NOWHERE: Endpoints = Endpoints {
     src: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
     dst: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
 };
 
-/// After all real applications have ended, what is still under way has so long.
+/// Time for packets in flight after all real applications have ended.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What to run.
+/// Parameters of a run.
 #[derive(Debug)]
 pub struct Job<'a, W> {
     /// The scenario.
     pub scenario: &'a Scenario,
-    /// Indices of the hosts that are real.
+    /// Indices of the real hosts.
     pub outside: &'a [usize],
-    /// What real hosts do.
-    pub play: Play<'a>,
-    /// For each real host its IPv4 and IPv6 address.
+    /// Workload of the real hosts.
+    pub play: HostWorkload<'a>,
+    /// IPv4 and IPv6 address of each real host.
     pub addresses: &'a [(IpAddr, IpAddr)],
-    /// Congestion control of real senders; the system's own without.
+    /// Congestion control of real senders; the system's default if `None`.
     pub congestion: Option<String>,
-    /// How often a real sender is asked for its state.
+    /// Sampling interval of a real sender's state.
     pub poll: Duration,
-    /// Where a capture goes, what its header says, and how many of the scenario's taps it shows, from
-    /// the first on; if none, it shows the stack of every host.
-    pub capture: Option<(W, Section<'a>, usize)>,
-    /// Set from elsewhere to end the run.
+    /// Output of a capture, its section header, and the number of the scenario's taps it includes,
+    /// from the first; 0 captures at the stack of every host.
+    pub capture: Option<(W, PcapngSection<'a>, usize)>,
+    /// Stops the run when set.
     pub stop: &'a AtomicBool,
 }
 
-/// What real hosts do.
+/// Workload of real hosts.
 #[derive(Debug, Clone, Copy)]
-pub enum Play<'a> {
-    /// The scenario's flows. Addresses and ports of each, its connecting side as the source.
+pub enum HostWorkload<'a> {
+    /// The scenario's flows, with addresses and ports of each; the source is the connecting side.
     Flows(&'a [Endpoints]),
-    /// Whatever connections their programs open. The scenario's flows are places for them, each for
-    /// one that its host `from` opens.
+    /// Connections that programs open. Each flow of the scenario is for one connection opened by
+    /// its host `from`.
     Programs {
-        /// Lines for a shell, each with the index of its host; without any the run lasts to its end.
+        /// Shell commands, each with the index of its host; without any, the run lasts to its end.
         lines: &'a [(usize, String)],
-        /// Congestion control that a host's connections have by default, each with the index of its
-        /// host; the others have the system's own.
+        /// Default congestion control of hosts, by index; other hosts have the system's default.
         congestion: &'a [(usize, &'static str)],
-        /// Called when all hosts are there, with the path of each one's namespace (see nsenter(1)).
+        /// Called when all hosts are ready, with the path of each namespace (see nsenter(1)).
         ready: fn(&[(usize, String)]),
     },
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Debug)]
-pub struct Done<W> {
-    /// As of a run in virtual time; of real ends it says what they told.
-    pub outcome: Outcome,
+pub struct WireOutcome<W> {
+    /// Outcome as of a simulated run; for real endpoints, as they reported.
+    pub outcome: RunOutcome,
     /// The bytes of each flow.
     pub flows: Vec<FlowBytes>,
-    /// How late the machine was.
+    /// Lateness of the machine.
     pub timing: Timing,
-    /// What else was counted.
-    pub counts: Counts,
-    /// Packets for which a device's queue had no room: the machine was too slow for them.
+    /// Other counters.
+    pub counts: WireCounts,
+    /// Packets dropped by a full device queue: the machine was too slow.
     pub overflowed: u64,
-    /// Connections of programs.
+    /// Connections opened by programs.
     pub connections: u64,
-    /// Programs that did not end well, and how they ended.
+    /// Failed programs with their exit status.
     pub failed: Vec<String>,
     /// The capture's output.
     pub capture: Option<W>,
@@ -104,36 +103,36 @@ pub struct FlowBytes {
     pub read: u64,
     /// SHA-256 of the bytes that were read.
     pub read_sha256: [u8; 32],
-    /// SHA-256 of as many bytes of what was written.
+    /// SHA-256 of the same number of written bytes.
     pub written_sha256: [u8; 32],
-    /// What a real sender told of itself.
-    pub samples: Vec<Sample>,
-    /// What went wrong at real ends.
+    /// State samples of a real sender.
+    pub samples: Vec<TcpInfoSample>,
+    /// Errors of real endpoints.
     pub errors: Vec<String>,
 }
 
 impl FlowBytes {
-    /// Are the bytes that were read those that were written?
+    /// Returns whether the bytes read equal the bytes written.
     pub fn equal(&self) -> bool {
         self.read_sha256 == self.written_sha256
     }
 }
 
-/// Why a run could not begin.
+/// Error that prevents a run.
 #[derive(Debug)]
 pub enum WireRunError {
-    /// A real host cannot be had.
-    Space(SpaceError),
-    /// The scenario refers to what is not there.
+    /// A real host cannot be created.
+    Space(NamespaceError),
+    /// The scenario has an invalid reference.
     Setup(SetupError),
-    /// What a real end of this flow would have to do is not built.
+    /// A real endpoint does not support this flow.
     Flow {
         /// Index of the flow.
         flow: usize,
-        /// What it is.
+        /// The unsupported feature.
         what: &'static str,
     },
-    /// A real application could not get ready, or the capture could not begin.
+    /// A socket or the capture could not be opened.
     Io(io::Error),
 }
 
@@ -158,73 +157,72 @@ impl From<io::Error> for WireRunError {
     }
 }
 
-/// What a real host's applications came to, and what its kernel counted.
+/// Results of a real host's applications, and its kernel's counters.
 #[derive(Default)]
-struct HostEnded {
-    ends: Vec<(usize, Ended)>,
+struct HostResult {
+    ends: Vec<(usize, SocketResult)>,
     failed: Vec<String>,
-    /// What programs have left behind serves other hosts' programs until all have ended.
+    /// Background processes, which live until all programs of all hosts have ended.
     programs: Option<Init>,
     overflowed: u64,
     recoveries: u64,
     timeouts: u64,
 }
 
-/// A real host at work.
-struct Host {
-    thread: JoinHandle<HostEnded>,
-    go: mpsc::Sender<Clock>,
-    /// Where its namespace is.
+/// A running real host.
+struct RealHost {
+    thread: JoinHandle<HostResult>,
+    go: mpsc::Sender<RealClock>,
+    /// Path of its namespace.
     namespace: String,
 }
 
-/// What a real host has to do.
-struct Work {
-    ends: Vec<(usize, End)>,
+/// Tasks of a real host.
+struct HostTask {
+    ends: Vec<(usize, SocketEndpoint)>,
     lines: Vec<String>,
-    /// Congestion control of connections that name none.
+    /// Default congestion control.
     congestion: Option<&'static str>,
-    /// It is there until it is stopped.
+    /// The host runs until it is stopped.
     stays: bool,
 }
 
-/// Runs a job; `observer` sees what it would see of a run in virtual time, but for what goes on
-/// inside real hosts.
+/// Runs a job; `observer` receives the events of a simulated run, except those inside real hosts.
 ///
 /// # Errors
 /// [`WireRunError`].
 pub fn run<O: Observer, W: Write>(
     job: Job<'_, W>,
     observer: &mut O,
-) -> Result<Done<W>, WireRunError> {
+) -> Result<WireOutcome<W>, WireRunError> {
     let parts = parts(&job)?;
     let stop = Arc::new(AtomicBool::new(false));
     let (mut gates, mut hosts) = (Vec::new(), Vec::new());
     let (lines, congestion) = match job.play {
-        Play::Flows(_) => (&[][..], &[][..]),
-        Play::Programs { lines, congestion, .. } => (lines, congestion),
+        HostWorkload::Flows(_) => (&[][..], &[][..]),
+        HostWorkload::Programs { lines, congestion, .. } => (lines, congestion),
     };
     for (&host, &addresses) in job.outside.iter().zip(job.addresses) {
         let ends = parts.iter().filter(|part| part.1 == host).map(|part| (part.0, part.2.clone()));
         let own = lines.iter().filter(|line| line.0 == host).map(|line| line.1.clone());
-        let work = Work {
+        let work = HostTask {
             ends: ends.collect(),
             lines: own.collect(),
             congestion: congestion.iter().find(|one| one.0 == host).map(|one| one.1),
-            stays: matches!(job.play, Play::Programs { .. }) && lines.is_empty(),
+            stays: matches!(job.play, HostWorkload::Programs { .. }) && lines.is_empty(),
         };
         let stack = &job.scenario.hosts[host].stack;
         let (device, at_work) = start_host(addresses, stack, work, Arc::clone(&stop))?;
-        gates.push(Gate { host, device });
+        gates.push(TunPort { host, device });
         hosts.push(at_work);
     }
     let mut scenario = job.scenario.clone();
     let user_taps = scenario.taps.len();
     let mut stack_taps = vec![None; scenario.hosts.len()];
-    for (host, place) in stack_taps.iter_mut().enumerate() {
-        // A tap more changes nothing in a world; the user's are not looked through by number twice.
-        scenario.taps.push(Tap { host, place: TapPlace::Stack });
-        *place = (!job.outside.contains(&host)).then_some(scenario.taps.len() - 1);
+    for (host, stack_tap) in stack_taps.iter_mut().enumerate() {
+        // Additional taps do not affect the simulation; the user's taps keep their indices.
+        scenario.taps.push(TapSpec { host, place: TapPoint::Stack });
+        *stack_tap = (!job.outside.contains(&host)).then_some(scenario.taps.len() - 1);
     }
     let capture = match job.capture {
         Some((out, section, asked)) => {
@@ -234,63 +232,64 @@ pub fn run<O: Observer, W: Write>(
             };
             let name = |&tap: &usize| {
                 let tap = scenario.taps[tap];
-                let place = if tap.place == TapPlace::Stack { "stack" } else { "wire" };
-                format!("{}-{place}", scenario.hosts[tap.host].name)
+                let point = if tap.place == TapPoint::Stack { "stack" } else { "wire" };
+                format!("{}-{point}", scenario.hosts[tap.host].name)
             };
             let names: Vec<String> = taps.iter().map(name).collect();
-            Some((Capture::new(out, &section, &names)?, taps))
+            Some((TapCapture::new(out, &section, &names)?, taps))
         }
         None => None,
     };
     let real = |host: usize| job.outside.contains(&host);
     let streams = scenario.flows.iter().enumerate().flat_map(|(flow, ends)| {
         let stream = |host, back| match real(host) {
-            true => Stream::real(),
-            false => Stream::known(Payload::new(flow, back)),
+            true => ByteStream::real(),
+            false => ByteStream::known(PayloadGenerator::new(flow, back)),
         };
         [stream(ends.from, false), stream(ends.to, true)]
     });
     let flows = scenario.flows.len();
-    let mut watcher = Watcher {
+    let mut watcher = WireObserver {
         user: observer,
         user_taps,
         stack_taps,
         streams: streams.collect(),
-        received: (0..flows).map(|_| Received::default()).collect(),
+        received: (0..flows).map(|_| ReceivedBytes::default()).collect(),
         directory: match job.play {
-            Play::Flows(endpoints) => Directory::of(endpoints),
-            Play::Programs { .. } => {
+            HostWorkload::Flows(endpoints) => FlowDirectory::of(endpoints),
+            HostWorkload::Programs { .. } => {
                 let hosts: Vec<usize> = scenario.flows.iter().map(|flow| flow.from).collect();
-                Directory::places(&hosts, NOWHERE)
+                FlowDirectory::places(&hosts, NOWHERE)
             }
         },
         capture,
         scratch: Vec::new(),
     };
     let end = Instant::ZERO + scenario.duration;
-    let mut live = Live::new(&scenario, job.outside, &mut watcher).map_err(WireRunError::Setup)?;
-    if let Play::Flows(endpoints) = job.play {
-        let (numbers, micros) = (Numbers::secret()?, Numbers::micros());
+    let mut live =
+        LiveSimulation::new(&scenario, job.outside, &mut watcher).map_err(WireRunError::Setup)?;
+    if let HostWorkload::Flows(endpoints) = job.play {
+        let (numbers, micros) = (IsnGenerator::secret()?, IsnGenerator::micros());
         live.number(|flow, back| {
-            let between = if back { endpoints[flow].back() } else { endpoints[flow] };
+            let between = if back { endpoints[flow].reversed() } else { endpoints[flow] };
             let first = numbers.first(&between, micros);
             [first.isn, first.timestamp]
         });
     }
-    clock::be_punctual();
-    let clock = Clock::start();
+    clock::set_realtime_priority();
+    let clock = RealClock::start();
     let mut driver = Driver {
         gates: &gates,
         clock,
-        counts: Counts::default(),
+        counts: WireCounts::default(),
         hashes: vec![Sha256::new(); flows],
     };
-    if let Play::Programs { ready, .. } = job.play {
-        let at = |(host, at_work): (&usize, &Host)| (*host, at_work.namespace.clone());
+    if let HostWorkload::Programs { ready, .. } = job.play {
+        let at = |(host, at_work): (&usize, &RealHost)| (*host, at_work.namespace.clone());
         ready(&job.outside.iter().zip(&hosts).map(at).collect::<Vec<_>>());
     }
     for host in &hosts {
-        // A host that has given up already has said why.
+        // A host that has already failed has reported its error.
         let _ = host.go.send(clock);
     }
     let mut last = None;
@@ -308,7 +307,7 @@ pub fn run<O: Observer, W: Write>(
     let mut outcome = live.outcome();
     let Driver { counts, hashes, .. } = driver;
     stop.store(true, Ordering::Relaxed);
-    let mut ended: Vec<HostEnded> =
+    let mut ended: Vec<HostResult> =
         hosts.into_iter().filter_map(|host| host.thread.join().ok()).collect();
     ended.iter_mut().for_each(|host| drop(host.programs.take()));
     let mut bytes: Vec<FlowBytes> = hashes
@@ -322,15 +321,15 @@ pub fn run<O: Observer, W: Write>(
         .collect();
     for host in &ended {
         for (flow, end) in &host.ends {
-            tell(&scenario, *flow, end, host, &mut outcome, &mut bytes[*flow]);
+            report(&scenario, *flow, end, host, &mut outcome, &mut bytes[*flow]);
         }
     }
     for (flow, bytes) in bytes.iter_mut().enumerate() {
         if !real(scenario.flows[flow].from) || bytes.written_sha256 == [0; 32] {
-            bytes.written_sha256 = sha256_of(Payload::new(flow, false), bytes.read);
+            bytes.written_sha256 = sha256_of(PayloadGenerator::new(flow, false), bytes.read);
         }
     }
-    Ok(Done {
+    Ok(WireOutcome {
         outcome,
         flows: bytes,
         timing: counts.lateness.timing(),
@@ -342,10 +341,10 @@ pub fn run<O: Observer, W: Write>(
     })
 }
 
-/// What real ends have to do: flow, host, end.
-fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, End)>, WireRunError> {
+/// Returns the real endpoints: flow, host, endpoint.
+fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, SocketEndpoint)>, WireRunError> {
     let mut parts = Vec::new();
-    let Play::Flows(endpoints) = job.play else { return Ok(parts) };
+    let HostWorkload::Flows(endpoints) = job.play else { return Ok(parts) };
     for (flow, ends) in job.scenario.flows.iter().enumerate() {
         let refused = |what| Err(WireRunError::Flow { flow, what });
         let endpoints = endpoints[flow];
@@ -360,7 +359,8 @@ fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, End)>, WireRunError> 
             if ends.reads.is_some() {
                 return refused("a slow reader (`reads`)");
             }
-            let end = End { own: endpoints.dst, peer: endpoints.src, part: Part::Reads };
+            let end =
+                SocketEndpoint { own: endpoints.dst, peer: endpoints.src, part: SocketTask::Reads };
             parts.push((flow, ends.to, end));
         }
         if job.outside.contains(&ends.from) {
@@ -374,66 +374,70 @@ fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, End)>, WireRunError> 
             if ends.close == Close::Reset {
                 return refused("`close = \"reset\"`");
             }
-            let part = Part::Writes {
+            let part = SocketTask::Writes {
                 start: ends.start,
                 bytes: bytes.map(Bytes::get),
                 write: write as usize,
-                payload: Payload::new(flow, false),
+                payload: PayloadGenerator::new(flow, false),
                 congestion: job.congestion.clone(),
                 poll: job.poll,
             };
-            parts.push((flow, ends.from, End { own: endpoints.src, peer: endpoints.dst, part }));
+            parts.push((
+                flow,
+                ends.from,
+                SocketEndpoint { own: endpoints.src, peer: endpoints.dst, part },
+            ));
         }
     }
     Ok(parts)
 }
 
-/// Makes a real host: its device is here when its applications are ready.
+/// Starts a real host; returns its device when its applications are ready.
 fn start_host(
     (v4, v6): (IpAddr, IpAddr),
-    stack: &Stack,
-    work: Work,
+    stack: &StackSpec,
+    work: HostTask,
     stop: Arc<AtomicBool>,
-) -> Result<(Device, Host), WireRunError> {
-    let (tell, told) = mpsc::channel();
-    let (go, gone) = mpsc::channel::<Clock>();
-    let mut settings = stack.tcp().map_or_else(Vec::new, |tcp| space::settings(&tcp.profile));
+) -> Result<(Device, RealHost), WireRunError> {
+    let (report, reported) = mpsc::channel();
+    let (go, gone) = mpsc::channel::<RealClock>();
+    let mut settings = stack.tcp().map_or_else(Vec::new, |tcp| namespace::settings(&tcp.profile));
     let mtu = stack.mtu();
     let congestion = work.congestion.map(str::to_owned);
     settings.extend(congestion.map(|name| ("net.ipv4.tcp_congestion_control", name)));
     let thread = thread::spawn(move || {
-        let Work { ends, lines, stays, .. } = work;
+        let HostTask { ends, lines, stays, .. } = work;
         let ready = || -> Result<_, WireRunError> {
-            space::leave().map_err(WireRunError::Space)?;
+            namespace::unshare_network().map_err(WireRunError::Space)?;
             let (IpAddr::V4(v4), IpAddr::V6(v6)) = (v4, v6) else {
                 return Err(io::Error::from(io::ErrorKind::InvalidInput).into());
             };
             for (name, value) in settings {
-                space::set_sysctl(name, &value)?;
+                namespace::set_sysctl(name, &value)?;
             }
-            let device = space::device(v4, v6, mtu).map_err(WireRunError::Space)?;
-            let mut doors = Doors::default();
+            let device = namespace::device(v4, v6, mtu).map_err(WireRunError::Space)?;
+            let mut doors = ListenerSet::default();
             let ready: io::Result<Vec<_>> =
                 ends.into_iter().map(|(flow, end)| Ok((flow, end.ready(&mut doors)?))).collect();
-            Ok((device, ready?, space::path()))
+            Ok((device, ready?, namespace::path()))
         };
         let ready = match ready() {
             Ok((device, ready, path)) => {
-                let _ = tell.send(Ok((Device(device), path)));
+                let _ = report.send(Ok((Device(device), path)));
                 ready
             }
             Err(error) => {
-                let _ = tell.send(Err(error));
-                return HostEnded::default();
+                let _ = report.send(Err(error));
+                return HostResult::default();
             }
         };
-        let Ok(clock) = gone.recv() else { return HostEnded::default() };
+        let Ok(clock) = gone.recv() else { return HostResult::default() };
         let at_work: Vec<_> = ready
             .into_iter()
             .map(|(flow, ready)| (flow, ready.start(clock, Arc::clone(&stop))))
             .collect();
         let (failed, programs) = command::run(&lines, &stop);
-        let mut ended = HostEnded { failed, programs, ..HostEnded::default() };
+        let mut ended = HostResult { failed, programs, ..HostResult::default() };
         for (flow, end) in at_work {
             if let Ok(end) = end.join() {
                 ended.ends.push((flow, end));
@@ -442,32 +446,32 @@ fn start_host(
         while stays && !stop.load(Ordering::Relaxed) {
             clock.wait(None, &[]);
         }
-        ended.overflowed = space::overflowed();
+        ended.overflowed = namespace::overflowed();
         ended.recoveries =
-            space::tcp_counter("TCPSackRecovery") + space::tcp_counter("TCPRenoRecovery");
-        ended.timeouts = space::tcp_counter("TCPTimeouts");
+            namespace::tcp_counter("TCPSackRecovery") + namespace::tcp_counter("TCPRenoRecovery");
+        ended.timeouts = namespace::tcp_counter("TCPTimeouts");
         ended
     });
-    match told.recv() {
-        Ok(Ok((device, namespace))) => Ok((device, Host { thread, go, namespace })),
+    match reported.recv() {
+        Ok(Ok((device, namespace))) => Ok((device, RealHost { thread, go, namespace })),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(io::Error::other("the thread of a real host has died").into()),
+        Err(_) => Err(io::Error::other("the thread of a real host has panicked").into()),
     }
 }
 
-/// Works what a real end told into what was measured.
-fn tell(
+/// Merges the result of a real endpoint into the outcome.
+fn report(
     scenario: &Scenario,
     flow: usize,
-    end: &Ended,
-    host: &HostEnded,
-    outcome: &mut Outcome,
+    end: &SocketResult,
+    host: &HostResult,
+    outcome: &mut RunOutcome,
     bytes: &mut FlowBytes,
 ) {
     let measured = &mut outcome.flows[flow];
     bytes.errors.extend(end.error.clone());
     if end.samples.is_empty() && bytes.read == 0 {
-        // The reader.
+        // The endpoint is the reader.
         bytes.read = end.bytes;
         bytes.read_sha256 = end.sha256;
         measured.bytes = Bytes(end.bytes);
@@ -488,12 +492,12 @@ fn tell(
     measured.max_cwnd = Bytes(u64::from(most) * mss);
     measured.min_rtt = last.info.min_rtt;
     measured.retransmitted_segments = last.info.retransmitted.into();
-    // Counters of the host: exact where it has one flow.
+    // Counters of the host: exact if it has one flow.
     measured.fast_recoveries = host.recoveries;
     measured.rtos = host.timeouts;
 }
 
-fn sha256_of(payload: Payload, bytes: u64) -> [u8; 32] {
+fn sha256_of(payload: PayloadGenerator, bytes: u64) -> [u8; 32] {
     let mut hash = Sha256::new();
     let mut chunk = vec![0; 1 << 16];
     let mut at = 0;

@@ -1,20 +1,20 @@
-//! The bytes of streams. A world moves segments, which have numbers and no bytes; the bytes lie
-//! here by their place in the stream, from the moment a real host sent them.
+//! The bytes of streams. The simulator forwards segments without payload bytes; the bytes that real
+//! hosts send are stored here by stream offset.
 
 use packet::{Flags, Segment};
 use units::{Offset, SeqNum};
 
-use crate::payload::Payload;
+use crate::payload::PayloadGenerator;
 
-/// Bytes kept behind the newest: more than any window of this kernel (tcp_rmem, tcp_wmem).
-const KEPT: usize = 64 << 20;
+/// Bytes kept before the newest: more than any window of this kernel (tcp_rmem, tcp_wmem).
+const RETAINED: usize = 64 << 20;
 
-/// Ranges of places, sorted, disjoint and not adjacent.
+/// Ranges of stream offsets, sorted, disjoint and not adjacent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ranges(Vec<(u64, u64)>);
+pub struct OffsetRanges(Vec<(u64, u64)>);
 
-impl Ranges {
-    /// Adds `[from, to)` and calls `fresh` for each part that was not there.
+impl OffsetRanges {
+    /// Adds `[from, to)` and calls `fresh` for each new part.
     pub fn add(&mut self, from: u64, to: u64, mut fresh: impl FnMut(u64, u64)) {
         if from >= to {
             return;
@@ -37,13 +37,13 @@ impl Ranges {
         self.0.splice(first..last, [(left, right)]);
     }
 
-    /// Is all of `[from, to)` there?
+    /// Returns whether all of `[from, to)` is present.
     pub fn covers(&self, from: u64, to: u64) -> bool {
         let at = self.0.partition_point(|range| range.1 < to);
         from >= to || self.0.get(at).is_some_and(|&(start, _)| start <= from)
     }
 
-    /// Everything before `at` need not be told apart any more.
+    /// Drops ranges that end before `at`.
     pub fn forget_before(&mut self, at: u64) {
         let gone = self.0.partition_point(|range| range.1 < at);
         self.0.drain(..gone);
@@ -52,39 +52,38 @@ impl Ranges {
 
 /// One direction of a flow.
 #[derive(Debug)]
-pub struct Stream {
+pub struct ByteStream {
     isn: Option<SeqNum>,
-    /// Behind the last byte seen.
+    /// One past the last byte seen.
     newest: Offset,
-    source: Source,
+    source: StreamSource,
 }
 
 #[derive(Debug)]
-enum Source {
-    /// A host of this program sends it: its bytes are known.
-    Known(Payload),
-    /// A real host sends it.
+enum StreamSource {
+    /// Sent by a simulated host: the bytes are generated.
+    Known(PayloadGenerator),
+    /// Sent by a real host.
     Real {
-        /// The byte at place n lies at n modulo [`KEPT`]; empty before the first.
+        /// The byte at offset n is at index n modulo [`RETAINED`]; empty before the first.
         ring: Vec<u8>,
-        sent: Ranges,
+        sent: OffsetRanges,
     },
 }
 
-impl Stream {
-    /// A stream that a host of this program sends.
-    pub const fn known(payload: Payload) -> Self {
-        Self { isn: None, newest: Offset(0), source: Source::Known(payload) }
+impl ByteStream {
+    /// Creates a stream sent by a simulated host.
+    pub const fn known(payload: PayloadGenerator) -> Self {
+        Self { isn: None, newest: Offset(0), source: StreamSource::Known(payload) }
     }
 
-    /// A stream that a real host sends.
+    /// Creates a stream sent by a real host.
     pub fn real() -> Self {
-        let source = Source::Real { ring: Vec::new(), sent: Ranges::default() };
+        let source = StreamSource::Real { ring: Vec::new(), sent: OffsetRanges::default() };
         Self { isn: None, newest: Offset(0), source }
     }
 
-    /// A segment of the stream was sent, with these bytes: what is new of them is kept. The first
-    /// to say what stands at a place is believed.
+    /// Records a sent segment and stores its new bytes. The first bytes seen at an offset are kept.
     pub fn sent(&mut self, segment: &Segment, bytes: &[u8]) {
         if segment.flags.has(Flags::SYN) {
             if self.isn == Some(segment.seq) {
@@ -92,65 +91,65 @@ impl Stream {
             }
             self.isn = Some(segment.seq);
             self.newest = Offset(0);
-            if let Source::Real { sent, .. } = &mut self.source {
-                *sent = Ranges::default();
+            if let StreamSource::Real { sent, .. } = &mut self.source {
+                *sent = OffsetRanges::default();
             }
             return;
         }
-        let Some(at) = self.place(segment.seq) else { return };
-        let Source::Real { ring, sent } = &mut self.source else { return };
+        let Some(at) = self.offset(segment.seq) else { return };
+        let StreamSource::Real { ring, sent } = &mut self.source else { return };
         let end = at + bytes.len() as u64;
-        if at + KEPT as u64 <= self.newest.0 {
+        if at + RETAINED as u64 <= self.newest.0 {
             return;
         }
         self.newest = self.newest.max(Offset(end));
         if ring.is_empty() && !bytes.is_empty() {
-            *ring = vec![0; KEPT];
+            *ring = vec![0; RETAINED];
         }
-        sent.forget_before(self.newest.0.saturating_sub(KEPT as u64));
+        sent.forget_before(self.newest.0.saturating_sub(RETAINED as u64));
         sent.add(at, end, |from, to| {
             let mut part = &bytes[(from - at) as usize..(to - at) as usize];
-            let mut place = (from % KEPT as u64) as usize;
+            let mut offset = (from % RETAINED as u64) as usize;
             while !part.is_empty() {
-                let len = part.len().min(KEPT - place);
-                ring[place..place + len].copy_from_slice(&part[..len]);
+                let len = part.len().min(RETAINED - offset);
+                ring[offset..offset + len].copy_from_slice(&part[..len]);
                 part = &part[len..];
-                place = 0;
+                offset = 0;
             }
         });
     }
 
-    /// The place of the first byte of a segment with this number; `None` before the beginning.
-    pub fn place(&mut self, seq: SeqNum) -> Option<u64> {
+    /// Returns the offset of sequence number `seq`; `None` before the start of the stream.
+    pub fn offset(&mut self, seq: SeqNum) -> Option<u64> {
         let isn = SeqNum(self.isn?.0.wrapping_add(1));
         let at = seq.near(isn, self.newest)?;
-        if let Source::Known(_) = self.source {
+        if let StreamSource::Known(_) = self.source {
             self.newest = self.newest.max(at);
         }
         Some(at.0)
     }
 
-    /// Adds the `len` bytes from place `at` on to `out`; false, and nothing, if they are not there.
+    /// Appends `len` bytes from offset `at` to `out`; returns false if they are not available.
     pub fn read(&self, at: u64, len: u32, out: &mut Vec<u8>) -> bool {
         let len = len as usize;
         let start = out.len();
         match &self.source {
-            Source::Known(payload) => {
+            StreamSource::Known(payload) => {
                 out.resize(start + len, 0);
                 payload.fill(at, &mut out[start..]);
             }
-            Source::Real { ring, sent } => {
+            StreamSource::Real { ring, sent } => {
                 let end = at + len as u64;
-                if !sent.covers(at, end) || at + (KEPT as u64) < self.newest.0 {
+                if !sent.covers(at, end) || at + (RETAINED as u64) < self.newest.0 {
                     return false;
                 }
-                let mut place = (at % KEPT as u64) as usize;
+                let mut offset = (at % RETAINED as u64) as usize;
                 let mut left = len;
                 while left > 0 {
-                    let part = left.min(KEPT - place);
-                    out.extend_from_slice(&ring[place..place + part]);
+                    let part = left.min(RETAINED - offset);
+                    out.extend_from_slice(&ring[offset..offset + part]);
                     left -= part;
-                    place = 0;
+                    offset = 0;
                 }
             }
         }
@@ -158,22 +157,22 @@ impl Stream {
     }
 }
 
-/// What a reader of this program has been given of a real stream: the proof that each byte it reads
-/// has come to its stack in a segment.
+/// Bytes of a real stream received by a simulated host; verifies that each byte read was received
+/// in a segment.
 #[derive(Debug, Default)]
-pub struct Received {
-    came: Ranges,
+pub struct ReceivedBytes {
+    came: OffsetRanges,
     /// Bytes read.
     pub read: u64,
 }
 
-impl Received {
-    /// A segment came to the stack.
+impl ReceivedBytes {
+    /// Records a segment received by the stack.
     pub fn came(&mut self, at: u64, len: u32) {
         self.came.add(at, at + u64::from(len), |_, _| {});
     }
 
-    /// The application has read up to place `to`; false if it read what never came.
+    /// Records a read up to offset `to`; returns false if it includes bytes never received.
     pub fn read_to(&mut self, to: u64) -> bool {
         let honest = self.came.covers(self.read, to);
         self.read = to;
@@ -186,23 +185,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_agree_with_a_set_of_places() {
-        let mut luck = units::Stream::named(5, "ranges", "test");
-        let mut ranges = Ranges::default();
+    fn ranges_agree_with_a_set_of_offsets() {
+        let mut random = units::RandomStream::named(5, "ranges", "test");
+        let mut ranges = OffsetRanges::default();
         let mut set = std::collections::BTreeSet::new();
         for _ in 0..2_000 {
-            let from = luck.below(300);
-            let to = from + luck.below(20);
+            let from = random.below(300);
+            let to = from + random.below(20);
             let mut fresh = Vec::new();
             ranges.add(from, to, |a, b| fresh.extend(a..b));
             let new: Vec<_> = (from..to).filter(|n| !set.contains(n)).collect();
             assert_eq!(fresh, new);
             set.extend(from..to);
-            let (a, b) = (luck.below(300), luck.below(330));
+            let (a, b) = (random.below(300), random.below(330));
             assert_eq!(ranges.covers(a, b), (a..b).all(|n| set.contains(&n)), "{a} {b}");
-            if luck.below(50) == 0 {
+            if random.below(50) == 0 {
                 set.clear();
-                ranges = Ranges::default();
+                ranges = OffsetRanges::default();
             }
         }
     }
@@ -212,23 +211,23 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bytes_at_a_place_are_believed() {
-        let mut stream = Stream::real();
-        assert_eq!(stream.place(SeqNum(1)), None);
+    fn the_first_bytes_at_an_offset_are_kept() {
+        let mut stream = ByteStream::real();
+        assert_eq!(stream.offset(SeqNum(1)), None);
         let syn = Segment { seq: SeqNum(u32::MAX), flags: Flags::SYN, ..Segment::default() };
         stream.sent(&syn, &[]);
         stream.sent(&data(2), b"cd");
         let mut out = Vec::new();
         assert!(!stream.read(0, 4, &mut out) && out.is_empty());
-        // A forger says something else about c and d.
+        // A forged segment has other bytes for c and d.
         stream.sent(&data(0), b"abXXef");
         assert!(stream.read(0, 6, &mut out));
         assert_eq!(out, b"abcdef");
     }
 
     #[test]
-    fn old_bytes_make_room() {
-        let mut stream = Stream::real();
+    fn old_bytes_are_dropped() {
+        let mut stream = ByteStream::real();
         stream.sent(&Segment { flags: Flags::SYN, ..Segment::default() }, &[]);
         let chunk = vec![7; 1 << 20];
         for n in 0..66_u32 {
@@ -237,7 +236,7 @@ mod tests {
         let mut out = Vec::new();
         assert!(!stream.read(0, 10, &mut out));
         assert!(stream.read(65 << 20, 10, &mut out));
-        // What comes late does not overwrite.
+        // Late segments do not overwrite.
         stream.sent(&data(1), &[9; 10]);
         out.clear();
         assert!(stream.read(64 << 20, 10, &mut out));
@@ -245,8 +244,8 @@ mod tests {
     }
 
     #[test]
-    fn what_never_came_cannot_be_read() {
-        let mut received = Received::default();
+    fn bytes_never_received_cannot_be_read() {
+        let mut received = ReceivedBytes::default();
         received.came(0, 100);
         received.came(200, 100);
         assert!(received.read_to(100));

@@ -1,8 +1,8 @@
-//! How late the machine was: from the moment a packet was due to the moment the kernel had it.
+//! Lateness of the machine: from the time a packet was due to its delivery to the kernel.
 
 use units::Duration;
 
-/// What comes later than this is told as too late.
+/// Packets later than this are reported as too late.
 pub const TOO_LATE: Duration = Duration::from_millis(1);
 
 /// Lateness of every packet written.
@@ -12,19 +12,19 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// A packet was so late.
+    /// Records the lateness of a packet.
     #[inline]
     pub fn note(&mut self, late: Duration) {
         self.nanos.push(u32::try_from(late.as_nanos()).unwrap_or(u32::MAX));
     }
 
-    /// What there was to see.
+    /// Returns the statistics.
     pub fn timing(&self) -> Timing {
         let mut sorted = self.nanos.clone();
         sorted.sort_unstable();
         let at = |share: usize| {
-            let place = (sorted.len() * share / 1_000).min(sorted.len().saturating_sub(1));
-            Duration::from_nanos(sorted.get(place).copied().unwrap_or(0).into())
+            let offset = (sorted.len() * share / 1_000).min(sorted.len().saturating_sub(1));
+            Duration::from_nanos(sorted.get(offset).copied().unwrap_or(0).into())
         };
         let in_time = sorted.partition_point(|&ns| u64::from(ns) <= TOO_LATE.as_nanos());
         Timing {
@@ -40,13 +40,13 @@ impl Lateness {
 /// Lateness of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timing {
-    /// Packets written to real hosts, a merged one counted once.
+    /// Packets written to real hosts; an aggregate counts as one.
     pub packets: u64,
-    /// Half of them were no later than this.
+    /// Median lateness.
     pub p50: Duration,
-    /// 99 of 100 were no later than this.
+    /// 99th percentile.
     pub p99: Duration,
-    /// The latest.
+    /// Maximum.
     pub worst: Duration,
     /// Packets later than [`TOO_LATE`].
     pub too_late: u64,
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_those_of_the_sorted_row() {
+    fn percentiles_are_ranks_of_the_sorted_samples() {
         let mut lateness = Lateness::default();
         for us in (0..1_000).rev() {
             lateness.note(Duration::from_micros(2 * us));

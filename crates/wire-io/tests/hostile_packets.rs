@@ -1,10 +1,9 @@
-//! Raw packets of a hostile machine at a live endpoint: what a device gives is read, checked and
-//! carried into a world, as `wire send` and `wire receive` do it, only that no device is there. It
-//! needs no privilege.
+//! Hostile raw packets at a live endpoint: frames are parsed, checked and injected as in `wire
+//! send` and `wire receive`, but without a device. Needs no privilege.
 //!
-//! Packets are forged near the truth, then bytes of them are changed: flags, lengths, options,
-//! whole headers. No panic; what our side answers to one packet is bounded (no amplifier, no ACK war);
-//! nothing is read that was not sent. So many as one likes:
+//! Packets are forged with plausible numbers, then bytes are changed: flags, lengths, options,
+//! whole headers. There must be no panic, a bounded number of responses per packet (no
+//! amplification, no ACK war), and no byte read that was not sent. To run more of them:
 //!
 //! ```text
 //! ACKCLOCK_HOSTILE_PACKETS=10000000 cargo test --release -p ackclock-wire-io --test hostile_packets -- --nocapture
@@ -18,16 +17,16 @@ use packet::wire::Endpoints;
 use packet::{
     Dir, Flags, Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions, Timestamps,
 };
-use record::Off;
-use sim::live::Live;
-use units::{Duration, FlowId, Instant, SeqNum, Stream};
+use record::NullRecorder;
+use sim::live::LiveSimulation;
+use units::{Duration, FlowId, Instant, RandomStream, SeqNum};
 use world::World;
 
-/// Packets of an ordinary run.
+/// Default number of packets.
 const USUAL: u64 = 30_000;
-/// Packets at one endpoint at most.
+/// Maximum packets per endpoint.
 const AT_ONE: u64 = 150;
-/// Answers of a receiver to one packet at most: an ACK, a window update, a FIN, a reset.
+/// Maximum responses of a receiver per packet: an ACK, a window update, a FIN, a reset.
 const ANSWERS: usize = 4;
 
 #[expect(clippy::disallowed_methods, reason = "a test's own size, not a run's")]
@@ -36,15 +35,15 @@ fn wanted() -> u64 {
     text.map_or(USUAL, |text| text.parse().expect("ACKCLOCK_HOSTILE_PACKETS is a whole number"))
 }
 
-/// What our side last said.
+/// Last numbers sent by the endpoint.
 #[derive(Default)]
 struct Said {
     seq: u32,
     ack: u32,
 }
 
-fn near(draws: &mut Stream, place: u32) -> u32 {
-    place.wrapping_add(match draws.below(8) {
+fn near(draws: &mut RandomStream, offset: u32) -> u32 {
+    offset.wrapping_add(match draws.below(8) {
         0..4 => 0,
         4..6 => (draws.below(6_000) as u32).wrapping_sub(3_000),
         6 => draws.below(300_000) as u32,
@@ -52,7 +51,7 @@ fn near(draws: &mut Stream, place: u32) -> u32 {
     })
 }
 
-fn options(draws: &mut Stream, said: &Said, syn: bool) -> Options {
+fn options(draws: &mut RandomStream, said: &Said, syn: bool) -> Options {
     if syn {
         return Options::Syn(SynOptions {
             mss: [0, 1, 536, 1_460, u16::MAX][draws.below(5) as usize],
@@ -70,7 +69,7 @@ fn options(draws: &mut Stream, said: &Said, syn: bool) -> Options {
     blocks.into()
 }
 
-fn forge(draws: &mut Stream, said: &Said, dir: Dir) -> Segment {
+fn forge(draws: &mut RandomStream, said: &Said, dir: Dir) -> Segment {
     let flags = match draws.below(10) {
         0 => Flags(draws.next_u32() as u8),
         1 => Flags::SYN,
@@ -92,16 +91,16 @@ fn forge(draws: &mut Stream, said: &Said, dir: Dir) -> Segment {
     }
 }
 
-/// Throws packets at one endpoint; returns how many. `serves`: it listens.
-fn throw(draws: &mut Stream, profile: &str, serves: bool) -> u64 {
+/// Sends packets to one endpoint and returns their number; with `serves`, it listens.
+fn throw(draws: &mut RandomStream, profile: &str, serves: bool) -> u64 {
     let world = World::new(profile, 1_000_000);
-    let mut off = Off;
+    let mut off = NullRecorder;
     let outside = if serves { [0] } else { [1] };
-    let mut live = Live::new(&world.scenario, &outside, &mut off).unwrap();
+    let mut live = LiveSimulation::new(&world.scenario, &outside, &mut off).unwrap();
     let forward =
         Endpoints { src: "10.0.0.1:49152".parse().unwrap(), dst: "10.0.0.2:5001".parse().unwrap() };
     let dir = if serves { Dir::Forward } else { Dir::Reverse };
-    let between = if serves { forward } else { forward.back() };
+    let between = if serves { forward } else { forward.reversed() };
     let mut now = Instant::ZERO;
     let (mut said, mut came, mut bytes) = (Said::default(), Vec::new(), Vec::new());
     let mut offered = 0;
@@ -124,11 +123,11 @@ fn throw(draws: &mut Stream, profile: &str, serves: bool) -> u64 {
         }
         let payload = vec![7; segment.payload as usize];
         if frame::write(&segment, &between, &payload, &mut bytes).is_err() {
-            // Options that no header holds.
+            // The options exceed the header.
             continue;
         }
         if draws.below(2) == 0 && number > 1 {
-            // The checksum is said to be the kernel's matter, or the change would be seen.
+            // Mark the checksum as partial, or the change would be detected.
             bytes[0] = 1;
             for _ in 0..=draws.below(4) {
                 let at = 10 + draws.below(bytes.len().min(80) as u64 - 10) as usize;
@@ -139,13 +138,13 @@ fn throw(draws: &mut Stream, profile: &str, serves: bool) -> u64 {
             }
         }
         let Ok(seen) = frame::read(&bytes) else { continue };
-        let mut heard = seen.segment;
-        (heard.flow, heard.dir) = (FlowId(0), dir);
-        offered += u64::from(heard.payload);
-        live.inject(now, &heard);
+        let mut received = seen.segment;
+        (received.flow, received.dir) = (FlowId(0), dir);
+        offered += u64::from(received.payload);
+        live.inject(now, &received);
         live.advance(now);
         live.take_leaving(&mut came);
-        assert!(!serves || came.len() <= ANSWERS, "{profile}: {} to {heard:?}", came.len());
+        assert!(!serves || came.len() <= ANSWERS, "{profile}: {} to {received:?}", came.len());
         for answer in came.drain(..) {
             let sent = answer.segment;
             said.seq = sent.seq.0.wrapping_add(sent.seq_len());
@@ -158,9 +157,9 @@ fn throw(draws: &mut Stream, profile: &str, serves: bool) -> u64 {
 }
 
 #[test]
-fn no_raw_packet_brings_a_live_endpoint_down() {
+fn hostile_packets_do_not_break_a_live_endpoint() {
     let wanted = wanted();
-    let mut draws = Stream::named(11, "hostile packets", "test");
+    let mut draws = RandomStream::named(11, "hostile packets", "test");
     let mut thrown = 0;
     'all: loop {
         for profile in tcp::profile::NAMES {

@@ -1,26 +1,26 @@
-//! Our endpoints against this machine's own TCP. Needs the privilege to make network namespaces;
-//! without it every test says so and passes.
+//! Simulated endpoints against this machine's own TCP. Needs the privilege to create network
+//! namespaces; without it, every test prints so and passes.
 #![cfg(target_os = "linux")]
 
 mod world;
 
-use record::Off;
-use sim::scenario::{Element, Only, Rule};
+use record::NullRecorder;
+use sim::scenario::{ElementSpec, PacketClass, SelectionRule};
 use units::{Duration, Ratio};
 use world::{World, share};
 
 /// 5 % loss, duplication and reordering in both directions.
-fn rough() -> Vec<Element> {
+fn rough() -> Vec<ElementSpec> {
     vec![
-        Element::Loss { rule: share(5, 100), only: Only::All },
-        Element::Duplicate { rule: share(2, 100), only: Only::All },
-        Element::Displace {
-            rule: Rule::Share(Ratio::new(2, 100).unwrap()),
+        ElementSpec::Loss { rule: share(5, 100), only: PacketClass::All },
+        ElementSpec::Duplicate { rule: share(2, 100), only: PacketClass::All },
+        ElementSpec::Displace {
+            rule: SelectionRule::Share(Ratio::new(2, 100).unwrap()),
             places: std::num::NonZeroU32::new(3).unwrap(),
             timeout: Duration::from_millis(5),
-            only: Only::All,
+            only: PacketClass::All,
         },
-        Element::Delay(Duration::from_micros(500)),
+        ElementSpec::Delay(Duration::from_micros(500)),
     ]
 }
 
@@ -32,8 +32,8 @@ fn every_byte_arrives_once_and_in_order() {
     for profile in tcp::profile::NAMES {
         for send in [true, false] {
             let mut world = World::new(profile, 2_000_000);
-            world.road(rough());
-            let done = world.run(send, &mut Off);
+            world.route(rough());
+            let done = world.run(send, &mut NullRecorder);
             world::assert_whole(&done, 2_000_000, &format!("{profile}, send {send}"));
         }
     }
@@ -48,10 +48,10 @@ fn a_clean_path_loses_nothing_over_both_versions_of_ip() {
         for send in [true, false] {
             let mut world = World::new("freebsd-14.3", 20_000_000);
             world.scenario.flows[0].ip = ip;
-            let done = world.run(send, &mut Off);
+            let done = world.run(send, &mut NullRecorder);
             world::assert_whole(&done, 20_000_000, &format!("{ip:?}, send {send}"));
-            // (That nothing is sent again cannot be asked for: on a busy machine a timer may well fire
-            // before the other side had its turn.)
+            // Retransmissions are not checked: on a busy machine a timer can fire before the peer
+            // is scheduled.
             assert_eq!(done.overflowed, 0);
         }
     }
@@ -63,8 +63,8 @@ fn two_kernels_over_our_path() {
         return;
     }
     let mut world = World::new("linux-6.18", 3_000_000);
-    world.road(rough());
-    let done = world.run_between_kernels(&mut Off);
+    world.route(rough());
+    let done = world.run_between_kernels(&mut NullRecorder);
     world::assert_whole(&done, 3_000_000, "between kernels");
     let flow = &done.outcome.flows[0];
     assert!(flow.fast_recoveries > 0 && flow.retransmitted_segments > 0, "{flow:?}");

@@ -1,4 +1,4 @@
-//! Somebody else's reader reads our qlog: the public crate `qlog`, whose types are those of the
+//! Reads our qlog with an independent reader: the public crate `qlog`, whose types are those of the
 //! drafts (0.18.2, a JSON text sequence) and of version 0.3 (0.15.2, one document).
 //!
 //!     cargo run --manifest-path tools/qlog-reader/Cargo.toml -- FILE...

@@ -1,93 +1,93 @@
 //! Rows of FreeBSD's controllers with the stack's wrappers and its round-trip timer
-//! ([`recovery::RttFreeBsd`]): what they have in common. The controllers are in `newreno` and
-//! `cubic`.
+//! ([`recovery::RttFreeBsd`]): common part. The controllers are in `newreno` and `cubic`.
 //!
-//! `snd_nxt` and `snd_max` belong to the driver that made the rows, which sends between two of
-//! them; they are inputs. `snd_nxt` must be where the events put it: at `snd_una` by a timeout,
-//! at `snd_max` while nothing is sent again.
+//! `snd_nxt` and `snd_max` are inputs, set by the driver that recorded the rows and sends between
+//! them. `snd_nxt` must follow the events: `snd_una` after a timeout, `snd_max` without
+//! retransmissions.
 
 use cc::contract::{
-    Acked, Change, Congested, Controller, Established, Idle, Recovered, RttSample, Signal, Smoothed,
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Controller, IdleEvent,
+    RecoveryEnd, RttSample, SmoothedRtt, WindowChange,
 };
-use cc::hystart::{HyStart, HyStartMode};
-use cc::newreno::Params;
+use cc::hystart::{HyStartFreeBsd, HyStartMode};
+use cc::newreno::NewRenoParams;
 use recovery::RttFreeBsd;
 use units::{Bytes, Duration, Instant, Offset};
 
-use super::rows::{Column, Garbled, Row, Rows, Tally};
+use super::rows::{GoldenColumn, GoldenError, GoldenRow, GoldenRows, GoldenTally};
 
-/// Versions whose counter of samples has more than eight bits.
+/// Versions whose sample counter has more than eight bits.
 const WIDE_COUNTERS: [&str; 2] = ["13.0", "main202207_ticks"];
-/// `ssthresh` while no connection before it left one.
+/// `ssthresh` without a cached value of an earlier connection.
 const SSTHRESH_UNSET: u64 = 65_535 << 14;
 
 /// A controller whose rows are replayed.
-pub(super) trait Subject: Controller {
-    /// The controller of a row's version, on a host of `hz` ticks a second, with HyStart++ as the
-    /// scenario allows it; `None` if the version is not known.
+pub(super) trait GoldenController: Controller {
+    /// Returns the controller of a version, on a host of `hz` ticks per second, with
+    /// HyStartFreeBsd++ as the scenario allows it; `None` if the version is unknown.
     fn of_version(version: &str, hz: u32, hystart: HyStartMode) -> Option<Self>;
 
     /// `snd_cwnd`, `snd_ssthresh`, `t_bytes_acked`.
     fn windows(&self) -> [u32; 3];
 
-    /// In fast recovery, in congestion recovery, `CCF_ABC_SENTAWND`.
+    /// Flags: in fast recovery, in congestion recovery, `CCF_ABC_SENTAWND`.
     fn flags(&self) -> [bool; 3];
 
-    /// State of HyStart++.
-    fn hystart(&self) -> &HyStart;
+    /// State of HyStartFreeBsd++.
+    fn hystart(&self) -> &HyStartFreeBsd;
 }
 
-/// Columns that say what happened.
-struct Inputs {
-    version: Column,
-    scenario: Column,
-    event: Column,
-    ticks: Column,
-    acked_bytes: Column,
-    nsegs: Column,
-    rtt_ticks: Column,
-    pipe: Column,
-    snd_wnd: Column,
-    arg: [Column; 3],
+/// Input columns.
+struct InputColumns {
+    version: GoldenColumn,
+    scenario: GoldenColumn,
+    event: GoldenColumn,
+    ticks: GoldenColumn,
+    acked_bytes: GoldenColumn,
+    nsegs: GoldenColumn,
+    rtt_ticks: GoldenColumn,
+    pipe: GoldenColumn,
+    snd_wnd: GoldenColumn,
+    arg: [GoldenColumn; 3],
 }
 
-/// Columns that say what came of it.
-struct States {
-    rxtshift: Column,
-    snd_una: Column,
-    snd_nxt: Column,
-    snd_max: Column,
-    snd_recover: Column,
-    flags: [Column; 3],
-    cwnd: Column,
-    ssthresh: Column,
-    bytes_acked: Column,
-    timer: [Column; 3],
-    css: [Column; 7],
+/// Columns of the resulting state.
+struct StateColumns {
+    rxtshift: GoldenColumn,
+    snd_una: GoldenColumn,
+    snd_nxt: GoldenColumn,
+    snd_max: GoldenColumn,
+    snd_recover: GoldenColumn,
+    flags: [GoldenColumn; 3],
+    cwnd: GoldenColumn,
+    ssthresh: GoldenColumn,
+    bytes_acked: GoldenColumn,
+    timer: [GoldenColumn; 3],
+    css: [GoldenColumn; 7],
 }
 
-/// A connection being replayed.
-struct Connection<C> {
+/// A replayed connection.
+struct GoldenConnection<C> {
     cc: C,
     rtt: RttFreeBsd,
     rxtshift: u32,
     snd_una: u64,
-    /// Is old data being sent again (`snd_nxt != snd_max` before the event)?
-    resending: bool,
-    /// Where the version's counter of samples stops.
+    /// Old data is being retransmitted (`snd_nxt != snd_max` before the event).
+    retransmitting: bool,
+    /// Maximum of the version's sample counter.
     most_samples: u32,
 }
 
-/// Replays all connections; each begins with an INIT row. `more` compares the columns that this
-/// controller alone has.
-pub(super) fn replay<C: Subject>(
-    rows: &mut Rows,
-    tally: &mut Tally,
-    more: impl Fn(&C, &Row<'_>, &mut Tally),
-) -> Result<(), Garbled> {
+/// Replays all connections; each starts with an INIT row. `more` compares the columns specific to
+/// this controller.
+pub(super) fn replay<C: GoldenController>(
+    rows: &mut GoldenRows,
+    tally: &mut GoldenTally,
+    more: impl Fn(&C, &GoldenRow<'_>, &mut GoldenTally),
+) -> Result<(), GoldenError> {
     let inputs = inputs(rows)?;
     let states = states(rows)?;
-    let mut running: Option<Connection<C>> = None;
+    let mut running: Option<GoldenConnection<C>> = None;
     while let Some(row) = rows.next()? {
         tally.row();
         if row.text(inputs.event) == "INIT" {
@@ -106,11 +106,11 @@ pub(super) fn replay<C: Subject>(
     Ok(())
 }
 
-fn begin<C: Subject>(
-    row: &Row<'_>,
-    inputs: &Inputs,
-    states: &States,
-) -> Result<Connection<C>, Garbled> {
+fn begin<C: GoldenController>(
+    row: &GoldenRow<'_>,
+    inputs: &InputColumns,
+    states: &StateColumns,
+) -> Result<GoldenConnection<C>, GoldenError> {
     let scenario = row.text(inputs.scenario);
     let [maxseg, timestamps, hz] = inputs.arg;
     let maxseg: u32 = row.number(maxseg)?;
@@ -125,7 +125,7 @@ fn begin<C: Subject>(
     let version = row.text(inputs.version);
     let mut cc = C::of_version(version, hz, hystart_mode(scenario))
         .ok_or_else(|| row.garbled(inputs.version, &format!("{version:?} is not known")))?;
-    let _: Change = cc.on_established(&Established {
+    let _: WindowChange = cc.on_established(&ConnectionStart {
         now: Instant::ZERO,
         ticks: row.number(inputs.ticks)?,
         una: Offset(snd_una),
@@ -141,17 +141,17 @@ fn begin<C: Subject>(
         ssthresh: (remembered != SSTHRESH_UNSET).then_some(Bytes(remembered)),
     });
     let most_samples = if WIDE_COUNTERS.contains(&version) { u32::MAX } else { 255 };
-    Ok(Connection {
+    Ok(GoldenConnection {
         cc,
         rtt: RttFreeBsd::new(hz),
         rxtshift: 0,
         snd_una,
-        resending: false,
+        retransmitting: false,
         most_samples,
     })
 }
 
-/// How the flags of a scenario let HyStart++ act.
+/// Returns the HyStartFreeBsd++ mode of a scenario.
 fn hystart_mode(scenario: &str) -> HyStartMode {
     match scenario {
         name if name.contains("hyst1") => HyStartMode::Plain,
@@ -161,18 +161,18 @@ fn hystart_mode(scenario: &str) -> HyStartMode {
     }
 }
 
-/// A version's NewReno as a scenario lets it act.
-pub(super) fn allowed(params: Params, mode: HyStartMode) -> Params {
-    Params { hystart: params.hystart.map(|_| mode), ..params }
+/// Returns the NewReno parameters of a version with the HyStartFreeBsd++ mode of a scenario.
+pub(super) fn allowed(params: NewRenoParams, mode: HyStartMode) -> NewRenoParams {
+    NewRenoParams { hystart: params.hystart.map(|_| mode), ..params }
 }
 
-fn step<C: Subject>(
-    connection: &mut Connection<C>,
-    row: &Row<'_>,
-    inputs: &Inputs,
-    states: &States,
-    tally: &mut Tally,
-) -> Result<(), Garbled> {
+fn step<C: GoldenController>(
+    connection: &mut GoldenConnection<C>,
+    row: &GoldenRow<'_>,
+    inputs: &InputColumns,
+    states: &StateColumns,
+    tally: &mut GoldenTally,
+) -> Result<(), GoldenError> {
     let [arg1, arg2, arg3] = inputs.arg;
     let pipe = row.number(inputs.pipe)?;
     let snd_wnd = row.number(inputs.snd_wnd)?;
@@ -181,10 +181,10 @@ fn step<C: Subject>(
     let ticks = row.number(inputs.ticks)?;
     let now = Instant::ZERO;
     let congested =
-        |signal, th_ack| Congested { now, ticks, signal, th_ack, snd_max, pipe, snd_wnd };
+        |signal, th_ack| CongestionEvent { now, ticks, signal, th_ack, snd_max, pipe, snd_wnd };
     let snd_una = Offset(connection.snd_una);
-    // What changed is in the columns; why, in the events.
-    let _: Change = match row.text(inputs.event) {
+    // The columns have the changes; the events have the causes.
+    let _: WindowChange = match row.text(inputs.event) {
         "ACK" => {
             let rtt_ticks = row.number(inputs.rtt_ticks)?;
             if rtt_ticks > 0 {
@@ -194,8 +194,8 @@ fn step<C: Subject>(
             let bytes = u64::from(row.number::<u32>(inputs.acked_bytes)?);
             connection.snd_una += bytes;
             row.compare(tally, arg2, connection.snd_una);
-            connection.resending = row.number::<u8>(arg1)? == 0;
-            connection.cc.on_acked(&Acked {
+            connection.retransmitting = row.number::<u8>(arg1)? == 0;
+            connection.cc.on_acked(&AckEvent {
                 now: Instant::ZERO,
                 ticks,
                 rtt: None,
@@ -206,30 +206,30 @@ fn step<C: Subject>(
                 packets: 0,
                 nsegs: row.number(inputs.nsegs)?,
                 ends_recovery: false,
-                resending: connection.resending,
+                retransmitting: connection.retransmitting,
                 snd_wnd,
                 window_limited: true,
                 max_packets_out: 0,
             })
         }
-        "NDUPACK" => connection.cc.on_congested(&congested(Signal::Loss, snd_una)),
-        "ECN" => connection.cc.on_congested(&congested(Signal::Ecn, place(arg1)?)),
+        "NDUPACK" => connection.cc.on_congested(&congested(CongestionSignal::Loss, snd_una)),
+        "ECN" => connection.cc.on_congested(&congested(CongestionSignal::Ecn, place(arg1)?)),
         "RTO" => {
             connection.rxtshift += 1;
-            connection.resending = true;
+            connection.retransmitting = true;
             row.compare(tally, states.snd_nxt, snd_una);
-            let signal = Signal::Timeout { shift: connection.rxtshift };
+            let signal = CongestionSignal::Timeout { shift: connection.rxtshift };
             connection.cc.on_congested(&congested(signal, snd_una))
         }
         "RTO_ERR" => {
             connection.rxtshift = 0;
-            connection.resending = false;
-            connection.cc.on_congested(&congested(Signal::SpuriousTimeout, snd_una))
+            connection.retransmitting = false;
+            connection.cc.on_congested(&congested(CongestionSignal::SpuriousTimeout, snd_una))
         }
-        "POST" => connection.cc.on_recovered(&Recovered { th_ack: place(arg1)?, pipe }),
+        "POST" => connection.cc.on_recovered(&RecoveryEnd { th_ack: place(arg1)?, pipe }),
         "IDLE" => {
             let rto = connection.rtt.rto();
-            connection.cc.on_idle(&Idle { ticks, idle: Duration::MAX, rto })
+            connection.cc.on_idle(&IdleEvent { ticks, idle: Duration::MAX, rto })
         }
         "NEWROUND" => connection.cc.on_round(row.number(arg1)?),
         "RTTSAMPLE" => connection.cc.on_rtt_sample(&RttSample {
@@ -242,25 +242,25 @@ fn step<C: Subject>(
     Ok(())
 }
 
-/// What the stack tells a controller of its round-trip times.
-fn smoothed(rtt: &RttFreeBsd) -> Smoothed {
-    Smoothed {
+/// Returns the smoothed round-trip times that the stack passes to a controller.
+fn smoothed(rtt: &RttFreeBsd) -> SmoothedRtt {
+    SmoothedRtt {
         ticks: rtt.srtt_ticks(),
         micros: u32::try_from(rtt.srtt_micros()).unwrap_or(u32::MAX),
         samples: rtt.t_rttupdated(),
     }
 }
 
-fn compare<C: Subject>(
-    connection: &Connection<C>,
-    row: &Row<'_>,
-    states: &States,
-    tally: &mut Tally,
+fn compare<C: GoldenController>(
+    connection: &GoldenConnection<C>,
+    row: &GoldenRow<'_>,
+    states: &StateColumns,
+    tally: &mut GoldenTally,
 ) {
-    let Connection { cc, rtt, rxtshift, snd_una, .. } = connection;
+    let GoldenConnection { cc, rtt, rxtshift, snd_una, .. } = connection;
     row.compare(tally, states.rxtshift, rxtshift);
     row.compare(tally, states.snd_una, snd_una);
-    if !connection.resending {
+    if !connection.retransmitting {
         row.compare(tally, states.snd_nxt, row.text(states.snd_max));
     }
     row.compare(tally, states.snd_recover, cc.recovery_point());
@@ -292,13 +292,13 @@ fn compare<C: Subject>(
     }
 }
 
-fn inputs(rows: &Rows) -> Result<Inputs, Garbled> {
+fn inputs(rows: &GoldenRows) -> Result<InputColumns, GoldenError> {
     let [version, scenario, event, ticks] =
         rows.columns(["version", "scenario", "event", "ticks"])?;
     let [acked_bytes, nsegs, rtt_ticks, pipe, snd_wnd] =
         rows.columns(["acked_bytes", "nsegs", "rtt_ticks", "pipe", "snd_wnd"])?;
     let arg = rows.columns(["arg1", "arg2", "arg3"])?;
-    Ok(Inputs {
+    Ok(InputColumns {
         version,
         scenario,
         event,
@@ -312,11 +312,11 @@ fn inputs(rows: &Rows) -> Result<Inputs, Garbled> {
     })
 }
 
-fn states(rows: &Rows) -> Result<States, Garbled> {
+fn states(rows: &GoldenRows) -> Result<StateColumns, GoldenError> {
     let [rxtshift, snd_una, snd_nxt, snd_max, snd_recover] =
         rows.columns(["rxtshift", "snd_una", "snd_nxt", "snd_max", "snd_recover"])?;
     let [cwnd, ssthresh, bytes_acked] = rows.columns(["cwnd", "ssthresh", "t_bytes_acked"])?;
-    Ok(States {
+    Ok(StateColumns {
         rxtshift,
         snd_una,
         snd_nxt,

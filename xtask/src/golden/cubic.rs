@@ -1,21 +1,25 @@
 //! Rows of FreeBSD's CUBIC: [`cc::FreeBsdCubic`].
 
 use cc::FreeBsdCubic;
-use cc::cubic::Params;
-use cc::hystart::{HyStart, HyStartMode};
+use cc::cubic::CubicParams;
+use cc::hystart::{HyStartFreeBsd, HyStartMode};
 use cc::{Controller, newreno};
 
-use super::controller::{self, Subject};
-use super::rows::{Garbled, Rows, Tally};
+use super::controller::{self, GoldenController};
+use super::rows::{GoldenError, GoldenRows, GoldenTally};
 
-impl Subject for FreeBsdCubic {
+impl GoldenController for FreeBsdCubic {
     fn of_version(version: &str, hz: u32, hystart: HyStartMode) -> Option<Self> {
         let (params, newreno) = match version {
-            "13.0" => (Params::FREEBSD_13_0, newreno::Params::FREEBSD_13_0),
-            "main202207_ticks" => (Params::FREEBSD_MAIN_2022_07, newreno::Params::FREEBSD_14_3),
-            "preD46546" => (Params::FREEBSD_BEFORE_D46546, newreno::Params::FREEBSD_MAIN_2024_10),
-            "D46546" => (Params::FREEBSD_D46546, newreno::Params::FREEBSD_MAIN_2024_10),
-            "rfc9438" => (Params::FREEBSD_RFC9438, newreno::Params::FREEBSD_MAIN_2025),
+            "13.0" => (CubicParams::FREEBSD_13_0, newreno::NewRenoParams::FREEBSD_13_0),
+            "main202207_ticks" => {
+                (CubicParams::FREEBSD_MAIN_2022_07, newreno::NewRenoParams::FREEBSD_14_3)
+            }
+            "preD46546" => {
+                (CubicParams::FREEBSD_BEFORE_D46546, newreno::NewRenoParams::FREEBSD_MAIN_2024_10)
+            }
+            "D46546" => (CubicParams::FREEBSD_D46546, newreno::NewRenoParams::FREEBSD_MAIN_2024_10),
+            "rfc9438" => (CubicParams::FREEBSD_RFC9438, newreno::NewRenoParams::FREEBSD_MAIN_2025),
             _ => return None,
         };
         Some(Self::new(params, controller::allowed(newreno, hystart), hz))
@@ -29,13 +33,13 @@ impl Subject for FreeBsdCubic {
         [self.in_recovery(), self.in_congrecovery(), self.sent_a_wnd()]
     }
 
-    fn hystart(&self) -> &HyStart {
+    fn hystart(&self) -> &HyStartFreeBsd {
         self.hystart()
     }
 }
 
 /// Replays all connections.
-pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> {
+pub(super) fn replay(rows: &mut GoldenRows, tally: &mut GoldenTally) -> Result<(), GoldenError> {
     let columns = rows.columns([
         "K_fp8",
         "W_max",

@@ -1,11 +1,11 @@
-//! Rows of the functions of CUBIC's curves: [`cc::cubic::fixed`].
+//! Rows of CUBIC's window functions: [`cc::cubic::fixed`].
 
 use cc::cubic::fixed::{cubic_cwnd, cubic_k, cubic_k_from, tf_cwnd};
 
-use super::rows::{Garbled, Rows, Tally};
+use super::rows::{GoldenError, GoldenRows, GoldenTally};
 
 /// Replays all rows, each on its own.
-pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> {
+pub(super) fn replay(rows: &mut GoldenRows, tally: &mut GoldenTally) -> Result<(), GoldenError> {
     let [version, func, hz, smss] = rows.columns(["version", "func", "hz", "smss"])?;
     let [wmax, time, k, rtt, result] =
         rows.columns(["wmax", "arg_time_or_epoch", "K_fp8", "rtt", "result"])?;

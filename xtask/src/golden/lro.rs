@@ -1,14 +1,14 @@
 //! Rows of `tcp_lro_sort` and `tcp_lro_condense`: [`net::offload::Lro`].
 
 use net::offload::RssHash;
-use net::offload::lro_freebsd::{Entry, Lro, LroParams};
+use net::offload::lro_freebsd::{Lro, LroEntry, LroParams};
 use packet::{Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
 use units::SeqNum;
 
-use super::rows::{Column, Garbled, Row, Rows, Tally};
+use super::rows::{GoldenColumn, GoldenError, GoldenRow, GoldenRows, GoldenTally};
 
 /// Replays both kinds of rows.
-pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> {
+pub(super) fn replay(rows: &mut GoldenRows, tally: &mut GoldenTally) -> Result<(), GoldenError> {
     let [kind, n, a, b, c, d] = rows.columns(["kind", "n", "a", "b", "c", "d"])?;
     while let Some(row) = rows.next()? {
         tally.row();
@@ -40,7 +40,7 @@ pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> 
 }
 
 /// `hashtype:flowid|...` in order of arrival.
-fn sort_queue(row: &Row<'_>, column: Column) -> Result<Vec<RssHash>, Garbled> {
+fn sort_queue(row: &GoldenRow<'_>, column: GoldenColumn) -> Result<Vec<RssHash>, GoldenError> {
     let item = |text: &str| {
         let (hashtype, flowid) = text.split_once(':')?;
         Some(RssHash { hashtype: hashtype.parse().ok()?, flowid: flowid.parse().ok()? })
@@ -49,7 +49,7 @@ fn sort_queue(row: &Row<'_>, column: Column) -> Result<Vec<RssHash>, Garbled> {
 }
 
 /// `seq:len:ack:win:flags:opt:tsval|...` in order of arrival.
-fn packets(row: &Row<'_>, column: Column) -> Result<Vec<Segment>, Garbled> {
+fn packets(row: &GoldenRow<'_>, column: GoldenColumn) -> Result<Vec<Segment>, GoldenError> {
     items(row, column, |text| {
         let fields: Vec<u32> =
             text.split(':').map(|field| field.parse().ok()).collect::<Option<_>>()?;
@@ -74,25 +74,25 @@ fn packets(row: &Row<'_>, column: Column) -> Result<Vec<Segment>, Garbled> {
     })
 }
 
-/// The parts of a field between bars.
+/// Parses the parts of a field separated by bars.
 fn items<T>(
-    row: &Row<'_>,
-    column: Column,
+    row: &GoldenRow<'_>,
+    column: GoldenColumn,
     parse: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<T>, Garbled> {
+) -> Result<Vec<T>, GoldenError> {
     let text = row.text(column);
     let item = |part| parse(part).ok_or_else(|| row.garbled(column, &format!("{part:?}")));
     if text.is_empty() { Ok(Vec::new()) } else { text.split('|').map(item).collect() }
 }
 
-/// Some option besides the timestamps.
+/// Returns an option other than timestamps.
 fn sack_option() -> Options {
     let mut blocks = SackBlocks::EMPTY;
     blocks.push(SackBlock { left: SeqNum(1), right: SeqNum(2) });
     Options::Sack(blocks)
 }
 
-/// Order in which packets that cannot merge leave the queue, by their number of arrival.
+/// Returns the order in which unmergeable packets are flushed, by arrival index.
 fn sorted(queue: &[RssHash]) -> String {
     let mut lro = Lro::new(LroParams::FREEBSD_14);
     for (arrival, &rss) in queue.iter().enumerate() {
@@ -111,10 +111,10 @@ fn sorted(queue: &[RssHash]) -> String {
     arrivals.join("|")
 }
 
-/// What goes up, each with the place of its first packet.
+/// Returns the aggregates passed up, each with the index of its first packet.
 fn condensed(params: &LroParams, packets: &[Segment]) -> Vec<(usize, Segment)> {
     let Some((first, others)) = packets.split_first() else { return Vec::new() };
-    let mut entry = Entry::new(first);
+    let mut entry = LroEntry::new(first);
     let mut head = 0;
     let mut up = Vec::new();
     for (at, packet) in others.iter().enumerate() {

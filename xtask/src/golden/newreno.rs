@@ -1,19 +1,19 @@
 //! Rows of FreeBSD's NewReno: [`cc::NewReno`].
 
 use cc::NewReno;
-use cc::hystart::{HyStart, HyStartMode};
-use cc::newreno::Params;
+use cc::hystart::{HyStartFreeBsd, HyStartMode};
+use cc::newreno::NewRenoParams;
 
-use super::controller::{self, Subject};
-use super::rows::{Garbled, Rows, Tally};
+use super::controller::{self, GoldenController};
+use super::rows::{GoldenError, GoldenRows, GoldenTally};
 
-impl Subject for NewReno {
+impl GoldenController for NewReno {
     fn of_version(version: &str, _hz: u32, hystart: HyStartMode) -> Option<Self> {
         let params = match version {
-            "13.0" => Params::FREEBSD_13_0,
-            "14.3" => Params::FREEBSD_14_3,
-            "main202410" => Params::FREEBSD_MAIN_2024_10,
-            "main2025" => Params::FREEBSD_MAIN_2025,
+            "13.0" => NewRenoParams::FREEBSD_13_0,
+            "14.3" => NewRenoParams::FREEBSD_14_3,
+            "main202410" => NewRenoParams::FREEBSD_MAIN_2024_10,
+            "main2025" => NewRenoParams::FREEBSD_MAIN_2025,
             _ => return None,
         };
         Some(Self::new(controller::allowed(params, hystart)))
@@ -27,13 +27,13 @@ impl Subject for NewReno {
         [self.in_fastrecovery(), self.in_congrecovery(), self.sent_a_wnd()]
     }
 
-    fn hystart(&self) -> &HyStart {
+    fn hystart(&self) -> &HyStartFreeBsd {
         self.hystart()
     }
 }
 
 /// Replays all connections.
-pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> {
+pub(super) fn replay(rows: &mut GoldenRows, tally: &mut GoldenTally) -> Result<(), GoldenError> {
     let [flags] = rows.columns(["hystart_flags"])?;
     controller::replay::<NewReno>(rows, tally, |cc, row, tally| {
         // 2 is ENABLED, 4 is IN_CSS.

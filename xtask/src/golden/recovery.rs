@@ -1,28 +1,28 @@
 //! Rows of `tcp_do_prr_ack`, `rack_calc_thresh_rack` and `rack_check_reorder_ack`:
 //! [`recovery::prr::freebsd`], [`recovery::rack_freebsd`], [`recovery::rack_undo`].
 
-use ::recovery::holes::Changed;
-use ::recovery::prr::freebsd::{Prr, PrrAck, PrrRule, Recovery};
+use ::recovery::holes::SackChange;
+use ::recovery::prr::freebsd::{PrrFreeBsd, PrrFreeBsdInput, PrrRule, RecoveryCause};
 use ::recovery::rack_freebsd::{RackFreeBsd, ThreshParams};
-use ::recovery::rack_undo::{Arrival, Arrived, RackUndo};
+use ::recovery::rack_undo::{ArrivedSegment, RackUndo, UndoDecision};
 use units::{Duration, Instant};
 
-use super::rows::{Column, Garbled, Row, Rows, Tally};
+use super::rows::{GoldenColumn, GoldenError, GoldenRow, GoldenRows, GoldenTally};
 
-/// The columns by their letters; what each means depends on the kind of row.
-struct Letters([Column; 19]);
+/// The columns by their letters; their meaning depends on the kind of row.
+struct Letters([GoldenColumn; 19]);
 
 impl Letters {
-    /// The column of a letter from `a` to `s`.
-    fn column(&self, letter: u8) -> Column {
+    /// Returns the column of a letter from `a` to `s`.
+    fn column(&self, letter: u8) -> GoldenColumn {
         self.0[usize::from(letter - b'a')]
     }
 
-    fn number(&self, row: &Row<'_>, letter: u8) -> Result<u64, Garbled> {
+    fn number(&self, row: &GoldenRow<'_>, letter: u8) -> Result<u64, GoldenError> {
         row.number(self.column(letter))
     }
 
-    fn flag(&self, row: &Row<'_>, letter: u8) -> Result<bool, Garbled> {
+    fn flag(&self, row: &GoldenRow<'_>, letter: u8) -> Result<bool, GoldenError> {
         match row.text(self.column(letter)) {
             "0" => Ok(false),
             "1" => Ok(true),
@@ -32,23 +32,23 @@ impl Letters {
         }
     }
 
-    fn duration(&self, row: &Row<'_>, letter: u8) -> Result<Duration, Garbled> {
+    fn duration(&self, row: &GoldenRow<'_>, letter: u8) -> Result<Duration, GoldenError> {
         Ok(Duration::from_nanos(self.nanos(row, letter)?))
     }
 
-    fn instant(&self, row: &Row<'_>, letter: u8) -> Result<Instant, Garbled> {
+    fn instant(&self, row: &GoldenRow<'_>, letter: u8) -> Result<Instant, GoldenError> {
         Ok(Instant::from_nanos(self.nanos(row, letter)?))
     }
 
-    /// A column of microseconds.
-    fn nanos(&self, row: &Row<'_>, letter: u8) -> Result<u64, Garbled> {
+    /// Reads a column of microseconds.
+    fn nanos(&self, row: &GoldenRow<'_>, letter: u8) -> Result<u64, GoldenError> {
         let micros: u32 = row.number(self.column(letter))?;
         Ok(u64::from(micros) * 1_000)
     }
 }
 
 /// Replays the rows of all four kinds.
-pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> {
+pub(super) fn replay(rows: &mut GoldenRows, tally: &mut GoldenTally) -> Result<(), GoldenError> {
     let [kind] = rows.columns(["kind"])?;
     let letters = Letters(rows.columns([
         "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r",
@@ -59,21 +59,23 @@ pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> 
         match row.text(kind) {
             "prr_row" => {
                 let recovery = match (letters.flag(&row, b'b')?, letters.flag(&row, b'c')?) {
-                    (false, _) => Recovery::Ecn,
-                    (true, true) => Recovery::Sack,
-                    (true, false) => Recovery::Duplicates,
+                    (false, _) => RecoveryCause::Ecn,
+                    (true, true) => RecoveryCause::Sack,
+                    (true, false) => RecoveryCause::Duplicates,
                 };
                 let changed = match row.text(letters.column(b'd')) {
-                    "0" => Changed::None,
-                    "1" => Changed::Change,
-                    "2" => Changed::NewLoss,
+                    "0" => SackChange::None,
+                    "1" => SackChange::NewData,
+                    "2" => SackChange::NewLoss,
                     other => return Err(row.garbled(letters.column(b'd'), &format!("{other:?}"))),
                 };
                 let dup_acks = letters.number(&row, b'q')?;
                 prr(&letters, &row, tally, recovery, changed, dup_acks)?;
             }
-            // A whole recovery, with SACK; column q is what the driver did with the window.
-            "prr_episode" => prr(&letters, &row, tally, Recovery::Sack, Changed::Change, 0)?,
+            // A whole recovery with SACK; column q is the driver's use of the window.
+            "prr_episode" => {
+                prr(&letters, &row, tally, RecoveryCause::Sack, SackChange::NewData, 0)?;
+            }
             "rack_thresh" => thresh(&letters, &row, tally)?,
             "rack_undo" => undo(&letters, &row, tally)?,
             other => return Err(row.garbled(kind, &format!("{other:?} is not known"))),
@@ -84,22 +86,25 @@ pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> 
 
 fn prr(
     letters: &Letters,
-    row: &Row<'_>,
-    tally: &mut Tally,
-    recovery: Recovery,
-    changed: Changed,
+    row: &GoldenRow<'_>,
+    tally: &mut GoldenTally,
+    recovery: RecoveryCause,
+    changed: SackChange,
     dup_acks: u64,
-) -> Result<(), Garbled> {
+) -> Result<(), GoldenError> {
     let number = |letter| letters.number(row, letter);
     let una = number(b'l')?;
     let outstanding = number(b'n')?
         .checked_sub(una)
-        .ok_or_else(|| row.garbled(letters.column(b'n'), "lies below snd_una"))?;
-    let mut prr =
-        Prr { prr_delivered: number(b'h')?, prr_out: number(b'i')?, recover_fs: number(b'g')? };
+        .ok_or_else(|| row.garbled(letters.column(b'n'), "is below snd_una"))?;
+    let mut prr = PrrFreeBsd {
+        prr_delivered: number(b'h')?,
+        prr_out: number(b'i')?,
+        recover_fs: number(b'g')?,
+    };
     let cwnd = prr.on_ack(
         PrrRule::Rfc6937bis,
-        &PrrAck {
+        &PrrFreeBsdInput {
             recovery,
             changed,
             maxseg: number(b'e')?,
@@ -118,7 +123,11 @@ fn prr(
     Ok(())
 }
 
-fn thresh(letters: &Letters, row: &Row<'_>, tally: &mut Tally) -> Result<(), Garbled> {
+fn thresh(
+    letters: &Letters,
+    row: &GoldenRow<'_>,
+    tally: &mut GoldenTally,
+) -> Result<(), GoldenError> {
     let mode = letters.number(row, b'i')?;
     let mut rack = RackFreeBsd::new(ThreshParams {
         std_based: mode & 1 != 0,
@@ -138,12 +147,16 @@ fn thresh(letters: &Letters, row: &Row<'_>, tally: &mut Tally) -> Result<(), Gar
     Ok(())
 }
 
-fn undo(letters: &Letters, row: &Row<'_>, tally: &mut Tally) -> Result<(), Garbled> {
+fn undo(
+    letters: &Letters,
+    row: &GoldenRow<'_>,
+    tally: &mut GoldenTally,
+) -> Result<(), GoldenError> {
     let number = |letter| letters.number(row, letter);
     let bytes = number(b'j')?
         .checked_sub(number(b'i')?)
-        .ok_or_else(|| row.garbled(letters.column(b'j'), "lies below the start"))?;
-    let arrived = Arrived {
+        .ok_or_else(|| row.garbled(letters.column(b'j'), "is below the start"))?;
+    let arrived = ArrivedSegment {
         bytes,
         transmissions: row.number(letters.column(b'c'))?,
         was_passed: letters.flag(row, b'e')?,
@@ -154,13 +167,13 @@ fn undo(letters: &Letters, row: &Row<'_>, tally: &mut Tally) -> Result<(), Garbl
     if in_recovery {
         undo.begin(number(b'n')?);
     }
-    undo.on_resent(number(b'l')?);
+    undo.on_retransmitted(number(b'l')?);
     let arrival =
         undo.on_arrival(&arrived, letters.flag(row, b'k')?, letters.duration(row, b'f')?, now);
     let (reordered, ssthresh, stays) = match arrival {
-        Arrival::Ordinary => (false, number(b'm')?, in_recovery),
-        Arrival::Reordered => (true, number(b'm')?, in_recovery),
-        Arrival::Undone { ssthresh } => (true, ssthresh, false),
+        UndoDecision::NoUndo => (false, number(b'm')?, in_recovery),
+        UndoDecision::Reordered => (true, number(b'm')?, in_recovery),
+        UndoDecision::Undone { ssthresh } => (true, ssthresh, false),
     };
     row.compare(tally, letters.column(b'o'), u8::from(reordered));
     row.compare(tally, letters.column(b'p'), undo.rxt_bytes());
@@ -170,7 +183,7 @@ fn undo(letters: &Letters, row: &Row<'_>, tally: &mut Tally) -> Result<(), Garbl
     Ok(())
 }
 
-/// A moment in microseconds; 0 is none.
+/// Converts an instant to microseconds; `None` is 0.
 fn micros(at: Option<Instant>) -> u64 {
     at.map_or(0, |at| at.as_nanos() / 1_000)
 }

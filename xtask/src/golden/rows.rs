@@ -9,24 +9,24 @@ use std::str::FromStr;
 use csv::{Reader, StringRecord};
 use flate2::read::MultiGzDecoder;
 
-/// Mismatches that are kept for display.
+/// Maximum mismatches to display.
 const SHOWN: usize = 5;
 
-/// Input that cannot be read or makes no sense.
+/// Error of unreadable or malformed input.
 #[derive(Debug)]
-pub(super) struct Garbled {
+pub(super) struct GoldenError {
     line: u64,
     what: String,
 }
 
-impl Garbled {
-    /// At `line` of the file, counted from 1; 0 where no line can be named.
+impl GoldenError {
+    /// Creates an error at `line` of the file, from 1; 0 for no line.
     pub(super) fn at(line: u64, what: impl Into<String>) -> Self {
         Self { line, what: what.into() }
     }
 }
 
-impl fmt::Display for Garbled {
+impl fmt::Display for GoldenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.line != 0 {
             write!(f, "{}:", self.line)?;
@@ -36,63 +36,63 @@ impl fmt::Display for Garbled {
 }
 
 /// The rows of one file.
-pub(super) struct Rows {
+pub(super) struct GoldenRows {
     reader: Reader<Box<dyn Read>>,
     names: StringRecord,
     record: StringRecord,
 }
 
-/// Place of a column.
+/// Index of a column.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Column {
+pub(super) struct GoldenColumn {
     at: usize,
     name: &'static str,
 }
 
 /// One row.
-pub(super) struct Row<'a> {
+pub(super) struct GoldenRow<'a> {
     record: &'a StringRecord,
     line: u64,
 }
 
-impl Rows {
+impl GoldenRows {
     /// Opens a gzip-compressed CSV file.
-    pub(super) fn open(file: &Path) -> Result<Self, Garbled> {
-        let file = File::open(file).map_err(|error| Garbled::at(0, error.to_string()))?;
+    pub(super) fn open(file: &Path) -> Result<Self, GoldenError> {
+        let file = File::open(file).map_err(|error| GoldenError::at(0, error.to_string()))?;
         Self::read(Box::new(MultiGzDecoder::new(file)))
     }
 
     /// Reads CSV text.
-    pub(super) fn read(text: Box<dyn Read>) -> Result<Self, Garbled> {
+    pub(super) fn read(text: Box<dyn Read>) -> Result<Self, GoldenError> {
         let mut reader = Reader::from_reader(text);
         let names = reader.headers().map_err(|error| garbled(&error, 1))?.clone();
         Ok(Self { reader, names, record: StringRecord::new() })
     }
 
-    /// The places of columns that must be there.
+    /// Returns the indices of required columns.
     pub(super) fn columns<const N: usize>(
         &self,
         names: [&'static str; N],
-    ) -> Result<[Column; N], Garbled> {
-        let mut columns = [Column { at: 0, name: "" }; N];
+    ) -> Result<[GoldenColumn; N], GoldenError> {
+        let mut columns = [GoldenColumn { at: 0, name: "" }; N];
         for (column, name) in columns.iter_mut().zip(names) {
             let at = self
                 .names
                 .iter()
                 .position(|known| known == name)
-                .ok_or_else(|| Garbled::at(1, format!("no column {name:?}")))?;
-            *column = Column { at, name };
+                .ok_or_else(|| GoldenError::at(1, format!("no column {name:?}")))?;
+            *column = GoldenColumn { at, name };
         }
         Ok(columns)
     }
 
-    /// The next row; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Row<'_>>, Garbled> {
+    /// Reads the next row; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<GoldenRow<'_>>, GoldenError> {
         let line = self.reader.position().line();
         match self.reader.read_record(&mut self.record) {
             Ok(true) => {
                 let line = self.record.position().map_or(line, csv::Position::line);
-                Ok(Some(Row { record: &self.record, line }))
+                Ok(Some(GoldenRow { record: &self.record, line }))
             }
             Ok(false) => Ok(None),
             Err(error) => Err(garbled(&error, line)),
@@ -100,8 +100,8 @@ impl Rows {
     }
 }
 
-/// A reader's complaint, at the line it names, else at `line`.
-fn garbled(error: &csv::Error, line: u64) -> Garbled {
+/// Converts an error of the CSV reader; `line` is used if it has no position.
+fn garbled(error: &csv::Error, line: u64) -> GoldenError {
     let line = error.position().map_or(line, csv::Position::line);
     let what = match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
@@ -111,28 +111,33 @@ fn garbled(error: &csv::Error, line: u64) -> Garbled {
         csv::ErrorKind::Io(error) => error.to_string(),
         _ => error.to_string(),
     };
-    Garbled::at(line, what)
+    GoldenError::at(line, what)
 }
 
-impl<'a> Row<'a> {
-    /// The field of a column.
-    pub(super) fn text(&self, column: Column) -> &'a str {
+impl<'a> GoldenRow<'a> {
+    /// Returns the field of a column.
+    pub(super) fn text(&self, column: GoldenColumn) -> &'a str {
         self.record.get(column.at).unwrap_or("")
     }
 
-    /// The field of a column as a number.
-    pub(super) fn number<T: FromStr>(&self, column: Column) -> Result<T, Garbled> {
+    /// Parses the field of a column as a number.
+    pub(super) fn number<T: FromStr>(&self, column: GoldenColumn) -> Result<T, GoldenError> {
         let text = self.text(column);
         text.parse().map_err(|_| self.garbled(column, &format!("{text:?} is no such number")))
     }
 
-    /// A complaint about a field.
-    pub(super) fn garbled(&self, column: Column, what: &str) -> Garbled {
-        Garbled::at(self.line, format!("column {}: {what}", column.name))
+    /// Creates an error about a field.
+    pub(super) fn garbled(&self, column: GoldenColumn, what: &str) -> GoldenError {
+        GoldenError::at(self.line, format!("column {}: {what}", column.name))
     }
 
-    /// Compares what we got with a column.
-    pub(super) fn compare(&self, tally: &mut Tally, column: Column, got: impl fmt::Display) {
+    /// Compares our value with a column.
+    pub(super) fn compare(
+        &self,
+        tally: &mut GoldenTally,
+        column: GoldenColumn,
+        got: impl fmt::Display,
+    ) {
         let (expected, got) = (self.text(column), got.to_string());
         if expected != got {
             tally.mismatch(Mismatch {
@@ -161,15 +166,15 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// How many rows were replayed and how many fields differ.
+/// Number of replayed rows and differing fields.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct GoldenTally {
     rows: u64,
     mismatches: u64,
     first: Vec<Mismatch>,
 }
 
-impl Tally {
+impl GoldenTally {
     /// Counts a row.
     pub(super) fn row(&mut self) {
         self.rows += 1;
@@ -182,22 +187,22 @@ impl Tally {
         }
     }
 
-    /// The tally, if there was anything to count.
-    pub(super) fn not_empty(self) -> Result<Self, Garbled> {
-        if self.rows == 0 { Err(Garbled::at(0, "no rows")) } else { Ok(self) }
+    /// Returns the tally, or an error if there were no rows.
+    pub(super) fn not_empty(self) -> Result<Self, GoldenError> {
+        if self.rows == 0 { Err(GoldenError::at(0, "no rows")) } else { Ok(self) }
     }
 
-    /// Rows replayed.
+    /// Returns the number of replayed rows.
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Fields that differ.
+    /// Returns the number of differing fields.
     pub(super) fn mismatches(&self) -> u64 {
         self.mismatches
     }
 
-    /// The first of them.
+    /// Returns the first of them.
     pub(super) fn first(&self) -> &[Mismatch] {
         &self.first
     }

@@ -2,10 +2,10 @@
 
 use recovery::RttFreeBsd;
 
-use super::rows::{Garbled, Rows, Tally};
+use super::rows::{GoldenError, GoldenRows, GoldenTally};
 
-/// Replays all sequences of samples; each begins without one.
-pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> {
+/// Replays all sequences of samples; each starts without a sample.
+pub(super) fn replay(rows: &mut GoldenRows, tally: &mut GoldenTally) -> Result<(), GoldenError> {
     let [seq, hz, ms, ticks, shift] =
         rows.columns(["seq", "hz", "ts_ms_diff", "rtt_ticks_arg", "rxtshift_before"])?;
     let [t_srtt, t_rttvar, t_rxtcur, updated, srtt_us] = rows.columns([
@@ -32,7 +32,7 @@ pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> 
         row.compare(tally, t_srtt, rtt.t_srtt());
         row.compare(tally, t_rttvar, rtt.t_rttvar());
         row.compare(tally, t_rxtcur, rtt.t_rxtcur());
-        // The rows come from a kernel that counts in eight bits.
+        // The recorded kernel has an eight-bit counter.
         row.compare(tally, updated, rtt.t_rttupdated().min(255));
         row.compare(tally, srtt_us, rtt.srtt_micros());
     }

@@ -1,14 +1,14 @@
-//! The replay on the project's own copy, and on rows spoiled on purpose.
+//! The replay on the project's copy of the golden files, and on modified rows.
 
 use std::fs::File;
 use std::io::{Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
 
-use super::rows::{Garbled, Rows, Tally};
+use super::rows::{GoldenError, GoldenRows, GoldenTally};
 use super::*;
 
-/// The text of one file of the project's copy.
+/// Returns the text of a file of the project's copy.
 fn text_of(kind: &str) -> String {
     let file = File::open(own_copy("freebsd").join(format!("{kind}{ENDING}"))).unwrap();
     let mut text = String::new();
@@ -16,12 +16,12 @@ fn text_of(kind: &str) -> String {
     text
 }
 
-fn replay_text(kind: &str, text: impl Into<Vec<u8>>) -> Result<Tally, Garbled> {
-    let mut rows = Rows::read(Box::new(Cursor::new(text.into())))?;
+fn replay_text(kind: &str, text: impl Into<Vec<u8>>) -> Result<GoldenTally, GoldenError> {
+    let mut rows = GoldenRows::read(Box::new(Cursor::new(text.into())))?;
     replay_rows(&mut rows, replay_of(kind).unwrap())
 }
 
-/// The first lines of a file, with the field of `column` in the last of them replaced.
+/// Returns the first lines of a file, with the field of `column` in the last one replaced.
 fn spoiled(kind: &str, lines: usize, column: &str, field: &str) -> String {
     let text = text_of(kind);
     let mut lines: Vec<String> = text.lines().take(lines).map(str::to_owned).collect();
@@ -34,7 +34,7 @@ fn spoiled(kind: &str, lines: usize, column: &str, field: &str) -> String {
     lines.join("\n")
 }
 
-/// What is said of the only mismatch.
+/// Returns the message of the only mismatch.
 fn only_mismatch(kind: &str, text: String) -> String {
     let tally = replay_text(kind, text).unwrap();
     assert_eq!(tally.mismatches(), 1);
@@ -63,7 +63,7 @@ fn every_row_of_the_projects_copy_agrees() {
 }
 
 #[test]
-fn a_state_changed_by_one_is_seen() {
+fn a_changed_state_is_detected() {
     // Line 2 of the kernel's rows: the window after INIT is 14480.
     assert_eq!(
         only_mismatch("newreno", spoiled("newreno", 3, "cwnd", "17377")),
@@ -84,7 +84,7 @@ fn a_state_changed_by_one_is_seen() {
 }
 
 #[test]
-fn a_kernel_that_merged_differently_is_seen_in_both_ways_through_the_lro() {
+fn a_different_merge_is_detected_by_both_replays_of_lro() {
     let text = text_of("lro");
     let row = text.lines().find(|line| line.starts_with("condense")).unwrap();
     let header = text.lines().next().unwrap();
@@ -95,7 +95,7 @@ fn a_kernel_that_merged_differently_is_seen_in_both_ways_through_the_lro() {
 }
 
 #[test]
-fn garbled_rows_are_named_by_line() {
+fn malformed_rows_are_reported_by_line() {
     let spoil = |column, field| complaint("newreno", spoiled("newreno", 5, column, field));
     assert_eq!(spoil("event", "NAK"), "5: column event: \"NAK\" is not known");
     assert_eq!(spoil("acked_bytes", "many"), "5: column acked_bytes: \"many\" is no such number");
@@ -109,7 +109,7 @@ fn garbled_rows_are_named_by_line() {
 }
 
 #[test]
-fn a_file_is_known_by_a_part_of_its_name() {
+fn the_kind_of_a_file_is_part_of_its_name() {
     assert!(replay_of("fresh_newreno_2.csv.gz").is_some());
     assert!(replay_of("a-lro.csv.gz").is_some());
     assert!(replay_of("cubic_funcs.csv.gz").is_some());
@@ -117,36 +117,36 @@ fn a_file_is_known_by_a_part_of_its_name() {
 }
 
 #[test]
-fn a_place_without_golden_files_is_not_a_success() {
+fn a_directory_without_golden_files_fails() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     assert_eq!(run(here), ExitCode::from(2));
     assert_eq!(run(&here.join("nowhere")), ExitCode::from(2));
 }
 
 #[test]
-fn reno_cubic_and_prr_make_of_every_recorded_ack_what_the_kernel_made() {
-    // recorded on Linux 6.18: acknowledgments of the recorded transfers but for BBR's.
+fn reno_cubic_and_prr_match_the_kernel_for_every_recorded_ack() {
+    // Recorded on Linux 6.18: all transfers except BBR's.
     let transfers = linux::transfers(&own_copy("linux")).unwrap();
     assert_eq!(transfers.len(), 28);
     let verdict = linux::run(&transfers);
     assert_eq!((verdict.replayed, verdict.differ, verdict.garbled), (27, false, false));
 }
 
-/// Recorded transfers with fixed losses in which we recover, or time out, another number of times, and
-/// the first event that differs.
+/// Recorded transfers with fixed losses in which the number of our recoveries or timeouts differs,
+/// and the first differing event.
 const OTHER_EVENTS: [(&str, &str); 3] = [
-    ("c1", "7 ACKs alike, then the sender, in a system call, takes two as one (tcp_add_backlog)"),
+    ("c1", "7 equal ACKs, then the sender, in a system call, coalesces two (tcp_add_backlog)"),
     (
         "c4",
-        "11 alike, then the receiver, reading, answers 12 packets at once (tcp_backlog_ack_defer)",
+        "11 equal, then the reading receiver acknowledges 12 packets at once (tcp_backlog_ack_defer)",
     ),
-    ("e1", "26 alike, then the receiver, reading, answers two packets at once"),
+    ("e1", "26 equal, then the reading receiver acknowledges two packets at once"),
 ];
 
 #[test]
-fn recorded_transfers_run_again_reach_the_recorded_goodput() {
+fn recorded_transfers_reach_the_recorded_goodput_in_closed_loop() {
     let transfers = linux::transfers(&own_copy("linux")).unwrap();
-    let comparisons = linux::run_again(&transfers);
+    let comparisons = linux::run_closed_loop(&transfers);
     assert_eq!(comparisons.len(), 28);
     let repeating = comparisons.iter().filter(|comparison| comparison.repeats());
     let off: Vec<i64> = repeating.map(|one| one.goodput_permille().abs()).collect();

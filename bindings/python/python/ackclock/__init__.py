@@ -1,12 +1,12 @@
-"""Ackclock: why a TCP or QUIC transfer is slow, in virtual time.
+"""Ackclock: diagnosis and simulation of slow TCP and QUIC transfers.
 
 >>> import ackclock
 >>> run = ackclock.run("scenarios/slow-start-lro.toml")  # doctest: +SKIP
 >>> run.flows[0].goodput_bps  # doctest: +SKIP
 
 Reading order: :func:`scenario` and :func:`run` (one run), :func:`sweep` (many), :func:`diagnose` (why a
-captured transfer was slow), :func:`whatif` (what another sender would have made of it), :func:`theory`
-(closed forms), :func:`reproduce` (published figures beside ours), :class:`Controller` (one of your own). Every column and attribute has
+captured transfer was slow), :func:`whatif` (a captured transfer with other senders), :func:`theory`
+(throughput formulas), :func:`reproduce` (published figures and ours), :class:`Controller` (user-defined controllers). Every column and attribute has
 its unit in its name: ``_s`` seconds, ``_bps`` bit/s, ``_bytes`` bytes, ``_mss`` full segments.
 """
 

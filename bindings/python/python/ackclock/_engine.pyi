@@ -1,4 +1,4 @@
-"""What the engine gives to the package; what users call is in ``ackclock`` itself."""
+"""The engine's interface to the package; the public API is in ``ackclock`` itself."""
 
 from collections.abc import Callable
 from typing import Any, final
@@ -34,20 +34,20 @@ _Source = tuple[str, Any | None]
 VERSION: str
 
 class ScenarioError(ValueError):
-    """A scenario is not right; its text is what the command line prints."""
+    """A scenario is invalid; the message is that of the command line."""
 
     errors: list[dict[str, Any]]
-    """One for each mistake: file, line and column (from 1), width, source_line, message, found, expected,
+    """One per error: file, line and column (from 1), width, source_line, message, found, expected,
     hint."""
     run: int
-    """Number of the run of a sweep whose values do not go together."""
+    """Number of the run of a sweep whose values are not a valid scenario."""
 
 class RunError(RuntimeError):
-    """A run could not be done."""
+    """A run failed."""
 
 @final
 class Report:
-    """What happened since the last report. Times are in seconds, windows in bytes."""
+    """The events since the last report. Times are in seconds, windows in bytes."""
 
     @property
     def now_s(self) -> float:
@@ -57,28 +57,28 @@ class Report:
         """Time since the last report, in seconds."""
     @property
     def acked_bytes(self) -> int:
-        """Bytes acknowledged in it."""
+        """Bytes acknowledged in the interval."""
     @property
     def losses(self) -> int:
-        """Fast recoveries and ECN episodes that began in it."""
+        """Fast recoveries and ECN reductions that began in the interval."""
     @property
     def timeouts(self) -> int:
-        """Times the retransmission timer fired in it."""
+        """Retransmission timeouts in the interval."""
     @property
     def rtt_min_s(self) -> float | None:
-        """Least round trip measured in it, in seconds; ``None`` if none was."""
+        """Smallest round-trip sample in the interval, in seconds; ``None`` without a sample."""
     @property
     def rtt_s(self) -> float | None:
-        """Latest round trip measured in it, in seconds."""
+        """Latest round-trip sample in the interval, in seconds."""
     @property
     def srtt_s(self) -> float:
-        """The stack's smoothed round trip, in seconds."""
+        """Smoothed round-trip time of the stack, in seconds."""
     @property
     def cwnd_bytes(self) -> int:
-        """Congestion window in force, in bytes."""
+        """Current congestion window, in bytes."""
     @property
     def cwnd_mss(self) -> float:
-        """The same in full segments."""
+        """Current congestion window in full segments."""
     @property
     def ssthresh_bytes(self) -> int | None:
         """Slow-start threshold, in bytes; ``None`` while unset."""
@@ -87,14 +87,14 @@ class Report:
         """Payload of a full segment, in bytes."""
     @property
     def in_recovery(self) -> bool:
-        """Does a fast recovery run?"""
+        """In fast recovery?"""
     @property
     def delivery_bps(self) -> float:
         """Bytes acknowledged over the interval, in bit/s."""
 
 @final
 class Loss:
-    """A loss that the stack found."""
+    """A congestion event detected by the stack."""
 
     @property
     def now_s(self) -> float:
@@ -104,20 +104,20 @@ class Loss:
         """``"loss"``, ``"ecn"`` or ``"timeout"``."""
     @property
     def cwnd_bytes(self) -> int:
-        """Congestion window in force, in bytes."""
+        """Current congestion window, in bytes."""
     @property
     def ssthresh_bytes(self) -> int | None:
         """Slow-start threshold, in bytes; ``None`` while unset."""
     @property
     def pipe_bytes(self) -> int:
-        """Bytes the stack takes to be under way."""
+        """Bytes in flight as estimated by the stack (pipe)."""
     @property
     def mss_bytes(self) -> int:
         """Payload of a full segment, in bytes."""
 
 @final
 class Table:
-    """A table of columns with their units, given away by the Arrow PyCapsule interface."""
+    """A table of columns with their units, exported by the Arrow PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -127,7 +127,7 @@ class Table:
         """Names of the columns, with their units."""
     @property
     def descriptions(self) -> list[tuple[str, str]]:
-        """What each column says."""
+        """The description of each column."""
 
 @final
 class Run:
@@ -144,20 +144,20 @@ class Run:
 
 @final
 class Scenario:
-    """A scenario that is right in itself: hosts, paths, flows."""
+    """A valid scenario: hosts, paths, flows."""
 
     @property
     def text(self) -> str:
-        """The text that stands for it, all changes worked in."""
+        """The text of the scenario with all overrides applied."""
     @property
     def name(self) -> str:
         """Name of the file it came from."""
     @property
     def sha256(self) -> str:
-        """SHA-256 of what it stands for."""
+        """SHA-256 of the text."""
     @property
     def title(self) -> str:
-        """Its title."""
+        """Title."""
     @property
     def seed(self) -> int:
         """Seed of every random stream."""
@@ -169,7 +169,7 @@ class Scenario:
         """Names of the flows."""
     @property
     def duration_s(self) -> float:
-        """Virtual time at which a run ends at the latest, in seconds."""
+        """Maximum virtual time of a run, in seconds."""
     def run(
         self, series: bool, events: bool, progress: Callable[[int, int], object] | None = None
     ) -> Run: ...

@@ -1,4 +1,4 @@
-"""Captures: why a transfer was slow, and what would have been with another sender."""
+"""Captures: diagnosis of a transfer, and simulation with other senders."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PathLike = str | os.PathLike[str]
 
 
 class Diagnosis:
-    """What captures say. ``print(diagnosis)`` shows what ``ackclock diagnose`` prints."""
+    """The diagnosis of captures. ``print(diagnosis)`` shows the output of ``ackclock diagnose``."""
 
     def __init__(self, report: str, text: str) -> None:
         self.json = report
         """The report, byte for byte as ``ackclock diagnose --json`` prints it."""
         self.report: Any = json.loads(report)
-        """The same read; of several files a list."""
+        """The parsed report; a list for several files."""
         self._text = text
 
     @property
@@ -33,7 +33,7 @@ class Diagnosis:
 
     @property
     def primary(self) -> str | None:
-        """Code of what limited the worst connection."""
+        """Code of the primary finding of the worst connection."""
         worst = self.connections[:1]
         return worst[0]["primary"] if worst else None
 
@@ -50,12 +50,12 @@ class Diagnosis:
 def diagnose(*paths: PathLike, flow: int | None = None, progress: Progress = False) -> Diagnosis:
     """Find out from captures (or logs, or tcpdump's text) why a transfer was slow.
 
-    Several files are taken to be of one time: logs join the connections that captures show. For a
+    Several files are taken to be from the same time: logs join the connections that captures show. For a
     folder of captures, each by itself, there is :func:`ackclock.diagnose_folder`. ``flow`` picks one
     connection by Wireshark's number. ``progress`` is as for :func:`ackclock.run`, in bytes read.
 
-    Raises :class:`OSError` for a file that cannot be read, :class:`ValueError` for one that is of no
-    use.
+    Raises :class:`OSError` for a file that cannot be read, :class:`ValueError` for one that cannot be
+    diagnosed.
     """
     if not paths:
         raise TypeError("no capture given")
@@ -66,14 +66,14 @@ def diagnose(*paths: PathLike, flow: int | None = None, progress: Progress = Fal
 
 
 def name_of(path: PathLike) -> str:
-    """A path as a text."""
+    """A path as str."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path: expected a str or a path, found {type(path).__name__}")
     return os.fspath(path)
 
 
 class WhatIf:
-    """A captured transfer run again. ``print`` shows what ``ackclock whatif`` prints."""
+    """A captured transfer, simulated again. ``print`` shows the output of ``ackclock whatif``."""
 
     def __init__(self, report: str, text: str) -> None:
         self.report: dict[str, Any] = json.loads(report)
@@ -82,17 +82,17 @@ class WhatIf:
 
     @property
     def licensed(self) -> bool:
-        """Does the best fitting sender follow the recorded course closely enough to predict?"""
+        """Does the best fitting sender follow the recorded transfer closely enough for predictions?"""
         return bool(self.report["licensed"])
 
     @property
     def senders(self) -> list[dict[str, Any]]:
-        """Senders that may have been the recorded one, the best first."""
+        """Candidates for the recorded sender, the best fit first."""
         return list(self.report["senders"])
 
     @property
     def alternatives(self) -> list[dict[str, Any]]:
-        """What was asked for."""
+        """The requested alternatives."""
         return list(self.report["alternatives"])
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ def whatif(
     set: Mapping[str, object] | None = None,
     sender: str | None = None,
 ) -> WhatIf:
-    """Fit a path to a captured transfer, run its own sender on it, then others.
+    """Fit a path to a captured transfer, simulate its own sender on it, then others.
 
     ``compare`` names senders as ``PROFILE`` or ``PROFILE/CC``; ``set`` changes the fitted scenario
     (:func:`ackclock.scenario_from`) for one more alternative, with ``sender`` if given.
@@ -128,5 +128,5 @@ def whatif(
 
 
 def scenario_from(path: PathLike, *, flow: int | None = None) -> _engine.Scenario:
-    """The scenario fitted to a captured transfer; ``.text`` tells what each figure rests on."""
+    """The scenario fitted to a captured transfer; ``.text`` explains the origin of each value."""
     return _engine.load(_engine.scenario_text(name_of(path), at_least("flow", flow, 0)), "<fitted>", [])

@@ -1,4 +1,4 @@
-"""Published figures beside ours."""
+"""Published figures and ours."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from .frames import printed
 from .progress import Progress, shown
 from .scenarios import texts
 
-#: A published figure beside ours, as ``ackclock reproduce --json`` prints it.
+#: A published figure and ours, as in ``ackclock reproduce --json``.
 Figure = dict[str, Any]
 
 
 class CaseReport:
-    """What a published case gave. ``print`` shows what ``ackclock reproduce`` prints."""
+    """The result of a published case. ``print`` shows the output of ``ackclock reproduce``."""
 
     def __init__(self, case: dict[str, Any], text: str) -> None:
         self._text = text
         self.id: str = case["id"]
         """Name on the command line."""
         self.title: str = case["title"]
-        """What it shows."""
+        """Title."""
         self.source: str = case["source"]
         """Where the figures were published."""
         self.knobs: list[dict[str, str]] = case["knobs"]
-        """Inputs it declares: name, value, source."""
+        """Declared inputs: name, value, source."""
         self.rows: list[Figure] = case["rows"]
         """The figures."""
 
@@ -52,11 +52,11 @@ def reproduce(
 ) -> list[CaseReport]:
     """Run published cases, all of them by default.
 
-    Raises :class:`ValueError` for a name that is no case.
+    Raises :class:`ValueError` for an unknown case.
     """
     names = [cases] if isinstance(cases, str) else None if cases is None else list(cases)
     for name in names or ():
         texts(cases=name)
     with shown(progress, "reproduce", "case") as callback:
-        report, told = _engine.reproduce(names, callback)
-    return [CaseReport(case, text) for case, text in zip(json.loads(report)["cases"], told)]
+        report, case_texts = _engine.reproduce(names, callback)
+    return [CaseReport(case, text) for case, text in zip(json.loads(report)["cases"], case_texts)]

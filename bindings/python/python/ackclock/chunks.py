@@ -1,4 +1,4 @@
-"""Work in chunks: done anywhere, kept in files that are whole or not there."""
+"""Work in chunks: executed anywhere, stored in files that are written atomically."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from . import _engine
 from .executors import RETRIES, Engine
 from .progress import Callback
 
-#: Pieces of the first chunks, whose time tells how large the others should be.
+#: Items of the first chunks, whose time determines the size of the others.
 FIRST = 8
 #: A chunk grows by no more than this factor over the one before.
 GROWTH = 8
-#: Name of a chunk's file: first piece and the one behind the last.
+#: Name of a chunk's file: first item and the one after the last.
 NAME = re.compile(r"^(\d{12})-(\d{12})\.parquet$")
 
 Chunk = tuple[int, int]
@@ -32,7 +32,7 @@ def path_of(folder: Path, chunk: Chunk) -> Path:
 
 
 def write(folder: Path, chunk: Chunk, table: Any) -> None:
-    """Write a chunk as Parquet under a temporary name, then give it its own."""
+    """Write a chunk as Parquet under a temporary name, then rename it."""
     import pyarrow.parquet as parquet
 
     path = path_of(folder, chunk)
@@ -45,14 +45,14 @@ def write(folder: Path, chunk: Chunk, table: Any) -> None:
 
 
 def whole(path: Path, text: str) -> None:
-    """Write a text under a temporary name, then give the file its own."""
+    """Write a text under a temporary name, then rename it."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
 
 
 def claim(out: Path, name: str, ours: str, what: str) -> Path:
-    """The folder of chunks in `out`, which is new or whose file `name` says the same as `ours`."""
+    """The folder of chunks in `out`, which is new or whose file `name` equals `ours`."""
     about = out / name
     if about.exists():
         if about.read_text(encoding="utf-8") != ours:
@@ -68,7 +68,7 @@ def claim(out: Path, name: str, ours: str, what: str) -> Path:
 
 
 def kept(folder: Path) -> list[Chunk]:
-    """The chunks that are there, in order, none of them overlapping."""
+    """The existing chunks in order, without overlapping ones."""
     found = sorted(
         (int(match[1]), int(match[2]))
         for entry in os.listdir(folder)
@@ -82,7 +82,7 @@ def kept(folder: Path) -> list[Chunk]:
 
 
 def gaps(chunks: list[Chunk], pieces: int) -> list[Chunk]:
-    """What is missing between them."""
+    """The missing ranges between chunks."""
     missing: list[Chunk] = []
     at = 0
     for first, end in chunks:
@@ -95,9 +95,9 @@ def gaps(chunks: list[Chunk], pieces: int) -> list[Chunk]:
 
 
 class Cutter:
-    """Cuts what is missing into chunks that take about `seconds` each.
+    """Divides the missing ranges into chunks that take about `seconds` each.
 
-    Pieces weigh the same, as runs of a sweep do, or what `weights` says: the bytes of a capture.
+    Items have equal weight, such as the runs of a sweep, or `weights`, such as the bytes of captures.
     """
 
     def __init__(
@@ -105,19 +105,19 @@ class Cutter:
     ) -> None:
         self.missing = list(reversed(missing))
         self.seconds = seconds
-        # What all pieces before one weigh together.
+        # Total weight of all items before each.
         self.before = None if weights is None else [0, *accumulate(max(1, one) for one in weights)]
         first = missing[0][0] if missing else 0
         self.size = self.weight((first, first + FIRST))
 
     def weight(self, chunk: Chunk) -> int:
-        """What the pieces of a chunk weigh together."""
+        """Total weight of the items of a chunk."""
         if self.before is None:
             return chunk[1] - chunk[0]
         return self.before[min(chunk[1], len(self.before) - 1)] - self.before[chunk[0]]
 
     def measured(self, chunk: Chunk, seconds: float) -> None:
-        """Tells how long a chunk took."""
+        """Adapts the size to the time of a chunk."""
         fitting = int(self.weight(chunk) * self.seconds / max(seconds, 1e-6))
         self.size = max(1, min(fitting, self.size * GROWTH))
 
@@ -135,12 +135,12 @@ class Cutter:
         return first, cut
 
 
-#: What a worker does: from its arguments, the first piece and the one behind the last it makes
-#: what is kept, and tells the seconds it took; ``None`` if it did nothing new.
+#: The work of a worker: from its arguments, the first item and the one after the last it computes
+#: the result and the seconds it took; ``None`` if it did nothing new.
 Work = Callable[..., tuple[Any, float | None]]
-#: Arguments for one chunk alone.
+#: Arguments specific to a chunk.
 Own = Callable[[Chunk], tuple[Any, ...]]
-#: Chunks as they end, with what the work made of them and the seconds it took.
+#: Finished chunks with their result and the seconds they took.
 Ended = Generator[tuple[Chunk, Any, float | None], None, None]
 
 
@@ -152,8 +152,8 @@ def done(
     progress: Callback | None,
     own: Own = lambda _: (),
 ) -> Iterator[tuple[Chunk, Any]]:
-    """Do what is missing on an engine, or in this process; yields each chunk as it ends, with what
-    `work` made of it."""
+    """Do the missing work on an engine, or in this process; yields each chunk when it ends, with the
+    result of `work`."""
     total = sum(end - first for first, end in cutter.missing)
     ready = 0
     if engine is None:
@@ -162,7 +162,7 @@ def done(
         ended = spread(work, arguments, cutter, engine, own)
     with closing(ended):
         for chunk, made, took in ended:
-            # Before the next is cut.
+            # Before the next chunk is cut.
             if took is not None:
                 cutter.measured(chunk, took)
             ready += chunk[1] - chunk[0]
@@ -172,26 +172,26 @@ def done(
 
 
 def here(work: Work, arguments: tuple[Any, ...], cutter: Cutter, own: Own) -> Ended:
-    """In this process, a chunk after another."""
+    """Work in this process, one chunk after another."""
     while (chunk := cutter.next()) is not None:
         yield chunk, *work(*arguments, *own(chunk), *chunk)
 
 
 def spread(work: Work, arguments: tuple[Any, ...], cutter: Cutter, engine: Engine, own: Own) -> Ended:
-    """On an engine, two chunks for each worker: one waits while it does another.
+    """Work on an engine, with two chunks per worker: one waits while the other runs.
 
-    A chunk whose worker died is done again, :data:`RETRIES` times at most; what the work itself
-    raises is raised at once.
+    A chunk whose worker died is repeated, :data:`RETRIES` times at most; an exception of the work
+    itself is raised at once.
     """
     arguments = tuple(engine.share(argument) for argument in arguments)
-    under_way: list[tuple[Any, Chunk, int]] = []
+    in_flight: list[tuple[Any, Chunk, int]] = []
 
     def begin(chunk: Chunk, tried: int) -> None:
-        under_way.append((engine.submit(work, *arguments, *own(chunk), *chunk), chunk, tried))
+        in_flight.append((engine.submit(work, *arguments, *own(chunk), *chunk), chunk, tried))
 
     def fill() -> None:
         room = 2 * engine.workers()
-        while len(under_way) < room:
+        while len(in_flight) < room:
             chunk = cutter.next()
             if chunk is None:
                 return
@@ -199,10 +199,10 @@ def spread(work: Work, arguments: tuple[Any, ...], cutter: Cutter, engine: Engin
 
     try:
         fill()
-        while under_way:
-            ready = engine.finished([ticket for ticket, _, _ in under_way])
-            for entry in [entry for entry in under_way if any(entry[0] is t for t in ready)]:
-                under_way.remove(entry)
+        while in_flight:
+            ready = engine.finished([ticket for ticket, _, _ in in_flight])
+            for entry in [entry for entry in in_flight if any(entry[0] is t for t in ready)]:
+                in_flight.remove(entry)
                 ticket, chunk, tried = entry
                 try:
                     made, took = engine.result(ticket)
@@ -214,11 +214,11 @@ def spread(work: Work, arguments: tuple[Any, ...], cutter: Cutter, engine: Engin
                 yield chunk, made, took
             fill()
     finally:
-        engine.cancel([ticket for ticket, _, _ in under_way])
+        engine.cancel([ticket for ticket, _, _ in in_flight])
 
 
 def final(error: BaseException) -> bool:
-    """Would the same happen again? So with what the engine itself raised, and a broken pool."""
+    """Is the error permanent, such as an exception of the engine itself or a broken pool?"""
     from concurrent.futures import BrokenExecutor
 
     cause = getattr(error, "cause", None)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from ._engine import Loss, Report
 
-#: What a hook returns: ``None`` leaves all as it is, a number is the window in bytes, a dictionary
+#: Return value of a hook: ``None`` changes nothing, a number is the window in bytes, a dictionary
 #: has some of ``cwnd_bytes``, ``ssthresh_bytes`` and ``pacing_bps``.
 Decision = float | Mapping[str, float] | None
 
@@ -18,9 +18,9 @@ Controllers = Mapping[str, type]
 class Controller:
     """A congestion controller.
 
-    The stack finds losses and runs recoveries as its system does; the window is yours. It stands
-    still between reports unless ``reno_grows`` leaves its growth to the system's Reno. One object is
-    made for each connection::
+    The stack detects losses and runs recovery as its system does; you control the window. It is constant
+    between reports unless ``reno_grows`` leaves its growth to the system's Reno. One object is
+    created for each connection::
 
         class Halve(ackclock.Controller):
             def on_report(self, report):
@@ -48,8 +48,8 @@ class Controller:
         return None
 
     def on_loss(self, loss: Loss) -> Decision:
-        """A loss was found. The window returned is the one the recovery leads to; by default half
-        of what was under way, as Reno has it."""
+        """A congestion event was detected. The returned window is the target of the recovery; by default half
+        of the bytes in flight, as in Reno."""
         return None
 
 
@@ -58,10 +58,10 @@ Class = TypeVar("Class", bound=type[Any])
 
 
 def register(name: str, controller: Class) -> Class:
-    """Make a class known by a name, for every scenario and sweep from here on.
+    """Register a class under a name, for every later scenario and sweep.
 
     Any class with ``on_report`` will do. Workers of a process pool or a cluster get it with the sweep,
-    so it must be one that pickle finds.
+    so pickle must be able to find it.
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected a str, found {type(name).__name__}")
@@ -70,7 +70,7 @@ def register(name: str, controller: Class) -> Class:
 
 
 def known(controllers: Controllers | None) -> dict[str, type] | None:
-    """Those that are registered and those of a call, which come first."""
+    """The registered classes and those of a call, which take precedence."""
     if controllers is not None and not isinstance(controllers, Mapping):
         raise TypeError(f"controllers: expected a dictionary, found {type(controllers).__name__}")
     every = {**_registered, **(controllers or {})}

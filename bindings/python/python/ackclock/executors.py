@@ -1,6 +1,6 @@
-"""The engines people run, behind one face: submit a call, wait for the first results.
+"""Execution engines behind one interface: submit a call, wait for the first results.
 
-Taken are: any ``concurrent.futures.Executor`` (process pools, ``mpi4py.futures``, the one of
+Supported: any ``concurrent.futures.Executor`` (process pools, ``mpi4py.futures``, the one of
 ``dask.distributed.Client.get_executor()``), a Dask client, and Ray (the module itself).
 """
 
@@ -13,29 +13,29 @@ from typing import Any, Protocol
 
 
 class Engine(Protocol):
-    """Where calls are done."""
+    """An execution engine."""
 
     def workers(self) -> int:
-        """Calls that can run at once, now: clusters grow and shrink."""
+        """Number of concurrent calls at present: clusters grow and shrink."""
 
     def share(self, argument: Any) -> Any:
-        """An argument of many calls in the form in which the engine moves it once."""
+        """An argument of many calls in a form that the engine transfers once."""
 
     def submit(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Begin a call; returns a ticket."""
+        """Start a call; returns a ticket."""
 
     def finished(self, tickets: list[Any]) -> list[Any]:
-        """Wait until at least one of them is done; those that are."""
+        """Wait until at least one is done; returns those that are."""
 
     def result(self, ticket: Any) -> Any:
         """What a finished call returned; raises what it raised."""
 
     def cancel(self, tickets: list[Any]) -> None:
-        """Give up calls that have not begun."""
+        """Cancel calls that have not started."""
 
 
 def engine_of(executor: Any) -> Engine | None:
-    """The engine behind what a user passed as ``executor=``; ``None`` for this process."""
+    """The engine for the user's ``executor=``; ``None`` for this process."""
     if executor is None:
         return None
     if getattr(executor, "__name__", None) == "ray":
@@ -50,7 +50,7 @@ def engine_of(executor: Any) -> Engine | None:
     )
 
 
-#: How often a call that was lost with its worker is done again.
+#: Retries of a call that was lost with its worker.
 RETRIES = 3
 
 
@@ -61,11 +61,11 @@ class Futures:
         self.executor = executor
 
     def workers(self) -> int:
-        # Dask's own executor knows its client, which knows.
+        # Dask's own executor has a client with the number of threads.
         client = getattr(self.executor, "_client", None)
         if hasattr(client, "nthreads"):
             return threads_of(client)
-        # The pools of Python call it one thing, mpi4py.futures the other.
+        # Python's pools and mpi4py.futures use different names.
         for name in ("_max_workers", "num_workers"):
             known = getattr(self.executor, name, None)
             if isinstance(known, int) and known > 0:
@@ -102,7 +102,7 @@ class Dask(Futures):
 
 
 def threads_of(client: Any) -> int:
-    """Calls that the workers of a Dask cluster can do at once."""
+    """Number of concurrent calls of the workers of a Dask cluster."""
     threads: dict[str, int] = client.nthreads()
     return max(1, sum(threads.values()))
 
@@ -137,7 +137,7 @@ class Ray:
         try:
             return self.ray.get(ticket)
         except self.ray.exceptions.RayTaskError as error:
-            # What the call itself raised, as every other engine has it.
+            # The exception of the call itself, as in every other engine.
             if isinstance(error.cause, Exception):
                 raise error.cause from error
             raise

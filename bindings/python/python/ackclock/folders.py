@@ -1,4 +1,4 @@
-"""Many captures, each by itself: on this machine, or on an engine people already run."""
+"""Independent diagnosis of many captures: on this machine, or on an existing execution engine."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .frames import printed
 from .progress import Progress, shown
 from .scenarios import seconds
 
-#: What became of a capture: its name, its report as JSON and as text, or why there is none.
+#: The result of a capture: its name, its report as JSON and as text, or the error.
 Judged = tuple[str, str | None, str | None, str | None]
 
 
 class Diagnoses(Mapping[str, Diagnosis]):
-    """What the captures of a folder say, by their names.
+    """The diagnoses of the captures of a folder, by their names.
 
     ``diagnoses["captures/upload.pcap"]`` is one of them, ``table`` has all their connections.
     """
@@ -35,7 +35,7 @@ class Diagnoses(Mapping[str, Diagnosis]):
 
     @property
     def table(self) -> _engine.Table:
-        """A row for each connection, its costs and times in seconds; one for each file without any."""
+        """A row per connection, its costs and times in seconds; one per file without any."""
         return table(self._judged)
 
     def __getitem__(self, name: str) -> Diagnosis:
@@ -52,7 +52,7 @@ class Diagnoses(Mapping[str, Diagnosis]):
         lines = []
         for name, diagnosis in self.items():
             count = len(diagnosis.connections)
-            found = diagnosis.primary or "nothing wrong"
+            found = diagnosis.primary or "no findings"
             lines.append(f"{name}: {count} connection{'s' * (count != 1)}, {found}")
         return "\n".join([*lines, *(f"{name}: {why}" for name, why in self.failed.items())])
 
@@ -81,15 +81,15 @@ def diagnose_folder(
     """Diagnose every capture below a folder, or below a prefix of an object store.
 
     ``folder`` is a path, or a URL that fsspec understands (``s3://bucket/captures``, with what it needs
-    in ``storage_options``); bytes are read as they come, nothing is copied to a disk. ``pattern`` picks
-    files by their name below it (``*.pcap*``). A file that is no capture is listed in ``.failed``.
+    in ``storage_options``); bytes are streamed, nothing is copied to a disk. ``pattern`` picks
+    files by their name below it (``*.pcap*``). A file that is not a capture is listed in ``.failed``.
 
     ``executor``, ``out``, ``chunk_s`` (in seconds) and ``progress`` are as for :func:`ackclock.sweep`:
     chunks are sized by bytes and measured time; with ``out`` each is a Parquet file with a row for each
-    connection, and the same call goes on where an earlier one ended. Each report is the same, byte for
+    connection, and the same call resumes where an earlier one ended. Each report is the same, byte for
     byte, as that of ``ackclock diagnose --json``.
 
-    Raises :class:`FileNotFoundError` for a folder that is not there, :class:`ValueError` for an ``out``
+    Raises :class:`FileNotFoundError` for a missing folder, :class:`ValueError` for an ``out``
     that holds anything else.
     """
     options = dict(storage_options or {})
@@ -147,9 +147,9 @@ def listing(folder: str, pattern: str, options: dict[str, Any]) -> tuple[list[st
 def judge(
     options: dict[str, Any], folder: str | None, names: list[str], first: int, end: int
 ) -> tuple[list[Judged], float | None]:
-    """Diagnose the captures of a chunk, here; returns what became of them and the seconds it took.
+    """Diagnose the captures of a chunk in this process; returns their results and the seconds it took.
 
-    With a folder that is written there and nothing is returned; what is there is not done again.
+    With a folder the results are written there and none are returned; an existing chunk is not repeated.
     """
     if folder is not None and chunks.path_of(Path(folder), (first, end)).exists():
         return [], None
@@ -186,7 +186,7 @@ def one(name: str, options: dict[str, Any]) -> Judged:
 
 
 def read(folder: Path, chunk: chunks.Chunk) -> list[Judged]:
-    """What became of the captures of a chunk."""
+    """The results of the captures of a chunk."""
     import pyarrow.parquet as parquet
 
     columns = ["file", "report_json", "report_text", "error"]

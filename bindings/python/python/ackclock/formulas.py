@@ -1,4 +1,4 @@
-"""Closed forms: what they say of a path, and what speaks against them there."""
+"""Throughput formulas: their results for a path, and the assumptions that it violates."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from .scenarios import at_least, numbers, texts
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one formula says."""
+    """The estimate of one formula."""
 
     formula: str
     """The formula with its parameters."""
     rate_bps: float
-    """Whole segments per second, in bit/s."""
+    """Segment rate, in bit/s of payload."""
     window_segments: float
-    """Segments under way on average."""
+    """Average number of segments in flight."""
     peak_segments: float | None
     """The largest window of a cycle, in segments."""
     cycle_rtts: float | None
-    """From one loss to the next, in round trips."""
+    """Round trips from one loss to the next."""
     assumes: list[str]
-    """What it takes for granted."""
+    """Its assumptions."""
     doubts: list[str]
-    """What the numbers speak against."""
+    """The assumptions that the path violates or strains."""
 
 
 class Theory:
-    """An answer; ``rate_bps`` is that of the formula asked for. ``print`` shows what ``ackclock theory``
-    prints."""
+    """The results; ``rate_bps`` is that of the selected formula. ``print`` shows the output of ``ackclock
+    theory``."""
 
     def __init__(self, report: str, text: str) -> None:
         self.report: dict[str, Any] = json.loads(report)
-        """The answer as ``ackclock theory --json`` prints it."""
+        """The report, as in ``ackclock theory --json``."""
         self._text = text
         self.estimates = [Estimate(**row) for row in self.report["estimates"]]
-        """One for each formula."""
+        """The estimates, one per formula."""
         self.estimate = self.estimates[self.report["asked"]]
-        """The formula asked for."""
+        """The selected estimate."""
         self.measured: dict[str, Any] | None = self.report.get("measured")
-        """A run of a matching scenario, if one was asked for."""
+        """The simulation of a matching scenario, if requested."""
 
     @property
     def rate_bps(self) -> float:
-        """What the formula asked for says, in bit/s."""
+        """The rate of the selected formula, in bit/s."""
         return float(self.estimate.rate_bps)
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ def theory(
     random: bool = False,
     seed: int = 1,
 ) -> Theory:
-    """Ask a formula: ``mathis``, ``aimd``, ``pftk`` or ``cubic``.
+    """Evaluate a formula: ``mathis``, ``aimd``, ``pftk`` or ``cubic``.
 
     Quantities have units: ``rtt="20ms"``, ``loss="0.1%"``, ``mss="1448B"``, ``rate="1Gbit/s"``.
     ``run`` names a profile to run a matching scenario with, as ``--run`` of the command line does.
@@ -90,9 +90,9 @@ def theory(
     >>> round(theory("mathis", mss="1252B", rtt="2ms", loss="2%", extra_rtts=2).rate_bps / 1e6, 1)
     36.5
 
-    Raises :class:`ValueError` for a quantity that is none, or that the formula does not take.
+    Raises :class:`ValueError` for an invalid quantity, or one outside the formula's domain.
     """
-    # Python itself names an argument of a wrong type from 3.11 on alone.
+    # Python names an argument of a wrong type only from 3.11 on.
     texts(model=model, rtt=rtt, loss=loss, mss=mss, rate=rate, window=window, ack_delay=ack_delay)
     texts(rto=rto, run=run, cc=cc)
     numbers(extra_rtts=extra_rtts, alpha=alpha, beta=beta, w_max=w_max)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import html
 
-#: Of a page its plots and heat maps: a table stands above the frame.
+#: Shows only the plots and heat maps of a page: a table is above the frame.
 PLOTS = "<style>header, main > :not(.plots):not(.grid) { display: none }</style>\n</head>"
 
 
 def printed(text: str) -> str:
-    """What is printed, its columns kept: notebooks would wrap long lines."""
+    """Printed text with its columns preserved: notebooks would wrap long lines."""
     return f'<pre style="white-space: pre; overflow-x: auto">{html.escape(text)}</pre>'
 
 
 def framed(page: str, height_px: int = 640) -> str:
-    """The plots of a page in a frame of its own: its style and its program touch nothing else."""
+    """The plots of a page in their own frame, isolated from the notebook's style and scripts."""
     plots = page.replace("</head>", PLOTS, 1)
     return (
         f'<iframe srcdoc="{html.escape(plots)}" sandbox="allow-scripts" loading="lazy" '

@@ -9,12 +9,12 @@ from .tables import to_arrow
 if TYPE_CHECKING:
     from .runs import Run
 
-#: Okabe and Ito's colours, which colour-blind people can tell apart.
+#: Okabe and Ito's colours, distinguishable for colour-blind readers.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
 def windows(run: Run, axes: Any = None) -> Any:
-    """Congestion window and flight of every sender over time; returns the axes."""
+    """Congestion window and bytes in flight of every sender over time; returns the axes."""
     import matplotlib.pyplot as pyplot
 
     if axes is None:

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-#: Called with what is done and what there is to do, in the calling thread.
+#: Called with the work done and the total, in the calling thread.
 Callback = Callable[[int, int], object]
 
 
 class Bar(Protocol):
-    """A progress bar as tqdm has it."""
+    """A progress bar with tqdm's interface."""
 
     total: Any
     n: Any
 
     def update(self, n: int) -> object:
-        """Moves it on by so much."""
+        """Advances it by n."""
 
 
-#: How progress is to be shown: not at all, by a bar of tqdm (``True``), by the caller's own bar, by a
+#: How progress is shown: not at all, by a tqdm bar (``True``), by the caller's own bar, by a
 #: class of bars (``tqdm.tqdm`` itself), or by a function ``(done, total)``.
 Progress = bool | Callback | Bar | type[Any]
 
@@ -29,7 +29,7 @@ Progress = bool | Callback | Bar | type[Any]
 def shown(progress: Progress, what: str, unit: str, scale: float = 1) -> Iterator[Callback | None]:
     """A callback for the engine. A new bar shows `scale` times the engine's amounts in `unit`.
 
-    ``True`` asks for a bar, which needs tqdm; without it there is none.
+    ``True`` requests a bar, which needs tqdm; without tqdm there is none.
     """
     if progress is True:
         try:
@@ -53,7 +53,7 @@ def shown(progress: Progress, what: str, unit: str, scale: float = 1) -> Iterato
 
 
 def mover(bar: Any) -> Callback:
-    """Moves a bar to what is done."""
+    """A callback that sets a bar to the work done."""
 
     def moved(done: int, total: int) -> None:
         bar.total = total

@@ -16,7 +16,7 @@ from .scenarios import Source, scenario
 
 @dataclass(frozen=True)
 class Flow:
-    """What a run measured of one flow."""
+    """The results of one flow."""
 
     name: str
     """Name in the scenario."""
@@ -25,19 +25,19 @@ class Flow:
     cc: str
     """Congestion control of the sending host."""
     bytes: int
-    """Payload bytes the receiving application has read."""
+    """Payload bytes read by the receiving application."""
     finished: bool
-    """Did the transfer come to its end?"""
+    """Has the transfer completed?"""
     duration_s: float
     """From the first SYN to the last byte read, or to the end of the run, in seconds."""
     goodput_bps: float
     """Payload read per second, in bit/s."""
     retransmitted_segments: int
-    """Data packets sent again."""
+    """Data packets retransmitted."""
     fast_recoveries: int
     """Fast recoveries entered."""
     rtos: int
-    """Times the retransmission timer fired."""
+    """Retransmission timeouts."""
     spurious_recoveries: int
     """Recoveries and timeouts that proved spurious and were undone."""
     max_cwnd_bytes: int
@@ -45,9 +45,9 @@ class Flow:
     mss_bytes: int
     """Payload of a full segment."""
     min_rtt_s: float | None = None
-    """Least round trip the sender measured; ``None`` if it measured none."""
+    """Smallest round-trip sample of the sender; ``None`` without a sample."""
     latency: dict[str, float] | None = None
-    """What requests took, for a flow that has any: requests, min_s, median_s, max_s."""
+    """Response times, for a flow with requests: requests, min_s, median_s, max_s."""
 
     @property
     def max_cwnd_mss(self) -> float:
@@ -56,7 +56,7 @@ class Flow:
 
 
 def flow_of(row: Mapping[str, Any]) -> Flow:
-    """A flow of a report; fields this version does not know are left out."""
+    """A flow of a report; unknown fields are ignored."""
     known = {field.name for field in fields(Flow)}
     return Flow(**{key: value for key, value in row.items() if key in known})
 
@@ -67,11 +67,11 @@ class Run:
     def __init__(self, scenario: _engine.Scenario, ran: _engine.Run) -> None:
         self._ran = ran
         self.scenario = scenario
-        """What was run."""
+        """The scenario."""
         self.report: dict[str, Any] = json.loads(ran.json)
-        """The whole report, as ``ackclock run --json`` prints it."""
+        """The whole report, as in ``ackclock run --json``."""
         self.flows: list[Flow] = [flow_of(row) for row in self.report["flows"]]
-        """One for each flow, in the order of the scenario."""
+        """The flows, in the order of the scenario."""
 
     def __getitem__(self, name: str) -> Flow:
         """The flow of that name."""
@@ -110,7 +110,7 @@ class Run:
         return page
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw congestion window and flight over time with matplotlib; returns the axes."""
+        """Plot congestion window and bytes in flight over time with matplotlib; returns the axes."""
         from .plots import windows
 
         return windows(self, axes)
@@ -128,7 +128,7 @@ class Run:
 
 def _kept(found: Any, what: str) -> Any:
     if found is None:
-        raise ValueError(f"{what} were not kept: ask for them with run(..., {what}=True)")
+        raise ValueError(f"{what} were not recorded: use run(..., {what}=True)")
     return found
 
 
@@ -145,8 +145,8 @@ def run(
 ) -> Run:
     """Run a scenario in virtual time.
 
-    The scenario and its changes are as for :func:`ackclock.scenario`. ``series`` keeps the senders'
-    states for ``.series``, ``.plot()`` and ``.page``, ``events`` all that happened; without either a
+    The scenario and its overrides are as for :func:`ackclock.scenario`. ``series`` records the senders'
+    states for ``.series``, ``.plot()`` and ``.page``, ``events`` all events; without either a
     run is fastest. ``progress`` is ``True`` for a bar of tqdm, such a bar, or a callable
     ``(done_ns, total_ns)`` of virtual time. The call does not hold the GIL, and Ctrl-C ends it.
     """

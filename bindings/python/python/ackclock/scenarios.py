@@ -11,7 +11,7 @@ from typing import Any
 from . import _engine
 from .controllers import Controllers, known
 
-#: What a scenario can be made of: the path of a file, its text, a dictionary, or one made before.
+#: Sources of a scenario: the path of a file, its text, a dictionary, or an existing scenario.
 Source = str | os.PathLike[str] | Mapping[str, Any] | _engine.Scenario
 
 
@@ -26,7 +26,7 @@ def scenario(
     """Read a scenario.
 
     ``source`` is the path of a TOML file, the text of one (anything with a line break), a
-    dictionary of the same shape, or a scenario made before. Without it the tables are the keyword
+    dictionary of the same shape, or an existing scenario. Without it the tables are the keyword
     arguments::
 
         ackclock.scenario(
@@ -36,10 +36,10 @@ def scenario(
         )
 
     ``set`` changes keys (``{"host.a.cc": "cubic"}``, as ``--set`` does), ``seed`` the seed.
-    ``controllers`` are classes that ``cc`` may name beside those that are registered
+    ``controllers`` are classes that ``cc`` may name in addition to the registered ones
     (:func:`ackclock.register`).
 
-    Raises :class:`ackclock.ScenarioError` with the place of every mistake, :class:`TypeError` for a
+    Raises :class:`ackclock.ScenarioError` with the position of every error, :class:`TypeError` for a
     value that TOML does not have, :class:`OSError` if the file cannot be read.
     """
     text, name = text_of(source, tables)
@@ -47,7 +47,7 @@ def scenario(
 
 
 def text_of(source: Source | None, tables: Mapping[str, Any]) -> tuple[str, str]:
-    """The text of a scenario and the name that mistakes are told by."""
+    """The text of a scenario and its name in error messages."""
     if source is not None and tables:
         raise TypeError(f"both a scenario and tables of one: {', '.join(tables)}")
     if isinstance(source, _engine.Scenario):
@@ -74,7 +74,7 @@ def text_of(source: Source | None, tables: Mapping[str, Any]) -> tuple[str, str]
 
 
 def settings(set: Mapping[str, object] | None) -> list[str]:
-    """Changes as ``--set`` takes them."""
+    """Overrides in the syntax of ``--set``."""
     if set is not None and not isinstance(set, Mapping):
         raise TypeError(f"set: expected a dictionary, found {type(set).__name__}")
     for key in set or {}:
@@ -84,7 +84,7 @@ def settings(set: Mapping[str, object] | None) -> list[str]:
 
 
 def value_text(key: str, value: object) -> str:
-    """A value as ``--set`` and ``-m`` take it."""
+    """A value in the syntax of ``--set`` and ``-m``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):
@@ -93,21 +93,21 @@ def value_text(key: str, value: object) -> str:
 
 
 def texts(**arguments: object) -> None:
-    """Arguments that are texts, if they are given."""
+    """Checks optional str arguments."""
     for name, value in arguments.items():
         if value is not None and not isinstance(value, str):
             raise TypeError(f"{name}: expected a str, found {type(value).__name__}")
 
 
 def numbers(**arguments: object) -> None:
-    """Arguments that are numbers, if they are given."""
+    """Checks optional number arguments."""
     for name, value in arguments.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
             raise TypeError(f"{name}: expected a number, found {type(value).__name__}")
 
 
 def at_least(name: str, value: int | None, least: int) -> int | None:
-    """An argument that is a whole number, if it is given."""
+    """Checks an optional integer argument."""
     if value is None:
         return None
     if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -119,7 +119,7 @@ def at_least(name: str, value: int | None, least: int) -> int | None:
 
 
 def seconds(name: str, value: float) -> float:
-    """An argument that is a time in seconds."""
+    """Checks a time in seconds."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}: expected a time in seconds, found {type(value).__name__}")
     if not 0 < value < math.inf:

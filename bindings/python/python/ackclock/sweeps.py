@@ -1,4 +1,4 @@
-"""Many runs of one scenario: on this machine's cores, or on an engine people already run."""
+"""Many runs of one scenario: on this machine's cores, or on an existing execution engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .scenarios import Source, at_least, seconds, settings, text_of, texts, valu
 
 #: Values of an axis: a list, or a range such as ``"10ms..100ms step 10ms"``.
 Values = Sequence[object] | str
-#: Runs that a notebook shows as a page: more would make its file large.
+#: Most runs that a notebook shows as a page: more would make its file large.
 MOST = 20_000
 
 
@@ -38,7 +38,7 @@ class Sweep:
 
     @property
     def jsonl(self) -> bytes:
-        """A line of JSON for each run, byte for byte ``runs.jsonl`` of the command line."""
+        """A line of JSON per run, identical to ``runs.jsonl`` of the command line."""
         if self._rows is None:
             assert self.out is not None
             whole = self.out / "runs.jsonl"
@@ -51,12 +51,12 @@ class Sweep:
 
     @property
     def csv(self) -> str:
-        """A line for each flow of each run, byte for byte ``runs.csv`` of the command line."""
+        """A line per flow of each run, identical to ``runs.csv`` of the command line."""
         return _engine.csv_head(self.study.keys) + _engine.csv_lines(self.jsonl)
 
     @property
     def table(self) -> _engine.Table:
-        """A row for each flow of each run."""
+        """A row per flow of each run."""
         return _engine.rows_table(self.jsonl, self.study.keys)
 
     def __len__(self) -> int:
@@ -99,23 +99,23 @@ def sweep(
 ) -> Sweep:
     """Run a scenario over a grid.
 
-    ``axes`` has keys as for ``set`` with lists of values or ranges, beside those of the scenario's
+    ``axes`` has keys as for ``set`` with lists of values or ranges, in addition to those of the scenario's
     ``[sweep]``: ``{"sender.cc": ["newreno", "cubic"], "path.loss": "0.1%..10% log 5"}``. ``repeat``
     runs each point with that many seeds, ``only`` is a condition over the axes.
 
-    Without ``executor`` the runs are done here on ``jobs`` threads (all cores by default). With one
-    (any ``concurrent.futures.Executor``, a Dask client, or the module ``ray``) they are done there,
+    Without ``executor`` the runs execute here on ``jobs`` threads (all cores by default). With one
+    (any ``concurrent.futures.Executor``, a Dask client, or the module ``ray``) they execute there,
     in chunks of about ``chunk_s`` seconds. Results are the same bytes in every case.
 
-    With ``out`` each chunk is written to a Parquet file in ``out/chunks``, by the worker that did
-    it, under a temporary name first; the same call goes on where an earlier one ended, and at the
-    end the directory holds what ``ackclock sweep --out`` writes. Workers elsewhere must see that
-    directory. ``join=False`` leaves it at the chunks, which any reader of Parquet takes as one table:
-    for results that no single machine should write.
+    With ``out`` each chunk is written to a Parquet file in ``out/chunks``, by its
+    worker, under a temporary name first; the same call resumes where an earlier one ended, and at the
+    end the directory has the files of ``ackclock sweep --out``. Remote workers must see that
+    directory. ``join=False`` stops at the chunks, which any reader of Parquet reads as one table:
+    for results too large for a single machine.
 
     ``progress`` is ``True`` for a bar of tqdm, such a bar, or a callable ``(done, total)`` of runs.
 
-    Raises :class:`ackclock.ScenarioError` for a mistake in the scenario or an axis,
+    Raises :class:`ackclock.ScenarioError` for an error in the scenario or an axis,
     :class:`ValueError` for a directory that holds another sweep.
     """
     text, name = text_of(source, tables)
@@ -141,22 +141,22 @@ def sweep(
 def work(
     study: _engine.Study, folder: str | None, first: int, end: int, threads: int = 1
 ) -> tuple[bytes, float | None]:
-    """Do the runs of a chunk, here; returns their rows and the seconds they took.
+    """Execute the runs of a chunk in this process; returns their rows and the seconds they took.
 
-    With a folder the rows are written there and none are returned; what is there is not done again.
+    With a folder the rows are written there and none are returned; an existing chunk is not repeated.
     """
     if folder is not None and chunks.path_of(Path(folder), (first, end)).exists():
         return b"", None
     began = time.perf_counter()
     rows = study.rows(first, end, threads)
-    # What a chunk costs besides does not grow with its runs, and must not make chunks smaller.
+    # The fixed cost of a chunk is excluded, so that it does not make chunks smaller.
     took = time.perf_counter() - began
     if folder is None:
         return rows, took
     import pyarrow as pa
 
     table = pa.table(_engine.rows_table(rows, study.keys))
-    # The row itself, with the first of its flows: results are put together from it.
+    # The row itself, with the first of its flows: results are assembled from it.
     lines = iter(rows.decode().splitlines())
     runs = table.column("run").to_numpy()
     begins = [number == 0 or runs[number - 1] != run for number, run in enumerate(runs)]
@@ -175,7 +175,7 @@ def read(folder: Path, chunk: chunks.Chunk) -> bytes:
 
 
 def axis(key: str, values: Values) -> str:
-    """An axis as ``-m`` takes it."""
+    """An axis in the syntax of ``-m``."""
     if isinstance(values, str):
         return f"{key}={values}"
     if not isinstance(values, Iterable):
@@ -201,7 +201,7 @@ def _kept(
     if (out / "runs.jsonl").exists():
         return Sweep(study, None, out)
     cutter = chunks.Cutter(chunks.gaps(chunks.kept(folder), study.runs), chunk_s)
-    # A worker elsewhere is one of many on its machine.
+    # A remote worker is one of many on its machine.
     own = partial(work, threads=threads) if engine is None else work
     deque(chunks.done(own, (study, str(folder)), cutter, engine, progress), maxlen=0)
     if join:
@@ -210,8 +210,8 @@ def _kept(
 
 
 def _finish(study: _engine.Study, out: Path, folder: Path) -> None:
-    """Put the chunks together as the command line would have written them."""
-    # The lines come last: they say that all is there.
+    """Assemble the chunks into the files of the command line."""
+    # runs.jsonl comes last: it marks the sweep as complete.
     names = ("runs.csv", "runs.sums", "runs.jsonl")
     temporary = {name: out / f".{name}.{secrets.token_hex(8)}.part" for name in names}
     try:

@@ -1,4 +1,4 @@
-"""Tables for the libraries people have; nothing is copied on the way to Arrow."""
+"""Conversion of tables to other libraries, without a copy for Arrow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def to_arrow(table: Table) -> Any:
 
 
 def to_pandas(table: Table) -> Any:
-    """The table as a ``pandas.DataFrame`` (by pyarrow)."""
+    """The table as a ``pandas.DataFrame`` (via pyarrow)."""
     return to_arrow(table).to_pandas()
 
 

@@ -1,11 +1,11 @@
-//! What the cost of a segment grows with: `cargo bench -- costs`, or `-- costs flows loss` for some
-//! of the tables.
+//! How the cost of a segment scales: `packet_frames bench -- costs`, or `-- costs flows loss` for some of
+//! the tables.
 
 use simtest::workloads::growths;
 
 use crate::measure::measure;
 
-/// Bytes of a scenario from which on one run is enough: it has thousands of flows.
+/// Size of a scenario in bytes above which one run suffices: it has thousands of flows.
 const MANY: usize = 1_000_000;
 
 /// Prints the tables whose titles begin with one of these words, or all.

@@ -1,13 +1,13 @@
-//! What speed is measured by:
+//! Benchmarks:
 //!
-//! - `cargo bench`, or `cargo bench -- W1 W3` for some: the five workloads, with what is aimed at;
-//! - `cargo bench -- costs`, or `-- costs flows loss` for some: what the cost of a segment grows with;
-//! - `cargo bench -- recording`: what those who watch a run cost it;
-//! - `cargo bench -- sweeps`: what a sweep costs beside the runs that it is made of;
-//! - `cargo bench -- peer W1 0.1`: one run of a part of a workload, for `bench/peers`.
+//! - `packet_frames bench`, or `packet_frames bench -- W1 W3` for some: the five workloads with their targets;
+//! - `packet_frames bench -- costs`, or `-- costs flows loss` for some: how the cost of a segment scales;
+//! - `packet_frames bench -- recording`: the cost of the observers of a run;
+//! - `packet_frames bench -- sweeps`: the overhead of a sweep over its runs;
+//! - `packet_frames bench -- peer W1 0.1`: one run of a part of a workload, for `bench/peers`.
 //!
-//! Each line gives the best of several runs, since everything that disturbs a run makes it slower.
-//! docs/speed.md explains the figures.
+//! Each line is the best of several runs, since any disturbance makes a run slower. docs/speed.md
+//! explains the figures.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

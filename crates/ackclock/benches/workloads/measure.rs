@@ -1,34 +1,35 @@
-//! How a measurement is made: time of the processor, the best of several.
+//! Measurement of CPU time, the best of several runs.
 
 use std::time::Instant;
 
-use record::Off;
+use record::NullRecorder;
 use scenario::{Loaded, Overrides, load};
 
-/// What a measurement has found.
-pub(crate) struct Measured {
+/// The result of a measurement.
+pub(crate) struct BenchMeasurement {
     pub(crate) segments: u64,
     pub(crate) seconds: f64,
-    /// Reading the scenario.
+    /// Seconds to load the scenario.
     pub(crate) load_seconds: f64,
 }
 
-impl Measured {
-    /// Nanoseconds for a data segment with its ACKs.
+impl BenchMeasurement {
+    /// Nanoseconds per data segment with its ACKs.
     pub(crate) fn ns(&self) -> f64 {
         self.seconds * 1e9 / self.segments as f64
     }
 }
 
-/// Seconds that the processor has given to this thread, where the system tells (Linux), else those
-/// on the wall: what other programs take does not count.
+/// CPU seconds of this thread, where the system reports them (Linux), else wall-clock seconds:
+/// other processes do not count.
 fn seconds(since: Instant) -> f64 {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = told.as_deref().and_then(|told| told.split_whitespace().next()?.parse().ok());
+    let reported = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos =
+        reported.as_deref().and_then(|reported| reported.split_whitespace().next()?.parse().ok());
     nanos.map_or_else(|| since.elapsed().as_secs_f64(), |nanos: u64| nanos as f64 / 1e9)
 }
 
-/// The scenario of that text.
+/// Loads a scenario.
 pub(crate) fn loaded(text: &str) -> Loaded {
     match load(text, "workload", &Overrides::default()) {
         Ok(loaded) => loaded,
@@ -36,7 +37,7 @@ pub(crate) fn loaded(text: &str) -> Loaded {
     }
 }
 
-/// Seconds of the processor that `work` takes, the best of so many tries, and what it gives.
+/// CPU seconds of `work`, the best of `tries`, and its result.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(crate) fn best<T>(tries: u32, mut work: impl FnMut() -> T) -> (f64, T) {
     let clock = Instant::now();
@@ -52,15 +53,15 @@ pub(crate) fn best<T>(tries: u32, mut work: impl FnMut() -> T) -> (f64, T) {
     })
 }
 
-/// The best of several measurements of so many runs each.
-pub(crate) fn measure(text: &str, runs: u32, tries: u32) -> Measured {
+/// The best of `tries` measurements of `runs` runs each.
+pub(crate) fn measure(text: &str, runs: u32, tries: u32) -> BenchMeasurement {
     let (load_seconds, loaded) = best(1, || loaded(text));
-    let run = || sim::run(&loaded.scenario, &mut Off).expect("a good scenario").segments;
+    let run = || sim::run(&loaded.scenario, &mut NullRecorder).expect("a good scenario").segments;
     let (seconds, segments) = best(tries, || (0..runs).map(|_| run()).sum());
-    Measured { segments, seconds, load_seconds }
+    BenchMeasurement { segments, seconds, load_seconds }
 }
 
-/// Largest memory the process has held, in bytes, where the system tells.
+/// Peak memory of the process in bytes, where the system reports it.
 pub(crate) fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -1,53 +1,53 @@
-//! What those who watch a run cost it: `cargo bench -- recording`.
+//! The cost of the observers of a run: `packet_frames bench -- recording`.
 
 use std::hint::black_box;
 use std::io::{Sink, sink};
 
 use logs::csv::CsvRecorder;
-use logs::series::{Columns, Thinning};
-use pages::run_page::RunStory;
-use record::{Event, Off, Recorder, SenderState, Who};
+use logs::series::{Downsampling, SeriesColumns};
+use pages::run_page::RunPageRecorder;
+use record::{Event, EventSource, NullRecorder, Recorder, SenderState};
 use runner::series::SenderSeries;
 use scenario::Loaded;
-use scenario::Plan;
+use scenario::SeriesPlan;
 use sim::Observer;
 use simtest::workloads::{OneFlow, one_flow};
 use units::{Duration, Instant};
 
 use crate::measure::{best, loaded};
 
-/// Runs that each measurement is the best of.
+/// Runs per measurement, of which the best counts.
 const TRIES: u32 = 4;
 
-/// Is told everything and keeps the number of events.
+/// Receives every event and counts them.
 #[derive(Default)]
-struct Told(u64);
+struct EventCounter(u64);
 
-impl Recorder for Told {
+impl Recorder for EventCounter {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         black_box((at, who, event, state));
         self.0 += 1;
     }
 }
 
-impl Observer for Told {}
+impl Observer for EventCounter {}
 
-/// Writes rows to nowhere.
-struct Rows(CsvRecorder<Sink>);
+/// Writes rows to a sink.
+struct CsvRows(CsvRecorder<Sink>);
 
-impl Recorder for Rows {
+impl Recorder for CsvRows {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         self.0.record(at, who, event, state);
     }
 }
 
-impl Observer for Rows {}
+impl Observer for CsvRows {}
 
-/// Seconds of the best run under what `watcher` makes, which `end` takes at its end.
+/// Seconds of the best run with the observer that `watcher` creates; `end` consumes it.
 fn watched<O: Observer>(loaded: &Loaded, watcher: impl Fn() -> O, end: impl Fn(O)) -> f64 {
     best(TRIES, || {
         let mut watcher = watcher();
@@ -57,9 +57,9 @@ fn watched<O: Observer>(loaded: &Loaded, watcher: impl Fn() -> O, end: impl Fn(O
     .0
 }
 
-fn series(loaded: &Loaded, columns: &str, thinning: Thinning) -> f64 {
-    let columns = Columns::parse(columns).expect("columns that there are");
-    let plan = Plan { columns, thinning };
+fn series(loaded: &Loaded, columns: &str, thinning: Downsampling) -> f64 {
+    let columns = SeriesColumns::parse(columns).expect("columns that there are");
+    let plan = SeriesPlan { columns, thinning };
     let end = |series: SenderSeries| {
         let mut rows = 0_u64;
         let counted = series.into_collector().rows(|_, _, _| {
@@ -72,43 +72,44 @@ fn series(loaded: &Loaded, columns: &str, thinning: Thinning) -> f64 {
 }
 
 fn story(loaded: &Loaded) -> f64 {
-    let told = |scenario: &mut sim::scenario::Scenario| {
-        let mut story = RunStory::of(scenario);
+    let counter = |scenario: &mut sim::scenario::Scenario| {
+        let mut story = RunPageRecorder::of(scenario);
         let outcome = sim::run(scenario, &mut story).expect("a good scenario");
         let page = story.page(loaded, &outcome, "workload", None);
         page.write(&mut sink()).expect("nothing is written");
     };
-    best(TRIES, || told(&mut loaded.scenario.clone())).0
+    best(TRIES, || counter(&mut loaded.scenario.clone())).0
 }
 
-/// W1 for ten seconds under each of them.
+/// W1 for ten seconds with each observer.
 pub(crate) fn recording() {
     let loaded = loaded(&one_flow(&OneFlow { millis: 10_000, ..OneFlow::W1 }));
-    let segments = sim::run(&loaded.scenario, &mut Off).expect("a good scenario").segments as f64;
-    let mut told = Told::default();
-    sim::run(&loaded.scenario, &mut told).expect("a good scenario");
-    println!("W1 for 10 s: {segments} segments, {} events", told.0);
-    println!("{:<44} {:>12} {:>10}", "watched by", "ns/segment", "of off");
-    let off = watched(&loaded, || Off, |_| ());
+    let segments =
+        sim::run(&loaded.scenario, &mut NullRecorder).expect("a good scenario").segments as f64;
+    let mut counter = EventCounter::default();
+    sim::run(&loaded.scenario, &mut counter).expect("a good scenario");
+    println!("W1 for 10 s: {segments} segments, {} events", counter.0);
+    println!("{:<44} {:>12} {:>10}", "observer", "ns/segment", "of off");
+    let off = watched(&loaded, || NullRecorder, |_| ());
     let line = |what: &str, seconds: f64| {
         let (ns, times) = (seconds * 1e9 / segments, seconds / off);
         println!("{what:<44} {ns:>12.1} {times:>10.2}");
     };
-    line("nobody", off);
-    let end = |told: Told| {
-        black_box(told.0);
+    line("no observer", off);
+    let end = |counter: EventCounter| {
+        black_box(counter.0);
     };
-    line("one who keeps nothing", watched(&loaded, Told::default, end));
-    let ms = Thinning::Every(Duration::from_millis(10));
-    line("columns cwnd, flight: every change", series(&loaded, "cwnd,flight", Thinning::None));
+    line("event counter", watched(&loaded, EventCounter::default, end));
+    let ms = Downsampling::Every(Duration::from_millis(10));
+    line("columns cwnd, flight: every change", series(&loaded, "cwnd,flight", Downsampling::None));
     line("columns cwnd, flight: extremes of 10 ms", series(&loaded, "cwnd,flight", ms));
     let six = "cwnd,ssthresh,flight,snd_wnd,srtt,rto";
-    line("six columns: every change", series(&loaded, six, Thinning::None));
+    line("six columns: every change", series(&loaded, six, Downsampling::None));
     line("six columns: extremes of 10 ms", series(&loaded, six, ms));
-    let csv = |rows: Rows| {
+    let csv = |rows: CsvRows| {
         rows.0.finish().expect("nothing is written");
     };
-    line("all events as CSV", watched(&loaded, || Rows(CsvRecorder::new(sink())), csv));
+    line("all events as CSV", watched(&loaded, || CsvRows(CsvRecorder::new(sink())), csv));
     #[cfg(feature = "parquet")]
     {
         use export::columns::EventColumns;

@@ -1,16 +1,16 @@
-//! What a sweep costs beside the runs that it is made of: `cargo bench -- sweeps`.
+//! The overhead of a sweep over its runs: `packet_frames bench -- sweeps`.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use record::Off;
+use record::NullRecorder;
 use runner::sweep::execute;
 use scenario::{Study, StudyOverrides};
 
 use crate::measure::best;
 
-/// Tiny runs: two segments, so that what is measured is what is around them.
+/// Tiny runs of two segments, so that the overhead dominates.
 const TINY: &str = r#"
 title = "tiny runs"
 
@@ -34,29 +34,29 @@ to = "sink"
 bulk = "2kB"
 "#;
 
-/// A row for each: 20,000 points, or 20 points 1,000 times.
+/// The shapes: 20,000 points, or 20 points 1,000 times.
 const SHAPES: [(&str, &str, u64); 2] = [
     ("20,000 points", "flow.up.start=0ms..19999ms step 1ms", 1),
     ("20 points 1,000 times", "flow.up.start=0ms..19ms step 1ms", 1_000),
 ];
 
-/// Seconds of the processor that all threads of this process have had, where the system tells
-/// (Linux; in steps of 10 ms).
+/// CPU seconds of all threads of this process, where the system reports them (Linux; in steps of 10
+/// ms).
 fn process_seconds() -> Option<f64> {
-    let told = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program stands in brackets and may hold anything.
-    let fields: Vec<&str> = told.rsplit_once(')')?.1.split_whitespace().collect();
+    let reported = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program is in brackets and may contain any character.
+    let fields: Vec<&str> = reported.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |field: usize| fields.get(field)?.parse::<f64>().ok();
     Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
-/// Prints what a run costs alone, and in a sweep over one thread and over all.
+/// Prints the cost of a run alone, and in a sweep over one thread and over all.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(crate) fn sweeps() {
     let cores = std::thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get);
     println!(
         "{:<24} {:>8} {:>10} {:>14} {:>10} {:>8}",
-        "us for a run", "threads", "processor", "beside bare", "wall", "times"
+        "us for a run", "threads", "processor", "over bare", "wall", "times"
     );
     for (title, axis, repeat) in SHAPES {
         let overrides = StudyOverrides {
@@ -73,11 +73,11 @@ pub(crate) fn sweeps() {
         let scenario = study.scenario(0).unwrap_or_else(|errors| panic!("{}", errors[0]));
         let (bare, _) = best(3, || {
             for _ in 0..runs {
-                sim::run(&scenario, &mut Off).expect("a good scenario");
+                sim::run(&scenario, &mut NullRecorder).expect("a good scenario");
             }
         });
         println!("{title:<24} {:>8} {:>10.1}", "bare", us(bare));
-        let mut alone = f64::INFINITY;
+        let mut single_packet = f64::INFINITY;
         for threads in 1..=cores {
             let (mut wall, mut processor) = (f64::INFINITY, f64::INFINITY);
             for _ in 0..3 {
@@ -90,16 +90,16 @@ pub(crate) fn sweeps() {
                 });
                 assert!(kept.is_ok() && lines.into_inner() > 0, "the runs are good");
                 wall = wall.min(clock.elapsed().as_secs_f64());
-                let spent = process_seconds().zip(began).map(|(now, began)| now - began);
-                processor = processor.min(spent.unwrap_or(wall * threads as f64));
+                let time_by_use = process_seconds().zip(began).map(|(now, began)| now - began);
+                processor = processor.min(time_by_use.unwrap_or(wall * threads as f64));
             }
-            alone = if threads == 1 { wall } else { alone };
+            single_packet = if threads == 1 { wall } else { single_packet };
             println!(
                 "{title:<24} {threads:>8} {:>10.1} {:>14.1} {:>10.1} {:>8.2}",
                 us(processor),
                 us(processor - bare),
                 us(wall),
-                alone / wall
+                single_packet / wall
             );
         }
     }

@@ -32,75 +32,79 @@ pub(crate) struct RunArgs {
     /// Print the result as JSON
     #[arg(long, conflicts_with = "tcpdump")]
     pub(crate) json: bool,
-    /// Print what tcpdump would have seen on HOST, instead of the table [default: the first
-    /// flow's sender]
+    /// Print what tcpdump would show on HOST, instead of the table [default: the first flow's
+    /// sender]
     #[arg(long, value_name = "HOST", num_args = 0..=1)]
     pub(crate) tcpdump: Option<Option<String>>,
-    /// Write what the scenario's taps saw as pcapng [without taps: the first flow's sender]
+    /// Write the packets captured at the scenario's taps as pcapng [without taps: at the first
+    /// flow's sender]
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Write every event as a row with the sender's state after it; with --columns, these over
-    /// time
+    /// Write every event as a CSV row with the sender's state after it; with --columns, these
+    /// columns over time
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
-    /// Write --columns over time, one JSON object a line
+    /// Write --columns over time, one JSON object per line
     #[arg(long, value_name = "FILE", requires = "columns")]
     pub(crate) jsonl: Option<PathBuf>,
-    /// Write every event of a sender with its state after it, and what applications read, as a
-    /// Parquet table; with --columns, these over time
+    /// Write every event of a sender with its state after it, and the reads of applications, as a
+    /// Parquet table; with --columns, these columns over time
     #[arg(long, value_name = "FILE")]
     pub(crate) parquet: Option<PathBuf>,
-    /// Columns of --csv, --jsonl and --parquet, of the senders' states wherever one of them changes:
-    /// cwnd, flight, pipe, ssthresh, srtt, pacing and others
+    /// Columns of --csv, --jsonl and --parquet, one row whenever one of them changes: cwnd, flight,
+    /// pipe, ssthresh, srtt, pacing and others
     #[arg(long, value_name = "NAMES")]
     pub(crate) columns: Option<String>,
     #[command(flatten)]
     pub(crate) thinning: ThinningArgs,
-    /// Draw congestion window and flight of every flow over time as a chart
+    /// Draw congestion window and bytes in flight of every flow over time as a chart
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Draw the same chart as PNG, at twice its size
     #[arg(long, value_name = "FILE")]
     pub(crate) png: Option<PathBuf>,
-    /// Write a page of plots and tables for a browser, in one file: see docs/reports.md
+    /// Write a self-contained HTML page of plots and tables (see docs/reports.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Write what the sender's stack would log as FreeBSD's Black Box Log, in pcapng
+    /// Write a log of the sender as FreeBSD's Black Box Log, in pcapng
     #[arg(long, value_name = "FILE")]
     pub(crate) bblog: Option<PathBuf>,
-    /// Write what siftr on the sender's host would log
+    /// Write a log of the sender as siftr
     #[arg(long, value_name = "FILE")]
     pub(crate) siftr: Option<PathBuf>,
-    /// Generation of --siftr
+    /// Format version of --siftr
     #[arg(long, value_name = "VERSION", default_value = "1.3", requires = "siftr")]
     pub(crate) siftr_version: SiftrVersion,
-    /// Write what the sender's stack would log as qlog, TCP in QUIC's words
+    /// Write a log of the sender as qlog, with TCP mapped to the terms of QUIC
     #[arg(long, value_name = "FILE")]
     pub(crate) qlog: Option<PathBuf>,
-    /// Form of --qlog
+    /// Format of --qlog
     #[arg(long, value_name = "FORM", default_value = "current", requires = "qlog")]
     pub(crate) qlog_form: QlogForm,
+    /// Run the programs that the scenario names as kernels of its hosts: they are foreign code
+    #[arg(long)]
+    pub(crate) allow_exec: bool,
     /// Flow whose sender is logged by --bblog, --siftr and --qlog [default: the first]
     #[arg(long, value_name = "FLOW")]
     pub(crate) log_flow: Option<String>,
 }
 
-/// Forms of qlog.
+/// Formats of qlog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum QlogForm {
     /// The drafts: a JSON text sequence
     Current,
-    /// Version 0.3, which qvis draws
+    /// Version 0.3, as qvis reads it
     Qvis,
 }
 
-/// Generations of siftr.
+/// Format versions of siftr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum SiftrVersion {
     /// FreeBSD 8 to 13
     #[value(name = "1.2")]
     V1_2,
-    /// FreeBSD 14 on
+    /// FreeBSD 14 and later
     #[value(name = "1.3")]
     V1_3,
     /// siftr2

@@ -1,4 +1,4 @@
-//! A scenario with changes, and arguments of `scenario`.
+//! Arguments that select and change a scenario, and arguments of `scenario`.
 
 use std::path::PathBuf;
 
@@ -6,26 +6,26 @@ use clap::{Args, Subcommand};
 
 use super::FromArgs;
 
-/// A scenario with changes.
+/// A scenario file and its overrides.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ScenarioArgs {
     /// Scenario file (TOML; see docs/scenario.md)
     pub(crate) file: Option<PathBuf>,
-    /// Change one key of the scenario: dotted as in TOML, entries of a list by number from 0; or
-    /// short, where only one place can be meant: sender.cc, path.delay, upload.bulk
+    /// Set one key of the scenario: dotted as in TOML, list entries by index from 0; or abbreviated
+    /// where unambiguous: sender.cc, path.delay, upload.bulk
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Change the seed of every random stream
+    /// Set the seed of every random stream
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: Option<u64>,
 }
 
-/// What to do with scenario files.
+/// The subcommands of `scenario`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScenarioCommand {
-    /// Report all mistakes of a scenario file without running it
+    /// Report all errors of a scenario file without running it
     Check(CheckArgs),
-    /// Print a scenario with all changes worked in: the text its SHA-256 is made of
+    /// Print a scenario with all overrides applied: the text that its SHA-256 covers
     #[command(after_help = SHOW_EXAMPLES, override_usage = "ackclock scenario show [OPTIONS] <FILE>")]
     Show(ScenarioArgs),
     /// Fit a scenario to a transfer in a capture
@@ -71,7 +71,7 @@ Examples:
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Print the mistakes as JSON on standard output
+    /// Print the errors as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
 }

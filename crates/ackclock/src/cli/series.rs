@@ -1,63 +1,63 @@
-//! `--columns` and `--series`: which columns over time, and how much of them.
+//! `--columns` and `--series`: columns over time and their thinning.
 
 use clap::Args;
-use logs::series::{COLUMNS, Columns, Thinning};
-use scenario::Plan;
+use logs::series::{COLUMNS, Downsampling, SeriesColumns};
+use scenario::SeriesPlan;
 use scenario::nearest;
 use scenario::units_text;
 use units::Duration;
 
 use crate::failure::Failure;
 
-/// How much of a series is kept.
+/// The thinning of a series.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct ThinningArgs {
-    /// Of every span of this length keep the first and last row and those with the lowest and the
-    /// highest value of each column: 10ms
+    /// Per interval of this length, keep the first and last row and the rows with the minimum and
+    /// the maximum of each column: 10ms
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) every: Option<Duration>,
-    /// Keep about so many rows of each flow, and every peak
+    /// Keep about this number of rows per flow, and every peak
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(16..))]
     pub(crate) points: Option<u32>,
 }
 
 fn span(text: &str) -> Result<Duration, String> {
     match units_text::duration(text) {
-        Ok(span) if span.is_zero() => Err("a span above zero is wanted".to_owned()),
+        Ok(span) if span.is_zero() => Err("expected a duration above zero".to_owned()),
         Ok(span) => Ok(span),
-        Err(misread) => Err(format!("it {}; {} is wanted", misread.message, misread.expected)),
+        Err(misread) => Err(format!("{}, expected {}", misread.message, misread.expected)),
     }
 }
 
 impl ThinningArgs {
-    /// As [`Self::plan`], where another plan may be known already.
+    /// As [`Self::plan`], with a default plan.
     pub(crate) fn plan_or(
         &self,
         option: &str,
         columns: Option<&str>,
-        known: Option<&Plan>,
-    ) -> Result<Option<Plan>, Failure> {
+        known: Option<&SeriesPlan>,
+    ) -> Result<Option<SeriesPlan>, Failure> {
         match (columns, known) {
             (None, Some(known)) => {
                 let thinning = self.thinning().unwrap_or(known.thinning);
-                Ok(Some(Plan { thinning, ..known.clone() }))
+                Ok(Some(SeriesPlan { thinning, ..known.clone() }))
             }
             (columns, _) => self.plan(option, columns),
         }
     }
 
-    fn thinning(&self) -> Option<Thinning> {
-        let points = self.points.map(|points| Thinning::Points(points as usize));
-        self.every.map(Thinning::Every).or(points)
+    fn thinning(&self) -> Option<Downsampling> {
+        let points = self.points.map(|points| Downsampling::Points(points as usize));
+        self.every.map(Downsampling::Every).or(points)
     }
 
-    /// What is wanted of the columns named so; `option` is what they were given with.
+    /// The plan for the named columns; `option` is the option that named them.
     pub(crate) fn plan(
         &self,
         option: &str,
         columns: Option<&str>,
-    ) -> Result<Option<Plan>, Failure> {
+    ) -> Result<Option<SeriesPlan>, Failure> {
         let Some(columns) = columns else {
             let given = [self.every.map(|_| "--every"), self.points.map(|_| "--points")];
             return match given.into_iter().flatten().next() {
@@ -65,14 +65,14 @@ impl ThinningArgs {
                 None => Ok(None),
             };
         };
-        let columns = Columns::parse(columns).map_err(|unknown| {
+        let columns = SeriesColumns::parse(columns).map_err(|unknown| {
             let names = || COLUMNS.iter().map(|column| column.short());
-            let failure = Failure::new(format!("{option}: there is no column {:?}", unknown.0));
+            let failure = Failure::new(format!("{option}: unknown column `{}`", unknown.0));
             failure.hint(match nearest(&unknown.0, names()) {
-                Some(near) => format!("did you mean {near:?}?"),
+                Some(near) => format!("did you mean `{near}`?"),
                 None => format!("columns are {}", names().collect::<Vec<_>>().join(", ")),
             })
         })?;
-        Ok(Some(Plan { columns, thinning: self.thinning().unwrap_or(Thinning::None) }))
+        Ok(Some(SeriesPlan { columns, thinning: self.thinning().unwrap_or(Downsampling::None) }))
     }
 }

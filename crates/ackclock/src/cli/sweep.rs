@@ -1,4 +1,4 @@
-//! Arguments of `sweep` and of `table`, which shows what a sweep found.
+//! Arguments of `sweep` and of `table`, which shows its results.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ Examples:
   ackclock sweep transfer.toml -m 'path.rate=1Mbit/s..1Gbit/s log 7' --dry-run
   ackclock sweep grid.toml --series cwnd,flight --every 10ms
   ackclock sweep grid.toml --report grid.html            a page of heat maps
-  ackclock sweep grid.toml --resume                      go on after Ctrl-C, a crash, a reboot
+  ackclock sweep grid.toml --resume                      continue after Ctrl-C, a crash, a reboot
 
 A directory holds the result: runs.jsonl and runs.csv in the order of the runs, a checksum of each
-run in runs.sums, sweep.json and scenario.toml, which say what was run. The same sweep gives the same bytes for any --jobs,
-interrupted or not.
+run in runs.sums, and the sweep itself in sweep.json and scenario.toml. The same sweep gives the
+same bytes for any --jobs, interrupted or not.
 
-Exit status: 0 done; 2 a mistake in arguments or files; 130 interrupted (143
-by SIGTERM), --resume goes on.";
+Exit status: 0 success; 2 an error in arguments or files; 130 interrupted (143 by SIGTERM), continue
+with --resume.";
 
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]
@@ -30,11 +30,11 @@ by SIGTERM), --resume goes on.";
 pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// An axis: values with commas between, a range (`A..B step S`, `A..B log N`, `A..B in N`), or
-    /// keys that change together
+    /// An axis: comma-separated values, a range (`A..B step S`, `A..B log N`, `A..B in N`), or keys
+    /// that change together
     #[arg(short = 'm', long = "axis", value_name = "KEY=VALUES")]
     pub(crate) axis: Vec<String>,
-    /// Runs of each point, with the seeds N, N+1 and so on
+    /// Runs of each point, with seeds N, N+1 and so on
     #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) repeat: Option<u64>,
     /// Condition that points must meet: `sender.cc != cubic or path.delay >= 10ms`
@@ -46,19 +46,19 @@ pub(crate) struct SweepArgs {
     /// Directory of the result [default: the file's name with `.sweep`, here]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on with a sweep that was begun
+    /// Continue an interrupted sweep
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Print what would be run, and run nothing
+    /// Print the runs without running them
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print the scenario of run N, and run nothing
+    /// Print the scenario of run N without running it
     #[arg(long, value_name = "N", conflicts_with = "dry_run")]
     pub(crate) show: Option<u64>,
-    /// Go ahead with more than a million runs
+    /// Allow more than a million runs
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Write runs.parquet too: the table of runs.csv with its units
+    /// Also write runs.parquet: the table of runs.csv with its units
     #[arg(long, conflicts_with_all = ["dry_run", "show"])]
     pub(crate) parquet: bool,
     /// Keep columns of each run over time, in series/N.csv of the result: cwnd,flight,srtt
@@ -67,7 +67,7 @@ pub(crate) struct SweepArgs {
     pub(crate) series: Option<String>,
     #[command(flatten)]
     pub(crate) thinning: ThinningArgs,
-    /// Write a page with heat maps for a browser, in one file: see docs/reports.md
+    /// Write a self-contained HTML page with heat maps (see docs/reports.md)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "show"])]
     pub(crate) report: Option<PathBuf>,
     /// Print the means as JSON
@@ -78,7 +78,7 @@ pub(crate) struct SweepArgs {
 fn jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(jobs) if (1..=1024).contains(&jobs) => Ok(jobs),
-        _ => Err("a number of threads from 1 to 1024 is wanted".to_owned()),
+        _ => Err("expected a number of threads from 1 to 1024".to_owned()),
     }
 }
 
@@ -92,8 +92,8 @@ Examples:
   ackclock table transfer.sweep --rows path.delay --cols sender.cc --svg cc.svg --lines
   ackclock table transfer.sweep --rows path.loss --json | jq '.[].mean'
 
-An interval is that of the mean at 95 %, by Student's t over the runs of a cell, where these differ
-in their seeds alone.";
+Intervals are the 95 % confidence intervals of the mean (Student's t) over the runs of a cell, if
+these differ only in their seeds.";
 
 /// Arguments of `table`.
 #[derive(Debug, Args)]
@@ -101,38 +101,39 @@ in their seeds alone.";
 pub(crate) struct TableArgs {
     /// Directory of the sweep
     pub(crate) dir: PathBuf,
-    /// Axes down the side, with commas between; `seed` and `flow` are some too [default: all but the last]
+    /// Axes of the rows, comma-separated; `seed` and `flow` count as axes [default: all but the
+    /// last]
     #[arg(long, value_name = "KEYS")]
     pub(crate) rows: Option<String>,
-    /// Axes along the top [default: the last, if neither is given]
+    /// Axes of the columns [default: the last, if neither is given]
     #[arg(long, value_name = "KEYS")]
     pub(crate) cols: Option<String>,
-    /// Figure in the cells: a column of runs.csv, its unit may be left out
+    /// Figure in the cells: a column of runs.csv, with or without its unit
     #[arg(long, value_name = "FIGURE", default_value = "goodput")]
     pub(crate) value: String,
-    /// Only the flow of this name [default: each has cells of its own]
+    /// Only the flow of this name [default: each flow has its own cells]
     #[arg(long, value_name = "FLOW")]
     pub(crate) flow: Option<String>,
-    /// The sum over the flows of each run, of figures that have one: goodput, bytes, rtos
+    /// Sum over the flows of each run, for additive figures: goodput, bytes, rtos
     #[arg(long, conflicts_with = "flow")]
     pub(crate) sum: bool,
-    /// Write a page with heat maps for a browser, in one file: see docs/reports.md
+    /// Write a self-contained HTML page with heat maps (see docs/reports.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Draw the table: as a line over the quantities down its side if nothing stands along the
-    /// top, else as a heat map
+    /// Draw the table: as a line chart over a numeric row axis if it has no column axes, else as a
+    /// heat map
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Draw the same as PNG, at twice its size
+    /// Draw the same chart as PNG, at twice its size
     #[arg(long, value_name = "FILE")]
     pub(crate) png: Option<PathBuf>,
-    /// Draw lines in place of a heat map, one for each column
+    /// Draw lines instead of a heat map, one per column
     #[arg(long)]
     pub(crate) lines: bool,
-    /// Write the runs, all columns of them, as a Parquet table
+    /// Write the runs with all columns as a Parquet table
     #[arg(long, value_name = "FILE")]
     pub(crate) parquet: Option<PathBuf>,
-    /// Print one object for each cell as JSON
+    /// Print one JSON object per cell
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -12,10 +12,10 @@ Examples:
   ackclock whatif slow.pcap --set path.loss=0.1% --set path.forward.link.rate=1Gbit/s
   ackclock whatif slow.pcap --compare freebsd-main --json | jq '.alternatives[0].time_ratio'
 
-The path is fitted from the capture, the recorded sender is run on it first. Where even that does not
-follow the recorded course, predictions say little; a warning says so.
+The path is fitted from the capture; the recorded sender is simulated on it first. If even that
+does not follow the recorded transfer, predictions are unreliable; a warning says so.
 
-Exit status: 0 done; 2 a mistake in arguments, or a file that cannot be used.";
+Exit status: 0 success; 2 an error in arguments, or a file that cannot be used.";
 
 /// Arguments of `whatif`.
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub(crate) struct WhatIfArgs {
     /// Sender that --set is tried with, as PROFILE or PROFILE/CC [default: the best fit]
     #[arg(long, value_name = "SENDER")]
     pub(crate) sender: Option<String>,
-    /// Change one place of the fitted scenario (see: ackclock scenario from)
+    /// Set one key of the fitted scenario (see: ackclock scenario from)
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Print the result as JSON

@@ -5,17 +5,17 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ingest::diagnosis::{FailOn, Report, View};
-use ingest::inputs::Source;
-use scenario::Look;
+use ingest::diagnosis::{DiagnosisReport, FailOn, TextStyle};
+use ingest::inputs::InputFile;
+use scenario::ReportStyle;
 
 use crate::cli::DiagnoseArgs;
 use crate::failure::{Failure, look_on};
 use crate::input;
 use crate::output::{self, OutFile};
-use crate::progress::Watched;
+use crate::progress::ProgressReader;
 
-/// Connections shown in full unless another number is asked for.
+/// Default number of connections shown in full.
 const SHOWN: usize = 10;
 
 pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
@@ -28,15 +28,15 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     let page = args.report.as_deref().map(OutFile::create).transpose()?;
     for file in &args.files {
         if page.as_ref().is_some_and(|page| page.is(file)) {
-            return Err(Failure::new(format!("{} is to be read", file.display())));
+            return Err(Failure::new(format!("{} is an input file", file.display())));
         }
     }
-    let mut report = Report::read(sources, page.is_some()).map_err(|error| {
+    let mut report = DiagnosisReport::read(sources, page.is_some()).map_err(|error| {
         Failure::new(format!("cannot diagnose {error}"))
             .hint("captures are those of tcpdump and Wireshark; text is that of tcpdump")
     })?;
     if let Some(flow) = args.flow
-        && !report.keep_flow(flow)
+        && !report.retain_flow(flow)
     {
         return Err(Failure::new(format!("there is no connection {flow}"))
             .hint("connections are numbered from 0, as tcp.stream in Wireshark; without --flow all are listed"));
@@ -50,10 +50,10 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         output::print(&report.json(args.limit.unwrap_or(usize::MAX)))?;
     } else {
         let look = look_on(io::stdout().is_terminal());
-        let text = report.text(View { limit: args.limit.unwrap_or(SHOWN), look });
+        let text = report.text(TextStyle { limit: args.limit.unwrap_or(SHOWN), look });
         match look {
-            Look::Plain => output::print(&text)?,
-            Look::Coloured => output::print_in_colour(&text)?,
+            ReportStyle::Plain => output::print(&text)?,
+            ReportStyle::Coloured => output::print_in_colour(&text)?,
         }
     }
     let failed = fail_on.is_some_and(|on| report.fails(on));
@@ -67,13 +67,16 @@ fn fail_on(name: &str) -> Result<FailOn, Failure> {
     })
 }
 
-/// The bytes of a file, or of standard input.
-pub(super) fn source(path: &Path) -> Result<Source<'static>, Failure> {
+/// Opens a file or standard input.
+pub(super) fn source(path: &Path) -> Result<InputFile<'static>, Failure> {
     if path == Path::new("-") {
-        let bytes = Box::new(Watched::new(io::stdin().lock(), None));
-        return Ok(Source { name: "standard input".into(), bytes });
+        let bytes = Box::new(ProgressReader::new(io::stdin().lock(), None));
+        return Ok(InputFile { name: "standard input".into(), bytes });
     }
     let file = input::open(path)?;
     let size = file.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
-    Ok(Source { name: path.display().to_string(), bytes: Box::new(Watched::new(file, size)) })
+    Ok(InputFile {
+        name: path.display().to_string(),
+        bytes: Box::new(ProgressReader::new(file, size)),
+    })
 }

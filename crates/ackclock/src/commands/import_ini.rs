@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use import_inet::{self, Imported, Ini, Variant};
+use import_inet::{self, ImportedScenario, Ini, SweepVariant};
 use scenario::decode;
 
 use crate::cli::ImportIniArgs;
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, print_error};
 use crate::output::{OutFile, print};
 
 pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
@@ -43,19 +43,19 @@ pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
         }
         None => print(&imported.toml)?,
     }
-    tell(&left_out(&name, &imported));
+    print_error(&left_out(&name, &imported));
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line for each line of the ini file that is not in the scenario.
-fn left_out(name: &str, imported: &Imported) -> String {
-    let line = |one: &import_inet::Unmapped| {
+/// Reports each line of the ini file that is not in the scenario.
+fn left_out(name: &str, imported: &ImportedScenario) -> String {
+    let line = |one: &import_inet::UnmappedLine| {
         format!("{name}:{}:{}: not mapped: {}: {}\n", one.line, one.column, one.key, one.why)
     };
     imported.unmapped.iter().map(line).collect()
 }
 
-/// All configurations with their runs.
+/// Lists all configurations with their runs.
 fn list(ini: &Ini) -> Result<String, Failure> {
     let mut text = String::new();
     for config in ini.configs() {
@@ -66,7 +66,7 @@ fn list(ini: &Ini) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn row(variant: &Variant) -> String {
+fn row(variant: &SweepVariant) -> String {
     let values: Vec<String> =
         variant.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     format!("  run {}  {}", variant.run, values.join(", ")).trim_end().to_owned() + "\n"

@@ -5,24 +5,25 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use runner::packet_scripts::{
-    Ending, Judged, Settings, Totals, check_profile, details, json, judge, table,
+    Ending, ScriptResult, ScriptSettings, ScriptTotals, check_profile, details, json, run_script,
+    table,
 };
 use scenario::{decode, nearest};
 
 use crate::cli::PacketdrillArgs;
-use crate::failure::{Failure, tell_in_colour};
+use crate::failure::{Failure, print_error_in_colour};
 use crate::input;
 use crate::output::print;
 
-/// Directories within directories: deeper is a loop of links.
+/// Maximum directory depth: a deeper one is a symlink loop.
 const DEPTH: usize = 32;
 
 pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.profile {
         check_profile(name).map_err(|names| {
-            let failure = Failure::new(format!("there is no profile {name:?}"));
+            let failure = Failure::new(format!("unknown profile `{name}`"));
             failure.hint(match nearest(name, names.iter().copied()) {
-                Some(near) => format!("did you mean {near:?}?"),
+                Some(near) => format!("did you mean `{near}`?"),
                 None => format!("profiles are {}", names.join(", ")),
             })
         })?;
@@ -33,33 +34,33 @@ pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
         several |= path.is_dir();
         collect(path, true, DEPTH, &mut files)?;
     }
-    let judged = files.iter().map(|path| one(path, args)).collect::<Result<Vec<_>, _>>()?;
-    show(&judged, args, several)?;
-    let totals = Totals::of(&judged);
+    let results = files.iter().map(|path| one(path, args)).collect::<Result<Vec<_>, _>>()?;
+    show(&results, args, several)?;
+    let totals = ScriptTotals::of(&results);
     Ok(match totals {
-        Totals { unreadable: 1.., .. } => ExitCode::from(2),
-        Totals { failed: 1.., .. } => ExitCode::from(1),
+        ScriptTotals { unreadable: 1.., .. } => ExitCode::from(2),
+        ScriptTotals { failed: 1.., .. } => ExitCode::from(1),
         _ => ExitCode::SUCCESS,
     })
 }
 
-fn show(judged: &[Judged], args: &PacketdrillArgs, several: bool) -> Result<(), Failure> {
+fn show(results: &[ScriptResult], args: &PacketdrillArgs, several: bool) -> Result<(), Failure> {
     if args.json {
-        return print(&json(judged));
+        return print(&json(results));
     }
     if several {
-        print(&table(judged))?;
-    } else if let [only] = judged
+        print(&table(results))?;
+    } else if let [only] = results
         && only.ending == Ending::Passed
     {
         let time = only.time.as_secs_f64();
         print(&format!("{}: passed, {} events in {time:.3} s\n", only.file, only.events))?;
     }
-    tell_in_colour(|look| details(judged, look));
+    print_error_in_colour(|look| details(results, look));
     Ok(())
 }
 
-/// The scripts that `path` stands for, in the order of their names.
+/// Collects the scripts of `path`, sorted by name.
 fn collect(
     path: &Path,
     named: bool,
@@ -74,10 +75,7 @@ fn collect(
         return Ok(());
     }
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(Failure::new(format!(
-            "{}: too many directories within directories",
-            path.display()
-        )));
+        return Err(Failure::new(format!("{}: directories are nested too deeply", path.display())));
     };
     let before = files.len();
     let mut entries = Vec::new();
@@ -89,19 +87,25 @@ fn collect(
         collect(&entry, false, depth, files)?;
     }
     if named && files.len() == before {
-        return Err(Failure::new(format!("{}: no .pkt file in it or below", path.display())));
+        return Err(Failure::new(format!(
+            "{}: no .pkt file in this directory or below",
+            path.display()
+        )));
     }
     Ok(())
 }
 
-fn one(path: &Path, args: &PacketdrillArgs) -> Result<Judged, Failure> {
+fn one(path: &Path, args: &PacketdrillArgs) -> Result<ScriptResult, Failure> {
     let bytes = input::read(path)?;
     let name = path.display().to_string();
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
-    // Commands of a script name files from where the script lies.
+    // Commands of a script name files relative to the script's directory.
     let beside = path.parent().unwrap_or(Path::new("."));
     let files = |file: &str| String::from_utf8(input::read_named(&beside.join(file)).ok()?).ok();
-    let settings =
-        Settings { profile: args.profile.as_deref(), relaxed_psh: args.relaxed_psh, files: &files };
-    Ok(judge(&name, text, &settings))
+    let settings = ScriptSettings {
+        profile: args.profile.as_deref(),
+        relaxed_psh: args.relaxed_psh,
+        files: &files,
+    };
+    Ok(run_script(&name, text, &settings))
 }

@@ -1,10 +1,10 @@
-//! `ackclock read`: a log of a stack, whole or damaged.
+//! `ackclock read`: reads the log of a stack, intact or damaged.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ingest::log_view::{Form, Verdict, ViewError, view};
+use ingest::log_view::{LogFormat, LogStatus, ViewError, view};
 
 use crate::cli::ReadArgs;
 use crate::failure::Failure;
@@ -20,9 +20,9 @@ pub(super) fn run(args: &ReadArgs) -> Result<ExitCode, Failure> {
         Box::new(input::open(path)?)
     };
     let form = match (args.json, args.csv) {
-        (true, _) => Form::Json,
-        (_, true) => Form::Csv,
-        _ => Form::Text,
+        (true, _) => LogFormat::Json,
+        (_, true) => LogFormat::Csv,
+        _ => LogFormat::Text,
     };
     let mut out = BufWriter::new(standard_output());
     let mut aside = Visible::new(io::stderr().lock());
@@ -33,17 +33,17 @@ pub(super) fn run(args: &ReadArgs) -> Result<ExitCode, Failure> {
     });
     let name = path.display();
     match verdict {
-        Ok(Verdict::Whole) => Ok(ExitCode::SUCCESS),
-        Ok(Verdict::Damaged) => Ok(ExitCode::from(1)),
-        Ok(Verdict::NoLog { taken_for, problem }) => {
+        Ok(LogStatus::Whole) => Ok(ExitCode::SUCCESS),
+        Ok(LogStatus::Damaged) => Ok(ExitCode::from(1)),
+        Ok(LogStatus::NoLog { taken_for, problem }) => {
             let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
-            let message = format!("{name}: no record found, taken for {taken_for}{problem}");
+            let message = format!("{name}: no record found, read as {taken_for}{problem}");
             Err(Failure::new(message)
                 .hint("logs are those of tcplog_dumper (pcapng), of siftr (text) and qlog (JSON)"))
         }
-        Ok(Verdict::Packed(format)) => {
-            let failure = Failure::new(format!("{name} is packed in {format}"));
-            Err(failure.hint(format!("unpack it first: {format} -dc {name} | ackclock read -")))
+        Ok(LogStatus::Packed(format)) => {
+            let failure = Failure::new(format!("{name} is compressed with {format}"));
+            Err(failure.hint(format!("decompress it first: {format} -dc {name} | ackclock read -")))
         }
         Err(ViewError::Read(error)) => Err(Failure::file("read", path, &error)),
         Err(ViewError::Write(error)) => written(Err(error)).map(|()| ExitCode::SUCCESS),

@@ -1,8 +1,8 @@
-//! `ackclock reproduce`: published figures beside what Ackclock measures.
+//! `ackclock reproduce`: published figures next to Ackclock's measurements.
 
 use std::process::ExitCode;
 
-use reproduce::cases::{CASES, Case, Report, find, text};
+use reproduce::cases::{CASES, Case, CaseReport, find, text};
 use reproduce::reproduce_page;
 use scenario::nearest;
 
@@ -18,7 +18,7 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
-    let mut report = Report::new();
+    let mut report = CaseReport::new();
     for case in cases {
         let spinner = Spinner::new(case.id);
         let result = case.run().map_err(|error| Failure::new(format!("{}: {error}", case.id)))?;
@@ -49,9 +49,9 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Case>, Failure> {
     let ids = || CASES.iter().map(|case| case.id);
     let case = |name: &String| {
         find(name).ok_or_else(|| {
-            let failure = Failure::new(format!("there is no case {name:?}"));
+            let failure = Failure::new(format!("unknown case `{name}`"));
             failure.hint(match nearest(name, ids()) {
-                Some(near) => format!("did you mean {near:?}?"),
+                Some(near) => format!("did you mean `{near}`?"),
                 None => format!("cases are {}", ids().collect::<Vec<_>>().join(", ")),
             })
         })

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use scenario::{Loaded, reference, schema};
 use serde_json::json;
 
-use super::load_scenario;
+use super::load_with_kernels;
 use crate::cli::{CheckArgs, ScenarioCommand};
 use crate::failure::Failure;
 use crate::output::print;
@@ -14,7 +14,7 @@ pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
     match command {
         ScenarioCommand::Check(args) => return check(args),
         ScenarioCommand::From(args) => return super::whatif::from(&args),
-        ScenarioCommand::Show(args) => print(&load_scenario(args)?.1.text)?,
+        ScenarioCommand::Show(args) => print(&load_with_kernels(args)?.1.text)?,
         ScenarioCommand::Keys => print(&reference())?,
         ScenarioCommand::Schema => print(&schema())?,
     }
@@ -23,7 +23,7 @@ pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
 
 fn check(args: CheckArgs) -> Result<ExitCode, Failure> {
     let as_json = args.json;
-    match load_scenario(args.scenario) {
+    match load_with_kernels(args.scenario) {
         Ok((file, loaded)) if !as_json => {
             print(&format!("{}: ok, {}\n", file.display(), summary(&loaded)))?;
             Ok(ExitCode::SUCCESS)
@@ -41,7 +41,7 @@ fn check(args: CheckArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// `2 hosts, 1 path, 1 flow, 0 taps, sha256 ...`.
+/// A summary such as `2 hosts, 1 path, 1 flow, 0 taps, sha256 ...`.
 fn summary(loaded: &Loaded) -> String {
     let scenario = &loaded.scenario;
     let counts = [

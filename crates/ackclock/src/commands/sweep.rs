@@ -1,10 +1,11 @@
-//! `ackclock sweep`: a scenario over a grid, on all cores, kept in a directory.
+//! `ackclock sweep`: runs a scenario over a grid on all cores and stores the results in a
+//! directory.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use runner::sweep::{Broken, Row, execute_with_series};
-use scenario::Plan;
+use runner::sweep::{StudyError, SweepRow, execute_with_series};
+use scenario::SeriesPlan;
 use scenario::{Overrides, Study, StudyOverrides, decode};
 
 use super::table::{report, summary};
@@ -12,12 +13,12 @@ use crate::cli::SweepArgs;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{OutFile, print};
-use crate::progress::Runs;
-use crate::store::{Found, Store};
+use crate::progress::SweepProgress;
+use crate::store::{Store, SweepDirectory};
 
-/// More runs than this want to be confirmed.
+/// More runs than this need `--yes`.
 const MANY: u64 = 1_000_000;
-/// Settings that a dry run shows.
+/// Runs that a dry run shows.
 const SHOWN: u64 = 20;
 
 pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
@@ -54,20 +55,20 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
     }
     if study.runs() > MANY && !args.yes {
         let message = format!("this sweep has {} runs", study.runs());
-        return Err(Failure::new(message).hint("add --yes if that is what you want"));
+        return Err(Failure::new(message).hint("add --yes to run them all"));
     }
     let series = args.thinning.plan_or("--series", args.series.as_deref(), study.series())?;
     let dir = args.out.unwrap_or_else(|| beside(&file));
     let page = args.report.as_deref().map(OutFile::create).transpose()?;
     let store = match Store::open(&dir, &study, series.as_ref(), args.resume)? {
-        Found::Unfinished(store) => Some(store),
-        Found::Complete => None,
+        SweepDirectory::Unfinished(store) => Some(store),
+        SweepDirectory::Complete => None,
     };
     if let Some(store) = store
         && !work(&study, store, series.as_ref(), args.jobs)?
     {
-        let message = format!("interrupted; --resume goes on with {}\n", dir.display());
-        crate::failure::tell(&message);
+        let message = format!("interrupted; --resume continues {}\n", dir.display());
+        crate::failure::print_error(&message);
         return Ok(interrupt::status());
     }
     if args.parquet {
@@ -80,11 +81,11 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does the runs that are left; `false` if it was interrupted.
+/// Executes the remaining runs; `false` if it was interrupted.
 fn work(
     study: &Study<'_>,
     store: Store,
-    series: Option<&Plan>,
+    series: Option<&SeriesPlan>,
     jobs: Option<usize>,
 ) -> Result<bool, Failure> {
     let stop = interrupt::orderly();
@@ -92,10 +93,10 @@ fn work(
         std::thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get)
     });
     let done = store.done();
-    let progress = Runs::new(study.runs(), store.kept());
+    let progress = SweepProgress::new(study.runs(), store.kept());
     let all = 0..study.runs();
     let is_done = |run: u64| done[run as usize];
-    let keep = |row: Row, series: Option<Vec<u8>>| {
+    let keep = |row: SweepRow, series: Option<Vec<u8>>| {
         store.keep(&row, series.as_deref())?;
         progress.done(row.segments_simulated);
         Ok(())
@@ -103,13 +104,13 @@ fn work(
     let result = execute_with_series(study, all, &is_done, threads, series, stop, keep);
     drop(progress);
     result.map_err(|broken| match broken {
-        Broken::Scenario(run, errors) => {
-            crate::failure::tell(&format!("run {run} cannot be set up:\n"));
+        StudyError::Scenario(run, errors) => {
+            crate::failure::print_error(&format!("run {run} cannot be set up:\n"));
             Failure::Scenario(errors)
         }
-        Broken::Run(run, message) => Failure::new(format!("run {run}: {message}"))
+        StudyError::Run(run, message) => Failure::new(format!("run {run}: {message}"))
             .hint(format!("add --show {run} to see its scenario")),
-        Broken::Kept(failure) => failure,
+        StudyError::Kept(failure) => failure,
     })?;
     if !store.complete() {
         return Ok(false);
@@ -118,13 +119,13 @@ fn work(
     Ok(true)
 }
 
-/// `slow.sweep` for `some/where/slow.toml`, in the current directory.
+/// The default output directory: `slow.sweep` in the current directory for `some/where/slow.toml`.
 fn beside(file: &Path) -> PathBuf {
     let stem = file.file_stem().unwrap_or_else(|| "sweep".as_ref());
     Path::new(stem).with_extension("sweep")
 }
 
-/// What would be run.
+/// The text of a dry run.
 fn plan(study: &Study<'_>) -> String {
     let runs = study.runs();
     let mut text = format!(

@@ -1,20 +1,20 @@
-//! `ackclock table`: the runs of a sweep as a table of two sides.
+//! `ackclock table`: the runs of a sweep as a pivot table.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use pages::sweep_page::{MOST, SweepPage};
-use runner::sweep::csv::{FIGURES, Figure, Scope};
-use runner::sweep::pivot::{FLOW, Flows, NoLines, Pivot, Question};
+use runner::sweep::csv::{FIGURES, Scope, SweepFigure};
+use runner::sweep::pivot::{FLOW, FlowSelection, LineChartError, Pivot, PivotSpec};
 use scenario::nearest;
 
 use crate::cli::TableArgs;
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, print_error};
 use crate::output::{OutFile, print};
 use crate::store::{read_about, rows};
 
-/// Lines of a table that are shown without being asked for.
+/// Longest table that a sweep prints at its end, in lines.
 const MANY: usize = 60;
 
 pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
@@ -28,33 +28,33 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
     all_known(&top)?;
     let runs = about.runs;
     if args.rows.is_none() && args.cols.is_none() {
-        (side, top) = sides(about.axes);
+        (side, top) = split_axes(about.axes);
     }
-    let figure = Figure::named(&args.value).ok_or_else(|| {
+    let figure = SweepFigure::named(&args.value).ok_or_else(|| {
         let names = FIGURES.map(|figure| figure.short());
-        let failure = Failure::new(format!("--value: there is no figure {:?}", args.value));
+        let failure = Failure::new(format!("--value: unknown figure `{}`", args.value));
         failure.hint(match nearest(&args.value, names) {
-            Some(near) => format!("did you mean {near:?}?"),
+            Some(near) => format!("did you mean `{near}`?"),
             None => format!("figures are {}", names.join(", ")),
         })
     })?;
     let flows = match (&args.flow, args.sum) {
-        (Some(name), _) => Flows::One(name.clone()),
+        (Some(name), _) => FlowSelection::One(name.clone()),
         (None, true) if figure.scope == Scope::Flow => {
-            let message = format!("--sum: a sum of {} over flows means nothing", figure.short());
+            let message = format!("--sum: {} cannot be summed over flows", figure.short());
             return Err(Failure::new(message).hint("without --sum each flow has its own cells"));
         }
-        (None, true) => Flows::Sum,
-        (None, false) => Flows::Each,
+        (None, true) => FlowSelection::Sum,
+        (None, false) => FlowSelection::Each,
     };
-    let pivot = Pivot::new(Question { rows: side, columns: top, figure, flows });
+    let pivot = Pivot::new(PivotSpec { rows: side, columns: top, figure, flows });
     let (pivot, count) = fill(&args.dir, pivot)?;
     if count < runs {
-        tell(&format!("{count} of {runs} runs are done\n"));
+        print_error(&format!("{count} of {runs} runs are done\n"));
     }
     let cells = pivot.cells();
     if let (Some(flow), true, true) = (&args.flow, cells.is_empty(), count > 0) {
-        return Err(Failure::new(format!("--flow: no run has a flow {flow:?}")));
+        return Err(Failure::new(format!("--flow: no run has a flow `{flow}`")));
     }
     if let Some(path) = &args.report {
         report(&args.dir, path, OutFile::create(path)?)?;
@@ -64,14 +64,14 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
     }
     let png_path = args.png.as_deref();
     if args.lines && args.svg.is_none() && png_path.is_none() {
-        return Err(Failure::new("--lines needs a picture: --svg FILE"));
+        return Err(Failure::new("--lines needs a chart: --svg FILE"));
     }
     if args.svg.is_some() || png_path.is_some() {
         let mut title = about_title;
         if title.is_empty() {
             title = args.dir.display().to_string();
         }
-        let map = drawn(&pivot, &title, args.lines)?;
+        let map = draw(&pivot, &title, args.lines)?;
         if let Some(path) = &args.svg {
             write(path, map.as_bytes())?;
         }
@@ -87,18 +87,18 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The table as a picture.
-fn drawn(pivot: &Pivot, title: &str, lines_wanted: bool) -> Result<String, Failure> {
+/// Draws the table.
+fn draw(pivot: &Pivot, title: &str, lines_wanted: bool) -> Result<String, Failure> {
     let subtitle = format!("ackclock {}", env!("CARGO_PKG_VERSION"));
     match pivot.lines(title, &subtitle) {
         Ok(lines) if lines_wanted || !pivot.has_columns() => Ok(lines),
-        Err(NoLines::Side) if lines_wanted => {
-            let failure =
-                Failure::new("--lines: there is no line through what stands down the side");
-            Err(failure.hint("--rows wants one axis of quantities of one kind, such as delays"))
+        Err(LineChartError::Side) if lines_wanted => {
+            let failure = Failure::new("--lines: the row axis is not numeric");
+            Err(failure
+                .hint("--rows needs a single axis of quantities of one kind, such as delays"))
         }
-        Err(NoLines::Columns(count)) if lines_wanted => {
-            Err(Failure::new(format!("--lines: {count} lines are more than can be told apart")))
+        Err(LineChartError::Columns(count)) if lines_wanted => {
+            Err(Failure::new(format!("--lines: {count} lines are too many to distinguish")))
         }
         _ => Ok(pivot.heat_map(title, &subtitle)),
     }
@@ -110,7 +110,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     out.commit()
 }
 
-/// A build without Parquet refuses: releases have it.
+/// Returns an error: this build has no Parquet support; releases have it.
 #[cfg(not(feature = "parquet"))]
 pub(super) fn write_parquet(_: &Path, _: &Path) -> Result<(), Failure> {
     super::needs_features(true, false)
@@ -122,7 +122,7 @@ pub(super) fn write_parquet(dir: &Path, path: &Path) -> Result<(), Failure> {
     let failed = |error: &std::io::Error| Failure::file("write", path, error);
     let about = read_about(dir)?;
     let out = OutFile::create(path)?;
-    let table = export::columns::RunColumns::new(&about.axes.concat(), &about.sha256, out);
+    let table = export::columns::SweepParquet::new(&about.axes.concat(), &about.sha256, out);
     let mut table = table.map_err(|error| failed(&error))?;
     let mut wrong = None;
     rows(dir, |row| {
@@ -146,10 +146,12 @@ pub(super) fn report(dir: &Path, path: &Path, mut out: OutFile) -> Result<(), Fa
         let message = format!("a page holds {MOST} flows of runs, {} has more", dir.display());
         return Err(Failure::new(message).hint("sweep a part of the grid, with --only"));
     }
-    let (side, top) = sides(about.axes.clone());
-    let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
-    let (means, _) =
-        fill(dir, Pivot::new(Question { rows: side, columns: top, figure, flows: Flows::Each }))?;
+    let (side, top) = split_axes(about.axes.clone());
+    let figure = SweepFigure::named("goodput").unwrap_or(FIGURES[0]);
+    let (means, _) = fill(
+        dir,
+        Pivot::new(PivotSpec { rows: side, columns: top, figure, flows: FlowSelection::Each }),
+    )?;
     let mut title = about.title();
     if title.is_empty() {
         title = dir.display().to_string();
@@ -164,13 +166,15 @@ pub(super) fn report(dir: &Path, path: &Path, mut out: OutFile) -> Result<(), Fa
     out.commit()
 }
 
-/// What a finished sweep is told with.
+/// The summary of a finished sweep.
 pub(super) fn summary(dir: &Path, json: bool) -> Result<String, Failure> {
     let about = read_about(dir)?;
-    let (side, top) = sides(about.axes);
-    let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
-    let (pivot, count) =
-        fill(dir, Pivot::new(Question { rows: side, columns: top, figure, flows: Flows::Each }))?;
+    let (side, top) = split_axes(about.axes);
+    let figure = SweepFigure::named("goodput").unwrap_or(FIGURES[0]);
+    let (pivot, count) = fill(
+        dir,
+        Pivot::new(PivotSpec { rows: side, columns: top, figure, flows: FlowSelection::Each }),
+    )?;
     if json {
         return Ok(serde_json::to_string_pretty(&pivot.cells()).unwrap_or_default() + "\n");
     }
@@ -182,8 +186,9 @@ pub(super) fn summary(dir: &Path, json: bool) -> Result<String, Failure> {
     Ok(format!("{count} runs in {}\n\ngoodput of each flow\n{table}", dir.display()))
 }
 
-/// All axes but the last down the side, the last along the top; a single one down the side.
-fn sides(mut axes: Vec<Vec<String>>) -> (Vec<String>, Vec<String>) {
+/// Splits the axes: all but the last for the rows, the last for the columns; a single axis for the
+/// rows.
+fn split_axes(mut axes: Vec<Vec<String>>) -> (Vec<String>, Vec<String>) {
     let top = if axes.len() > 1 { axes.pop() } else { None };
     (axes.concat(), top.unwrap_or_default())
 }
@@ -202,9 +207,9 @@ fn known(key: &str, keys: &[String]) -> Result<(), Failure> {
     if key == "seed" || key == FLOW || keys.iter().any(|known| known == key) {
         return Ok(());
     }
-    let failure = Failure::new(format!("the sweep has no axis {key:?}"));
+    let failure = Failure::new(format!("the sweep has no axis `{key}`"));
     Err(failure.hint(match nearest(key, keys.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean {near:?}?"),
+        Some(near) => format!("did you mean `{near}`?"),
         None => format!("axes are {}, seed and flow", keys.join(", ")),
     }))
 }

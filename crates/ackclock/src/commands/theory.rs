@@ -1,4 +1,4 @@
-//! `ackclock theory`: closed forms, what speaks against them, and a run beside them.
+//! `ackclock theory`: throughput formulas, their assumptions, and a simulation for comparison.
 
 use std::process::ExitCode;
 
@@ -45,7 +45,7 @@ fn aimd(args: AimdArgs) -> Result<ExitCode, Failure> {
 fn pftk(args: PftkArgs) -> Result<ExitCode, Failure> {
     let path = path(&args.path)?;
     let model = Model::Pftk { packets_per_ack: args.ack_every, timeout: args.rto };
-    // A receiver that waits for a second packet waits 40 ms at most, as FreeBSD does.
+    // A receiver with delayed ACKs waits at most 40 ms, as FreeBSD does.
     let delay = (args.ack_every > 1).then_some(Duration::from_millis(40));
     answer(&args.path, &path, model, args.trial, delay)
 }
@@ -57,7 +57,7 @@ fn cubic(args: CubicArgs) -> Result<ExitCode, Failure> {
     answer(&args.path, &path, Model::Cubic { w_max: args.w_max }, trial, None)
 }
 
-/// Prints what the formulas say, with a run beside them if one is asked for.
+/// Prints the results of the formulas, and of a simulation if requested.
 fn answer(
     args: &PathArgs,
     path: &Path,
@@ -65,7 +65,7 @@ fn answer(
     trial: TrialArgs,
     ack_delay: Option<Duration>,
 ) -> Result<ExitCode, Failure> {
-    let mut answer = theory_report::answer(path, model).map_err(refused)?;
+    let mut answer = theory_report::evaluate(path, model).map_err(refused)?;
     if let Some(profile) = trial.run {
         let pattern = if trial.random { Pattern::Random } else { Pattern::Periodic };
         let trial = Trial { profile, cc: trial.cc, pattern, ack_delay, seed: trial.seed };
@@ -91,8 +91,8 @@ fn path(args: &PathArgs) -> Result<Path, Failure> {
 fn refused(unfit: TheoryError) -> Failure {
     let failure = Failure::new(unfit.to_string());
     match unfit {
-        TheoryError::NoLoss => failure.hint("give a share above 0, such as --loss 0.001%"),
-        TheoryError::NoWindow => failure.hint("--window and --w-max hold at least one segment"),
+        TheoryError::NoLoss => failure.hint("give a loss rate above 0, such as --loss 0.001%"),
+        TheoryError::NoWindow => failure.hint("--window and --w-max must be at least one segment"),
         _ => failure,
     }
 }

@@ -1,11 +1,11 @@
-//! `ackclock whatif`: a captured transfer with other senders; `ackclock scenario from`.
+//! `ackclock whatif`: simulates a captured transfer with other senders; `ackclock scenario from`.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use diagnose::Settings;
-use ingest::inputs::{self, Stream};
-use whatif::{Question, WhatIf, WhatIfError, scenario_of};
+use diagnose::AnalysisSettings;
+use ingest::inputs::{self, CapturedConnection};
+use whatif::{WhatIf, WhatIfError, WhatIfRequest, scenario_of};
 
 use super::diagnose::source;
 use crate::cli::{FromArgs, WhatIfArgs};
@@ -14,7 +14,7 @@ use crate::output::print;
 
 pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
     let stream = stream(&args.file, args.flow)?;
-    let question = Question { compare: args.compare, set: args.set, sender: args.sender };
+    let question = WhatIfRequest { compare: args.compare, set: args.set, sender: args.sender };
     let answer = WhatIf::of(&stream, &question).map_err(|fault| match fault {
         WhatIfError::Fit(unfit) => Failure::new(format!("{}: {unfit}", args.file.display())),
         WhatIfError::Scenario(mistakes) => Failure::Scenario(mistakes),
@@ -33,12 +33,12 @@ pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The connection that is meant, with all its packets.
-fn stream(file: &Path, flow: Option<u32>) -> Result<Stream, Failure> {
-    let settings = Settings { packets: usize::MAX, turns: whatif::TURNS };
+/// Reads the selected connection with all its packets.
+fn stream(file: &Path, flow: Option<u32>) -> Result<CapturedConnection, Failure> {
+    let settings = AnalysisSettings { packets: usize::MAX, turns: whatif::MAX_EVENTS };
     let reading = inputs::read(vec![source(file)?], settings)
         .map_err(|error| Failure::new(format!("cannot read {error}")))?;
-    let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);
+    let bytes = |stream: &CapturedConnection| stream.analysis.main().map_or(0, |flow| flow.bytes);
     let found = match flow {
         Some(number) => reading.streams.into_iter().find(|one| one.analysis.stream == number),
         None => reading.streams.into_iter().max_by_key(bytes),
@@ -46,6 +46,6 @@ fn stream(file: &Path, flow: Option<u32>) -> Result<Stream, Failure> {
     found.ok_or_else(|| match flow {
         Some(number) => Failure::new(format!("there is no connection {number}"))
             .hint("connections are numbered from 0, as tcp.stream in Wireshark"),
-        None => Failure::new(format!("{} holds no connection", file.display())),
+        None => Failure::new(format!("{} contains no connection", file.display())),
     })
 }

@@ -1,17 +1,16 @@
-//! Every kind of bad input, as its author sees it: exit status 2, the place, a hint; nothing on
-//! standard output.
+//! Bad input: exit status 2, the position, a hint; nothing on standard output.
 
-use crate::place::{Place, SMALL};
+use crate::test_directory::{SMALL, TestDirectory};
 
-/// What `ackclock run` answers to `SMALL` with one piece replaced.
+/// The error of `ackclock run` for `SMALL` with one part replaced.
 fn changed(test: &str, from: &str, to: &str) -> String {
     assert!(SMALL.contains(from), "{from}");
-    let place = Place::new(test);
-    place.write("small.toml", SMALL.replacen(from, to, 1));
-    place.run(&["run", "small.toml"]).refused()
+    let dir = TestDirectory::new(test);
+    dir.write("small.toml", SMALL.replacen(from, to, 1));
+    dir.run(&["run", "small.toml"]).refused()
 }
 
-/// One test: `SMALL` with one piece replaced by another is answered as the snapshot says.
+/// A test that `SMALL` with one part replaced gives the error of the snapshot.
 macro_rules! refused {
     ($($name:ident: $from:literal => $to:literal;)+) => { $(
         #[test]
@@ -77,23 +76,23 @@ refused! {
 
 #[test]
 fn endless_bulk_without_a_duration() {
-    let place = Place::new("endless_bulk");
+    let dir = TestDirectory::new("endless_bulk");
     let text = SMALL.replace("duration = \"10s\"\n", "").replace("\"100kB\"", "\"unlimited\"");
-    place.write("small.toml", text);
-    insta::assert_snapshot!(place.run(&["run", "small.toml"]).refused());
+    dir.write("small.toml", text);
+    insta::assert_snapshot!(dir.run(&["run", "small.toml"]).refused());
 }
 
 #[test]
 fn bytes_that_are_no_text() {
-    let place = Place::new("bytes_that_are_no_text");
-    place.write("small.toml", b"title = \"caf\xe9\"\n");
-    insta::assert_snapshot!(place.run(&["run", "small.toml"]).refused());
+    let dir = TestDirectory::new("bytes_that_are_no_text");
+    dir.write("small.toml", b"title = \"caf\xe9\"\n");
+    insta::assert_snapshot!(dir.run(&["run", "small.toml"]).refused());
 }
 
 #[test]
 fn overrides_point_at_the_argument() {
-    let place = Place::new("overrides_point_at_the_argument");
-    place.write("small.toml", SMALL);
+    let dir = TestDirectory::new("overrides_point_at_the_argument");
+    dir.write("small.toml", SMALL);
     let arguments = [
         "run",
         "small.toml",
@@ -106,44 +105,44 @@ fn overrides_point_at_the_argument() {
         "--set",
         "flow",
     ];
-    insta::assert_snapshot!(place.run(&arguments).refused());
+    insta::assert_snapshot!(dir.run(&arguments).refused());
 }
 
 #[test]
 fn missing_file() {
-    let place = Place::new("missing_file");
+    let dir = TestDirectory::new("missing_file");
     for command in [&["run", "none.toml"][..], &["scenario", "check", "none.toml"]] {
-        let err = place.run(command).refused();
+        let err = dir.run(command).refused();
         assert!(err.starts_with("error: cannot read none.toml: No such file"), "{err}");
     }
-    insta::assert_snapshot!(place.run(&["run"]).refused(), @r"
+    insta::assert_snapshot!(dir.run(&["run"]).refused(), @r"
     error: no scenario file given
       help: name it first: FILE.toml
     ");
-    insta::assert_snapshot!(place.run(&["run", "--tcpdump", "none.toml"]).refused(), @r#"
-    error: no scenario file given: "none.toml" is taken for the host of --tcpdump
+    insta::assert_snapshot!(dir.run(&["run", "--tcpdump", "none.toml"]).refused(), @r"
+    error: no scenario file given: `none.toml` is read as the host of --tcpdump
       help: put the file first: run FILE.toml --tcpdump
-    "#);
+    ");
 }
 
 #[test]
 fn unknown_host_of_a_trace() {
-    let place = Place::new("unknown_host_of_a_trace");
-    place.write("small.toml", SMALL);
-    insta::assert_snapshot!(place.run(&["run", "small.toml", "--tcpdump", "snik"]).refused(), @r#"
-    error: --tcpdump: there is no host "snik"
-      help: did you mean "sink"?
-    "#);
-    insta::assert_snapshot!(place.run(&["run", "small.toml", "--tcpdump", "x"]).refused(), @r#"
-    error: --tcpdump: there is no host "x"
+    let dir = TestDirectory::new("unknown_host_of_a_trace");
+    dir.write("small.toml", SMALL);
+    insta::assert_snapshot!(dir.run(&["run", "small.toml", "--tcpdump", "snik"]).refused(), @r"
+    error: --tcpdump: unknown host `snik`
+      help: did you mean `sink`?
+    ");
+    insta::assert_snapshot!(dir.run(&["run", "small.toml", "--tcpdump", "x"]).refused(), @r"
+    error: --tcpdump: unknown host `x`
       help: hosts are sender, sink
-    "#);
+    ");
 }
 
 #[test]
 fn arguments_that_make_no_sense() {
-    let place = Place::new("arguments_that_make_no_sense");
-    place.write("small.toml", SMALL);
+    let dir = TestDirectory::new("arguments_that_make_no_sense");
+    dir.write("small.toml", SMALL);
     for arguments in [
         &[][..],
         &["rnu"],
@@ -154,16 +153,16 @@ fn arguments_that_make_no_sense() {
         &["scenario"],
         &["scenario", "chekc", "small.toml"],
     ] {
-        let err = place.run(arguments).refused();
+        let err = dir.run(arguments).refused();
         assert!(err.contains("Usage") || err.contains("error"), "{arguments:?}: {err}");
     }
 }
 
 #[test]
-fn check_tells_programs_too() {
-    let place = Place::new("check_tells_programs_too");
-    place.write("small.toml", SMALL.replace("\"10s\"", "10"));
-    let answer = place.run(&["scenario", "check", "small.toml", "--json"]);
+fn check_reports_errors_as_json() {
+    let dir = TestDirectory::new("check_informs_programs_too");
+    dir.write("small.toml", SMALL.replace("\"10s\"", "10"));
+    let answer = dir.run(&["scenario", "check", "small.toml", "--json"]);
     assert_eq!((answer.code, answer.err.as_str()), (2, ""));
     let json: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
     let error = &json["errors"][0];

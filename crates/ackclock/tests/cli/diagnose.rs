@@ -1,25 +1,26 @@
-//! `ackclock diagnose` and `explain`: runs of our own, captured and diagnosed, and what is refused.
+//! Tests of `ackclock diagnose` and `explain`: simulated runs, captured and diagnosed, and rejected
+//! input.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::place::{Place, SMALL};
+use crate::test_directory::{SMALL, TestDirectory};
 
 fn root(file: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file).display().to_string()
 }
 
-/// Runs a scenario of ours and diagnoses what its sender's or receiver's tap saw.
+/// Runs a scenario and diagnoses the capture of its sender's or receiver's tap.
 fn simulated(test: &str, scenario: &str, set: &[&str]) -> Value {
-    let place = Place::new(test);
+    let dir = TestDirectory::new(test);
     let scenario = root(scenario);
     let mut arguments = vec!["run", &scenario, "--pcap", "run.pcapng"];
     for change in set {
         arguments.extend(["--set", change]);
     }
-    place.run(&arguments).ok();
-    let json = place.run(&["diagnose", "run.pcapng", "--json"]).ok();
+    dir.run(&arguments).ok();
+    let json = dir.run(&["diagnose", "run.pcapng", "--json"]).ok();
     let report: Value = serde_json::from_str(&json).unwrap();
     report["connections"][0].clone()
 }
@@ -29,7 +30,7 @@ fn finding<'v>(connection: &'v Value, code: &str) -> &'v Value {
     findings.iter().find(|found| found["code"] == code).unwrap_or_else(|| panic!("{connection:#}"))
 }
 
-/// The transfer of the mail: FreeBSD 13.2 with L = 2, one ACK per aggregate.
+/// The transfer of the freebsd-net post: FreeBSD 13.2 with L = 2, one ACK per aggregate.
 #[test]
 fn byte_counting_starved_by_lro() {
     let test = "byte_counting_starved_by_lro";
@@ -45,7 +46,7 @@ fn byte_counting_starved_by_lro() {
         assert!(evidence["acks_cover_mss"].as_f64().unwrap() > 10.0);
         finding(&connection, "CC402");
     }
-    // Without the limit it is a plain slow start.
+    // Without the limit it is an ordinary slow start.
     let set = "host.sender.knobs.net.inet.tcp.abc_l_var=45";
     let connection = simulated(test, "scenarios/slow-start-lro.toml", &[set]);
     assert_eq!(connection["primary"], "CC102", "{connection:#}");
@@ -53,14 +54,14 @@ fn byte_counting_starved_by_lro() {
 
 /// The path of the FreeBSD Journal: groups of four arrive last first.
 #[test]
-fn reordering_fools_both_stacks_of_freebsd() {
+fn reordering_triggers_spurious_recovery_on_both_freebsd_stacks() {
     let test = "reordering_fools_both_stacks_of_freebsd";
     let base = simulated(test, "scenarios/reordering.toml", &["duration=5s"]);
     assert_eq!(base["primary"], "CC302", "{base:#}");
     assert_eq!(base["retransmitted_packets"], base["spurious_packets"]);
     finding(&base, "CC301");
-    // 15 ms between the packets of a group: RACK is fooled, and climbs from a low threshold for the
-    // rest, which takes longer than the recoveries.
+    // 15 ms between the packets of a group: RACK declares spurious losses, and grows from a low
+    // threshold for the rest, which takes longer than the recoveries.
     let rack = [
         "duration=10s",
         "host.sender.profile=freebsd-rack-14.3",
@@ -72,12 +73,12 @@ fn reordering_fools_both_stacks_of_freebsd() {
     finding(&rack, "CC302");
 }
 
-/// The lines of the mail itself.
+/// The trace of the freebsd-net post itself.
 #[test]
-fn the_mail_of_may_2023() {
+fn the_freebsd_net_post_of_may_2023() {
     let mail = root("golden/published/slow-start-lro.txt");
-    let place = Place::new("the_mail_of_may_2023");
-    let json = place.run(&["diagnose", &mail, "--json"]).ok();
+    let dir = TestDirectory::new("the_mail_of_may_2023");
+    let json = dir.run(&["diagnose", &mail, "--json"]).ok();
     let report: Value = serde_json::from_str(&json).unwrap();
     let connection = &report["connections"][0];
     let evidence = &finding(connection, "CC101")["evidence"];
@@ -90,17 +91,17 @@ fn the_mail_of_may_2023() {
 
 /// A LAN of 200 us: a tick of 10 ms is fifty round trips, one of 100 us half of one.
 #[test]
-fn a_coarse_clock_is_told_from_a_black_box_log() {
-    let place = Place::new("a_coarse_clock_is_told_from_a_black_box_log");
+fn a_coarse_clock_is_detected_in_a_black_box_log() {
+    let dir = TestDirectory::new("a_coarse_clock_is_distinguished_from_a_black_box_log");
     let lan = SMALL
         .replace("10Mbit/s", "1Gbit/s")
         .replace("10ms", "100us")
         .replace("bulk = \"100kB\"", "bulk = \"20MB\"");
-    place.write("lan.toml", lan);
+    dir.write("lan.toml", lan);
     let diagnosed = |hz: &str| {
         let hz = format!("sender.knobs.kern.hz={hz}");
-        place.run(&["run", "lan.toml", "--set", &hz, "--bblog", "run.bblog.pcapng"]).ok();
-        let json = place.run(&["diagnose", "run.bblog.pcapng", "--json"]).ok();
+        dir.run(&["run", "lan.toml", "--set", &hz, "--bblog", "run.bblog.pcapng"]).ok();
+        let json = dir.run(&["diagnose", "run.bblog.pcapng", "--json"]).ok();
         let report: Value = serde_json::from_str(&json).unwrap();
         report["connections"][0].clone()
     };
@@ -115,10 +116,10 @@ fn a_coarse_clock_is_told_from_a_black_box_log() {
 }
 
 #[test]
-fn json_has_the_fields_that_are_promised() {
+fn json_has_the_documented_fields() {
     let capture = root("golden/linux/h1_rwnd_cubic/sender.pcap.xz");
-    let place = Place::new("json_has_the_fields_that_are_promised");
-    let json = place.run(&["diagnose", &capture, "--json"]).ok();
+    let dir = TestDirectory::new("json_has_the_fields_that_are_promised");
+    let json = dir.run(&["diagnose", &capture, "--json"]).ok();
     let report: Value = serde_json::from_str(&json).unwrap();
     assert!(report["file"].is_string());
     let connection = &report["connections"][0];
@@ -151,23 +152,23 @@ fn json_has_the_fields_that_are_promised() {
 #[test]
 fn fail_on_decides_the_exit_status() {
     let capture = root("golden/linux/h1_rwnd_cubic/sender.pcap.xz");
-    let place = Place::new("fail_on_decides_the_exit_status");
+    let dir = TestDirectory::new("fail_on_decides_the_exit_status");
     for (on, code) in
         [("note", 1), ("warning", 1), ("error", 1), ("CC401", 1), ("cc401", 1), ("CC204", 0)]
     {
-        assert_eq!(place.run(&["diagnose", &capture, "--fail-on", on]).code, code, "{on}");
+        assert_eq!(dir.run(&["diagnose", &capture, "--fail-on", on]).code, code, "{on}");
     }
     let healthy = root("golden/linux/l1_healthy_cubic/sender.pcap.xz");
-    assert_eq!(place.run(&["diagnose", &healthy, "--fail-on", "warning"]).code, 0);
-    assert_eq!(place.run(&["diagnose", &healthy]).code, 0);
+    assert_eq!(dir.run(&["diagnose", &healthy, "--fail-on", "warning"]).code, 0);
+    assert_eq!(dir.run(&["diagnose", &healthy]).code, 0);
 }
 
 #[test]
 fn what_cannot_be_diagnosed_is_refused() {
     let capture = root("golden/linux/h1_rwnd_cubic/sender.pcap.xz");
-    let place = Place::new("what_cannot_be_diagnosed_is_refused");
-    place.write("empty.pcap", "");
-    place.write("words.txt", "nothing of the kind\n");
+    let dir = TestDirectory::new("what_cannot_be_diagnosed_is_refused");
+    dir.write("empty.pcap", "");
+    dir.write("words.txt", "nothing of the kind\n");
     let mut said = String::new();
     for arguments in [
         &["diagnose"][..],
@@ -180,7 +181,7 @@ fn what_cannot_be_diagnosed_is_refused() {
         &["diagnose", &capture, "--fail-on", "CC999"],
         &["explain", "CC999"],
     ] {
-        let answer = place.run(arguments);
+        let answer = dir.run(arguments);
         assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{arguments:?}");
         said += &answer.err.replace(&root(""), "");
         said += "\n";
@@ -189,50 +190,51 @@ fn what_cannot_be_diagnosed_is_refused() {
 }
 
 #[test]
-fn cut_anywhere_there_is_an_answer_or_a_reason() {
+fn truncated_captures_give_a_diagnosis_or_an_error() {
     let path = root("crates/ackclock/tests/cli/../../../../fuzz/seeds/capture/nano.pcap");
     let whole = std::fs::read(path).unwrap();
-    let place = Place::new("cut_anywhere_there_is_an_answer_or_a_reason");
+    let dir = TestDirectory::new("cut_anywhere_there_is_an_answer_or_a_reason");
     for length in (0..whole.len()).step_by(7) {
-        place.write("cut.pcap", &whole[..length]);
-        let code = place.run(&["diagnose", "cut.pcap"]).code;
+        dir.write("cut.pcap", &whole[..length]);
+        let code = dir.run(&["diagnose", "cut.pcap"]).code;
         assert!(code == 0 || code == 2, "{length} bytes: {code}");
     }
 }
 
 #[test]
-fn a_page_takes_no_file_that_is_to_be_read() {
-    let place = Place::new("a_page_takes_no_file_that_is_to_be_read");
+fn a_page_does_not_overwrite_an_input_file() {
+    let dir = TestDirectory::new("a_page_takes_no_file_that_is_to_be_read");
     let capture = root("golden/linux/h1_rwnd_cubic/sender.pcap.xz");
     let copy = std::fs::read(&capture).unwrap();
-    place.write("copy.pcap.xz", &copy);
-    let failed = place.run(&["diagnose", "copy.pcap.xz", "--report", "copy.pcap.xz"]).refused();
-    assert!(failed.contains("copy.pcap.xz is to be read"), "{failed}");
-    assert_eq!(place.read("copy.pcap.xz"), copy);
-    // No page is left of what cannot be diagnosed.
-    place.write("nothing.pcap", b"");
-    place.run(&["diagnose", "nothing.pcap", "--report", "page.html"]).refused();
-    assert_eq!(place.files(), ["copy.pcap.xz", "nothing.pcap"]);
+    dir.write("copy.pcap.xz", &copy);
+    let failed = dir.run(&["diagnose", "copy.pcap.xz", "--report", "copy.pcap.xz"]).refused();
+    assert!(failed.contains("copy.pcap.xz is an input file"), "{failed}");
+    assert_eq!(dir.read("copy.pcap.xz"), copy);
+    // No page is written if the diagnosis fails.
+    dir.write("nothing.pcap", b"");
+    dir.run(&["diagnose", "nothing.pcap", "--report", "page.html"]).refused();
+    assert_eq!(dir.files(), ["copy.pcap.xz", "nothing.pcap"]);
 }
 
-/// What `run --pcap` writes for two taps: one connection seen at both ends, which competes with nothing.
+/// The capture of `run --pcap` with two taps: one connection seen at both hosts; it does not
+/// compete with itself.
 #[test]
 fn two_capture_points_of_a_file_are_two_views_of_a_connection() {
-    let place = Place::new("two_capture_points_of_a_file");
+    let dir = TestDirectory::new("two_capture_points_of_a_file");
     let taps = "\n[[tap]]\nhost = \"sender\"\n\n[[tap]]\nhost = \"sink\"\n";
-    place.write("two.toml", format!("{SMALL}{taps}"));
-    place.run(&["run", "two.toml", "--pcap", "two.pcapng", "--set", "bulk.bulk=4MB"]).ok();
-    let told = place.run(&["diagnose", "two.pcapng"]).ok();
-    assert!(told.contains(", 1 connection of TCP, seen at 2 capture points\n"), "{told}");
-    assert!(!told.contains("CC602"), "{told}");
+    dir.write("two.toml", format!("{SMALL}{taps}"));
+    dir.run(&["run", "two.toml", "--pcap", "two.pcapng", "--set", "bulk.bulk=4MB"]).ok();
+    let printed = dir.run(&["diagnose", "two.pcapng"]).ok();
+    assert!(printed.contains(", 1 connection of TCP, seen at 2 capture points\n"), "{printed}");
+    assert!(!printed.contains("CC602"), "{printed}");
     let pair = "\nflow 0 and flow 1 of two.pcapng are one connection at two capture points\n";
-    assert!(told.contains(pair), "{told}");
-    // One clock has stamped both.
-    assert!(!told.contains("the second clock"), "{told}");
-    let json = place.run(&["diagnose", "two.pcapng", "--json"]).ok();
+    assert!(printed.contains(pair), "{printed}");
+    // Both have the timestamps of one clock.
+    assert!(!printed.contains("the second clock"), "{printed}");
+    let json = dir.run(&["diagnose", "two.pcapng", "--json"]).ok();
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["joined"][0]["clock_ahead_s"], 0.0, "{json}");
-    // The delay of the path, and the time that a packet takes on the link.
+    // The delay of the path plus the serialization time of a packet.
     let least = json["joined"][0]["from_client"]["delays_s"][0].as_f64().unwrap();
     assert!(least > 0.010 && least < 0.020, "{least}");
 }

@@ -1,13 +1,12 @@
-//! The documentation says what happens: each command of its `console` blocks is run, and what it
-//! prints is what stands there.
+//! The commands in the `console` blocks of the documentation run and print the documented output.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::place::Place;
+use super::test_directory::TestDirectory;
 
-/// A line of a shell, run where `ackclock` is this program.
+/// A shell command in which `ackclock` is this program.
 fn shell(line: &str, directory: &Path) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_ackclock")).parent().unwrap();
     let mut command = Command::new("sh");
@@ -44,8 +43,7 @@ fn first_run() {
     check("docs/first-run.md");
 }
 
-/// What mdBook would stumble over: a page that is not in the book, one that is not there, a
-/// chapter twice.
+/// The table of contents is complete: every page is in it once, and every entry exists.
 #[test]
 fn every_page_is_in_the_book() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
@@ -77,7 +75,7 @@ fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The name by which GitHub and mdBook link to a heading.
+/// The anchor that GitHub and mdBook give a heading.
 fn anchor(heading: &str) -> String {
     let plain = heading.trim().to_lowercase();
     let kept = plain.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
@@ -98,7 +96,7 @@ fn every_link_leads_somewhere() {
         let is_in_the_book = page.starts_with(root.join("docs"));
         let page = page.display();
         for (_, target) in links(&text).filter(|(_, target)| !target.contains("://")) {
-            // The book has the pages of docs alone.
+            // The book contains only the pages of docs.
             assert!(!is_in_the_book || !target.starts_with(".."), "{page}: {target}");
             let (file, part) = target.split_once('#').map_or((target, None), |(f, p)| (f, Some(p)));
             let path = match file {
@@ -119,7 +117,7 @@ fn every_link_leads_somewhere() {
     assert!(count > 40, "{count}");
 }
 
-/// Words of a line of a shell, quotes taken off; what follows `#`, `|`, `>` or `&&` is left out.
+/// The words of a shell command without quotes, up to `#`, `|`, `>` or `&&`.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -141,10 +139,10 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Commands that are only shown, not run, are commands there are: with `--help` behind them they
-/// are read up to there, and do nothing.
+/// Commands that are shown but not run are valid: with `--help` appended they are parsed up to
+/// there and do nothing.
 #[test]
-fn commands_that_are_shown_can_be_given() {
+fn commands_that_are_only_shown_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
     let pages = docs.filter(|path| path.extension().is_some_and(|end| end == "md"));
@@ -158,8 +156,8 @@ fn commands_that_are_shown_can_be_given() {
                 let words = words(call);
                 let mut command = Command::new(env!("CARGO_BIN_EXE_ackclock"));
                 let answer = command.args(&words).arg("--help").output().unwrap();
-                let told = String::from_utf8_lossy(&answer.stderr).into_owned();
-                assert_eq!(answer.status.code(), Some(0), "{}: {call}: {told}", page.display());
+                let shown = String::from_utf8_lossy(&answer.stderr).into_owned();
+                assert_eq!(answer.status.code(), Some(0), "{}: {call}: {shown}", page.display());
                 count += 1;
             }
         }
@@ -167,7 +165,7 @@ fn commands_that_are_shown_can_be_given() {
     assert!(count > 30, "{count}");
 }
 
-/// Files that a reader has of his own.
+/// Files that stand in for the reader's own.
 const OF_READERS: [(&str, &str); 7] = [
     ("my.toml", "scenarios/example.toml"),
     ("transfer.toml", "scenarios/slow-start-lro.toml"),
@@ -178,24 +176,24 @@ const OF_READERS: [(&str, &str); 7] = [
     ("golden", "golden"),
 ];
 
-/// The longest that a command of a page may take: all are done in seconds.
+/// Time limit of a command of a page: all take seconds.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a comment before a block says of it: `<!-- sh: not run: needs root -->` or
-/// `<!-- sh: status 1 -->`.
+/// The value of a mark in the comment before a block: `<!-- sh: not run: needs root -->` or `<!--
+/// sh: status 1 -->`.
 fn mark<'t>(before: &'t str, name: &str) -> Option<&'t str> {
     let mark = before.trim_end().lines().last()?.strip_prefix("<!-- sh: ")?;
     mark.strip_suffix(" -->")?.strip_prefix(name)
 }
 
-/// Runs the commands of each block in one directory of the page. Each ends with status 0, or the one
-/// that the mark of its block declares.
+/// Runs the commands of each block in one directory of the page. Each ends with status 0, or with
+/// the status that its block's mark declares.
 #[cfg(unix)]
 fn run_blocks(page: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let place = Place::new(&format!("blocks_of_{}", page.replace(['/', '.'], "_")));
+    let dir = TestDirectory::new(&format!("blocks_of_{}", page.replace(['/', '.'], "_")));
     for (name, file) in OF_READERS {
-        std::os::unix::fs::symlink(root.join(file), place.0.join(name)).unwrap();
+        std::os::unix::fs::symlink(root.join(file), dir.0.join(name)).unwrap();
     }
     let text = std::fs::read_to_string(root.join(page)).unwrap();
     let blocks: Vec<&str> = text.split("```sh\n").collect();
@@ -206,23 +204,27 @@ fn run_blocks(page: &str) {
         let wanted = mark(before, "status ").map_or(0, |status| status.parse().unwrap());
         let (block, _) = block.split_once("```").unwrap();
         for line in block.lines().filter(|line| !line.is_empty()) {
-            let (status, told) = status_within(shell(line, &place.0), &place, LIMIT);
-            assert_eq!(status, Some(wanted), "{page}: {line}: {told}");
+            let (status, shown) = status_within(shell(line, &dir.0), &dir, LIMIT);
+            assert_eq!(status, Some(wanted), "{page}: {line}: {shown}");
         }
     }
 }
 
-/// The status of a command that is done in time, and what it says.
+/// The status of a command that ends within `limit`, and its output.
 #[expect(clippy::disallowed_methods, reason = "a limit of wall-clock time")]
-fn status_within(mut command: Command, place: &Place, limit: Duration) -> (Option<i32>, String) {
-    let told = place.0.join("told");
-    let errors = std::fs::File::create(&told).unwrap();
+fn status_within(
+    mut command: Command,
+    dir: &TestDirectory,
+    limit: Duration,
+) -> (Option<i32>, String) {
+    let shown = dir.0.join("told");
+    let errors = std::fs::File::create(&shown).unwrap();
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
     let mut child = quiet.spawn().unwrap();
     let step = Duration::from_millis(20);
     for _ in 0..limit.as_millis() / step.as_millis() {
         if let Some(status) = child.try_wait().unwrap() {
-            return (status.code(), std::fs::read_to_string(&told).unwrap());
+            return (status.code(), std::fs::read_to_string(&shown).unwrap());
         }
         std::thread::sleep(step);
     }
@@ -244,11 +246,11 @@ fn blocks_of_a_shell_run() {
     pages.iter().for_each(|page| run_blocks(page));
 }
 
-/// The scenarios that notebooks have in their cells are scenarios.
+/// The scenarios in the cells of the notebooks are valid.
 #[test]
-fn scenarios_of_notebooks_are_right() {
+fn scenarios_of_notebooks_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let place = Place::new("scenarios_of_notebooks_are_right");
+    let dir = TestDirectory::new("scenarios_of_notebooks_are_right");
     let mut count = 0;
     for entry in std::fs::read_dir(root.join("examples")).unwrap() {
         let path = entry.unwrap().path();
@@ -258,9 +260,9 @@ fn scenarios_of_notebooks_are_right() {
             let lines = cell["source"].as_array().unwrap().iter();
             let source: String = lines.map(|line| line.as_str().unwrap()).collect();
             for scenario in source.split("'''").skip(1).step_by(2) {
-                place.write("cell.toml", scenario);
-                let told = place.run(&["scenario", "check", "cell.toml"]).ok();
-                assert!(told.starts_with("cell.toml: ok"), "{}: {told}", path.display());
+                dir.write("cell.toml", scenario);
+                let shown = dir.run(&["scenario", "check", "cell.toml"]).ok();
+                assert!(shown.starts_with("cell.toml: ok"), "{}: {shown}", path.display());
                 count += 1;
             }
         }

@@ -1,25 +1,26 @@
-//! Standard output that takes nothing more: every command ends with an error, and with none but status where
-//! its reader has gone.
+//! Full and closed standard output: every command fails if it is full, and keeps its status if its
+//! reader is gone.
 #![cfg(target_os = "linux")]
 
 use std::fs::{File, OpenOptions};
 use std::process::Stdio;
 
-use crate::place::{Place, SMALL};
+use crate::test_directory::{SMALL, TestDirectory};
 
-/// A directory with what the commands below read: a scenario, its capture, its log, a sweep, an ini file.
-fn place(test: &str) -> Place {
-    let place = Place::new(test);
-    place.write("small.toml", SMALL);
+/// A directory with the input of the commands below: a scenario, its capture, its log, a sweep, an
+/// ini file.
+fn dir(test: &str) -> TestDirectory {
+    let dir = TestDirectory::new(test);
+    dir.write("small.toml", SMALL);
     let files = ["--pcap", "a.pcapng", "--qlog", "a.qlog"];
-    place.run(&[&["run", "small.toml"][..], &files].concat()).ok();
-    place.run(&["sweep", "small.toml", "-m", "seed=1,2", "--out", "swept"]).ok();
-    place.write("pass.pkt", "0 `true`\n");
-    place.write("a.ini", "[General]\nnetwork = x\nsim-time-limit = 1s\n");
-    place
+    dir.run(&[&["run", "small.toml"][..], &files].concat()).ok();
+    dir.run(&["sweep", "small.toml", "-m", "seed=1,2", "--out", "swept"]).ok();
+    dir.write("pass.pkt", "0 `true`\n");
+    dir.write("a.ini", "[General]\nnetwork = x\nsim-time-limit = 1s\n");
+    dir
 }
 
-/// A command of each kind, in each of its forms.
+/// Every command in each of its forms.
 const COMMANDS: [&[&str]; 36] = [
     &["--help"],
     &["--version"],
@@ -61,10 +62,10 @@ const COMMANDS: [&[&str]; 36] = [
 
 #[test]
 fn a_full_disk_is_an_error_of_every_command() {
-    let place = place("a_full_disk_is_an_error_of_every_command");
+    let dir = dir("a_full_disk_is_an_error_of_every_command");
     for arguments in COMMANDS {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let output = place.command(arguments).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let output = dir.command(arguments).stdout(full).stderr(Stdio::piped()).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         let last = said.lines().last().unwrap_or_default();
@@ -72,40 +73,40 @@ fn a_full_disk_is_an_error_of_every_command() {
         let named = last.starts_with("error: cannot write /dev/stdout: No space left");
         assert!(stdout || named, "{arguments:?}: {said}");
     }
-    // What went into files is there.
-    assert!(place.read("rows.csv").starts_with(b"time_s,"));
-    assert!(!place.files().iter().any(|name| name.ends_with(".part")), "{:?}", place.files());
+    // The output files are complete.
+    assert!(dir.read("rows.csv").starts_with(b"time_s,"));
+    assert!(!dir.files().iter().any(|name| name.ends_with(".part")), "{:?}", dir.files());
 }
 
-/// A pipe that nobody reads.
-fn closed_pipe(place: &Place) -> File {
+/// A pipe without a reader.
+fn closed_pipe(dir: &TestDirectory) -> File {
     let mut reader = std::process::Command::new("true").stdin(Stdio::piped()).spawn().unwrap();
     let pipe = reader.stdin.take().unwrap();
-    assert!(reader.wait().unwrap().success(), "{:?}", place.0);
+    assert!(reader.wait().unwrap().success(), "{:?}", dir.0);
     std::os::fd::OwnedFd::from(pipe).into()
 }
 
 #[test]
 fn a_closed_pipe_changes_neither_status_nor_files() {
-    let place = place("a_closed_pipe_changes_neither_status_nor_files");
+    let dir = dir("a_closed_pipe_changes_neither_status_nor_files");
     for arguments in COMMANDS {
-        let with_reader = place.run(arguments).code;
+        let with_reader = dir.run(arguments).code;
         let fresh: Vec<&str> = arguments
             .iter()
             .map(|one| if one.starts_with("new") { "other" } else { one })
             .collect();
-        let _ = std::fs::remove_dir_all(place.0.join("other"));
-        let pipe = closed_pipe(&place);
-        let output = place.command(&fresh).stdout(pipe).stderr(Stdio::piped()).output().unwrap();
+        let _ = std::fs::remove_dir_all(dir.0.join("other"));
+        let pipe = closed_pipe(&dir);
+        let output = dir.command(&fresh).stdout(pipe).stderr(Stdio::piped()).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), said.as_str()), (Some(with_reader), ""), "{arguments:?}");
     }
-    // One output whose reader has gone does not cost the others.
+    // An output whose reader is gone does not affect the others.
     let both = ["run", "small.toml", "--csv", "/dev/stdout", "--pcap", "b.pcapng"];
-    let output = place.command(&both).stdout(closed_pipe(&place)).status().unwrap();
+    let output = dir.command(&both).stdout(closed_pipe(&dir)).status().unwrap();
     assert_eq!(output.code(), Some(0));
-    assert!(place.read("b.pcapng") == place.read("a.pcapng"));
+    assert!(dir.read("b.pcapng") == dir.read("a.pcapng"));
     let both = ["run", "small.toml", "--tcpdump", "--svg", "b.svg"];
-    place.command(&both).stdout(closed_pipe(&place)).status().unwrap();
-    assert!(place.read("b.svg").starts_with(b"<svg "));
+    dir.command(&both).stdout(closed_pipe(&dir)).status().unwrap();
+    assert!(dir.read("b.svg").starts_with(b"<svg "));
 }

@@ -1,4 +1,4 @@
-//! The command line from outside: the binary is driven, its output, files and exit status looked at.
+//! Black-box tests of the command line: output, files and exit status of the binary.
 
 mod bad_input;
 mod diagnose;
@@ -6,14 +6,15 @@ mod documents;
 mod files;
 mod full;
 mod import_ini;
+mod kernels;
 mod logs;
 mod outputs;
 mod outside;
 mod packet_scripts;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod place;
 mod sharing;
 mod sweeps;
+mod test_directory;
 mod theory;
 mod wire;

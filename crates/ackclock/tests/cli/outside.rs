@@ -1,17 +1,17 @@
-//! What tcpdump and tshark say of a run's capture.
+//! Captures and logs of a run, read by tcpdump and tshark.
 
 use std::process::Command;
 
-use super::place::Place;
+use super::test_directory::TestDirectory;
 
 const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
 
-/// Lines that a program prints; `None` if it is not installed, which must not be in CI.
+/// Output lines of a program; `None` if it is not installed, which must not happen in CI.
 #[expect(clippy::disallowed_methods, reason = "whether a skipped test is a failure depends on CI")]
 #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
-fn lines(place: &Place, program: &str, arguments: &[&str]) -> Option<Vec<String>> {
+fn lines(dir: &TestDirectory, program: &str, arguments: &[&str]) -> Option<Vec<String>> {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(&place.0).env("TZ", "UTC");
+    command.args(arguments).current_dir(&dir.0).env("TZ", "UTC");
     let Ok(output) = command.output() else {
         let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
         assert!(!in_ci, "{program} not found, and CI=true allows no skipped test");
@@ -24,13 +24,13 @@ fn lines(place: &Place, program: &str, arguments: &[&str]) -> Option<Vec<String>
 
 #[test]
 fn tcpdump_prints_a_run_as_we_do() {
-    let place = Place::new("tcpdump_prints_a_run_as_we_do");
-    // Without its taps: one interface, the sender's stack.
+    let dir = TestDirectory::new("tcpdump_prints_a_run_as_we_do");
+    // Without its taps the capture has one interface, the sender's stack.
     let example = std::fs::read_to_string(format!("{SCENARIOS}/example.toml")).unwrap();
-    place.write("example.toml", example.split("[[tap]]").next().unwrap());
+    dir.write("example.toml", example.split("[[tap]]").next().unwrap());
     let run = ["run", "example.toml", "--pcap", "run.pcapng", "--tcpdump"];
-    let ours = place.run(&run).ok();
-    let Some(theirs) = lines(&place, "tcpdump", &["-n", "-ttttt", "-r", "run.pcapng"]) else {
+    let ours = dir.run(&run).ok();
+    let Some(theirs) = lines(&dir, "tcpdump", &["-n", "-ttttt", "-r", "run.pcapng"]) else {
         return;
     };
     assert!(theirs.len() > 10_000);
@@ -38,42 +38,42 @@ fn tcpdump_prints_a_run_as_we_do() {
 }
 
 #[test]
-fn tshark_finds_nothing_wrong_with_the_published_trace() {
-    let place = Place::new("tshark_finds_nothing_wrong_with_the_published_trace");
+fn tshark_finds_no_error_in_the_published_trace() {
+    let dir = TestDirectory::new("tshark_finds_nothing_wrong_with_the_published_trace");
     let scenario = format!("{SCENARIOS}/slow-start-lro.toml");
-    place.run(&["run", &scenario, "--pcap", "run.pcapng"]).ok();
+    dir.run(&["run", &scenario, "--pcap", "run.pcapng"]).ok();
     let read =
         ["-r", "run.pcapng", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"];
     let wrong = "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0 \
                  || _ws.expert.severity == error";
-    let Some(found) = lines(&place, "tshark", &[&read[..], &["-Y", wrong]].concat()) else {
+    let Some(found) = lines(&dir, "tshark", &[&read[..], &["-Y", wrong]].concat()) else {
         return;
     };
     assert!(found.is_empty(), "{found:#?}");
-    // And it sees the flights of the mail, as the sender's stack handed them down.
+    // It sees the flights of the freebsd-net post, as the sender's stack passed them to the NIC.
     let fields = ["-Y", "tcp.len > 0", "-T", "fields", "-e", "tcp.len"];
-    let lengths = lines(&place, "tshark", &[&read[..], &fields].concat()).unwrap();
+    let lengths = lines(&dir, "tshark", &[&read[..], &fields].concat()).unwrap();
     assert_eq!(lengths[..5], ["14480", "17376", "20272", "21500", "1448"]);
 }
 
 #[test]
 fn tshark_dissects_every_record_of_a_run() {
-    let place = Place::new("tshark_dissects_every_record_of_a_run");
+    let dir = TestDirectory::new("tshark_dissects_every_record_of_a_run");
     let scenario = format!("{SCENARIOS}/example.toml");
-    place.run(&["run", &scenario, "--bblog", "log.pcapng"]).ok();
-    let whole = place.run(&["read", "log.pcapng", "--json"]).ok();
+    dir.run(&["run", &scenario, "--bblog", "log.pcapng"]).ok();
+    let whole = dir.run(&["read", "log.pcapng", "--json"]).ok();
     let is_record = |line: &&str| line.starts_with("{\"record\":");
     let (packets, events): (Vec<&str>, Vec<&str>) =
         whole.lines().filter(is_record).partition(|line| line.contains("\"packet\":{"));
     let read = ["-r", "log.pcapng"];
     let wrong = ["-Y", "_ws.malformed || _ws.expert.severity == error"];
-    let Some(found) = lines(&place, "tshark", &[&read[..], &wrong].concat()) else { return };
+    let Some(found) = lines(&dir, "tshark", &[&read[..], &wrong].concat()) else { return };
     assert!(found.is_empty(), "{found:#?}");
-    let frames = lines(&place, "tshark", &[&read[..], &["-Y", "tcp"]].concat()).unwrap();
+    let frames = lines(&dir, "tshark", &[&read[..], &["-Y", "tcp"]].concat()).unwrap();
     assert_eq!(frames.len(), packets.len());
-    // Bare events are dissected field by field: the same numbers as our own reader has.
+    // Plain events are dissected field by field: the numbers agree with those of our reader.
     let fields = ["-Y", "bblog", "-T", "fields", "-e", "bblog.serial_nr", "-e", "bblog.snd_cwnd"];
-    let theirs = lines(&place, "tshark", &[&read[..], &fields].concat()).unwrap();
+    let theirs = lines(&dir, "tshark", &[&read[..], &fields].concat()).unwrap();
     let ours: Vec<String> = events
         .iter()
         .map(|line| {
@@ -84,6 +84,6 @@ fn tshark_dissects_every_record_of_a_run() {
         .collect();
     assert!(ours.len() > 100);
     assert_eq!(theirs, ours);
-    let verbose = lines(&place, "tshark", &[&read[..], &["-V", "-Y", "bblog"]].concat()).unwrap();
+    let verbose = lines(&dir, "tshark", &[&read[..], &["-V", "-Y", "bblog"]].concat()).unwrap();
     assert!(!verbose.iter().any(|line| line.contains("Malformed")));
 }

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::place::{Place, SMALL};
+use crate::test_directory::{SMALL, TestDirectory};
 
 /// Prints rows, columns, the unit of a column and the sum of another.
 const SCRIPT: &str = "
@@ -14,13 +14,13 @@ total = sum(v for v in table[sys.argv[3]].to_pylist() if v is not None)
 print(table.num_rows, unit, int(total))
 ";
 
-/// `None` without pyarrow.
-fn read(place: &Place, file: &str, of: &str, sum: &str) -> Option<Vec<String>> {
+/// Reads a table with pyarrow; `None` without pyarrow.
+fn read(dir: &TestDirectory, file: &str, of: &str, sum: &str) -> Option<Vec<String>> {
     let has = Command::new("python3").args(["-c", "import pyarrow.parquet"]).output();
     if !has.is_ok_and(|output| output.status.success()) {
         return None;
     }
-    let path = place.0.join(file);
+    let path = dir.0.join(file);
     let read = Command::new("python3").args(["-c", SCRIPT]).arg(path).args([of, sum]).output();
     let read = read.unwrap();
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
@@ -29,34 +29,34 @@ fn read(place: &Place, file: &str, of: &str, sum: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn runs_and_sweeps_write_tables_that_others_read() {
-    let place = Place::new("runs_and_sweeps_write_tables_that_others_read");
-    place.write("small.toml", SMALL);
-    place.run(&["run", "small.toml", "--parquet", "events.parquet"]).ok();
+fn runs_and_sweeps_write_tables_that_pyarrow_reads() {
+    let dir = TestDirectory::new("runs_and_sweeps_write_tables_that_others_read");
+    dir.write("small.toml", SMALL);
+    dir.run(&["run", "small.toml", "--parquet", "events.parquet"]).ok();
     let sweep = ["sweep", "small.toml", "-m", "path.forward.delay=1ms,5ms", "--repeat=3"];
-    place.run(&[&sweep[..], &["--parquet"]].concat()).ok();
-    // Nothing is left of what was written under another name.
-    assert_eq!(place.files(), ["events.parquet", "small.sweep", "small.toml"]);
-    assert_eq!(place.read("events.parquet")[..4], *b"PAR1");
-    assert_eq!(place.read("small.sweep/runs.parquet")[..4], *b"PAR1");
-    // The same again, and of a sweep that was done before.
-    let first = place.read("small.sweep/runs.parquet");
-    place.run(&[&sweep[..], &["--parquet", "--resume"]].concat()).ok();
-    assert_eq!(place.read("small.sweep/runs.parquet"), first);
-    if let Some(found) = read(&place, "events.parquet", "srtt_s", "read_bytes") {
+    dir.run(&[&sweep[..], &["--parquet"]].concat()).ok();
+    // No temporary file is left.
+    assert_eq!(dir.files(), ["events.parquet", "small.sweep", "small.toml"]);
+    assert_eq!(dir.read("events.parquet")[..4], *b"PAR1");
+    assert_eq!(dir.read("small.sweep/runs.parquet")[..4], *b"PAR1");
+    // The same bytes again, also for a sweep that was complete before.
+    let first = dir.read("small.sweep/runs.parquet");
+    dir.run(&[&sweep[..], &["--parquet", "--resume"]].concat()).ok();
+    assert_eq!(dir.read("small.sweep/runs.parquet"), first);
+    if let Some(found) = read(&dir, "events.parquet", "srtt_s", "read_bytes") {
         assert_eq!(found[1..], ["s", "100000"]);
     }
-    if let Some(found) = read(&place, "small.sweep/runs.parquet", "goodput_bps", "bytes") {
+    if let Some(found) = read(&dir, "small.sweep/runs.parquet", "goodput_bps", "bytes") {
         assert_eq!(found, ["6", "bit/s", "600000"]);
     }
-    // Of a finished sweep, and columns over time.
-    place.run(&["table", "small.sweep", "--parquet", "again.parquet"]).ok();
-    assert_eq!(place.read("again.parquet"), first);
+    // A finished sweep, and columns over time.
+    dir.run(&["table", "small.sweep", "--parquet", "again.parquet"]).ok();
+    assert_eq!(dir.read("again.parquet"), first);
     let thinned = ["--columns", "cwnd,srtt", "--every", "10ms"];
-    place.run(&[&["run", "small.toml", "--parquet", "cwnd.parquet"][..], &thinned].concat()).ok();
-    if let Some(found) = read(&place, "cwnd.parquet", "srtt_us", "cwnd_bytes") {
+    dir.run(&[&["run", "small.toml", "--parquet", "cwnd.parquet"][..], &thinned].concat()).ok();
+    if let Some(found) = read(&dir, "cwnd.parquet", "srtt_us", "cwnd_bytes") {
         assert_eq!(found[1], "us");
     }
-    let wrong = place.run(&["run", "small.toml", "--csv", "x", "--parquet", "x"]).refused();
+    let wrong = dir.run(&["run", "small.toml", "--csv", "x", "--parquet", "x"]).refused();
     assert!(wrong.contains("--csv and --parquet both write x"), "{wrong}");
 }

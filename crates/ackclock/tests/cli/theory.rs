@@ -1,11 +1,11 @@
-//! `ackclock theory`: what is printed, and what is refused.
+//! Tests of `ackclock theory`: output and rejected arguments.
 
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::test_directory::TestDirectory;
 
-fn theory(test: &str, arguments: &[&str]) -> crate::place::Answer {
-    Place::new(test).run(&[&["theory"], arguments].concat())
+fn theory(test: &str, arguments: &[&str]) -> crate::test_directory::CommandOutput {
+    TestDirectory::new(test).run(&[&["theory"], arguments].concat())
 }
 
 const SEED: [&str; 7] = ["mathis", "--mss", "1252", "--rtt", "2ms", "--loss", "2%"];
@@ -50,7 +50,7 @@ fn pftk_and_aimd_as_text() {
 }
 
 #[test]
-fn a_run_stands_beside_the_formula() {
+fn a_simulation_is_shown_with_the_formula() {
     let run = ["--run", "linux-6.18", "--ack-delay", "40ms", "--random", "--seed", "3", "--json"];
     let asked = [&SEED[..], &run].concat();
     let text = theory("a_run_stands_beside_the_formula", &asked).ok();
@@ -63,7 +63,7 @@ fn a_run_stands_beside_the_formula() {
 }
 
 #[test]
-fn what_has_no_answer_is_refused() {
+fn arguments_without_a_result_are_refused() {
     let refused = |arguments: &[&str]| {
         theory("what_has_no_answer_is_refused", arguments)
             .refused()
@@ -79,16 +79,16 @@ fn what_has_no_answer_is_refused() {
          as \"100ms\"; did you mean \"2ms\"?"
     );
     assert!(mathis("2ms", "0.02").contains("has no unit"), "{}", mathis("2ms", "0.02"));
-    assert!(mathis("2ms", "0%").contains("without loss these formulas have no limit"));
-    assert!(mathis("2ms", "100%").contains("where all is lost nothing arrives"));
+    assert!(mathis("2ms", "0%").contains("the loss rate is zero"));
+    assert!(mathis("2ms", "100%").contains("the loss rate is 100 %"));
     let path = ["--rtt", "2ms", "--loss", "2%"];
     let with = |model: &str, more: &[&str]| refused(&[&[model], &path[..], more].concat());
     assert!(with("mathis", &["--extra-rtts", "NaN"]).contains("0 or more"));
     assert!(with("mathis", &["--window", "1kB"]).contains("one segment at least"));
-    assert!(with("mathis", &["--mss", "20"]).contains("no payload of a segment"));
+    assert!(with("mathis", &["--mss", "20"]).contains("not a segment payload"));
     assert!(with("aimd", &["--beta", "1.5"]).contains("between 0 and 1"));
     assert!(with("cubic", &["--w-max", "inf"]).contains("one segment at least"));
-    assert!(with("pftk", &["--rto", "0s"]).contains("a timeout takes some time"));
+    assert!(with("pftk", &["--rto", "0s"]).contains("the timeout is zero"));
     let profile = with("mathis", &["--run", "freebsd-99"]);
     assert!(profile.contains("freebsd-99"), "{profile}");
     assert!(with("mathis", &["--random"]).contains("required arguments were not provided"));

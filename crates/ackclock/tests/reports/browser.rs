@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use serde_json::{Value, json};
 
-/// How long a page may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit of a page.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A browser with one page.
 pub(crate) struct Browser {
@@ -19,13 +19,12 @@ pub(crate) struct Browser {
     from: BufReader<ChildStdout>,
     session: String,
     number: u64,
-    /// Errors of the page, and addresses it asked for, since the last time they were taken.
+    /// Errors of the page and URLs it requested, since they were last taken.
     errors: Vec<String>,
     asked: Vec<String>,
 }
 
-/// The first browser there is; `None`, with a word about it, if there is none, which must not be
-/// in CI.
+/// The first browser found; `None`, with a message, if there is none, which must not happen in CI.
 #[expect(clippy::disallowed_methods, reason = "whether a skipped test is a failure depends on CI")]
 #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
 fn installed() -> Option<&'static str> {
@@ -42,10 +41,10 @@ fn installed() -> Option<&'static str> {
 }
 
 impl Browser {
-    /// Starts one, with its files in `home`; `None` if none is installed.
+    /// Starts a browser with its files in `home`; `None` if none is installed.
     pub(crate) fn start(home: &Path) -> Option<Self> {
         let name = installed()?;
-        // It reads from descriptor 3 and writes to 4.
+        // The browser reads from descriptor 3 and writes to 4.
         let script = format!(
             "exec {name} --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
              --disable-dev-shm-usage --user-data-dir=\"$1\" --remote-debugging-pipe 3<&0 4>&1 \
@@ -94,7 +93,7 @@ impl Browser {
                 assert!(message["error"].is_null(), "{method}: {}", message["error"]);
                 return message["result"].clone();
             }
-            self.note(&message);
+            self.record_event(&message);
         }
     }
 
@@ -106,25 +105,27 @@ impl Browser {
         serde_json::from_slice(&text).unwrap()
     }
 
-    /// Keeps what events tell of errors and of the network.
-    fn note(&mut self, event: &Value) {
-        let told = &event["params"];
+    /// Collects errors and network requests from events.
+    fn record_event(&mut self, event: &Value) {
+        let printed = &event["params"];
         match event["method"].as_str().unwrap_or_default() {
-            "Runtime.exceptionThrown" => self.errors.push(told.to_string()),
-            "Runtime.consoleAPICalled" if told["type"] == "error" || told["type"] == "warning" => {
-                self.errors.push(told.to_string());
+            "Runtime.exceptionThrown" => self.errors.push(printed.to_string()),
+            "Runtime.consoleAPICalled"
+                if printed["type"] == "error" || printed["type"] == "warning" =>
+            {
+                self.errors.push(printed.to_string());
             }
-            "Log.entryAdded" if told["entry"]["level"] == "error" => {
-                self.errors.push(told.to_string());
+            "Log.entryAdded" if printed["entry"]["level"] == "error" => {
+                self.errors.push(printed.to_string());
             }
             "Network.requestWillBeSent" => {
-                self.asked.push(told["request"]["url"].as_str().unwrap_or_default().to_owned());
+                self.asked.push(printed["request"]["url"].as_str().unwrap_or_default().to_owned());
             }
             _ => {}
         }
     }
 
-    /// Opens a file as on a screen of this size, and waits until its plots are drawn.
+    /// Opens a file on a screen of this size and waits until its plots are drawn.
     pub(crate) fn open(&mut self, file: &Path, (width, height): (u32, u32), is_dark: bool) {
         let is_phone = width < 600;
         let screen = json!({
@@ -145,7 +146,7 @@ impl Browser {
         assert_eq!(asked.iter().find(foreign), None, "the page fetches something");
     }
 
-    /// What an expression gives.
+    /// The value of an expression.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let asked =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -166,12 +167,12 @@ impl Browser {
     pub(crate) fn wait_for(&mut self, expression: &str) {
         let since = Instant::now();
         while self.value(expression) != json!(true) {
-            assert!(since.elapsed() < PATIENCE, "waited for {expression}");
+            assert!(since.elapsed() < TIMEOUT, "waited for {expression}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// Two pictures of the screen later, what was asked for has been drawn.
+    /// Waits two frames, after which pending changes are drawn.
     pub(crate) fn settle(&mut self) {
         let frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))";
         self.value(frames);
@@ -205,18 +206,18 @@ impl Browser {
         self.settle();
     }
 
-    /// Errors on the console since the last time.
+    /// Takes the console errors since the last call.
     pub(crate) fn errors(&mut self) -> Vec<String> {
-        // An answer follows all that was told before it.
+        // A reply comes after all earlier events.
         self.value("0");
         std::mem::take(&mut self.errors)
     }
 
-    /// A picture as PNG: of the screen, or of the whole page.
-    pub(crate) fn picture(&mut self, is_whole: bool) -> Vec<u8> {
-        let asked = json!({ "format": "png", "captureBeyondViewport": is_whole });
+    /// A screenshot as PNG, of the screen or of the whole page.
+    pub(crate) fn picture(&mut self, is_rate_based: bool) -> Vec<u8> {
+        let asked = json!({ "format": "png", "captureBeyondViewport": is_rate_based });
         let mut asked = asked;
-        if is_whole {
+        if is_rate_based {
             let size = self.call("Page.getLayoutMetrics", &json!({}))["cssContentSize"].clone();
             let height = size["height"].as_f64().unwrap().min(6_000.0);
             asked["clip"] = json!({

@@ -1,4 +1,4 @@
-//! Pages in a browser: zoomed, read, looked at. Pictures are left in the directory of the tests.
+//! Tests of pages in a browser. Screenshots are left in the directory of the tests.
 
 mod browser;
 mod million;
@@ -10,20 +10,19 @@ use std::process::Command;
 
 const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
 
-/// A directory of one test, empty at its beginning.
-fn place(test: &str) -> PathBuf {
+/// The directory of a test, initially empty.
+fn dir(test: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reports").join(test);
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).unwrap();
     path
 }
 
-/// What the program prints in a directory; an exit status of 1, a figure outside its band, is one
-/// too.
-fn ackclock(place: &Path, arguments: &[&str]) -> String {
+/// The output of the program in a directory; exit status 1, a figure outside its band, is allowed.
+fn ackclock(dir: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ackclock"));
-    let output = command.args(arguments).current_dir(place).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {told}");
+    let output = command.args(arguments).current_dir(dir).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {printed}");
     String::from_utf8(output.stdout).unwrap()
 }

@@ -1,17 +1,17 @@
-//! Pages of a run and of a sweep: what is drawn is what was measured.
+//! Pages of runs and sweeps draw the measured values.
 
 use std::path::Path;
 
 use serde_json::json;
 
 use super::browser::Browser;
-use super::{SCENARIOS, ackclock, picture, place};
+use super::{SCENARIOS, ackclock, dir, picture};
 
-/// Screens: a desk and a phone.
+/// Screen sizes of a desktop and a phone.
 const DESK: (u32, u32) = (1_280, 900);
 const PHONE: (u32, u32) = (390, 844);
 
-/// Pictures of a page in both themes, on a desk and on a phone; no error may be told.
+/// Screenshots of a page in both themes, on desktop and phone; no console error is allowed.
 fn look(browser: &mut Browser, file: &Path) {
     let stem = file.with_extension("");
     for (screen, is_dark, name) in [
@@ -35,8 +35,7 @@ fn look(browser: &mut Browser, file: &Path) {
     }
 }
 
-/// The middle of a panel's plot on the screen, and pixels for each nanosecond: left edge, width,
-/// height of the middle.
+/// Position of a panel's plot on the screen: left edge, width, and vertical centre.
 fn frame(browser: &mut Browser, panel: usize) -> (f64, f64, f64) {
     let over = format!("document.querySelectorAll('.over')[{panel}]");
     browser.value(&format!("{over}.scrollIntoView({{ block: 'center' }})"));
@@ -45,11 +44,11 @@ fn frame(browser: &mut Browser, panel: usize) -> (f64, f64, f64) {
         "(() => {{ const box = {over}.getBoundingClientRect(); return [box.left, box.width, box.top + box.height / 2]; }})()"
     ));
     let number = |index: usize| found[index].as_f64().unwrap();
-    // The gutters that panel.js leaves, with a second unit on the right.
+    // The margins of panel.js, with a second unit on the right.
     (number(0) + 58.0, number(1) - 58.0 - 46.0, number(2))
 }
 
-/// The window at a moment, by the table of all events.
+/// The congestion window at a time, from the table of all events.
 fn cwnd_at(csv: &str, nanos: f64) -> (u64, u64) {
     let mut known = (0, 0);
     for line in csv.lines().skip(1) {
@@ -80,20 +79,20 @@ fn grouped(number: u64) -> String {
 
 #[test]
 fn a_run_is_zoomed_and_read() {
-    let place = place("run");
+    let dir = dir("run");
     let scenario = format!("{SCENARIOS}/rough-path.toml");
-    ackclock(&place, &["run", &scenario, "--report", "run.html", "--csv", "run.csv"]);
-    let csv = std::fs::read_to_string(place.join("run.csv")).unwrap();
-    let Some(mut browser) = Browser::start(&place) else { return };
-    look(&mut browser, &place.join("run.html"));
-    browser.open(&place.join("run.html"), DESK, false);
+    ackclock(&dir, &["run", &scenario, "--report", "run.html", "--csv", "run.csv"]);
+    let csv = std::fs::read_to_string(dir.join("run.csv")).unwrap();
+    let Some(mut browser) = Browser::start(&dir) else { return };
+    look(&mut browser, &dir.join("run.html"));
+    browser.open(&dir.join("run.html"), DESK, false);
     let view = |browser: &mut Browser| {
         let view = browser.value("ackclock.view('flow-0')");
         (view[0].as_f64().unwrap(), view[1].as_f64().unwrap())
     };
     let tip = "[...document.querySelectorAll('.tip')].find(tip => tip.style.visibility === 'visible')?.textContent ?? ''";
 
-    // The second panel holds the windows.
+    // The second panel has the windows.
     let (left, width, middle) = frame(&mut browser, 1);
     let full = view(&mut browser);
     for part in [0.2, 0.5, 0.83] {
@@ -107,7 +106,7 @@ fn a_run_is_zoomed_and_read() {
         assert!(text.contains(&expected), "{text}: {expected}");
     }
 
-    // Ctrl and the wheel zoom about the pointer.
+    // Ctrl and the wheel zoom around the pointer.
     let x = left + width * 0.25;
     browser.mouse(
         "mouseWheel",
@@ -120,7 +119,7 @@ fn a_run_is_zoomed_and_read() {
     let fixed = |view: (f64, f64)| view.0 + (view.1 - view.0) * 0.25;
     assert!((fixed(near) - fixed(full)).abs() < 0.002 * (full.1 - full.0), "{near:?} {full:?}");
 
-    // Dragging shows what was marked; a double click shows all again.
+    // Dragging zooms to the selection; a double click resets the view.
     browser.drag((left + width * 0.25, middle), (left + width * 0.75, middle + 2.0));
     let drawn = view(&mut browser);
     assert!(((drawn.1 - drawn.0) / (near.1 - near.0) - 0.5).abs() < 0.02, "{drawn:?} {near:?}");
@@ -132,7 +131,7 @@ fn a_run_is_zoomed_and_read() {
     browser.settle();
     assert_eq!(view(&mut browser), full);
 
-    // By keys alone: zoom in, read, move on, show all.
+    // By keyboard: zoom in, read, move, reset.
     browser.value("document.querySelectorAll('.over')[1].focus()");
     browser.key("+", &json!({}));
     let zoomed = view(&mut browser);
@@ -149,7 +148,7 @@ fn a_run_is_zoomed_and_read() {
     browser.key("0", &json!({}));
     assert_eq!(view(&mut browser), full);
 
-    // An event of the table leads to its place; legends hide series; the theme can be chosen.
+    // An event of the table jumps to its time; legends hide series; the theme can be selected.
     browser.value("document.querySelector('.jump').click()");
     browser.settle();
     assert!(view(&mut browser).1 < 0.5 * full.1);
@@ -165,30 +164,30 @@ fn a_run_is_zoomed_and_read() {
 }
 
 #[test]
-fn a_sweep_is_looked_at_along_its_axes() {
-    let place = place("sweep");
+fn a_sweep_is_shown_along_its_axes() {
+    let dir = dir("sweep");
     let scenario = format!("{SCENARIOS}/loss-sweep.toml");
     let short = ["--set", "duration=3s", "--repeat", "2", "--out", "out"];
     let sweep = [&["sweep", &scenario, "--report", "sweep.html"][..], &short].concat();
-    ackclock(&place, &sweep);
+    ackclock(&dir, &sweep);
     // The page of a finished sweep is the same.
-    ackclock(&place, &["table", "out", "--report", "again.html"]);
-    let read = |name: &str| std::fs::read(place.join(name)).unwrap();
+    ackclock(&dir, &["table", "out", "--report", "again.html"]);
+    let read = |name: &str| std::fs::read(dir.join(name)).unwrap();
     assert!(read("sweep.html") == read("again.html"));
-    let Some(mut browser) = Browser::start(&place) else { return };
-    look(&mut browser, &place.join("sweep.html"));
-    browser.open(&place.join("sweep.html"), DESK, false);
+    let Some(mut browser) = Browser::start(&dir) else { return };
+    look(&mut browser, &dir.join("sweep.html"));
+    browser.open(&dir.join("sweep.html"), DESK, false);
     let cells =
         "[...document.querySelectorAll('.heat td')].map(cell => cell.firstChild.textContent)";
     assert_eq!(browser.value(&format!("{cells}.length")), 9);
 
     // A cell is the mean of its two runs.
-    let csv = std::fs::read_to_string(place.join("out/runs.csv")).unwrap();
+    let csv = std::fs::read_to_string(dir.join("out/runs.csv")).unwrap();
     let mean = means(&csv, "goodput_bps", 2)[0];
     let shown: f64 = browser.text(&format!("{cells}[0]")).parse().unwrap();
     assert!((shown - mean / 1e6).abs() < 0.01, "{shown} {mean}");
 
-    // Another figure, and another axis down the side.
+    // Another figure, and another row axis.
     let choose = |browser: &mut Browser, label: &str, value: &str| {
         browser.value(&format!(
             "(() => {{ const select = [...document.querySelectorAll('.choices label')].find(l => l.firstChild.textContent === '{label}').querySelector('select'); select.value = '{value}'; select.dispatchEvent(new Event('change')); }})()"
@@ -200,7 +199,7 @@ fn a_sweep_is_looked_at_along_its_axes() {
     assert_eq!(browser.errors(), [""; 0]);
 }
 
-/// Means of a column of runs.csv, over so many runs each.
+/// Means of a column of runs.csv over groups of `runs` runs.
 fn means(csv: &str, column: &str, runs: usize) -> Vec<f64> {
     let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let at = head.iter().position(|name| *name == column).unwrap();
@@ -211,27 +210,27 @@ fn means(csv: &str, column: &str, runs: usize) -> Vec<f64> {
 
 #[test]
 fn a_sweep_over_one_axis_is_a_line() {
-    let place = place("line");
+    let dir = dir("line");
     let scenario = format!("{SCENARIOS}/loss-sweep.toml");
     let axis = "path.forward.delay,path.return.delay=(10ms,10ms)";
     let short = ["-m", axis, "--set", "duration=3s", "--repeat", "3", "--out", "out"];
-    ackclock(&place, &[&["sweep", &scenario, "--report", "line.html"][..], &short].concat());
-    let csv = std::fs::read_to_string(place.join("out/runs.csv")).unwrap();
+    ackclock(&dir, &[&["sweep", &scenario, "--report", "line.html"][..], &short].concat());
+    let csv = std::fs::read_to_string(dir.join("out/runs.csv")).unwrap();
     let means = means(&csv, "goodput_bps", 3);
-    let Some(mut browser) = Browser::start(&place) else { return };
-    look(&mut browser, &place.join("line.html"));
-    browser.open(&place.join("line.html"), DESK, false);
+    let Some(mut browser) = Browser::start(&dir) else { return };
+    look(&mut browser, &dir.join("line.html"));
+    browser.open(&dir.join("line.html"), DESK, false);
     let points = "[...document.querySelectorAll('.lines .point')].map(point => { const box = \
                   point.firstChild.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })";
     let found = browser.value(points);
     let place_of = |n: usize| (found[n][0].as_f64().unwrap(), found[n][1].as_f64().unwrap());
     assert_eq!(found.as_array().unwrap().len(), 3);
-    // Losses of 0.01, 0.1 and 1 % lie at equal steps of a logarithmic axis.
+    // Losses of 0.01, 0.1 and 1 % are equally spaced on a logarithmic axis.
     assert!(
         (place_of(1).0 - place_of(0).0 - (place_of(2).0 - place_of(1).0)).abs() < 1.0,
         "{found}"
     );
-    // Heights above zero are as the means are.
+    // Heights above zero are proportional to the means.
     let zero =
         browser.number("document.querySelector('.lines rect').getBoundingClientRect().bottom");
     let high = |n: usize| zero - place_of(n).1;
@@ -239,33 +238,36 @@ fn a_sweep_over_one_axis_is_a_line() {
         let (drawn, measured) = (high(n) / high(0), means[n] / means[0]);
         assert!((drawn - measured).abs() < 0.01, "{n}: {drawn} {measured}");
     }
-    // Pointed at or reached by keys, a point tells its value.
+    // A point shows its value on hover and on keyboard focus.
     let tip = "(() => { const tip = document.querySelector('.lines .tip'); return tip.style.visibility === 'visible' ? tip.textContent : ''; })()";
     let number = |text: &str| {
         text.split_once(": ").unwrap().1.split(' ').next().unwrap().parse::<f64>().unwrap()
     };
     browser.mouse("mouseMoved", place_of(1), &json!({}));
     browser.settle();
-    let told = browser.text(tip);
-    assert!(told.starts_with("0.1%: ") && told.contains("Mbit/s ±"), "{told}");
-    assert!((number(&told) - means[1] / 1e6).abs() < 1e-3, "{told} {}", means[1]);
+    let printed = browser.text(tip);
+    assert!(printed.starts_with("0.1%: ") && printed.contains("Mbit/s ±"), "{printed}");
+    assert!((number(&printed) - means[1] / 1e6).abs() < 1e-3, "{printed} {}", means[1]);
     browser.value("document.querySelectorAll('.lines .point')[2].focus()");
-    let told = browser.text(tip);
-    assert!(told.starts_with("1%: ") && (number(&told) - means[2] / 1e6).abs() < 1e-3, "{told}");
+    let printed = browser.text(tip);
+    assert!(
+        printed.starts_with("1%: ") && (number(&printed) - means[2] / 1e6).abs() < 1e-3,
+        "{printed}"
+    );
     assert_eq!(browser.errors(), [""; 0]);
 }
 
 #[test]
-fn flows_that_share_are_looked_at() {
-    let place = place("sharing");
+fn flows_that_share_a_link_are_shown() {
+    let dir = dir("sharing");
     let scenario = format!("{SCENARIOS}/fairness-late-comer.toml");
     let set = ["--set", "duration=30s", "--json"];
     let run = [&["run", &scenario, "--report", "sharing.html"][..], &set].concat();
-    let json = ackclock(&place, &run);
+    let json = ackclock(&dir, &run);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let Some(mut browser) = Browser::start(&place) else { return };
-    look(&mut browser, &place.join("sharing.html"));
-    browser.open(&place.join("sharing.html"), DESK, false);
+    let Some(mut browser) = Browser::start(&dir) else { return };
+    look(&mut browser, &dir.join("sharing.html"));
+    browser.open(&dir.join("sharing.html"), DESK, false);
     let figure = |browser: &mut Browser, name: &str| {
         browser.text(&format!("[...document.querySelectorAll('.figures dt')].find(dt => dt.textContent === {name:?}).nextSibling.textContent"))
     };
@@ -279,41 +281,42 @@ fn flows_that_share_are_looked_at() {
     let number = |n: usize| frame[n].as_f64().unwrap();
     browser.mouse("mouseMoved", (number(0) + number(1) * 20.5 / 30.0, number(2)), &json!({}));
     browser.settle();
-    let told = browser.text("[...document.querySelectorAll('.tip')].find(tip => tip.style.visibility === 'visible')?.textContent ?? ''");
+    let printed = browser.text("[...document.querySelectorAll('.tip')].find(tip => tip.style.visibility === 'visible')?.textContent ?? ''");
     let second = json["by_second"]["goodput_bps"][0][20].as_f64().unwrap() / 1e6;
-    let (_, first) = told.split_once("first").unwrap();
+    let (_, first) = printed.split_once("first").unwrap();
     let (first, _) = first.split_once(" Mbit/s").unwrap();
     let first: f64 = first.parse().unwrap();
-    assert!((first / second - 1.0).abs() < 1e-4, "{told}: {second} Mbit/s");
+    assert!((first / second - 1.0).abs() < 1e-4, "{printed}: {second} Mbit/s");
     assert_eq!(browser.errors(), [""; 0]);
 }
 
 #[test]
 fn a_quic_run_shows_its_ack_ranges() {
-    let place = place("quic");
+    let dir = dir("quic");
     let scenario = format!("{SCENARIOS}/mathis.toml");
-    ackclock(&place, &["run", &scenario, "--set", "duration=3s", "--report", "quic.html"]);
-    let Some(mut browser) = Browser::start(&place) else { return };
-    look(&mut browser, &place.join("quic.html"));
-    browser.open(&place.join("quic.html"), DESK, false);
+    ackclock(&dir, &["run", &scenario, "--set", "duration=3s", "--report", "quic.html"]);
+    let Some(mut browser) = Browser::start(&dir) else { return };
+    look(&mut browser, &dir.join("quic.html"));
+    browser.open(&dir.join("quic.html"), DESK, false);
     let names = browser.text("[...document.querySelectorAll('.legend button')].map(entry => entry.textContent).join(' ')");
     assert!(names.contains("ACK ranges") && !names.contains("SACK"), "{names}");
     assert_eq!(browser.errors(), [""; 0]);
 }
 
 #[test]
-fn a_published_case_is_told() {
-    let place = place("reproduce");
-    ackclock(&place, &["reproduce", "slow-start-lro", "--report", "reproduce.html"]);
-    let Some(mut browser) = Browser::start(&place) else { return };
-    look(&mut browser, &place.join("reproduce.html"));
-    browser.open(&place.join("reproduce.html"), DESK, false);
+fn a_published_case_is_shown() {
+    let dir = dir("reproduce");
+    ackclock(&dir, &["reproduce", "slow-start-lro", "--report", "reproduce.html"]);
+    let Some(mut browser) = Browser::start(&dir) else { return };
+    look(&mut browser, &dir.join("reproduce.html"));
+    browser.open(&dir.join("reproduce.html"), DESK, false);
     let rows = browser.number(
         "[...document.querySelectorAll('caption')].find(c => c.textContent === 'Published and measured').parentElement.rows.length",
     );
     assert!(rows > 20.0, "{rows}");
     assert!(browser.number("ackclock.points('mail')") > 50.0);
-    // The mail: the third flight, sent at 0.301 s and acknowledged at 0.402 s, is 20,272 bytes.
+    // The freebsd-net post: the third flight, sent at 0.301 s and acknowledged at 0.402 s, is
+    // 20,272 bytes.
     browser.value("ackclock.show('mail', 0, 1e9)");
     browser.value(
         "document.querySelectorAll('#plots-mail .over')[1].scrollIntoView({ block: 'center' })",
@@ -325,8 +328,8 @@ fn a_published_case_is_told() {
     let at = (number(0) + number(1) * 0.35, number(2));
     browser.mouse("mouseMoved", at, &json!({}));
     browser.settle();
-    let told = browser.text("[...document.querySelectorAll('.tip')].find(tip => tip.style.visibility === 'visible')?.textContent ?? ''");
-    assert!(told.contains("in flight20,272 B (14 MSS)"), "{told}");
+    let printed = browser.text("[...document.querySelectorAll('.tip')].find(tip => tip.style.visibility === 'visible')?.textContent ?? ''");
+    assert!(printed.contains("in flight20,272 B (14 MSS)"), "{printed}");
     let wheel = json!({ "deltaX": 0, "deltaY": -700, "modifiers": 2 });
     browser.mouse("mouseWheel", at, &wheel);
     browser.settle();
@@ -338,18 +341,18 @@ fn a_published_case_is_told() {
 
 #[test]
 fn a_diagnosis_shows_its_findings_on_the_graph() {
-    let place = place("diagnose");
+    let dir = dir("diagnose");
     let capture = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../golden/linux/h1_rwnd_cubic/sender.pcap.xz");
-    ackclock(&place, &["diagnose", &capture.display().to_string(), "--report", "diagnose.html"]);
-    let Some(mut browser) = Browser::start(&place) else { return };
-    look(&mut browser, &place.join("diagnose.html"));
-    browser.open(&place.join("diagnose.html"), DESK, false);
-    // 2,781 packets of data, and as many acknowledgments again.
+    ackclock(&dir, &["diagnose", &capture.display().to_string(), "--report", "diagnose.html"]);
+    let Some(mut browser) = Browser::start(&dir) else { return };
+    look(&mut browser, &dir.join("diagnose.html"));
+    browser.open(&dir.join("diagnose.html"), DESK, false);
+    // 2,781 data packets and as many acknowledgments.
     assert!(browser.number("ackclock.points('file-0-flow-0')") > 4_000.0);
     let rows = "[...document.querySelectorAll('caption')].find(c => c.textContent === 'Findings').parentElement";
     assert!(browser.text(&format!("{rows}.textContent")).contains("CC401"));
-    // Its code leads to its time in the graph.
+    // Its code jumps to its time in the graph.
     let before = browser.picture(false);
     browser.value(&format!("{rows}.querySelector('button.jump').click()"));
     browser.settle();

@@ -1,9 +1,9 @@
-//! Is there anything on a picture?
+//! Checks of screenshots.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Keeps a picture and refuses an empty one: fewer than 40 colours, or more than 97 of 100 pixels
+/// Saves a picture and fails on an empty one: fewer than 40 colours, or more than 97 of 100 pixels
 /// of one colour.
 pub(crate) fn keep(png: &[u8], path: &Path) {
     std::fs::write(path, png).unwrap();

@@ -1,21 +1,21 @@
-//! ACKs that come in lumps: how much more is acknowledged at times than the bandwidth would have it,
-//! and room for that in the window (`bbr_update_ack_aggregation`).
+//! ACK aggregation: how much more than the bandwidth predicts is acknowledged at times, and the
+//! extra window for it (`bbr_update_ack_aggregation`).
 
 use units::Instant;
 
 use super::{BW_UNIT, Bbr, micros};
 use crate::contract::RateSample;
 
-/// Rounds of each of the two windows (`bbr_extra_acked_win_rtts`).
+/// Rounds in each of the two windows (`bbr_extra_acked_win_rtts`).
 const ROUNDS: u32 = 5;
-/// An epoch ends with so many packets (`bbr_ack_epoch_acked_reset_thresh`).
+/// Maximum number of packets in an epoch (`bbr_ack_epoch_acked_reset_thresh`).
 const LONGEST: u64 = 1 << 20;
-/// No more room than the bandwidth gives in so many microseconds (`bbr_extra_acked_max_us`).
+/// Maximum extra window in microseconds of bandwidth (`bbr_extra_acked_max_us`).
 const MOST_US: u64 = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub(super) struct Aggregation {
-    /// Packets beyond what was expected, the most of this window and of the one before.
+pub(super) struct AckAggregation {
+    /// Packets beyond the expected number, the maximum of this window and of the previous one.
     extra: [u32; 2],
     window: usize,
     rounds: u32,
@@ -23,7 +23,7 @@ pub(super) struct Aggregation {
     acked: u64,
 }
 
-impl Aggregation {
+impl AckAggregation {
     pub(super) const fn new(now: Instant) -> Self {
         Self { extra: [0; 2], window: 0, rounds: 0, epoch: now, acked: 0 }
     }
@@ -33,8 +33,8 @@ impl Aggregation {
         self.extra = extra;
     }
 
-    /// After a pause.
-    pub(super) const fn restarted(self, now: Instant) -> Self {
+    /// The state after idle.
+    pub(super) const fn after_idle(self, now: Instant) -> Self {
         Self { epoch: now, acked: 0, ..self }
     }
 }

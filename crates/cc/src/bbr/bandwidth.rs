@@ -1,35 +1,35 @@
-//! The bandwidth: the largest delivery rate of the last ten rounds (win_minmax.c,
+//! The bandwidth estimate: the maximum delivery rate of the last ten rounds (win_minmax.c,
 //! `bbr_update_bw`).
 
 use super::{BW_UNIT, Bbr};
 use crate::contract::RateSample;
 
-/// Rounds that a sample counts (`bbr_bw_rtts`).
+/// Rounds for which a sample counts (`bbr_bw_rtts`).
 const ROUNDS: u32 = 10;
 
-/// Kathleen Nichols' windowed maximum: the best of the window and the two best since
+/// Kathleen Nichols' windowed maximum: the best sample of the window and the two best after it
 /// (`minmax_running_max`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub(super) struct MaxFilter([Sample; 3]);
+pub(super) struct MaxFilter([BandwidthSample; 3]);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-struct Sample {
+struct BandwidthSample {
     round: u32,
     value: u64,
 }
 
 impl MaxFilter {
     pub(super) const fn new(round: u32) -> Self {
-        Self([Sample { round, value: 0 }; 3])
+        Self([BandwidthSample { round, value: 0 }; 3])
     }
 
     pub(super) const fn get(&self) -> u64 {
         self.0[0].value
     }
 
-    /// Takes a sample of a round.
+    /// Adds the sample of a round.
     pub(super) fn update(&mut self, round: u32, value: u64) {
-        let sample = Sample { round, value };
+        let sample = BandwidthSample { round, value };
         let best = &mut self.0;
         if value >= best[0].value || round.wrapping_sub(best[2].round) > ROUNDS {
             *best = [sample; 3];
@@ -43,8 +43,8 @@ impl MaxFilter {
         self.age(sample);
     }
 
-    /// `minmax_subwin_update`: what is too old makes room for the next best.
-    fn age(&mut self, sample: Sample) {
+    /// `minmax_subwin_update`: expired samples are replaced by the next best.
+    fn age(&mut self, sample: BandwidthSample) {
         let best = &mut self.0;
         let passed = sample.round.wrapping_sub(best[0].round);
         if passed > ROUNDS {
@@ -73,7 +73,7 @@ impl Bbr {
         }
         self.sample_long_term(sample);
         let bw = u64::from(rate.delivered) * BW_UNIT / u64::from(rate.interval_us.max(1));
-        // An application that sends little tells nothing of the path, unless it got more.
+        // An application-limited sample counts only if it exceeds the maximum.
         if !rate.app_limited || bw >= self.max_bw() {
             self.bw.update(self.rtt_cnt, bw);
         }
@@ -85,19 +85,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_maximum_lasts_for_ten_rounds_and_the_next_best_follows() {
+    fn a_maximum_lasts_ten_rounds_then_the_next_best_replaces_it() {
         let mut filter = MaxFilter::new(0);
         filter.update(1, 100);
         for round in 2..=11 {
             filter.update(round, 50 + u64::from(round));
             assert_eq!(filter.get(), 100, "{round}");
         }
-        // Round 12 is the eleventh behind it; of those since, the last seen were the best.
+        // Round 12 is the eleventh after it; of the rounds since, the latest were the best.
         filter.update(12, 10);
         assert_eq!(filter.get(), 61);
         filter.update(13, 200);
         assert_eq!(filter.get(), 200);
-        // A long silence leaves nothing but the present.
+        // After a long gap only the current sample is left.
         filter.update(40, 5);
         assert_eq!(filter.get(), 5);
     }

@@ -1,16 +1,16 @@
-//! Drain: the queue that startup made is let go (`bbr_check_drain`).
+//! Drain: empties the queue that startup built (`bbr_check_drain`).
 
-use super::{Bbr, Mode, UNIT};
+use super::{Bbr, BbrMode, UNIT};
 use crate::contract::RateSample;
 
 impl Bbr {
     /// `bbr_check_drain`.
     pub(super) fn check_drain(&mut self, sample: &RateSample) {
-        if self.mode == Mode::Startup && self.full_bw_reached {
-            self.mode = Mode::Drain;
+        if self.mode == BbrMode::Startup && self.full_bw_reached {
+            self.mode = BbrMode::Drain;
             self.snd_ssthresh = self.inflight(self.max_bw(), UNIT);
         }
-        if self.mode == Mode::Drain
+        if self.mode == BbrMode::Drain
             && self.packets_in_net_at_edt(sample, sample.in_flight)
                 <= self.inflight(self.max_bw(), UNIT)
         {

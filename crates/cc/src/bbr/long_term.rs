@@ -1,20 +1,20 @@
-//! A policer's rate: where losses are many and the rate between them is always the same, that is
-//! the bandwidth for a while (`bbr_lt_bw_sampling`).
+//! Long-term bandwidth sampling, which detects policers: if losses are frequent and the rate
+//! between them is constant, that rate is the bandwidth for a while (`bbr_lt_bw_sampling`).
 
 use units::Instant;
 
-use super::{BW_UNIT, Bbr, Mode};
+use super::{BW_UNIT, Bbr, BbrMode};
 use crate::contract::RateSample;
 
-/// An interval has so many rounds at least (`bbr_lt_intvl_min_rtts`), four times as many at most.
+/// Minimum rounds of an interval (`bbr_lt_intvl_min_rtts`), at most four times as many.
 const LEAST_ROUNDS: u32 = 4;
-/// In 256ths, losses of an interval (`bbr_lt_loss_thresh`).
+/// Loss threshold of an interval, in 256ths (`bbr_lt_loss_thresh`).
 const LOSSES: u64 = 50;
-/// Two rates are the same within an eighth (`bbr_lt_bw_ratio`), or 4 kbit/s in bytes per second
+/// Two rates are equal within an eighth (`bbr_lt_bw_ratio`), or 4 kbit/s in bytes per second
 /// (`bbr_lt_bw_diff`).
 const RATIO: u64 = 32;
 const DIFFERENCE: u64 = 4_000 / 8;
-/// Rounds that it is used for (`bbr_lt_bw_max_rtts`).
+/// Rounds for which the rate is used (`bbr_lt_bw_max_rtts`).
 const MOST_ROUNDS: u32 = 48;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -54,7 +54,7 @@ impl LongTerm {
         self.rounds = 0;
     }
 
-    /// `bbr_reset_lt_bw_sampling`, as far as it can be without a sample.
+    /// `bbr_reset_lt_bw_sampling`, except for the parts that need a sample.
     pub(super) const fn reset_sampling(&mut self) {
         (self.bw, self.used, self.sampling) = (0, false, false);
     }
@@ -69,7 +69,7 @@ impl Bbr {
     /// `bbr_lt_bw_sampling`.
     pub(super) fn sample_long_term(&mut self, sample: &RateSample) {
         if self.long_term.used {
-            if self.mode == Mode::ProbeBw && self.round_start {
+            if self.mode == BbrMode::ProbeBw && self.round_start {
                 self.long_term.rounds += 1;
                 if self.long_term.rounds >= MOST_ROUNDS {
                     self.reset_long_term(sample);

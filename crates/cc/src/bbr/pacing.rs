@@ -1,14 +1,14 @@
-//! The pacing rate, and how much leaves at a time (`bbr_set_pacing_rate`, `bbr_tso_segs_goal`).
+//! The pacing rate and the burst size (`bbr_set_pacing_rate`, `bbr_tso_segs_goal`).
 
 use super::{BW_UNIT, Bbr, HIGH_GAIN};
 
-/// Percent that the rate stays below the bandwidth (`bbr_pacing_margin_percent`).
+/// Percentage by which the rate is below the bandwidth (`bbr_pacing_margin_percent`).
 const MARGIN: u64 = 1;
-/// Below this rate, in bytes per second, packets leave one by one (`bbr_min_tso_rate`).
+/// Below this rate, in bytes per second, packets are sent one by one (`bbr_min_tso_rate`).
 const SLOW: u64 = 1_200_000 >> 3;
-/// Bytes of a burst at most: `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`.
+/// Maximum bytes of a burst: `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`.
 const LARGEST_BURST: u64 = 65_536 - 1 - 320;
-/// Share of a second in a burst (`sk_pacing_shift`).
+/// A burst is the data of one second shifted right by this (`sk_pacing_shift`).
 const SHIFT: u32 = 10;
 
 impl Bbr {
@@ -19,7 +19,7 @@ impl Bbr {
         u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
-    /// `bbr_init_pacing_rate_from_rtt`; 0 for a round trip that is not known.
+    /// `bbr_init_pacing_rate_from_rtt`; 0 for an unknown RTT.
     pub(super) fn init_pacing_rate(&mut self, srtt_us: u32) {
         self.has_seen_rtt = srtt_us > 0;
         let rtt = if self.has_seen_rtt { u64::from(srtt_us) } else { 1_000 };
@@ -27,7 +27,7 @@ impl Bbr {
         self.pacing_rate = self.bytes_per_second(bw, HIGH_GAIN);
     }
 
-    /// `bbr_set_pacing_rate`: in startup it only rises.
+    /// `bbr_set_pacing_rate`: in startup the rate only increases.
     pub(super) fn set_pacing_rate(&mut self, srtt_us: u32, bw: u64, gain: u32) {
         let rate = self.bytes_per_second(bw, gain);
         if !self.has_seen_rtt && srtt_us > 0 {
@@ -38,7 +38,7 @@ impl Bbr {
         }
     }
 
-    /// `bbr_min_tso_segs`: packets of a burst at least.
+    /// `bbr_min_tso_segs`: minimum burst in packets.
     pub const fn min_tso_segs(&self) -> u32 {
         if self.pacing_rate < SLOW { 1 } else { 2 }
     }

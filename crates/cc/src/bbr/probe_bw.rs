@@ -1,9 +1,9 @@
-//! ProbeBW: eight phases of a round trip each; in the first the rate is a quarter higher, in the
-//! second a quarter lower, then it is the bandwidth (`bbr_update_cycle_phase`).
+//! ProbeBW: eight phases of one RTT each; the rate is a quarter above the bandwidth in the first, a
+//! quarter below in the second, then equal to it (`bbr_update_cycle_phase`).
 
 use units::Instant;
 
-use super::{Bbr, Mode, UNIT, micros};
+use super::{Bbr, BbrMode, UNIT, micros};
 use crate::contract::RateSample;
 
 /// Phases of a cycle (`CYCLE_LEN`).
@@ -11,14 +11,14 @@ const PHASES: usize = 8;
 /// Gains of the phases (`bbr_pacing_gain`).
 pub(super) const GAINS: [u32; PHASES] =
     [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// A cycle begins in any phase but the second (`bbr_cycle_rand`).
+/// A cycle starts in any phase except the second (`bbr_cycle_rand`).
 const FIRST_PHASES: u64 = 7;
 
 impl Bbr {
     /// `bbr_reset_probe_bw_mode`.
     pub(super) fn reset_probe_bw(&mut self, now: Instant) {
-        self.mode = Mode::ProbeBw;
-        self.cycle_idx = PHASES - 1 - self.draws.below(FIRST_PHASES) as usize;
+        self.mode = BbrMode::ProbeBw;
+        self.cycle_idx = PHASES - 1 - self.rng.below(FIRST_PHASES) as usize;
         self.advance_cycle(now);
     }
 
@@ -30,7 +30,7 @@ impl Bbr {
 
     /// `bbr_update_cycle_phase`.
     pub(super) fn update_cycle_phase(&mut self, sample: &RateSample) {
-        if self.mode == Mode::ProbeBw && self.is_next_phase(sample) {
+        if self.mode == BbrMode::ProbeBw && self.is_next_phase(sample) {
             self.advance_cycle(sample.delivered_at);
         }
     }
@@ -45,7 +45,7 @@ impl Bbr {
         let in_flight = self.packets_in_net_at_edt(sample, sample.prior_in_flight);
         let bw = self.max_bw();
         if self.pacing_gain > UNIT {
-            // Until it has done its work, or has cost a packet.
+            // Until the target is reached or a packet is lost.
             let reached = in_flight >= self.inflight(bw, self.pacing_gain);
             return whole && (sample.losses > 0 || reached);
         }

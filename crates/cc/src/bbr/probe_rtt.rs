@@ -1,14 +1,14 @@
-//! ProbeRTT: once in ten seconds without a shorter round trip, for a fifth of a second four
-//! packets (`bbr_update_min_rtt`).
+//! ProbeRTT: after ten seconds without a lower RTT, the window is four packets for 200 ms
+//! (`bbr_update_min_rtt`).
 
 use units::{Duration, Instant};
 
-use super::{Bbr, MIN_CWND, Mode, ticks};
+use super::{Bbr, BbrMode, MIN_CWND, ticks};
 use crate::contract::RateSample;
 
-/// A least round trip counts for so long (`bbr_min_rtt_win_sec`).
+/// Lifetime of a minimum RTT (`bbr_min_rtt_win_sec`).
 const WINDOW: Duration = Duration::from_secs(10);
-/// Time with next to nothing under way (`bbr_probe_rtt_mode_ms`).
+/// Minimum time with few packets in flight (`bbr_probe_rtt_mode_ms`).
 const STAY: Duration = Duration::from_millis(200);
 
 impl Bbr {
@@ -21,12 +21,12 @@ impl Bbr {
             self.min_rtt = Some(rtt);
             self.min_rtt_stamp = sample.ticks;
         }
-        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+        if expired && !self.idle_restart && self.mode != BbrMode::ProbeRtt {
             self.save_cwnd();
-            self.mode = Mode::ProbeRtt;
+            self.mode = BbrMode::ProbeRtt;
             self.probe_rtt_done_stamp = None;
         }
-        if self.mode == Mode::ProbeRtt {
+        if self.mode == BbrMode::ProbeRtt {
             match self.probe_rtt_done_stamp {
                 None if sample.in_flight <= MIN_CWND => {
                     self.probe_rtt_done_stamp = Some(sample.ticks + ticks(STAY, self.hz));

@@ -1,16 +1,17 @@
-//! Two transfers of a real kernel (golden/linux), ACK by ACK: what the model makes of them.
+//! Replays two transfers of a real kernel (golden/linux), ACK by ACK, through the model.
 //!
-//! Given are what the kernel measured (its bandwidth, least round trip, rounds, and how ACKs came in
-//! lumps, for which the recording has no times exact enough), what was delivered and lost, and the
-//! stack's congestion state; when the next packet may leave follows from those that left. Ours runs freely from the first ACK to the last; compared after each is
-//! what it concludes: phase, gains, the full pipe, window, pacing rate, what is remembered.
+//! Input: the kernel's measurements (bandwidth, minimum RTT, rounds, and ACK aggregation, for which
+//! the recording's times are not exact enough), deliveries and losses, and the stack's congestion
+//! state; the pacing delay follows from the packets sent. The model runs freely from the first ACK
+//! to the last; after each ACK its conclusions are compared: phase, gains, full pipe, window,
+//! pacing rate, saved state.
 
 use core::fmt::Debug;
 
 use super::*;
 use crate::contract::DeliveryRate;
 
-/// A row by the names of its columns.
+/// Rows addressed by column name.
 struct Rows {
     names: Vec<String>,
     rows: Vec<csv::StringRecord>,
@@ -39,18 +40,18 @@ impl Rows {
         self.number(row, name) as u32
     }
 
-    fn mode(&self, row: usize) -> Mode {
+    fn mode(&self, row: usize) -> BbrMode {
         match self.text(row, "bbr_mode") {
-            "STARTUP" => Mode::Startup,
-            "DRAIN" => Mode::Drain,
-            "PROBE_BW" => Mode::ProbeBw,
-            "PROBE_RTT" => Mode::ProbeRtt,
+            "STARTUP" => BbrMode::Startup,
+            "DRAIN" => BbrMode::Drain,
+            "PROBE_BW" => BbrMode::ProbeBw,
+            "PROBE_RTT" => BbrMode::ProbeRtt,
             other => panic!("{other}"),
         }
     }
 }
 
-/// Fields that differ: how many, and the first of each.
+/// Fields that differ: the count and the first difference of each.
 #[derive(Default)]
 struct Differences(Vec<(&'static str, u64, String)>);
 
@@ -75,7 +76,7 @@ impl Differences {
     }
 }
 
-/// Replays a transfer: ACKs compared, and what differs.
+/// Replays a transfer: returns the number of ACKs compared, and the differences.
 fn replay(transfer: &str) -> (u64, Differences) {
     let rows = Rows::read(transfer);
     let mut found = Differences::default();
@@ -83,9 +84,9 @@ fn replay(transfer: &str) -> (u64, Differences) {
         let micros: f64 = rows.text(row, "t_us").parse().unwrap();
         Instant::ZERO + Duration::from_nanos(((micros + 1e6) * 1e3) as u64)
     };
-    let mut bbr = Bbr::new(250, Stream::named(1, transfer, "bbr"));
+    let mut bbr = Bbr::new(250, RandomStream::named(1, transfer, "bbr"));
     let first = (0..rows.rows.len()).find(|&row| rows.text(row, "ev") == "A").unwrap();
-    let _ = bbr.on_established(&Established {
+    let _ = bbr.on_established(&ConnectionStart {
         now: at(1),
         ticks: 0,
         una: Offset(0),
@@ -100,10 +101,10 @@ fn replay(transfer: &str) -> (u64, Differences) {
     bbr.init_pacing_rate(rows.small(first, "srtt_us"));
     found.compare(first, "first rate", rows.number(first, "pacing_Bps"), bbr.pacing_rate);
     let mut acks = 0;
-    // Until when pacing holds the next packet back (`tcp_wstamp_ns`).
+    // Time until which pacing holds the next packet (`tcp_wstamp_ns`).
     let mut departure = at(1);
     for row in 1..rows.rows.len() {
-        // What is sent again has a row of each kind.
+        // A retransmission has a row of each kind.
         if rows.text(row, "ev") == "X" {
             let now = at(row).max(departure);
             let credit = now.since(departure).as_nanos();
@@ -114,7 +115,7 @@ fn replay(transfer: &str) -> (u64, Differences) {
         if row < first || rows.text(row, "ev") != "A" {
             continue;
         }
-        // A change of state is told in the midst of an ACK.
+        // A change of state is recorded in the middle of an ACK.
         let Some(after) = (row + 1..rows.rows.len()).find(|&next| rows.text(next, "ev") != "C")
         else {
             break;
@@ -124,7 +125,7 @@ fn replay(transfer: &str) -> (u64, Differences) {
         let acked = (delivered - rows.number(row, "delivered")) as u32;
         let lost = rows.number(after, "lost_total");
         let losses = (lost - rows.number(row, "lost_total")) as u32;
-        let congested = |signal| Congested {
+        let congested = |signal| CongestionEvent {
             now: at(row),
             ticks: 0,
             signal,
@@ -136,10 +137,10 @@ fn replay(transfer: &str) -> (u64, Differences) {
         for change in row + 1..after {
             match rows.text(change, "new_state") {
                 "3" => {
-                    let _ = bbr.on_congested(&congested(Signal::Loss));
+                    let _ = bbr.on_congested(&congested(CongestionSignal::Loss));
                 }
                 "0" => {
-                    let _ = bbr.on_recovered(&Recovered { th_ack: Offset(0), pipe: 0 });
+                    let _ = bbr.on_recovered(&RecoveryEnd { th_ack: Offset(0), pipe: 0 });
                 }
                 "1" => {}
                 other => panic!("state {other} in {transfer}"),
@@ -168,7 +169,7 @@ fn replay(transfer: &str) -> (u64, Differences) {
             until_next_departure: departure.max(at(row)).since(at(row)),
             app_limited_now: false,
         };
-        // The measured bandwidth, which a sample of nothing does not change.
+        // The measured bandwidth, which an empty sample does not change.
         bbr.bw = MaxFilter::new(rows.small(after, "bbr_rtt_cnt"));
         bbr.bw.update(rows.small(after, "bbr_rtt_cnt"), rows.number(after, "bbr_bw_pkts_us24"));
         let was = bbr.mode;
@@ -176,11 +177,11 @@ fn replay(transfer: &str) -> (u64, Differences) {
         let extra = ["bbr_extra_acked0", "bbr_extra_acked1"].map(|name| rows.small(after, name));
         bbr.aggregation.set_extra(extra);
         let phase = rows.small(after, "bbr_cycle_idx") as usize;
-        if bbr.mode == Mode::ProbeBw && phase != bbr.cycle_idx {
-            if was == Mode::ProbeBw {
+        if bbr.mode == BbrMode::ProbeBw && phase != bbr.cycle_idx {
+            if was == BbrMode::ProbeBw {
                 found.compare(row, "cycle_idx", phase, bbr.cycle_idx);
             }
-            // The first is drawn; of others the time is not known to the microsecond.
+            // The first phase is random; the time of others is not known to the microsecond.
             (bbr.cycle_idx, bbr.cycle_stamp) = (phase, at(row));
             bbr.update_gains();
         }
@@ -204,8 +205,8 @@ fn replay(transfer: &str) -> (u64, Differences) {
     (acks, found)
 }
 
-/// The moments at which phases end are known to some tens of microseconds: those that came an ACK
-/// early or late are put right, and counted.
+/// Phase ends are known to some tens of microseconds: those that came an ACK early or late are
+/// corrected, and counted.
 fn is_followed(transfer: &str, phases_off: u64) {
     let (acks, mut found) = replay(transfer);
     let phases = found.0.iter().position(|(name, ..)| *name == "cycle_idx");
@@ -215,11 +216,11 @@ fn is_followed(transfer: &str, phases_off: u64) {
 }
 
 #[test]
-fn startup_of_a_real_kernel_is_followed_ack_by_ack() {
+fn startup_matches_a_real_kernel_ack_by_ack() {
     is_followed("a3_slowstart_bbr", 0);
 }
 
 #[test]
-fn random_loss_of_a_real_kernel_is_followed_ack_by_ack() {
+fn random_loss_matches_a_real_kernel_ack_by_ack() {
     is_followed("c5_loss2r_rtt45_bbr", 4);
 }

@@ -1,18 +1,18 @@
-//! Startup: the rate doubles with each round until the bandwidth grows no more
+//! Startup: the rate doubles per round until the bandwidth stops growing
 //! (`bbr_check_full_bw_reached`).
 
-use super::{Bbr, Mode, UNIT};
+use super::{Bbr, BbrMode, UNIT};
 use crate::contract::RateSample;
 
-/// A round must bring a quarter more (`bbr_full_bw_thresh`).
+/// A round must increase the bandwidth by a quarter (`bbr_full_bw_thresh`).
 const GROWTH: u32 = UNIT * 5 / 4;
-/// So many rounds in a row without it, and the bandwidth is found (`bbr_full_bw_cnt`).
+/// Rounds in a row without such an increase after which the pipe is full (`bbr_full_bw_cnt`).
 const ROUNDS: u32 = 3;
 
 impl Bbr {
     /// `bbr_reset_startup_mode`.
     pub(super) fn reset_startup(&mut self) {
-        self.mode = Mode::Startup;
+        self.mode = BbrMode::Startup;
     }
 
     /// `bbr_check_full_bw_reached`.

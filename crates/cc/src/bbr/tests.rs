@@ -1,11 +1,11 @@
-//! Single rules; whole transfers are in tests/bbr_recordings.rs.
+//! Single rules; `recordings.rs` replays whole transfers.
 
 use super::*;
 use crate::contract::DeliveryRate;
 
 fn bbr() -> Bbr {
-    let mut bbr = Bbr::new(250, Stream::named(1, "test", "bbr"));
-    let _ = bbr.on_established(&Established {
+    let mut bbr = Bbr::new(250, RandomStream::named(1, "test", "bbr"));
+    let _ = bbr.on_established(&ConnectionStart {
         now: Instant::ZERO,
         ticks: 0,
         una: Offset(1),
@@ -19,7 +19,7 @@ fn bbr() -> Bbr {
     bbr
 }
 
-/// A path of 100 packets in 100 ms on which each round brings what the window allows.
+/// A path of 100 packets in 100 ms on which each round delivers the window.
 struct World {
     bbr: Bbr,
     delivered: u64,
@@ -65,27 +65,27 @@ fn gains_are_those_of_the_kernel() {
 }
 
 #[test]
-fn the_first_rate_assumes_a_round_trip_of_a_millisecond() {
-    // 0.99 * 739/256 * 10 packets of 1,448 bytes in 1 ms, less what the shifts cut off: 41,381,794.
+fn the_first_rate_assumes_an_rtt_of_a_millisecond() {
+    // 0.99 * 739/256 * 10 packets of 1,448 bytes in 1 ms, less the bits lost in shifts: 41,381,794.
     assert_eq!(bbr().pacing_rate(), 41_381_651);
 }
 
 #[test]
 fn three_rounds_without_growth_end_startup_and_the_queue_is_drained() {
     let mut world = World::new();
-    // The rate grows for three rounds, then it stays.
+    // The rate grows for three rounds, then it is constant.
     for per_ms in [1, 2, 4] {
         world.ack(100, per_ms, 300);
-        assert_eq!(world.bbr.mode(), Mode::Startup);
+        assert_eq!(world.bbr.mode(), BbrMode::Startup);
     }
     for left in [2, 1, 0] {
         world.ack(400, 4, 1_200);
-        assert_eq!(world.bbr.mode() == Mode::Startup, left > 0, "{left}");
+        assert_eq!(world.bbr.mode() == BbrMode::Startup, left > 0, "{left}");
     }
-    assert_eq!((world.bbr.mode(), world.bbr.gains()), (Mode::Drain, [88, 739]));
+    assert_eq!((world.bbr.mode(), world.bbr.gains()), (BbrMode::Drain, [88, 739]));
     world.ack(400, 4, 350);
-    assert_eq!((world.bbr.mode(), world.bbr.gains()[1]), (Mode::ProbeBw, 512));
-    // 4 packets per ms and 100 ms: the window is twice that, and room for bursts at both ends.
+    assert_eq!((world.bbr.mode(), world.bbr.gains()[1]), (BbrMode::ProbeBw, 512));
+    // 4 packets per ms and 100 ms: the window is twice that, plus bursts at both ends.
     for _ in 0..40 {
         world.ack(400, 4, 400);
     }
@@ -95,9 +95,9 @@ fn three_rounds_without_growth_end_startup_and_the_queue_is_drained() {
 }
 
 #[test]
-fn phases_of_probe_bw_follow_one_another_and_never_begin_with_the_second() {
+fn probe_bw_phases_are_sequential_and_never_start_with_the_second() {
     for seed in 0..50 {
-        let mut bbr = Bbr::new(250, Stream::named(seed, "test", "bbr"));
+        let mut bbr = Bbr::new(250, RandomStream::named(seed, "test", "bbr"));
         bbr.reset_probe_bw(Instant::ZERO);
         assert_ne!(bbr.cycle_idx, 1, "seed {seed}");
     }
@@ -117,33 +117,33 @@ fn phases_of_probe_bw_follow_one_another_and_never_begin_with_the_second() {
 }
 
 #[test]
-fn ten_seconds_without_a_shorter_round_trip_and_four_packets_are_under_way() {
+fn probe_rtt_after_ten_seconds_without_a_lower_rtt() {
     let mut world = World::new();
     let mut entered = None;
     for k in 0..140 {
-        let in_flight = if world.bbr.mode() == Mode::ProbeRtt { 4 } else { 400 };
+        let in_flight = if world.bbr.mode() == BbrMode::ProbeRtt { 4 } else { 400 };
         world.ack(4, 4, in_flight);
-        // A longer round trip than the first.
-        if world.bbr.mode() == Mode::ProbeRtt {
+        // A longer RTT than the first.
+        if world.bbr.mode() == BbrMode::ProbeRtt {
             entered.get_or_insert(k);
             assert_eq!(world.bbr.snd_cwnd(), 4);
         } else if entered.is_some() {
             break;
         }
     }
-    // The stamp is of the first sample, at 100 ms; more than 10 s later it has expired.
+    // The stamp is that of the first sample, at 100 ms; more than 10 s later it has expired.
     assert_eq!(entered, Some(101));
-    assert_ne!(world.bbr.mode(), Mode::ProbeRtt);
+    assert_ne!(world.bbr.mode(), BbrMode::ProbeRtt);
 }
 
 #[test]
-fn the_first_round_of_a_recovery_conserves_packets_and_the_window_comes_back() {
+fn recovery_conserves_packets_for_a_round_and_then_restores_the_window() {
     let mut world = World::new();
     for per_ms in [1, 2, 4, 4, 4, 4] {
         world.ack(100, per_ms, 100);
     }
     let before = world.bbr.snd_cwnd();
-    let congested = |signal| Congested {
+    let congested = |signal| CongestionEvent {
         now: Instant::ZERO,
         ticks: 0,
         signal,
@@ -152,10 +152,13 @@ fn the_first_round_of_a_recovery_conserves_packets_and_the_window_comes_back() {
         pipe: 0,
         snd_wnd: 0,
     };
-    assert_eq!(world.bbr.on_congested(&congested(Signal::Loss)), Change::RecoveryBegan);
+    assert_eq!(
+        world.bbr.on_congested(&congested(CongestionSignal::Loss)),
+        WindowChange::RecoveryBegan
+    );
     world.ack(1, 4, 50);
     assert_eq!(world.bbr.snd_cwnd(), 51);
-    let _ = world.bbr.on_recovered(&Recovered { th_ack: Offset(1), pipe: 0 });
+    let _ = world.bbr.on_recovered(&RecoveryEnd { th_ack: Offset(1), pipe: 0 });
     world.ack(1, 4, 50);
     assert!(world.bbr.snd_cwnd() >= before.min(world.bbr.inflight(world.bbr.max_bw(), 512)));
 }

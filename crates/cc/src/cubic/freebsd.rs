@@ -2,48 +2,48 @@
 //!
 //! Source: cc_cubic.c (cubic_ack_received, cubic_cong_signal, cubic_ssthresh_update,
 //! cubic_get_ssthresh, cubic_post_recovery, cubic_record_rtt, cubic_after_idle, cubic_conn_init).
-//! Versions differ by [`Params`] alone. It borrows NewReno's slow start, reaction to idling and,
-//! since D46546, growth and decrease: see `Tcb`.
+//! Versions differ by [`CubicParams`] only. It uses NewReno's slow start, response to idle and,
+//! since D46546, growth and decrease: see `CcTcpcb`.
 //!
 //! Where it departs from RFC 8312 and RFC 9438 it follows the kernel:
-//! - Time since the epoch advances by ticks of `kern.hz`, also where it is counted in microseconds.
-//! - The smoothed round trip cannot fall below 7/32 of a tick (see `recovery::RttFreeBsd`), and a
-//!   whole tick stands for it in the versions that count in ticks. On a fast network at 100 Hz it
-//!   is 15 to 100 times too long, and the modelled TCP-friendly window grows that much too slowly.
-//! - After a recovery the window is 0.7 of the plateau, which fast convergence may have lowered,
-//!   whatever the threshold is.
+//! - Time since the epoch advances by ticks of `kern.hz`, even where it is counted in microseconds.
+//! - The smoothed RTT cannot fall below 7/32 of a tick (see `recovery::RttFreeBsd`), and is at
+//!   least a whole tick in the versions that count in ticks. On a fast network at 100 Hz it is 15
+//!   to 100 times too long, and the modelled TCP-friendly window grows that much too slowly.
+//! - After a recovery the window is 0.7 of the plateau, which fast convergence may have reduced,
+//!   independent of the threshold.
 
 use units::{Bytes, Offset};
 
 use super::fixed::{BETA, FC_FACTOR, cubic_cwnd, cubic_k, cubic_k_from, share, tf_cwnd};
-use super::params::{Avoidance, ClockUnit, Friendly, Params, TimeoutRule};
+use super::params::{ClockUnit, CubicGrowth, CubicParams, CubicTimeoutRule, FriendlyWindow};
 use crate::contract::{
-    Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered, RttSample,
-    Signal, Smoothed,
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
+    IdleEvent, RecoveryEnd, RttSample, SmoothedRtt, WindowChange,
 };
-use crate::freebsd::{Tcb, clamped};
-use crate::hystart::HyStart;
+use crate::freebsd::{CcTcpcb, clamped};
+use crate::hystart::HyStartFreeBsd;
 use crate::newreno::{self, NewReno};
 
-/// `CUBIC_MIN_RTT_SAMPLES`: the smoothed round trip is not trusted before.
+/// `CUBIC_MIN_RTT_SAMPLES`: samples before the smoothed RTT is used.
 const MIN_RTT_SAMPLES: u32 = 8;
 /// Fraction bits of the estimator (`TCP_RTT_SHIFT`).
 const RTT_SHIFT: u32 = 5;
 
-/// FreeBSD's CUBIC, one connection.
+/// FreeBSD's CUBIC on one connection.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct FreeBsdCubic {
-    params: Params,
+    params: CubicParams,
     /// Ticks per second, and microseconds per tick as the kernel rounds them (`hz`, `tick`).
     hz: i32,
     tick_us: i32,
-    tcb: Tcb,
-    state: Epoch,
+    tcb: CcTcpcb,
+    state: FreeBsdCubicState,
 }
 
 /// `struct cubic`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-pub struct Epoch {
+pub struct FreeBsdCubicState {
     /// Seconds from the epoch to the plateau, eight fraction bits (`K`).
     pub k: i64,
     /// Plateau in bytes (`W_max`).
@@ -52,57 +52,57 @@ pub struct Epoch {
     pub t_epoch: i32,
     /// Window in bytes at that time (`cwnd_epoch`); the RFC 9438 follow-up only.
     pub cwnd_epoch: u32,
-    /// There was a loss, an ECN echo or a timeout (`CUBICFLAG_CONG_EVENT`).
+    /// True after a loss, an ECN echo or a timeout (`CUBICFLAG_CONG_EVENT`).
     pub cong_event: bool,
-    /// In slow start, as far as an acknowledgment has said (`CUBICFLAG_IN_SLOWSTART`).
+    /// True if the last acknowledgment was in slow start (`CUBICFLAG_IN_SLOWSTART`).
     pub in_slow_start: bool,
-    /// The window was not in use (`CUBICFLAG_IN_APPLIMIT`).
+    /// The sender was application-limited (`CUBICFLAG_IN_APPLIMIT`).
     pub in_applimit: bool,
-    /// There was a timeout, and slow start since (`CUBICFLAG_RTO_EVENT`).
+    /// True in the slow start after a timeout (`CUBICFLAG_RTO_EVENT`).
     pub rto_event: bool,
     /// In the TCP-friendly region (`CUBICFLAG_IN_TF`).
     pub in_tf: bool,
-    /// Least smoothed round trip, 0 before there is one; ticks or microseconds (`min_rtt`).
+    /// Minimum smoothed RTT, 0 before there is one; ticks or microseconds (`min_rtt`).
     pub min_rtt: i32,
-    /// Mean of it over the epoch before (`mean_rtt`).
+    /// Mean of the smoothed RTT over the previous epoch (`mean_rtt`).
     pub mean_rtt: i32,
-    /// Sum of it over this epoch (`sum_rtt`).
+    /// Sum of the smoothed RTT over this epoch (`sum_rtt`).
     pub sum_rtt: i64,
-    /// Acknowledgments of this epoch (`epoch_ack_count`).
+    /// Acknowledgments in this epoch (`epoch_ack_count`).
     pub epoch_acks: i32,
     /// `K`, `W_max`, `t_epoch` and `cwnd_epoch` for the undo of a timeout; the versions in ticks
-    /// compute `K` anew and keep one plateau more.
+    /// recompute `K` and keep one more plateau.
     before: (i64, u64, i32, u32),
     older_w_max: u64,
 }
 
 impl FreeBsdCubic {
-    /// A controller of that version beside that NewReno, whose slow start and sysctls it shares,
-    /// on a host of `hz` ticks a second (`kern.hz`, 1 to 1,000,000). It opens with
+    /// A controller of that version with that NewReno, whose slow start and sysctls it shares, on a
+    /// host of `hz` ticks per second (`kern.hz`, 1 to 1,000,000). Start it with
     /// [`on_established`](Controller::on_established).
-    pub fn new(params: Params, newreno: newreno::Params, hz: u32) -> Self {
+    pub fn new(params: CubicParams, newreno: newreno::NewRenoParams, hz: u32) -> Self {
         let hz = hz.clamp(1, 1_000_000) as i32;
         Self {
             params,
             hz,
             tick_us: 1_000_000 / hz,
-            tcb: Tcb::new(newreno::Params { growth_unit: params.unit, ..newreno }),
-            state: Epoch::default(),
+            tcb: CcTcpcb::new(newreno::NewRenoParams { growth_unit: params.unit, ..newreno }),
+            state: FreeBsdCubicState::default(),
         }
     }
 
     /// Its parameters.
-    pub fn params(&self) -> &Params {
+    pub fn params(&self) -> &CubicParams {
         &self.params
     }
 
-    /// Its own state.
-    pub fn epoch(&self) -> &Epoch {
+    /// The CUBIC state.
+    pub fn epoch(&self) -> &FreeBsdCubicState {
         &self.state
     }
 
     /// State of HyStart++.
-    pub fn hystart(&self) -> &HyStart {
+    pub fn hystart(&self) -> &HyStartFreeBsd {
         &self.tcb.hystart
     }
 
@@ -116,32 +116,32 @@ impl FreeBsdCubic {
         self.tcb.snd_ssthresh
     }
 
-    /// `t_bytes_acked`: bytes on the way to the next segment of NewReno's growth.
+    /// `t_bytes_acked`: bytes counted towards the next segment of NewReno's growth.
     pub fn bytes_acked(&self) -> u32 {
         self.tcb.bytes_acked
     }
 
-    /// `CCF_ABC_SENTAWND`: is that next segment due?
+    /// `CCF_ABC_SENTAWND`: true if that next segment is due.
     pub fn sent_a_wnd(&self) -> bool {
         self.tcb.sent_a_wnd
     }
 
-    /// Has the window been lowered for congestion in the flight under way (`TF_CONGRECOVERY`)?
+    /// True if the window was reduced for congestion in the current flight (`TF_CONGRECOVERY`).
     pub fn in_congrecovery(&self) -> bool {
         self.tcb.in_congrecovery
     }
 
-    /// The TCP-friendly window in bytes `ticks` after the epoch began, as versions that model it
-    /// see it; `None` for those that do not.
+    /// The TCP-friendly window in bytes `ticks` after the start of the epoch, in versions that
+    /// model it; `None` in others.
     pub fn modelled_friendly_window(&self, ticks: i32) -> Option<u64> {
-        let model = self.params.friendly == Friendly::Modelled;
+        let model = self.params.friendly == FriendlyWindow::Modelled;
         model.then(|| {
             let unit = self.tcb.growth_unit();
             tf_cwnd(self.in_units(ticks), self.state.mean_rtt, self.state.w_max, unit)
         })
     }
 
-    /// Ticks in what this version counts time in.
+    /// Converts ticks to this version's unit of time.
     fn in_units(&self, ticks: i32) -> i32 {
         match self.params.clock {
             ClockUnit::Ticks => ticks,
@@ -149,7 +149,7 @@ impl FreeBsdCubic {
         }
     }
 
-    /// Such units in a second.
+    /// Units of time per second.
     fn units_per_second(&self) -> i64 {
         match self.params.clock {
             ClockUnit::Ticks => i64::from(self.hz),
@@ -161,15 +161,15 @@ impl FreeBsdCubic {
     fn time_to_plateau(&self, unit: u32) -> i64 {
         let unit = unit.max(1);
         match self.params.avoidance {
-            Avoidance::Jump => cubic_k(self.state.w_max / u64::from(unit)),
-            Avoidance::Steps => {
+            CubicGrowth::Jump => cubic_k(self.state.w_max / u64::from(unit)),
+            CubicGrowth::Steps => {
                 cubic_k_from(clamped(self.state.w_max) / unit, self.state.cwnd_epoch / unit)
             }
         }
     }
 
     /// `cubic_record_rtt`.
-    fn record_rtt(&mut self, srtt: &Smoothed) {
+    fn record_rtt(&mut self, srtt: &SmoothedRtt) {
         if srtt.samples < MIN_RTT_SAMPLES {
             return;
         }
@@ -187,19 +187,19 @@ impl FreeBsdCubic {
         state.epoch_acks = state.epoch_acks.wrapping_add(1);
     }
 
-    fn slow_start(&mut self, event: &Acked, bytes: u32) -> Change {
+    fn slow_start(&mut self, event: &AckEvent, bytes: u32) -> WindowChange {
         self.state.in_slow_start = true;
         if self.params.borrowed_slow_start {
             return NewReno::ack_received(&mut self.tcb, event, bytes);
         }
         let increase = self.tcb.slow_start_increase(event, bytes);
         if increase == 0 {
-            return Change::None;
+            return WindowChange::None;
         }
         self.tcb.grow_to(self.tcb.enlarged(increase), Growth::SlowStart)
     }
 
-    /// Time since the epoch began, in units. A clock that has run away from it drags it along.
+    /// Time since the start of the epoch, in units. On overflow the start of the epoch is moved.
     fn since_epoch(&mut self, ticks: i32) -> i32 {
         let since = self.in_units(ticks.wrapping_sub(self.state.t_epoch));
         if since >= 0 {
@@ -209,22 +209,22 @@ impl FreeBsdCubic {
         i32::MAX
     }
 
-    fn avoidance(&mut self, event: &Acked) -> Change {
-        self.tcb.hystart.slipped_into_avoidance();
+    fn avoidance(&mut self, event: &AckEvent) -> WindowChange {
+        self.tcb.hystart.on_threshold_passed();
         let ticks = event.ticks as i32;
         let unit = self.tcb.growth_unit();
         match self.params.avoidance {
-            Avoidance::Jump => self.consider_epoch(ticks, unit),
-            Avoidance::Steps => self.begin_epoch_if_due(ticks, unit),
+            CubicGrowth::Jump => self.maybe_begin_epoch(ticks, unit),
+            CubicGrowth::Steps => self.begin_epoch_if_due(ticks, unit),
         }
         let since = self.since_epoch(ticks);
         let state = self.state;
         let friendly = match self.params.friendly {
-            Friendly::Modelled => {
+            FriendlyWindow::Modelled => {
                 self.tcb.sent_a_wnd = false;
                 tf_cwnd(since, state.mean_rtt, state.w_max, unit)
             }
-            Friendly::NewReno => {
+            FriendlyWindow::NewReno => {
                 let increase = self.tcb.avoidance_increase();
                 let same = self.tcb.snd_cwnd;
                 u64::from(if increase > 0 { self.tcb.enlarged(increase) } else { same })
@@ -233,14 +233,15 @@ impl FreeBsdCubic {
         let ahead = since.wrapping_add(state.mean_rtt);
         let curve = cubic_cwnd(ahead, state.w_max, unit, state.k, self.units_per_second());
         match self.params.avoidance {
-            Avoidance::Jump => self.jump(friendly, curve, unit),
+            CubicGrowth::Jump => self.jump(friendly, curve, unit),
             // The curve is a 32-bit number here.
-            Avoidance::Steps => self.step(friendly, u64::from(curve as u32), unit),
+            CubicGrowth::Steps => self.step(friendly, u64::from(curve as u32), unit),
         }
     }
 
-    /// Versions that jump: an epoch begins where slow start ends or the window was not in use.
-    fn consider_epoch(&mut self, ticks: i32, unit: u32) {
+    /// Versions that jump: an epoch begins when slow start ends or the sender was
+    /// application-limited.
+    fn maybe_begin_epoch(&mut self, ticks: i32, unit: u32) {
         let state = &mut self.state;
         if state.rto_event && state.in_slow_start {
             // RFC 8312 section 4.7.
@@ -248,7 +249,7 @@ impl FreeBsdCubic {
             state.in_slow_start = false;
             state.w_max = u64::from(self.tcb.snd_cwnd);
             state.k = 0;
-            if self.params.timeout_rule == TimeoutRule::SharePipeOnceNewEpoch {
+            if self.params.timeout_rule == CubicTimeoutRule::SharePipeOnceNewEpoch {
                 state.t_epoch = ticks;
             }
         } else if state.in_slow_start || state.in_applimit {
@@ -259,7 +260,7 @@ impl FreeBsdCubic {
         }
     }
 
-    /// The RFC 9438 follow-up: also after congestion.
+    /// The RFC 9438 follow-up: an epoch also begins after congestion.
     fn begin_epoch_if_due(&mut self, ticks: i32, unit: u32) {
         let state = &mut self.state;
         if !state.in_slow_start && !state.cong_event && !state.in_applimit {
@@ -279,28 +280,28 @@ impl FreeBsdCubic {
         }
     }
 
-    fn jump(&mut self, friendly: u64, curve: u64, unit: u32) -> Change {
+    fn jump(&mut self, friendly: u64, curve: u64, unit: u32) -> WindowChange {
         let window = |window: u64| window.min(i32::MAX as u64) as u32;
         let before = self.tcb.snd_cwnd;
         if curve < friendly {
-            if self.params.friendly == Friendly::NewReno || u64::from(before) < friendly {
+            if self.params.friendly == FriendlyWindow::NewReno || u64::from(before) < friendly {
                 self.tcb.snd_cwnd = window(friendly);
             }
-            self.state.in_tf |= self.params.friendly == Friendly::NewReno;
+            self.state.in_tf |= self.params.friendly == FriendlyWindow::NewReno;
         } else if u64::from(before) < curve {
             self.tcb.snd_cwnd = window(curve);
             self.state.in_tf = false;
         }
         let cwnd = u64::from(self.tcb.snd_cwnd);
         if !self.state.cong_event && self.state.w_max < cwnd {
-            // No loss so far: the plateau is where the window is.
+            // No loss so far: the plateau is the current window.
             self.state.w_max = cwnd;
             self.state.k = self.time_to_plateau(unit);
         }
         grown(before, self.tcb.snd_cwnd)
     }
 
-    fn step(&mut self, friendly: u64, curve: u64, unit: u32) -> Change {
+    fn step(&mut self, friendly: u64, curve: u64, unit: u32) -> WindowChange {
         let before = self.tcb.snd_cwnd;
         if curve < friendly {
             self.tcb.snd_cwnd = clamped(friendly);
@@ -314,53 +315,53 @@ impl FreeBsdCubic {
         grown(before, self.tcb.snd_cwnd)
     }
 
-    /// `cubic_ssthresh_update`, `cubic_get_ssthresh`: the plateau and the threshold of a loss.
-    fn lowered(&mut self, event: &Congested) -> u32 {
+    /// `cubic_ssthresh_update`, `cubic_get_ssthresh`: the plateau and the threshold after a loss.
+    fn ssthresh_update(&mut self, event: &CongestionEvent) -> u32 {
         let mut cwnd = u64::from(self.tcb.snd_cwnd);
         let state = &mut self.state;
         if cwnd < state.w_max {
             cwnd = share(cwnd, FC_FACTOR);
         }
         match self.params.timeout_rule {
-            TimeoutRule::ShareWindowEachTime => state.older_w_max = state.w_max,
-            _ if self.params.avoidance == Avoidance::Jump => state.before.1 = state.w_max,
+            CubicTimeoutRule::ShareWindowEachTime => state.older_w_max = state.w_max,
+            _ if self.params.avoidance == CubicGrowth::Jump => state.before.1 = state.w_max,
             _ => {}
         }
         state.w_max = cwnd;
         if state.in_tf {
-            return self.tcb.share_of(self.tcb.snd_cwnd, self.tcb.params.beta);
+            return self.tcb.fraction_of(self.tcb.snd_cwnd, self.tcb.params.beta);
         }
         match self.params.avoidance {
-            Avoidance::Jump if !state.cong_event => {
+            CubicGrowth::Jump if !state.cong_event => {
                 state.w_max = share(cwnd, BETA);
                 (cwnd >> 1) as u32
             }
-            Avoidance::Jump => share(cwnd, BETA) as u32,
+            CubicGrowth::Jump => share(cwnd, BETA) as u32,
             // The product is a 32-bit number.
-            Avoidance::Steps => clamped(event.pipe).wrapping_mul(BETA as u32) >> 8,
+            CubicGrowth::Steps => clamped(event.pipe).wrapping_mul(BETA as u32) >> 8,
         }
     }
 
-    /// Lowers the threshold for a loss or an ECN echo and begins an epoch; returns what the window
-    /// is to be after an echo.
-    fn reduce(&mut self, event: &Congested) -> u32 {
+    /// Reduces the threshold for a loss or an ECN echo and begins an epoch; returns the window
+    /// after an echo.
+    fn reduce(&mut self, event: &CongestionEvent) -> u32 {
         let mss = self.tcb.mss;
-        let lowered = self.lowered(event);
-        self.tcb.snd_ssthresh = lowered.max(mss.saturating_mul(2));
+        let ssthresh = self.ssthresh_update(event);
+        self.tcb.snd_ssthresh = ssthresh.max(mss.saturating_mul(2));
         self.state.cong_event = true;
-        if self.params.avoidance == Avoidance::Steps {
-            return lowered.max(mss);
+        if self.params.avoidance == CubicGrowth::Steps {
+            return ssthresh.max(mss);
         }
         self.state.t_epoch = event.ticks as i32;
         self.state.k = self.time_to_plateau(mss);
         self.tcb.snd_ssthresh
     }
 
-    fn on_timeout(&mut self, event: &Congested, shift: u32) -> Change {
+    fn on_timeout(&mut self, event: &CongestionEvent, shift: u32) -> WindowChange {
         self.tcb.enter_timeout(event, shift);
         let mss = self.tcb.mss;
         let state = &mut self.state;
-        let in_ticks = self.params.timeout_rule == TimeoutRule::ShareWindowEachTime;
+        let in_ticks = self.params.timeout_rule == CubicTimeoutRule::ShareWindowEachTime;
         if shift == 1 {
             // The versions in ticks keep the plateau before the last one.
             let w_max = if in_ticks { state.older_w_max } else { state.w_max };
@@ -370,31 +371,31 @@ impl FreeBsdCubic {
             state.older_w_max = state.w_max;
             self.tcb.snd_ssthresh = share(u64::from(self.tcb.snd_cwnd), BETA) as u32;
         } else if shift == 1 {
-            let under_way = clamped(event.snd_wnd).min(clamped(event.pipe));
-            let segments = share(u64::from(under_way), BETA) / u64::from(mss.max(1));
+            let flight_bytes = clamped(event.snd_wnd).min(clamped(event.pipe));
+            let segments = share(u64::from(flight_bytes), BETA) / u64::from(mss.max(1));
             self.tcb.snd_ssthresh = (segments.max(2) as u32).wrapping_mul(mss);
         }
         state.rto_event = true;
-        if self.params.avoidance == Avoidance::Jump {
+        if self.params.avoidance == CubicGrowth::Jump {
             state.cong_event = true;
             if !in_ticks {
                 state.before.1 = state.w_max;
             }
         }
         self.tcb.snd_cwnd = mss;
-        Change::Collapsed
+        WindowChange::Collapsed
     }
 
-    fn undo_timeout(&mut self) -> Change {
+    fn undo_timeout(&mut self) -> WindowChange {
         self.tcb.undo_timeout();
         let state = &mut self.state;
         let (k, w_max, t_epoch, cwnd_epoch) = state.before;
         state.rto_event = false;
         state.t_epoch = t_epoch;
-        if self.params.avoidance == Avoidance::Jump {
+        if self.params.avoidance == CubicGrowth::Jump {
             state.cong_event = false;
         }
-        if self.params.timeout_rule == TimeoutRule::ShareWindowEachTime {
+        if self.params.timeout_rule == CubicTimeoutRule::ShareWindowEachTime {
             state.w_max = state.older_w_max;
             state.older_w_max = w_max;
             self.state.k = self.time_to_plateau(self.tcb.mss);
@@ -403,36 +404,37 @@ impl FreeBsdCubic {
             state.w_max = w_max;
             state.cwnd_epoch = cwnd_epoch;
         }
-        Change::Undone
+        WindowChange::Undone
     }
 }
 
-fn grown(before: u32, after: u32) -> Change {
-    if after > before { Change::Grew(Growth::Avoidance) } else { Change::None }
+fn grown(before: u32, after: u32) -> WindowChange {
+    if after > before { WindowChange::Grew(Growth::Avoidance) } else { WindowChange::None }
 }
 
 impl Controller for FreeBsdCubic {
-    fn on_established(&mut self, event: &Established) -> Change {
+    fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
         self.tcb.open(event);
         let (w_max, t_epoch) = match self.params.avoidance {
-            Avoidance::Jump => (u64::from(self.tcb.snd_cwnd), event.ticks as i32),
-            Avoidance::Steps => (u64::from(u32::MAX), 0),
+            CubicGrowth::Jump => (u64::from(self.tcb.snd_cwnd), event.ticks as i32),
+            CubicGrowth::Steps => (u64::from(u32::MAX), 0),
         };
-        self.state = Epoch { w_max, t_epoch, mean_rtt: 1, ..Epoch::default() };
-        Change::None
+        self.state =
+            FreeBsdCubicState { w_max, t_epoch, mean_rtt: 1, ..FreeBsdCubicState::default() };
+        WindowChange::None
     }
 
-    fn on_acked(&mut self, event: &Acked) -> Change {
+    fn on_acked(&mut self, event: &AckEvent) -> WindowChange {
         let bytes = clamped(event.bytes);
         let cwnd_limited = self.tcb.is_cwnd_limited(event);
         self.tcb.count(bytes, event.nsegs);
         self.record_rtt(&event.srtt);
         if self.tcb.in_recovery() || event.ends_recovery {
-            return Change::None;
+            return WindowChange::None;
         }
         if !cwnd_limited {
             self.state.in_applimit = true;
-            return Change::None;
+            return WindowChange::None;
         }
         if self.tcb.in_slow_start() || self.state.min_rtt == 0 {
             self.slow_start(event, bytes)
@@ -441,35 +443,35 @@ impl Controller for FreeBsdCubic {
         }
     }
 
-    fn on_duplicate(&mut self, event: &Acked) {
-        // cubic_ack_received samples the round trip before it looks at the type.
+    fn on_duplicate(&mut self, event: &AckEvent) {
+        // cubic_ack_received samples the RTT before it checks the type.
         self.record_rtt(&event.srtt);
     }
 
-    fn on_congested(&mut self, event: &Congested) -> Change {
+    fn on_congested(&mut self, event: &CongestionEvent) -> WindowChange {
         match event.signal {
-            Signal::Loss => {
-                let Some(first) = self.tcb.enter_recovery(event) else { return Change::None };
+            CongestionSignal::Loss => {
+                let Some(first) = self.tcb.enter_recovery(event) else { return WindowChange::None };
                 if first {
                     let _ = self.reduce(event);
                 }
-                // The window is left to the stack's PRR.
-                Change::RecoveryBegan
+                // The stack's PRR sets the window.
+                WindowChange::RecoveryBegan
             }
-            Signal::Ecn => {
-                if !self.tcb.enter_ecn_episode(event) {
-                    return Change::None;
+            CongestionSignal::Ecn => {
+                if !self.tcb.enter_ecn_recovery(event) {
+                    return WindowChange::None;
                 }
                 self.tcb.snd_cwnd = self.reduce(event);
-                Change::RecoveryBegan
+                WindowChange::RecoveryBegan
             }
-            Signal::Timeout { shift } => self.on_timeout(event, shift),
-            Signal::SpuriousTimeout => self.undo_timeout(),
-            Signal::SpuriousRecovery => Change::None,
+            CongestionSignal::Timeout { shift } => self.on_timeout(event, shift),
+            CongestionSignal::SpuriousTimeout => self.undo_timeout(),
+            CongestionSignal::SpuriousRecovery => WindowChange::None,
         }
     }
 
-    fn on_recovered(&mut self, event: &Recovered) -> Change {
+    fn on_recovered(&mut self, event: &RecoveryEnd) -> WindowChange {
         if self.tcb.in_fastrecovery {
             let two = self.tcb.growth_unit().saturating_mul(2);
             let drained = self.tcb.window_after_drain(event.pipe);
@@ -483,10 +485,10 @@ impl Controller for FreeBsdCubic {
         state.epoch_acks = 0;
         state.sum_rtt = 0;
         self.tcb.end_recovery();
-        Change::RecoveryEnded
+        WindowChange::RecoveryEnded
     }
 
-    fn on_idle(&mut self, event: &Idle) -> Change {
+    fn on_idle(&mut self, event: &IdleEvent) -> WindowChange {
         self.state.w_max = self.state.w_max.max(u64::from(self.tcb.snd_cwnd));
         self.state.k = self.time_to_plateau(self.tcb.growth_unit());
         self.state.t_epoch = event.ticks as i32;
@@ -498,13 +500,13 @@ impl Controller for FreeBsdCubic {
         self.tcb.maxseg = maxseg;
     }
 
-    fn on_round(&mut self, round: u32) -> Change {
+    fn on_round(&mut self, round: u32) -> WindowChange {
         self.tcb.on_round(round)
     }
 
-    fn on_rtt_sample(&mut self, sample: &RttSample) -> Change {
+    fn on_rtt_sample(&mut self, sample: &RttSample) -> WindowChange {
         self.tcb.hystart.rtt_sample(sample);
-        Change::None
+        WindowChange::None
     }
 
     fn control(&self) -> Control {

@@ -2,11 +2,11 @@
 //!
 //! Source: tcp_cubic.c of kernel 6.18 with its module parameters at their defaults (bictcp_update,
 //! cubictcp_cong_avoid, cubictcp_recalc_ssthresh, cubictcp_state, cubictcp_cwnd_event_tx_start,
-//! cubictcp_acked); slow start ends by [`hystart`].
+//! cubictcp_acked); [`hystart`] ends slow start.
 //!
-//! Time is counted in jiffies, and on the curve in 1/1024 s. While the window stands still the
-//! increment is computed anew only every HZ/32 jiffies (28 to 32 ms at HZ = 250): at short round
-//! trips it stays for many of them at what the first acknowledgment after a change made of it.
+//! Time is counted in jiffies, and on the curve in 1/1024 s. While the window is constant the
+//! increment is recomputed only every HZ/32 jiffies (28 to 32 ms at HZ = 250): at short RTTs it
+//! keeps for many of them the value computed at the first acknowledgment after a change.
 
 mod cubic_root;
 pub mod hystart;
@@ -14,11 +14,11 @@ pub mod hystart;
 use units::{Instant, Offset};
 
 use crate::contract::AckSample;
-use crate::linux::{Linux, Operations};
+use crate::linux::{LinuxCongestionOps, LinuxController};
 use cubic_root::cubic_root;
-use hystart::HyStart;
+use hystart::HyStartLinux;
 
-/// What is left of the window after a loss, in 1024ths (`beta`).
+/// Fraction of the window kept after a loss, in 1024ths (`beta`).
 const BETA: u32 = 717;
 /// `BICTCP_BETA_SCALE`.
 const BETA_SCALE: u32 = 1_024;
@@ -28,67 +28,72 @@ const CUBE_RTT_SCALE: u64 = 410;
 const CUBE_SHIFT: u32 = 40;
 /// Reno's increment at this `beta`, in eighths of a packet per window (`beta_scale`).
 const FRIENDLY_EIGHTHS: u32 = 15;
-/// Packets for one of growth at most, while no loss was ever seen.
+/// Maximum packets per increment before the first loss.
 const UNPROVEN: u32 = 20;
 
-/// The connection with `cubic`.
-pub type LinuxCubic = Linux<Cubic>;
+/// A connection with `cubic`.
+pub type LinuxCubic = LinuxController<Cubic>;
 
-/// `cubic` of one connection.
+/// The `cubic` state of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Cubic {
     /// Jiffies per second (`CONFIG_HZ`).
     hz: u32,
-    state: State,
-    hystart: HyStart,
+    state: BicTcpState,
+    hystart: HyStartLinux,
 }
 
-/// `struct bictcp`, but for HyStart's part. Windows in packets, times in jiffies.
+/// `struct bictcp` without the HyStart fields. Windows in packets, times in jiffies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-pub struct State {
-    /// Packets delivered for one packet of growth (`cnt`).
+pub struct BicTcpState {
+    /// Packets delivered per increment of the window (`cnt`).
     pub cnt: u32,
     /// The window before the last loss (`last_max_cwnd`).
     pub last_max_cwnd: u32,
     /// The window when `cnt` was computed (`last_cwnd`).
     pub last_cwnd: u32,
-    /// When it was computed (`last_time`).
+    /// Time of that computation (`last_time`).
     pub last_time: u64,
-    /// The window at the middle of the curve (`bic_origin_point`).
+    /// The window at the inflection point of the curve (`bic_origin_point`).
     pub bic_origin_point: u32,
-    /// From the start of the epoch to the middle of the curve, in 1/1024 s (`bic_K`).
+    /// Time from the start of the epoch to that point, in 1/1024 s (`bic_K`).
     pub bic_k: u32,
-    /// Least round trip in microseconds; 0 before the first (`delay_min`).
+    /// Minimum RTT in microseconds; 0 before the first sample (`delay_min`).
     pub delay_min: u32,
-    /// When the epoch began, if one runs (`epoch_start`).
+    /// Start of the epoch, if there is one (`epoch_start`).
     pub epoch_start: Option<u64>,
-    /// Packets counted for the window that Reno would have (`ack_cnt`).
+    /// Packets counted for the window of a Reno sender (`ack_cnt`).
     pub ack_cnt: u32,
-    /// That window (`tcp_cwnd`).
+    /// The window of a Reno sender (`tcp_cwnd`).
     pub tcp_cwnd: u32,
 }
 
 impl LinuxCubic {
-    /// A controller of a host with `hz` jiffies per second (`CONFIG_HZ`; 0 counts as 1); it opens with
-    /// [`on_established`](crate::Controller::on_established).
+    /// A controller on a host with `hz` jiffies per second (`CONFIG_HZ`; 0 counts as 1); start it
+    /// with
+    /// with [`on_established`](crate::Controller::on_established).
     pub fn new(hz: u32) -> Self {
-        Self::with(Cubic { hz: hz.max(1), state: State::default(), hystart: HyStart::new() })
+        Self::with(Cubic {
+            hz: hz.max(1),
+            state: BicTcpState::default(),
+            hystart: HyStartLinux::new(),
+        })
     }
 }
 
 impl Cubic {
-    /// Where the curve stands.
-    pub const fn state(&self) -> &State {
+    /// The state of the curve.
+    pub const fn state(&self) -> &BicTcpState {
         &self.state
     }
 
-    /// Slow start's end.
-    pub const fn hystart(&self) -> &HyStart {
+    /// The state of HyStart.
+    pub const fn hystart(&self) -> &HyStartLinux {
         &self.hystart
     }
 
-    /// The curve's part of bictcp_update: `cnt` from where the window will be one round trip on.
-    fn follow_curve(&mut self, jiffies: u64, cwnd: u32, acked: u32) {
+    /// The curve part of bictcp_update: `cnt` from the window one RTT ahead.
+    fn update_curve(&mut self, jiffies: u64, cwnd: u32, acked: u32) {
         self.state.last_cwnd = cwnd;
         self.state.last_time = jiffies;
         let start = *self.state.epoch_start.get_or_insert_with(|| {
@@ -111,7 +116,7 @@ impl Cubic {
         let t = (ahead << 10) / hz;
         let k = u64::from(self.state.bic_k);
         let offs = t.abs_diff(k);
-        // Windows below a million packets do not overflow 64 bits; whatever else stops at the top.
+        // Windows below a million packets do not overflow 64 bits; larger ones saturate.
         let cubed = u128::from(CUBE_RTT_SCALE) * u128::from(offs).pow(3);
         let delta = u32::try_from(cubed >> CUBE_SHIFT).unwrap_or(u32::MAX);
         let target = if t < k {
@@ -126,11 +131,11 @@ impl Cubic {
         }
     }
 
-    /// Not slower than Reno would be at this `beta`.
-    fn be_friendly(&mut self, cwnd: u32) {
+    /// Not slower than Reno at this `beta`.
+    fn apply_reno_friendly(&mut self, cwnd: u32) {
         let delta = ((u64::from(cwnd) * u64::from(FRIENDLY_EIGHTHS)) >> 3) as u32;
         if delta > 0 && self.state.ack_cnt > delta {
-            // The kernel's loop: what is left is above zero.
+            // The kernel's loop: the remainder is above zero.
             let steps = (self.state.ack_cnt - 1) / delta;
             self.state.ack_cnt -= steps * delta;
             self.state.tcp_cwnd = self.state.tcp_cwnd.saturating_add(steps);
@@ -141,10 +146,10 @@ impl Cubic {
     }
 }
 
-impl Operations for Cubic {
+impl LinuxCongestionOps for Cubic {
     fn init(&mut self, now: Instant, snd_nxt: Offset) {
-        self.state = State::default();
-        self.hystart = HyStart::new();
+        self.state = BicTcpState::default();
+        self.hystart = HyStartLinux::new();
         self.hystart.reset(now, snd_nxt);
     }
 
@@ -171,20 +176,20 @@ impl Operations for Cubic {
             return self.state.cnt;
         }
         if self.state.epoch_start.is_none() || age > 0 {
-            self.follow_curve(jiffies, snd_cwnd, acked);
+            self.update_curve(jiffies, snd_cwnd, acked);
         }
-        self.be_friendly(snd_cwnd);
-        // At most half as much again per round trip.
+        self.apply_reno_friendly(snd_cwnd);
+        // At most 1.5 times the window per RTT.
         self.state.cnt = self.state.cnt.max(2);
         self.state.cnt
     }
 
-    /// All is forgotten (bictcp_reset).
+    /// Clears all state (bictcp_reset).
     fn on_loss_state(&mut self, now: Instant, snd_nxt: Offset) {
         self.init(now, snd_nxt);
     }
 
-    /// The pause moves the epoch along: it is no time on the curve.
+    /// Shifts the epoch by the pause, which does not count on the curve.
     fn on_tx_start(&mut self, jiffies: u64, last_sent: u64) {
         let pause = jiffies.saturating_sub(last_sent);
         self.state.epoch_start = self.state.epoch_start.map(|start| (start + pause).min(jiffies));

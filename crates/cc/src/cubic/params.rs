@@ -1,29 +1,29 @@
-//! What tells one version of FreeBSD's CUBIC from another.
+//! The differences between versions of FreeBSD's CUBIC.
 
-use crate::newreno::Unit;
+use crate::newreno::SegmentUnit;
 
 /// Behaviour of FreeBSD's CUBIC as data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct Params {
-    /// What time is counted in.
+pub struct CubicParams {
+    /// Unit of time.
     pub clock: ClockUnit,
-    /// The window that a Reno sender would have.
-    pub friendly: Friendly,
+    /// The TCP-friendly window.
+    pub friendly: FriendlyWindow,
     /// How the window follows its curve.
-    pub avoidance: Avoidance,
+    pub avoidance: CubicGrowth,
     /// Segment size that the curve and slow start count in.
-    pub unit: Unit,
-    /// What a timeout does.
-    pub timeout_rule: TimeoutRule,
-    /// Slow start is `newreno_ack_received` itself, as before HyStart++ came: without a round-trip
-    /// time beyond the threshold it then grows as NewReno does, not as slow start does.
+    pub unit: SegmentUnit,
+    /// Effect of a timeout.
+    pub timeout_rule: CubicTimeoutRule,
+    /// Slow start is `newreno_ack_received` itself, as before HyStart++: above the threshold
+    /// without an RTT sample it then grows as NewReno does, not as in slow start.
     pub borrowed_slow_start: bool,
 }
 
-/// What FreeBSD's CUBIC counts time in. Time since the epoch always advances by ticks.
+/// The unit of time. Time since the epoch always advances by ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum ClockUnit {
-    /// Whole ticks, the smoothed round trip too: below one tick it is one tick.
+    /// Whole ticks, also for the smoothed RTT, which is at least one tick.
     Ticks,
     /// Microseconds.
     Micros,
@@ -31,48 +31,49 @@ pub enum ClockUnit {
 
 /// The TCP-friendly window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub enum Friendly {
-    /// Modelled from the time since the epoch and the mean round trip (RFC 8312 equation 4).
+pub enum FriendlyWindow {
+    /// Modelled from the time since the epoch and the mean RTT (RFC 8312 equation 4).
     Modelled,
-    /// What NewReno would make of the window now (D46546); while it leads, a loss halves the
-    /// window as NewReno's does.
+    /// The window that NewReno would set now (D46546); while it is the larger one, a loss halves
+    /// the window as in NewReno.
     NewReno,
 }
 
 /// How the window follows its curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub enum Avoidance {
-    /// It jumps onto the curve with every acknowledgment. The epoch begins at the loss.
+pub enum CubicGrowth {
+    /// It jumps to the curve with every acknowledgment. The epoch begins at the loss.
     Jump,
     /// RFC 9438 follow-up (cc_cubic.h e4452d45ec5a): it moves by `(target - cwnd) / cwnd` segments
-    /// an acknowledgment. The epoch begins at the first acknowledgment after the recovery.
+    /// per acknowledgment. The epoch begins at the first acknowledgment after the recovery.
     ///
-    /// Quirks: an acknowledgment adds half a segment at most, whatever it covers, and nothing while
-    /// the target is less than 1/256 above; the mark of the TCP-friendly region is never removed,
-    /// so that after the first visit every loss halves; a slow start that ends without a loss
-    /// leaves the plateau unset, and the time to reach it overflows.
+    /// Quirks: an acknowledgment adds at most half a segment, independent of its size, and nothing
+    /// while the target is less than 1/256 above; the flag of the TCP-friendly region is never
+    /// cleared, so after the first visit every loss halves the window; a slow start that ends
+    /// without a loss leaves the plateau unset, and the time to reach it overflows.
     Steps,
 }
 
-/// What a timeout does to threshold and epoch.
+/// Effect of a timeout on threshold and epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub enum TimeoutRule {
-    /// 0.7 of the window at each timeout in a row; the epoch stays.
+pub enum CubicTimeoutRule {
+    /// 0.7 of the window at each timeout in a row; the epoch is kept.
     ShareWindowEachTime,
-    /// 0.7 of the bytes under way, at the first timeout in a row only; the epoch stays (stable/14).
+    /// 0.7 of the bytes in flight, at the first timeout in a row only; the epoch is kept
+    /// (stable/14).
     SharePipeOnce,
-    /// The same; a new epoch begins with congestion avoidance.
+    /// Like [`CubicTimeoutRule::SharePipeOnce`]; congestion avoidance begins a new epoch.
     SharePipeOnceNewEpoch,
 }
 
-impl Params {
+impl CubicParams {
     /// releng/13.0 (`__FreeBSD_version` 1300139).
     pub const FREEBSD_13_0: Self = Self {
         clock: ClockUnit::Ticks,
-        friendly: Friendly::Modelled,
-        avoidance: Avoidance::Jump,
-        unit: Unit::MaxSeg,
-        timeout_rule: TimeoutRule::ShareWindowEachTime,
+        friendly: FriendlyWindow::Modelled,
+        avoidance: CubicGrowth::Jump,
+        unit: SegmentUnit::MaxSeg,
+        timeout_rule: CubicTimeoutRule::ShareWindowEachTime,
         borrowed_slow_start: true,
     };
 
@@ -83,19 +84,19 @@ impl Params {
     /// stable/14 (cc_cubic.c fcea1cc9711a), in microseconds.
     pub const FREEBSD_STABLE_14: Self = Self {
         clock: ClockUnit::Micros,
-        timeout_rule: TimeoutRule::SharePipeOnce,
+        timeout_rule: CubicTimeoutRule::SharePipeOnce,
         ..Self::FREEBSD_MAIN_2022_07
     };
 
     /// main of September 2024, before D46546 (cc_cubic.c 00d3b74406db).
     pub const FREEBSD_BEFORE_D46546: Self =
-        Self { timeout_rule: TimeoutRule::SharePipeOnceNewEpoch, ..Self::FREEBSD_STABLE_14 };
+        Self { timeout_rule: CubicTimeoutRule::SharePipeOnceNewEpoch, ..Self::FREEBSD_STABLE_14 };
 
     /// D46546, "use newreno to emulate AIMD in TCP-friendly region"; in main by 2024-10-29.
     pub const FREEBSD_D46546: Self =
-        Self { friendly: Friendly::NewReno, ..Self::FREEBSD_BEFORE_D46546 };
+        Self { friendly: FriendlyWindow::NewReno, ..Self::FREEBSD_BEFORE_D46546 };
 
     /// The follow-up "update to RFC 9438" (cc_cubic.h e4452d45ec5a).
     pub const FREEBSD_RFC9438: Self =
-        Self { avoidance: Avoidance::Steps, unit: Unit::Mss, ..Self::FREEBSD_D46546 };
+        Self { avoidance: CubicGrowth::Steps, unit: SegmentUnit::Mss, ..Self::FREEBSD_D46546 };
 }

@@ -1,11 +1,11 @@
-//! CUBIC as RFC 9438 has it, with HyStart++ (RFC 9406).
+//! CUBIC of RFC 9438, with HyStart++ (RFC 9406).
 //!
 //! Sections: 4.2 (the curve), 4.3 (Reno-friendly region), 4.4 and 4.5 (towards the target), 4.6
 //! (decrease), 4.7 (fast convergence), 4.8 (timeout), 4.9 (spurious events), 4.10 (slow start).
 //! Where the text leaves a choice:
-//! - The decrease takes the bytes in flight (4.6); the window itself is the stack's PRR's until the
+//! - The decrease uses the bytes in flight (4.6); the stack's PRR sets the window until the
 //!   recovery ends.
-//! - Time in which the window was not in use does not count (4.2, `t_epoch` moves along).
+//! - Application-limited time does not count (4.2, `t_epoch` is shifted).
 //! - `(target - cwnd) / cwnd` is added "for each received new ACK", not for each segment of one.
 //!
 //! Integers throughout: microseconds, and bytes with 16 fraction bits.
@@ -13,7 +13,8 @@
 use units::{Bytes, Instant, Offset};
 
 use crate::contract::{
-    Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered, Signal,
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
+    IdleEvent, RecoveryEnd, WindowChange,
 };
 use crate::hystart_rfc::HyStartRfc;
 
@@ -29,48 +30,49 @@ const ALPHA: (u64, u64) = (9, 17);
 const INITIAL: (u64, u64) = (10, 14_600);
 /// Cubic microseconds in a cubic second.
 const MICROS_CUBED: u128 = 1_000_000_000_000_000_000;
-/// Farther from its plateau than this the curve has left every window behind, and its cube would
-/// not fit.
+/// Maximum distance from the plateau: beyond it the curve exceeds any window, and its cube would
+/// overflow.
 const LONGEST_US: u64 = 2_000_000_000;
-/// Largest window: 1 GiB, the largest that can be offered (RFC 7323).
+/// Largest window: 1 GiB, the largest that can be advertised (RFC 7323).
 const MOST: u64 = 1 << 30;
 
-/// RFC 9438's CUBIC, one connection.
+/// RFC 9438's CUBIC on one connection.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RfcCubic {
     smss: u64,
-    state: State,
+    state: RfcCubicState,
     recover: Offset,
-    episode: Episode,
+    reduction: ReductionState,
     hystart: Option<HyStartRfc>,
-    before: Option<(State, Option<HyStartRfc>)>,
+    before: Option<(RfcCubicState, Option<HyStartRfc>)>,
     last_ack: Option<Instant>,
 }
 
-/// What a spurious event takes back (section 4.9). Windows in bytes, with fraction.
+/// The state that a spurious event restores (section 4.9). Windows in bytes, with fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-struct State {
+struct RfcCubicState {
     cwnd: u64,
     ssthresh: Option<u64>,
     w_max: u64,
     /// Window when `ssthresh` was last set (`cwnd_prior`).
     cwnd_prior: u64,
     w_est: u64,
-    epoch: Option<Epoch>,
-    /// The next epoch begins at its plateau: after a timeout, or slow start left without a loss.
+    epoch: Option<RfcCubicEpoch>,
+    /// The next epoch begins at its plateau: after a timeout, or slow start that ended without a
+    /// loss.
     at_plateau: bool,
 }
 
-/// A stage of congestion avoidance.
+/// A congestion avoidance stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-struct Epoch {
+struct RfcCubicEpoch {
     began: Instant,
-    /// Microseconds from its begin to the plateau (`K`).
+    /// Microseconds from its start to the plateau (`K`).
     k_us: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-enum Episode {
+enum ReductionState {
     None,
     Recovery,
     Ecn,
@@ -81,7 +83,7 @@ impl RfcCubic {
     pub fn new() -> Self {
         Self {
             smss: 1,
-            state: State {
+            state: RfcCubicState {
                 cwnd: 1 << FRACTION,
                 ssthresh: None,
                 w_max: 0,
@@ -91,7 +93,7 @@ impl RfcCubic {
                 at_plateau: true,
             },
             recover: Offset(0),
-            episode: Episode::None,
+            reduction: ReductionState::None,
             hystart: Some(HyStartRfc::default()),
             before: None,
             last_ack: None,
@@ -107,7 +109,7 @@ impl RfcCubic {
         self.state.cwnd = bytes.clamp(1, MOST) << FRACTION;
     }
 
-    fn slow_start(&mut self, event: &Acked) {
+    fn slow_start(&mut self, event: &AckEvent) {
         let growth = match &mut self.hystart {
             // The first slow start only (RFC 9406 section 4.3).
             Some(hystart) => {
@@ -126,8 +128,8 @@ impl RfcCubic {
         }
     }
 
-    /// Begins a stage of congestion avoidance, if none runs.
-    fn epoch(&mut self, now: Instant) -> Epoch {
+    /// The current congestion avoidance stage; begins one if there is none.
+    fn epoch(&mut self, now: Instant) -> RfcCubicEpoch {
         if let Some(epoch) = self.state.epoch {
             return epoch;
         }
@@ -139,13 +141,14 @@ impl RfcCubic {
         let distance = u128::from(state.w_max.saturating_sub(state.cwnd));
         // (W_max - cwnd) / C seconds cubed; 10^18 cubic microseconds in one.
         let per = (C.0 * u128::from(self.smss)) << FRACTION;
-        let epoch = Epoch { began: now, k_us: cube_root(distance * C.1 * MICROS_CUBED / per) };
+        let epoch =
+            RfcCubicEpoch { began: now, k_us: cube_root(distance * C.1 * MICROS_CUBED / per) };
         state.epoch = Some(epoch);
         epoch
     }
 
-    /// `W_cubic(t)` in bytes with fraction, `t_us` after the epoch began.
-    fn curve(&self, epoch: &Epoch, t_us: u64) -> u64 {
+    /// `W_cubic(t)` in bytes with fraction, `t_us` after the start of the epoch.
+    fn curve(&self, epoch: &RfcCubicEpoch, t_us: u64) -> u64 {
         let distance = u128::from(t_us.abs_diff(epoch.k_us).min(LONGEST_US));
         let cube = distance * distance * distance;
         let steep = (C.0 * u128::from(self.smss)) << FRACTION;
@@ -158,7 +161,7 @@ impl RfcCubic {
         }
     }
 
-    fn avoidance(&mut self, event: &Acked) {
+    fn avoidance(&mut self, event: &AckEvent) {
         let epoch = self.epoch(event.now);
         let t_us = event.now.since(epoch.began).as_micros();
         let target = self.curve(&epoch, t_us.saturating_add(u64::from(event.srtt.micros)));
@@ -180,8 +183,8 @@ impl RfcCubic {
         state.cwnd = next.min(MOST << FRACTION);
     }
 
-    /// 4.6 and 4.7; the window is left alone.
-    fn reduce(&mut self, event: &Congested) {
+    /// Sections 4.6 and 4.7; the window is unchanged.
+    fn reduce(&mut self, event: &CongestionEvent) {
         self.before = Some((self.state, self.hystart.take()));
         let state = &mut self.state;
         state.cwnd_prior = state.cwnd;
@@ -197,13 +200,13 @@ impl RfcCubic {
         self.recover = event.snd_max;
     }
 
-    fn undo(&mut self) -> Change {
-        let Some((state, hystart)) = self.before.take() else { return Change::None };
+    fn undo(&mut self) -> WindowChange {
+        let Some((state, hystart)) = self.before.take() else { return WindowChange::None };
         let cwnd = self.state.cwnd.max(state.cwnd);
-        self.state = State { cwnd, ..state };
+        self.state = RfcCubicState { cwnd, ..state };
         self.hystart = hystart;
-        self.episode = Episode::None;
-        Change::Undone
+        self.reduction = ReductionState::None;
+        WindowChange::Undone
     }
 }
 
@@ -213,7 +216,7 @@ impl Default for RfcCubic {
     }
 }
 
-/// The largest number whose cube is not larger than `n`.
+/// The largest number whose cube is at most `n`.
 fn cube_root(n: u128) -> u64 {
     let (mut low, mut high) = (0_u128, 1 << 42);
     while low < high {
@@ -224,26 +227,26 @@ fn cube_root(n: u128) -> u64 {
 }
 
 impl Controller for RfcCubic {
-    fn on_established(&mut self, event: &Established) -> Change {
+    fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
         *self = Self::new();
         self.smss = u64::from(event.mss.clamp(1, 65_535));
         self.recover = event.una;
         let initial = (INITIAL.0 * self.smss).min(INITIAL.1.max(2 * self.smss));
         self.set_cwnd(if event.syn_retransmitted { self.smss } else { initial });
         self.state.ssthresh = event.ssthresh.map(|bytes| bytes.get().max(2 * self.smss));
-        Change::None
+        WindowChange::None
     }
 
-    fn on_acked(&mut self, event: &Acked) -> Change {
+    fn on_acked(&mut self, event: &AckEvent) -> WindowChange {
         let last = self.last_ack.replace(event.now);
         if !event.window_limited {
             if let (Some(epoch), Some(last)) = (&mut self.state.epoch, last) {
                 epoch.began += event.now.since(last);
             }
-            return Change::None;
+            return WindowChange::None;
         }
-        if self.episode != Episode::None {
-            return Change::None;
+        if self.reduction != ReductionState::None {
+            return WindowChange::None;
         }
         let before = self.cwnd();
         let slow_start = self.in_slow_start();
@@ -253,66 +256,68 @@ impl Controller for RfcCubic {
             self.avoidance(event);
         }
         match self.cwnd() > before {
-            true if slow_start => Change::Grew(Growth::SlowStart),
-            true => Change::Grew(Growth::Avoidance),
-            false if slow_start && !self.in_slow_start() => Change::SlowStartEnded,
-            false => Change::None,
+            true if slow_start => WindowChange::Grew(Growth::SlowStart),
+            true => WindowChange::Grew(Growth::Avoidance),
+            false if slow_start && !self.in_slow_start() => WindowChange::SlowStartEnded,
+            false => WindowChange::None,
         }
     }
 
-    fn on_congested(&mut self, event: &Congested) -> Change {
+    fn on_congested(&mut self, event: &CongestionEvent) -> WindowChange {
         match event.signal {
-            Signal::Loss if self.episode == Episode::Recovery => Change::None,
-            Signal::Loss => {
-                if self.episode == Episode::None {
+            CongestionSignal::Loss if self.reduction == ReductionState::Recovery => {
+                WindowChange::None
+            }
+            CongestionSignal::Loss => {
+                if self.reduction == ReductionState::None {
                     self.reduce(event);
                 }
                 self.recover = event.snd_max;
-                self.episode = Episode::Recovery;
-                Change::RecoveryBegan
+                self.reduction = ReductionState::Recovery;
+                WindowChange::RecoveryBegan
             }
-            Signal::Ecn if self.episode == Episode::None => {
+            CongestionSignal::Ecn if self.reduction == ReductionState::None => {
                 self.reduce(event);
-                self.episode = Episode::Ecn;
-                // One segment would do here (4.6); the threshold is two at least.
+                self.reduction = ReductionState::Ecn;
+                // One segment would be allowed here (4.6); the threshold is at least two.
                 self.set_cwnd(self.state.ssthresh.unwrap_or(self.smss));
-                Change::RecoveryBegan
+                WindowChange::RecoveryBegan
             }
-            Signal::Ecn => Change::None,
-            Signal::Timeout { shift } => {
+            CongestionSignal::Ecn => WindowChange::None,
+            CongestionSignal::Timeout { shift } => {
                 if shift <= 1 {
                     self.reduce(event);
                 }
                 self.recover = event.snd_max;
-                self.episode = Episode::None;
+                self.reduction = ReductionState::None;
                 self.state.epoch = None;
                 self.state.at_plateau = true;
                 self.set_cwnd(self.smss);
-                Change::Collapsed
+                WindowChange::Collapsed
             }
-            Signal::SpuriousTimeout | Signal::SpuriousRecovery => self.undo(),
+            CongestionSignal::SpuriousTimeout | CongestionSignal::SpuriousRecovery => self.undo(),
         }
     }
 
-    fn on_recovered(&mut self, _event: &Recovered) -> Change {
-        if let (Episode::Recovery, Some(ssthresh)) = (self.episode, self.state.ssthresh) {
+    fn on_recovered(&mut self, _event: &RecoveryEnd) -> WindowChange {
+        if let (ReductionState::Recovery, Some(ssthresh)) = (self.reduction, self.state.ssthresh) {
             self.set_cwnd(ssthresh);
         }
-        self.episode = Episode::None;
-        Change::RecoveryEnded
+        self.reduction = ReductionState::None;
+        WindowChange::RecoveryEnded
     }
 
-    /// RFC 5681 section 4.1; the curve begins anew from where the window then is.
-    fn on_idle(&mut self, _event: &Idle) -> Change {
+    /// RFC 5681 section 4.1; the curve restarts from the window after it.
+    fn on_idle(&mut self, _event: &IdleEvent) -> WindowChange {
         let before = self.cwnd();
         let initial = (INITIAL.0 * self.smss).min(INITIAL.1.max(2 * self.smss));
         self.state.ssthresh = self.state.ssthresh.map(|bytes| bytes.max(before / 4 * 3));
         self.state.epoch = None;
         if before <= initial {
-            return Change::None;
+            return WindowChange::None;
         }
         self.set_cwnd(initial);
-        Change::Shrank
+        WindowChange::Shrank
     }
 
     fn on_mss(&mut self, mss: u32, _maxseg: u32) {
@@ -332,7 +337,7 @@ impl Controller for RfcCubic {
     }
 
     fn leave_recovery(&mut self) {
-        self.episode = Episode::None;
+        self.reduction = ReductionState::None;
     }
 
     fn set_threshold(&mut self, ssthresh: Option<Bytes>) {
@@ -340,7 +345,7 @@ impl Controller for RfcCubic {
     }
 
     fn in_recovery(&self) -> bool {
-        self.episode == Episode::Recovery
+        self.reduction == ReductionState::Recovery
     }
 
     fn in_slow_start(&self) -> bool {

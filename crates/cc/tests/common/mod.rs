@@ -1,35 +1,38 @@
-//! A sender reduced to what a controller sees: time, a flight, a round-trip time.
+//! A sender reduced to the inputs of a controller: time, flight, RTT.
 
 use ackclock_cc as cc;
 
+use cc::cubic::CubicVariant;
 use cc::cubic::VARIANTS;
-use cc::cubic::Variant;
 use cc::{
-    AckSample, Acked, AnyController, Change, Congested, Controller, Established, FreeBsdCubic,
-    LinuxCubic, LinuxReno, NewReno, Recovered, RfcCubic, Signal, Smoothed, newreno,
+    AckEvent, AckSample, AnyController, CongestionEvent, CongestionSignal, ConnectionStart,
+    Controller, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RecoveryEnd, RfcCubic, SmoothedRtt,
+    WindowChange, newreno,
 };
 use units::{Duration, Instant, Offset};
 
 pub(crate) const MSS: u32 = 1_448;
 const HZ: u64 = 1_000;
 
-/// Every controller there is, by name.
+/// All controllers, by name.
 pub(crate) fn all() -> Vec<(&'static str, AnyController)> {
-    let newreno = newreno::Params::FREEBSD_MAIN_2024_10;
+    let newreno = newreno::NewRenoParams::FREEBSD_MAIN_2024_10;
     let mut all = vec![
         ("newreno", NewReno::new(newreno).into()),
-        ("newreno 13.0", NewReno::new(newreno::Params::FREEBSD_13_0).into()),
+        ("newreno 13.0", NewReno::new(newreno::NewRenoParams::FREEBSD_13_0).into()),
         ("reno", LinuxReno::new().into()),
     ];
     all.extend(VARIANTS.map(|(name, variant)| match variant {
-        Variant::FreeBsd(params) => (name, FreeBsdCubic::new(params, newreno, HZ as u32).into()),
-        Variant::Linux => (name, LinuxCubic::new(HZ as u32).into()),
-        Variant::Rfc => (name, RfcCubic::new().into()),
+        CubicVariant::FreeBsd(params) => {
+            (name, FreeBsdCubic::new(params, newreno, HZ as u32).into())
+        }
+        CubicVariant::Linux => (name, LinuxCubic::new(HZ as u32).into()),
+        CubicVariant::Rfc => (name, RfcCubic::new().into()),
     }));
     all
 }
 
-/// A connection.
+/// One connection.
 pub(crate) struct Sender {
     pub(crate) cc: AnyController,
     pub(crate) now: Instant,
@@ -54,7 +57,7 @@ impl Sender {
             snd_wnd: 1 << 30,
         };
         let ticks = sender.ticks();
-        let _ = sender.cc.on_established(&Established {
+        let _ = sender.cc.on_established(&ConnectionStart {
             now: Instant::ZERO,
             ticks,
             una: Offset(1),
@@ -76,20 +79,19 @@ impl Sender {
         self.now.as_nanos() * HZ / 1_000_000_000
     }
 
-    /// Sends what the window gives.
+    /// Sends as much as the window allows.
     pub(crate) fn fill(&mut self) {
         self.max = self.max.max(self.una + self.window());
     }
 
-    /// The peer acknowledges `bytes` of what is under way; `limited` says that the window was the
-    /// limit.
-    pub(crate) fn acked(&mut self, bytes: u64, limited: bool) -> Change {
+    /// The peer acknowledges `bytes` of those in flight; `limited`: the window was the limit.
+    pub(crate) fn acked(&mut self, bytes: u64, limited: bool) -> WindowChange {
         let bytes = bytes.min(self.max - self.una);
         self.una += bytes;
         self.shift = 0;
         self.samples += 1;
         let micros = self.rtt.as_micros() as u32;
-        let srtt = Smoothed { ticks: micros / 1_000, micros, samples: self.samples };
+        let srtt = SmoothedRtt { ticks: micros / 1_000, micros, samples: self.samples };
         let ticks = self.ticks();
         let _ = self.cc.on_ack_sample(&AckSample {
             now: self.now,
@@ -99,7 +101,7 @@ impl Sender {
             snd_nxt: Offset(self.max),
             pacing_rate: 0,
         });
-        self.cc.on_acked(&Acked {
+        self.cc.on_acked(&AckEvent {
             now: self.now,
             ticks,
             rtt: Some(self.rtt),
@@ -110,15 +112,15 @@ impl Sender {
             packets: bytes.div_ceil(u64::from(MSS)) as u32,
             nsegs: 1,
             ends_recovery: false,
-            resending: false,
+            retransmitting: false,
             snd_wnd: if limited { self.snd_wnd } else { self.window() - 1 },
             window_limited: limited,
             max_packets_out: 0,
         })
     }
 
-    pub(crate) fn congested(&mut self, signal: Signal) -> Change {
-        let event = Congested {
+    pub(crate) fn congested(&mut self, signal: CongestionSignal) -> WindowChange {
+        let event = CongestionEvent {
             now: self.now,
             ticks: self.ticks(),
             signal,
@@ -130,15 +132,15 @@ impl Sender {
         self.cc.on_congested(&event)
     }
 
-    pub(crate) fn timeout(&mut self) -> Change {
+    pub(crate) fn timeout(&mut self) -> WindowChange {
         self.shift += 1;
-        self.congested(Signal::Timeout { shift: self.shift })
+        self.congested(CongestionSignal::Timeout { shift: self.shift })
     }
 
-    /// All that was under way at the loss is acknowledged; the threshold's worth is under way.
-    pub(crate) fn recovered(&mut self) -> Change {
+    /// All data in flight at the loss is acknowledged; the flight is the threshold.
+    pub(crate) fn recovered(&mut self) -> WindowChange {
         self.una = self.una.max(self.cc.recovery_point().0).min(self.max);
         let pipe = self.cc.control().ssthresh.map_or(0, |bytes| bytes.get());
-        self.cc.on_recovered(&Recovered { th_ack: Offset(self.una), pipe })
+        self.cc.on_recovered(&RecoveryEnd { th_ack: Offset(self.una), pipe })
     }
 }

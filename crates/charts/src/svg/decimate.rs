@@ -1,22 +1,22 @@
-//! Fewer points, the same picture.
+//! Reduction of points without visible change.
 
 use std::io;
 
-use super::Point;
+use super::ChartPoint;
 use super::number::Px;
 
-/// A point on the paper.
+/// A point in pixels.
 pub(super) type Dot = (Px, Px);
 
-/// The points of a series in one column of pixels that make a difference: first, lowest, highest
-/// and last (Jugel et al., "M4: a visualization-oriented time series data aggregation", 2014).
+/// The relevant points of a series in a pixel column: first, lowest, highest and last (Jugel et
+/// al., "M4: a visualization-oriented time series data aggregation", 2014).
 #[derive(Debug, Clone, Copy)]
-struct Column {
+struct PixelColumn {
     number: i64,
     dots: [(usize, Dot); 4],
 }
 
-impl Column {
+impl PixelColumn {
     fn new(number: i64, index: usize, dot: Dot) -> Self {
         Self { number, dots: [(index, dot); 4] }
     }
@@ -32,7 +32,7 @@ impl Column {
         *last = (index, dot);
     }
 
-    /// Hands out its dots in their order, each once.
+    /// Emits its points in order, each once.
     fn flush(mut self, out: &mut impl FnMut(Dot) -> io::Result<()>) -> io::Result<()> {
         self.dots.sort_by_key(|&(index, _)| index);
         let mut before = None;
@@ -45,20 +45,20 @@ impl Column {
     }
 }
 
-/// Gives `out` the points that are needed, placed by `place`, in their order, until it fails.
+/// Passes the relevant points to `out` in order, converted by `place`, until it fails.
 pub(super) fn decimate(
-    points: &[Point],
-    place: impl Fn(&Point) -> Dot,
+    points: &[ChartPoint],
+    position: impl Fn(&ChartPoint) -> Dot,
     mut out: impl FnMut(Dot) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut column: Option<Column> = None;
+    let mut column: Option<PixelColumn> = None;
     for (index, point) in points.iter().enumerate() {
-        let dot = place(point);
+        let dot = position(point);
         let number = dot.0.0.div_euclid(100);
         match &mut column {
             Some(same) if same.number == number => same.add(index, dot),
             other => {
-                if let Some(full) = other.replace(Column::new(number, index, dot)) {
+                if let Some(full) = other.replace(PixelColumn::new(number, index, dot)) {
                     full.flush(&mut out)?;
                 }
             }
@@ -67,16 +67,16 @@ pub(super) fn decimate(
     column.map_or(Ok(()), |last| last.flush(&mut out))
 }
 
-/// Gives `out` the points of those that stand alone which are seen, placed by `place`, in their order, until
-/// it fails: in a column of pixels each two rows once.
+/// Passes the visible markers to `out` in order, converted by `place`, until it fails: one per
+/// pixel column and two rows.
 pub(super) fn scatter(
-    points: &[Point],
-    place: impl Fn(&Point) -> Dot,
+    points: &[ChartPoint],
+    position: impl Fn(&ChartPoint) -> Dot,
     mut out: impl FnMut(Dot) -> io::Result<()>,
 ) -> io::Result<()> {
     let (mut column, mut taken) = (None, Vec::new());
     for point in points {
-        let dot = place(point);
+        let dot = position(point);
         let (number, rows) = (dot.0.0.div_euclid(100), dot.1.0.div_euclid(200));
         if column.replace(number) != Some(number) {
             taken.clear();
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn run(points: &[(i64, i64)]) -> Vec<(i64, i64)> {
-        let points: Vec<Point> = points.iter().map(|&(x, y)| Point { x, y }).collect();
+        let points: Vec<ChartPoint> = points.iter().map(|&(x, y)| ChartPoint { x, y }).collect();
         let mut kept = Vec::new();
         let keep = |(x, y): Dot| {
             kept.push((x.0, y.0));
@@ -111,16 +111,16 @@ mod tests {
     }
 
     #[test]
-    fn points_that_stand_alone_are_kept_between_the_extremes_too() {
+    fn markers_are_also_kept_between_the_extremes() {
         let column = [(0, 0), (0, 1_000), (0, 2_000), (0, 1_050), (0, 3_000), (0, 4_000)];
-        let points = column.map(|(x, y)| Point { x, y });
+        let points = column.map(|(x, y)| ChartPoint { x, y });
         let mut kept = Vec::new();
         let keep = |(_, y): Dot| {
             kept.push(y.0);
             Ok(())
         };
         scatter(&points, |p| (Px(p.x), Px(p.y)), keep).unwrap();
-        // The fourth lies where the second does.
+        // The fourth coincides with the second.
         assert_eq!(kept, [0, 1_000, 2_000, 3_000, 4_000]);
     }
 

@@ -1,42 +1,43 @@
-//! A table of values as coloured cells.
+//! Heat maps.
 
 use std::io::{self, Write};
 
 use super::layout::{MARGIN, PALE_INK, SMALL, TEXT, TITLE};
-use super::text::{Escaped, width};
+use super::text::{EscapedXml, width};
 use super::write::{FONTS, INK};
 
-/// A table of values, each cell with a colour between those of the least and the largest.
+/// A heat map: a table of values, coloured between the minimum and the maximum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeatMap<'a> {
-    /// What it shows, in one line.
+    /// Title, one line.
     pub title: &'a str,
-    /// Where it is from, in one line; left out if empty.
+    /// Source in one line; omitted if empty.
     pub subtitle: &'a str,
-    /// What the sides count: down, then across.
+    /// Titles of the row axis and the column axis.
     pub sides: [&'a str; 2],
-    /// Values down the side.
+    /// Row values.
     pub rows: Vec<String>,
-    /// Values along the top.
+    /// Column values.
     pub columns: Vec<String>,
-    /// Row by row; `None` where there is no value.
+    /// Cells, row by row; `None` if empty.
     pub cells: Vec<Option<HeatCell>>,
-    /// The least and the largest value, as they are written.
+    /// The minimum and the maximum, formatted.
     pub ends: [String; 2],
 }
 
 /// A cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeatCell {
-    /// Its value, as it is written.
+    /// Its value, formatted.
     pub text: String,
-    /// How uncertain it is, as it is written; left out if empty.
+    /// Its uncertainty, formatted; omitted if empty.
     pub half: String,
-    /// Where it lies between the least value, 0, and the largest, 1000.
+    /// Its position between the minimum, 0, and the maximum, 1000.
     pub part: u16,
 }
 
-/// Of viridis, by Stéfan van der Walt and Nathaniel Smith: even steps for every eye, and in print.
+/// The viridis colour map by Stéfan van der Walt and Nathaniel Smith: perceptually uniform, also in
+/// print and for colour-blind readers.
 const COLOURS: [[i32; 3]; 10] = [
     [68, 1, 84],
     [72, 40, 120],
@@ -51,13 +52,13 @@ const COLOURS: [[i32; 3]; 10] = [
 ];
 const HIGH: i64 = 44;
 const GAP: i64 = 2;
-/// Least width of a cell.
+/// Minimum width of a cell.
 const WIDE: i64 = 84;
 
 fn colour(part: u16) -> [i32; 3] {
-    let place = i32::from(part.min(1_000)) * 9;
-    let below = (place / 1_000).min(8) as usize;
-    let rest = place - below as i32 * 1_000;
+    let position = i32::from(part.min(1_000)) * 9;
+    let below = (position / 1_000).min(8) as usize;
+    let rest = position - below as i32 * 1_000;
     let mix = |index: usize| {
         let (from, to) = (COLOURS[below][index], COLOURS[below + 1][index]);
         from + ((to - from) * rest + 500).div_euclid(1_000)
@@ -66,7 +67,7 @@ fn colour(part: u16) -> [i32; 3] {
 }
 
 impl HeatMap<'_> {
-    /// Writes the picture.
+    /// Writes the heat map.
     ///
     /// # Errors
     ///
@@ -95,7 +96,7 @@ impl HeatMap<'_> {
              font-size=\"{TEXT}\" fill=\"{INK}\">\n<title>{}</title>\n\
              <rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"7\" fill=\"#ffffff\" \
              stroke=\"#d0d7de\"/>",
-            Escaped(self.title),
+            EscapedXml(self.title),
             wide - 1,
             high - 1
         )?;
@@ -103,14 +104,14 @@ impl HeatMap<'_> {
         writeln!(
             out,
             "<text x=\"{MARGIN}\" y=\"{base}\" font-size=\"{TITLE}\" font-weight=\"600\">{}</text>",
-            Escaped(self.title)
+            EscapedXml(self.title)
         )?;
         if !self.subtitle.is_empty() {
             let base = base + 19;
             writeln!(
                 out,
                 "<text x=\"{MARGIN}\" y=\"{base}\" fill=\"{PALE_INK}\">{}</text>",
-                Escaped(self.subtitle)
+                EscapedXml(self.subtitle)
             )?;
         }
         self.write_sides(out, left, top, cell)?;
@@ -131,9 +132,9 @@ impl HeatMap<'_> {
              text-anchor=\"end\">{}</text><text x=\"{left}\" y=\"{}\">{}</text></g>",
             left - 8,
             top - 8,
-            Escaped(self.sides[0]),
+            EscapedXml(self.sides[0]),
             top - 28,
-            Escaped(self.sides[1])
+            EscapedXml(self.sides[1])
         )?;
         for (row, text) in self.rows.iter().enumerate() {
             let y = top + HIGH * row as i64 + HIGH / 2 + 4;
@@ -141,7 +142,7 @@ impl HeatMap<'_> {
             writeln!(
                 out,
                 "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{}</text>",
-                Escaped(text)
+                EscapedXml(text)
             )?;
         }
         for (column, text) in self.columns.iter().enumerate() {
@@ -150,13 +151,13 @@ impl HeatMap<'_> {
             writeln!(
                 out,
                 "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{}</text>",
-                Escaped(text)
+                EscapedXml(text)
             )?;
         }
         Ok(())
     }
 
-    /// The colours from the least to the largest value.
+    /// Writes the colour scale.
     fn write_scale(&self, out: &mut impl Write, left: i64, top: i64) -> io::Result<()> {
         let base = top + 11;
         let text = |out: &mut dyn Write, x: i64, anchor: &str, text: &str| {
@@ -164,7 +165,7 @@ impl HeatMap<'_> {
                 out,
                 "<text x=\"{x}\" y=\"{base}\" text-anchor=\"{anchor}\" font-size=\"{SMALL}\" \
                  fill=\"{PALE_INK}\">{}</text>",
-                Escaped(text)
+                EscapedXml(text)
             )
         };
         let begin = left.max(MARGIN + width(&self.ends[0], SMALL) + 8);
@@ -197,7 +198,7 @@ fn write_cell(
         );
     };
     let [r, g, b] = colour(cell.part);
-    // Ink that can be read: Rec. 601's weights of red, green and blue.
+    // Readable text colour, by the luma weights of Rec. 601.
     let ink = if 299 * r + 587 * g + 114 * b > 118_000 { "#10151a" } else { "#ffffff" };
     let (middle, base) = (x + w / 2, y + h / 2 + if cell.half.is_empty() { 4 } else { -2 });
     writeln!(
@@ -205,7 +206,7 @@ fn write_cell(
         "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" rx=\"3\" \
          fill=\"#{r:02x}{g:02x}{b:02x}\"/>\n<text x=\"{middle}\" y=\"{base}\" \
          text-anchor=\"middle\" fill=\"{ink}\">{}</text>",
-        Escaped(&cell.text)
+        EscapedXml(&cell.text)
     )?;
     if cell.half.is_empty() {
         return Ok(());
@@ -215,7 +216,7 @@ fn write_cell(
         out,
         "<text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\" fill=\"{ink}\" \
          font-size=\"{SMALL}\">{}</text>",
-        Escaped(&cell.half)
+        EscapedXml(&cell.half)
     )
 }
 
@@ -227,7 +228,7 @@ mod tests {
     fn colours_go_from_dark_to_light() {
         assert_eq!(colour(0), [68, 1, 84]);
         assert_eq!(colour(1_000), [253, 231, 37]);
-        // A ninth of the way is the second of the ten.
+        // A ninth of the range is the second of the ten colours.
         assert_eq!(colour(111), [72, 40, 120]);
         let light = |part| colour(part).iter().sum::<i32>();
         assert!((0..1_000).step_by(50).map(light).is_sorted());

@@ -1,14 +1,14 @@
-//! Where everything goes, so that no text lies on another.
+//! Layout without overlapping text.
 
 use super::number::Px;
 use super::scale::Scale;
 use super::text::width;
-use super::{Chart, Panel, Series};
+use super::{Chart, ChartPanel, ChartSeries};
 
-/// Colour of what is read second: labels of ticks, subtitle, marks.
+/// Colour of secondary text: tick labels, subtitle, marks.
 pub(super) const PALE_INK: &str = "#57606a";
 
-/// Sizes of letters in pixels.
+/// Font sizes in pixels.
 pub(super) const TITLE: i64 = 17;
 pub(super) const TEXT: i64 = 12;
 pub(super) const SMALL: i64 = 11;
@@ -16,47 +16,47 @@ pub(super) const SMALL: i64 = 11;
 pub(super) const MARGIN: i64 = 20;
 pub(super) const LEGEND_ROW: i64 = 20;
 pub(super) const MARK_ROW: i64 = 15;
-/// From the foot of the last plot to the base of the title of the common axis.
+/// Distance from the bottom of the last plot to the baseline of the common axis title.
 pub(super) const TITLE_BELOW: i64 = 38;
-/// Ticks are at least so far apart.
+/// Minimum distance between ticks.
 const TICKS_APART_X: i64 = 80;
 const TICKS_APART_Y: i64 = 42;
-/// Line with a marker before a name in the legend, and the room behind the name.
+/// Width of a legend sample, and the gaps after sample and name.
 pub(super) const SAMPLE: i64 = 30;
 pub(super) const SAMPLE_GAP: i64 = 7;
 const NAME_GAP: i64 = 18;
 
-/// Sides of the picture and of its plots, in pixels from the upper left corner.
-pub(super) struct Layout {
+/// Edges of the chart and its plots, in pixels from the upper left corner.
+pub(super) struct ChartLayout {
     pub(super) width: i64,
     pub(super) height: i64,
     pub(super) left: i64,
     pub(super) right: i64,
     pub(super) x: Scale,
     pub(super) marks_top: i64,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<PanelFrame>,
     pub(super) plot_bottom: i64,
 }
 
-/// Room of one panel.
-pub(super) struct Frame {
+/// Vertical extent of a panel.
+pub(super) struct PanelFrame {
     pub(super) left: i64,
     pub(super) right: i64,
     pub(super) top: i64,
     pub(super) bottom: i64,
-    /// Upper edge of the row with the title of the axis and the first names.
+    /// Upper edge of the row with the axis title and the first legend row.
     pub(super) head: i64,
     pub(super) y: Scale,
 }
 
-impl Layout {
+impl ChartLayout {
     pub(super) fn of(chart: &Chart<'_>) -> Self {
         let picture = i64::from(chart.width.clamp(320, 10_000));
         let mut at = MARGIN;
         at += if chart.title.is_empty() { 0 } else { TITLE + 7 };
         at += if chart.subtitle.is_empty() { 0 } else { TEXT + 10 };
-        // Labels of the upright axes decide where the plots begin, that of the last tick of the
-        // common axis where they end.
+        // The labels of the vertical axes determine the left edge of the plots, the last tick label
+        // of the common axis their right edge.
         let widest = chart.panels.iter().flat_map(|panel| {
             let y = scale_y(panel, height(panel), 0);
             y.ticks().map(|(_, label)| width(&label.to_string(), SMALL)).max()
@@ -67,8 +67,8 @@ impl Layout {
             let pixels = (Px::whole(left), Px::whole(right));
             Scale::exact(range, pixels, TICKS_APART_X, chart.x.decimals)
         };
-        let beyond = scale_x(picture - MARGIN).ticks().last().map_or(0, |(place, label)| {
-            place.0 / 100 + width(&label.to_string(), SMALL) / 2 + 6 - picture
+        let beyond = scale_x(picture - MARGIN).ticks().last().map_or(0, |(position, label)| {
+            position.0 / 100 + width(&label.to_string(), SMALL) / 2 + 6 - picture
         });
         let right = picture - MARGIN - beyond.max(0);
         let x = scale_x(right);
@@ -86,7 +86,7 @@ impl Layout {
             at += 6;
             let (top, bottom) = (at, at + height(panel));
             let y = scale_y(panel, bottom, top);
-            frames.push(Frame { left, right, top, bottom, head, y });
+            frames.push(PanelFrame { left, right, top, bottom, head, y });
             at = bottom + 18;
         }
         let plot_bottom = frames.last().map_or(at, |frame| frame.bottom);
@@ -99,13 +99,13 @@ pub(super) fn axis_title(title: &str, unit: &str) -> String {
     if unit.is_empty() { title.to_owned() } else { format!("{title} ({unit})") }
 }
 
-/// Places of the names in the legend: the row, the pixel where the sample begins, the series.
-/// They stand right of the title of the axis, and in further rows where that is not enough.
+/// Positions of the legend entries: row, pixel of the sample, series. They are right of the axis
+/// title, and in further rows if needed.
 pub(super) fn legend<'a, 'b>(
-    panel: &'b Panel<'a>,
+    panel: &'b ChartPanel<'a>,
     room: i64,
-) -> impl Iterator<Item = (i64, i64, &'b Series<'a>)> {
-    // Bold letters are wider by a tenth.
+) -> impl Iterator<Item = (i64, i64, &'b ChartSeries<'a>)> {
+    // Bold text is wider by a tenth.
     let title = width(&axis_title(panel.y.title, panel.y.unit), TEXT) * 11 / 10;
     let first = MARGIN + title + NAME_GAP;
     let (mut row, mut at) = (0, first);
@@ -115,30 +115,30 @@ pub(super) fn legend<'a, 'b>(
         if at > begin && at + needed > MARGIN + room {
             (row, at) = (row + 1, MARGIN);
         }
-        let place = (row, at, series);
+        let position = (row, at, series);
         at += needed + NAME_GAP;
-        place
+        position
     })
 }
 
-fn legend_rows(panel: &Panel<'_>, room: i64) -> i64 {
+fn legend_rows(panel: &ChartPanel<'_>, room: i64) -> i64 {
     legend(panel, room).last().map_or(1, |(row, ..)| row + 1)
 }
 
-/// Where the name of a mark stands, in pixels.
+/// Position of a mark's label in pixels.
 pub(super) struct Label {
-    /// Left end, or right end if it stands left of its line.
+    /// Left end, or right end if it is left of its line.
     pub(super) at: i64,
     pub(super) is_left: bool,
     pub(super) row: i64,
 }
 
-/// The names of the marks: right of their lines as far as there is room, and below all names that
-/// reach beyond the line, so that no line crosses a name.
+/// The labels of the marks: right of their lines if they fit, and below all labels that cross the
+/// line.
 pub(super) fn mark_labels(chart: &Chart<'_>, x: &Scale, right: i64) -> Vec<Label> {
     let mut ends: Vec<i64> = Vec::new();
     let places = chart.marks.iter().map(|mark| {
-        let line = x.place(mark.at).0 / 100;
+        let line = x.position(mark.at).0 / 100;
         let needed = width(mark.label, SMALL);
         let is_left = line + 4 + needed > right;
         let (begin, at) = if is_left { (line - 4 - needed, line - 4) } else { (line, line + 4) };
@@ -153,16 +153,16 @@ pub(super) fn mark_labels(chart: &Chart<'_>, x: &Scale, right: i64) -> Vec<Label
 }
 
 /// Height of the plot of a panel.
-fn height(panel: &Panel<'_>) -> i64 {
+fn height(panel: &ChartPanel<'_>) -> i64 {
     i64::from(panel.height.clamp(60, 4_000))
 }
 
-fn scale_y(panel: &Panel<'_>, bottom: i64, top: i64) -> Scale {
+fn scale_y(panel: &ChartPanel<'_>, bottom: i64, top: i64) -> Scale {
     let pixels = (Px::whole(bottom), Px::whole(top));
     Scale::rounded(range_y(panel), pixels, TICKS_APART_Y, panel.y.decimals)
 }
 
-/// Lowest and highest place on the common axis.
+/// Smallest and largest coordinate on the common axis.
 fn range_x(chart: &Chart<'_>) -> (i64, i64) {
     let points = chart.panels.iter().flat_map(|panel| &panel.series).flat_map(|s| s.points);
     let all = points.map(|point| point.x).chain(chart.marks.iter().map(|mark| mark.at));
@@ -174,7 +174,7 @@ fn range_x(chart: &Chart<'_>) -> (i64, i64) {
 }
 
 /// Zero, lowest and highest value of a panel.
-fn range_y(panel: &Panel<'_>) -> (i64, i64) {
+fn range_y(panel: &ChartPanel<'_>) -> (i64, i64) {
     let values = panel.series.iter().flat_map(|series| series.points).map(|point| point.y);
     values.fold((0, 0), |(low, high), y| (y.min(low), y.max(high)))
 }

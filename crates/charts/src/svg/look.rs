@@ -1,13 +1,13 @@
-//! How a series looks: colour, dash and marker, each different.
+//! Styles of series: distinct colour, dash and marker.
 
 use std::io::{self, Write};
 
 use super::decimate::Dot;
 use super::number::Px;
 
-/// The look of one series.
+/// The style of a series.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct SeriesStyle {
     pub(super) colour: &'static str,
     /// `stroke-dasharray`; empty for a solid line.
     pub(super) dash: &'static str,
@@ -25,24 +25,24 @@ enum Marker {
     Plus,
 }
 
-/// Colours of Okabe and Ito ("Color Universal Design", 2008), without the yellow, which a light
-/// ground swallows.
-const LOOKS: [Look; 7] = [
-    Look { colour: "#0072b2", dash: "", marker: Marker::Circle },
-    Look { colour: "#d55e00", dash: "7 3", marker: Marker::Square },
-    Look { colour: "#009e73", dash: "2 2.5", marker: Marker::Triangle },
-    Look { colour: "#cc79a7", dash: "9 3 2 3", marker: Marker::Diamond },
-    Look { colour: "#e69f00", dash: "12 4", marker: Marker::TriangleDown },
-    Look { colour: "#56b4e9", dash: "4 2", marker: Marker::Cross },
-    Look { colour: "#000000", dash: "1.5 4", marker: Marker::Plus },
+/// Colours of Okabe and Ito ("Color Universal Design", 2008) without the yellow, which is
+/// unreadable on a light background.
+const LOOKS: [SeriesStyle; 7] = [
+    SeriesStyle { colour: "#0072b2", dash: "", marker: Marker::Circle },
+    SeriesStyle { colour: "#d55e00", dash: "7 3", marker: Marker::Square },
+    SeriesStyle { colour: "#009e73", dash: "2 2.5", marker: Marker::Triangle },
+    SeriesStyle { colour: "#cc79a7", dash: "9 3 2 3", marker: Marker::Diamond },
+    SeriesStyle { colour: "#e69f00", dash: "12 4", marker: Marker::TriangleDown },
+    SeriesStyle { colour: "#56b4e9", dash: "4 2", marker: Marker::Cross },
+    SeriesStyle { colour: "#000000", dash: "1.5 4", marker: Marker::Plus },
 ];
 
-impl Look {
+impl SeriesStyle {
     pub(super) fn number(number: u8) -> Self {
         LOOKS[usize::from(number) % LOOKS.len()]
     }
 
-    /// Is the marker made of lines only?
+    /// Does the marker consist of lines only?
     pub(super) const fn is_open(&self) -> bool {
         matches!(self.marker, Marker::Cross | Marker::Plus)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Hundredths of a pixel: the grid of all coordinates.
+/// Hundredths of a pixel, the resolution of all coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Px(pub(super) i64);
 
@@ -12,7 +12,7 @@ impl Px {
     }
 }
 
-/// `12.5`, without zeros at the end.
+/// Formats as `12.5`, without trailing zeros.
 impl fmt::Display for Px {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
@@ -25,14 +25,14 @@ impl fmt::Display for Px {
     }
 }
 
-/// A value with `decimals` digits behind the point, of which `shown` are written.
+/// A value with `decimals` decimals, of which `shown` are written.
 pub(super) struct Decimal {
     pub(super) value: i128,
     pub(super) decimals: u32,
     pub(super) shown: u32,
 }
 
-/// `-1,250,000.5`: thousands apart from five digits on.
+/// Formats as `-1,250,000.5`: with thousands separators from five digits on.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = 10_u128.pow(self.decimals);
@@ -41,9 +41,9 @@ impl fmt::Display for Decimal {
             f.write_str("-")?;
         }
         let digits = whole.to_string();
-        for (place, digit) in digits.char_indices() {
-            let left = digits.len() - place;
-            if digits.len() >= 5 && place > 0 && left % 3 == 0 {
+        for (position, digit) in digits.char_indices() {
+            let left = digits.len() - position;
+            if digits.len() >= 5 && position > 0 && left % 3 == 0 {
                 f.write_str(",")?;
             }
             write!(f, "{digit}")?;

@@ -3,24 +3,24 @@
 use std::io::{self, Write};
 
 use super::decimate::{Dot, decimate, scatter};
-use super::layout::{Frame, PALE_INK, SAMPLE, SMALL};
-use super::look::Look;
+use super::layout::{PALE_INK, PanelFrame, SAMPLE, SMALL};
+use super::look::SeriesStyle;
 use super::number::Px;
 use super::scale::Scale;
-use super::{Draw, Panel, Series};
+use super::{ChartPanel, ChartSeries, Draw};
 
 const GRID: &str = "#e6e9ed";
-/// Markers of a line are at least so far apart.
+/// Minimum distance between markers of a line.
 const MARKER_GAP: Px = Px::whole(14);
-/// A line with more points than fit by that gap has a marker only so often.
+/// Distance between markers of a line with more points than fit at that distance.
 const SPARSE_GAP: Px = Px::whole(76);
 
-/// What is needed to draw a panel.
+/// The inputs for drawing a panel.
 pub(super) struct Plot<'a> {
-    pub(super) panel: &'a Panel<'a>,
-    pub(super) frame: &'a Frame,
+    pub(super) panel: &'a ChartPanel<'a>,
+    pub(super) frame: &'a PanelFrame,
     pub(super) x: &'a Scale,
-    /// Is it the lowest, which has the labels of the common axis?
+    /// Is it the lowest panel, with the labels of the common axis?
     pub(super) last: bool,
 }
 
@@ -32,45 +32,46 @@ pub(super) fn write_plot(out: &mut impl Write, plot: &Plot<'_>) -> io::Result<()
     Ok(())
 }
 
-/// Lines at the ticks, the labels, and the foot of the panel.
+/// Writes the grid lines, the tick labels, and the baseline of the panel.
 fn write_grid(out: &mut impl Write, plot: &Plot<'_>) -> io::Result<()> {
-    let &Frame { left, right, top, bottom, y, .. } = plot.frame;
+    let &PanelFrame { left, right, top, bottom, y, .. } = plot.frame;
     write!(out, "<path stroke=\"{GRID}\" fill=\"none\" shape-rendering=\"crispEdges\" d=\"")?;
-    for (place, _) in y.ticks() {
-        write!(out, "M{left} {place}H{right}")?;
+    for (position, _) in y.ticks() {
+        write!(out, "M{left} {position}H{right}")?;
     }
-    for (place, _) in plot.x.ticks() {
-        write!(out, "M{place} {top}V{bottom}")?;
+    for (position, _) in plot.x.ticks() {
+        write!(out, "M{position} {top}V{bottom}")?;
     }
     writeln!(out, "\"/>")?;
-    // The axis lies at zero, which is the foot unless there are values below.
+    // The axis is at zero, which is the baseline unless there are negative values.
     writeln!(
         out,
         "<path stroke=\"{PALE_INK}\" shape-rendering=\"crispEdges\" d=\"M{left} {}H{right}\"/>",
-        y.place(0)
+        y.position(0)
     )?;
     writeln!(out, "<g font-size=\"{SMALL}\" fill=\"{PALE_INK}\" text-anchor=\"end\">")?;
-    for (place, label) in y.ticks() {
-        writeln!(out, "<text x=\"{}\" y=\"{}\">{label}</text>", left - 8, Px(place.0 + 400))?;
+    for (position, label) in y.ticks() {
+        writeln!(out, "<text x=\"{}\" y=\"{}\">{label}</text>", left - 8, Px(position.0 + 400))?;
     }
     writeln!(out, "</g>")?;
     if plot.last {
         writeln!(out, "<g font-size=\"{SMALL}\" fill=\"{PALE_INK}\" text-anchor=\"middle\">")?;
-        for (place, label) in plot.x.ticks() {
-            writeln!(out, "<text x=\"{place}\" y=\"{}\">{label}</text>", bottom + 16)?;
+        for (position, label) in plot.x.ticks() {
+            writeln!(out, "<text x=\"{position}\" y=\"{}\">{label}</text>", bottom + 16)?;
         }
         writeln!(out, "</g>")?;
     }
     Ok(())
 }
 
-fn write_series(out: &mut impl Write, plot: &Plot<'_>, series: &Series<'_>) -> io::Result<()> {
-    let place = |point: &super::Point| (plot.x.place(point.x), plot.frame.y.place(point.y));
-    let look = Look::number(series.look);
+fn write_series(out: &mut impl Write, plot: &Plot<'_>, series: &ChartSeries<'_>) -> io::Result<()> {
+    let position =
+        |point: &super::ChartPoint| (plot.x.position(point.x), plot.frame.y.position(point.y));
+    let look = SeriesStyle::number(series.look);
     if series.draw == Draw::Whiskers {
         write!(out, "<path fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\" d=\"", look.colour)?;
         for pair in series.points.chunks_exact(2) {
-            let ((x, from), (_, to)) = (place(&pair[0]), place(&pair[1]));
+            let ((x, from), (_, to)) = (position(&pair[0]), position(&pair[1]));
             let left = Px(x.0 - 400);
             write!(out, "M{left} {from}h8M{left} {to}h8M{x} {from}V{to}")?;
         }
@@ -79,7 +80,7 @@ fn write_series(out: &mut impl Write, plot: &Plot<'_>, series: &Series<'_>) -> i
     if series.draw != Draw::Points {
         open_line(out, &look)?;
         let mut pen = Pen::new(series.draw);
-        decimate(series.points, place, |dot| pen.go_to(out, dot))?;
+        decimate(series.points, position, |dot| pen.go_to(out, dot))?;
         pen.lift(out)?;
         writeln!(out, "\"/>")?;
     }
@@ -89,15 +90,16 @@ fn write_series(out: &mut impl Write, plot: &Plot<'_>, series: &Series<'_>) -> i
     let mut next = if fits {
         None
     } else {
-        // Each look begins elsewhere, so that markers of equal series do not hide each other.
+        // Each style starts at another offset, so that markers of equal series do not hide each
+        // other.
         Some(left.0 + SPARSE_GAP.0 * (2 * i64::from(series.look % 7) + 1) / 14)
     };
     open_markers(out, &look)?;
     if series.draw == Draw::Points {
-        scatter(series.points, place, |dot| look.marker(out, dot))?;
+        scatter(series.points, position, |dot| look.marker(out, dot))?;
         return writeln!(out, "\"/>");
     }
-    decimate(series.points, place, |dot| {
+    decimate(series.points, position, |dot| {
         match &mut next {
             Some(next) if dot.0.0 < *next => return Ok(()),
             Some(next) => *next += (1 + (dot.0.0 - *next) / SPARSE_GAP.0) * SPARSE_GAP.0,
@@ -108,14 +110,14 @@ fn write_series(out: &mut impl Write, plot: &Plot<'_>, series: &Series<'_>) -> i
     writeln!(out, "\"/>")
 }
 
-/// A short piece of `series` for the legend, from pixel `x` on at height `y`.
+/// Writes a legend sample of `series` at pixel `x` and height `y`.
 pub(super) fn write_sample(
     out: &mut impl Write,
-    series: &Series<'_>,
+    series: &ChartSeries<'_>,
     x: i64,
     y: i64,
 ) -> io::Result<()> {
-    let look = Look::number(series.look);
+    let look = SeriesStyle::number(series.look);
     if series.draw != Draw::Points {
         open_line(out, &look)?;
         writeln!(out, "M{x} {y}H{}\"/>", x + SAMPLE)?;
@@ -125,8 +127,8 @@ pub(super) fn write_sample(
     writeln!(out, "\"/>")
 }
 
-fn open_line(out: &mut impl Write, look: &Look) -> io::Result<()> {
-    let Look { colour, dash, .. } = look;
+fn open_line(out: &mut impl Write, look: &SeriesStyle) -> io::Result<()> {
+    let SeriesStyle { colour, dash, .. } = look;
     write!(out, "<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"")?;
     if !dash.is_empty() {
         write!(out, " stroke-dasharray=\"{dash}\"")?;
@@ -134,7 +136,7 @@ fn open_line(out: &mut impl Write, look: &Look) -> io::Result<()> {
     write!(out, " stroke-linejoin=\"round\" d=\"")
 }
 
-fn open_markers(out: &mut impl Write, look: &Look) -> io::Result<()> {
+fn open_markers(out: &mut impl Write, look: &SeriesStyle) -> io::Result<()> {
     let colour = look.colour;
     if look.is_open() {
         write!(out, "<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.7\" d=\"")
@@ -143,11 +145,11 @@ fn open_markers(out: &mut impl Write, look: &Look) -> io::Result<()> {
     }
 }
 
-/// Writes the path of a line without the points that change nothing.
+/// Writes the path of a line without redundant points.
 struct Pen {
     draw: Draw,
     at: Option<Dot>,
-    /// Where a level piece of a step ends that is not written yet.
+    /// End of a pending horizontal segment.
     level: Option<Px>,
 }
 

@@ -1,8 +1,8 @@
-//! From values to pixels, and the values that get a label.
+//! Mapping of values to pixels, and ticks.
 
 use super::number::{Decimal, Px};
 
-/// A range of values over a range of pixels.
+/// A linear map from a range of values to a range of pixels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     low: i128,
@@ -14,7 +14,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// All values from `low` to `high`, with ticks at least `apart` pixels from each other.
+    /// A scale of exactly this range, with ticks at least `apart` pixels apart.
     pub(super) fn exact(range: (i64, i64), pixels: (Px, Px), apart: i64, decimals: u32) -> Self {
         let decimals = decimals.min(18);
         let (low, mut high) = (i128::from(range.0), i128::from(range.1));
@@ -26,7 +26,7 @@ impl Scale {
         Self { low, high, from, to, step: nice_step(high - low, most), decimals }
     }
 
-    /// The same, widened so that both ends are ticks.
+    /// A scale widened so that both ends are ticks.
     pub(super) fn rounded(range: (i64, i64), pixels: (Px, Px), apart: i64, decimals: u32) -> Self {
         let scale = Self::exact(range, pixels, apart, decimals);
         let low = scale.low.div_euclid(scale.step) * scale.step;
@@ -34,8 +34,8 @@ impl Scale {
         Self { low, high, ..scale }
     }
 
-    /// Where `value` lies, to the nearest hundredth of a pixel.
-    pub(super) fn place(&self, value: i64) -> Px {
+    /// The position of `value`, to the nearest hundredth of a pixel.
+    pub(super) fn position(&self, value: i64) -> Px {
         self.place_of(i128::from(value))
     }
 
@@ -46,7 +46,7 @@ impl Scale {
         Px(self.from.0 + twice.div_euclid(2 * span) as i64)
     }
 
-    /// Places and labels of the ticks, from the lowest on.
+    /// Positions and labels of the ticks in ascending order.
     pub(super) fn ticks(&self) -> impl Iterator<Item = (Px, Decimal)> + '_ {
         let first = -(-self.low).div_euclid(self.step);
         let last = self.high.div_euclid(self.step);
@@ -59,7 +59,7 @@ impl Scale {
     }
 }
 
-/// The smallest of 1, 2, 5, 10, 20, ... that `span` holds at most `most` times.
+/// The smallest of 1, 2, 5, 10, 20, ... that divides `span` into at most `most` steps.
 fn nice_step(span: i128, most: i128) -> i128 {
     let mut decade = 1;
     loop {
@@ -79,7 +79,7 @@ mod tests {
     const WIDE: (Px, Px) = (Px::whole(100), Px::whole(600));
 
     fn labels(scale: &Scale) -> Vec<String> {
-        scale.ticks().map(|(place, label)| format!("{label}@{place}")).collect()
+        scale.ticks().map(|(position, label)| format!("{label}@{position}")).collect()
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn the_largest_values_do_not_overflow() {
         let scale = Scale::rounded((i64::MIN, i64::MAX), WIDE, 100, 18);
-        assert_eq!(scale.place(0), Px::whole(350));
+        assert_eq!(scale.position(0), Px::whole(350));
         assert_eq!(scale.ticks().count(), 5);
     }
 

@@ -1,11 +1,11 @@
-//! Text in XML, and the room it takes.
+//! Text in XML and its width.
 
 use std::fmt::{self, Write};
 
-/// A text in which nothing is taken for markup; characters that XML forbids become blanks.
-pub(super) struct Escaped<'a>(pub(super) &'a str);
+/// Escapes markup in text; characters that XML forbids become spaces.
+pub(super) struct EscapedXml<'a>(pub(super) &'a str);
 
-impl fmt::Display for Escaped<'_> {
+impl fmt::Display for EscapedXml<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars() {
             match c {
@@ -13,7 +13,7 @@ impl fmt::Display for Escaped<'_> {
                 '<' => f.write_str("&lt;")?,
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
-                // Only these are outside of the range Char of XML 1.0.
+                // Only these are outside the Char range of XML 1.0.
                 '\0'..' ' | '\u{fffe}' | '\u{ffff}' => f.write_char(' ')?,
                 c => f.write_char(c)?,
             }
@@ -22,10 +22,10 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Pixels that `text` takes at most in letters of `size` pixels.
+/// Upper bound of the width of `text` in pixels at font size `size`.
 ///
-/// After the widths of DejaVu Sans and Verdana, the widest of the fonts that may be used: in any
-/// other the text is narrower and still overlaps nothing.
+/// Uses the widths of DejaVu Sans and Verdana, the widest of the possible fonts: in any other the
+/// text is narrower and does not overlap either.
 pub(super) fn width(text: &str, size: i64) -> i64 {
     let hundredths: i64 = text.chars().map(|c| i64::from(hundredths_of_em(c))).sum();
     (hundredths * size + 99) / 100
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn markup_is_text() {
-        assert_eq!(Escaped("a<b & \"c\">\0\n").to_string(), "a&lt;b &amp; &quot;c&quot;&gt;  ");
+        assert_eq!(EscapedXml("a<b & \"c\">\0\n").to_string(), "a&lt;b &amp; &quot;c&quot;&gt;  ");
     }
 
     #[test]

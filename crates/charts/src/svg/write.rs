@@ -1,27 +1,27 @@
-//! The whole picture: ground, titles, legends, plots, marks.
+//! The chart: background, titles, legends, plots, marks.
 
 use std::io::{self, Write};
 
 use super::layout::{
-    Frame, LEGEND_ROW, Layout, MARGIN, MARK_ROW, PALE_INK, SAMPLE, SAMPLE_GAP, SMALL, TEXT, TITLE,
-    TITLE_BELOW, axis_title, legend, mark_labels,
+    ChartLayout, LEGEND_ROW, MARGIN, MARK_ROW, PALE_INK, PanelFrame, SAMPLE, SAMPLE_GAP, SMALL,
+    TEXT, TITLE, TITLE_BELOW, axis_title, legend, mark_labels,
 };
 use super::plot::{Plot, write_plot, write_sample};
-use super::text::Escaped;
-use super::{Chart, Panel};
+use super::text::EscapedXml;
+use super::{Chart, ChartPanel};
 
 pub(super) const INK: &str = "#1f2328";
 pub(super) const FONTS: &str =
     "-apple-system,BlinkMacSystemFont,'Segoe UI',Helvetica,Arial,'DejaVu Sans',sans-serif";
 
 impl Chart<'_> {
-    /// Writes the picture.
+    /// Writes the chart.
     ///
     /// # Errors
     ///
     /// Those of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let layout = Layout::of(self);
+        let layout = ChartLayout::of(self);
         write_head(out, self, &layout)?;
         for (panel, frame) in self.panels.iter().zip(&layout.frames) {
             write_axis_title(out, panel, frame)?;
@@ -36,22 +36,22 @@ impl Chart<'_> {
             out,
             "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\" font-weight=\"600\">{}</text>",
             layout.plot_bottom + TITLE_BELOW,
-            Escaped(&title)
+            EscapedXml(&title)
         )?;
         writeln!(out, "</svg>")
     }
 }
 
-/// The ground and the titles.
-fn write_head(out: &mut impl Write, chart: &Chart<'_>, layout: &Layout) -> io::Result<()> {
-    let Layout { width, height, .. } = layout;
+/// Writes the background and the titles.
+fn write_head(out: &mut impl Write, chart: &Chart<'_>, layout: &ChartLayout) -> io::Result<()> {
+    let ChartLayout { width, height, .. } = layout;
     writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FONTS}\" \
              font-size=\"{TEXT}\" fill=\"{INK}\">"
     )?;
-    writeln!(out, "<title>{}</title>", Escaped(chart.title))?;
+    writeln!(out, "<title>{}</title>", EscapedXml(chart.title))?;
     writeln!(
         out,
         "<rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"7\" fill=\"#ffffff\" \
@@ -65,7 +65,7 @@ fn write_head(out: &mut impl Write, chart: &Chart<'_>, layout: &Layout) -> io::R
         writeln!(
             out,
             "<text x=\"{MARGIN}\" y=\"{base}\" font-size=\"{TITLE}\" font-weight=\"600\">{}</text>",
-            Escaped(chart.title)
+            EscapedXml(chart.title)
         )?;
         base += 7 + 3;
     }
@@ -74,22 +74,30 @@ fn write_head(out: &mut impl Write, chart: &Chart<'_>, layout: &Layout) -> io::R
         writeln!(
             out,
             "<text x=\"{MARGIN}\" y=\"{base}\" fill=\"{PALE_INK}\">{}</text>",
-            Escaped(chart.subtitle)
+            EscapedXml(chart.subtitle)
         )?;
     }
     Ok(())
 }
 
-fn write_axis_title(out: &mut impl Write, panel: &Panel<'_>, frame: &Frame) -> io::Result<()> {
+fn write_axis_title(
+    out: &mut impl Write,
+    panel: &ChartPanel<'_>,
+    frame: &PanelFrame,
+) -> io::Result<()> {
     writeln!(
         out,
         "<text x=\"{MARGIN}\" y=\"{}\" font-weight=\"600\">{}</text>",
         frame.head + 14,
-        Escaped(&axis_title(panel.y.title, panel.y.unit))
+        EscapedXml(&axis_title(panel.y.title, panel.y.unit))
     )
 }
 
-fn write_legend(out: &mut impl Write, panel: &Panel<'_>, frame: &Frame) -> io::Result<()> {
+fn write_legend(
+    out: &mut impl Write,
+    panel: &ChartPanel<'_>,
+    frame: &PanelFrame,
+) -> io::Result<()> {
     for (row, at, series) in legend(panel, frame.right - MARGIN) {
         let middle = frame.head + LEGEND_ROW * row + 10;
         write_sample(out, series, at, middle)?;
@@ -98,17 +106,17 @@ fn write_legend(out: &mut impl Write, panel: &Panel<'_>, frame: &Frame) -> io::R
             "<text x=\"{}\" y=\"{}\">{}</text>",
             at + SAMPLE + SAMPLE_GAP,
             middle + 4,
-            Escaped(series.name)
+            EscapedXml(series.name)
         )?;
     }
     Ok(())
 }
 
-/// Lines through all panels, and their names above.
-fn write_marks(out: &mut impl Write, chart: &Chart<'_>, layout: &Layout) -> io::Result<()> {
+/// Writes the marks: lines through all panels, with their labels above.
+fn write_marks(out: &mut impl Write, chart: &Chart<'_>, layout: &ChartLayout) -> io::Result<()> {
     let labels = mark_labels(chart, &layout.x, layout.right);
     for (mark, label) in chart.marks.iter().zip(labels) {
-        let at = layout.x.place(mark.at);
+        let at = layout.x.position(mark.at);
         let mut top = layout.marks_top + MARK_ROW * label.row;
         let anchor = if label.is_left { " text-anchor=\"end\"" } else { "" };
         writeln!(
@@ -116,7 +124,7 @@ fn write_marks(out: &mut impl Write, chart: &Chart<'_>, layout: &Layout) -> io::
             "<text x=\"{}\" y=\"{}\"{anchor} font-size=\"{SMALL}\" fill=\"{PALE_INK}\">{}</text>",
             label.at,
             top + 10,
-            Escaped(mark.label)
+            EscapedXml(mark.label)
         )?;
         write!(out, "<path stroke=\"{PALE_INK}\" stroke-dasharray=\"3 3\" fill=\"none\" d=\"")?;
         for (number, frame) in layout.frames.iter().enumerate() {

@@ -1,17 +1,17 @@
-//! What the rules look at, and words they share.
+//! The input of the rules, and shared helpers.
 
-use super::{Confidence, Evidence, Finding, Rule, Severity, Value};
-use crate::blame::Blame;
-use crate::course::Course;
-use crate::place::CapturePoint;
-use crate::{Analysis, Flow};
+use super::{Confidence, DiagnosisRule, EvidenceItem, EvidenceValue, Finding, Severity};
+use crate::capture_point::CapturePoint;
+use crate::lost_time::LostTimeCause;
+use crate::timeline::Timeline;
+use crate::{Analysis, FlowAnalysis};
 
-/// Another transfer of the same capture, in short.
+/// Summary of a transfer of the capture.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Neighbour {
-    /// Its number.
+pub struct TransferSummary {
+    /// Stream index.
     pub stream: u32,
-    /// From whom to whom its data go.
+    /// Sender and receiver of the data.
     pub hosts: (std::net::IpAddr, std::net::IpAddr),
     /// First data and last delivery, in ns.
     pub span: (u64, u64),
@@ -19,8 +19,8 @@ pub struct Neighbour {
     pub bytes: u64,
 }
 
-impl Neighbour {
-    /// The larger direction of a connection.
+impl TransferSummary {
+    /// Summarises the main direction of a connection.
     pub fn of(analysis: &Analysis) -> Option<Self> {
         let flow = analysis.main()?;
         let (src, dst) = (analysis.ends.src.ip(), analysis.ends.dst.ip());
@@ -29,8 +29,8 @@ impl Neighbour {
         Some(Self { stream: analysis.stream, hosts, span, bytes: flow.bytes })
     }
 
-    /// Those of a capture in the order in which [`Case::neighbours`] has them: by hosts, so that a
-    /// hundred thousand need not be gone through for each.
+    /// Sorts the transfers of a capture by hosts, the order of [`DiagnosisCase::neighbours`], so
+    /// that those between two hosts are found without a scan of all.
     pub fn sorted(mut all: Vec<Self>) -> Vec<Self> {
         all.sort_by_key(|one| (one.hosts, one.stream));
         all
@@ -39,23 +39,24 @@ impl Neighbour {
 
 /// One transfer: the data of one direction of a connection.
 #[derive(Debug, Clone, Copy)]
-pub struct Case<'a> {
+pub struct DiagnosisCase<'a> {
     /// The connection.
     pub analysis: &'a Analysis,
     /// The data.
-    pub flow: &'a Flow,
-    /// Their course.
-    pub course: &'a Course,
-    /// The transfers of the capture, this one included, as [`Neighbour::sorted`] gives them.
-    pub neighbours: &'a [Neighbour],
+    pub flow: &'a FlowAnalysis,
+    /// The timeline of the transfer.
+    pub course: &'a Timeline,
+    /// The transfers of the capture, this one included, in the order of
+    /// [`TransferSummary::sorted`].
+    pub neighbours: &'a [TransferSummary],
 }
 
-impl<'a> Case<'a> {
-    /// A finding of `rule` about the whole transfer, as bad as its cost.
-    pub(super) fn finding(&self, rule: &Rule, cost: u64, title: String) -> Finding {
+impl<'a> DiagnosisCase<'a> {
+    /// A finding of `rule` about the whole transfer, with the severity of its cost.
+    pub(super) fn finding(&self, rule: &DiagnosisRule, cost: u64, title: String) -> Finding {
         let flow = self.flow;
         let begin = self.analysis.first.as_nanos();
-        // Nobody told how far the data got: it is about all that was seen.
+        // Without ACKs the delivery is unknown: the finding covers the whole capture.
         let end = if flow.answered { flow.last_delivery } else { self.analysis.last.as_nanos() };
         Finding {
             code: rule.code,
@@ -72,17 +73,17 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Time in which the connection was at work, in ns.
+    /// Active time of the connection, in ns.
     pub(super) fn active(&self) -> u64 {
         self.course.budget.active()
     }
 
-    /// Is it worth telling: a twentieth of the transfer?
-    pub(super) fn worth(&self, cost: u64) -> bool {
+    /// Whether the cost is at least a twentieth of the active time.
+    pub(super) fn is_significant(&self, cost: u64) -> bool {
         cost > 0 && cost * 20 >= self.active()
     }
 
-    /// A tenth of the transfer is worth a warning, half of it an error.
+    /// Severity by cost: a tenth of the active time is a warning, half of it an error.
     pub(super) fn severity(&self, cost: u64) -> Severity {
         let active = self.active();
         if cost * 2 >= active && cost > 0 {
@@ -94,7 +95,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// High at the sender; elsewhere what the sender did has to be inferred.
+    /// High at the sender; elsewhere the sender's actions are inferred.
     pub(super) fn confidence(&self) -> Confidence {
         match self.flow.point {
             CapturePoint::Sender => Confidence::High,
@@ -103,11 +104,11 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Episodes of a kind: their numbers, interval and frames.
-    pub(super) fn episodes(&self, blame: Blame) -> Episodes {
-        let mut found = Episodes::default();
+    /// Totals of the recovery episodes with this cause.
+    pub(super) fn episodes(&self, blame: LostTimeCause) -> EpisodeTotals {
+        let mut found = EpisodeTotals::default();
         for (episode, _) in
-            self.flow.episodes.iter().zip(&self.course.blames).filter(|(_, b)| **b == blame)
+            self.flow.episodes.iter().zip(&self.course.episode_causes).filter(|(_, b)| **b == blame)
         {
             if found.count == 0 {
                 found.interval.0 = episode.silent_since.min(episode.begin);
@@ -126,14 +127,14 @@ impl<'a> Case<'a> {
         found
     }
 
-    /// How many packets were lost, in how many recoveries.
-    pub(super) fn lost_packets(losses: &Episodes) -> Evidence {
+    /// Evidence: number of lost packets and of recoveries.
+    pub(super) fn lost_packets(losses: &EpisodeTotals) -> EvidenceItem {
         let text = format!("{} in {}", losses.lost, many(losses.count, "recovery"));
         count("lost_packets", losses.lost, "losses", text)
     }
 
-    /// The round trip when packets were lost, beside that of the empty path.
-    pub(super) fn queue_at_loss(&self, losses: &Episodes) -> Evidence {
+    /// Evidence: RTT at the loss, and that of the empty path.
+    pub(super) fn queue_at_loss(&self, losses: &EpisodeTotals) -> EvidenceItem {
         let base = self.course.path.base_rtt.unwrap_or(0);
         let text = if losses.rtt == 0 {
             format!("not seen: no round trip could be measured but {} at rest", time(base))
@@ -143,7 +144,7 @@ impl<'a> Case<'a> {
         number("rtt_at_loss_s", seconds(losses.rtt), "queue", text)
     }
 
-    /// Is the cost an upper bound, since the rate of the path was never seen?
+    /// A note that the cost is an upper bound, if the rate of the path is unknown.
     pub(super) fn bound(&self) -> &'static str {
         if self.course.path.rate.is_some() {
             ""
@@ -152,30 +153,30 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Segments, rounded.
+    /// Bytes as segments, rounded.
     pub(super) fn segments(&self, bytes: u64) -> u64 {
         let mss = self.flow.mss.max(1);
-        // A window that anything was in holds a segment.
+        // A window that was in use holds at least a segment.
         ((bytes + mss / 2) / mss).max(u64::from(bytes > 0))
     }
 
-    /// The rate of the path in words, where it is known.
-    pub(super) fn path_rate(&self) -> Option<Evidence> {
+    /// Evidence: the rate of the path, if it is known.
+    pub(super) fn path_rate(&self) -> Option<EvidenceItem> {
         let rate = self.course.path.rate?;
         Some(number("path_rate_bps", rate * 8.0, "path", format!("carries {}", self::rate(rate))))
     }
 }
 
-/// Episodes of one kind.
+/// Totals of recovery episodes with one cause.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Episodes {
+pub(super) struct EpisodeTotals {
     pub(super) count: u64,
     pub(super) interval: (u64, u64),
     pub(super) frames: (u64, u64),
     pub(super) retransmitted: u64,
     pub(super) lost: u64,
     pub(super) timeouts: u64,
-    /// Silence before them, in ns.
+    /// Silence before the episodes, in ns.
     pub(super) stalled: u64,
     pub(super) rtt: u64,
     pub(super) window: u64,
@@ -188,7 +189,7 @@ impl Finding {
         self
     }
 
-    pub(super) fn with(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+    pub(super) fn with(mut self, evidence: impl IntoIterator<Item = EvidenceItem>) -> Self {
         self.evidence.extend(evidence);
         self
     }
@@ -215,12 +216,22 @@ impl Finding {
     }
 }
 
-pub(super) fn number(key: &'static str, value: f64, label: &'static str, text: String) -> Evidence {
-    Evidence { key, value: Value::Number(value), label, text }
+pub(super) fn number(
+    key: &'static str,
+    value: f64,
+    label: &'static str,
+    text: String,
+) -> EvidenceItem {
+    EvidenceItem { key, value: EvidenceValue::Number(value), label, text }
 }
 
-pub(super) fn count(key: &'static str, value: u64, label: &'static str, text: String) -> Evidence {
-    Evidence { key, value: Value::Count(value), label, text }
+pub(super) fn count(
+    key: &'static str,
+    value: u64,
+    label: &'static str,
+    text: String,
+) -> EvidenceItem {
+    EvidenceItem { key, value: EvidenceValue::Count(value), label, text }
 }
 
 /// Seconds of nanoseconds.
@@ -228,7 +239,7 @@ pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// A time in words, with three digits: `620 us`, `45.3 ms`, `1.27 s`.
+/// Formats a time with three digits: `620 us`, `45.3 ms`, `1.27 s`.
 pub fn time(ns: u64) -> String {
     match ns {
         0 => "0 s".into(),
@@ -241,7 +252,7 @@ pub fn time(ns: u64) -> String {
     }
 }
 
-/// A rate of bytes per second in words, in bits: `98.6 Mbit/s`.
+/// Formats a rate, given in bytes per second, in bits: `98.6 Mbit/s`.
 pub fn rate(bytes_per_second: f64) -> String {
     let bits = bytes_per_second * 8.0;
     let (value, unit) = if bits >= 1e9 {
@@ -256,7 +267,7 @@ pub fn rate(bytes_per_second: f64) -> String {
     if value >= 100.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }
 
-/// A size in words, decimal: `1.25 MB`.
+/// Formats a size, decimal: `1.25 MB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
@@ -266,13 +277,13 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A share in percent.
+/// Formats a fraction in percent.
 pub fn percent(part: u64, whole: u64) -> String {
     let share = if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
     if share > 0.0 && share < 1.0 { "<1 %".into() } else { format!("{share:.0} %") }
 }
 
-/// How often a window doubles from `from` to `to`, the last part of it in proportion.
+/// Number of doublings of a window from `from` to `to`, the last one in proportion.
 pub(super) fn doublings(from: u64, to: u64) -> f64 {
     let (mut window, mut count) = (from.max(1), 0.0);
     while window * 2 <= to {

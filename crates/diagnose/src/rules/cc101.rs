@@ -1,20 +1,20 @@
 //! CC101: slow start starved by stretch ACKs.
 //!
-//! Checks whether each ACK of slow start lets a constant few segments more go, however many it
-//! covers. RFC 3465 section 2.2 limits the growth per ACK to L segments, L at most 2; FreeBSD has
-//! L as `net.inet.tcp.abc_l_var` (`newreno_ack_received`, cc_newreno.c). An ACK that covers 45
-//! segments, as LRO and GRO make them, then counts for two, and the window grows by two per ACK
-//! instead of doubling per round trip.
+//! Checks whether each ACK in slow start grows the window by a few segments, however many it
+//! covers. RFC 3465 section 2.2 limits the growth per ACK to L segments, L at most 2; FreeBSD has L
+//! as `net.inet.tcp.abc_l_var` (`newreno_ack_received`, cc_newreno.c). An ACK that covers 45
+//! segments, as with LRO and GRO, then counts for two, and the window grows by two per ACK instead
+//! of doubling per RTT.
 //!
-//! Cost: the lost time of the ramp, less that of a ramp that doubles each round trip from the same
-//! first window to the same last one.
+//! Cost: the lost time of slow start, less that of one that doubles each RTT from the same first
+//! window to the same last one.
 
-use super::case::{Case, count, doublings, number, seconds, time};
-use super::{Evidence, Finding, Rule, Value};
-use crate::course::Ramp;
-use crate::rounds::Before;
+use super::case::{DiagnosisCase, count, doublings, number, seconds, time};
+use super::{DiagnosisRule, EvidenceItem, EvidenceValue, Finding};
+use crate::rounds::RoundOrigin;
+use crate::timeline::SlowStartRamp;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC101",
     name: "slow start starved by stretch ACKs",
     check,
@@ -44,18 +44,18 @@ affected. On FreeBSD the sender's own LRO merges returning ACKs too, which makes
     ],
 };
 
-/// How slow start went with its ACKs.
-pub(super) struct Growth {
-    /// Segments more per ACK, the median of the rounds.
+/// Growth of slow start relative to its ACKs.
+pub(super) struct RampGrowth {
+    /// Window growth per ACK in segments, the median of the rounds.
     pub(super) per_ack: f64,
     /// Segments covered per ACK in those rounds.
     pub(super) covered: f64,
-    /// Round trips that doubling would have taken, of those it took.
+    /// RTTs that doubling would have taken, as a fraction of those taken.
     pub(super) share: f64,
 }
 
-/// The growth of a ramp that the ACKs starved; `None` if it was not.
-pub(super) fn starved(case: &Case<'_>, ramp: &Ramp) -> Option<Growth> {
+/// The growth of a slow start limited per ACK; `None` if it was not.
+pub(super) fn starved(case: &DiagnosisCase<'_>, ramp: &SlowStartRamp) -> Option<RampGrowth> {
     let mss = case.flow.mss as f64;
     let (first, last) = ramp.rounds;
     let mut growths = Vec::new();
@@ -65,12 +65,12 @@ pub(super) fn starved(case: &Case<'_>, ramp: &Ramp) -> Option<Growth> {
         if round.sent < before.sent {
             continue;
         }
-        // The first ACK of a flight ends its round, and the others come in the next; where one
-        // ACK covers the flight, a capture that ends in the next round has none there.
+        // The first ACK of a flight ends its round, and the others arrive in the next; if one ACK
+        // covers the flight, a capture that ends in the next round has none there.
         let of_flight = f64::from(round.acks.max(1));
         let per_ack = (round.sent - before.sent) as f64 / of_flight / mss;
         let cover = before.sent as f64 / of_flight / mss;
-        // Doubling lets as much more go as the ACK covers; one segment is for rounding.
+        // Doubling grows the window by as much as the ACK covers; one segment allows for rounding.
         if cover >= 3.0 && per_ack + 1.0 < cover && per_ack < cover * 0.75 {
             growths.push(per_ack);
             covered += before.sent as f64 / mss;
@@ -84,15 +84,15 @@ pub(super) fn starved(case: &Case<'_>, ramp: &Ramp) -> Option<Growth> {
     if growths.len() < 3 || (growths.len() as f64) * 2.0 < rounds - 1.0 {
         return None;
     }
-    Some(Growth {
+    Some(RampGrowth {
         per_ack: growths[growths.len() / 2],
         covered: covered / acks,
         share: (needed / rounds).min(1.0),
     })
 }
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == Before::Opening)?;
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == RoundOrigin::Opening)?;
     let growth = starved(case, ramp)?;
     let cost = (ramp.lost as f64 * (1.0 - growth.share)) as u64;
     let (first, last) = ramp.rounds;
@@ -113,9 +113,9 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         .with([
             number("growth_per_ack_mss", growth.per_ack, "growth", format!("{:.1} MSS per ACK (L of RFC 3465)", growth.per_ack)),
             number("acks_cover_mss", growth.covered, "", String::new()),
-            Evidence {
+            EvidenceItem {
                 key: "flights_mss",
-                value: Value::List(flights),
+                value: EvidenceValue::List(flights),
                 label: "flights",
                 text: format!("{} MSS (each would be twice the one before)", words.join(" ")),
             },

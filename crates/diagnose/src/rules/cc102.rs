@@ -1,20 +1,20 @@
 //! CC102: slow start is most of the transfer.
 //!
-//! Checks what the first slow start lost while the path could have carried more. It is the price of
-//! an unknown path: the window doubles each round trip from ten segments (RFC 6928), so it takes
-//! log2(window/10) round trips to fill the path, and a transfer that is not much longer than that
-//! is all slow start.
+//! Checks the time that the first slow start lost while the path could have carried more. It is the
+//! cost of an unknown path: the window doubles each RTT from ten segments (RFC 6928), so it takes
+//! log2(window/10) RTTs to fill the path, and a transfer that is not much longer than that is all
+//! slow start.
 //!
-//! Cost: the time of the ramp's rounds less what their bytes take at the rate of the path, and less
-//! the round trip that the first data take with any window. What stretch ACKs add is CC101's, what
-//! reordering adds CC301's; a ramp that overran the queue is CC103's.
+//! Cost: the time of the rounds of slow start less the time their bytes take at the rate of the
+//! path, and less the RTT that the first data take with any window. The effect of stretch ACKs is
+//! CC101's, that of reordering CC301's; a slow start that overflowed the queue is CC103's.
 
-use super::case::{Case, count, many, number, percent, seconds, size, time};
-use super::{Finding, Rule, Severity, cc101, cc301};
-use crate::blame::Blame;
-use crate::rounds::Before;
+use super::case::{DiagnosisCase, count, many, number, percent, seconds, size, time};
+use super::{DiagnosisRule, Finding, Severity, cc101, cc301};
+use crate::lost_time::LostTimeCause;
+use crate::rounds::RoundOrigin;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC102",
     name: "slow start is most of the transfer",
     check,
@@ -38,17 +38,17 @@ to shorten the way.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    if case.course.blames.contains(&Blame::Overshoot) {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    if case.course.episode_causes.contains(&LostTimeCause::Overshoot) {
         return None;
     }
-    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == Before::Opening)?;
+    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == RoundOrigin::Opening)?;
     let share = cc101::starved(case, ramp).map_or(1.0, |growth| growth.share);
-    let trip = case.course.first_trip;
-    let all = case.course.lost(Blame::SlowStart) + trip;
-    let cost = ((all as f64 * share) as u64).saturating_sub(trip + cc301::withheld(case));
-    // What fits into the first window waits for its round trip, not for slow start.
-    if !case.worth(cost) || ramp.rounds.0 == ramp.rounds.1 {
+    let trip = case.course.first_rtt;
+    let all = case.course.lost(LostTimeCause::SlowStart) + trip;
+    let cost = ((all as f64 * share) as u64).saturating_sub(trip + cc301::slow_start_delay(case));
+    // A transfer within the first window waits for its RTT, not for slow start.
+    if !case.is_significant(cost) || ramp.rounds.0 == ramp.rounds.1 {
         return None;
     }
     let (first, last) = ramp.windows;

@@ -1,17 +1,18 @@
 //! CC103: slow start ran over the queue.
 //!
-//! Checks whether the first losses came as slow start filled a queue and lost a large part of a
-//! window. The window doubles once more in the round trip before the first loss is reported, so up
-//! to half of that window is lost (RFC 9406 section 1), and the repair takes round trips in which
-//! the application gets nothing.
+//! Checks whether the first losses came when slow start filled a queue, and were a large part of a
+//! window. The window doubles once more in the RTT before the first loss is reported, so up to half
+//! of that window is lost (RFC 9406 section 1), and the recovery takes RTTs in which the
+//! application receives nothing.
 //!
-//! Cost: what this slow start lost in all, ramp and repair: one slow start, one finding.
+//! Cost: the lost time of this slow start and of its recovery together: one slow start, one
+//! finding.
 
-use super::case::{Case, count, number, seconds, time};
-use super::{Finding, Rule, Severity};
-use crate::blame::Blame;
+use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::{DiagnosisRule, Finding, Severity};
+use crate::lost_time::LostTimeCause;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC103",
     name: "slow start ran over the queue",
     check,
@@ -29,13 +30,14 @@ Pacing makes the overrun smaller.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let over = case.episodes(Blame::Overshoot);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let over = case.episodes(LostTimeCause::Overshoot);
     if over.count == 0 {
         return None;
     }
     let ramp = case.course.ramps.first()?;
-    let cost = case.course.lost(Blame::SlowStart) + case.course.lost(Blame::Overshoot);
+    let cost =
+        case.course.lost(LostTimeCause::SlowStart) + case.course.lost(LostTimeCause::Overshoot);
     let title = format!(
         "slow start ran over the queue: {} packets lost of a window of {}",
         over.lost,

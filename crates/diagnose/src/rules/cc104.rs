@@ -1,18 +1,18 @@
 //! CC104: slow start left early.
 //!
-//! Checks whether slow start ended without a loss, well below what the path holds, and the window
-//! then grew slowly. HyStart takes a few late ACKs for a queue; a threshold cached from an earlier
-//! connection does the same (FreeBSD's host cache, Linux's tcp_metrics).
+//! Checks whether slow start ended without a loss, well below the bandwidth-delay product, and the
+//! window then grew slowly. HyStart takes a few late ACKs for a queue; a threshold cached from an
+//! earlier connection does the same (FreeBSD's host cache, Linux's tcp_metrics).
 //!
 //! Cost: the time of the rounds after that, until the queue was first seen busy or something else
-//! took over, less what their bytes take at the rate of the path.
+//! limited the sender, less the time their bytes take at the rate of the path.
 
-use super::case::{Case, count, many, number, rate, size, time};
-use super::{Confidence, Finding, Rule};
-use crate::blame::Blame;
-use crate::rounds::Before;
+use super::case::{DiagnosisCase, count, many, number, rate, size, time};
+use super::{Confidence, DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
+use crate::rounds::RoundOrigin;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC104",
     name: "slow start left early",
     check,
@@ -37,18 +37,18 @@ Linux per destination (tcp_metrics). From there the window grows by about a segm
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let cost = case.course.lost(Blame::EarlyExit);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let cost = case.course.lost(LostTimeCause::EarlyExit);
     let path = &case.course.path;
-    // Fewer than four rounds are the end of the transfer, not a climb.
-    if case.course.after_exit < 4 || !case.worth(cost) {
+    // Fewer than four rounds are the end of the transfer, not linear growth.
+    if case.course.rounds_after_exit < 4 || !case.is_significant(cost) {
         return None;
     }
-    // A window that does not grow at all is held by something else (CC503).
-    if case.course.plateau.0 * 2 >= case.course.after_exit {
+    // A window that does not grow at all is limited by something else (CC503).
+    if case.course.plateau.0 * 2 >= case.course.rounds_after_exit {
         return None;
     }
-    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == Before::Opening)?;
+    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == RoundOrigin::Opening)?;
     let (base, capacity) = (path.base_rtt?, path.rate?);
     let holds = (capacity * base as f64 / 1e9) as u64;
     if ramp.windows.1 * 4 >= holds * 3 {
@@ -77,9 +77,9 @@ fn check(case: &Case<'_>) -> Option<Finding> {
             ),
             count(
                 "rounds_after",
-                case.course.after_exit,
+                case.course.rounds_after_exit,
                 "after",
-                format!("{} of slow growth", many(case.course.after_exit, "round trip")),
+                format!("{} of slow growth", many(case.course.rounds_after_exit, "round trip")),
             ),
         ])
         .because("HyStart or a cached threshold ended slow start")

@@ -1,18 +1,18 @@
 //! CC105: a low slow-start threshold and a linear climb.
 //!
-//! Checks for linear growth that went on until the window had grown to twice what it was before the
-//! reduction that set the threshold. The path held twice as much all along: slow start up to there
-//! would have taken one round trip per doubling, the climb takes one per segment. R. Stewart,
-//! "Improving TCP's Responses to Reordering" (FreeBSD Journal), tells of five segments growing to
-//! 3,850 by one per 45 ms.
+//! Checks for linear growth until the window was twice what it was before the reduction that set
+//! the threshold. The path held twice as much all along: slow start up to there would have taken
+//! one RTT per doubling, linear growth takes one per segment. R. Stewart, "Improving TCP's
+//! Responses to Reordering" (FreeBSD Journal), reports five segments growing to 3,850 by one per 45
+//! ms.
 //!
-//! Cost: the lost time of the climbs, less one round trip per doubling.
+//! Cost: the lost time of linear growth, less one RTT per doubling.
 
-use super::case::{Case, count, doublings, many, number, seconds, time};
-use super::{Finding, Rule};
-use crate::blame::Blame;
+use super::case::{DiagnosisCase, count, doublings, many, number, seconds, time};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC105",
     name: "low threshold, linear climb",
     check,
@@ -38,28 +38,29 @@ D53832); CUBIC climbs faster than NewReno once the window is large.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let first = case.course.climbs.first()?;
-    let last = case.course.climbs.last()?;
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let first = case.course.linear_growths.first()?;
+    let last = case.course.linear_growths.last()?;
     let base = case.course.path.base_rtt.unwrap_or(0);
     let cost = case
         .course
-        .climbs
+        .linear_growths
         .iter()
-        .map(|climb| {
-            let (from, to) = climb.windows;
-            climb.lost.saturating_sub((doublings(from, to) * base as f64) as u64)
+        .map(|linear_growth| {
+            let (from, to) = linear_growth.windows;
+            linear_growth.lost.saturating_sub((doublings(from, to) * base as f64) as u64)
         })
         .sum::<u64>();
-    if !case.worth(cost) {
+    if !case.is_significant(cost) {
         return None;
     }
-    let longest = case.course.climbs.iter().max_by_key(|climb| climb.lost)?;
+    let longest =
+        case.course.linear_growths.iter().max_by_key(|linear_growth| linear_growth.lost)?;
     let after = match longest.blame {
-        Blame::FalseRecovery => "a recovery that nothing lost had called for",
-        Blame::FalseTimeout => "a timeout that nothing lost had called for",
-        Blame::EarlyExit => "a slow start that ended early",
-        Blame::Timeout | Blame::Tail => "a timeout",
+        LostTimeCause::SpuriousFastRecovery => "a recovery that nothing lost had called for",
+        LostTimeCause::SpuriousRto => "a timeout that nothing lost had called for",
+        LostTimeCause::EarlyExit => "a slow start that ended early",
+        LostTimeCause::Timeout | LostTimeCause::TailLoss => "a timeout",
         _ => "a loss",
     };
     let (from, to) = (case.segments(longest.windows.0), case.segments(longest.windows.1));

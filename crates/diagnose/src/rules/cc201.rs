@@ -1,20 +1,21 @@
 //! CC201: random loss is the limit.
 //!
-//! Checks for losses that keep coming while the queue is short: the round trip at the loss is that
-//! of an empty path, so no queue overflowed. Ten separate losses are asked for: of fewer, no rate
-//! can be told (the relative error of a count n is 1/sqrt(n)).
+//! Checks for repeated losses with a short queue: the RTT at the loss is that of an empty path, so
+//! no queue overflowed. The rule needs ten loss events: fewer give no rate (the relative error of a
+//! count n is 1/sqrt(n)).
 //!
-//! Cost: recoveries after such losses, and the growth after them, less what their bytes take at the
-//! rate of the path. Beside it stands what the formula of Mathis gives for the rate of loss events.
+//! Cost: recoveries after such losses, and the growth after them, less the time their bytes take at
+//! the rate of the path. The evidence includes the rate by the formula of Mathis for the rate of
+//! loss events.
 
 use theory::mathis::{Constant, estimate};
 use units::{Bytes, Duration, Ratio};
 
-use super::case::{Case, count, number, rate};
-use super::{Finding, Rule};
-use crate::blame::Blame;
+use super::case::{DiagnosisCase, count, number, rate};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC201",
     name: "random loss is the limit",
     check,
@@ -47,12 +48,12 @@ shared, or for a bottleneck with a queue for each flow (fq_codel, cake).",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let losses = case.episodes(Blame::Random);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let losses = case.episodes(LostTimeCause::Random);
     if losses.count < super::ENOUGH_LOSSES {
         return None;
     }
-    let cost = case.course.lost(Blame::Random);
+    let cost = case.course.lost(LostTimeCause::Random);
     let flow = case.flow;
     let packets = flow.counts.new + flow.counts.retransmitted;
     let base = case.course.path.base_rtt?;

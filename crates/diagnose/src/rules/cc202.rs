@@ -1,17 +1,17 @@
 //! CC202: losses by queue overflow.
 //!
-//! Checks for losses at the moment the queue was as long as it ever gets, outside the first slow
-//! start. That is how a drop-tail queue tells a sender to slow down; it costs something only if
-//! the queue is so short that the path runs dry after the window is reduced.
+//! Checks for losses at the moment of the longest queue, outside the first slow start. That is how
+//! a drop-tail queue signals congestion; it costs time only if the queue is so short that it runs
+//! empty after the window is reduced.
 //!
 //! Cost: recoveries after such losses, and the growth after them, in rounds in which the path could
-//! have carried more, less what their bytes take at its rate.
+//! have carried more, less the time their bytes take at its rate.
 
-use super::case::{Case, count, number, seconds, time};
-use super::{Finding, Rule};
-use crate::blame::Blame;
+use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC202",
     name: "losses by queue overflow",
     check,
@@ -33,12 +33,12 @@ the path idle after each loss. A longer one costs waiting instead (CC601).",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let losses = case.episodes(Blame::Overflow);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let losses = case.episodes(LostTimeCause::QueueOverflow);
     if losses.count == 0 {
         return None;
     }
-    let cost = case.course.lost(Blame::Overflow);
+    let cost = case.course.lost(LostTimeCause::QueueOverflow);
     let base = case.course.path.base_rtt?;
     let title = format!(
         "a queue overflowed {}: {} lost",
@@ -49,7 +49,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         case.finding(&RULE, cost, title)
             .at(losses.interval, losses.frames)
             .with([
-                Case::lost_packets(&losses),
+                DiagnosisCase::lost_packets(&losses),
                 number(
                     "queue_s",
                     seconds(losses.rtt.saturating_sub(base)),

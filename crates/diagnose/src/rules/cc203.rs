@@ -1,24 +1,24 @@
 //! CC203: tail loss.
 //!
-//! Checks for losses at the end of what was to be sent: no later packet makes the receiver report
-//! them, so only a timer finds them, a probe after two round trips (RFC 8985 section 7) or the
+//! Checks for losses at the end of a flight: no later packet makes the receiver report them, so
+//! only a timer detects them, a tail loss probe after two RTTs (RFC 8985 section 7) or the
 //! retransmission timer after at least 200 ms.
 //!
-//! Cost: the silence before the timer and the repair. Without the loss the last packet would have
-//! been acknowledged a round trip after it was sent, which is what the estimate leaves in.
+//! Cost: the silence before the timer and the recovery. Without the loss the last packet would have
+//! been acknowledged one RTT after it was sent, which the estimate subtracts.
 
-use super::case::{Case, count, number, seconds, time};
-use super::{Confidence, Finding, Rule};
-use crate::blame::Blame;
-use crate::episodes::Trigger;
+use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::{Confidence, DiagnosisRule, Finding};
+use crate::episodes::RecoveryTrigger;
+use crate::lost_time::LostTimeCause;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC203",
     name: "tail loss",
     check,
     background: "\
 When the last packets of an answer are lost, nothing comes after them, so no duplicate ACK or SACK
-tells of the loss. The sender waits for a timer: a tail loss probe after two round trips (RFC 8985
+reports the loss. The sender waits for a timer: a tail loss probe after two round trips (RFC 8985
 section 7; Linux: net.ipv4.tcp_early_retrans, FreeBSD: the RACK stack), or the retransmission timer,
 at least 200 ms on Linux and 230 ms on FreeBSD (rexmit_min 30 ms + rexmit_slop 200 ms), 1 s by RFC
 6298. For short answers that is most of their time.",
@@ -38,19 +38,17 @@ at least 200 ms on Linux and 230 ms on FreeBSD (rexmit_min 30 ms + rexmit_slop 2
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let tails = case.episodes(Blame::Tail);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let tails = case.episodes(LostTimeCause::TailLoss);
     if tails.count == 0 {
         return None;
     }
     let base = case.course.path.base_rtt?;
-    let cost = case.course.lost(Blame::Tail).saturating_sub(tails.count * base);
-    let inferred = case
-        .flow
-        .episodes
-        .iter()
-        .zip(&case.course.blames)
-        .any(|(episode, blame)| *blame == Blame::Tail && episode.trigger == Trigger::Inferred);
+    let cost = case.course.lost(LostTimeCause::TailLoss).saturating_sub(tails.count * base);
+    let inferred =
+        case.flow.episodes.iter().zip(&case.course.episode_causes).any(|(episode, blame)| {
+            *blame == LostTimeCause::TailLoss && episode.trigger == RecoveryTrigger::Inferred
+        });
     let title = format!(
         "the end of a flight was lost {}, {} of waiting for a timer",
         super::case::many(tails.count, "time"),
@@ -61,13 +59,13 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         .at(tails.interval, tails.frames)
         .with([
             count("tail_losses", tails.count, "losses", format!("{} at the end of a flight, {} timeouts of the retransmission timer", tails.count, tails.timeouts)),
-            count("retransmitted_packets", tails.retransmitted, "sent again", super::case::many(tails.retransmitted, "packet")),
+            count("retransmitted_packets", tails.retransmitted, "retransmitted", super::case::many(tails.retransmitted, "packet")),
             number("waited_s", seconds(tails.stalled), "waited", format!("{}, {} each on average; a round trip is {}", time(tails.stalled), time(tails.stalled / tails.count), time(base))),
         ])
         .because("nothing was sent behind the lost packets that would have made the receiver report them");
     if inferred {
         finding.confidence = Confidence::Medium;
-        finding = finding.unseen("the lost copies, which never came this far: a silence after data without PSH tells of them");
+        finding = finding.unseen("the lost copies, which never came this far: a silence after data without PSH shows them");
     }
     Some(finding)
 }

@@ -1,17 +1,17 @@
 //! CC204: retransmission timeout or blackout.
 //!
-//! Checks for a retransmission timer that ran out with data still to be sent: everything under way,
-//! or its repair, was lost.
+//! Checks for an expiry of the retransmission timer with data still to be sent: everything in
+//! flight, or its retransmission, was lost.
 //!
-//! Cost: the silence, and the way back (a window of one segment, slow start to half of what was),
-//! less what the bytes of that time take at the rate of the path.
+//! Cost: the silence, and the growth after it (a window of one segment, slow start to half of the
+//! old window), less the time the bytes of that time take at the rate of the path.
 
-use super::case::{Case, count, number, seconds, time};
-use super::{Finding, Rule};
-use crate::blame::Blame;
-use crate::budget::Limiter;
+use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
+use crate::time_budget::Limiter;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC204",
     name: "retransmission timeout or blackout",
     check,
@@ -28,12 +28,12 @@ look like that; so does the loss of a retransmission on stacks without RACK.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let outages = case.episodes(Blame::Timeout);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let outages = case.episodes(LostTimeCause::Timeout);
     if outages.count == 0 {
         return lost_opening(case);
     }
-    let cost = case.course.lost(Blame::Timeout);
+    let cost = case.course.lost(LostTimeCause::Timeout);
     let title = format!(
         "nothing came through, {} of the retransmission timer",
         super::case::many(outages.timeouts.max(1), "timeout")
@@ -44,18 +44,18 @@ fn check(case: &Case<'_>) -> Option<Finding> {
             .with([
                 count("timeouts", outages.timeouts, "timeouts", format!("{} in {}", outages.timeouts, super::case::many(outages.count, "stretch")).replace("stretchs", "stretches")),
                 number("silence_s", seconds(outages.stalled), "silence", format!("{} before the first of each", time(outages.stalled))),
-                count("retransmitted_packets", outages.retransmitted, "sent again", super::case::many(outages.retransmitted, "packet")),
+                count("retransmitted_packets", outages.retransmitted, "retransmitted", super::case::many(outages.retransmitted, "packet")),
             ])
             .with(case.path_rate())
-            .because("all that was under way was lost, so that only the timer was left; each expiry doubles it")
+            .because("everything in flight was lost, so that only the timer was left; each expiry doubles it")
             .unseen("whether the path was down or a queue dropped everything")
             .unseen(case.bound()),
     )
 }
 
-/// The first SYN, or its answer, was lost: the opening took one timer (1 s, RFC 6298 section 2) or
-/// more longer than a round trip.
-fn lost_opening(case: &Case<'_>) -> Option<Finding> {
+/// The first SYN, or its SYN-ACK, was lost: the handshake took at least one timer (1 s, RFC 6298
+/// section 2) longer than an RTT.
+fn lost_opening(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let took = case.course.budget.of(Limiter::Handshake);
     let cost = took.saturating_sub(case.course.path.base_rtt?);
     if case.analysis.syns < 2 || cost < 500_000_000 {

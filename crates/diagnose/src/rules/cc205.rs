@@ -1,16 +1,16 @@
 //! CC205: isolated loss.
 //!
-//! Checks for a few losses (fewer than ten: [`super::cc201`]) without a full queue, and what the
-//! window reductions cost.
+//! Checks for a few losses (fewer than ten: [`super::cc201`]) without a full queue, and the cost of
+//! the window reductions.
 //!
-//! Cost: their recoveries and the growth after them, less what their bytes take at the rate of the
-//! path.
+//! Cost: their recoveries and the growth after them, less the time their bytes take at the rate of
+//! the path.
 
-use super::case::{Case, count};
-use super::{Finding, Rule};
-use crate::blame::Blame;
+use super::case::{DiagnosisCase, count};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC205",
     name: "isolated loss",
     check,
@@ -26,12 +26,12 @@ that. A queue of a bandwidth-delay product hides the reduction.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let losses = case.episodes(Blame::Random);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let losses = case.episodes(LostTimeCause::Random);
     if losses.count == 0 || losses.count >= super::ENOUGH_LOSSES {
         return None;
     }
-    let cost = case.course.lost(Blame::Random);
+    let cost = case.course.lost(LostTimeCause::Random);
     let title = format!(
         "{} lost in {} without a full queue",
         super::case::many(losses.lost, "packet"),
@@ -41,7 +41,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         case.finding(&RULE, cost, title)
             .at(losses.interval, losses.frames)
             .with([
-                Case::lost_packets(&losses),
+                DiagnosisCase::lost_packets(&losses),
                 case.queue_at_loss(&losses),
                 count(
                     "window_bytes",

@@ -1,23 +1,23 @@
 //! CC206: the window was reduced for marks (ECN).
 //!
-//! Checks for marks that the receiver echoed and that the sender answered, as it said itself (CWR, RFC
-//! 3168 section 6.1.2), without a loss. Nothing has to be repaired; the window falls all the same.
+//! Checks for marks that the receiver echoed and that the sender answered with CWR (RFC 3168
+//! section 6.1.2), without a loss. Nothing is retransmitted, but the window is reduced.
 //!
-//! Cost: the growth after such reductions, in rounds in which the path could have carried more, less
-//! what their bytes take at its rate.
+//! Cost: the growth after such reductions, in rounds in which the path could have carried more,
+//! less the time their bytes take at its rate.
 
-use super::case::{Case, count, many, number, seconds, time};
-use super::{Finding, Rule};
-use crate::blame::Blame;
+use super::case::{DiagnosisCase, count, many, number, seconds, time};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC206",
     name: "the window was reduced for marks (ECN)",
     check,
     background: "\
 A queue with AQM marks packets instead of dropping them (RFC 3168): the receiver echoes the mark in its
 ACKs (ECE), the sender reduces its window once a round trip and says so (CWR). Nothing is lost and
-nothing has to be sent again, so a mark costs less than a loss. But the window falls as far (CUBIC: to 70
+nothing has to be retransmitted, so a mark costs less than a loss. But the window falls as far (CUBIC: to 70
 %, NewReno: to half; with RFC 8511 to 80 % or so), and a queue that marks early, as CoDel does after
 5 ms and as switches of data centres do at a few packets, leaves a long path idle after each mark.",
     help: &[
@@ -39,12 +39,12 @@ nothing has to be sent again, so a mark costs less than a loss. But the window f
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let marks = case.episodes(Blame::Mark);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let marks = case.episodes(LostTimeCause::Mark);
     if marks.count == 0 {
         return None;
     }
-    let cost = case.course.lost(Blame::Mark);
+    let cost = case.course.lost(LostTimeCause::Mark);
     let flow = case.flow;
     let base = case.course.path.base_rtt?;
     let queue = marks.rtt.saturating_sub(base);
@@ -56,7 +56,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         .then(|| count("marked_packets", flow.marked, "marked", many(flow.marked, "packet")));
     let reductions = format!("{}, {} of marks", marks.count, many(flow.ecn_echoes, "echo"));
     let waited = format!(
-        "{} at most when the sender heard of a mark, round trip {} without",
+        "{} at most when the sender learned of a mark, round trip {} without",
         time(queue),
         time(base)
     );

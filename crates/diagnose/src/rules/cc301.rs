@@ -1,21 +1,21 @@
 //! CC301: reordering.
 //!
-//! Checks for packets that came behind later ones without having been sent again, three or more
-//! places out of order, which is what duplicate-ACK thresholds tolerate (RFC 5681 section 3.2).
+//! Checks for packets that arrived after later ones without having been retransmitted, three or
+//! more positions out of order, the threshold of duplicate ACKs (RFC 5681 section 3.2).
 //!
-//! Cost: what slow start grew less for it. An ACK that reports something behind a gap lets go no
-//! more than that, and where the stack counts what moves the left edge alone, less: rounds of slow
-//! start in which packets came late and that did not double are short of a part of a round trip. The
-//! last of them, in which slow start ended, is not counted. What false recoveries cost is CC302's.
+//! Cost: the growth that slow start missed. An ACK that reports data above a gap allows no more
+//! than that, and less if the stack counts only cumulative ACKs: rounds of slow start with
+//! reordered packets that did not double missed a part of an RTT. The last of them, in which slow
+//! start ended, does not count. The cost of spurious recoveries is CC302's.
 
 use units::maths::log2;
 
-use super::case::{Case, count, number, seconds, time};
-use super::{Finding, Rule, cc101};
+use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::{DiagnosisRule, Finding, cc101};
 use crate::path::busy;
-use crate::rounds::Before;
+use crate::rounds::RoundOrigin;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC301",
     name: "reordering",
     check,
@@ -32,15 +32,15 @@ up to tcp_max_reordering). FreeBSD's default stack keeps the threshold of three.
     ],
 };
 
-/// Time by which reordering held back the first slow start, in ns.
-pub(super) fn withheld(case: &Case<'_>) -> u64 {
-    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == Before::Opening);
+/// Time by which reordering delayed the first slow start, in ns.
+pub(super) fn slow_start_delay(case: &DiagnosisCase<'_>) -> u64 {
+    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == RoundOrigin::Opening);
     let Some(ramp) = ramp.filter(|ramp| cc101::starved(case, ramp).is_none()) else { return 0 };
     let (first, last) = ramp.rounds;
     let Some(rounds) = case.flow.rounds.get(first..last) else { return 0 };
     let base = case.course.path.base_rtt.unwrap_or(0);
-    // Round trips that doubling is behind; a window that something else kept unused for a round
-    // catches up in the next. Once the path is busy nothing is lost.
+    // RTTs by which growth lags doubling; a window left unused for a round catches up in the next.
+    // Once the path is busy nothing is lost.
     let behind: f64 = rounds
         .windows(2)
         .filter(|pair| pair[1].late > 0 && pair[0].sent > 0 && pair[1].sent > 0)
@@ -50,26 +50,26 @@ pub(super) fn withheld(case: &Case<'_>) -> u64 {
     ((behind.max(0.0) * base as f64) as u64).min(ramp.lost)
 }
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let flow = case.flow;
     let seen = flow.reordering;
     if seen.packets == 0 || case.course.path.extent < 3 {
         return None;
     }
     let share = seen.packets as f64 / flow.counts.new.max(1) as f64;
-    let withheld = withheld(case);
+    let slow_start_delay = slow_start_delay(case);
     let title = format!(
         "{} of {} packets came out of order, up to {} places late",
         seen.packets, flow.counts.new, case.course.path.extent
     );
     Some(
-        case.finding(&RULE, withheld, title)
+        case.finding(&RULE, slow_start_delay, title)
             .at((flow.first_data.0, flow.last_delivery), (seen.first_frame, flow.last_frame))
             .with([
                 count("reordered_packets", seen.packets, "late", format!("{} packets ({:.1} %)", seen.packets, share * 100.0)),
                 count("extent_packets", case.course.path.extent, "extent", format!("{} packets", case.course.path.extent)),
                 number("late_s", seconds(seen.late_ns), "by", format!("{} at most", time(seen.late_ns))),
-                number("withheld_s", seconds(withheld), "slow start", format!("{} behind one that doubles", time(withheld))),
+                number("withheld_s", seconds(slow_start_delay), "slow start", format!("{} behind one that doubles", time(slow_start_delay))),
                 count("spurious_retransmissions", flow.counts.spurious, "false alarms", super::case::many(flow.counts.spurious, "spurious retransmission")),
             ])
             .because("the path, a driver or an offload changes the order of packets")

@@ -1,23 +1,23 @@
 //! CC302: spurious fast recovery.
 //!
-//! Checks for recoveries in which nothing was lost: all that was sent again had arrived (D-SACK,
-//! timestamps). The window was reduced for nothing.
+//! Checks for recoveries without a loss: every retransmitted packet had arrived (D-SACK,
+//! timestamps). The window reduction was spurious.
 //!
-//! Cost: the recoveries and the growth after them, less what their bytes take at the rate of the
-//! path. A climb that lasts beyond the old window is CC105's.
+//! Cost: the recoveries and the growth after them, less the time their bytes take at the rate of
+//! the path. Linear growth beyond the old window is CC105's.
 
-use super::case::{Case, count, time};
-use super::{Finding, Rule};
-use crate::blame::Blame;
+use super::case::{DiagnosisCase, count, time};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC302",
     name: "spurious fast recovery",
     check,
     background: "\
 Three duplicate ACKs, or a SACK older than RACK's window, and the sender takes the packet for lost,
 sends it again and halves its window. If the packet was only late, all that was for nothing. D-SACK
-(RFC 2883) and timestamps (Eifel, RFC 3522) tell the sender afterwards. Linux restores the window then
+(RFC 2883) and timestamps (Eifel, RFC 3522) inform the sender afterwards. Linux restores the window then
 (tcp_try_undo_recovery); RFC 9438 section 4.9.2 asks CUBIC to; FreeBSD's default stack does not, its
 RACK does since D53832.",
     help: &[
@@ -27,14 +27,14 @@ RACK does since D53832.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let alarms = case.episodes(Blame::FalseRecovery);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let alarms = case.episodes(LostTimeCause::SpuriousFastRecovery);
     if alarms.count == 0 {
         return None;
     }
-    let cost = case.course.lost(Blame::FalseRecovery);
+    let cost = case.course.lost(LostTimeCause::SpuriousFastRecovery);
     let title = format!(
-        "{} without a loss: {} sent again had arrived",
+        "{} without a loss: {} retransmitted had arrived",
         super::case::many(alarms.count, "recovery"),
         if alarms.retransmitted == 1 {
             "the packet".into()
@@ -47,7 +47,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
             .at(alarms.interval, alarms.frames)
             .with([
                 count("spurious_recoveries", alarms.count, "recoveries", format!("{} in {}", alarms.count, time(alarms.interval.1 - alarms.interval.0))),
-                count("spurious_retransmissions", alarms.retransmitted, "sent again", super::case::many(alarms.retransmitted, "packet")),
+                count("spurious_retransmissions", alarms.retransmitted, "retransmitted", super::case::many(alarms.retransmitted, "packet")),
                 count("reordered_packets", case.flow.reordering.packets, "reordering", format!("{} packets came late, up to {} places", case.flow.reordering.packets, case.course.path.extent)),
                 count("window_bytes", alarms.window, "window", format!("{} MSS before", case.segments(alarms.window))),
             ])

@@ -1,16 +1,16 @@
 //! CC303: spurious timeout.
 //!
-//! Checks for a retransmission timer that ran out although nothing was lost: the path held packets or
-//! ACKs back for longer than the timer (a delay spike), and they came after all.
+//! Checks for an expiry of the retransmission timer without a loss: the path delayed packets or
+//! ACKs for longer than the timer (a delay spike), and they arrived after all.
 //!
-//! Cost: the silence and the way back of the window, less what the bytes of that time take at the
-//! rate of the path. Undoing the reduction saves only the second part.
+//! Cost: the silence and the growth of the window after it, less the time the bytes of that time
+//! take at the rate of the path. Undoing the reduction saves only the second part.
 
-use super::case::{Case, count, number, seconds, time};
-use super::{Finding, Rule};
-use crate::blame::Blame;
+use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC303",
     name: "spurious timeout",
     check,
@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
 A path that stops for a moment (radio, handover, a virtual machine that is not run) and then delivers
 all it held lets the retransmission timer run out for nothing. The window falls to one segment, and a
 sender that believes its timer sends everything again (go-back-N). F-RTO (RFC 5682), Eifel (RFC 3522)
-and D-SACK tell the truth with the next ACKs; Linux and FreeBSD restore the window then.",
+and D-SACK reveal it with the next ACKs; Linux and FreeBSD restore the window then.",
     help: &[
         ("FreeBSD", "net.inet.tcp.rexmit_slop higher on such paths; timestamps on (net.inet.tcp.rfc1323=1) for the undo"),
         ("Linux", "net.ipv4.tcp_frto=2, tcp_timestamps=1 (defaults); ip route change ROUTE rto_min 1s on such paths"),
@@ -26,12 +26,12 @@ and D-SACK tell the truth with the next ACKs; Linux and FreeBSD restore the wind
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let alarms = case.episodes(Blame::FalseTimeout);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let alarms = case.episodes(LostTimeCause::SpuriousRto);
     if alarms.count == 0 {
         return None;
     }
-    let cost = case.course.lost(Blame::FalseTimeout);
+    let cost = case.course.lost(LostTimeCause::SpuriousRto);
     let longest = case.flow.rtt.map_or(0, |(_, _, longest)| longest);
     let title = format!(
         "{} of the timer without a loss: the path held everything for {}",
@@ -47,7 +47,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
                     alarms.timeouts,
                     "timeouts",
                     format!(
-                        "{}, {} sent again had arrived",
+                        "{}, {} retransmitted had arrived",
                         alarms.timeouts,
                         super::case::many(alarms.retransmitted, "packet")
                     ),

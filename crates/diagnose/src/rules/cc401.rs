@@ -1,16 +1,16 @@
 //! CC401: the receive window is the limit.
 //!
-//! Checks for time in which the sender had filled the window the receiver offers, and that window was
-//! as large as it ever gets: the receiver's buffer is too small for the path.
+//! Checks for time in which the sender had filled the receive window, at its largest size: the
+//! receiver's buffer is too small for the path.
 //!
-//! Cost: that time less what its bytes take at the rate of the path.
+//! Cost: that time less the time its bytes take at the rate of the path.
 
-use super::case::{Case, count, number, percent, rate, seconds, size, time};
-use super::{Finding, Rule};
-use crate::blame::Blame;
-use crate::budget::Limiter;
+use super::case::{DiagnosisCase, count, number, percent, rate, seconds, size, time};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
+use crate::time_budget::Limiter;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC401",
     name: "the receive window is the limit",
     check,
@@ -32,9 +32,9 @@ needed = rate x round trip.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let cost = case.course.lost(Blame::Window);
-    if !case.worth(cost) {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let cost = case.course.lost(LostTimeCause::Window);
+    if !case.is_significant(cost) {
         return None;
     }
     let (_, most, _) = case.flow.window?;

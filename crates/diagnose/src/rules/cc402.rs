@@ -1,14 +1,14 @@
 //! CC402: the receiver aggregates ACKs.
 //!
-//! Checks whether most bytes are acknowledged more than two segments at a time, in order and outside
-//! recoveries. RFC 5681 section 4.2 asks for an ACK at least every second segment.
+//! Checks whether ACKs of more than two segments cover most bytes, in order and outside recovery.
+//! RFC 5681 section 4.2 requires an ACK at least every second segment.
 //!
-//! Cost: none by itself. What it costs a sender that limits growth per ACK is CC101's.
+//! Cost: none by itself. The cost for a sender that limits growth per ACK is CC101's.
 
-use super::case::{Case, count, number};
-use super::{Finding, Rule};
+use super::case::{DiagnosisCase, count, number};
+use super::{DiagnosisRule, Finding};
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC402",
     name: "the receiver aggregates ACKs",
     check,
@@ -33,12 +33,12 @@ counts ACKs in congestion avoidance too, and bursts meet short queues.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let coverage = &case.flow.coverage;
     let acks: u64 = coverage.acks.iter().sum();
     let stretched = coverage.stretched();
-    // Behind gaps an ACK covers what the gap held back: only what came in order counts, and that
-    // must be most of the transfer.
+    // After a gap is filled, an ACK covers the data above it too: only ACKs in order count, and
+    // they must be most of the transfer.
     let in_order: u64 = coverage.bytes.iter().sum();
     if acks < 10 || stretched < 0.5 || in_order * 2 < case.flow.bytes {
         return None;

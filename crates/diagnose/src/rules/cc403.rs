@@ -1,15 +1,15 @@
 //! CC403: the receiver reads slowly.
 //!
-//! Checks for time in which the sender had filled the window the receiver offers, and that window was
-//! well below what it was before: data lay in the receiver's buffer unread.
+//! Checks for time in which the sender had filled the receive window, well below its largest size:
+//! unread data filled the receiver's buffer.
 //!
-//! Cost: that time less what its bytes take at the rate of the path.
+//! Cost: that time less the time its bytes take at the rate of the path.
 
-use super::case::{Case, count, number, percent, rate, seconds, size, time};
-use super::{Finding, Rule};
-use crate::blame::Blame;
+use super::case::{DiagnosisCase, count, number, percent, rate, seconds, size, time};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC403",
     name: "the receiver reads slowly",
     check,
@@ -25,10 +25,10 @@ until the window opens (RFC 9293 section 3.8.6.1). A larger buffer only delays i
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let cost = case.course.lost(Blame::Reader);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let cost = case.course.lost(LostTimeCause::Reader);
     let flow = case.flow;
-    if flow.zero_windows == 0 && !case.worth(cost) {
+    if flow.zero_windows == 0 && !case.is_significant(cost) {
         return None;
     }
     let (least, most, _) = flow.window?;

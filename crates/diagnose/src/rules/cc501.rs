@@ -1,17 +1,17 @@
 //! CC501: the application is the limit.
 //!
-//! Checks for time in which the sender had room in both windows, everything written was sent (the
-//! last segment carried PSH or was short), and the next data left unasked, not let go by an ACK.
+//! Checks for time in which both windows were open, all written data were sent (the last segment
+//! carried PSH or was short), and the next data were not triggered by an ACK.
 //!
-//! Cost: that time less what its bytes take at the rate of the path. Rests longer than a timeout
-//! are not counted: nothing was being transferred.
+//! Cost: that time less the time its bytes take at the rate of the path. Idle times longer than a
+//! timeout do not count: no transfer was in progress.
 
-use super::case::{Case, count, number, percent, seconds, time};
-use super::{Finding, Rule};
-use crate::blame::Blame;
-use crate::budget::Limiter;
+use super::case::{DiagnosisCase, count, number, percent, seconds, time};
+use super::{DiagnosisRule, Finding};
+use crate::lost_time::LostTimeCause;
+use crate::time_budget::Limiter;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC501",
     name: "the application is the limit",
     check,
@@ -27,9 +27,9 @@ application: for its disk, its peer, its own pace. No setting of the network cha
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let cost = case.course.lost(Blame::Application);
-    if !case.worth(cost) {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let cost = case.course.lost(LostTimeCause::Application);
+    if !case.is_significant(cost) {
         return None;
     }
     let flow = case.flow;

@@ -1,16 +1,17 @@
 //! CC502: slow start again after each rest.
 //!
-//! Checks for slow starts that follow a rest longer than a timeout and begin at less than half of
-//! the window that was in use before (RFC 5681 section 4.1: the window falls to the initial one).
+//! Checks for slow starts after an idle time longer than a timeout that begin at less than half of
+//! the previous window (RFC 5681 section 4.1: the window falls to the initial one).
 //!
-//! Cost: the lost time of those ramps: with the old window the same bytes go at the rate of the path.
+//! Cost: the lost time of those slow starts: with the old window the same bytes take their time at
+//! the rate of the path.
 
-use super::case::{Case, count, number, seconds, time};
-use super::{Finding, Rule};
-use crate::course::Ramp;
-use crate::rounds::Before;
+use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::{DiagnosisRule, Finding};
+use crate::rounds::RoundOrigin;
+use crate::timeline::SlowStartRamp;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC502",
     name: "slow start again after each rest",
     check,
@@ -26,12 +27,12 @@ now and then pays for slow start each time. RFC 7661 keeps the window for some m
     ],
 };
 
-fn again(ramp: &&Ramp) -> bool {
-    ramp.before == Before::Idle && ramp.window_before >= 2 * ramp.windows.0
+fn repeated(ramp: &&SlowStartRamp) -> bool {
+    ramp.before == RoundOrigin::Idle && ramp.window_before >= 2 * ramp.windows.0
 }
 
-fn check(case: &Case<'_>) -> Option<Finding> {
-    let ramps = || case.course.ramps.iter().filter(again);
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let ramps = || case.course.ramps.iter().filter(repeated);
     let (first, last) = (ramps().next()?, ramps().next_back()?);
     let cost: u64 = ramps().map(|ramp| ramp.lost).sum();
     let many = ramps().count() as u64;

@@ -1,21 +1,20 @@
 //! CC503: the send buffer is the limit.
 //!
-//! Checks for a window that stays the same for many round trips with nothing to explain it: no loss
-//! before it, the receiver's window open, no queue, and every burst empties what there is to send
-//! (PSH). A congestion window would grow; a send buffer that is full lets exactly as much go as
-//! was acknowledged.
+//! Checks for a window that stays constant for many RTTs for no other reason: no loss before it,
+//! the receive window open, no queue, and every burst empties the send buffer (PSH). A congestion
+//! window would grow; a full send buffer admits exactly as much as was acknowledged.
 //!
-//! Cost: the time of those rounds less what their bytes take at the rate of the path.
+//! Cost: the time of those rounds less the time their bytes take at the rate of the path.
 
-use super::case::{Case, count, number, rate, size, time};
-use super::{Confidence, Finding, Rule};
+use super::case::{DiagnosisCase, count, number, rate, size, time};
+use super::{Confidence, DiagnosisRule, Finding};
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC503",
     name: "the send buffer is the limit",
     check,
     background: "\
-A sender keeps what is not acknowledged, so no more than its send buffer can be under way. Both
+A sender keeps what is not acknowledged, so no more than its send buffer can be in flight. Both
 systems grow the buffer as needed up to a limit, unless the application fixed it with SO_SNDBUF. The
 flight then stays the same for as long as the transfer lasts, without losses and without queues.",
     help: &[
@@ -34,16 +33,16 @@ flight then stays the same for as long as the transfer lasts, without losses and
     ],
 };
 
-/// Round trips after which a congestion window that is in use would have grown by segments, not by
-/// one: NewReno grows by one each.
-const LONG: u64 = 16;
+/// Rounds after which a congestion window in use would have grown by several segments: NewReno
+/// grows by one per round.
+const MIN_ROUNDS: u64 = 16;
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let (rounds, lost, from, to) = case.course.plateau;
-    if rounds < LONG || !case.worth(lost) {
+    if rounds < MIN_ROUNDS || !case.is_significant(lost) {
         return None;
     }
-    // CUBIC stands still around the window of the last loss; without a loss there is no such.
+    // CUBIC plateaus around the window of the last loss; without a loss there is no plateau.
     if case.flow.episodes.iter().any(|episode| episode.begin < to) {
         return None;
     }

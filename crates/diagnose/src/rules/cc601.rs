@@ -1,15 +1,15 @@
 //! CC601: standing queue (bufferbloat).
 //!
-//! Checks how long packets waited in a queue that never ran empty for whole round trips.
+//! Checks the delay of a queue that never ran empty for whole rounds.
 //!
-//! Cost: the mean wait. The transfer itself gains nothing from a shorter queue; everything that
-//! shares the path, and each request on this connection, waits that long.
+//! Cost: the mean queue delay. The transfer itself gains nothing from a shorter queue, but it
+//! delays everything that shares the path, and each request on this connection.
 
-use super::case::{Case, number, percent, seconds, size, time};
-use super::{Finding, Rule, Severity};
-use crate::budget::Limiter;
+use super::case::{DiagnosisCase, number, percent, seconds, size, time};
+use super::{DiagnosisRule, Finding, Severity};
+use crate::time_budget::Limiter;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC601",
     name: "standing queue (bufferbloat)",
     check,
@@ -26,14 +26,14 @@ it to a device that has it.",
     ],
 };
 
-/// What a conversation may not lose to one queue (ITU-T G.114: 150 ms for the whole way).
-const ANNOYING: u64 = 100_000_000;
+/// Largest tolerable queue delay for a conversation (ITU-T G.114: 150 ms one way in all).
+const MAX_CONVERSATION_DELAY: u64 = 100_000_000;
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let (mean, most) = case.course.standing_queue;
     let base = case.course.path.base_rtt?;
     let busy = case.course.budget.of(Limiter::Path);
-    // Up to a round trip's worth keeps a path busy through a reduction of the window.
+    // A queue of up to one RTT keeps the path busy through a window reduction.
     if mean < base || busy * 4 < case.active() {
         return None;
     }
@@ -49,8 +49,9 @@ fn check(case: &Case<'_>) -> Option<Finding> {
             number("queue_bytes", bytes, "queue", format!("{} at that rate", size(bytes as u64)))
         }))
         .with(case.path_rate())
-        .because("the queue before the bottleneck is long, and nothing but a loss tells the sender to stop growing")
+        .because("the queue before the bottleneck is long, and only a loss makes the sender stop growing")
         .unseen("whose traffic fills it, if not this one's alone");
-    finding.severity = if mean >= ANNOYING { Severity::Warning } else { Severity::Note };
+    finding.severity =
+        if mean >= MAX_CONVERSATION_DELAY { Severity::Warning } else { Severity::Note };
     Some(finding)
 }

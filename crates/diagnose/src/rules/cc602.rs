@@ -1,18 +1,18 @@
 //! CC602: competing traffic.
 //!
-//! Checks whether this transfer had clearly less than the bottleneck carries while the bottleneck's
-//! queue never ran empty: the rest went to others. The capacity is what bursts are spaced to, or
-//! the sum of this and of other transfers of the capture between the same hosts.
+//! Checks whether this transfer had clearly less than the bottleneck's capacity while its queue
+//! never ran empty: others used the rest. The capacity is that of the spacing of bursts, or the sum
+//! of this and of other transfers of the capture between the same hosts.
 //!
-//! Cost: the time in which the bottleneck was busy, times the share that others had: alone, the
-//! same bytes would have taken that much less.
+//! Cost: the time in which the bottleneck was busy, times the share of the others: alone, the same
+//! bytes would have taken that much less.
 
-use super::case::{Case, Neighbour, number, percent, rate};
-use super::{Confidence, Finding, Rule};
-use crate::budget::Limiter;
-use crate::course::SHARED;
+use super::case::{DiagnosisCase, TransferSummary, number, percent, rate};
+use super::{Confidence, DiagnosisRule, Finding};
+use crate::time_budget::Limiter;
+use crate::timeline::SHARED_FRACTION;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC602",
     name: "competing traffic",
     check,
@@ -28,16 +28,16 @@ whole rate now and then, which shows more than this flow gets.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let path = &case.course.path;
     let (share, edge) = (path.share?, path.rate?);
     let busy = case.course.budget.of(Limiter::Path) + case.course.budget.of(Limiter::Recovery);
     if !case.course.is_busy() {
         return None;
     }
-    let (others, beside) = beside(case);
-    let all = edge.max(if beside > 0 { share + others } else { 0.0 });
-    if share >= SHARED * all {
+    let (others, concurrent_transfers) = concurrent_transfers(case);
+    let all = edge.max(if concurrent_transfers > 0 { share + others } else { 0.0 });
+    if share >= SHARED_FRACTION * all {
         return None;
     }
     let cost = (busy as f64 * (1.0 - share / all)) as u64;
@@ -64,10 +64,10 @@ fn check(case: &Case<'_>) -> Option<Finding> {
             ),
         ])
         .because("others use the same bottleneck");
-    if beside > 0 {
+    if concurrent_transfers > 0 {
         let text = format!(
             "{} between the same hosts at the same time: {}",
-            super::case::many(beside, "transfer"),
+            super::case::many(concurrent_transfers, "transfer"),
             rate(others)
         );
         finding = finding.with([number("others_bps", others * 8.0, "beside", text)]);
@@ -78,17 +78,17 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     Some(finding)
 }
 
-/// Rate of other transfers of the capture between the same hosts during this one, and how many.
-fn beside(case: &Case<'_>) -> (f64, u64) {
+/// Rate and number of the other transfers of the capture between the same hosts during this one.
+fn concurrent_transfers(case: &DiagnosisCase<'_>) -> (f64, u64) {
     let (from, to) = (case.flow.first_data.0, case.flow.last_delivery);
-    let Some(own) = Neighbour::of(case.analysis) else { return (0.0, 0) };
+    let Some(own) = TransferSummary::of(case.analysis) else { return (0.0, 0) };
     let from_here = case.neighbours.partition_point(|one| one.hosts < own.hosts);
     let near = case.neighbours[from_here..].iter().take_while(|one| one.hosts == own.hosts);
     let (mut bytes, mut count) = (0.0, 0);
     for one in near.filter(|one| one.stream != own.stream) {
         let overlap = to.min(one.span.1).saturating_sub(from.max(one.span.0));
         let length = one.span.1.saturating_sub(one.span.0).max(1);
-        // More than a tenth of the time together, or it does not matter.
+        // They count if they overlap for more than a tenth of the time.
         if overlap * 10 > to - from {
             bytes += one.bytes as f64 * (overlap as f64 / length as f64);
             count += 1;

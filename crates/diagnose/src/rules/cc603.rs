@@ -1,15 +1,15 @@
-//! CC603: the path is saturated, and that is as it should be.
+//! CC603: the path is saturated, healthy.
 //!
-//! Checks whether the bottleneck was busy for most of the time at work: its queue never ran empty.
+//! Checks whether the bottleneck was busy for most of the active time: its queue never ran empty.
 //! Then the transfer is as fast as the path, and nothing is wrong.
 //!
 //! Cost: none.
 
-use super::case::{Case, number, percent, rate};
-use super::{Finding, Rule};
-use crate::budget::Limiter;
+use super::case::{DiagnosisCase, number, percent, rate};
+use super::{DiagnosisRule, Finding};
+use crate::time_budget::Limiter;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC603",
     name: "the path is saturated, healthy",
     check,
@@ -23,7 +23,7 @@ as fast as the path allows. To be faster it needs a faster path, or fewer others
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let busy = case.course.budget.of(Limiter::Path);
     if busy * 2 < case.active() {
         return None;

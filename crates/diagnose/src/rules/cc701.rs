@@ -1,16 +1,16 @@
 //! CC701: coarse clock.
 //!
-//! Checks a kernel's own tick counter, from its log: where a tick is longer than a quarter of the
-//! round trip, whatever the kernel measures in ticks (round trips, CUBIC's time since the last loss)
-//! is a guess. FreeBSD's CUBIC counted in ticks until D46546 and fell to a sixth of NewReno's
-//! throughput on a LAN with kern.hz=100.
+//! Checks a kernel's tick counter, from its log: if a tick is longer than a quarter of the RTT, the
+//! kernel's measurements in ticks (RTT, CUBIC's time since the last loss) are too coarse. FreeBSD's
+//! CUBIC counted in ticks until D46546 and fell to a sixth of NewReno's throughput on a LAN with
+//! kern.hz=100.
 //!
-//! Cost: not known from a log; a simulation of the same path with a finer clock tells it.
+//! Cost: unknown from a log; a simulation of the same path with a finer clock shows it.
 
-use super::case::{Case, number, seconds, time};
-use super::{Confidence, Finding, Rule, Severity};
+use super::case::{DiagnosisCase, number, seconds, time};
+use super::{Confidence, DiagnosisRule, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC701",
     name: "coarse clock",
     check,
@@ -27,7 +27,7 @@ too: retransmission, delayed ACK, persist.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let hz = case.analysis.states.hz()?;
     let base = case.course.path.base_rtt?;
     let tick = (1e9 / hz) as u64;

@@ -1,18 +1,18 @@
 //! CC901: the opening is not in the capture.
 //!
-//! Checks for SYN, SYN-ACK and ACK. Without them the scale of the windows, the segment size and the
-//! place of the capture are unknown or guessed.
+//! Checks for SYN, SYN-ACK and ACK. Without them the window scale, the segment size and the capture
+//! point are unknown or estimated.
 
-use super::case::Case;
-use super::{Confidence, Finding, Rule};
+use super::case::DiagnosisCase;
+use super::{Confidence, DiagnosisRule, Finding};
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC901",
     name: "the opening is not in the capture",
     check,
     background: "\
 The SYNs carry the scale of the windows (RFC 7323 section 2), the segment size, and whether SACK and
-timestamps are in use; their timing tells where the capture was taken. A capture that begins later
+timestamps are in use; their timing shows where the capture was taken. A capture that begins later
 leaves the receive window unreadable, and the first slow start unseen.",
     help: &[
         (
@@ -24,16 +24,16 @@ leaves the receive window unreadable, and the first slow start unseen.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     if case.analysis.opened {
         return None;
     }
-    // A SYN that is there was not too early for the capture: what is missing is what came back.
-    let begun = case.analysis.openings.iter().any(Option::is_some);
+    // With a SYN the capture did not begin too late: the answer is missing.
+    let begun = case.analysis.observed_syns.iter().any(Option::is_some);
     let (title, cause, unseen) = if begun {
         (
             "only a part of the opening is in the capture",
-            "nobody answered, the capture sees one direction, or it misses packets",
+            "the peer did not answer, the capture sees one direction, or it misses packets",
             "the scale of the windows (the receive window is not judged)",
         )
     } else {

@@ -1,12 +1,12 @@
 //! CC902: one direction only.
 //!
-//! Checks whether packets of both ends are there. Without ACKs there are no round trips and no windows;
-//! without data there is nothing to judge.
+//! Checks whether the capture has packets of both hosts. Without ACKs there are no RTTs and no
+//! windows; without data there is nothing to diagnose.
 
-use super::case::{Case, count};
-use super::{Confidence, Finding, Rule};
+use super::case::{DiagnosisCase, count};
+use super::{Confidence, DiagnosisRule, Finding};
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC902",
     name: "one direction only",
     check,
@@ -20,7 +20,7 @@ data and ACKs: round trips, windows, and what a sender waited for come from both
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let [forward, back] = case.analysis.seen;
     if forward > 0 && back > 0 {
         return None;
@@ -29,7 +29,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         .finding(&RULE, 0, "only one direction of the connection is in the capture".into())
         .with([count("frames", forward + back, "packets", (forward + back).to_string())])
         .because("the capture point sees one direction")
-        .unseen("round trips, windows, losses: everything that the other direction tells");
+        .unseen("round trips, windows, losses: everything that the other direction shows");
     finding.confidence = Confidence::High;
     Some(finding)
 }

@@ -1,12 +1,12 @@
 //! CC903: the capture missed packets.
 //!
-//! Checks for data that were acknowledged but never seen. The capture lost them (its buffer was full),
-//! or they went another way; counts and rates are too low by as much.
+//! Checks for data that were acknowledged but not captured. The capture dropped them (its buffer
+//! was full), or they took another path; counts and rates are too low by as much.
 
-use super::case::{Case, count, percent, size};
-use super::{Confidence, Finding, Rule};
+use super::case::{DiagnosisCase, count, percent, size};
+use super::{Confidence, DiagnosisRule, Finding};
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC903",
     name: "the capture missed packets",
     check,
@@ -21,7 +21,7 @@ are not counted, and a gap may look like a pause.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let flow = case.flow;
     if flow.unseen == 0 {
         return None;

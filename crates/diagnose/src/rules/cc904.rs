@@ -1,12 +1,12 @@
 //! CC904: offload hides packets.
 //!
-//! Checks for captured packets longer than a segment. On the sender's host the capture stands before
-//! TSO, on the receiver's behind LRO or GRO; in between each was several packets.
+//! Checks for captured packets longer than a segment. On the sender's host the capture point is
+//! before TSO, on the receiver's after LRO or GRO; between the hosts each was several packets.
 
-use super::case::{Case, count};
-use super::{Confidence, Finding, Rule};
+use super::case::{DiagnosisCase, count};
+use super::{Confidence, DiagnosisRule, Finding};
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC904",
     name: "offload hides packets",
     check,
@@ -24,7 +24,7 @@ spaced, reordered or lost within such a burst cannot be seen there.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let counts = &case.flow.counts;
     if counts.bursts == 0 {
         return None;

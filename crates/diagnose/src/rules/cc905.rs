@@ -1,13 +1,13 @@
 //! CC905: the capture was not taken at the sender.
 //!
-//! Checks where the capture was taken. Away from the sender, lost copies are not seen, and when ACKs
-//! reached the sender is inferred from timestamps or from the opening's round trip.
+//! Checks the capture point. Away from the sender, lost copies are missing, and the arrival of ACKs
+//! at the sender is inferred from timestamps or from the RTT of the handshake.
 
-use super::case::{Case, time};
-use super::{Confidence, Finding, Rule};
-use crate::place::CapturePoint;
+use super::case::{DiagnosisCase, time};
+use super::{Confidence, DiagnosisRule, Finding};
+use crate::capture_point::CapturePoint;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC905",
     name: "the capture was not taken at the sender",
     check,
@@ -22,10 +22,10 @@ timestamps that data echo (RFC 7323), or from the round trip of the opening.",
     ],
 };
 
-fn check(case: &Case<'_>) -> Option<Finding> {
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let (place, unseen) = match case.flow.point {
         CapturePoint::Sender => return None,
-        // One direction alone does not show where it was taken, which CC902 says.
+        // One direction alone does not show the capture point; CC902 reports that.
         CapturePoint::Unknown if case.flow.bytes == 0 || case.analysis.seen.contains(&0) => {
             return None;
         }
@@ -37,7 +37,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
             "packets lost before this point, and the sender's waits but by inference",
         ),
         CapturePoint::Unknown => (
-            "at a place that cannot be told",
+            "at a position that cannot be determined",
             "which delays lie on which side; it is judged as if taken at the sender",
         ),
     };

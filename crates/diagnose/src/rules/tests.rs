@@ -1,19 +1,19 @@
-//! Rules that no recorded transfer calls for.
+//! Tests of rules that no recorded transfer triggers.
 
 use packet::Dir;
 use units::{Duration, Instant};
 
-use crate::tests::Script;
+use crate::tests::TestConnection;
 use crate::{Analysis, Diagnosis, Limiter, StateSample};
 
 fn codes(analysis: &Analysis) -> Vec<&'static str> {
     Diagnosis::of(analysis, &[]).findings.iter().map(|found| found.code).collect()
 }
 
-/// Flights of so many segments; each leaves at once when the first ACK of the one before comes, and
-/// its ACKs come `spacing` apart. The last of each carries PSH if `drained`.
+/// Flights of `sizes` segments; each is sent when the first ACK of the previous one arrives, and
+/// its ACKs arrive `spacing` us apart. The last segment of each carries PSH if `drained`.
 fn flights(sizes: &[u64], rtt: u64, spacing: u64, drained: bool) -> Analysis {
-    enum Event {
+    enum FlightEvent {
         Data(u64, bool),
         Ack(u64),
     }
@@ -21,21 +21,22 @@ fn flights(sizes: &[u64], rtt: u64, spacing: u64, drained: bool) -> Analysis {
     let (mut start, mut place) = (rtt + 20, 0);
     for &size in sizes {
         for n in 0..size {
-            events.push((start + n, Event::Data(place + n * 1_000, drained && n + 1 == size)));
-            let ack = Event::Ack(place + (n + 1) * 1_000);
+            events
+                .push((start + n, FlightEvent::Data(place + n * 1_000, drained && n + 1 == size)));
+            let ack = FlightEvent::Ack(place + (n + 1) * 1_000);
             events.push((start + rtt + n * spacing, ack));
         }
         start += rtt + 5;
         place += size * 1_000;
     }
     events.sort_by_key(|(at, _)| *at);
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.open(rtt);
     for (at, event) in events {
         match event {
-            Event::Data(place, true) => script.pushed(at, place, 1_000),
-            Event::Data(place, false) => script.data(at, place, 1_000),
-            Event::Ack(place) => script.ack_window(at, place, &[], 1_000_000),
+            FlightEvent::Data(place, true) => script.pushed(at, place, 1_000),
+            FlightEvent::Data(place, false) => script.data(at, place, 1_000),
+            FlightEvent::Ack(place) => script.ack_window(at, place, &[], 1_000_000),
         }
     }
     script.finish()
@@ -52,23 +53,23 @@ fn slow_start_that_ends_early() {
     assert_eq!(diagnosis.primary, Some("CC104"), "{found:?}");
     let rate = diagnosis.course.path.rate.unwrap() * 8.0;
     assert!((rate - 80e6).abs() < 5e6, "{rate}");
-    // To the end of the path, the same bytes would take a fifth of the time.
+    // At the rate of the path, the same bytes would take a fifth of the time.
     assert!(found.cost > 1_000_000_000, "{found:?}");
 }
 
 #[test]
-fn a_flight_that_never_changes_is_the_send_buffer() {
+fn a_constant_flight_is_the_send_buffer() {
     let mut sizes = vec![10, 20];
     sizes.extend([30; 60]);
     assert!(codes(&flights(&sizes, 50_000, 100, true)).contains(&"CC503"));
-    // Without PSH there was more to send: something else held it.
+    // Without PSH there was more to send: something else limited it.
     assert!(!codes(&flights(&sizes, 50_000, 100, false)).contains(&"CC503"));
 }
 
 /// One ACK for each flight, two segments more for each: L = 2.
 #[test]
 fn slow_start_starved_by_single_acks() {
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.open(100_000);
     let (mut at, mut place) = (100_020, 0);
     for size in (10..40).step_by(2) {
@@ -91,7 +92,7 @@ fn slow_start_starved_by_single_acks() {
 #[test]
 fn a_clock_coarser_than_the_path() {
     for (hz, found) in [(100, true), (1_000, false)] {
-        let mut script = Script::new();
+        let mut script = TestConnection::new();
         script.open(10_000);
         script.data(10_020, 0, 1_000);
         script.ack(20_020, 1_000, &[]);
@@ -107,30 +108,30 @@ fn a_clock_coarser_than_the_path() {
 }
 
 #[test]
-fn what_the_capture_hides() {
-    let mut middle = Script::new();
+fn capture_gaps_are_reported() {
+    let mut middle = TestConnection::new();
     middle.data(0, 5_000, 1_000);
     middle.ack(10_000, 6_000, &[]);
     assert!(codes(&middle.finish()).contains(&"CC901"));
-    let mut one_way = Script::new();
+    let mut one_way = TestConnection::new();
     one_way.data(0, 5_000, 1_000);
     assert!(codes(&one_way.finish()).contains(&"CC902"));
-    let mut acks = Script::new();
+    let mut acks = TestConnection::new();
     acks.ack(0, 5_000, &[]);
     assert_eq!(codes(&acks.finish()), ["CC901", "CC902"]);
-    let mut missed = Script::new();
+    let mut missed = TestConnection::new();
     missed.open(10_000);
     missed.data(10_020, 0, 1_000);
     missed.ack(20_020, 3_000, &[]);
     assert!(codes(&missed.finish()).contains(&"CC903"));
-    assert!(codes(&Script::new().finish()).contains(&"CC901"));
+    assert!(codes(&TestConnection::new().finish()).contains(&"CC901"));
 }
 
-/// A flight of ten each 50 ms at a path that takes 1 ms a segment; the sixth ACK echoes a mark, and
-/// from then on the flights are of four.
+/// Flights over a path with an RTT of 50 ms; an ACK of the third echoes a mark, and the sender
+/// answers with CWR and a smaller flight.
 #[test]
-fn a_window_reduced_for_a_mark_is_the_marks() {
-    let mut script = Script::new();
+fn a_window_reduced_for_a_mark_is_cc206() {
+    let mut script = TestConnection::new();
     script.open(50_000);
     let (mut at, mut place) = (50_020, 0);
     for flight in 0..40_u64 {
@@ -142,7 +143,7 @@ fn a_window_reduced_for_a_mark_is_the_marks() {
         };
         for n in 0..size {
             match (flight, n) {
-                // CWR goes with the first new data.
+                // The first new data carry CWR.
                 (3, 0) => script.reduced(at, place, 1_000, false),
                 _ => script.data(at + n, place + n * 1_000, 1_000),
             }
@@ -167,15 +168,15 @@ fn a_window_reduced_for_a_mark_is_the_marks() {
     assert_eq!(diagnosis.primary, Some("CC206"), "{:#?}", diagnosis.findings);
     let found = &diagnosis.findings[0];
     assert!(found.title.contains("reduced 1 time"), "{}", found.title);
-    // No loss is named, and none of the findings of losses.
+    // No finding is about losses.
     let lossy = |code: &str| code.starts_with("CC20") && code != "CC206";
     assert!(!diagnosis.findings.iter().any(|found| lossy(found.code)), "{:#?}", diagnosis.findings);
 }
 
-/// Linux says CWR after a loss too; without an echo that is no mark.
+/// Linux sets CWR after a loss too; without ECE it is not a reaction to a mark.
 #[test]
 fn a_reduction_without_an_echo_is_no_mark() {
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.open(50_000);
     script.data(50_020, 0, 1_000);
     script.ack(100_020, 1_000, &[]);
@@ -186,10 +187,10 @@ fn a_reduction_without_an_echo_is_no_mark() {
     assert_eq!((flow.marked, flow.episodes.len()), (1, 0));
 }
 
-/// What a capture without a word from the receiver cannot tell it does not tell.
+/// Without packets from the receiver no limit is reported.
 #[test]
-fn of_one_direction_no_limit_is_told() {
-    let mut script = Script::new();
+fn one_direction_alone_has_no_limit() {
+    let mut script = TestConnection::new();
     for n in 0..200 {
         script.data(n * 20_000, n * 1_000, 1_000);
     }
@@ -200,27 +201,28 @@ fn of_one_direction_no_limit_is_told() {
     assert_eq!(budget.whole(), analysis.duration().as_nanos());
 }
 
-/// The SYN is there, its answer went another way: that is not a capture begun late, and it is about all
-/// of the capture.
+/// The SYN was captured, its answer took another path: the capture did not begin late, and the
+/// finding covers all of it.
 #[test]
-fn of_one_direction_the_syn_is_seen() {
-    let mut script = Script::new();
+fn one_direction_alone_with_its_syn() {
+    let mut script = TestConnection::new();
     script.syn(0);
     for n in 1..200 {
         script.data(n * 20_000, (n - 1) * 1_000, 1_000);
     }
     let analysis = script.finish();
     let findings = Diagnosis::of(&analysis, &[]).findings;
-    let told: Vec<_> = findings.iter().map(|found| (found.code, found.title.as_str())).collect();
-    assert_eq!(told[0], ("CC901", "only a part of the opening is in the capture"));
+    let reported: Vec<_> =
+        findings.iter().map(|found| (found.code, found.title.as_str())).collect();
+    assert_eq!(reported[0], ("CC901", "only a part of the opening is in the capture"));
     assert_eq!(findings[1].code, "CC902");
     assert_eq!(findings[1].interval, (0, 199 * 20_000_000));
 }
 
-/// A lone packet waits for nothing.
+/// A single packet has no limit.
 #[test]
 fn one_packet_alone_has_no_limit() {
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.open(50_000);
     script.data(50_020, 0, 1_000);
     assert_eq!(codes(&script.finish()), Vec::<&str>::new());
@@ -228,7 +230,7 @@ fn one_packet_alone_has_no_limit() {
 
 #[test]
 fn a_lost_syn_is_a_timeout() {
-    let mut script = Script::new();
+    let mut script = TestConnection::new();
     script.syn(0);
     script.open_at(1_000_000, 20_000);
     for n in 0..20 {
@@ -241,12 +243,12 @@ fn a_lost_syn_is_a_timeout() {
     assert_eq!(diagnosis.findings[0].cost / 1_000_000, 1_000);
 }
 
-/// A message below a segment, sent as soon as the ACK of the one before comes: any congestion window
-/// holds a segment, so it is the application that has no more to send.
+/// Messages shorter than a segment, each sent when the ACK of the previous one arrives: any
+/// congestion window holds a segment, so the application has no more to send.
 #[test]
-fn a_window_holds_a_segment_at_least() {
+fn a_window_holds_at_least_a_segment() {
     for bytes in [|_| 300, |n| 100 + 10 * n, |n| 10 + 20 * n] {
-        let mut script = Script::new();
+        let mut script = TestConnection::new();
         script.open(50_000);
         let (mut at, mut place) = (50_020, 0);
         for n in 0..40_u32 {
@@ -259,9 +261,9 @@ fn a_window_holds_a_segment_at_least() {
         }
         let diagnosis = Diagnosis::of(&script.finish(), &[]);
         let budget = diagnosis.course.budget;
-        let by_window = budget.of(Limiter::SlowStart) + budget.of(Limiter::Cwnd);
+        let cwnd_limited_time = budget.of(Limiter::SlowStart) + budget.of(Limiter::Cwnd);
         // The ACK of the very first message is waited for in the first round.
-        assert!(by_window <= 60_000_000, "{by_window}");
+        assert!(cwnd_limited_time <= 60_000_000, "{cwnd_limited_time}");
         assert_eq!(diagnosis.primary, Some("CC501"), "{:?}", diagnosis.findings);
         let text = format!("{:?}", diagnosis.findings);
         assert!(!text.contains("0 MSS"), "{text}");

@@ -1,85 +1,85 @@
-//! Time series: the state of senders after each of their events, and what applications read.
+//! Event tables: the state of senders after each of their events, and the reads of applications.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt64Array};
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use sim::scenario::Scenario;
 use units::{Bytes, Duration, Instant, Rate};
 
-use super::{Column, Kind, TOGETHER, Table, of_run};
+use super::{BATCH_ROWS, ColumnKind, ParquetColumn, ParquetTable, of_run};
 
 /// An event of a sender, or a read.
-struct Told {
+struct EventRow {
     at: Instant,
-    who: Who,
+    who: EventSource,
     name: &'static str,
     read: Option<u64>,
     state: Option<SenderState>,
 }
 
-/// Writes a row for each event of a sender, and for each read of an application.
+/// Writes a row per event of a sender and per read of an application.
 pub struct EventColumns<W: Write + Send> {
     /// `None` once it has failed.
-    table: Option<Table<W>>,
+    table: Option<ParquetTable<W>>,
     failed: Option<io::Error>,
-    /// Rows that have not been written yet.
-    rows: Vec<Told>,
+    /// Pending rows.
+    rows: Vec<EventRow>,
     hosts: Vec<String>,
     flows: Vec<String>,
 }
 
 impl<W: Write + Send> EventColumns<W> {
-    /// For a run of `scenario`, whose text has this SHA-256.
+    /// A table for a run of `scenario` with this SHA-256.
     ///
     /// # Errors
     /// Those of the writer.
     pub fn new(scenario: &Scenario, sha256: &str, out: W) -> io::Result<Self> {
-        use Kind::{Moment, Number, Switch, Text, Whole};
-        let column = Column::new;
+        use ColumnKind::{Moment, Number, Switch, Text, Whole};
+        let column = ParquetColumn::new;
         let columns = [
             column("time_s", Moment, "s", "virtual time"),
-            column("time_ns", Whole, "ns", "the same, exactly"),
-            column("host", Text, "", "name of the host it happened on"),
+            column("time_ns", Whole, "ns", "virtual time, exact"),
+            column("host", Text, "", "name of the host of the event"),
             column("flow", Text, "", "name of the flow"),
-            column("event", Text, "", "what happened"),
-            column("read_bytes", Whole, "B", "bytes that the application took, of a read"),
+            column("event", Text, "", "kind of the event"),
+            column("read_bytes", Whole, "B", "bytes read by the application, for read events"),
             column("snd_una_bytes", Whole, "B", "oldest byte not acknowledged, from 0"),
             column("snd_nxt_bytes", Whole, "B", "next byte to send"),
-            column("snd_max_bytes", Whole, "B", "end of what was ever sent"),
+            column("snd_max_bytes", Whole, "B", "end of the data ever sent"),
             column("in_flight_bytes", Whole, "B", "bytes sent and not acknowledged"),
-            column("pipe_bytes", Whole, "B", "bytes the stack takes to be in the network"),
+            column("pipe_bytes", Whole, "B", "bytes estimated to be in the network (pipe)"),
             column("cwnd_bytes", Whole, "B", "congestion window"),
             column("ssthresh_bytes", Whole, "B", "slow-start threshold; none while unset"),
-            column("snd_wnd_bytes", Whole, "B", "window that the peer offers"),
+            column("snd_wnd_bytes", Whole, "B", "receive window of the peer"),
             column("mss_bytes", Whole, "B", "payload of a full segment"),
             column("buffered_bytes", Whole, "B", "bytes in the send buffer"),
             column("srtt_s", Number, "s", "smoothed round trip; none before the first sample"),
-            column("pacing_bps", Whole, "bit/s", "pacing rate; none where nothing is paced"),
-            column("rto_s", Number, "s", "retransmission timeout in force"),
-            column("in_recovery", Switch, "", "does a fast recovery run"),
+            column("pacing_bps", Whole, "bit/s", "pacing rate; none without pacing"),
+            column("rto_s", Number, "s", "current retransmission timeout"),
+            column("in_recovery", Switch, "", "in fast recovery"),
         ];
         Ok(Self {
-            table: Some(Table::new(&columns, &of_run("events", scenario, sha256), out)?),
+            table: Some(ParquetTable::new(&columns, &of_run("events", scenario, sha256), out)?),
             failed: None,
-            rows: Vec::with_capacity(TOGETHER),
+            rows: Vec::with_capacity(BATCH_ROWS),
             hosts: scenario.hosts.iter().map(|host| host.name.clone()).collect(),
             flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
         })
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     ///
     /// # Errors
-    /// The first of the writer since the beginning.
+    /// The first error of the writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.write();
         match (self.table, self.failed) {
             (Some(table), _) => table.finish(),
             (None, Some(error)) => Err(error),
-            (None, None) => Err(io::Error::other("the table is gone")),
+            (None, None) => Err(io::Error::other("the table failed earlier")),
         }
     }
 
@@ -98,7 +98,7 @@ impl<W: Write + Send> EventColumns<W> {
 }
 
 /// The values of all columns in these rows.
-fn columns(rows: &[Told], hosts: &[String], flows: &[String]) -> Vec<ArrayRef> {
+fn columns(rows: &[EventRow], hosts: &[String], flows: &[String]) -> Vec<ArrayRef> {
     vec![
         Arc::new(rows.iter().map(|row| Some(row.at.as_secs_f64())).collect::<Float64Array>()),
         Arc::new(rows.iter().map(|row| Some(row.at.as_nanos())).collect::<UInt64Array>()),
@@ -127,39 +127,39 @@ fn named(names: &[String], at: usize) -> &str {
     names.get(at).map_or("", |name| name)
 }
 
-fn text<'a>(rows: &'a [Told], of: impl Fn(&'a Told) -> &'a str) -> StringArray {
+fn text<'a>(rows: &'a [EventRow], of: impl Fn(&'a EventRow) -> &'a str) -> StringArray {
     StringArray::from_iter_values(rows.iter().map(of))
 }
 
 fn of_states<T>(
-    rows: &[Told],
+    rows: &[EventRow],
     of: impl Fn(&SenderState) -> Option<T>,
 ) -> impl Iterator<Item = Option<T>> {
     rows.iter().map(move |row| row.state.as_ref().and_then(&of))
 }
 
-fn whole(rows: &[Told], of: impl Fn(&SenderState) -> Option<u64>) -> ArrayRef {
+fn whole(rows: &[EventRow], of: impl Fn(&SenderState) -> Option<u64>) -> ArrayRef {
     Arc::new(of_states(rows, of).collect::<UInt64Array>())
 }
 
-fn number(rows: &[Told], of: impl Fn(&SenderState) -> Option<f64>) -> ArrayRef {
+fn number(rows: &[EventRow], of: impl Fn(&SenderState) -> Option<f64>) -> ArrayRef {
     Arc::new(of_states(rows, of).collect::<Float64Array>())
 }
 
 impl<W: Write + Send> Recorder for EventColumns<W> {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         let read = match event {
-            Event::Read { bytes, .. } => Some(u64::from(bytes)),
+            Event::AppRead { bytes, .. } => Some(u64::from(bytes)),
             _ => None,
         };
         if read.is_none() && state.is_none() || self.table.is_none() {
             return;
         }
         let (name, state) = (logs::csv::name(&event), state.copied());
-        self.rows.push(Told { at, who, name, read, state });
-        if self.rows.len() == TOGETHER {
+        self.rows.push(EventRow { at, who, name, read, state });
+        if self.rows.len() == BATCH_ROWS {
             self.write();
         }
     }

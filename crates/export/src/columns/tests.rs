@@ -1,4 +1,4 @@
-//! What is written is read back by the reader of the Arrow project.
+//! Written tables are read back by the reader of the Arrow project.
 
 use std::sync::Mutex;
 
@@ -7,11 +7,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use units::{Bytes, Duration, Instant, Rate};
 
 use super::*;
-use runner::sweep::Row;
+use runner::sweep::SweepRow;
 use runner::sweep::csv::FIGURES;
 use scenario::{Overrides, Study, StudyOverrides, load};
 
@@ -36,10 +36,10 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a ArrayRef {
 }
 
 #[test]
-fn the_runs_of_a_sweep_come_back() {
+fn the_runs_of_a_sweep_round_trip() {
     let overrides = StudyOverrides::default();
     let study = Study::load(SCENARIO, "two.toml", &overrides).unwrap();
-    let rows: Mutex<Vec<Row>> = Mutex::default();
+    let rows: Mutex<Vec<SweepRow>> = Mutex::default();
     let stop = std::sync::atomic::AtomicBool::new(false);
     let keep = |row| {
         rows.lock().unwrap().push(row);
@@ -48,7 +48,7 @@ fn the_runs_of_a_sweep_come_back() {
     runner::sweep::execute(&study, 0..study.runs(), &|_| false, 1, &stop, keep).unwrap();
     let rows = rows.into_inner().unwrap();
     let keys: Vec<String> = study.axes().concat();
-    let mut out = RunColumns::new(&keys, &study.sha256(), Vec::new()).unwrap();
+    let mut out = SweepParquet::new(&keys, &study.sha256(), Vec::new()).unwrap();
     rows.iter().try_for_each(|row| out.add(row)).unwrap();
     let (schema, batches) = read(out.finish().unwrap());
     assert_eq!(schema.metadata()["sweep_sha256"], study.sha256());
@@ -75,7 +75,7 @@ fn the_runs_of_a_sweep_come_back() {
 }
 
 #[test]
-fn the_events_of_a_run_come_back() {
+fn the_events_of_a_run_round_trip() {
     let loaded = load(SCENARIO, "two.toml", &Overrides::default()).unwrap();
     let mut out = EventColumns::new(&loaded.scenario, &loaded.sha256, Vec::new()).unwrap();
     let outcome = sim::run(&loaded.scenario, &mut out).unwrap();
@@ -98,20 +98,20 @@ fn the_events_of_a_run_come_back() {
         }
     }
     assert_eq!(read, [100_000, 50_000]);
-    // FreeBSD widens the window for a moment for limited transmit.
+    // FreeBSD briefly raises the window for limited transmit.
     assert!(most >= outcome.flows.iter().map(|flow| flow.max_cwnd.get()).max().unwrap());
 }
 
-/// Keeps what a table of events is to tell.
+/// Records the expected rows of an event table.
 #[derive(Default)]
-struct Told(Vec<(Instant, Option<u64>, Option<SenderState>)>);
+struct ExpectedRows(Vec<(Instant, Option<u64>, Option<SenderState>)>);
 
-impl Recorder for Told {
+impl Recorder for ExpectedRows {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, _: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, _: EventSource, event: Event, state: Option<&SenderState>) {
         let read = match event {
-            Event::Read { bytes, .. } => Some(u64::from(bytes)),
+            Event::AppRead { bytes, .. } => Some(u64::from(bytes)),
             _ => None,
         };
         if read.is_some() || state.is_some() {
@@ -120,14 +120,14 @@ impl Recorder for Told {
     }
 }
 
-impl sim::Observer for Told {}
+impl sim::Observer for ExpectedRows {}
 
 #[test]
-fn every_value_of_every_event_comes_back() {
+fn every_value_of_every_event_round_trips() {
     let longer = SCENARIO.replace("100kB", "600kB");
     let loaded = load(&longer, "two.toml", &Overrides::default()).unwrap();
-    let mut told = Told::default();
-    sim::run(&loaded.scenario, &mut told).unwrap();
+    let mut expected = ExpectedRows::default();
+    sim::run(&loaded.scenario, &mut expected).unwrap();
     let mut out = EventColumns::new(&loaded.scenario, &loaded.sha256, Vec::new()).unwrap();
     sim::run(&loaded.scenario, &mut out).unwrap();
     let (_, batches) = read(out.finish().unwrap());
@@ -141,15 +141,18 @@ fn every_value_of_every_event_comes_back() {
             |batch| column(batch, name).as_primitive::<Float64Type>().iter().collect::<Vec<_>>();
         batches.iter().flat_map(of).collect()
     };
-    // More than are encoded together.
-    assert!(told.0.len() > TOGETHER, "{}", told.0.len());
-    let times: Vec<_> = told.0.iter().map(|(at, ..)| Some(at.as_nanos())).collect();
+    // More than one batch.
+    assert!(expected.0.len() > BATCH_ROWS, "{}", expected.0.len());
+    let times: Vec<_> = expected.0.iter().map(|(at, ..)| Some(at.as_nanos())).collect();
     assert_eq!(whole("time_ns"), times);
-    let seconds: Vec<_> = told.0.iter().map(|(at, ..)| Some(at.as_secs_f64())).collect();
+    let seconds: Vec<_> = expected.0.iter().map(|(at, ..)| Some(at.as_secs_f64())).collect();
     assert_eq!(number("time_s"), seconds);
-    assert_eq!(whole("read_bytes"), told.0.iter().map(|told| told.1).collect::<Vec<_>>());
+    assert_eq!(
+        whole("read_bytes"),
+        expected.0.iter().map(|expected| expected.1).collect::<Vec<_>>()
+    );
     let states = |of: fn(&SenderState) -> Option<u64>| -> Vec<Option<u64>> {
-        told.0.iter().map(|told| told.2.as_ref().and_then(of)).collect()
+        expected.0.iter().map(|expected| expected.2.as_ref().and_then(of)).collect()
     };
     assert_eq!(whole("snd_una_bytes"), states(|state| Some(state.snd_una.0)));
     assert_eq!(whole("snd_nxt_bytes"), states(|state| Some(state.snd_nxt.0)));
@@ -164,19 +167,19 @@ fn every_value_of_every_event_comes_back() {
     assert_eq!(whole("pacing_bps"), states(|state| state.pacing.map(Rate::bits_per_second)));
     let spans = |of: fn(&SenderState) -> Option<Duration>| -> Vec<Option<f64>> {
         let of = |state: &SenderState| of(state).map(Duration::as_secs_f64);
-        told.0.iter().map(|told| told.2.as_ref().and_then(of)).collect()
+        expected.0.iter().map(|expected| expected.2.as_ref().and_then(of)).collect()
     };
     assert_eq!(number("srtt_s"), spans(|state| state.srtt));
     assert_eq!(number("rto_s"), spans(|state| Some(state.rto)));
 }
 
 #[test]
-fn chosen_columns_come_back() {
-    use logs::series::{Columns, Thinning};
+fn selected_columns_round_trip() {
+    use logs::series::{Downsampling, SeriesColumns};
     let loaded = load(SCENARIO, "two.toml", &Overrides::default()).unwrap();
-    let plan = scenario::Plan {
-        columns: Columns::parse("cwnd,srtt,pacing").unwrap(),
-        thinning: Thinning::None,
+    let plan = scenario::SeriesPlan {
+        columns: SeriesColumns::parse("cwnd,srtt,pacing").unwrap(),
+        thinning: Downsampling::None,
     };
     let mut series = runner::series::SenderSeries::new(&loaded.scenario, &plan);
     let outcome = sim::run(&loaded.scenario, &mut series).unwrap();
@@ -190,26 +193,26 @@ fn chosen_columns_come_back() {
     assert_eq!(about("srtt_us", "unit"), "us");
     assert_eq!(
         about("srtt_us", "description"),
-        "smoothed round trip; none before the first sample"
+        "smoothed round-trip time; none before the first sample"
     );
     let cwnd = column(&batches[0], "cwnd_bytes").as_primitive::<UInt64Type>();
     let most = outcome.flows.iter().map(|flow| flow.max_cwnd.get()).max();
     assert_eq!(cwnd.values().iter().max().copied(), most);
-    // The path takes 5 ms and more; the lines say so in microseconds.
+    // The path takes at least 5 ms; the column is in microseconds.
     let srtt = column(&batches[0], "srtt_us").as_primitive::<Float64Type>();
     let known = (0..srtt.len()).filter(|&at| srtt.is_valid(at)).map(|at| srtt.value(at));
     assert!(known.clone().count() > 0 && known.fold(f64::INFINITY, f64::min) >= 5_000.0);
     let mut lines = Vec::new();
-    collector.write(logs::series::Form::Csv, &mut lines).unwrap();
+    collector.write(logs::series::SeriesFormat::Csv, &mut lines).unwrap();
     assert_eq!(lines.iter().filter(|&&byte| byte == b'\n').count(), 1 + srtt.len());
 }
 
 #[test]
-fn tables_longer_than_a_row_group_are_whole() {
-    let columns = [Column::new("n", Kind::Whole, "", "a number")];
-    let mut table = Table::new(&columns, &[], Vec::new()).unwrap();
+fn tables_longer_than_a_row_group_are_complete() {
+    let columns = [ParquetColumn::new("n", ColumnKind::Whole, "", "a number")];
+    let mut table = ParquetTable::new(&columns, &[], Vec::new()).unwrap();
     let rows = ROW_GROUP as u64 + 5;
-    (0..rows).try_for_each(|n| table.push([Cell::Whole(n)])).unwrap();
+    (0..rows).try_for_each(|n| table.push([ParquetCell::Whole(n)])).unwrap();
     let (_, batches) = read(table.finish().unwrap());
     let all = batches
         .iter()

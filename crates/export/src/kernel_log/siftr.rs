@@ -1,71 +1,71 @@
-//! The siftr log of a run's sender: siftr_siftdata and siftr_chkpkt of sys/netinet/siftr.c.
+//! The siftr log of a sender: siftr_siftdata and siftr_chkpkt of sys/netinet/siftr.c.
 
 use std::io::{self, Write};
 
-use logs::siftr::{FlowInfo, Footer, Generation, Header, Row, Writer};
+use logs::siftr::{FlowInfo, SiftrFooter, SiftrGeneration, SiftrHeader, SiftrRow, SiftrWriter};
 use packet::wire::Endpoints;
 use packet::{IpVersion, Segment};
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use sim::scenario::Scenario;
 use tcp::profile::Family;
 use trace::bblog::t_flags;
-use trace::pcapng::Way;
+use trace::pcapng::PacketDirection;
 use units::{Duration, Instant};
 
-use super::Side;
-use super::tcb::{Tcb, small, state};
+use super::LoggedEndpoint;
+use super::tcb::{LoggedTcb, small, state};
 use crate::capture::EPOCH;
 
-/// Writes the log of one end of a connection.
+/// Writes the siftr log of an endpoint.
 #[derive(Debug)]
 pub struct Siftr<W> {
-    tcb: Tcb,
+    tcb: LoggedTcb,
     between: Endpoints,
-    generation: Generation,
-    writer: Writer<W>,
+    generation: SiftrGeneration,
+    writer: SiftrWriter<W>,
     stack: &'static str,
     cc: &'static str,
     flow_id: u32,
     /// Packets in and out.
     seen: [u64; 2],
-    /// Of these, those before the connection was established, which have no row.
+    /// Packets before the connection was established, which have no row.
     skipped: [u64; 2],
     last: Instant,
     failed: Option<io::Error>,
 }
 
 impl<W: Write> Siftr<W> {
-    /// Writes what siftr on the host of `side` logs to `out`.
+    /// A recorder that writes the siftr log of `side` to `out`.
     ///
     /// # Errors
-    /// Those of `out`; the host of `side` has QUIC.
+    /// Those of `out`; the host of `side` runs QUIC.
     pub fn new(
         scenario: &Scenario,
-        side: Side,
-        generation: Generation,
+        side: LoggedEndpoint,
+        generation: SiftrGeneration,
         out: W,
     ) -> io::Result<Self> {
         let tcp = side.tcp(scenario)?;
-        let tcb = Tcb::new(scenario, side, tcp);
+        let tcb = LoggedTcb::new(scenario, side, tcp);
         let family = scenario.flows[side.flow.0 as usize].ip;
-        let old = generation == Generation::V1_2;
-        let header = Header {
+        let old = generation == SiftrGeneration::V1_2;
+        let header = SiftrHeader {
             enabled: EPOCH,
             hz: old.then_some(tcp.profile.hz),
             sysname: concat!("ackclock ", env!("CARGO_PKG_VERSION")).to_owned(),
             sysver: tcp.profile.name.to_owned(),
             ipmode: Some(if family == IpVersion::V4 { 4 } else { 6 }),
-            ..Header::new(generation)
+            ..SiftrHeader::new(generation)
         };
         Ok(Self {
             between: tcb.between(scenario),
             tcb,
             generation,
-            writer: Writer::new(out, &header)?,
+            writer: SiftrWriter::new(out, &header)?,
             stack: if tcp.profile.family == Family::FreeBsd { "freebsd" } else { tcp.profile.name },
             cc: tcp.cc.name(),
-            // Without a card that hashes, any number that is not 0 will do.
+            // Without a NIC that computes a hash, any nonzero number will do.
             flow_id: side.flow.0 + 1,
             seen: [0; 2],
             skipped: [0; 2],
@@ -74,7 +74,7 @@ impl<W: Write> Siftr<W> {
         })
     }
 
-    /// Writes the last line, flushes and gives the output back.
+    /// Writes the last line, flushes and returns the output.
     ///
     /// # Errors
     /// The first error of the output.
@@ -87,11 +87,11 @@ impl<W: Write> Siftr<W> {
         self.writer.finish()
     }
 
-    fn footer(&self) -> Footer {
+    fn footer(&self) -> SiftrFooter {
         let [inbound, outbound] = self.seen;
         let [skipped_in, skipped_out] = self.skipped;
         let rows = inbound + outbound - skipped_in - skipped_out;
-        let two = self.generation == Generation::V2;
+        let two = self.generation == SiftrGeneration::V2;
         let counters: &[(&str, u64)] = if two {
             &[("global_flow_cnt", 1), ("ring_drops", 0)]
         } else {
@@ -120,7 +120,7 @@ impl<W: Write> Siftr<W> {
             text(rows),
             text(rows),
         ];
-        Footer {
+        SiftrFooter {
             disabled: EPOCH + Duration::from_nanos(self.last.as_nanos()),
             fields: counters.iter().map(|(key, n)| ((*key).to_owned(), text(*n))).collect(),
             flows: vec![FlowInfo {
@@ -132,10 +132,10 @@ impl<W: Write> Siftr<W> {
         }
     }
 
-    fn row(&self, at: Instant, way: Way, segment: &Segment) -> Row {
+    fn row(&self, at: Instant, way: PacketDirection, segment: &Segment) -> SiftrRow {
         let (tcb, sender) = (&self.tcb, &self.tcb.sender);
         let t_flags = tcb.t_flags();
-        Row {
+        SiftrRow {
             way,
             at: EPOCH + Duration::from_nanos(at.as_nanos()),
             local: Some(self.between.src),
@@ -161,7 +161,7 @@ impl<W: Write> Siftr<W> {
             snd_cc: small(sender.buffered),
             rcv_hiwat: tcb.rcv_buffer,
             rcv_cc: tcb.unread(),
-            in_flight: small(sender.flight()),
+            in_flight: small(sender.flight_size()),
             segqlen: 0,
             payload: Some(segment.payload),
         }
@@ -171,7 +171,7 @@ impl<W: Write> Siftr<W> {
 impl<W: Write> Recorder for Siftr<W> {
     const ON: bool = true;
 
-    fn record(&mut self, _: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, _: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         if self.tcb.concerns(who) {
             self.tcb.on_event(event, state);
         }
@@ -180,7 +180,7 @@ impl<W: Write> Recorder for Siftr<W> {
 
 impl<W: Write> Observer for Siftr<W> {
     fn tap(&mut self, at: Instant, tap: usize, _: bool, segment: &Segment) {
-        let Some(out) = self.tcb.way(tap, segment) else { return };
+        let Some(out) = self.tcb.direction(tap, segment) else { return };
         if self.failed.is_some() {
             return;
         }
@@ -192,7 +192,7 @@ impl<W: Write> Observer for Siftr<W> {
         if self.tcb.state < state::ESTABLISHED {
             self.skipped[usize::from(out)] += 1;
         } else {
-            let way = if out { Way::Out } else { Way::In };
+            let way = if out { PacketDirection::Out } else { PacketDirection::In };
             self.failed = self.writer.row(&self.row(at, way, segment)).err();
         }
         if out {

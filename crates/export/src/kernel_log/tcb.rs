@@ -1,15 +1,15 @@
-//! The control block of one end of a connection, put together from its events and its packets.
+//! The control block of an endpoint, reconstructed from its events and packets.
 
 use packet::wire::Endpoints;
 use packet::{Dir, Flags, Segment};
-use record::{Cause, Event, SenderState, Who};
+use record::{Cause, Event, EventSource, SenderState};
 use sim::scenario::{Scenario, TcpStack};
 use tcp::profile::ReceiveBufferRule;
-use trace::bblog::{Info, flags, t_flags};
+use trace::bblog::{TcpLogBuffer, flags, t_flags};
 use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, Offset};
 
-use super::Side;
+use super::LoggedEndpoint;
 use crate::capture;
 
 /// States of tcp_fsm.h.
@@ -30,17 +30,18 @@ pub(super) mod state {
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// A window or threshold not yet set: TCP_MAXWIN << TCP_MAX_WINSHIFT (tcp_newtcpcb).
 const UNSET: u32 = 65_535 << 14;
-/// Parts of a tick in `t_srtt` (TCP_RTT_SCALE).
+/// Units per tick in `t_srtt` (TCP_RTT_SCALE).
 const RTT_SCALE: u64 = 32;
 
-/// What the kernel keeps of a connection.
+/// The logged fields of the kernel's control block.
 #[derive(Debug, Clone)]
-pub(super) struct Tcb {
-    side: Side,
+pub(super) struct LoggedTcb {
+    side: LoggedEndpoint,
     hz: u64,
     phase: Duration,
     pub(super) state: u32,
-    /// The sender as of the last event; what a packet on its way out moves stands in `after`.
+    /// The sender's state after the last event; changes by an outgoing packet are in `after` until
+    /// the packet is seen.
     pub(super) sender: SenderState,
     after: Option<SenderState>,
     iss: u32,
@@ -48,20 +49,20 @@ pub(super) struct Tcb {
     syn_acked: bool,
     flags: u32,
     dup_acks: u32,
-    /// Numbers of the segment that last told the peer's window (snd_wl1, snd_wl2).
-    window_told: [u32; 2],
+    /// Sequence and acknowledgment number of the last window update (snd_wl1, snd_wl2).
+    window_update: [u32; 2],
     recover: u32,
     pub(super) snd_scale: u8,
     pub(super) rcv_scale: u8,
-    /// Shifts offered, ours and the peer's; in force once both have.
+    /// Window scales of our SYN and the peer's; in effect if both are present.
     offered: [Option<u8>; 2],
-    /// Options of our SYN and of the peer's: t_flags, and largest segment.
-    asked: [u32; 2],
+    /// Options of our SYN and of the peer's as t_flags.
+    requested: [u32; 2],
     pub(super) maxseg: u32,
     rcv_nxt: u32,
     rcv_adv: u32,
     pub(super) rcv_wnd: u32,
-    /// Sequence number behind our FIN, and behind the peer's.
+    /// Sequence number after our FIN, and after the peer's.
     fins: [Option<u32>; 2],
     pub(super) rcv_buffer: u32,
     read: u64,
@@ -69,8 +70,8 @@ pub(super) struct Tcb {
     first_bytes: [u32; 2],
 }
 
-impl Tcb {
-    pub(super) fn new(scenario: &Scenario, side: Side, tcp: &TcpStack) -> Self {
+impl LoggedTcb {
+    pub(super) fn new(scenario: &Scenario, side: LoggedEndpoint, tcp: &TcpStack) -> Self {
         let nodelay = scenario.flows[side.flow.0 as usize].nodelay;
         let rcv_buffer = match tcp.profile.receive_buffer {
             ReceiveBufferRule::FreeBsd { space, .. } | ReceiveBufferRule::Fixed { space } => space,
@@ -111,12 +112,12 @@ impl Tcb {
                 0
             } | if nodelay { t_flags::NODELAY } else { 0 },
             dup_acks: 0,
-            window_told: [0; 2],
+            window_update: [0; 2],
             recover: 0,
             snd_scale: 0,
             rcv_scale: 0,
             offered: [None; 2],
-            asked: [0; 2],
+            requested: [0; 2],
             maxseg: 536,
             rcv_nxt: 0,
             rcv_adv: 0,
@@ -129,18 +130,18 @@ impl Tcb {
         }
     }
 
-    /// Is an event one of this end?
-    pub(super) fn concerns(&self, who: Who) -> bool {
+    /// Does the event belong to this endpoint?
+    pub(super) fn concerns(&self, who: EventSource) -> bool {
         (who.host, who.flow) == (self.side.host, self.side.flow)
     }
 
-    /// Is a segment seen at tap number `tap` one of this end, and does it go out?
-    pub(super) fn way(&self, tap: usize, segment: &Segment) -> Option<bool> {
+    /// Whether a segment at tap `tap` is outgoing; `None` if it does not belong to this endpoint.
+    pub(super) fn direction(&self, tap: usize, segment: &Segment) -> Option<bool> {
         let ours = tap == self.side.tap && segment.flow == self.side.flow;
         ours.then_some(segment.dir == self.side.out)
     }
 
-    /// Its addresses, own ones first.
+    /// Its addresses and ports, local first.
     pub(super) fn between(&self, scenario: &Scenario) -> Endpoints {
         let flow = self.side.flow;
         let ip = scenario.flows[flow.0 as usize].ip;
@@ -154,10 +155,10 @@ impl Tcb {
         scaled(nanos, self.hz, NANOS_PER_SECOND) as u32
     }
 
-    /// Takes an event in; what a packet moves waits until the packet has been seen.
+    /// Processes an event; changes by a packet are deferred until the packet is seen.
     pub(super) fn on_event(&mut self, event: Event, after: Option<&SenderState>) {
         if let (Event::Sent { .. }, Some(after)) = (event, after) {
-            // Sending moves these two and nothing else of the row.
+            // Sending changes only these two fields of the state.
             let (snd_nxt, snd_max) = (self.sender.snd_nxt, self.sender.snd_max);
             self.sender = SenderState { snd_nxt, snd_max, ..*after };
             self.after = Some(*after);
@@ -168,7 +169,7 @@ impl Tcb {
         }
         match event {
             Event::Connected => self.state = state::ESTABLISHED,
-            // Told when the peer's FIN is there, before it is acknowledged.
+            // Reported when the peer's FIN has arrived, before it is acknowledged.
             Event::Closed => {
                 self.state = match self.state {
                     state::FIN_WAIT_1 | state::FIN_WAIT_2 | state::CLOSING => state::TIME_WAIT,
@@ -179,10 +180,10 @@ impl Tcb {
             Event::Aborted => self.state = state::CLOSED,
             Event::Acked { .. } => self.dup_acks = 0,
             Event::DupAck { count } => self.dup_acks = count,
-            Event::Wrote { bytes } => {
+            Event::AppWrote { bytes } => {
                 self.sender.buffered = Bytes(self.sender.buffered.get() + u64::from(bytes));
             }
-            Event::Read { upto, .. } => self.read = upto.0,
+            Event::AppRead { total: upto, .. } => self.read = upto.0,
             Event::SendBuffer { size } => self.sender.send_buffer = Bytes(size.into()),
             Event::ReceiveBuffer { size } => self.rcv_buffer = size,
             Event::Window { cause: Cause::FastRetransmit, .. } => {
@@ -192,14 +193,14 @@ impl Tcb {
         }
     }
 
-    /// What a segment on its way out shows of the state before it.
+    /// Updates the state from an outgoing segment, before it is logged.
     pub(super) fn before_out(&mut self, at: Instant, segment: &Segment) {
         if let Some(syn) = segment.syn_options() {
-            if self.asked[0] == 0 {
+            if self.requested[0] == 0 {
                 self.began = self.ticks(at);
             }
             self.iss = segment.seq.0;
-            self.note_syn(0, syn, segment);
+            self.on_syn(0, syn, segment);
             self.state = match self.state {
                 state::CLOSED => state::SYN_SENT,
                 state::LISTEN => state::SYN_RECEIVED,
@@ -235,25 +236,25 @@ impl Tcb {
         }
     }
 
-    /// The segment has left.
+    /// Applies the changes by the logged outgoing segment.
     pub(super) fn after_out(&mut self) {
         if let Some(after) = self.after.take() {
             self.sender = after;
         }
     }
 
-    /// What a segment that came in makes of the state, as far as no event tells.
+    /// Updates the state from an incoming segment where no event reports the change.
     pub(super) fn after_in(&mut self, at: Instant, segment: &Segment) {
         if let Some(syn) = segment.syn_options() {
             self.irs = segment.seq.0;
             self.rcv_nxt = segment.seq.0.wrapping_add(1);
-            self.note_syn(1, syn, segment);
-            self.window_told = [segment.seq.0, segment.ack.0];
+            self.on_syn(1, syn, segment);
+            self.window_update = [segment.seq.0, segment.ack.0];
             self.sender.snd_wnd = Bytes(segment.window.into());
         } else {
             self.take_window(segment);
             if segment.seq.0 == self.rcv_nxt {
-                // Bytes only: a FIN counts once it is acknowledged.
+                // Only bytes: a FIN counts once it is acknowledged.
                 self.rcv_nxt = self.rcv_nxt.wrapping_add(segment.payload);
             }
         }
@@ -277,29 +278,29 @@ impl Tcb {
         }
     }
 
-    /// The window of a segment that is newer than the last that told one, or a larger one
-    /// (RFC 9293 section 3.10.7.4; tcp_do_segment, step 6).
+    /// Takes the window of a segment that is newer than the last window update, or has a larger
+    /// window (RFC 9293 section 3.10.7.4; tcp_do_segment, step 6).
     fn take_window(&mut self, segment: &Segment) {
         let after = |a: u32, b: u32| a.wrapping_sub(b) as i32 > 0;
         let window = Bytes(u64::from(segment.window) << self.snd_scale);
-        let [seq, ack] = self.window_told;
+        let [seq, ack] = self.window_update;
         let newer =
             after(segment.seq.0, seq) || (segment.seq.0 == seq && after(segment.ack.0, ack));
-        let same = [segment.seq.0, segment.ack.0] == self.window_told;
+        let same = [segment.seq.0, segment.ack.0] == self.window_update;
         if newer || (same && window > self.sender.snd_wnd) {
-            self.window_told = [segment.seq.0, segment.ack.0];
+            self.window_update = [segment.seq.0, segment.ack.0];
             self.sender.snd_wnd = window;
         }
     }
 
-    fn note_syn(&mut self, whose: usize, syn: &packet::SynOptions, segment: &Segment) {
+    fn on_syn(&mut self, whose: usize, syn: &packet::SynOptions, segment: &Segment) {
         let asks = [
             (syn.window_scale.is_some(), [t_flags::REQ_SCALE, t_flags::RCVD_SCALE]),
             (segment.timestamps.is_some(), [t_flags::REQ_TSTMP, t_flags::RCVD_TSTMP]),
             (syn.sack_permitted, [t_flags::SACK_PERMIT; 2]),
         ];
-        let set = asks.iter().filter(|(asked, _)| *asked).map(|(_, flags)| flags[whose]);
-        self.asked[whose] = set.fold(0, |all, flag| all | flag);
+        let set = asks.iter().filter(|(requested, _)| *requested).map(|(_, flags)| flags[whose]);
+        self.requested[whose] = set.fold(0, |all, flag| all | flag);
         self.offered[whose] = syn.window_scale;
         if let [Some(ours), Some(theirs)] = self.offered {
             (self.snd_scale, self.rcv_scale) = (theirs.min(14), ours.min(14));
@@ -310,22 +311,22 @@ impl Tcb {
         }
     }
 
-    /// TF_... as they stand.
+    /// The current TF_... flags.
     pub(super) fn t_flags(&self) -> u32 {
-        // SACK is on only if both ask for it; the others say who asked.
-        let [ours, theirs] = self.asked;
+        // SACK is on only if both ends request it; the other flags say which end did.
+        let [ours, theirs] = self.requested;
         let sack = ours & theirs & t_flags::SACK_PERMIT;
         let recovery = if self.sender.in_recovery { t_flags::FASTRECOVERY } else { 0 };
         self.flags | ((ours | theirs) & !t_flags::SACK_PERMIT) | sack | recovery
     }
 
-    /// Bytes that wait for the application to read.
+    /// Bytes that the application has not read.
     pub(super) fn unread(&self) -> u32 {
-        if self.asked[1] == 0 && self.irs == 0 {
+        if self.requested[1] == 0 && self.irs == 0 {
             return 0;
         }
         let received = self.rcv_nxt.wrapping_sub(self.irs.wrapping_add(1));
-        // Behind the FIN, whose number is no byte, nothing is unread.
+        // The FIN, which is not a byte, is never unread.
         let unread = received.wrapping_sub(self.read as u32);
         if unread > self.rcv_buffer { 0 } else { unread }
     }
@@ -342,8 +343,8 @@ impl Tcb {
         self.iss.wrapping_add(1).wrapping_add(place.0 as u32)
     }
 
-    /// A record of the state as it stands.
-    pub(super) fn info(&self, at: Instant) -> Info {
+    /// A record of the current state.
+    pub(super) fn info(&self, at: Instant) -> TcpLogBuffer {
         let micros = at.as_nanos() / 1_000;
         let sender = &self.sender;
         let begun = self.state >= state::SYN_SENT;
@@ -352,11 +353,11 @@ impl Tcb {
                 let number = |place| self.number(place);
                 (number(sender.snd_una), number(sender.snd_nxt), number(sender.snd_max))
             }
-            // The SYN is the one number under way.
+            // Only the SYN is in flight.
             false => (self.iss, self.iss, self.iss.wrapping_add(begun.into())),
         };
         let (buffered, unread) = (small(sender.buffered), self.unread());
-        Info {
+        TcpLogBuffer {
             tv_sec: (micros / 1_000_000) as i64,
             tv_usec: (micros % 1_000_000) as i64,
             ticks: self.ticks(at),
@@ -384,17 +385,17 @@ impl Tcb {
             fbyte_in: self.first_bytes[0],
             fbyte_out: self.first_bytes[1],
             scales: self.snd_scale & 0xf | self.rcv_scale << 4,
-            ..Info::default()
+            ..TcpLogBuffer::default()
         }
     }
 
-    /// The threshold.
+    /// The slow-start threshold.
     pub(super) fn ssthresh(&self) -> u32 {
         self.sender.ssthresh.map_or(UNSET, small)
     }
 }
 
-/// As much as a field of 32 bits holds.
+/// Saturates to a 32-bit field.
 pub(super) fn small(bytes: Bytes) -> u32 {
     u32::try_from(bytes.get()).unwrap_or(u32::MAX)
 }

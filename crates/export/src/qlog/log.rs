@@ -1,38 +1,38 @@
-//! A log being written: its events, and what changed in the state of the sender.
+//! The log writer: events, and changes of the sender's state.
 
 use std::io::{self, Write};
 
-use logs::qlog::{Data, Event, Form, Metrics, RecoveryParameters, Trace, Writer};
-use record::{Cause, Event as Told, SenderState};
+use logs::qlog::{Metrics, QlogData, QlogEvent, QlogFormat, QlogWriter, RecoveryParameters, Trace};
+use record::{Cause, Event as RunEvent, SenderState};
 use serde_json::{Map, Value};
 use units::{Bytes, Duration, Instant, Rate};
 
-/// Writes events; after an error of the output nothing more.
+/// Writes events; nothing after an error of the output.
 #[derive(Debug)]
-pub(super) struct Log<W> {
-    writer: Writer<W>,
+pub(super) struct QlogLog<W> {
+    writer: QlogWriter<W>,
     failed: Option<io::Error>,
-    /// What is fixed, told with the first state.
+    /// Constant parameters, written with the first state.
     fixed: Option<(RecoveryParameters, Map<String, Value>)>,
     state: &'static str,
     metrics: Metrics,
-    /// `partialBytesAcked` of controllers that count.
+    /// `partialBytesAcked` of controllers that have it.
     partial: u64,
     latest_rtt: Option<Duration>,
     min_rtt: Option<Duration>,
 }
 
-impl<W: Write> Log<W> {
+impl<W: Write> QlogLog<W> {
     pub(super) fn new(
         out: W,
         trace: &Trace,
-        form: Form,
+        form: QlogFormat,
         name: &str,
         details: Map<String, Value>,
     ) -> io::Result<Self> {
-        let mut writer = Writer::new(out, trace, form)?;
+        let mut writer = QlogWriter::new(out, trace, form)?;
         let name = name.to_owned();
-        writer.event(&Event::new(Duration::ZERO, Data::Scenario { name, details }))?;
+        writer.event(&QlogEvent::new(Duration::ZERO, QlogData::Scenario { name, details }))?;
         Ok(Self {
             writer,
             failed: None,
@@ -45,7 +45,7 @@ impl<W: Write> Log<W> {
         })
     }
 
-    /// Says what is fixed of the sender, and by which names the model does not have.
+    /// Sets the constant parameters of the sender, and further ones that the drafts do not name.
     pub(super) fn announce(&mut self, fixed: RecoveryParameters, more: Map<String, Value>) {
         self.fixed = Some((fixed, more));
     }
@@ -57,34 +57,40 @@ impl<W: Write> Log<W> {
         }
     }
 
-    pub(super) fn tell(&mut self, at: Instant, data: Data) {
-        self.tell_more(at, data, Map::new());
+    pub(super) fn write_event(&mut self, at: Instant, data: QlogData) {
+        self.write_event_with(at, data, Map::new());
     }
 
-    fn tell_more(&mut self, at: Instant, data: Data, more: Map<String, Value>) {
+    fn write_event_with(&mut self, at: Instant, data: QlogData, more: Map<String, Value>) {
         if self.failed.is_none() {
-            let event = Event::new(Duration::from_nanos(at.as_nanos()), data);
-            self.failed = self.writer.event(&Event { more, ..event }).err();
+            let event = QlogEvent::new(Duration::from_nanos(at.as_nanos()), data);
+            self.failed = self.writer.event(&QlogEvent { more, ..event }).err();
         }
     }
 
-    /// A round trip was measured.
+    /// Records a round-trip sample.
     pub(super) fn on_sample(&mut self, rtt: Duration) {
         self.latest_rtt = Some(rtt);
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// Tells what changed in the sender's state.
-    pub(super) fn update(&mut self, at: Instant, sender: &SenderState, flight: Bytes, event: Told) {
+    /// Writes the changes of the sender's state.
+    pub(super) fn update(
+        &mut self,
+        at: Instant,
+        sender: &SenderState,
+        flight: Bytes,
+        event: RunEvent,
+    ) {
         if let Some((fixed, more)) = self.fixed.take() {
             let fixed = RecoveryParameters {
                 max_datagram_size: Some(sender.mss.get()),
                 initial_congestion_window: Some(sender.cwnd.get()),
                 ..fixed
             };
-            self.tell_more(at, Data::RecoveryParametersSet(fixed), more);
+            self.write_event_with(at, QlogData::RecoveryParametersSet(fixed), more);
         }
-        if let Told::RttSample { rtt } = event {
+        if let RunEvent::RttSample { rtt } = event {
             self.on_sample(rtt);
         }
         let now = Metrics {
@@ -100,11 +106,15 @@ impl<W: Write> Log<W> {
         let partial = sender.partial_acked.get();
         let changed = changes(&self.metrics, &now);
         if changed != Metrics::default() || partial != self.partial {
-            // The drafts leave room for what else a controller counts.
+            // The drafts allow additional counters of a controller.
             let counted = (partial != self.partial).then_some(("partial_bytes_acked", partial));
             let more = counted.map(|(name, bytes)| (name.to_owned(), bytes.into()));
             (self.metrics, self.partial) = (now, partial);
-            self.tell_more(at, Data::MetricsUpdated(changed), more.into_iter().collect());
+            self.write_event_with(
+                at,
+                QlogData::MetricsUpdated(changed),
+                more.into_iter().collect(),
+            );
         }
         let state = match sender.ssthresh {
             _ if sender.in_recovery => "recovery",
@@ -115,15 +125,18 @@ impl<W: Write> Log<W> {
             let old = (!self.state.is_empty()).then(|| self.state.to_owned());
             self.state = state;
             let trigger = match event {
-                Told::Window { cause, .. } => trigger(cause).map(str::to_owned),
+                RunEvent::Window { cause, .. } => trigger(cause).map(str::to_owned),
                 _ => None,
             };
-            self.tell(at, Data::CongestionStateUpdated { old, new: state.to_owned(), trigger });
+            self.write_event(
+                at,
+                QlogData::CongestionStateUpdated { old, new: state.to_owned(), trigger },
+            );
         }
     }
 }
 
-/// What is different in `now`.
+/// The metrics that changed.
 fn changes(before: &Metrics, now: &Metrics) -> Metrics {
     fn new<T: PartialEq>(before: &Option<T>, now: Option<T>) -> Option<T> {
         now.filter(|now| before.as_ref() != Some(now))

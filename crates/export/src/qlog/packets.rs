@@ -1,53 +1,55 @@
-//! The packets of a QUIC endpoint, as it sends and receives them.
+//! Packet events of a QUIC endpoint.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use logs::qlog::{Data, Frame, Packet, PacketHeader, Parameters, RecoveryParameters};
-use quic::Profile;
-use quic::packet::{Packet as Carried, Space};
-use record::{Cause, Event as Told, Evidence, SentKind};
+use logs::qlog::{
+    PacketHeader, QlogData, QlogFrame, QlogPacket, QlogParameters, RecoveryParameters,
+};
+use quic::QuicProfile;
+use quic::packet::{QuicPacket as Carried, Space};
+use record::{Cause, Event as RunEvent, LossTrigger, SentKind};
 use serde_json::{Map, Value, json};
 use units::{Duration, Instant};
 
-use super::log::Log;
+use super::log::QlogLog;
 
-/// What is known of a QUIC connection's packets.
+/// The packets of a QUIC connection.
 #[derive(Debug, Default)]
-pub(super) struct Packets {
-    /// What the stack said of the packet that it is about to send.
+pub(super) struct QuicPacketLog {
+    /// The kind of the packet that is about to be sent.
     announced: Option<SentKind>,
-    /// Bytes of the stream in each packet of application data in flight.
-    flying: BTreeMap<u64, (u64, u64)>,
-    /// Bytes of the stream that were lost and have not gone again: first, end, and what told.
-    lost: BTreeMap<u64, (u64, Evidence)>,
+    /// Stream range of each 1-RTT packet in flight.
+    in_flight: BTreeMap<u64, (u64, u64)>,
+    /// Stream ranges that were lost and not yet retransmitted: start, end, and the trigger.
+    lost: BTreeMap<u64, (u64, LossTrigger)>,
     /// Unit of the peer's ACK delays in microseconds.
     unit: u64,
 }
 
-/// Tells the transport parameters of both ends (RFC 9000 section 18.2), as they stand before the
-/// first packet.
-pub(super) fn parameters<W: Write>(log: &mut Log<W>, own: &Profile, peer: &Profile) {
+/// Writes the transport parameters of both endpoints (RFC 9000 section 18.2), as they are before
+/// the first packet.
+pub(super) fn parameters<W: Write>(log: &mut QlogLog<W>, own: &QuicProfile, peer: &QuicProfile) {
     for (profile, owner) in [(own, "local"), (peer, "remote")] {
         let set = profile.parameters();
         let stream = Some(set.windows.stream);
-        log.tell(
+        log.write_event(
             Instant::ZERO,
-            Data::ParametersSet(Parameters {
+            QlogData::ParametersSet(QlogParameters {
                 owner: Some(owner.to_owned()),
                 initial_max_data: Some(set.windows.connection),
                 initial_max_stream_data_bidi_local: stream,
                 initial_max_stream_data_bidi_remote: stream,
                 max_ack_delay: Some(set.max_ack_delay.as_millis()),
                 ack_delay_exponent: Some(set.ack_delay_exponent.into()),
-                ..Parameters::default()
+                ..QlogParameters::default()
             }),
         );
     }
 }
 
-/// The constants of RFC 9002 as this profile has them; factors by the names of the drafts.
-pub(super) fn recovery(profile: &Profile) -> (RecoveryParameters, Map<String, Value>) {
+/// The constants of RFC 9002 in this profile; factors by the names of the drafts.
+pub(super) fn recovery(profile: &QuicProfile) -> (RecoveryParameters, Map<String, Value>) {
     let newreno = &profile.newreno;
     let datagram = u64::from(quic::packet::max_datagram(profile.mtu, packet::IpVersion::V4));
     let fixed = RecoveryParameters {
@@ -67,39 +69,47 @@ pub(super) fn recovery(profile: &Profile) -> (RecoveryParameters, Map<String, Va
     (fixed, factors)
 }
 
-impl Packets {
-    pub(super) fn new(peer: &Profile) -> Self {
+impl QuicPacketLog {
+    pub(super) fn new(peer: &QuicProfile) -> Self {
         Self { unit: 1 << peer.parameters().ack_delay_exponent, ..Self::default() }
     }
 
-    pub(super) fn on_event<W: Write>(&mut self, log: &mut Log<W>, at: Instant, event: Told) {
+    pub(super) fn on_event<W: Write>(
+        &mut self,
+        log: &mut QlogLog<W>,
+        at: Instant,
+        event: RunEvent,
+    ) {
         match event {
-            Told::Sent { kind, .. } => self.announced = Some(kind),
-            Told::PacketLost { number, space, by } => {
+            RunEvent::Sent { kind, .. } => self.announced = Some(kind),
+            RunEvent::QuicPacketLost { number, space, trigger: by } => {
                 let space = Space::ALL.get(usize::from(space)).copied().unwrap_or_default();
                 let trigger = match by {
-                    Evidence::Order => "reordering_threshold",
-                    Evidence::Time => "time_threshold",
+                    LossTrigger::PacketThreshold => "reordering_threshold",
+                    LossTrigger::TimeThreshold => "time_threshold",
                 };
                 if space == Space::Application
-                    && let Some((first, end)) = self.flying.remove(&number)
+                    && let Some((first, end)) = self.in_flight.remove(&number)
                 {
                     self.lost.insert(first, (end, by));
                 }
                 let header = header(space, number);
-                log.tell(at, Data::PacketLost { header, trigger: Some(trigger.to_owned()) });
+                log.write_event(
+                    at,
+                    QlogData::PacketLost { header, trigger: Some(trigger.to_owned()) },
+                );
             }
             _ => {}
         }
     }
 
-    /// A packet on its way out.
-    pub(super) fn sent<W: Write>(&mut self, log: &mut Log<W>, at: Instant, carried: &Carried) {
+    /// Logs an outgoing packet.
+    pub(super) fn sent<W: Write>(&mut self, log: &mut QlogLog<W>, at: Instant, carried: &Carried) {
         let mut packet = self.packet(carried);
         let trigger = match self.announced.take() {
-            Some(SentKind::Probe | SentKind::Again(Cause::LossProbe)) => Some("pto_probe"),
-            Some(SentKind::Again(_)) => Some(match self.reason(carried) {
-                Some(Evidence::Time) => "retransmit_timeout",
+            Some(SentKind::Probe | SentKind::Retransmission(Cause::LossProbe)) => Some("pto_probe"),
+            Some(SentKind::Retransmission(_)) => Some(match self.reason(carried) {
+                Some(LossTrigger::TimeThreshold) => "retransmit_timeout",
                 _ => "retransmit_reordered",
             }),
             _ => None,
@@ -108,13 +118,13 @@ impl Packets {
         if carried.space == Space::Application
             && let Some(chunk) = &carried.stream
         {
-            self.flying.insert(carried.number, (chunk.offset, chunk.end()));
+            self.in_flight.insert(carried.number, (chunk.offset, chunk.end()));
         }
-        log.tell(at, Data::PacketSent(packet));
+        log.write_event(at, QlogData::PacketSent(packet));
     }
 
-    /// What told that the bytes which go again had been lost.
-    fn reason(&mut self, carried: &Carried) -> Option<Evidence> {
+    /// The trigger by which the retransmitted bytes were declared lost.
+    fn reason(&mut self, carried: &Carried) -> Option<LossTrigger> {
         let chunk = carried.stream.as_ref()?;
         let (&first, &(end, by)) = self.lost.range(..=chunk.offset).next_back()?;
         if chunk.offset >= end {
@@ -127,19 +137,24 @@ impl Packets {
         Some(by)
     }
 
-    /// A packet that came in.
-    pub(super) fn arrived<W: Write>(&mut self, log: &mut Log<W>, at: Instant, carried: &Carried) {
+    /// Logs an incoming packet.
+    pub(super) fn arrived<W: Write>(
+        &mut self,
+        log: &mut QlogLog<W>,
+        at: Instant,
+        carried: &Carried,
+    ) {
         if carried.space == Space::Application {
             for &(first, last) in &carried.ack.ranges {
-                self.flying.retain(|number, _| !(first..=last).contains(number));
+                self.in_flight.retain(|number, _| !(first..=last).contains(number));
             }
         }
         let packet = self.packet(carried);
-        log.tell(at, Data::PacketReceived(packet));
+        log.write_event(at, QlogData::PacketReceived(packet));
     }
 
-    fn packet(&self, carried: &Carried) -> Packet {
-        Packet {
+    fn packet(&self, carried: &Carried) -> QlogPacket {
+        QlogPacket {
             header: header(carried.space, carried.number),
             length: Some(carried.size.into()),
             frames: self.frames(carried),
@@ -147,15 +162,15 @@ impl Packets {
         }
     }
 
-    fn frames(&self, carried: &Carried) -> Vec<Frame> {
+    fn frames(&self, carried: &Carried) -> Vec<QlogFrame> {
         let mut frames = Vec::new();
         if !carried.ack.ranges.is_empty() {
             let micros = carried.ack.delay.saturating_mul(self.unit);
             let delay = Some(Duration::from_micros(micros));
-            frames.push(Frame::Ack { ranges: carried.ack.ranges.clone(), delay });
+            frames.push(QlogFrame::Ack { ranges: carried.ack.ranges.clone(), delay });
         }
         if let Some(chunk) = &carried.crypto {
-            frames.push(Frame::Crypto { offset: chunk.offset, length: chunk.len.into() });
+            frames.push(QlogFrame::Crypto { offset: chunk.offset, length: chunk.len.into() });
         }
         if let Some(asked) = &carried.ack_frequency {
             // draft-ietf-quic-ack-frequency; qlog has no frame for it.
@@ -175,21 +190,21 @@ impl Packets {
                 frames.push(other(json!({ "frame_type": name })));
             }
         }
-        frames.extend(carried.max_data.map(|maximum| Frame::MaxData { maximum }));
+        frames.extend(carried.max_data.map(|maximum| QlogFrame::MaxData { maximum }));
         let stream_id = 0;
         frames.extend(
-            carried.max_stream_data.map(|maximum| Frame::MaxStreamData { stream_id, maximum }),
+            carried.max_stream_data.map(|maximum| QlogFrame::MaxStreamData { stream_id, maximum }),
         );
         if let Some(chunk) = &carried.stream {
             let (offset, length, fin) = (chunk.offset, chunk.len.into(), chunk.fin);
-            frames.push(Frame::Stream { stream_id, offset, length, fin });
+            frames.push(QlogFrame::Stream { stream_id, offset, length, fin });
         }
         frames
     }
 }
 
-fn other(frame: Value) -> Frame {
-    Frame::Other(match frame {
+fn other(frame: Value) -> QlogFrame {
+    QlogFrame::Other(match frame {
         Value::Object(map) => map,
         _ => Map::new(),
     })

@@ -1,46 +1,46 @@
-//! A TCP's segments as packets of QUIC, so that tools for qlog draw them.
+//! Segments of TCP as QUIC packets, so that tools for qlog draw them.
 //!
-//! Each segment or burst that leaves the stack is a packet with a number of its own, payload is
-//! stream 0, and an ACK acknowledges the packets whose bytes it covers, of bytes sent twice the
-//! later packet. What is sent again was lost before, unless it is a probe. A cumulative
-//! acknowledgment of half a burst acknowledges no packet yet.
+//! Each segment or burst that the stack sends is a packet with its own number, payload is stream 0,
+//! and an ACK acknowledges the packets whose bytes it covers; of bytes sent twice, the later
+//! packet. A retransmission means that the earlier packet was lost, unless it is a probe. A
+//! cumulative acknowledgment of a part of a burst acknowledges no packet yet.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use logs::qlog::{Data, Frame, Packet, PacketHeader};
+use logs::qlog::{PacketHeader, QlogData, QlogFrame, QlogPacket};
 use packet::{Flags, Segment};
-use record::{Cause, Event as Told, SentKind};
+use record::{Cause, Event as RunEvent, SentKind};
 use units::{Instant, Offset, SeqNum};
 
-use super::log::Log;
+use super::log::QlogLog;
 
-/// What is known of a TCP's packets.
+/// The packets of a TCP connection.
 #[derive(Debug, Default)]
-pub(super) struct Segments {
-    /// First byte of each packet in flight: where it ends, and its number.
-    flying: BTreeMap<u64, (u64, u64)>,
+pub(super) struct TcpPacketLog {
+    /// Packets in flight by their first byte: end and number.
+    in_flight: BTreeMap<u64, (u64, u64)>,
     next: u64,
     received: u64,
     largest_acked: Option<u64>,
     isn: SeqNum,
     snd_una: Offset,
-    /// Shift of the peer's windows, once both ends have offered one.
+    /// Window scales of both SYNs; in effect if both are present.
     scales: [Option<u8>; 2],
     max_data: u64,
-    /// What the stack said of the segments it is about to send: first byte and why.
+    /// The segments that are about to be sent: first byte and kind.
     announced: Vec<(u64, SentKind)>,
 }
 
-impl Segments {
-    pub(super) fn on_event(&mut self, event: Told) {
-        if let Told::Sent { at, kind, .. } = event {
+impl TcpPacketLog {
+    pub(super) fn on_event(&mut self, event: RunEvent) {
+        if let RunEvent::Sent { at, kind, .. } = event {
             self.announced.push((at.0, kind));
         }
     }
 
-    /// A segment on its way out.
-    pub(super) fn sent<W: Write>(&mut self, log: &mut Log<W>, at: Instant, segment: &Segment) {
+    /// Logs an outgoing segment.
+    pub(super) fn sent<W: Write>(&mut self, log: &mut QlogLog<W>, at: Instant, segment: &Segment) {
         let number = self.next;
         self.next += 1;
         if segment.flags.has(Flags::SYN) {
@@ -54,8 +54,8 @@ impl Segments {
             let kind = self.announced.iter().position(|(begin, _)| (first..end).contains(begin));
             let kind = kind.map(|index| self.announced.remove(index).1);
             packet.trigger = self.lost(log, at, first, end, kind).map(str::to_owned);
-            self.flying.insert(first, (end, number));
-            packet.frames.push(Frame::Stream {
+            self.in_flight.insert(first, (end, number));
+            packet.frames.push(QlogFrame::Stream {
                 stream_id: 0,
                 offset: first,
                 length: segment.payload.into(),
@@ -63,13 +63,14 @@ impl Segments {
             });
         }
         self.announced.clear();
-        log.tell(at, Data::PacketSent(packet));
+        log.write_event(at, QlogData::PacketSent(packet));
     }
 
-    /// What was in flight of these bytes was lost, unless they go as a probe; tells why they go.
+    /// Logs the packets in flight with these bytes as lost, unless they are probed; returns the
+    /// reason of the retransmission.
     fn lost<W: Write>(
         &mut self,
-        log: &mut Log<W>,
+        log: &mut QlogLog<W>,
         at: Instant,
         first: u64,
         end: u64,
@@ -77,40 +78,45 @@ impl Segments {
     ) -> Option<&'static str> {
         let (lost, sent) = match kind {
             Some(SentKind::Probe) => (None, Some("pto_probe")),
-            Some(SentKind::Again(Cause::LossProbe | Cause::WindowProbe)) => {
+            Some(SentKind::Retransmission(Cause::LossProbe | Cause::WindowProbe)) => {
                 (None, Some("pto_probe"))
             }
-            Some(SentKind::Again(Cause::Timeout)) => {
+            Some(SentKind::Retransmission(Cause::Timeout)) => {
                 (Some("pto_expired"), Some("retransmit_timeout"))
             }
             _ => (Some("reordering_threshold"), Some("retransmit_reordered")),
         };
-        let begin = self.flying.range(..=first).next_back().map_or(first, |(begin, _)| *begin);
+        let begin = self.in_flight.range(..=first).next_back().map_or(first, |(begin, _)| *begin);
         let over: Vec<(u64, u64, u64)> = self
-            .flying
+            .in_flight
             .range(begin..end)
             .filter(|(_, (until, _))| *until > first)
             .map(|(begin, (until, number))| (*begin, *until, *number))
             .collect();
         for (begin, until, number) in &over {
-            self.flying.remove(begin);
-            // What is left of it flies on under its number.
+            self.in_flight.remove(begin);
+            // The rest of it stays in flight under its number.
             if *begin < first {
-                self.flying.insert(*begin, (first, *number));
+                self.in_flight.insert(*begin, (first, *number));
             }
             if *until > end {
-                self.flying.insert(end, (*until, *number));
+                self.in_flight.insert(end, (*until, *number));
             }
             if let Some(trigger) = lost {
                 let trigger = Some(trigger.to_owned());
-                log.tell(at, Data::PacketLost { header: header(*number), trigger });
+                log.write_event(at, QlogData::PacketLost { header: header(*number), trigger });
             }
         }
         if over.is_empty() { None } else { sent }
     }
 
-    /// A segment that came in.
-    pub(super) fn arrived<W: Write>(&mut self, log: &mut Log<W>, at: Instant, segment: &Segment) {
+    /// Logs an incoming segment.
+    pub(super) fn arrived<W: Write>(
+        &mut self,
+        log: &mut QlogLog<W>,
+        at: Instant,
+        segment: &Segment,
+    ) {
         let mut packet = packet(self.received, segment);
         self.received += 1;
         if segment.flags.has(Flags::SYN) {
@@ -128,23 +134,23 @@ impl Segments {
             numbers.sort_unstable();
             self.largest_acked = self.largest_acked.max(numbers.last().copied());
             let ranges = match (ranges(&numbers), self.largest_acked) {
-                // A duplicate: the largest again.
+                // A duplicate ACK: the largest number.
                 (none, Some(largest)) if none.is_empty() => vec![(largest, largest)],
                 (ranges, _) => ranges,
             };
             if !ranges.is_empty() {
-                packet.frames.push(Frame::Ack { ranges, delay: None });
+                packet.frames.push(QlogFrame::Ack { ranges, delay: None });
             }
             let maximum = una.0 + self.window(segment);
             if maximum > self.max_data {
                 self.max_data = maximum;
-                packet.frames.push(Frame::MaxData { maximum });
+                packet.frames.push(QlogFrame::MaxData { maximum });
             }
         }
-        log.tell(at, Data::PacketReceived(packet));
+        log.write_event(at, QlogData::PacketReceived(packet));
     }
 
-    /// Bytes that the peer offers to take (RFC 7323, Section 2.2).
+    /// The receive window of the peer in bytes (RFC 7323, Section 2.2).
     fn window(&self, segment: &Segment) -> u64 {
         let scale = match self.scales {
             [Some(_), Some(scale)] if !segment.flags.has(Flags::SYN) => scale,
@@ -153,16 +159,16 @@ impl Segments {
         u64::from(segment.window) << scale
     }
 
-    /// Takes the packets that lie within these bytes out of flight.
+    /// Removes the packets within this range from those in flight.
     fn take(&mut self, from: u64, to: u64) -> Vec<u64> {
-        // A hostile block may end before it begins.
+        // A malicious block may end before it begins.
         let within: Vec<u64> = self
-            .flying
+            .in_flight
             .range(from..to.max(from))
             .filter(|(_, (end, _))| *end <= to)
             .map(|(begin, _)| *begin)
             .collect();
-        within.iter().filter_map(|begin| self.flying.remove(begin)).map(|(_, n)| n).collect()
+        within.iter().filter_map(|begin| self.in_flight.remove(begin)).map(|(_, n)| n).collect()
     }
 }
 
@@ -170,10 +176,10 @@ fn header(number: u64) -> PacketHeader {
     PacketHeader { packet_type: "1RTT".to_owned(), packet_number: Some(number) }
 }
 
-/// A segment as a packet, its payload left out.
-fn packet(number: u64, segment: &Segment) -> Packet {
+/// A segment as a packet, without its payload.
+fn packet(number: u64, segment: &Segment) -> QlogPacket {
     let length = Some(segment.wire_len().get());
-    Packet { header: header(number), length, ..Packet::default() }
+    QlogPacket { header: header(number), length, ..QlogPacket::default() }
 }
 
 /// Sorted numbers as ranges.

@@ -1,31 +1,31 @@
 //! The background of a code.
 
-use diagnose::rules::{RULES, Rule, rule};
+use diagnose::rules::{DiagnosisRule, RULES, rule};
 
-/// There is no such code.
+/// No finding has this code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownCode {
-    /// The code asked for.
+    /// The requested code.
     pub code: String,
-    /// One that looks like it.
+    /// The most similar code.
     pub similar: Option<&'static str>,
 }
 
 impl core::fmt::Display for UnknownCode {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "there is no finding {}", self.code)
+        write!(f, "unknown finding {}", self.code)
     }
 }
 
 impl core::error::Error for UnknownCode {}
 
-/// What a finding means, why it happens, and what to do on each system.
+/// Explains a finding: its meaning, its cause and the remedy on each system.
 ///
 /// # Errors
-/// If there is no such code.
+/// [`UnknownCode`] if no finding has this code.
 pub fn explain(code: &str) -> Result<String, UnknownCode> {
-    let Some(Rule { code, name, background, help, .. }) = rule(code) else {
-        let likeness = |rule: &&Rule| {
+    let Some(DiagnosisRule { code, name, background, help, .. }) = rule(code) else {
+        let likeness = |rule: &&DiagnosisRule| {
             (strsim::jaro_winkler(rule.code, &code.to_ascii_uppercase()) * 1e6) as u64
         };
         let similar = RULES.iter().max_by_key(likeness).map(|rule| rule.code);
@@ -38,7 +38,7 @@ pub fn explain(code: &str) -> Result<String, UnknownCode> {
     Ok(text)
 }
 
-/// All codes, one a line.
+/// All codes, one per line.
 pub fn list() -> String {
     RULES.iter().map(|rule| format!("{}  {}\n", rule.code, rule.name)).collect()
 }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_says_what_to_do_on_both_systems_and_others() {
+    fn every_rule_has_help_for_every_system() {
         for rule in RULES {
             let text = explain(rule.code).unwrap();
             for system in ["FreeBSD:", "Linux:", "other:"] {
@@ -59,11 +59,11 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_in_order_and_are_those_of_their_files() {
+    fn codes_are_in_order() {
         assert!(RULES.windows(2).all(|pair| pair[0].code < pair[1].code));
         assert_eq!(explain("cc101").unwrap(), explain("CC101").unwrap());
         let unknown = explain("CC110").unwrap_err();
-        assert_eq!(unknown.to_string(), "there is no finding CC110");
+        assert_eq!(unknown.to_string(), "unknown finding CC110");
         assert!(unknown.similar.is_some());
     }
 }

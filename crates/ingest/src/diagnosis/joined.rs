@@ -1,47 +1,47 @@
-//! Connections that two captures saw: what became of each packet on the way between them.
+//! Connections present in two captures: loss, reordering and delay between the two capture points.
 
 use diagnose::rules::{many, time};
 use packet::Dir;
 use serde::Serialize;
 
-use super::{FileReport, Report};
-use crate::inputs::{Crossing, Pair, Stream};
+use super::{DiagnosisReport, FileReport};
+use crate::inputs::{CapturePair, CapturedConnection, TwoPointTransit};
 
-/// A connection at one of two points.
+/// A connection at one of two capture points.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Point {
+pub(super) struct FlowRef {
     file: String,
     flow: u32,
 }
 
-/// What two captures of a connection say together.
+/// The comparison of two captures of a connection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Joined {
-    /// Nearer to who opened the connection.
-    near: Point,
-    far: Point,
-    /// By how much the clock of `far` is ahead of that of `near`, both counted from the first
-    /// packet of their files, in seconds; none if packets of one direction only match.
+pub(super) struct CapturePairReport {
+    /// The capture point nearer to the client.
+    near: FlowRef,
+    far: FlowRef,
+    /// Seconds by which the clock of `far` is ahead of that of `near`, both counted from the first
+    /// packet of their files; `None` if only packets of one direction match.
     clock_ahead_s: Option<f64>,
-    /// Seconds a second by which it gains.
+    /// Clock drift, in seconds per second.
     clock_drift: Option<f64>,
-    /// Least round trip between the points: the offset is within half of it for certain.
+    /// Shortest round trip between the points; bounds the error of the offset to half of it.
     round_trip_s: Option<f64>,
-    from_client: Way,
-    from_server: Way,
+    from_client: PathTransit,
+    from_server: PathTransit,
 }
 
-/// What became of the packets with payload of one direction between the points.
+/// Outcomes of the data packets of one direction between the points.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-struct Way {
+struct PathTransit {
     packets: u64,
     lost: u64,
     lost_in_part: u64,
     reordered: u64,
     duplicated: u64,
-    /// Seen at the second point only: the first capture missed them.
+    /// Captured at the second point only: the first capture missed them.
     unseen: u64,
-    /// Least, median, 99th percentile and largest, in seconds.
+    /// Minimum, median, 99th percentile and maximum one-way delay, in seconds.
     delays_s: Option<[f64; 4]>,
 }
 
@@ -49,8 +49,8 @@ fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
 }
 
-impl Way {
-    fn of(crossing: &Crossing) -> Self {
+impl PathTransit {
+    fn of(crossing: &TwoPointTransit) -> Self {
         Self {
             packets: crossing.fates.len() as u64,
             lost: crossing.lost,
@@ -62,17 +62,17 @@ impl Way {
         }
     }
 
-    /// In words, if anything passed.
+    /// As text, if there were any packets.
     fn text(&self) -> Option<String> {
         if self.packets + self.unseen == 0 {
             return None;
         }
         let mut text = format!("{}: {} lost", many(self.packets, "packet"), self.lost);
         let counts = [
-            (self.lost_in_part, "lost in part"),
-            (self.reordered, "overtaken"),
-            (self.duplicated, "doubled"),
-            (self.unseen, "that only the second capture has"),
+            (self.lost_in_part, "partly lost"),
+            (self.reordered, "reordered"),
+            (self.duplicated, "duplicated"),
+            (self.unseen, "only in the second capture"),
         ];
         for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
             text += &format!(", {count} {what}");
@@ -81,24 +81,28 @@ impl Way {
             let [least, middle, late, most] =
                 delays.map(|delay| time((delay.max(0.0) * 1e9) as u64));
             text += &format!(
-                "; under way for {least} at least, {middle} in the median, {late} at the 99th \
-                 percentile, {most} at most"
+                "; one-way delay {least} at least, {middle} median, {late} 99th percentile, \
+                 {most} at most"
             );
         }
         Some(text)
     }
 }
 
-impl Joined {
-    pub(super) fn of(pair: &Pair, streams: &[Stream], names: &[String]) -> Option<Self> {
+impl CapturePairReport {
+    pub(super) fn of(
+        pair: &CapturePair,
+        streams: &[CapturedConnection],
+        names: &[String],
+    ) -> Option<Self> {
         let point = |index: usize| {
             let stream = streams.get(index)?;
             let file = names.get(stream.file)?.clone();
-            Some(Point { file, flow: stream.analysis.stream })
+            Some(FlowRef { file, flow: stream.analysis.stream })
         };
         let [from_client, from_server] = [Dir::Forward, Dir::Reverse].map(|dir| {
-            let of_dir = pair.crossings.iter().find(|crossing| crossing.dir == dir);
-            of_dir.map_or_else(|| Way::of(&Crossing::default()), Way::of)
+            let of_dir = pair.transits.iter().find(|crossing| crossing.dir == dir);
+            of_dir.map_or_else(|| PathTransit::of(&TwoPointTransit::default()), PathTransit::of)
         });
         Some(Self {
             near: point(pair.near)?,
@@ -115,8 +119,8 @@ impl Joined {
         [&self.near, &self.far].into_iter().any(|point| point.file == file && point.flow == flow)
     }
 
-    /// Two capture points of one file.
-    pub(super) fn is_of_one_file(&self) -> bool {
+    /// Both capture points are in one file.
+    pub(super) fn is_single_file(&self) -> bool {
         self.near.file == self.far.file
     }
 
@@ -126,8 +130,8 @@ impl Joined {
 
     fn text(&self) -> String {
         let Self { near, far, .. } = self;
-        let mut out = if self.is_of_one_file() {
-            let Point { file, flow } = near;
+        let mut out = if self.is_single_file() {
+            let FlowRef { file, flow } = near;
             format!(
                 "\nflow {flow} and flow {} of {file} are one connection at two capture points\n",
                 far.flow
@@ -136,7 +140,7 @@ impl Joined {
             format!("\nflow {} of {} is flow {} of {}\n", near.flow, near.file, far.flow, far.file)
         };
         let clocks = self.clock_ahead_s.zip(self.round_trip_s);
-        let has_one_clock = self.is_of_one_file() && self.clock_ahead_s == Some(0.0);
+        let has_one_clock = self.is_single_file() && self.clock_ahead_s == Some(0.0);
         if let Some((ahead, round_trip)) = clocks.filter(|_| !has_one_clock) {
             let gains = self
                 .clock_drift
@@ -158,18 +162,19 @@ impl Joined {
     }
 }
 
-impl Report {
-    /// Connections of `report` that are others of it, seen at another capture point.
-    pub(super) fn seen_twice(&self, report: &FileReport) -> usize {
+impl DiagnosisReport {
+    /// Number of connections of `report` that are another capture point's view of one of its
+    /// connections.
+    pub(super) fn duplicate_connections(&self, report: &FileReport) -> usize {
         let has =
             |flow: u32| report.connections.iter().any(|one| one.stream.analysis.stream == flow);
         let name = &report.file.name;
-        let here = self.joined.iter().filter(|pair| pair.is_of_one_file() && pair.has(name));
+        let here = self.joined.iter().filter(|pair| pair.is_single_file() && pair.has(name));
         here.filter(|pair| has(pair.near.flow) && has(pair.far.flow)).count()
     }
 
-    /// What captures say together, in words; empty if none are of one transfer.
+    /// The comparisons of captures as text; empty without any.
     pub fn joined_text(&self) -> String {
-        self.joined.iter().map(Joined::text).collect()
+        self.joined.iter().map(CapturePairReport::text).collect()
     }
 }

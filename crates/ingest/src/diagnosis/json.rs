@@ -1,14 +1,14 @@
-//! A diagnosis for programs.
+//! A diagnosis as JSON.
 
 use diagnose::Limiter;
-use diagnose::rules::{Evidence, Finding, Value};
+use diagnose::rules::{EvidenceItem, EvidenceValue, Finding};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::joined::Joined;
-use super::{FileReport, Judged, Report};
+use super::joined::CapturePairReport;
+use super::{ConnectionReport, DiagnosisReport, FileReport};
 
-/// Version of the JSON form; a new field does not change it, a changed or missing one does.
+/// Version of the JSON format; a new field does not change it, a changed or removed one does.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
@@ -19,9 +19,9 @@ struct FileJson<'a> {
     frames: u64,
     problems: &'a [String],
     connections: Vec<ConnectionJson>,
-    /// What other captures of the same transfers say together with this one.
+    /// Comparisons with other captures of the same transfers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    joined: Vec<&'a Joined>,
+    joined: Vec<&'a CapturePairReport>,
 }
 
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ struct ConnectionJson {
     base_rtt_s: Option<f64>,
     mss_bytes: u64,
     time_budget: BudgetJson,
-    /// Senders that may have been this one, the best fitting first.
+    /// Profiles that match the sender, the best first.
     profile_guess: Vec<GuessJson>,
     primary: Option<&'static str>,
     findings: Vec<FindingJson>,
@@ -56,7 +56,7 @@ struct GuessJson {
     slow_start_only: bool,
 }
 
-struct BudgetJson(diagnose::Budget);
+struct BudgetJson(diagnose::TimeBudget);
 
 impl Serialize for BudgetJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -85,16 +85,16 @@ struct FindingJson {
     unseen: String,
 }
 
-struct EvidenceJson(Vec<Evidence>);
+struct EvidenceJson(Vec<EvidenceItem>);
 
 impl Serialize for EvidenceJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for one in &self.0 {
             match &one.value {
-                Value::Number(value) => map.serialize_entry(one.key, value)?,
-                Value::Count(value) => map.serialize_entry(one.key, value)?,
-                Value::List(values) => map.serialize_entry(one.key, values)?,
+                EvidenceValue::Number(value) => map.serialize_entry(one.key, value)?,
+                EvidenceValue::Count(value) => map.serialize_entry(one.key, value)?,
+                EvidenceValue::List(values) => map.serialize_entry(one.key, values)?,
             }
         }
         map.end()
@@ -123,15 +123,15 @@ impl Serialize for HelpJson {
     }
 }
 
-impl Report {
-    /// As JSON: an object for one file, a list of them for several. `limit`: at most so many
-    /// connections of each file.
+impl DiagnosisReport {
+    /// Formats the report as JSON: an object for one file, an array for several. `limit` is the
+    /// most connections of each file.
     pub fn json(&self, limit: usize) -> String {
         let files: Vec<_> = self
             .files
             .iter()
             .map(|file| {
-                let of_file = |pair: &&Joined| pair.has(&file.file.name);
+                let of_file = |pair: &&CapturePairReport| pair.has(&file.file.name);
                 FileJson {
                     joined: self.joined.iter().filter(of_file).collect(),
                     ..file_json(file, limit)
@@ -163,7 +163,7 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
     }
 }
 
-fn connection_json(report: &FileReport, one: &Judged) -> ConnectionJson {
+fn connection_json(report: &FileReport, one: &ConnectionReport) -> ConnectionJson {
     let diagnosis = report.diagnosis(one);
     let analysis = &one.stream.analysis;
     let flow = one.flow();

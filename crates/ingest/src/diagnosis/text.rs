@@ -1,46 +1,46 @@
-//! A diagnosis for people, as compilers print their complaints.
+//! A diagnosis as text, in the style of compiler diagnostics.
 
 use core::fmt::Write;
 
 use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time};
-use diagnose::{Budget, Diagnosis, Limiter};
+use diagnose::{Diagnosis, Limiter, TimeBudget};
 
-use super::{FileReport, Judged, Report};
-use scenario::Look;
+use super::{ConnectionReport, DiagnosisReport, FileReport};
+use scenario::ReportStyle;
 
-/// How much is shown.
+/// Options of the text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct View {
+pub struct TextStyle {
     /// Connections shown with their findings, worst first.
     pub limit: usize,
     /// Colours.
-    pub look: Look,
+    pub look: ReportStyle,
 }
 
-/// Lines of the table of connections.
+/// Most rows of the table of connections.
 const TABLE: usize = 20;
 /// Characters of the bar.
 const BAR: usize = 60;
 
-impl Report {
-    /// All of it as text.
-    pub fn text(&self, view: View) -> String {
+impl DiagnosisReport {
+    /// Formats the report as text.
+    pub fn text(&self, view: TextStyle) -> String {
         let mut out = String::new();
         for (n, file) in self.files.iter().enumerate() {
             if n > 0 {
                 out.push('\n');
             }
-            file_text(file, self.seen_twice(file), view, &mut out);
+            file_text(file, self.duplicate_connections(file), view, &mut out);
         }
         out.push_str(&self.joined_text());
         out
     }
 }
 
-fn file_text(report: &FileReport, seen_twice: usize, view: View, out: &mut String) {
+fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle, out: &mut String) {
     let file = &report.file;
     let connections = report.connections.len();
-    let different = connections.saturating_sub(seen_twice);
+    let different = connections.saturating_sub(duplicate_connections);
     let _ = write!(
         out,
         "{}: {}, {}, {} of TCP",
@@ -49,10 +49,12 @@ fn file_text(report: &FileReport, seen_twice: usize, view: View, out: &mut Strin
         many(file.frames, "frame"),
         many(different as u64, "connection")
     );
-    let _ = match seen_twice {
+    let _ = match duplicate_connections {
         0 => writeln!(out),
         _ if different == 1 => writeln!(out, ", seen at {connections} capture points"),
-        _ => writeln!(out, ", {seen_twice} of them seen at another capture point as well"),
+        _ => {
+            writeln!(out, ", {duplicate_connections} of them seen at another capture point as well")
+        }
     };
     for problem in file.problems.first.iter().take(3) {
         let _ = writeln!(out, "  damaged: {problem}");
@@ -61,7 +63,7 @@ fn file_text(report: &FileReport, seen_twice: usize, view: View, out: &mut Strin
         let _ = writeln!(out, "  damaged: {} more", file.problems.count - 3);
     }
     if connections == 0 {
-        out.push_str("  nothing to judge: there is no TCP in it (of QUIC its qlog can be read)\n");
+        out.push_str("  no TCP connection found (for QUIC, pass its qlog)\n");
     }
     if connections > 1 {
         table(report, out);
@@ -100,7 +102,7 @@ fn table(report: &FileReport, out: &mut String) {
     for row in &rows {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
-            // Names to the left, figures to the right.
+            // Names are left-aligned, numbers right-aligned.
             let cell = if matches!(column, 1 | 6) {
                 format!("{cell:<w$}", w = widths[column])
             } else {
@@ -117,7 +119,13 @@ fn table(report: &FileReport, out: &mut String) {
     }
 }
 
-fn connection(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, out: &mut String) {
+fn connection(
+    judged: &ConnectionReport,
+    diagnosis: &Diagnosis,
+    file: &str,
+    view: TextStyle,
+    out: &mut String,
+) {
     let analysis = &judged.stream.analysis;
     let course = &diagnosis.course;
     let number = analysis.stream;
@@ -150,12 +158,12 @@ fn connection(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, ou
     }
     facts.push(format!("MSS {}", flow.mss));
     facts.push(format!(
-        "{} of {} packets sent again",
+        "{} of {} packets retransmitted",
         counts.retransmitted,
         counts.new + counts.retransmitted
     ));
     if counts.spurious > 0 {
-        facts.push(format!("{} of them for nothing", counts.spurious));
+        facts.push(format!("{} of them spurious", counts.spurious));
     }
     let _ = writeln!(out, "  {}", facts.join("; "));
     if let Some(guess) = guess_text(&fit::guesses(analysis)) {
@@ -165,7 +173,7 @@ fn connection(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, ou
     findings(judged, diagnosis, file, view, out);
 }
 
-/// Which senders would have had such windows.
+/// The senders whose windows match the capture, as text.
 pub fn guess_text(guesses: &[fit::Guess]) -> Option<String> {
     let best = guesses.first()?;
     let name = |guess: &fit::Guess| format!("{} {}", guess.profile, guess.cc);
@@ -183,16 +191,22 @@ pub fn guess_text(guesses: &[fit::Guess]) -> Option<String> {
     Some(text)
 }
 
-/// A finding without colours.
+/// Formats a finding without colours.
 pub fn finding_text(found: &Finding, place: (&str, u32, u64)) -> String {
     let mut out = String::new();
-    finding(found, place, Look::Plain, &mut out);
+    finding(found, place, ReportStyle::Plain, &mut out);
     out.trim_start().to_owned()
 }
 
-fn findings(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, out: &mut String) {
+fn findings(
+    judged: &ConnectionReport,
+    diagnosis: &Diagnosis,
+    file: &str,
+    view: TextStyle,
+    out: &mut String,
+) {
     if diagnosis.findings.is_empty() {
-        out.push_str("\nnothing wrong found\n");
+        out.push_str("\nno findings\n");
     }
     let active = diagnosis.course.budget.active();
     for found in &diagnosis.findings {
@@ -213,8 +227,8 @@ const LETTERS: [(Limiter, char, &str); 10] = [
     (Limiter::Unknown, '?', "90"),
 ];
 
-/// A bar with a letter for each limiter, and their shares.
-fn budget(budget: &Budget, look: Look, out: &mut String) {
+/// Writes a bar with a letter for each limiter, and their percentages.
+fn budget(budget: &TimeBudget, look: ReportStyle, out: &mut String) {
     let whole = budget.whole();
     if whole == 0 {
         return;
@@ -241,7 +255,7 @@ fn budget(budget: &Budget, look: Look, out: &mut String) {
 fn finding(
     found: &Finding,
     (file, number, active): (&str, u32, u64),
-    look: Look,
+    look: ReportStyle,
     out: &mut String,
 ) {
     let colour = match found.severity {
@@ -287,8 +301,8 @@ fn row(label: &str, text: &str, out: &mut String) {
     let _ = writeln!(out, "   | {label:<13} {text}");
 }
 
-fn paint(text: &str, colour: &str, look: Look) -> String {
-    if look == Look::Coloured && !text.is_empty() {
+fn paint(text: &str, colour: &str, look: ReportStyle) -> String {
+    if look == ReportStyle::Coloured && !text.is_empty() {
         format!("\x1b[{colour}m{text}\x1b[0m")
     } else {
         text.to_string()

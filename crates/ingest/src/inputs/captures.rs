@@ -1,40 +1,40 @@
-//! The frames of a capture, sorted into connections.
+//! Sorts the frames of a capture into connections.
 
 use std::io::Read;
 
-use diagnose::Packet;
+use diagnose::CapturedPacket;
 use packet::Segment;
 use packet::wire::{Endpoints, parse_cut};
-use trace::capture::{Item, OpenError, Reader};
+use trace::capture::{CaptureItem, CaptureReader, OpenError};
 use units::{Duration, Instant};
 
-use super::table::{Point, Table};
+use super::table::{CaptureSource, ConnectionTable};
 use super::{File, Reason};
 
 pub(super) fn read(
     input: impl Read,
     number: usize,
     file: &mut File,
-    table: &mut Table,
+    table: &mut ConnectionTable,
 ) -> Result<(), Reason> {
-    let mut reader = Reader::new(input).map_err(|error| match error {
+    let mut reader = CaptureReader::new(input).map_err(|error| match error {
         OpenError::Read(error) => Reason::Read(error),
         error => Reason::Nothing { kind: file.kind, problem: Some(error.to_string()) },
     })?;
     let mut last = None;
-    let mut held = Held { number, before: None, packet: None };
+    let mut held = TimestampFilter { number, before: None, packet: None };
     loop {
         if reader.interfaces().len() > 1 {
-            // Capture points of one file may have seen the same connections.
-            table.lay_side_by_side();
+            // Capture points of one file may have captured the same connections.
+            table.record_packets();
         }
         let frame = match reader.next().map_err(Reason::Read)? {
             None => break,
-            Some(Item::Problem(problem)) => {
-                file.problems.tell(&problem);
+            Some(CaptureItem::Problem(problem)) => {
+                file.problems.push(&problem);
                 continue;
             }
-            Some(Item::Frame(frame)) => frame,
+            Some(CaptureItem::Frame(frame)) => frame,
         };
         let Some(link) = frame.link() else {
             *file.others.links.entry(frame.linktype).or_default() += 1;
@@ -47,10 +47,10 @@ pub(super) fn read(
             Ok(parsed) => {
                 file.tcp += 1;
                 let cut = parsed.segment.payload.saturating_sub(parsed.payload.len() as u32);
-                let taken = Taken {
+                let taken = TimedPacket {
                     time: last.unwrap_or(Duration::ZERO),
-                    point: Point { file: number as u32, interface: frame.interface },
-                    between: parsed.between,
+                    point: CaptureSource { file: number as u32, interface: frame.interface },
+                    between: parsed.endpoints,
                     frame: frame.number,
                     segment: parsed.segment,
                     captured: (parsed.segment.wire_len().get() as u32).saturating_sub(cut),
@@ -69,71 +69,72 @@ pub(super) fn read(
     Ok(())
 }
 
-/// A time so much later than that of the next packet is wrong: queues of one card, which a capture
-/// may have out of order, are not that far apart.
+/// A timestamp this much later than the next packet's is wrong; packets of several NIC queues are
+/// out of order by less.
 const WRONG: Duration = Duration::from_secs(1);
 
-/// Nor does a capture end so long after all that it has seen: there is no next packet to judge its last by.
+/// A last timestamp this much later than all others is wrong: there is no next packet to compare it
+/// with.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
-/// A packet as it was read.
+/// A packet with the timestamp of the file.
 #[derive(Debug, Clone, Copy)]
-struct Taken {
+struct TimedPacket {
     time: Duration,
-    point: Point,
+    point: CaptureSource,
     between: Endpoints,
     frame: u64,
     segment: Segment,
     captured: u32,
 }
 
-/// The packet read last, held back until the next one shows whether its time can be right.
+/// Delays each packet by one, until the next packet shows whether its timestamp can be right.
 ///
-/// Without it one damaged stamp far in the future would move all packets behind it there, since
-/// time does not run backwards. A clock that was set forward stays ahead, and is believed.
+/// Since time must not run backwards, one damaged timestamp far in the future would move all later
+/// packets there. A clock that was set forward stays ahead and is accepted.
 #[derive(Debug)]
-struct Held {
+struct TimestampFilter {
     /// Number of the file.
     number: usize,
-    /// The time taken of the packet before.
+    /// The time assigned to the previous packet.
     before: Option<Duration>,
-    packet: Option<Taken>,
+    packet: Option<TimedPacket>,
 }
 
-impl Held {
-    /// Lets go what was held, in view of what comes next.
-    fn next(&mut self, next: Option<Taken>, file: &mut File, table: &mut Table) {
+impl TimestampFilter {
+    /// Passes the delayed packet on, with its time checked against the next packet.
+    fn next(&mut self, next: Option<TimedPacket>, file: &mut File, table: &mut ConnectionTable) {
         let Some(taken) = core::mem::replace(&mut self.packet, next) else { return };
         let mut time = taken.time;
         if let Some(next) = next.map(|next| next.time)
             && time.saturating_sub(next) > WRONG
             && self.before.is_none_or(|before| before <= next)
         {
-            // Data that left earlier, an ACK that came later: neither makes a round trip too short.
+            // Earlier data, a later ACK: neither makes an RTT too short.
             let (taken_as, whose) = match self.before {
                 Some(before) if taken.segment.payload > 0 => (before, "packet before"),
                 _ => (next, "next"),
             };
-            let told = format_args!(
+            let reported = format_args!(
                 "frame {}: its time is {:.1} s after that of the next packet; taken as that of the {whose}",
                 taken.frame,
                 time.saturating_sub(next).as_secs_f64(),
             )
             .to_string();
-            file.problems.tell(&told);
+            file.problems.push(&reported);
             time = taken_as;
         }
         if let Some(before) = self.before.filter(|_| next.is_none())
             && time.saturating_sub(before) > YEAR
         {
-            let told = format_args!(
+            let reported = format_args!(
                 "frame {}: its time is {:.1} s after that of the packet before, and it is the last; taken as \
                  that of the packet before",
                 taken.frame,
                 time.saturating_sub(before).as_secs_f64(),
             )
             .to_string();
-            file.problems.tell(&told);
+            file.problems.push(&reported);
             time = before;
         }
         self.before = Some(time);
@@ -141,7 +142,7 @@ impl Held {
             table.file_begins(self.number, time);
             time
         });
-        let packet = Packet {
+        let packet = CapturedPacket {
             at: Instant::from_nanos(time.saturating_sub(begins).as_nanos()),
             frame: taken.frame,
             segment: taken.segment,

@@ -1,28 +1,28 @@
-//! What a file is, by its content.
+//! Detects the kind of a file by its content.
 
 use core::fmt;
 use std::io::{self, Cursor, Read};
 
-/// Kinds of input.
+/// Kind of an input file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum InputKind {
     /// pcap or pcapng.
     Capture,
-    /// Packet lines of tcpdump, with or without prose around them. Frames are numbered by lines.
+    /// Packet lines of tcpdump, with or without prose around them. Frame numbers are line numbers.
     TcpdumpText,
     /// FreeBSD's Black Box Log.
     BlackBox,
     /// FreeBSD's siftr.
     Siftr,
-    /// Linux' tcp_probe, in any of its forms.
+    /// Linux' tcp_probe, in any of its formats.
     TcpProbe,
     /// Polls of `ss -ti`.
     Ss,
-    /// qlog of any generation.
+    /// qlog of any version.
     Qlog,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for InputKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Capture => "a capture",
@@ -36,8 +36,8 @@ impl fmt::Display for Kind {
     }
 }
 
-impl Kind {
-    /// The kind of a file that begins so.
+impl InputKind {
+    /// Detects the kind from the first bytes of a file.
     pub(super) fn of(begin: &[u8]) -> Option<Self> {
         const PCAP: [u32; 3] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34];
         let magic = begin.first_chunk().map(|magic| u32::from_be_bytes(*magic));
@@ -48,7 +48,7 @@ impl Kind {
             let log = trace::bblog::is_log(begin);
             return Some(if log { Self::BlackBox } else { Self::Capture });
         }
-        // An object, or the mark of a record; a mark of UTF-8 and blanks may stand before it.
+        // An object or a record separator, after an optional byte order mark and blanks.
         let json = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).trim_ascii_start();
         if matches!(json.first(), Some(b'{' | 0x1e)) {
             return Some(Self::Qlog);
@@ -69,29 +69,29 @@ impl Kind {
         })
     }
 
-    /// Does it tell of states, and not of packets in the first place?
+    /// Whether it is a log of states rather than of packets.
     pub const fn is_log(self) -> bool {
         !matches!(self, Self::Capture | Self::TcpdumpText)
     }
 }
 
-/// An input whose beginning can be looked at.
-pub(super) struct Begun<R> {
+/// A reader with a peekable beginning.
+pub(super) struct PeekReader<R> {
     begin: Cursor<Vec<u8>>,
-    /// What ended the input within its beginning.
+    /// Error that ended the input within its beginning.
     error: Option<io::Error>,
     input: R,
 }
 
-impl<R: Read> Begun<R> {
-    /// Looks at the first `bytes`, or at all there are.
+impl<R: Read> PeekReader<R> {
+    /// Reads ahead the first `bytes`, or all there are.
     pub(super) fn new(mut input: R, bytes: u64) -> Self {
         let mut begin = Vec::new();
         let error = (&mut input).take(bytes).read_to_end(&mut begin).err();
         Self { begin: Cursor::new(begin), error, input }
     }
 
-    /// The beginning; an error if there is none to be had.
+    /// The beginning; an error if none could be read.
     pub(super) fn begin(&mut self) -> io::Result<&[u8]> {
         match self.error.take_if(|_| self.begin.get_ref().is_empty()) {
             Some(error) => Err(error),
@@ -100,7 +100,7 @@ impl<R: Read> Begun<R> {
     }
 }
 
-impl<R: Read> Read for Begun<R> {
+impl<R: Read> Read for PeekReader<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         match self.begin.read(to)? {
             0 if to.is_empty() => Ok(0),
@@ -113,7 +113,7 @@ impl<R: Read> Read for Begun<R> {
     }
 }
 
-/// How a file begins, for a message.
+/// The first bytes of a file, for a message.
 pub(super) fn beginning(begin: &[u8]) -> String {
     let first = &begin[..begin.len().min(16)];
     if first.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~' | b'\n' | b'\r')) {

@@ -1,8 +1,8 @@
-//! What kernels' own logs say, laid beside the packets of the connection they are about.
+//! Adds the samples of kernels' logs to the connections they describe.
 //!
-//! A log is read whole before it is placed, up to [`MOST_WORDS`] records: its clock may be another
-//! than that of a capture (tcp_probe counts from the start of the machine), and siftr2 names its
-//! connections in the last line. The offset of the clocks is the median over events that both saw.
+//! A log is read completely, up to [`MAX_LOG_RECORDS`] records, before its samples are assigned:
+//! its clock may differ from that of a capture (tcp_probe counts from boot), and siftr2 names its
+//! connections in the last line. The clock offset is the median over events present in both.
 
 mod black_box;
 mod siftr;
@@ -13,79 +13,85 @@ use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 use std::net::SocketAddr;
 
-use diagnose::{Packet, StateSample};
+use diagnose::{CapturedPacket, StateSample};
 use packet::Dir;
 use packet::wire::Endpoints;
 use units::{Duration, Instant};
 
-use super::table::{Point, Table};
-use super::{Clock, File, Kind, Reason};
+use super::table::{CaptureSource, ConnectionTable};
+use super::{ClockOffset, File, InputKind, Reason};
 
-/// Records of a log that are used.
-pub const MOST_WORDS: usize = 1_000_000;
+/// Most records of a log that are used.
+pub const MAX_LOG_RECORDS: usize = 1_000_000;
 
-/// What a record and a capture both tell of.
+/// An event present in both a log and a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Anchor {
-    /// The sender sent data that begin here (for the first time).
+    /// The sender sent data from this sequence number, for the first time.
     Sent(u32),
-    /// The sender was sent this acknowledgment (for the first time).
+    /// The sender received this acknowledgment, for the first time.
     Acked(u32),
 }
 
-/// One record.
+/// One record of a log.
 #[derive(Debug, Clone, Copy)]
-struct Word {
-    /// Nanoseconds on the clock of the log; `None` if it tells no time.
+struct StateRecord {
+    /// Nanoseconds on the clock of the log; `None` without a time.
     at: Option<u64>,
     sample: StateSample,
 }
 
-/// What a log tells of a connection. Numbers count from the first byte where `relative` says so.
+/// The records of a log about one connection. Sequence numbers count from the first byte if
+/// `relative`.
 #[derive(Debug, Default)]
-pub(super) struct Log {
-    words: Vec<Word>,
-    /// Packets that the log itself has, with their times.
-    packets: Vec<(u64, Endpoints, Packet)>,
+pub(super) struct ConnectionLog {
+    words: Vec<StateRecord>,
+    /// Packets in the log, with their times.
+    packets: Vec<(u64, Endpoints, CapturedPacket)>,
     pub(super) anchors: Vec<(Anchor, u64)>,
     pub(super) relative: bool,
 }
 
-/// Who a log is about: whose state, and the peer.
+/// Addresses of the logging host and its peer.
 type Ends = (SocketAddr, SocketAddr);
 
-/// All that a file tells, by connection.
+/// The records of a file, by connection.
 #[derive(Debug, Default)]
-struct Logs {
-    by_ends: BTreeMap<Ends, Log>,
+struct LogFile {
+    by_ends: BTreeMap<Ends, ConnectionLog>,
     words: usize,
-    times: Times,
+    times: LogEpoch,
 }
 
-/// What the times of a log count from.
+/// Epoch of the times of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Times {
+enum LogEpoch {
     /// 1970.
     Since1970,
     /// The first packet of the capture.
     SinceFirst,
-    /// Something that no capture has: what both saw must tell.
+    /// An epoch that no capture has: the offset comes from events in both.
     #[default]
     Own,
 }
 
-impl Logs {
-    fn word(&mut self, ends: Ends, at: Option<u64>, sample: StateSample) -> Option<&mut Log> {
+impl LogFile {
+    fn word(
+        &mut self,
+        ends: Ends,
+        at: Option<u64>,
+        sample: StateSample,
+    ) -> Option<&mut ConnectionLog> {
         self.words += 1;
-        if self.words > MOST_WORDS {
+        if self.words > MAX_LOG_RECORDS {
             return None;
         }
         let log = self.by_ends.entry(ends).or_default();
-        log.words.push(Word { at, sample });
+        log.words.push(StateRecord { at, sample });
         Some(log)
     }
 
-    /// A word without a time; the time and whose it is are set when it is placed.
+    /// A sample without time; time and direction are set when it is assigned.
     fn blank() -> StateSample {
         StateSample::new(Instant::ZERO, Dir::Forward)
     }
@@ -95,13 +101,13 @@ pub(super) fn read(
     input: impl Read,
     number: usize,
     file: &mut File,
-    table: &mut Table,
+    table: &mut ConnectionTable,
 ) -> Result<(), Reason> {
     let input = BufReader::new(input);
     let logs = match file.kind {
-        Kind::BlackBox => black_box::read(input, file),
-        Kind::Siftr => siftr::read(input, file),
-        Kind::TcpProbe => tcp_probe::read(input, file, table),
+        InputKind::BlackBox => black_box::read(input, file),
+        InputKind::Siftr => siftr::read(input, file),
+        InputKind::TcpProbe => tcp_probe::read(input, file, table),
         _ => ss::read(input, file),
     }
     .map_err(Reason::Read)?;
@@ -109,37 +115,45 @@ pub(super) fn read(
         let problem = file.problems.first.first().cloned();
         return Err(Reason::Nothing { kind: file.kind, problem });
     }
-    if logs.words > MOST_WORDS {
-        let rest = logs.words - MOST_WORDS;
-        file.problems.tell(&format!("{rest} records beyond the first {MOST_WORDS} are left out"));
+    if logs.words > MAX_LOG_RECORDS {
+        let rest = logs.words - MAX_LOG_RECORDS;
+        file.problems
+            .push(&format!("{rest} records beyond the first {MAX_LOG_RECORDS} are left out"));
     }
     let times = logs.by_ends.values().flat_map(|log| log.words.iter().filter_map(|word| word.at));
     file.begins = times.min().map(Duration::from_nanos);
-    let point = Point { file: number as u32, interface: 0 };
+    let point = CaptureSource { file: number as u32, interface: 0 };
     for (ends, log) in logs.by_ends {
         place(point, ends, &log, logs.times, file, table);
     }
     Ok(())
 }
 
-/// Hands the words to the connection they are about, at every capture point that saw it; if none
-/// did, the log is a capture point of its own.
-fn place(point: Point, ends: Ends, log: &Log, times: Times, file: &mut File, table: &mut Table) {
+/// Assigns the records to their connection at every capture point that has it; without one, the log
+/// becomes a capture point of its own.
+fn place(
+    point: CaptureSource,
+    ends: Ends,
+    log: &ConnectionLog,
+    times: LogEpoch,
+    file: &mut File,
+    table: &mut ConnectionTable,
+) {
     let between = Endpoints { src: ends.0, dst: ends.1 };
     let (from, to) = span(log);
     let mut placed = false;
-    for index in table.seen_elsewhere(point, between) {
+    for index in table.in_other_files(point, between) {
         let begins = table.begins(index);
         let offset = match table.ahead(index, between, log) {
             Some((ahead, matches)) => {
                 let other = table.file(index);
-                file.clocks.push(Clock { other, ahead, matches });
+                file.clocks.push(ClockOffset { other, ahead, matches });
                 ahead
             }
             None => match times {
-                Times::Since1970 => 0,
-                Times::SinceFirst => begins.cast_signed().saturating_neg(),
-                Times::Own => continue,
+                LogEpoch::Since1970 => 0,
+                LogEpoch::SinceFirst => begins.cast_signed().saturating_neg(),
+                LogEpoch::Own => continue,
             },
         };
         // Nanoseconds since the first packet of that capture.
@@ -161,7 +175,7 @@ fn place(point: Point, ends: Ends, log: &Log, times: Times, file: &mut File, tab
     let mut index = None;
     for &(at, between, packet) in &log.packets {
         file.tcp += 1;
-        index = Some(table.packet(point, between, Packet { at: since(at), ..packet }));
+        index = Some(table.packet(point, between, CapturedPacket { at: since(at), ..packet }));
     }
     let index = index.unwrap_or_else(|| table.open(point, between));
     for word in &log.words {
@@ -169,7 +183,7 @@ fn place(point: Point, ends: Ends, log: &Log, times: Times, file: &mut File, tab
     }
 }
 
-fn span(log: &Log) -> (u64, u64) {
+fn span(log: &ConnectionLog) -> (u64, u64) {
     let times = || log.words.iter().filter_map(|word| word.at);
     (times().min().unwrap_or(0), times().max().unwrap_or(u64::MAX))
 }

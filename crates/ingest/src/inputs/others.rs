@@ -1,4 +1,4 @@
-//! Frames that are no TCP segments, counted by what they are.
+//! Counts frames that are not TCP segments, by kind.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use packet::wire::{WireError, WireProblem};
 /// Protocol numbers that carry packets in packets: IPv4, IPv6, GRE.
 const CARRIERS: [u8; 3] = [4, 41, 47];
 const UDP: u8 = 17;
-/// UDP ports that do: VXLAN (RFC 7348) and Linux' older one, Geneve (RFC 8926).
+/// UDP ports of tunnels: VXLAN (RFC 7348) and Linux' older one, Geneve (RFC 8926).
 const CARRIER_PORTS: [u16; 3] = [4_789, 8_472, 6_081];
 
-/// Frames that are no TCP segments.
+/// Counts of frames that are not TCP segments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Others {
+pub struct OtherFrames {
     /// Neither IPv4 nor IPv6: ARP and the like.
     pub not_ip: u64,
-    /// Other protocols of IP, by number.
+    /// Other IP protocols, by number.
     pub protocols: BTreeMap<u8, u64>,
-    /// Parts of fragmented packets.
+    /// Fragments of IP packets.
     pub fragments: u64,
-    /// Packets with packets inside: GRE, VXLAN, Geneve, IP in IP. What is inside is not read.
+    /// Tunnelled packets: GRE, VXLAN, Geneve, IP in IP. Their contents are not read.
     pub tunnelled: u64,
-    /// Cut off within a header by the snap length.
+    /// Truncated within a header by the snap length.
     pub cut: u64,
-    /// TCP headers that make no sense.
+    /// Invalid TCP headers.
     pub broken: u64,
-    /// Frames with a link header that is not known, by LINKTYPE number.
+    /// Frames with an unknown link header, by LINKTYPE number.
     pub links: BTreeMap<u16, u64>,
-    /// Packets without a time: that of the packet before was taken.
+    /// Packets without a time; they have that of the previous packet.
     pub untimed: u64,
 }
 
-impl Others {
+impl OtherFrames {
     pub(super) fn count(&mut self, error: &WireError, frame: &[u8]) {
         match error.problem {
             WireProblem::NotIp => self.not_ip += 1,
@@ -54,7 +54,7 @@ impl Others {
         }
     }
 
-    /// How many there are, but for those without a time.
+    /// The sum of all but `untimed`.
     pub fn total(&self) -> u64 {
         let maps = self.protocols.values().sum::<u64>() + self.links.values().sum::<u64>();
         maps + self.not_ip + self.fragments + self.tunnelled + self.cut + self.broken

@@ -1,19 +1,19 @@
-//! What was wrong with a file: all counted, the first ones told.
+//! The problems of a file: all are counted, the first ones are kept.
 
-/// Problems that are kept of a file.
+/// Most problems kept of a file.
 const MOST: usize = 20;
 
-/// What was wrong with a file.
+/// The problems of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Problems {
-    /// How many there were.
+    /// Number of problems.
     pub count: u64,
-    /// The first of them, with their places in the file.
+    /// The first of them, with their positions in the file.
     pub first: Vec<String>,
 }
 
 impl Problems {
-    pub(super) fn tell(&mut self, problem: &impl ToString) {
+    pub(super) fn push(&mut self, problem: &impl ToString) {
         self.count += 1;
         if self.first.len() < MOST {
             self.first.push(problem.to_string());

@@ -1,54 +1,56 @@
-//! What a qlog tells of a QUIC connection, from the end that logs it.
+//! Analysis of a QUIC connection from the qlog of one host.
 //!
-//! Packets of QUIC are not those of TCP, so they go into no [`diagnose::Connection`]: this is what
-//! the log itself says of round trips, windows, losses and time. A log need not have all events;
-//! what it lacks is told ([`Quic::untold`]), and what rests on it is left out.
+//! QUIC packets do not fit [`diagnose::ConnectionAnalyzer`], so this module takes RTTs, windows,
+//! losses and times from the log itself. A log need not have all events; [`QuicAnalysis::missing`]
+//! lists what it lacks, and results that need it are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read};
 
-use logs::qlog::{Data, Event, Frame, Item, Metrics, Packet, Reader, Vantage};
+use logs::qlog::{
+    Metrics, QlogData, QlogEvent, QlogFrame, QlogItem, QlogPacket, QlogReader, Vantage,
+};
 use units::Duration;
 
 use super::{File, Reason};
 
-/// Lost packets that are remembered, to see whether they arrive after all.
-const MOST_LOST: usize = 1 << 20;
-/// Bytes of a packet where the log does not tell: the least that QUIC may send at first (RFC 9000
-/// section 14.1).
-const LEAST_DATAGRAM: u64 = 1_200;
+/// Most lost packets remembered to detect spurious losses.
+const MAX_LOST: usize = 1 << 20;
+/// Size of a packet if the log lacks it: the least that QUIC may send at first (RFC 9000 section
+/// 14.1).
+const MIN_DATAGRAM: u64 = 1_200;
 
-/// What the time between two events went into.
+/// What limited the sender between two events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Limit {
-    /// Keys were not agreed yet.
+pub enum QuicLimit {
+    /// The handshake was not complete.
     Handshake,
-    /// A recovery from losses ran.
+    /// Loss recovery.
     Recovery,
-    /// The congestion window was full, and no loss had been seen.
+    /// The congestion window was full, before the first loss.
     SlowStart,
     /// The congestion window was full.
     Window,
-    /// The peer's flow control let no more pass.
+    /// The peer's flow control limit was reached.
     FlowControl,
-    /// There was room, and nothing was sent: the application had nothing, or the sender paced.
+    /// The window was open and nothing was sent: the application had no data, or the sender paced.
     Application,
-    /// The log had not told the window or the flight yet.
-    Untold,
+    /// The log had no window or bytes in flight yet.
+    NoMetrics,
 }
 
-/// A QUIC connection, as its log has it.
+/// The analysis of a QUIC connection from its log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Quic {
+pub struct QuicAnalysis {
     /// Index of its file in [`Reading::files`](super::Reading::files).
     pub file: usize,
     /// Title of the trace; empty if it has none.
     pub title: String,
-    /// Connection id it belongs to; empty if it is not told.
+    /// Connection ID of the trace; empty if it has none.
     pub group: String,
-    /// Whose log it is.
+    /// Vantage point of the log.
     pub vantage: Vantage,
-    /// Time of its first event, since the beginning that the log declares.
+    /// Time of its first event, since the reference time of the log.
     pub first: Duration,
     /// Time of its last event.
     pub last: Duration,
@@ -56,57 +58,61 @@ pub struct Quic {
     pub events: u64,
     /// Packets sent.
     pub sent: u64,
-    /// Their bytes, as far as the log tells.
+    /// Bytes of the packets sent, if the log has their lengths.
     pub sent_bytes: u64,
-    /// Bytes of streams sent for the first time.
+    /// Stream bytes sent for the first time.
     pub stream_bytes: u64,
     /// Packets received.
     pub received: u64,
     /// ACK frames received.
     pub acks: u64,
-    /// Packets given up, by reason as the log has it; `""` without one.
+    /// Packets declared lost, by the trigger in the log; `""` without one.
     pub lost: BTreeMap<String, u64>,
-    /// Of these, such as were acknowledged later: they had not been lost.
+    /// Spurious losses: packets declared lost and acknowledged later.
     pub spurious: u64,
-    /// Probe timeouts: the highest count in a row.
+    /// Most consecutive probe timeouts.
     pub timeouts: u64,
-    /// Least, last smoothed and largest latest round trip.
+    /// Minimum RTT, last smoothed RTT and largest latest RTT.
     pub round_trips: Option<[Duration; 3]>,
     /// First, largest and last congestion window, in bytes.
     pub windows: Option<[u64; 3]>,
     /// Lowest slow-start threshold, in bytes.
     pub ssthresh: Option<u64>,
     /// Most bytes in flight.
-    pub most_in_flight: Option<u64>,
-    /// What the time went into; empty without windows and bytes in flight.
-    pub budget: BTreeMap<Limit, Duration>,
-    /// What the log does not tell, so that nothing is said of it.
+    pub max_in_flight: Option<u64>,
+    /// Time by limit; empty without windows and bytes in flight.
+    pub budget: BTreeMap<QuicLimit, Duration>,
+    /// Information that the log lacks.
     pub untold: Vec<&'static str>,
 }
 
-/// The traces of a file.
-pub(super) fn read(input: impl Read, number: usize, file: &mut File) -> Result<Vec<Quic>, Reason> {
-    let mut traces: Vec<Follow> = Vec::new();
-    for item in Reader::new(BufReader::new(input)) {
+/// Reads the traces of a file.
+pub(super) fn read(
+    input: impl Read,
+    number: usize,
+    file: &mut File,
+) -> Result<Vec<QuicAnalysis>, Reason> {
+    let mut traces: Vec<QuicTraceReader> = Vec::new();
+    for item in QlogReader::new(BufReader::new(input)) {
         match item {
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                file.problems.tell(&error);
+                file.problems.push(&error);
                 break;
             }
             Err(error) => return Err(Reason::Read(error)),
-            Ok(Item::Problem(problem)) => file.problems.tell(&problem),
-            Ok(Item::Header(info)) => {
-                let mut follow = Follow::new(number);
+            Ok(QlogItem::Problem(problem)) => file.problems.push(&problem),
+            Ok(QlogItem::Header(info)) => {
+                let mut follow = QuicTraceReader::new(number);
                 follow.quic.title = info.trace.title.clone();
                 follow.quic.group = info.trace.group_id.clone();
                 follow.quic.vantage = info.trace.vantage;
                 file.begins = file.begins.or(info.trace.epoch);
                 traces.push(follow);
             }
-            Ok(Item::Event(event)) => {
+            Ok(QlogItem::Event(event)) => {
                 file.frames += 1;
                 if traces.is_empty() {
-                    traces.push(Follow::new(number));
+                    traces.push(QuicTraceReader::new(number));
                 }
                 if let Some(follow) = traces.last_mut() {
                     follow.event(&event);
@@ -114,8 +120,8 @@ pub(super) fn read(input: impl Read, number: usize, file: &mut File) -> Result<V
             }
         }
     }
-    let read: Vec<Quic> =
-        traces.into_iter().map(Follow::finish).filter(|quic| quic.events > 0).collect();
+    let read: Vec<QuicAnalysis> =
+        traces.into_iter().map(QuicTraceReader::finish).filter(|quic| quic.events > 0).collect();
     if read.is_empty() {
         let problem = file.problems.first.first().cloned();
         return Err(Reason::Nothing { kind: file.kind, problem });
@@ -123,28 +129,28 @@ pub(super) fn read(input: impl Read, number: usize, file: &mut File) -> Result<V
     Ok(read)
 }
 
-/// A trace while its events come in.
-struct Follow {
-    quic: Quic,
-    /// Metrics as last told.
+/// Analyses the events of a trace.
+struct QuicTraceReader {
+    quic: QuicAnalysis,
+    /// Latest metrics.
     window: Option<u64>,
     in_flight: Option<u64>,
     state: Option<String>,
     datagram: u64,
     agreed: bool,
     lossless: bool,
-    /// What the peer lets pass on the connection, and what has been sent of streams.
+    /// Flow control limit of the connection, in bytes.
     allowed: Option<u64>,
-    /// Behind the highest byte sent of each stream.
+    /// End of the highest byte sent of each stream.
     streams: BTreeMap<u64, u64>,
     /// Lost packets by space (packet type) and number.
     lost: BTreeSet<(String, u64)>,
 }
 
-impl Follow {
+impl QuicTraceReader {
     fn new(file: usize) -> Self {
         Self {
-            quic: Quic {
+            quic: QuicAnalysis {
                 file,
                 title: String::new(),
                 group: String::new(),
@@ -163,14 +169,14 @@ impl Follow {
                 round_trips: None,
                 windows: None,
                 ssthresh: None,
-                most_in_flight: None,
+                max_in_flight: None,
                 budget: BTreeMap::new(),
                 untold: Vec::new(),
             },
             window: None,
             in_flight: None,
             state: None,
-            datagram: LEAST_DATAGRAM,
+            datagram: MIN_DATAGRAM,
             agreed: false,
             lossless: true,
             allowed: None,
@@ -179,68 +185,70 @@ impl Follow {
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &QlogEvent) {
         if self.quic.events == 0 {
             (self.quic.first, self.quic.last) = (event.at, event.at);
         }
         self.quic.events += 1;
-        // Events may be a little out of order; no time is counted twice.
+        // Events may be slightly out of order; no time is counted twice.
         let passed = event.at.saturating_sub(self.quic.last);
-        let spent = self.quic.budget.entry(self.limit()).or_insert(Duration::ZERO);
-        *spent += passed;
+        let time_by_use = self.quic.budget.entry(self.limit()).or_insert(Duration::ZERO);
+        *time_by_use += passed;
         self.quic.last = self.quic.last.max(event.at);
         match &event.data {
-            Data::PacketSent(packet) => self.sent(packet),
-            Data::PacketReceived(packet) => self.received(packet),
-            Data::PacketLost { header, trigger } => {
+            QlogData::PacketSent(packet) => self.sent(packet),
+            QlogData::PacketReceived(packet) => self.received(packet),
+            QlogData::PacketLost { header, trigger } => {
                 let trigger = trigger.clone().unwrap_or_default();
                 *self.quic.lost.entry(trigger).or_default() += 1;
                 self.lossless = false;
                 if let Some(number) = header.packet_number
-                    && self.lost.len() < MOST_LOST
+                    && self.lost.len() < MAX_LOST
                 {
                     self.lost.insert((header.packet_type.clone(), number));
                 }
             }
-            Data::MetricsUpdated(metrics) => self.metrics(metrics),
-            Data::CongestionStateUpdated { new, .. } => self.state = Some(new.clone()),
-            Data::RecoveryParametersSet(parameters) => {
+            QlogData::MetricsUpdated(metrics) => self.metrics(metrics),
+            QlogData::CongestionStateUpdated { new, .. } => self.state = Some(new.clone()),
+            QlogData::RecoveryParametersSet(parameters) => {
                 self.datagram = parameters.max_datagram_size.unwrap_or(self.datagram).max(1);
             }
-            Data::ParametersSet(parameters) if parameters.owner.as_deref() == Some("remote") => {
+            QlogData::ParametersSet(parameters)
+                if parameters.owner.as_deref() == Some("remote") =>
+            {
                 self.allowed = parameters.initial_max_data.or(self.allowed);
             }
             _ => {}
         }
     }
 
-    /// What holds the sender back until the next event.
-    fn limit(&self) -> Limit {
+    /// What limits the sender until the next event.
+    fn limit(&self) -> QuicLimit {
         if !self.agreed {
-            return Limit::Handshake;
+            return QuicLimit::Handshake;
         }
         let (Some(window), Some(in_flight)) = (self.window, self.in_flight) else {
-            return Limit::Untold;
+            return QuicLimit::NoMetrics;
         };
         let sent = self.streams.values().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
         if self.state.as_deref() == Some("recovery") {
-            Limit::Recovery
+            QuicLimit::Recovery
         } else if in_flight.saturating_add(self.datagram) > window {
-            if self.lossless { Limit::SlowStart } else { Limit::Window }
+            if self.lossless { QuicLimit::SlowStart } else { QuicLimit::Window }
         } else if self.allowed.is_some_and(|allowed| sent >= allowed) {
-            Limit::FlowControl
+            QuicLimit::FlowControl
         } else {
-            Limit::Application
+            QuicLimit::Application
         }
     }
 
-    fn sent(&mut self, packet: &Packet) {
+    fn sent(&mut self, packet: &QlogPacket) {
         self.quic.sent += 1;
         let length = packet.length.unwrap_or(0);
         self.quic.sent_bytes = self.quic.sent_bytes.saturating_add(length);
         self.agreed |= packet.header.packet_type == "1RTT";
         for frame in &packet.frames {
-            if let Frame::Stream { stream_id, offset, length, .. } = frame {
+            if let QlogFrame::Stream { stream_id, offset, length, .. } = frame {
                 let highest = self.streams.entry(*stream_id).or_default();
                 let end = offset.saturating_add(*length);
                 let new = end.saturating_sub(*highest);
@@ -250,17 +258,17 @@ impl Follow {
         }
     }
 
-    fn received(&mut self, packet: &Packet) {
+    fn received(&mut self, packet: &QlogPacket) {
         self.quic.received += 1;
         for frame in &packet.frames {
             match frame {
-                Frame::Ack { ranges, .. } => {
+                QlogFrame::Ack { ranges, .. } => {
                     self.quic.acks += 1;
                     for &(from, to) in ranges {
                         self.acknowledged(&packet.header.packet_type, from, to);
                     }
                 }
-                Frame::MaxData { maximum } => {
+                QlogFrame::MaxData { maximum } => {
                     self.allowed = Some(self.allowed.map_or(*maximum, |old| old.max(*maximum)));
                 }
                 _ => {}
@@ -297,32 +305,32 @@ impl Follow {
             (windows[1], windows[2]) = (windows[1].max(window), window);
             self.window = Some(window);
         }
-        // Logs write all ones for a threshold that is not set.
+        // Logs write all ones for an unset threshold.
         if let Some(ssthresh) = metrics.ssthresh.filter(|&bytes| bytes < u64::from(u32::MAX)) {
             quic.ssthresh = Some(quic.ssthresh.map_or(ssthresh, |old| old.min(ssthresh)));
         }
         if let Some(in_flight) = metrics.bytes_in_flight {
-            quic.most_in_flight = quic.most_in_flight.max(Some(in_flight));
+            quic.max_in_flight = quic.max_in_flight.max(Some(in_flight));
             self.in_flight = Some(in_flight);
         }
     }
 
-    fn finish(self) -> Quic {
+    fn finish(self) -> QuicAnalysis {
         let mut quic = self.quic;
         let lacks = [
             (quic.sent == 0, "packets sent"),
             (quic.sent > 0 && quic.sent_bytes == 0, "the length of packets"),
-            (quic.sent > 0 && self.streams.is_empty(), "what packets carry"),
-            (quic.acks == 0, "acknowledgments: losses that were none"),
+            (quic.sent > 0 && self.streams.is_empty(), "the frames of packets"),
+            (quic.acks == 0, "acknowledgments and spurious losses"),
             (quic.round_trips.is_none(), "round trips"),
             (quic.windows.is_none(), "the congestion window"),
-            (quic.most_in_flight.is_none(), "bytes in flight"),
+            (quic.max_in_flight.is_none(), "bytes in flight"),
             (self.allowed.is_none(), "the peer's flow control"),
             (self.state.is_none(), "congestion states"),
         ];
         quic.budget.retain(|_, time| !time.is_zero());
         quic.untold = lacks.iter().filter(|(lacks, _)| *lacks).map(|(_, what)| *what).collect();
-        if quic.windows.is_none() || quic.most_in_flight.is_none() {
+        if quic.windows.is_none() || quic.max_in_flight.is_none() {
             quic.budget.clear();
         }
         quic

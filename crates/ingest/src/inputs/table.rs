@@ -1,49 +1,50 @@
-//! Which connection a packet belongs to.
+//! Assigns packets to connections.
 //!
-//! A connection is a pair of ends at a capture point. A SYN with another initial sequence number
-//! than the connection has begins a new one between the same ends (RFC 9293 section 3.6.1 lets ports
-//! come back); so does a SYN behind packets whose beginning the capture has not.
+//! A connection is a pair of addresses at a capture point. A SYN with another initial sequence
+//! number than that of the connection begins a new one between the same addresses (RFC 9293 section
+//! 3.6.1 allows reuse of ports); so does a SYN after packets of a connection whose SYN was not
+//! captured.
 
 use core::hash::{Hash, Hasher};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use diagnose::{Connection, Packet, Settings, StateSample};
+use diagnose::{AnalysisSettings, CapturedPacket, ConnectionAnalyzer, StateSample};
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use packet::wire::Endpoints;
 use packet::{Dir, Flags};
 use units::{Duration, Instant};
 
-use super::Stream;
-use super::crossing::{MOST_CROSSING, Seen};
-use super::join::{Pair, Side, join};
-use super::logs::{Anchor, Log};
+use super::CapturedConnection;
+use super::join::{CapturePair, CapturedSide, join};
+use super::logs::{Anchor, ConnectionLog};
+use super::transit::{MAX_TRANSIT_PACKETS, PacketRecord};
 
-/// Fewer packets or turns of a connection tell nothing.
+/// Fewest packets or sender events of a connection that are useful.
 const LEAST: usize = 64;
 
-/// Where something was seen.
+/// A capture point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Point {
+pub(super) struct CaptureSource {
     /// Index of the file.
     pub(super) file: u32,
     /// Index of the capture point in it.
     pub(super) interface: u32,
 }
 
-/// The ends of a connection at a point, the lower one first.
+/// The addresses of a connection at a capture point, the lower one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+struct ConnectionKey {
     addresses: [u128; 2],
     /// Ports (two bytes each), interface, and whether it is IPv6.
     rest: u64,
     file: u32,
 }
 
-impl Hash for Key {
+impl Hash for ConnectionKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // Two words of an address are enough to spread, and faster than four.
+        // Folding an address to 64 bits distributes well enough and is faster.
         let fold = |address: u128| (address >> 64) as u64 ^ address as u64;
         state.write_u64(fold(self.addresses[0]));
         state.write_u64(fold(self.addresses[1]));
@@ -58,8 +59,8 @@ fn number(address: IpAddr) -> (u128, bool) {
     }
 }
 
-impl Key {
-    fn of(point: Point, ends: Endpoints) -> Self {
+impl ConnectionKey {
+    fn of(point: CaptureSource, ends: Endpoints) -> Self {
         let (src, v6) = number(ends.src.ip());
         let (dst, _) = number(ends.dst.ip());
         let (src, dst) = ((src, ends.src.port()), (dst, ends.dst.port()));
@@ -73,46 +74,46 @@ impl Key {
     }
 }
 
-/// A connection and what tells it from the next between the same ends.
+/// A connection, with the state that distinguishes it from the next between the same addresses.
 #[derive(Debug)]
-struct Live {
-    point: Point,
+struct OpenConnection {
+    point: CaptureSource,
     ends: Endpoints,
-    /// Initial sequence numbers of each end, as far as seen.
+    /// Initial sequence number of each host, if captured.
     isn: [Option<u32>; 2],
-    /// The connection before it between the same ends.
+    /// The previous connection between the same addresses.
     before: Option<u32>,
     names: Option<[String; 2]>,
-    connection: Connection,
-    /// Packets of each direction, where captures are laid side by side.
-    seen: [Vec<Seen>; 2],
+    connection: ConnectionAnalyzer,
+    /// Packets of each direction, if captures are compared.
+    seen: [Vec<PacketRecord>; 2],
     /// Time of the first and the last packet, in nanoseconds since the first of the file.
     span: (u64, u64),
-    /// Largest segment that each end takes, and whether it has timestamps.
+    /// MSS option of each host, and whether it sent timestamps.
     mss: [(u16, bool); 2],
 }
 
 /// The connections of all files.
 #[derive(Debug)]
-pub(super) struct Table {
-    settings: Settings,
-    /// The last connection between two ends at a point.
-    last: IndexMap<Key, u32, FixedState>,
-    live: Vec<Live>,
-    /// Number of the next stream in the present file.
+pub(super) struct ConnectionTable {
+    settings: AnalysisSettings,
+    /// The last connection between two addresses at a capture point.
+    last: IndexMap<ConnectionKey, u32, FixedState>,
+    live: Vec<OpenConnection>,
+    /// Current file, and the index of its next stream.
     streams: (u32, u32),
-    /// The last packet's connection: packets often come in a row.
-    recent: Option<(Key, u32)>,
-    /// Are packets kept to lay captures side by side, and how many are?
+    /// The last packet's connection: consecutive packets often belong to one.
+    recent: Option<(ConnectionKey, u32)>,
+    /// Whether packets are kept to compare captures, and how many are.
     crossing: bool,
     kept: usize,
-    /// Points that packets came from, and when each file begins.
-    points: Vec<Point>,
+    /// Capture points with packets, and the start time of each file.
+    points: Vec<CaptureSource>,
     begins: Vec<u64>,
 }
 
-impl Table {
-    pub(super) fn new(settings: Settings, crossing: bool) -> Self {
+impl ConnectionTable {
+    pub(super) fn new(settings: AnalysisSettings, crossing: bool) -> Self {
         Self {
             settings,
             last: IndexMap::with_hasher(FixedState::with_seed(0)),
@@ -126,12 +127,12 @@ impl Table {
         }
     }
 
-    /// From now on packets are kept, to find what several capture points have seen.
-    pub(super) fn lay_side_by_side(&mut self) {
+    /// Keeps packets from now on, to compare capture points.
+    pub(super) fn record_packets(&mut self) {
         self.crossing = true;
     }
 
-    /// When the first packet of a file was, on its own clock.
+    /// Sets the time of the first packet of a file, on its own clock.
     pub(super) fn file_begins(&mut self, file: usize, at: Duration) {
         if self.begins.len() <= file {
             self.begins.resize(file + 1, 0);
@@ -139,50 +140,56 @@ impl Table {
         self.begins[file] = at.as_nanos();
     }
 
-    /// Takes a packet; its direction is set here. Gives the index of its connection.
-    pub(super) fn packet(&mut self, point: Point, between: Endpoints, packet: Packet) -> usize {
-        let key = Key::of(point, between);
+    /// Adds a packet, sets its direction and returns the index of its connection.
+    pub(super) fn packet(
+        &mut self,
+        point: CaptureSource,
+        between: Endpoints,
+        packet: CapturedPacket,
+    ) -> usize {
+        let key = ConnectionKey::of(point, between);
         let known = match self.recent {
             Some((recent, index)) if recent == key => Some(index),
             _ => self.last.get(&key).copied(),
         };
         let segment = &packet.segment;
-        let known = known.filter(|&index| !self.live[index as usize].ended_by(between, &packet));
+        let known =
+            known.filter(|&index| !self.live[index as usize].is_new_connection(between, &packet));
         let index = known.unwrap_or_else(|| {
-            // Who answers a SYN did not open the connection.
+            // The sender of a SYN-ACK is the server.
             let answers = segment.flags.has(Flags::SYN | Flags::ACK);
-            let ends = if answers { between.back() } else { between };
+            let ends = if answers { between.reversed() } else { between };
             self.begin(key, point, ends)
         });
         self.recent = Some((key, index));
         let live = &mut self.live[index as usize];
         let dir = live.dir(between.src);
-        live.note_isn(dir, &packet);
+        live.record_isn(dir, &packet);
         let mut packet = packet;
         packet.segment.dir = dir;
         let at = packet.at.as_nanos();
         live.span = (live.span.0.min(at), live.span.1.max(at));
-        if self.crossing && self.kept < MOST_CROSSING {
+        if self.crossing && self.kept < MAX_TRANSIT_PACKETS {
             self.kept += 1;
-            live.seen[dir as usize].push(Seen::of(&packet));
+            live.seen[dir as usize].push(PacketRecord::of(&packet));
         }
         live.connection.push(&packet);
         index as usize
     }
 
-    /// Connections between these ends that files other than that of `point` have seen.
-    pub(super) fn seen_elsewhere(&self, point: Point, between: Endpoints) -> Vec<usize> {
+    /// Connections between these addresses in files other than that of `point`.
+    pub(super) fn in_other_files(&self, point: CaptureSource, between: Endpoints) -> Vec<usize> {
         let others = self.points.iter().filter(|other| other.file != point.file);
         others
             .flat_map(|&other| {
-                let last = self.last.get(&Key::of(other, between)).copied();
+                let last = self.last.get(&ConnectionKey::of(other, between)).copied();
                 core::iter::successors(last, |&index| self.live[index as usize].before)
             })
             .map(|index| index as usize)
             .collect()
     }
 
-    /// Who has this port, and whom it talks to, if the captures show one such connection only.
+    /// The addresses of the connection with this port, if the captures have only one.
     pub(super) fn by_port(&self, port: u16) -> Option<Endpoints> {
         let mut found: Vec<Endpoints> = self
             .live
@@ -190,7 +197,7 @@ impl Table {
             .map(|live| live.ends)
             .filter_map(|ends| match (ends.src.port() == port, ends.dst.port() == port) {
                 (true, false) => Some(ends),
-                (false, true) => Some(ends.back()),
+                (false, true) => Some(ends.reversed()),
                 _ => None,
             })
             .collect();
@@ -198,13 +205,13 @@ impl Table {
         (found.len() == 1).then(|| found[0])
     }
 
-    /// Payload of a full segment between two ends, by their SYNs; that of Ethernet with timestamps
-    /// where these are not known.
+    /// Payload of a full segment between two hosts, by their SYNs; that of Ethernet with timestamps
+    /// if they are unknown.
     pub(super) fn mss(&self, src: SocketAddr, dst: SocketAddr) -> u64 {
         const USUAL: u64 = 1_448;
         let between = Endpoints { src, dst };
         let known = self.points.iter().find_map(|&point| {
-            let index = *self.last.get(&Key::of(point, between))?;
+            let index = *self.last.get(&ConnectionKey::of(point, between))?;
             let [(one, stamps), (other, also)] = self.live[index as usize].mss;
             let least = one.min(other);
             (least > 0).then(|| u64::from(least) - if stamps && also { 12 } else { 0 })
@@ -212,7 +219,7 @@ impl Table {
         known.unwrap_or(USUAL)
     }
 
-    /// When the file of a connection begins, in nanoseconds on its own clock.
+    /// Start time of the file of a connection, in nanoseconds on its own clock.
     pub(super) fn begins(&self, index: usize) -> u64 {
         self.begins.get(self.file(index)).copied().unwrap_or(0)
     }
@@ -222,33 +229,33 @@ impl Table {
         self.live[index].point.file as usize
     }
 
-    /// Was the connection there between these moments (nanoseconds since the first packet)?
+    /// Whether the connection existed between these times (nanoseconds since the first packet).
     pub(super) fn overlaps(&self, index: usize, from: u64, to: u64) -> bool {
-        /// Logs tell of a connection before its first packet and behind its last.
+        /// Logs have records before the first packet of a connection and after its last.
         const SLACK: u64 = 1_000_000_000;
         let (first, last) = self.live[index].span;
         from <= last.saturating_add(SLACK) && to.saturating_add(SLACK) >= first
     }
 
-    /// By how many nanoseconds the clock of a log is ahead of that of a connection's capture: the
-    /// median over what both saw, and over how many.
+    /// Nanoseconds by which the clock of a log is ahead of that of a connection's capture: the
+    /// median over matching events, and their number.
     pub(super) fn ahead(
         &self,
         index: usize,
         between: Endpoints,
-        log: &Log,
+        log: &ConnectionLog,
     ) -> Option<(i64, usize)> {
         let live = &self.live[index];
         let dir = live.dir(between.src);
         let base = if log.relative { live.isn[dir as usize]?.wrapping_add(1) } else { 0 };
-        // What each event was seen at first.
+        // Time of the first occurrence of each event.
         let mut first = BTreeMap::new();
         for seen in &live.seen[dir as usize] {
             if seen.len > 0 {
                 first.entry(Anchor::Sent(seen.seq)).or_insert(seen.at);
             }
         }
-        for seen in &live.seen[dir.back() as usize] {
+        for seen in &live.seen[dir.reversed() as usize] {
             first.entry(Anchor::Acked(seen.ack)).or_insert(seen.at);
         }
         let begins = self.begins(index);
@@ -258,7 +265,7 @@ impl Table {
                 Anchor::Sent(seq) => Anchor::Sent(seq.wrapping_add(base)),
                 Anchor::Acked(ack) => Anchor::Acked(ack.wrapping_add(base)),
             };
-            // The first of the log goes with the first of the capture.
+            // The first occurrence in the log matches the first in the capture.
             if let Some(seen) = first.remove(&anchor) {
                 offsets.push(at.wrapping_sub(begins.wrapping_add(seen)).cast_signed());
             }
@@ -268,19 +275,19 @@ impl Table {
         Some((median, offsets.len()))
     }
 
-    /// Hands over the word of a log about `of`, at nanoseconds since the first packet.
+    /// Adds a sample of a log about host `of`, at nanoseconds since the first packet.
     pub(super) fn state(&mut self, index: usize, of: SocketAddr, at: u64, sample: StateSample) {
         let live = &mut self.live[index];
         let (at, of) = (Instant::from_nanos(at), live.dir(of));
         live.connection.push_state(&StateSample { at, of, ..sample });
     }
 
-    /// A connection of which there are no packets.
-    pub(super) fn open(&mut self, point: Point, ends: Endpoints) -> usize {
-        self.begin(Key::of(point, ends), point, ends) as usize
+    /// Adds a connection without packets.
+    pub(super) fn open(&mut self, point: CaptureSource, ends: Endpoints) -> usize {
+        self.begin(ConnectionKey::of(point, ends), point, ends) as usize
     }
 
-    /// Names of the ends of a connection, for who opened it first.
+    /// Sets the names of the client and the server of a connection.
     pub(super) fn name(&mut self, index: usize, of: impl Fn(SocketAddr) -> Option<String>) {
         let live = &mut self.live[index];
         if live.names.is_none() {
@@ -289,7 +296,7 @@ impl Table {
         }
     }
 
-    fn begin(&mut self, key: Key, point: Point, ends: Endpoints) -> u32 {
+    fn begin(&mut self, key: ConnectionKey, point: CaptureSource, ends: Endpoints) -> u32 {
         if self.streams.0 != point.file {
             self.streams = (point.file, 0);
         }
@@ -297,17 +304,17 @@ impl Table {
         self.streams.1 += 1;
         let index = self.live.len() as u32;
         let share = |all: usize| match all / (1 + stream as usize) {
-            // All are wanted, however many.
+            // No limit.
             _ if all == usize::MAX => all,
             few if few < LEAST => 0,
             some => some,
         };
-        // Many connections share the room there is.
-        let Settings { packets, turns } = self.settings;
-        let settings = Settings { packets: share(packets), turns: share(turns) };
-        let connection = Connection::new(ends, stream, settings);
+        // The connections share the limit.
+        let AnalysisSettings { packets, turns } = self.settings;
+        let settings = AnalysisSettings { packets: share(packets), turns: share(turns) };
+        let connection = ConnectionAnalyzer::new(ends, stream, settings);
         let before = self.last.insert(key, index);
-        self.live.push(Live {
+        self.live.push(OpenConnection {
             point,
             ends,
             isn: [None; 2],
@@ -324,18 +331,18 @@ impl Table {
         index
     }
 
-    /// The end of all files: the connections by file in the order in which they began, and those
-    /// that two points saw.
-    pub(super) fn finish(mut self) -> (Vec<Stream>, Vec<Pair>) {
+    /// Ends all connections; returns them by file in order of their begin, and those present at two
+    /// capture points.
+    pub(super) fn finish(mut self) -> (Vec<CapturedConnection>, Vec<CapturePair>) {
         self.live.sort_by_key(|live| live.point.file);
-        let sides = self.live.iter_mut().map(|live| Side {
+        let sides = self.live.iter_mut().map(|live| CapturedSide {
             point: live.point,
             ends: live.ends,
             isn: live.isn,
             seen: core::mem::take(&mut live.seen),
         });
         let pairs = if self.crossing { join(&sides.collect::<Vec<_>>()) } else { Vec::new() };
-        let finish = |live: Live| Stream {
+        let finish = |live: OpenConnection| CapturedConnection {
             file: live.point.file as usize,
             interface: live.point.interface as usize,
             names: live.names,
@@ -345,37 +352,38 @@ impl Table {
     }
 }
 
-impl Live {
+impl OpenConnection {
     fn dir(&self, src: SocketAddr) -> Dir {
         if src == self.ends.src { Dir::Forward } else { Dir::Reverse }
     }
 
-    /// Does this packet show that another connection has begun between the same ends?
-    fn ended_by(&self, between: Endpoints, packet: &Packet) -> bool {
+    /// Whether this packet begins another connection between the same addresses.
+    fn is_new_connection(&self, between: Endpoints, packet: &CapturedPacket) -> bool {
         let segment = &packet.segment;
         if !segment.flags.has(Flags::SYN) {
             return false;
         }
         let dir = self.dir(between.src);
-        let (own, peer) = (self.isn[dir as usize], self.isn[dir.back() as usize]);
+        let (own, peer) = (self.isn[dir as usize], self.isn[dir.reversed() as usize]);
         if segment.flags.has(Flags::ACK) {
-            // A server that lost its state answers the same SYN with another number.
+            // A server that lost its state answers the same SYN with another ISN.
             let answers = segment.ack.0.wrapping_sub(1);
             peer.is_some_and(|isn| isn != answers)
         } else {
-            // Without a number, the packets before were of a connection whose SYN is not here.
+            // Without an ISN, the earlier packets belong to a connection whose SYN was not
+            // captured.
             own != Some(segment.seq.0)
         }
     }
 
-    fn note_isn(&mut self, dir: Dir, packet: &Packet) {
+    fn record_isn(&mut self, dir: Dir, packet: &CapturedPacket) {
         let segment = &packet.segment;
         if segment.flags.has(Flags::SYN) {
             let mss = segment.syn_options().map_or(0, |syn| syn.mss);
             self.mss[dir as usize] = (mss, segment.timestamps.is_some());
             self.isn[dir as usize] = Some(segment.seq.0);
             if segment.flags.has(Flags::ACK) {
-                self.isn[dir.back() as usize].get_or_insert(segment.ack.0.wrapping_sub(1));
+                self.isn[dir.reversed() as usize].get_or_insert(segment.ack.0.wrapping_sub(1));
             }
         }
     }

@@ -1,11 +1,11 @@
-//! Connections out of captures and text.
+//! Tests of reading captures and text into connections.
 
 use std::path::Path;
 
-use diagnose::Settings;
+use diagnose::AnalysisSettings;
 use packet::wire::Endpoints;
 use packet::{Dir, Flags, SackBlock, SackBlocks, Segment};
-use trace::pcapng::{Section, Seen, Tap, Way, Writer};
+use trace::pcapng::{PacketDirection, PacketMeta, PcapngInterface, PcapngSection, PcapngWriter};
 use units::{Bytes, Duration, Instant, Offset, SeqNum};
 
 use super::*;
@@ -14,10 +14,10 @@ mod joined;
 mod logs;
 mod quic;
 
-const KEEP: Settings = Settings { packets: usize::MAX, turns: 0 };
+const KEEP: AnalysisSettings = AnalysisSettings { packets: usize::MAX, turns: 0 };
 
-fn source<'a>(name: &str, bytes: &'a [u8]) -> Source<'a> {
-    Source { name: name.to_owned(), bytes: Box::new(bytes) }
+fn source<'a>(name: &str, bytes: &'a [u8]) -> InputFile<'a> {
+    InputFile { name: name.to_owned(), bytes: Box::new(bytes) }
 }
 
 fn read_bytes(bytes: &[u8]) -> Reading {
@@ -32,7 +32,7 @@ fn ends(client: u16, server: u16) -> Endpoints {
     Endpoints { src: ([10, 0, 0, 1], client).into(), dst: ([10, 0, 0, 2], server).into() }
 }
 
-/// A packet of a capture: interface, milliseconds, ends, flags, seq, ack, payload.
+/// A packet of a capture: interface, milliseconds, addresses, flags, seq, ack, payload.
 type Sent = (usize, u64, Endpoints, Flags, u32, u32, u32);
 
 const SYN: Flags = Flags::SYN;
@@ -40,23 +40,26 @@ const ACK: Flags = Flags::ACK;
 const SYN_ACK: Flags = Flags(0x12);
 
 fn capture(packets: &[Sent]) -> Vec<u8> {
-    let section = Section { epoch: Duration::from_secs(1_000), ..Section::default() };
-    let mut writer = Writer::new(Vec::new(), &section).unwrap();
-    let taps = ["eth0", "eth1"]
-        .map(|name| writer.add_tap(&Tap { name, snaplen: 96, ..Tap::default() }).unwrap());
+    let section = PcapngSection { epoch: Duration::from_secs(1_000), ..PcapngSection::default() };
+    let mut writer = PcapngWriter::new(Vec::new(), &section).unwrap();
+    let taps = ["eth0", "eth1"].map(|name| {
+        writer
+            .add_interface(&PcapngInterface { name, snaplen: 96, ..PcapngInterface::default() })
+            .unwrap()
+    });
     for &(tap, millis, between, flags, seq, ack, payload) in packets {
         let at = Instant::from_nanos(millis * 1_000_000);
         let (seq, ack) = (SeqNum(seq), SeqNum(ack));
         let segment = Segment { flags, seq, ack, payload, ..Segment::default() };
-        let seen = Seen { tap: taps[tap], at, way: Way::Out };
+        let seen = PacketMeta { tap: taps[tap], at, way: PacketDirection::Out };
         writer.segment(seen, &segment, &between, 1, Offset(0)).unwrap();
     }
     writer.finish().unwrap()
 }
 
-/// Ends and frames of each connection.
+/// Addresses and frames of each connection.
 fn connections(reading: &Reading) -> Vec<(Endpoints, Vec<u64>)> {
-    let frames = |stream: &Stream| {
+    let frames = |stream: &CapturedConnection| {
         stream.analysis.packets.iter().map(|packet| packet.frame).collect::<Vec<_>>()
     };
     reading.streams.iter().map(|stream| (stream.analysis.ends, frames(stream))).collect()
@@ -68,14 +71,14 @@ fn packets_of_both_directions_are_one_connection() {
     let file = capture(&[
         (0, 500, one, SYN, 100, 0, 0),
         (0, 501, two, SYN, 100, 0, 0),
-        (0, 510, one.back(), SYN_ACK, 900, 101, 0),
+        (0, 510, one.reversed(), SYN_ACK, 900, 101, 0),
         (0, 520, one, ACK, 101, 901, 1_000),
-        (0, 530, two.back(), SYN_ACK, 50, 101, 0),
+        (0, 530, two.reversed(), SYN_ACK, 50, 101, 0),
     ]);
     let reading = read_bytes(&file);
     assert_eq!(connections(&reading), [(one, vec![1, 3, 4]), (two, vec![2, 5])]);
     let file = &reading.files[0];
-    assert_eq!((file.kind, file.frames, file.tcp), (Kind::Capture, 5, 5));
+    assert_eq!((file.kind, file.frames, file.tcp), (InputKind::Capture, 5, 5));
     assert_eq!(file.begins, Some(Duration::from_millis(1_000_500)));
     let packet = &reading.streams[0].analysis.packets[2];
     assert_eq!(packet.at, Instant::from_nanos(20_000_000));
@@ -86,42 +89,43 @@ fn packets_of_both_directions_are_one_connection() {
 }
 
 #[test]
-fn who_opened_is_told_by_the_answer_too_and_else_by_who_came_first() {
+fn the_client_is_known_by_the_syn_ack_or_is_the_first_sender() {
     let one = ends(4_000, 80);
-    let file = capture(&[(0, 0, one.back(), SYN_ACK, 900, 101, 0), (0, 1, one, ACK, 101, 901, 5)]);
+    let file =
+        capture(&[(0, 0, one.reversed(), SYN_ACK, 900, 101, 0), (0, 1, one, ACK, 101, 901, 5)]);
     assert_eq!(connections(&read_bytes(&file)), [(one, vec![1, 2])]);
-    let file = capture(&[(0, 0, one.back(), ACK, 900, 101, 7), (0, 1, one, ACK, 101, 907, 0)]);
-    assert_eq!(connections(&read_bytes(&file)), [(one.back(), vec![1, 2])]);
+    let file = capture(&[(0, 0, one.reversed(), ACK, 900, 101, 7), (0, 1, one, ACK, 101, 907, 0)]);
+    assert_eq!(connections(&read_bytes(&file)), [(one.reversed(), vec![1, 2])]);
 }
 
 #[test]
-fn ports_that_come_back_are_another_connection() {
+fn reused_ports_are_another_connection() {
     let one = ends(4_000, 80);
     let file = capture(&[
-        // Without its beginning.
+        // Without its handshake.
         (0, 0, one, ACK, 7_000, 1, 10),
-        (0, 1, one.back(), ACK, 1, 7_010, 0),
+        (0, 1, one.reversed(), ACK, 1, 7_010, 0),
         (0, 2, one, SYN, 100, 0, 0),
-        // The same SYN again, its answer late.
+        // A retransmitted SYN, its SYN-ACK late.
         (0, 3, one, SYN, 100, 0, 0),
-        (0, 4, one.back(), SYN_ACK, 900, 101, 0),
+        (0, 4, one.reversed(), SYN_ACK, 900, 101, 0),
         (0, 5, one, ACK, 101, 901, 10),
-        // A new one from the other side.
-        (0, 6, one.back(), SYN, 5_000, 0, 0),
+        // A new connection from the other host.
+        (0, 6, one.reversed(), SYN, 5_000, 0, 0),
         (0, 7, one, SYN_ACK, 6_000, 5_001, 0),
-        // And one of which only the answer is here.
-        (0, 8, one.back(), SYN_ACK, 12, 33, 0),
+        // One of which only the SYN-ACK was captured.
+        (0, 8, one.reversed(), SYN_ACK, 12, 33, 0),
     ]);
     let expected =
-        [(one, vec![1, 2]), (one, vec![3, 4, 5, 6]), (one.back(), vec![7, 8]), (one, vec![9])];
+        [(one, vec![1, 2]), (one, vec![3, 4, 5, 6]), (one.reversed(), vec![7, 8]), (one, vec![9])];
     assert_eq!(connections(&read_bytes(&file)), expected);
 }
 
 #[test]
-fn an_answer_before_its_syn_is_of_the_same_connection() {
+fn a_syn_ack_before_its_syn_is_of_the_same_connection() {
     let one = ends(4_000, 80);
     let file = capture(&[
-        (0, 0, one.back(), SYN_ACK, 900, 101, 0),
+        (0, 0, one.reversed(), SYN_ACK, 900, 101, 0),
         (0, 0, one, SYN, 100, 0, 0),
         (0, 1, one, ACK, 101, 901, 0),
     ]);
@@ -129,7 +133,7 @@ fn an_answer_before_its_syn_is_of_the_same_connection() {
 }
 
 #[test]
-fn each_capture_point_is_apart() {
+fn each_capture_point_has_its_own_connection() {
     let one = ends(4_000, 80);
     let file = capture(&[(0, 0, one, SYN, 1, 0, 0), (1, 5, one, SYN, 1, 0, 0)]);
     let reading = read_bytes(&file);
@@ -140,28 +144,28 @@ fn each_capture_point_is_apart() {
 }
 
 #[test]
-fn a_stamp_far_in_the_future_does_not_take_what_follows_along() {
+fn a_timestamp_far_in_the_future_does_not_move_later_packets() {
     let one = ends(4_000, 80);
     let times = |stamps: [u64; 5]| {
         let packets = stamps.map(|ms| (0, ms, one, ACK, 101, 901, 10));
         let reading = read_bytes(&capture(&packets));
-        let at = |packet: &diagnose::Packet| packet.at.as_nanos() / 1_000_000;
+        let at = |packet: &diagnose::CapturedPacket| packet.at.as_nanos() / 1_000_000;
         let times: Vec<_> = reading.streams[0].analysis.packets.iter().map(at).collect();
         (times, reading.files[0].problems.clone())
     };
     let far = 3_600_000;
     let (seen, problems) = times([0, 10, far, 20, 30]);
     assert_eq!((seen, problems.count), (vec![0, 10, 10, 20, 30], 1));
-    let told = "frame 3: its time is 3600.0 s after that of the next packet; taken as that of the \
+    let reported = "frame 3: its time is 3600.0 s after that of the next packet; taken as that of the \
                 packet before";
-    assert_eq!(problems.first, [told]);
+    assert_eq!(problems.first, [reported]);
     let (seen, problems) = times([far, 10, 20, 30, 40]);
     assert_eq!((seen, problems.count), (vec![0, 0, 10, 20, 30], 1));
-    // A clock that was set, a little disorder, and a clock that was set back.
+    // A clock set forward, slight disorder, and a clock set back.
     assert_eq!(times([0, 10, far, far + 10, far + 20]).1.count, 0);
     assert_eq!(times([0, 10, 900, 20, 30]).1.count, 0);
     assert_eq!(times([far, far + 10, 20, 30, 40]).1.count, 0);
-    // Behind the last one nothing comes that it could be judged by; a silence of ten months is believed.
+    // No packet follows the last one to check its time; a silence of ten months is accepted.
     let month = 30 * 86_400_000;
     let (seen, problems) = times([0, 10, 20, 30, 13 * month]);
     assert_eq!((seen, problems.count), (vec![0, 10, 20, 30, 30], 1));
@@ -173,7 +177,7 @@ fn a_stamp_far_in_the_future_does_not_take_what_follows_along() {
 }
 
 #[test]
-fn what_is_not_tcp_is_counted() {
+fn other_frames_are_counted() {
     let udp = |port: u16| {
         let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         packet.extend([0, 9, (port >> 8) as u8, port as u8, 0, 8, 0, 0]);
@@ -185,10 +189,12 @@ fn what_is_not_tcp_is_counted() {
     fragment[6] = 0x20;
     let mut cut = udp(0);
     cut[9] = 6;
-    let mut writer = Writer::new(Vec::new(), &Section::default()).unwrap();
-    let tap = writer.add_tap(&Tap::default()).unwrap();
+    let mut writer = PcapngWriter::new(Vec::new(), &PcapngSection::default()).unwrap();
+    let tap = writer.add_interface(&PcapngInterface::default()).unwrap();
     for packet in [&udp(443)[..], &udp(4_789), &gre, &fragment, &cut, &[0; 30]] {
-        writer.packet(Seen { tap, at: Instant::ZERO, way: Way::In }, packet).unwrap();
+        writer
+            .packet(PacketMeta { tap, at: Instant::ZERO, way: PacketDirection::In }, packet)
+            .unwrap();
     }
     let reading = read_bytes(&writer.finish().unwrap());
     let others = &reading.files[0].others;
@@ -199,7 +205,7 @@ fn what_is_not_tcp_is_counted() {
 }
 
 #[test]
-fn packed_files_are_read_as_they_were() {
+fn compressed_files_are_read() {
     use std::io::Write;
     let file = capture(&[(0, 0, ends(1, 2), SYN, 1, 0, 0)]);
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -207,22 +213,23 @@ fn packed_files_are_read_as_they_were() {
     let packed = packer.finish().unwrap();
     let reading = read_bytes(&packed);
     assert_eq!((reading.files[0].packing, reading.streams.len()), (Some(Packing::Gzip), 1));
-    // Cut off: what can be unpacked counts, and the problem is told.
+    // Truncated: the readable part counts, and the problem is reported.
     let reading = read_bytes(&packed[..packed.len() - 3]);
     assert_eq!((reading.streams.len(), reading.files[0].problems.count), (1, 1));
-    let told = &reading.files[0].problems.first[0];
-    assert!(told.contains("the packed file is damaged"), "{told}");
+    let reported = &reading.files[0].problems.first[0];
+    assert!(reported.contains("the compressed file is damaged"), "{reported}");
 }
 
 #[test]
-fn files_without_use_are_refused_with_their_names() {
+fn unusable_files_are_refused_by_name() {
     assert_eq!(refused(b""), "a: the file is empty");
     let expected = "a: expected a capture or a log of TCP or QUIC, found a file that begins with ";
     assert_eq!(refused(b"GIF89a"), format!("{expected}\"GIF89a\""));
     assert_eq!(refused(&[1, 2, 3]), format!("{expected}01 02 03"));
     let mut file = capture(&[]);
     let expected = "a: no packet or record found, taken for a capture";
-    let whole = ": it is whole and ends after its header; did the capture's filter match anything?";
+    let whole =
+        ": it is intact and ends after its header; did the capture's filter match anything?";
     assert_eq!(refused(&file), format!("{expected}{whole}"));
     file.pop();
     let place = file.len() + 1 - 40;
@@ -230,16 +237,16 @@ fn files_without_use_are_refused_with_their_names() {
     assert!(refused.starts_with(&format!("{expected}: byte {place}: ")), "{refused}");
 }
 
-/// The mail of the first seed.
+/// The freebsd-net post on slow start.
 const MAIL: &str = include_str!("../../../trace/tests/data/slow-start-mail.txt");
 
 #[test]
-fn the_mail_of_2023_is_a_connection() {
+fn the_freebsd_net_post_is_a_connection() {
     let reading = read_bytes(MAIL.as_bytes());
     let file = &reading.files[0];
     assert_eq!(
         (file.kind, file.frames, &file.problems),
-        (Kind::TcpdumpText, 11, &Problems::default())
+        (InputKind::TcpdumpText, 11, &Problems::default())
     );
     let [stream] = &reading.streams[..] else { panic!("{:?}", reading.streams.len()) };
     assert_eq!(stream.names, Some(["sender".to_owned(), "sink".to_owned()]));
@@ -260,7 +267,7 @@ fn the_mail_of_2023_is_a_connection() {
         .collect();
     assert_eq!(acks, [(1, 0), (14_481, 1), (31_857, 1), (52_129, 1)]);
     assert_eq!(packets[10].at, Instant::from_nanos(402_000_000));
-    // Wireshark has no number for it; the line of the text is one.
+    // The frame number is the line of the text.
     assert!(MAIL.lines().nth(packets[3].frame as usize - 1).unwrap().contains("seq 1:14481"));
 }
 
@@ -285,7 +292,7 @@ fn text_without_a_handshake_counts_from_its_first_packet() {
 }
 
 #[test]
-fn a_broken_line_ends_a_text_with_its_place() {
+fn a_broken_line_ends_a_text_and_is_located() {
     let cut = MAIL.find("0.301 IP sender").unwrap() + 40;
     let reading = read_bytes(&MAIL.as_bytes()[..cut]);
     assert_eq!((reading.files[0].tcp, reading.files[0].problems.count), (7, 1));
@@ -299,7 +306,7 @@ fn the_recorded_transfers_are_one_connection_each() {
         for end in ["sender", "receiver"] {
             let file = std::fs::File::open(golden.join(name).join(format!("{end}.pcap.xz")));
             let bytes = Box::new(file.unwrap());
-            let reading = read(vec![Source { name: end.into(), bytes }], KEEP).unwrap();
+            let reading = read(vec![InputFile { name: end.into(), bytes }], KEEP).unwrap();
             assert_eq!(reading.streams.len(), flows);
             assert_eq!(reading.files[0].packing, Some(Packing::Xz));
             for stream in &reading.streams {

@@ -1,22 +1,23 @@
-//! tcpdump's lines as packets: names become addresses, relative numbers become those of the header.
+//! Converts tcpdump's lines to packets: names become addresses, relative sequence numbers become
+//! absolute.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use diagnose::Packet;
+use diagnose::CapturedPacket;
 use packet::wire::Endpoints;
 use packet::{Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynOptions};
-use trace::tcpdump::{Address, LineOptions, Lines, Numbers, TraceLine};
+use trace::tcpdump::{Address, LineOptions, SeqNumbering, TcpdumpLine, TcpdumpLines};
 use units::{Instant, SeqNum};
 
-use super::table::{Point, Table};
+use super::table::{CaptureSource, ConnectionTable};
 use super::{File, Reason};
 
-/// Longest text taken, in bytes.
-const MOST_BYTES: u64 = 1 << 30;
+/// Longest text read, in bytes.
+const MAX_BYTES: u64 = 1 << 30;
 
-/// Ports that tcpdump names without `-n`, as far as transfers are usual there (/etc/services).
+/// Ports that tcpdump prints by name without `-n`, of services with bulk transfers (/etc/services).
 const SERVICES: [(&str, u16); 12] = [
     ("ftp-data", 20),
     ("ftp", 21),
@@ -31,29 +32,29 @@ const SERVICES: [(&str, u16); 12] = [
     ("postgresql", 5_432),
     ("http-alt", 8_080),
 ];
-/// Ports with other names get numbers from here on.
+/// First number for ports with other names.
 const FIRST_NAMED_PORT: u16 = 60_000;
 
 pub(super) fn read(
     input: impl Read,
     number: usize,
     file: &mut File,
-    table: &mut Table,
+    table: &mut ConnectionTable,
 ) -> Result<(), Reason> {
     let mut bytes = Vec::new();
-    input.take(MOST_BYTES).read_to_end(&mut bytes).map_err(Reason::Read)?;
-    if bytes.len() as u64 == MOST_BYTES {
-        file.problems.tell(&format!("byte {MOST_BYTES}: all behind it is left out"));
+    input.take(MAX_BYTES).read_to_end(&mut bytes).map_err(Reason::Read)?;
+    if bytes.len() as u64 == MAX_BYTES {
+        file.problems.push(&format!("byte {MAX_BYTES}: the rest of the file is ignored"));
     }
     let text = String::from_utf8_lossy(&bytes);
-    let point = Point { file: number as u32, interface: 0 };
-    let mut hosts = Hosts::default();
+    let point = CaptureSource { file: number as u32, interface: 0 };
+    let mut hosts = HostNames::default();
     let mut bases = BTreeMap::new();
-    for line in Lines::new(&text) {
+    for line in TcpdumpLines::new(&text) {
         let line = match line {
             Ok(line) => line,
             Err(error) => {
-                file.problems.tell(&error);
+                file.problems.push(&error);
                 break;
             }
         };
@@ -68,7 +69,7 @@ pub(super) fn read(
         let index = table.packet(
             point,
             between,
-            Packet {
+            CapturedPacket {
                 at: Instant::from_nanos(line.at.saturating_sub(begins).as_nanos()),
                 frame: line.line as u64,
                 segment,
@@ -86,20 +87,20 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Addresses for names.
+/// Assigns addresses to host names.
 #[derive(Debug, Default)]
-struct Hosts<'a> {
-    /// Names of hosts in the order in which they appear.
+struct HostNames<'a> {
+    /// Host names in order of appearance.
     hosts: Vec<&'a str>,
     ports: Vec<&'a str>,
-    /// How the ends stand in the text.
+    /// The addresses as written in the text.
     texts: BTreeMap<SocketAddr, Address<'a>>,
-    /// Has any host a name?
+    /// Whether any host has a name.
     named: bool,
 }
 
-impl<'a> Hosts<'a> {
-    fn ends(&mut self, line: &TraceLine<'a>) -> Endpoints {
+impl<'a> HostNames<'a> {
+    fn ends(&mut self, line: &TcpdumpLine<'a>) -> Endpoints {
         Endpoints { src: self.end(line.src, line.ip), dst: self.end(line.dst, line.ip) }
     }
 
@@ -107,7 +108,7 @@ impl<'a> Hosts<'a> {
         let host = address.host.parse().unwrap_or_else(|_| {
             self.named = true;
             let number = place(&mut self.hosts, address.host) as u32 + 1;
-            // Addresses that are nobody's (RFC 5737, RFC 3849).
+            // Documentation addresses (RFC 5737, RFC 3849).
             match ip {
                 IpVersion::V4 => IpAddr::V4(Ipv4Addr::from_bits(0xc000_0200 + number % 0x100)),
                 IpVersion::V6 => {
@@ -132,7 +133,7 @@ impl<'a> Hosts<'a> {
     }
 }
 
-/// Place of `name` in `names`, at the end if it is new.
+/// Index of `name` in `names`, appended if it is new.
 fn place<'a>(names: &mut Vec<&'a str>, name: &'a str) -> usize {
     names.iter().position(|known| *known == name).unwrap_or_else(|| {
         names.push(name);
@@ -140,17 +141,17 @@ fn place<'a>(names: &mut Vec<&'a str>, name: &'a str) -> usize {
     })
 }
 
-/// What the numbers of a connection count from.
+/// Origins of the sequence numbers of a connection.
 #[derive(Debug, Clone, Copy)]
 struct Bases {
-    /// Initial sequence numbers, or what stands for them, of the lower and the higher end.
+    /// Initial sequence numbers, or the first captured ones, of the lower and the higher address.
     isn: [u32; 2],
-    /// Behind the highest number each has sent.
+    /// End of the highest sequence number that each has sent.
     next: [u32; 2],
 }
 
 fn segment(
-    line: &TraceLine<'_>,
+    line: &TcpdumpLine<'_>,
     between: Endpoints,
     all: &mut BTreeMap<(SocketAddr, SocketAddr), Bases>,
 ) -> Segment {
@@ -160,7 +161,8 @@ fn segment(
     let ack = line.ack.unwrap_or(0);
     let syn = line.flags.has(Flags::SYN);
     let base = all.entry(key).or_insert_with(|| {
-        // Without a handshake tcpdump prints the first packet as it is, and counts from it.
+        // Without a handshake tcpdump prints the first packet with absolute numbers, and later ones
+        // relative to it.
         let mut isn = [0; 2];
         (isn[own], isn[peer]) = (seq, line.ack.map_or(0, |ack| ack.wrapping_sub(1)));
         Bases { isn, next: isn }
@@ -173,16 +175,16 @@ fn segment(
         }
     }
     let relative = match line.numbers {
-        Numbers::Absolute => false,
-        Numbers::Relative => true,
-        // Of the two ways to take the number, the true one lies near the beginning.
-        Numbers::Unknown => ack.wrapping_sub(base.isn[peer]) >= ack,
+        SeqNumbering::Absolute => false,
+        SeqNumbering::Relative => true,
+        // Of the two interpretations, the correct one is nearer to the beginning.
+        SeqNumbering::Unknown => ack.wrapping_sub(base.isn[peer]) >= ack,
     };
     let isn = base.isn;
     let place = |end: usize, number: u32| {
         SeqNum(if relative { number.wrapping_add(isn[end]) } else { number })
     };
-    // A bare ACK has no number in the text: it is the one that is due.
+    // A pure ACK has no sequence number in the text: it is the next one.
     let seq = line.seq.map_or(SeqNum(base.next[own]), |range| place(own, range.start));
     let marks = u32::from(syn) + u32::from(line.flags.has(Flags::FIN));
     let end = seq.0.wrapping_add(line.length).wrapping_add(marks);

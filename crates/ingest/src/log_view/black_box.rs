@@ -3,39 +3,42 @@
 use std::io::Read;
 
 use serde_json::{Map, Value, json};
-use trace::bblog::{Hz, Info, Item, Loss, Packet, Reader, Record, Section, Stack};
-use trace::pcapng::Way;
+use trace::bblog::{
+    BblogItem, BblogPacket, BblogReader, BblogRecord, BblogSection, BblogStats, Hz, StackData,
+    TcpLogBuffer,
+};
+use trace::pcapng::PacketDirection;
 
-use super::{Form, Known, Seconds, Show, Verdict, ViewError};
+use super::{DisplayOption, DisplaySeconds, LogFormat, LogStatus, LogWriter, ViewError};
 
-/// TCP_MAXWIN << TCP_MAX_WINSHIFT: no threshold is set (tcp_newtcpcb).
+/// TCP_MAXWIN << TCP_MAX_WINSHIFT: `snd_ssthresh` is not set (tcp_newtcpcb).
 const UNSET: u32 = 65_535 << 14;
 
-pub(super) fn view(log: impl Read, show: &mut Show<'_>) -> Result<Verdict, ViewError> {
-    let mut reader = Reader::new(log);
-    let mut section = Section::default();
-    let mut columns = show.form == Form::Csv;
+pub(super) fn view(log: impl Read, show: &mut LogWriter<'_>) -> Result<LogStatus, ViewError> {
+    let mut reader = BblogReader::new(log);
+    let mut section = BblogSection::default();
+    let mut columns = show.form == LogFormat::Csv;
     for item in reader.by_ref() {
         match item.map_err(ViewError::Read)? {
-            Item::Section(found) => {
+            BblogItem::Section(found) => {
                 section = found;
                 match show.form {
-                    Form::Text => show.heading(heading(&section))?,
-                    Form::Json => show.heading(section_json(&section).to_string())?,
-                    Form::Csv => {}
+                    LogFormat::Text => show.heading(heading(&section))?,
+                    LogFormat::Json => show.heading(section_json(&section).to_string())?,
+                    LogFormat::Csv => {}
                 }
             }
-            Item::Record(record) => {
+            BblogItem::Record(record) => {
                 if core::mem::take(&mut columns) {
                     show.line(&column_names())?;
                 }
                 show.line(&match show.form {
-                    Form::Text => text(&record, &section),
-                    Form::Json => record_json(&record).to_string(),
-                    Form::Csv => row(&record),
+                    LogFormat::Text => text(&record, &section),
+                    LogFormat::Json => record_json(&record).to_string(),
+                    LogFormat::Csv => row(&record),
                 })?;
             }
-            Item::Problem(problem) => {
+            BblogItem::Problem(problem) => {
                 let place = json!({ "offset": problem.offset, "what": problem.kind.to_string() });
                 show.problem(&problem, &place)?;
             }
@@ -44,26 +47,26 @@ pub(super) fn view(log: impl Read, show: &mut Show<'_>) -> Result<Verdict, ViewE
     let (loss, hz) = (*reader.loss(), reader.hz());
     if loss.records > 0 {
         match show.form {
-            Form::Text => show.line(&summary(&loss, hz))?,
-            Form::Json => show.line(&summary_json(&loss, hz).to_string())?,
-            Form::Csv => {}
+            LogFormat::Text => show.line(&summary(&loss, hz))?,
+            LogFormat::Json => show.line(&summary_json(&loss, hz).to_string())?,
+            LogFormat::Csv => {}
         }
     }
     let whole = loss.problems == 0;
     Ok(show.verdict("a Black Box Log", loss.records, whole))
 }
 
-fn heading(section: &Section) -> String {
+fn heading(section: &BblogSection) -> String {
     let connection = section.connection.as_ref().map_or_else(
-        || "a connection not told".to_owned(),
+        || "unknown connection".to_owned(),
         |c| format!("{} > {}, id {:?}", c.local, c.remote, c.id),
     );
     let stacks: Vec<_> = section.stacks.iter().map(|(id, name)| format!("{id} {name}")).collect();
     format!("# {connection}, stack {}", stacks.join(", "))
 }
 
-/// Numbers count from the initial one, as tcpdump's do.
-fn text(record: &Record, section: &Section) -> String {
+/// Formats a record; sequence numbers are relative to the ISS, as in tcpdump.
+fn text(record: &BblogRecord, section: &BblogSection) -> String {
     let info = &record.info;
     let from_iss = |number: u32| number.wrapping_sub(info.iss);
     let srtt = match section.srtt_in_micros(info.stack_id) {
@@ -77,7 +80,7 @@ fn text(record: &Record, section: &Section) -> String {
     };
     let mut line = format!(
         "{} {:>6} {:<10} {:<12} una {} nxt {} max {} cwnd {} ssthresh {threshold} wnd {} srtt {srtt}",
-        Seconds(record.at),
+        DisplaySeconds(record.at),
         info.serial,
         info.event(),
         info.state_name().unwrap_or("?"),
@@ -90,26 +93,26 @@ fn text(record: &Record, section: &Section) -> String {
     if (info.flex1, info.flex2) != (0, 0) {
         line += &format!(" flex {} {}", info.flex1, info.flex2);
     }
-    if let Some(Packet { segment, .. }) = record.packet {
+    if let Some(BblogPacket { segment, .. }) = record.packet {
         line += &format!(
             " [{}] seq {} ack {} win {} length {}",
             segment.flags, segment.seq.0, segment.ack.0, segment.window, segment.payload
         );
     }
     match info.stack() {
-        Stack::Nothing => {}
-        Stack::Bbr(bbr) => {
+        StackData::Nothing => {}
+        StackData::Bbr(bbr) => {
             line += &format!(
                 " inflight {} delivered {} lost {}",
                 bbr.inflight, bbr.delivered, bbr.lost
             );
         }
-        Stack::Unknown(_) => line += " stack data of another layout",
+        StackData::Unknown(_) => line += " stack data of an unknown layout",
     }
     line
 }
 
-fn summary(loss: &Loss, hz: Option<Hz>) -> String {
+fn summary(loss: &BblogStats, hz: Option<Hz>) -> String {
     let hz = hz.map_or_else(|| "not known".to_owned(), |hz| hz.to_string());
     format!(
         "# {} records, {} missing ({} declared as lost), {} bytes skipped, {} of unknown events, \
@@ -127,7 +130,7 @@ fn numbers(each: impl FnOnce(&mut dyn FnMut(&'static str, i128))) -> Map<String,
     map
 }
 
-fn section_json(section: &Section) -> Value {
+fn section_json(section: &BblogSection) -> Value {
     let connection = section.connection.as_ref().map(|c| {
         json!({
             "local": c.local.to_string(),
@@ -149,7 +152,7 @@ fn section_json(section: &Section) -> Value {
     }})
 }
 
-fn record_json(record: &Record) -> Value {
+fn record_json(record: &BblogRecord) -> Value {
     let info = &record.info;
     let mut map = numbers(|see| info.each(see));
     map.insert("offset".to_owned(), json!(record.offset));
@@ -158,13 +161,15 @@ fn record_json(record: &Record) -> Value {
     map.insert("state_name".to_owned(), json!(info.state_name()));
     let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
     match info.stack() {
-        Stack::Nothing => {}
-        Stack::Bbr(bbr) => drop(map.insert("bbr".to_owned(), numbers(|see| bbr.each(see)).into())),
-        Stack::Unknown(bytes) => drop(map.insert("stack_bytes".to_owned(), json!(hex(&bytes)))),
+        StackData::Nothing => {}
+        StackData::Bbr(bbr) => {
+            drop(map.insert("bbr".to_owned(), numbers(|see| bbr.each(see)).into()));
+        }
+        StackData::Unknown(bytes) => drop(map.insert("stack_bytes".to_owned(), json!(hex(&bytes)))),
     }
-    if let Some(Packet { way, between, segment }) = record.packet {
+    if let Some(BblogPacket { way, between, segment }) = record.packet {
         let packet = json!({
-            "out": way == Way::Out,
+            "out": way == PacketDirection::Out,
             "src": between.src.to_string(),
             "dst": between.dst.to_string(),
             "flags": segment.flags.to_string(),
@@ -178,7 +183,7 @@ fn record_json(record: &Record) -> Value {
     json!({ "record": map })
 }
 
-fn summary_json(loss: &Loss, hz: Option<Hz>) -> Value {
+fn summary_json(loss: &BblogStats, hz: Option<Hz>) -> Value {
     json!({ "summary": {
         "records": loss.records,
         "missing": loss.missing,
@@ -193,24 +198,24 @@ fn summary_json(loss: &Loss, hz: Option<Hz>) -> Value {
 
 fn column_names() -> String {
     let mut names = vec!["offset", "time_s", "event"];
-    Info::default().each(|name, _| names.push(name));
+    TcpLogBuffer::default().each(|name, _| names.push(name));
     names.extend(["packet_flags", "packet_seq", "packet_ack", "packet_window", "packet_payload"]);
     names.join(",")
 }
 
-fn row(record: &Record) -> String {
+fn row(record: &BblogRecord) -> String {
     let info = &record.info;
-    let at = record.at.map(|at| Seconds(Some(at)));
+    let at = record.at.map(|at| DisplaySeconds(Some(at)));
     let mut cells =
-        vec![record.offset.to_string(), Known(at).to_string(), info.event().to_string()];
+        vec![record.offset.to_string(), DisplayOption(at).to_string(), info.event().to_string()];
     info.each(|_, number| cells.push(number.to_string()));
     let segment = record.packet.map(|packet| packet.segment);
     cells.extend([
-        Known(segment.map(|s| s.flags)).to_string(),
-        Known(segment.map(|s| s.seq.0)).to_string(),
-        Known(segment.map(|s| s.ack.0)).to_string(),
-        Known(segment.map(|s| s.window)).to_string(),
-        Known(segment.map(|s| s.payload)).to_string(),
+        DisplayOption(segment.map(|s| s.flags)).to_string(),
+        DisplayOption(segment.map(|s| s.seq.0)).to_string(),
+        DisplayOption(segment.map(|s| s.ack.0)).to_string(),
+        DisplayOption(segment.map(|s| s.window)).to_string(),
+        DisplayOption(segment.map(|s| s.payload)).to_string(),
     ]);
     cells.join(",")
 }

@@ -3,35 +3,36 @@
 use std::io::BufRead;
 
 use logs::qlog::{
-    Container, Data, Event, FileInfo, Frame, Item, Loss, Metrics, Packet, PacketHeader, Reader,
+    Container, FileInfo, Metrics, PacketHeader, QlogData, QlogEvent, QlogFrame, QlogItem,
+    QlogPacket, QlogReader, QlogStats,
 };
 use serde_json::{Value, json};
 use units::Duration;
 
-use super::{Form, Known, Seconds, Show, Verdict, ViewError};
+use super::{DisplayOption, DisplaySeconds, LogFormat, LogStatus, LogWriter, ViewError};
 
-pub(super) fn view(log: impl BufRead, show: &mut Show<'_>) -> Result<Verdict, ViewError> {
-    let mut reader = Reader::new(log);
-    let mut columns = show.form == Form::Csv;
+pub(super) fn view(log: impl BufRead, show: &mut LogWriter<'_>) -> Result<LogStatus, ViewError> {
+    let mut reader = QlogReader::new(log);
+    let mut columns = show.form == LogFormat::Csv;
     let mut epoch = Duration::ZERO;
     for item in reader.by_ref() {
         match item.map_err(ViewError::Read)? {
-            Item::Header(header) => {
+            QlogItem::Header(header) => {
                 epoch = header.trace.epoch.unwrap_or_default();
                 match show.form {
-                    Form::Text => show.heading(heading(&header))?,
-                    Form::Json => show.heading(header_json(&header).to_string())?,
-                    Form::Csv => {}
+                    LogFormat::Text => show.heading(heading(&header))?,
+                    LogFormat::Json => show.heading(header_json(&header).to_string())?,
+                    LogFormat::Csv => {}
                 }
             }
-            Item::Event(event) => {
-                let at = Seconds(Some(Duration::from_nanos(
+            QlogItem::Event(event) => {
+                let at = DisplaySeconds(Some(Duration::from_nanos(
                     epoch.as_nanos().saturating_add(event.at.as_nanos()),
                 )));
                 match show.form {
-                    Form::Text => show.line(&format!("{at} {}", text(&event)))?,
-                    Form::Json => show.line(&event_json(&at, &event).to_string())?,
-                    Form::Csv => {
+                    LogFormat::Text => show.line(&format!("{at} {}", text(&event)))?,
+                    LogFormat::Json => show.line(&event_json(&at, &event).to_string())?,
+                    LogFormat::Csv => {
                         if core::mem::take(&mut columns) {
                             show.line(&COLUMNS.join(","))?;
                         }
@@ -39,7 +40,7 @@ pub(super) fn view(log: impl BufRead, show: &mut Show<'_>) -> Result<Verdict, Vi
                     }
                 }
             }
-            Item::Problem(problem) => {
+            QlogItem::Problem(problem) => {
                 let place = json!({
                     "line": problem.line,
                     "offset": problem.offset,
@@ -52,9 +53,9 @@ pub(super) fn view(log: impl BufRead, show: &mut Show<'_>) -> Result<Verdict, Vi
     let loss = *reader.loss();
     if loss.events > 0 {
         match show.form {
-            Form::Text => show.line(&summary(&loss))?,
-            Form::Json => show.line(&summary_json(&loss).to_string())?,
-            Form::Csv => {}
+            LogFormat::Text => show.line(&summary(&loss))?,
+            LogFormat::Json => show.line(&summary_json(&loss).to_string())?,
+            LogFormat::Csv => {}
         }
     }
     Ok(show.verdict("a qlog", loss.events, loss.problems == 0))
@@ -78,29 +79,29 @@ fn heading(header: &FileInfo) -> String {
         ("", &header.title),
         ("", &trace.title),
     ];
-    let told: String = parts
+    let reported: String = parts
         .iter()
         .filter(|(_, text)| !text.is_empty())
         .map(|(what, text)| format!(", {what}{}", text.escape_debug()))
         .collect();
-    format!("# qlog {} in {}, {vantage}{told}", header.generation.name(), container(header))
+    format!("# qlog {} in {}, {vantage}{reported}", header.generation.name(), container(header))
 }
 
-fn text(event: &Event) -> String {
+fn text(event: &QlogEvent) -> String {
     let mut words = vec![event.name().escape_debug().to_string()];
     match &event.data {
-        Data::PacketSent(packet) | Data::PacketReceived(packet) => {
+        QlogData::PacketSent(packet) | QlogData::PacketReceived(packet) => {
             header_words(&mut words, &packet.header);
             words.extend(packet.length.map(|length| format!("length {length}")));
             words.extend(packet.frames.iter().map(frame));
             words.extend(packet.trigger.iter().map(|why| format!("({})", why.escape_debug())));
         }
-        Data::PacketLost { header, trigger } => {
+        QlogData::PacketLost { header, trigger } => {
             header_words(&mut words, header);
             words.extend(trigger.iter().map(|why| format!("({})", why.escape_debug())));
         }
-        Data::MetricsUpdated(metrics) => words.extend(metrics_words(metrics)),
-        Data::CongestionStateUpdated { old, new, trigger } => {
+        QlogData::MetricsUpdated(metrics) => words.extend(metrics_words(metrics)),
+        QlogData::CongestionStateUpdated { old, new, trigger } => {
             words.extend(old.iter().map(|old| format!("{} ->", old.escape_debug())));
             words.push(new.escape_debug().to_string());
             words.extend(trigger.iter().map(|why| format!("({})", why.escape_debug())));
@@ -109,11 +110,11 @@ fn text(event: &Event) -> String {
     }
     let shown = !matches!(
         event.data,
-        Data::PacketSent(_)
-            | Data::PacketReceived(_)
-            | Data::PacketLost { .. }
-            | Data::MetricsUpdated(_)
-            | Data::CongestionStateUpdated { .. }
+        QlogData::PacketSent(_)
+            | QlogData::PacketReceived(_)
+            | QlogData::PacketLost { .. }
+            | QlogData::MetricsUpdated(_)
+            | QlogData::CongestionStateUpdated { .. }
     );
     if !shown && !event.more.is_empty() {
         words.push(Value::from(event.more.clone()).to_string());
@@ -126,21 +127,21 @@ fn header_words(words: &mut Vec<String>, header: &PacketHeader) {
     words.extend(header.packet_number.map(|number| number.to_string()));
 }
 
-fn frame(frame: &Frame) -> String {
+fn frame(frame: &QlogFrame) -> String {
     match frame {
-        Frame::Stream { stream_id, offset, length, fin } => {
+        QlogFrame::Stream { stream_id, offset, length, fin } => {
             let end = offset.saturating_add(*length);
             format!("stream {stream_id} {offset}:{end}{}", if *fin { " fin" } else { "" })
         }
-        Frame::Crypto { offset, length } => {
+        QlogFrame::Crypto { offset, length } => {
             format!("crypto {offset}:{}", offset.saturating_add(*length))
         }
-        Frame::Ack { ranges, .. } => format!("ack {}", acked(ranges)),
-        Frame::MaxData { maximum } => format!("max_data {maximum}"),
-        Frame::MaxStreamData { stream_id, maximum } => {
+        QlogFrame::Ack { ranges, .. } => format!("ack {}", acked(ranges)),
+        QlogFrame::MaxData { maximum } => format!("max_data {maximum}"),
+        QlogFrame::MaxStreamData { stream_id, maximum } => {
             format!("max_stream_data {stream_id} {maximum}")
         }
-        Frame::Other(map) => Value::from(map.clone()).to_string(),
+        QlogFrame::Other(map) => Value::from(map.clone()).to_string(),
     }
 }
 
@@ -174,7 +175,7 @@ fn metrics_words(metrics: &Metrics) -> Vec<String> {
     .collect()
 }
 
-fn summary(loss: &Loss) -> String {
+fn summary(loss: &QlogStats) -> String {
     format!(
         "# {} events, {} of them of unknown kinds, {} left out, {} bytes skipped",
         loss.events, loss.unknown_events, loss.bad_events, loss.skipped_bytes
@@ -192,11 +193,11 @@ fn header_json(header: &FileInfo) -> Value {
         "name": trace.vantage_name,
         "group_id": trace.group_id,
         "protocols": trace.protocols,
-        "epoch_s": trace.epoch.map(|epoch| Seconds(Some(epoch)).to_string()),
+        "epoch_s": trace.epoch.map(|epoch| DisplaySeconds(Some(epoch)).to_string()),
     }})
 }
 
-fn event_json(at: &Seconds, event: &Event) -> Value {
+fn event_json(at: &DisplaySeconds, event: &QlogEvent) -> Value {
     let mut object = json!({
         "time_s": at.to_string(),
         "name": event.name(),
@@ -208,7 +209,7 @@ fn event_json(at: &Seconds, event: &Event) -> Value {
     json!({ "event": object })
 }
 
-fn summary_json(loss: &Loss) -> Value {
+fn summary_json(loss: &QlogStats) -> Value {
     json!({ "summary": {
         "events": loss.events,
         "unknown_events": loss.unknown_events,
@@ -243,39 +244,41 @@ const COLUMNS: [&str; 22] = [
     "other",
 ];
 
-/// Every column; what has none stands in the last, as JSON.
-fn cells(at: &Seconds, event: &Event) -> Vec<String> {
+/// The cells of all columns; fields without a column are in the last one, as JSON.
+fn cells(at: &DisplaySeconds, event: &QlogEvent) -> Vec<String> {
     let mut header = &PacketHeader::default();
-    let mut packet = &Packet::default();
+    let mut packet = &QlogPacket::default();
     let mut metrics = &Metrics::default();
     let (mut state, mut why) = (None, None);
     let mut other = event.more.clone();
     match &event.data {
-        Data::PacketSent(one) | Data::PacketReceived(one) => {
+        QlogData::PacketSent(one) | QlogData::PacketReceived(one) => {
             (header, packet, why) = (&one.header, one, one.trigger.as_deref());
         }
-        Data::PacketLost { header: one, trigger } => (header, why) = (one, trigger.as_deref()),
-        Data::MetricsUpdated(one) => metrics = one,
-        Data::CongestionStateUpdated { new, trigger, .. } => {
+        QlogData::PacketLost { header: one, trigger } => (header, why) = (one, trigger.as_deref()),
+        QlogData::MetricsUpdated(one) => metrics = one,
+        QlogData::CongestionStateUpdated { new, trigger, .. } => {
             (state, why) = (Some(new.as_str()), trigger.as_deref());
         }
         _ => other = event.fields(),
     }
     let stream = packet.frames.iter().find_map(|frame| match frame {
-        Frame::Stream { stream_id, offset, length, .. } => Some((*stream_id, *offset, *length)),
+        QlogFrame::Stream { stream_id, offset, length, .. } => Some((*stream_id, *offset, *length)),
         _ => None,
     });
     let acks = packet.frames.iter().find_map(|frame| match frame {
-        Frame::Ack { ranges, .. } => Some(acked(ranges)),
+        QlogFrame::Ack { ranges, .. } => Some(acked(ranges)),
         _ => None,
     });
-    // One of each kind has a column; of a packet with more, all stand in the last.
+    // One STREAM and one ACK frame have columns; the frames of a packet with more are in the last
+    // one.
     if packet.frames.len() > usize::from(stream.is_some()) + usize::from(acks.is_some()) {
         let frames = event.fields().remove("frames").unwrap_or_default();
         other.insert("frames".to_owned(), frames);
     }
-    let number = |value: Option<u64>| Known(value).to_string();
-    let micros = |value: Option<Duration>| Known(value.map(Duration::as_micros)).to_string();
+    let number = |value: Option<u64>| DisplayOption(value).to_string();
+    let micros =
+        |value: Option<Duration>| DisplayOption(value.map(Duration::as_micros)).to_string();
     vec![
         at.to_string(),
         quoted(event.name()),
@@ -302,7 +305,7 @@ fn cells(at: &Seconds, event: &Event) -> Vec<String> {
     ]
 }
 
-/// A text of somebody else's as a cell (RFC 4180).
+/// Quotes a text of the log as a CSV cell (RFC 4180).
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -2,49 +2,49 @@
 
 use std::io::BufRead;
 
-use logs::siftr::{Footer, Header, Item, Loss, Reader, Row};
+use logs::siftr::{SiftrFooter, SiftrHeader, SiftrItem, SiftrReader, SiftrRow, SiftrStats};
 use serde_json::{Value, json};
-use trace::pcapng::Way;
+use trace::pcapng::PacketDirection;
 use units::Duration;
 
-use super::{Form, Known, Seconds, Show, Verdict, ViewError};
+use super::{DisplayOption, DisplaySeconds, LogFormat, LogStatus, LogWriter, ViewError};
 
-pub(super) fn view(log: impl BufRead, show: &mut Show<'_>) -> Result<Verdict, ViewError> {
-    let mut reader = Reader::new(log);
-    let mut columns = show.form == Form::Csv;
+pub(super) fn view(log: impl BufRead, show: &mut LogWriter<'_>) -> Result<LogStatus, ViewError> {
+    let mut reader = SiftrReader::new(log);
+    let mut columns = show.form == LogFormat::Csv;
     for item in reader.by_ref() {
         match item.map_err(ViewError::Read)? {
-            Item::Header(header) => match show.form {
-                Form::Text => show.heading(format!(
+            SiftrItem::Header(header) => match show.form {
+                LogFormat::Text => show.heading(format!(
                     "# siftr {} on {} {}",
                     header.version, header.sysname, header.sysver
                 ))?,
-                Form::Json => show.heading(header_json(&header).to_string())?,
-                Form::Csv => {}
+                LogFormat::Json => show.heading(header_json(&header).to_string())?,
+                LogFormat::Csv => {}
             },
-            Item::Row(row) => {
+            SiftrItem::Row(row) => {
                 let cells = cells(&row);
                 if core::mem::take(&mut columns) {
                     let names: Vec<&str> = cells.iter().map(|(name, _)| *name).collect();
                     show.line(&names.join(","))?;
                 }
                 show.line(&match show.form {
-                    Form::Text => text(&row),
-                    Form::Json => {
+                    LogFormat::Text => text(&row),
+                    LogFormat::Json => {
                         let object = cells.into_iter().map(|(name, value)| (name.into(), value));
                         json!({ "row": Value::Object(object.collect()) }).to_string()
                     }
-                    Form::Csv => {
+                    LogFormat::Csv => {
                         cells.iter().map(|(_, value)| plain(value)).collect::<Vec<_>>().join(",")
                     }
                 })?;
             }
-            Item::Footer(footer) => {
-                if show.form == Form::Json {
+            SiftrItem::Footer(footer) => {
+                if show.form == LogFormat::Json {
                     show.heading(footer_json(&footer).to_string())?;
                 }
             }
-            Item::Problem(problem) => {
+            SiftrItem::Problem(problem) => {
                 let place = json!({
                     "line": problem.line,
                     "column": problem.column,
@@ -58,16 +58,16 @@ pub(super) fn view(log: impl BufRead, show: &mut Show<'_>) -> Result<Verdict, Vi
     let loss = *reader.loss();
     if loss.rows > 0 {
         match show.form {
-            Form::Text => show.line(&summary(&loss))?,
-            Form::Json => show.line(&summary_json(&loss).to_string())?,
-            Form::Csv => {}
+            LogFormat::Text => show.line(&summary(&loss))?,
+            LogFormat::Json => show.line(&summary_json(&loss).to_string())?,
+            LogFormat::Csv => {}
         }
     }
     Ok(show.verdict("a siftr log", loss.rows, loss.problems == 0))
 }
 
-fn text(row: &Row) -> String {
-    let way = if row.way == Way::Out { "out" } else { "in" };
+fn text(row: &SiftrRow) -> String {
+    let way = if row.way == PacketDirection::Out { "out" } else { "in" };
     let flow = match (row.local, row.remote) {
         (Some(local), Some(remote)) => format!("{local} > {remote}"),
         _ => format!("flow {:08x}", row.flow_id.unwrap_or(0)),
@@ -77,7 +77,7 @@ fn text(row: &Row) -> String {
     };
     format!(
         "{} {way:<3} {flow} cwnd {} ssthresh {} wnd {} flight {} buffered {} srtt {} rto {}",
-        Seconds(Some(row.at)),
+        DisplaySeconds(Some(row.at)),
         row.cwnd,
         row.ssthresh,
         row.snd_wnd,
@@ -88,7 +88,7 @@ fn text(row: &Row) -> String {
     )
 }
 
-fn summary(loss: &Loss) -> String {
+fn summary(loss: &SiftrStats) -> String {
     format!(
         "# {} rows, {} lines that are none, {} bytes skipped, {} packets without a row, {}",
         loss.rows,
@@ -99,12 +99,12 @@ fn summary(loss: &Loss) -> String {
     )
 }
 
-/// Every field with its name; null where the generation has it not.
-fn cells(row: &Row) -> Vec<(&'static str, Value)> {
+/// All fields with their names; null if the version of siftr lacks the field.
+fn cells(row: &SiftrRow) -> Vec<(&'static str, Value)> {
     let micros = |span: Option<Duration>| json!(span.map(Duration::as_micros));
     vec![
-        ("time_s", json!(Seconds(Some(row.at)).to_string())),
-        ("out", json!(u8::from(row.way == Way::Out))),
+        ("time_s", json!(DisplaySeconds(Some(row.at)).to_string())),
+        ("out", json!(u8::from(row.way == PacketDirection::Out))),
         ("local", json!(row.local.map(|end| end.to_string()))),
         ("remote", json!(row.remote.map(|end| end.to_string()))),
         ("flow_id", json!(row.flow_id)),
@@ -139,11 +139,11 @@ fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        other => Known(Some(other)).to_string(),
+        other => DisplayOption(Some(other)).to_string(),
     }
 }
 
-fn header_json(header: &Header) -> Value {
+fn header_json(header: &SiftrHeader) -> Value {
     json!({ "header": {
         "version": header.version,
         "enabled_us": header.enabled.as_micros(),
@@ -154,7 +154,7 @@ fn header_json(header: &Header) -> Value {
     }})
 }
 
-fn footer_json(footer: &Footer) -> Value {
+fn footer_json(footer: &SiftrFooter) -> Value {
     let flows: Vec<Value> = footer
         .flows
         .iter()
@@ -170,7 +170,7 @@ fn footer_json(footer: &Footer) -> Value {
     json!({ "footer": { "disabled_us": footer.disabled.as_micros(), "flows": flows } })
 }
 
-fn summary_json(loss: &Loss) -> Value {
+fn summary_json(loss: &SiftrStats) -> Value {
     json!({ "summary": {
         "rows": loss.rows,
         "bad_lines": loss.bad_lines,

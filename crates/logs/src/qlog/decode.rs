@@ -1,21 +1,22 @@
-//! Events out of JSON, whatever generation they are of.
+//! Decodes events of any version from JSON.
 
 use serde_json::{Map, Value};
 use units::Duration;
 
-use super::fields::{Fields, nanos, whole};
+use super::fields::{FieldReader, nanos, whole};
 use super::header::{Context, TimeFormat};
 use super::model::{
-    Data, Event, Frame, Metrics, Packet, PacketHeader, Parameters, RecoveryParameters,
+    Metrics, PacketHeader, QlogData, QlogEvent, QlogFrame, QlogPacket, QlogParameters,
+    RecoveryParameters,
 };
 use super::problem::{QlogProblemKind, short};
 
-/// The event that `value` is; what is missing, if it is none.
+/// Decodes an event; the error names what is missing.
 pub(super) fn event(
     value: Value,
     context: &mut Context,
     problems: &mut Vec<QlogProblemKind>,
-) -> Result<Event, &'static str> {
+) -> Result<QlogEvent, &'static str> {
     let mut event = match value {
         Value::Object(map) => map,
         Value::Array(cells) => columns(cells, &context.columns),
@@ -39,12 +40,12 @@ pub(super) fn event(
         data.insert("trigger".to_owned(), trigger);
     }
     data.extend(event.into_iter().map(|(field, value)| (format!("event.{field}"), value)));
-    let mut fields = Fields { map: data, problems, unit: context.unit };
+    let mut fields = FieldReader { map: data, problems, unit: context.unit };
     let data = body(name, &mut fields);
-    Ok(Event { at, group_id, data, more: fields.map })
+    Ok(QlogEvent { at, group_id, data, more: fields.map })
 }
 
-/// An event that is a list: its cells under the names of their columns.
+/// Converts an event that is a list to an object with the names of the columns.
 fn columns(cells: Vec<Value>, names: &[String]) -> Map<String, Value> {
     let cells = cells.into_iter().enumerate();
     cells
@@ -80,7 +81,7 @@ fn time(
             Some(at) => at,
             None => {
                 let found = short(&value.to_string());
-                let expected = "a time behind the reference time";
+                let expected = "a time after the reference time";
                 problems.push(QlogProblemKind::Field { name: "time", found, expected });
                 return None;
             }
@@ -90,7 +91,7 @@ fn time(
     Some(Duration::from_nanos(at))
 }
 
-/// Namespace and kind with a colon between.
+/// Name of the event: namespace and kind, separated by a colon.
 fn name(event: &mut Map<String, Value>) -> Option<String> {
     let mut text = |field: &str| match event.remove(field) {
         Some(Value::String(text)) => Some(text),
@@ -103,59 +104,58 @@ fn name(event: &mut Map<String, Value>) -> Option<String> {
     Some(format!("{category}:{kind}").to_lowercase())
 }
 
-fn body(name: String, fields: &mut Fields<'_>) -> Data {
+fn body(name: String, fields: &mut FieldReader<'_>) -> QlogData {
     let (space, kind) = name.split_once(':').unwrap_or(("", &name));
     match (space, kind) {
-        ("quic" | "transport", "packet_sent") => Data::PacketSent(packet(fields)),
-        ("quic" | "transport", "packet_received") => Data::PacketReceived(packet(fields)),
+        ("quic" | "transport", "packet_sent") => QlogData::PacketSent(packet(fields)),
+        ("quic" | "transport", "packet_received") => QlogData::PacketReceived(packet(fields)),
         ("quic" | "recovery", "packet_lost") => {
-            Data::PacketLost { header: header(fields), trigger: fields.text("trigger") }
+            QlogData::PacketLost { header: header(fields), trigger: fields.text("trigger") }
         }
         ("quic", "recovery_metrics_updated")
         | ("recovery", "metrics_updated" | "metric_update") => {
-            Data::MetricsUpdated(metrics(fields))
+            QlogData::MetricsUpdated(metrics(fields))
         }
-        ("quic" | "recovery", "congestion_state_updated") => Data::CongestionStateUpdated {
+        ("quic" | "recovery", "congestion_state_updated") => QlogData::CongestionStateUpdated {
             old: fields.text("old"),
             new: fields.text("new").unwrap_or_default(),
             trigger: fields.text("trigger").or_else(|| cause(fields)),
         },
         ("quic" | "recovery", "loss_timer_updated") | ("quic", "timer_updated") => {
-            Data::LossTimerUpdated {
+            QlogData::LossTimerUpdated {
                 timer_type: fields.text("timer_type"),
                 event_type: fields.text("event_type").unwrap_or_default(),
                 delta: fields.span("delta"),
             }
         }
-        ("quic" | "transport", "parameters_set") => Data::ParametersSet(parameters(fields)),
+        ("quic" | "transport", "parameters_set") => QlogData::ParametersSet(parameters(fields)),
         ("quic", "recovery_parameters_set") | ("recovery", "parameters_set") => {
-            Data::RecoveryParametersSet(recovery(fields))
+            QlogData::RecoveryParametersSet(recovery(fields))
         }
-        ("simulation" | "sim", "scenario") => Data::Scenario {
+        ("simulation" | "sim", "scenario") => QlogData::Scenario {
             name: fields.text("name").unwrap_or_default(),
             details: fields.object("details").unwrap_or_default(),
         },
         ("simulation" | "sim", "marker") => {
-            Data::Marker { kind: fields.text("type"), message: fields.text("message") }
+            QlogData::Marker { kind: fields.text("type"), message: fields.text("message") }
         }
-        _ => Data::Other { name },
+        _ => QlogData::Other { name },
     }
 }
 
-/// Our own name for the triggers that 0.3 does not have.
-fn cause(fields: &mut Fields<'_>) -> Option<String> {
+/// The field `cause` of this writer, for triggers that 0.3 lacks.
+fn cause(fields: &mut FieldReader<'_>) -> Option<String> {
     fields.map.get("cause")?.as_str()?;
     fields.text("cause")
 }
 
-fn header(fields: &mut Fields<'_>) -> PacketHeader {
+fn header(fields: &mut FieldReader<'_>) -> PacketHeader {
     let mut header = PacketHeader::default();
     fields.within("header", |fields| {
         header.packet_type = fields.text("packet_type").unwrap_or_default();
         header.packet_number = fields.number("packet_number");
     });
-    // Before draft-02 the kind of a packet stood beside its header, in a lost packet its number
-    // too.
+    // Before draft-02 the type of a packet is beside its header, in a lost packet its number too.
     if header.packet_type.is_empty() {
         header.packet_type =
             fields.text("packet_type").filter(|kind| !kind.is_empty()).unwrap_or_default();
@@ -167,8 +167,8 @@ fn header(fields: &mut Fields<'_>) -> PacketHeader {
     header
 }
 
-fn packet(fields: &mut Fields<'_>) -> Packet {
-    let mut packet = Packet { header: header(fields), ..Packet::default() };
+fn packet(fields: &mut FieldReader<'_>) -> QlogPacket {
+    let mut packet = QlogPacket { header: header(fields), ..QlogPacket::default() };
     packet.length = fields.within("raw", |fields| fields.number("length")).flatten();
     if packet.length.is_none() {
         packet.length = fields.within("header", |fields| fields.number("packet_size")).flatten();
@@ -188,30 +188,30 @@ fn packet(fields: &mut Fields<'_>) -> Packet {
     packet
 }
 
-/// A frame of the model if it has all that such a frame has and no more, else as it is.
-fn frame(map: Map<String, Value>, outer: &mut Fields<'_>) -> Frame {
+/// Decodes a frame that has exactly the fields of the model; others are kept as they are.
+fn frame(map: Map<String, Value>, outer: &mut FieldReader<'_>) -> QlogFrame {
     let kind = map.get("frame_type").and_then(Value::as_str).unwrap_or_default().to_lowercase();
     let whole_map = map.clone();
     let mut unread = Vec::new();
-    let mut fields = Fields { map, problems: &mut unread, unit: outer.unit };
+    let mut fields = FieldReader { map, problems: &mut unread, unit: outer.unit };
     fields.map.remove("frame_type");
     let known = match kind.as_str() {
         "stream" => stream(&mut fields),
         "crypto" => crypto(&mut fields),
         "ack" => ack(&mut fields),
-        "max_data" => fields.number("maximum").map(|maximum| Frame::MaxData { maximum }),
+        "max_data" => fields.number("maximum").map(|maximum| QlogFrame::MaxData { maximum }),
         "max_stream_data" => fields
             .number("stream_id")
             .zip(fields.number("maximum"))
-            .map(|(stream_id, maximum)| Frame::MaxStreamData { stream_id, maximum }),
+            .map(|(stream_id, maximum)| QlogFrame::MaxStreamData { stream_id, maximum }),
         _ => None,
     };
     let nothing_left = fields.map.is_empty();
-    known.filter(|_| nothing_left && unread.is_empty()).unwrap_or(Frame::Other(whole_map))
+    known.filter(|_| nothing_left && unread.is_empty()).unwrap_or(QlogFrame::Other(whole_map))
 }
 
-fn stream(fields: &mut Fields<'_>) -> Option<Frame> {
-    Some(Frame::Stream {
+fn stream(fields: &mut FieldReader<'_>) -> Option<QlogFrame> {
+    Some(QlogFrame::Stream {
         // draft-00 calls it `id`.
         stream_id: fields.number("stream_id").or_else(|| fields.number("id"))?,
         offset: fields.number("offset")?,
@@ -220,22 +220,22 @@ fn stream(fields: &mut Fields<'_>) -> Option<Frame> {
     })
 }
 
-fn crypto(fields: &mut Fields<'_>) -> Option<Frame> {
-    Some(Frame::Crypto { offset: fields.number("offset")?, length: length(fields)? })
+fn crypto(fields: &mut FieldReader<'_>) -> Option<QlogFrame> {
+    Some(QlogFrame::Crypto { offset: fields.number("offset")?, length: length(fields)? })
 }
 
-/// Bytes of a frame: beside its other fields, or in `raw` as the drafts have it since 12.
-fn length(fields: &mut Fields<'_>) -> Option<u64> {
+/// Length of a frame: beside its other fields, or in `raw` since draft 12.
+fn length(fields: &mut FieldReader<'_>) -> Option<u64> {
     match fields.number("length") {
         Some(length) => Some(length),
         None => fields.within("raw", |raw| raw.number("length"))?,
     }
 }
 
-fn ack(fields: &mut Fields<'_>) -> Option<Frame> {
+fn ack(fields: &mut FieldReader<'_>) -> Option<QlogFrame> {
     let ranges = fields.list("acked_ranges").unwrap_or_default();
     let ranges = ranges.iter().map(range).collect::<Option<Vec<_>>>()?;
-    Some(Frame::Ack { ranges, delay: fields.span("ack_delay") })
+    Some(QlogFrame::Ack { ranges, delay: fields.span("ack_delay") })
 }
 
 /// `[from, to]` or `[one]`.
@@ -247,7 +247,7 @@ fn range(value: &Value) -> Option<(u64, u64)> {
     }
 }
 
-fn metrics(fields: &mut Fields<'_>) -> Metrics {
+fn metrics(fields: &mut FieldReader<'_>) -> Metrics {
     Metrics {
         min_rtt: fields.span("min_rtt"),
         smoothed_rtt: fields.span("smoothed_rtt"),
@@ -262,9 +262,9 @@ fn metrics(fields: &mut Fields<'_>) -> Metrics {
     }
 }
 
-fn parameters(fields: &mut Fields<'_>) -> Parameters {
-    Parameters {
-        // The drafts before 12 and 0.3 call it so.
+fn parameters(fields: &mut FieldReader<'_>) -> QlogParameters {
+    QlogParameters {
+        // `owner` in 0.3 and the drafts before 12.
         owner: fields.text("initiator").or_else(|| fields.text("owner")),
         initial_max_data: fields.number("initial_max_data"),
         initial_max_stream_data_bidi_local: fields.number("initial_max_stream_data_bidi_local"),
@@ -276,7 +276,7 @@ fn parameters(fields: &mut Fields<'_>) -> Parameters {
     }
 }
 
-fn recovery(fields: &mut Fields<'_>) -> RecoveryParameters {
+fn recovery(fields: &mut FieldReader<'_>) -> RecoveryParameters {
     RecoveryParameters {
         reordering_threshold: fields.number("reordering_threshold"),
         timer_granularity: fields.number("timer_granularity"),

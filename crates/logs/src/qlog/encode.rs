@@ -1,78 +1,86 @@
-//! Data of events as JSON. The drafts since 12 have lengths of frames in `raw`, `initiator` for
-//! `owner`, and one event for all timers; the rest is as in 0.3.
+//! Encodes the data of events as JSON. The drafts since 12 have lengths of frames in `raw`,
+//! `initiator` for `owner`, and one event for all timers; the rest is as in 0.3.
 
 use serde_json::{Map, Value, json};
 use units::Duration;
 
 use super::NANOS_PER_MS;
-use super::model::{Data, Frame, Metrics, Packet, PacketHeader, Parameters, RecoveryParameters};
-use super::write::Form;
+use super::model::{
+    Metrics, PacketHeader, QlogData, QlogFrame, QlogPacket, QlogParameters, RecoveryParameters,
+};
+use super::write::QlogFormat;
 
-/// What 0.3 has as triggers of `congestion_state_updated`.
-const OLD_TRIGGERS: [&str; 2] = ["persistent_congestion", "ECN"];
+/// Triggers of `congestion_state_updated` in 0.3.
+const V0_3_TRIGGERS: [&str; 2] = ["persistent_congestion", "ECN"];
 
 /// Name of an event in the drafts and in version 0.3.
-pub(super) fn names(data: &Data) -> (&str, &str) {
+pub(super) fn names(data: &QlogData) -> (&str, &str) {
     match data {
-        Data::PacketSent(_) => ("quic:packet_sent", "transport:packet_sent"),
-        Data::PacketReceived(_) => ("quic:packet_received", "transport:packet_received"),
-        Data::PacketLost { .. } => ("quic:packet_lost", "recovery:packet_lost"),
-        Data::MetricsUpdated(_) => ("quic:recovery_metrics_updated", "recovery:metrics_updated"),
-        Data::CongestionStateUpdated { .. } => {
+        QlogData::PacketSent(_) => ("quic:packet_sent", "transport:packet_sent"),
+        QlogData::PacketReceived(_) => ("quic:packet_received", "transport:packet_received"),
+        QlogData::PacketLost { .. } => ("quic:packet_lost", "recovery:packet_lost"),
+        QlogData::MetricsUpdated(_) => {
+            ("quic:recovery_metrics_updated", "recovery:metrics_updated")
+        }
+        QlogData::CongestionStateUpdated { .. } => {
             ("quic:congestion_state_updated", "recovery:congestion_state_updated")
         }
-        Data::LossTimerUpdated { .. } => ("quic:timer_updated", "recovery:loss_timer_updated"),
-        Data::ParametersSet(_) => ("quic:parameters_set", "transport:parameters_set"),
-        Data::RecoveryParametersSet(_) => {
+        QlogData::LossTimerUpdated { .. } => ("quic:timer_updated", "recovery:loss_timer_updated"),
+        QlogData::ParametersSet(_) => ("quic:parameters_set", "transport:parameters_set"),
+        QlogData::RecoveryParametersSet(_) => {
             ("quic:recovery_parameters_set", "recovery:parameters_set")
         }
-        Data::Scenario { .. } => ("simulation:scenario", "simulation:scenario"),
-        Data::Marker { .. } => ("simulation:marker", "simulation:marker"),
-        Data::Other { name } => (name, name),
+        QlogData::Scenario { .. } => ("simulation:scenario", "simulation:scenario"),
+        QlogData::Marker { .. } => ("simulation:marker", "simulation:marker"),
+        QlogData::Other { name } => (name, name),
     }
 }
 
-/// The fields of an event, `more` among them.
-pub(super) fn data(data: &Data, more: &Map<String, Value>, form: Form) -> Map<String, Value> {
+/// The fields of an event, including `more`.
+pub(super) fn data(
+    data: &QlogData,
+    more: &Map<String, Value>,
+    form: QlogFormat,
+) -> Map<String, Value> {
     let mut map = more.clone();
     match data {
-        Data::PacketSent(packet) | Data::PacketReceived(packet) => {
+        QlogData::PacketSent(packet) | QlogData::PacketReceived(packet) => {
             put_packet(&mut map, packet, form);
         }
-        Data::PacketLost { header, trigger } => {
+        QlogData::PacketLost { header, trigger } => {
             put_header(&mut map, header);
             put(&mut map, "trigger", trigger.as_deref());
         }
-        Data::MetricsUpdated(metrics) => put_metrics(&mut map, metrics),
-        Data::CongestionStateUpdated { old, new, trigger } => {
+        QlogData::MetricsUpdated(metrics) => put_metrics(&mut map, metrics),
+        QlogData::CongestionStateUpdated { old, new, trigger } => {
             put(&mut map, "old", old.as_deref());
             put(&mut map, "new", Some(new.as_str()));
-            let listed = trigger.as_deref().is_none_or(|why| OLD_TRIGGERS.contains(&why));
-            // 0.3 knows two; others go by a name of our own.
-            let other = form == Form::Qvis && !listed && !map.contains_key("cause");
+            let listed = trigger.as_deref().is_none_or(|why| V0_3_TRIGGERS.contains(&why));
+            // 0.3 has two triggers; others are written as `cause`.
+            let other = form == QlogFormat::Qvis && !listed && !map.contains_key("cause");
             put(&mut map, if other { "cause" } else { "trigger" }, trigger.as_deref());
         }
-        Data::LossTimerUpdated { timer_type, event_type, delta } => {
+        QlogData::LossTimerUpdated { timer_type, event_type, delta } => {
             put(&mut map, "timer_type", timer_type.as_deref());
             put(&mut map, "event_type", Some(event_type.as_str()));
             put(&mut map, "delta", delta.map(ms));
         }
-        Data::ParametersSet(parameters) => put_parameters(&mut map, parameters, form),
-        Data::RecoveryParametersSet(parameters) => put_recovery(&mut map, parameters),
-        Data::Scenario { name, details } => {
+        QlogData::ParametersSet(parameters) => put_parameters(&mut map, parameters, form),
+        QlogData::RecoveryParametersSet(parameters) => put_recovery(&mut map, parameters),
+        QlogData::Scenario { name, details } => {
             put(&mut map, "name", Some(name.as_str()));
             put(&mut map, "details", Some(details.clone()));
         }
-        Data::Marker { kind, message } => {
+        QlogData::Marker { kind, message } => {
             put(&mut map, "type", kind.as_deref());
             put(&mut map, "message", message.as_deref());
         }
-        Data::Other { .. } => {}
+        QlogData::Other { .. } => {}
     }
     map
 }
 
-/// Milliseconds with the nanoseconds behind the point: exact below 26 days.
+/// Milliseconds with nanoseconds as decimals: exact below 26 days.
 pub(super) fn ms(span: Duration) -> f64 {
     span.as_nanos() as f64 / NANOS_PER_MS
 }
@@ -83,13 +91,13 @@ fn put(map: &mut Map<String, Value>, name: &str, value: Option<impl Into<Value>>
     }
 }
 
-/// Adds to an object that what is beyond the model may have left there.
+/// Adds a field to a nested object, which fields beyond the model may have created.
 fn put_within(map: &mut Map<String, Value>, outer: &str, name: &str, value: Option<Value>) {
     let Some(value) = value else { return };
     let object = map.entry(outer).or_insert_with(|| Value::Object(Map::new()));
     match object.as_object_mut() {
         Some(object) => drop(object.insert(name.to_owned(), value)),
-        // What was there is no object, so it has no place for this.
+        // The existing value is not an object: replace it.
         None => *object = json!({ name: value }),
     }
 }
@@ -101,7 +109,7 @@ fn put_header(map: &mut Map<String, Value>, header: &PacketHeader) {
     put_within(map, "header", "packet_number", header.packet_number.map(Value::from));
 }
 
-fn put_packet(map: &mut Map<String, Value>, packet: &Packet, form: Form) {
+fn put_packet(map: &mut Map<String, Value>, packet: &QlogPacket, form: QlogFormat) {
     put_header(map, &packet.header);
     put_within(map, "raw", "length", packet.length.map(Value::from));
     if !packet.frames.is_empty() {
@@ -111,24 +119,24 @@ fn put_packet(map: &mut Map<String, Value>, packet: &Packet, form: Form) {
     put(map, "trigger", packet.trigger.as_deref());
 }
 
-fn frame(frame: &Frame, form: Form) -> Value {
+fn frame(frame: &QlogFrame, form: QlogFormat) -> Value {
     match frame {
-        Frame::Stream { stream_id, offset, length, fin } => {
+        QlogFrame::Stream { stream_id, offset, length, fin } => {
             let mut value =
                 json!({ "frame_type": "stream", "stream_id": stream_id, "offset": offset });
             put_length(&mut value, *length, form);
             if *fin {
-                // Only where it is true.
+                // Written only if true.
                 value["fin"] = true.into();
             }
             value
         }
-        Frame::Crypto { offset, length } => {
+        QlogFrame::Crypto { offset, length } => {
             let mut value = json!({ "frame_type": "crypto", "offset": offset });
             put_length(&mut value, *length, form);
             value
         }
-        Frame::Ack { ranges, delay } => {
+        QlogFrame::Ack { ranges, delay } => {
             let mut value = json!({ "frame_type": "ack" });
             if !ranges.is_empty() {
                 let range = |&(from, to): &(u64, u64)| {
@@ -141,18 +149,18 @@ fn frame(frame: &Frame, form: Form) -> Value {
             }
             value
         }
-        Frame::MaxData { maximum } => json!({ "frame_type": "max_data", "maximum": maximum }),
-        Frame::MaxStreamData { stream_id, maximum } => {
+        QlogFrame::MaxData { maximum } => json!({ "frame_type": "max_data", "maximum": maximum }),
+        QlogFrame::MaxStreamData { stream_id, maximum } => {
             json!({ "frame_type": "max_stream_data", "stream_id": stream_id, "maximum": maximum })
         }
-        Frame::Other(map) => Value::Object(map.clone()),
+        QlogFrame::Other(map) => Value::Object(map.clone()),
     }
 }
 
-fn put_length(frame: &mut Value, length: u64, form: Form) {
+fn put_length(frame: &mut Value, length: u64, form: QlogFormat) {
     match form {
-        Form::Current => frame["raw"] = json!({ "length": length }),
-        Form::Qvis => frame["length"] = length.into(),
+        QlogFormat::Current => frame["raw"] = json!({ "length": length }),
+        QlogFormat::Qvis => frame["length"] = length.into(),
     }
 }
 
@@ -169,8 +177,8 @@ fn put_metrics(map: &mut Map<String, Value>, metrics: &Metrics) {
     put(map, "pacing_rate", metrics.pacing_rate);
 }
 
-fn put_parameters(map: &mut Map<String, Value>, set: &Parameters, form: Form) {
-    let old = form == Form::Qvis && !map.contains_key("owner");
+fn put_parameters(map: &mut Map<String, Value>, set: &QlogParameters, form: QlogFormat) {
+    let old = form == QlogFormat::Qvis && !map.contains_key("owner");
     put(map, if old { "owner" } else { "initiator" }, set.owner.as_deref());
     put(map, "initial_max_data", set.initial_max_data);
     put(map, "initial_max_stream_data_bidi_local", set.initial_max_stream_data_bidi_local);

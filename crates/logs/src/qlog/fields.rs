@@ -1,4 +1,4 @@
-//! Fields of a JSON object, taken out one by one; what is left is beyond the model.
+//! Takes the fields of a JSON object one by one; the rest is beyond the model.
 
 use serde_json::{Map, Value};
 use units::Duration;
@@ -6,15 +6,15 @@ use units::Duration;
 use super::problem::{QlogProblemKind, short};
 
 /// An object being read.
-pub(super) struct Fields<'p> {
+pub(super) struct FieldReader<'p> {
     pub(super) map: Map<String, Value>,
     pub(super) problems: &'p mut Vec<QlogProblemKind>,
-    /// Nanoseconds in a unit of time.
+    /// Nanoseconds per unit of time.
     pub(super) unit: f64,
 }
 
-impl Fields<'_> {
-    /// Takes a field; a null is none.
+impl FieldReader<'_> {
+    /// Takes a field; null counts as absent.
     fn take(&mut self, name: &str) -> Option<Value> {
         self.map.remove(name).filter(|value| !value.is_null())
     }
@@ -25,7 +25,7 @@ impl Fields<'_> {
         None
     }
 
-    /// A whole number, of 64 bits; the oldest generations have it as text.
+    /// Takes a 64-bit integer; the oldest versions have it as a string.
     pub(super) fn number(&mut self, name: &'static str) -> Option<u64> {
         let value = self.take(name)?;
         whole(&value).or_else(|| self.wrong(name, &value, "a whole number"))
@@ -59,7 +59,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A time that cannot be negative, in the trace's unit.
+    /// Takes a non-negative time in the trace's unit.
     pub(super) fn span(&mut self, name: &'static str) -> Option<Duration> {
         let value = self.take(name)?;
         nanos(&value, self.unit)
@@ -67,14 +67,14 @@ impl Fields<'_> {
             .or_else(|| self.wrong(name, &value, "a time"))
     }
 
-    /// Reads fields of an object within this one; what is left of it is put back.
+    /// Reads fields of a nested object; its remaining fields are put back.
     pub(super) fn within<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(&mut Fields<'_>) -> T,
+        read: impl FnOnce(&mut FieldReader<'_>) -> T,
     ) -> Option<T> {
         let map = self.object(name)?;
-        let mut inner = Fields { map, problems: self.problems, unit: self.unit };
+        let mut inner = FieldReader { map, problems: self.problems, unit: self.unit };
         let result = read(&mut inner);
         let map = inner.map;
         if !map.is_empty() {
@@ -84,13 +84,13 @@ impl Fields<'_> {
     }
 }
 
-/// A whole number, as number or as text.
+/// Parses an integer from a number or a string.
 pub(super) fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64().or_else(|| {
             let float = number.as_f64()?;
             let whole = float as u64;
-            // 2^53: beyond it a fraction cannot show.
+            // Beyond 2^53 a fraction cannot be represented.
             let exact = (0.0..9e15).contains(&float) && whole as f64 >= float;
             exact.then_some(whole)
         }),
@@ -99,7 +99,7 @@ pub(super) fn whole(value: &Value) -> Option<u64> {
     }
 }
 
-/// A time in units of so many nanoseconds, as number or as text.
+/// Parses a time in units of `unit` nanoseconds, from a number or a string.
 pub(super) fn nanos(value: &Value, unit: f64) -> Option<u64> {
     let number = match value {
         Value::Number(number) => number.as_f64()?,
@@ -107,6 +107,6 @@ pub(super) fn nanos(value: &Value, unit: f64) -> Option<u64> {
         _ => return None,
     };
     let nanos = (number * unit).round();
-    // Half of 64 bits, so that sums stay below them: 292 years.
+    // Half of the range of 64 bits, so that sums do not overflow: 292 years.
     (0.0..9.2e18).contains(&nanos).then_some(nanos as u64)
 }

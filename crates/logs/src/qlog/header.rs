@@ -1,15 +1,15 @@
-//! What a file says about itself and its trace, in every generation.
+//! Decodes the header of a file and its trace, in every version.
 
 use serde_json::{Map, Value};
 use units::Duration;
 
 use super::NANOS_PER_MS;
-use super::fields::{Fields, nanos};
-use super::item::Generation;
+use super::fields::{FieldReader, nanos};
+use super::item::QlogGeneration;
 use super::model::{Trace, Vantage};
 use super::problem::{QlogProblemKind, short};
 
-/// How the times of a trace are to be read.
+/// Format of the times of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum TimeFormat {
     /// Since the reference time.
@@ -17,7 +17,7 @@ pub(super) enum TimeFormat {
     Relative,
     /// Since 1970.
     Absolute,
-    /// Since the event before.
+    /// Since the previous event.
     Delta,
 }
 
@@ -32,15 +32,15 @@ impl TimeFormat {
     }
 }
 
-/// What it takes to read the events of a trace.
+/// State needed to decode the events of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Context {
     pub(super) time: TimeFormat,
-    /// Nanoseconds in a unit of time.
+    /// Nanoseconds per unit of time.
     pub(super) unit: f64,
-    /// The moment since 1970 from which times count.
+    /// Reference time since 1970.
     pub(super) epoch: Option<u64>,
-    /// Names of the columns, where events are lists.
+    /// Names of the columns, if events are lists.
     pub(super) columns: Vec<String>,
     /// Time of the last event.
     pub(super) last: u64,
@@ -59,12 +59,12 @@ impl Default for Context {
     }
 }
 
-/// The generation that the fields of a file tell.
+/// Detects the version from the fields of a file.
 pub(super) fn generation(
     top: &Map<String, Value>,
     problems: &mut Vec<QlogProblemKind>,
-) -> Generation {
-    // Some writers leave the old fields in place beside the new one.
+) -> QlogGeneration {
+    // Some writers keep the old fields beside the new one.
     let field = if top.contains_key("file_schema") { "file_schema" } else { "qlog_version" };
     let found = match top.get(field) {
         None => "nothing".to_owned(),
@@ -73,9 +73,9 @@ pub(super) fn generation(
     };
     let (known, read_as, nearest) = if field == "file_schema" {
         let known = found.starts_with("urn:ietf:params:qlog:file:");
-        (known.then_some(Generation::Current), "the drafts", Generation::Current)
+        (known.then_some(QlogGeneration::Current), "the drafts", QlogGeneration::Current)
     } else {
-        (Generation::of_version(&found), "0.3", Generation::V0_3)
+        (QlogGeneration::of_version(&found), "0.3", QlogGeneration::V0_3)
     };
     known.unwrap_or_else(|| {
         problems.push(QlogProblemKind::Generation { field, found: short(&found), read_as });
@@ -83,13 +83,13 @@ pub(super) fn generation(
     })
 }
 
-/// A trace's particulars, and how to read its events.
+/// Decodes the metadata of a trace, and the context for its events.
 pub(super) fn trace(
     map: Map<String, Value>,
     problems: &mut Vec<QlogProblemKind>,
 ) -> (Trace, Context) {
     let mut context = Context::default();
-    let mut fields = Fields { map, problems, unit: NANOS_PER_MS };
+    let mut fields = FieldReader { map, problems, unit: NANOS_PER_MS };
     let mut trace = Trace {
         title: fields.text("title").unwrap_or_default(),
         description: fields.text("description").unwrap_or_default(),
@@ -114,7 +114,7 @@ pub(super) fn trace(
         }),
     });
     if let Some(columns) = fields.list("event_fields") {
-        // The oldest generation writes them in capitals.
+        // The oldest version writes them in capitals.
         let name = |column: &Value| column.as_str().unwrap_or_default().to_lowercase();
         context.columns = columns.iter().map(name).collect();
     }
@@ -124,7 +124,7 @@ pub(super) fn trace(
     (trace, context)
 }
 
-fn common(fields: &mut Fields<'_>, trace: &mut Trace, context: &mut Context) {
+fn common(fields: &mut FieldReader<'_>, trace: &mut Trace, context: &mut Context) {
     let group = fields.map.remove("group_id").or_else(|| fields.map.get("ODCID").cloned());
     trace.group_id = match group {
         None | Some(Value::Null) => String::new(),
@@ -171,7 +171,7 @@ fn common(fields: &mut Fields<'_>, trace: &mut Trace, context: &mut Context) {
     }
 }
 
-/// A moment since 1970, of RFC 3339 in UTC.
+/// Parses RFC 3339 in UTC to a time since 1970.
 fn moment(text: &str) -> Option<Duration> {
     let number = |range: core::ops::Range<usize>| text.get(range)?.parse::<u64>().ok();
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
@@ -200,7 +200,7 @@ const fn month_days(year: u64, month: u64) -> u64 {
     }
 }
 
-/// Days from 1970 to a date; `None` before 1970 and for what is no date.
+/// Days from 1970 to a date; `None` before 1970 and for an invalid date.
 fn days(year: u64, month: u64, day: u64) -> Option<u64> {
     let is_date = (1_970..=2_500).contains(&year)
         && (1..=12).contains(&month)
@@ -210,7 +210,7 @@ fn days(year: u64, month: u64, day: u64) -> Option<u64> {
     is_date.then_some(years + months + day.saturating_sub(1))
 }
 
-/// Year, month and day, so many days after 1 January 1970.
+/// Year, month and day of a number of days since 1 January 1970.
 pub(super) fn date(mut days: u64) -> (u64, u64, u64) {
     let mut year = 1_970;
     while days >= 365 + u64::from(is_leap(year)) {
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_go_there_and_back() {
+    fn dates_round_trip() {
         // 1,682,985,600 s: 2 May 2023 (date -u -d @1682985600).
         assert_eq!(date(1_682_985_600 / 86_400), (2_023, 5, 2));
         let expected = Some(Duration::from_millis(1_682_985_600_250));

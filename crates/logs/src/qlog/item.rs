@@ -1,11 +1,11 @@
-//! What a log is, and what it tells.
+//! Versions, containers and items of a log.
 
-use super::model::{Event, Trace};
+use super::model::{QlogEvent, Trace};
 use super::problem::QlogProblem;
 
-/// Generations of the format.
+/// Versions of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Generation {
+pub enum QlogGeneration {
     /// `draft-00`: events are lists.
     Draft00,
     /// `draft-01`, and 0.1: events are lists.
@@ -16,11 +16,11 @@ pub enum Generation {
     V0_3,
     /// 0.4: the drafts 04 to 09 of the working group.
     V0_4,
-    /// The drafts since then: `file_schema` in place of a version.
+    /// The drafts since then: `file_schema` instead of a version.
     Current,
 }
 
-impl Generation {
+impl QlogGeneration {
     pub(super) fn of_version(version: &str) -> Option<Self> {
         match version {
             "draft-00" | "0.0" => Some(Self::Draft00),
@@ -32,7 +32,7 @@ impl Generation {
         }
     }
 
-    /// As people call it.
+    /// Usual name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Draft00 => "draft-00",
@@ -45,23 +45,23 @@ impl Generation {
     }
 }
 
-/// How the events lie in the file.
+/// How a file contains its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     /// In one JSON document.
     Document,
-    /// One a line.
+    /// One per line.
     Lines,
     /// In a JSON text sequence.
     Sequence,
 }
 
-/// What a file says of itself and of a trace in it.
+/// Metadata of a file and of a trace in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileInfo {
-    /// Its generation.
-    pub generation: Generation,
-    /// How its events lie in it.
+    /// Its version.
+    pub generation: QlogGeneration,
+    /// How it contains its events.
     pub container: Container,
     /// Title of the file.
     pub title: String,
@@ -69,13 +69,13 @@ pub struct FileInfo {
     pub trace: Trace,
 }
 
-/// One thing that a log tells.
+/// An item of a log.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Item {
+pub enum QlogItem {
     /// A trace begins.
     Header(Box<FileInfo>),
     /// An event.
-    Event(Event),
-    /// Something is wrong; reading goes on.
+    Event(QlogEvent),
+    /// A problem; reading continues.
     Problem(QlogProblem),
 }

@@ -1,21 +1,21 @@
-//! Events and the trace they belong to, whatever generation they are written in.
+//! Events and their trace, independent of the version.
 
 use serde_json::{Map, Value};
 use units::Duration;
 
 use super::encode;
-use super::write::Form;
+use super::write::QlogFormat;
 
-/// Whose log it is.
+/// Vantage point of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Vantage {
-    /// The end that opened the connection.
+    /// The client.
     Client,
-    /// The end that accepted it.
+    /// The server.
     Server,
-    /// Somebody between.
+    /// A device between them.
     Network,
-    /// Not told.
+    /// Unknown.
     #[default]
     Unknown,
 }
@@ -32,41 +32,41 @@ impl Vantage {
     }
 }
 
-/// What holds for all events of a trace.
+/// Metadata of a trace.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
     /// Name of the trace.
     pub title: String,
-    /// What it shows.
+    /// Description.
     pub description: String,
-    /// Who logs.
+    /// Vantage point.
     pub vantage: Vantage,
-    /// Its name.
+    /// Name of the vantage point.
     pub vantage_name: String,
-    /// What the events belong to: the original destination connection id of QUIC.
+    /// Group of the events: the original destination connection ID of QUIC.
     pub group_id: String,
-    /// `QUIC`, and what lies above or stands in for it.
+    /// `QUIC`, and protocols above or instead of it.
     pub protocols: Vec<String>,
-    /// The moment since 1970 from which times count; `None` if it is not told.
+    /// Reference time since 1970; `None` if unknown.
     pub epoch: Option<Duration>,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Event {
-    /// When, since [`Trace::epoch`].
+pub struct QlogEvent {
+    /// Time since [`Trace::epoch`].
     pub at: Duration,
-    /// What it belongs to, where that differs from event to event.
+    /// Group, if it differs between events.
     pub group_id: Option<String>,
-    /// What.
-    pub data: Data,
-    /// Fields of its data that the model here does not have, as they were.
+    /// Data.
+    pub data: QlogData,
+    /// Fields of its data beyond the model, as read.
     pub more: Map<String, Value>,
 }
 
-impl Event {
-    /// An event with nothing beyond the model.
-    pub fn new(at: Duration, data: Data) -> Self {
+impl QlogEvent {
+    /// An event without fields beyond the model.
+    pub fn new(at: Duration, data: QlogData) -> Self {
         Self { at, group_id: None, data, more: Map::new() }
     }
 
@@ -75,22 +75,22 @@ impl Event {
         encode::names(&self.data).0
     }
 
-    /// All its fields, as they are written in [`Form::Current`].
+    /// All its fields, as written in [`QlogFormat::Current`].
     pub fn fields(&self) -> Map<String, Value> {
-        encode::data(&self.data, &self.more, Form::Current)
+        encode::data(&self.data, &self.more, QlogFormat::Current)
     }
 }
 
-/// What happened.
+/// Data of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Data {
+pub enum QlogData {
     /// `packet_sent`.
-    PacketSent(Packet),
+    PacketSent(QlogPacket),
     /// `packet_received`.
-    PacketReceived(Packet),
-    /// `packet_lost`: a packet is given up.
+    PacketReceived(QlogPacket),
+    /// `packet_lost`: a packet is declared lost.
     PacketLost {
-        /// Which.
+        /// The packet.
         header: PacketHeader,
         /// `reordering_threshold`, `time_threshold`, `pto_expired`.
         trigger: Option<String>,
@@ -99,11 +99,11 @@ pub enum Data {
     MetricsUpdated(Metrics),
     /// `congestion_state_updated`.
     CongestionStateUpdated {
-        /// Where it comes from.
+        /// Previous state.
         old: Option<String>,
-        /// Where it goes: `slow_start`, `congestion_avoidance`, `recovery`, ...
+        /// New state: `slow_start`, `congestion_avoidance`, `recovery`, ...
         new: String,
-        /// Why.
+        /// Trigger.
         trigger: Option<String>,
     },
     /// `timer_updated` (`loss_timer_updated`).
@@ -112,68 +112,68 @@ pub enum Data {
         timer_type: Option<String>,
         /// `set`, `expired` or `cancelled`.
         event_type: String,
-        /// Until it fires.
+        /// Time until it fires.
         delta: Option<Duration>,
     },
-    /// `parameters_set`: transport parameters of one end.
-    ParametersSet(Parameters),
+    /// `parameters_set`: transport parameters of one endpoint.
+    ParametersSet(QlogParameters),
     /// `recovery_parameters_set` (`recovery:parameters_set`).
     RecoveryParametersSet(RecoveryParameters),
     /// `simulation:scenario`.
     Scenario {
         /// Its name.
         name: String,
-        /// Its particulars.
+        /// Details.
         details: Map<String, Value>,
     },
     /// `simulation:marker`.
     Marker {
         /// Its kind.
         kind: Option<String>,
-        /// What it says.
+        /// Message.
         message: Option<String>,
     },
-    /// An event the model does not have; its fields stand in [`Event::more`].
+    /// An event beyond the model; its fields are in [`QlogEvent::more`].
     Other {
         /// Its name, with its namespace.
         name: String,
     },
 }
 
-/// What identifies a packet.
+/// Identification of a packet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PacketHeader {
-    /// `initial`, `handshake`, `0RTT`, `1RTT`, ...; empty if it is not told.
+    /// `initial`, `handshake`, `0RTT`, `1RTT`, ...; empty if unknown.
     pub packet_type: String,
-    /// Its number.
+    /// Packet number.
     pub packet_number: Option<u64>,
 }
 
 /// A packet sent or received.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Packet {
-    /// What identifies it.
+pub struct QlogPacket {
+    /// Identification.
     pub header: PacketHeader,
-    /// Its bytes, headers included.
+    /// Length in bytes, headers included.
     pub length: Option<u64>,
-    /// What is in it.
-    pub frames: Vec<Frame>,
-    /// Why it went.
+    /// Frames.
+    pub frames: Vec<QlogFrame>,
+    /// Trigger of the transmission.
     pub trigger: Option<String>,
 }
 
-/// Part of a packet.
+/// A frame of a packet.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Frame {
+pub enum QlogFrame {
     /// Data of a stream.
     Stream {
-        /// Which stream.
+        /// Stream ID.
         stream_id: u64,
         /// First byte.
         offset: u64,
         /// Bytes.
         length: u64,
-        /// Is it the end?
+        /// Whether it ends the stream.
         fin: bool,
     },
     /// Part of the handshake.
@@ -185,39 +185,39 @@ pub enum Frame {
     },
     /// An acknowledgment.
     Ack {
-        /// Packets from and to, the last one included.
+        /// Ranges of packet numbers, inclusive.
         ranges: Vec<(u64, u64)>,
-        /// How long it was held.
+        /// ACK delay.
         delay: Option<Duration>,
     },
-    /// How much may be sent on the connection.
+    /// Flow control limit of the connection.
     MaxData {
-        /// First byte that may not.
+        /// First byte that may not be sent.
         maximum: u64,
     },
-    /// How much may be sent on a stream.
+    /// Flow control limit of a stream.
     MaxStreamData {
-        /// Which stream.
+        /// Stream ID.
         stream_id: u64,
-        /// First byte that may not.
+        /// First byte that may not be sent.
         maximum: u64,
     },
-    /// Anything else, as it was.
+    /// Another frame, as read.
     Other(Map<String, Value>),
 }
 
-/// What a sender knows; only what changed need be there.
+/// Recovery metrics of a sender; unchanged ones may be absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Metrics {
-    /// Least round trip.
+    /// Minimum RTT.
     pub min_rtt: Option<Duration>,
-    /// Smoothed round trip.
+    /// Smoothed RTT.
     pub smoothed_rtt: Option<Duration>,
-    /// The last one measured.
+    /// Latest RTT sample.
     pub latest_rtt: Option<Duration>,
-    /// Its variation.
+    /// RTT variation.
     pub rtt_variance: Option<Duration>,
-    /// Timeouts in a row.
+    /// Consecutive probe timeouts.
     pub pto_count: Option<u64>,
     /// Congestion window in bytes.
     pub congestion_window: Option<u64>,
@@ -233,38 +233,38 @@ pub struct Metrics {
 
 /// Transport parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Parameters {
-    /// Whose they are: `local` or `remote` (`initiator`, in 0.3 `owner`).
+pub struct QlogParameters {
+    /// Owner: `local` or `remote` (`initiator`, in 0.3 `owner`).
     pub owner: Option<String>,
-    /// How much may be sent on the connection at first.
+    /// Initial flow control limit of the connection.
     pub initial_max_data: Option<u64>,
-    /// How much on a stream that this end opened.
+    /// Initial limit of a stream that this endpoint opened.
     pub initial_max_stream_data_bidi_local: Option<u64>,
-    /// How much on a stream that the peer opened.
+    /// Initial limit of a stream that the peer opened.
     pub initial_max_stream_data_bidi_remote: Option<u64>,
-    /// How much on a one-way stream.
+    /// Initial limit of a unidirectional stream.
     pub initial_max_stream_data_uni: Option<u64>,
-    /// Longest delay of an ACK, in milliseconds.
+    /// Maximum ACK delay, in milliseconds.
     pub max_ack_delay: Option<u64>,
-    /// Unit of ACK delays, as a power of two.
+    /// Exponent of the unit of ACK delays.
     pub ack_delay_exponent: Option<u64>,
-    /// Largest datagram taken.
+    /// Largest datagram accepted.
     pub max_udp_payload_size: Option<u64>,
 }
 
-/// Parameters of loss detection and congestion control that do not change.
+/// Constant parameters of loss detection and congestion control.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecoveryParameters {
-    /// Packets by which one may be late.
+    /// Reordering threshold in packets.
     pub reordering_threshold: Option<u64>,
     /// Resolution of timers, in milliseconds.
     pub timer_granularity: Option<u64>,
-    /// Round trip supposed at first.
+    /// Initial RTT.
     pub initial_rtt: Option<Duration>,
-    /// Largest datagram.
+    /// Largest datagram in bytes.
     pub max_datagram_size: Option<u64>,
     /// Initial congestion window in bytes.
     pub initial_congestion_window: Option<u64>,
-    /// Least congestion window in bytes.
+    /// Minimum congestion window in bytes.
     pub minimum_congestion_window: Option<u64>,
 }

@@ -1,68 +1,68 @@
-//! What is wrong with a log, where, and what is missing from it.
+//! Problems of a log, their positions, and what is missing from it.
 
 use core::fmt;
 
-/// Something wrong, and its place.
+/// A problem and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QlogProblem {
     /// Line, from 1.
     pub line: u64,
     /// Byte offset in the file.
     pub offset: u64,
-    /// What.
+    /// Kind of the problem.
     pub kind: QlogProblemKind,
 }
 
-/// What can be wrong with a log.
+/// Kinds of problems of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QlogProblemKind {
-    /// The generation is not known; it is read as the nearest one.
+    /// The version is unknown; the log is read as the nearest one.
     Generation {
-        /// Which field tells it.
+        /// The field with the version.
         field: &'static str,
-        /// What stands there, cut.
+        /// The text found, truncated.
         found: String,
-        /// What it is read as.
+        /// The version that it is read as.
         read_as: &'static str,
     },
-    /// Events come before anything tells what they are.
+    /// Events before a header.
     NoHeader,
-    /// Part of the trace's particulars stands behind its events, where it is too late.
+    /// A field of the trace's header follows its events, which is too late.
     Late {
-        /// Which.
+        /// The field.
         field: String,
     },
-    /// Bytes that cannot be read.
+    /// Bytes that cannot be parsed.
     Skipped {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
-        /// Why the first of them cannot.
+        /// Why the first of them cannot be parsed.
         why: String,
     },
-    /// A record is longer than any of a log.
+    /// A record exceeds the limit.
     Long {
-        /// Bytes of it that were passed over.
+        /// Bytes of it that were skipped.
         bytes: u64,
     },
-    /// The file ends before it is closed.
+    /// The file ends before the document is closed.
     Unfinished,
-    /// A field is not what it should be.
+    /// A field is invalid.
     Field {
         /// Which.
         name: &'static str,
         /// What stands there, cut.
         found: String,
-        /// What should.
+        /// The expected text.
         expected: &'static str,
     },
-    /// An event without something it must have; it is left out.
+    /// An event without a required field is ignored.
     NoEvent {
         /// What is missing.
         what: &'static str,
     },
     /// A trace that its writer could not find or convert.
     TraceError {
-        /// What it says.
+        /// Its error description.
         description: String,
     },
 }
@@ -79,13 +79,13 @@ impl fmt::Display for QlogProblemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Generation { field, found, read_as } => {
-                write!(f, "{field}: {found:?} is no generation known, read as {read_as}")
+                write!(f, "{field}: unknown version {found:?}, read as {read_as}")
             }
             Self::NoHeader => f.write_str("an event before any header"),
-            Self::Late { field } => write!(f, "{field} stands behind the events it is about"),
+            Self::Late { field } => write!(f, "{field} follows the events that it describes"),
             Self::Skipped { bytes, why } => write!(f, "{bytes} bytes skipped: {why}"),
             Self::Long { bytes } => write!(f, "{bytes} bytes skipped: a record too long"),
-            Self::Unfinished => f.write_str("the file ends before it is closed"),
+            Self::Unfinished => f.write_str("the file ends before the document is closed"),
             Self::Field { name, found, expected } => {
                 write!(f, "{name}: expected {expected}, found {found}")
             }
@@ -95,22 +95,22 @@ impl fmt::Display for QlogProblemKind {
     }
 }
 
-/// The beginning of a text, for a message.
+/// Truncates a text for a message.
 pub(super) fn short(text: &str) -> String {
     text[..text.floor_char_boundary(48)].to_owned()
 }
 
-/// What a log has and has not.
+/// Counts of events and problems of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Loss {
+pub struct QlogStats {
     /// Events read.
     pub events: u64,
-    /// Of these, those whose kind is not known here.
+    /// Events of unknown kinds.
     pub unknown_events: u64,
-    /// Events left out.
+    /// Events ignored.
     pub bad_events: u64,
     /// Bytes skipped.
     pub skipped_bytes: u64,
-    /// Problems told.
+    /// Problems reported.
     pub problems: u64,
 }

@@ -1,7 +1,7 @@
-//! Reads a log, event by event, and goes on behind every fault.
+//! Reads a log event by event, and resumes after every fault.
 //!
-//! Behind damage reading goes on where an event begins, told by its first field. If the end of a
-//! trace lies in between, the events of the next count as those of the one before.
+//! After damage, reading resumes at the next event, recognized by its first field. If the end of a
+//! trace is within the damage, the events of the next trace count as those of the previous one.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
@@ -10,18 +10,18 @@ use serde_json::{Map, Value};
 
 use super::decode;
 use super::header::{self, Context};
-use super::item::{Container, FileInfo, Item};
-use super::problem::{Loss, QlogProblem, QlogProblemKind, short};
-use super::source::{BEGINNING, Source, event_begins};
+use super::item::{Container, FileInfo, QlogItem};
+use super::problem::{QlogProblem, QlogProblemKind, QlogStats, short};
+use super::source::{BEGINNING, JsonSource, event_begins};
 
-/// Longest event or header taken, in bytes.
+/// Longest event or header read, in bytes.
 pub const MAX_RECORD: usize = 1_024 * 1_024;
 /// The byte before each record of a JSON text sequence (RFC 7464).
 const RECORD: u8 = 0x1e;
 
-/// Where in the file reading is.
+/// State of the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum QlogReaderState {
     Start,
     /// Among the fields of the document.
     Document,
@@ -30,36 +30,36 @@ enum State {
     /// Among the fields of a trace.
     Trace,
     Events,
-    /// Records, each behind this byte or before it.
+    /// Records that this byte precedes or follows.
     Records(u8),
     Done,
 }
 
-/// Reads a log; memory is bounded whatever the file is.
+/// Reads a log with bounded memory.
 #[derive(Debug)]
-pub struct Reader<R> {
-    source: Source<R>,
-    ready: VecDeque<Item>,
-    state: State,
+pub struct QlogReader<R> {
+    source: JsonSource<R>,
+    ready: VecDeque<QlogItem>,
+    state: QlogReaderState,
     container: Container,
-    /// Fields of the document, and of the trace, so far, and their bytes.
+    /// Fields of the document and of the trace so far, and their bytes.
     top: Map<String, Value>,
     fields: Map<String, Value>,
     field_bytes: usize,
-    /// Does a header say what the events are?
+    /// Whether a header was read.
     headed: bool,
     context: Context,
     buffer: Vec<u8>,
-    loss: Loss,
+    loss: QlogStats,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> QlogReader<R> {
     /// Reads from `input`.
     pub fn new(input: R) -> Self {
         Self {
-            source: Source::new(input),
+            source: JsonSource::new(input),
             ready: VecDeque::new(),
-            state: State::Start,
+            state: QlogReaderState::Start,
             container: Container::Document,
             top: Map::new(),
             fields: Map::new(),
@@ -67,12 +67,12 @@ impl<R: BufRead> Reader<R> {
             headed: false,
             context: Context::default(),
             buffer: Vec::new(),
-            loss: Loss::default(),
+            loss: QlogStats::default(),
         }
     }
 
-    /// What is there and what is missing, so far.
-    pub const fn loss(&self) -> &Loss {
+    /// Counts of events and losses so far.
+    pub const fn loss(&self) -> &QlogStats {
         &self.loss
     }
 
@@ -85,7 +85,7 @@ impl<R: BufRead> Reader<R> {
         if let QlogProblemKind::Skipped { bytes, .. } | QlogProblemKind::Long { bytes } = kind {
             self.loss.skipped_bytes += bytes;
         }
-        self.ready.push_back(Item::Problem(QlogProblem { line, offset, kind }));
+        self.ready.push_back(QlogItem::Problem(QlogProblem { line, offset, kind }));
     }
 
     fn problems(&mut self, place: (u64, u64), kinds: Vec<QlogProblemKind>) {
@@ -94,51 +94,51 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// One step; what it finds is put into `ready`.
+    /// Executes one step, which may add items to `ready`.
     fn step(&mut self) -> io::Result<()> {
-        if let State::Records(mark) = self.state {
+        if let QlogReaderState::Records(mark) = self.state {
             return self.records(mark);
         }
         let Some(byte) = self.source.skip_blanks()? else {
-            if self.state != State::Start {
+            if self.state != QlogReaderState::Start {
                 let place = self.place();
                 self.problem(place, QlogProblemKind::Unfinished);
             }
-            self.state = State::Done;
+            self.state = QlogReaderState::Done;
             return Ok(());
         };
         match (self.state, byte) {
-            (State::Start, 0xef | 0xbb | 0xbf) => self.pass(State::Start),
-            (State::Start, RECORD) => {
+            (QlogReaderState::Start, 0xef | 0xbb | 0xbf) => self.pass(QlogReaderState::Start),
+            (QlogReaderState::Start, RECORD) => {
                 self.container = Container::Sequence;
-                self.state = State::Records(RECORD);
+                self.state = QlogReaderState::Records(RECORD);
                 Ok(())
             }
-            (State::Start, b'{') => self.pass(State::Document),
-            (State::Start, _) => self.hunt("no JSON begins here"),
+            (QlogReaderState::Start, b'{') => self.pass(QlogReaderState::Document),
+            (QlogReaderState::Start, _) => self.hunt("no JSON begins here"),
             (state, b',') => self.pass(state),
-            (State::Document | State::Trace, b'"') => self.field(),
-            (State::Document, b'}') => self.end_document(),
-            (State::Traces, b'{') => {
+            (QlogReaderState::Document | QlogReaderState::Trace, b'"') => self.field(),
+            (QlogReaderState::Document, b'}') => self.end_document(),
+            (QlogReaderState::Traces, b'{') => {
                 self.fields.clear();
                 self.headed = false;
-                self.pass(State::Trace)
+                self.pass(QlogReaderState::Trace)
             }
-            (State::Traces, b']') => self.pass(State::Document),
-            (State::Trace, b'}') => self.end_trace(),
-            (State::Events, b'{' | b'[') => self.element(),
-            (State::Events, b']') => self.pass(State::Trace),
-            _ => self.hunt("no JSON stands here"),
+            (QlogReaderState::Traces, b']') => self.pass(QlogReaderState::Document),
+            (QlogReaderState::Trace, b'}') => self.end_trace(),
+            (QlogReaderState::Events, b'{' | b'[') => self.element(),
+            (QlogReaderState::Events, b']') => self.pass(QlogReaderState::Trace),
+            _ => self.hunt("no JSON here"),
         }
     }
 
-    fn pass(&mut self, state: State) -> io::Result<()> {
+    fn pass(&mut self, state: QlogReaderState) -> io::Result<()> {
         self.source.next()?;
         self.state = state;
         Ok(())
     }
 
-    /// A name and a value among the fields of the document or of a trace.
+    /// Reads a field of the document or of a trace.
     fn field(&mut self) -> io::Result<()> {
         let place = self.place();
         let mut buffer = core::mem::take(&mut self.buffer);
@@ -151,10 +151,12 @@ impl<R: BufRead> Reader<R> {
         self.source.next()?;
         let opens = self.source.skip_blanks()? == Some(b'[');
         match (self.state, name.as_str()) {
-            (State::Document, "traces") if opens => return self.pass(State::Traces),
-            (State::Trace, "events") if opens => {
+            (QlogReaderState::Document, "traces") if opens => {
+                return self.pass(QlogReaderState::Traces);
+            }
+            (QlogReaderState::Trace, "events") if opens => {
                 self.begin_trace(place);
-                return self.pass(State::Events);
+                return self.pass(QlogReaderState::Events);
             }
             _ => {}
         }
@@ -173,13 +175,14 @@ impl<R: BufRead> Reader<R> {
         } else if self.headed {
             self.problem(place, QlogProblemKind::Late { field: short(&name) });
         } else {
-            let into = if self.state == State::Trace { &mut self.fields } else { &mut self.top };
+            let into =
+                if self.state == QlogReaderState::Trace { &mut self.fields } else { &mut self.top };
             into.insert(name, value);
         }
         Ok(())
     }
 
-    /// Tells of the trace whose events come now.
+    /// Emits the header of the trace whose events follow.
     fn begin_trace(&mut self, place: (u64, u64)) {
         let fields = core::mem::take(&mut self.fields);
         self.begin(fields, place);
@@ -195,7 +198,7 @@ impl<R: BufRead> Reader<R> {
         let title = self.top.get("title").and_then(Value::as_str).unwrap_or_default();
         let info =
             FileInfo { generation, container: self.container, title: title.to_owned(), trace };
-        self.ready.push_back(Item::Header(Box::new(info)));
+        self.ready.push_back(QlogItem::Header(Box::new(info)));
         self.problems(place, problems);
     }
 
@@ -208,13 +211,13 @@ impl<R: BufRead> Reader<R> {
             self.begin_trace(place);
         }
         self.headed = false;
-        self.pass(State::Traces)
+        self.pass(QlogReaderState::Traces)
     }
 
-    /// The document is closed; without traces in it, it is the header of lines.
+    /// Ends the document; without traces it is the header of lines.
     fn end_document(&mut self) -> io::Result<()> {
         let place = self.place();
-        self.pass(State::Records(b'\n'))?;
+        self.pass(QlogReaderState::Records(b'\n'))?;
         if self.top.contains_key("name") {
             self.container = Container::Lines;
             let event = core::mem::take(&mut self.top);
@@ -228,7 +231,7 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// An event among those of a document.
+    /// Reads an event of a document.
     fn element(&mut self) -> io::Result<()> {
         let place = self.place();
         let mut buffer = core::mem::take(&mut self.buffer);
@@ -248,30 +251,30 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// What stands in the buffer cannot be read: goes on where the next event begins.
+    /// Skips the invalid contents of the buffer up to the next event.
     fn damaged(&mut self, place: (u64, u64), why: &str) -> io::Result<()> {
         let buffer = core::mem::take(&mut self.buffer);
         if let Some(at) = event_begins(&buffer, 1) {
             self.source.unread(&buffer[at..]);
-            self.state = State::Events;
+            self.state = QlogReaderState::Events;
             let (bytes, why) = (at as u64, why.to_owned());
             self.problem(place, QlogProblemKind::Skipped { bytes, why });
             return Ok(());
         }
-        // The beginning of one may stand at the end.
+        // The beginning of an event may be at the end.
         let keep = BEGINNING.min(buffer.len().saturating_sub(1));
         self.source.unread(&buffer[buffer.len() - keep..]);
-        self.hunt_from(place, why)
+        self.resync_from(place, why)
     }
 
     fn hunt(&mut self, why: &str) -> io::Result<()> {
         let place = self.place();
-        self.hunt_from(place, why)
+        self.resync_from(place, why)
     }
 
-    /// Passes over bytes until an event begins.
-    fn hunt_from(&mut self, place: (u64, u64), why: &str) -> io::Result<()> {
-        // At least a byte goes, so that reading comes to an end.
+    /// Skips bytes until an event begins.
+    fn resync_from(&mut self, place: (u64, u64), why: &str) -> io::Result<()> {
+        // At least one byte is consumed, so that reading terminates.
         if self.source.offset() == place.1 {
             self.source.next()?;
         }
@@ -282,15 +285,19 @@ impl<R: BufRead> Reader<R> {
                 None => {
                     let begins = event_begins(&window, 0);
                     self.source.unread(&window[begins.unwrap_or(window.len())..]);
-                    self.state = if begins.is_some() { State::Events } else { State::Done };
+                    self.state = if begins.is_some() {
+                        QlogReaderState::Events
+                    } else {
+                        QlogReaderState::Done
+                    };
                     break;
                 }
             }
-            // An event is known once enough of it is there.
+            // An event is recognized once enough of it is read.
             if window.len() >= 2 * BEGINNING {
                 if let Some(at) = event_begins(&window, 0).filter(|at| *at <= BEGINNING) {
                     self.source.unread(&window[at..]);
-                    self.state = State::Events;
+                    self.state = QlogReaderState::Events;
                     break;
                 }
                 window.drain(..BEGINNING);
@@ -298,18 +305,18 @@ impl<R: BufRead> Reader<R> {
         }
         let bytes = self.source.offset() - place.1;
         self.problem(place, QlogProblemKind::Skipped { bytes, why: why.to_owned() });
-        if self.state == State::Done {
+        if self.state == QlogReaderState::Done {
             let place = self.place();
             self.problem(place, QlogProblemKind::Unfinished);
         }
         Ok(())
     }
 
-    /// A record of a sequence, or a line.
+    /// Reads a record of a sequence, or a line.
     fn records(&mut self, mark: u8) -> io::Result<()> {
         match self.source.skip_blanks()? {
             None => {
-                self.state = State::Done;
+                self.state = QlogReaderState::Done;
                 return Ok(());
             }
             Some(RECORD) => drop(self.source.next()?),
@@ -352,7 +359,7 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// A header or an event.
+    /// Processes a header or an event.
     fn record(&mut self, value: Value, place: (u64, u64)) {
         match value {
             Value::Object(mut map)
@@ -381,10 +388,10 @@ impl<R: BufRead> Reader<R> {
                     self.problem(place, QlogProblemKind::NoHeader);
                 }
                 self.loss.events += 1;
-                if matches!(event.data, super::Data::Other { .. }) {
+                if matches!(event.data, super::QlogData::Other { .. }) {
                     self.loss.unknown_events += 1;
                 }
-                self.ready.push_back(Item::Event(event));
+                self.ready.push_back(QlogItem::Event(event));
             }
             Err(what) => {
                 self.loss.bad_events += 1;
@@ -395,15 +402,15 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-impl<R: BufRead> Iterator for Reader<R> {
-    type Item = io::Result<Item>;
+impl<R: BufRead> Iterator for QlogReader<R> {
+    type Item = io::Result<QlogItem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(item) = self.ready.pop_front() {
                 return Some(Ok(item));
             }
-            if self.state == State::Done {
+            if self.state == QlogReaderState::Done {
                 return None;
             }
             if let Err(error) = self.step() {

@@ -1,19 +1,19 @@
-//! Bytes with their places, some of which may be taken back.
+//! A byte source with positions and pushback.
 
 use std::io::{self, BufRead};
 
 /// The bytes of a log.
 #[derive(Debug)]
-pub(super) struct Source<R> {
+pub(super) struct JsonSource<R> {
     input: R,
-    /// Bytes taken back or read ahead; those before `at` are gone.
+    /// Bytes pushed back or read ahead; those before `at` are consumed.
     held: Vec<u8>,
     at: usize,
     offset: u64,
     line: u64,
 }
 
-impl<R: BufRead> Source<R> {
+impl<R: BufRead> JsonSource<R> {
     pub(super) const fn new(input: R) -> Self {
         Self { input, held: Vec::new(), at: 0, offset: 0, line: 1 }
     }
@@ -50,7 +50,7 @@ impl<R: BufRead> Source<R> {
         Ok(byte)
     }
 
-    /// Takes `bytes`, the last that were read, back.
+    /// Pushes back `bytes`, the last ones read.
     pub(super) fn unread(&mut self, bytes: &[u8]) {
         self.offset -= bytes.len() as u64;
         self.line -= bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -64,7 +64,7 @@ impl<R: BufRead> Source<R> {
         }
     }
 
-    /// Passes over blanks and gives the byte behind them.
+    /// Skips blanks and returns the next byte.
     pub(super) fn skip_blanks(&mut self) -> io::Result<Option<u8>> {
         while let Some(byte) = self.peek()? {
             if !is_blank(byte) {
@@ -75,8 +75,8 @@ impl<R: BufRead> Source<R> {
         Ok(None)
     }
 
-    /// Collects one JSON value, at most `most` bytes, no further than brackets, quotes and letters
-    /// show that it is none; false if it is none or has no end.
+    /// Collects one JSON value of at most `most` bytes; stops where brackets, quotes or letters
+    /// show that it is invalid. Returns false if it is invalid or incomplete.
     pub(super) fn value(&mut self, into: &mut Vec<u8>, most: usize) -> io::Result<bool> {
         into.clear();
         let mut nest = Vec::new();
@@ -89,7 +89,7 @@ impl<R: BufRead> Source<R> {
                 return Ok(false);
             }
             if quoted {
-                // No string has a line break in it.
+                // Strings have no line breaks.
                 if byte < b' ' {
                     return Ok(false);
                 }
@@ -98,13 +98,13 @@ impl<R: BufRead> Source<R> {
             } else {
                 let fits = match byte {
                     b'"' => true,
-                    // A value within an object has its name before it.
+                    // A value within an object follows its name.
                     b'{' | b'[' => before == b':' || nest.last() == Some(&b'['),
                     b'}' => nest.last() == Some(&b'{'),
                     b']' => nest.last() == Some(&b'['),
                     _ => is_plain(byte),
                 };
-                if !fits || nest.len() > DEEPEST {
+                if !fits || nest.len() > MAX_DEPTH {
                     return Ok(false);
                 }
                 match byte {
@@ -126,7 +126,7 @@ impl<R: BufRead> Source<R> {
         Ok(false)
     }
 
-    /// Collects what stands before `end`, which is left; false if it is longer than `most`.
+    /// Collects bytes up to `end`, which is not consumed; false if there are more than `most`.
     pub(super) fn until(&mut self, end: u8, into: &mut Vec<u8>, most: usize) -> io::Result<bool> {
         into.clear();
         while let Some(byte) = self.peek()? {
@@ -143,27 +143,27 @@ impl<R: BufRead> Source<R> {
     }
 }
 
-/// Brackets within brackets that are taken; serde_json takes as many.
-const DEEPEST: usize = 127;
+/// Maximum nesting depth, that of serde_json.
+const MAX_DEPTH: usize = 127;
 
 const fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-/// Does it end a number or a word?
+/// Whether the byte ends a number or a word.
 const fn ends_plain(byte: u8) -> bool {
     is_blank(byte) || matches!(byte, b',' | b':' | b']' | b'}')
 }
 
-/// Can it stand outside of strings: in numbers, `true`, `false`, `null`, between values?
+/// Whether the byte can be outside of strings: in numbers, `true`, `false`, `null`, between values.
 const fn is_plain(byte: u8) -> bool {
     is_blank(byte)
         || matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b',' | b':' | b'E')
         || matches!(byte, b't' | b'r' | b'u' | b'e' | b'f' | b'a' | b'l' | b's' | b'n')
 }
 
-/// Place of the first event in `bytes` from `from` on, by how events begin: an object whose first
-/// field is one that events have, or an array of the oldest generations, a time and a category.
+/// Offset of the first event in `bytes` from `from` on. Events begin with an object whose first
+/// field is one of an event, or in the oldest versions with an array of a time and a category.
 pub(super) fn event_begins(bytes: &[u8], from: usize) -> Option<usize> {
     (from..bytes.len()).find(|&at| match bytes[at] {
         b'{' => object_begins(&bytes[at + 1..]),
@@ -172,7 +172,7 @@ pub(super) fn event_begins(bytes: &[u8], from: usize) -> Option<usize> {
     })
 }
 
-/// Bytes by which an event is known.
+/// Bytes needed to recognize an event.
 pub(super) const BEGINNING: usize = 48;
 
 fn object_begins(rest: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! Writes a log, event by event.
+//! Writes a log event by event.
 
 use std::io::{self, Write};
 
@@ -6,38 +6,38 @@ use serde_json::{Map, Value, json};
 use units::Duration;
 
 use super::encode;
-use super::model::{Event, Trace};
+use super::model::{QlogEvent, Trace};
 
-/// How a log is written.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum QlogFormat {
     /// A JSON text sequence of the drafts: `urn:ietf:params:qlog:file:sequential`.
     Current,
-    /// Version 0.3 as one JSON document, which qvis reads; an event a line.
+    /// Version 0.3 as one JSON document, which qvis reads; one event per line.
     Qvis,
 }
 
-/// Names of the vocabularies used. Those of a draft carry its number.
+/// URNs of the event schemas; those of drafts have the draft's number.
 const SCHEMAS: [&str; 2] =
     ["urn:ietf:params:qlog:events:quic-12", "urn:ietf:params:qlog:events:simulation"];
 
 /// Writes a log with one trace.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct QlogWriter<W> {
     out: W,
-    form: Form,
+    form: QlogFormat,
     events: u64,
 }
 
-impl<W: Write> Writer<W> {
-    /// Writes the particulars of `trace` to `out`.
+impl<W: Write> QlogWriter<W> {
+    /// Writes the header of `trace` to `out`.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn new(mut out: W, trace: &Trace, form: Form) -> io::Result<Self> {
+    pub fn new(mut out: W, trace: &Trace, form: QlogFormat) -> io::Result<Self> {
         match form {
-            Form::Current => {
-                // Schema and format stand first, where readers look for them.
+            QlogFormat::Current => {
+                // Schema and format are first, where readers look for them.
                 write!(
                     out,
                     "\x1e{{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\
@@ -54,8 +54,8 @@ impl<W: Write> Writer<W> {
                 serde_json::to_writer(&mut out, &header)?;
                 out.write_all(b"}\n")?;
             }
-            Form::Qvis => {
-                // Version and format stand first, where readers look for them.
+            QlogFormat::Qvis => {
+                // Version and format are first, where readers look for them.
                 write!(
                     out,
                     "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{},\
@@ -71,40 +71,40 @@ impl<W: Write> Writer<W> {
         Ok(Self { out, form, events: 0 })
     }
 
-    /// Writes an event. Times must not go back.
+    /// Writes an event. Times must not decrease.
     ///
     /// # Errors
     /// Those of the output.
-    pub fn event(&mut self, event: &Event) -> io::Result<()> {
+    pub fn event(&mut self, event: &QlogEvent) -> io::Result<()> {
         let (current, old) = encode::names(&event.data);
         let name = match self.form {
-            Form::Current => current,
-            Form::Qvis => old,
+            QlogFormat::Current => current,
+            QlogFormat::Qvis => old,
         };
         match self.form {
-            Form::Current => self.out.write_all(b"\x1e")?,
-            Form::Qvis if self.events > 0 => self.out.write_all(b",\n")?,
-            Form::Qvis => self.out.write_all(b"\n")?,
+            QlogFormat::Current => self.out.write_all(b"\x1e")?,
+            QlogFormat::Qvis if self.events > 0 => self.out.write_all(b",\n")?,
+            QlogFormat::Qvis => self.out.write_all(b"\n")?,
         }
-        // The time stands first, so that the beginning of an event can be told behind damage.
+        // The time is first, so that the beginning of an event can be recognized after damage.
         write!(self.out, "{{\"time\":{},", number(encode::ms(event.at)))?;
         if let Some(group) = &event.group_id {
             write!(self.out, "\"group_id\":{},", Value::from(group.as_str()))?;
         }
         write!(self.out, "\"name\":{},\"data\":", Value::from(name))?;
         serde_json::to_writer(&mut self.out, &encode::data(&event.data, &event.more, self.form))?;
-        let end: &[u8] = if self.form == Form::Current { b"}\n" } else { b"}" };
+        let end: &[u8] = if self.form == QlogFormat::Current { b"}\n" } else { b"}" };
         self.out.write_all(end)?;
         self.events += 1;
         Ok(())
     }
 
-    /// Closes the log, flushes and gives the output back.
+    /// Closes the log, flushes and returns the output.
     ///
     /// # Errors
     /// Those of the output.
     pub fn finish(mut self) -> io::Result<W> {
-        if self.form == Form::Qvis {
+        if self.form == QlogFormat::Qvis {
             self.out.write_all(b"\n]}]}\n")?;
         }
         self.out.flush()?;
@@ -112,7 +112,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// A number without a fraction where it has none.
+/// A number without a fraction if it is an integer.
 fn number(ms: f64) -> Value {
     let whole = ms as u64;
     if whole as f64 >= ms { whole.into() } else { ms.into() }
@@ -157,7 +157,7 @@ fn group(trace: &Trace, protocols: &str) -> Map<String, Value> {
     fields
 }
 
-/// A moment since 1970 as RFC 3339 has it, to the millisecond.
+/// Formats a time since 1970 in RFC 3339, to the millisecond.
 fn rfc3339(epoch: Duration) -> String {
     let (seconds, ms) = (epoch.as_millis() / 1_000, epoch.as_millis() % 1_000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);

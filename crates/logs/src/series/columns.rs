@@ -1,23 +1,23 @@
-//! The columns there are of a sender's state, each read alone.
+//! The available columns of a sender's state.
 
 use record::Sender;
 use units::{Bytes, Duration, Rate};
 
 /// A column of a sender's state.
 #[derive(Debug, Clone, Copy)]
-pub struct Column {
+pub struct SeriesColumn {
     /// Name, with its unit.
     pub name: &'static str,
-    /// What it says.
+    /// Description.
     pub help: &'static str,
-    /// Digits behind the decimal point.
+    /// Decimals.
     pub decimals: u32,
-    pub(super) field: Field,
+    pub(super) field: SeriesField,
 }
 
-/// What a column is read from.
+/// Field of the sender's state that a column is read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum SeriesField {
     SndUna,
     SndNxt,
     SndMax,
@@ -38,8 +38,8 @@ pub(super) enum Field {
     InRecovery,
 }
 
-impl Field {
-    /// A bit for each of these.
+impl SeriesField {
+    /// Bit mask of the fields.
     pub(super) const fn bits(fields: &[Self]) -> u32 {
         let (mut bits, mut place) = (0, 0);
         while place < fields.len() {
@@ -49,7 +49,7 @@ impl Field {
         bits
     }
 
-    /// Asks the sender for this and nothing else.
+    /// Reads only this field of the sender.
     #[inline(always)]
     pub(super) fn of(self, sender: &impl Sender) -> Option<u64> {
         let flight = || sender.snd_max().since(sender.snd_una());
@@ -76,109 +76,129 @@ impl Field {
     }
 }
 
-/// All columns there are. Times are kept in nanoseconds and written in microseconds.
-pub const COLUMNS: [Column; 18] = [
-    column("snd_una_bytes", 0, "oldest byte not acknowledged, from 0", Field::SndUna),
-    column("snd_nxt_bytes", 0, "next byte to send", Field::SndNxt),
-    column("snd_max_bytes", 0, "end of what was ever sent", Field::SndMax),
-    column("flight_bytes", 0, "bytes sent and not acknowledged", Field::Flight),
+/// All columns. Times are stored in nanoseconds and written in microseconds.
+pub const COLUMNS: [SeriesColumn; 18] = [
+    column("snd_una_bytes", 0, "oldest byte not acknowledged, from 0", SeriesField::SndUna),
+    column("snd_nxt_bytes", 0, "next byte to send", SeriesField::SndNxt),
+    column("snd_max_bytes", 0, "highest byte sent, plus one", SeriesField::SndMax),
+    column("flight_bytes", 0, "bytes sent and not acknowledged", SeriesField::Flight),
     column(
         "bytes_in_flight",
         0,
-        "what the window is held against: packets of QUIC",
-        Field::InFlight,
+        "bytes that count against the congestion window; of packets for QUIC",
+        SeriesField::InFlight,
     ),
     column(
         "partial_bytes_acked",
         0,
         "bytes counted towards the next increase",
-        Field::PartialAcked,
+        SeriesField::PartialAcked,
     ),
-    column("pipe_bytes", 0, "bytes the stack takes to be in the network", Field::Pipe),
-    column("cwnd_bytes", 0, "congestion window", Field::Cwnd),
-    column("cwnd_mss", 3, "congestion window in full segments", Field::CwndMss),
-    column("flight_mss", 3, "bytes sent and not acknowledged, in full segments", Field::FlightMss),
-    column("ssthresh_bytes", 0, "slow-start threshold; none while unset", Field::Ssthresh),
-    column("snd_wnd_bytes", 0, "window that the peer offers", Field::SndWnd),
-    column("buffered_bytes", 0, "bytes in the send buffer", Field::Buffered),
-    column("send_buffer_bytes", 0, "size of the send buffer", Field::SendBuffer),
-    column("srtt_us", 3, "smoothed round trip; none before the first sample", Field::Srtt),
-    column("rto_us", 3, "retransmission timeout in force", Field::Rto),
-    column("pacing_bps", 0, "pacing rate; none where nothing is paced", Field::Pacing),
-    column("in_recovery", 0, "1 while a fast recovery runs", Field::InRecovery),
+    column(
+        "pipe_bytes",
+        0,
+        "estimate of the bytes in the network (pipe of RFC 6675)",
+        SeriesField::Pipe,
+    ),
+    column("cwnd_bytes", 0, "congestion window", SeriesField::Cwnd),
+    column("cwnd_mss", 3, "congestion window in full segments", SeriesField::CwndMss),
+    column(
+        "flight_mss",
+        3,
+        "bytes sent and not acknowledged, in full segments",
+        SeriesField::FlightMss,
+    ),
+    column("ssthresh_bytes", 0, "slow-start threshold; none while unset", SeriesField::Ssthresh),
+    column("snd_wnd_bytes", 0, "window advertised by the peer", SeriesField::SndWnd),
+    column("buffered_bytes", 0, "bytes in the send buffer", SeriesField::Buffered),
+    column("send_buffer_bytes", 0, "size of the send buffer", SeriesField::SendBuffer),
+    column(
+        "srtt_us",
+        3,
+        "smoothed round-trip time; none before the first sample",
+        SeriesField::Srtt,
+    ),
+    column("rto_us", 3, "current retransmission timeout", SeriesField::Rto),
+    column("pacing_bps", 0, "pacing rate; none without pacing", SeriesField::Pacing),
+    column("in_recovery", 0, "1 in fast recovery", SeriesField::InRecovery),
 ];
 
-const fn column(name: &'static str, decimals: u32, help: &'static str, field: Field) -> Column {
+const fn column(
+    name: &'static str,
+    decimals: u32,
+    help: &'static str,
+    field: SeriesField,
+) -> SeriesColumn {
     assert!(decimals == 0 || decimals == 3, "as they are written");
-    Column { name, help, decimals, field }
+    SeriesColumn { name, help, decimals, field }
 }
 
 fn thousandths(bytes: Bytes, mss: Bytes) -> u64 {
     bytes.get().saturating_mul(1_000) / mss.get().max(1)
 }
 
-impl Column {
-    /// Its name without the unit, as far as that tells it from the others.
+impl SeriesColumn {
+    /// Its name without the unit, if that is unique.
     pub fn short(&self) -> &'static str {
         let units = ["_bytes", "_us", "_bps"];
         units.iter().find_map(|unit| self.name.strip_suffix(unit)).unwrap_or(self.name)
     }
 
-    /// The unit that its name ends with: `B`, `us`, `bit/s`, `MSS`; empty for none.
+    /// The unit in its name: `B`, `us`, `bit/s`, `MSS`; empty for none.
     pub fn unit(&self) -> &'static str {
         let units = [("_bytes", "B"), ("_us", "us"), ("_bps", "bit/s"), ("_mss", "MSS")];
         units.iter().find(|(end, _)| self.name.ends_with(end)).map_or("", |(_, unit)| unit)
     }
 }
 
-/// Columns in the order asked for.
+/// Columns in the requested order.
 #[derive(Debug, Clone)]
-pub struct Columns(Vec<Column>);
+pub struct SeriesColumns(Vec<SeriesColumn>);
 
-impl PartialEq for Columns {
+impl PartialEq for SeriesColumns {
     fn eq(&self, other: &Self) -> bool {
         self.names() == other.names()
     }
 }
 
-impl Eq for Columns {}
+impl Eq for SeriesColumns {}
 
 /// No column has this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoColumn(
+pub struct UnknownColumn(
     /// The name.
     pub String,
 );
 
-impl core::fmt::Display for NoColumn {
+impl core::fmt::Display for UnknownColumn {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "there is no column `{}`", self.0)
+        write!(f, "unknown column `{}`", self.0)
     }
 }
 
-impl core::error::Error for NoColumn {}
+impl core::error::Error for UnknownColumn {}
 
-impl Columns {
-    /// Names with commas between; units may be left out.
+impl SeriesColumns {
+    /// Parses names separated by commas; units may be omitted.
     ///
     /// # Errors
-    /// The first name that is none, or an empty text.
-    pub fn parse(text: &str) -> Result<Self, NoColumn> {
+    /// The first unknown name, or an empty string.
+    pub fn parse(text: &str) -> Result<Self, UnknownColumn> {
         text.split(',').map(|name| Self::named(name.trim())).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The column of this name; its unit may be left out.
-    fn named(name: &str) -> Result<Column, NoColumn> {
-        let is = |column: &&Column| column.name == name || column.short() == name;
-        COLUMNS.iter().find(is).copied().ok_or_else(|| NoColumn(name.to_owned()))
+    /// Finds a column by name; its unit may be omitted.
+    fn named(name: &str) -> Result<SeriesColumn, UnknownColumn> {
+        let is = |column: &&SeriesColumn| column.name == name || column.short() == name;
+        COLUMNS.iter().find(is).copied().ok_or_else(|| UnknownColumn(name.to_owned()))
     }
 
-    /// The columns in their order.
-    pub fn iter(&self) -> impl Iterator<Item = &Column> {
+    /// Iterates over the columns in order.
+    pub fn iter(&self) -> impl Iterator<Item = &SeriesColumn> {
         self.0.iter()
     }
 
-    /// Their names.
+    /// Names of the columns.
     pub fn names(&self) -> Vec<&'static str> {
         self.0.iter().map(|column| column.name).collect()
     }

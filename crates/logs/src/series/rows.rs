@@ -1,145 +1,152 @@
-//! The rows of one flow, and which of a bucket are kept.
+//! The rows of one flow, and the selection of those kept.
 //!
-//! A row is looked at for every event of a run, and hardly any is kept for long: nothing is allocated
-//! for one that is not, and nothing is copied of one that is like the last.
+//! Every event of a run gives a row, and few are kept: a row that is not kept needs no allocation,
+//! and one equal to the last no copy.
 
 use record::Sender;
 
-use super::columns::{COLUMNS, Field};
+use super::columns::{COLUMNS, SeriesField};
 
-/// Fields that a row may have; each has its own place.
+/// Number of fields; each has its own index.
 pub(super) const MOST: usize = COLUMNS.len();
 
-/// The values of a sender at one moment.
+/// The values of a sender at one instant.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Row {
+pub(super) struct SeriesRow {
     pub(super) at: u64,
-    /// A bit for each value that there is.
+    /// Bit mask of the known values.
     pub(super) known: u32,
-    /// What is not known is 0, and so is what nobody asks for.
+    /// Unknown values and unrequested fields are 0.
     pub(super) values: [u64; MOST],
 }
 
-/// The fields that rows have.
+/// The fields of the rows.
 #[derive(Debug)]
 pub(super) struct Fields {
-    /// In the order asked for, none twice.
-    order: Vec<Field>,
-    /// A bit for each.
+    /// In the requested order, without duplicates.
+    order: Vec<SeriesField>,
+    /// Bit mask of the fields.
     wanted: u32,
 }
 
 impl Fields {
-    pub(super) fn new(asked: impl Iterator<Item = Field>) -> Self {
+    pub(super) fn new(asked: impl Iterator<Item = SeriesField>) -> Self {
         let mut order = Vec::new();
         for field in asked {
             if !order.contains(&field) {
                 order.push(field);
             }
         }
-        let wanted = Field::bits(&order);
+        let wanted = SeriesField::bits(&order);
         Self { order, wanted }
     }
 
-    /// Number of a field among those asked for.
+    /// Index of a field among the requested ones.
     fn place(&self, field: usize) -> usize {
         (self.wanted & ((1 << field) - 1)).count_ones() as usize
     }
 }
 
-/// Rows that are kept, one behind the other: of each its time, which values it knows and which of
-/// them differ from those of the row before, and these.
+/// The kept rows, delta-encoded: of each its time, the masks of known values and of values that
+/// differ from the previous row, and the differing values.
 #[derive(Debug, Default)]
-struct Kept {
+struct RowStore {
     words: Vec<u64>,
     rows: usize,
     /// The values of the last row.
     last: [u64; MOST],
 }
 
-/// Reads rows from the first on.
+/// Decodes rows in order.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct StateReader<'a> {
     words: &'a [u64],
-    row: Row,
+    row: SeriesRow,
 }
 
-/// The rows of a bucket that may have to be kept.
+/// The candidate rows of a bucket.
 #[derive(Debug)]
-struct Bucket {
-    first: Row,
-    /// Fields that have had a value.
+struct RowBucket {
+    first: SeriesRow,
+    /// Mask of fields with a value in the bucket.
     seen: u32,
-    /// Of each field the lowest and the highest value, and the rows that have them, those of the fields
-    /// asked for; all are meaningless where the field has had no value.
+    /// Lowest and highest value of each field, and the rows that have them for the requested
+    /// fields; invalid for fields without a value.
     low: [u64; MOST],
     high: [u64; MOST],
-    peaks: Vec<[Row; 2]>,
+    peaks: Vec<[SeriesRow; 2]>,
 }
 
 /// The rows of one flow.
 #[derive(Debug)]
 pub(super) struct FlowRows {
     name: String,
-    kept: Kept,
-    /// The last row and room for the next. Without buckets the last is the one that is kept next,
-    /// unless another of its moment comes.
-    rows: [Row; 2],
+    kept: RowStore,
+    /// The last row and a slot for the next. Without buckets the last one is kept next, unless
+    /// another of the same time follows.
+    rows: [SeriesRow; 2],
     last: usize,
-    /// Fields in which rows have differed since the last that was kept.
-    unkept: u32,
-    /// Is there a row that has been looked at, but not kept yet?
+    /// Mask of fields that have changed since the last kept row.
+    changed_fields: u32,
+    /// Whether there is a row that is not kept yet.
     is_open: bool,
-    /// If rows are cut into buckets.
-    bucket: Option<Box<Bucket>>,
-    /// Where the bucket ends.
+    /// Current bucket, if rows are divided into buckets.
+    bucket: Option<Box<RowBucket>>,
+    /// End of the bucket.
     until: u64,
     /// Width of a bucket; 0 without buckets.
     every: u64,
 }
 
-impl Row {
-    /// Asks a sender for the fields that are wanted, each after the other: a loop over a list of them
-    /// costs more than to ask of each whether it is. Returns those in which this differs from the last
-    /// row.
+impl SeriesRow {
+    /// Reads the wanted fields of a sender one by one, which is faster than a loop over a list.
+    /// Returns the mask of fields that differ from the last row.
     #[inline(always)]
     fn read(&mut self, sender: &impl Sender, wanted: u32, last: &Self) -> u32 {
-        use Field::{
+        use SeriesField::{
             Buffered, Cwnd, CwndMss, Flight, FlightMss, InFlight, InRecovery, Pacing, PartialAcked,
             Pipe, Rto, SendBuffer, SndMax, SndNxt, SndUna, SndWnd, Srtt, Ssthresh,
         };
 
         self.known = 0;
         let mut changed = 0;
-        if wanted & Field::bits(&[SndUna, SndNxt, SndMax, Flight, InFlight, PartialAcked]) != 0 {
-            changed |= self.ask(sender, wanted, last, SndUna);
-            changed |= self.ask(sender, wanted, last, SndNxt);
-            changed |= self.ask(sender, wanted, last, SndMax);
-            changed |= self.ask(sender, wanted, last, Flight);
-            changed |= self.ask(sender, wanted, last, InFlight);
-            changed |= self.ask(sender, wanted, last, PartialAcked);
+        if wanted & SeriesField::bits(&[SndUna, SndNxt, SndMax, Flight, InFlight, PartialAcked])
+            != 0
+        {
+            changed |= self.read_field(sender, wanted, last, SndUna);
+            changed |= self.read_field(sender, wanted, last, SndNxt);
+            changed |= self.read_field(sender, wanted, last, SndMax);
+            changed |= self.read_field(sender, wanted, last, Flight);
+            changed |= self.read_field(sender, wanted, last, InFlight);
+            changed |= self.read_field(sender, wanted, last, PartialAcked);
         }
-        if wanted & Field::bits(&[Pipe, Cwnd, CwndMss, FlightMss, Ssthresh, SndWnd]) != 0 {
-            changed |= self.ask(sender, wanted, last, Pipe);
-            changed |= self.ask(sender, wanted, last, Cwnd);
-            changed |= self.ask(sender, wanted, last, CwndMss);
-            changed |= self.ask(sender, wanted, last, FlightMss);
-            changed |= self.ask(sender, wanted, last, Ssthresh);
-            changed |= self.ask(sender, wanted, last, SndWnd);
+        if wanted & SeriesField::bits(&[Pipe, Cwnd, CwndMss, FlightMss, Ssthresh, SndWnd]) != 0 {
+            changed |= self.read_field(sender, wanted, last, Pipe);
+            changed |= self.read_field(sender, wanted, last, Cwnd);
+            changed |= self.read_field(sender, wanted, last, CwndMss);
+            changed |= self.read_field(sender, wanted, last, FlightMss);
+            changed |= self.read_field(sender, wanted, last, Ssthresh);
+            changed |= self.read_field(sender, wanted, last, SndWnd);
         }
-        if wanted & Field::bits(&[Buffered, SendBuffer, Srtt, Rto, Pacing, InRecovery]) != 0 {
-            changed |= self.ask(sender, wanted, last, Buffered);
-            changed |= self.ask(sender, wanted, last, SendBuffer);
-            changed |= self.ask(sender, wanted, last, Srtt);
-            changed |= self.ask(sender, wanted, last, Rto);
-            changed |= self.ask(sender, wanted, last, Pacing);
-            changed |= self.ask(sender, wanted, last, InRecovery);
+        if wanted & SeriesField::bits(&[Buffered, SendBuffer, Srtt, Rto, Pacing, InRecovery]) != 0 {
+            changed |= self.read_field(sender, wanted, last, Buffered);
+            changed |= self.read_field(sender, wanted, last, SendBuffer);
+            changed |= self.read_field(sender, wanted, last, Srtt);
+            changed |= self.read_field(sender, wanted, last, Rto);
+            changed |= self.read_field(sender, wanted, last, Pacing);
+            changed |= self.read_field(sender, wanted, last, InRecovery);
         }
         changed | (self.known ^ last.known)
     }
 
     #[inline(always)]
-    fn ask(&mut self, sender: &impl Sender, wanted: u32, last: &Self, field: Field) -> u32 {
+    fn read_field(
+        &mut self,
+        sender: &impl Sender,
+        wanted: u32,
+        last: &Self,
+        field: SeriesField,
+    ) -> u32 {
         let place = field as usize;
         if wanted >> place & 1 == 0 {
             return 0;
@@ -151,7 +158,7 @@ impl Row {
         u32::from(value != last.values[place]) << place
     }
 
-    /// The fields in which this differs from another row.
+    /// Mask of fields that differ from another row.
     fn unlike(&self, other: &Self) -> u32 {
         let values = self.values.iter().zip(&other.values).enumerate();
         let unlike = values.filter(|(_, (one, other))| one != other);
@@ -159,9 +166,9 @@ impl Row {
     }
 }
 
-impl Kept {
-    /// A row that differs from the last that was kept in no other fields than these.
-    fn push(&mut self, row: &Row, mut fields: u32) {
+impl RowStore {
+    /// Appends a row that differs from the last kept one at most in `fields`.
+    fn push(&mut self, row: &SeriesRow, mut fields: u32) {
         self.words.reserve(2 + MOST);
         self.words.push(row.at);
         let place = self.words.len();
@@ -181,17 +188,17 @@ impl Kept {
         self.rows += 1;
     }
 
-    fn read(&self) -> Reader<'_> {
-        Reader { words: &self.words, row: Row::default() }
+    fn read(&self) -> StateReader<'_> {
+        StateReader { words: &self.words, row: SeriesRow::default() }
     }
 }
 
-impl Reader<'_> {
-    /// Goes to the next row and says when it was.
+impl StateReader<'_> {
+    /// Advances to the next row and returns its time.
     pub(super) fn step(&mut self) -> Option<u64> {
-        let [at, told, rest @ ..] = self.words else { return None };
-        (self.row.at, self.row.known) = (*at, (told >> 32) as u32);
-        let mut changed = *told as u32;
+        let [at, reported, rest @ ..] = self.words else { return None };
+        (self.row.at, self.row.known) = (*at, (reported >> 32) as u32);
+        let mut changed = *reported as u32;
         let (values, rest) = rest.split_at_checked(changed.count_ones() as usize)?;
         for &value in values {
             self.row.values[changed.trailing_zeros() as usize] = value;
@@ -201,31 +208,31 @@ impl Reader<'_> {
         Some(*at)
     }
 
-    /// A value of the row at hand.
-    pub(super) fn value(&self, field: Field) -> Option<u64> {
+    /// A value of the current row.
+    pub(super) fn value(&self, field: SeriesField) -> Option<u64> {
         let place = field as usize;
         (self.row.known >> place & 1 != 0).then(|| self.row.values[place])
     }
 }
 
-impl Bucket {
-    /// Before its first row.
+impl RowBucket {
+    /// An empty bucket.
     fn new(fields: &Fields) -> Self {
-        let row = Row::default();
+        let row = SeriesRow::default();
         let (low, high) = (row.values, row.values);
         Self { first: row, seen: 0, low, high, peaks: vec![[row; 2]; fields.order.len()] }
     }
 
-    /// Begins anew with this row.
-    fn open(&mut self, row: &Row) {
+    /// Restarts the bucket with this row.
+    fn open(&mut self, row: &SeriesRow) {
         (self.first, self.seen) = (*row, row.known);
         (self.low, self.high) = (row.values, row.values);
         self.peaks.fill([*row; 2]);
     }
 
-    /// A row that differs from the last in these fields.
+    /// Adds a row that differs from the last one in the fields `changed`.
     #[inline]
-    fn add(&mut self, row: &Row, changed: u32, fields: &Fields) {
+    fn add(&mut self, row: &SeriesRow, changed: u32, fields: &Fields) {
         let mut rest = changed & row.known;
         while rest != 0 {
             let field = rest.trailing_zeros() as usize % MOST;
@@ -244,16 +251,16 @@ impl Bucket {
 }
 
 impl FlowRows {
-    /// With buckets of this width; 0 for none.
+    /// Rows with buckets of this width; 0 for none.
     pub(super) fn new(name: String, every: u64, fields: &Fields) -> Self {
         Self {
             name,
-            kept: Kept::default(),
-            rows: [Row::default(); 2],
+            kept: RowStore::default(),
+            rows: [SeriesRow::default(); 2],
             last: 0,
-            unkept: 0,
+            changed_fields: 0,
             is_open: false,
-            bucket: (every != 0).then(|| Box::new(Bucket::new(fields))),
+            bucket: (every != 0).then(|| Box::new(RowBucket::new(fields))),
             until: 0,
             every,
         }
@@ -263,18 +270,18 @@ impl FlowRows {
         &self.name
     }
 
-    /// How many rows are kept so far.
+    /// Number of rows kept so far.
     #[inline(always)]
     pub(super) fn kept(&self) -> usize {
         self.kept.rows + usize::from(self.is_open && self.bucket.is_none())
     }
 
-    /// The rows that are kept; none is left open.
-    pub(super) fn read(&self) -> Reader<'_> {
+    /// Reads the kept rows; requires [`close`](Self::close).
+    pub(super) fn read(&self) -> StateReader<'_> {
         self.kept.read()
     }
 
-    /// A row of these fields of a sender, not before any other.
+    /// Adds a row of these fields of a sender; times must not decrease.
     #[inline(always)]
     pub(super) fn add(&mut self, at: u64, sender: &impl Sender, fields: &Fields) {
         let [one, other] = &mut self.rows;
@@ -287,7 +294,7 @@ impl FlowRows {
         self.take(changed, fields);
     }
 
-    /// Takes in the row that stands behind the last and differs from it in these fields.
+    /// Adds the row in the free slot, which differs from the last one in these fields.
     #[inline(always)]
     fn take(&mut self, changed: u32, fields: &Fields) {
         let (last, row) = (&self.rows[self.last & 1], &self.rows[!self.last & 1]);
@@ -303,11 +310,11 @@ impl FlowRows {
         } else if changed == 0 {
             return;
         } else if last.at != row.at {
-            // The last of several of one moment stays.
-            self.kept.push(last, self.unkept);
-            self.unkept = 0;
+            // Of several rows with the same time the last one is kept.
+            self.kept.push(last, self.changed_fields);
+            self.changed_fields = 0;
         }
-        self.unkept |= changed;
+        self.changed_fields |= changed;
         self.last ^= 1;
     }
 
@@ -318,11 +325,11 @@ impl FlowRows {
             self.until = (row.at / self.every).saturating_add(1).saturating_mul(self.every);
             bucket.open(row);
         }
-        self.unkept = fields.wanted;
+        self.changed_fields = fields.wanted;
         self.is_open = true;
     }
 
-    /// Keeps what is open, of a bucket what it has to keep.
+    /// Keeps the open row, or the selected rows of the bucket.
     #[inline(never)]
     pub(super) fn close(&mut self, fields: &Fields) {
         if !core::mem::take(&mut self.is_open) {
@@ -335,7 +342,7 @@ impl FlowRows {
             let peaks = &bucket.peaks[fields.place(field as usize)];
             rows.extend(peaks.iter().filter(|row| row.known >> field as usize & 1 != 0));
         }
-        // Several rows may have one moment; their order is lost, the last of all stays last.
+        // Rows with the same time may change their order; the last of all stays last.
         rows.sort_by_key(|row| row.at);
         rows.push(last);
         for (place, row) in rows.iter().enumerate() {
@@ -346,7 +353,8 @@ impl FlowRows {
         }
     }
 
-    /// Makes buckets, or wider ones, so that about `limit` rows are left, if one leaves `each`.
+    /// Introduces buckets or doubles their width, so that about `limit` rows are left if a bucket
+    /// keeps `each`.
     pub(super) fn widen(&mut self, limit: usize, each: usize, fields: &Fields) {
         self.close(fields);
         let kept = core::mem::take(&mut self.kept);
@@ -360,7 +368,7 @@ impl FlowRows {
             }
             every => every * 2,
         };
-        self.bucket.get_or_insert_with(|| Box::new(Bucket::new(fields)));
+        self.bucket.get_or_insert_with(|| Box::new(RowBucket::new(fields)));
         let mut rows = kept.read();
         while rows.step().is_some() {
             let changed = rows.row.unlike(&self.rows[self.last & 1]);

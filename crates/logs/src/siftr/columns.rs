@@ -1,32 +1,32 @@
-//! The cells of a line, one after the other, each with its name and its place.
+//! Parses the cells of a line, with their names and positions.
 
 use std::net::{IpAddr, SocketAddr};
 
 use units::Duration;
 
 use super::NANOS_PER_SECOND;
-use super::header::{Generation, Header};
+use super::header::{SiftrGeneration, SiftrHeader};
 use super::problem::{SiftrProblemKind, short};
-use super::row::Row;
-use trace::pcapng::Way;
+use super::row::SiftrRow;
+use trace::pcapng::PacketDirection;
 
-/// What is wrong with a line, and the byte of it where.
-pub(super) type Wrong = (usize, SiftrProblemKind);
+/// A problem and its byte offset in the line.
+pub(super) type ColumnError = (usize, SiftrProblemKind);
 
-/// Reads a row of text.
-pub(super) fn row(line: &str, header: &Header) -> Result<Row, Wrong> {
+/// Parses a row of text.
+pub(super) fn row(line: &str, header: &SiftrHeader) -> Result<SiftrRow, ColumnError> {
     let found = line.split(',').count();
     let (expected, fits) = match header.generation {
-        Generation::V1_2 => ("26 to 28", (26..=28).contains(&found)),
-        Generation::V1_3 => ("27", found == 27),
-        Generation::V2 => ("18", found == 18),
+        SiftrGeneration::V1_2 => ("26 to 28", (26..=28).contains(&found)),
+        SiftrGeneration::V1_3 => ("27", found == 27),
+        SiftrGeneration::V2 => ("18", found == 18),
     };
     if !fits {
         return Err((0, SiftrProblemKind::Columns { found, expected }));
     }
     let mut cells = Cells { line, at: 0 };
     match header.generation {
-        Generation::V2 => cells.row_of_two(header),
+        SiftrGeneration::V2 => cells.row_of_two(header),
         _ => cells.row_of_one(header),
     }
 }
@@ -37,8 +37,8 @@ struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    fn row_of_one(&mut self, header: &Header) -> Result<Row, Wrong> {
-        let old = header.generation == Generation::V1_2;
+    fn row_of_one(&mut self, header: &SiftrHeader) -> Result<SiftrRow, ColumnError> {
+        let old = header.generation == SiftrGeneration::V1_2;
         let way = self.way("direction")?;
         let hash = if old { Some(self.hex("hash")?) } else { None };
         let at = self.time()?;
@@ -47,7 +47,7 @@ impl Cells<'_> {
         let (ssthresh, cwnd) = (self.number("ssthresh")?, self.number("cwnd")?);
         let third = self.number(if old { "bwnd" } else { "t_flags2" })?;
         let (bwnd, t_flags2) = if old { (Some(third), None) } else { (None, Some(third)) };
-        let mut row = Row {
+        let mut row = SiftrRow {
             way,
             at,
             local: Some(local),
@@ -63,7 +63,7 @@ impl Cells<'_> {
             rcv_scale: Some(self.small("rcv_scale")?),
             state: Some(self.number("state")?),
             mss: Some(self.number("mss")?),
-            ..Row::default()
+            ..SiftrRow::default()
         };
         let srtt = self.number("srtt")?;
         row.sack = Some(self.number("sack")? != 0);
@@ -92,7 +92,7 @@ impl Cells<'_> {
         Ok(row)
     }
 
-    fn row_of_two(&mut self, header: &Header) -> Result<Row, Wrong> {
+    fn row_of_two(&mut self, header: &SiftrHeader) -> Result<SiftrRow, ColumnError> {
         let flow_id = Some(self.hex("flowid")?);
         let way = self.way("direction")?;
         let mut words = [0; 16];
@@ -102,7 +102,7 @@ impl Cells<'_> {
         Ok(row_of_words(flow_id, way, &words, header))
     }
 
-    /// The next cell and its place.
+    /// The next cell and its offset.
     fn next(&mut self) -> (usize, &str) {
         let rest = self.line.get(self.at..).unwrap_or_default();
         let cell = rest.split(',').next().unwrap_or_default();
@@ -120,38 +120,38 @@ impl Cells<'_> {
         name: &'static str,
         expected: &'static str,
         parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<T, Wrong> {
+    ) -> Result<T, ColumnError> {
         let (at, cell) = self.next();
         parse(cell)
             .ok_or_else(|| (at, SiftrProblemKind::Cell { name, found: short(cell), expected }))
     }
 
-    fn number(&mut self, name: &'static str) -> Result<u32, Wrong> {
+    fn number(&mut self, name: &'static str) -> Result<u32, ColumnError> {
         self.parse(name, "a number up to 4294967295", |cell| cell.parse().ok())
     }
 
-    fn small(&mut self, name: &'static str) -> Result<u8, Wrong> {
+    fn small(&mut self, name: &'static str) -> Result<u8, ColumnError> {
         self.parse(name, "a number up to 255", |cell| cell.parse().ok())
     }
 
-    fn hex(&mut self, name: &'static str) -> Result<u32, Wrong> {
+    fn hex(&mut self, name: &'static str) -> Result<u32, ColumnError> {
         self.parse(name, "up to eight hexadecimal digits", |cell| {
             let digits = cell.strip_prefix("0x").unwrap_or(cell);
-            // from_str_radix would take a sign.
+            // from_str_radix would accept a sign.
             let plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
             plain.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
         })
     }
 
-    fn way(&mut self, name: &'static str) -> Result<Way, Wrong> {
+    fn way(&mut self, name: &'static str) -> Result<PacketDirection, ColumnError> {
         self.parse(name, "i or o", |cell| match cell {
-            "i" => Some(Way::In),
-            "o" => Some(Way::Out),
+            "i" => Some(PacketDirection::In),
+            "o" => Some(PacketDirection::Out),
             _ => None,
         })
     }
 
-    fn time(&mut self) -> Result<Duration, Wrong> {
+    fn time(&mut self) -> Result<Duration, ColumnError> {
         self.parse("time", "seconds with six decimals", |cell| {
             let (seconds, micros) = cell.split_once('.')?;
             if micros.len() != 6 {
@@ -163,14 +163,18 @@ impl Cells<'_> {
         })
     }
 
-    fn end(&mut self, address: &'static str, port: &'static str) -> Result<SocketAddr, Wrong> {
+    fn end(
+        &mut self,
+        address: &'static str,
+        port: &'static str,
+    ) -> Result<SocketAddr, ColumnError> {
         let ip: IpAddr = self.parse(address, "an IP address", |cell| cell.parse().ok())?;
         let port = self.parse(port, "a port", |cell| cell.parse().ok())?;
         Ok(SocketAddr::new(ip, port))
     }
 }
 
-/// Names of the columns of siftr2 behind the first two.
+/// Names of the columns of siftr2 after the first two.
 const TWO: [&str; 16] = [
     "tval",
     "cwnd",
@@ -190,15 +194,15 @@ const TWO: [&str; 16] = [
     "segqlen",
 ];
 
-/// A row of siftr2 from its sixteen numbers.
+/// Builds a row of siftr2 from its sixteen numbers.
 pub(super) fn row_of_words(
     flow_id: Option<u32>,
-    way: Way,
+    way: PacketDirection,
     words: &[u32; 16],
-    header: &Header,
-) -> Row {
+    header: &SiftrHeader,
+) -> SiftrRow {
     let micros = |n: u32| Some(Duration::from_micros(n.into()));
-    Row {
+    SiftrRow {
         way,
         at: header.enabled + Duration::from_millis(words[0].into()),
         flow_id,
@@ -217,11 +221,11 @@ pub(super) fn row_of_words(
         rcv_cc: words[13],
         in_flight: words[14],
         segqlen: words[15],
-        ..Row::default()
+        ..SiftrRow::default()
     }
 }
 
-/// `n` parts of a second of which there are `per_second`.
+/// Converts `n` units of `1 / per_second` seconds.
 fn ticks(n: u32, per_second: u64) -> Duration {
     let nanos = (u128::from(n) * u128::from(NANOS_PER_SECOND) + u128::from(per_second) / 2)
         / u128::from(per_second.max(1));

@@ -6,19 +6,19 @@ use units::Duration;
 
 use super::problem::{SiftrProblemKind, short};
 
-/// Generations of the format.
+/// Versions of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Generation {
+pub enum SiftrGeneration {
     /// 1.2.x: with a hash; times in ticks.
     V1_2,
-    /// 1.3.x: what FreeBSD ships.
+    /// 1.3.x: in FreeBSD.
     V1_3,
     /// 2.x: siftr2.
     V2,
 }
 
-impl Generation {
-    /// Version written for it.
+impl SiftrGeneration {
+    /// Version string written for it.
     pub const fn version(self) -> &'static str {
         match self {
             Self::V1_2 => "1.2.2",
@@ -36,7 +36,7 @@ impl Generation {
         }
     }
 
-    /// The generation of a row without a header, by its number of columns.
+    /// The format of a row without a header, by its number of columns.
     pub(super) const fn of_columns(columns: usize) -> Option<Self> {
         match columns {
             26 | 28 => Some(Self::V1_2),
@@ -49,20 +49,20 @@ impl Generation {
 
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
-    /// Which format the rows have.
-    pub generation: Generation,
-    /// `siftrver` as it stands there.
+pub struct SiftrHeader {
+    /// Format of the rows.
+    pub generation: SiftrGeneration,
+    /// `siftrver` as written.
     pub version: String,
     /// When logging was switched on, since 1970.
     pub enabled: Duration,
     /// `hz`: ticks a second (1.2).
     pub hz: Option<u32>,
-    /// `tcp_rtt_scale`: what a tick is divided into in `srtt` (1.2).
+    /// `tcp_rtt_scale`: units of `srtt` per tick (1.2).
     pub rtt_scale: Option<u32>,
-    /// `sysname`; empty if it is not told.
+    /// `sysname`; empty if absent.
     pub sysname: String,
-    /// `sysver`; empty if it is not told.
+    /// `sysver`; empty if absent.
     pub sysver: String,
     /// `ipmode`: 4, or 6 if IPv6 was compiled in.
     pub ipmode: Option<u32>,
@@ -70,11 +70,10 @@ pub struct Header {
     pub binary: bool,
 }
 
-impl Header {
-    /// A header of this generation that tells nothing else, but for hz and scale where rows need
-    /// them.
-    pub fn new(generation: Generation) -> Self {
-        let ticks = generation == Generation::V1_2;
+impl SiftrHeader {
+    /// A minimal header of this format, with hz and scale if rows need them.
+    pub fn new(generation: SiftrGeneration) -> Self {
+        let ticks = generation == SiftrGeneration::V1_2;
         Self {
             generation,
             version: generation.version().to_owned(),
@@ -88,12 +87,12 @@ impl Header {
         }
     }
 
-    /// Key with which every header begins.
+    /// First key of every header.
     pub(super) const BEGINS: &'static str = "enable_time_secs=";
 
-    /// Reads the line; problems come with their place in it, and what they concern stays unset.
+    /// Parses the line; problems have their offset in it, and the fields concerned stay unset.
     pub(super) fn parse(line: &str, problems: &mut Vec<(usize, SiftrProblemKind)>) -> Self {
-        let mut header = Self::new(Generation::V1_3);
+        let mut header = Self::new(SiftrGeneration::V1_3);
         let mut version = None;
         let (mut seconds, mut micros) = (0, 0);
         for (at, key, value) in pairs(line) {
@@ -119,9 +118,9 @@ impl Header {
         }
         header.enabled = time(seconds.into(), micros.into());
         let (at, value) = version.unwrap_or((0, ""));
-        match Generation::of_version(value) {
+        match SiftrGeneration::of_version(value) {
             Some(generation) => {
-                if generation != Generation::V1_2 {
+                if generation != SiftrGeneration::V1_2 {
                     (header.hz, header.rtt_scale) = (None, None);
                 }
                 header.generation = generation;
@@ -137,31 +136,31 @@ impl Header {
 
 /// The last line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Footer {
+pub struct SiftrFooter {
     /// When logging was switched off, since 1970.
     pub disabled: Duration,
-    /// All that it tells besides, in order: counters and the list of flows as it stands.
+    /// Its other fields in order: counters and the list of flows.
     pub fields: Vec<(String, String)>,
-    /// The flows of a siftr2 log; of older ones only the addresses.
+    /// The flows of a siftr2 log; for older ones only the addresses.
     pub flows: Vec<FlowInfo>,
 }
 
-/// What a footer tells of a flow.
+/// A flow in a footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowInfo {
-    /// Number of its rows in a siftr2 log.
+    /// Flow id in a siftr2 log.
     pub id: Option<u32>,
-    /// Address and port of the host that logs.
+    /// Address and port of the logging host.
     pub local: SocketAddr,
-    /// Those of its peer.
+    /// Address and port of its peer.
     pub remote: SocketAddr,
-    /// TCP stack, congestion control, segment size, SACK, shifts, rows and packets, as they stand
-    /// there (siftr2).
+    /// TCP stack, congestion control, segment size, SACK, shifts, rows and packets, as written
+    /// (siftr2).
     pub rest: Vec<String>,
 }
 
-impl Footer {
-    /// Key with which every footer begins.
+impl SiftrFooter {
+    /// First key of every footer.
     pub(super) const BEGINS: &'static str = "disable_time_secs=";
 
     pub(super) fn parse(line: &str, problems: &mut Vec<(usize, SiftrProblemKind)>) -> Self {
@@ -188,7 +187,7 @@ impl Footer {
         footer
     }
 
-    /// Packets that the log says it has no row of.
+    /// Packets without a row, by the counters of the footer.
     pub fn lost(&self) -> u64 {
         let number = |wanted: &str| -> u64 {
             let found = self.fields.iter().find(|(key, _)| key == wanted);
@@ -208,7 +207,7 @@ fn flows(at: usize, list: &str, problems: &mut Vec<(usize, SiftrProblemKind)>) -
         if !entry.is_empty() {
             match if two { flow_of_two(entry) } else { flow_of_one(entry) } {
                 Some(flow) => flows.push(flow),
-                // One of them may do: a damaged list may have very many.
+                // Only the first is reported: a damaged list may have many.
                 None if problems.is_empty() => {
                     problems.push((place, not_a("flow_list", entry, "a flow")));
                 }
@@ -241,7 +240,7 @@ fn flow_of_two(entry: &str) -> Option<FlowInfo> {
     Some(FlowInfo { id: Some(id), local, remote, rest: cells.map(str::to_owned).collect() })
 }
 
-/// Place of the value, key and value.
+/// Iterates over offset of the value, key and value.
 fn pairs(line: &str) -> impl Iterator<Item = (usize, &str, &str)> {
     let mut at = 0;
     line.split('\t').filter_map(move |pair| {

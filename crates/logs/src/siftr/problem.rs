@@ -1,32 +1,32 @@
-//! What is wrong with a log, where, and what is missing from it.
+//! Problems of a log, their positions, and what is missing from it.
 
 use core::fmt;
 
-/// Something wrong, and its place.
+/// A problem and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiftrProblem {
-    /// Line, from 1; 0 among rows that are not text.
+    /// Line, from 1; 0 in binary rows.
     pub line: u64,
     /// Byte of the line, from 1.
     pub column: usize,
     /// Byte offset in the file.
     pub offset: u64,
-    /// What.
+    /// Kind of the problem.
     pub kind: SiftrProblemKind,
 }
 
-/// What can be wrong with a log.
+/// Kinds of problems of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SiftrProblemKind {
-    /// A row comes before any header: the format is taken from its columns.
+    /// A row before any header: the format is derived from its columns.
     NoHeader,
-    /// A cell is not what it should be.
+    /// A cell is invalid.
     Cell {
         /// Name of the column.
         name: &'static str,
-        /// What stands there, cut after 32 bytes.
+        /// The text found, truncated to 32 bytes.
         found: String,
-        /// What should.
+        /// The expected text.
         expected: &'static str,
     },
     /// A row has too few or too many columns.
@@ -36,16 +36,16 @@ pub enum SiftrProblemKind {
         /// Columns expected.
         expected: &'static str,
     },
-    /// A line is longer than any of a log.
+    /// A line exceeds the limit.
     Long {
-        /// Bytes of it.
+        /// Its length in bytes.
         bytes: u64,
     },
-    /// The last line has no end: its last cell may be cut.
+    /// The last line has no newline: its last cell may be truncated.
     Unfinished,
-    /// Bytes among the rows of a binary log that are none.
+    /// Bytes of a binary log that are not a row.
     Skipped {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
 }
@@ -72,30 +72,30 @@ impl fmt::Display for SiftrProblemKind {
                 write!(f, "a row of {found} columns, expected {expected}")
             }
             Self::Long { bytes } => write!(f, "a line of {bytes} bytes"),
-            Self::Unfinished => f.write_str("the last line has no end"),
+            Self::Unfinished => f.write_str("the last line has no newline"),
             Self::Skipped { bytes } => write!(f, "{bytes} bytes skipped: no row"),
         }
     }
 }
 
-/// The beginning of a text, for a message.
+/// Truncates a text for a message.
 pub(super) fn short(text: &str) -> String {
     text[..text.floor_char_boundary(32)].to_owned()
 }
 
-/// What a log has and has not.
+/// Counts of rows, losses and problems of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Loss {
+pub struct SiftrStats {
     /// Rows read.
     pub rows: u64,
-    /// Lines that are no row.
+    /// Invalid lines.
     pub bad_lines: u64,
-    /// Bytes skipped among binary rows.
+    /// Bytes skipped between binary rows.
     pub skipped_bytes: u64,
-    /// Packets that the log says it has no row of.
+    /// Packets without a row, by the footer.
     pub lost_packets: u64,
-    /// Does the log have its last line?
+    /// Whether the log has its footer.
     pub ended: bool,
-    /// Problems told.
+    /// Problems reported.
     pub problems: u64,
 }

@@ -1,53 +1,53 @@
-//! Reads a log, row by row, and goes on behind every fault.
+//! Reads a log row by row, and resumes after every fault.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
 use super::columns::{row, row_of_words};
-use super::header::{Footer, Generation, Header};
-use super::problem::{Loss, SiftrProblem, SiftrProblemKind};
-use super::row::Row;
+use super::header::{SiftrFooter, SiftrGeneration, SiftrHeader};
+use super::problem::{SiftrProblem, SiftrProblemKind, SiftrStats};
+use super::row::SiftrRow;
 use crate::lines::skip_line;
-use trace::pcapng::Way;
+use trace::pcapng::PacketDirection;
 
-/// Longest line taken, in bytes: a footer lists all flows.
+/// Longest line read, in bytes: a footer lists all flows.
 pub const MAX_LINE: usize = 1_024 * 1_024;
 /// Bytes of a binary row: 18 numbers.
 const BINARY_ROW: usize = 72;
-/// Numbers of flows remembered to find rows behind damage.
-const MOST_FLOWS: usize = 64;
+/// Flow ids remembered to find rows after damage.
+const MAX_FLOWS: usize = 64;
 
-/// One thing that a log tells.
+/// An item of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Item {
+pub enum SiftrItem {
     /// The first line.
-    Header(Header),
+    Header(SiftrHeader),
     /// A row.
-    Row(Row),
+    Row(SiftrRow),
     /// The last line.
-    Footer(Footer),
-    /// Something is wrong; reading goes on.
+    Footer(SiftrFooter),
+    /// A problem; reading continues.
     Problem(SiftrProblem),
 }
 
-/// Reads a log; memory is bounded whatever the file is.
+/// Reads a log with bounded memory.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct SiftrReader<R> {
     input: R,
     line: Vec<u8>,
-    ready: VecDeque<Item>,
-    header: Option<Header>,
-    /// Number of the present line; 0 within binary rows.
+    ready: VecDeque<SiftrItem>,
+    header: Option<SiftrHeader>,
+    /// Number of the current line; 0 in binary rows.
     number: u64,
-    /// Place of the present line or row.
+    /// Offset of the current line or row.
     offset: u64,
-    /// Numbers of flows seen in binary rows.
+    /// Flow ids seen in binary rows.
     flows: Vec<u32>,
-    loss: Loss,
+    loss: SiftrStats,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> SiftrReader<R> {
     /// Reads from `input`.
     pub const fn new(input: R) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl<R: BufRead> Reader<R> {
             number: 0,
             offset: 0,
             flows: Vec::new(),
-            loss: Loss {
+            loss: SiftrStats {
                 rows: 0,
                 bad_lines: 0,
                 skipped_bytes: 0,
@@ -69,20 +69,20 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// What is there and what is missing, so far.
-    pub const fn loss(&self) -> &Loss {
+    /// Counts of rows and losses so far.
+    pub const fn loss(&self) -> &SiftrStats {
         &self.loss
     }
 
     fn problem(&mut self, at: usize, kind: SiftrProblemKind) {
         self.loss.problems += 1;
         let (line, column, offset) = (self.number, at + 1, self.offset + at as u64);
-        self.ready.push_back(Item::Problem(SiftrProblem { line, column, offset, kind }));
+        self.ready.push_back(SiftrItem::Problem(SiftrProblem { line, column, offset, kind }));
     }
 
-    fn row(&mut self, row: Row) {
+    fn row(&mut self, row: SiftrRow) {
         self.loss.rows += 1;
-        self.ready.push_back(Item::Row(row));
+        self.ready.push_back(SiftrItem::Row(row));
     }
 
     /// Reads a line; false at the end of the file.
@@ -114,16 +114,16 @@ impl<R: BufRead> Reader<R> {
 
     fn take_line(&mut self, line: &str) {
         let mut problems = Vec::new();
-        if line.starts_with(Header::BEGINS) {
-            let header = Header::parse(line, &mut problems);
+        if line.starts_with(SiftrHeader::BEGINS) {
+            let header = SiftrHeader::parse(line, &mut problems);
             self.header = Some(header.clone());
             self.flows.clear();
-            self.ready.push_back(Item::Header(header));
-        } else if line.starts_with(Footer::BEGINS) {
-            let footer = Footer::parse(line, &mut problems);
+            self.ready.push_back(SiftrItem::Header(header));
+        } else if line.starts_with(SiftrFooter::BEGINS) {
+            let footer = SiftrFooter::parse(line, &mut problems);
             self.loss.lost_packets = self.loss.lost_packets.saturating_add(footer.lost());
             self.loss.ended = true;
-            self.ready.push_back(Item::Footer(footer));
+            self.ready.push_back(SiftrItem::Footer(footer));
         } else if !line.is_empty() {
             self.take_row(line);
         }
@@ -134,12 +134,12 @@ impl<R: BufRead> Reader<R> {
 
     fn take_row(&mut self, line: &str) {
         if self.header.is_none() {
-            let generation = Generation::of_columns(line.split(',').count());
-            self.header = generation.map(|generation| Header {
-                // Ticks without hz tell no time.
+            let generation = SiftrGeneration::of_columns(line.split(',').count());
+            self.header = generation.map(|generation| SiftrHeader {
+                // Ticks are no time without hz.
                 hz: None,
                 rtt_scale: None,
-                ..Header::new(generation)
+                ..SiftrHeader::new(generation)
             });
             if self.header.is_some() {
                 self.problem(0, SiftrProblemKind::NoHeader);
@@ -160,7 +160,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Reads a binary row, or the footer behind the last one; false at the end of the file.
+    /// Reads a binary row, or the footer after the last one; false at the end of the file.
     fn binary(&mut self) -> io::Result<bool> {
         self.number = 0;
         let mut bytes = core::mem::take(&mut self.line);
@@ -170,11 +170,11 @@ impl<R: BufRead> Reader<R> {
             let wanted = (BINARY_ROW - bytes.len()) as u64;
             (&mut self.input).take(wanted).read_to_end(&mut bytes)?;
             let whole = bytes.len() == BINARY_ROW;
-            let footer = bytes.starts_with(Footer::BEGINS.as_bytes());
+            let footer = bytes.starts_with(SiftrFooter::BEGINS.as_bytes());
             if footer || (whole && self.is_row(&bytes, skipped > 0)) || bytes.is_empty() {
                 break;
             }
-            // Whatever is left at the end of the file is no row.
+            // The rest at the end of the file is not a row.
             let drop = if whole { 1 } else { bytes.len() };
             bytes.drain(..drop);
             skipped += drop as u64;
@@ -185,7 +185,7 @@ impl<R: BufRead> Reader<R> {
             self.offset += skipped;
         }
         let going_on = !bytes.is_empty();
-        if bytes.starts_with(Footer::BEGINS.as_bytes()) {
+        if bytes.starts_with(SiftrFooter::BEGINS.as_bytes()) {
             let mut limited = (&mut self.input).take(MAX_LINE as u64);
             limited.read_until(b'\n', &mut bytes)?;
             self.take_line(readable(&bytes).trim_end());
@@ -194,10 +194,10 @@ impl<R: BufRead> Reader<R> {
                 u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
             };
             let words = core::array::from_fn(|n| word(8 + 4 * n));
-            let way = if word(4) == 0 { Way::In } else { Way::Out };
+            let way = if word(4) == 0 { PacketDirection::In } else { PacketDirection::Out };
             let flow = word(0);
             let row = row_of_words(Some(flow), way, &words, header);
-            if !self.flows.contains(&flow) && self.flows.len() < MOST_FLOWS {
+            if !self.flows.contains(&flow) && self.flows.len() < MAX_FLOWS {
                 self.flows.push(flow);
             }
             self.row(row);
@@ -207,7 +207,7 @@ impl<R: BufRead> Reader<R> {
         Ok(going_on)
     }
 
-    /// Can these bytes be a row? Behind damage, only one of a flow that is known.
+    /// Whether these bytes can be a row; after damage, only one of a known flow.
     fn is_row(&self, bytes: &[u8], damaged: bool) -> bool {
         let flow = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let way = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
@@ -216,8 +216,8 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-impl<R: BufRead> Iterator for Reader<R> {
-    type Item = io::Result<Item>;
+impl<R: BufRead> Iterator for SiftrReader<R> {
+    type Item = io::Result<SiftrItem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -228,7 +228,7 @@ impl<R: BufRead> Iterator for Reader<R> {
             let more = if binary && !self.loss.ended { self.binary() } else { self.text() };
             match more {
                 Ok(true) => {}
-                // The last step may have left something to tell.
+                // The last step may have produced items.
                 Ok(false) if self.ready.is_empty() => return None,
                 Ok(false) => {}
                 Err(error) => return Some(Err(error)),
@@ -237,7 +237,7 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
-/// Bytes as text, each at its place: what is no text becomes question marks.
+/// Bytes as text of the same length: question marks replace invalid UTF-8.
 fn readable(bytes: &[u8]) -> Cow<'_, str> {
     match core::str::from_utf8(bytes) {
         Ok(text) => text.into(),

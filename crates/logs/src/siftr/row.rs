@@ -4,22 +4,22 @@ use std::net::SocketAddr;
 
 use units::Duration;
 
-use trace::pcapng::Way;
+use trace::pcapng::PacketDirection;
 
-/// One row. Windows and buffers are in bytes; what a generation does not tell is `None`.
+/// One row. Windows and buffers are in bytes; fields that a version lacks are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// Did the packet come in or go out?
-    pub way: Way,
-    /// When, since 1970: in microseconds, in siftr2 in milliseconds.
+pub struct SiftrRow {
+    /// Direction of the packet.
+    pub way: PacketDirection,
+    /// Time since 1970: in microseconds, in siftr2 in milliseconds.
     pub at: Duration,
-    /// Address and port of the host that logs (1).
+    /// Address and port of the logging host (1).
     pub local: Option<SocketAddr>,
-    /// Those of its peer (1).
+    /// Address and port of its peer (1).
     pub remote: Option<SocketAddr>,
-    /// Number of the flow (RSS hash).
+    /// Flow id (RSS hash).
     pub flow_id: Option<u32>,
-    /// What kind of hash that number is (1.3).
+    /// Hash type of the flow id (1.3).
     pub flow_type: Option<u32>,
     /// Hash of the packet (1.2).
     pub hash: Option<u32>,
@@ -29,13 +29,13 @@ pub struct Row {
     pub cwnd: u32,
     /// Window limited by bandwidth (1.2).
     pub bwnd: Option<u32>,
-    /// Window the peer offers.
+    /// Window advertised by the peer.
     pub snd_wnd: u32,
-    /// Window offered.
+    /// Advertised window.
     pub rcv_wnd: u32,
-    /// Shift of the windows the peer announces (1).
+    /// Shift of the windows that the peer advertises (1).
     pub snd_scale: Option<u8>,
-    /// Shift of the windows announced to the peer (1).
+    /// Shift of the windows advertised to the peer (1).
     pub rcv_scale: Option<u8>,
     /// State of the connection, TCPS_... (1).
     pub state: Option<u32>,
@@ -43,7 +43,7 @@ pub struct Row {
     pub mss: Option<u32>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Is SACK on (1)?
+    /// Whether SACK is in use (1).
     pub sack: Option<bool>,
     /// Flags of the connection (TF_...).
     pub t_flags: u32,
@@ -61,16 +61,16 @@ pub struct Row {
     pub rcv_cc: u32,
     /// Bytes in flight: `snd_max - snd_una`, in siftr2 tcp_compute_pipe.
     pub in_flight: u32,
-    /// Segments waiting for their order.
+    /// Segments in the reassembly queue.
     pub segqlen: u32,
     /// Payload bytes of the packet (2).
     pub payload: Option<u32>,
 }
 
-impl Default for Row {
+impl Default for SiftrRow {
     fn default() -> Self {
         Self {
-            way: Way::In,
+            way: PacketDirection::In,
             at: Duration::ZERO,
             local: None,
             remote: None,

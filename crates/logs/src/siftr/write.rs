@@ -5,24 +5,24 @@ use std::io::{self, Write};
 use units::Duration;
 
 use super::NANOS_PER_SECOND;
-use super::header::{Footer, Generation, Header};
-use super::row::Row;
-use trace::pcapng::Way;
+use super::header::{SiftrFooter, SiftrGeneration, SiftrHeader};
+use super::row::SiftrRow;
+use trace::pcapng::PacketDirection;
 
-/// Writes one log of text.
+/// Writes a text log.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct SiftrWriter<W> {
     out: W,
-    header: Header,
+    header: SiftrHeader,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> SiftrWriter<W> {
     /// Writes the first line.
     ///
     /// # Errors
     ///
     /// Those of `out`; `InvalidInput` for binary rows, and for 1.2 without hz and scale.
-    pub fn new(mut out: W, header: &Header) -> io::Result<Self> {
+    pub fn new(mut out: W, header: &SiftrHeader) -> io::Result<Self> {
         if header.binary {
             return Err(invalid("binary rows are not written"));
         }
@@ -32,7 +32,7 @@ impl<W: Write> Writer<W> {
             "enable_time_secs={seconds}\tenable_time_usecs={micros:06}\tsiftrver={}",
             header.version
         )?;
-        if header.generation == Generation::V1_2 {
+        if header.generation == SiftrGeneration::V1_2 {
             let (Some(hz), Some(scale)) = (header.hz, header.rtt_scale) else {
                 return Err(invalid("rows of 1.2 need hz and tcp_rtt_scale"));
             };
@@ -40,30 +40,29 @@ impl<W: Write> Writer<W> {
         }
         let (sysname, sysver) = (plain(&header.sysname), plain(&header.sysver));
         write!(out, "\tsysname={sysname}\tsysver={sysver}\tipmode={}", header.ipmode.unwrap_or(4))?;
-        let format = if header.generation == Generation::V2 { "\trec_fmt=txt" } else { "" };
+        let format = if header.generation == SiftrGeneration::V2 { "\trec_fmt=txt" } else { "" };
         writeln!(out, "{format}")?;
         Ok(Self { out, header: header.clone() })
     }
 
-    /// Writes a row; what the generation has no column for is left out, and a column whose value
-    /// is not known is 0.
+    /// Writes a row; fields without a column in this version are omitted, and unknown values are 0.
     ///
     /// # Errors
     ///
-    /// Those of `out`; `InvalidInput` without the addresses, or the flow's number, that a row of
-    /// this generation begins with.
-    pub fn row(&mut self, row: &Row) -> io::Result<()> {
+    /// Those of `out`; `InvalidInput` without the addresses, or the flow id, that a row of this
+    /// version begins with.
+    pub fn row(&mut self, row: &SiftrRow) -> io::Result<()> {
         match self.header.generation {
-            Generation::V1_2 | Generation::V1_3 => self.row_of_one(row),
-            Generation::V2 => self.row_of_two(row),
+            SiftrGeneration::V1_2 | SiftrGeneration::V1_3 => self.row_of_one(row),
+            SiftrGeneration::V2 => self.row_of_two(row),
         }
     }
 
-    fn row_of_one(&mut self, row: &Row) -> io::Result<()> {
+    fn row_of_one(&mut self, row: &SiftrRow) -> io::Result<()> {
         let (Some(local), Some(remote)) = (row.local, row.remote) else {
             return Err(invalid("a row of siftr 1 needs its addresses"));
         };
-        let old = self.header.generation == Generation::V1_2;
+        let old = self.header.generation == SiftrGeneration::V1_2;
         let (seconds, micros) = split(row.at);
         let out = &mut self.out;
         write!(out, "{},", letter(row.way))?;
@@ -92,12 +91,12 @@ impl<W: Write> Writer<W> {
         writeln!(out)
     }
 
-    fn row_of_two(&mut self, row: &Row) -> io::Result<()> {
+    fn row_of_two(&mut self, row: &SiftrRow) -> io::Result<()> {
         let flow = row.flow_id.ok_or_else(|| invalid("a row of siftr2 needs its flow's number"))?;
         let since = row.at.saturating_sub(self.header.enabled).as_millis();
         write!(self.out, "{flow:08x},{}", letter(row.way))?;
         let words = [
-            // The column has 32 bits and wraps, as the kernel's does.
+            // The column has 32 bits and wraps, as in the kernel.
             since as u32,
             row.cwnd,
             row.ssthresh,
@@ -126,7 +125,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// Those of `out`.
-    pub fn footer(&mut self, footer: &Footer) -> io::Result<()> {
+    pub fn footer(&mut self, footer: &SiftrFooter) -> io::Result<()> {
         let (seconds, micros) = split(footer.disabled);
         let out = &mut self.out;
         write!(out, "disable_time_secs={seconds}\tdisable_time_usecs={micros:06}")?;
@@ -138,7 +137,7 @@ impl<W: Write> Writer<W> {
             let (local, remote) = (flow.local, flow.remote);
             let ends = [(local.ip(), local.port()), (remote.ip(), remote.port())];
             let [(laddr, lport), (faddr, fport)] = ends;
-            if self.header.generation == Generation::V2 {
+            if self.header.generation == SiftrGeneration::V2 {
                 let family = if local.is_ipv4() { 4 } else { 6 };
                 write!(out, "{:08x},{family},", flow.id.unwrap_or(0))?;
                 write!(out, "{laddr},{lport},{faddr},{fport}")?;
@@ -153,7 +152,7 @@ impl<W: Write> Writer<W> {
         writeln!(out)
     }
 
-    /// Flushes and gives the output back.
+    /// Flushes and returns the output.
     ///
     /// # Errors
     ///
@@ -164,19 +163,19 @@ impl<W: Write> Writer<W> {
     }
 }
 
-const fn letter(way: Way) -> char {
+const fn letter(way: PacketDirection) -> char {
     match way {
-        Way::In => 'i',
-        Way::Out => 'o',
+        PacketDirection::In => 'i',
+        PacketDirection::Out => 'o',
     }
 }
 
-/// Whole seconds, and microseconds besides.
+/// Whole seconds and remaining microseconds.
 const fn split(time: Duration) -> (u64, u64) {
     (time.as_nanos() / NANOS_PER_SECOND, time.as_nanos() % NANOS_PER_SECOND / 1_000)
 }
 
-/// A span in parts of a second of which there are `per_second`, to the nearest; 0 if unknown.
+/// Converts a duration to units of `1 / per_second` seconds, rounded; 0 if unknown.
 fn parts(span: Option<Duration>, per_second: u64) -> u32 {
     let nanos = u128::from(span.unwrap_or_default().as_nanos());
     let second = u128::from(NANOS_PER_SECOND);
@@ -184,7 +183,7 @@ fn parts(span: Option<Duration>, per_second: u64) -> u32 {
     u32::try_from(parts).unwrap_or(u32::MAX)
 }
 
-/// A text without the characters that separate cells.
+/// Replaces the separators of cells in a text.
 fn plain(text: &str) -> String {
     text.replace(['\t', '\n', '\r', '=', ',', ';'], " ")
 }

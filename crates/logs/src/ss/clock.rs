@@ -1,4 +1,4 @@
-//! The line before a poll that tells its time.
+//! Parses the time line before a poll.
 
 use units::Duration;
 
@@ -8,7 +8,7 @@ use trace::tcpdump::clock::{days, find};
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// The time in such a line; since 1970 where it has a date or is a plain number.
+/// The time in the line; since 1970 if it has a date or is a plain number.
 pub(super) fn time(line: &str) -> Option<Duration> {
     let text = line.trim_start_matches(['#', ' ', '\t', '=', '-']).trim_end();
     if let Some(micros) = text.strip_prefix("t_us=") {

@@ -1,12 +1,12 @@
-//! What ss prints of a socket's `struct tcp_info` and its options.
+//! Values of a socket's `struct tcp_info` and its options as printed by ss.
 
 use units::Duration;
 
-use crate::lines::{LineFault, Piece, decimal};
+use crate::lines::{LineFault, LinePart, decimal};
 
-/// What a kernel tells of a socket; what ss leaves out (mostly zeros) is `None`.
+/// Values of a socket; those that ss omits (mostly zeros) are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Info {
+pub struct SsInfo {
     /// The congestion control.
     pub cc: Option<String>,
     /// Retransmission timeout.
@@ -15,7 +15,7 @@ pub struct Info {
     pub rtt: Option<Duration>,
     /// Its mean deviation.
     pub rttvar: Option<Duration>,
-    /// Least round-trip time of late (`minrtt`).
+    /// Windowed minimum round-trip time (`minrtt`).
     pub min_rtt: Option<Duration>,
     /// Payload of a full segment.
     pub mss: Option<u64>,
@@ -23,9 +23,9 @@ pub struct Info {
     pub cwnd: Option<u64>,
     /// Slow-start threshold in packets.
     pub ssthresh: Option<u64>,
-    /// Bytes sent, those sent again included.
+    /// Bytes sent, retransmissions included.
     pub bytes_sent: Option<u64>,
-    /// Bytes sent again.
+    /// Bytes retransmitted.
     pub bytes_retrans: Option<u64>,
     /// Bytes acknowledged.
     pub bytes_acked: Option<u64>,
@@ -33,51 +33,51 @@ pub struct Info {
     pub bytes_received: Option<u64>,
     /// Segments with data sent.
     pub data_segs_out: Option<u64>,
-    /// Packets that arrived, as far as the sender knows.
+    /// Packets delivered, as known to the sender.
     pub delivered: Option<u64>,
-    /// Packets under way.
+    /// Packets in flight.
     pub unacked: Option<u64>,
-    /// Packets sent again that are under way, and all ever.
+    /// Retransmitted packets in flight, and in total.
     pub retrans: Option<(u64, u64)>,
-    /// Packets taken for lost.
+    /// Packets marked lost.
     pub lost: Option<u64>,
     /// Packets in SACK blocks.
     pub sacked: Option<u64>,
     /// D-SACKs received.
     pub dsack_dups: Option<u64>,
-    /// Reordering expected, in packets.
+    /// Reordering degree, in packets.
     pub reordering: Option<u64>,
-    /// Reordering seen so often.
+    /// Number of reordering events.
     pub reord_seen: Option<u64>,
-    /// Bytes in the send buffer that were never sent.
+    /// Unsent bytes in the send buffer.
     pub notsent: Option<u64>,
-    /// Window the peer offers, in bytes.
+    /// Window advertised by the peer, in bytes.
     pub snd_wnd: Option<u64>,
     /// Pacing rate, bit/s.
     pub pacing_rate: Option<u64>,
     /// Delivery rate, bit/s.
     pub delivery_rate: Option<u64>,
-    /// Time with data under way.
+    /// Time with data in flight.
     pub busy: Option<Duration>,
-    /// Of it, limited by the peer's window.
+    /// Part of it limited by the peer's window.
     pub rwnd_limited: Option<Duration>,
-    /// Of it, limited by the send buffer.
+    /// Part of it limited by the send buffer.
     pub sndbuf_limited: Option<Duration>,
-    /// Was the delivery rate limited by the application?
+    /// Whether the delivery rate was limited by the application.
     pub app_limited: bool,
 }
 
-/// Words without a value that stand before the congestion control.
+/// Words without a value that precede the congestion control.
 const FLAGS: [&str; 6] = ["ts", "sack", "ecn", "ecnseen", "fastopen", "bidir"];
 
-impl Info {
-    /// Reads the values of a line; the first that is wrong is told, with its place from 0.
+impl SsInfo {
+    /// Parses the values of a line; returns the first invalid one, with its offset from 0.
     pub(super) fn read(&mut self, line: &str) -> Result<(), (usize, LineFault)> {
-        let mut words = Piece::words(line);
+        let mut words = LinePart::words(line);
         let mut wrong = Ok(());
         while let Some(word) = words.next() {
             let read = match word.text {
-                // Their values stand apart.
+                // Their values are separate words.
                 "pacing_rate" | "delivery_rate" | "send" => match words.next() {
                     Some(rate) => self.rate(word.text, rate),
                     None => Ok(()),
@@ -89,7 +89,7 @@ impl Info {
         wrong
     }
 
-    fn word(&mut self, word: Piece<'_>) -> Result<(), (usize, LineFault)> {
+    fn word(&mut self, word: LinePart<'_>) -> Result<(), (usize, LineFault)> {
         let Some((name, _)) = word.text.split_once(':') else {
             let is_name = word.text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
             if word.text == "app_limited" {
@@ -99,7 +99,7 @@ impl Info {
             }
             return Ok(());
         };
-        let value = word.behind(name.len() + 1);
+        let value = word.skip_bytes(name.len() + 1);
         let millis = |name| time(value, name, 1_000_000);
         match name {
             "rto" => self.rto = Some(millis("rto")?),
@@ -138,8 +138,9 @@ impl Info {
         Ok(())
     }
 
-    /// `4311788bps`, `4.3Mbps`; of the pacing rate perhaps `4.3Mbps/9.9Mbps`, now and at most.
-    fn rate(&mut self, name: &str, word: Piece<'_>) -> Result<(), (usize, LineFault)> {
+    /// Parses `4311788bps`, `4.3Mbps`; the pacing rate may be `4.3Mbps/9.9Mbps`, current and
+    /// maximum.
+    fn rate(&mut self, name: &str, word: LinePart<'_>) -> Result<(), (usize, LineFault)> {
         let wrong = |name| (word.at, LineFault::value(name, word.text, "bits a second"));
         let text = word.text.split('/').next().unwrap_or_default();
         let rate = || {
@@ -164,29 +165,33 @@ impl Info {
     }
 }
 
-/// A decimal number of units of so many nanoseconds.
-fn time(value: Piece<'_>, name: &'static str, unit: u64) -> Result<Duration, (usize, LineFault)> {
+/// Parses a decimal number of units of `unit` nanoseconds.
+fn time(
+    value: LinePart<'_>,
+    name: &'static str,
+    unit: u64,
+) -> Result<Duration, (usize, LineFault)> {
     decimal(value.text, unit)
         .map(Duration::from_nanos)
         .ok_or_else(|| (value.at, LineFault::value(name, value.text, "milliseconds")))
 }
 
 /// `72ms`, `10ms(5.0%)`.
-fn limited(value: Piece<'_>, name: &'static str) -> Result<Duration, (usize, LineFault)> {
+fn limited(value: LinePart<'_>, name: &'static str) -> Result<Duration, (usize, LineFault)> {
     let text = value.text.split('(').next().unwrap_or_default();
     let number = text.strip_suffix("ms").unwrap_or_default();
-    time(Piece { text: number, ..value }, name, 1_000_000)
+    time(LinePart { text: number, ..value }, name, 1_000_000)
         .map_err(|_| (value.at, LineFault::value(name, value.text, "milliseconds (`72ms`)")))
 }
 
 /// `1/2`.
 fn pair<'a>(
-    value: Piece<'a>,
+    value: LinePart<'a>,
     name: &'static str,
-) -> Result<(Piece<'a>, Piece<'a>), (usize, LineFault)> {
+) -> Result<(LinePart<'a>, LinePart<'a>), (usize, LineFault)> {
     let (first, _) = value
         .text
         .split_once('/')
         .ok_or_else(|| (value.at, LineFault::value(name, value.text, "two numbers with `/`")))?;
-    Ok((Piece { text: first, ..value }, value.behind(first.len() + 1)))
+    Ok((LinePart { text: first, ..value }, value.skip_bytes(first.len() + 1)))
 }

@@ -1,14 +1,14 @@
-//! Sockets in one line and in two, with times of every form, and broken ones.
+//! Tests of sockets in one line and in two, times of every format, and broken lines.
 
 use super::*;
 
-fn read(text: &str) -> (Vec<Socket>, Vec<String>, Tally) {
-    let mut reader = Reader::new(text.as_bytes());
+fn read(text: &str) -> (Vec<SsSocket>, Vec<String>, SsStats) {
+    let mut reader = SsReader::new(text.as_bytes());
     let (mut sockets, mut problems) = (Vec::new(), Vec::new());
     for item in reader.by_ref() {
         match item.unwrap() {
-            Item::Socket(socket) => sockets.push(*socket),
-            Item::Problem(problem) => problems.push(problem.to_string()),
+            SsItem::Socket(socket) => sockets.push(*socket),
+            SsItem::Problem(problem) => problems.push(problem.to_string()),
         }
     }
     (sockets, problems, *reader.tally())
@@ -29,8 +29,8 @@ fn millis(micros: u64) -> Option<Duration> {
     Some(Duration::from_micros(micros))
 }
 
-fn info() -> Info {
-    Info {
+fn info() -> SsInfo {
+    SsInfo {
         cc: Some("reno".into()),
         rto: millis(248_000),
         rtt: millis(45_672),
@@ -68,7 +68,7 @@ fn one_line_or_two() {
     for text in [format!("{HEAD} {VALUES}\n"), format!("{HEAD}\n\t {VALUES}\n")] {
         let (sockets, problems, tally) = read(&format!("# t_us=100231.1\n{text}"));
         assert_eq!(problems, [""; 0]);
-        let expected = Socket {
+        let expected = SsSocket {
             line: 2,
             at: Some(Duration::from_nanos(100_231_100)),
             state: "ESTAB".into(),
@@ -79,7 +79,7 @@ fn one_line_or_two() {
             info: info(),
         };
         assert_eq!(sockets, [expected]);
-        assert_eq!(tally, Tally { polls: 1, sockets: 1, ..Tally::default() });
+        assert_eq!(tally, SsStats { polls: 1, sockets: 1, ..SsStats::default() });
     }
 }
 
@@ -103,12 +103,12 @@ udp   UNCONN 0 0 10.0.0.1%eth0:68 10.0.0.2:67
         (&*sockets[1].state, sockets[1].info.cwnd, sockets[1].info.mss),
         ("", Some(3), Some(9))
     );
-    assert_eq!(sockets[0].info, Info::default());
+    assert_eq!(sockets[0].info, SsInfo::default());
     assert_eq!(sockets[0].at, None);
 }
 
 #[test]
-fn times_of_every_form() {
+fn times_of_every_format() {
     let noon = 1_795_348_800;
     for (line, nanos) in [
         ("1795348800", 0),
@@ -130,7 +130,7 @@ fn times_of_every_form() {
 }
 
 #[test]
-fn what_is_wrong_is_told_and_the_rest_kept() {
+fn invalid_values_are_reported_and_the_rest_kept() {
     let (sockets, problems, _) = read(&format!("{HEAD} rto:248 cwnd:many rtt:5 mss:7\n"));
     assert_eq!((sockets[0].info.mss, sockets[0].info.rto), (Some(7), millis(248_000)));
     assert_eq!(problems, ["line 1, column 68: cwnd: expected a number, found \"many\""]);
@@ -144,5 +144,8 @@ fn what_is_wrong_is_told_and_the_rest_kept() {
         assert!(problems[0].ends_with(expected), "{problems:?}");
     }
     let (sockets, problems, _) = read(&format!("{HEAD} cwnd:1"));
-    assert_eq!((sockets.len(), &*problems[0]), (1, "line 1, column 61: the last line has no end"));
+    assert_eq!(
+        (sockets.len(), &*problems[0]),
+        (1, "line 1, column 61: the last line has no newline")
+    );
 }

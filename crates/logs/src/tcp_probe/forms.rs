@@ -1,19 +1,19 @@
-//! The three forms of a row.
+//! Parses the three formats of a row.
 
 use std::net::SocketAddr;
 
 use packet::wire::Endpoints;
 use units::Duration;
 
-use super::{Clock, Row, UNSET};
-use crate::lines::{LineFault, Piece, decimal};
+use super::{TcpProbeClock, TcpProbeRow, UNSET};
+use crate::lines::{LineFault, LinePart, decimal};
 
-/// A row, or the place in its line (from 0) and what is wrong there.
-type Read<T> = Result<T, (usize, LineFault)>;
+/// A value, or the offset in its line (from 0) and the problem.
+type RowResult<T> = Result<T, (usize, LineFault)>;
 
-const EMPTY: Row = Row {
+const EMPTY: TcpProbeRow = TcpProbeRow {
     line: 0,
-    clock: Clock::Own,
+    clock: TcpProbeClock::Own,
     at: Duration::ZERO,
     ends: None,
     flow: None,
@@ -31,59 +31,59 @@ fn threshold(packets: u32) -> Option<u32> {
     (packets < UNSET).then_some(packets)
 }
 
-fn hex(word: Piece<'_>, name: &'static str) -> Read<u32> {
+fn hex(word: LinePart<'_>, name: &'static str) -> RowResult<u32> {
     let digits = word.text.strip_prefix("0x").unwrap_or(word.text);
-    // The module wrote 64 bits of the next number once.
+    // Old modules wrote 64 bits of the number.
     u64::from_str_radix(digits, 16)
         .map(|number| number as u32)
         .map_err(|_| (word.at, LineFault::value(name, word.text, "a hexadecimal number")))
 }
 
-fn end(word: Piece<'_>, name: &'static str) -> Read<SocketAddr> {
+fn end(word: LinePart<'_>, name: &'static str) -> RowResult<SocketAddr> {
     word.text
         .parse()
         .map(unmapped)
         .map_err(|_| (word.at, LineFault::value(name, word.text, "an address and a port")))
 }
 
-/// IPv4 in the clothes of IPv6 (a socket of both) is IPv4 on the wire.
+/// An IPv4-mapped IPv6 address (dual-stack socket) is IPv4 on the wire.
 pub(crate) fn unmapped(end: SocketAddr) -> SocketAddr {
     SocketAddr::new(end.ip().to_canonical(), end.port())
 }
 
-fn seconds(word: Piece<'_>, expected: &'static str) -> Read<Duration> {
+fn seconds(word: LinePart<'_>, expected: &'static str) -> RowResult<Duration> {
     decimal(word.text, 1_000_000_000)
         .map(Duration::from_nanos)
         .ok_or_else(|| (word.at, LineFault::value("time", word.text, expected)))
 }
 
 /// A line of the trace event: its stamp and its fields.
-pub(super) struct Event<'a> {
-    stamp: Piece<'a>,
-    fields: Piece<'a>,
+pub(super) struct ProbeEvent<'a> {
+    stamp: LinePart<'a>,
+    fields: LinePart<'a>,
 }
 
-/// The stamp is the last word before the name of the event.
-pub(super) fn event(line: &str) -> Option<Event<'_>> {
+/// Finds an event; the timestamp is the last word before its name.
+pub(super) fn event(line: &str) -> Option<ProbeEvent<'_>> {
     let name = line.find(" tcp_probe: ").or_else(|| line.find(" tcp:tcp_probe: "))?;
-    let stamp = Piece::words(&line[..name]).last()?;
-    let stamp = Piece { text: stamp.text.strip_suffix(':')?, ..stamp };
+    let stamp = LinePart::words(&line[..name]).last()?;
+    let stamp = LinePart { text: stamp.text.strip_suffix(':')?, ..stamp };
     let from = name + 1 + line[name + 1..].find(' ')? + 1;
-    Some(Event { stamp, fields: Piece { at: from, text: &line[from..] } })
+    Some(ProbeEvent { stamp, fields: LinePart { at: from, text: &line[from..] } })
 }
 
-impl Event<'_> {
-    pub(super) fn row(&self) -> Read<Row> {
-        let mut row = Row { clock: Clock::Boot, ..EMPTY };
+impl ProbeEvent<'_> {
+    pub(super) fn row(&self) -> RowResult<TcpProbeRow> {
+        let mut row = TcpProbeRow { clock: TcpProbeClock::Boot, ..EMPTY };
         row.at = seconds(self.stamp, "seconds since the machine started")?;
         let (mut src, mut dst) = (None, None);
-        // Names of the fields every kernel has, as long as they have not been seen.
+        // Required fields not seen yet.
         let mut due =
             vec!["src", "dest", "snd_nxt", "snd_una", "snd_cwnd", "ssthresh", "snd_wnd", "srtt"];
-        for word in Piece::words(self.fields.text) {
-            let word = Piece { at: self.fields.at + word.at, ..word };
+        for word in LinePart::words(self.fields.text) {
+            let word = LinePart { at: self.fields.at + word.at, ..word };
             let Some((name, _)) = word.text.split_once('=') else { continue };
-            let value = word.behind(name.len() + 1);
+            let value = word.skip_bytes(name.len() + 1);
             match name {
                 "src" => src = Some(end(value, "src")?),
                 "dest" => dst = Some(end(value, "dest")?),
@@ -102,18 +102,18 @@ impl Event<'_> {
             due.retain(|due| *due != name);
         }
         if let Some(name) = due.first() {
-            let behind = self.fields.at + self.fields.text.len();
-            return Err((behind, LineFault::Missing { name }));
+            let skip_bytes = self.fields.at + self.fields.text.len();
+            return Err((skip_bytes, LineFault::Missing { name }));
         }
         row.ends = src.zip(dst).map(|(src, dst)| Endpoints { src, dst });
         Ok(row)
     }
 }
 
-/// A line of `/proc/net/tcpprobe`: ten words, or eleven with the receive window. `None` if it does
-/// not begin as one.
-pub(super) fn proc_row(line: &str) -> Option<Read<Row>> {
-    let words: Vec<Piece<'_>> = Piece::words(line).take(12).collect();
+/// Parses a line of `/proc/net/tcpprobe`: ten words, or eleven with the receive window. `None` if
+/// it does not begin like one.
+pub(super) fn proc_row(line: &str) -> Option<RowResult<TcpProbeRow>> {
+    let words: Vec<LinePart<'_>> = LinePart::words(line).take(12).collect();
     let begins = words.len() >= 3
         && decimal(words[0].text, 1).is_some()
         && words[1].text.parse::<SocketAddr>().is_ok();
@@ -126,7 +126,7 @@ pub(super) fn proc_row(line: &str) -> Option<Read<Row>> {
             return Err((line.len(), LineFault::Missing { name }));
         }
         let (src, dst) = (end(words[1], "src")?, end(words[2], "dst")?);
-        Ok(Row {
+        Ok(TcpProbeRow {
             at: seconds(words[0], "seconds")?,
             ends: Some(Endpoints { src, dst }),
             data_len: words[3].number("length")?,
@@ -142,17 +142,17 @@ pub(super) fn proc_row(line: &str) -> Option<Read<Row>> {
     })
 }
 
-/// Where each column stands.
+/// Index of each column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Columns([usize; 10]);
+pub(super) struct ColumnOrder([usize; 10]);
 
 const COLUMNS: [&str; 10] = [
     "t_us", "flow", "data_len", "snd_una", "snd_nxt", "snd_cwnd", "ssthresh", "snd_wnd", "srtt_us",
     "rcv_wnd",
 ];
 
-impl Columns {
-    /// The columns, if this line names them all.
+impl ColumnOrder {
+    /// Parses the header, if this line names all columns.
     pub(super) fn of(line: &str) -> Option<Self> {
         if !line.starts_with(COLUMNS[0]) {
             return None;
@@ -164,23 +164,23 @@ impl Columns {
         Some(Self(columns))
     }
 
-    pub(super) fn row(&self, line: &str) -> Read<Row> {
+    pub(super) fn row(&self, line: &str) -> RowResult<TcpProbeRow> {
         let cell = |n: usize| {
             let (mut at, mut rest) = (0, line);
             for _ in 0..self.0[n] {
-                let Some((before, behind)) = rest.split_once(',') else {
+                let Some((before, skip_bytes)) = rest.split_once(',') else {
                     return Err((line.len(), LineFault::Missing { name: COLUMNS[n] }));
                 };
                 at += before.len() + 1;
-                rest = behind;
+                rest = skip_bytes;
             }
-            Ok(Piece { at, text: rest.split(',').next().unwrap_or_default() })
+            Ok(LinePart { at, text: rest.split(',').next().unwrap_or_default() })
         };
         let number = |n: usize| cell(n)?.number::<u32>(COLUMNS[n]);
         let time = cell(0)?;
         let at = decimal(time.text, 1_000)
             .ok_or_else(|| (time.at, LineFault::value("t_us", time.text, "microseconds")))?;
-        Ok(Row {
+        Ok(TcpProbeRow {
             at: Duration::from_nanos(at),
             flow: Some(cell(1)?.number("flow")?),
             data_len: number(2)?,

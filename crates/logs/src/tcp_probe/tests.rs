@@ -1,23 +1,23 @@
-//! Each form, and each thing that can be wrong with a line.
+//! Tests of each format and each problem of a line.
 
 use super::*;
 
-fn read(text: &str) -> (Vec<Row>, Vec<String>, Tally) {
-    let mut reader = Reader::new(text.as_bytes());
+fn read(text: &str) -> (Vec<TcpProbeRow>, Vec<String>, TcpProbeStats) {
+    let mut reader = TcpProbeReader::new(text.as_bytes());
     let (mut rows, mut problems) = (Vec::new(), Vec::new());
     for item in reader.by_ref() {
         match item.unwrap() {
-            Item::Row(row) => rows.push(row),
-            Item::Problem(problem) => problems.push(problem.to_string()),
+            TcpProbeItem::Row(row) => rows.push(row),
+            TcpProbeItem::Problem(problem) => problems.push(problem.to_string()),
         }
     }
     (rows, problems, *reader.tally())
 }
 
-fn row() -> Row {
-    Row {
+fn row() -> TcpProbeRow {
+    TcpProbeRow {
         line: 1,
-        clock: Clock::Boot,
+        clock: TcpProbeClock::Boot,
         at: Duration::from_micros(4_311_000_250),
         ends: Some(Endpoints {
             src: "10.0.0.1:40001".parse().unwrap(),
@@ -50,7 +50,7 @@ fn trace_events_of_every_printer_and_age() {
     ] {
         assert_eq!(
             read(&format!("{line}\n")),
-            (vec![row()], vec![], Tally { rows: 1, ..Tally::default() })
+            (vec![row()], vec![], TcpProbeStats { rows: 1, ..TcpProbeStats::default() })
         );
         assert!(is_row(&line));
     }
@@ -63,7 +63,7 @@ fn trace_events_of_every_printer_and_age() {
         (ends.src.to_string(), ends.dst.to_string()),
         ("[2001:db8::1]:1".into(), "10.0.0.2:2".into())
     );
-    // Other events and remarks are passed over.
+    // Other events and comments are skipped.
     let (rows, problems, tally) = read("# tracer: nop\n#\nx-1 [0] 1.5: sched_switch: a=b\n\n");
     assert_eq!((rows.len(), problems.len(), tally.other_lines), (0, 0, 4));
 }
@@ -72,9 +72,9 @@ fn trace_events_of_every_printer_and_age() {
 fn the_former_module_with_or_without_the_receive_window() {
     let begin =
         "4311.000250000 10.0.0.1:40001 10.0.0.2:5001 0 0xffffff2a 0x1 10 2147483647 65160 45206";
-    let expected = Row { clock: Clock::Own, ..row() };
+    let expected = TcpProbeRow { clock: TcpProbeClock::Own, ..row() };
     let (rows, problems, _) = read(&format!("{begin} 64512\n{begin}\n"));
-    assert_eq!(rows, [expected, Row { line: 2, rcv_wnd: None, ..expected }]);
+    assert_eq!(rows, [expected, TcpProbeRow { line: 2, rcv_wnd: None, ..expected }]);
     assert!(problems.is_empty());
 }
 
@@ -87,9 +87,9 @@ t_us,flow,data_len,snd_nxt,snd_una,snd_cwnd,ssthresh,snd_wnd,srtt_us,rcv_wnd
 ";
     let (rows, problems, _) = read(text);
     assert!(problems.is_empty());
-    let first = Row {
+    let first = TcpProbeRow {
         line: 2,
-        clock: Clock::Own,
+        clock: TcpProbeClock::Own,
         at: Duration::from_nanos(90_781_900),
         ends: None,
         flow: Some(40_001),
@@ -102,7 +102,7 @@ t_us,flow,data_len,snd_nxt,snd_una,snd_cwnd,ssthresh,snd_wnd,srtt_us,rcv_wnd
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn problems_are_reported_with_their_position() {
     let wrong = |line: &str| {
         let (rows, problems, _) = read(line);
         assert!(rows.is_empty(), "{rows:?}");
@@ -130,5 +130,5 @@ fn what_is_wrong_is_told_with_its_place() {
     );
     let (rows, problems, _) = read(event(&all).trim_end());
     assert_eq!(rows.len(), 1);
-    assert!(problems[0].ends_with("the last line has no end"), "{problems:?}");
+    assert!(problems[0].ends_with("the last line has no newline"), "{problems:?}");
 }

@@ -3,25 +3,25 @@
 //! Sources: tcp_gro_receive (tcp_offload.c), skb_gro_receive and dev_gro_receive (gro.c), inet's
 //! part of gro_receive_network_flush. Kernel 6.18, as measured (golden/linux).
 //!
-//! A packet joins the aggregate of its flow if the headers agree but for sequence number, length,
-//! PSH and FIN: so another acknowledgment, window, timestamp or ECN mark begins a new one. PSH,
-//! FIN or a short packet joins and ends it. Pure ACKs are never merged.
+//! A packet joins the aggregate of its flow if the headers agree except for sequence number,
+//! length, PSH and FIN: so a different acknowledgment number, window, timestamp or ECN mark starts
+//! a new aggregate. PSH, FIN or a short packet joins and ends it. Pure ACKs are never merged.
 //!
 //! Not modelled: the limit of eight held flows per hash bucket, and IP identification.
 
 use packet::{Flags, Segment};
 
-/// Limits and rules. The kernel's are [`GroParams::LINUX`]; cards with a generous LRO of their
-/// own know fewer rules.
+/// Limits and rules. The kernel's are [`GroParams::LINUX`]; cards with a more permissive LRO check
+/// fewer conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroParams {
     /// IP bytes that one aggregate, with one header, must stay below (`gro_max_size`).
     pub max_size: u32,
-    /// Most packets in one aggregate.
+    /// Maximum number of packets in one aggregate.
     pub max_packets: u32,
-    /// Does PSH end an aggregate?
+    /// Whether PSH ends an aggregate.
     pub ends_at_push: bool,
-    /// Must the timestamps of all packets be the same? If not, the aggregate has the last ones.
+    /// Whether all packets must have equal timestamps. If not, the aggregate carries the last ones.
     pub same_timestamps: bool,
 }
 
@@ -31,22 +31,22 @@ impl GroParams {
         Self { max_size: 65_536, max_packets: u32::MAX, ends_at_push: true, same_timestamps: true };
 }
 
-/// The GRO of one receive queue.
+/// GRO of one receive queue.
 #[derive(Debug, Clone)]
 pub struct Gro {
     params: GroParams,
-    /// One aggregate a flow, the oldest first.
+    /// One aggregate per flow, the oldest first.
     held: Vec<Segment>,
 }
 
 impl Gro {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(params: GroParams) -> Self {
         Self { params, held: Vec::new() }
     }
 
-    /// `tcp_gro_receive`: takes the next packet of the pass; what it completes goes to the end of
-    /// `up`.
+    /// `tcp_gro_receive`: takes the next packet of the pass and appends the aggregates it completes
+    /// to `up`.
     pub fn push(&mut self, packet: &Segment, up: &mut Vec<Segment>) {
         let held = self.held.iter().position(|p| p.flow == packet.flow && p.dir == packet.dir);
         let Some(at) = held else {
@@ -72,7 +72,7 @@ impl Gro {
         }
     }
 
-    /// Ends the pass: what is held goes up, the oldest first.
+    /// Ends the pass: delivers the held aggregates, the oldest first.
     pub fn flush(&mut self, up: &mut Vec<Segment>) {
         up.append(&mut self.held);
     }
@@ -85,7 +85,7 @@ impl Gro {
         }
     }
 
-    /// Is nothing to be appended after `packet`?
+    /// Returns whether `packet` ends its aggregate.
     fn ends(&self, packet: &Segment) -> bool {
         let closing = Flags::URG | Flags::RST | Flags::SYN | Flags::FIN;
         packet.flags.0 & closing.0 != 0
@@ -93,7 +93,7 @@ impl Gro {
     }
 }
 
-/// May `packet` be appended to `aggregate`?
+/// Returns whether `packet` may be appended to `aggregate`.
 fn joins(params: &GroParams, aggregate: &Segment, packet: &Segment) -> bool {
     let closing = Flags::FIN | Flags::PSH;
     let size =
@@ -154,7 +154,7 @@ mod tests {
         Segment { timestamps: Some(Timestamps { val: 8, ecr: 9 }), ..data(number) }
     }
 
-    /// (first segment, packets, payload) of what goes up in one pass.
+    /// (first segment, packets, payload) of the aggregates delivered in one pass.
     fn pass(params: GroParams, packets: &[Segment]) -> Vec<(u32, u32, u32)> {
         let mut gro = Gro::new(params);
         let mut up = Vec::new();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_header_begins_another_aggregate() {
+    fn a_header_change_starts_a_new_aggregate() {
         let changed = [
             later(1),
             Segment { ack: SeqNum(1), ..data(1) },
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pure_ack_passes_behind_what_was_held() {
+    fn a_pure_ack_passes_after_the_held_aggregate() {
         let ack = Segment { payload: 0, ..data(1) };
         assert_eq!(linux(&[data(0), ack, data(1)]), [(0, 1, MSS), (1, 1, 0), (1, 1, MSS)]);
         let other = Segment { flow: FlowId(1), payload: 0, ..data(5) };

@@ -1,11 +1,11 @@
-//! FreeBSD's software LRO, as drivers use it that queue the packets of a pass.
+//! FreeBSD's software LRO, as used by drivers that queue the packets of a pass.
 //!
 //! Sources: tcp_lro.c of releng/14.3 (tcp_lro_queue_mbuf, tcp_lro_flush_all, tcp_lro_rx_common,
-//! tcp_lro_condense, tcp_push_and_replace, tcp_flush_out_entry). What it does to timing:
-//! - Packets are sorted by what the descriptor claims is the flow's hash. Where that is garbage
-//!   marked as valid, a pass comes out in the order of the garbage, and nothing merges.
-//! - Merged pure ACKs vanish without a count: N of them reach TCP as one with `nsegs` 1.
-//! - A segment with SACK blocks or FIN is never appended, but what follows is appended to it.
+//! tcp_lro_condense, tcp_push_and_replace, tcp_flush_out_entry). Effects on timing:
+//! - Packets are sorted by the flow hash that the descriptor claims. If that is garbage marked as
+//!   valid, a pass is delivered in the order of the garbage, and nothing merges.
+//! - Merged pure ACKs disappear without a count: N of them reach TCP as one with `nsegs` 1.
+//! - A segment with SACK blocks or FIN is never appended, but later segments are appended to it.
 //! - The aggregate keeps its first packet's flags; PSH of later ones is lost.
 //!
 //! Not modelled: bad checksums, IP options, fragments and forwarding, which switch LRO off.
@@ -15,7 +15,7 @@ use units::{FlowId, SeqNum};
 
 use super::RssHash;
 
-/// Bits of a sort key that hold the order of arrival.
+/// Bits of a sort key that hold the arrival index.
 const INDEX_BITS: u32 = 24;
 
 /// Limits and counting rules.
@@ -25,7 +25,7 @@ pub struct LroParams {
     pub ack_limit: u32,
     /// Payload bytes that one aggregate must stay below (`lro_length_lim`).
     pub length_limit: u32,
-    /// Does `lro_nsegs` count merged pure ACKs too?
+    /// Whether `lro_nsegs` counts merged pure ACKs too.
     pub counts_pure_acks: bool,
     /// Flows that can be held at a time (`net.inet.tcp.lro.entries`).
     pub entries: usize,
@@ -41,20 +41,20 @@ impl LroParams {
         Self { length_limit: 65_535, counts_pure_acks: true, ..Self::FREEBSD_14 };
 }
 
-/// The LRO of one receive queue.
+/// LRO of one receive queue.
 #[derive(Debug, Clone)]
 pub struct Lro {
     params: LroParams,
-    /// Packets of the pass, as they arrived.
+    /// Packets of the pass, in order of arrival.
     pass: Vec<Segment>,
-    /// Hash type, hash and place in `pass` of each.
+    /// Hash type, hash and index in `pass` of each packet.
     keys: Vec<u64>,
     /// Flows under one key, in order of appearance.
     flows: Vec<(FlowId, Dir)>,
 }
 
 impl Lro {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(params: LroParams) -> Self {
         Self { params, pass: Vec::new(), keys: Vec::new(), flows: Vec::new() }
     }
@@ -83,7 +83,7 @@ impl Lro {
             let flow = (packet.flow, packet.dir);
             let known = self.flows.contains(&flow);
             if packet.flags.has(Flags::SYN) || (!known && self.flows.len() == self.params.entries) {
-                // It cannot be held: what is held goes up before it.
+                // The packet cannot be held: the held flows are delivered before it.
                 let packet = *packet;
                 self.flush_active(start, at, up);
                 up.push(packet);
@@ -97,22 +97,22 @@ impl Lro {
         self.pass.clear();
     }
 
-    /// Condenses and delivers the flows held, whose packets lie in `start..end` of the sorted
-    /// order; the one begun last goes first.
+    /// Condenses and delivers the held flows, whose packets are at `start..end` of the sorted
+    /// order; the flow that began last is first.
     fn flush_active(&mut self, start: usize, end: usize, up: &mut Vec<Segment>) {
         while let Some(flow) = self.flows.pop() {
-            let mut entry: Option<Entry> = None;
+            let mut entry: Option<LroEntry> = None;
             for at in start..end {
                 let packet = self.packet(at);
                 if (packet.flow, packet.dir) != flow {
                     continue;
                 }
                 match &mut entry {
-                    None => entry = Some(Entry::new(packet)),
+                    None => entry = Some(LroEntry::new(packet)),
                     Some(entry) => up.extend(entry.offer(&self.params, packet)),
                 }
             }
-            up.extend(entry.map(Entry::finish));
+            up.extend(entry.map(LroEntry::finish));
         }
     }
 
@@ -122,9 +122,9 @@ impl Lro {
     }
 }
 
-/// One flow being condensed (`struct lro_entry`): a head and what was merged into it.
+/// One flow being condensed (`struct lro_entry`): a head and the packets merged into it.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct LroEntry {
     head: Segment,
     /// Acknowledgment number of the packet that began the entry, before any merging.
     first_ack: SeqNum,
@@ -136,7 +136,7 @@ pub struct Entry {
     needs_merge: bool,
 }
 
-impl Entry {
+impl LroEntry {
     /// An entry with `packet` as its head.
     pub fn new(packet: &Segment) -> Self {
         let mut entry = Self {
@@ -172,7 +172,7 @@ impl Entry {
         if packet.payload == 0 && later(self.first_ack, packet.ack) {
             return None;
         }
-        if self.refuses(params, packet) {
+        if self.must_flush_before(params, packet) {
             let done = self.aggregate();
             self.set_head(packet);
             return Some(done);
@@ -193,9 +193,9 @@ impl Entry {
         None
     }
 
-    /// Must the aggregate go up before `packet`? The order of the questions matters: the
-    /// timestamps are taken over before the last one.
-    fn refuses(&mut self, params: &LroParams, packet: &Segment) -> bool {
+    /// Returns whether the aggregate must be delivered before `packet`. The order of the checks
+    /// matters: the timestamps are adopted before the last one.
+    fn must_flush_before(&mut self, params: &LroParams, packet: &Segment) -> bool {
         let segments = u32::from(self.head.nsegs) + 1;
         let length = u64::from(self.head.payload) + u64::from(packet.payload);
         if segments >= params.ack_limit || length >= u64::from(params.length_limit) {
@@ -220,7 +220,7 @@ impl Entry {
             || duplicate
     }
 
-    /// `tcp_flush_out_entry`: the aggregate as it goes up.
+    /// `tcp_flush_out_entry`: returns the aggregate as delivered.
     fn aggregate(&self) -> Segment {
         let mut up = self.head;
         if self.needs_merge {
@@ -233,7 +233,7 @@ impl Entry {
         up
     }
 
-    /// The last aggregate.
+    /// Returns the last aggregate.
     pub fn finish(self) -> Segment {
         self.aggregate()
     }
@@ -244,7 +244,7 @@ fn plain_timestamps(packet: &Segment) -> Option<Timestamps> {
     packet.timestamps.filter(|_| packet.options == Options::None)
 }
 
-/// Does `a` come after `b` on the circle (`SEQ_GT`, `TSTMP_GT`)?
+/// Returns whether `a` is after `b` modulo 2^32 (`SEQ_GT`, `TSTMP_GT`).
 fn later(a: SeqNum, b: SeqNum) -> bool {
     (a.0.wrapping_sub(b.0) as i32) > 0
 }
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_go_up_one_by_one_and_old_acks_vanish() {
+    fn duplicates_are_delivered_one_by_one_and_old_acks_are_dropped() {
         let acks: Vec<_> = good_hash(&[ack(100), ack(100), ack(100), ack(99), ack(200)])
             .iter()
             .map(|s| s.ack.0)
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_for_a_hash_reverses_what_it_falls_over() {
+    fn decreasing_hash_garbage_reverses_a_pass() {
         let packets: Vec<_> =
             (0..4).map(|n| (data(0, n), RssHash { hashtype: 2, flowid: 90 - n })).collect();
         let seqs: Vec<_> =
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_under_one_key_go_up_the_last_begun_first() {
+    fn flows_under_one_key_are_delivered_newest_first() {
         let packets: Vec<_> = [data(1, 0), data(2, 0), data(1, 1), data(2, 1)]
             .into_iter()
             .map(|p| (p, RssHash::NONE))
@@ -332,14 +332,14 @@ mod tests {
         let up = pass(LroParams::FREEBSD_14, &packets);
         let order: Vec<_> = up.iter().map(|s| (s.flow.0, s.nsegs)).collect();
         assert_eq!(order, [(2, 2), (1, 2)]);
-        // With room for one flow the second goes up at once, behind the first.
+        // With one entry the second flow is delivered at once, after the first.
         let one = LroParams { entries: 1, ..LroParams::FREEBSD_14 };
         let order: Vec<_> = pass(one, &packets).iter().map(|s| (s.flow.0, s.nsegs)).collect();
         assert_eq!(order, [(1, 1), (2, 0), (1, 1), (2, 0)]);
     }
 
     #[test]
-    fn a_syn_goes_up_as_it_is_behind_what_was_held() {
+    fn a_syn_is_delivered_unmerged_after_the_held_flows() {
         let syn = Segment { flags: Flags::SYN, payload: 0, ..data(0, 9) };
         let up = good_hash(&[data(0, 0), data(0, 1), syn, data(0, 2)]);
         let got: Vec<_> = up.iter().map(|s| (s.flags, s.nsegs)).collect();
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_kept_from_pass_to_pass() {
+    fn buffers_are_reused_between_passes() {
         let mut lro = Lro::new(LroParams::FREEBSD_14);
         let mut up = Vec::new();
         for _ in 0..2 {

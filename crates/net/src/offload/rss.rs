@@ -1,14 +1,14 @@
-//! What the card's descriptor says of a packet's flow, rightly or wrongly.
+//! The flow hash in the card's receive descriptor, valid or not.
 //!
 //! FreeBSD's LRO sorts a pass by it (tcp_lro_queue_mbuf and tcp_lro_flush_all of tcp_lro.c). A card
-//! whose queues are off computes no hash; a driver that still marks the field as valid gives LRO
-//! whatever stands there (R. Stewart, "Improving TCP's Responses to Reordering", FreeBSD Journal).
+//! whose queues are off computes no hash; a driver that still marks the field as valid passes its
+//! content to LRO (R. Stewart, "Improving TCP's Responses to Reordering", FreeBSD Journal).
 
 use core::num::NonZeroU32;
 
-use units::{FlowId, Stream};
+use units::{FlowId, RandomStream};
 
-/// What the card's descriptor says of a packet's flow (receive-side scaling).
+/// The flow hash in a receive descriptor (receive-side scaling).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct RssHash {
     /// Kind of hash (`M_HASHTYPE`); 0 where there is none.
@@ -17,14 +17,14 @@ pub struct RssHash {
     pub flowid: u32,
 }
 
-/// Kind of hash that a driver claims: `M_HASHTYPE_RSS_TCP_IPV4`.
+/// Kind of hash that the driver claims: `M_HASHTYPE_RSS_TCP_IPV4`.
 const CLAIMED: u8 = 2;
 
 impl RssHash {
-    /// No hash: all packets of the host look like one flow to a sort.
+    /// No hash: to a sort, all packets of the host are one flow.
     pub const NONE: Self = Self { hashtype: 0, flowid: 0 };
 
-    /// A good hash: one value for each flow (`M_HASHTYPE_RSS_TCP_IPV4`).
+    /// A good hash: one value per flow (`M_HASHTYPE_RSS_TCP_IPV4`).
     #[inline]
     pub const fn of_flow(flow: FlowId) -> Self {
         // Any mapping that gives each flow its own value; the golden ratio spreads them.
@@ -36,43 +36,43 @@ impl RssHash {
     }
 }
 
-/// What stands in the field of the hash, always marked as valid.
+/// Content of the hash field, always marked as valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HashRule {
-    /// The hash of the flow, as it should be.
+    /// The correct hash of the flow.
     #[default]
     Flow,
-    /// The same value for every packet of every flow.
+    /// One value for every packet of every flow.
     Constant(u32),
-    /// A random number for each packet.
+    /// A random number per packet.
     Random,
-    /// It counts down over so many packets, counted from the first of a pass, and goes on above all
-    /// before: a sort by it turns each such group around and leaves the groups in order.
+    /// Counts down over groups of this size, from the first packet of a pass, each group above all
+    /// earlier values: a sort by it reverses each group and keeps the order of the groups.
     Decreasing(NonZeroU32),
 }
 
-/// The field of the hash, packet by packet.
+/// Generator of the hash field, packet by packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HashField {
     rule: HashRule,
-    luck: Stream,
+    random_source: RandomStream,
     /// Packets of the pass so far.
     arrived: u32,
 }
 
 impl HashField {
-    /// A field before the first packet; `luck` is for [`HashRule::Random`].
-    pub const fn new(rule: HashRule, luck: Stream) -> Self {
-        Self { rule, luck, arrived: 0 }
+    /// Creates the generator; `random_source` is for [`HashRule::Random`].
+    pub const fn new(rule: HashRule, random_source: RandomStream) -> Self {
+        Self { rule, random_source, arrived: 0 }
     }
 
-    /// What the descriptor of the next packet says.
+    /// Returns the hash of the next packet's descriptor.
     #[inline]
     pub fn next(&mut self, flow: FlowId) -> RssHash {
         match self.rule {
             HashRule::Flow => RssHash::of_flow(flow),
             HashRule::Constant(value) => RssHash::claimed(value),
-            HashRule::Random => RssHash::claimed(self.luck.next_u32()),
+            HashRule::Random => RssHash::claimed(self.random_source.next_u32()),
             HashRule::Decreasing(group) => {
                 let place = self.arrived % group;
                 let first = self.arrived - place;
@@ -82,7 +82,7 @@ impl HashField {
         }
     }
 
-    /// The pass is over.
+    /// Ends the pass.
     #[inline]
     pub const fn end_pass(&mut self) {
         self.arrived = 0;
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn field(rule: HashRule) -> HashField {
-        HashField::new(rule, Stream::named(1, "host sink", "rss hash"))
+        HashField::new(rule, RandomStream::named(1, "host sink", "rss hash"))
     }
 
     fn ids(field: &mut HashField, packets: u32) -> Vec<u32> {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_good_hash_tells_flows_apart() {
+    fn only_a_good_hash_distinguishes_flows() {
         let good = ids(&mut field(HashRule::Flow), 4);
         assert_eq!((good[0], good[1]), (good[2], good[3]));
         assert_ne!(good[0], good[1]);
@@ -110,12 +110,12 @@ mod tests {
         let mut random = ids(&mut field(HashRule::Random), 100);
         random.sort_unstable();
         random.dedup();
-        // Two equal ones among a hundred of 2^32 are next to impossible.
+        // Two equal values among a hundred of 2^32 are next to impossible.
         assert_eq!(random.len(), 100);
     }
 
     #[test]
-    fn decreasing_values_begin_anew_with_each_pass() {
+    fn decreasing_values_restart_with_each_pass() {
         let mut field = field(HashRule::Decreasing(NonZeroU32::new(4).unwrap()));
         assert_eq!(ids(&mut field, 10), [3, 2, 1, 0, 7, 6, 5, 4, 11, 10]);
         field.end_pass();

@@ -8,7 +8,7 @@ use core::iter::FusedIterator;
 use packet::{Flags, Segment};
 use units::SeqNum;
 
-/// The packets of `burst`, in order. A burst without `gso_size` is one packet.
+/// Splits `burst` into its packets, in order. A burst without `gso_size` is one packet.
 #[inline]
 pub fn split(burst: &Segment) -> Split {
     Split { rest: Some(*burst) }

@@ -1,28 +1,28 @@
-//! CoDel, controlled delay (RFC 8289): what counts is the time that packets have waited.
+//! CoDel, controlled delay (RFC 8289): drops packets by their sojourn time.
 //!
-//! The pseudocode of section 5 in whole nanoseconds; the control law takes the exact square root,
-//! rounded down to the nanosecond, where Linux takes a reciprocal of 16 bits. Marking follows
-//! Linux (codel_impl.h): a packet that can be marked is marked where another would be lost, and
-//! goes.
+//! Follows the pseudocode of section 5 in whole nanoseconds; the control law takes the exact square
+//! root, rounded down to the nanosecond, where Linux uses a 16-bit reciprocal. ECN marking follows
+//! Linux (codel_impl.h): an ECN-capable packet is marked and sent in place of a drop.
 
-use machine::Fate;
+use machine::PacketAction;
 use units::{Bytes, Duration, Instant};
 
-use super::{Fates, Fifo, Waiting};
+use super::{Fifo, QueueOutcomes, QueuedPacket};
 
 /// Parameters of CoDel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Params {
-    /// The time that packets may wait for ever.
+pub struct CoDelParams {
+    /// Acceptable standing queue delay (RFC 8289 section 4.3).
     pub target: Duration,
-    /// It may be exceeded for so long: the order of the longest round trip.
+    /// Time that the delay must exceed `target` before the first drop, on the order of the largest
+    /// round-trip time (RFC 8289 section 4.2).
     pub interval: Duration,
-    /// Mark packets that can be marked.
+    /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
-impl Default for Params {
-    /// Sections 4.2 and 4.3; Linux marks only where it is told to.
+impl Default for CoDelParams {
+    /// Sections 4.2 and 4.3; ECN marking is off, as in Linux.
     fn default() -> Self {
         Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }
     }
@@ -30,56 +30,65 @@ impl Default for Params {
 
 /// A CoDel queue.
 #[derive(Debug, Clone)]
-pub(crate) struct Codel {
+pub(crate) struct CoDel {
     pub(super) queue: Fifo,
-    params: Params,
-    control: Control,
+    params: CoDelParams,
+    control: CoDelState,
     largest: Bytes,
 }
 
-impl Codel {
-    pub(super) const fn new(params: Params) -> Self {
-        Self { queue: Fifo::new(), params, control: Control::new(), largest: Bytes(LEAST_PACKET) }
+impl CoDel {
+    pub(super) const fn new(params: CoDelParams) -> Self {
+        Self {
+            queue: Fifo::new(),
+            params,
+            control: CoDelState::new(),
+            largest: Bytes(LEAST_PACKET),
+        }
     }
 
-    pub(super) fn enqueue(&mut self, packet: Waiting) {
+    pub(super) fn enqueue(&mut self, packet: QueuedPacket) {
         self.largest = self.largest.max(packet.size);
         self.queue.push(packet);
     }
 
-    pub(super) fn dequeue(&mut self, now: Instant, fates: &mut Fates) -> Option<Waiting> {
+    pub(super) fn dequeue(
+        &mut self,
+        now: Instant,
+        fates: &mut QueueOutcomes,
+    ) -> Option<QueuedPacket> {
         let (params, queue) = (&self.params, &mut self.queue);
         self.control.dequeue(now, params, self.largest, queue, fates)
     }
 }
 
-/// `maxpacket` of section 5.2 before larger packets were seen; the pseudocode would have the MTU
-/// of the interface, of which a link knows nothing.
+/// Initial `maxpacket` of section 5.2, before larger packets were seen; the pseudocode uses the
+/// interface MTU, which a link does not have.
 pub(super) const LEAST_PACKET: u64 = 512;
 
-/// The state of the control loop; the names are those of section 5.2.
+/// State of the control loop; names as in section 5.2.
 #[derive(Debug, Clone)]
-pub(super) struct Control {
-    /// When the delay will have been above the target for an interval; `None` while it is not.
+pub(super) struct CoDelState {
+    /// When the delay will have exceeded the target for an interval; `None` while it does not.
     first_above: Option<Instant>,
-    /// When to drop next.
+    /// Time of the next drop.
     drop_next: Instant,
     /// Drops since the dropping state was entered.
     pub(super) count: u64,
-    /// `count` at that moment.
+    /// `count` when the dropping state was entered.
     last_count: u64,
     dropping: bool,
 }
 
-/// `t` and an interval over the square root of `count` behind it (section 5.3).
+/// Returns `t` plus the interval over the square root of `count` (section 5.3).
 fn control_law(t: Instant, interval: Duration, count: u64) -> Instant {
     let interval = u128::from(interval.as_nanos());
-    // The root of a quotient rounded down is the quotient of the root, rounded down.
+    // The floor of the root of the floor equals the floor of the root.
     let step = (interval * interval / u128::from(count.max(1))).isqrt();
     t + Duration::from_nanos(u64::try_from(step).unwrap_or(u64::MAX))
 }
 
-impl Control {
+impl CoDelState {
     pub(super) const fn new() -> Self {
         Self {
             first_above: None,
@@ -90,21 +99,21 @@ impl Control {
         }
     }
 
-    /// The next packet, and whether it has waited too long (`dodequeue`, section 5.4).
-    fn take(
+    /// Returns the next packet, and whether it may be dropped (`dodequeue`, section 5.4).
+    fn do_dequeue(
         &mut self,
         now: Instant,
-        params: &Params,
+        params: &CoDelParams,
         largest: Bytes,
         queue: &mut Fifo,
-    ) -> Option<(Waiting, bool)> {
+    ) -> Option<(QueuedPacket, bool)> {
         let Some(packet) = queue.pop() else {
             self.first_above = None;
             return None;
         };
-        let waited = now.since(packet.since);
+        let waited = now.since(packet.enqueued_at);
         if waited < params.target || queue.bytes() <= largest {
-            // Below the target, or too little is left to keep the line busy.
+            // The delay is below the target, or too few bytes remain to keep the line busy.
             self.first_above = None;
             return Some((packet, false));
         }
@@ -112,26 +121,26 @@ impl Control {
         Some((packet, now >= at))
     }
 
-    /// The packet that goes at `now` (`dequeue`, section 5.5).
+    /// Returns the packet to send at `now` (`dequeue`, section 5.5).
     pub(super) fn dequeue(
         &mut self,
         now: Instant,
-        params: &Params,
+        params: &CoDelParams,
         largest: Bytes,
         queue: &mut Fifo,
-        fates: &mut Fates,
-    ) -> Option<Waiting> {
+        fates: &mut QueueOutcomes,
+    ) -> Option<QueuedPacket> {
         let (mut packet, mut late) = self.leave_dropping_if_empty(now, params, largest, queue)?;
         if self.dropping {
             self.dropping = late;
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                if params.ecn && packet.capable {
-                    fates.push_back(Fate::Marked(packet.packet));
+                if params.ecn && packet.ecn_capable {
+                    fates.push_back(PacketAction::Marked(packet.packet));
                     self.drop_next = control_law(self.drop_next, params.interval, self.count);
                     break;
                 }
-                fates.push_back(Fate::Lost(packet.packet));
+                fates.push_back(PacketAction::Dropped(packet.packet));
                 (packet, late) = self.leave_dropping_if_empty(now, params, largest, queue)?;
                 self.dropping = late;
                 if late {
@@ -139,15 +148,16 @@ impl Control {
                 }
             }
         } else if late {
-            let next = if params.ecn && packet.capable {
-                fates.push_back(Fate::Marked(packet.packet));
+            let next = if params.ecn && packet.ecn_capable {
+                fates.push_back(PacketAction::Marked(packet.packet));
                 Some(packet)
             } else {
-                fates.push_back(Fate::Lost(packet.packet));
-                self.take(now, params, largest, queue).map(|(packet, _)| packet)
+                fates.push_back(PacketAction::Dropped(packet.packet));
+                self.do_dequeue(now, params, largest, queue).map(|(packet, _)| packet)
             };
             self.dropping = true;
-            // Not long since the last time: what controlled the queue then is where to begin.
+            // Shortly after the last dropping state, resume from the drop rate that controlled the
+            // queue.
             let since = self.count - self.last_count;
             let recent = now < self.drop_next + params.interval.saturating_mul(16);
             self.count = if since > 1 && recent { since } else { 1 };
@@ -161,11 +171,11 @@ impl Control {
     fn leave_dropping_if_empty(
         &mut self,
         now: Instant,
-        params: &Params,
+        params: &CoDelParams,
         largest: Bytes,
         queue: &mut Fifo,
-    ) -> Option<(Waiting, bool)> {
-        let next = self.take(now, params, largest, queue);
+    ) -> Option<(QueuedPacket, bool)> {
+        let next = self.do_dequeue(now, params, largest, queue);
         self.dropping &= next.is_some();
         next
     }
@@ -183,32 +193,38 @@ mod tests {
         Instant::from_nanos(ns)
     }
 
-    /// A queue that always holds packets that have waited for 50 ms, one of which goes every
-    /// millisecond from 1 s on: what is lost or marked, in milliseconds after the first moment.
-    fn persistent(params: Params, capable: bool, moments: u64) -> (Vec<u64>, Vec<u64>) {
-        let (mut codel, mut fates) = (Codel::new(params), Fates::new());
+    /// A queue that always holds packets with a sojourn time of 50 ms, one of which is dequeued
+    /// every millisecond from 1 s on. Returns drops and marks, in milliseconds after the first
+    /// dequeue.
+    fn persistent(params: CoDelParams, capable: bool, moments: u64) -> (Vec<u64>, Vec<u64>) {
+        let (mut codel, mut fates) = (CoDel::new(params), QueueOutcomes::new());
         let (mut lost, mut marked) = (Vec::new(), Vec::new());
         for k in 0..moments {
             let now = at(1_000 * MS + k * MS);
             let since = at(now.as_nanos() - 50 * MS);
             while codel.queue.len() < 10 {
                 let packet = PacketId(0);
-                codel.enqueue(Waiting { packet, size: Bytes(1_500), since, capable });
+                codel.enqueue(QueuedPacket {
+                    packet,
+                    size: Bytes(1_500),
+                    enqueued_at: since,
+                    ecn_capable: capable,
+                });
             }
             assert!(codel.dequeue(now, &mut fates).is_some());
             for fate in fates.drain(..) {
                 match fate {
-                    Fate::Lost(_) => lost.push(k),
-                    Fate::Marked(_) => marked.push(k),
+                    PacketAction::Dropped(_) => lost.push(k),
+                    PacketAction::Marked(_) => marked.push(k),
                 }
             }
         }
         (lost, marked)
     }
 
-    /// Section 3.3 and 5.3: the first drop comes an interval after the delay rose above the target,
-    /// the n-th so long after the one before as the interval over the root of n. A line that takes a packet a
-    /// millisecond sees it at the next whole one.
+    /// Section 3.3 and 5.3: the first drop is one interval after the delay exceeded the target, the
+    /// n-th is interval / sqrt(n) after its predecessor. A line that dequeues a packet per
+    /// millisecond drops at the next whole one.
     fn schedule(interval: f64, n: usize) -> Vec<u64> {
         let mut at = interval;
         let mut moments = vec![interval as u64];
@@ -220,24 +236,24 @@ mod tests {
     }
 
     #[test]
-    fn rfc_8289_section_5_3_the_nth_drop_comes_interval_over_root_n_later() {
-        let (lost, marked) = persistent(Params::default(), true, 1_000);
+    fn rfc_8289_section_5_3_the_nth_drop_follows_after_interval_over_root_n() {
+        let (lost, marked) = persistent(CoDelParams::default(), true, 1_000);
         // 100, 200, 271, 329, 379, 424, 464, 502, ...
         assert_eq!(lost[..4], [100, 200, 271, 329]);
         assert_eq!(lost, schedule(100.0, lost.len()));
         assert!(marked.is_empty() && lost.len() > 25);
-        let slow = Params { interval: Duration::from_millis(250), ..Params::default() };
+        let slow = CoDelParams { interval: Duration::from_millis(250), ..CoDelParams::default() };
         let (lost, _) = persistent(slow, false, 2_000);
         assert_eq!(lost, schedule(250.0, lost.len()));
     }
 
     #[test]
-    fn where_packets_can_be_marked_they_are_marked_at_the_same_moments() {
-        let params = Params { ecn: true, ..Params::default() };
+    fn ecn_capable_packets_are_marked_at_the_times_of_the_drops() {
+        let params = CoDelParams { ecn: true, ..CoDelParams::default() };
         let (lost, marked) = persistent(params, true, 1_000);
         assert!(lost.is_empty());
         assert_eq!(marked, schedule(100.0, marked.len()));
-        // Nothing changes for those that cannot.
+        // Packets that are not ECN-capable are dropped as before.
         let (lost, marked) = persistent(params, false, 1_000);
         assert!(marked.is_empty());
         assert_eq!(lost, schedule(100.0, lost.len()));
@@ -251,17 +267,23 @@ mod tests {
         assert_eq!((step(2), step(3)), (70_710_678, 57_735_026));
     }
 
-    /// A dequeue every `ms` of a queue with packets that have waited `waited` ms.
-    fn hold(codel: &mut Codel, from: u64, moments: u64, waited: u64) -> Vec<u64> {
-        let mut fates = Fates::new();
+    /// Dequeues once per ms from a queue of packets with a sojourn time of `waited` ms; returns the
+    /// drops.
+    fn hold(codel: &mut CoDel, from: u64, moments: u64, waited: u64) -> Vec<u64> {
+        let mut fates = QueueOutcomes::new();
         let mut lost = Vec::new();
         for k in from..from + moments {
             let now = at(k * MS);
-            // Those that came earlier have waited just as long.
+            // Packets that arrived earlier have waited just as long.
             while codel.queue.pop().is_some() {}
             for _ in 0..10 {
                 let (packet, since) = (PacketId(0), at(now.as_nanos() - waited * MS));
-                codel.enqueue(Waiting { packet, size: Bytes(1_500), since, capable: false });
+                codel.enqueue(QueuedPacket {
+                    packet,
+                    size: Bytes(1_500),
+                    enqueued_at: since,
+                    ecn_capable: false,
+                });
             }
             codel.dequeue(now, &mut fates);
             lost.extend(fates.drain(..).map(|_| k));
@@ -270,8 +292,8 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_below_the_target_ends_it_and_a_short_pause_is_remembered() {
-        let mut codel = Codel::new(Params::default());
+    fn one_packet_below_the_target_ends_dropping_and_a_short_pause_keeps_the_count() {
+        let mut codel = CoDel::new(CoDelParams::default());
         // Section 3: delays above the target for less than an interval are a good queue.
         assert!(hold(&mut codel, 1_000, 100, 50).is_empty());
         assert!(hold(&mut codel, 1_100, 1, 4).is_empty());
@@ -279,26 +301,31 @@ mod tests {
         // 1201, 1301, 1372, 1430, 1480: five drops, then the delay falls.
         assert_eq!(hold(&mut codel, 1_201, 300, 50), [1_201, 1_301, 1_372, 1_430, 1_480]);
         assert!(hold(&mut codel, 1_501, 10, 1).is_empty());
-        // Within 16 intervals the count goes on from where it was (section 5.5): the steps are
+        // Within 16 intervals the count resumes from its last value (section 5.5): the steps are
         // 100 / sqrt(4), 100 / sqrt(5), ... at once.
         let lost = hold(&mut codel, 1_511, 250, 50);
         assert_eq!(lost[..4], [1_611, 1_661, 1_706, 1_747]);
-        // After 16 intervals it begins anew.
+        // After 16 intervals it restarts.
         assert!(hold(&mut codel, 1_761, 2_000, 1).is_empty());
         assert_eq!(hold(&mut codel, 3_761, 250, 50), [3_861, 3_961]);
     }
 
     #[test]
     fn a_queue_of_one_packet_is_never_too_long() {
-        let mut codel = Codel::new(Params::default());
-        let mut fates = Fates::new();
+        let mut codel = CoDel::new(CoDelParams::default());
+        let mut fates = QueueOutcomes::new();
         for k in 0..1_000 {
             let now = at((1_000 + k) * MS);
             let since = at(k * MS);
             for packet in [PacketId(0), PacketId(1)] {
-                codel.enqueue(Waiting { packet, size: Bytes(1_500), since, capable: false });
+                codel.enqueue(QueuedPacket {
+                    packet,
+                    size: Bytes(1_500),
+                    enqueued_at: since,
+                    ecn_capable: false,
+                });
             }
-            // What is left behind is not more than the largest packet.
+            // The rest of the queue is no larger than the largest packet.
             codel.dequeue(now, &mut fates);
             codel.queue.pop();
         }

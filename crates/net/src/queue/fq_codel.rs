@@ -1,33 +1,32 @@
-//! FQ-CoDel (RFC 8290): a queue for each of many buckets that flows are hashed to, each with a
-//! CoDel of its own; queues take turns by bytes (deficit round robin, Shreedhar and Varghese 1995),
-//! and those that have just begun go first.
+//! FQ-CoDel (RFC 8290): flows are hashed to many queues, each with a CoDel of its own; queues are
+//! served in turn by bytes (deficit round robin, Shreedhar and Varghese 1995), new queues first.
 //!
-//! What the RFC leaves open follows Linux (sch_fq_codel.c): a full queue loses up to 64 packets,
-//! half of its bytes, from the head of the longest.
+//! Details that the RFC leaves open follow Linux (sch_fq_codel.c): a full queue drops up to 64
+//! packets, half of its bytes, from the head of the longest flow queue.
 
 use std::collections::VecDeque;
 
-use machine::{Fate, View};
+use machine::{PacketAction, PacketView};
 use units::rng::Fnv;
 use units::{Bytes, Instant};
 
-use super::codel::{Control, LEAST_PACKET, Params as CodelParams};
-use super::{Fates, Fifo, Waiting};
-use crate::choice::Luck;
-use crate::link::Limit;
+use super::codel::{CoDelParams as CodelParams, CoDelState, LEAST_PACKET};
+use super::{Fifo, QueueOutcomes, QueuedPacket};
+use crate::link::QueueLimit;
+use crate::selection::RandomSource;
 
 /// Parameters of FQ-CoDel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Params {
-    /// Those of the queues.
+pub struct FqCoDelParams {
+    /// CoDel parameters of the flow queues.
     pub codel: CodelParams,
-    /// Bytes that a queue may send in its turn, of IP.
+    /// IP bytes that a queue may send per round.
     pub quantum: Bytes,
-    /// Queues, at least 1.
+    /// Number of flow queues, at least 1.
     pub flows: u32,
 }
 
-impl Default for Params {
+impl Default for FqCoDelParams {
     /// Section 5.2: a quantum of an Ethernet frame, 1,024 queues, marking on.
     fn default() -> Self {
         let codel = CodelParams { ecn: true, ..CodelParams::default() };
@@ -35,15 +34,15 @@ impl Default for Params {
     }
 }
 
-/// Packets lost at a time for want of room (section 4.1.2; `drop_batch_size`).
+/// Packets dropped at a time on overflow (section 4.1.2; `drop_batch_size`).
 const BATCH: u64 = 64;
 
 #[derive(Debug, Clone)]
-pub(crate) struct FqCodel {
-    params: Params,
-    /// What keeps hashes of one world from those of another.
+pub(crate) struct FqCoDel {
+    params: FqCoDelParams,
+    /// Makes the hashes of different runs independent.
     salt: u64,
-    queues: Vec<Bucket>,
+    queues: Vec<FlowQueue>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: usize,
@@ -52,21 +51,21 @@ pub(crate) struct FqCodel {
 }
 
 #[derive(Debug, Clone)]
-struct Bucket {
+struct FlowQueue {
     queue: Fifo,
-    control: Control,
-    /// Bytes it may still send.
+    control: CoDelState,
+    /// Bytes that the queue may still send in its round.
     credits: i64,
     listed: bool,
 }
 
-impl FqCodel {
-    pub(super) fn new(params: Params, luck: &Luck<'_>) -> Self {
+impl FqCoDel {
+    pub(super) fn new(params: FqCoDelParams, random_source: &RandomSource<'_>) -> Self {
         let empty =
-            Bucket { queue: Fifo::new(), control: Control::new(), credits: 0, listed: false };
+            FlowQueue { queue: Fifo::new(), control: CoDelState::new(), credits: 0, listed: false };
         Self {
             params,
-            salt: luck.stream("hash").next_u64(),
+            salt: random_source.stream("hash").next_u64(),
             queues: vec![empty; params.flows.max(1) as usize],
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -76,13 +75,14 @@ impl FqCodel {
         }
     }
 
-    /// The queue of a connection and its direction (section 4.1.1: addresses, ports and protocol).
-    fn bucket(&self, view: &View) -> u32 {
+    /// Returns the queue of a connection's direction (section 4.1.1: addresses, ports and
+    /// protocol).
+    fn queue_index(&self, view: &PacketView) -> u32 {
         let mut hash = Fnv::new();
         hash.add(&self.salt.to_le_bytes());
         hash.add(&view.flow.0.to_le_bytes());
         hash.add(&[u8::from(view.back)]);
-        // FNV leaves what differs in the last bytes in few bits: spread it (MurmurHash3's last step).
+        // FNV spreads differences in the last bytes to few bits: apply MurmurHash3's finalizer.
         let mut bits = hash.finish();
         bits = (bits ^ (bits >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
         bits = (bits ^ (bits >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
@@ -90,8 +90,8 @@ impl FqCodel {
         ((u128::from(bits) * self.queues.len() as u128) >> 64) as u32
     }
 
-    pub(super) fn enqueue(&mut self, packet: Waiting, view: &View) {
-        let number = self.bucket(view);
+    pub(super) fn enqueue(&mut self, packet: QueuedPacket, view: &PacketView) {
+        let number = self.queue_index(view);
         let bucket = &mut self.queues[number as usize];
         bucket.queue.push(packet);
         self.packets += 1;
@@ -104,18 +104,18 @@ impl FqCodel {
         }
     }
 
-    /// Loses what finds no room, of the longest queues.
-    pub(super) fn shrink_to(&mut self, limit: Limit, fates: &mut Fates) {
+    /// Drops packets from the longest queues until the rest fit.
+    pub(super) fn drop_to(&mut self, limit: QueueLimit, fates: &mut QueueOutcomes) {
         let full = |fq: &Self| match limit {
-            Limit::Bytes(limit) => fq.bytes > limit,
-            Limit::Packets(limit) => fq.packets > limit as usize,
+            QueueLimit::Bytes(limit) => fq.bytes > limit,
+            QueueLimit::Packets(limit) => fq.packets > limit as usize,
         };
         while full(self) {
-            self.lose_batch(fates);
+            self.drop_batch(fates);
         }
     }
 
-    fn lose_batch(&mut self, fates: &mut Fates) {
+    fn drop_batch(&mut self, fates: &mut QueueOutcomes) {
         // The first among equals.
         let longest = self.queues.iter_mut().rev().max_by_key(|bucket| bucket.queue.bytes());
         let Some(bucket) = longest else { return };
@@ -127,15 +127,19 @@ impl FqCodel {
             self.bytes -= packet.size;
             lost += packet.size.get();
             bucket.control.count += 1;
-            fates.push_back(Fate::Lost(packet.packet));
+            fates.push_back(PacketAction::Dropped(packet.packet));
             if lost >= half {
                 break;
             }
         }
     }
 
-    /// Section 4.2.
-    pub(super) fn dequeue(&mut self, now: Instant, fates: &mut Fates) -> Option<Waiting> {
+    /// Dequeues a packet (section 4.2).
+    pub(super) fn dequeue(
+        &mut self,
+        now: Instant,
+        fates: &mut QueueOutcomes,
+    ) -> Option<QueuedPacket> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -158,8 +162,8 @@ impl FqCodel {
                 return Some(packet);
             }
             list.pop_front();
-            // A queue that has just begun and is empty already waits a turn among the others, so
-            // that it does not begin again at once.
+            // An empty new queue moves to the end of the old queues for one round, so that it does
+            // not become new again at once.
             if is_new && !self.old.is_empty() {
                 self.old.push_back(number);
             } else {
@@ -177,35 +181,35 @@ mod tests {
     use super::*;
     use crate::testing::data;
 
-    const LUCK: Luck<'static> = Luck { seed: 1, owner: "test" };
+    const RNG: RandomSource<'static> = RandomSource { seed: 1, owner: "test" };
 
-    fn packet(flow: u32, size: u64) -> (Waiting, View) {
-        let waiting = Waiting {
+    fn packet(flow: u32, size: u64) -> (QueuedPacket, PacketView) {
+        let waiting = QueuedPacket {
             packet: PacketId(flow),
             size: Bytes(size),
-            since: Instant::ZERO,
-            capable: false,
+            enqueued_at: Instant::ZERO,
+            ecn_capable: false,
         };
-        (waiting, View { flow: FlowId(flow), ..data(size as u32) })
+        (waiting, PacketView { flow: FlowId(flow), ..data(size as u32) })
     }
 
-    fn add(fq: &mut FqCodel, flow: u32, size: u64) {
+    fn add(fq: &mut FqCoDel, flow: u32, size: u64) {
         let (packet, view) = packet(flow, size);
         fq.enqueue(packet, &view);
     }
 
-    /// Flows and sizes of the next `n`, all of which go at once.
-    fn next(fq: &mut FqCodel, n: usize) -> Vec<(u32, u64)> {
-        let mut fates = Fates::new();
+    /// Flows and sizes of the next `n` packets, all dequeued at once.
+    fn next(fq: &mut FqCoDel, n: usize) -> Vec<(u32, u64)> {
+        let mut fates = QueueOutcomes::new();
         let taken = core::iter::from_fn(|| fq.dequeue(Instant::ZERO, &mut fates));
         taken.take(n).map(|waiting| (waiting.packet.0, waiting.size.get())).collect()
     }
 
-    /// Shreedhar and Varghese 1995, theorem: over any time in which both have packets, what two
-    /// queues send differs by no more than a quantum and a packet, whatever their sizes.
+    /// Shreedhar and Varghese 1995, theorem: over any interval in which both queues have packets,
+    /// the bytes they send differ by at most a quantum and a packet, whatever their packet sizes.
     #[test]
     fn rfc_8290_section_4_2_queues_take_turns_by_bytes_not_packets() {
-        let mut fq = FqCodel::new(Params::default(), &LUCK);
+        let mut fq = FqCoDel::new(FqCoDelParams::default(), &RNG);
         for _ in 0..3_000 {
             add(&mut fq, 0, 300);
         }
@@ -220,26 +224,26 @@ mod tests {
             }
         }
         assert!(most <= 1_514 + 2 * 1_500, "{most}");
-        // Packets were as five to one.
+        // The packet counts were five to one.
         assert!(sent[0] > 800_000 && sent[1] > 800_000, "{sent:?}");
     }
 
-    /// Section 4.2 and 6: what begins goes before all that has been there, for one quantum.
+    /// Section 4.2 and 6: a new flow precedes all existing ones, for one quantum.
     #[test]
     fn rfc_8290_section_4_2_a_sparse_flow_goes_first() {
-        let mut fq = FqCodel::new(Params::default(), &LUCK);
+        let mut fq = FqCoDel::new(FqCoDelParams::default(), &RNG);
         for _ in 0..1_000 {
             add(&mut fq, 0, 1_500);
         }
         assert_eq!(next(&mut fq, 3), [(0, 1_500); 3]);
         add(&mut fq, 1, 100);
         assert_eq!(next(&mut fq, 2), [(1, 100), (0, 1_500)]);
-        // It comes again after the others had their turn: it is new again, and goes first.
+        // It returns after the others were served: it is new again, and is served first.
         next(&mut fq, 10);
         add(&mut fq, 1, 100);
         assert_eq!(next(&mut fq, 1), [(1, 100)]);
-        // What sends more than a quantum at once is no sparse flow: it has one turn more (credits of
-        // 1,514 let two packets go), and then takes turns.
+        // A flow that sends more than a quantum at once is not sparse: it gets one more round
+        // (credits of 1,514 cover two packets), and then alternates.
         for _ in 0..10 {
             add(&mut fq, 2, 1_500);
         }
@@ -249,18 +253,18 @@ mod tests {
         assert_eq!((of(0), of(2)), (3, 3), "{flows:?}");
     }
 
-    /// Section 4.2: a queue that is emptied while new waits behind the old ones, so that it cannot
-    /// come back at once and starve them.
+    /// Section 4.2: a new queue that is emptied moves to the end of the old ones, so that it cannot
+    /// return at once and starve them.
     #[test]
-    fn rfc_8290_section_4_2_a_flow_that_comes_back_at_once_starves_nobody() {
-        let mut fq = FqCodel::new(Params::default(), &LUCK);
+    fn rfc_8290_section_4_2_a_flow_that_returns_at_once_starves_no_other() {
+        let mut fq = FqCoDel::new(FqCoDelParams::default(), &RNG);
         for _ in 0..100 {
             add(&mut fq, 0, 1_500);
         }
-        // A packet of flow 1 whenever it has none.
+        // Flow 1 enqueues a packet whenever it has none.
         let mut sent = [0; 2];
         for _ in 0..60 {
-            if fq.queues[fq.bucket(&packet(1, 1_500).1) as usize].queue.len() == 0 {
+            if fq.queues[fq.queue_index(&packet(1, 1_500).1) as usize].queue.len() == 0 {
                 add(&mut fq, 1, 1_500);
             }
             sent[next(&mut fq, 1)[0].0 as usize] += 1;
@@ -270,33 +274,33 @@ mod tests {
 
     #[test]
     fn the_longest_queue_makes_room() {
-        let mut fq = FqCodel::new(Params::default(), &LUCK);
-        let mut fates = Fates::new();
+        let mut fq = FqCoDel::new(FqCoDelParams::default(), &RNG);
+        let mut fates = QueueOutcomes::new();
         add(&mut fq, 1, 1_500);
         for _ in 0..300 {
             add(&mut fq, 0, 1_500);
-            fq.shrink_to(Limit::Packets(200), &mut fates);
+            fq.drop_to(QueueLimit::Packets(200), &mut fates);
         }
-        // 64 at a time, from flow 0 only: at 201 and again when it is full anew.
+        // 64 at a time, from flow 0 only: at 201 and at the next overflow.
         assert_eq!(fates.len(), 128);
-        assert!(fates.iter().all(|fate| *fate == Fate::Lost(PacketId(0))));
+        assert!(fates.iter().all(|fate| *fate == PacketAction::Dropped(PacketId(0))));
         assert_eq!(fq.packets, 301 - 128);
         fates.clear();
         // Half the bytes of a short queue.
-        let mut few = FqCodel::new(Params::default(), &LUCK);
+        let mut few = FqCoDel::new(FqCoDelParams::default(), &RNG);
         for _ in 0..11 {
             add(&mut few, 0, 1_000);
-            few.shrink_to(Limit::Bytes(Bytes(10_000)), &mut fates);
+            few.drop_to(QueueLimit::Bytes(Bytes(10_000)), &mut fates);
         }
         assert_eq!((fates.len(), few.bytes), (6, Bytes(5_000)));
     }
 
     #[test]
     fn connections_are_spread_over_the_queues() {
-        let fq = FqCodel::new(Params::default(), &LUCK);
+        let fq = FqCoDel::new(FqCoDelParams::default(), &RNG);
         let mut taken = vec![false; 1_024];
         for flow in 0..1_000 {
-            taken[fq.bucket(&packet(flow, 100).1) as usize] = true;
+            taken[fq.queue_index(&packet(flow, 100).1) as usize] = true;
         }
         // 1,024 (1 - (1 - 1/1,024)^1,000) = 638 queues; the deviation is about 11.
         let used = taken.iter().filter(|used| **used).count();

@@ -1,32 +1,32 @@
-//! PIE, proportional integral controller enhanced (RFC 8033): packets are lost as they come, with
-//! a probability that a controller of the queuing delay sets from time to time.
+//! PIE, proportional integral controller enhanced (RFC 8033): drops packets on arrival with a
+//! probability that a controller of the queuing delay updates periodically.
 //!
-//! With these of the optional elements of section 5: ECN (5.1), the cap on large steps (5.5) and
-//! derandomisation (5.4). The delay is that of the packet that went last, by its time of arrival,
-//! as in Linux (sch_pie.c without dq_rate_estimator); section 5.2 would estimate it. Probabilities
-//! are fixed-point numbers of 56 bits.
+//! Implements these optional elements of section 5: ECN (5.1), the cap on large steps (5.5) and
+//! derandomisation (5.4). The delay is that of the packet dequeued last, by its time of arrival, as
+//! in Linux (sch_pie.c without dq_rate_estimator); section 5.2 would estimate it. Probabilities are
+//! fixed-point numbers of 56 bits.
 
-use machine::Fate;
-use units::{Bytes, Duration, Instant, Stream};
+use machine::PacketAction;
+use units::{Bytes, Duration, Instant, RandomStream};
 
-use super::{Fates, Fifo, Waiting};
-use crate::choice::Luck;
+use super::{Fifo, QueueOutcomes, QueuedPacket};
+use crate::selection::RandomSource;
 
 /// Parameters of PIE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Params {
-    /// The delay that is aimed at (QDELAY_REF).
+pub struct PieParams {
+    /// Target queuing delay (QDELAY_REF).
     pub target: Duration,
-    /// From one look at the delay to the next (T_UPDATE).
+    /// Period of the probability update (T_UPDATE).
     pub update: Duration,
-    /// So long a burst passes after a time without a queue (MAX_BURST).
+    /// Burst allowance after a period without a queue (MAX_BURST).
     pub burst: Duration,
-    /// Mark packets that can be marked, up to a probability of a tenth.
+    /// Mark ECN-capable packets instead of dropping them, up to a probability of a tenth.
     pub ecn: bool,
 }
 
-impl Default for Params {
-    /// Section 4.2 and 4.4; ECN is off in Linux too unless it is asked for.
+impl Default for PieParams {
+    /// Section 4.2 and 4.4; ECN is off by default, as in Linux.
     fn default() -> Self {
         Self {
             target: Duration::from_millis(15),
@@ -37,13 +37,13 @@ impl Default for Params {
     }
 }
 
-/// The probability 1.
+/// Probability 1.
 const ONE: u64 = 1 << 56;
 /// Section 4.2: alpha is 1/8, beta 1 1/4 per second; in sixteenths.
 const ALPHA: i128 = 2;
 const BETA: i128 = 20;
-/// Section 4.1: as little as that does no harm.
-const FEW_BYTES: Bytes = Bytes(2 * 1_500);
+/// Section 4.1: PIE does not drop from a queue of at most this size.
+const NO_DROP_BYTES: Bytes = Bytes(2 * 1_500);
 
 const fn part(num: u64, den: u64) -> u64 {
     (ONE as u128 * num as u128 / den as u128) as u64
@@ -52,25 +52,25 @@ const fn part(num: u64, den: u64) -> u64 {
 #[derive(Debug, Clone)]
 pub(crate) struct Pie {
     pub(super) queue: Fifo,
-    params: Params,
-    draws: Stream,
+    params: PieParams,
+    draws: RandomStream,
     /// `drop_prob_`.
     probability: u64,
-    /// Probabilities of all packets since the last that was picked (`accu_prob_`).
+    /// Sum of the probabilities since the last selected packet (`accu_prob_`).
     accumulated: u64,
     burst_allowance: Duration,
     delay: Duration,
     delay_old: Duration,
-    /// The next look.
+    /// Time of the next update.
     next_update: Instant,
 }
 
 impl Pie {
-    pub(super) fn new(params: Params, luck: &Luck<'_>) -> Self {
+    pub(super) fn new(params: PieParams, random_source: &RandomSource<'_>) -> Self {
         Self {
             queue: Fifo::new(),
             params,
-            draws: luck.stream("pie"),
+            draws: random_source.stream("pie"),
             probability: 0,
             accumulated: 0,
             burst_allowance: params.burst,
@@ -80,10 +80,15 @@ impl Pie {
         }
     }
 
-    /// A packet comes (section 4.1); false if it is lost.
-    pub(super) fn enqueue(&mut self, packet: Waiting, room: bool, fates: &mut Fates) -> bool {
-        self.look(packet.since);
-        // Section 4.4: congestion has gone away.
+    /// Enqueues a packet (section 4.1); returns false if it is dropped.
+    pub(super) fn enqueue(
+        &mut self,
+        packet: QueuedPacket,
+        room: bool,
+        fates: &mut QueueOutcomes,
+    ) -> bool {
+        self.run_updates(packet.enqueued_at);
+        // Section 4.4: congestion has ended.
         if self.probability == 0 && self.is_short(self.delay) && self.is_short(self.delay_old) {
             self.burst_allowance = self.params.burst;
         }
@@ -91,31 +96,31 @@ impl Pie {
             self.accumulated = 0;
             return false;
         }
-        if self.burst_allowance.is_zero() && self.picks() {
+        if self.burst_allowance.is_zero() && self.drop_early() {
             self.accumulated = 0;
-            if !self.params.ecn || !packet.capable || self.probability > part(1, 10) {
+            if !self.params.ecn || !packet.ecn_capable || self.probability > part(1, 10) {
                 return false;
             }
-            fates.push_back(Fate::Marked(packet.packet));
+            fates.push_back(PacketAction::Marked(packet.packet));
         }
         self.queue.push(packet);
         true
     }
 
-    pub(super) fn dequeue(&mut self, now: Instant) -> Option<Waiting> {
-        self.look(now);
+    pub(super) fn dequeue(&mut self, now: Instant) -> Option<QueuedPacket> {
+        self.run_updates(now);
         let packet = self.queue.pop();
         self.delay = match packet {
-            Some(packet) if self.queue.len() > 0 => now.since(packet.since),
+            Some(packet) if self.queue.len() > 0 => now.since(packet.enqueued_at),
             _ => Duration::ZERO,
         };
         packet
     }
 
     /// `drop_early` of section 4.1, derandomised by section 5.4.
-    fn picks(&mut self) -> bool {
-        let calm = self.is_short(self.delay_old) && self.probability < part(1, 5);
-        if calm || self.queue.bytes() <= FEW_BYTES {
+    fn drop_early(&mut self) -> bool {
+        let low_delay = self.is_short(self.delay_old) && self.probability < part(1, 5);
+        if low_delay || self.queue.bytes() <= NO_DROP_BYTES {
             return false;
         }
         if self.probability == 0 {
@@ -128,19 +133,19 @@ impl Pie {
         self.accumulated >= part(85, 10) || self.draws.below(ONE) < self.probability
     }
 
-    /// Is a delay below half of QDELAY_REF?
+    /// Returns whether a delay is below half of QDELAY_REF.
     const fn is_short(&self, delay: Duration) -> bool {
         2 * delay.as_nanos() < self.params.target.as_nanos()
     }
 
-    /// Catches up with the looks that are due by `now`: between two packets nothing changes.
-    fn look(&mut self, now: Instant) {
+    /// Runs the updates that are due by `now`: the state is constant between two packets.
+    fn run_updates(&mut self, now: Instant) {
         while self.next_update <= now {
             let before = (self.probability, self.burst_allowance, self.delay_old);
             self.update();
             self.next_update += self.params.update;
             if before == (self.probability, self.burst_allowance, self.delay_old) {
-                // Nor will further looks change anything.
+                // Further updates would not change anything either.
                 let step = self.params.update.as_nanos().max(1);
                 let behind = now.as_nanos().saturating_sub(self.next_update.as_nanos());
                 let skipped = behind / step * step;
@@ -152,13 +157,13 @@ impl Pie {
         }
     }
 
-    /// Sections 4.2, 4.3 and 4.4.
+    /// Updates the probability and the burst allowance (sections 4.2, 4.3 and 4.4).
     fn update(&mut self) {
         let [delay, old, target] = [self.delay, self.delay_old, self.params.target]
             .map(|span| i128::from(span.as_nanos()));
         let step = ALPHA * (delay - target) + BETA * (delay - old);
         let step = step * i128::from(ONE) / (16 * 1_000_000_000);
-        let mut step = step / i128::from(self.caution());
+        let mut step = step / i128::from(self.step_divisor());
         // Section 5.5.
         if self.probability >= part(1, 10) {
             step = step.min(i128::from(part(2, 100)));
@@ -172,8 +177,8 @@ impl Pie {
         self.delay_old = self.delay;
     }
 
-    /// What steps are divided by while the probability is small (section 4.2).
-    const fn caution(&self) -> u32 {
+    /// Divisor of the steps while the probability is small (section 4.2).
+    const fn step_divisor(&self) -> u32 {
         match self.probability {
             p if p < part(1, 1_000_000) => 2_048,
             p if p < part(1, 100_000) => 512,
@@ -192,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    const LUCK: Luck<'static> = Luck { seed: 1, owner: "test" };
+    const RNG: RandomSource<'static> = RandomSource { seed: 1, owner: "test" };
 
     fn ms(n: u64) -> Duration {
         Duration::from_millis(n)
@@ -203,11 +208,16 @@ mod tests {
     }
 
     fn pie(ecn: bool) -> Pie {
-        Pie::new(Params { ecn, ..Params::default() }, &LUCK)
+        Pie::new(PieParams { ecn, ..PieParams::default() }, &RNG)
     }
 
-    fn packet(since: Instant, capable: bool) -> Waiting {
-        Waiting { packet: PacketId(0), size: Bytes(1_500), since, capable }
+    fn packet(since: Instant, capable: bool) -> QueuedPacket {
+        QueuedPacket {
+            packet: PacketId(0),
+            size: Bytes(1_500),
+            enqueued_at: since,
+            ecn_capable: capable,
+        }
     }
 
     fn probability(pie: &Pie) -> f64 {
@@ -215,7 +225,7 @@ mod tests {
     }
 
     /// Section 4.2: p = alpha (delay - target) + beta (delay - old delay), in seconds, divided by
-    /// what the table of steps says.
+    /// the factor in the table of steps.
     #[test]
     fn rfc_8033_section_4_2_the_probability_moves_in_the_steps_of_the_table() {
         let table = [
@@ -269,14 +279,14 @@ mod tests {
         assert_eq!(pie.probability, 0);
     }
 
-    /// Section 4.4: after a calm time a burst of MAX_BURST passes whole; the same load goes on and
-    /// is then cut.
+    /// Section 4.4: after an idle period a burst of MAX_BURST passes without drops; the same load
+    /// continues and then meets drops.
     #[test]
     fn rfc_8033_section_4_4_a_burst_of_150_ms_passes() {
         let mut pie = pie(false);
-        let mut fates = Fates::new();
+        let mut fates = QueueOutcomes::new();
         let mut lost = Vec::new();
-        // Ten packets come each millisecond, one goes.
+        // Ten packets arrive each millisecond, one leaves.
         for k in 0..1_000 {
             let now = at(1_000 + k);
             for _ in 0..10 {
@@ -286,16 +296,17 @@ mod tests {
             }
             pie.dequeue(now);
         }
-        // Ten looks, the first of which may come at once.
+        // Ten updates, the first of which may be due at once.
         let first = lost[0];
         assert!((135..=165).contains(&first), "{first}");
         assert!(lost.len() > 500);
     }
 
-    /// Section 4.4: as a packet comes the allowance is MAX_BURST again if the probability is 0 and
-    /// both delays are below half of QDELAY_REF, 7.5 ms; each look takes T_UPDATE off, down to 0.
+    /// Section 4.4: on arrival of a packet the allowance is reset to MAX_BURST if the probability
+    /// is 0 and both delays are below half of QDELAY_REF, 7.5 ms; each update takes T_UPDATE off,
+    /// down to 0.
     #[test]
-    fn rfc_8033_section_4_4_the_allowance_comes_back_when_congestion_is_gone() {
+    fn rfc_8033_section_4_4_the_allowance_is_reset_when_congestion_ends() {
         let us = Duration::from_micros;
         let cases = [
             (0, us(7_499), us(7_499), ms(150)),
@@ -307,7 +318,7 @@ mod tests {
             let mut pie = pie(false);
             (pie.probability, pie.burst_allowance) = (probability, Duration::ZERO);
             (pie.delay, pie.delay_old) = (delay, old);
-            assert!(pie.enqueue(packet(Instant::ZERO, false), true, &mut Fates::new()));
+            assert!(pie.enqueue(packet(Instant::ZERO, false), true, &mut QueueOutcomes::new()));
             assert_eq!(pie.burst_allowance, allowance, "{probability} {delay} {old}");
         }
         let mut pie = pie(false);
@@ -317,12 +328,12 @@ mod tests {
         }
     }
 
-    /// Section 5.4: with a constant probability p, from one loss to the next there are between
-    /// 0.85 / p and 8.5 / p packets.
+    /// Section 5.4: with a constant probability p, there are between 0.85 / p and 8.5 / p packets
+    /// from one drop to the next.
     #[test]
     fn rfc_8033_section_5_4_losses_are_neither_close_together_nor_far_apart() {
         let mut pie = pie(false);
-        let mut fates = Fates::new();
+        let mut fates = QueueOutcomes::new();
         let p = part(1, 20) + 1;
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..100 {
@@ -340,7 +351,8 @@ mod tests {
         }
         let (least, most) = (gaps.iter().min().unwrap(), gaps.iter().max().unwrap());
         assert!(*least >= 17 && *most <= 170, "{least} to {most}");
-        // 17 packets of patience, the last of which is drawn for as each behind it: 16 + 1 / p.
+        // At least 17 packets; the 17th and each later one is dropped with probability p: 16 + 1 /
+        // p.
         let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
         assert!((mean - 36.0).abs() < 1.0, "{mean}");
     }
@@ -349,7 +361,7 @@ mod tests {
     fn rfc_8033_section_5_1_up_to_a_tenth_packets_are_marked() {
         for (p, marks) in [(part(1, 10), true), (part(1, 10) + 1, false)] {
             let mut pie = pie(true);
-            let mut fates = Fates::new();
+            let mut fates = QueueOutcomes::new();
             for _ in 0..10 {
                 pie.queue.push(packet(Instant::ZERO, true));
             }
@@ -363,14 +375,14 @@ mod tests {
     }
 
     #[test]
-    fn looks_that_change_nothing_take_no_time() {
+    fn updates_that_change_nothing_are_skipped() {
         let mut idle = pie(false);
-        idle.look(Instant::ZERO + Duration::from_secs(1_000_000));
+        idle.run_updates(Instant::ZERO + Duration::from_secs(1_000_000));
         let mut stepped = pie(false);
         for s in 0..1_000 {
-            stepped.look(Instant::ZERO + Duration::from_secs(s * 1_000));
+            stepped.run_updates(Instant::ZERO + Duration::from_secs(s * 1_000));
         }
-        stepped.look(Instant::ZERO + Duration::from_secs(1_000_000));
+        stepped.run_updates(Instant::ZERO + Duration::from_secs(1_000_000));
         assert_eq!(idle.next_update, stepped.next_update);
         assert_eq!(idle.next_update.as_nanos() % ms(15).as_nanos(), 0);
         assert!(idle.next_update > Instant::ZERO + Duration::from_secs(1_000_000));

@@ -1,49 +1,49 @@
-//! Single packets moved back by some places.
+//! Moves single packets back by a number of positions.
 
 use core::num::NonZeroU32;
 use std::collections::VecDeque;
 
-use machine::{Element, PacketId, Verdict, View};
+use machine::{Element, PacketId, PacketVerdict, PacketView};
 use units::{Duration, Instant};
 
-use crate::choice::{Chooser, Luck, Only, Rule};
+use crate::selection::{PacketClass, PacketSelector, RandomSource, SelectionRule};
 
-/// Holds a packet that a rule picks until `places` more have passed; with one place, neighbours
-/// are swapped. While one is held no other is picked, whatever the rule says.
+/// Holds a packet that a rule selects until `positions` more have passed; with one position,
+/// neighbours are swapped. While it holds a packet it selects no other, whatever the rule says.
 #[derive(Debug, Clone)]
 pub struct Displace {
-    places: NonZeroU32,
-    /// What is held goes on after this time even if not enough packets came.
+    positions: NonZeroU32,
+    /// The held packet leaves after this time even if too few packets have passed.
     timeout: Duration,
-    only: Only,
-    chooser: Chooser,
-    held: Option<Held>,
-    /// What leaves at once, behind the packet that passed: at `ready_at`.
+    class: PacketClass,
+    chooser: PacketSelector,
+    held: Option<DisplacedPacket>,
+    /// Packets that leave at `ready_at`, after the packet that passed.
     ready: VecDeque<PacketId>,
     ready_at: Instant,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct DisplacedPacket {
     packet: PacketId,
-    places_left: u32,
+    positions_left: u32,
     until: Instant,
 }
 
 impl Displace {
-    /// One that holds nothing.
+    /// Creates an element that holds no packet.
     pub fn new(
-        rule: &Rule,
+        rule: &SelectionRule,
         places: NonZeroU32,
         timeout: Duration,
-        only: Only,
-        luck: &Luck<'_>,
+        only: PacketClass,
+        random_source: &RandomSource<'_>,
     ) -> Self {
         Self {
-            places,
+            positions: places,
             timeout,
-            only,
-            chooser: Chooser::new(rule, only, luck),
+            class: only,
+            chooser: PacketSelector::new(rule, only, random_source),
             held: None,
             ready: VecDeque::new(),
             ready_at: Instant::ZERO,
@@ -63,27 +63,28 @@ impl Displace {
 }
 
 impl Element for Displace {
-    fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict {
+    fn accept(&mut self, now: Instant, packet: PacketId, view: &PacketView) -> PacketVerdict {
         let picked = self.chooser.picks(view);
-        if !self.only.covers(view) {
-            return Verdict::Passed;
+        if !self.class.covers(view) {
+            return PacketVerdict::Forwarded;
         }
         self.release_if_late(now);
         if self.held.is_none() && picked {
             let until = now + self.timeout;
-            self.held = Some(Held { packet, places_left: self.places.get(), until });
-            return Verdict::Taken;
+            self.held =
+                Some(DisplacedPacket { packet, positions_left: self.positions.get(), until });
+            return PacketVerdict::Queued;
         }
-        // What is about to leave was released before this one came.
+        // The ready packets were released before this one arrived.
         let verdict = if self.ready.is_empty() {
-            Verdict::Passed
+            PacketVerdict::Forwarded
         } else {
             self.ready.push_back(packet);
-            Verdict::Taken
+            PacketVerdict::Queued
         };
         if let Some(held) = &mut self.held {
-            held.places_left -= 1;
-            if held.places_left == 0 {
+            held.positions_left -= 1;
+            if held.positions_left == 0 {
                 self.release(now);
             }
         }
@@ -106,21 +107,21 @@ mod tests {
     use crate::testing::{data, handshake, leave};
     use units::Ratio;
 
-    const LUCK: Luck<'static> = Luck { seed: 1, owner: "test" };
+    const RNG: RandomSource<'static> = RandomSource { seed: 1, owner: "test" };
     const MS: Duration = Duration::from_millis(1);
 
-    fn displace(rule: &Rule, places: u32) -> Displace {
-        Displace::new(rule, NonZeroU32::new(places).unwrap(), MS, Only::Data, &LUCK)
+    fn displace(rule: &SelectionRule, places: u32) -> Displace {
+        Displace::new(rule, NonZeroU32::new(places).unwrap(), MS, PacketClass::Data, &RNG)
     }
 
-    /// Order in which packets 1 to `n` leave that come a nanosecond apart, or all at once.
+    /// Order in which packets 1 to `n` leave that arrive `apart` nanoseconds apart, or all at once.
     fn order(displace: &mut Displace, n: u32, apart: u64) -> Vec<u32> {
         let mut left = Vec::new();
         for id in 1..=n {
             let now = Instant::from_nanos(u64::from(id) * apart);
             match displace.accept(now, PacketId(id), &data(1_500)) {
-                Verdict::Passed => left.push(id),
-                verdict => assert_eq!(verdict, Verdict::Taken),
+                PacketVerdict::Forwarded => left.push(id),
+                verdict => assert_eq!(verdict, PacketVerdict::Queued),
             }
             if apart > 0 {
                 left.extend(leave(displace, now).iter().map(|&(_, id)| id));
@@ -132,27 +133,27 @@ mod tests {
 
     #[test]
     fn neighbours_are_swapped() {
-        let all = Rule::Share(Ratio::new(1, 1).unwrap());
+        let all = SelectionRule::Share(Ratio::new(1, 1).unwrap());
         assert_eq!(order(&mut displace(&all, 1), 6, 1), [2, 1, 4, 3, 6, 5]);
     }
 
     #[test]
-    fn a_packet_comes_back_behind_as_many_as_declared() {
-        let second = Rule::Listed(vec![2]);
+    fn a_packet_moves_back_by_the_declared_positions() {
+        let second = SelectionRule::Listed(vec![2]);
         for apart in [1, 0] {
             assert_eq!(order(&mut displace(&second, 3), 7, apart), [1, 3, 4, 5, 2, 6, 7]);
         }
-        let both = Rule::Listed(vec![1, 2, 6]);
-        // The second is not picked, since the first is held.
+        let both = SelectionRule::Listed(vec![1, 2, 6]);
+        // The second is not selected while the first is held.
         assert_eq!(order(&mut displace(&both, 3), 9, 1), [2, 3, 4, 1, 5, 7, 8, 9, 6]);
     }
 
     #[test]
     fn the_last_packet_is_not_held_for_ever() {
-        let mut displace = displace(&Rule::Listed(vec![1]), 3);
+        let mut displace = displace(&SelectionRule::Listed(vec![1]), 3);
         let at = Instant::from_nanos;
-        assert_eq!(displace.accept(at(5), PacketId(1), &data(1_500)), Verdict::Taken);
-        assert_eq!(displace.accept(at(6), PacketId(2), &handshake()), Verdict::Passed);
+        assert_eq!(displace.accept(at(5), PacketId(1), &data(1_500)), PacketVerdict::Queued);
+        assert_eq!(displace.accept(at(6), PacketId(2), &handshake()), PacketVerdict::Forwarded);
         assert_eq!(displace.next_wake(), Some(at(1_000_005)));
         assert_eq!(leave(&mut displace, at(1_000_004)), []);
         assert_eq!(leave(&mut displace, at(1_000_005)), [(1_000_005, 1)]);

@@ -1,47 +1,47 @@
-//! Groups of packets turned around, as a driver does that sorts a burst by a bogus hash.
+//! Reverses groups of packets, as a driver does that sorts a burst by a bogus hash.
 //!
-//! The convention is that of the Linux golden traces (`rev:k:t`): packets are held until k of
-//! them are there or t has passed in silence, and leave last first. There the members of a group
-//! leave 1 us apart; here that gap is declared.
+//! The convention is that of the Linux golden traces (`rev:k:t`): packets are held until there are
+//! k of them or no packet has arrived for t, and leave last first. In the traces the members of a
+//! group leave 1 us apart; here that gap is a parameter.
 
 use core::cmp::Reverse as Earliest;
 use core::num::NonZeroU32;
 use std::collections::BinaryHeap;
 
-use machine::{Element, PacketId, Verdict, View};
+use machine::{Element, PacketId, PacketVerdict, PacketView};
 use units::{Duration, Instant};
 
-use crate::choice::Only;
+use crate::selection::PacketClass;
 
-/// What [`Reverse`] does.
+/// Parameters of [`Reverse`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Params {
-    /// Packets of a group.
+pub struct ReverseParams {
+    /// Packets in a group.
     pub group: NonZeroU32,
-    /// From one member to the next. The first one leaves when the group is complete; groups do
-    /// not wait for each other, so where this is long they interleave and no rate is lost.
+    /// Time from one member to the next. The first one leaves when the group is complete; groups do
+    /// not wait for each other, so with a long gap they interleave and the rate is unaffected.
     pub gap: Duration,
     /// A group that gets no further member for this long is complete as it is.
     pub timeout: Duration,
-    /// Whom it concerns.
-    pub only: Only,
+    /// The packets affected.
+    pub class: PacketClass,
 }
 
-/// Lets groups of packets leave last first.
+/// Releases groups of packets in reverse order.
 #[derive(Debug, Clone)]
 pub struct Reverse {
-    params: Params,
-    /// The group that fills, and when it has waited long enough.
+    params: ReverseParams,
+    /// The incomplete group and its timeout.
     group: Vec<PacketId>,
     silence_at: Instant,
-    /// Members of complete groups: when they leave; equal moments in the order of release.
+    /// Members of complete groups with their departure times; ties keep the order of release.
     leaving: BinaryHeap<Earliest<(Instant, u64, PacketId)>>,
     released: u64,
 }
 
 impl Reverse {
-    /// One that holds nothing.
-    pub const fn new(params: Params) -> Self {
+    /// Creates an element that holds no packet.
+    pub const fn new(params: ReverseParams) -> Self {
         Self {
             params,
             group: Vec::new(),
@@ -67,9 +67,9 @@ impl Reverse {
 }
 
 impl Element for Reverse {
-    fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict {
-        if !self.params.only.covers(view) {
-            return Verdict::Passed;
+    fn accept(&mut self, now: Instant, packet: PacketId, view: &PacketView) -> PacketVerdict {
+        if !self.params.class.covers(view) {
+            return PacketVerdict::Forwarded;
         }
         self.release_if_silent(now);
         self.group.push(packet);
@@ -77,7 +77,7 @@ impl Element for Reverse {
         if self.group.len() >= self.params.group.get() as usize {
             self.release(now);
         }
-        Verdict::Taken
+        PacketVerdict::Queued
     }
 
     fn next_wake(&self) -> Option<Instant> {
@@ -101,15 +101,16 @@ mod tests {
     use crate::testing::{data, drain, handshake, leave};
 
     fn reverse(group: u32, gap_us: u64) -> Reverse {
-        Reverse::new(Params {
+        Reverse::new(ReverseParams {
             group: NonZeroU32::new(group).unwrap(),
             gap: Duration::from_micros(gap_us),
             timeout: Duration::from_micros(500),
-            only: Only::Data,
+            class: PacketClass::Data,
         })
     }
 
-    /// Packets that come at these moments (in tenths of a microsecond); what leaves, likewise.
+    /// Feeds packets that arrive at these times (in tenths of a microsecond) and returns the
+    /// departures in the same unit.
     fn run(reverse: &mut Reverse, came: &[u64]) -> Vec<(u64, u32)> {
         let mut left = Vec::new();
         for (number, tenths) in came.iter().enumerate() {
@@ -118,14 +119,14 @@ mod tests {
                 left.extend(leave(reverse, at));
             }
             let packet = PacketId(number as u32 + 1);
-            assert_eq!(reverse.accept(now, packet, &data(1_500)), Verdict::Taken);
+            assert_eq!(reverse.accept(now, packet, &data(1_500)), PacketVerdict::Queued);
         }
         left.extend(drain(reverse));
         left.into_iter().map(|(ns, id)| (ns / 100, id)).collect()
     }
 
-    /// The first ten data packets of golden trace d1_rev4_rtt45_cubic (`rev:4:500`, 22.5 ms of
-    /// delay behind it): `dep_us` in, `sched_us` less 22,500 us out.
+    /// The first ten data packets of golden trace d1_rev4_rtt45_cubic (`rev:4:500`, then 22.5 ms of
+    /// delay): `dep_us` in, `sched_us` less 22,500 us out.
     #[test]
     fn groups_leave_as_in_the_golden_trace() {
         let departures = [
@@ -157,16 +158,16 @@ mod tests {
     #[test]
     fn silence_counts_from_the_last_member() {
         let left = run(&mut reverse(4, 0), &[0, 4_999, 9_998, 14_998]);
-        // The last one comes when the silence is over: a group of its own.
+        // The last packet arrives at the timeout: a group of its own.
         assert_eq!(left, [(14_998, 3), (14_998, 2), (14_998, 1), (19_998, 4)]);
     }
 
     #[test]
-    fn what_is_of_no_concern_passes() {
+    fn packets_of_other_classes_pass() {
         let mut reverse = reverse(2, 0);
         reverse.accept(Instant::ZERO, PacketId(1), &data(1_500));
         let verdict = reverse.accept(Instant::ZERO, PacketId(2), &handshake());
-        assert_eq!(verdict, Verdict::Passed);
+        assert_eq!(verdict, PacketVerdict::Forwarded);
         assert_eq!(drain(&mut reverse), [(500_000, 1)]);
     }
 }

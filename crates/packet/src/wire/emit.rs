@@ -16,15 +16,15 @@ const HOPS: u8 = 64;
 /// Length of the payload pattern. A prime, so that no packet size is a multiple of it.
 const PERIOD: u64 = 251;
 
-/// The byte that stands at `place` of every stream: `place` modulo 251.
+/// The byte at stream offset `place`: `place` modulo 251.
 pub const fn payload_byte(place: Offset) -> u8 {
     (place.0 % PERIOD) as u8
 }
 
-/// Appends `segment` to `out` as one IP packet; nothing is appended on an error.
+/// Appends `segment` to `out` as one IP packet; on an error `out` is unchanged.
 ///
-/// `id` is the identification of the IPv4 header (unused in IPv6), `offset` the place in the
-/// stream of the first payload byte. A burst becomes one super-packet, PSH and FIN as they are.
+/// `id` is the identification of the IPv4 header (unused in IPv6), `offset` the stream offset of
+/// the first payload byte. A burst becomes one super-packet with its PSH and FIN.
 ///
 /// # Errors
 ///
@@ -39,14 +39,14 @@ pub fn emit(
 ) -> Result<(), EmitError> {
     let first = offset.0 % PERIOD;
     let pattern = (0..PERIOD as u8).cycle().skip(first as usize).take(segment.payload as usize);
-    emit_filled(segment, between, id, |out| out.extend(pattern), out)
+    emit_with(segment, between, id, |out| out.extend(pattern), out)
 }
 
-/// The same with the bytes of a real payload.
+/// Like [`emit`], with the bytes of a real payload.
 ///
 /// # Errors
 ///
-/// Those of [`emit`], and [`EmitError::Payload`] if there are not as many bytes as the segment says.
+/// Those of [`emit`], and [`EmitError::Payload`] if `payload` has another length than the segment.
 pub fn emit_payload(
     segment: &Segment,
     between: &Endpoints,
@@ -55,12 +55,12 @@ pub fn emit_payload(
     out: &mut Vec<u8>,
 ) -> Result<(), EmitError> {
     if payload.len() != segment.payload as usize {
-        return Err(EmitError::Payload { told: segment.payload, given: payload.len() });
+        return Err(EmitError::Payload { expected: segment.payload, given: payload.len() });
     }
-    emit_filled(segment, between, id, |out| out.extend_from_slice(payload), out)
+    emit_with(segment, between, id, |out| out.extend_from_slice(payload), out)
 }
 
-fn emit_filled(
+fn emit_with(
     segment: &Segment,
     between: &Endpoints,
     id: u16,
@@ -148,7 +148,7 @@ fn tcp_header(
     Ok(tcp)
 }
 
-/// Appends `gap` zeros and the payload; gives the index of the latter.
+/// Appends `gap` zeros and the payload; returns the index of the payload.
 fn append_payload(out: &mut Vec<u8>, gap: usize, fill: impl FnOnce(&mut Vec<u8>)) -> usize {
     let payload = out.len() + gap;
     out.resize(payload, 0);
@@ -156,30 +156,30 @@ fn append_payload(out: &mut Vec<u8>, gap: usize, fill: impl FnOnce(&mut Vec<u8>)
     payload
 }
 
-/// Why a segment cannot be a packet.
+/// Why a segment cannot be encoded as a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmitError {
     /// The addresses are not both of the segment's IP version.
     Family {
-        /// Version the segment asks for.
+        /// IP version of the segment.
         segment: IpVersion,
         /// Addresses given.
         between: Endpoints,
     },
-    /// The TCP header has room for 40 bytes of options only.
+    /// The options do not fit into the 40 bytes of a TCP header.
     Options {
-        /// Bytes they would need.
+        /// Bytes required.
         bytes: usize,
     },
-    /// The length field of the IP header has 16 bits only.
+    /// The length does not fit into the 16 bits of the IP header.
     TooLong {
-        /// What it would have to hold.
+        /// Length required.
         bytes: u64,
     },
-    /// There are more or fewer bytes of payload than the segment says.
+    /// The payload has another length than the segment.
     Payload {
-        /// Bytes the segment says.
-        told: u32,
+        /// Payload bytes of the segment.
+        expected: u32,
         /// Bytes given.
         given: usize,
     },
@@ -194,16 +194,20 @@ impl fmt::Display for EmitError {
                     IpVersion::V6 => "IPv6",
                 };
                 let (src, dst) = (SocketAddr::ip(src), SocketAddr::ip(dst));
-                write!(f, "an {version} segment cannot travel from {src} to {dst}")
+                write!(
+                    f,
+                    "cannot encode an {version} segment with addresses {src} and {dst}: \
+                     use addresses of one IP version"
+                )
             }
             Self::Options { bytes } => {
-                write!(f, "{bytes} bytes of TCP options, but the header has room for {MAX_LEN}")
+                write!(f, "TCP options need {bytes} bytes; the header has space for {MAX_LEN}")
             }
             Self::TooLong { bytes } => {
-                write!(f, "a length of {bytes} bytes, but the IP header counts to {}", u16::MAX)
+                write!(f, "packet length {bytes} exceeds the IP maximum of {}", u16::MAX)
             }
-            Self::Payload { told, given } => {
-                write!(f, "{given} bytes of payload for a segment of {told}")
+            Self::Payload { expected: reported, given } => {
+                write!(f, "payload has {given} bytes; the segment has {reported}")
             }
         }
     }

@@ -1,8 +1,8 @@
-//! TCP options in the order of each system, padding included.
+//! TCP options in the order of each operating system, padding included.
 //!
 //! FreeBSD: `tcp_addoptions` (sys/netinet/tcp_output.c) aligns each option with NOPs before it and
 //! ends with EOL and zeros. Linux: `tcp_options_write` (net/ipv4/tcp_output.c) writes whole words.
-//! Numbers of the options: RFC 9293 section 3.2, RFC 7323 and RFC 2018.
+//! Option kinds: RFC 9293 section 3.2, RFC 7323 and RFC 2018.
 
 use units::SeqNum;
 
@@ -17,19 +17,19 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
-/// What the data offset of the TCP header leaves for options, in bytes.
+/// Space for options in a TCP header, in bytes.
 pub(super) const MAX_LEN: usize = 40;
 
-/// Options of one segment as they stand on the wire, padding included.
+/// Options of one segment as encoded on the wire, padding included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OptionBytes {
-    /// What was put beyond the room is counted in `len` but not kept.
+    /// Bytes beyond the end are counted in `len` but not stored.
     bytes: [u8; MAX_LEN],
     len: usize,
 }
 
 impl OptionBytes {
-    /// The options of `segment`, in the order of its system.
+    /// Encodes the options of `segment` in the order of its operating system.
     ///
     /// # Errors
     ///
@@ -41,8 +41,8 @@ impl OptionBytes {
                 SynLayout::FreeBsd => to.freebsd_syn(syn, segment.timestamps),
                 SynLayout::Linux => to.linux_syn(syn, segment.timestamps),
             },
-            Options::None => to.usual(segment.timestamps, &[]),
-            Options::Sack(blocks) => to.usual(segment.timestamps, blocks.as_slice()),
+            Options::None => to.non_syn(segment.timestamps, &[]),
+            Options::Sack(blocks) => to.non_syn(segment.timestamps, blocks.as_slice()),
         }
         if to.len > MAX_LEN { Err(EmitError::Options { bytes: to.len }) } else { Ok(to) }
     }
@@ -94,8 +94,8 @@ impl OptionBytes {
         }
     }
 
-    /// Any segment but a SYN: both systems write the same.
-    fn usual(&mut self, timestamps: Option<Timestamps>, blocks: &[SackBlock]) {
+    /// Options of a segment other than a SYN: both systems write the same.
+    fn non_syn(&mut self, timestamps: Option<Timestamps>, blocks: &[SackBlock]) {
         if let Some(stamps) = timestamps {
             self.put(&[NOP, NOP]);
             self.timestamps(stamps);
@@ -136,16 +136,16 @@ impl OptionBytes {
     }
 }
 
-/// Options as read from a header.
-pub(super) struct Decoded {
+/// Options decoded from a header.
+pub(super) struct DecodedOptions {
     pub(super) timestamps: Option<Timestamps>,
     pub(super) options: Options,
-    /// Were all options such that a segment can hold them?
-    pub(super) whole: bool,
+    /// True if the segment represents all options.
+    pub(super) complete: bool,
 }
 
-/// Reads options; what is broken or unknown is passed over and clears [`Decoded::whole`].
-pub(super) fn decode(raw: &[u8], is_syn: bool) -> Decoded {
+/// Decodes options; malformed or unknown ones are skipped and clear [`DecodedOptions::complete`].
+pub(super) fn decode(raw: &[u8], is_syn: bool) -> DecodedOptions {
     let mut syn = SynOptions::default();
     let mut sack = SackBlocks::EMPTY;
     let mut timestamps = None;
@@ -188,7 +188,7 @@ pub(super) fn decode(raw: &[u8], is_syn: bool) -> Decoded {
     } else {
         sack.into()
     };
-    Decoded { timestamps, options, whole }
+    DecodedOptions { timestamps, options, complete: whole }
 }
 
 fn sack_block([a, b, c, d, e, f, g, h]: [u8; 8]) -> SackBlock {
@@ -198,7 +198,7 @@ fn sack_block([a, b, c, d, e, f, g, h]: [u8; 8]) -> SackBlock {
     }
 }
 
-/// Linux if only Linux writes these options as `raw`, else FreeBSD.
+/// Linux if only Linux encodes these options as `raw`, else FreeBSD.
 fn layout(raw: &[u8], syn: SynOptions, timestamps: Option<Timestamps>) -> SynLayout {
     let written_by = |layout| {
         let options = Options::Syn(SynOptions { layout, ..syn });
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn every_choice_has_the_length_the_segment_says() {
+    fn encoded_length_matches_options_len() {
         for bits in 0..32_u8 {
             let has = |bit: u8| bits & (1 << bit) != 0;
             let segment = Segment {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn four_sack_blocks_beside_timestamps_do_not_fit() {
+    fn four_sack_blocks_do_not_fit_with_timestamps() {
         let mut blocks = SackBlocks::EMPTY;
         for _ in 0..4 {
             blocks.push(SackBlock::default());
@@ -289,16 +289,16 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_broken_options_are_passed_over_and_told() {
-        // A fast-open cookie request (kind 34), then timestamps.
+    fn unknown_and_malformed_options_are_skipped_and_flagged() {
+        // A TCP Fast Open cookie request (kind 34), then timestamps.
         let decoded = decode(&[34, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8], false);
         assert_eq!(decoded.timestamps, Some(Timestamps { val: 9, ecr: 8 }));
-        assert!(!decoded.whole);
+        assert!(!decoded.complete);
         for broken in
             [&[8, 10, 0][..], &[8, 0, 0, 0], &[8, 1, 0, 0], &[2], &[5, 9, 0, 0, 0, 0, 0, 0, 0]]
         {
-            assert!(!decode(broken, false).whole, "{broken:?}");
+            assert!(!decode(broken, false).complete, "{broken:?}");
         }
-        assert!(decode(&[1, 1, 0, 99], false).whole);
+        assert!(decode(&[1, 1, 0, 99], false).complete);
     }
 }

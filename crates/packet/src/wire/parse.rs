@@ -1,9 +1,9 @@
 //! The bytes of a packet as a segment.
 //!
-//! Lax where captures are lax: a packet may be cut off behind the 20 bytes of a TCP header (a snap
-//! length), and an IP length of zero, which a capture above TSO may show (and always does of BIG TCP
-//! over IPv4), means all that was there. BIG TCP over IPv6 has its length in a jumbo payload option
-//! (RFC 2675).
+//! The parser is as lax as captures require: a packet may be truncated after the 20 bytes of a TCP
+//! header (snap length), and an IP length of zero, which a capture above TSO may show (and always
+//! does with BIG TCP over IPv4), means the whole capture. BIG TCP over IPv6 has its length in a
+//! jumbo payload option (RFC 2675).
 
 use core::fmt;
 use std::net::SocketAddr;
@@ -18,12 +18,12 @@ use crate::{Flags, IpVersion, Segment};
 /// Bytes of a TCP header without options.
 const TCP_HEADER: usize = 20;
 
-/// What stands before the IP header, by the link types of pcap.
+/// The header before the IP header, by the link types of pcap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Link {
-    /// Nothing (`LINKTYPE_RAW`, `_IPV4`, `_IPV6`).
+    /// None (`LINKTYPE_RAW`, `_IPV4`, `_IPV6`).
     Raw,
-    /// Ethernet, with VLAN tags (also several, as in QinQ) and PPPoE or without.
+    /// Ethernet, with or without VLAN tags (also several, as in QinQ) and PPPoE.
     Ethernet,
     /// Four bytes of address family (`LINKTYPE_NULL`, `_LOOP`).
     Loopback,
@@ -34,10 +34,10 @@ pub enum Link {
 }
 
 impl Link {
-    /// The one with this LINKTYPE number of pcap and pcapng.
+    /// The link type with this LINKTYPE number of pcap and pcapng.
     pub const fn from_linktype(number: u16) -> Option<Self> {
         match number {
-            // 12 and 14 are what BSD systems call it themselves.
+            // BSD systems use 12 and 14 for raw IP.
             12 | 14 | 101 | 228 | 229 => Some(Self::Raw),
             1 => Some(Self::Ethernet),
             0 | 108 => Some(Self::Loopback),
@@ -47,7 +47,7 @@ impl Link {
         }
     }
 
-    /// Bytes before the IP header, and where an EtherType stands among them.
+    /// Bytes before the IP header, and the position of the EtherType among them.
     const fn header(self) -> (usize, Option<usize>) {
         match self {
             Self::Raw => (0, None),
@@ -61,42 +61,42 @@ impl Link {
 
 /// A packet read from a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parsed<'a> {
+pub struct ParsedPacket<'a> {
     /// Addresses and ports.
-    pub between: Endpoints,
-    /// The segment. Its flow and direction are for the caller to set; it is one packet as far as
-    /// the bytes can tell, so `gso_size` and `nsegs` are 0.
+    pub endpoints: Endpoints,
+    /// The segment. The caller sets its flow and direction; `gso_size` and `nsegs` are 0, since the
+    /// bytes show one packet.
     pub segment: Segment,
     /// Identification of the IPv4 header; 0 in IPv6.
     pub id: u16,
-    /// Captured bytes of the payload: fewer than `segment.payload` if the capture cut it off.
+    /// Captured payload bytes: fewer than `segment.payload` if the capture truncated the packet.
     pub payload: &'a [u8],
-    /// Does the segment hold all its options? False if some are unknown, broken or cut off.
-    pub options_whole: bool,
+    /// True if the segment has all options. False if some are unknown, malformed or truncated.
+    pub options_complete: bool,
 }
 
-/// Reads one packet, of which nothing was cut off as far as is known.
+/// Parses one packet that was not truncated.
 ///
 /// # Errors
 ///
-/// [`WireError`] with the offset into `bytes` if there is no TCP header to be found.
-pub fn parse(bytes: &[u8], link: Link) -> Result<Parsed<'_>, WireError> {
+/// [`WireError`] with the offset into `bytes` if there is no TCP header.
+pub fn parse(bytes: &[u8], link: Link) -> Result<ParsedPacket<'_>, WireError> {
     parse_cut(bytes, bytes.len(), link)
 }
 
-/// Reads one packet that had `original` bytes before the capture cut it off.
+/// Parses one packet that had `original` bytes before the capture truncated it.
 ///
 /// # Errors
 ///
-/// [`WireError`] with the offset into `bytes` if there is no TCP header to be found.
-pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<Parsed<'_>, WireError> {
-    let start = ip_start(bytes, link)?;
+/// [`WireError`] with the offset into `bytes` if there is no TCP header.
+pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<ParsedPacket<'_>, WireError> {
+    let start = ip_offset(bytes, link)?;
     let (ip, _) = LaxIpSlice::from_slice(&bytes[start..]).map_err(|err| match err {
         ip::LaxHeaderSliceError::Len(len) => WireError::cut(start, &len),
         ip::LaxHeaderSliceError::Content(_) => WireError::at(start, WireProblem::NotIp),
     })?;
-    // Bytes of IP headers, what the length field says (0: nothing), ECN bits, identification.
-    let (version, headers, told, ecn, id) = match &ip {
+    // Bytes of IP headers, the length field (0: none), ECN bits, identification.
+    let (version, headers, reported, ecn, id) = match &ip {
         LaxIpSlice::Ipv4(v4) => {
             let header = v4.header();
             let extensions = v4.extensions().auth.as_ref().map_or(0, |auth| auth.slice().len());
@@ -110,12 +110,12 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<Parsed<'_>
         }
         LaxIpSlice::Ipv6(v6) => {
             let header = v6.header();
-            let told = match usize::from(header.payload_length()) {
+            let reported = match usize::from(header.payload_length()) {
                 0 => jumbo(v6).map_or(0, |payload| header.slice().len() + payload),
                 payload => header.slice().len() + payload,
             };
             let headers = header.slice().len() + v6.extensions().slice().len();
-            (IpVersion::V6, headers, told, header.ecn().value(), 0)
+            (IpVersion::V6, headers, reported, header.ecn().value(), 0)
         }
     };
     let tcp_start = start + headers;
@@ -131,9 +131,9 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<Parsed<'_>
         return Err(WireError::at(tcp_start, WireProblem::Cut { needed }));
     };
     let header_len = usize::from(header[12] >> 4) * 4;
-    // What the capture cut off still counts.
+    // Truncated bytes count towards the length.
     let there = captured.len().max(original.saturating_sub(tcp_start));
-    let tcp_len = if told > headers { told - headers } else { there };
+    let tcp_len = if reported > headers { reported - headers } else { there };
     let payload = tcp_len
         .checked_sub(header_len.max(TCP_HEADER))
         .filter(|_| header_len >= TCP_HEADER)
@@ -145,10 +145,10 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<Parsed<'_>
     };
     let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let flags = Flags(header[13]);
-    let kept = header_len.min(captured.len());
-    let read = options::decode(&captured[TCP_HEADER..kept], flags.has(Flags::SYN));
-    Ok(Parsed {
-        between: Endpoints {
+    let captured_header = header_len.min(captured.len());
+    let read = options::decode(&captured[TCP_HEADER..captured_header], flags.has(Flags::SYN));
+    Ok(ParsedPacket {
+        endpoints: Endpoints {
             src: SocketAddr::new(ip.source_addr(), half(0)),
             dst: SocketAddr::new(ip.destination_addr(), half(2)),
         },
@@ -165,16 +165,16 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<Parsed<'_>
             ..Segment::default()
         },
         id,
-        payload: &captured[kept..],
-        options_whole: read.whole && kept == header_len,
+        payload: &captured[captured_header..],
+        options_complete: read.complete && captured_header == header_len,
     })
 }
 
-/// Length behind the IPv6 header by a jumbo payload option (RFC 2675 section 2), if it has one.
+/// Length following the IPv6 header from a jumbo payload option (RFC 2675 section 2), if any.
 fn jumbo(v6: &LaxIpv6Slice<'_>) -> Option<usize> {
     const JUMBO: u8 = 0xc2;
-    // It comes first or not at all (RFC 8200 section 4.1). Not by the iterator of etherparse 0.21,
-    // which reads on behind a chain that ends with a header out of place.
+    // It comes first or not at all (RFC 8200 section 4.1). The iterator of etherparse 0.21 is not
+    // used: it reads on after a chain that ends with a misplaced header.
     if v6.header().next_header() != IpNumber::IPV6_HEADER_HOP_BY_HOP {
         return None;
     }
@@ -193,8 +193,8 @@ fn jumbo(v6: &LaxIpv6Slice<'_>) -> Option<usize> {
     }
 }
 
-/// Where the IP header begins.
-fn ip_start(bytes: &[u8], link: Link) -> Result<usize, WireError> {
+/// Offset of the IP header.
+fn ip_offset(bytes: &[u8], link: Link) -> Result<usize, WireError> {
     let (mut start, ether_type) = link.header();
     if let Some(mut at) = ether_type {
         loop {
@@ -203,12 +203,12 @@ fn ip_start(bytes: &[u8], link: Link) -> Result<usize, WireError> {
             };
             match u16::from_be_bytes([high, low]) {
                 0x0800 | 0x86dd => break,
-                // A VLAN tag (802.1Q, 802.1ad, or the older QinQ): the next type follows it.
+                // A VLAN tag (802.1Q, 802.1ad, or the older QinQ), followed by the next type.
                 0x8100 | 0x88a8 | 0x9100 if link == Link::Ethernet => {
                     at += 4;
                     start += 4;
                 }
-                // PPPoE (RFC 2516): six bytes, then the protocol of PPP, here IPv4 or IPv6.
+                // PPPoE (RFC 2516): six bytes, then the PPP protocol, here IPv4 or IPv6.
                 0x8864 if link == Link::Ethernet => {
                     at += 8;
                     start += 8;
@@ -234,16 +234,16 @@ fn ip_start(bytes: &[u8], link: Link) -> Result<usize, WireError> {
 /// Why bytes are not a TCP segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireError {
-    /// Byte of the packet, counted from 0, where the trouble begins.
+    /// Offset of the problem in the packet, from 0.
     pub offset: usize,
-    /// What is wrong there.
+    /// The problem.
     pub problem: WireProblem,
 }
 
-/// What is wrong with a packet.
+/// A defect of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireProblem {
-    /// The bytes end within a header.
+    /// The packet ends within a header.
     Cut {
         /// Bytes missing.
         needed: usize,

@@ -1,4 +1,4 @@
-//! Packets of a real kernel, the sums of RFC 1071, and random segments there and back.
+//! Packets of a real kernel, the checksums of RFC 1071, and round trips of random segments.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use crate::{
     Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions, Timestamps,
 };
 
-/// Client and server of the Linux 6.18 capture the vectors below are from.
+/// Client and server of the Linux 6.18 capture that the vectors below come from.
 fn linux_pair() -> Endpoints {
     Endpoints {
         src: SocketAddr::from(([10, 83, 77, 1], 40_001)),
@@ -50,8 +50,8 @@ fn a_syn_has_the_bytes_linux_sent() {
     };
     assert_eq!(bytes_of(&syn, &linux_pair(), 0xa5f4), kernel);
     let seen = parse(&kernel, Link::Raw).unwrap();
-    assert_eq!((seen.segment, seen.between, seen.id), (syn, linux_pair(), 0xa5f4));
-    assert!(seen.options_whole && seen.payload.is_empty());
+    assert_eq!((seen.segment, seen.endpoints, seen.id), (syn, linux_pair(), 0xa5f4));
+    assert!(seen.options_complete && seen.payload.is_empty());
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_sack_has_the_bytes_linux_sent() {
         options: blocks.into(),
         ..Segment::default()
     };
-    assert_eq!(bytes_of(&ack, &linux_pair().back(), 0x6e72), kernel);
+    assert_eq!(bytes_of(&ack, &linux_pair().reversed(), 0x6e72), kernel);
     assert_eq!(parse(&kernel, Link::Raw).unwrap().segment, ack);
 }
 
@@ -92,7 +92,7 @@ fn a_cut_off_packet_keeps_its_length() {
 }
 
 #[test]
-fn an_ip_length_of_zero_means_all_that_is_there() {
+fn an_ip_length_of_zero_means_the_whole_capture() {
     for (ip, length_at) in [(IpVersion::V4, 2), (IpVersion::V6, 4)] {
         let data = Segment { ip, flags: Flags::ACK, payload: 9, ..Segment::default() };
         let mut bytes = bytes_of(&data, &pair(ip), 1);
@@ -102,31 +102,31 @@ fn an_ip_length_of_zero_means_all_that_is_there() {
 }
 
 #[test]
-fn options_that_the_capture_cut_off_are_told() {
+fn truncated_options_are_flagged() {
     let mut blocks = SackBlocks::EMPTY;
     blocks.push(SackBlock { left: SeqNum(5), right: SeqNum(9) });
     let timestamps = Some(Timestamps { val: 1, ecr: 2 });
     let sack = Segment { timestamps, options: blocks.into(), payload: 100, ..Segment::default() };
     let bytes = bytes_of(&sack, &linux_pair(), 1);
-    assert!(parse(&bytes, Link::Raw).unwrap().options_whole);
-    // 20 of IP, 20 of TCP, 12 of timestamps; of the SACK only its length.
+    assert!(parse(&bytes, Link::Raw).unwrap().options_complete);
+    // 20 of IP, 20 of TCP, 12 of timestamps; of the SACK option only kind and length.
     let seen = parse(&bytes[..56], Link::Raw).unwrap();
-    assert!(!seen.options_whole && seen.payload.is_empty());
+    assert!(!seen.options_complete && seen.payload.is_empty());
     assert_eq!(seen.segment, Segment { options: Options::None, ..sack });
     let seen = parse(&bytes[..45], Link::Raw).unwrap();
     let bare = Segment { options: Options::None, timestamps: None, ..sack };
-    assert_eq!((seen.segment, seen.options_whole), (bare, false));
+    assert_eq!((seen.segment, seen.options_complete), (bare, false));
 }
 
 #[test]
 fn super_packets_of_big_tcp_have_their_length() {
-    // IPv4: a length of 0, and the capture tells what it cut off.
+    // IPv4: a length of 0; the capture has the original length.
     let data = Segment { flags: Flags::ACK, payload: 60_000, ..Segment::default() };
     let mut bytes = bytes_of(&data, &linux_pair(), 1);
     bytes[2..4].fill(0);
     let seen = parse_cut(&bytes[..96], 200_040, Link::Raw).unwrap();
     assert_eq!((seen.segment.payload, seen.payload.len()), (200_000, 56));
-    // IPv6: a length of 0 and a hop-by-hop header with 200,020 + 8 bytes behind the IPv6 header.
+    // IPv6: a length of 0 and a hop-by-hop header with 200,020 + 8 bytes after the IPv6 header.
     let data = Segment { ip: IpVersion::V6, ..data };
     let mut bytes = bytes_of(&data, &pair(IpVersion::V6), 1);
     bytes[4..6].fill(0);
@@ -136,7 +136,7 @@ fn super_packets_of_big_tcp_have_their_length() {
     bytes.splice(40..40, option);
     let seen = parse(&bytes[..150], Link::Raw).unwrap();
     assert_eq!((seen.segment.payload, seen.payload.len()), (200_000, 150 - 68));
-    // Without the option all that was there counts.
+    // Without the option, the captured length counts.
     bytes[42] = 1;
     let seen = parse_cut(&bytes[..150], 268, Link::Raw).unwrap();
     assert_eq!(seen.segment.payload, 200);
@@ -159,7 +159,7 @@ fn the_header_below_is_stripped_by_link_type() {
     for (linktype, header) in below {
         let link = Link::from_linktype(linktype).unwrap();
         let mut bytes = [&header[..], &ip].concat();
-        // Ethernet pads short frames: what lies behind the IP length is no payload.
+        // Ethernet pads short frames: bytes beyond the IP length are no payload.
         bytes.extend([0; 7]);
         let seen = parse(&bytes, link).unwrap();
         assert_eq!((seen.segment, seen.payload.len()), (segment, 5), "{link:?}");
@@ -168,7 +168,7 @@ fn the_header_below_is_stripped_by_link_type() {
 }
 
 #[test]
-fn what_is_not_tcp_is_told_with_its_place() {
+fn errors_have_the_offset() {
     let error = |bytes: &[u8], link| parse(bytes, link).unwrap_err();
     let at = |offset, problem| WireError { offset, problem };
     assert_eq!(error(&[], Link::Raw), at(0, WireProblem::Cut { needed: 1 }));
@@ -189,7 +189,7 @@ fn what_is_not_tcp_is_told_with_its_place() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_leaves_nothing() {
+fn oversized_segments_are_refused_without_output() {
     let mut out = Vec::new();
     let mut refused = |segment: &Segment, between: &Endpoints| {
         let error = emit(segment, between, 0, Offset(0), &mut out).unwrap_err();
@@ -229,7 +229,7 @@ fn ones_sum(parts: &[&[u8]]) -> u16 {
     sum as u16
 }
 
-fn sums_are_right(bytes: &[u8]) -> bool {
+fn checksums_are_valid(bytes: &[u8]) -> bool {
     if bytes[0] >> 4 == 4 {
         let tcp = &bytes[20..];
         let pseudo = [&bytes[12..20], &[0, 6], &(tcp.len() as u16).to_be_bytes()].concat();
@@ -292,7 +292,7 @@ prop_compose! {
     }
 }
 
-/// `segment` with the layout that its options can be told by.
+/// `segment` with the layout of `other`.
 fn with_layout_of(segment: Segment, other: &Segment) -> Segment {
     match (segment.options, other.syn_options()) {
         (Options::Syn(syn), Some(&SynOptions { layout, .. })) => {
@@ -304,29 +304,29 @@ fn with_layout_of(segment: Segment, other: &Segment) -> Segment {
 
 proptest! {
     #[test]
-    fn any_segment_comes_back_as_it_went(sent in segment(), id in any::<u16>(), place in any::<u32>()) {
+    fn any_segment_round_trips(sent in segment(), id in any::<u16>(), place in any::<u32>()) {
         let between = pair(sent.ip);
         let mut bytes = Vec::new();
         emit(&sent, &between, id, Offset(u64::from(place)), &mut bytes).unwrap();
         prop_assert_eq!(bytes.len() as u64, sent.wire_len().get());
-        prop_assert!(sums_are_right(&bytes));
+        prop_assert!(checksums_are_valid(&bytes));
 
         let seen = parse(&bytes, Link::Raw).unwrap();
         // Some options look the same in both layouts; then the bytes must be the same too.
         prop_assert_eq!(seen.segment, with_layout_of(sent, &seen.segment));
-        prop_assert_eq!(seen.between, between);
-        prop_assert!(seen.options_whole);
+        prop_assert_eq!(seen.endpoints, between);
+        prop_assert!(seen.options_complete);
         let expected: Vec<u8> =
             (0..sent.payload).map(|n| ((u64::from(place) + u64::from(n)) % 251) as u8).collect();
         prop_assert_eq!(seen.payload, expected);
 
-        let mut again = Vec::new();
-        emit(&seen.segment, &between, id, Offset(u64::from(place)), &mut again).unwrap();
-        prop_assert_eq!(bytes, again);
+        let mut repeated = Vec::new();
+        emit(&seen.segment, &between, id, Offset(u64::from(place)), &mut repeated).unwrap();
+        prop_assert_eq!(bytes, repeated);
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(
+    fn any_bytes_parse_or_are_refused(
         mut bytes in proptest::collection::vec(any::<u8>(), 0..120),
         version in prop_oneof![Just(0x45), Just(0x60), any::<u8>()],
         link in prop_oneof![
@@ -344,7 +344,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_packet_is_read_or_refused(
+    fn a_corrupted_packet_parses_or_is_refused(
         sent in segment(), place in 0..100_usize, byte in any::<u8>(), keep in 0..200_usize,
     ) {
         let mut bytes = bytes_of(&sent, &pair(sent.ip), 0);
@@ -357,7 +357,7 @@ proptest! {
 }
 
 #[test]
-fn layouts_that_differ_on_the_wire_are_told_apart() {
+fn layouts_that_differ_on_the_wire_are_distinguished() {
     for layout in [SynLayout::FreeBsd, SynLayout::Linux] {
         let options = Options::Syn(SynOptions {
             mss: 1_440,
@@ -372,7 +372,7 @@ fn layouts_that_differ_on_the_wire_are_told_apart() {
 }
 
 #[test]
-fn a_given_payload_stands_where_the_pattern_would() {
+fn a_given_payload_replaces_the_pattern() {
     let segment = Segment { flags: Flags::ACK, payload: 5, ..Segment::default() };
     let between = Endpoints {
         src: SocketAddr::from(([10, 0, 0, 1], 1)),
@@ -383,14 +383,14 @@ fn a_given_payload_stands_where_the_pattern_would() {
     emit_payload(&segment, &between, 7, &[250, 0, 1, 2, 3], &mut given).unwrap();
     assert_eq!(pattern, given);
     let short = emit_payload(&segment, &between, 7, &[1], &mut given);
-    assert_eq!(short, Err(EmitError::Payload { told: 5, given: 1 }));
+    assert_eq!(short, Err(EmitError::Payload { expected: 5, given: 1 }));
     assert_eq!(pattern, given, "nothing is appended on an error");
 }
 
-/// Found by changed samples: behind destination options comes a hop-by-hop header, which may only come
-/// first, in a packet whose length field says nothing.
+/// Found by fuzzing: destination options followed by a hop-by-hop header, which may only come
+/// first, in a packet without a length.
 #[test]
-fn extension_headers_out_of_place_are_no_reason_to_read_on() {
+fn misplaced_extension_headers_are_refused() {
     let mut packet = vec![0x60, 0, 0, 0, 0, 0, 60, 64];
     packet.extend([0; 32]);
     packet.extend([0, 0, 1, 4, 0, 0, 0, 0]);

@@ -1,53 +1,54 @@
-//! The time-sequence graph of a connection in the tradition of tcptrace, with its findings, and
-//! below it what was under way and the round trips.
+//! The time-sequence graph of a connection in the style of tcptrace, with its findings, and below
+//! it the bytes in flight and the round trips.
 
-use charts::thin::{Curve, Span, Spans};
+use charts::downsample::{ThinnedRanges, ThinnedSeries, ValueRange};
 use diagnose::rules::Finding;
-use diagnose::{Analysis, Flow};
+use diagnose::{Analysis, FlowAnalysis};
 use packet::{Dir, Flags};
-use report::plots::{Axis, Mark, Panel, Plots, Role, Series};
+use report::plots::{PlotAxis, PlotPanel, PlotSeries, Plots, SeriesMark, SeriesRole};
 use units::{Offset, SeqNum};
 
 use crate::run_page::{of_curve, of_spans};
 
-/// Values that the series of a connection may hold together.
+/// Limit of the values in all series of a connection.
 const POINTS: usize = 400_000;
 
-/// What the packets of a connection draw.
-struct Drawn {
-    data: Spans,
-    again: Spans,
-    sacks: Spans,
-    doubles: Spans,
-    ack: Curve,
-    edge: Curve,
-    control: Series,
-    /// Place 0: the first byte.
+/// The graph data of a connection's packets.
+struct GraphData {
+    data: ThinnedRanges,
+    retransmitted: ThinnedRanges,
+    sacks: ThinnedRanges,
+    doubles: ThinnedRanges,
+    ack: ThinnedSeries,
+    edge: ThinnedSeries,
+    control: PlotSeries,
+    /// Initial sequence number: offset 0.
     isn: Option<SeqNum>,
     una: u64,
     nxt: u64,
-    /// Shift of the windows offered; `None` if the opening was not seen.
+    /// Window scale; `None` if the handshake was not captured.
     shift: Option<u8>,
 }
 
-impl Drawn {
+impl GraphData {
     fn new(analysis: &Analysis, dir: Dir) -> Self {
-        let spans = |parts: usize| Spans::new(POINTS * parts / 10);
-        let scale = |end: Dir| analysis.openings[end as usize].map(|syn| syn.options.window_scale);
-        let shift = match (scale(dir), scale(dir.back())) {
-            // RFC 7323 section 2.2: both or none.
+        let spans = |parts: usize| ThinnedRanges::new(POINTS * parts / 10);
+        let scale =
+            |end: Dir| analysis.observed_syns[end as usize].map(|syn| syn.options.window_scale);
+        let shift = match (scale(dir), scale(dir.reversed())) {
+            // RFC 7323 section 2.2: both ends or neither.
             (Some(Some(_)), Some(Some(theirs))) => Some(theirs.min(14)),
             (Some(_), Some(_)) => Some(0),
             _ => None,
         };
         Self {
             data: spans(4),
-            again: spans(1),
+            retransmitted: spans(1),
             sacks: spans(2),
             doubles: spans(1),
-            ack: Curve::new(POINTS / 10),
-            edge: Curve::new(POINTS / 10),
-            control: Series::new("SYN, FIN, RST", Role::Event, Mark::Letters),
+            ack: ThinnedSeries::new(POINTS / 10),
+            edge: ThinnedSeries::new(POINTS / 10),
+            control: PlotSeries::new("SYN, FIN, RST", SeriesRole::Event, SeriesMark::Letters),
             isn: None,
             una: 0,
             nxt: 0,
@@ -55,12 +56,12 @@ impl Drawn {
         }
     }
 
-    fn place(&self, seq: SeqNum) -> u64 {
+    fn stream_offset(&self, seq: SeqNum) -> u64 {
         let Some(isn) = self.isn else { return 0 };
-        seq.near(isn, Offset(self.una)).map_or(0, |place| place.0)
+        seq.near(isn, Offset(self.una)).map_or(0, |stream_offset| stream_offset.0)
     }
 
-    fn draw(&mut self, packet: &diagnose::Packet, dir: Dir) {
+    fn draw(&mut self, packet: &diagnose::CapturedPacket, dir: Dir) {
         let segment = &packet.segment;
         let x = axis(packet.at.as_nanos());
         let known = [(Flags::SYN, "SYN"), (Flags::FIN, "FIN"), (Flags::RST, "RST")];
@@ -71,7 +72,7 @@ impl Drawn {
                 return self.control.push(x, 0, "SYN");
             }
             self.isn.get_or_insert(segment.seq);
-            let low = self.place(segment.seq);
+            let low = self.stream_offset(segment.seq);
             let high = low + u64::from(segment.payload);
             if let Some((_, word)) = sign {
                 self.control.push(x, axis(high), word);
@@ -79,9 +80,10 @@ impl Drawn {
             if segment.payload == 0 {
                 return;
             }
-            let span = |low: u64, high: u64| Span { x, low: axis(low), high: axis(high), word: 0 };
+            let span =
+                |low: u64, high: u64| ValueRange { x, low: axis(low), high: axis(high), word: 0 };
             if low < self.nxt {
-                self.again.push(span(low, high.min(self.nxt)));
+                self.retransmitted.push(span(low, high.min(self.nxt)));
             }
             if high > self.nxt {
                 self.data.push(span(low.max(self.nxt), high));
@@ -96,8 +98,8 @@ impl Drawn {
         if !segment.flags.has(Flags::ACK) || self.isn.is_none() {
             return;
         }
-        let ack = self.place(segment.ack);
-        // What an ACK that came late says is out of date.
+        let ack = self.stream_offset(segment.ack);
+        // A reordered ACK is out of date.
         if ack >= self.una {
             self.una = ack;
             self.ack.push(x, axis(ack));
@@ -108,35 +110,45 @@ impl Drawn {
         let blocks: Vec<_> = segment
             .sack_blocks()
             .iter()
-            .map(|block| (self.place(block.left), self.place(block.right)))
+            .map(|block| (self.stream_offset(block.left), self.stream_offset(block.right)))
             .collect();
         for (number, &(low, high)) in blocks.iter().enumerate() {
-            let told = Span { x, low: axis(low), high: axis(high), word: 0 };
+            let reported = ValueRange { x, low: axis(low), high: axis(high), word: 0 };
             // RFC 2883 section 4.
             let inside = blocks.get(1).is_some_and(|&(from, to)| from <= low && high <= to);
             if number == 0 && (high <= ack || inside) {
-                self.doubles.push(told);
+                self.doubles.push(reported);
             } else {
-                self.sacks.push(told);
+                self.sacks.push(reported);
             }
         }
     }
 }
 
-/// The graph of the data of `flow`.
-pub(super) fn of(analysis: &Analysis, flow: &Flow, findings: &[Finding], id: &str) -> Plots {
-    let mut drawn = Drawn::new(analysis, flow.dir);
+/// The graph of the data direction of `flow`.
+pub(super) fn of(
+    analysis: &Analysis,
+    flow: &FlowAnalysis,
+    findings: &[Finding],
+    id: &str,
+) -> Plots {
+    let mut drawn = GraphData::new(analysis, flow.dir);
     for packet in &analysis.packets {
         drawn.draw(packet, flow.dir);
     }
     let whole = analysis.packets.len() as u64 == analysis.frames;
     let mut sequence = vec![
-        of_curve("window offered", Role::Window, Mark::Step, drawn.edge).hidden(),
-        of_curve("acknowledged", Role::Ack, Mark::Step, drawn.ack),
-        of_spans("SACK", Role::Sack, Mark::BareBars, drawn.sacks),
-        of_spans("reported as double", Role::Spurious, Mark::BareBars, drawn.doubles),
-        of_spans("data", Role::Data, Mark::Bars, drawn.data),
-        of_spans("sent again", Role::Again, Mark::CrossedBars, drawn.again),
+        of_curve("receive window", SeriesRole::Window, SeriesMark::Step, drawn.edge).hidden(),
+        of_curve("acknowledged", SeriesRole::Ack, SeriesMark::Step, drawn.ack),
+        of_spans("SACK", SeriesRole::Sack, SeriesMark::BareBars, drawn.sacks),
+        of_spans("duplicate (D-SACK)", SeriesRole::Spurious, SeriesMark::BareBars, drawn.doubles),
+        of_spans("data", SeriesRole::Data, SeriesMark::Bars, drawn.data),
+        of_spans(
+            "retransmitted",
+            SeriesRole::Retransmission,
+            SeriesMark::CrossedBars,
+            drawn.retransmitted,
+        ),
         drawn.control,
         pins(findings),
     ];
@@ -148,9 +160,10 @@ pub(super) fn of(analysis: &Analysis, flow: &Flow, findings: &[Finding], id: &st
         let kept = analysis.packets.len();
         note += &format!(" The first {kept} of {} packets are drawn.", analysis.frames);
     }
-    let bytes = |title: &str| Axis::new(title, "B", 0).and_in("MSS", flow.mss.max(1));
-    let (mut flight, mut window) = (Curve::new(POINTS / 10), Curve::new(POINTS / 10));
-    let mut rtt = Curve::new(POINTS / 10);
+    let bytes = |title: &str| PlotAxis::new(title, "B", 0).and_in("MSS", flow.mss.max(1));
+    let (mut flight, mut window) =
+        (ThinnedSeries::new(POINTS / 10), ThinnedSeries::new(POINTS / 10));
+    let mut rtt = ThinnedSeries::new(POINTS / 10);
     for turn in &flow.turns {
         let x = axis(turn.at);
         flight.push(x, axis(turn.flight));
@@ -162,46 +175,47 @@ pub(super) fn of(analysis: &Analysis, flow: &Flow, findings: &[Finding], id: &st
         }
     }
     let mut windows = vec![
-        of_curve("window offered", Role::Window, Mark::Step, window).hidden(),
-        of_curve("in flight", Role::Flight, Mark::Step, flight),
+        of_curve("receive window", SeriesRole::Window, SeriesMark::Step, window).hidden(),
+        of_curve("in flight", SeriesRole::Flight, SeriesMark::Step, flight),
     ];
     windows.retain(|series| !series.x.is_empty());
     let rates = flow.rounds.iter().map(|round| {
         let bits = u128::from(round.delivered) * 8_000_000_000 / u128::from(round.length().max(1));
         (axis(round.start), i64::try_from(bits).unwrap_or(i64::MAX))
     });
-    let speeds = Series::new("delivered in the round", Role::Rate, Mark::Step).with_points(rates);
+    let speeds = PlotSeries::new("delivered per round", SeriesRole::Rate, SeriesMark::Step)
+        .with_points(rates);
     Plots {
         id: id.into(),
         title: "Time-sequence graph".into(),
-        x: Axis::new("time", "s", 9),
+        x: PlotAxis::new("time", "s", 9),
         panels: vec![
-            Panel { from_zero: false, ..Panel::new(bytes("sequence"), sequence) }
+            PlotPanel { from_zero: false, ..PlotPanel::new(bytes("sequence"), sequence) }
                 .height(380)
                 .note(note),
-            Panel::new(bytes("under way"), windows).height(200),
-            Panel::new(
-                Axis::new("round-trip time", "s", 9),
-                vec![of_curve("measured", Role::Sample, Mark::Dots, rtt)],
+            PlotPanel::new(bytes("in flight"), windows).height(200),
+            PlotPanel::new(
+                PlotAxis::new("round-trip time", "s", 9),
+                vec![of_curve("measured", SeriesRole::Sample, SeriesMark::Dots, rtt)],
             )
             .height(160),
-            Panel::new(Axis::new("rate", "bit/s", 0), vec![speeds]).height(160),
+            PlotPanel::new(PlotAxis::new("rate", "bit/s", 0), vec![speeds]).height(160),
         ],
     }
 }
 
-/// Where findings begin.
-fn pins(findings: &[Finding]) -> Series {
+/// Markers at the start of each finding.
+fn pins(findings: &[Finding]) -> PlotSeries {
     let mut at: Vec<_> = findings.iter().map(|found| (found.interval.0, found)).collect();
     at.sort_by_key(|(from, _)| *from);
-    let mut series = Series::new("findings", Role::Event, Mark::Moments);
+    let mut series = PlotSeries::new("findings", SeriesRole::Event, SeriesMark::Moments);
     for (from, found) in at {
         series.push(axis(from), 0, &format!("{}: {}", found.code, found.title));
     }
     series
 }
 
-/// A figure as a place on an axis.
+/// A value as an axis coordinate.
 fn axis(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

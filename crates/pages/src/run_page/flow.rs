@@ -1,23 +1,23 @@
-//! What is kept of one flow.
+//! The data of one flow.
 
-use charts::thin::{Curve, Span, Spans};
+use charts::downsample::{ThinnedRanges, ThinnedSeries, ValueRange};
 use packet::{Flags, Segment};
-use record::{Cause, Event, Purpose, SenderState, SentKind, Who};
+use record::{Cause, Event, EventSource, Purpose, SenderState, SentKind};
 use units::{HostId, Instant, Offset, SeqNum};
 
-use super::needless::Copy;
-use super::rounds::{Round, Rounds};
+use super::rounds::{RoundRow, RoundTracker};
+use super::spurious::RetransmittedRange;
 use super::{amount, nanos, span};
 
-/// Events that are kept one by one.
+/// Limit of the listed events.
 const EVENTS: usize = 2_000;
 
-/// Something of note.
+/// A notable event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Note {
-    /// When, in nanoseconds.
+pub(super) struct FlowEvent {
+    /// Time in nanoseconds.
     pub(super) at: i64,
-    /// What, in a few words.
+    /// Short description.
     pub(super) what: &'static str,
     /// Congestion window after it.
     pub(super) cwnd: i64,
@@ -29,70 +29,70 @@ pub(super) struct Note {
     pub(super) is_bad: bool,
 }
 
-/// Keeps what a page tells of a flow.
+/// Records the data of a flow.
 #[derive(Debug)]
 pub(super) struct FlowStory {
     pub(super) name: String,
     host: HostId,
-    /// Is the sender the end that answers?
+    /// Is the sender the server of requests?
     answers: bool,
     is_quic: bool,
     tap: Option<usize>,
-    /// First payload byte's sequence number, once known.
+    /// Sequence number of the first payload byte, once known.
     isn: Option<SeqNum>,
-    /// Where acknowledgments stand.
+    /// Highest cumulative acknowledgment.
     una: Offset,
     mss: i64,
-    /// The sender's state after the last event that told it.
+    /// The last recorded state of the sender.
     last: Option<SenderState>,
-    kept: Series,
+    recorded: FlowSeries,
 }
 
-/// What is kept of a flow.
+/// The series of a flow.
 #[derive(Debug)]
-pub(super) struct Series {
-    pub(super) data: Spans,
-    pub(super) again: Spans,
-    pub(super) sacks: Spans,
-    pub(super) dsacks: Spans,
-    pub(super) ack: Curve,
-    pub(super) edge: Curve,
-    pub(super) dup_acks: Spans,
-    pub(super) pushes: Spans,
+pub(super) struct FlowSeries {
+    pub(super) data: ThinnedRanges,
+    pub(super) retransmitted: ThinnedRanges,
+    pub(super) sacks: ThinnedRanges,
+    pub(super) dsacks: ThinnedRanges,
+    pub(super) ack: ThinnedSeries,
+    pub(super) edge: ThinnedSeries,
+    pub(super) dup_acks: ThinnedRanges,
+    pub(super) pushes: ThinnedRanges,
     /// SYN, FIN and RST.
     pub(super) control: Vec<(i64, i64, &'static str)>,
-    pub(super) cwnd: Curve,
-    pub(super) ssthresh: Curve,
-    pub(super) flight: Curve,
-    pub(super) pipe: Curve,
-    pub(super) rtt: Curve,
-    pub(super) srtt: Curve,
-    pub(super) rto: Curve,
-    pub(super) pacing: Curve,
-    pub(super) rounds: Rounds,
-    pub(super) notes: Vec<Note>,
+    pub(super) cwnd: ThinnedSeries,
+    pub(super) ssthresh: ThinnedSeries,
+    pub(super) flight: ThinnedSeries,
+    pub(super) pipe: ThinnedSeries,
+    pub(super) rtt: ThinnedSeries,
+    pub(super) srtt: ThinnedSeries,
+    pub(super) rto: ThinnedSeries,
+    pub(super) pacing: ThinnedSeries,
+    pub(super) rounds: RoundTracker,
+    pub(super) notes: Vec<FlowEvent>,
     pub(super) notes_left: u64,
 }
 
-/// What is kept of a flow that has ended.
+/// The complete data of a flow.
 #[derive(Debug)]
-pub(super) struct Kept {
-    pub(super) series: Series,
-    pub(super) rounds: Vec<Round>,
+pub(super) struct FlowData {
+    pub(super) series: FlowSeries,
+    pub(super) rounds: Vec<RoundRow>,
     pub(super) rounds_left: u64,
-    pub(super) copies: Vec<Copy>,
+    pub(super) retransmissions: Vec<RetransmittedRange>,
     pub(super) mss: i64,
     pub(super) is_quic: bool,
 }
 
-impl Series {
+impl FlowSeries {
     fn new(points: usize) -> Self {
-        // Parts of twenty.
-        let spans = |parts: usize| Spans::new(points * parts / 20);
-        let curve = |parts: usize| Curve::new(points * parts / 20);
+        // In twentieths of the limit.
+        let spans = |parts: usize| ThinnedRanges::new(points * parts / 20);
+        let curve = |parts: usize| ThinnedSeries::new(points * parts / 20);
         Self {
             data: spans(4),
-            again: spans(1),
+            retransmitted: spans(1),
             sacks: spans(2),
             dsacks: spans(1),
             ack: curve(2),
@@ -108,19 +108,19 @@ impl Series {
             srtt: curve(1),
             rto: curve(1),
             pacing: curve(1),
-            rounds: Rounds::default(),
+            rounds: RoundTracker::default(),
             notes: Vec::new(),
             notes_left: 0,
         }
     }
 
-    /// What every event with a sender's state tells.
+    /// Adds the sender's state of an event.
     fn state(&mut self, x: i64, state: &SenderState) {
         self.cwnd.push(x, amount(state.cwnd.get()));
         if let Some(ssthresh) = state.ssthresh {
             self.ssthresh.push(x, amount(ssthresh.get()));
         }
-        self.flight.push(x, amount(state.flight().get().max(state.in_flight.get())));
+        self.flight.push(x, amount(state.flight_size().get().max(state.in_flight.get())));
         self.pipe.push(x, amount(state.pipe.get()));
         if let Some(srtt) = state.srtt {
             self.srtt.push(x, span(srtt));
@@ -133,18 +133,18 @@ impl Series {
         }
     }
 
-    fn note(&mut self, x: i64, what: &'static str, is_bad: bool, state: Option<&SenderState>) {
+    fn add_event(&mut self, x: i64, what: &'static str, is_bad: bool, state: Option<&SenderState>) {
         if self.notes.len() >= EVENTS {
             self.notes_left += 1;
             return;
         }
         let of = |of: fn(&SenderState) -> u64| state.map_or(0, |state| amount(of(state)));
-        self.notes.push(Note {
+        self.notes.push(FlowEvent {
             at: x,
             what,
             cwnd: of(|state| state.cwnd.get()),
             ssthresh: state.and_then(|state| state.ssthresh).map(|bytes| amount(bytes.get())),
-            flight: of(|state| state.flight().get()),
+            flight: of(|state| state.flight_size().get()),
             is_bad,
         });
     }
@@ -169,7 +169,7 @@ impl FlowStory {
             una: Offset(0),
             mss: 0,
             last: None,
-            kept: Series::new(points),
+            recorded: FlowSeries::new(points),
         }
     }
 
@@ -177,7 +177,7 @@ impl FlowStory {
         self.host == host
     }
 
-    pub(super) fn concerns(&self, who: Who) -> bool {
+    pub(super) fn concerns(&self, who: EventSource) -> bool {
         self.is_host(who.host)
     }
 
@@ -190,60 +190,65 @@ impl FlowStory {
 
     pub(super) fn record(&mut self, at: Instant, event: Event, state: Option<&SenderState>) {
         let x = nanos(at);
-        let kept = &mut self.kept;
-        kept.rounds.record(x, event, state);
+        let recorded = &mut self.recorded;
+        recorded.rounds.record(x, event, state);
         if let Some(state) = state {
             self.mss = self.mss.max(amount(state.mss.get()));
             self.una = state.snd_una;
-            kept.state(x, state);
+            recorded.state(x, state);
             self.last = Some(*state);
         }
-        // Timers tell no state; nothing has moved since the last that did.
+        // Timer events have no state; nothing has changed since the last state.
         let state = self.last.as_ref();
         match event {
             Event::Sent { at, len, kind } if len > 0 => {
                 let low = amount(at.0);
                 let high = low + i64::from(len);
                 match kind {
-                    SentKind::Again(cause) => {
-                        kept.again.push(Span { x, low, high, word: cause as u32 });
+                    SentKind::Retransmission(cause) => {
+                        recorded.retransmitted.push(ValueRange {
+                            x,
+                            low,
+                            high,
+                            word: cause as u32,
+                        });
                     }
-                    _ => kept.data.push(Span { x, low, high, word: 0 }),
+                    _ => recorded.data.push(ValueRange { x, low, high, word: 0 }),
                 }
             }
             Event::Acked { una, .. } => {
                 let window = state.map_or(0, |state| amount(state.snd_wnd.get()));
-                kept.ack.push(x, amount(una.0));
-                kept.edge.push(x, amount(una.0) + window);
+                recorded.ack.push(x, amount(una.0));
+                recorded.edge.push(x, amount(una.0) + window);
             }
             Event::DupAck { .. } => {
                 let una = amount(self.una.0);
-                kept.dup_acks.push(Span { x, low: una, high: una, word: 0 });
+                recorded.dup_acks.push(ValueRange { x, low: una, high: una, word: 0 });
             }
-            Event::Covered { at, len } => {
+            Event::StreamAcked { at, len } => {
                 let low = amount(at.0);
-                kept.sacks.push(Span { x, low, high: low + i64::from(len), word: 0 });
+                recorded.sacks.push(ValueRange { x, low, high: low + i64::from(len), word: 0 });
             }
-            Event::RttSample { rtt } => kept.rtt.push(x, span(rtt)),
-            Event::Connected => kept.note(x, "connected", false, state),
-            Event::Closed => kept.note(x, "closed", false, state),
-            Event::Aborted => kept.note(x, "given up", true, state),
+            Event::RttSample { rtt } => recorded.rtt.push(x, span(rtt)),
+            Event::Connected => recorded.add_event(x, "connected", false, state),
+            Event::Closed => recorded.add_event(x, "closed", false, state),
+            Event::Aborted => recorded.add_event(x, "connection aborted", true, state),
             Event::Timer(Purpose::Retransmit) => {
-                kept.note(x, "retransmission timer fired", true, state);
+                recorded.add_event(x, "retransmission timer fired", true, state);
             }
             Event::Timer(Purpose::Persist) => {
-                kept.note(x, "probe of a closed window", true, state);
+                recorded.add_event(x, "zero-window probe", true, state);
             }
             Event::Window { cause, .. } => {
-                if let Some((what, is_bad)) = of_note(cause) {
-                    kept.note(x, what, is_bad, state);
+                if let Some((what, is_bad)) = notable_change(cause) {
+                    recorded.add_event(x, what, is_bad, state);
                 }
             }
             _ => {}
         }
     }
 
-    /// A segment passed the sender's stack.
+    /// Processes a segment at the tap of the sender's stack.
     pub(super) fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         if self.tap != Some(tap) {
             return;
@@ -258,13 +263,13 @@ impl FlowStory {
             if flags.has(Flags::SYN) {
                 self.isn = Some(SeqNum(segment.seq.0.wrapping_add(1)));
             }
-            let from = self.place(segment.seq);
+            let from = self.stream_offset(segment.seq);
             let end = from + i64::from(segment.payload);
             if let Some((flag, word)) = sign {
                 let y = if flag == Flags::SYN { 0 } else { end };
-                self.kept.control.push((x, y, word));
+                self.recorded.control.push((x, y, word));
             } else if flags.has(Flags::PSH) && segment.payload > 0 {
-                self.kept.pushes.push(Span { x, low: end, high: end, word: 0 });
+                self.recorded.pushes.push(ValueRange { x, low: end, high: end, word: 0 });
             }
             return;
         }
@@ -272,47 +277,49 @@ impl FlowStory {
             return;
         }
         if let Some((flag, _)) = sign {
-            let y = if flag == Flags::SYN { 0 } else { self.place(segment.ack) };
+            let y = if flag == Flags::SYN { 0 } else { self.stream_offset(segment.ack) };
             let word = match flag {
                 Flags::SYN => "SYN of the peer",
                 Flags::FIN => "FIN of the peer",
                 _ => "RST of the peer",
             };
-            self.kept.control.push((x, y, word));
+            self.recorded.control.push((x, y, word));
         }
-        let ack = self.place(segment.ack);
+        let ack = self.stream_offset(segment.ack);
         for (number, block) in segment.sack_blocks().iter().enumerate() {
-            let (low, high) = (self.place(block.left), self.place(block.right));
-            // RFC 2883 section 4: the first block tells of a duplicate if it lies below the
-            // acknowledgment, or within the second.
-            let second =
-                segment.sack_blocks().get(1).map(|b| (self.place(b.left), self.place(b.right)));
+            let (low, high) = (self.stream_offset(block.left), self.stream_offset(block.right));
+            // RFC 2883 section 4: the first block reports a duplicate if it is below the
+            // acknowledgment, or within the second block.
+            let second = segment
+                .sack_blocks()
+                .get(1)
+                .map(|b| (self.stream_offset(b.left), self.stream_offset(b.right)));
             let within = second.is_some_and(|(from, to)| from <= low && high <= to);
-            let told = Span { x, low, high, word: 0 };
+            let sack_block = ValueRange { x, low, high, word: 0 };
             if number == 0 && (high <= ack || within) {
-                self.kept.dsacks.push(told);
+                self.recorded.dsacks.push(sack_block);
             } else {
-                self.kept.sacks.push(told);
+                self.recorded.sacks.push(sack_block);
             }
         }
     }
 
-    /// Offset of a sequence number near what is under way.
-    fn place(&self, seq: SeqNum) -> i64 {
+    /// Offset of a sequence number near the data in flight.
+    fn stream_offset(&self, seq: SeqNum) -> i64 {
         let Some(isn) = self.isn else { return 0 };
         amount(seq.near(isn, self.una).unwrap_or_default().0)
     }
 
-    /// What was kept; `copies` are the bytes that left again.
-    pub(super) fn finish(&mut self, copies: Vec<Copy>) -> Kept {
-        let mut series = core::mem::replace(&mut self.kept, Series::new(0));
+    /// Finishes the flow's data; `retransmissions` are its retransmitted ranges.
+    pub(super) fn finish(&mut self, retransmissions: Vec<RetransmittedRange>) -> FlowData {
+        let mut series = core::mem::replace(&mut self.recorded, FlowSeries::new(0));
         let (rounds, rounds_left) = core::mem::take(&mut series.rounds).finish();
         let (mss, is_quic) = (self.mss, self.is_quic);
-        Kept { series, rounds, rounds_left, copies, mss, is_quic }
+        FlowData { series, rounds, rounds_left, retransmissions, mss, is_quic }
     }
 }
 
-/// Why bytes went again, by the number of its cause.
+/// Name of the cause of a retransmission, by number.
 pub(super) fn cause_word(number: u32) -> String {
     let all = [
         Cause::Start,
@@ -336,18 +343,18 @@ pub(super) fn cause_word(number: u32) -> String {
     cause.map_or(String::new(), |cause| cause.name().replace('_', " "))
 }
 
-/// The changes of a window that are told one by one, and whether they cost throughput.
-fn of_note(cause: Cause) -> Option<(&'static str, bool)> {
+/// The window changes that are listed, and whether they cost throughput.
+fn notable_change(cause: Cause) -> Option<(&'static str, bool)> {
     Some(match cause {
-        Cause::SlowStartExit => ("slow start ends by its own rule", false),
-        Cause::FastRetransmit => ("loss found: fast recovery begins", true),
-        Cause::LostRetransmission => ("a retransmission was lost: recovery begins again", true),
+        Cause::SlowStartExit => ("slow start ends without a loss", false),
+        Cause::FastRetransmit => ("loss detected: fast recovery begins", true),
+        Cause::LostRetransmission => ("retransmission lost: new recovery begins", true),
         Cause::Recovered => ("recovery ends", false),
         Cause::Timeout => ("window reset by a timeout", true),
-        Cause::Undone => ("false alarm: the reduction is taken back", false),
-        Cause::Idle => ("window reduced after idling", true),
+        Cause::Undone => ("spurious: reduction undone", false),
+        Cause::Idle => ("window reduced after idle", true),
         Cause::Ecn => ("ECN echo: window reduced", true),
-        Cause::PathMtu => ("the path takes smaller segments", true),
+        Cause::PathMtu => ("path MTU reduced", true),
         _ => return None,
     })
 }

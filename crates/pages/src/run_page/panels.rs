@@ -1,46 +1,53 @@
-//! What is kept of flows, as plots.
+//! Plots of flows.
 
-use charts::svg::Point;
-use charts::thin::{Curve, Span, Spans};
-use report::plots::{Axis, Mark, Panel, Plots, Role, Series};
+use charts::downsample::{ThinnedRanges, ThinnedSeries, ValueRange};
+use charts::svg::ChartPoint;
+use report::plots::{PlotAxis, PlotPanel, PlotSeries, Plots, SeriesMark, SeriesRole};
 use sim::FlowOutcome;
 
-use super::flow::{Kept, cause_word};
-use super::needless::Copy;
+use super::flow::{FlowData, cause_word};
+use super::spurious::RetransmittedRange;
 
 /// The axis of all plots over time: nanoseconds shown as seconds.
-pub(super) fn time() -> Axis {
-    Axis::new("time", "s", 9)
+pub(super) fn time() -> PlotAxis {
+    PlotAxis::new("time", "s", 9)
 }
 
-/// Why a series is not every value.
+/// The note of a thinned series.
 fn thinned(every: i64) -> String {
     match every {
         0 => String::new(),
         every => format!(
-            "more values than the page holds: of every {:.3} ms the first, lowest, highest and last",
+            "thinned: per {:.3} ms the first, lowest, highest and last value",
             every as f64 / 1e6
         ),
     }
 }
 
-fn of_points(mut series: Series, (points, every): (Vec<Point>, i64)) -> Series {
+fn of_points(mut series: PlotSeries, (points, every): (Vec<ChartPoint>, i64)) -> PlotSeries {
     series.thinned = thinned(every);
     series.with_points(points.iter().map(|point| (point.x, point.y)))
 }
 
-pub(crate) fn of_curve(name: &str, role: Role, mark: Mark, curve: Curve) -> Series {
-    of_points(Series::new(name, role, mark), curve.finish())
+pub(crate) fn of_curve(
+    name: &str,
+    role: SeriesRole,
+    mark: SeriesMark,
+    curve: ThinnedSeries,
+) -> PlotSeries {
+    of_points(PlotSeries::new(name, role, mark), curve.finish())
 }
 
-pub(crate) fn of_spans(name: &str, role: Role, mark: Mark, spans: Spans) -> Series {
+pub(crate) fn of_spans(
+    name: &str,
+    role: SeriesRole,
+    mark: SeriesMark,
+    spans: ThinnedRanges,
+) -> PlotSeries {
     let (spans, every) = spans.finish();
-    let mut series = Series::new(name, role, mark);
+    let mut series = PlotSeries::new(name, role, mark);
     if every > 0 {
-        series.thinned = format!(
-            "more than the page holds: those of every {:.3} ms are one",
-            every as f64 / 1e6
-        );
+        series.thinned = format!("thinned: ranges of {:.3} ms are merged", every as f64 / 1e6);
     }
     series.x = spans.iter().map(|span| span.x).collect();
     series.y = spans.iter().map(|span| span.low).collect();
@@ -51,9 +58,10 @@ pub(crate) fn of_spans(name: &str, role: Role, mark: Mark, spans: Spans) -> Seri
 }
 
 /// Retransmissions with their causes.
-fn of_again(spans: Spans) -> Series {
-    let words: Vec<Span> = spans.clone().finish().0;
-    let mut series = of_spans("retransmission", Role::Again, Mark::CrossedBars, spans);
+fn of_retransmissions(spans: ThinnedRanges) -> PlotSeries {
+    let words: Vec<ValueRange> = spans.clone().finish().0;
+    let mut series =
+        of_spans("retransmission", SeriesRole::Retransmission, SeriesMark::CrossedBars, spans);
     for span in words {
         let word = cause_word(span.word);
         let number = series.words.iter().position(|known| *known == word).unwrap_or_else(|| {
@@ -65,76 +73,77 @@ fn of_again(spans: Spans) -> Series {
     series
 }
 
-/// The bytes that need not have gone again.
-fn of_copies(copies: &[Copy]) -> Series {
-    let mut series = Series::new("needless", Role::Spurious, Mark::RingedBars);
-    let needless = || copies.iter().filter(|copy| !copy.was_lost);
-    series.x = needless().map(|copy| copy.at).collect();
-    series.y = needless().map(|copy| super::amount(copy.from)).collect();
-    series.top = needless().map(|copy| super::amount(copy.to)).collect();
+/// Spurious retransmissions.
+fn of_spurious(retransmissions: &[RetransmittedRange]) -> PlotSeries {
+    let mut series = PlotSeries::new("spurious", SeriesRole::Spurious, SeriesMark::RingedBars);
+    let spurious_copies = || retransmissions.iter().filter(|copy| !copy.was_lost);
+    series.x = spurious_copies().map(|copy| copy.at).collect();
+    series.y = spurious_copies().map(|copy| super::amount(copy.from)).collect();
+    series.top = spurious_copies().map(|copy| super::amount(copy.to)).collect();
     series
 }
 
 /// The plots of a flow: sequence numbers, windows, round trips, rates.
-pub(super) fn of_flow(kept: Kept, outcome: &FlowOutcome, name: &str, id: &str) -> Plots {
-    let mss = outcome.mss.get().max(kept.mss.unsigned_abs());
-    let rates = rates(&kept);
-    let moments = moments(&kept);
-    let Kept { series, copies, is_quic, .. } = kept;
+pub(super) fn of_flow(flow_data: FlowData, outcome: &FlowOutcome, name: &str, id: &str) -> Plots {
+    let mss = outcome.mss.get().max(flow_data.mss.unsigned_abs());
+    let rates = rates(&flow_data);
+    let moments = moments(&flow_data);
+    let FlowData { series, retransmissions, is_quic, .. } = flow_data;
     let unit = if is_quic { "packets" } else { "MSS" };
 
-    let mut control = Series::new("SYN, FIN, RST", Role::Event, Mark::Letters);
+    let mut control = PlotSeries::new("SYN, FIN, RST", SeriesRole::Event, SeriesMark::Letters);
     for (x, y, word) in series.control {
         control.push(x, y, word);
     }
     let mut sequence = vec![
-        of_curve("peer's window", Role::Window, Mark::Step, series.edge),
-        of_curve("acknowledged", Role::Ack, Mark::Step, series.ack),
+        of_curve("peer's window", SeriesRole::Window, SeriesMark::Step, series.edge),
+        of_curve("acknowledged", SeriesRole::Ack, SeriesMark::Step, series.ack),
         of_spans(
             if is_quic { "ACK ranges" } else { "SACK" },
-            Role::Sack,
-            Mark::BareBars,
+            SeriesRole::Sack,
+            SeriesMark::BareBars,
             series.sacks,
         ),
-        of_spans("D-SACK", Role::Spurious, Mark::BareBars, series.dsacks),
-        of_spans("data", Role::Data, Mark::Bars, series.data),
-        of_again(series.again),
-        of_copies(&copies),
-        of_spans("duplicate ACK", Role::Ack, Mark::Ticks, series.dup_acks),
-        of_spans("PSH", Role::Data, Mark::Diamonds, series.pushes),
+        of_spans("D-SACK", SeriesRole::Spurious, SeriesMark::BareBars, series.dsacks),
+        of_spans("data", SeriesRole::Data, SeriesMark::Bars, series.data),
+        of_retransmissions(series.retransmitted),
+        of_spurious(&retransmissions),
+        of_spans("duplicate ACK", SeriesRole::Ack, SeriesMark::Ticks, series.dup_acks),
+        of_spans("PSH", SeriesRole::Data, SeriesMark::Diamonds, series.pushes),
         control,
     ];
     sequence.retain(|series| !series.x.is_empty());
-    // The window of the peer may be far away from what is under way.
+    // The peer's window may be far beyond the data in flight.
     for series in sequence.iter_mut().filter(|series| series.name == "peer's window") {
         series.is_shown = false;
     }
-    let note = if copies.is_empty() {
-        "Bars are bytes leaving the sender, the steps below them what has been acknowledged."
+    let note = if retransmissions.is_empty() {
+        "Bars are sent bytes, the steps below them acknowledged bytes."
     } else {
-        "Bars are bytes leaving the sender, the steps below them what has been acknowledged. \
-         Needless: no packet that had carried these bytes before was lost; the simulator knows, \
+        "Bars are sent bytes, the steps below them acknowledged bytes. \
+         Spurious: no packet that had carried these bytes before was lost; the simulator knows, \
          a sender may not."
     };
-    let bytes = |title: &str| Axis::new(title, "B", 0).and_in(unit, mss);
+    let bytes = |title: &str| PlotAxis::new(title, "B", 0).and_in(unit, mss);
     let mut windows = vec![
-        of_curve("ssthresh", Role::Threshold, Mark::DashedStep, series.ssthresh),
-        of_curve("in flight", Role::Flight, Mark::Step, series.flight),
-        of_curve("pipe", Role::Pipe, Mark::Step, series.pipe).hidden(),
-        of_curve("cwnd", Role::Window, Mark::Step, series.cwnd),
+        of_curve("ssthresh", SeriesRole::Threshold, SeriesMark::DashedStep, series.ssthresh),
+        of_curve("in flight", SeriesRole::Flight, SeriesMark::Step, series.flight),
+        of_curve("pipe", SeriesRole::Pipe, SeriesMark::Step, series.pipe).hidden(),
+        of_curve("cwnd", SeriesRole::Window, SeriesMark::Step, series.cwnd),
         moments,
     ];
     windows.retain(|series| !series.x.is_empty());
     let mut times = vec![
-        of_curve("measured", Role::Sample, Mark::Dots, series.rtt),
-        of_curve("smoothed", Role::Smooth, Mark::Step, series.srtt),
-        of_curve("retransmission timeout", Role::Event, Mark::DashedStep, series.rto).hidden(),
+        of_curve("measured", SeriesRole::Sample, SeriesMark::Dots, series.rtt),
+        of_curve("smoothed", SeriesRole::Smooth, SeriesMark::Step, series.srtt),
+        of_curve("retransmission timeout", SeriesRole::Event, SeriesMark::DashedStep, series.rto)
+            .hidden(),
     ];
     times.retain(|series| !series.x.is_empty());
     let mut speeds = vec![rates];
-    let pacing = of_curve("pacing", Role::Window, Mark::DashedStep, series.pacing);
+    let pacing = of_curve("pacing", SeriesRole::Window, SeriesMark::DashedStep, series.pacing);
     if !pacing.x.is_empty() {
-        // A sender that does not pace by this rate still reckons it.
+        // A sender that does not pace still computes this rate.
         speeds.push(if is_quic { pacing } else { pacing.hidden() });
     }
     Plots {
@@ -142,21 +151,21 @@ pub(super) fn of_flow(kept: Kept, outcome: &FlowOutcome, name: &str, id: &str) -
         title: format!("Flow {name}"),
         x: time(),
         panels: vec![
-            Panel { from_zero: false, ..Panel::new(bytes("sequence"), sequence) }
+            PlotPanel { from_zero: false, ..PlotPanel::new(bytes("sequence"), sequence) }
                 .height(340)
                 .note(note),
-            Panel::new(bytes("windows"), windows).height(240),
-            Panel::new(Axis::new("round-trip time", "s", 9), times).height(160),
-            Panel::new(Axis::new("rate", "bit/s", 0), speeds).height(160),
+            PlotPanel::new(bytes("windows"), windows).height(240),
+            PlotPanel::new(PlotAxis::new("round-trip time", "s", 9), times).height(160),
+            PlotPanel::new(PlotAxis::new("rate", "bit/s", 0), speeds).height(160),
         ],
     }
 }
 
-/// Bytes acknowledged per second in each round, and nothing between rounds.
-fn rates(kept: &Kept) -> Series {
+/// Bytes acknowledged per second in each round, and zero between rounds.
+fn rates(flow_data: &FlowData) -> PlotSeries {
     let mut points = Vec::new();
     let mut end: Option<i64> = None;
-    for round in &kept.rounds {
+    for round in &flow_data.rounds {
         points.extend(end.filter(|end| *end < round.from).map(|end| (end, 0)));
         let nanos = (round.to - round.from).max(1);
         let bits = i128::from(round.acked) * 8_000_000_000 / i128::from(nanos);
@@ -164,43 +173,52 @@ fn rates(kept: &Kept) -> Series {
         end = Some(round.to);
     }
     points.extend(end.map(|end| (end, 0)));
-    let series = Series::new("acknowledged in the round", Role::Rate, Mark::Step);
+    let series = PlotSeries::new("acknowledged per round", SeriesRole::Rate, SeriesMark::Step);
     series.with_points(points)
 }
 
-/// Losses and what follows them.
-fn moments(kept: &Kept) -> Series {
-    let mut series = Series::new("events", Role::Event, Mark::Moments);
-    for note in kept.series.notes.iter().filter(|note| note.is_bad) {
+/// Losses and the reactions to them.
+fn moments(flow_data: &FlowData) -> PlotSeries {
+    let mut series = PlotSeries::new("events", SeriesRole::Event, SeriesMark::Moments);
+    for note in flow_data.series.notes.iter().filter(|note| note.is_bad) {
         series.push(note.at, 0, note.what);
     }
     series
 }
 
-/// Windows and flights of all flows together.
-pub(super) fn together(flows: &[(String, Kept, &FlowOutcome)], id: &str) -> Plots {
-    let series = |of: fn(&Kept) -> &Curve| -> Vec<Series> {
+/// Congestion windows and bytes in flight of all flows.
+pub(super) fn together(flows: &[(String, FlowData, &FlowOutcome)], id: &str) -> Plots {
+    let series = |of: fn(&FlowData) -> &ThinnedSeries| -> Vec<PlotSeries> {
         let numbered = flows.iter().enumerate();
         numbered
-            .map(|(number, (name, kept, _))| {
-                let mark = if number < 8 { Mark::Step } else { Mark::DashedStep };
-                of_curve(name, Role::Nth(number as u8), mark, of(kept).clone())
+            .map(|(number, (name, flow_data, _))| {
+                let mark = if number < 8 { SeriesMark::Step } else { SeriesMark::DashedStep };
+                of_curve(name, SeriesRole::Nth(number as u8), mark, of(flow_data).clone())
             })
             .collect()
     };
-    let rates = flows.iter().enumerate().map(|(number, (name, kept, _))| Series {
+    let rates = flows.iter().enumerate().map(|(number, (name, flow_data, _))| PlotSeries {
         name: name.clone(),
-        role: Role::Nth(number as u8),
-        ..rates(kept)
+        role: SeriesRole::Nth(number as u8),
+        ..rates(flow_data)
     });
     Plots {
         id: id.into(),
         title: "All flows".into(),
         x: time(),
         panels: vec![
-            Panel::new(Axis::new("congestion window", "B", 0), series(|kept| &kept.series.cwnd)),
-            Panel::new(Axis::new("in flight", "B", 0), series(|kept| &kept.series.flight)),
-            Panel::new(Axis::new("rate: acknowledged in each round", "bit/s", 0), rates.collect()),
+            PlotPanel::new(
+                PlotAxis::new("congestion window", "B", 0),
+                series(|flow_data| &flow_data.series.cwnd),
+            ),
+            PlotPanel::new(
+                PlotAxis::new("in flight", "B", 0),
+                series(|flow_data| &flow_data.series.flight),
+            ),
+            PlotPanel::new(
+                PlotAxis::new("rate: acknowledged in each round", "bit/s", 0),
+                rates.collect(),
+            ),
         ],
     }
 }

@@ -1,53 +1,53 @@
-//! Round trip by round trip, as RFC 9406 section 4.2 cuts them: a round ends when more has been
-//! acknowledged than was under way when it began, so that something sent in it has come back.
+//! Round trips, divided as in RFC 9406 section 4.2: a round ends when more is acknowledged than was
+//! in flight at its start, so that data sent in it has been acknowledged.
 
 use record::{Event, SenderState, SentKind};
 
 use super::{amount, span};
 
-/// Rounds that are kept one by one.
+/// Limit of the listed rounds.
 const KEPT: usize = 20_000;
 
 /// A round trip.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Round {
-    /// When it began, in nanoseconds.
+pub(super) struct RoundRow {
+    /// Start in nanoseconds.
     pub(super) from: i64,
-    /// When it ended.
+    /// End in nanoseconds.
     pub(super) to: i64,
-    /// Congestion window at its beginning, in bytes.
+    /// Congestion window at the start, in bytes.
     pub(super) cwnd: i64,
     /// Largest number of bytes in flight.
     pub(super) flight: i64,
-    /// Payload bytes sent, those sent again included.
+    /// Payload bytes sent, retransmissions included.
     pub(super) sent: i64,
-    /// Those sent again.
-    pub(super) again: i64,
+    /// Payload bytes retransmitted.
+    pub(super) retransmitted: i64,
     /// Bytes newly acknowledged.
     pub(super) acked: i64,
-    /// Acknowledgments that moved the window.
+    /// Acknowledgments that advanced `snd_una`.
     pub(super) acks: i64,
-    /// Least round-trip time measured, in nanoseconds; `None` without a measurement.
+    /// Smallest round-trip sample in nanoseconds; `None` without a sample.
     pub(super) min_rtt: Option<i64>,
-    /// The largest.
+    /// Largest round-trip sample.
     pub(super) max_rtt: Option<i64>,
 }
 
 /// The rounds of a flow.
 #[derive(Debug, Default)]
-pub(super) struct Rounds {
-    done: Vec<Round>,
-    now: Option<Round>,
-    /// What was under way when the round began ends here.
+pub(super) struct RoundTracker {
+    done: Vec<RoundRow>,
+    now: Option<RoundRow>,
+    /// End of the data in flight at the start of the round.
     mark: u64,
-    /// Nothing was under way then: what leaves before the first acknowledgment is the round, which
-    /// ends when all of it is acknowledged.
+    /// Nothing was in flight then: the data sent before the first acknowledgment is the round,
+    /// which ends when all of it is acknowledged.
     is_flight: bool,
     left_out: u64,
 }
 
-impl Round {
-    /// Goes on with a round that began when this one ended.
+impl RoundRow {
+    /// Merges the next round into this one.
     fn take(&mut self, next: &Self) {
         self.to = next.to;
         self.flight = self.flight.max(next.flight);
@@ -58,7 +58,7 @@ impl Round {
     }
 }
 
-impl Rounds {
+impl RoundTracker {
     pub(super) fn record(&mut self, at: i64, event: Event, state: Option<&SenderState>) {
         if let (Event::RttSample { rtt }, Some(round)) = (event, &mut self.now) {
             let rtt = span(rtt);
@@ -67,7 +67,7 @@ impl Rounds {
         }
         let Some(state) = state else { return };
         let began = match event {
-            Event::Sent { kind: SentKind::New | SentKind::Again(_), len, .. } => len > 0,
+            Event::Sent { kind: SentKind::New | SentKind::Retransmission(_), len, .. } => len > 0,
             _ => false,
         };
         if began && self.now.is_none() {
@@ -75,15 +75,15 @@ impl Rounds {
             self.is_flight = true;
         }
         let Some(round) = &mut self.now else { return };
-        round.flight = round.flight.max(amount(state.flight().get()));
+        round.flight = round.flight.max(amount(state.flight_size().get()));
         if self.is_flight && round.acks == 0 {
             self.mark = self.mark.max(state.snd_max.0);
         }
         match event {
             Event::Sent { len, kind: SentKind::New, .. } => round.sent += i64::from(len),
-            Event::Sent { len, kind: SentKind::Again(_), .. } => {
+            Event::Sent { len, kind: SentKind::Retransmission(_), .. } => {
                 round.sent += i64::from(len);
-                round.again += i64::from(len);
+                round.retransmitted += i64::from(len);
             }
             Event::Acked { una, bytes, .. } => {
                 round.acked += i64::from(bytes);
@@ -102,11 +102,11 @@ impl Rounds {
     }
 
     fn begin(&mut self, at: i64, state: &SenderState) {
-        self.now = Some(Round {
+        self.now = Some(RoundRow {
             from: at,
             cwnd: amount(state.cwnd.get()),
-            flight: amount(state.flight().get()),
-            ..Round::default()
+            flight: amount(state.flight_size().get()),
+            ..RoundRow::default()
         });
         self.mark = state.snd_max.0.max(state.snd_una.0 + 1);
         self.is_flight = false;
@@ -119,8 +119,8 @@ impl Rounds {
             && round.sent == 0
             && last.to == round.from
         {
-            // The rest of what the one before had sent: behind a hole that was filled, say, or
-            // at the end of a transfer.
+            // The rest of the previous round's data: after a filled hole, for example, or at the
+            // end of a transfer.
             last.take(&round);
         } else if self.done.len() < KEPT {
             self.done.push(round);
@@ -129,8 +129,8 @@ impl Rounds {
         }
     }
 
-    /// The rounds, and how many more there were.
-    pub(super) fn finish(self) -> (Vec<Round>, u64) {
+    /// The rounds, and the number of rounds not kept.
+    pub(super) fn finish(self) -> (Vec<RoundRow>, u64) {
         (self.done, self.left_out)
     }
 }

@@ -1,9 +1,9 @@
-//! How flows share, and how long packets wait: a part of its own on the page of a run.
+//! The fairness and queue delay parts of a run's page.
 
-use report::page::Part;
-use report::plots::{Axis, Mark, Panel, Plots, Role, Series};
-use report::table::{Cell, Column, Table};
-use sim::Outcome;
+use report::page::PagePart;
+use report::plots::{PlotAxis, PlotPanel, PlotSeries, Plots, SeriesMark, SeriesRole};
+use report::table::{ReportTable, TableCell, TableColumn};
+use sim::RunOutcome;
 use sim::scenario::Scenario;
 
 use runner::sharing::{
@@ -12,38 +12,38 @@ use runner::sharing::{
 
 use super::{panels, span};
 
-/// Flows with a curve of their own; the others are one.
+/// Flows with their own curve; the others are summed.
 const CURVES: usize = 12;
 
-/// What there is to say: of several flows how they share, of lines how long packets wait.
+/// The parts: fairness of several flows, queue delays of links.
 pub(super) fn parts(
     sharing: &Sharing,
     scenario: &Scenario,
-    outcome: &Outcome,
+    outcome: &RunOutcome,
     prefix: &str,
-) -> Vec<Part> {
+) -> Vec<PagePart> {
     let report = sharing.report(scenario, outcome);
     let mut parts = Vec::new();
     if let Some(fair) = &report.fairness {
-        parts.push(Part::Heading("How the flows share".into()));
+        parts.push(PagePart::Heading("How the flows share".into()));
         parts.push(figures(fair));
         parts.push(shares(outcome));
         let seconds = sharing.seconds(scenario, outcome);
         let whole = outcome.ended.as_secs_f64() as usize;
         if let Some(seconds) = seconds.filter(|_| whole >= 2) {
-            parts.push(Part::Plots(over_time(&seconds, fair, scenario, whole, prefix)));
+            parts.push(PagePart::Plots(over_time(&seconds, fair, scenario, whole, prefix)));
         }
     }
     if report.links.iter().any(|line| line.packets > 0) {
-        parts.push(Part::Heading("Queues".into()));
+        parts.push(PagePart::Heading("Queues".into()));
         parts.push(lines(&report));
-        parts.push(Part::Plots(waits(sharing, prefix)));
+        parts.push(PagePart::Plots(waits(sharing, prefix)));
     }
     parts
 }
 
-/// The indices, in large.
-fn figures(fair: &FairnessReport) -> Part {
+/// The fairness indices as large figures.
+fn figures(fair: &FairnessReport) -> PagePart {
     let index = |index: Option<f64>| index.map_or_else(|| "–".to_owned(), |i| format!("{i:.3}"));
     let converged = match fair.convergence_s {
         Some(span) => format!("{span:.1} s"),
@@ -55,17 +55,17 @@ fn figures(fair: &FairnessReport) -> Part {
         ("least of its seconds", index(fair.min_jain_index)),
         ("fair shares after", converged),
     ];
-    Part::Figures(found.map(|(name, value)| (name.to_owned(), value)).into())
+    PagePart::Figures(found.map(|(name, value)| (name.to_owned(), value)).into())
 }
 
-/// Who read how much.
-fn shares(outcome: &Outcome) -> Part {
+/// The bytes read by each flow.
+fn shares(outcome: &RunOutcome) -> PagePart {
     let all: u64 = outcome.flows.iter().map(|flow| flow.bytes.get()).sum();
     let even = 100.0 / outcome.flows.len().max(1) as f64;
     let rows = outcome.flows.iter().map(|flow| {
         let share = flow.bytes.get() as f64 * 100.0 / all.max(1) as f64;
         vec![
-            Cell::from(flow.name.clone()),
+            TableCell::from(flow.name.clone()),
             flow.cc.into(),
             format!("{:.2} Mbit/s", flow.goodput_bps() / 1e6).into(),
             flow.bytes.get().to_string().into(),
@@ -73,15 +73,15 @@ fn shares(outcome: &Outcome) -> Part {
             format!("{even:.1}").into(),
         ]
     });
-    Part::Table(Table {
+    PagePart::Table(ReportTable {
         caption: "Shares".into(),
         columns: vec![
-            Column::words("flow"),
-            Column::words("cc"),
-            Column::numbers("goodput"),
-            Column::numbers("read, B"),
-            Column::numbers("share, %"),
-            Column::numbers("even share, %"),
+            TableColumn::words("flow"),
+            TableColumn::words("cc"),
+            TableColumn::numbers("goodput"),
+            TableColumn::numbers("read, B"),
+            TableColumn::numbers("share, %"),
+            TableColumn::numbers("even share, %"),
         ],
         rows: rows.collect(),
         is_long: outcome.flows.len() > 16,
@@ -92,16 +92,16 @@ fn shares(outcome: &Outcome) -> Part {
              such second.",
             fair_from()
         ),
-        ..Table::default()
+        ..ReportTable::default()
     })
 }
 
-/// The index from which on shares are fair.
+/// The index above which shares count as fair.
 fn fair_from() -> f64 {
     1.0 / (1.0 + DELTA * DELTA)
 }
 
-/// Second by second.
+/// The shares in each second.
 fn over_time(
     seconds: &SecondsReport,
     fair: &FairnessReport,
@@ -110,7 +110,7 @@ fn over_time(
     prefix: &str,
 ) -> Plots {
     let at = |second: usize| second as i64 * 1_000_000_000;
-    // One more, so that the last second is as long as the others.
+    // The last value is repeated, so that the last second is as long as the others.
     let ends = |values: Vec<i64>| -> Vec<(i64, i64)> {
         let last = values.last().copied();
         let ends = values.into_iter().chain(last);
@@ -128,11 +128,11 @@ fn over_time(
         if curve < own { bits(curve, second) } else { (own..flows).map(|f| bits(f, second)).sum() }
     };
     let all = |second: usize| -> f64 { (0..flows).map(|flow| bits(flow, second)).sum() };
-    let curves = |value: &dyn Fn(usize, usize) -> i64| -> Vec<Series> {
+    let curves = |value: &dyn Fn(usize, usize) -> i64| -> Vec<PlotSeries> {
         let series = names.iter().enumerate().map(|(curve, name)| {
-            let mark = if curve < 8 { Mark::Step } else { Mark::DashedStep };
+            let mark = if curve < 8 { SeriesMark::Step } else { SeriesMark::DashedStep };
             let values = (0..whole).map(|second| value(curve, second)).collect();
-            Series::new(name, Role::Nth(curve as u8), mark).with_points(ends(values))
+            PlotSeries::new(name, SeriesRole::Nth(curve as u8), mark).with_points(ends(values))
         });
         series.collect()
     };
@@ -141,17 +141,19 @@ fn over_time(
         sum if sum > 0.0 => (of(curve, second) * 1_000.0 / sum) as i64,
         _ => 0,
     });
-    let even = Series::new("even share of all flows", Role::Event, Mark::Dashes);
+    let even = PlotSeries::new("even share of all flows", SeriesRole::Event, SeriesMark::Dashes);
     shares.push(even.with_points([(0, 1_000 / flows as i64), (at(whole), 1_000 / flows as i64)]));
     let index = |second: usize| seconds.jain_index.get(second).copied().flatten();
     let known = (0..whole).filter_map(|s| index(s).map(|index| (at(s), (index * 1_000.0) as i64)));
-    let mut jain = vec![Series::new("Jain's index", Role::Rate, Mark::Step).with_points(known)];
+    let mut jain = vec![
+        PlotSeries::new("Jain's index", SeriesRole::Rate, SeriesMark::Step).with_points(known),
+    ];
     let from = (fair_from() * 1_000.0) as i64;
-    let line = Series::new("fair from here", Role::Event, Mark::Dashes);
+    let line = PlotSeries::new("fair above", SeriesRole::Event, SeriesMark::Dashes);
     jain.push(line.with_points([(0, from), (at(whole), from)]));
     if let Some(span) = fair.convergence_s {
         let last = scenario.flows.iter().map(|flow| flow.start.as_secs_f64()).fold(0.0, f64::max);
-        let mut moment = Series::new("fair shares", Role::Event, Mark::Moments);
+        let mut moment = PlotSeries::new("fair shares", SeriesRole::Event, SeriesMark::Moments);
         moment.push(((last + span) * 1e9) as i64, 0, "fair shares");
         jain.push(moment);
     }
@@ -160,51 +162,51 @@ fn over_time(
         title: "Shares, second by second".into(),
         x: panels::time(),
         panels: vec![
-            Panel::new(Axis::new("goodput in each second", "bit/s", 0), rates).height(200),
-            Panel::new(Axis::new("share of what all read", "%", 1), shares).height(200),
-            Panel::new(Axis::new("Jain's index of the flows under way", "", 3), jain)
+            PlotPanel::new(PlotAxis::new("goodput in each second", "bit/s", 0), rates).height(200),
+            PlotPanel::new(PlotAxis::new("share of all bytes read", "%", 1), shares).height(200),
+            PlotPanel::new(PlotAxis::new("Jain's index of the active flows", "", 3), jain)
                 .height(150)
-                .note("Of whole seconds with at least two flows under way."),
+                .note("Over whole seconds with at least two active flows."),
         ],
     }
 }
 
-/// What lines did.
-fn lines(report: &SharingReport) -> Part {
+/// The table of links.
+fn lines(report: &SharingReport) -> PagePart {
     let column = |name: &str| match name {
-        "link" | "queue" => Column::words(name),
-        _ => Column::numbers(name),
+        "link" | "queue" => TableColumn::words(name),
+        _ => TableColumn::numbers(name),
     };
-    let rows = rows_of_lines(report).map(|row| row.map(Cell::from).into());
-    Part::Table(Table {
+    let rows = rows_of_lines(report).map(|row| row.map(TableCell::from).into());
+    PagePart::Table(ReportTable {
         caption: "Links".into(),
         columns: LINES.map(column).into(),
         rows: rows.collect(),
-        note: "Delays are those of the packets sent, from their coming until the line takes them."
+        note: "Delays of sent packets, from their arrival to the start of their transmission."
             .into(),
-        ..Table::default()
+        ..ReportTable::default()
     })
 }
 
-/// How the waits are distributed.
+/// The distribution of queue delays.
 fn waits(sharing: &Sharing, prefix: &str) -> Plots {
     let mut series = Vec::new();
     for (number, (key, steps)) in sharing.waits().filter(|(_, steps)| !steps.is_empty()).enumerate()
     {
-        let mark = if number < 8 { Mark::Step } else { Mark::DashedStep };
-        // Nothing waits less than not at all.
+        let mark = if number < 8 { SeriesMark::Step } else { SeriesMark::DashedStep };
+        // The distribution starts at zero.
         let start = steps.first().filter(|(wait, _)| !wait.is_zero()).map(|_| (0, 0));
         let points =
             start.into_iter().chain(steps.iter().map(|(wait, part)| (span(*wait), *part as i64)));
-        series.push(Series::new(key, Role::Nth(number as u8), mark).with_points(points));
+        series.push(PlotSeries::new(key, SeriesRole::Nth(number as u8), mark).with_points(points));
     }
-    let panel = Panel::new(Axis::new("packets that wait no longer", "%", 1), series)
+    let panel = PlotPanel::new(PlotAxis::new("packets with at most this delay", "%", 1), series)
         .height(220)
-        .note("Waits are exact to a part in 128.");
+        .note("Delays are exact to 1/128.");
     Plots {
         id: format!("{prefix}waits"),
-        title: "Queue delay of the packets of each line".into(),
-        x: Axis::new("queue delay", "s", 9),
+        title: "Queue delay of the packets of each link".into(),
+        x: PlotAxis::new("queue delay", "s", 9),
         panels: vec![panel],
     }
 }

@@ -1,49 +1,49 @@
-//! What is kept of flows, as tables.
+//! Tables of flows.
 
-use report::page::Part;
-use report::table::{Cell, Column, Table, Tone};
-use sim::{FlowOutcome, Outcome};
+use report::page::PagePart;
+use report::table::{ReportTable, TableCell, TableColumn, Tone};
+use sim::{FlowOutcome, RunOutcome};
 use units::Duration;
 
-use super::flow::Kept;
+use super::flow::FlowData;
 use runner::run_report::{FlowReport, flow_row, headings, spaced};
 
-/// Rounds that are shown.
+/// Limit of the shown rounds.
 const ROUNDS: usize = 500;
 
 /// All flows, as `ackclock run` prints them.
-pub(super) fn summary(outcome: &Outcome) -> Part {
+pub(super) fn summary(outcome: &RunOutcome) -> PagePart {
     let is_number = |name: &str| !matches!(name, "flow" | "profile" | "cc");
-    let column = |name: String| Column { is_number: is_number(&name), name };
+    let column = |name: String| TableColumn { is_number: is_number(&name), name };
     let row = |flow: &FlowOutcome| flow_row(&flow.name, &FlowReport::new(flow));
-    Part::Table(Table {
-        caption: "What was measured".into(),
+    PagePart::Table(ReportTable {
+        caption: "Results".into(),
         columns: headings().into_iter().map(column).collect(),
         rows: outcome
             .flows
             .iter()
-            .map(|flow| row(flow).into_iter().map(Cell::from).collect())
+            .map(|flow| row(flow).into_iter().map(TableCell::from).collect())
             .collect(),
         note: format!(
             "{} data segments in {} of virtual time.",
             outcome.segments,
             spaced(Duration::from_nanos(outcome.ended.as_nanos()))
         ),
-        ..Table::default()
+        ..ReportTable::default()
     })
 }
 
-/// The figures of a single flow, in large.
-pub(super) fn figures(flow: &FlowOutcome) -> Part {
+/// The figures of a single flow as large figures.
+pub(super) fn figures(flow: &FlowOutcome) -> PagePart {
     let known: Vec<(String, String)> =
         headings().into_iter().zip(flow_row(&flow.name, &FlowReport::new(flow))).collect();
-    let wanted = ["goodput", "in", "resent", "recoveries", "timeouts", "min RTT"];
+    let wanted = ["goodput", "in", "retrans", "recoveries", "timeouts", "min RTT"];
     let found = wanted.into_iter().filter_map(|name| {
         let (_, value) = known.iter().find(|(known, _)| known == name)?;
         let name = if name == "in" { "time" } else { name };
         Some((name.to_owned(), value.clone()))
     });
-    Part::Figures(found.collect())
+    PagePart::Figures(found.collect())
 }
 
 /// Seconds to the microsecond.
@@ -58,14 +58,14 @@ fn millis(nanos: i64) -> String {
     format!("{}.{:03}", micros / 1_000, micros % 1_000)
 }
 
-/// In full segments, to the tenth.
+/// Full segments, to the tenth.
 fn in_segments(bytes: i64, mss: i64) -> String {
     let tenths = (bytes * 20 + mss.max(1)) / (2 * mss.max(1));
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// Round by round.
-pub(super) fn rounds(kept: &Kept, plots: &str) -> Table {
+/// The rounds.
+pub(super) fn rounds(data: &FlowData, plots: &str) -> ReportTable {
     let names = [
         "began, s",
         "took, ms",
@@ -73,47 +73,47 @@ pub(super) fn rounds(kept: &Kept, plots: &str) -> Table {
         "cwnd, MSS",
         "most in flight, B",
         "sent, B",
-        "sent again, B",
+        "retransmitted, B",
         "acked, B",
         "ACKs",
         "RTT, ms",
     ];
-    let mut columns = vec![Column::numbers("round")];
-    columns.extend(names.map(Column::numbers));
-    let rows = kept.rounds.iter().take(ROUNDS).enumerate().map(|(number, round)| {
-        let again = if round.again > 0 { Tone::Bad } else { Tone::Quiet };
+    let mut columns = vec![TableColumn::numbers("round")];
+    columns.extend(names.map(TableColumn::numbers));
+    let rows = data.rounds.iter().take(ROUNDS).enumerate().map(|(number, round)| {
+        let tone = if round.retransmitted > 0 { Tone::Bad } else { Tone::Quiet };
         let rtt = match (round.min_rtt, round.max_rtt) {
             (Some(least), Some(most)) if least == most => millis(least),
             (Some(least), Some(most)) => format!("{} to {}", millis(least), millis(most)),
             _ => "–".to_owned(),
         };
         vec![
-            Cell::from((number + 1).to_string()).leads_to(round.from, round.to),
+            TableCell::from((number + 1).to_string()).leads_to(round.from, round.to),
             seconds(round.from).into(),
             millis(round.to - round.from).into(),
             round.cwnd.to_string().into(),
-            in_segments(round.cwnd, kept.mss).into(),
+            in_segments(round.cwnd, data.mss).into(),
             round.flight.to_string().into(),
             round.sent.to_string().into(),
-            Cell::from(round.again.to_string()).tone(again),
+            TableCell::from(round.retransmitted.to_string()).tone(tone),
             round.acked.to_string().into(),
             round.acks.to_string().into(),
             rtt.into(),
         ]
     });
-    let all = kept.rounds.len() as u64 + kept.rounds_left;
+    let all = data.rounds.len() as u64 + data.rounds_left;
     let shown = all.min(ROUNDS as u64);
     let rest = if all > shown {
         format!(" The first {shown} of {all} rounds are shown.")
     } else {
         String::new()
     };
-    Table {
+    ReportTable {
         caption: "Round by round".into(),
         columns,
         rows: rows.collect(),
         note: format!(
-            "A round ends when more has been acknowledged than was under way when it began \
+            "A round ends when more is acknowledged than was in flight at its start \
              (RFC 9406, 4.2). Its number leads to it in the plots.{rest}"
         ),
         plots: plots.into(),
@@ -121,36 +121,36 @@ pub(super) fn rounds(kept: &Kept, plots: &str) -> Table {
     }
 }
 
-/// What was of note.
-pub(super) fn events(kept: &Kept, plots: &str) -> Table {
-    let around = kept.rounds.first().map_or(100_000_000, |round| (round.to - round.from).max(1));
-    let notes = &kept.series.notes;
+/// The notable events.
+pub(super) fn events(data: &FlowData, plots: &str) -> ReportTable {
+    let around = data.rounds.first().map_or(100_000_000, |round| (round.to - round.from).max(1));
+    let notes = &data.series.notes;
     let rows = notes.iter().map(|note| {
         let from = (note.at - around).max(0);
         vec![
-            Cell::from(seconds(note.at)).leads_to(from, note.at + 2 * around),
-            Cell::from(note.what).tone(if note.is_bad { Tone::Bad } else { Tone::Plain }),
+            TableCell::from(seconds(note.at)).leads_to(from, note.at + 2 * around),
+            TableCell::from(note.what).tone(if note.is_bad { Tone::Bad } else { Tone::Plain }),
             note.cwnd.to_string().into(),
-            in_segments(note.cwnd, kept.mss).into(),
+            in_segments(note.cwnd, data.mss).into(),
             note.ssthresh.map_or_else(|| "–".to_owned(), |bytes| bytes.to_string()).into(),
             note.flight.to_string().into(),
         ]
     });
-    let left = kept.series.notes_left;
-    Table {
+    let left = data.series.notes_left;
+    ReportTable {
         caption: "Events".into(),
         columns: vec![
-            Column::numbers("at, s"),
-            Column::words("what"),
-            Column::numbers("cwnd after, B"),
-            Column::numbers("cwnd after, MSS"),
-            Column::numbers("ssthresh, B"),
-            Column::numbers("in flight, B"),
+            TableColumn::numbers("at, s"),
+            TableColumn::words("what"),
+            TableColumn::numbers("cwnd after, B"),
+            TableColumn::numbers("cwnd after, MSS"),
+            TableColumn::numbers("ssthresh, B"),
+            TableColumn::numbers("in flight, B"),
         ],
         rows: rows.collect(),
         note: match left {
             0 => String::new(),
-            left => format!("{left} more are left out."),
+            left => format!("{left} more are not shown."),
         },
         plots: plots.into(),
         is_long: notes.len() > 12,

@@ -1,16 +1,16 @@
 //! Pages of small runs.
 
-use report::page::{Page, Part};
-use report::plots::{Plots, Series};
-use report::table::Table;
+use report::page::{Page, PagePart};
+use report::plots::{PlotSeries, Plots};
+use report::table::ReportTable;
 
-use sim::Watch;
+use sim::ObserverPair;
 
-use super::RunStory;
+use super::RunPageRecorder;
 use runner::sharing::Sharing;
 use scenario::{Overrides, load};
 
-/// A queue of one bandwidth-delay product overflows again and again.
+/// A queue of one bandwidth-delay product overflows repeatedly.
 const LOSSY: &str = r#"
 title = "two hosts"
 seed = 7
@@ -22,34 +22,34 @@ path = [ { from = "a", to = "b", forward = [
 flow = [ { name = "bulk", from = "a", to = "b", bulk = "3MB" } ]
 "#;
 
-fn page_of(text: &str, set: &[&str], points: usize) -> (Page, sim::Outcome) {
+fn page_of(text: &str, set: &[&str], points: usize) -> (Page, sim::RunOutcome) {
     let set = set.iter().map(|s| (*s).to_owned()).collect();
     let overrides = Overrides { set, ..Overrides::default() };
     let loaded = load(text, "two.toml", &overrides).unwrap();
     let mut scenario = loaded.scenario.clone();
-    let story = RunStory::new(&mut scenario, points);
-    let mut both = Watch(story, Sharing::new(&scenario));
+    let story = RunPageRecorder::new(&mut scenario, points);
+    let mut both = ObserverPair(story, Sharing::new(&scenario));
     let outcome = sim::run(&scenario, &mut both).unwrap();
     (both.0.page(&loaded, &outcome, "two.toml", Some(&both.1)), outcome)
 }
 
 fn plots(page: &Page) -> &Plots {
     let found = page.parts.iter().find_map(|part| match part {
-        Part::Plots(plots) => Some(plots),
+        PagePart::Plots(plots) => Some(plots),
         _ => None,
     });
     found.unwrap()
 }
 
-fn table<'p>(page: &'p Page, caption: &str) -> &'p Table {
+fn table<'p>(page: &'p Page, caption: &str) -> &'p ReportTable {
     let found = page.parts.iter().find_map(|part| match part {
-        Part::Table(table) if table.caption == caption => Some(table),
+        PagePart::Table(table) if table.caption == caption => Some(table),
         _ => None,
     });
     found.unwrap()
 }
 
-fn series<'p>(page: &'p Page, name: &str) -> &'p Series {
+fn series<'p>(page: &'p Page, name: &str) -> &'p PlotSeries {
     let all = plots(page).panels.iter().flat_map(|panel| &panel.series);
     all.into_iter().find(|series| series.name == name).unwrap_or_else(|| panic!("no {name}"))
 }
@@ -61,18 +61,19 @@ fn all_bytes_and_all_losses_are_on_the_page() {
     let data = series(&page, "data");
     assert_eq!(data.top.iter().zip(&data.y).map(|(to, from)| to - from).sum::<i64>(), 3_000_000);
     assert!(flow.retransmitted_segments > 0);
-    let again = series(&page, "retransmission");
-    let bytes: i64 = again.top.iter().zip(&again.y).map(|(to, from)| to - from).sum();
+    let retransmitted = series(&page, "retransmission");
+    let bytes: i64 =
+        retransmitted.top.iter().zip(&retransmitted.y).map(|(to, from)| to - from).sum();
     assert!(bytes > 0 && bytes as u64 <= flow.retransmitted_segments * flow.mss.get());
-    // A full queue loses what comes, and nothing is turned around: what goes again in vain went
-    // again twice.
+    // A full queue drops arrivals, and nothing is reordered: a spurious retransmission was
+    // retransmitted twice.
     let all = plots(&page).panels.iter().flat_map(|panel| &panel.series);
-    let needless = all.into_iter().find(|series| series.name == "needless");
-    let needless = needless.map(|series| &series.y[..]).unwrap_or_default();
-    for from in needless {
-        assert_eq!(again.y.iter().filter(|other| *other == from).count(), 2);
+    let spurious = all.into_iter().find(|series| series.name == "spurious");
+    let spurious = spurious.map(|series| &series.y[..]).unwrap_or_default();
+    for from in spurious {
+        assert_eq!(retransmitted.y.iter().filter(|other| *other == from).count(), 2);
     }
-    assert!(needless.len() * 10 < again.y.len());
+    assert!(spurious.len() * 10 < retransmitted.y.len());
     assert_eq!(*series(&page, "acknowledged").y.last().unwrap(), 3_000_001);
     assert_eq!(*series(&page, "cwnd").y.iter().max().unwrap() as u64, flow.max_cwnd.get());
     let events = table(&page, "Events");
@@ -88,24 +89,24 @@ fn rounds_share_out_all_bytes() {
     let sum = |column: usize| {
         rounds.rows.iter().map(|row| row[column].text.parse::<u64>().unwrap()).sum::<u64>()
     };
-    // What the FIN takes is acknowledged as a byte.
+    // The FIN is acknowledged as one byte.
     assert!((2_990_000..=3_000_001).contains(&sum(8)), "{}", sum(8));
     let first: Vec<&str> = rounds.rows[0].iter().map(|cell| cell.text.as_str()).collect();
-    // An initial window of ten segments; while its ACKs come in, slow start at most doubles what
-    // is under way.
+    // An initial window of ten segments; during its ACKs, slow start at most doubles the data in
+    // flight.
     assert_eq!(first[3..5], ["14480", "10.0"]);
     let flight: u64 = first[5].parse().unwrap();
     assert!((14_480..=2 * 14_480).contains(&flight), "{flight}");
-    // While slow start runs, all of a flight is acknowledged after the path and the line.
-    let took = |row: &Vec<report::table::Cell>| row[2].text.parse::<f64>().unwrap();
+    // During slow start, a flight is acknowledged after the path delay and its serialization.
+    let took = |row: &Vec<report::table::TableCell>| row[2].text.parse::<f64>().unwrap();
     assert!(rounds.rows[..4].iter().all(|row| took(row) > 20.0), "{rounds:?}");
-    // In ticks of a millisecond, from 20 ms of the path on.
+    // In ticks of a millisecond, at least the 20 ms of the path.
     assert!(rounds.rows.iter().all(|row| row[10].text.starts_with(['2', '3', '4'])), "{rounds:?}");
 }
 
 #[test]
-fn reordered_packets_are_sent_again_in_vain() {
-    // Groups of four turned around, 5 ms between neighbours; no queue is ever full.
+fn reordered_packets_are_retransmitted_spuriously() {
+    // Groups of four reversed, 5 ms between neighbours; no queue is ever full.
     let text = include_str!("../../../../scenarios/reordering.toml");
     let set = ["duration=1s", "path.0.forward.2.reorder.gap=5ms"];
     let (page, outcome) = page_of(text, &set, 1_000_000);
@@ -114,12 +115,12 @@ fn reordered_packets_are_sent_again_in_vain() {
         let series = series(&page, name);
         series.top.iter().zip(&series.y).map(|(to, from)| to - from).sum::<i64>()
     };
-    assert!(bytes("needless") > 0);
-    assert_eq!(bytes("needless"), bytes("retransmission"));
+    assert!(bytes("spurious") > 0);
+    assert_eq!(bytes("spurious"), bytes("retransmission"));
 }
 
 #[test]
-fn a_long_run_fits_into_the_room_given_and_loses_no_peak() {
+fn a_long_run_fits_into_the_limit_and_loses_no_peak() {
     let (page, outcome) = page_of(LOSSY, &["flow.0.bulk=30MB"], 4_000);
     let kept: usize =
         plots(&page).panels.iter().flat_map(|p| &p.series).map(|series| series.x.len()).sum();
@@ -129,17 +130,17 @@ fn a_long_run_fits_into_the_room_given_and_loses_no_peak() {
     assert_eq!(*cwnd.y.iter().max().unwrap() as u64, outcome.flows[0].max_cwnd.get());
 }
 
-/// Plots of a page by their name.
+/// The plots of a page with this id.
 fn plots_named<'p>(page: &'p Page, id: &str) -> &'p Plots {
     let found = page.parts.iter().find_map(|part| match part {
-        Part::Plots(plots) if plots.id == id => Some(plots),
+        PagePart::Plots(plots) if plots.id == id => Some(plots),
         _ => None,
     });
     found.unwrap_or_else(|| panic!("no {id}"))
 }
 
 #[test]
-fn flows_that_share_are_told_second_by_second() {
+fn shares_are_plotted_second_by_second() {
     let text = include_str!("../../../../scenarios/fairness-late-comer.toml");
     let (page, outcome) = page_of(text, &["duration=30s"], 100_000);
     let shares = table(&page, "Shares");
@@ -147,7 +148,7 @@ fn flows_that_share_are_told_second_by_second() {
     assert!((sum - 100.0).abs() < 0.2, "{sum}");
     assert!(shares.rows.iter().all(|row| row[5].text == "50.0"));
     let [rates, parts, jain] = &plots_named(&page, "shares").panels[..] else { panic!() };
-    // What is drawn in the seconds is what was read in all of them (the last is drawn twice).
+    // The plotted seconds add up to the bytes read (the last is drawn twice).
     for (flow, series) in outcome.flows.iter().zip(&rates.series) {
         let bits: i64 = series.y[..30].iter().sum();
         assert_eq!(bits as u64 / 8, flow.bytes.get());
@@ -158,24 +159,24 @@ fn flows_that_share_are_told_second_by_second() {
         assert!((999..=1_000).contains(&(parts[0] + parts[1])) || parts == [0, 0], "{parts:?}");
     }
     assert!(jain.series[0].y.iter().all(|index| (500..=1_000).contains(index)));
-    // Half of the packets wait no longer than the table says.
+    // Half of the packets wait at most the median of the table.
     let links = table(&page, "Links");
     let waits = plots_named(&page, "waits");
     assert_eq!(waits.panels[0].series[0].name, links.rows[0][0].text);
     let series = &waits.panels[0].series[0];
     assert_eq!(series.y.last(), Some(&1_000));
     let half = series.x[series.y.iter().position(|part| *part >= 500).unwrap()] as f64 / 1e6;
-    let told: f64 = links.rows[0][5].text.strip_suffix(" ms").unwrap().parse().unwrap();
-    assert!((half / told - 1.0).abs() < 0.01, "{half} {told}");
+    let reported: f64 = links.rows[0][5].text.strip_suffix(" ms").unwrap().parse().unwrap();
+    assert!((half / reported - 1.0).abs() < 0.01, "{half} {reported}");
 }
 
 #[test]
-fn between_answers_nothing_is_acknowledged() {
+fn the_rate_is_zero_between_responses() {
     let text = include_str!("../../../../scenarios/shared-bottleneck.toml");
     let (page, outcome) = page_of(text, &["duration=20s"], 100_000);
     let number = outcome.flows.iter().position(|flow| flow.name == "browsing").unwrap();
     let rates = &plots_named(&page, &format!("flow-{number}")).panels[3].series[0];
-    // The area below the curve is what was acknowledged, all of it.
+    // The area below the curve is the number of bytes acknowledged.
     let area: f64 = rates
         .x
         .windows(2)
@@ -187,16 +188,16 @@ fn between_answers_nothing_is_acknowledged() {
     assert!(rates.y.iter().filter(|rate| **rate == 0).count() > 3);
 }
 
-/// A window leaves in one go here, and its ACKs come so: what lies behind a hole is acknowledged
-/// within microseconds of it, and is no round of its own.
+/// A window is sent as one burst here, and its ACKs arrive as one: data after a hole is
+/// acknowledged within microseconds of it, and is not a round of its own.
 #[test]
-fn what_was_sent_in_a_round_came_back_in_it() {
+fn data_sent_in_a_round_is_acknowledged_in_it() {
     let quic = include_str!("../../../../scenarios/mathis.toml");
     let burst = "path.0.forward=[{ loss = \"2%\" }, { link = { rate = \"100Gbit/s\", buffer = \"20000p\" } }, \
                  { delay = \"1ms\" }]";
     let back = "path.0.return=[{ delay = \"1ms\" }]";
     let linux = ["host.a.profile=linux-6.18", "host.a.cc=reno", burst, back];
-    // With the round trip of the empty path, in milliseconds.
+    // Scenarios with the round trip of the empty path, in milliseconds.
     for (text, set, rtt) in [
         (quic, &["duration=4s"][..], 2.0),
         (LOSSY, &[burst, back], 2.0),
@@ -210,7 +211,7 @@ fn what_was_sent_in_a_round_came_back_in_it() {
             let took: f64 = round[2].text.parse().unwrap();
             assert!(took >= rtt, "{set:?}, round {number}: {took} ms");
         }
-        // Nothing is left out: all that was sent, and the FIN.
+        // Complete: all bytes sent, and the FIN.
         if text == LOSSY {
             let acked = rounds.iter().map(|round| round[8].text.parse::<u64>().unwrap());
             assert_eq!(acked.sum::<u64>(), 3_000_001, "{set:?}");
@@ -219,20 +220,20 @@ fn what_was_sent_in_a_round_came_back_in_it() {
 }
 
 #[test]
-fn ranges_of_quic_are_drawn_as_sack_blocks_are() {
+fn quic_ack_ranges_are_drawn_like_sack_blocks() {
     let text = include_str!("../../../../scenarios/mathis.toml");
     let (page, outcome) = page_of(text, &["duration=3s"], 1_000_000);
     assert!(outcome.flows[0].retransmitted_segments > 0);
     let ranges = series(&page, "ACK ranges");
     let ack = series(&page, "acknowledged");
     for (at, low) in ranges.x.iter().zip(&ranges.y) {
-        // Each lies beyond what is acknowledged in order by then.
+        // Each is beyond the cumulative acknowledgment at that time.
         let known = ack.x.partition_point(|x| x <= at);
         assert!(known == 0 || ack.y[known - 1] < *low, "{at}");
     }
     assert!(ranges.x.len() as u64 >= outcome.flows[0].retransmitted_segments);
-    // ACKs come in one go here, yet no rate is beyond what a window gives a round trip.
-    let most = *series(&page, "acknowledged in the round").y.iter().max().unwrap();
+    // ACKs arrive in a burst here, yet no rate exceeds a window per round trip.
+    let most = *series(&page, "acknowledged per round").y.iter().max().unwrap();
     let window = outcome.flows[0].max_cwnd.get() as i64 * 8 * 500;
     assert!(most <= 2 * window, "{most} {window}");
 }

@@ -1,26 +1,25 @@
-//! The qlog of real runs against what the drafts and version 0.3 ask: the public validator `cddl`
-//! with `schema/*.cddl`, which say in our words what the drafts' CDDL says of the records that we
-//! write (their text is not repeated here). And what is written reads back as the same events in both
-//! forms.
+//! Validates the qlog of runs against the drafts and version 0.3: the public validator `cddl` with
+//! `schema/*.cddl`, which restate the drafts' CDDL for the records that we write (their text is not
+//! copied here). Also checks that both formats read back as the same events.
 
 use cddl::ast::CDDL;
 use cddl::cddl_from_str;
 use cddl::validator::Validator as _;
 use cddl::validator::json::JSONValidator;
-use export::kernel_log::Side;
+use export::kernel_log::LoggedEndpoint;
 use export::qlog::Qlog;
-use logs::qlog::{Data, Event, Form, Item, Reader};
+use logs::qlog::{QlogData, QlogEvent, QlogFormat, QlogItem, QlogReader};
 use scenario::{Overrides, load};
 use serde_json::{Value, json};
-use sim::Watch;
+use sim::ObserverPair;
 
 const MATHIS: &str = include_str!("../../../../scenarios/mathis.toml");
 const EXAMPLE: &str = include_str!("../../../../scenarios/example.toml");
 const CURRENT: &str = include_str!("../../schema/current.cddl");
 const OLD: &str = include_str!("../../schema/0.3.cddl");
 
-/// Runs, and what is set in them: INET's sender; RFC 9002's with a handshake, pacing, an extension
-/// and losses in both directions; and a TCP's in QUIC's words.
+/// Runs with their overrides: INET's sender; that of RFC 9002 with a handshake, pacing, an
+/// extension and losses in both directions; and a TCP sender mapped to the terms of QUIC.
 const RUNS: [(&str, &str, &[&str]); 3] = [
     ("INET's QUIC", MATHIS, &["duration=2.15s"]),
     (
@@ -38,26 +37,26 @@ const RUNS: [(&str, &str, &[&str]); 3] = [
     ("FreeBSD's TCP", EXAMPLE, &["duration=2s", "path.0.forward.0.link.buffer=20p"]),
 ];
 
-/// The logs of a run's sender in both forms.
+/// The logs of a run's sender in both formats.
 fn logs(text: &str, set: &[&str]) -> [Vec<u8>; 2] {
     let set = set.iter().map(|set| (*set).to_owned()).collect();
     let loaded = load(text, "run", &Overrides { set, ..Overrides::default() });
     let loaded = loaded.unwrap_or_else(|errors| panic!("{errors:?}"));
     let mut scenario = loaded.scenario.clone();
-    let side = Side::sender(&mut scenario, 0).unwrap();
+    let side = LoggedEndpoint::sender(&mut scenario, 0).unwrap();
     let log = |form| Qlog::new(&scenario, side, &loaded.sha256, form, Vec::new()).unwrap();
-    let mut both = Watch(log(Form::Current), log(Form::Qvis));
+    let mut both = ObserverPair(log(QlogFormat::Current), log(QlogFormat::Qvis));
     sim::run(&scenario, &mut both).unwrap_or_else(|error| panic!("{error:?}"));
     [both.0.finish().unwrap(), both.1.finish().unwrap()]
 }
 
-fn read(log: &[u8]) -> Vec<Event> {
+fn read(log: &[u8]) -> Vec<QlogEvent> {
     let mut events = Vec::new();
-    for item in Reader::new(log) {
+    for item in QlogReader::new(log) {
         match item.unwrap() {
-            Item::Event(event) => events.push(event),
-            Item::Header(_) => {}
-            Item::Problem(problem) => panic!("{problem}"),
+            QlogItem::Event(event) => events.push(event),
+            QlogItem::Header(_) => {}
+            QlogItem::Problem(problem) => panic!("{problem}"),
         }
     }
     events
@@ -70,7 +69,7 @@ fn records(log: &[u8]) -> Vec<Value> {
     records.map(|record| serde_json::from_str(record).unwrap()).collect()
 }
 
-/// A schema whose first rule is this one.
+/// A schema whose first rule is `rule`.
 fn schema(rule: &str, rules: &str) -> String {
     format!("start = {rule}\n{rules}")
 }
@@ -92,21 +91,21 @@ fn validate(rule: &str, rules: &str, values: &[Value]) -> Result<(), String> {
 }
 
 #[test]
-fn current_is_as_the_drafts_ask() {
+fn current_follows_the_drafts() {
     for (name, text, set) in RUNS {
         let [current, _] = logs(text, set);
         let records = records(&current);
         assert!(records.len() > 200, "{name}: {}", records.len());
         validate("header", CURRENT, &records[..1]).unwrap_or_else(|why| panic!("{name}: {why}"));
         validate("event", CURRENT, &records[1..]).unwrap_or_else(|why| panic!("{name}: {why}"));
-        // "SHOULD be in the first 256 characters": for those who look there.
+        // "SHOULD be in the first 256 characters", for format detection.
         let head = &String::from_utf8_lossy(&current)[..256];
         assert!(head.contains("file_schema") && head.contains("serialization_format"), "{head}");
     }
 }
 
 #[test]
-fn qvis_is_as_version_0_3_asks() {
+fn qvis_follows_version_0_3() {
     for (name, text, set) in RUNS {
         let [_, old] = logs(text, set);
         let mut document: Value = serde_json::from_slice(&old).unwrap();
@@ -117,9 +116,9 @@ fn qvis_is_as_version_0_3_asks() {
     }
 }
 
-/// A schema that takes anything proves nothing.
+/// The schemas reject invalid records.
 #[test]
-fn the_schemas_refuse_what_is_wrong() {
+fn the_schemas_reject_invalid_records() {
     let sent = json!({
         "time": 1.5, "name": "quic:packet_sent",
         "data": { "header": { "packet_type": "1RTT", "packet_number": 1 },
@@ -131,7 +130,7 @@ fn the_schemas_refuse_what_is_wrong() {
         ("/time", json!("1.5")),
         ("/name", json!("transport:packet_sent")),
         ("/data/header/packet_type", json!("short")),
-        // The validator takes negative numbers for `uint`.
+        // The validator accepts negative numbers as `uint`.
         ("/data/header/packet_number", json!("1")),
         ("/data/frames/0/frame_type", json!("streams")),
         ("/data/frames/0/raw", json!(5)),
@@ -142,7 +141,7 @@ fn the_schemas_refuse_what_is_wrong() {
         *record.pointer_mut(place).unwrap() = value;
         assert!(validate("event", CURRENT, &[record]).is_err(), "{place}");
     }
-    // A length beside the other fields is what the drafts had before 12, and 0.3 has.
+    // A length field next to the others is from the drafts before 12, and in 0.3.
     let mut old = sent.clone();
     old["data"]["frames"][0]["length"] = json!(5);
     assert!(validate("event", CURRENT, &[old]).is_err());
@@ -164,12 +163,14 @@ fn both_forms_read_back_as_the_same_events() {
         for (one, other) in current.iter().zip(&old) {
             assert_eq!(one, other, "{name}");
         }
-        let has = |what: fn(&Data) -> bool| current.iter().any(|event| what(&event.data));
-        assert!(has(|data| matches!(data, Data::PacketSent(_))), "{name}");
-        assert!(has(|data| matches!(data, Data::PacketReceived(_))), "{name}");
-        assert!(has(|data| matches!(data, Data::PacketLost { .. })), "{name}");
+        let has = |what: fn(&QlogData) -> bool| current.iter().any(|event| what(&event.data));
+        assert!(has(|data| matches!(data, QlogData::PacketSent(_))), "{name}");
+        assert!(has(|data| matches!(data, QlogData::PacketReceived(_))), "{name}");
+        assert!(has(|data| matches!(data, QlogData::PacketLost { .. })), "{name}");
         assert!(
-            has(|data| matches!(data, Data::MetricsUpdated(metrics) if metrics.min_rtt.is_some())),
+            has(
+                |data| matches!(data, QlogData::MetricsUpdated(metrics) if metrics.min_rtt.is_some())
+            ),
             "{name}"
         );
     }

@@ -3,7 +3,7 @@
 use machine::Signal;
 use units::Duration;
 
-use super::pair::{CLIENT, Pair, SERVER};
+use super::pair::{CLIENT, QuicPair, SERVER};
 use crate::profile::RFC9002;
 
 fn ms(ms: u64) -> Duration {
@@ -11,10 +11,10 @@ fn ms(ms: u64) -> Duration {
 }
 
 #[test]
-fn both_sides_are_closed_once_each_has_finished_and_heard_so() {
+fn both_endpoints_close_once_both_streams_are_acknowledged() {
     for lost in [None, Some(0), Some(1), Some(2)] {
         let mut fins = 0;
-        let mut pair = Pair::new(RFC9002, RFC9002, ms(10)).losing(move |_, packet| {
+        let mut pair = QuicPair::new(RFC9002, RFC9002, ms(10)).losing(move |_, packet| {
             let fin = packet.stream.is_some_and(|chunk| chunk.fin);
             fins += u32::from(fin);
             fin && Some(fins - 1) == lost
@@ -34,17 +34,17 @@ fn both_sides_are_closed_once_each_has_finished_and_heard_so() {
 }
 
 #[test]
-fn nothing_is_written_behind_the_end() {
-    let mut pair = Pair::new(RFC9002, RFC9002, ms(10));
+fn nothing_is_written_after_the_fin() {
+    let mut pair = QuicPair::new(RFC9002, RFC9002, ms(10));
     pair.connected();
     pair.act(CLIENT, |client, _| client.close());
     assert_eq!(pair.write(CLIENT, 10), 0);
 }
 
 #[test]
-fn giving_up_is_told_until_the_peer_is_silent_section_10_2_1() {
+fn connection_close_is_repeated_until_the_peer_stops_sending_section_10_2_1() {
     let mut closes = 0;
-    let mut pair = Pair::new(RFC9002, RFC9002, ms(10)).losing(move |_, packet| {
+    let mut pair = QuicPair::new(RFC9002, RFC9002, ms(10)).losing(move |_, packet| {
         closes += u32::from(packet.close);
         packet.close && closes < 3
     });

@@ -1,12 +1,12 @@
 //! Flow control and acknowledgments over whole transfers (RFC 9000 sections 4 and 13.2).
 
-use record::{Event, Waiting};
+use record::{Event, SendLimit};
 use units::{Bytes, Duration};
 
-use super::pair::{CLIENT, Pair, SERVER};
+use super::pair::{CLIENT, QuicPair, SERVER};
 use crate::flow_control::Windows;
 use crate::packet::AckFrequency;
-use crate::profile::{INET_2025_02, Profile, RFC9002};
+use crate::profile::{INET_2025_02, QuicProfile, RFC9002};
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -14,14 +14,14 @@ fn ms(ms: u64) -> Duration {
 
 #[test]
 fn a_sender_stops_at_the_peers_limit_until_it_is_raised_section_4_1() {
-    let small = Profile { windows: Windows { connection: 20_000, stream: 15_000 }, ..RFC9002 };
-    let mut pair = Pair::new(RFC9002, small, ms(10));
+    let small = QuicProfile { windows: Windows { connection: 20_000, stream: 15_000 }, ..RFC9002 };
+    let mut pair = QuicPair::new(RFC9002, small, ms(10));
     pair.connected();
     pair.reads = false;
     pair.write(CLIENT, 50_000);
     pair.run_for(ms(500));
     assert_eq!(pair.ends[CLIENT].send.next(), 15_000);
-    assert!(pair.events(CLIENT).any(|event| event == Event::Waiting(Waiting::PeerWindow)));
+    assert!(pair.events(CLIENT).any(|event| event == Event::SendLimited(SendLimit::PeerWindow)));
     pair.act(SERVER, |server, cx| server.read_up_to(cx, 7_000));
     pair.run_for(ms(500));
     assert_eq!(pair.ends[CLIENT].send.next(), 15_000);
@@ -36,10 +36,10 @@ fn a_sender_stops_at_the_peers_limit_until_it_is_raised_section_4_1() {
 }
 
 #[test]
-fn a_lost_limit_is_told_again_section_13_3() {
-    let small = Profile { windows: Windows { connection: 20_000, stream: 20_000 }, ..RFC9002 };
+fn a_lost_limit_is_retransmitted_section_13_3() {
+    let small = QuicProfile { windows: Windows { connection: 20_000, stream: 20_000 }, ..RFC9002 };
     let mut lost = 0;
-    let mut pair = Pair::new(RFC9002, small, ms(10)).losing(move |side, packet| {
+    let mut pair = QuicPair::new(RFC9002, small, ms(10)).losing(move |side, packet| {
         let hit = side == SERVER && packet.max_data.is_some() && lost < 2;
         lost += u32::from(hit);
         hit
@@ -50,19 +50,19 @@ fn a_lost_limit_is_told_again_section_13_3() {
     assert_eq!(pair.ends[SERVER].recv.taken(), 100_000);
 }
 
-/// Empty probes would leave it to their acknowledgments to tell that the limit was lost: where a link
-/// loses every third packet, that is the limit told then, for ever.
+/// With PING probes alone, only their acknowledgment would reveal that the limit was lost; on a
+/// link that loses every third packet the retransmitted limit would be lost too, forever.
 #[test]
-fn a_probe_carries_the_limits_that_are_under_way_section_6_2_4() {
-    let small = Profile { windows: Windows { connection: 20_000, stream: 20_000 }, ..RFC9002 };
+fn a_probe_carries_the_limits_in_flight_section_6_2_4() {
+    let small = QuicProfile { windows: Windows { connection: 20_000, stream: 20_000 }, ..RFC9002 };
     let mut lost = 0;
-    let mut pair = Pair::new(RFC9002, small, ms(10)).losing(move |side, packet| {
+    let mut pair = QuicPair::new(RFC9002, small, ms(10)).losing(move |side, packet| {
         let hit = side == SERVER && packet.max_data.is_some() && lost < 1;
         lost += u32::from(hit);
         hit
     });
     pair.connected();
-    // The whole of the window, after which the client is silent.
+    // The whole window, after which the client sends nothing.
     pair.write(CLIENT, 100_000);
     pair.run_for(ms(20_000));
     let mut sent = pair.sent.iter().filter(|sent| sent.from == SERVER);
@@ -73,8 +73,8 @@ fn a_probe_carries_the_limits_that_are_under_way_section_6_2_4() {
 }
 
 #[test]
-fn the_last_packet_of_an_odd_flight_waits_for_the_delay() {
-    let mut pair = Pair::new(INET_2025_02, INET_2025_02, ms(10));
+fn the_ack_of_an_odd_last_packet_is_delayed() {
+    let mut pair = QuicPair::new(INET_2025_02, INET_2025_02, ms(10));
     pair.open();
     pair.write(CLIENT, 100);
     pair.run_for(ms(100));
@@ -85,15 +85,15 @@ fn the_last_packet_of_an_odd_flight_waits_for_the_delay() {
     assert_eq!(answer.at.since(since), ms(35));
     // 25 ms in units of 8 us.
     assert_eq!(answer.packet.ack.delay, 3_125);
-    // The sample is cleared of it.
+    // The delay is subtracted from the sample.
     assert_eq!(pair.ends[CLIENT].rtt.smoothed(), ms(20));
 }
 
 #[test]
 fn ack_frequency_asks_the_receiver_for_fewer() {
     let asks = AckFrequency { threshold: 9, max_delay_us: 100_000, reordering: 1 };
-    let asking = Profile { ack_frequency: Some(asks), pacing: false, ..RFC9002 };
-    let mut pair = Pair::new(asking, RFC9002, ms(10));
+    let asking = QuicProfile { ack_frequency: Some(asks), pacing: false, ..RFC9002 };
+    let mut pair = QuicPair::new(asking, RFC9002, ms(10));
     pair.connected();
     let before = pair.sent.len();
     pair.write(CLIENT, 1_000_000);
@@ -107,8 +107,8 @@ fn ack_frequency_asks_the_receiver_for_fewer() {
 }
 
 #[test]
-fn a_packet_that_leaves_anyway_takes_the_acknowledgment_along() {
-    let mut pair = Pair::new(RFC9002, RFC9002, ms(10));
+fn a_data_packet_carries_the_pending_acknowledgment() {
+    let mut pair = QuicPair::new(RFC9002, RFC9002, ms(10));
     pair.connected();
     let before = pair.sent.len();
     pair.write(CLIENT, 100);
@@ -125,7 +125,7 @@ fn acknowledgments_of_acknowledgments_are_a_knob() {
     for all in [false, true] {
         let mut client = INET_2025_02;
         client.acks.bundle_all = all;
-        let mut pair = Pair::new(client, INET_2025_02, ms(10));
+        let mut pair = QuicPair::new(client, INET_2025_02, ms(10));
         pair.open();
         pair.write(CLIENT, 300_000);
         pair.run_for(ms(1_000));
@@ -137,9 +137,9 @@ fn acknowledgments_of_acknowledgments_are_a_knob() {
 }
 
 #[test]
-fn the_application_is_called_when_there_is_room_again() {
-    let short = Profile { send_buffer: Bytes(10_000), ..INET_2025_02 };
-    let mut pair = Pair::new(short, INET_2025_02, ms(10));
+fn the_application_is_signalled_when_the_send_buffer_has_space() {
+    let short = QuicProfile { send_buffer: Bytes(10_000), ..INET_2025_02 };
+    let mut pair = QuicPair::new(short, INET_2025_02, ms(10));
     pair.open();
     assert_eq!(pair.write(CLIENT, 30_000), 10_000);
     pair.run_for(ms(30));

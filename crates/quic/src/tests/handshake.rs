@@ -1,19 +1,19 @@
-//! How a connection begins (RFC 9000 sections 7, 8 and 14.1, RFC 9001 section 4).
+//! The handshake (RFC 9000 sections 7, 8 and 14.1, RFC 9001 section 4).
 
 use machine::Signal;
 use record::Purpose;
 use units::Duration;
 
-use super::pair::{CLIENT, Pair, SERVER};
+use super::pair::{CLIENT, QuicPair, SERVER};
 use crate::handshake::Flights;
 use crate::packet::Space;
-use crate::profile::{INET_2025_02, Profile, RFC9002};
+use crate::profile::{INET_2025_02, QuicProfile, RFC9002};
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn spaces(pair: &Pair, side: usize) -> Vec<(u64, Space, u32)> {
+fn sent_spaces(pair: &QuicPair, side: usize) -> Vec<(u64, Space, u32)> {
     let of_side = pair.sent.iter().filter(|sent| sent.from == side);
     of_side
         .map(|sent| (sent.at.as_nanos() / 1_000_000, sent.packet.space, sent.packet.size))
@@ -21,20 +21,20 @@ fn spaces(pair: &Pair, side: usize) -> Vec<(u64, Space, u32)> {
 }
 
 #[test]
-fn a_round_trip_opens_it_and_the_client_proves_itself_in_the_second() {
-    let mut pair = Pair::new(RFC9002, RFC9002, ms(10));
+fn the_handshake_takes_one_round_trip_and_address_validation_two() {
+    let mut pair = QuicPair::new(RFC9002, RFC9002, ms(10));
     pair.open();
     pair.run_for(ms(100));
     assert_eq!(pair.signals[CLIENT], [Signal::Connected]);
     assert_eq!(pair.signals[SERVER], [Signal::Connected]);
-    let client = spaces(&pair, CLIENT);
+    let client = sent_spaces(&pair, CLIENT);
     assert_eq!(client[0], (0, Space::Initial, 1_200));
     // ServerHello, then certificates of 1,800 bytes in two packets.
-    let server = spaces(&pair, SERVER);
+    let server = sent_spaces(&pair, SERVER);
     assert_eq!(server[0], (10, Space::Initial, 1_200));
     assert_eq!([server[1].1, server[2].1], [Space::Handshake; 2]);
     assert!(server[..3].iter().map(|&(_, _, size)| size).sum::<u32>() <= 3_600);
-    // HANDSHAKE_DONE ends it; every space has its own numbers.
+    // HANDSHAKE_DONE ends the handshake; every space has its own numbers.
     let done = pair.sent.iter().find(|sent| sent.packet.handshake_done).unwrap();
     assert_eq!((done.packet.space, done.packet.number), (Space::Application, 0));
     for space in [Space::Initial, Space::Handshake] {
@@ -44,24 +44,24 @@ fn a_round_trip_opens_it_and_the_client_proves_itself_in_the_second() {
 }
 
 #[test]
-fn a_lost_client_hello_goes_again_after_three_initial_round_trips_section_6_2_2() {
+fn a_lost_client_hello_is_retransmitted_after_three_initial_round_trips_section_6_2_2() {
     let mut first = true;
-    let mut pair = Pair::new(RFC9002, RFC9002, ms(10))
+    let mut pair = QuicPair::new(RFC9002, RFC9002, ms(10))
         .losing(move |side, _| side == CLIENT && core::mem::take(&mut first));
     pair.open();
     pair.run_for(ms(2_000));
-    // 333 + 4 * 166.5 ms; two probes of it.
-    let client = spaces(&pair, CLIENT);
+    // 333 + 4 * 166.5 ms; two probes.
+    let client = sent_spaces(&pair, CLIENT);
     assert_eq!([client[1], client[2]], [(999, Space::Initial, 1_200); 2]);
     assert!(pair.ends.iter().all(|end| end.is_open()));
 }
 
 #[test]
-fn any_lost_packet_of_the_handshake_is_repaired() {
+fn any_lost_handshake_packet_is_recovered() {
     for side in [CLIENT, SERVER] {
         for lost in 1..=5 {
             let mut count = 0;
-            let mut pair = Pair::new(RFC9002, RFC9002, ms(10)).losing(move |from, _| {
+            let mut pair = QuicPair::new(RFC9002, RFC9002, ms(10)).losing(move |from, _| {
                 count += u32::from(from == side);
                 from == side && count == lost
             });
@@ -75,13 +75,13 @@ fn any_lost_packet_of_the_handshake_is_repaired() {
 }
 
 #[test]
-fn a_server_sends_three_times_what_came_before_the_address_is_proven_section_8_1() {
+fn a_server_sends_three_times_the_bytes_received_before_validation_section_8_1() {
     let long = Flights { server_rest: 9_000, ..Flights::TYPICAL };
-    let long = Profile { handshake: Some(long), ..RFC9002 };
-    let mut pair = Pair::new(long, long, ms(50));
+    let long = QuicProfile { handshake: Some(long), ..RFC9002 };
+    let mut pair = QuicPair::new(long, long, ms(50));
     pair.open();
     pair.run_for(ms(90));
-    let left: u32 = spaces(&pair, SERVER).iter().map(|&(_, _, size)| size).sum();
+    let left: u32 = sent_spaces(&pair, SERVER).iter().map(|&(_, _, size)| size).sum();
     assert!((2_400..=3_600).contains(&left), "{left}");
     pair.run_for(ms(5_000));
     assert!(pair.ends.iter().all(|end| end.is_open()));
@@ -89,11 +89,13 @@ fn a_server_sends_three_times_what_came_before_the_address_is_proven_section_8_1
 
 #[test]
 fn a_client_probes_though_nothing_is_in_flight_section_6_2_2_1() {
-    // The server's first Handshake packets are lost: the client has nothing more to say.
-    let long =
-        Profile { handshake: Some(Flights { server_rest: 4_000, ..Flights::TYPICAL }), ..RFC9002 };
+    // The server's first Handshake packets are lost: the client has nothing more to send.
+    let long = QuicProfile {
+        handshake: Some(Flights { server_rest: 4_000, ..Flights::TYPICAL }),
+        ..RFC9002
+    };
     let mut lost = 0;
-    let mut pair = Pair::new(long, long, ms(50)).losing(move |side, packet| {
+    let mut pair = QuicPair::new(long, long, ms(50)).losing(move |side, packet| {
         let hit = side == SERVER && packet.space == Space::Handshake && lost < 8;
         lost += u32::from(hit);
         hit
@@ -109,15 +111,15 @@ fn a_client_probes_though_nothing_is_in_flight_section_6_2_2_1() {
 
 #[test]
 fn without_a_handshake_data_flows_at_once() {
-    let mut pair = Pair::new(INET_2025_02, INET_2025_02, ms(10));
+    let mut pair = QuicPair::new(INET_2025_02, INET_2025_02, ms(10));
     pair.open();
     assert_eq!(pair.write(CLIENT, 100), 100);
     pair.run_for(ms(10));
     assert_eq!(pair.signals[SERVER], [Signal::Connected, Signal::Readable]);
 }
 
-/// The ServerHello waits behind probes of the Handshake space, which nobody can read before it has
-/// come: a timeout lets it go whatever the window (section 6.2.4: other spaces too).
+/// The ServerHello is queued after probes of the Handshake space, which the peer cannot decrypt
+/// before it: a timeout probes other spaces too, whatever the window (section 6.2.4).
 #[test]
 fn a_lost_server_hello_gets_past_a_full_window() {
     for profile in [RFC9002, crate::profile::INET_2025_03] {
@@ -125,7 +127,7 @@ fn a_lost_server_hello_gets_past_a_full_window() {
         profile.newreno.initial_window = 2;
         for losses in 0..5 {
             let mut left = losses;
-            let mut pair = Pair::new(profile, profile, Duration::from_millis(20)).losing(
+            let mut pair = QuicPair::new(profile, profile, Duration::from_millis(20)).losing(
                 move |side, packet| {
                     let hello = side == SERVER
                         && packet.space == Space::Initial
@@ -137,7 +139,11 @@ fn a_lost_server_hello_gets_past_a_full_window() {
             );
             pair.open();
             pair.run_for(Duration::from_secs(60));
-            assert!(pair.ends.iter().all(crate::Endpoint::is_open), "{} {losses}", profile.name);
+            assert!(
+                pair.ends.iter().all(crate::QuicEndpoint::is_open),
+                "{} {losses}",
+                profile.name
+            );
         }
     }
 }

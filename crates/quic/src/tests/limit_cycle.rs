@@ -1,27 +1,27 @@
 //! The limit cycles of INET's sender under periodic loss: RTT 2 ms, every 51st packet lost at the
-//! sender's door, at 100 Gb/s.
+//! sender, at 100 Gb/s.
 
 use record::{Event, SentKind};
 use units::{Duration, Instant};
 
-use super::pair::{CLIENT, Pair, SERVER};
-use crate::ack_policy::AckRule;
+use super::pair::{CLIENT, QuicPair, SERVER};
+use crate::ack_policy::QuicAckRule;
 use crate::flow_control::Windows;
-use crate::profile::{INET_2025_02, Profile};
+use crate::profile::{INET_2025_02, QuicProfile};
 
-/// One round of the cycle: ACKs that came, packets sent, window and counter after it in packets.
-type Round = (usize, usize, u64, u64);
+/// One round of the cycle: ACKs received, packets sent, then window and counter in packets.
+type CycleRound = (usize, usize, u64, u64);
 
-fn run(every: u32) -> Pair {
+fn run(every: u32) -> QuicPair {
     let plenty = Windows { connection: u64::from(u32::MAX), stream: u64::from(u32::MAX) };
-    let profile = Profile {
+    let profile = QuicProfile {
         mtu: 1_280,
-        acks: AckRule { every, ..INET_2025_02.acks },
+        acks: QuicAckRule { every, ..INET_2025_02.acks },
         windows: plenty,
         ..INET_2025_02
     };
     let mut count = 0;
-    let mut pair = Pair::new(profile, profile, Duration::from_millis(1))
+    let mut pair = QuicPair::new(profile, profile, Duration::from_millis(1))
         .rate(100_000_000_000)
         .losing(move |side, _| {
             count = if side == CLIENT { count + 1 } else { count };
@@ -37,22 +37,23 @@ fn run(every: u32) -> Pair {
 }
 
 /// The rounds of one cycle after 300 ms, beginning with the detection of a loss.
-fn rounds(pair: &Pair) -> (Vec<Round>, Duration) {
-    let mut losses = pair.tapes[CLIENT].0.iter().filter(|(at, event, _)| {
+fn rounds(pair: &QuicPair) -> (Vec<CycleRound>, Duration) {
+    let mut losses = pair.traces[CLIENT].0.iter().filter(|(at, event, _)| {
         matches!(event, Event::Lost { .. }) && at.as_nanos() > 1_300_000_000
     });
     let (first, second) = (losses.next().unwrap().0, losses.next().unwrap().0);
-    // A round is what happens around one multiple of the round trip after the loss was found.
+    // A round is centred on a multiple of the round trip after the loss detection.
     let round_of = |at: Instant| (at.as_nanos() + 1_000_000 - first.as_nanos()) / 2_000_000;
     let count = (second.as_nanos() - first.as_nanos() + 1_000_000) / 2_000_000;
     let rounds = (0..count).map(|n| {
         let within = || {
-            let tape = pair.tapes[CLIENT].0.iter();
-            tape.filter(move |entry| {
+            let trace = pair.traces[CLIENT].0.iter();
+            trace.filter(move |entry| {
                 entry.0.as_nanos() + 1_000_000 >= first.as_nanos() && round_of(entry.0) == n
             })
         };
-        let acks = within().filter(|entry| matches!(entry.1, Event::PacketsAcked { .. })).count();
+        let acks =
+            within().filter(|entry| matches!(entry.1, Event::QuicPacketsAcked { .. })).count();
         let sent = within()
             .filter(|entry| {
                 matches!(entry.1, Event::Sent { kind, .. }
@@ -65,19 +66,19 @@ fn rounds(pair: &Pair) -> (Vec<Round>, Duration) {
     (rounds.collect(), second.since(first))
 }
 
-fn goodput(pair: &Pair, from_ms: u64) -> f64 {
+fn goodput(pair: &QuicPair, from_ms: u64) -> f64 {
     let since = Instant::ZERO + Duration::from_millis(from_ms);
-    let came =
+    let received =
         pair.sent.iter().filter(|sent| sent.from == CLIENT && !sent.lost && sent.at >= since);
-    let bits: u64 = came.map(|sent| 8 * u64::from(sent.packet.size)).sum();
+    let bits: u64 = received.map(|sent| 8 * u64::from(sent.packet.size)).sum();
     bits as f64 / pair.now.since(since).as_secs_f64() / 1e6
 }
 
 #[test]
-fn acknowledging_every_packet_the_cycle_takes_7_round_trips() {
+fn the_cycle_takes_7_round_trips_with_an_ack_for_every_packet() {
     let pair = run(1);
     let (rounds, cycle) = rounds(&pair);
-    let expected: [Round; 7] = [
+    let expected: [CycleRound; 7] = [
         (9, 6, 5, 0),
         (6, 5, 5, 0),
         (5, 6, 6, 0),
@@ -94,10 +95,10 @@ fn acknowledging_every_packet_the_cycle_takes_7_round_trips() {
 }
 
 #[test]
-fn acknowledging_every_other_packet_it_takes_8() {
+fn the_cycle_takes_8_round_trips_with_an_ack_for_every_other_packet() {
     let pair = run(2);
     let (rounds, cycle) = rounds(&pair);
-    let expected: [Round; 8] = [
+    let expected: [CycleRound; 8] = [
         (4, 6, 5, 0),
         (3, 4, 5, 0),
         (2, 4, 5, 3),

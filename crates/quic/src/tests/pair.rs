@@ -1,82 +1,82 @@
-//! A client and a server joined by a path: a line of a rate each way, a delay, and a rule by which
-//! packets are lost. Time is virtual; equal moments keep their order.
+//! A client and a server joined by a path: a rate in each direction, a delay, and a loss filter.
+//! Time is virtual; simultaneous events keep their order.
 
 use std::collections::BTreeMap;
 
 use machine::{Cx, Endpoint as _, Signal};
 use packet::IpVersion;
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use units::{Duration, FlowId, Instant, Rate};
 
 use crate::congestion_control::CongestionControl;
-use crate::endpoint::{Config, Endpoint, Side};
-use crate::packet::Packet;
-use crate::profile::Profile;
+use crate::endpoint::{QuicConfig, QuicEndpoint, QuicSide};
+use crate::packet::QuicPacket;
+use crate::profile::QuicProfile;
 
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
 
-/// What happened, with the state after it where there is one.
+/// The recorded events, each with the state after it where there is one.
 #[derive(Debug, Default)]
-pub(super) struct Tape(pub(super) Vec<(Instant, Event, Option<SenderState>)>);
+pub(super) struct EventTrace(pub(super) Vec<(Instant, Event, Option<SenderState>)>);
 
-impl Recorder for Tape {
+impl Recorder for EventTrace {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, _: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, _: EventSource, event: Event, state: Option<&SenderState>) {
         self.0.push((at, event, state.copied()));
     }
 }
 
-/// A packet that was sent, and its fate.
+/// A sent packet and whether it is lost.
 #[derive(Debug, Clone)]
-pub(super) struct Sending {
+pub(super) struct TracedPacket {
     pub(super) at: Instant,
     pub(super) from: usize,
-    pub(super) packet: Packet,
+    pub(super) packet: QuicPacket,
     pub(super) lost: bool,
 }
 
 #[derive(Debug)]
-enum Happening {
-    Arrive(usize, Packet),
+enum PairEvent {
+    Arrive(usize, QuicPacket),
     Timer(usize),
 }
 
-type LossRule = Box<dyn FnMut(usize, &Packet) -> bool>;
+type LossFilter = Box<dyn FnMut(usize, &QuicPacket) -> bool>;
 
-pub(super) struct Pair {
+pub(super) struct QuicPair {
     pub(super) now: Instant,
-    pub(super) ends: [Endpoint; 2],
-    pub(super) tapes: [Tape; 2],
-    /// Every packet that left, if it is kept.
-    pub(super) sent: Vec<Sending>,
+    pub(super) ends: [QuicEndpoint; 2],
+    pub(super) traces: [EventTrace; 2],
+    /// Every packet sent, if `keep` is set.
+    pub(super) sent: Vec<TracedPacket>,
     pub(super) keep: bool,
     pub(super) signals: [Vec<Signal>; 2],
     pub(super) delay: Duration,
     rate: Option<Rate>,
     free_at: [Instant; 2],
     carry: [u64; 2],
-    loses: LossRule,
-    /// The server's application reads at once.
+    loses: LossFilter,
+    /// The applications read at once.
     pub(super) reads: bool,
-    calendar: BTreeMap<(Instant, u64), Happening>,
+    event_queue: BTreeMap<(Instant, u64), PairEvent>,
     entries: u64,
 }
 
-impl Pair {
-    pub(super) fn new(client: Profile, server: Profile, delay: Duration) -> Self {
+impl QuicPair {
+    pub(super) fn new(client: QuicProfile, server: QuicProfile, delay: Duration) -> Self {
         Self::with_cc(client, server, delay, CongestionControl::NewReno)
     }
 
     pub(super) fn with_cc(
-        client: Profile,
-        server: Profile,
+        client: QuicProfile,
+        server: QuicProfile,
         delay: Duration,
         cc: CongestionControl,
     ) -> Self {
-        let end = |side, own: Profile, peer: &Profile| {
-            Endpoint::new(Config {
+        let end = |side, own: QuicProfile, peer: &QuicProfile| {
+            QuicEndpoint::new(QuicConfig {
                 profile: own,
                 peer: peer.parameters(),
                 handshake: client.handshake,
@@ -88,8 +88,8 @@ impl Pair {
         };
         Self {
             now: Instant::ZERO,
-            ends: [end(Side::Client, client, &server), end(Side::Server, server, &client)],
-            tapes: Default::default(),
+            ends: [end(QuicSide::Client, client, &server), end(QuicSide::Server, server, &client)],
+            traces: Default::default(),
             sent: Vec::new(),
             keep: true,
             signals: Default::default(),
@@ -99,7 +99,7 @@ impl Pair {
             carry: [0; 2],
             loses: Box::new(|_, _| false),
             reads: true,
-            calendar: BTreeMap::new(),
+            event_queue: BTreeMap::new(),
             entries: 0,
         }
     }
@@ -109,8 +109,8 @@ impl Pair {
         self
     }
 
-    /// `rule` is asked for every packet: who sent it, and what it is.
-    pub(super) fn losing(mut self, rule: impl FnMut(usize, &Packet) -> bool + 'static) -> Self {
+    /// `rule` decides on the loss of every packet, given its sender.
+    pub(super) fn losing(mut self, rule: impl FnMut(usize, &QuicPacket) -> bool + 'static) -> Self {
         self.loses = Box::new(rule);
         self
     }
@@ -118,9 +118,10 @@ impl Pair {
     pub(super) fn act<T>(
         &mut self,
         side: usize,
-        what: impl FnOnce(&mut Endpoint, &mut Cx<'_, Tape>) -> T,
+        what: impl FnOnce(&mut QuicEndpoint, &mut Cx<'_, EventTrace>) -> T,
     ) -> T {
-        let mut cx = Cx { now: self.now, who: Who::default(), rec: &mut self.tapes[side] };
+        let mut cx =
+            Cx { now: self.now, source: EventSource::default(), rec: &mut self.traces[side] };
         let answer = what(&mut self.ends[side], &mut cx);
         self.serve(side);
         answer
@@ -130,11 +131,11 @@ impl Pair {
         self.act(CLIENT, |client, cx| client.open(cx));
     }
 
-    /// Both sides are established.
+    /// Opens the connection and runs until both endpoints are established.
     pub(super) fn connected(&mut self) {
         self.open();
         self.run_for(Duration::from_secs(2));
-        assert!(self.ends.iter().all(Endpoint::is_open));
+        assert!(self.ends.iter().all(QuicEndpoint::is_open));
     }
 
     pub(super) fn write(&mut self, side: usize, bytes: u64) -> u64 {
@@ -146,18 +147,18 @@ impl Pair {
     }
 
     pub(super) fn run_until(&mut self, end: Instant) {
-        while let Some((&key, _)) = self.calendar.first_key_value() {
+        while let Some((&key, _)) = self.event_queue.first_key_value() {
             if key.0 > end {
                 break;
             }
-            let Some(happening) = self.calendar.remove(&key) else { break };
+            let Some(happening) = self.event_queue.remove(&key) else { break };
             assert!(self.entries < 3_000_000, "no end at {:?}", key.0);
             self.now = key.0;
             match happening {
-                Happening::Arrive(side, packet) => {
+                PairEvent::Arrive(side, packet) => {
                     self.act(side, |end, cx| end.handle_segment(cx, &packet));
                 }
-                Happening::Timer(side) => {
+                PairEvent::Timer(side) => {
                     self.act(side, |end, cx| {
                         end.handle_timeout(cx);
                         let next = end.poll_timeout();
@@ -170,19 +171,20 @@ impl Pair {
     }
 
     pub(super) fn events(&self, side: usize) -> impl Iterator<Item = Event> + '_ {
-        self.tapes[side].0.iter().map(|&(_, event, _)| event)
+        self.traces[side].0.iter().map(|&(_, event, _)| event)
     }
 
-    fn push(&mut self, at: Instant, happening: Happening) {
-        self.calendar.insert((at, self.entries), happening);
+    fn push(&mut self, at: Instant, happening: PairEvent) {
+        self.event_queue.insert((at, self.entries), happening);
         self.entries += 1;
     }
 
     fn serve(&mut self, side: usize) {
         for round in 0.. {
-            assert!(round < 1_000_000, "time stands still at {:?}", self.now);
-            let mut packet = Packet::default();
-            let mut cx = Cx { now: self.now, who: Who::default(), rec: &mut self.tapes[side] };
+            assert!(round < 1_000_000, "time does not advance at {:?}", self.now);
+            let mut packet = QuicPacket::default();
+            let mut cx =
+                Cx { now: self.now, source: EventSource::default(), rec: &mut self.traces[side] };
             if self.ends[side].poll_transmit(&mut cx, &mut packet).is_ok() {
                 self.depart(side, packet);
                 continue;
@@ -194,14 +196,14 @@ impl Pair {
             }
         }
         if let Some((at, _)) = self.ends[side].poll_timeout() {
-            self.push(at.max(self.now), Happening::Timer(side));
+            self.push(at.max(self.now), PairEvent::Timer(side));
         }
     }
 
-    fn depart(&mut self, side: usize, packet: Packet) {
+    fn depart(&mut self, side: usize, packet: QuicPacket) {
         let lost = (self.loses)(side, &packet);
         if self.keep {
-            self.sent.push(Sending { at: self.now, from: side, packet: packet.clone(), lost });
+            self.sent.push(TracedPacket { at: self.now, from: side, packet: packet.clone(), lost });
         }
         if lost {
             return;
@@ -212,6 +214,6 @@ impl Pair {
             None => Duration::ZERO,
         };
         self.free_at[side] = begins + takes;
-        self.push(begins + takes + self.delay, Happening::Arrive(1 - side, packet));
+        self.push(begins + takes + self.delay, PairEvent::Arrive(1 - side, packet));
     }
 }

@@ -1,12 +1,11 @@
-//! Whatever is lost, all bytes arrive, and no promise of flow control or congestion control is
-//! broken on the way.
+//! Whatever is lost, all bytes arrive, and flow control and congestion control hold.
 
 use proptest::prelude::*;
 use record::{Event, SentKind};
 use units::Duration;
 
-use super::pair::{CLIENT, Pair, SERVER};
-use crate::profile::{NAMES, Profile};
+use super::pair::{CLIENT, QuicPair, SERVER};
+use crate::profile::{NAMES, QuicProfile};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
@@ -18,15 +17,15 @@ proptest! {
         every in 1_u32..5,
         bytes in 1_u64..400_000,
         delay in 0_u64..60,
-        luck in any::<u64>(),
+        random_source in any::<u64>(),
         share in 0_u64..20,
     ) {
-        let profile = Profile::named(name).unwrap();
-        let mut profile = Profile { pacing, ..profile };
+        let profile = QuicProfile::named(name).unwrap();
+        let mut profile = QuicProfile { pacing, ..profile };
         profile.acks.every = every;
         profile.windows.stream = 50_000;
-        let mut state = luck;
-        let mut pair = Pair::new(profile, profile, Duration::from_millis(delay))
+        let mut state = random_source;
+        let mut pair = QuicPair::new(profile, profile, Duration::from_millis(delay))
             .rate(20_000_000)
             .losing(move |_, _| {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
@@ -45,12 +44,12 @@ proptest! {
         prop_assert!(pair.ends[CLIENT].send.is_done());
         prop_assert_eq!(pair.ends[CLIENT].bytes_in_flight, 0);
         let mut extra = 0;
-        for (_, event, state) in &pair.tapes[CLIENT].0 {
+        for (_, event, state) in &pair.traces[CLIENT].0 {
             let (Event::Sent { kind, .. }, Some(state)) = (event, state) else { continue };
-            if !matches!(kind, SentKind::New | SentKind::Again(_)) {
+            if !matches!(kind, SentKind::New | SentKind::Retransmission(_)) {
                 continue;
             }
-            // Probes and the one packet on entering a recovery may go beyond the window.
+            // Probes and the one packet on entering recovery may exceed the window.
             extra += u64::from(state.in_flight > state.cwnd);
         }
         let totals = pair.ends[CLIENT].totals();

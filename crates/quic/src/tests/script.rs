@@ -1,16 +1,16 @@
-//! Packet by packet: exactly what leaves when, to the nanosecond.
+//! The exact packets of a transfer and their send times.
 
 use units::{Duration, Instant};
 
-use super::pair::{CLIENT, Pair, SERVER};
-use crate::profile::{INET_2025_02, Profile};
+use super::pair::{CLIENT, QuicPair, SERVER};
+use crate::profile::{INET_2025_02, QuicProfile};
 
-fn inet() -> Profile {
-    Profile { mtu: 1_280, ..INET_2025_02 }
+fn inet() -> QuicProfile {
+    QuicProfile { mtu: 1_280, ..INET_2025_02 }
 }
 
-/// Time in microseconds, then what a packet says.
-fn told(pair: &Pair, side: usize) -> Vec<String> {
+/// One line per packet: send time in microseconds and contents.
+fn packet_lines(pair: &QuicPair, side: usize) -> Vec<String> {
     let of_side = pair.sent.iter().filter(|sent| sent.from == side);
     of_side
         .map(|sent| {
@@ -31,7 +31,7 @@ fn told(pair: &Pair, side: usize) -> Vec<String> {
 
 #[test]
 fn a_loss_in_the_middle_of_a_flight() {
-    let mut pair = Pair::new(inet(), inet(), Duration::from_millis(5))
+    let mut pair = QuicPair::new(inet(), inet(), Duration::from_millis(5))
         .losing(|side, packet| side == CLIENT && packet.number == 2);
     pair.open();
     pair.act(CLIENT, |client, cx| {
@@ -41,7 +41,7 @@ fn a_loss_in_the_middle_of_a_flight() {
     pair.run_until(Instant::ZERO + Duration::from_millis(100));
     // Offsets below 64 take one byte, below 16,384 two: 1,252 - 13 - 1 - 1 - 1 - 2 = 1,234.
     assert_eq!(
-        told(&pair, CLIENT),
+        packet_lines(&pair, CLIENT),
         [
             "0 #0 stream 0+1234 (1252)",
             "0 #1 stream 1234+1233 (1252)",
@@ -53,10 +53,10 @@ fn a_loss_in_the_middle_of_a_flight() {
         ]
     );
     assert_eq!(
-        told(&pair, SERVER),
+        packet_lines(&pair, SERVER),
         [
-            // Packet 0 at once, the gap at once, then every second; the last one waits 25 ms,
-            // but what fills nothing draws nothing: packet 6 follows in order.
+            // Packet 0 at once, the gap at once, then every second packet; the last one waits 25
+            // ms. Packet 6 does not count as filling the gap: it follows in order.
             "5000 #0 ack 0-0 (18)",
             "5000 #1 ack 3-3 ack 0-1 (20)",
             "5000 #2 ack 3-5 ack 0-1 (20)",

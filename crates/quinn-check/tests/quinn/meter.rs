@@ -1,9 +1,8 @@
-//! What is measured of either sender: bytes of its packets at the other end, windows, and when
-//! packets left.
+//! Measurements of a sender: bytes of its packets at the receiver, windows, and send times.
 
 use std::collections::VecDeque;
 
-use record::{Event, Movement, PacketNumber, Recorder, SenderState, Who};
+use record::{Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState};
 use sim::Observer;
 use units::{Duration, HostId, Instant};
 
@@ -15,36 +14,36 @@ pub(crate) const PACKET: u32 = 1_252;
 const CLIENT: HostId = HostId(0);
 const SERVER: HostId = HostId(1);
 
-/// Watches the client's packets and its window.
+/// Observes the client's packets and its window.
 #[derive(Debug)]
-pub(crate) struct Meter {
-    /// What comes before is not measured.
+pub(crate) struct SenderMeter {
+    /// Start of the measurement.
     since: Instant,
-    under_way: VecDeque<(PacketNumber, u32)>,
+    in_flight: VecDeque<(PacketNumber, u32)>,
     first: Option<Instant>,
     last: Instant,
     bytes: u64,
-    /// When full packets left.
+    /// Send times of full packets.
     left: Vec<Instant>,
     /// The window after each change.
     windows: Vec<(Instant, u64)>,
 }
 
-/// What happened between two losses found one after another, round trip by round trip.
+/// The round trips between two successive detected losses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cycle {
+pub(crate) struct WindowCycle {
     pub(crate) span: Duration,
     /// Packets sent in each round.
     pub(crate) sent: Vec<usize>,
-    /// The window behind each round, in bytes.
+    /// The window after each round, in bytes.
     pub(crate) windows: Vec<u64>,
 }
 
-impl Meter {
+impl SenderMeter {
     pub(crate) fn new(since: Instant) -> Self {
         Self {
             since,
-            under_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
             first: None,
             last: since,
             bytes: 0,
@@ -53,7 +52,7 @@ impl Meter {
         }
     }
 
-    /// The client's window is this now.
+    /// Records the client's window.
     pub(crate) fn window(&mut self, at: Instant, bytes: u64) {
         if self.windows.last().is_none_or(|&(_, last)| last != bytes) {
             self.windows.push((at, bytes));
@@ -64,7 +63,7 @@ impl Meter {
         if at < self.since {
             return;
         }
-        // All but the first, over the time from the first to the last.
+        // The bytes after the first packet, over the time from the first to the last.
         if self.first.is_none() {
             self.first = Some(at);
         } else {
@@ -79,15 +78,16 @@ impl Meter {
         self.bytes as f64 * 8.0 / self.last.since(first).as_secs_f64() / 1e6
     }
 
-    /// All windows from the first that fell on, with the time since then.
+    /// All windows from the first reduction on, with the time since then.
     pub(crate) fn windows_since_loss(&self) -> Vec<(Duration, u64)> {
         let fall = self.windows.windows(2).position(|pair| pair[1].1 < pair[0].1);
-        let rest = fall.map_or(&[][..], |place| &self.windows[place + 1..]);
+        let rest = fall.map_or(&[][..], |index| &self.windows[index + 1..]);
         rest.iter().map(|&(at, bytes)| (at.since(rest[0].0), bytes)).collect()
     }
 
-    /// Cycles: each begins where the window falls, the first one with the first fall measured.
-    pub(crate) fn cycles(&self, rtt: Duration) -> Vec<Cycle> {
+    /// The cycles: each starts with a reduction of the window, the first with the first one
+    /// measured.
+    pub(crate) fn cycles(&self, rtt: Duration) -> Vec<WindowCycle> {
         let falls: Vec<Instant> = self
             .windows
             .windows(2)
@@ -97,8 +97,8 @@ impl Meter {
         falls.windows(2).map(|pair| self.cycle(pair[0], pair[1], rtt)).collect()
     }
 
-    fn cycle(&self, from: Instant, to: Instant, rtt: Duration) -> Cycle {
-        // A round is what happens within half a round trip of a multiple of it after the fall.
+    fn cycle(&self, from: Instant, to: Instant, rtt: Duration) -> WindowCycle {
+        // A round is centred on a multiple of the round trip after the reduction.
         let half = Duration::from_nanos(rtt.as_nanos() / 2);
         let span = to.since(from);
         let rounds = (span + half).as_nanos() / rtt.as_nanos();
@@ -106,7 +106,7 @@ impl Meter {
             let within = at + half >= from;
             within.then(|| (at + half).since(from).as_nanos() / rtt.as_nanos())
         };
-        let mut cycle = Cycle { span, sent: Vec::new(), windows: Vec::new() };
+        let mut cycle = WindowCycle { span, sent: Vec::new(), windows: Vec::new() };
         for round in 0..rounds {
             cycle.sent.push(self.left.iter().filter(|&&at| round_of(at) == Some(round)).count());
             let before = |at: Instant| at < from || round_of(at).is_some_and(|of| of <= round);
@@ -117,28 +117,28 @@ impl Meter {
     }
 }
 
-impl Recorder for Meter {
+impl Recorder for SenderMeter {
     const ON: bool = true;
     const PACKETS: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, _: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, _: Event, state: Option<&SenderState>) {
         if let Some(state) = state.filter(|_| who.host == CLIENT) {
             self.window(at, state.cwnd.get());
         }
     }
 
-    fn moved(&mut self, at: Instant, movement: Movement) {
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
         match movement {
-            Movement::Departed { host: CLIENT, packet, size, .. } if size > PACKET / 2 => {
+            PacketEvent::Sent { host: CLIENT, packet, size, .. } if size > PACKET / 2 => {
                 self.left.push(at);
-                self.under_way.push_back((packet, size - HEADERS));
+                self.in_flight.push_back((packet, size - HEADERS));
             }
-            Movement::Arrived { host: SERVER, packet } => {
-                // They arrive in order; those before it were lost.
-                let place = self.under_way.iter().position(|&(number, _)| number == packet);
-                if let Some(place) = place {
-                    self.under_way.drain(..place);
-                    if let Some((_, size)) = self.under_way.pop_front() {
+            PacketEvent::Received { host: SERVER, packet } => {
+                // Packets arrive in order; earlier ones were lost.
+                let index = self.in_flight.iter().position(|&(number, _)| number == packet);
+                if let Some(index) = index {
+                    self.in_flight.drain(..index);
+                    if let Some((_, size)) = self.in_flight.pop_front() {
                         self.arrived(at, size);
                     }
                 }
@@ -148,4 +148,4 @@ impl Recorder for Meter {
     }
 }
 
-impl Observer for Meter {}
+impl Observer for SenderMeter {}

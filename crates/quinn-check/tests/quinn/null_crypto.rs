@@ -1,7 +1,7 @@
-//! A handshake that proves nothing and keys that hide nothing: quinn's own interface for
-//! cryptography (`quinn_proto::crypto`), of which only the sizes are those of TLS. Messages have
-//! the sizes that our own handshake has (`quic::handshake::Flights::TYPICAL`), packets a tag of 16
-//! bytes. Nothing here is random, so that a run is the same each time.
+//! A handshake without authentication and keys without encryption: an implementation of quinn's
+//! interface for cryptography (`quinn_proto::crypto`) with only the sizes of TLS. Messages have the
+//! sizes of our handshake (`quic::handshake::Flights::TYPICAL`), packets a tag of 16 bytes. Nothing
+//! is random, so every run is the same.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,19 +19,19 @@ const FLIGHTS: Flights = Flights::TYPICAL;
 /// Bytes of the authentication tag of a packet (RFC 9001 section 5.3).
 const TAG: usize = 16;
 
-/// All of it.
+/// The null cryptography.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Null;
+pub(crate) struct NullCrypto;
 
 fn pair<T>(key: impl Fn() -> T) -> KeyPair<T> {
     KeyPair { local: key(), remote: key() }
 }
 
 fn keys() -> Keys {
-    Keys { header: pair(|| Box::new(Null) as _), packet: pair(|| Box::new(Null) as _) }
+    Keys { header: pair(|| Box::new(NullCrypto) as _), packet: pair(|| Box::new(NullCrypto) as _) }
 }
 
-impl PacketKey for Null {
+impl PacketKey for NullCrypto {
     fn encrypt(&self, _: u64, _: &mut [u8], _: usize) {}
 
     fn decrypt(&self, _: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
@@ -53,7 +53,7 @@ impl PacketKey for Null {
     }
 }
 
-impl HeaderKey for Null {
+impl HeaderKey for NullCrypto {
     fn decrypt(&self, _: usize, _: &mut [u8]) {}
 
     fn encrypt(&self, _: usize, _: &mut [u8]) {}
@@ -63,8 +63,8 @@ impl HeaderKey for Null {
     }
 }
 
-impl HmacKey for Null {
-    /// Different for different data, no more.
+impl HmacKey for NullCrypto {
+    /// A checksum instead of a signature.
     fn sign(&self, data: &[u8], signature: &mut [u8]) {
         for (place, byte) in signature.iter_mut().enumerate() {
             *byte = data.get(place % data.len().max(1)).copied().unwrap_or(0);
@@ -80,13 +80,13 @@ impl HmacKey for Null {
     }
 }
 
-impl HandshakeTokenKey for Null {
+impl HandshakeTokenKey for NullCrypto {
     fn aead_from_hkdf(&self, _: &[u8]) -> Box<dyn AeadKey> {
         Box::new(Self)
     }
 }
 
-impl AeadKey for Null {
+impl AeadKey for NullCrypto {
     fn seal(&self, data: &mut Vec<u8>, _: &[u8]) -> Result<(), CryptoError> {
         data.extend([0; TAG]);
         Ok(())
@@ -98,18 +98,18 @@ impl AeadKey for Null {
     }
 }
 
-impl ClientConfig for Null {
+impl ClientConfig for NullCrypto {
     fn start_session(
         self: Arc<Self>,
         _: u32,
         _: &str,
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
-        Ok(Box::new(Handshake::new(Side::Client, params)))
+        Ok(Box::new(NullHandshake::new(Side::Client, params)))
     }
 }
 
-impl ServerConfig for Null {
+impl ServerConfig for NullCrypto {
     fn initial_keys(&self, _: u32, _: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
         Ok(keys())
     }
@@ -119,13 +119,13 @@ impl ServerConfig for Null {
     }
 
     fn start_session(self: Arc<Self>, _: u32, params: &TransportParameters) -> Box<dyn Session> {
-        Box::new(Handshake::new(Side::Server, params))
+        Box::new(NullHandshake::new(Side::Server, params))
     }
 }
 
-/// Where a side stands: what it waits for, or what it has to say.
+/// The handshake state of an endpoint: the message it awaits or sends next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum HandshakeStage {
     SaysClientHello,
     AwaitsServerHello,
     HasServerHello,
@@ -138,28 +138,28 @@ enum Stage {
     Done,
 }
 
-/// The messages of RFC 9001 section 4.1, each as many bytes as it usually has. The ClientHello and
-/// what follows the ServerHello begin with the transport parameters.
-struct Handshake {
+/// The messages of RFC 9001 section 4.1 with their usual sizes. The ClientHello and the message
+/// after the ServerHello begin with the transport parameters.
+struct NullHandshake {
     side: Side,
-    stage: Stage,
+    stage: HandshakeStage,
     own: Vec<u8>,
-    came: Vec<u8>,
+    received: Vec<u8>,
     peer: Option<Vec<u8>>,
 }
 
-impl Handshake {
+impl NullHandshake {
     fn new(side: Side, params: &TransportParameters) -> Self {
         let mut own = Vec::new();
         params.write(&mut own);
         let stage = match side {
-            Side::Client => Stage::SaysClientHello,
-            Side::Server => Stage::AwaitsClientHello,
+            Side::Client => HandshakeStage::SaysClientHello,
+            Side::Server => HandshakeStage::AwaitsClientHello,
         };
-        Self { side, stage, own, came: Vec::new(), peer: None }
+        Self { side, stage, own, received: Vec::new(), peer: None }
     }
 
-    /// A message of so many bytes with the parameters in it.
+    /// A message of `size` bytes with the parameters.
     fn with_parameters(&self, size: u32) -> Vec<u8> {
         let mut message = (self.own.len() as u16).to_be_bytes().to_vec();
         message.extend(&self.own);
@@ -170,7 +170,7 @@ impl Handshake {
 
     fn take(&mut self, size: u32) -> Option<Vec<u8>> {
         let size = size as usize;
-        (self.came.len() >= size).then(|| self.came.drain(..size).collect())
+        (self.received.len() >= size).then(|| self.received.drain(..size).collect())
     }
 }
 
@@ -179,7 +179,7 @@ fn parameters(message: &[u8]) -> Option<Vec<u8>> {
     rest.get(..usize::from(u16::from_be_bytes(*length))).map(<[u8]>::to_vec)
 }
 
-impl Session for Handshake {
+impl Session for NullHandshake {
     fn initial_keys(&self, _: &ConnectionId, _: Side) -> Keys {
         keys()
     }
@@ -201,20 +201,25 @@ impl Session for Handshake {
     }
 
     fn is_handshaking(&self) -> bool {
-        !matches!(self.stage, Stage::SaysClientFinished | Stage::Done)
+        !matches!(self.stage, HandshakeStage::SaysClientFinished | HandshakeStage::Done)
     }
 
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
-        self.came.extend(buf);
+        self.received.extend(buf);
         let (size, next) = match self.stage {
-            Stage::AwaitsServerHello => (FLIGHTS.server_hello, Stage::HasServerHello),
-            Stage::AwaitsRest => (FLIGHTS.server_rest, Stage::SaysClientFinished),
-            Stage::AwaitsClientHello => (FLIGHTS.client_hello, Stage::SaysServerHello),
-            Stage::AwaitsClientFinished => (FLIGHTS.client_finished, Stage::Done),
+            HandshakeStage::AwaitsServerHello => {
+                (FLIGHTS.server_hello, HandshakeStage::HasServerHello)
+            }
+            HandshakeStage::AwaitsRest => (FLIGHTS.server_rest, HandshakeStage::SaysClientFinished),
+            HandshakeStage::AwaitsClientHello => {
+                (FLIGHTS.client_hello, HandshakeStage::SaysServerHello)
+            }
+            HandshakeStage::AwaitsClientFinished => (FLIGHTS.client_finished, HandshakeStage::Done),
             _ => return Ok(false),
         };
         if let Some(message) = self.take(size) {
-            if matches!(self.stage, Stage::AwaitsRest | Stage::AwaitsClientHello) {
+            if matches!(self.stage, HandshakeStage::AwaitsRest | HandshakeStage::AwaitsClientHello)
+            {
                 self.peer = parameters(&message);
             }
             self.stage = next;
@@ -229,22 +234,22 @@ impl Session for Handshake {
 
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         let (next, keys) = match self.stage {
-            Stage::SaysClientHello => {
+            HandshakeStage::SaysClientHello => {
                 buf.extend(self.with_parameters(FLIGHTS.client_hello));
-                (Stage::AwaitsServerHello, None)
+                (HandshakeStage::AwaitsServerHello, None)
             }
-            Stage::HasServerHello => (Stage::AwaitsRest, Some(keys())),
-            Stage::SaysClientFinished => {
+            HandshakeStage::HasServerHello => (HandshakeStage::AwaitsRest, Some(keys())),
+            HandshakeStage::SaysClientFinished => {
                 buf.resize(buf.len() + FLIGHTS.client_finished as usize, 0);
-                (Stage::Done, Some(keys()))
+                (HandshakeStage::Done, Some(keys()))
             }
-            Stage::SaysServerHello => {
+            HandshakeStage::SaysServerHello => {
                 buf.resize(buf.len() + FLIGHTS.server_hello as usize, 0);
-                (Stage::SaysRest, Some(keys()))
+                (HandshakeStage::SaysRest, Some(keys()))
             }
-            Stage::SaysRest => {
+            HandshakeStage::SaysRest => {
                 buf.extend(self.with_parameters(FLIGHTS.server_rest));
-                (Stage::AwaitsClientFinished, Some(keys()))
+                (HandshakeStage::AwaitsClientFinished, Some(keys()))
             }
             waits => (waits, None),
         };
@@ -253,7 +258,7 @@ impl Session for Handshake {
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        Some(pair(|| Box::new(Null) as _))
+        Some(pair(|| Box::new(NullCrypto) as _))
     }
 
     fn is_valid_retry(&self, _: &ConnectionId, _: &[u8], _: &[u8]) -> bool {

@@ -1,8 +1,8 @@
-//! A client and a server of quinn-proto as hosts outside a world of ours: what they send goes over
-//! its stations, and its time is theirs.
+//! A client and a server of quinn-proto as external hosts of a simulated world: their packets
+//! traverse its elements in its virtual time.
 //!
-//! A packet of QUIC travels as a segment of TCP of the same size on the wire, which the stations
-//! cannot tell from it; its sequence number says which packet it is.
+//! A QUIC packet is represented by a TCP segment of the same size on the wire, which is equivalent
+//! for the elements; its sequence number identifies the packet.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use quinn_proto::{
     VarInt,
 };
 use sim::Scenario;
-use sim::live::{Leaving, Live};
+use sim::live::{ExternalDelivery, LiveSimulation};
 use units::{FlowId, Instant, SeqNum};
 
-use crate::meter::{HEADERS, Meter, PACKET};
-use crate::null_crypto::Null;
+use crate::meter::{HEADERS, PACKET, SenderMeter};
+use crate::null_crypto::NullCrypto;
 
 /// Headers of IPv4 and TCP, which carry the packet's bytes as payload.
 const TCP_HEADERS: u32 = 40;
-/// What the application hands over at a time.
+/// Bytes per write of the application.
 const CHUNK: &[u8] = &[0; 16_384];
 
-/// Moments of the world as quinn has them: since a moment that means nothing.
+/// Conversion of virtual time to quinn's instants, relative to an arbitrary origin.
 #[derive(Debug, Clone, Copy)]
-struct Clock(std::time::Instant);
+struct QuinnClock(std::time::Instant);
 
-impl Clock {
+impl QuinnClock {
     #[expect(clippy::disallowed_methods, reason = "an origin: only differences are ever looked at")]
     fn new() -> Self {
         Self(std::time::Instant::now())
@@ -45,16 +45,16 @@ impl Clock {
     }
 }
 
-/// One host.
-struct Host {
+/// A host.
+struct QuinnHost {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     dir: Dir,
     stream: Option<StreamId>,
 }
 
-/// Settings of both ends: NewReno with the values of RFC 9002, windows that never close, no probing
-/// for a larger MTU.
+/// The configuration of both endpoints: NewReno with the values of RFC 9002, unlimited flow control
+/// windows, no MTU discovery.
 fn transport(every: u32) -> TransportConfig {
     let mut config = TransportConfig::default();
     let mut newreno = NewRenoConfig::default();
@@ -68,7 +68,7 @@ fn transport(every: u32) -> TransportConfig {
         .receive_window(VarInt::from_u32(u32::MAX))
         .send_window(1 << 20);
     if every == 1 {
-        // Every packet is to be acknowledged at once; gaps as without the extension.
+        // Every packet is acknowledged at once; gaps as without the extension.
         let mut asked = AckFrequencyConfig::default();
         asked
             .ack_eliciting_threshold(VarInt::from_u32(0))
@@ -79,7 +79,7 @@ fn transport(every: u32) -> TransportConfig {
 }
 
 fn endpoint(server: Option<ServerConfig>, seed: u8) -> Endpoint {
-    let mut config = EndpointConfig::new(Arc::new(Null));
+    let mut config = EndpointConfig::new(Arc::new(NullCrypto));
     config.rng_seed(Some([seed; 32]));
     config.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(8)));
     Endpoint::new(Arc::new(config), server.map(Arc::new), true, None)
@@ -89,38 +89,43 @@ fn address(host: u8) -> SocketAddr {
     (Ipv4Addr::new(192, 0, 2, host), 4_433).into()
 }
 
-/// Runs them over the path of `scenario`, whose two hosts they take the place of, for its duration.
-/// The receiver acknowledges every n-th packet, `every` being 1 or 2.
-pub(crate) fn run(scenario: &Scenario, every: u32, seed: u8, mut meter: Meter) -> Meter {
-    let clock = Clock::new();
-    let mut server_config = ServerConfig::new(Arc::new(Null), Arc::new(Null));
+/// Runs both over the path of `scenario` in place of its two hosts, for its duration. The receiver
+/// acknowledges every n-th packet, `every` being 1 or 2.
+pub(crate) fn run(
+    scenario: &Scenario,
+    every: u32,
+    seed: u8,
+    mut meter: SenderMeter,
+) -> SenderMeter {
+    let clock = QuinnClock::new();
+    let mut server_config = ServerConfig::new(Arc::new(NullCrypto), Arc::new(NullCrypto));
     server_config.transport_config(Arc::new(transport(every)));
     let mut client = endpoint(None, seed);
-    let mut config = ClientConfig::new(Arc::new(Null));
+    let mut config = ClientConfig::new(Arc::new(NullCrypto));
     config.transport_config(Arc::new(transport(every)));
     let opened = client
         .connect(clock.theirs(Instant::ZERO), config, address(2), "server")
         .expect("the address is one");
-    let host = |endpoint, connection, dir| Host { endpoint, connection, dir, stream: None };
+    let host = |endpoint, connection, dir| QuinnHost { endpoint, connection, dir, stream: None };
     let mut hosts = [
         host(client, Some(opened), Dir::Forward),
         host(endpoint(Some(server_config), seed.wrapping_add(128)), None, Dir::Reverse),
     ];
-    let mut world = Live::new(scenario, &[0, 1], &mut meter).expect("a world");
+    let mut world = LiveSimulation::new(scenario, &[0, 1], &mut meter).expect("a world");
     let end = Instant::ZERO + scenario.duration;
     let mut datagrams: Vec<Vec<u8>> = Vec::new();
-    let mut came: Vec<Leaving> = Vec::new();
+    let mut received: Vec<ExternalDelivery> = Vec::new();
     let mut now = Instant::ZERO;
     loop {
         world.advance(now);
-        world.take_leaving(&mut came);
-        for one in came.drain(..) {
+        world.take_leaving(&mut received);
+        for one in received.drain(..) {
             let datagram = core::mem::take(&mut datagrams[one.segment.seq.0 as usize]);
-            hosts[one.host].hear(clock.theirs(now), &datagram);
+            hosts[one.host].receive(clock.theirs(now), &datagram);
         }
         for host in &mut hosts {
             host.act(clock.theirs(now));
-            while let Some(datagram) = host.speak(clock.theirs(now)) {
+            while let Some(datagram) = host.poll_datagram(clock.theirs(now)) {
                 let number = datagrams.len() as u32;
                 let payload = datagram.len() as u32 + HEADERS - TCP_HEADERS;
                 datagrams.push(datagram);
@@ -141,7 +146,7 @@ pub(crate) fn run(scenario: &Scenario, every: u32, seed: u8, mut meter: Meter) -
         let deadlines = hosts.iter_mut().filter_map(|host| host.deadline(clock));
         let next = deadlines.chain(world.next_at()).min();
         match next {
-            // What is due at this very moment is done in another round of it.
+            // Events due at the current instant are processed in another iteration.
             Some(at) if at <= end => now = now.max(at),
             _ => break,
         }
@@ -150,13 +155,13 @@ pub(crate) fn run(scenario: &Scenario, every: u32, seed: u8, mut meter: Meter) -
     meter
 }
 
-impl Host {
-    fn deadline(&mut self, clock: Clock) -> Option<Instant> {
+impl QuinnHost {
+    fn deadline(&mut self, clock: QuinnClock) -> Option<Instant> {
         let (_, connection) = self.connection.as_mut()?;
         connection.poll_timeout().map(|at| clock.ours(at))
     }
 
-    fn hear(&mut self, now: std::time::Instant, datagram: &[u8]) {
+    fn receive(&mut self, now: std::time::Instant, datagram: &[u8]) {
         let mut answer = Vec::new();
         let from = address(if self.dir == Dir::Forward { 2 } else { 1 });
         let event = self.endpoint.handle(now, from, None, None, datagram.into(), &mut answer);
@@ -171,12 +176,12 @@ impl Host {
                 self.connection =
                     Some(accepted.unwrap_or_else(|error| panic!("{:?}", error.cause)));
             }
-            Some(DatagramEvent::Response(_)) => panic!("an answer without a connection"),
+            Some(DatagramEvent::Response(_)) => panic!("a response without a connection"),
             None => {}
         }
     }
 
-    /// Timers fire, events go round, the application writes and reads.
+    /// Processes timers and events; the application writes and reads.
     fn act(&mut self, now: std::time::Instant) {
         let Some((handle, connection)) = &mut self.connection else { return };
         if connection.poll_timeout().is_some_and(|at| at <= now) {
@@ -212,7 +217,7 @@ impl Host {
         }
     }
 
-    fn speak(&mut self, now: std::time::Instant) -> Option<Vec<u8>> {
+    fn poll_datagram(&mut self, now: std::time::Instant) -> Option<Vec<u8>> {
         let (_, connection) = self.connection.as_mut()?;
         let mut datagram = Vec::new();
         let sent = connection.poll_transmit(now, 1, &mut datagram)?;

@@ -1,64 +1,65 @@
 //! PRR of FreeBSD's base stack.
 //!
 //! Sources: tcp_input.c (tcp_do_prr_ack), main 2022 to 2024; the kernel's rows in
-//! `golden/freebsd/recovery.csv.gz`. It keeps to a draft of RFC 6937's successor: what may be sent is
-//! rounded down to whole segments, and the window is built such that just that much leaves. 13.0
-//! (tcp_do_segment, tcp_prr_partialack) still follows RFC 6937.
+//! `golden/freebsd/recovery.csv.gz`. It follows a draft of RFC 6937's successor: the number of
+//! bytes that may be sent is rounded down to whole segments, and the window is set to allow exactly
+//! these. 13.0 (tcp_do_segment, tcp_prr_partialack) still follows RFC 6937.
 
 use units::ratio::scaled_up;
 
-use crate::holes::Changed;
+use crate::holes::SackChange;
 
-/// Duplicates that a recovery without SACK counts in advance (`tcprexmtthresh`).
+/// Duplicate ACKs that a recovery without SACK counts in advance (`tcprexmtthresh`).
 const DUP_THRESHOLD: u64 = 3;
-/// Most duplicates that count towards what is under way (`INT_MAX / 65536`).
+/// Maximum number of duplicate ACKs that reduce the pipe (`INT_MAX / 65536`).
 const MOST_DUPLICATES: u64 = 32_767;
 
-/// The counters of a recovery (`tp->sackhint`).
+/// The PRR counters of a recovery (`tp->sackhint`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-pub struct Prr {
+pub struct PrrFreeBsd {
     /// Bytes delivered since it began.
     pub prr_delivered: u64,
     /// Bytes sent since it began.
     pub prr_out: u64,
-    /// Bytes under way when it began.
+    /// Bytes in flight when it began.
     pub recover_fs: u64,
 }
 
-/// Which recovery it is.
+/// The cause of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recovery {
-    /// From a loss, with SACK: holes go first.
+pub enum RecoveryCause {
+    /// A loss, with SACK: holes are retransmitted first.
     Sack,
-    /// From a loss, without SACK: each duplicate stands for a segment.
+    /// A loss, without SACK: each duplicate ACK counts as a delivered segment.
     Duplicates,
-    /// From an ECN echo alone.
+    /// An ECN echo alone.
     Ecn,
 }
 
-/// What versions differ in.
+/// The differences between versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum PrrRule {
     /// RFC 6937 with slow start below the threshold (13.0).
     Rfc6937,
-    /// Its successor: rounded up by a segment less a byte in proportion; careful after new loss.
+    /// Its successor: proportional part rounded up by a segment less one byte; conservative after
+    /// new loss.
     Rfc6937bis,
 }
 
-/// An acknowledgment in recovery and where the sender stands.
+/// An acknowledgment in recovery and the sender's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PrrAck {
-    /// Which recovery.
-    pub recovery: Recovery,
-    /// What the scoreboard made of it.
-    pub changed: Changed,
+pub struct PrrFreeBsdInput {
+    /// Cause of the recovery.
+    pub recovery: RecoveryCause,
+    /// Change of the scoreboard.
+    pub changed: SackChange,
     /// Payload of a full segment.
     pub maxseg: u64,
     /// Slow-start threshold.
     pub ssthresh: u64,
     /// Bytes it delivered; unused without SACK.
     pub delivered: u64,
-    /// Bytes of holes that were resent.
+    /// Retransmitted bytes of holes.
     pub sack_bytes_rexmit: u64,
     /// `snd_nxt - snd_una`.
     pub nxt: i64,
@@ -66,40 +67,40 @@ pub struct PrrAck {
     pub outstanding: u64,
     /// `snd_recover - snd_una`.
     pub recover: i64,
-    /// Bytes in flight, which the kernel's accidents can make negative; unused without SACK.
+    /// Bytes in flight, which the kernel's quirks can make negative; unused without SACK.
     pub pipe: i64,
-    /// Duplicates in a row (`t_dupacks`).
+    /// Duplicate ACKs in a row (`t_dupacks`).
     pub dup_acks: u64,
 }
 
-impl Prr {
-    /// A recovery begins with `flight` bytes in flight, `delivered` of which have arrived. What was
-    /// sent in an earlier one that a timeout ended is not forgotten.
+impl PrrFreeBsd {
+    /// A recovery begins with `flight` bytes in flight, `delivered` of which have arrived.
+    /// `prr_out` of an earlier recovery that a timeout ended is kept.
     pub const fn begin(&mut self, flight: u64, delivered: u64) {
         self.prr_delivered = delivered;
         self.recover_fs = flight;
     }
 
     /// A retransmission was lost: this recovery ends and another begins
-    /// (tcp_sack_lost_retransmission). The counters go on.
+    /// (tcp_sack_lost_retransmission). The counters continue.
     ///
-    /// Where less is outstanding than when the first began, the kernel's 32 unsigned bits wrap:
-    /// the flight is taken for nearly 4 GiB, and nothing is due until a timeout.
-    pub const fn begin_again(&mut self, outstanding: u64) {
+    /// If less is outstanding than when the first began, the kernel's unsigned 32 bits wrap: the
+    /// flight counts as nearly 4 GiB, and nothing is sent until a timeout.
+    pub const fn restart(&mut self, outstanding: u64) {
         self.recover_fs = (outstanding as u32).wrapping_sub(self.recover_fs as u32) as u64;
     }
 
-    /// `bytes` left, new or again.
+    /// `bytes` were sent, new or retransmitted.
     pub const fn on_sent(&mut self, bytes: u64) {
         self.prr_out += bytes;
     }
 
-    /// An acknowledgment came; returns the congestion window in bytes.
-    pub fn on_ack(&mut self, rule: PrrRule, ack: &PrrAck) -> u64 {
+    /// Processes an acknowledgment; returns the congestion window in bytes.
+    pub fn on_ack(&mut self, rule: PrrRule, ack: &PrrFreeBsdInput) -> u64 {
         let maxseg = ack.maxseg.max(1);
         let (delivered, pipe) = match ack.recovery {
-            Recovery::Sack | Recovery::Ecn => (ack.delivered, ack.pipe),
-            Recovery::Duplicates => {
+            RecoveryCause::Sack | RecoveryCause::Ecn => (ack.delivered, ack.pipe),
+            RecoveryCause::Duplicates => {
                 let most = (DUP_THRESHOLD * maxseg).saturating_add_signed(ack.recover);
                 let delivered = if self.prr_delivered < most { maxseg } else { 0 };
                 let left = ack.dup_acks.min(MOST_DUPLICATES) * maxseg;
@@ -108,7 +109,7 @@ impl Prr {
         };
         self.prr_delivered += delivered;
         let bis = rule == PrrRule::Rfc6937bis;
-        // An `int` is compared with an `uint32_t`: a negative pipe is large.
+        // An `int` is compared with a `uint32_t`: a negative pipe counts as large.
         let bytes = if u64::from(pipe as u32) >= ack.ssthresh {
             if self.recover_fs == 0 {
                 self.recover_fs = u64::try_from(ack.nxt).unwrap_or(0).max(1);
@@ -118,7 +119,7 @@ impl Prr {
             (due + rounding).saturating_sub(self.prr_out)
         } else {
             let conserved = self.prr_delivered.saturating_sub(self.prr_out);
-            let limit = if bis && (ack.changed == Changed::NewLoss || delivered == 0) {
+            let limit = if bis && (ack.changed == SackChange::NewLoss || delivered == 0) {
                 conserved
             } else {
                 conserved.max(delivered) + maxseg
@@ -127,11 +128,11 @@ impl Prr {
         };
         let burst = bytes / maxseg * maxseg;
         let window = match ack.recovery {
-            Recovery::Sack => {
+            RecoveryCause::Sack => {
                 (ack.sack_bytes_rexmit + burst).saturating_add_signed(ack.nxt - ack.recover)
             }
-            Recovery::Duplicates => ack.outstanding + burst,
-            Recovery::Ecn => (pipe as u64 + burst).saturating_sub(delivered),
+            RecoveryCause::Duplicates => ack.outstanding + burst,
+            RecoveryCause::Ecn => (pipe as u64 + burst).saturating_sub(delivered),
         };
         window.max(maxseg)
     }
@@ -144,23 +145,24 @@ mod tests {
     const MSS: u64 = 1_448;
     const RULE: PrrRule = PrrRule::Rfc6937bis;
 
-    fn begun(flight: u64) -> Prr {
-        let mut prr = Prr::default();
+    fn begun(flight: u64) -> PrrFreeBsd {
+        let mut prr = PrrFreeBsd::default();
         prr.begin(flight, MSS);
         prr
     }
 
     #[test]
-    fn one_segment_leaves_for_every_two_delivered_until_half_is_left() {
-        // Ten segments under way, the first lost: half of them go on, in order. The kernel rounds
-        // up by a segment less one byte: 2 of 10 delivered are worth 1, 3 are worth 1.5 and send 2.
+    fn one_segment_is_sent_for_every_two_delivered_until_half_is_left() {
+        // Ten segments in flight, the first lost: half of them are sent, in order. The kernel
+        // rounds up by a segment less one byte: 2 of 10 delivered are worth 1, 3 are worth 1.5 and
+        // send 2.
         let mut prr = begun(10 * MSS);
         prr.on_sent(MSS);
         let mut sent = 1;
         for delivered in 2..=6_i64 {
-            let ack = PrrAck {
-                recovery: Recovery::Sack,
-                changed: Changed::Change,
+            let ack = PrrFreeBsdInput {
+                recovery: RecoveryCause::Sack,
+                changed: SackChange::NewData,
                 maxseg: MSS,
                 ssthresh: 5 * MSS,
                 delivered: MSS,
@@ -173,7 +175,7 @@ mod tests {
             };
             let before = prr.prr_out;
             let window = prr.on_ack(RULE, &ack);
-            // What the endpoint makes of the window: less what was resent and sent since.
+            // The endpoint subtracts retransmitted and new bytes from the window.
             let room = window.saturating_add_signed(ack.recover - ack.nxt) - MSS;
             prr.on_sent(room);
             sent += (room / MSS) as i64;
@@ -184,10 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn after_a_new_loss_only_what_was_delivered_may_leave() {
-        let ack = PrrAck {
-            recovery: Recovery::Ecn,
-            changed: Changed::NewLoss,
+    fn after_a_new_loss_only_delivered_bytes_may_be_sent() {
+        let ack = PrrFreeBsdInput {
+            recovery: RecoveryCause::Ecn,
+            changed: SackChange::NewLoss,
             maxseg: MSS,
             ssthresh: 20 * MSS,
             delivered: MSS,
@@ -202,27 +204,27 @@ mod tests {
         assert_eq!(prr.on_ack(RULE, &ack), (5 + 2 - 1) * MSS);
         let mut prr = begun(40 * MSS);
         assert_eq!(
-            prr.on_ack(RULE, &PrrAck { changed: Changed::Change, ..ack }),
+            prr.on_ack(RULE, &PrrFreeBsdInput { changed: SackChange::NewData, ..ack }),
             (5 + 3 - 1) * MSS
         );
     }
 
     #[test]
-    fn another_recovery_counts_what_was_sent_since_the_first_began() {
+    fn another_recovery_counts_bytes_sent_since_the_first_began() {
         let mut prr = begun(10 * MSS);
-        prr.begin_again(16 * MSS);
+        prr.restart(16 * MSS);
         assert_eq!(prr.recover_fs, 6 * MSS);
     }
 
     #[test]
     fn with_less_outstanding_than_before_nothing_is_due() {
-        // struct sackhint holds recover_fs in 32 bits without a sign.
-        let mut prr = Prr { prr_delivered: 20 * MSS, prr_out: MSS, recover_fs: 22 * MSS };
-        prr.begin_again(18 * MSS);
+        // struct sackhint holds recover_fs in unsigned 32 bits.
+        let mut prr = PrrFreeBsd { prr_delivered: 20 * MSS, prr_out: MSS, recover_fs: 22 * MSS };
+        prr.restart(18 * MSS);
         assert_eq!(prr.recover_fs, (1 << 32) - 4 * MSS);
-        let ack = PrrAck {
-            recovery: Recovery::Sack,
-            changed: Changed::Change,
+        let ack = PrrFreeBsdInput {
+            recovery: RecoveryCause::Sack,
+            changed: SackChange::NewData,
             maxseg: MSS,
             ssthresh: 5 * MSS,
             delivered: MSS,
@@ -236,7 +238,7 @@ mod tests {
         assert_eq!(
             prr.on_ack(RULE, &ack),
             MSS,
-            "the least window, which what is outstanding fills"
+            "the minimum window, already filled by outstanding data"
         );
     }
 }

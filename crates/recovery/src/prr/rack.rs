@@ -12,25 +12,25 @@ pub struct PrrRack {
     pub prr_delivered: u64,
     /// Bytes sent since it began.
     pub prr_out: u64,
-    /// Bytes under way when it began.
+    /// Bytes in flight when it began.
     pub recovery_fs: u64,
     /// Bytes that may be sent.
     pub prr_sndcnt: u64,
 }
 
 impl PrrRack {
-    /// A recovery begins with `flight` bytes under way: one segment may go.
+    /// A recovery begins with `flight` bytes in flight: one segment may be sent.
     pub const fn begin(flight: u64, mss: u64) -> Self {
         Self { prr_delivered: 0, prr_out: 0, recovery_fs: flight, prr_sndcnt: mss }
     }
 
-    /// `bytes` left, new or again.
+    /// `bytes` were sent, new or retransmitted.
     pub const fn on_sent(&mut self, bytes: u64) {
         self.prr_out += bytes;
         self.prr_sndcnt = self.prr_sndcnt.saturating_sub(bytes);
     }
 
-    /// `delivered` bytes are newly acknowledged or reported, `pipe` bytes under way; returns the
+    /// `delivered` bytes are newly acknowledged or SACKed, with `pipe` bytes in flight; returns the
     /// credit.
     pub fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         self.prr_delivered += delivered;
@@ -45,14 +45,14 @@ impl PrrRack {
         self.prr_sndcnt
     }
 
-    /// All there is to send is under way: no room is needed.
+    /// All data is in flight: no credit is needed.
     pub const fn on_limited_application(&mut self, delivered: u64) {
         self.prr_delivered += delivered;
         self.prr_sndcnt = 0;
     }
 
-    /// The recovery ends: what of the credit is left may be added to the window, `segments` at
-    /// most (`rack_prr_addbackmax`, 2).
+    /// Recovery ends: the rest of the credit that may be added to the window, at most `segments`
+    /// segments (`rack_prr_addbackmax`, 2).
     pub fn left(&self, segments: u64, mss: u64) -> u64 {
         self.prr_sndcnt.min(segments * mss)
     }
@@ -63,14 +63,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn above_the_threshold_the_share_rounded_down_and_one_byte() {
+    fn above_the_threshold_the_proportion_is_rounded_down_plus_one_byte() {
         let mut prr = PrrRack::begin(10_000, 1_000);
         assert_eq!(prr.prr_sndcnt, 1_000);
         prr.on_sent(1_000);
         assert_eq!(prr.prr_sndcnt, 0);
         // 3001 * 5000 / 10000 = 1500.5
         assert_eq!(prr.on_ack(3_001, 6_000, 5_000, 1_000), 501);
-        // At the threshold nothing fits any more.
+        // At the threshold nothing may be sent.
         assert_eq!(prr.on_ack(1_000, 5_000, 5_000, 1_000), 0);
         // Below it: delivered 5001, sent 1000, and a segment, but at most up to the threshold.
         assert_eq!(prr.on_ack(1_000, 1_000, 9_000, 1_000), 5_001);

@@ -1,97 +1,103 @@
-//! What is taken for lost, goes again, and was lost after all.
+//! Marking losses, retransmitting and undoing.
 
 use units::{Instant, Offset};
 
-use super::piece::{Count, EXPIRED, LOST, PASSED, PROBE, RESENT, WAS_PASSED};
-use super::{Resent, SendMap};
+use super::segment::{EXPIRED, LOST, PASSED, PROBE, RETRANS, SegmentCount, WAS_PASSED};
+use super::{RetransmitResult, SendMap};
 
 impl SendMap {
-    /// `[start, end)` left again at `now`, as a tail loss probe or not. Pieces it covers in part are
-    /// cut; reported ones only get a new time.
-    pub fn resend(&mut self, start: Offset, end: Offset, now: Instant, probe: bool) -> Resent {
-        let mut resent = Resent::default();
-        let Some(mut at) = self.index_of(start) else { return resent };
-        if self.pieces[at].start < start {
-            self.cut(at, start);
+    /// `[start, end)` was retransmitted at `now`, as a tail loss probe or not. Splits segments that
+    /// are partly covered; SACKed ones only get a new send time.
+    pub fn retransmit(
+        &mut self,
+        start: Offset,
+        end: Offset,
+        now: Instant,
+        probe: bool,
+    ) -> RetransmitResult {
+        let mut retransmission = RetransmitResult::default();
+        let Some(mut at) = self.index_of(start) else { return retransmission };
+        if self.segments[at].start < start {
+            self.split_segment(at, start);
             at += 1;
         }
-        while self.pieces.get(at).is_some_and(|piece| piece.start < end) {
-            if self.pieces[at].end() > end {
-                self.cut(at, end);
+        while self.segments.get(at).is_some_and(|segment| segment.start < end) {
+            if self.segments[at].end() > end {
+                self.split_segment(at, end);
             }
-            let piece = &mut self.pieces[at];
-            self.losses.fresh_lost -= u64::from(piece.fresh_lost());
-            piece.transmissions = piece.transmissions.saturating_add(1);
-            piece.sent_at = now;
-            resent.count.add(piece.len());
-            let passed = piece.passed();
-            if piece.marks & EXPIRED != 0 {
-                self.losses.sums.expired.take(piece.len());
+            let segment = &mut self.segments[at];
+            self.losses.first_tx_lost -= u64::from(segment.first_tx_lost());
+            segment.transmissions = segment.transmissions.saturating_add(1);
+            segment.sent_at = now;
+            retransmission.count.add(segment.len());
+            let passed = segment.passed();
+            if segment.flags & EXPIRED != 0 {
+                self.losses.sums.expired.take(segment.len());
             }
-            piece.marks &= !(PASSED | PROBE | EXPIRED);
-            if !probe && piece.again < u8::MAX {
-                piece.again += 1;
-                self.losses.sums.again_bytes += piece.len();
+            segment.flags &= !(PASSED | PROBE | EXPIRED);
+            if !probe && segment.retransmissions < u8::MAX {
+                segment.retransmissions += 1;
+                self.losses.sums.holes_rxt_bytes += segment.len();
             }
-            if !piece.sacked() {
-                if !piece.resent() {
-                    self.losses.sums.resent.add(piece.len());
+            if !segment.sacked() {
+                if !segment.retrans_in_flight() {
+                    self.losses.sums.retransmission.add(segment.len());
                 }
-                piece.marks |= RESENT;
+                segment.flags |= RETRANS;
                 if passed {
-                    resent.passed_bytes += piece.len();
-                    piece.marks |= WAS_PASSED;
+                    retransmission.passed_bytes += segment.len();
+                    segment.flags |= WAS_PASSED;
                 }
                 if probe {
-                    piece.marks |= PROBE;
+                    segment.flags |= PROBE;
                 }
-                let end = piece.end();
-                self.losses.resends.push(end, now);
+                let end = segment.end();
+                self.losses.retransmit_order.push(end, now);
             }
             at += 1;
         }
-        resent
+        retransmission
     }
 
-    /// Takes the piece that holds `place` for lost: it is to be sent again. `false` if it was
-    /// reported, or waits already.
+    /// Marks the segment that contains `place` lost, to be retransmitted. Returns false if it was
+    /// SACKed, or needs retransmission already.
     pub fn lose(&mut self, place: Offset) -> bool {
         let Some(at) = self.index_of(place) else { return false };
-        let under_way = self.pieces[at].under_way();
-        if under_way {
-            self.lose_at(at);
+        let flight_bytes = self.segments[at].in_flight();
+        if flight_bytes {
+            self.mark_lost_at(at);
         }
-        under_way
+        flight_bytes
     }
 
-    /// Takes all that was not reported for lost, what is under way again included (tcp_enter_loss).
-    pub fn lose_all(&mut self) {
-        for at in 0..self.pieces.len() {
-            if self.pieces[at].under_way() {
-                self.lose_at(at);
+    /// Marks all segments lost that are not SACKed, retransmitted ones included (tcp_enter_loss).
+    pub fn mark_all_lost(&mut self) {
+        for at in 0..self.segments.len() {
+            if self.segments[at].in_flight() {
+                self.mark_lost_at(at);
             }
         }
     }
 
-    pub(super) fn lose_at(&mut self, at: usize) {
+    pub(super) fn mark_lost_at(&mut self, at: usize) {
         self.losses.lost_ever += 1;
-        let piece = &mut self.pieces[at];
-        let bytes = piece.len();
-        if piece.resent() {
-            self.losses.sums.resent.take(bytes);
+        let segment = &mut self.segments[at];
+        let bytes = segment.len();
+        if segment.retrans_in_flight() {
+            self.losses.sums.retransmission.take(bytes);
         }
-        if piece.marks & EXPIRED != 0 {
+        if segment.flags & EXPIRED != 0 {
             self.losses.sums.expired.take(bytes);
         }
-        if !piece.lost() {
+        if !segment.lost() {
             self.losses.sums.lost.add(bytes);
         }
-        piece.marks = piece.marks & !(RESENT | EXPIRED) | LOST;
-        if piece.transmissions == 1 {
-            self.losses.fresh_lost += 1;
-            self.losses.lost = self.losses.lost.min(self.base + at as u64);
+        segment.flags = segment.flags & !(RETRANS | EXPIRED) | LOST;
+        if segment.transmissions == 1 {
+            self.losses.first_tx_lost += 1;
+            self.losses.lost_cursor = self.losses.lost_cursor.min(self.base + at as u64);
         } else {
-            let end = piece.end();
+            let end = segment.end();
             self.add_relost(end);
         }
     }
@@ -103,19 +109,20 @@ impl SendMap {
         }
     }
 
-    /// Nothing was lost after all: what waits is under way (tcp_undo_cwnd_reduction).
+    /// Clears all loss marks: segments awaiting retransmission count as in flight
+    /// (tcp_undo_cwnd_reduction).
     pub fn unmark_lost(&mut self) {
         let losses = &mut *self.losses;
-        for piece in &mut self.pieces {
-            if piece.waits() && piece.transmissions > 1 {
-                losses.resends.restore(piece, losses.passed_until);
+        for segment in &mut self.segments {
+            if segment.waits() && segment.transmissions > 1 {
+                losses.retransmit_order.reinsert(segment, losses.passed_until);
             }
-            piece.marks &= !LOST;
+            segment.flags &= !LOST;
         }
-        self.losses.sums.lost = Count::default();
-        self.losses.fresh_lost = 0;
+        self.losses.sums.lost = SegmentCount::default();
+        self.losses.first_tx_lost = 0;
         self.losses.relost.clear();
-        self.losses.once = self.base;
-        self.losses.expired = self.base;
+        self.losses.first_tx_cursor = self.base;
+        self.losses.expired_cursor = self.base;
     }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::dsack::Block;
+use crate::dsack::SackRange;
 
 const MSS: u64 = 1_000;
 
@@ -9,7 +9,7 @@ fn ms(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
 
-fn block(from: u64, to: u64) -> Block {
+fn block(from: u64, to: u64) -> SackRange {
     (Offset(from * MSS), Offset(to * MSS))
 }
 
@@ -22,13 +22,13 @@ fn sent(n: u64) -> SendMap {
     map
 }
 
-fn number(piece: Option<&Piece>) -> Option<u64> {
-    piece.map(|piece| piece.start().0 / MSS)
+fn number(segment: Option<&SentSegment>) -> Option<u64> {
+    segment.map(|segment| segment.start().0 / MSS)
 }
 
 #[test]
 fn a_record_is_small() {
-    assert_eq!(size_of::<Piece>(), 24);
+    assert_eq!(size_of::<SentSegment>(), 24);
 }
 
 #[test]
@@ -36,29 +36,29 @@ fn without_loss_packets_come_and_go() {
     let mut map = sent(5);
     assert_eq!((map.sums().packets_in_flight(), map.sums().pipe()), (5, 5 * MSS));
     let mut seen = Vec::new();
-    map.acknowledge(Offset(2_500), |piece| seen.push(piece.start().0));
+    map.acknowledge(Offset(2_500), |segment| seen.push(segment.start().0));
     assert_eq!(seen, [0, 1_000]);
-    // The third is acknowledged in part and counts as a packet still.
+    // The third is acknowledged partly and still counts as a packet.
     assert_eq!((map.sums().packets_in_flight(), map.sums().pipe()), (3, 2_500));
     map.acknowledge(Offset(5_000), |_| {});
     assert!(map.is_empty());
-    assert_eq!(map.sums(), Sums::default());
+    assert_eq!(map.sums(), SendMapCounters::default());
 }
 
 #[test]
-fn each_packet_is_reported_once_whatever_is_repeated() {
+fn each_packet_is_sacked_once() {
     let mut map = sent(20);
     let mut seen = Vec::new();
     let mut sack =
-        |blocks: &[Block]| map.apply_sack(blocks, |p| seen.push(p.start().0 / MSS)).packets;
+        |blocks: &[SackRange]| map.apply_sack(blocks, |p| seen.push(p.start().0 / MSS)).packets;
     assert_eq!(sack(&[block(5, 7)]), 2);
     assert_eq!(sack(&[block(5, 7)]), 0);
     assert_eq!(sack(&[block(10, 12), block(5, 7)]), 2);
-    // Over two runs, and over the gaps before, between and behind them.
+    // Over two runs, and over the gaps before, between and after them.
     assert_eq!(sack(&[block(4, 14)]), 6);
     assert_eq!(sack(&[block(4, 14), block(3, 15)]), 2);
     assert_eq!(seen, [5, 6, 10, 11, 4, 7, 8, 9, 12, 13, 3, 14]);
-    // A part of a packet is none; what lies below or beyond counts for nothing.
+    // A partly covered packet is not SACKed; blocks below or beyond are ignored.
     assert_eq!(map.apply_sack(&[(Offset(16_001), Offset(18_999))], |_| {}).packets, 1);
     assert_eq!(map.apply_sack(&[block(19, 21), block(9, 9), block(9, 8)], |_| {}).packets, 0);
     assert_eq!(map.sacked_runs(), 2);
@@ -66,7 +66,7 @@ fn each_packet_is_reported_once_whatever_is_repeated() {
 }
 
 #[test]
-fn lost_packets_go_again_lowest_first_and_are_counted_as_linux_does() {
+fn lost_packets_are_retransmitted_lowest_first_and_counted_as_in_linux() {
     // in_flight = packets_out - sacked - lost + retrans
     let mut map = sent(10);
     map.apply_sack(&[block(3, 5)], |_| {});
@@ -77,18 +77,20 @@ fn lost_packets_go_again_lowest_first_and_are_counted_as_linux_does() {
     assert!(!map.lose(Offset(3 * MSS)));
     assert_eq!(map.sums().packets_in_flight(), 6);
     assert_eq!(number(map.next_lost()), Some(0));
-    map.resend(Offset(0), Offset(MSS), ms(20), false);
+    map.retransmit(Offset(0), Offset(MSS), ms(20), false);
     assert_eq!(map.sums().packets_in_flight(), 7);
     assert_eq!(number(map.next_lost()), Some(2));
-    map.resend(Offset(2 * MSS), Offset(3 * MSS), ms(21), false);
+    map.retransmit(Offset(2 * MSS), Offset(3 * MSS), ms(21), false);
     assert_eq!(number(map.next_lost()), None);
     // One of them is lost again.
     assert!(map.lose(Offset(0)));
-    assert_eq!((map.sums().lost.packets, map.sums().resent.packets), (2, 1));
+    assert_eq!((map.sums().lost.packets, map.sums().retransmission.packets), (2, 1));
     assert_eq!(number(map.next_lost()), Some(0));
     // The other arrives.
-    map.apply_sack(&[block(2, 3)], |piece| assert!(piece.lost() && piece.resent()));
-    assert_eq!((map.sums().lost.packets, map.sums().resent.packets), (1, 0));
+    map.apply_sack(&[block(2, 3)], |segment| {
+        assert!(segment.lost() && segment.retrans_in_flight());
+    });
+    assert_eq!((map.sums().lost.packets, map.sums().retransmission.packets), (1, 0));
     assert_eq!(map.sums().packets_in_flight(), 6);
 }
 
@@ -96,61 +98,61 @@ fn lost_packets_go_again_lowest_first_and_are_counted_as_linux_does() {
 fn the_oldest_is_found_by_time() {
     let mut map = sent(4);
     assert_eq!(number(map.oldest()), Some(0));
-    map.resend(Offset(0), Offset(MSS), ms(2), false);
-    // The third was sent in the same millisecond and lies higher.
-    let order: Vec<_> = (0..4).map(|_| map.lose_oldest().unwrap().start().0 / MSS).collect();
+    map.retransmit(Offset(0), Offset(MSS), ms(2), false);
+    // The third was sent in the same millisecond and is higher.
+    let order: Vec<_> = (0..4).map(|_| map.mark_oldest_lost().unwrap().start().0 / MSS).collect();
     assert_eq!(order, [1, 0, 2, 3]);
     assert_eq!(map.oldest(), None);
 }
 
 #[test]
-fn what_was_sent_before_something_that_arrived_has_been_passed() {
+fn packets_sent_before_a_delivered_one_are_passed() {
     let mut map = sent(6);
-    map.resend(Offset(0), Offset(MSS), ms(10), false);
+    map.retransmit(Offset(0), Offset(MSS), ms(10), false);
     map.apply_sack(&[block(3, 4)], |_| {});
     map.pass(ms(3), Offset(4 * MSS));
     let passed: Vec<_> = map.iter().filter(|p| p.passed()).map(|p| p.start().0 / MSS).collect();
     assert_eq!(passed, [1, 2]);
     assert_eq!(number(map.newest_passed()), Some(2));
-    // Its retransmission wipes the mark and remembers it (rack_update_rsm).
-    assert_eq!(map.resend(Offset(2 * MSS), Offset(3 * MSS), ms(11), false).passed_bytes, MSS);
-    let piece = map.get(Offset(2 * MSS)).unwrap();
-    assert!(!piece.passed() && piece.was_passed());
+    // Its retransmission clears the mark and remembers it (rack_update_rsm).
+    assert_eq!(map.retransmit(Offset(2 * MSS), Offset(3 * MSS), ms(11), false).passed_bytes, MSS);
+    let segment = map.get(Offset(2 * MSS)).unwrap();
+    assert!(!segment.passed() && segment.was_passed());
     assert_eq!(number(map.newest_passed()), Some(1));
     map.pass(ms(11), Offset(3 * MSS));
     assert_eq!(number(map.newest_passed()), Some(0));
 }
 
 #[test]
-fn a_receiver_that_drops_what_it_reported_is_seen() {
+fn reneging_is_detected() {
     let mut map = sent(4);
     map.apply_sack(&[block(1, 3)], |_| {});
     assert!(!map.reneged());
     map.acknowledge(Offset(MSS), |_| {});
     assert!(map.reneged());
-    map.forget_sacks();
+    map.clear_sacked();
     assert_eq!(map.sums().packets_in_flight(), 3);
     assert_eq!(number(map.oldest()), Some(1));
 }
 
 #[test]
-fn a_timeout_loses_all_and_its_undoing_none() {
+fn a_timeout_marks_all_lost_and_undo_clears_the_marks() {
     let mut map = sent(4);
     map.apply_sack(&[block(2, 3)], |_| {});
-    map.lose_all();
+    map.mark_all_lost();
     assert_eq!((map.sums().packets_in_flight(), map.sums().lost.packets), (0, 3));
-    map.resend(Offset(0), Offset(MSS), ms(9), false);
+    map.retransmit(Offset(0), Offset(MSS), ms(9), false);
     map.unmark_lost();
     assert_eq!((map.sums().packets_in_flight(), map.sums().lost.packets), (4, 0));
     assert_eq!(number(map.oldest()), Some(1));
 }
 
 #[test]
-fn what_was_passed_again_does_not_count_as_passed_when_it_went() {
+fn a_packet_passed_once_more_clears_was_passed() {
     let mut map = sent(3);
     map.apply_sack(&[block(1, 2)], |_| {});
     map.pass(ms(1), Offset(2 * MSS));
-    assert_eq!(map.resend(Offset(0), Offset(MSS), ms(5), false).passed_bytes, MSS);
+    assert_eq!(map.retransmit(Offset(0), Offset(MSS), ms(5), false).passed_bytes, MSS);
     assert!(map.first().unwrap().was_passed());
     // rack_log_sack_passed clears RACK_WAS_SACKPASS.
     map.pass(ms(6), Offset(9 * MSS));
@@ -158,13 +160,13 @@ fn what_was_passed_again_does_not_count_as_passed_when_it_went() {
 }
 
 #[test]
-fn rack_counts_what_went_again_twice_until_it_is_acknowledged() {
+fn rack_counts_retransmissions_twice_until_acknowledged() {
     let mut map = sent(4);
     map.apply_sack(&[block(2, 4)], |_| {});
     map.pass(ms(3), Offset(4 * MSS));
     map.expire_passed();
     assert_eq!((map.sums().rack_pipe(), map.sums().expired.packets), (0, 2));
-    map.resend(Offset(0), Offset(MSS), ms(9), false);
+    map.retransmit(Offset(0), Offset(MSS), ms(9), false);
     assert_eq!(map.sums().rack_pipe(), 2 * MSS);
     map.apply_sack(&[block(0, 1)], |_| {});
     assert_eq!(map.sums().rack_pipe(), MSS);
@@ -173,17 +175,17 @@ fn rack_counts_what_went_again_twice_until_it_is_acknowledged() {
 }
 
 #[test]
-fn a_smaller_segment_cuts_packets() {
+fn a_smaller_segment_splits_packets() {
     let mut map = sent(3);
     map.lose(Offset(0));
-    let resent = map.resend(Offset(0), Offset(600), ms(5), false);
-    assert_eq!(resent.count, Count { packets: 1, bytes: 600 });
-    assert_eq!(map.sums().all, Count { packets: 4, bytes: 3 * MSS });
+    let retransmission = map.retransmit(Offset(0), Offset(600), ms(5), false);
+    assert_eq!(retransmission.count, SegmentCount { packets: 1, bytes: 600 });
+    assert_eq!(map.sums().all, SegmentCount { packets: 4, bytes: 3 * MSS });
     assert_eq!(map.next_lost().unwrap().start(), Offset(600));
     assert_eq!(map.next_lost().unwrap().end(), Offset(1_000));
 }
 
-/// One piece of the naive map: a list without sums, cursors or queues.
+/// A segment of the naive map: a list without counters, cursors or queues.
 #[derive(Debug, Clone)]
 struct Plain {
     start: u64,
@@ -192,16 +194,16 @@ struct Plain {
     transmissions: u8,
     sacked: bool,
     lost: bool,
-    resent: bool,
+    retransmission: bool,
     passed: bool,
     expired: bool,
-    /// Times sent again other than as a probe.
-    again: u64,
+    /// Retransmissions other than probes.
+    retransmissions: u64,
 }
 
 impl Plain {
-    fn under_way(&self) -> bool {
-        !self.sacked && (!self.lost || self.resent)
+    fn flight_bytes(&self) -> bool {
+        !self.sacked && (!self.lost || self.retransmission)
     }
 
     fn time(&self) -> (Instant, u64) {
@@ -216,9 +218,9 @@ enum Op {
     Sack(Vec<(u64, u64)>),
     LoseOldest,
     Lose(u64),
-    ResendLost,
-    ResendLast,
-    ResendPart(u64, u64),
+    RetransmitLost,
+    RetransmitLast,
+    RetransmitPart(u64, u64),
     Pass(u64),
     Expire,
     LoseAll,
@@ -234,9 +236,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
             6 => prop::collection::vec((0..25_000_u64, 1..9_000_u64), 1..4).prop_map(Op::Sack),
             5 => Just(Op::LoseOldest),
             1 => (0..25_000_u64).prop_map(Op::Lose),
-            6 => Just(Op::ResendLost),
-            1 => Just(Op::ResendLast),
-            1 => (0..25_000_u64, 1..3_000_u64).prop_map(|(at, len)| Op::ResendPart(at, len)),
+            6 => Just(Op::RetransmitLost),
+            1 => Just(Op::RetransmitLast),
+            1 => (0..25_000_u64, 1..3_000_u64).prop_map(|(at, len)| Op::RetransmitPart(at, len)),
             4 => (0..30_u64).prop_map(Op::Pass),
             2 => Just(Op::Expire),
             1 => Just(Op::LoseAll),
@@ -247,7 +249,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     )
 }
 
-fn naive_resend(plain: &mut Vec<Plain>, (start, end): (u64, u64), now: Instant, probe: bool) {
+fn naive_retransmit(plain: &mut Vec<Plain>, (start, end): (u64, u64), now: Instant, probe: bool) {
     for place in [start, end] {
         if let Some(at) = plain.iter().position(|p| p.start < place && place < p.end) {
             let mut upper = plain[at].clone();
@@ -256,14 +258,14 @@ fn naive_resend(plain: &mut Vec<Plain>, (start, end): (u64, u64), now: Instant, 
             plain.insert(at + 1, upper);
         }
     }
-    for piece in plain.iter_mut().filter(|p| p.start >= start && p.end <= end) {
-        piece.transmissions = piece.transmissions.saturating_add(1);
-        piece.sent_at = now;
-        piece.passed = false;
-        piece.expired = false;
-        piece.again += u64::from(!probe);
-        if !piece.sacked {
-            piece.resent = true;
+    for segment in plain.iter_mut().filter(|p| p.start >= start && p.end <= end) {
+        segment.transmissions = segment.transmissions.saturating_add(1);
+        segment.sent_at = now;
+        segment.passed = false;
+        segment.expired = false;
+        segment.retransmissions += u64::from(!probe);
+        if !segment.sacked {
+            segment.retransmission = true;
         }
     }
 }
@@ -288,10 +290,10 @@ proptest! {
                             transmissions: 1,
                             sacked: false,
                             lost: false,
-                            resent: false,
+                            retransmission: false,
                             passed: false,
                             expired: false,
-                            again: 0,
+                            retransmissions: 0,
                         });
                         max += MSS;
                     }
@@ -301,7 +303,7 @@ proptest! {
                     let mut seen = 0;
                     map.acknowledge(Offset(una), |_| seen += 1);
                     let before = plain.len();
-                    plain.retain(|piece| piece.end > una);
+                    plain.retain(|segment| segment.end > una);
                     prop_assert_eq!(seen, before - plain.len());
                     if let Some(first) = plain.first_mut() {
                         first.start = first.start.max(una);
@@ -313,15 +315,15 @@ proptest! {
                         .map(|&(at, len)| (Offset(una + at), Offset(una + at + len)))
                         .collect();
                     let mut seen = Vec::new();
-                    let got = map.apply_sack(&blocks, |piece| seen.push(piece.start().0));
+                    let got = map.apply_sack(&blocks, |segment| seen.push(segment.start().0));
                     let mut expected = Vec::new();
                     for &(start, end) in blocks.iter().filter(|block| block.1 <= Offset(max)) {
-                        for piece in &mut plain {
-                            if piece.start >= start.0 && piece.end <= end.0 && !piece.sacked {
-                                piece.sacked = true;
-                                piece.expired = false;
-                                (piece.lost, piece.resent) = (false, false);
-                                expected.push(piece.start);
+                        for segment in &mut plain {
+                            if segment.start >= start.0 && segment.end <= end.0 && !segment.sacked {
+                                segment.sacked = true;
+                                segment.expired = false;
+                                (segment.lost, segment.retransmission) = (false, false);
+                                expected.push(segment.start);
                             }
                         }
                     }
@@ -330,74 +332,75 @@ proptest! {
                 }
                 Op::LoseOldest => {
                     let oldest =
-                        plain.iter_mut().filter(|p| p.under_way()).min_by_key(|p| p.time());
-                    let got = map.lose_oldest();
+                        plain.iter_mut().filter(|p| p.flight_bytes()).min_by_key(|p| p.time());
+                    let got = map.mark_oldest_lost();
                     prop_assert_eq!(got.map(|p| p.start().0), oldest.as_ref().map(|p| p.start));
-                    if let Some(piece) = oldest {
-                        (piece.lost, piece.resent, piece.expired) = (true, false, false);
+                    if let Some(segment) = oldest {
+                        (segment.lost, segment.retransmission, segment.expired) = (true, false, false);
                     }
                 }
                 Op::Lose(ahead) => {
                     let place = una + ahead;
-                    let piece = plain.iter_mut().find(|p| p.start <= place && place < p.end);
-                    let piece = piece.filter(|p| p.under_way());
-                    prop_assert_eq!(map.lose(Offset(place)), piece.is_some());
-                    if let Some(piece) = piece {
-                        (piece.lost, piece.resent, piece.expired) = (true, false, false);
+                    let segment = plain.iter_mut().find(|p| p.start <= place && place < p.end);
+                    let segment = segment.filter(|p| p.flight_bytes());
+                    prop_assert_eq!(map.lose(Offset(place)), segment.is_some());
+                    if let Some(segment) = segment {
+                        (segment.lost, segment.retransmission, segment.expired) = (true, false, false);
                     }
                 }
-                Op::ResendLost => {
-                    if let Some(&piece) = map.next_lost() {
-                        map.resend(piece.start(), piece.end(), now, false);
-                        naive_resend(&mut plain, (piece.start().0, piece.end().0), now, false);
+                Op::RetransmitLost => {
+                    if let Some(&segment) = map.next_lost() {
+                        map.retransmit(segment.start(), segment.end(), now, false);
+                        naive_retransmit(&mut plain, (segment.start().0, segment.end().0), now, false);
                     }
                 }
-                Op::ResendLast => {
-                    if let Some(&piece) = map.last() {
-                        map.resend(piece.start(), piece.end(), now, true);
-                        naive_resend(&mut plain, (piece.start().0, piece.end().0), now, true);
+                Op::RetransmitLast => {
+                    if let Some(&segment) = map.last() {
+                        map.retransmit(segment.start(), segment.end(), now, true);
+                        naive_retransmit(&mut plain, (segment.start().0, segment.end().0), now, true);
                     }
                 }
-                Op::ResendPart(ahead, len) => {
+                Op::RetransmitPart(ahead, len) => {
                     let start = una + ahead;
                     if start < max {
                         let end = (start + len).min(max);
-                        map.resend(Offset(start), Offset(end), now, false);
-                        naive_resend(&mut plain, (start, end), now, false);
+                        map.retransmit(Offset(start), Offset(end), now, false);
+                        naive_retransmit(&mut plain, (start, end), now, false);
                     }
                 }
                 Op::Pass(nth) => {
                     if !plain.is_empty() {
-                        // All that left together: a cut piece's end would move within the order.
+                        // All sent together: the end of a split segment would move within the
+                        // order.
                         let time = (plain[nth as usize % plain.len()].sent_at, u64::MAX);
                         map.pass(time.0, Offset(time.1));
                         if time > passed {
                             passed = time;
-                            for piece in &mut plain {
-                                piece.passed |= piece.time() < time;
+                            for segment in &mut plain {
+                                segment.passed |= segment.time() < time;
                             }
                         }
                     }
                 }
                 Op::Expire => {
                     map.expire_passed();
-                    for piece in plain.iter_mut().filter(|p| p.under_way()) {
-                        piece.expired |= piece.passed;
+                    for segment in plain.iter_mut().filter(|p| p.flight_bytes()) {
+                        segment.expired |= segment.passed;
                     }
                 }
                 Op::LoseAll => {
-                    map.lose_all();
-                    for piece in plain.iter_mut().filter(|p| p.under_way()) {
-                        (piece.lost, piece.resent, piece.expired) = (true, false, false);
+                    map.mark_all_lost();
+                    for segment in plain.iter_mut().filter(|p| p.flight_bytes()) {
+                        (segment.lost, segment.retransmission, segment.expired) = (true, false, false);
                     }
                 }
                 Op::Unmark => {
                     map.unmark_lost();
-                    plain.iter_mut().for_each(|piece| piece.lost = false);
+                    plain.iter_mut().for_each(|segment| segment.lost = false);
                 }
                 Op::Forget => {
-                    map.forget_sacks();
-                    plain.iter_mut().for_each(|piece| piece.sacked = false);
+                    map.clear_sacked();
+                    plain.iter_mut().for_each(|segment| segment.sacked = false);
                 }
             }
             check(&mut map, &plain)?;
@@ -408,32 +411,32 @@ proptest! {
 fn check(map: &mut SendMap, plain: &[Plain]) -> Result<(), TestCaseError> {
     let count = |of: &dyn Fn(&Plain) -> bool| {
         let bytes = plain.iter().filter(|p| of(p)).map(|p| p.end - p.start);
-        bytes.fold(Count::default(), |sum, bytes| Count {
+        bytes.fold(SegmentCount::default(), |sum, bytes| SegmentCount {
             packets: sum.packets + 1,
             bytes: sum.bytes + bytes,
         })
     };
-    let expected = Sums {
+    let expected = SendMapCounters {
         all: count(&|_| true),
         sacked: count(&|p| p.sacked),
         lost: count(&|p| p.lost),
-        resent: count(&|p| p.resent),
+        retransmission: count(&|p| p.retransmission),
         expired: count(&|p| p.expired),
-        again_bytes: plain.iter().map(|p| p.again * (p.end - p.start)).sum(),
+        holes_rxt_bytes: plain.iter().map(|p| p.retransmissions * (p.end - p.start)).sum(),
     };
     prop_assert_eq!(map.sums(), expected);
-    for (piece, plain) in map.iter().zip(plain) {
-        prop_assert_eq!((piece.start().0, piece.end().0), (plain.start, plain.end));
-        if plain.under_way() {
-            prop_assert_eq!(piece.passed(), plain.passed, "{:?}", piece);
+    for (segment, plain) in map.iter().zip(plain) {
+        prop_assert_eq!((segment.start().0, segment.end().0), (plain.start, plain.end));
+        if plain.flight_bytes() {
+            prop_assert_eq!(segment.passed(), plain.passed, "{:?}", segment);
         }
     }
     prop_assert_eq!(map.iter().count(), plain.len());
-    let oldest = plain.iter().filter(|p| p.under_way()).min_by_key(|p| p.time());
+    let oldest = plain.iter().filter(|p| p.flight_bytes()).min_by_key(|p| p.time());
     prop_assert_eq!(map.oldest().map(|p| p.start().0), oldest.map(|p| p.start));
-    let newest = plain.iter().filter(|p| p.under_way() && p.passed).max_by_key(|p| p.time());
+    let newest = plain.iter().filter(|p| p.flight_bytes() && p.passed).max_by_key(|p| p.time());
     prop_assert_eq!(map.newest_passed().map(|p| p.start().0), newest.map(|p| p.start));
-    let lost = plain.iter().find(|p| p.lost && !p.resent);
+    let lost = plain.iter().find(|p| p.lost && !p.retransmission);
     prop_assert_eq!(map.next_lost().map(|p| p.start().0), lost.map(|p| p.start));
     prop_assert_eq!(map.reneged(), plain.first().is_some_and(|p| p.sacked));
     let runs = plain.iter().zip(plain.iter().skip(1)).filter(|(a, b)| a.sacked != b.sacked).count();
@@ -442,14 +445,14 @@ fn check(map: &mut SendMap, plain: &[Plain]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn a_block_that_comes_again_reports_what_it_now_covers_whole() {
+fn a_repeated_block_sacks_newly_covered_segments() {
     let (at, place) = (Instant::from_nanos, Offset);
     let block = [(place(1_500), place(2_000))];
     let two = || {
         let mut map = SendMap::new();
         map.push(place(0), place(1_000), at(1));
         map.push(place(1_000), place(2_000), at(2));
-        // It covers the second piece in part, and so reports nothing.
+        // It covers the second segment partly, and so SACKs nothing.
         assert_eq!(map.apply_sack(&block, |_| {}).packets, 0);
         map
     };
@@ -457,9 +460,9 @@ fn a_block_that_comes_again_reports_what_it_now_covers_whole() {
     shortened.acknowledge(place(1_500), |_| {});
     assert_eq!(shortened.apply_sack(&block, |_| {}).packets, 1);
     let mut cut = two();
-    cut.resend(place(1_000), place(1_500), at(3), false);
+    cut.retransmit(place(1_000), place(1_500), at(3), false);
     assert_eq!(cut.apply_sack(&block, |_| {}).packets, 1);
     assert_eq!(cut.apply_sack(&block, |_| {}).packets, 0);
-    cut.forget_sacks();
+    cut.clear_sacked();
     assert_eq!(cut.apply_sack(&block, |_| {}).packets, 1);
 }

@@ -1,4 +1,4 @@
-// Columns of numbers as `pack.rs` writes them: differences in LEB128, deflated, in base64.
+// Decodes columns of numbers as encoded by `pack.rs`: LEB128 differences, deflated, in base64.
 
 function fromBase64(text) {
   const raw = atob(text);
@@ -19,7 +19,7 @@ class Columns {
     this.at = 0;
   }
 
-  // The next n values. Sums stay exact: they are below 2^53.
+  // The next n values. Sums are exact: they are below 2^53.
   next(n) {
     const bytes = this.bytes;
     const values = new Float64Array(n);

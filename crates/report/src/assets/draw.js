@@ -1,6 +1,5 @@
-// Series on a canvas. Where more values lie in a column of pixels than can be told apart, the first,
-// least, largest and last of it are drawn: no peak is lost, and a million values take no longer
-// than a thousand.
+// Draws series on a canvas. In a pixel column with many values only the first, smallest, largest
+// and last are drawn: no peak is lost, and a million values take no longer than a thousand.
 
 function drawSeries(cx, series, scale, colour) {
   cx.strokeStyle = colour;
@@ -16,12 +15,12 @@ function drawSeries(cx, series, scale, colour) {
   cx.setLineDash([]);
 }
 
-// Calls `each(x, from, to)` for every column of pixels that holds values.
+// Calls `each(x, from, to)` for every pixel column with values.
 function eachColumn(series, scale, from, to, each) {
   let at = from;
   while (at < to) {
     const column = Math.floor(scale.x(series.x[at]));
-    // The next column begins here.
+    // The start of the next column.
     const edge = scale.toX(column + 1);
     let end = at + 1;
     if (end < to && series.x[end] < edge) {
@@ -67,7 +66,7 @@ function drawCurve(cx, series, scale) {
       go(x, scale.y(series.y[end - 1]));
     });
   }
-  // What holds, holds to the end of the view, but not beyond the end of what was recorded.
+  // A step value extends to the end of the view, but not beyond the end of the recording.
   if (series.isStep) cx.lineTo(Math.min(scale.x(scale.end), scale.left + scale.width), last);
   cx.stroke();
 }
@@ -76,7 +75,7 @@ function visible(series, scale) {
   return [series.from(scale.x0), series.from(scale.x1 + 1e-9 * (scale.x1 - scale.x0) + 1)];
 }
 
-// Calls `one(x, low, high)` for each value in view, or for each column of pixels if they are many.
+// Calls `one(x, low, high)` for each value in view, or for each pixel column if there are many.
 function eachMark(series, scale, one, slack = 1) {
   const [from, to] = visible(series, scale);
   if (to - from < slack * scale.width) {
@@ -118,7 +117,7 @@ function drawBars(cx, series, scale) {
   let lastX = -Infinity;
   let lastY = 0;
   for (let at = 0; at < middles.length; at += 2) {
-    // Those that would lie on one another are drawn once.
+    // Markers at the same position are drawn once.
     if (middles[at] - lastX < 3 && Math.abs(middles[at + 1] - lastY) < 3) continue;
     [lastX, lastY] = [middles[at], middles[at + 1]];
     shaped(cx, lastX, lastY);
@@ -168,7 +167,7 @@ function drawTicks(cx, series, scale) {
 }
 
 function drawDiamonds(cx, series, scale) {
-  // Many of them must not hide what they stand on.
+  // Many letters must not hide the curve below them.
   const [from, to] = visible(series, scale);
   const size = to - from > scale.width / 6 ? 1.5 : 4;
   cx.beginPath();
@@ -198,7 +197,7 @@ function drawLetters(cx, series, scale) {
   cx.textBaseline = "middle";
   let last = -Infinity;
   eachMark(series, scale, (place, y, _, at) => {
-    // Whole letters at the edges as well.
+    // Letters at the edges are not clipped.
     const x = Math.max(scale.left + 5, Math.min(place, scale.left + scale.width - 5));
     if (x - last < 9) return;
     last = x;
@@ -221,7 +220,7 @@ function drawMoments(cx, series, scale) {
   cx.font = "11px sans-serif";
   cx.textAlign = "left";
   cx.textBaseline = "top";
-  // Names where there is room for them before the next line.
+  // Labels are drawn if they fit before the next line.
   const named = [];
   eachMark(series, scale, (x, _, __, at) => named.push([x, series.wordOf(at)]));
   named.forEach(([x, text], index) => {
@@ -230,7 +229,7 @@ function drawMoments(cx, series, scale) {
   });
 }
 
-// What stands for a series in the legend.
+// The legend sample of a series.
 function sample(series) {
   const colour = `var(--${series.role})`;
   const line = (more) => `<path d="M1 7H21" stroke="${colour}" stroke-width="2.5" ${more}/>`;

@@ -1,4 +1,4 @@
-// Mouse, touch and keys.
+// Mouse, touch and keyboard input.
 
 const NEAR = 4;
 
@@ -47,7 +47,7 @@ function addPointers(group, panel) {
     const [x, y] = place(panel, event);
     if (down.has(event.pointerId)) down.set(event.pointerId, [x, y]);
     if (pinch && down.size === 2) {
-      // What was under the fingers stays there.
+      // The points under the fingers stay there.
       const [a, b] = fingers();
       const { left, width } = panel.frame;
       const per = (pinch.to - pinch.from) / Math.max(8, b - a);
@@ -94,7 +94,7 @@ function addPointers(group, panel) {
 function addWheel(group, panel) {
   panel.over.addEventListener("wheel", (event) => {
     const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
-    // A bare wheel scrolls the page, unless the plot has been chosen.
+    // The wheel alone scrolls the page, unless the plot has focus.
     const chosen = event.ctrlKey || event.metaKey || document.activeElement === panel.over;
     if (!sideways && !chosen) return;
     event.preventDefault();
@@ -111,7 +111,7 @@ function addWheel(group, panel) {
 function addKeys(group, panel) {
   const middle = () => panel.frame.top + panel.frame.height / 2;
 
-  // The cursor at x, kept in view.
+  // Moves the cursor to x and keeps it in view.
   const go = (x) => {
     const [from, to] = group.view;
     const [low, high] = group.full;
@@ -126,7 +126,7 @@ function addKeys(group, panel) {
     });
   };
 
-  // The next place with a value of this panel in that direction.
+  // The next coordinate with a value of this panel in that direction.
   const next = (from, forward) => {
     let best = null;
     for (const series of panel.series) {

@@ -1,6 +1,7 @@
-// The runs of a sweep along any two of its axes.
+// Shows the runs of a sweep over any two of its axes.
 
-// Of viridis, by Stéfan van der Walt and Nathaniel Smith: even steps for every eye, and in print.
+// The viridis colour map by Stéfan van der Walt and Nathaniel Smith: perceptually uniform, also in
+// print and for colour-blind readers.
 const HEAT = [[68, 1, 84], [72, 40, 120], [62, 74, 137], [49, 104, 142], [38, 130, 142], [31, 158, 137], [53, 183, 121], [110, 206, 88], [181, 222, 43], [253, 231, 37]];
 
 function heat(part) {
@@ -91,23 +92,23 @@ class Grid {
     pick("Scale", [[0, "even steps"], [1, "equal ratios"]], Number(this.isLog), (to) => (this.isLog = Boolean(to)));
   }
 
-  // What the figure is one of: a flow, a flow whose figures add up over a run, or a run.
+  // The scope of the figure: a flow, a flow with a sum over the run, or a run.
   get scope() {
     return this.figures[this.figure][2];
   }
 
-  // Are the flows of a run added up?
+  // Are the flows of a run summed?
   get sums() {
     return this.scope === "sum" && this.isSum;
   }
 
-  // One value of each run that counts: of the chosen flow, of the run, or the sum over its flows.
+  // One value per selected run: of the chosen flow, of the run, or the sum over its flows.
   samples() {
     const values = this.values[this.figure];
     const samples = [];
     let end = 0;
     for (let point = 0; point < this.n; point = end) {
-      // The points of a run stand together, and no other run has all of its values.
+      // The points of a run are consecutive, and no other run has all of its values.
       end = point + 1;
       while (end < this.n && this.at.every((column) => column[end] === column[point])) end += 1;
       const left = this.kept.some((kept, axis) => kept >= 0 && axis !== this.down && axis !== this.across && this.at[axis][point] !== kept);
@@ -178,7 +179,8 @@ class Grid {
     this.drawLines(cells, wide, tall, size, shown);
   }
 
-  // Over one axis lines say more than colours; over two they stand beside them, if they are few.
+  // Over one axis, lines are clearer than colours; over two axes, a few lines are shown next to the
+  // heat map.
   drawLines(cells, wide, tall, size, shown) {
     const known = cells.some((cell) => cell.n);
     if (tall < 2 || wide > MOST_LINES || !known) return this.lines.show(null);
@@ -194,7 +196,7 @@ class Grid {
     });
   }
 
-  // What a cell holds, in words.
+  // Description of a cell.
   told(cell, size, shown) {
     const half = this.half(cell);
     const many = cell.n > 1 ? `, ${cell.n} runs from ${short(cell.least / size, 4)} to ${short(cell.most / size, 4)}` : "";
@@ -204,7 +206,7 @@ class Grid {
   cell(cell, part, size, shown) {
     if (!cell.n) return element("td", { class: "none" }, "–");
     const colours = heat(part(cell.mean));
-    // Relative luminance (WCAG 2.1), for ink that can be read.
+    // Relative luminance (WCAG 2.1), for readable text colour.
     const [r, g, b] = colours.map((value) => (value / 255) ** 2.2);
     const light = 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.19;
     const text = short(cell.mean / size, 4);
@@ -215,13 +217,13 @@ class Grid {
     return made;
   }
 
-  // Are all values of a cell those of one point, so that only luck tells them apart?
+  // Are all values of a cell repetitions of one point, which differ only in the seed?
   get isRepeated() {
     return this.axes.every((axis, index) => axis.name === "seed" || axis.values.length < 2 ||
       index === this.down || index === this.across || this.kept[index] >= 0);
   }
 
-  // Half the width of the interval that holds the mean with 95 %, by Student's t.
+  // Half the width of the 95 % confidence interval of the mean, by Student's t.
   half(cell) {
     if (cell.n < 2 || !this.isRepeated) return null;
     const table = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042];

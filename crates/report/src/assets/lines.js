@@ -1,7 +1,7 @@
-// The means of a grid as lines over the axis down its side, one for each value of the axis across.
+// Draws the means of a grid as lines over its row axis, one line per value of its column axis.
 
 const SVG = "http://www.w3.org/2000/svg";
-// More lines than this cannot be told from each other.
+// Most lines that can be distinguished.
 const MOST_LINES = 8;
 
 function shape(name, attributes, text = "") {
@@ -22,8 +22,8 @@ class Lines {
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
-  // `what`: the axis, names of the lines, their cells (one for each value of the axis), how numbers
-  // are shown; null if there is nothing to draw.
+  // `what`: the axis, names of the lines, their cells (one per axis value), number format; null if
+  // there is nothing to draw.
   show(what) {
     this.what = what;
     this.wide = 0;
@@ -51,7 +51,7 @@ class Lines {
     return `<g fill="${index < 4 ? colour : "var(--card)"}" stroke="${colour}" stroke-width="2">${shapes[index % 4]}</g>`;
   }
 
-  // Where the values of the axis lie, from 0 to 1: even steps, equal ratios, or one after the other.
+  // Positions of the axis values from 0 to 1: linear, logarithmic, or by index.
   places() {
     const { axis } = this.what;
     const count = axis.values.length;
@@ -60,7 +60,7 @@ class Lines {
     if (numbers.length !== count || count < 2) return { at: inOrder, how: "" };
     const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
     if (least === most) return { at: inOrder, how: "" };
-    // A range over more than a decade in equal ratios would crowd at one end.
+    // A geometric range over more than a decade would crowd at one end.
     const isLog = least > 0 && most / least > 12;
     const along = (number) => (isLog ? Math.log(number / least) / Math.log(most / least) : (number - least) / (most - least));
     return { at: numbers.map(along), how: isLog ? "logarithmic" : "" };
@@ -78,7 +78,8 @@ class Lines {
     const [w, h] = [width - left - right, height - top - bottom];
     const known = what.lines.flat().filter((cell) => cell.n);
     const means = known.map((cell) => cell.mean);
-    // What is never below zero is not drawn there, and what is quite uncertain does not flatten all else.
+    // Nonnegative values are not drawn below zero, and large uncertainties do not flatten
+    // everything else.
     const floor = Math.min(...known.map((cell) => cell.least)) < 0 ? -Infinity : 0;
     this.ends = (cell) => [Math.max(floor, cell.mean - (cell.half ?? 0)), cell.mean + (cell.half ?? 0)];
     const ends = known.flatMap(this.ends);

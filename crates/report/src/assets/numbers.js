@@ -1,4 +1,4 @@
-// Numbers for people: exact ones where a value is read, round ones along the axes.
+// Number formatting: exact for values, rounded along the axes.
 
 const PREFIXES = {
   "s": [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]],
@@ -6,7 +6,7 @@ const PREFIXES = {
   "bit/s": [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]],
 };
 
-// What numbers up to `most` are divided by, and the unit they then have.
+// Divisor and unit for numbers up to `most`.
 function prefix(unit, most) {
   const known = PREFIXES[unit];
   if (!known) return [1, unit];
@@ -17,7 +17,7 @@ function grouped(digits) {
   return digits.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// An integer with its decimal point set, without idle zeros: every digit it has.
+// An integer with its decimal point, exact, without trailing zeros.
 function exact(value, decimals) {
   const sign = value < 0 ? "−" : "";
   const digits = Math.abs(value).toFixed(0).padStart(decimals + 1, "0");
@@ -44,7 +44,7 @@ function told(value, axis) {
   return text;
 }
 
-// With so many significant digits, without idle zeros.
+// Formats with `digits` significant digits, without trailing zeros.
 function short(value, digits) {
   if (!Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -65,12 +65,12 @@ function ticks(from, to, count) {
   return { at: found, step };
 }
 
-// Decimals that tell neighbours apart.
+// Decimals that distinguish neighbours.
 function places(step) {
   return Math.max(0, Math.min(12, -Math.floor(Math.log10(step) + 1e-9)));
 }
 
-// Places and labels along an axis whose values are integers with decimals.
+// Positions and labels of ticks on an axis of integers with decimals.
 function labels(axis, from, to, count) {
   const one = 10 ** axis.decimals;
   const most = Math.max(Math.abs(from), Math.abs(to)) / one;

@@ -1,4 +1,4 @@
-// The page as a whole.
+// Page setup.
 
 function element(name, attributes = {}, text = "") {
   const made = document.createElement(name);
@@ -7,7 +7,7 @@ function element(name, attributes = {}, text = "") {
   return made;
 }
 
-// Colours of the theme in force, read once.
+// Colours of the current theme, read once.
 let colours = new Map();
 
 function colour(name) {
@@ -56,10 +56,10 @@ async function begin() {
   for (const spec of data.grids) {
     new Grid(document.getElementById(`grid-${spec.id}`), spec, await unpack(spec.places), await unpack(spec.values));
   }
-  // An address may ask for a part of the axis: #view=flow-0:1000000-2000000.
+  // The URL may select a range of the axis: #view=flow-0:1000000-2000000.
   const asked = /^#view=([\w-]+):(\d+)-(\d+)$/.exec(location.hash);
   if (asked) groups.get(asked[1])?.show(Number(asked[2]), Number(asked[3]));
-  // For those who look at the page by program: what is in view, and how long it took to draw.
+  // Interface for tests: the range in view, and the drawing times.
   window.ackclock = {
     view: (id) => groups.get(id).view,
     show: (id, from, to) => groups.get(id).show(from, to),

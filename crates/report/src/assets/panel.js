@@ -1,4 +1,4 @@
-// One pair of axes: its canvas, its legend, and what is told at a place.
+// One panel: its canvas, its legend, and its tooltip.
 
 const GAP = { top: 8, bottom: 22, right: 12 };
 
@@ -152,7 +152,7 @@ class Panel {
     if (this.y.also) this.drawSecond(cx, scale);
   }
 
-  // The second unit, on the right.
+  // Ticks of the second unit, on the right.
   drawSecond(cx, scale) {
     const [unit, size] = this.y.also;
     const one = 10 ** this.y.decimals * size;
@@ -206,7 +206,7 @@ class Panel {
     else this.showTip(x, place, mine, found);
   }
 
-  // What there is to tell at place x: of curves the value that holds, of others those close by.
+  // The readings at x: for curves the current value, for others the values nearby.
   told(x, pixel) {
     const scale = this.drawn;
     const found = [];
@@ -279,7 +279,7 @@ class Panel {
     return (word ? `${word}: ` : "") + value + at;
   }
 
-  // The same in words, for those who listen.
+  // The same as text, for screen readers.
   spoken(x, pixel) {
     const values = this.told(x, pixel).map(({ series, index }) => `${series.name} ${this.valueOf(series, index)}`);
     return `${exact(Math.round(x), this.group.x.decimals)} ${this.group.x.unit}: ${values.join("; ") || "nothing"}`;

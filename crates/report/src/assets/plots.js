@@ -1,4 +1,4 @@
-// Panels over one axis: what part of it is in view, and where the cursor stands.
+// Panels over a common axis: the range in view and the cursor.
 
 const MARKS = ["dots", "diamonds", "crosses"];
 
@@ -34,7 +34,7 @@ class Plots {
     }
     if (low > high) [low, high] = [0, 1];
     if (low === high) return [low, low + 1];
-    // Marks at the ends are to be seen whole; a curve begins and ends with the axis.
+    // Markers at the ends are fully visible; a curve starts and ends with the axis.
     const isMarks = this.panels.every(({ series }) => series.every((one) => MARKS.includes(one.mark)));
     const room = isMarks ? (high - low) * 0.02 : 0;
     return [low - room, high + room];
@@ -73,7 +73,7 @@ class Plots {
     this.redraw();
   }
 
-  // Draws with the next picture of the screen, once however often it is asked for.
+  // Schedules drawing for the next frame; repeated requests draw once.
   redraw() {
     if (this.pending) return;
     this.pending = requestAnimationFrame(() => {
@@ -93,7 +93,7 @@ class Plots {
     }
   }
 
-  // Shows [from, to], as far as there is anything.
+  // Shows [from, to], limited to the data.
   show(from, to) {
     const [low, high] = this.full;
     const least = Math.max((high - low) * 1e-9, 4);
@@ -104,7 +104,7 @@ class Plots {
     this.redraw();
   }
 
-  // Shows `times` as much, leaving `around` where it is.
+  // Zooms by `times`, keeping `around` in place.
   zoom(times, around = this.cursor) {
     const [from, to] = this.view;
     const fixed = around === null || around < from || around > to ? (from + to) / 2 : around;

@@ -1,4 +1,4 @@
-// Series: places in rising order with values, and quick answers about any part of them.
+// Series: values at ascending coordinates, with fast queries of ranges.
 
 const BLOCK = 64;
 
@@ -28,7 +28,7 @@ class Series {
     return this.isStep || this.mark === "line" || this.mark === "dashes";
   }
 
-  // The first index whose place is not below x.
+  // The first index with a coordinate of at least x.
   from(x) {
     let low = 0;
     let high = this.n;
@@ -40,7 +40,7 @@ class Series {
     return low;
   }
 
-  // The index that holds at x: the last whose place is not above it; -1 before the first.
+  // The index that applies at x: the last with a coordinate of at most x; -1 before the first.
   at(x) {
     let low = 0;
     let high = this.n;
@@ -52,7 +52,7 @@ class Series {
     return low - 1;
   }
 
-  // Least and largest value with an index in [from, to).
+  // Smallest and largest value with an index in [from, to).
   extremes(from, to) {
     let low = Infinity;
     let high = -Infinity;
@@ -72,7 +72,7 @@ class Series {
     return [low, high];
   }
 
-  // Least and largest value in view; what holds from before counts as well.
+  // Smallest and largest value in view, including the value that extends into the view.
   range(x0, x1) {
     const first = this.from(x0);
     const from = this.isCurve ? Math.max(0, this.mark.includes("step") ? this.at(x0) : first - 1) : first;
@@ -81,7 +81,7 @@ class Series {
     return this.extremes(from, to);
   }
 
-  // The index nearest to x by place; -1 if there is none.
+  // The index with the coordinate nearest to x; -1 if there is none.
   nearest(x) {
     if (!this.n) return -1;
     const next = Math.min(this.n - 1, this.from(x));

@@ -1,16 +1,16 @@
-//! What the program in the page reads: one JSON text for all plots and grids.
+//! The data that the page's program reads: one JSON text for all plots and grids.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::grid::{Grid, GridFigure, GridScope};
+use crate::grid::{GridFigure, GridPlot, GridScope};
 use crate::pack::Pack;
-use crate::page::Part;
-use crate::plots::{Axis, Panel, Plots, Series};
+use crate::page::PagePart;
+use crate::plots::{PlotAxis, PlotPanel, PlotSeries, Plots};
 
 #[derive(Serialize)]
-struct Data<'a> {
+struct PageData<'a> {
     plots: Vec<PlotsData<'a>>,
     grids: Vec<GridData<'a>>,
 }
@@ -21,7 +21,7 @@ struct PlotsData<'a> {
     title: &'a str,
     x: AxisData<'a>,
     panels: Vec<PanelData<'a>>,
-    /// All columns of all series in their order.
+    /// All columns of all series, packed in order.
     packed: String,
 }
 
@@ -34,8 +34,8 @@ struct AxisData<'a> {
 }
 
 impl<'a> AxisData<'a> {
-    fn of(axis: &'a Axis) -> Self {
-        let Axis { title, unit, decimals, also } = axis;
+    fn of(axis: &'a PlotAxis) -> Self {
+        let PlotAxis { title, unit, decimals, also } = axis;
         Self { title, unit, decimals: *decimals, also }
     }
 }
@@ -56,7 +56,7 @@ struct SeriesData<'a> {
     mark: &'a str,
     shown: bool,
     thinned: &'a str,
-    /// Values.
+    /// Number of values.
     n: usize,
     bars: bool,
     words: &'a [String],
@@ -69,9 +69,9 @@ struct GridData<'a> {
     figures: Vec<[&'a str; 3]>,
     flows: &'a [String],
     n: usize,
-    /// Index on each axis and the flow's, a column each.
+    /// Indices on each axis and of the flow, one column each.
     places: String,
-    /// The figures, a column each.
+    /// The figures, one column each.
     values: String,
 }
 
@@ -83,17 +83,17 @@ struct GridAxisData<'a> {
 }
 
 /// Writes the data of all parts.
-pub(super) fn write(out: &mut impl Write, parts: &[Part]) -> io::Result<()> {
-    let mut data = Data { plots: Vec::new(), grids: Vec::new() };
+pub(super) fn write(out: &mut impl Write, parts: &[PagePart]) -> io::Result<()> {
+    let mut data = PageData { plots: Vec::new(), grids: Vec::new() };
     for part in parts {
         match part {
-            Part::Plots(plots) => data.plots.push(of_plots(plots)),
-            Part::Grid(grid) => data.grids.push(of_grid(grid)),
+            PagePart::Plots(plots) => data.plots.push(of_plots(plots)),
+            PagePart::Grid(grid) => data.grids.push(of_grid(grid)),
             _ => {}
         }
     }
     let json = serde_json::to_string(&data).map_err(io::Error::other)?;
-    // Nothing in it may end the element that holds it.
+    // The text must not close its script element.
     let json = json.replace('<', "\\u003c");
     writeln!(out, "<script type=\"application/json\" id=\"data\">{json}</script>")
 }
@@ -115,7 +115,7 @@ fn of_plots(plots: &Plots) -> PlotsData<'_> {
     }
 }
 
-fn of_panel(panel: &Panel) -> PanelData<'_> {
+fn of_panel(panel: &PlotPanel) -> PanelData<'_> {
     PanelData {
         y: AxisData::of(&panel.y),
         from_zero: panel.from_zero,
@@ -125,7 +125,7 @@ fn of_panel(panel: &Panel) -> PanelData<'_> {
     }
 }
 
-fn of_series(series: &Series) -> SeriesData<'_> {
+fn of_series(series: &PlotSeries) -> SeriesData<'_> {
     SeriesData {
         name: &series.name,
         role: series.role.class(),
@@ -148,7 +148,7 @@ fn of_figure(figure: &GridFigure) -> [&str; 3] {
     [&figure.name, &figure.unit, scope]
 }
 
-fn of_grid(grid: &Grid) -> GridData<'_> {
+fn of_grid(grid: &GridPlot) -> GridData<'_> {
     let (mut places, mut values) = (Pack::default(), Pack::default());
     for axis in 0..grid.axes.len() {
         places

@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Write};
 
-/// A text in which nothing is taken for markup, within elements as within attributes.
-pub(super) struct Escaped<'a>(pub(super) &'a str);
+/// Escapes markup in text, for elements and attributes.
+pub(super) struct EscapedHtml<'a>(pub(super) &'a str);
 
-impl fmt::Display for Escaped<'_> {
+impl fmt::Display for EscapedHtml<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars() {
             match c {

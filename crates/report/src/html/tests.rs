@@ -1,8 +1,8 @@
-//! Pages as text.
+//! Tests of pages as text.
 
-use crate::page::{Page, Part};
-use crate::plots::{Axis, Mark, Panel, Plots, Role, Series};
-use crate::table::{Cell, Column, Table, Tone};
+use crate::page::{Page, PagePart};
+use crate::plots::{PlotAxis, PlotPanel, PlotSeries, Plots, SeriesMark, SeriesRole};
+use crate::table::{ReportTable, TableCell, TableColumn, Tone};
 
 fn html(page: &Page) -> String {
     let mut html = Vec::new();
@@ -11,7 +11,7 @@ fn html(page: &Page) -> String {
 }
 
 fn page() -> Page {
-    let mut letters = Series::new("</script><b>", Role::Event, Mark::Letters);
+    let mut letters = PlotSeries::new("</script><b>", SeriesRole::Event, SeriesMark::Letters);
     letters.push(5, 1, "SYN");
     letters.push(7, 2, "FIN");
     letters.push(9, 2, "SYN");
@@ -19,18 +19,18 @@ fn page() -> Page {
     Page {
         title: "a < b & 'c'".into(),
         parts: vec![
-            Part::Heading("One".into()),
-            Part::Heading("Two".into()),
-            Part::Table(Table {
-                columns: vec![Column::words("what"), Column::numbers("how much")],
-                rows: vec![vec!["x".into(), Cell::from("3").tone(Tone::Bad).leads_to(1, 2)]],
+            PagePart::Heading("One".into()),
+            PagePart::Heading("Two".into()),
+            PagePart::Table(ReportTable {
+                columns: vec![TableColumn::words("what"), TableColumn::numbers("how much")],
+                rows: vec![vec!["x".into(), TableCell::from("3").tone(Tone::Bad).leads_to(1, 2)]],
                 plots: "p".into(),
-                ..Table::default()
+                ..ReportTable::default()
             }),
-            Part::Plots(Plots {
+            PagePart::Plots(Plots {
                 id: "p".into(),
-                x: Axis::new("time", "s", 9),
-                panels: vec![Panel::new(Axis::default(), vec![letters])],
+                x: PlotAxis::new("time", "s", 9),
+                panels: vec![PlotPanel::new(PlotAxis::default(), vec![letters])],
                 ..Plots::default()
             }),
         ],
@@ -39,11 +39,11 @@ fn page() -> Page {
 }
 
 #[test]
-fn nothing_of_a_name_is_markup() {
+fn names_are_escaped() {
     let html = html(&page());
     assert!(html.contains("<title>a &lt; b &amp; &#39;c&#39;</title>"));
     assert!(html.contains("\\u003c/script>\\u003cb>"));
-    // Those of the data and of the program.
+    // The elements of the data and of the program.
     assert_eq!(html.matches("</script>").count(), 2);
 }
 
@@ -63,7 +63,7 @@ fn a_page_fetches_nothing() {
     let html = html(&page());
     let addresses = html.match_indices("://").filter(|(at, _)| !html[..*at].ends_with("http"));
     assert_eq!(addresses.count(), 0);
-    // The one of the name space of SVG, in the icon and in the program.
+    // Except the SVG namespace, in the icon and in the program.
     let others = html.replace("http://www.w3.org/2000/svg", "");
     assert!(!others.contains("http://") && !others.contains("src=") && !others.contains("@import"));
 }

@@ -1,9 +1,9 @@
-//! Results of cases as a page of Markdown: what was published, what is measured, what is missed.
+//! Results of cases as a Markdown page: published and measured figures, and misses.
 
 use core::fmt::Write;
 
 use super::text::{band, figure, kind};
-use super::{CaseResult, Row};
+use super::{CaseResult, CaseRow};
 
 /// The case as a section: its source, a table of its figures, its notes.
 pub fn section(case: &CaseResult) -> String {
@@ -24,7 +24,7 @@ pub fn section(case: &CaseResult) -> String {
                 format!("({})", number + 1)
             }
         };
-        // A String takes every text.
+        // Writing to a String cannot fail.
         let _ = writeln!(out, "| {} {note} |", cells(row).join(" | "));
     }
     if !notes.is_empty() {
@@ -44,7 +44,7 @@ fn verdict(case: &CaseResult) -> String {
     }
 }
 
-fn cells(row: &Row) -> [String; 7] {
+fn cells(row: &CaseRow) -> [String; 7] {
     [
         escaped(&row.name),
         escaped(&figure(row.published.as_ref())),
@@ -74,15 +74,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_miss_stands_out_and_a_note_stands_once() {
+    fn a_miss_is_bold_and_a_note_is_printed_once() {
         let case = CaseResult {
             id: "x",
             title: "a title",
             source: "a source.",
             knobs: vec![],
             rows: vec![
-                Row::exact("good | well", "B", 1.0, Some(1.0)).note("why"),
-                Row::exact("bad", "B", 1.0, Some(2.0)).note("why"),
+                CaseRow::exact("good | well", "B", 1.0, Some(1.0)).note("why"),
+                CaseRow::exact("bad", "B", 1.0, Some(2.0)).note("why"),
             ],
             exhibit: String::new(),
         };

@@ -1,14 +1,14 @@
-//! A published figure beside the measured one.
+//! A published figure with the measured one.
 
 use serde::Serialize;
 
-/// What a row is good for.
+/// How a row is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Must lie in its band; decides the exit status.
+pub enum RowKind {
+    /// Must be in its band; determines the exit status.
     Assert,
-    /// An input was fitted to it; it proves nothing.
+    /// An input was fitted to it, so it is no evidence.
     Calibrated,
     /// Follows from inputs fitted elsewhere; printed with its deviation.
     Predicted,
@@ -19,38 +19,38 @@ pub enum Kind {
 /// A number or a text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Figure {
+pub enum CaseFigure {
     /// In the unit of the row.
     Number(f64),
     /// Compared letter by letter.
     Text(String),
 }
 
-/// One figure.
+/// One figure of a case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
-    /// What is measured.
+pub struct CaseRow {
+    /// Name of the measurement.
     pub name: String,
     /// Unit of the numbers; empty for a text.
     pub unit: &'static str,
-    /// What the row is good for.
-    pub kind: Kind,
+    /// How the row is evaluated.
+    pub kind: RowKind,
     /// The figure of the document, if it gives one.
-    pub published: Option<Figure>,
-    /// Our figure; `None` if the run did not come to it.
-    pub measured: Option<Figure>,
-    /// Least value that holds.
+    pub published: Option<CaseFigure>,
+    /// The measured figure; `None` if the run did not reach it.
+    pub measured: Option<CaseFigure>,
+    /// Lower bound.
     pub low: Option<f64>,
-    /// Largest value that holds.
+    /// Upper bound.
     pub high: Option<f64>,
-    /// Does it hold? `None` where nothing is asserted.
+    /// True if the measured figure is in its band; `None` if nothing is asserted.
     pub holds: Option<bool>,
-    /// Where the published figure comes from, or why it cannot be met.
+    /// The origin of the published figure, or the reason why it cannot be met.
     pub note: String,
 }
 
-impl Row {
-    fn new(name: impl Into<String>, unit: &'static str, kind: Kind) -> Self {
+impl CaseRow {
+    fn new(name: impl Into<String>, unit: &'static str, kind: RowKind) -> Self {
         Self {
             name: name.into(),
             unit,
@@ -64,7 +64,7 @@ impl Row {
         }
     }
 
-    /// A number that must be met exactly.
+    /// A number that must match exactly.
     pub fn exact(
         name: impl Into<String>,
         unit: &'static str,
@@ -74,7 +74,7 @@ impl Row {
         Self::band(name, unit, published, measured, published, published)
     }
 
-    /// A number that must lie in `[low, high]`.
+    /// A number that must be in `[low, high]`.
     pub fn band(
         name: impl Into<String>,
         unit: &'static str,
@@ -84,16 +84,16 @@ impl Row {
         high: f64,
     ) -> Self {
         Self {
-            published: Some(Figure::Number(published)),
-            measured: measured.map(Figure::Number),
+            published: Some(CaseFigure::Number(published)),
+            measured: measured.map(CaseFigure::Number),
             low: Some(low),
             high: Some(high),
             holds: Some(measured.is_some_and(|value| (low..=high).contains(&value))),
-            ..Self::new(name, unit, Kind::Assert)
+            ..Self::new(name, unit, RowKind::Assert)
         }
     }
 
-    /// A number that must not be less than `bound`, where no figure was published.
+    /// A number that must be at least `bound`, without a published figure.
     pub fn at_least(
         name: impl Into<String>,
         unit: &'static str,
@@ -101,14 +101,14 @@ impl Row {
         measured: Option<f64>,
     ) -> Self {
         Self {
-            measured: measured.map(Figure::Number),
+            measured: measured.map(CaseFigure::Number),
             low: Some(bound),
             holds: Some(measured.is_some_and(|value| value >= bound)),
-            ..Self::new(name, unit, Kind::Assert)
+            ..Self::new(name, unit, RowKind::Assert)
         }
     }
 
-    /// A number that must not exceed `bound`, where no figure was published.
+    /// A number that must be at most `bound`, without a published figure.
     pub fn at_most(
         name: impl Into<String>,
         unit: &'static str,
@@ -116,20 +116,20 @@ impl Row {
         measured: Option<f64>,
     ) -> Self {
         Self {
-            measured: measured.map(Figure::Number),
+            measured: measured.map(CaseFigure::Number),
             high: Some(bound),
             holds: Some(measured.is_some_and(|value| value <= bound)),
-            ..Self::new(name, unit, Kind::Assert)
+            ..Self::new(name, unit, RowKind::Assert)
         }
     }
 
-    /// A text that must be met to the letter.
+    /// A text that must match exactly.
     pub fn text(name: impl Into<String>, published: &str, measured: Option<String>) -> Self {
         Self {
-            published: Some(Figure::Text(published.into())),
+            published: Some(CaseFigure::Text(published.into())),
             holds: Some(measured.as_deref() == Some(published)),
-            measured: measured.map(Figure::Text),
-            ..Self::new(name, "", Kind::Assert)
+            measured: measured.map(CaseFigure::Text),
+            ..Self::new(name, "", RowKind::Assert)
         }
     }
 
@@ -141,18 +141,18 @@ impl Row {
         measured: Option<f64>,
     ) -> Self {
         Self {
-            published: published.map(Figure::Number),
-            measured: measured.map(Figure::Number),
-            ..Self::new(name, unit, Kind::Predicted)
+            published: published.map(CaseFigure::Number),
+            measured: measured.map(CaseFigure::Number),
+            ..Self::new(name, unit, RowKind::Predicted)
         }
     }
 
-    /// A text that follows from the declared inputs; no published one to compare with.
+    /// A text that follows from the declared inputs, without a published one.
     pub fn predicted_text(name: impl Into<String>, measured: Option<String>) -> Self {
-        Self { measured: measured.map(Figure::Text), ..Self::new(name, "", Kind::Predicted) }
+        Self { measured: measured.map(CaseFigure::Text), ..Self::new(name, "", RowKind::Predicted) }
     }
 
-    /// A number that cannot be derived from what was published.
+    /// A number that cannot be derived from the published information.
     pub fn info(
         name: impl Into<String>,
         unit: &'static str,
@@ -160,10 +160,10 @@ impl Row {
         measured: Option<f64>,
     ) -> Self {
         let row = Self::predicted(name, unit, Some(published), measured);
-        Self { kind: Kind::Info, ..row }
+        Self { kind: RowKind::Info, ..row }
     }
 
-    /// A number that an input was fitted to; it proves nothing.
+    /// A number that an input was fitted to, so it is no evidence.
     pub fn calibrated(
         name: impl Into<String>,
         unit: &'static str,
@@ -171,7 +171,7 @@ impl Row {
         measured: Option<f64>,
     ) -> Self {
         let row = Self::predicted(name, unit, Some(published), measured);
-        Self { kind: Kind::Calibrated, ..row }
+        Self { kind: RowKind::Calibrated, ..row }
     }
 
     /// The row with a note.
@@ -180,10 +180,10 @@ impl Row {
         Self { note: note.into(), ..self }
     }
 
-    /// Deviation of the measured from the published number, in percent of the published.
+    /// Deviation of the measured from the published number, in percent of the published number.
     pub fn deviation_percent(&self) -> Option<f64> {
         match (&self.published, &self.measured) {
-            (Some(Figure::Number(published)), Some(Figure::Number(measured)))
+            (Some(CaseFigure::Number(published)), Some(CaseFigure::Number(measured)))
                 if *published != 0.0 =>
             {
                 Some((measured - published) / published * 100.0)
@@ -198,30 +198,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_band_holds_up_to_its_ends_and_not_without_a_measurement() {
-        let holds = |measured| Row::band("x", "s", 42.4, measured, 41.4, 43.4).holds;
+    fn a_band_includes_its_ends_and_requires_a_measurement() {
+        let holds = |measured| CaseRow::band("x", "s", 42.4, measured, 41.4, 43.4).holds;
         assert_eq!(holds(Some(41.4)), Some(true));
         assert_eq!(holds(Some(43.41)), Some(false));
         assert_eq!(holds(None), Some(false));
     }
 
     #[test]
-    fn texts_are_compared_to_the_letter() {
-        assert_eq!(Row::text("x", "P.", Some("P.".into())).holds, Some(true));
-        assert_eq!(Row::text("x", "P.", Some(".".into())).holds, Some(false));
+    fn texts_must_match_exactly() {
+        assert_eq!(CaseRow::text("x", "P.", Some("P.".into())).holds, Some(true));
+        assert_eq!(CaseRow::text("x", "P.", Some(".".into())).holds, Some(false));
     }
 
     #[test]
-    fn what_is_not_asserted_never_fails() {
-        assert_eq!(Row::predicted("x", "s", Some(1.0), None).holds, None);
-        assert_eq!(Row::info("x", "s", 1.0, Some(9.0)).holds, None);
-        let deviation = Row::predicted("x", "s", Some(2.0), Some(2.1)).deviation_percent();
+    fn unasserted_rows_never_fail() {
+        assert_eq!(CaseRow::predicted("x", "s", Some(1.0), None).holds, None);
+        assert_eq!(CaseRow::info("x", "s", 1.0, Some(9.0)).holds, None);
+        let deviation = CaseRow::predicted("x", "s", Some(2.0), Some(2.1)).deviation_percent();
         assert!((deviation.unwrap() - 5.0).abs() < 1e-9);
     }
 
     #[test]
     fn json_has_the_agreed_shape() {
-        let row = Row::band("x", "s", 2.0, Some(2.5), 1.0, 3.0).note("n");
+        let row = CaseRow::band("x", "s", 2.0, Some(2.5), 1.0, 3.0).note("n");
         let json = serde_json::to_value(&row).unwrap();
         let expected = serde_json::json!({
             "name": "x", "unit": "s", "kind": "assert", "published": 2.0, "measured": 2.5,

@@ -1,10 +1,10 @@
-//! Results of cases as a table for people and as JSON for scripts.
+//! Results of cases as a text table and as JSON.
 
 use core::fmt::Write;
 
 use serde::Serialize;
 
-use super::{Case, CaseResult, Figure, Kind, Row};
+use super::{Case, CaseFigure, CaseResult, CaseRow, RowKind};
 
 /// Names, titles and sources of cases as JSON.
 pub fn list_json(cases: &[&Case]) -> String {
@@ -19,13 +19,13 @@ pub fn list_json(cases: &[&Case]) -> String {
     pretty(&listed.collect::<Vec<_>>())
 }
 
-/// Indented JSON with a line break at its end.
+/// Indented JSON with a final line break.
 pub(super) fn pretty(value: &impl Serialize) -> String {
-    // Plain structs of numbers and texts always serialise.
+    // Plain structs of numbers and texts always serialize.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// The case as text: its knobs, its rows, its exhibit.
+/// The case as text: its knobs, its rows, its explanation.
 pub fn render(case: &CaseResult) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: {}", case.id, case.title);
@@ -38,7 +38,7 @@ pub fn render(case: &CaseResult) -> String {
 }
 
 fn knobs(out: &mut String, case: &CaseResult) {
-    let width = |of: fn(&super::Knob) -> &str| {
+    let width = |of: fn(&super::CaseInput) -> &str| {
         case.knobs.iter().map(|knob| of(knob).chars().count()).max().unwrap_or(0)
     };
     let (name, value) = (width(|k| &k.name), width(|k| &k.value));
@@ -49,7 +49,7 @@ fn knobs(out: &mut String, case: &CaseResult) {
     out.push('\n');
 }
 
-fn table(out: &mut String, rows: &[Row]) {
+fn table(out: &mut String, rows: &[CaseRow]) {
     let header =
         ["", "figure", "published", "measured", "unit", "kind", "band or deviation", "note"]
             .map(str::to_owned);
@@ -65,7 +65,7 @@ fn table(out: &mut String, rows: &[Row]) {
     for line in lines {
         let mut text = String::new();
         for (column, (cell, width)) in line.iter().zip(widths).enumerate() {
-            // Figures to the right, words to the left.
+            // Figures are right-aligned, words left-aligned.
             let _ = match column {
                 2 | 3 => write!(text, "{cell:>width$}  "),
                 _ => write!(text, "{cell:<width$}  "),
@@ -79,7 +79,7 @@ fn table(out: &mut String, rows: &[Row]) {
 }
 
 /// The notes below the table, each once.
-pub(crate) fn notes(rows: &[Row]) -> Vec<&str> {
+pub(crate) fn notes(rows: &[CaseRow]) -> Vec<&str> {
     let mut notes: Vec<&str> = Vec::new();
     for row in rows {
         if !row.note.is_empty() && !notes.contains(&row.note.as_str()) {
@@ -90,7 +90,7 @@ pub(crate) fn notes(rows: &[Row]) -> Vec<&str> {
 }
 
 /// The cells of a row; its note by number.
-pub(crate) fn cells(row: &Row, notes: &[&str]) -> [String; 8] {
+pub(crate) fn cells(row: &CaseRow, notes: &[&str]) -> [String; 8] {
     let verdict = match row.holds {
         Some(true) => "ok",
         Some(false) => "MISS",
@@ -111,33 +111,33 @@ pub(crate) fn cells(row: &Row, notes: &[&str]) -> [String; 8] {
     ]
 }
 
-/// What a row is good for, in a word.
-pub(super) fn kind(kind: Kind) -> &'static str {
+/// The kind of a row, in a word.
+pub(super) fn kind(kind: RowKind) -> &'static str {
     match kind {
-        Kind::Assert => "assert",
-        Kind::Calibrated => "calibrated",
-        Kind::Predicted => "predicted",
-        Kind::Info => "info",
+        RowKind::Assert => "assert",
+        RowKind::Calibrated => "calibrated",
+        RowKind::Predicted => "predicted",
+        RowKind::Info => "info",
     }
 }
 
-/// Where the figure must lie, or how far it lies from the published one.
-pub(super) fn band(row: &Row) -> String {
+/// The band of the figure, or its deviation from the published one.
+pub(super) fn band(row: &CaseRow) -> String {
     match (row.low, row.high) {
         (Some(low), Some(high)) if low < high => format!("{} to {}", number(low), number(high)),
         (Some(_), Some(_)) => "exact".into(),
         (Some(low), None) => format!("at least {}", number(low)),
         (None, Some(high)) => format!("at most {}", number(high)),
-        _ if row.kind == Kind::Assert => "exact".into(),
+        _ if row.kind == RowKind::Assert => "exact".into(),
         _ => row.deviation_percent().map_or(String::new(), |percent| format!("{percent:+.1} %")),
     }
 }
 
-pub(super) fn figure(figure: Option<&Figure>) -> String {
+pub(super) fn figure(figure: Option<&CaseFigure>) -> String {
     match figure {
         None => "-".into(),
-        Some(Figure::Number(value)) => number(*value),
-        Some(Figure::Text(text)) => text.clone(),
+        Some(CaseFigure::Number(value)) => number(*value),
+        Some(CaseFigure::Text(text)) => text.clone(),
     }
 }
 
@@ -182,8 +182,8 @@ mod tests {
             source: "s",
             knobs: vec![],
             rows: vec![
-                Row::exact("good", "B", 1.0, Some(1.0)),
-                Row::exact("bad", "B", 1.0, Some(2.0)),
+                CaseRow::exact("good", "B", 1.0, Some(1.0)),
+                CaseRow::exact("bad", "B", 1.0, Some(2.0)),
             ],
             exhibit: String::new(),
         };
@@ -193,8 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn a_note_stands_once_below_the_table() {
-        let row = |name: &str| Row::exact(name, "B", 1.0, Some(1.0));
+    fn a_note_is_printed_once_below_the_table() {
+        let row = |name: &str| CaseRow::exact(name, "B", 1.0, Some(1.0));
         let rows = [row("a").note("because"), row("b"), row("c").note("because").note("why")];
         let mut out = String::new();
         table(&mut out, &[rows[0].clone(), rows[1].clone(), rows[0].clone(), rows[2].clone()]);

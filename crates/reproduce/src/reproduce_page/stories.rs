@@ -1,18 +1,18 @@
-//! What each case shows, in words and plots.
+//! The explanation of each case, with plots.
 
-use charts::svg::Point;
-use report::page::Part;
-use report::plots::{Axis, Mark, Panel, Plots, Role, Series};
+use charts::svg::ChartPoint;
+use report::page::PagePart;
+use report::plots::{PlotAxis, PlotPanel, PlotSeries, Plots, SeriesMark, SeriesRole};
 use theory::sawtooth::{self, ExtraRtts};
 use units::Duration;
 
-use crate::cases::reordering::map::Fate;
+use crate::cases::reordering::map::ReorderOutcome;
 use crate::cases::{CaseError, cubic_hz, load, mathis, slow_start_lro};
 use crate::pictures::{self, QuicCurves};
 use pages::run_page::plots_of;
 
-/// The story of the case of that name; empty for one without.
-pub(super) fn of(id: &str) -> Result<Vec<Part>, CaseError> {
+/// The explanation of the case with that name; empty for an unknown one.
+pub(super) fn of(id: &str) -> Result<Vec<PagePart>, CaseError> {
     match id {
         "slow-start-lro" => slow_start(),
         "reordering" => reordering(),
@@ -22,49 +22,47 @@ pub(super) fn of(id: &str) -> Result<Vec<Part>, CaseError> {
     }
 }
 
-fn text(words: &str) -> Part {
-    Part::Text(words.to_owned())
+fn text(words: &str) -> PagePart {
+    PagePart::Text(words.to_owned())
 }
 
-fn curve(name: &str, role: Role, mark: Mark, points: &[Point]) -> Series {
-    Series::new(name, role, mark).with_points(points.iter().map(|point| (point.x, point.y)))
+fn curve(name: &str, role: SeriesRole, mark: SeriesMark, points: &[ChartPoint]) -> PlotSeries {
+    PlotSeries::new(name, role, mark).with_points(points.iter().map(|point| (point.x, point.y)))
 }
 
-fn time() -> Axis {
-    Axis::new("time", "s", 9)
+fn time() -> PlotAxis {
+    PlotAxis::new("time", "s", 9)
 }
 
-fn slow_start() -> Result<Vec<Part>, CaseError> {
+fn slow_start() -> Result<Vec<PagePart>, CaseError> {
     let mail = load(slow_start_lro::TRACE, "slow-start-lro.toml", &[])?;
-    let mail = plots_of(&mail, "mail", "The transfer of the mail, segment by segment")
+    let mail = plots_of(&mail, "mail", "The transfer of the freebsd-net post, segment by segment")
         .map_err(CaseError)?;
     let ramps = pictures::ramps()?;
-    let series = ramps
-        .iter()
-        .zip(0..)
-        .map(|((name, points), number)| curve(name, Role::Nth(number), Mark::Line, points));
-    let flight = Axis::new("largest flight so far", "MSS", 3);
+    let series = ramps.iter().zip(0..).map(|((name, points), number)| {
+        curve(name, SeriesRole::Nth(number), SeriesMark::Line, points)
+    });
+    let flight = PlotAxis::new("largest flight so far", "MSS", 3);
     let ramps = Plots {
         id: "ramps".into(),
-        title: "From the initial window to the full path, by who merges ACKs".into(),
+        title: "From the initial window to the full path, by the host that merges ACKs".into(),
         x: time(),
-        panels: vec![Panel::new(flight, series.collect()).height(320).note(
-            "The same path and the same transfer each time; only who merges what differs. Each \
+        panels: vec![PlotPanel::new(flight, series.collect()).height(320).note(
+            "The same path and the same transfer each time; only the merging differs. Each \
              line ends where the window fills 100 Mbit/s.",
         )],
     };
     let flights = pictures::window_update_flights()?;
-    let series = flights
-        .iter()
-        .zip(0..)
-        .map(|((name, points), number)| curve(name, Role::Nth(number), Mark::Line, points));
-    let flight = Axis::new("largest flight of a round trip", "MSS", 3);
+    let series = flights.iter().zip(0..).map(|((name, points), number)| {
+        curve(name, SeriesRole::Nth(number), SeriesMark::Line, points)
+    });
+    let flight = PlotAxis::new("largest flight of a round trip", "MSS", 3);
     let flights = Plots {
         id: "window-updates".into(),
         title: "3 MB from FreeBSD to FreeBSD, by version".into(),
         x: time(),
         panels: vec![
-            Panel::new(flight, series.collect())
+            PlotPanel::new(flight, series.collect())
                 .height(280)
                 .note("The receiver merges segments in all but the last line, which ends first."),
         ],
@@ -72,67 +70,76 @@ fn slow_start() -> Result<Vec<Part>, CaseError> {
     Ok(vec![
         text(
             "A receiver whose network card merges segments acknowledges once per aggregate. \
-             FreeBSD's slow start adds at most two segments for each acknowledgment, however much \
-             that covers: instead of doubling, the window grows by a fixed step a round trip.",
+             FreeBSD's slow start adds at most two segments per acknowledgment, however much \
+             it covers: instead of doubling, the window grows by a fixed step per round trip.",
         ),
-        Part::Plots(mail),
+        PagePart::Plots(mail),
         text(
             "Merging at the receiver is not the whole story: soon several aggregates fit a flight, \
-             and each brings an ACK. What makes the ramp of the mail so long is that the sender's \
+             and each brings an ACK. The published ramp takes so long because the sender's \
              own LRO merges the returning ACKs too, and does not count them.",
         ),
-        Part::Plots(ramps),
+        PagePart::Plots(ramps),
         text(
             "With FreeBSD at both ends, 14.3 and main count the receiver's window updates as duplicate \
              ACKs and keep the smaller window of the ACK before, so the flight stops at 24 segments. \
              Turning off LRO at the receiver cures it.",
         ),
-        Part::Plots(flights),
+        PagePart::Plots(flights),
     ])
 }
 
-fn reordering() -> Result<Vec<Part>, CaseError> {
+fn reordering() -> Result<Vec<PagePart>, CaseError> {
     let set = [
         "duration=700ms",
         "path.0.forward.2.reorder.gap=5ms",
         "path.0.forward.2.reorder.timeout=5500us",
     ];
     let loaded = load(pictures::REORDERING, "reordering.toml", &set)?;
-    let fooled = plots_of(&loaded, "groups", "The base stack behind groups of four turned around")
+    let spurious = plots_of(&loaded, "groups", "The base stack with reversed groups of four")
         .map_err(CaseError)?;
-    let fates = [
-        (Fate::Spared, "nothing taken for lost", Role::Ack, Mark::Dots),
-        (Fate::Undone, "taken back", Role::Window, Mark::Diamonds),
-        (Fate::Fooled, "fooled for good", Role::Again, Mark::Crosses),
+    let outcomes = [
+        (ReorderOutcome::NoRecovery, "no recovery", SeriesRole::Ack, SeriesMark::Dots),
+        (ReorderOutcome::AllUndone, "undone", SeriesRole::Window, SeriesMark::Diamonds),
+        (
+            ReorderOutcome::SpuriousRecovery,
+            "spurious recovery",
+            SeriesRole::Retransmission,
+            SeriesMark::Crosses,
+        ),
     ];
-    let maps = pictures::fates()?;
+    let maps = pictures::outcomes()?;
     let panels = maps.iter().map(|(name, points)| {
-        let series = fates.iter().map(|(fate, name, role, mark)| {
-            let of = points.iter().filter(|(known, _)| known == fate).map(|(_, point)| *point);
+        let series = outcomes.iter().map(|(outcome, name, role, mark)| {
+            let of = points.iter().filter(|(known, _)| known == outcome).map(|(_, point)| *point);
             curve(name, *role, *mark, &of.collect::<Vec<_>>())
         });
-        let title = format!("{name}: packets of a group");
-        Panel { from_zero: true, ..Panel::new(Axis::new(&title, "", 0), series.collect()) }
+        let title = format!("{name}: packets per group");
+        PlotPanel {
+            from_zero: true,
+            ..PlotPanel::new(PlotAxis::new(&title, "", 0), series.collect())
+        }
     });
     let map = Plots {
         id: "map".into(),
-        title: "Which gaps and sizes of group fool which stack".into(),
-        x: Axis::new("from the first packet of a group to its last", "ms", 3),
+        title: "Spurious recoveries by stack, gap and group size".into(),
+        x: PlotAxis::new("from the first packet of a group to its last", "ms", 3),
         panels: panels.collect(),
     };
     Ok(vec![
         text(
-            "A driver that marks garbage as a valid hash makes FreeBSD's LRO hand groups of packets \
-             up last first. No packet is lost. A sender that takes every gap for a loss halves its \
-             window again and again, and sends again what the receiver already has: the ringed bars.",
+            "A driver that marks garbage as a valid hash makes FreeBSD's LRO deliver groups of \
+             packets in reverse order. No packet is lost. A sender that takes every gap for a loss \
+             halves its window repeatedly, and retransmits data that the receiver already has: the \
+             ringed bars.",
         ),
-        Part::Plots(fooled),
-        text("Where the stacks differ: each mark is a transfer of its own."),
-        Part::Plots(map),
+        PagePart::Plots(spurious),
+        text("The differences between the stacks: each mark is one transfer."),
+        PagePart::Plots(map),
     ])
 }
 
-fn mathis() -> Result<Vec<Part>, CaseError> {
+fn mathis() -> Result<Vec<PagePart>, CaseError> {
     let mut panels = Vec::new();
     for (every, title) in [(1, "ACK every packet"), (2, "ACK every other packet")] {
         let curves = pictures::quic_curves(every)?;
@@ -145,33 +152,39 @@ fn mathis() -> Result<Vec<Part>, CaseError> {
         };
         let with_loss = sawtooth(&path, lossy, &curves);
         let series = vec![
-            curve("in flight", Role::Flight, Mark::Step, &curves.in_flight),
-            curve("partialBytesAcked", Role::Pipe, Mark::Step, &curves.partial).hidden(),
-            curve("cwnd", Role::Window, Mark::Step, &curves.cwnd),
-            curve("sawtooth of the formula", Role::Event, Mark::Dashes, &formula),
-            curve("with the round trips a loss costs", Role::Theory, Mark::Dashes, &with_loss),
+            curve("in flight", SeriesRole::Flight, SeriesMark::Step, &curves.in_flight),
+            curve("partialBytesAcked", SeriesRole::Pipe, SeriesMark::Step, &curves.partial)
+                .hidden(),
+            curve("cwnd", SeriesRole::Window, SeriesMark::Step, &curves.cwnd),
+            curve("sawtooth of the formula", SeriesRole::Event, SeriesMark::Dashes, &formula),
+            curve(
+                "with the round trips that a loss costs",
+                SeriesRole::Theory,
+                SeriesMark::Dashes,
+                &with_loss,
+            ),
         ];
-        panels.push(Panel::new(Axis::new(title, "packets", 3), series).height(260));
+        panels.push(PlotPanel::new(PlotAxis::new(title, "packets", 3), series).height(260));
     }
     let plots = Plots {
         id: "sawtooth".into(),
-        title: "INET's QUIC sender beside the sawtooth of the theory".into(),
+        title: "INET's QUIC sender and the sawtooth of the theory".into(),
         x: time(),
         panels,
     };
     Ok(vec![
         text(
-            "The formula of Mathis takes a sender for a sawtooth: half the window at each loss, one \
-             packet more each round trip. A real sender must first hear of the loss and then wait \
-             for what it sent after it, so each tooth is longer than the formula's, and the window \
-             is made of whole packets, which locks periodic loss into cycles of their own.",
+            "The formula of Mathis models a sender as a sawtooth: half the window at each loss, one \
+             packet more per round trip. A real sender first detects the loss and then waits for the \
+             ACK of a packet sent after it, so each tooth is longer than the formula's, and the \
+             window consists of whole packets, which locks periodic loss into cycles of their own.",
         ),
-        Part::Plots(plots),
+        PagePart::Plots(plots),
     ])
 }
 
-/// The sawtooth that theory draws, from the first loss that the curves show on.
-fn sawtooth(path: &theory::Path, extra: ExtraRtts, curves: &QuicCurves) -> Vec<Point> {
+/// The sawtooth of the theory, from the first loss in the curves.
+fn sawtooth(path: &theory::Path, extra: ExtraRtts, curves: &QuicCurves) -> Vec<ChartPoint> {
     let estimate = sawtooth::estimate(path, extra);
     let (Some(peak), Some(cycle)) = (estimate.peak, estimate.cycle_rtts) else {
         return Vec::new();
@@ -194,11 +207,11 @@ fn sawtooth(path: &theory::Path, extra: ExtraRtts, curves: &QuicCurves) -> Vec<P
     until(&corners, end as f64)
 }
 
-/// The line through `corners`, cut off at `end`.
-fn until(corners: &[(f64, f64)], end: f64) -> Vec<Point> {
-    let point = |(x, y): (f64, f64)| Point { x: x as i64, y: y as i64 };
+/// The polyline through `corners`, cut off at `end`.
+fn until(corners: &[(f64, f64)], end: f64) -> Vec<ChartPoint> {
+    let point = |(x, y): (f64, f64)| ChartPoint { x: x as i64, y: y as i64 };
     let inside = corners.iter().take_while(|(x, _)| *x <= end).count();
-    let mut points: Vec<Point> = corners[..inside].iter().copied().map(point).collect();
+    let mut points: Vec<ChartPoint> = corners[..inside].iter().copied().map(point).collect();
     if let (Some(&(x0, y0)), Some(&(x1, y1))) =
         (inside.checked_sub(1).and_then(|last| corners.get(last)), corners.get(inside))
     {
@@ -207,7 +220,7 @@ fn until(corners: &[(f64, f64)], end: f64) -> Vec<Point> {
     points
 }
 
-fn cubic() -> Result<Vec<Part>, CaseError> {
+fn cubic() -> Result<Vec<PagePart>, CaseError> {
     let variants = [
         ("NewReno, kern.hz 100", "newreno", 100),
         ("CUBIC before the change, kern.hz 100", "cubic-usec", 100),
@@ -225,22 +238,22 @@ fn cubic() -> Result<Vec<Part>, CaseError> {
         ];
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let curve_of = pictures::curve(cubic_hz::SCENARIO, "cubic-hz.toml", &set)?;
-        let cwnd = curve("congestion window", Role::Window, Mark::Step, &curve_of.cwnd);
-        panels.push(Panel::new(Axis::new(name, "MSS", 3), vec![cwnd]).height(150));
+        let cwnd = curve("congestion window", SeriesRole::Window, SeriesMark::Step, &curve_of.cwnd);
+        panels.push(PlotPanel::new(PlotAxis::new(name, "MSS", 3), vec![cwnd]).height(150));
     }
     let plots = Plots {
         id: "ticks".into(),
-        title: "The window in a LAN that loses every hundredth packet".into(),
+        title: "The window in a LAN with 1 % periodic loss".into(),
         x: time(),
         panels,
     };
     Ok(vec![
         text(
-            "CUBIC's TCP-friendly window is the one NewReno would have by now. FreeBSD modelled it \
+            "CUBIC's TCP-friendly window is the window that NewReno would have at that time. FreeBSD modelled it \
              from time, in ticks of kern.hz. In a LAN the next loss often comes before the next \
-             tick: no time has passed, the window does not grow, and each loss takes its share.",
+             tick: no time has passed, the window does not grow, and each loss reduces it.",
         ),
-        Part::Plots(plots),
+        PagePart::Plots(plots),
     ])
 }
 
@@ -249,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_ends_where_the_run_does() {
+    fn a_polyline_ends_with_the_run() {
         let corners = [(0.0, 10.0), (4.0, 20.0), (4.0, 10.0), (8.0, 20.0)];
         let line = |end| until(&corners, end).iter().map(|p| (p.x, p.y)).collect::<Vec<_>>();
         assert_eq!(line(6.0), [(0, 10), (4, 20), (4, 10), (6, 15)]);
@@ -258,12 +271,12 @@ mod tests {
         assert_eq!(until(&[], 9.0), []);
     }
 
-    /// No curve of the page of the case goes on behind the end of its run, 50 ms.
+    /// No curve on the page of the case extends beyond the end of its run, 50 ms.
     #[test]
     fn the_sawtooth_ends_with_the_run() {
         let parts = mathis().unwrap();
         let plots = parts.iter().find_map(|part| match part {
-            Part::Plots(plots) => Some(plots),
+            PagePart::Plots(plots) => Some(plots),
             _ => None,
         });
         for series in plots.unwrap().panels.iter().flat_map(|panel| &panel.series) {

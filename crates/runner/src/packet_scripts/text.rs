@@ -1,14 +1,14 @@
-//! Scripts and how they ended, for people.
+//! The results of scripts as text.
 
 use std::fmt::Write as _;
 
-use super::{Ending, Judged, Totals};
-use scenario::snippet::{Look, Marked, Weight, render};
+use super::{Ending, ScriptResult, ScriptTotals};
+use scenario::snippet::{Annotated, ReportStyle, SnippetSeverity, render};
 
-/// One line a script, and how many ended how.
-pub fn table(judged: &[Judged]) -> String {
-    let width = |text: fn(&Judged) -> &str, least: usize| {
-        judged.iter().map(|one| text(one).chars().count()).fold(least, usize::max)
+/// One line per script, and the totals.
+pub fn table(results: &[ScriptResult]) -> String {
+    let width = |text: fn(&ScriptResult) -> &str, least: usize| {
+        results.iter().map(|one| text(one).chars().count()).fold(least, usize::max)
     };
     let file = width(|one| &one.file, "script".len());
     let profile = width(|one| &one.profile, "profile".len());
@@ -18,7 +18,7 @@ pub fn table(judged: &[Judged]) -> String {
         "{:<file$}  {:<profile$}  {:<11}  first difference",
         "script", "profile", "verdict"
     );
-    for one in judged {
+    for one in results {
         let mut line =
             format!("{:<file$}  {:<profile$}  {:<11}  ", one.file, one.profile, one.ending.word());
         if let Some(said) = one.ending.diagnostic() {
@@ -27,7 +27,7 @@ pub fn table(judged: &[Judged]) -> String {
         out.push_str(line.trim_end());
         out.push('\n');
     }
-    let totals = Totals::of(judged);
+    let totals = ScriptTotals::of(results);
     let _ = write!(
         out,
         "{}: {} passed, {} failed, {} unsupported",
@@ -47,17 +47,17 @@ fn counted(scripts: usize) -> String {
     if scripts == 1 { "1 script".to_owned() } else { format!("{scripts} scripts") }
 }
 
-/// Every script that did not pass, with the place marked; empty if all did.
-pub fn details(judged: &[Judged], look: Look) -> String {
-    let marked: Vec<_> = judged
+/// The diagnostics of all scripts that did not pass; empty if all did.
+pub fn details(results: &[ScriptResult], look: ReportStyle) -> String {
+    let marked: Vec<_> = results
         .iter()
         .filter_map(|one| {
             let said = one.ending.diagnostic()?;
             let weight = match one.ending {
-                Ending::Unsupported(_) => Weight::Warning,
-                _ => Weight::Error,
+                Ending::Unsupported(_) => SnippetSeverity::Warning,
+                _ => SnippetSeverity::Error,
             };
-            Some(Marked {
+            Some(Annotated {
                 weight,
                 file: &one.file,
                 line: said.line,

@@ -1,48 +1,48 @@
-//! How fairly flows share: Jain's index, over the whole run and second by second, and how long it
-//! takes until they do.
+//! Fairness: Jain's index over the whole run and per second, and the convergence time.
 //!
 //! Jain's index of n rates is the square of their sum over n times the sum of their squares (Jain,
-//! Chiu and Hawe, DEC Research Report TR-301, 1984): 1 if all are alike, 1/n if one has all.
+//! Chiu and Hawe, DEC Research Report TR-301, 1984): 1 if all are equal, 1/n if one flow has
+//! everything.
 //!
-//! Flows have come to share fairly at the end of the first whole second in which the index of
-//! all flows under way is at least 1/(1 + d^2), with d = 0.1: for two flows of one bottleneck these are shares of 55 and
-//! 45 %, the delta-fair shares of (1 +- d)/2 by which RFC 5166 section 2.3.2 measures convergence
-//! times (Bansal, Balakrishnan, Floyd and Shenker, SIGCOMM 2001).
+//! Flows have converged at the end of the first whole second in which the index of all active flows
+//! is at least 1/(1 + d^2), with d = 0.1. For two flows at one bottleneck these are shares of 55
+//! and 45 %, the delta-fair shares of (1 +- d)/2 by which RFC 5166 section 2.3.2 measures
+//! convergence times (Bansal, Balakrishnan, Floyd and Shenker, SIGCOMM 2001).
 
 use serde::{Deserialize, Serialize};
-use sim::Outcome;
+use sim::RunOutcome;
 use sim::scenario::Scenario;
 use units::{Duration, Instant};
 
-/// How far from alike shares may be that count as fair.
+/// The d of delta-fair shares.
 pub const DELTA: f64 = 0.1;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// How several flows shared.
+/// Fairness of several flows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FairnessReport {
     /// Jain's index of the goodputs of all flows, each over its own time.
     pub jain_index: f64,
-    /// Mean of Jain's index over all whole seconds in which at least two flows were under way.
+    /// Mean of Jain's index over all whole seconds with at least two active flows.
     pub mean_jain_index: Option<f64>,
-    /// Least of them.
+    /// Minimum of Jain's index over these seconds.
     pub min_jain_index: Option<f64>,
-    /// From the start of the last flow to the end of the first second in which all flows under way
+    /// From the start of the last flow to the end of the first second in which all active flows
     /// shared fairly, [`DELTA`]; `None` if there was none.
     pub convergence_s: Option<f64>,
 }
 
-/// What flows had, second by second.
+/// Rates and fairness per second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SecondsReport {
-    /// For each flow its goodput in each second of the run, in bit/s.
+    /// Goodput of each flow in each second of the run, in bit/s.
     pub goodput_bps: Vec<Vec<f64>>,
-    /// Jain's index of those under way for the whole of each second; `None` for fewer than two.
+    /// Jain's index of the flows active during the whole second; `None` for fewer than two.
     pub jain_index: Vec<Option<f64>>,
 }
 
-/// Jain's index; 1 if there are no rates, or all are 0: all are alike.
+/// Jain's index; 1 if there are no rates or all are 0: all are equal.
 pub fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
@@ -51,11 +51,11 @@ pub fn jain(rates: &[f64]) -> f64 {
 
 /// Bytes that each flow's application read in each second.
 #[derive(Debug, Clone)]
-pub(super) struct Seconds {
+pub(super) struct BytesPerSecond {
     flows: Vec<Vec<u64>>,
 }
 
-impl Seconds {
+impl BytesPerSecond {
     pub(super) fn new(flows: usize) -> Self {
         Self { flows: vec![Vec::new(); flows] }
     }
@@ -74,8 +74,8 @@ impl Seconds {
         self.flows[flow].get(second).copied().unwrap_or(0)
     }
 
-    /// Jain's index of each whole second; `None` with fewer than two flows under way in it.
-    fn indices(&self, scenario: &Scenario, outcome: &Outcome) -> Vec<Option<f64>> {
+    /// Jain's index of each whole second; `None` with fewer than two active flows.
+    fn indices(&self, scenario: &Scenario, outcome: &RunOutcome) -> Vec<Option<f64>> {
         let spans: Vec<(u64, u64)> = scenario
             .flows
             .iter()
@@ -88,8 +88,8 @@ impl Seconds {
         let whole = outcome.ended.as_nanos() / SECOND;
         let index = |second: u64| {
             let (from, until) = (second * SECOND, (second + 1) * SECOND);
-            let under_way = spans.iter().enumerate();
-            let rates: Vec<f64> = under_way
+            let active = spans.iter().enumerate();
+            let rates: Vec<f64> = active
                 .filter(|(_, (begin, end))| *begin <= from && *end >= until)
                 .map(|(flow, _)| self.bytes(flow, second as usize) as f64)
                 .collect();
@@ -98,7 +98,11 @@ impl Seconds {
         (0..whole).map(index).collect()
     }
 
-    pub(super) fn report(&self, scenario: &Scenario, outcome: &Outcome) -> Option<FairnessReport> {
+    pub(super) fn report(
+        &self,
+        scenario: &Scenario,
+        outcome: &RunOutcome,
+    ) -> Option<FairnessReport> {
         if self.flows.len() < 2 {
             return None;
         }
@@ -108,8 +112,8 @@ impl Seconds {
         let last = scenario.flows.iter().map(|flow| flow.start).max().unwrap_or(Duration::ZERO);
         let first = last.as_nanos().div_ceil(SECOND) as usize;
         let fair = 1.0 / (1.0 + DELTA * DELTA);
-        let behind = indices.iter().enumerate().skip(first);
-        let converged = behind.clone().find(|(_, index)| index.is_some_and(|index| index >= fair));
+        let later = indices.iter().enumerate().skip(first);
+        let converged = later.clone().find(|(_, index)| index.is_some_and(|index| index >= fair));
         Some(FairnessReport {
             jain_index: jain(&goodputs),
             mean_jain_index: (!known.is_empty())
@@ -122,7 +126,7 @@ impl Seconds {
     pub(super) fn by_second(
         &self,
         scenario: &Scenario,
-        outcome: &Outcome,
+        outcome: &RunOutcome,
     ) -> Option<SecondsReport> {
         if self.flows.len() < 2 {
             return None;

@@ -1,26 +1,26 @@
-//! Waits in bounded memory: exact to a part in 128, the least and the greatest exactly.
+//! Delay histogram in bounded memory: exact to 1/128, with exact minimum and maximum.
 
 use units::Duration;
 
-/// Bits of a wait that are kept.
+/// Significant bits of a delay.
 const BITS: u32 = 7;
 
-/// Counts of waits by their size.
+/// Counts of delays by range.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Histogram {
-    /// Waits below 128 ns by themselves, then 128 ranges for each doubling.
+    /// One range per nanosecond below 128 ns, then 128 ranges per octave.
     counts: Vec<u64>,
     total: u64,
     most: u64,
 }
 
-/// The range a wait belongs to.
+/// The range of a delay.
 fn range_of(ns: u64) -> usize {
     let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS + 1);
     ((u64::from(shift) << BITS) + (ns >> shift)) as usize
 }
 
-/// The longest wait of a range.
+/// The longest delay of a range.
 fn end_of(range: usize) -> u64 {
     let range = range as u64;
     if range < 2 << BITS {
@@ -46,8 +46,8 @@ impl Histogram {
         self.total
     }
 
-    /// The least wait that so many thousandths of all do not exceed, rounded up by less than a
-    /// part in 128; `None` of none.
+    /// The smallest delay that `thousandths` of all delays do not exceed, rounded up by less than
+    /// 1/128; `None` if empty.
     pub(super) fn quantile(&self, thousandths: u64) -> Option<Duration> {
         let wanted = (u128::from(self.total) * u128::from(thousandths)).div_ceil(1_000).max(1);
         let mut seen = 0;
@@ -58,16 +58,16 @@ impl Histogram {
         Some(Duration::from_nanos(end_of(place).min(self.most)))
     }
 
-    /// Waits with the part of all that do not exceed them, in thousandths, wherever that part
+    /// Delays with the fraction that does not exceed them, in thousandths, wherever that fraction
     /// grows by a thousandth or more, and at the end.
     pub(super) fn distribution(&self) -> Vec<(Duration, u64)> {
-        let (mut seen, mut told) = (0, None);
+        let (mut seen, mut reported) = (0, None);
         let mut steps = Vec::new();
         for (range, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             seen += count;
             let part = (u128::from(seen) * 1_000 / u128::from(self.total)) as u64;
-            if told != Some(part) {
-                told = Some(part);
+            if reported != Some(part) {
+                reported = Some(part);
                 steps.push((Duration::from_nanos(end_of(range).min(self.most)), part));
             }
         }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_follow_one_another_and_hold_their_waits() {
+    fn ranges_are_contiguous_and_contain_their_delays() {
         let mut last = 0;
         for ns in (0..100_000).chain((1..63).flat_map(|bit| [(1 << bit) - 1, 1 << bit])) {
             let range = range_of(ns);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_waits() {
+    fn quantiles_are_those_of_the_delays() {
         let mut waits = Histogram::default();
         assert_eq!((waits.quantile(500), waits.max()), (None, None));
         (1..=100).for_each(|ns| waits.add(Duration::from_nanos(ns)));

@@ -1,52 +1,52 @@
-//! What lines do to packets: who waits how long, who is lost, who is marked.
+//! Link statistics: queue delays, lost and marked packets.
 //!
-//! A packet waits from its coming until the line takes it: at once if it is idle, else as the one
-//! before leaves, whichever discipline the queue has.
+//! The queue delay is the time from a packet's arrival to the start of its transmission: zero if
+//! the link is idle, else the end of the previous transmission, for any queue discipline.
 
 use std::collections::VecDeque;
 
-use record::{Movement, PacketNumber, StationId};
+use record::{ElementId, PacketEvent, PacketNumber};
 use serde::{Deserialize, Serialize};
-use sim::scenario::{Element, Policy, Scenario};
+use sim::scenario::{ElementSpec, QdiscConfig, Scenario};
 use units::{Duration, Instant};
 
 use super::histogram::Histogram;
 
-/// What a line with its queue did in a run.
+/// Statistics of a link with its queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LineReport {
+pub struct LinkReport {
     /// Its key in the scenario: `path.0.forward.1`, `shared.up`.
     pub link: String,
-    /// Its discipline.
+    /// Its queue discipline.
     pub queue: String,
-    /// Packets that it sent.
+    /// Packets sent.
     pub packets: u64,
-    /// Packets lost in front of it.
+    /// Packets dropped at the queue.
     pub lost: u64,
     /// Packets marked (ECN).
     pub marked: u64,
-    /// Queue delay that half of the packets sent do not exceed.
+    /// Median queue delay of the packets sent.
     pub delay_p50_s: Option<f64>,
-    /// That 95 of 100 do not exceed.
+    /// 95th percentile.
     pub delay_p95_s: Option<f64>,
-    /// That 99 of 100 do not exceed.
+    /// 99th percentile.
     pub delay_p99_s: Option<f64>,
-    /// The longest.
+    /// Maximum.
     pub delay_max_s: Option<f64>,
 }
 
-/// All lines of a scenario.
+/// All links of a scenario.
 #[derive(Debug, Clone)]
-pub(super) struct Lines {
-    /// By the number of the station; `None` for one that is no line.
-    stations: Vec<Option<Box<Line>>>,
+pub(super) struct LinkQueues {
+    /// By the index of the element; `None` for elements that are not links.
+    elements: Vec<Option<Box<LinkQueue>>>,
 }
 
 #[derive(Debug, Clone)]
-struct Line {
+struct LinkQueue {
     key: String,
     queue: &'static str,
-    /// Packets that are there, in the order of their coming.
+    /// Packets in the queue, in the order of arrival.
     held: VecDeque<(PacketNumber, Instant)>,
     last_left: Instant,
     waits: Histogram,
@@ -54,49 +54,49 @@ struct Line {
     marked: u64,
 }
 
-impl Lines {
+impl LinkQueues {
     pub(super) fn new(scenario: &Scenario) -> Self {
-        let mut stations = Vec::new();
+        let mut elements = Vec::new();
         for (number, path) in scenario.paths.iter().enumerate() {
-            for (way, road) in [("forward", &path.forward), ("return", &path.reverse)] {
-                for (place, element) in road.iter().enumerate() {
-                    if !matches!(element, Element::Shared(_)) {
-                        stations.push(line(element, || format!("path.{number}.{way}.{place}")));
+            for (way, route) in [("forward", &path.forward), ("return", &path.reverse)] {
+                for (place, element) in route.iter().enumerate() {
+                    if !matches!(element, ElementSpec::Shared(_)) {
+                        elements.push(line(element, || format!("path.{number}.{way}.{place}")));
                     }
                 }
             }
         }
         let shared = scenario.shared.iter();
-        stations.extend(
+        elements.extend(
             shared.map(|shared| line(&shared.element, || format!("shared.{}", shared.name))),
         );
-        Self { stations }
+        Self { elements }
     }
 
     #[inline]
-    pub(super) fn moved(&mut self, at: Instant, movement: Movement) {
+    pub(super) fn on_packet_event(&mut self, at: Instant, movement: PacketEvent) {
         match movement {
-            Movement::Entered { station, packet } => {
-                if let Some(line) = self.line(station) {
+            PacketEvent::Accepted { hop_index, packet } => {
+                if let Some(line) = self.line(hop_index) {
                     line.held.push_back((packet, at));
                 }
             }
-            Movement::Left { station, packet } => {
-                if let Some(line) = self.line(station)
-                    && let Some(came) = line.take(packet)
+            PacketEvent::Forwarded { hop_index, packet } => {
+                if let Some(line) = self.line(hop_index)
+                    && let Some(arrived) = line.take(packet)
                 {
-                    line.waits.add(line.last_left.max(came).since(came));
+                    line.waits.add(line.last_left.max(arrived).since(arrived));
                     line.last_left = at;
                 }
             }
-            Movement::Dropped { station, packet } => {
-                if let Some(line) = self.line(station) {
+            PacketEvent::Dropped { hop_index, packet } => {
+                if let Some(line) = self.line(hop_index) {
                     line.take(packet);
                     line.lost += 1;
                 }
             }
-            Movement::Marked { station, .. } => {
-                if let Some(line) = self.line(station) {
+            PacketEvent::Marked { hop_index, .. } => {
+                if let Some(line) = self.line(hop_index) {
                     line.marked += 1;
                 }
             }
@@ -104,13 +104,13 @@ impl Lines {
         }
     }
 
-    fn line(&mut self, station: StationId) -> Option<&mut Line> {
-        self.stations.get_mut(station.0 as usize)?.as_deref_mut()
+    fn line(&mut self, hop_index: ElementId) -> Option<&mut LinkQueue> {
+        self.elements.get_mut(hop_index.0 as usize)?.as_deref_mut()
     }
 
-    pub(super) fn reports(&self) -> Vec<LineReport> {
+    pub(super) fn reports(&self) -> Vec<LinkReport> {
         let seconds = |wait: Option<Duration>| wait.map(Duration::as_secs_f64);
-        let report = |line: &Line| LineReport {
+        let report = |line: &LinkQueue| LinkReport {
             link: line.key.clone(),
             queue: line.queue.to_owned(),
             packets: line.waits.total(),
@@ -121,46 +121,46 @@ impl Lines {
             delay_p99_s: seconds(line.waits.quantile(990)),
             delay_max_s: seconds(line.waits.max()),
         };
-        self.stations.iter().flatten().map(|line| report(line)).collect()
+        self.elements.iter().flatten().map(|line| report(line)).collect()
     }
 }
 
-impl Lines {
-    /// Of each line its key and how the waits of its packets are distributed.
+impl LinkQueues {
+    /// The key and the delay distribution of each link.
     pub(super) fn distributions(&self) -> impl Iterator<Item = (&str, Vec<(Duration, u64)>)> {
-        self.stations.iter().flatten().map(|line| (&*line.key, line.waits.distribution()))
+        self.elements.iter().flatten().map(|line| (&*line.key, line.waits.distribution()))
     }
 }
 
-impl Line {
-    /// When a packet came that goes; `None` if it is not there.
+impl LinkQueue {
+    /// Removes a packet and returns its arrival time; `None` if it is not queued.
     fn take(&mut self, packet: PacketNumber) -> Option<Instant> {
-        // A line takes the oldest, a full queue loses the newest; what stands between them is only
-        // searched for where a discipline chooses.
+        // A link sends the oldest packet, a full queue drops the newest; the packets between are
+        // searched only if the discipline chooses another.
         let newest = self.held.len().checked_sub(1)?;
         let is_newest = self.held[newest].0 == packet;
         let place = match is_newest {
             true => newest,
             false => self.held.iter().position(|(held, _)| *held == packet)?,
         };
-        self.held.remove(place).map(|(_, came)| came)
+        self.held.remove(place).map(|(_, arrived)| arrived)
     }
 }
 
-/// `None` for what is no line.
-fn line(element: &Element, key: impl FnOnce() -> String) -> Option<Box<Line>> {
+/// `None` for elements that are not links.
+fn line(element: &ElementSpec, key: impl FnOnce() -> String) -> Option<Box<LinkQueue>> {
     let queue = match element {
-        Element::Link { .. } => "drop-tail",
-        Element::ManagedLink { queue, .. } => match queue {
-            Policy::DropTail => "drop-tail",
-            Policy::CoDel(_) => "codel",
-            Policy::FqCoDel(_) => "fq_codel",
-            Policy::Pie(_) => "pie",
-            Policy::Red(_) => "red",
+        ElementSpec::Link { .. } => "drop-tail",
+        ElementSpec::LinkWithQdisc { queue, .. } => match queue {
+            QdiscConfig::DropTail => "drop-tail",
+            QdiscConfig::CoDel(_) => "codel",
+            QdiscConfig::FqCoDel(_) => "fq_codel",
+            QdiscConfig::Pie(_) => "pie",
+            QdiscConfig::Red(_) => "red",
         },
         _ => return None,
     };
-    Some(Box::new(Line {
+    Some(Box::new(LinkQueue {
         key: key(),
         queue,
         held: VecDeque::new(),
@@ -178,19 +178,24 @@ mod tests {
     #[test]
     fn a_packet_waits_until_the_one_before_has_left() {
         let rate = units::Rate::from_bits_per_second(1).unwrap();
-        let limit = net::link::Limit::Packets(9);
-        let mut lines = Lines { stations: vec![line(&Element::Link { rate, limit }, String::new)] };
+        let limit = net::link::QueueLimit::Packets(9);
+        let mut lines =
+            LinkQueues { elements: vec![line(&ElementSpec::Link { rate, limit }, String::new)] };
         let at = |ns| Instant::ZERO + Duration::from_nanos(ns);
-        let (station, p) = (StationId(0), PacketNumber);
-        let mut enter = |ns, n| lines.moved(at(ns), Movement::Entered { station, packet: p(n) });
+        let (hop_index, p) = (ElementId(0), PacketNumber);
+        let mut enter = |ns, n| {
+            lines.on_packet_event(at(ns), PacketEvent::Accepted { hop_index, packet: p(n) });
+        };
         [(0, 0), (10, 1), (20, 2), (30, 3)].into_iter().for_each(|(ns, n)| enter(ns, n));
-        let mut leave = |ns, n| lines.moved(at(ns), Movement::Left { station, packet: p(n) });
-        // The third goes before the second, the fourth is lost inside.
+        let mut leave = |ns, n| {
+            lines.on_packet_event(at(ns), PacketEvent::Forwarded { hop_index, packet: p(n) });
+        };
+        // The third packet overtakes the second, the fourth is dropped from within the queue.
         leave(100, 0);
         leave(200, 2);
-        lines.moved(at(200), Movement::Dropped { station, packet: p(3) });
-        lines.moved(at(300), Movement::Left { station, packet: p(1) });
-        lines.moved(at(300), Movement::Dropped { station, packet: p(4) });
+        lines.on_packet_event(at(200), PacketEvent::Dropped { hop_index, packet: p(3) });
+        lines.on_packet_event(at(300), PacketEvent::Forwarded { hop_index, packet: p(1) });
+        lines.on_packet_event(at(300), PacketEvent::Dropped { hop_index, packet: p(4) });
         // 0, 80 and 190 ns.
         let found = &lines.reports()[0];
         assert_eq!((found.packets, found.lost), (3, 2));

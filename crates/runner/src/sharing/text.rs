@@ -1,11 +1,11 @@
-//! What is said about sharing, for people.
+//! Fairness and link statistics as text.
 
 use units::Duration;
 
 use super::SharingReport;
 use crate::run_report::{aligned, spaced};
 
-/// The tables below the flows; empty if there is nothing to say.
+/// The tables after the flows; empty without statistics.
 pub fn text(report: &SharingReport) -> String {
     let mut text = String::new();
     if !report.links.is_empty() {
@@ -29,11 +29,11 @@ pub fn text(report: &SharingReport) -> String {
     text
 }
 
-/// What is told of each line.
+/// Headings of the link table.
 pub const LINES: [&str; 9] =
     ["link", "queue", "packets", "lost", "marked", "delay p50", "p95", "p99", "max"];
 
-/// A row for each line.
+/// A row for each link.
 pub fn rows_of_lines(report: &SharingReport) -> impl Iterator<Item = [String; 9]> {
     let wait = |seconds: Option<f64>| seconds.map_or_else(|| "–".to_owned(), short);
     report.links.iter().map(move |line| {
@@ -51,7 +51,7 @@ pub fn rows_of_lines(report: &SharingReport) -> impl Iterator<Item = [String; 9]
     })
 }
 
-/// To three digits.
+/// Formats with three digits.
 fn short(seconds: f64) -> String {
     let ns = (seconds * 1e9).round() as u64;
     let step = match ns {

@@ -1,54 +1,54 @@
-//! What stands beside the results of a sweep: which program did it, and of what.
+//! The description of a sweep: program version and definition.
 
-use logs::series::Thinning;
+use logs::series::Downsampling;
 use serde::{Deserialize, Serialize};
 
 use super::FORMAT;
-use scenario::Plan;
+use scenario::SeriesPlan;
 use scenario::{Study, title_of};
 
-/// What a directory says of its sweep.
+/// The contents of `sweep.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub struct SweepDescription {
     /// [`FORMAT`].
     pub format: u32,
     /// Version of Ackclock.
     pub ackclock: String,
     /// SHA-256 of the definition in lower-case hexadecimal.
     pub sha256: String,
-    /// Runs there are to be.
+    /// Number of runs.
     pub runs: u64,
     /// Keys of each axis.
     pub axes: Vec<Vec<String>>,
-    /// What the runs depend on besides the program.
+    /// The definition of the sweep: everything besides the program that the runs depend on.
     pub definition: serde_json::Value,
-    /// What is kept of each run over time; left out without.
+    /// The series of each run; omitted if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub series: Option<KeptSeries>,
+    pub series: Option<SeriesDescription>,
 }
 
-/// Series of each run.
+/// The series of a sweep's runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptSeries {
+pub struct SeriesDescription {
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// How they are thinned, in words.
+    /// Their thinning as text.
     pub thinning: String,
 }
 
-impl KeptSeries {
-    fn new(plan: &Plan) -> Self {
+impl SeriesDescription {
+    fn new(plan: &SeriesPlan) -> Self {
         let thinning = match plan.thinning {
-            Thinning::None => "none".to_owned(),
-            Thinning::Every(every) => format!("every {every}"),
-            Thinning::Points(points) => format!("about {points} rows of each flow"),
+            Downsampling::None => "none".to_owned(),
+            Downsampling::Every(every) => format!("every {every}"),
+            Downsampling::Points(points) => format!("about {points} rows of each flow"),
         };
         Self { columns: plan.columns.names().into_iter().map(str::to_owned).collect(), thinning }
     }
 }
 
-impl About {
-    /// Of `study`.
+impl SweepDescription {
+    /// The description of `study`.
     pub fn new(study: &Study<'_>) -> Self {
         Self {
             format: FORMAT,
@@ -61,10 +61,10 @@ impl About {
         }
     }
 
-    /// The same, with these series of each run.
+    /// Adds the series of each run.
     #[must_use]
-    pub fn with_series(self, plan: Option<&Plan>) -> Self {
-        Self { series: plan.map(KeptSeries::new), ..self }
+    pub fn with_series(self, plan: Option<&SeriesPlan>) -> Self {
+        Self { series: plan.map(SeriesDescription::new), ..self }
     }
 
     /// Title of the scenario; empty without one.
@@ -78,10 +78,10 @@ impl About {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads what [`About::to_json`] wrote.
+    /// Parses the output of [`SweepDescription::to_json`].
     ///
     /// # Errors
-    /// Where it is no such JSON.
+    /// The text is not valid JSON of this form.
     pub fn from_json(text: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
     }

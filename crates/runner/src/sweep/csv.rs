@@ -1,87 +1,94 @@
-//! The table of all runs: a row for each flow of each run, a column for each key of the axes and
-//! each figure.
+//! The CSV table of all runs: a row per flow of each run, a column per key of the axes and per
+//! figure.
 
 use std::io::{self, Write};
 
-use super::Row;
+use super::SweepRow;
 use crate::run_report::FlowReport;
-use crate::sharing::LineReport;
+use crate::sharing::LinkReport;
 
-/// Figures of a flow, and behind them those of its run: the name of the column, what it says with its unit, and how it is read.
-pub const FIGURES: [Figure; 21] = [
-    Figure::counted("bytes", "payload read by the receiving application, in bytes", |_, f| {
+/// The figures of a flow, followed by those of its run: column name, description with unit, and
+/// accessor.
+pub const FIGURES: [SweepFigure; 21] = [
+    SweepFigure::counted("bytes", "payload read by the receiving application, in bytes", |_, f| {
         Some(f.bytes as f64)
     }),
-    Figure::counted("finished", "1 if the transfer came to its end, 0 if not", |_, f| {
+    SweepFigure::counted("finished", "1 if the transfer completed, 0 if not", |_, f| {
         Some(f64::from(u8::from(f.finished)))
     }),
-    Figure::of_flow(
+    SweepFigure::of_flow(
         "duration_s",
         "from the first SYN to the last byte read, or to the end of the run, in seconds",
         |_, f| Some(f.duration_s),
     ),
-    Figure::counted("goodput_bps", "payload read per second, in bit/s", |_, f| Some(f.goodput_bps)),
-    Figure::counted("retransmitted_segments", "data packets sent again", |_, f| {
+    SweepFigure::counted("goodput_bps", "payload read per second, in bit/s", |_, f| {
+        Some(f.goodput_bps)
+    }),
+    SweepFigure::counted("retransmitted_segments", "data packets retransmitted", |_, f| {
         Some(f.retransmitted_segments as f64)
     }),
-    Figure::counted("fast_recoveries", "fast recoveries entered", |_, f| {
+    SweepFigure::counted("fast_recoveries", "fast recoveries entered", |_, f| {
         Some(f.fast_recoveries as f64)
     }),
-    Figure::counted("rtos", "times the retransmission timer fired", |_, f| Some(f.rtos as f64)),
-    Figure::counted(
+    SweepFigure::counted("rtos", "retransmission timeouts", |_, f| Some(f.rtos as f64)),
+    SweepFigure::counted(
         "spurious_recoveries",
         "recoveries and timeouts that proved spurious and were undone",
         |_, f| Some(f.spurious_recoveries as f64),
     ),
-    Figure::of_flow("max_cwnd_bytes", "largest congestion window, in bytes", |_, f| {
+    SweepFigure::of_flow("max_cwnd_bytes", "largest congestion window, in bytes", |_, f| {
         Some(f.max_cwnd_bytes as f64)
     }),
-    Figure::of_flow("mss_bytes", "payload of a full segment, in bytes", |_, f| {
+    SweepFigure::of_flow("mss_bytes", "payload of a full segment, in bytes", |_, f| {
         Some(f.mss_bytes as f64)
     }),
-    Figure::of_flow("min_rtt_s", "least round trip the sender measured, in seconds", |_, f| {
-        f.min_rtt_s
-    }),
-    Figure::of_run("jain_index", "Jain's index of the goodputs of the run's flows", |row, _| {
-        row.sharing.fairness.as_ref().map(|fair| fair.jain_index)
-    }),
-    Figure::of_run(
+    SweepFigure::of_flow(
+        "min_rtt_s",
+        "smallest round-trip sample of the sender, in seconds",
+        |_, f| f.min_rtt_s,
+    ),
+    SweepFigure::of_run(
+        "jain_index",
+        "Jain's index of the goodputs of the run's flows",
+        |row, _| row.sharing.fairness.as_ref().map(|fair| fair.jain_index),
+    ),
+    SweepFigure::of_run(
         "mean_jain_index",
         "mean of Jain's index over the seconds of the run",
         |row, _| row.sharing.fairness.as_ref().and_then(|fair| fair.mean_jain_index),
     ),
-    Figure::of_run(
+    SweepFigure::of_run(
         "convergence_s",
         "from the last start to the end of the first second with fair shares, in seconds",
         |row, _| row.sharing.fairness.as_ref().and_then(|fair| fair.convergence_s),
     ),
-    Figure::of_run("link_lost_packets", "packets lost in front of lines", |row, _| {
+    SweepFigure::of_run("link_lost_packets", "packets dropped at link queues", |row, _| {
         total(row, |line| line.lost)
     }),
-    Figure::of_run("link_marked_packets", "packets marked in front of lines (ECN)", |row, _| {
+    SweepFigure::of_run("link_marked_packets", "packets marked at link queues (ECN)", |row, _| {
         total(row, |line| line.marked)
     }),
-    Figure::of_run(
+    SweepFigure::of_run(
         "queue_delay_p50_s",
-        "queue delay that half of the packets do not exceed, of the line where it is longest",
+        "median queue delay, of the link where it is longest",
         |row, _| longest(row, |line| line.delay_p50_s),
     ),
-    Figure::of_run(
+    SweepFigure::of_run(
         "queue_delay_p95_s",
-        "queue delay that 95 % of the packets do not exceed, of the line where it is longest",
+        "95th percentile of the queue delay, of the link where it is longest",
         |row, _| longest(row, |line| line.delay_p95_s),
     ),
-    Figure::of_run(
+    SweepFigure::of_run(
         "queue_delay_p99_s",
-        "queue delay that 99 % of the packets do not exceed, of the line where it is longest",
+        "99th percentile of the queue delay, of the link where it is longest",
         |row, _| longest(row, |line| line.delay_p99_s),
     ),
-    Figure::of_run("queue_delay_max_s", "longest queue delay, in seconds", |row, _| {
+    SweepFigure::of_run("queue_delay_max_s", "longest queue delay, in seconds", |row, _| {
         longest(row, |line| line.delay_max_s)
     }),
-    Figure::of_flow(
+    SweepFigure::of_flow(
         "share",
-        "of what all flows of the run read, the part of this one",
+        "fraction of the bytes of all flows that this flow read",
         |row, f| {
             let all: u64 = row.flows.iter().map(|flow| flow.bytes).sum();
             (all > 0 && row.flows.len() > 1).then(|| f.bytes as f64 / all as f64)
@@ -89,52 +96,52 @@ pub const FIGURES: [Figure; 21] = [
     ),
 ];
 
-fn total(row: &Row, of: fn(&LineReport) -> u64) -> Option<f64> {
+fn total(row: &SweepRow, of: fn(&LinkReport) -> u64) -> Option<f64> {
     let links = &row.sharing.links;
     (!links.is_empty()).then(|| links.iter().map(of).sum::<u64>() as f64)
 }
 
-fn longest(row: &Row, of: fn(&LineReport) -> Option<f64>) -> Option<f64> {
+fn longest(row: &SweepRow, of: fn(&LinkReport) -> Option<f64>) -> Option<f64> {
     row.sharing.links.iter().filter_map(of).reduce(f64::max)
 }
 
 /// A figure of a flow.
 #[derive(Debug, Clone, Copy)]
-pub struct Figure {
+pub struct SweepFigure {
     /// Name of the column, with its unit.
     pub name: &'static str,
-    /// What it says.
+    /// Description.
     pub help: &'static str,
-    /// What it is a figure of.
+    /// Its scope.
     pub scope: Scope,
     /// Its value; `None` if there is none.
-    pub of: Of,
+    pub of: FigureValue,
 }
 
-/// What a figure measures.
+/// The scope of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// A flow, with a sum over the flows of a run that is a figure of the run: bytes, goodput, counts.
+    /// A flow; the sum over the flows of a run is a figure of the run: bytes, goodput, counts.
     Sum,
-    /// A flow; a sum over flows means nothing.
+    /// A flow; a sum over flows is meaningless.
     Flow,
     /// A run: the same for all of its flows.
     Run,
 }
 
-/// How a figure is read.
-type Of = fn(&Row, &FlowReport) -> Option<f64>;
+/// Accessor of a figure.
+type FigureValue = fn(&SweepRow, &FlowReport) -> Option<f64>;
 
-impl Figure {
-    const fn counted(name: &'static str, help: &'static str, of: Of) -> Self {
+impl SweepFigure {
+    const fn counted(name: &'static str, help: &'static str, of: FigureValue) -> Self {
         Self { name, help, scope: Scope::Sum, of }
     }
 
-    const fn of_flow(name: &'static str, help: &'static str, of: Of) -> Self {
+    const fn of_flow(name: &'static str, help: &'static str, of: FigureValue) -> Self {
         Self { name, help, scope: Scope::Flow, of }
     }
 
-    const fn of_run(name: &'static str, help: &'static str, of: Of) -> Self {
+    const fn of_run(name: &'static str, help: &'static str, of: FigureValue) -> Self {
         Self { name, help, scope: Scope::Run, of }
     }
 
@@ -144,13 +151,13 @@ impl Figure {
         units.iter().find_map(|unit| self.name.strip_suffix(unit)).unwrap_or(self.name)
     }
 
-    /// The figure of that name; the unit may be left out.
+    /// The figure of that name, with or without its unit.
     pub fn named(name: &str) -> Option<Self> {
         FIGURES.into_iter().find(|figure| figure.name == name || figure.short() == name)
     }
 }
 
-/// Writes the head of the table for axes over `keys`.
+/// Writes the header line of the table for axes over `keys`.
 ///
 /// # Errors
 /// Those of the writer.
@@ -166,7 +173,7 @@ pub fn head(keys: &[String], out: &mut impl Write) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn lines(row: &Row, out: &mut impl Write) -> io::Result<()> {
+pub fn lines(row: &SweepRow, out: &mut impl Write) -> io::Result<()> {
     for flow in &row.flows {
         write!(out, "{},{}", row.run, row.seed)?;
         for (_, value) in &row.set {
@@ -184,7 +191,7 @@ pub fn lines(row: &Row, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// As RFC 4180 wants it.
+/// Quotes a field as in RFC 4180.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

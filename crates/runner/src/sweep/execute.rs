@@ -1,5 +1,5 @@
-//! The runs of a study on several threads. What a run gives depends on its number alone, so the
-//! rows are the same for any number of threads; only the order in which they come differs.
+//! Execution of a study on several threads. The result of a run depends only on its number, so the
+//! rows are the same for any number of threads; only their order of completion differs.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,47 +7,47 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use logs::series::Form;
+use logs::series::SeriesFormat;
 use sim::scenario::Scenario;
-use sim::{RunError, Watch};
+use sim::{ObserverPair, RunError};
 
-use super::Row;
+use super::SweepRow;
 use crate::series::SenderSeries;
 use crate::sharing::Sharing;
 use crate::stop;
-use scenario::Plan;
+use scenario::SeriesPlan;
 use scenario::{ScenarioError, Study};
 
-/// Why a study came to an early end.
+/// Error that ends a study early.
 #[derive(Debug)]
-pub enum Broken<E> {
-    /// The values of this run do not go together.
+pub enum StudyError<E> {
+    /// The values of this run are not a valid scenario.
     Scenario(u64, Vec<ScenarioError>),
-    /// This run could not be set up, or the program failed in it.
+    /// This run could not be set up, or the program panicked in it.
     Run(u64, String),
-    /// A row could not be kept.
+    /// A row could not be stored.
     Kept(E),
 }
 
-/// Runs those `runs` of `study` that are not `done`, on `threads` threads. Each hands its row to
-/// `keep` before it begins another run: what is not kept yet is under way. Ends early, without an
-/// error, once `stop` is set: runs in progress are stopped.
+/// Executes the `runs` of `study` that are not `done` on `threads` threads. Each thread passes its
+/// row to `keep` before it starts another run, so only runs in progress are unsaved. Ends early
+/// without an error when `stop` is set; runs in progress are stopped.
 ///
 /// # Errors
-/// That of the run with the lowest number, for any number of threads; rows that were finished by
-/// then have been kept.
+/// The error of the run with the lowest number, for any number of threads; rows finished before it
+/// have been stored.
 pub fn execute<E: Send>(
     study: &Study<'_>,
     runs: Range<u64>,
     done: &(dyn Fn(u64) -> bool + Sync),
     threads: usize,
     stop: &AtomicBool,
-    keep: impl Fn(Row) -> Result<(), E> + Sync,
-) -> Result<(), Broken<E>> {
+    keep: impl Fn(SweepRow) -> Result<(), E> + Sync,
+) -> Result<(), StudyError<E>> {
     execute_with_series(study, runs, done, threads, None, stop, |row, _| keep(row))
 }
 
-/// The same; each row comes with the series of its run as CSV, if `series` are wanted.
+/// As [`execute`]; each row comes with the series of its run as CSV if `series` is set.
 ///
 /// # Errors
 /// As for [`execute`].
@@ -56,16 +56,16 @@ pub fn execute_with_series<E: Send>(
     runs: Range<u64>,
     done: &(dyn Fn(u64) -> bool + Sync),
     threads: usize,
-    series: Option<&Plan>,
+    series: Option<&SeriesPlan>,
     stop: &AtomicBool,
-    keep: impl Fn(Row, Option<Vec<u8>>) -> Result<(), E> + Sync,
-) -> Result<(), Broken<E>> {
+    keep: impl Fn(SweepRow, Option<Vec<u8>>) -> Result<(), E> + Sync,
+) -> Result<(), StudyError<E>> {
     let end = runs.end.min(study.runs());
     let next = AtomicU64::new(runs.start);
     let over = AtomicBool::new(false);
-    let broken: Mutex<Option<(u64, Broken<E>)>> = Mutex::new(None);
+    let broken: Mutex<Option<(u64, StudyError<E>)>> = Mutex::new(None);
     let work = || {
-        let mut at_hand = AtHand::default();
+        let mut at_hand = CachedScenario::default();
         while !stop.load(Ordering::Relaxed) && !over.load(Ordering::Relaxed) {
             let run = next.fetch_add(1, Ordering::Relaxed);
             if run >= end {
@@ -75,14 +75,14 @@ pub fn execute_with_series<E: Send>(
                 continue;
             }
             let error = match simulate(study, run, &mut at_hand, series, stop) {
-                Ok((row, series)) => keep(row, series).err().map(Broken::Kept),
-                Err(RunFault::Scenario(errors)) => Some(Broken::Scenario(run, errors)),
-                Err(RunFault::Run(message)) => Some(Broken::Run(run, message)),
+                Ok((row, series)) => keep(row, series).err().map(StudyError::Kept),
+                Err(RunFault::Scenario(errors)) => Some(StudyError::Scenario(run, errors)),
+                Err(RunFault::Run(message)) => Some(StudyError::Run(run, message)),
                 Err(RunFault::Stopped) => None,
             };
             if let Some(error) = error {
                 over.store(true, Ordering::Relaxed);
-                // Runs of lower numbers have begun and come to their ends.
+                // Runs of lower numbers have started and will finish.
                 let mut first = broken.lock().unwrap_or_else(PoisonError::into_inner);
                 if first.as_ref().is_none_or(|(other, _)| run < *other) {
                     *first = Some((run, error));
@@ -99,18 +99,18 @@ pub fn execute_with_series<E: Send>(
     broken.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Why there is no row.
+/// Error of a single run.
 enum RunFault {
     Scenario(Vec<ScenarioError>),
     Run(String),
     Stopped,
 }
 
-/// The point whose scenario was read last, and that: its repetitions differ in their seeds alone.
+/// The point loaded last and its scenario: its repetitions differ only in the seed.
 #[derive(Default)]
-struct AtHand(Option<(u64, Scenario)>);
+struct CachedScenario(Option<(u64, Scenario)>);
 
-impl AtHand {
+impl CachedScenario {
     fn scenario(&mut self, study: &Study<'_>, run: u64) -> Result<&Scenario, Vec<ScenarioError>> {
         let point = run / study.repeat();
         let known = self.0.take().filter(|(known, _)| *known == point);
@@ -124,44 +124,48 @@ impl AtHand {
 }
 
 /// A row, and the series of its run.
-type Done = (Row, Option<Vec<u8>>);
+type RunResult = (SweepRow, Option<Vec<u8>>);
 
 fn simulate(
     study: &Study<'_>,
     run: u64,
-    at_hand: &mut AtHand,
-    series: Option<&Plan>,
+    at_hand: &mut CachedScenario,
+    series: Option<&SeriesPlan>,
     stop: &AtomicBool,
-) -> Result<Done, RunFault> {
+) -> Result<RunResult, RunFault> {
     let scenario = at_hand.scenario(study, run).map_err(RunFault::Scenario)?;
-    let mut told = series.map(|plan| SenderSeries::new(scenario, plan));
-    // A fault of the program in one run must not take the others with it.
+    let mut recorder = series.map(|plan| SenderSeries::new(scenario, plan));
+    // A panic in one run must not affect the others.
     let work = || {
         let mut seen = Sharing::concerns(scenario).then(|| Sharing::new(scenario));
-        let outcome = match (&mut told, &mut seen) {
-            (None, None) => stop::run(scenario, &mut record::Off, stop)?,
+        let outcome = match (&mut recorder, &mut seen) {
+            (None, None) => stop::run(scenario, &mut record::NullRecorder, stop)?,
             (None, Some(seen)) => stop::run(scenario, seen, stop)?,
-            (Some(told), None) => stop::run(scenario, told, stop)?,
-            (Some(told), Some(seen)) => stop::run(scenario, &mut Watch(told, seen), stop)?,
+            (Some(recorder), None) => stop::run(scenario, recorder, stop)?,
+            (Some(recorder), Some(seen)) => {
+                stop::run(scenario, &mut ObserverPair(recorder, seen), stop)?
+            }
         };
         let report = seen.map(|seen| seen.report(scenario, &outcome)).unwrap_or_default();
         Ok::<_, RunError>((outcome, report))
     };
     let (outcome, sharing) = catch_unwind(AssertUnwindSafe(work))
-        .map_err(|_| RunFault::Run("the program failed, which is a fault of its own".to_owned()))?
+        .map_err(|_| {
+            RunFault::Run("the program panicked, which is a bug; please report it".to_owned())
+        })?
         .map_err(|error| match error {
             RunError::Stopped => RunFault::Stopped,
             RunError::Controller(_) => RunFault::Run(error.to_string()),
             _ => RunFault::Run(format!("the scenario cannot be run: {error}")),
         })?;
-    let series = told.map(|told| {
+    let series = recorder.map(|recorder| {
         let mut csv = Vec::new();
         // Writing into memory does not fail.
-        let written = told.into_collector().write(Form::Csv, &mut csv);
+        let written = recorder.into_collector().write(SeriesFormat::Csv, &mut csv);
         debug_assert!(written.is_ok());
         csv
     });
-    Ok((Row::new(study, run, &outcome, sharing), series))
+    Ok((SweepRow::new(study, run, &outcome, sharing), series))
 }
 
 #[cfg(test)]
@@ -180,10 +184,10 @@ mod tests {
         StudyOverrides { axes, repeat: Some(repeat), ..StudyOverrides::default() }
     }
 
-    /// So that a crash costs no run but those under way, however slowly rows are written.
+    /// A crash loses only runs in progress, however slowly rows are written.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "writing takes time of the wall clock")]
-    fn no_thread_begins_a_run_before_it_has_kept_the_last() {
+    fn no_thread_starts_a_run_before_it_has_stored_the_last() {
         for threads in [1, 3] {
             let begun = AtomicU64::new(0);
             let kept = AtomicU64::new(0);
@@ -195,7 +199,8 @@ mod tests {
             let study = Study::load(STUDY, "two.toml", &grid).unwrap();
             execute(&study, 0..40, &begins, threads, &AtomicBool::new(false), |_| {
                 thread::sleep(core::time::Duration::from_millis(2));
-                // What has begun and is not kept, this one included. Others go on between the two looks.
+                // Runs started and not stored, this one included. Other threads proceed between the
+                // two loads.
                 let begun = begun.load(Ordering::SeqCst);
                 let kept = kept.fetch_add(1, Ordering::SeqCst);
                 assert!(begun <= kept + threads as u64, "{begun} {kept}");
@@ -207,8 +212,8 @@ mod tests {
     }
 
     #[test]
-    fn the_first_run_that_cannot_be_done_is_told_whatever_the_threads() {
-        // Each value is right; a sender of FreeBSD with Linux' controller is not.
+    fn the_first_failing_run_is_reported_for_any_number_of_threads() {
+        // Each value is valid; a FreeBSD sender with Linux's controller is not.
         let grid = grid(&["a.profile=linux-6.18,freebsd-14.3", "a.cc=cubic,bbr"], 10);
         let study = Study::load(STUDY, "two.toml", &grid).unwrap();
         for threads in [1, 2, 7] {
@@ -219,7 +224,7 @@ mod tests {
             };
             let stop = AtomicBool::new(false);
             let broken = execute(&study, 0..40, &|_| false, threads, &stop, keep);
-            assert!(matches!(broken, Err(Broken::Scenario(30, _))), "{broken:?}");
+            assert!(matches!(broken, Err(StudyError::Scenario(30, _))), "{broken:?}");
             assert_eq!(kept.into_inner(), 30);
         }
     }

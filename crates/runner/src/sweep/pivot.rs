@@ -1,4 +1,4 @@
-//! A table with axes along its sides and a figure in its cells.
+//! Pivot tables: axes as rows and columns, a figure in the cells.
 
 mod lines;
 #[cfg(test)]
@@ -9,151 +9,151 @@ use std::collections::BTreeMap;
 use charts::svg::{HeatCell, HeatMap};
 use serde::Serialize;
 
-use super::Row;
-use super::csv::{Figure, Scope};
-use super::statistics::Summary;
+use super::SweepRow;
+use super::csv::{Scope, SweepFigure};
+use super::statistics::SampleStatistics;
 
-pub use lines::NoLines;
+pub use lines::LineChartError;
 
-/// What a table is to show.
+/// The specification of a pivot table.
 #[derive(Debug, Clone)]
-pub struct Question {
-    /// Keys down the side: of the axes, `seed` and `flow`.
+pub struct PivotSpec {
+    /// Row keys: axes, `seed` and `flow`.
     pub rows: Vec<String>,
-    /// Keys along the top.
+    /// Column keys.
     pub columns: Vec<String>,
     /// Figure in the cells.
-    pub figure: Figure,
-    /// The flows it is about.
-    pub flows: Flows,
+    pub figure: SweepFigure,
+    /// The selected flows.
+    pub flows: FlowSelection,
 }
 
-/// The flows that a table is about. No cell joins the figures of different flows but as their sum.
+/// The flows of a table. No cell combines the figures of different flows, except as their sum.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Flows {
-    /// Each by itself, with cells of its own.
+pub enum FlowSelection {
+    /// Every flow, in its own cells.
     #[default]
     Each,
-    /// The one of this name.
+    /// The flow of this name.
     One(String),
     /// The sum over the flows of each run.
     Sum,
 }
 
-/// The key of flows, beside those of the axes.
+/// The key of flows, in addition to those of the axes.
 pub const FLOW: &str = "flow";
-/// The value of that key for a figure of all flows of a run.
+/// The value of [`FLOW`] for a figure of the whole run.
 const ALL: &str = "all";
-/// Flows that go along the top where nothing else is there; more of them go down the side.
+/// Most flows that become columns of a table without column keys; more become rows.
 const MOST_TOPS: usize = 7;
 
 /// A table of means, filled row by row.
 #[derive(Debug, Clone)]
 pub struct Pivot {
-    question: Question,
-    sides: Lines,
-    tops: Lines,
-    /// Flows, where no key of the question is theirs.
-    flows: Lines,
-    /// By side, top and flow.
+    question: PivotSpec,
+    sides: PivotAxis,
+    tops: PivotAxis,
+    /// The flows, if no key of the table is [`FLOW`].
+    flows: PivotAxis,
+    /// Cells by row, column and flow.
     cells: BTreeMap<[usize; 3], CellRuns>,
 }
 
 /// The runs of a cell.
 #[derive(Debug, Clone)]
 struct CellRuns {
-    summary: Summary,
-    /// What the first of them set.
+    summary: SampleStatistics,
+    /// Settings of the first run.
     set: Vec<(String, String)>,
-    /// All of them set the same: they are repetitions, and differ in their seeds alone.
+    /// All runs have the same settings: they are repetitions and differ only in the seed.
     is_repeated: bool,
 }
 
 impl CellRuns {
-    /// Half the width of the 95 % confidence interval of the mean; none for runs of several points,
-    /// whose spread is not that of chance.
+    /// Half the width of the 95 % confidence interval of the mean; `None` for runs of several
+    /// points, whose spread is not random.
     fn confidence(&self) -> Option<f64> {
         self.summary.confidence().filter(|_| self.is_repeated)
     }
 }
 
-/// The values of the keys along one side, in the order in which they first appeared.
+/// The values of the row or column keys, in the order of their first appearance.
 #[derive(Debug, Clone, Default)]
-struct Lines {
+struct PivotAxis {
     values: Vec<Vec<String>>,
-    /// Place of each among them.
-    places: BTreeMap<Vec<String>, usize>,
+    /// Index of each value.
+    positions: BTreeMap<Vec<String>, usize>,
 }
 
-impl Lines {
-    fn place(&mut self, values: Vec<String>) -> usize {
-        if let Some(&known) = self.places.get(&values) {
+impl PivotAxis {
+    fn position(&mut self, values: Vec<String>) -> usize {
+        if let Some(&known) = self.positions.get(&values) {
             return known;
         }
-        let place = self.values.len();
+        let position = self.values.len();
         self.values.push(values.clone());
-        self.places.insert(values, place);
-        place
+        self.positions.insert(values, position);
+        position
     }
 }
 
-/// A table with its flows in their place.
-struct Layout<'a> {
+/// A table with its flows assigned to rows or columns.
+struct PivotLayout<'a> {
     row_keys: Vec<String>,
     column_keys: Vec<String>,
     sides: Vec<Vec<String>>,
     tops: Vec<Vec<String>>,
-    /// A line for each of `sides`, with a cell for each of `tops`.
+    /// One row per entry of `sides`, with one cell per entry of `tops`.
     cells: Vec<Vec<Option<&'a CellRuns>>>,
 }
 
-/// A cell for programs.
+/// A cell as data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cell {
-    /// Values of the keys down the side; the name of the flow is the last of several flows' rows.
+pub struct PivotCell {
+    /// Values of the row keys; with several flows as rows, the flow's name is the last.
     pub row: Vec<String>,
-    /// Values of the keys along the top.
+    /// Values of the column keys.
     pub column: Vec<String>,
-    /// Runs counted.
+    /// Number of runs.
     pub count: u64,
-    /// Mean over them, in the unit of the figure's name.
+    /// Mean of the runs, in the unit of the figure's name.
     pub mean: f64,
-    /// Half the width of its 95 % confidence interval; none of fewer than two repetitions, or of
-    /// runs that differ in more than their seeds.
+    /// Half the width of its 95 % confidence interval; `None` for fewer than two repetitions, or
+    /// for runs that differ in more than the seed.
     pub confidence_95: Option<f64>,
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Pivot {
     /// An empty table.
-    pub fn new(question: Question) -> Self {
+    pub fn new(question: PivotSpec) -> Self {
         Self {
             question,
-            sides: Lines::default(),
-            tops: Lines::default(),
-            flows: Lines::default(),
+            sides: PivotAxis::default(),
+            tops: PivotAxis::default(),
+            flows: PivotAxis::default(),
             cells: BTreeMap::new(),
         }
     }
 
-    /// Adds a run; values of keys come in the order in which they first appear.
-    pub fn add(&mut self, row: &Row) {
+    /// Adds a run; values of keys keep the order of their first appearance.
+    pub fn add(&mut self, row: &SweepRow) {
         let of = self.question.figure.of;
         match (self.question.figure.scope, self.question.flows.clone()) {
             (Scope::Run, _) => {
                 let value = row.flows.first().and_then(|flow| of(row, flow));
                 self.add_value(row, ALL, value);
             }
-            (_, Flows::Sum) => {
+            (_, FlowSelection::Sum) => {
                 let values: Vec<f64> = row.flows.iter().filter_map(|flow| of(row, flow)).collect();
                 let sum = (!values.is_empty()).then(|| values.iter().sum());
                 self.add_value(row, ALL, sum);
             }
             (_, flows) => {
-                let wanted = |name: &str| !matches!(&flows, Flows::One(one) if one != name);
+                let wanted = |name: &str| !matches!(&flows, FlowSelection::One(one) if one != name);
                 for flow in row.flows.iter().filter(|flow| wanted(&flow.name)) {
                     self.add_value(row, &flow.name, of(row, flow));
                 }
@@ -161,17 +161,17 @@ impl Pivot {
         }
     }
 
-    /// Adds what a run has for `flow`; without a value its place in the table.
-    fn add_value(&mut self, row: &Row, flow: &str, value: Option<f64>) {
-        let Question { rows, columns, .. } = &self.question;
+    /// Adds the value of a run for `flow`; without a value, only its cell.
+    fn add_value(&mut self, row: &SweepRow, flow: &str, value: Option<f64>) {
+        let PivotSpec { rows, columns, .. } = &self.question;
         let is_key = rows.iter().chain(columns).any(|key| key == FLOW);
         let by_flow = if is_key { Vec::new() } else { vec![flow.to_owned()] };
-        let side = self.sides.place(values(rows, row, flow));
-        let top = self.tops.place(values(columns, row, flow));
-        let place = [side, top, self.flows.place(by_flow)];
+        let side = self.sides.position(values(rows, row, flow));
+        let top = self.tops.position(values(columns, row, flow));
+        let position = [side, top, self.flows.position(by_flow)];
         let Some(value) = value else { return };
-        let cell = self.cells.entry(place).or_insert_with(|| CellRuns {
-            summary: Summary::default(),
+        let cell = self.cells.entry(position).or_insert_with(|| CellRuns {
+            summary: SampleStatistics::default(),
             set: row.set.clone(),
             is_repeated: true,
         });
@@ -179,12 +179,12 @@ impl Pivot {
         cell.summary.add(value);
     }
 
-    /// Several flows go along the top where nothing else does, or else down the side.
-    fn layout(&self) -> Layout<'_> {
+    /// Assigns several flows to the columns if there are no column keys, or else to the rows.
+    fn layout(&self) -> PivotLayout<'_> {
         let (many, flows) = (self.flows.values.len() > 1, &self.flows.values);
         let on_top = many && self.question.columns.is_empty() && flows.len() <= MOST_TOPS;
         let at_side = many && !on_top;
-        let with = |lines: &Lines, adds: bool| -> Vec<(usize, Option<usize>, Vec<String>)> {
+        let with = |lines: &PivotAxis, adds: bool| -> Vec<(usize, Option<usize>, Vec<String>)> {
             let lines = lines.values.iter().enumerate();
             let each = |(n, line): (usize, &Vec<String>)| match adds {
                 false => vec![(n, None, line.clone())],
@@ -205,7 +205,7 @@ impl Pivot {
             };
             tops.iter().map(cell).collect()
         };
-        Layout {
+        PivotLayout {
             row_keys: keys(&self.question.rows, at_side),
             column_keys: keys(&self.question.columns, on_top),
             cells: sides.iter().map(line).collect(),
@@ -214,15 +214,15 @@ impl Pivot {
         }
     }
 
-    /// All cells that hold anything.
-    pub fn cells(&self) -> Vec<Cell> {
-        let Layout { sides, tops, cells, .. } = self.layout();
+    /// All non-empty cells.
+    pub fn cells(&self) -> Vec<PivotCell> {
+        let PivotLayout { sides, tops, cells, .. } = self.layout();
         let mut found = Vec::new();
         for (side, line) in sides.iter().zip(&cells) {
             for (top, cell) in tops.iter().zip(line) {
                 let Some(cell) = cell else { continue };
-                let Summary { count, mean, min, max, .. } = cell.summary;
-                found.push(Cell {
+                let SampleStatistics { count, mean, min, max, .. } = cell.summary;
+                found.push(PivotCell {
                     row: side.clone(),
                     column: top.clone(),
                     count,
@@ -236,15 +236,15 @@ impl Pivot {
         found
     }
 
-    /// Does anything stand along the top?
+    /// Does the table have columns?
     pub fn has_columns(&self) -> bool {
         !self.layout().column_keys.is_empty()
     }
 
-    /// As text, every number with its unit.
+    /// The table as text, every number with its unit.
     pub fn text(&self) -> String {
         let (scale, unit) = self.unit();
-        let Layout { row_keys, column_keys, sides, tops, cells } = self.layout();
+        let PivotLayout { row_keys, column_keys, sides, tops, cells } = self.layout();
         let mut head = row_keys;
         head.extend(tops.iter().map(|top| {
             let pair = |(key, value): (&String, &String)| format!("{key}={value}");
@@ -258,7 +258,7 @@ impl Pivot {
                 None => format!("{}{unit}", number(mean)),
                 Some(0.0) => format!("{} ± 0{unit}", number(mean)),
                 Some(half) => {
-                    // What the interval leaves open is not worth its digits.
+                    // Digits beyond the confidence interval are not shown.
                     let digits = decimals(half, 2).min(decimals(mean, 4));
                     format!("{mean:.digits$} ± {half:.digits$}{unit}")
                 }
@@ -271,7 +271,7 @@ impl Pivot {
         crate::run_report::aligned(&rows)
     }
 
-    /// As a picture: a heat map in SVG, every colour a mean.
+    /// The table as a heat map in SVG; colours are means.
     pub fn heat_map(&self, title: &str, subtitle: &str) -> String {
         let (scale, unit) = self.unit();
         let layout = self.layout();
@@ -314,7 +314,7 @@ impl Pivot {
         String::from_utf8_lossy(&svg).into_owned()
     }
 
-    /// What numbers are divided by for people, and the unit they then have.
+    /// Divisor and unit for display.
     fn unit(&self) -> (f64, &'static str) {
         let largest = self.cells.values().map(|cell| cell.summary.max).fold(0.0_f64, f64::max);
         match self.question.figure.name {
@@ -340,7 +340,7 @@ impl Pivot {
     }
 }
 
-fn values(keys: &[String], row: &Row, flow: &str) -> Vec<String> {
+fn values(keys: &[String], row: &SweepRow, flow: &str) -> Vec<String> {
     let value = |key: &String| {
         let found = row.set.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
         match key.as_str() {
@@ -352,7 +352,7 @@ fn values(keys: &[String], row: &Row, flow: &str) -> Vec<String> {
     keys.iter().map(value).collect()
 }
 
-/// With four significant digits, without idle zeros.
+/// Formats with four significant digits, without trailing zeros.
 fn number(value: f64) -> String {
     let digits = decimals(value, 4);
     let text = format!("{value:.digits$}");
@@ -363,7 +363,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Decimals that show `digits` significant digits; none of nothing.
+/// Decimals that show `digits` significant digits; none for zero.
 fn decimals(value: f64, digits: i32) -> usize {
     if value == 0.0 {
         return 0;

@@ -1,18 +1,18 @@
-//! What is kept of a run: one line of JSON.
+//! The result of a run of a sweep: one line of JSON.
 
 use serde::{Deserialize, Serialize, Serializer};
-use sim::Outcome;
+use sim::RunOutcome;
 
 use crate::run_report::FlowReport;
 use crate::sharing::SharingReport;
 use scenario::Study;
 
-/// Version of the form of a row; a new field does not change it, a changed or missing one does.
+/// Version of the format of a row; a new field does not change it, a changed or missing one does.
 pub const FORMAT: u32 = 1;
 
-/// What one run set and measured.
+/// Settings and results of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct SweepRow {
     /// Number of the run in its study, from 0.
     pub run: u64,
     /// Seed of every random stream.
@@ -22,18 +22,18 @@ pub struct Row {
     pub set: Vec<(String, String)>,
     /// Virtual time at which the run ended, in seconds.
     pub ended_s: f64,
-    /// Data packets that the senders put on their paths, those sent again included.
+    /// Data packets sent, retransmissions included.
     pub segments_simulated: u64,
     /// One for each flow, in the order of the scenario.
     pub flows: Vec<FlowReport>,
-    /// How flows shared, and what lines did; of several flows and of managed queues.
+    /// Fairness and link statistics, for several flows or managed queues.
     #[serde(flatten)]
     pub sharing: SharingReport,
 }
 
-impl Row {
-    /// Of `run`, which ended so.
-    pub fn new(study: &Study<'_>, run: u64, outcome: &Outcome, sharing: SharingReport) -> Self {
+impl SweepRow {
+    /// The row of run `run` with this outcome.
+    pub fn new(study: &Study<'_>, run: u64, outcome: &RunOutcome, sharing: SharingReport) -> Self {
         Self {
             run,
             seed: study.seed(run),
@@ -45,13 +45,13 @@ impl Row {
         }
     }
 
-    /// As one line of JSON, with a newline at its end.
+    /// The row as one line of JSON with a newline.
     pub fn to_line(&self) -> String {
         // No map with keys other than strings and no fallible serializer is in it.
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads a line that [`Row::to_line`] wrote; `None` if it is none, or not a whole one.
+    /// Parses a line of [`SweepRow::to_line`]; `None` if it is not a complete one.
     pub fn from_line(line: &str) -> Option<Self> {
         serde_json::from_str(line.strip_suffix('\n')?).ok()
     }
@@ -62,8 +62,8 @@ fn as_map<S: Serializer>(set: &[(String, String)], to: S) -> Result<S::Ok, S::Er
 }
 
 fn from_map<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<(String, String)>, D::Error> {
-    struct Pairs;
-    impl<'de> serde::de::Visitor<'de> for Pairs {
+    struct PairsVisitor;
+    impl<'de> serde::de::Visitor<'de> for PairsVisitor {
         type Value = Vec<(String, String)>;
 
         fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -81,5 +81,5 @@ fn from_map<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<(String, St
             Ok(pairs)
         }
     }
-    from.deserialize_map(Pairs)
+    from.deserialize_map(PairsVisitor)
 }

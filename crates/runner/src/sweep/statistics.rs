@@ -1,21 +1,21 @@
 //! Mean and spread of repeated runs.
 
-/// Values of one cell, summed up as they come (Welford's method).
+/// Running statistics of the values of a cell (Welford's method).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Summary {
-    /// How many.
+pub struct SampleStatistics {
+    /// Number of values.
     pub count: u64,
-    /// Their mean; 0 of none.
+    /// Mean; 0 if empty.
     pub mean: f64,
     /// Sum of squared distances from the mean.
     squares: f64,
-    /// The least; 0 of none.
+    /// Minimum; 0 if empty.
     pub min: f64,
-    /// The largest; 0 of none.
+    /// Maximum; 0 if empty.
     pub max: f64,
 }
 
-impl Summary {
+impl SampleStatistics {
     /// Adds a value.
     pub fn add(&mut self, value: f64) {
         let first = self.count == 0;
@@ -27,22 +27,22 @@ impl Summary {
         self.max = if first { value } else { self.max.max(value) };
     }
 
-    /// Standard deviation of the population the values are a sample of; `None` of fewer than two.
+    /// Sample standard deviation; `None` for fewer than two values.
     pub fn deviation(&self) -> Option<f64> {
         let free = self.count.checked_sub(1).filter(|free| *free > 0)?;
         Some(libm::sqrt(self.squares / free as f64))
     }
 
-    /// Half the width of the interval that holds the true mean with 95 %, if values are normally
-    /// distributed (Student's t); `None` of fewer than two.
+    /// Half the width of the 95 % confidence interval of the mean for normally distributed values
+    /// (Student's t); `None` for fewer than two.
     pub fn confidence(&self) -> Option<f64> {
         let deviation = self.deviation()?;
         Some(quantile(self.count - 1) * deviation / libm::sqrt(self.count as f64))
     }
 }
 
-/// The 97.5 % point of Student's t distribution, as printed in tables; between their entries, that
-/// of fewer degrees of freedom, which errs to the wide side.
+/// The 97.5 % quantile of Student's t distribution from tables; between their entries, the value of
+/// fewer degrees of freedom, which is conservative.
 fn quantile(degrees: u64) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -64,14 +64,14 @@ fn quantile(degrees: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn of(values: &[f64]) -> Summary {
-        let mut summary = Summary::default();
+    fn of(values: &[f64]) -> SampleStatistics {
+        let mut summary = SampleStatistics::default();
         values.iter().for_each(|value| summary.add(*value));
         summary
     }
 
     #[test]
-    fn a_sample_is_summed_up() {
+    fn statistics_of_a_sample() {
         // Mean 5, squares 9+1+1+1+0+0+4+16 = 32 over 7 degrees of freedom.
         let summary = of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
         assert_eq!((summary.count, summary.min, summary.max), (8, 2.0, 9.0));

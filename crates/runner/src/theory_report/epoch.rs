@@ -1,12 +1,12 @@
 //! One epoch of CUBIC as rows.
 
 use serde::Serialize;
-use theory::cubic::Epoch;
+use theory::cubic::CubicEpoch;
 
-/// The windows so long after the loss.
+/// The windows at a time after the loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct EpochRow {
-    /// Since the loss.
+    /// Time since the loss.
     pub t_s: f64,
     /// The cubic curve.
     pub w_cubic: f64,
@@ -16,12 +16,12 @@ pub struct EpochRow {
     pub w_est_rfc9438: f64,
 }
 
-/// Steps from one loss to the next, and a few beyond it.
+/// Steps from one loss to the next, and a few beyond.
 const STEPS: u32 = 8;
 const BEYOND: u32 = 2;
 
 /// The epoch in steps of an eighth of `cycle_s`.
-pub(super) fn rows(epoch: &Epoch, cycle_s: f64) -> Vec<EpochRow> {
+pub(super) fn rows(epoch: &CubicEpoch, cycle_s: f64) -> Vec<EpochRow> {
     let at = |step: u32| {
         let t = cycle_s * f64::from(step) / f64::from(STEPS);
         EpochRow {

@@ -1,90 +1,91 @@
-//! A run of a scenario that matches a question.
+//! Simulation of a scenario that matches a formula's path.
 
 use std::collections::VecDeque;
 
-use record::{Event, Movement, PacketNumber, Recorder, SenderState, Who};
+use record::{Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState};
 use serde::Serialize;
 use sim::Observer;
 use theory::Path;
 use units::{Bytes, Duration, HostId, Instant};
 
-use crate::stop::{self, NEVER, Stop};
+use crate::stop::{self, NEVER, StopFlag};
 use scenario::{Overrides, ScenarioError, load};
 
-/// How the run loses packets.
+/// The loss pattern of the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
-    /// 1/p pass, one is lost, and so on.
+    /// One packet is lost after every 1/p packets.
     Periodic,
-    /// Each with the same probability.
+    /// Each packet is lost with the same probability.
     Random,
 }
 
-/// What to run.
+/// The parameters of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
     /// Profile of the sender.
     pub profile: String,
-    /// Its congestion control; `None` is Reno as its system has it.
+    /// Its congestion control; `None`: the Reno of its system.
     pub cc: Option<String>,
-    /// How packets are lost.
+    /// The loss pattern.
     pub pattern: Pattern,
-    /// The receiver acknowledges every packet, or every other and the last after this.
+    /// Delayed ACK timeout; `None`: the receiver acknowledges every packet, otherwise every other.
     pub ack_delay: Option<Duration>,
     /// Seed of the run.
     pub seed: u64,
 }
 
-/// What the run measured.
+/// The result of a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Measured {
+pub struct TrialResult {
     /// Profile of the sender.
     pub profile: &'static str,
     /// Its congestion control.
     pub cc: &'static str,
-    /// How packets were lost.
+    /// The loss pattern as text.
     pub losses: String,
-    /// For what the receiver sent an ACK.
+    /// The ACK policy of the receiver as text.
     pub acks: String,
     /// Seed of the run.
     pub seed: u64,
-    /// Payload read per second after the warm-up, in bit/s; of QUIC its packets at the receiver,
-    /// which is what its formulas count.
+    /// Payload read per second after the warm-up, in bit/s; for QUIC the rate of packets at the
+    /// receiver, which its formulas count.
     pub rate_bps: f64,
-    /// Slow start and the first cycles, which are not measured.
+    /// Warm-up, excluded from the measurement: slow start and the first cycles.
     pub warm_up_s: f64,
-    /// How long it was measured.
+    /// Duration of the measurement.
     pub measured_s: f64,
-    /// Packets sent again, in the whole run.
-    pub resent: u64,
-    /// Fast recoveries, in the whole run.
+    /// Retransmitted packets in the whole run.
+    pub retransmission: u64,
+    /// Fast recoveries in the whole run.
     pub fast_recoveries: u64,
-    /// Timeouts, in the whole run.
+    /// Timeouts in the whole run.
     pub rtos: u64,
     /// SHA-256 of the scenario.
     pub scenario_sha256: String,
 }
 
-/// Round trips, and time, that pass before measuring begins.
+/// Warm-up in round trips, and its minimum duration.
 const WARM_UP_RTTS: u64 = 200;
 const WARM_UP_LEAST: Duration = Duration::from_secs(1);
-/// Losses that are measured, and the segments they may take at most.
+/// Losses per measurement, and its limit in segments.
 const LOSSES: f64 = 500.0;
 const MOST_SEGMENTS: f64 = 1_000_000.0;
 
-/// Runs a sender over `path` for some hundred losses, `expected_bps` being what a formula says.
+/// Simulates a sender over `path` for several hundred losses; `expected_bps` is the estimate of a
+/// formula.
 ///
 /// # Errors
-/// What is wrong with the trial, as mistakes of the scenario that it makes.
+/// The errors of the generated scenario.
 pub fn measure(
     path: &Path,
     expected_bps: f64,
     trial: &Trial,
-) -> Result<Measured, Vec<ScenarioError>> {
+) -> Result<TrialResult, Vec<ScenarioError>> {
     measure_until(path, expected_bps, trial, &NEVER)
 }
 
-/// The same; ends the run once `stop` is set.
+/// As [`measure`]; ends the run when `stop` is set.
 ///
 /// # Errors
 /// As for [`measure`].
@@ -92,8 +93,8 @@ pub fn measure_until(
     path: &Path,
     expected_bps: f64,
     trial: &Trial,
-    stop: Stop<'_>,
-) -> Result<Measured, Vec<ScenarioError>> {
+    stop: StopFlag<'_>,
+) -> Result<TrialResult, Vec<ScenarioError>> {
     let warm_up = path.rtt().saturating_mul(WARM_UP_RTTS).max(WARM_UP_LEAST);
     let segments = (LOSSES / path.p()).min(MOST_SEGMENTS);
     let seconds = segments * path.mss().get() as f64 * 8.0 / expected_bps.max(1.0);
@@ -103,15 +104,15 @@ pub fn measure_until(
     let from = Instant::ZERO + warm_up;
     let is_quic = loaded.scenario.hosts.first().is_some_and(|host| host.stack.quic().is_some());
     let (outcome, bytes) = if is_quic {
-        let mut packets = Packets { from, under_way: VecDeque::new(), bytes: 0 };
+        let mut packets = PacketMeter { from, in_flight: VecDeque::new(), bytes: 0 };
         (stop::run(&loaded.scenario, &mut packets, stop), packets.bytes)
     } else {
-        let mut reads = Reads { from, bytes: 0 };
+        let mut reads = ReadMeter { from, bytes: 0 };
         (stop::run(&loaded.scenario, &mut reads, stop), reads.bytes)
     };
     let outcome = outcome.map_err(|_| Vec::new())?;
     let Some(flow) = outcome.flows.first() else { return Err(Vec::new()) };
-    Ok(Measured {
+    Ok(TrialResult {
         profile: flow.profile,
         cc: flow.cc,
         losses: match trial.pattern {
@@ -126,7 +127,7 @@ pub fn measure_until(
         rate_bps: bytes as f64 * 8.0 / span.as_secs_f64(),
         warm_up_s: warm_up.as_secs_f64(),
         measured_s: span.as_secs_f64(),
-        resent: flow.retransmitted_segments,
+        retransmission: flow.retransmitted_segments,
         fast_recoveries: flow.fast_recoveries,
         rtos: flow.rtos,
         scenario_sha256: loaded.sha256,
@@ -144,20 +145,20 @@ fn percent(path: &Path) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Bytes of the headers of IPv4 and TCP with timestamps.
+/// Header bytes of IPv4 and TCP with timestamps.
 const HEADERS: Bytes = Bytes(52);
-/// Those of IPv4 and UDP: the packet of QUIC is what the formula counts.
+/// Header bytes of IPv4 and UDP: the formula counts QUIC packets.
 const UDP_HEADERS: Bytes = Bytes(28);
 
 /// The scenario as text.
 fn scenario(path: &Path, trial: &Trial, duration: Duration) -> String {
-    match quic::Profile::named(&trial.profile) {
+    match quic::QuicProfile::named(&trial.profile) {
         Some(_) => quic_scenario(path, trial, duration),
         None => tcp_scenario(path, trial, duration),
     }
 }
 
-/// Two hosts of the profile; the receiver's ACKs and window are those asked for.
+/// A scenario of two hosts with the profile and the requested ACK policy and window.
 fn quic_scenario(path: &Path, trial: &Trial, duration: Duration) -> String {
     let profile = &trial.profile;
     let cc = trial.cc.as_deref().unwrap_or("newreno");
@@ -187,10 +188,10 @@ mtu = "{mtu}B"
 max_ack_ranges = 16
 initial_max_data = "{window}B"
 initial_max_stream_data = "{window}B"
-{road}"#,
+{path_and_flow}"#,
         head = head(trial, duration),
         mtu = mtu.get(),
-        road = road(path, trial, ""),
+        path_and_flow = path_and_flow(path, trial, ""),
     )
 }
 
@@ -199,8 +200,8 @@ fn head(trial: &Trial, duration: Duration) -> String {
     format!("title = \"a sender, a loss rate\"\nseed = {seed}\nduration = \"{duration}\"\n")
 }
 
-/// The path and the flow; `only` says what may be lost.
-fn road(path: &Path, trial: &Trial, only: &str) -> String {
+/// The path and the flow; `only` selects the packets that may be lost.
+fn path_and_flow(path: &Path, trial: &Trial, only: &str) -> String {
     let there = Duration::from_nanos(path.rtt().as_nanos() / 2);
     let back = path.rtt().saturating_sub(there);
     let loss = match trial.pattern {
@@ -229,8 +230,8 @@ bulk = "unlimited"
     )
 }
 
-/// A sender that always has data, a receiver of FreeBSD, whose ACKs can be set, and between them a
-/// line that is no limit unless the path has one.
+/// A scenario of a bulk sender and a FreeBSD receiver, whose ACK policy can be set, over a link
+/// that is no limit unless the path has one.
 fn tcp_scenario(path: &Path, trial: &Trial, duration: Duration) -> String {
     let profile = &trial.profile;
     let cc = trial.cc.as_deref().unwrap_or(match profile.starts_with("linux") {
@@ -260,24 +261,24 @@ mtu = "{mtu}B"
 
 [host.sink.knobs]
 {acks}
-{window}{road}"#,
+{window}{path_and_flow}"#,
         head = head(trial, duration),
         mtu = mtu.get(),
-        road = road(path, trial, ", only = \"data\""),
+        path_and_flow = path_and_flow(path, trial, ", only = \"data\""),
     )
 }
 
-/// Counts what the receiver's application reads from a moment on.
-struct Reads {
+/// Counts the bytes that the receiver's application reads after an instant.
+struct ReadMeter {
     from: Instant,
     bytes: u64,
 }
 
-impl Recorder for Reads {
+impl Recorder for ReadMeter {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, _: Option<&SenderState>) {
-        if let Event::Read { bytes, .. } = event
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, _: Option<&SenderState>) {
+        if let Event::AppRead { bytes, .. } = event
             && who.host == HostId(1)
             && at >= self.from
         {
@@ -286,29 +287,29 @@ impl Recorder for Reads {
     }
 }
 
-impl Observer for Reads {}
+impl Observer for ReadMeter {}
 
-/// Counts packets of QUIC that reach the receiver from a moment on.
-struct Packets {
+/// Counts the QUIC packets that reach the receiver after an instant.
+struct PacketMeter {
     from: Instant,
-    /// The sender's on their way: they arrive in order.
-    under_way: VecDeque<(PacketNumber, u32)>,
+    /// The sender's packets in flight, which arrive in order.
+    in_flight: VecDeque<(PacketNumber, u32)>,
     bytes: u64,
 }
 
-impl Recorder for Packets {
+impl Recorder for PacketMeter {
     const ON: bool = false;
     const PACKETS: bool = true;
 
-    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+    fn record(&mut self, _: Instant, _: EventSource, _: Event, _: Option<&SenderState>) {}
 
-    fn moved(&mut self, at: Instant, movement: Movement) {
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
         match movement {
-            Movement::Departed { host: HostId(0), packet, size, .. } => {
-                self.under_way.push_back((packet, size - UDP_HEADERS.get() as u32));
+            PacketEvent::Sent { host: HostId(0), packet, size, .. } => {
+                self.in_flight.push_back((packet, size - UDP_HEADERS.get() as u32));
             }
-            Movement::Arrived { host: HostId(1), packet } => {
-                while let Some((number, size)) = self.under_way.pop_front() {
+            PacketEvent::Received { host: HostId(1), packet } => {
+                while let Some((number, size)) = self.in_flight.pop_front() {
                     if number == packet {
                         self.bytes += u64::from(size) * u64::from(at >= self.from);
                         break;
@@ -320,7 +321,7 @@ impl Recorder for Packets {
     }
 }
 
-impl Observer for Packets {}
+impl Observer for PacketMeter {}
 
 #[cfg(test)]
 mod tests {
@@ -339,15 +340,15 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_written_as_it_was_meant() {
+    fn a_loss_rate_is_written_exactly() {
         // 0.07 * 100 is not 7 in binary.
         assert_eq!(percent(&path(7, 100)), "7");
         assert_eq!(percent(&path(1, 100_000_000)), "0.000001");
         assert_eq!((pass(&path(2, 100)), pass(&path(9, 10))), (50, 1));
     }
 
-    /// The window between losses is that of the formula, give or take what a TCP does while it
-    /// recovers, for which the formula has no term.
+    /// The window between losses is that of the formula, except for the sender's behaviour in
+    /// recovery, which the formula does not model.
     #[test]
     fn a_run_comes_near_the_formula() {
         let path = path(1, 1_000);
@@ -358,7 +359,7 @@ mod tests {
         assert_eq!(measured.rtos, 0);
     }
 
-    /// INET's sender in the document's own setting: 35.77 Mbit/s, 31.30 with delayed ACKs.
+    /// INET's sender in the setting of its document: 35.77 Mbit/s, 31.30 with delayed ACKs.
     #[test]
     fn quic_is_measured_by_its_packets() {
         let loss = Ratio::new(2, 100).unwrap();
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_trial_is_told() {
+    fn errors_of_a_trial_are_reported() {
         let profile = "freebsd-99".to_owned();
         let errors = measure(&path(2, 100), 1e7, &Trial { profile, ..trial(Pattern::Random) });
         assert!(errors.unwrap_err()[0].to_string().contains("freebsd-99"));

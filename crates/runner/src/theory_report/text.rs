@@ -1,11 +1,11 @@
-//! The answer as text.
+//! The report as text.
 
 use units::{Bytes, Duration, Rate};
 
-use super::{Answer, CubicRow, EstimateRow, Measured};
+use super::{CubicRow, EstimateRow, TheoryReport, TrialResult};
 use crate::run_report::{aligned, spaced};
 
-pub(super) fn text(answer: &Answer) -> String {
+pub(super) fn text(answer: &TheoryReport) -> String {
     let mut text = path(answer) + "\n\n" + &table(answer);
     if let Some(cubic) = &answer.cubic {
         text += "\n";
@@ -16,12 +16,12 @@ pub(super) fn text(answer: &Answer) -> String {
         text += &run(answer, measured);
     }
     let Some(asked) = answer.estimate() else { return text };
-    text += &format!("\nTaken for granted ({}):\n", asked.formula);
+    text += &format!("\nAssumptions ({}):\n", asked.formula);
     text += &list(&asked.assumes);
     text += if asked.doubts.is_empty() {
-        "\nNothing in these numbers speaks against it.\n"
+        "\nNo doubts in this case.\n"
     } else {
-        "\nWhat speaks against it here:\n"
+        "\nDoubts in this case:\n"
     };
     text + &list(&asked.doubts)
 }
@@ -30,23 +30,23 @@ fn list<T: AsRef<str>>(points: &[T]) -> String {
     points.iter().map(|point| format!("- {}\n", point.as_ref())).collect()
 }
 
-fn path(answer: &Answer) -> String {
+fn path(answer: &TheoryReport) -> String {
     let path = &answer.path;
     let mut parts = vec![
         format!("{} a segment", Bytes(path.mss_bytes)),
-        format!("{} there and back", seconds(path.rtt_s)),
+        format!("RTT {}", seconds(path.rtt_s)),
         format!("{} % lost", plain(path.loss * 100.0)),
     ];
     if let Some(rate) = path.rate_bps.and_then(Rate::from_bits_per_second) {
-        parts.push(format!("a line of {rate}"));
+        parts.push(format!("link rate {rate}"));
     }
     if let Some(window) = path.window_bytes {
-        parts.push(format!("a window of {}", Bytes(window)));
+        parts.push(format!("receive window {}", Bytes(window)));
     }
     parts.join(", ")
 }
 
-fn table(answer: &Answer) -> String {
+fn table(answer: &TheoryReport) -> String {
     let headings = ["formula", "rate", "window", "peak", "from loss to loss"];
     let mut rows = vec![headings.map(str::to_owned)];
     rows.extend(answer.estimates.iter().map(cells));
@@ -84,11 +84,11 @@ fn regions(cubic: &CubicRow) -> String {
     )
 }
 
-fn run(answer: &Answer, measured: &Measured) -> String {
+fn run(answer: &TheoryReport, measured: &TrialResult) -> String {
     let share = answer.estimate().map_or(f64::NAN, |asked| measured.rate_bps / asked.rate_bps);
     format!(
         "measured: {}, {} of the formula\n  {} with {}, {}, an ACK for {}, seed {}\n  {} from {} \
-         on: {} sent again, {} recoveries, {} timeouts\n",
+         on: {} retransmitted, {} recoveries, {} timeouts\n",
         mbps(measured.rate_bps),
         plain(share),
         measured.profile,
@@ -98,7 +98,7 @@ fn run(answer: &Answer, measured: &Measured) -> String {
         measured.seed,
         seconds(measured.measured_s),
         seconds(measured.warm_up_s),
-        measured.resent,
+        measured.retransmission,
         measured.fast_recoveries,
         measured.rtos,
     )
@@ -108,7 +108,7 @@ fn mbps(bps: f64) -> String {
     format!("{:.2} Mbit/s", bps / 1e6)
 }
 
-/// Four digits at least, two behind the point of what is small.
+/// At least four digits, two decimals for small numbers.
 fn plain(number: f64) -> String {
     match number.abs() {
         n if n >= 1_000.0 || n == 0.0 => format!("{number:.0}"),
@@ -122,7 +122,7 @@ fn plain(number: f64) -> String {
 }
 
 fn seconds(seconds: f64) -> String {
-    // Formulas give what no clock counts: to the microsecond, or to four digits.
+    // Results of formulas are shown to the microsecond, or to four digits.
     match seconds {
         0.0 => "0 s".to_owned(),
         s if s >= 1_000.0 => format!("{s:.0} s"),

@@ -1,44 +1,42 @@
-//! Recordings of a cellular line, made by rule: the model that Sprout has of one (Winstein,
-//! Sivaraman and Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay over
-//! Cellular Networks", NSDI 2013, section 3), without its outages.
+//! Generated traces of a cellular link by Sprout's model (Winstein, Sivaraman and Balakrishnan,
+//! "Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular Networks", NSDI 2013,
+//! section 3), without its outages.
 //!
-//! Packets leave as a Poisson process whose rate wanders: a Brownian motion with a deviation of
-//! 200 packets per second after a second, between 0 and 1,000 packets of 1,500 bytes per second
-//! (12 Mbit/s), looked at every 20 ms and thrown back at both ends. The way up has a quarter of it,
-//! since terminals send with less power. No measurement is copied: every number but these is
-//! drawn.
+//! Deliveries are a Poisson process whose rate follows a Brownian motion with a standard deviation
+//! of 200 packets per second after one second, sampled every 20 ms and reflected at 0 and 1,000
+//! packets of 1,500 bytes per second (12 Mbit/s). The uplink has a quarter of these rates, since
+//! terminals transmit with less power. The traces contain no measured data.
 
 use std::sync::LazyLock;
 
-use net::trace::Schedule;
-use units::Stream;
+use net::trace::LinkTrace;
+use units::RandomStream;
 
-/// A tick of the rate, in milliseconds.
+/// Sampling interval of the rate, in milliseconds.
 const TICK: u32 = 20;
-/// Length of a recording, in milliseconds.
+/// Length of a trace, in milliseconds.
 const LENGTH: u32 = 60_000;
-/// Parts of a millisecond in each of which a packet may go: few enough go for chance to be that of
-/// a Poisson process.
+/// Bernoulli trials per millisecond; enough to approximate a Poisson process.
 const PARTS: u64 = 50;
 
-/// Towards the terminal.
-pub(super) fn down() -> Schedule {
-    // Three million draws: made once, however many scenarios name it.
-    static MADE: LazyLock<Schedule> = LazyLock::new(|| recording("lte-down", 1_000_000));
+/// Returns the downlink trace.
+pub(super) fn down() -> LinkTrace {
+    // Three million random draws: generated once per process.
+    static MADE: LazyLock<LinkTrace> = LazyLock::new(|| generate_trace("lte-down", 1_000_000));
     MADE.clone()
 }
 
-/// From the terminal.
-pub(super) fn up() -> Schedule {
-    static MADE: LazyLock<Schedule> = LazyLock::new(|| recording("lte-up", 250_000));
+/// Returns the uplink trace.
+pub(super) fn up() -> LinkTrace {
+    static MADE: LazyLock<LinkTrace> = LazyLock::new(|| generate_trace("lte-up", 250_000));
     MADE.clone()
 }
 
-/// Rates are thousandths of a packet per second.
-fn recording(owner: &str, most: u64) -> Schedule {
-    let mut steps = Stream::named(1, owner, "rate");
-    let mut goes = Stream::named(1, owner, "packets");
-    // The motion begins in the middle.
+/// Generates a trace; `most` is the maximum rate in thousandths of a packet per second.
+fn generate_trace(owner: &str, most: u64) -> LinkTrace {
+    let mut steps = RandomStream::named(1, owner, "rate");
+    let mut goes = RandomStream::named(1, owner, "packets");
+    // The rate starts at half the maximum.
     let mut rate = most / 2;
     let mut moments = Vec::new();
     for tick in 0..LENGTH / TICK {
@@ -49,17 +47,17 @@ fn recording(owner: &str, most: u64) -> Schedule {
             moments.extend(core::iter::repeat_n(at, packets));
         }
     }
-    // The recording is as long as it is, whether or not a packet can go at its end.
+    // A final opportunity fixes the length of the trace.
     moments.push(LENGTH);
-    // Time runs forward, and there is at least that last moment.
-    Schedule::new(moments).unwrap_or_else(|_| unreachable!())
+    // The times ascend, and the last one is always present.
+    LinkTrace::new(moments).unwrap_or_else(|_| unreachable!())
 }
 
-/// The rate a tick later.
-fn next_rate(rate: u64, most: u64, steps: &mut Stream) -> u64 {
-    // The deviation of a tick: a fifth of the most, times the root of 0.02 (0.141421).
+/// Returns the rate of the next interval.
+fn next_rate(rate: u64, most: u64, steps: &mut RandomStream) -> u64 {
+    // Standard deviation per interval: a fifth of the maximum times sqrt(0.02) (0.141421).
     let deviation = most / 5 * 141_421 / 1_000_000;
-    // Twelve uniform draws have the variance 1 and nearly the bell's shape.
+    // The sum of twelve uniform draws has variance 1 and is nearly normal.
     let sum: u64 = (0..12).map(|_| steps.below(1_000_001)).sum();
     let bell = sum as i64 - 6_000_000;
     let step = bell * deviation as i64 / 1_000_000;
@@ -73,24 +71,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recording_is_made_once() {
+    fn a_trace_is_generated_once() {
         for make in [down, up] {
-            assert!(core::ptr::eq(make().moments(), make().moments()));
+            assert!(core::ptr::eq(make().opportunities_ms(), make().opportunities_ms()));
         }
     }
 
     #[test]
-    fn the_recordings_keep_to_their_rule() {
+    fn the_traces_follow_the_model() {
         for (schedule, most) in [(down(), 1_000), (up(), 250)] {
-            let moments = schedule.moments();
+            let moments = schedule.opportunities_ms();
             assert_eq!(schedule.period().as_millis(), u64::from(LENGTH));
             let seconds: Vec<usize> = (0..60)
                 .map(|s| moments.iter().filter(|&&at| at.saturating_sub(1) / 1_000 == s).count())
                 .collect();
-            // No second beyond the most by more than chance gives a Poisson count: five deviations.
+            // No second exceeds the maximum by more than five standard deviations (Poisson).
             let bound = f64::from(most) + 5.0 * f64::from(most).sqrt();
             assert!(seconds.iter().all(|&n| (n as f64) < bound), "{seconds:?}");
-            // It wanders: the best second has twice the worst and more.
+            // The rate varies: the best second has more than twice the packets of the worst.
             let (least, best) = (seconds.iter().min().unwrap(), seconds.iter().max().unwrap());
             assert!(best > &(2 * least), "{seconds:?}");
             assert!(*best > most as usize / 3, "{seconds:?}");

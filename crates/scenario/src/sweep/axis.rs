@@ -1,38 +1,38 @@
-//! An axis: keys that change together, and the values they take.
+//! A sweep axis: keys that vary together, and their values.
 
 use serde_json::{Value as Json, json};
 
-use super::super::keys::{Kind, Located, Reader, Shape};
+use super::super::keys::{KeyCodec, KeyType, Located, ScenarioReader};
 use super::super::overrides::{key_path, split_argument};
-use super::super::setting::{Setting, Settings, write_settings};
+use super::super::setting::{RawValue, RawValues, write_raw_values};
 use super::super::shorthand;
-use super::super::source::{Fault, Place, SourceId, Sources};
-use super::super::tree::{self, Entry, Node, Value};
+use super::super::source::{SourceId, Sources, SpannedError, TextSpan};
+use super::super::tree::{self, TomlEntry, TomlNode, TomlValue};
 use super::range;
 
 /// The table of all axes.
-pub(crate) struct Axes;
+pub(crate) struct AxesType;
 
-/// Keys that change together, with the values they take.
+/// Keys that vary together, with their values.
 #[derive(Debug, Clone)]
-pub(super) struct Axis {
+pub(super) struct SweepAxis {
     keys: Vec<AxisKey>,
     /// One node for each key.
-    values: Vec<Vec<Node>>,
-    place: Place,
+    values: Vec<Vec<TomlNode>>,
+    span: TextSpan,
 }
 
-/// A key as the user wrote it and where it leads.
+/// A key as written and its resolved path.
 #[derive(Debug, Clone)]
 struct AxisKey {
     name: String,
-    path: Vec<(String, Place)>,
+    path: Vec<(String, TextSpan)>,
 }
 
-/// A path of keys with their places.
-pub(super) type KeyPath = [(String, Place)];
+/// A path of keys with their positions.
+pub(super) type KeyPath = [(String, TextSpan)];
 
-impl Shape for Axes {
+impl KeyType for AxesType {
     fn schema(&self) -> Json {
         let value = json!({ "type": ["string", "number", "boolean", "array", "object"] });
         let values = json!({ "type": "array", "items": value, "minItems": 1 });
@@ -40,33 +40,33 @@ impl Shape for Axes {
         json!({ "type": "object", "additionalProperties": { "anyOf": [values, range] } })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "table of lists or ranges (`\"10ms..100ms step 10ms\"`)".into()
     }
 }
 
-impl Axis {
-    /// How many values it takes.
+impl SweepAxis {
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Its keys as the user wrote them.
+    /// Returns its keys as written.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         self.keys.iter().map(|key| key.name.clone())
     }
 
-    /// Value number `value` as text, one for each key.
+    /// Returns value number `value` as text, one for each key.
     pub(super) fn labels(&self, value: usize) -> Vec<String> {
         self.values[value].iter().map(label).collect()
     }
 
-    /// What value number `value` sets.
-    pub(super) fn settings(&self, value: usize) -> impl Iterator<Item = (&KeyPath, &Node)> {
+    /// Returns the key paths and nodes that value number `value` sets.
+    pub(super) fn settings(&self, value: usize) -> impl Iterator<Item = (&KeyPath, &TomlNode)> {
         self.keys.iter().map(|key| key.path.as_slice()).zip(&self.values[value])
     }
 
-    /// Number of the key `name` among those of this axis: as written, or as it leads.
+    /// Returns the index of the key `name`, as written or in full.
     pub(super) fn key(&self, name: &str) -> Option<usize> {
         let dotted = |key: &AxisKey| {
             let parts: Vec<&str> = key.path.iter().map(|(part, _)| part.as_str()).collect();
@@ -75,8 +75,8 @@ impl Axis {
         self.keys.iter().position(|key| key.name == name || dotted(key) == name)
     }
 
-    /// Does it change a key that `other` changes too?
-    fn meets(&self, other: &Self) -> bool {
+    /// Returns whether both axes vary a common key.
+    fn shares_key_with(&self, other: &Self) -> bool {
         let same = |a: &AxisKey, b: &AxisKey| {
             a.path.len() == b.path.len() && a.path.iter().zip(&b.path).all(|(a, b)| a.0 == b.0)
         };
@@ -84,53 +84,65 @@ impl Axis {
     }
 }
 
-/// A value as people write it.
-pub(super) fn label(node: &Node) -> String {
+/// Formats a value without quotes.
+pub(super) fn label(node: &TomlNode) -> String {
     match &node.value {
-        Value::Text(text) | Value::Integer(text) | Value::Float(text) | Value::Date(text) => {
-            text.clone()
+        TomlValue::Text(text)
+        | TomlValue::Integer(text)
+        | TomlValue::Float(text)
+        | TomlValue::Date(text) => text.clone(),
+        TomlValue::Switch(on) => on.to_string(),
+        TomlValue::List(_) | TomlValue::Table(_) => {
+            tree::toml_value(node).to_string().trim().to_owned()
         }
-        Value::Switch(on) => on.to_string(),
-        Value::List(_) | Value::Table(_) => tree::toml_value(node).to_string().trim().to_owned(),
     }
 }
 
-/// Dotted keys without quotes are tables in TOML: those that hold values are found below them.
-fn flatten(above: &str, entries: &[Entry], found: &mut Settings) {
-    for Entry { key, place, node } in entries {
+/// Flattens nested tables, since dotted keys without quotes are tables in TOML.
+fn flatten(above: &str, entries: &[TomlEntry], found: &mut RawValues) {
+    for TomlEntry { key, place, node } in entries {
         let name = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
         match &node.value {
-            Value::Table(inner) => flatten(&name, inner, found),
-            _ => found.push((Located { value: name, place: *place }, Setting(node.clone()))),
+            TomlValue::Table(inner) => flatten(&name, inner, found),
+            _ => found.push((Located { value: name, span: *place }, RawValue(node.clone()))),
         }
     }
 }
 
-impl Kind for Axes {
-    type Value = Settings;
+impl KeyCodec for AxesType {
+    type Value = RawValues;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Settings> {
-        let mut found = Settings::new();
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<RawValues> {
+        let mut found = RawValues::new();
         flatten("", reader.table(node, &format!("`{key}`"))?, &mut found);
         Some(found)
     }
 
-    fn write(&self, value: &Settings) -> toml_edit::Value {
-        write_settings(value)
+    fn write(&self, value: &RawValues) -> toml_edit::Value {
+        write_raw_values(value)
     }
 }
 
-/// The axes of `[sweep.axes]`, whose keys lead to places of the scenario `root`.
-pub(super) fn axes(settings: &Settings, root: &Node, reader: &mut Reader) -> Vec<Axis> {
-    let axes = settings.iter().map(|(name, Setting(node))| axis(name, node, root, reader));
+/// Reads the axes of `[sweep.axes]`, whose keys are resolved in the scenario `root`.
+pub(super) fn axes(
+    settings: &RawValues,
+    root: &TomlNode,
+    reader: &mut ScenarioReader,
+) -> Vec<SweepAxis> {
+    let axes = settings.iter().map(|(name, RawValue(node))| axis(name, node, root, reader));
     axes.collect::<Vec<_>>().into_iter().flatten().collect()
 }
 
-fn axis(name: &Located<String>, node: &Node, root: &Node, reader: &mut Reader) -> Option<Axis> {
-    let keys = keys(&name.value, |_| name.place, root, reader)?;
-    let values: Vec<Node> = match &node.value {
-        Value::List(items) => items.clone(),
-        Value::Text(text) => match range::read(text, node.place) {
+fn axis(
+    name: &Located<String>,
+    node: &TomlNode,
+    root: &TomlNode,
+    reader: &mut ScenarioReader,
+) -> Option<SweepAxis> {
+    let keys = keys(&name.value, |_| name.span, root, reader)?;
+    let values: Vec<TomlNode> = match &node.value {
+        TomlValue::List(items) => items.clone(),
+        TomlValue::Text(text) => match range::read(text, node.span) {
             Ok(Some(values)) => values,
             Ok(None) => vec![node.clone()],
             Err(fault) => {
@@ -140,25 +152,25 @@ fn axis(name: &Located<String>, node: &Node, root: &Node, reader: &mut Reader) -
         },
         _ => vec![node.clone()],
     };
-    finish(keys, values, name.place, reader)
+    finish(keys, values, name.span, reader)
 }
 
-/// Reads an argument `KEY=VALUE,VALUE`, `KEY=RANGE` or `KEY,KEY=(VALUE,VALUE),(VALUE,VALUE)`.
+/// Parses an argument `KEY=VALUE,VALUE`, `KEY=RANGE` or `KEY,KEY=(VALUE,VALUE),(VALUE,VALUE)`.
 pub(super) fn parse(
     argument: &str,
     source: SourceId,
-    root: &Node,
-    reader: &mut Reader,
-) -> Option<Axis> {
-    let whole = source.place(0..argument.len());
+    root: &TomlNode,
+    reader: &mut ScenarioReader,
+) -> Option<SweepAxis> {
+    let whole = source.span(0..argument.len());
     let Some((names, text, start)) = split_argument(argument) else {
-        let fault = Fault::new(whole, "no `=` in this argument");
+        let fault = SpannedError::new(whole, "no `=` in this argument");
         reader.report(fault.expected("KEY=VALUE,VALUE or KEY=10ms..100ms step 10ms"));
         return None;
     };
-    let at = |span: core::ops::Range<usize>| source.place(span);
+    let at = |span: core::ops::Range<usize>| source.span(span);
     let keys = keys(names, at, root, reader)?;
-    let place = source.place(start..start + text.len());
+    let place = source.span(start..start + text.len());
     match range::read(text, place) {
         Ok(Some(values)) => return finish(keys, values, whole, reader),
         Ok(None) => {}
@@ -167,16 +179,16 @@ pub(super) fn parse(
             return None;
         }
     }
-    let values = pieces(text)
+    let values = split_list(text)
         .into_iter()
         .map(|span| {
             let place =
-                |span: &core::ops::Range<usize>| source.place(start + span.start..start + span.end);
-            let piece = &text[span.clone()];
-            let group = piece.strip_prefix('(').and_then(|piece| piece.strip_suffix(')'));
+                |span: &core::ops::Range<usize>| source.span(start + span.start..start + span.end);
+            let part = &text[span.clone()];
+            let group = part.strip_prefix('(').and_then(|part| part.strip_suffix(')'));
             match group.filter(|_| keys.len() > 1) {
                 Some(group) => {
-                    let items = pieces(group).into_iter().map(|inner| {
+                    let items = split_list(group).into_iter().map(|inner| {
                         let span = span.start + 1 + inner.start..span.start + 1 + inner.end;
                         tree::argument_value(
                             &text[span.clone()],
@@ -185,17 +197,17 @@ pub(super) fn parse(
                             start + span.start,
                         )
                     });
-                    Node { place: place(&span), value: Value::List(items.collect()) }
+                    TomlNode { span: place(&span), value: TomlValue::List(items.collect()) }
                 }
-                None => tree::argument_value(piece, place(&span), source, start + span.start),
+                None => tree::argument_value(part, place(&span), source, start + span.start),
             }
         })
         .collect();
     finish(keys, values, whole, reader)
 }
 
-/// The stretches between commas that stand outside of quotes and brackets, without blanks around.
-fn pieces(text: &str) -> Vec<core::ops::Range<usize>> {
+/// Splits at commas outside of quotes and brackets; returns the trimmed ranges.
+fn split_list(text: &str) -> Vec<core::ops::Range<usize>> {
     let mut found = Vec::new();
     let (mut depth, mut quote, mut start) = (0_u32, None, 0);
     for (at, c) in text.char_indices() {
@@ -217,20 +229,20 @@ fn pieces(text: &str) -> Vec<core::ops::Range<usize>> {
 }
 
 fn trimmed(text: &str, span: core::ops::Range<usize>) -> core::ops::Range<usize> {
-    let piece = &text[span.clone()];
-    let start = span.start + (piece.len() - piece.trim_start().len());
-    start..start + piece.trim().len()
+    let part = &text[span.clone()];
+    let start = span.start + (part.len() - part.trim_start().len());
+    start..start + part.trim().len()
 }
 
-/// The keys of an axis; `at` gives the place of a stretch of `names`.
+/// Parses the keys of an axis; `at` returns the position of a range of `names`.
 fn keys(
     names: &str,
-    at: impl Fn(core::ops::Range<usize>) -> Place,
-    root: &Node,
-    reader: &mut Reader,
+    at: impl Fn(core::ops::Range<usize>) -> TextSpan,
+    root: &TomlNode,
+    reader: &mut ScenarioReader,
 ) -> Option<Vec<AxisKey>> {
     let mut found = Vec::new();
-    for span in pieces(names) {
+    for span in split_list(names) {
         let name = &names[span.clone()];
         let place = at(span.clone());
         let path = key_path(name).map(|path| {
@@ -240,7 +252,7 @@ fn keys(
             path.into_iter().map(part).collect()
         });
         let Some(path) = path else {
-            let fault = Fault::new(place, "this is no key");
+            let fault = SpannedError::new(place, "this is not a valid key");
             reader.report(fault.expected("dotted keys such as host.sender.cc"));
             return None;
         };
@@ -255,54 +267,56 @@ fn keys(
     Some(found)
 }
 
-/// Gives each key its value.
+/// Assigns the values to the keys.
 fn finish(
     keys: Vec<AxisKey>,
-    values: Vec<Node>,
-    place: Place,
-    reader: &mut Reader,
-) -> Option<Axis> {
+    values: Vec<TomlNode>,
+    place: TextSpan,
+    reader: &mut ScenarioReader,
+) -> Option<SweepAxis> {
     if values.is_empty() {
-        reader.report(Fault::new(place, "this axis has no values"));
+        reader.report(SpannedError::new(place, "this axis has no values"));
         return None;
     }
     if keys.len() == 1 {
-        return Some(Axis {
+        return Some(SweepAxis {
             keys,
             values: values.into_iter().map(|value| vec![value]).collect(),
-            place,
+            span: place,
         });
     }
     let mut together = Vec::new();
     for value in values {
         match value.value {
-            Value::List(items) if items.len() == keys.len() => together.push(items),
+            TomlValue::List(items) if items.len() == keys.len() => together.push(items),
             _ => {
                 let message = format!("this axis has {} keys", keys.len());
-                let fault = Fault::new(value.place, message).found(value.describe());
+                let fault = SpannedError::new(value.span, message).found(value.describe());
                 reader.report(fault.expected(format!("{} values together", keys.len())));
                 return None;
             }
         }
     }
-    Some(Axis { keys, values: together, place })
+    Some(SweepAxis { keys, values: together, span: place })
 }
 
-/// Adds an axis, in the place of one that has the same keys.
-pub(super) fn put(axes: &mut Vec<Axis>, axis: Axis) {
-    match axes.iter_mut().find(|known| known.keys.len() == axis.keys.len() && known.meets(&axis)) {
+/// Adds an axis, replacing one with the same keys.
+pub(super) fn put(axes: &mut Vec<SweepAxis>, axis: SweepAxis) {
+    match axes
+        .iter_mut()
+        .find(|known| known.keys.len() == axis.keys.len() && known.shares_key_with(&axis))
+    {
         Some(known) => *known = axis,
         None => axes.push(axis),
     }
 }
 
-/// Refuses two axes over one key.
-pub(super) fn check(axes: &[Axis], sources: &Sources<'_>, reader: &mut Reader) {
+/// Reports two axes over one key.
+pub(super) fn check(axes: &[SweepAxis], sources: &Sources<'_>, reader: &mut ScenarioReader) {
     for (number, axis) in axes.iter().enumerate() {
-        if let Some(first) = axes[..number].iter().find(|first| first.meets(axis)) {
-            let fault = Fault::new(axis.place, "a second axis over the same key");
-            reader
-                .report(fault.hint(format!("the first is on line {}", sources.line(first.place))));
+        if let Some(first) = axes[..number].iter().find(|first| first.shares_key_with(axis)) {
+            let fault = SpannedError::new(axis.span, "a second axis over the same key");
+            reader.report(fault.hint(format!("the first is on line {}", sources.line(first.span))));
         }
     }
 }

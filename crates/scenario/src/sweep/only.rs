@@ -1,32 +1,32 @@
-//! A condition over the axes: `host.a.cc == cubic and (path.delay >= 10ms or not duration < 5s)`.
+//! Conditions over the axes: `host.a.cc == cubic and (path.delay >= 10ms or not duration < 5s)`.
 
 use core::cmp::Ordering;
 
 use super::super::nearest::{did_you_mean, one_of};
-use super::super::source::{Fault, Place};
-use super::axis::Axis;
+use super::super::source::{SpannedError, TextSpan};
+use super::axis::SweepAxis;
 use crate::units_text::Measure;
 
-/// A condition.
+/// A condition on the values of the axes.
 #[derive(Debug)]
-pub(super) enum Only {
-    Either(Box<Only>, Box<Only>),
-    Both(Box<Only>, Box<Only>),
-    Not(Box<Only>),
-    Compare(Operand, Comparison, Operand),
+pub(super) enum Condition {
+    Either(Box<Condition>, Box<Condition>),
+    Both(Box<Condition>, Box<Condition>),
+    Not(Box<Condition>),
+    Compare(Operand, ComparisonOp, Operand),
 }
 
 /// One side of a comparison.
 #[derive(Debug)]
 pub(super) enum Operand {
-    /// Key number so many of axis number so many.
+    /// A key of an axis: axis index, key index.
     Key(usize, usize),
-    /// As it stands.
+    /// A literal.
     Text(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(super) enum ComparisonOp {
     Is,
     IsNot,
     Below,
@@ -35,23 +35,27 @@ pub(super) enum Comparison {
     AtLeast,
 }
 
-impl Only {
-    /// Reads a condition that stands at `place`.
+impl Condition {
+    /// Parses a condition at `place`.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub(super) fn parse(text: &str, place: Place, axes: &[Axis]) -> Result<Self, Fault> {
-        let tokens = tokens(text).map_err(|message| Fault::new(place, message))?;
-        let mut parser = Parser { tokens: &tokens, at: 0, axes, place };
+    /// The condition is malformed or names no axis.
+    pub(super) fn parse(
+        text: &str,
+        span: TextSpan,
+        axes: &[SweepAxis],
+    ) -> Result<Self, SpannedError> {
+        let tokens = tokens(text).map_err(|message| SpannedError::new(span, message))?;
+        let mut parser = Parser { tokens: &tokens, at: 0, axes, place: span };
         let whole = parser.either()?;
         match parser.peek() {
             None => Ok(whole),
-            Some(token) => Err(parser.wrong(format!("`{token}` stands where nothing should"))),
+            Some(token) => Err(parser.wrong(format!("unexpected `{token}`"))),
         }
     }
 
-    /// Does `point` meet it?
-    pub(super) fn holds(&self, axes: &[Axis], point: &[usize]) -> bool {
+    /// Returns whether `point` meets the condition.
+    pub(super) fn holds(&self, axes: &[SweepAxis], point: &[usize]) -> bool {
         match self {
             Self::Either(a, b) => a.holds(axes, point) || b.holds(axes, point),
             Self::Both(a, b) => a.holds(axes, point) && b.holds(axes, point),
@@ -62,7 +66,7 @@ impl Only {
 }
 
 impl Operand {
-    fn text(&self, axes: &[Axis], point: &[usize]) -> String {
+    fn text(&self, axes: &[SweepAxis], point: &[usize]) -> String {
         match self {
             Self::Key(axis, key) => axes[*axis].labels(point[*axis]).swap_remove(*key),
             Self::Text(text) => text.clone(),
@@ -70,7 +74,7 @@ impl Operand {
     }
 }
 
-impl Comparison {
+impl ComparisonOp {
     fn holds(self, a: &str, b: &str) -> bool {
         let measures = Measure::read(a).zip(Measure::read(b));
         let order = match measures.filter(|(a, b)| a.quantity == b.quantity) {
@@ -104,8 +108,8 @@ impl Comparison {
 struct Parser<'t> {
     tokens: &'t [String],
     at: usize,
-    axes: &'t [Axis],
-    place: Place,
+    axes: &'t [SweepAxis],
+    place: TextSpan,
 }
 
 impl Parser<'_> {
@@ -113,9 +117,9 @@ impl Parser<'_> {
         self.tokens.get(self.at).map(String::as_str)
     }
 
-    fn wrong(&self, message: impl Into<String>) -> Fault {
+    fn wrong(&self, message: impl Into<String>) -> SpannedError {
         let expected = "comparisons joined by `and`, `or`, `not` and parentheses";
-        Fault::new(self.place, message).expected(expected)
+        SpannedError::new(self.place, message).expected(expected)
     }
 
     fn take(&mut self, word: &str) -> bool {
@@ -124,25 +128,25 @@ impl Parser<'_> {
         taken
     }
 
-    fn either(&mut self) -> Result<Only, Fault> {
+    fn either(&mut self) -> Result<Condition, SpannedError> {
         let mut whole = self.both()?;
         while self.take("or") {
-            whole = Only::Either(Box::new(whole), Box::new(self.both()?));
+            whole = Condition::Either(Box::new(whole), Box::new(self.both()?));
         }
         Ok(whole)
     }
 
-    fn both(&mut self) -> Result<Only, Fault> {
+    fn both(&mut self) -> Result<Condition, SpannedError> {
         let mut whole = self.single()?;
         while self.take("and") {
-            whole = Only::Both(Box::new(whole), Box::new(self.single()?));
+            whole = Condition::Both(Box::new(whole), Box::new(self.single()?));
         }
         Ok(whole)
     }
 
-    fn single(&mut self) -> Result<Only, Fault> {
+    fn single(&mut self) -> Result<Condition, SpannedError> {
         if self.take("not") {
-            return Ok(Only::Not(Box::new(self.single()?)));
+            return Ok(Condition::Not(Box::new(self.single()?)));
         }
         if self.take("(") {
             let inner = self.either()?;
@@ -154,19 +158,19 @@ impl Parser<'_> {
         self.comparison()
     }
 
-    fn comparison(&mut self) -> Result<Only, Fault> {
+    fn comparison(&mut self) -> Result<Condition, SpannedError> {
         let (left, a) = self.operand()?;
-        let how = self.peek().and_then(Comparison::named);
+        let how = self.peek().and_then(ComparisonOp::named);
         let Some(how) = how else {
             return Err(self.wrong(format!("no comparison after `{left}`")));
         };
         self.at += 1;
         let (right, b) = self.operand()?;
         if matches!((&a, &b), (Operand::Text(_), Operand::Text(_))) {
-            let names: Vec<String> = self.axes.iter().flat_map(Axis::names).collect();
+            let names: Vec<String> = self.axes.iter().flat_map(SweepAxis::names).collect();
             let names = || names.iter().map(String::as_str);
             let fault =
-                Fault::new(self.place, format!("neither `{left}` nor `{right}` is an axis"));
+                SpannedError::new(self.place, format!("neither `{left}` nor `{right}` is an axis"));
             let guess = did_you_mean(&left, names());
             return Err(fault.expected(one_of(names())).hint(guess));
         }
@@ -174,7 +178,7 @@ impl Parser<'_> {
             Operand::Text(text) => Some(text.clone()),
             Operand::Key(axis, key) => Some(self.axes[*axis].labels(0).swap_remove(*key)),
         };
-        let ordered = !matches!(how, Comparison::Is | Comparison::IsNot);
+        let ordered = !matches!(how, ComparisonOp::Is | ComparisonOp::IsNot);
         if let (true, Some(a), Some(b)) = (ordered, text(&a), text(&b)) {
             let measures = Measure::read(&a).zip(Measure::read(&b));
             if measures.is_none_or(|(a, b)| a.quantity != b.quantity) {
@@ -182,16 +186,17 @@ impl Parser<'_> {
                 return Err(self.wrong(message));
             }
         }
-        Ok(Only::Compare(a, how, b))
+        Ok(Condition::Compare(a, how, b))
     }
 
-    fn operand(&mut self) -> Result<(String, Operand), Fault> {
+    fn operand(&mut self) -> Result<(String, Operand), SpannedError> {
         let Some(token) = self.peek().map(str::to_owned) else {
             return Err(self.wrong("the condition ends too early"));
         };
-        if Comparison::named(&token).is_some() || ["(", ")", "and", "or", "not"].contains(&&*token)
+        if ComparisonOp::named(&token).is_some()
+            || ["(", ")", "and", "or", "not"].contains(&&*token)
         {
-            return Err(self.wrong(format!("`{token}` stands where a key or a value should")));
+            return Err(self.wrong(format!("`{token}` is in the place of a key or a value")));
         }
         self.at += 1;
         let quoted = token.starts_with(['"', '\'']);
@@ -206,7 +211,7 @@ impl Parser<'_> {
     }
 }
 
-/// Words, comparisons and parentheses.
+/// Splits the text into words, comparison operators and parentheses.
 fn tokens(text: &str) -> Result<Vec<String>, String> {
     let mut found: Vec<String> = Vec::new();
     let mut rest = text.trim_start();

@@ -1,75 +1,75 @@
-//! `series = { columns = ["cwnd", "flight"], every = "10ms" }`: what is kept of each run over time.
+//! `series = { columns = ["cwnd", "flight"], every = "10ms" }`: time series of each run.
 
-use logs::series::{COLUMNS, Columns, Thinning};
+use logs::series::{COLUMNS, Downsampling, SeriesColumns};
 use serde_json::{Value as Json, json};
 use toml_edit::Array;
 use units::Duration;
 
-use super::super::keys::{Key, Kind, Reader, Shape};
-use super::super::kinds::{Span, Whole, wrong_kind};
+use super::super::keys::{Key, KeyCodec, KeyType, ScenarioReader};
+use super::super::kinds::{DurationType, IntegerType, type_mismatch};
 use super::super::nearest::{did_you_mean, one_of};
-use super::super::source::Fault;
+use super::super::source::SpannedError;
 use super::super::table::table;
-use super::super::tree::{Node, Value};
+use super::super::tree::{TomlNode, TomlValue};
 
-/// What is wanted of each run.
+/// The time series to record from each run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct SeriesPlan {
     /// Columns, in their order.
-    pub columns: Columns,
-    /// How much is kept.
-    pub thinning: Thinning,
+    pub columns: SeriesColumns,
+    /// Downsampling.
+    pub thinning: Downsampling,
 }
 
-static NAMES: Key<Names> = Key::required(
+static NAMES: Key<ColumnsType> = Key::required(
     "columns",
-    Names,
+    ColumnsType,
     "columns of the senders' states: `cwnd`, `flight`, `srtt` and the others of \
      `ackclock run --columns`",
 );
-static EVERY: Key<Span> = Key::optional(
+static EVERY: Key<DurationType> = Key::optional(
     "every",
-    Span { least: Duration::from_nanos(1), usual: "ms" },
-    "a row wherever a column changes",
-    "of every span of this length keep the first and last row and those with the lowest and the \
-     highest value of each column",
+    DurationType { least: Duration::from_nanos(1), default_unit: "ms" },
+    "a row at every change of a column",
+    "downsampling: of every interval of this length, keeps the first and last row and those with \
+     the lowest and highest value of each column",
 );
-static POINTS: Key<Whole> = Key::optional(
+static POINTS: Key<IntegerType> = Key::optional(
     "points",
-    Whole { least: 16, most: u32::MAX as u64 },
+    IntegerType { least: 16, most: u32::MAX as u64 },
     "no limit",
-    "keep about so many rows of each flow, and every peak",
+    "downsampling: keeps about this many rows per flow, and every peak",
 );
 
 table! {
-    /// What is kept of each run over time.
+    /// Time series of each run.
     pub SeriesTable: SECTION = "`series`" {
-        columns: Columns = NAMES,
+        columns: SeriesColumns = NAMES,
         every: Duration = EVERY,
         points: u64 = POINTS,
     }
     check: |fields, reader| {
         if let (Some(_), Some(points)) = (fields.node(&EVERY), fields.node(&POINTS)) {
             let message = "`series` has either `every` or `points`, not both";
-            reader.report(Fault::new(points.place, message));
+            reader.report(SpannedError::new(points.span, message));
         }
     },
 }
 
 impl SeriesTable {
-    /// `None` without columns.
-    pub(super) fn plan(&self) -> Option<Plan> {
-        let every = self.every.map(|every| Thinning::Every(every.value));
-        let points = self.points.map(|points| Thinning::Points(points.value as usize));
-        let thinning = every.or(points).unwrap_or(Thinning::None);
-        Some(Plan { columns: self.columns.clone()?.value, thinning })
+    /// Returns the plan; `None` without columns.
+    pub(super) fn plan(&self) -> Option<SeriesPlan> {
+        let every = self.every.map(|every| Downsampling::Every(every.value));
+        let points = self.points.map(|points| Downsampling::Points(points.value as usize));
+        let thinning = every.or(points).unwrap_or(Downsampling::None);
+        Some(SeriesPlan { columns: self.columns.clone()?.value, thinning })
     }
 }
 
 /// A list of columns.
-struct Names;
+struct ColumnsType;
 
-impl Shape for Names {
+impl KeyType for ColumnsType {
     fn schema(&self) -> Json {
         let names = COLUMNS.iter().flat_map(|column| [column.short(), column.name]);
         let mut names: Vec<&str> = names.collect();
@@ -77,39 +77,44 @@ impl Shape for Names {
         json!({ "type": "array", "items": { "enum": names }, "minItems": 1 })
     }
 
-    fn takes(&self) -> String {
+    fn type_name(&self) -> String {
         "list of names".into()
     }
 }
 
-impl Kind for Names {
-    type Value = Columns;
+impl KeyCodec for ColumnsType {
+    type Value = SeriesColumns;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Columns> {
+    fn read(
+        &self,
+        key: &str,
+        node: &TomlNode,
+        reader: &mut ScenarioReader,
+    ) -> Option<SeriesColumns> {
         let shorts = || COLUMNS.iter().map(|column| column.short());
         let items = reader.list(key, node)?;
         if items.is_empty() {
-            let fault = Fault::new(node.place, format!("`{key}` names no column"));
+            let fault = SpannedError::new(node.span, format!("`{key}` names no column"));
             reader.report(fault.expected(one_of(shorts())));
             return None;
         }
         let mut names = Vec::new();
         for item in items {
-            let Value::Text(name) = &item.value else {
-                return wrong_kind(key, item, "the name of a column in quotes", reader);
+            let TomlValue::Text(name) = &item.value else {
+                return type_mismatch(key, item, "the name of a column in quotes", reader);
             };
-            if Columns::parse(name).is_err() || name.contains(',') {
-                let fault = Fault::new(item.place, format!("there is no column `{name}`"));
+            if SeriesColumns::parse(name).is_err() || name.contains(',') {
+                let fault = SpannedError::new(item.span, format!("there is no column `{name}`"));
                 let guess = did_you_mean(name, shorts());
                 reader.report(fault.expected(one_of(shorts())).hint(guess));
                 return None;
             }
             names.push(name.as_str());
         }
-        Columns::parse(&names.join(",")).ok()
+        SeriesColumns::parse(&names.join(",")).ok()
     }
 
-    fn write(&self, value: &Columns) -> toml_edit::Value {
+    fn write(&self, value: &SeriesColumns) -> toml_edit::Value {
         value.names().into_iter().collect::<Array>().into()
     }
 }

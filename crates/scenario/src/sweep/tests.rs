@@ -1,6 +1,6 @@
-//! Sweeps: their grid, their errors, and the scenario of each run.
+//! Sweeps: grid, errors, and the scenario of each run.
 
-use logs::series::Thinning;
+use logs::series::Downsampling;
 use units::Duration;
 
 use super::*;
@@ -21,7 +21,7 @@ fn overrides(axes: &[&str], only: Option<&str>) -> StudyOverrides {
     }
 }
 
-/// What each run sets, as one line.
+/// Returns the settings of each run, one line each.
 fn lines(study: &Study<'_>) -> Vec<String> {
     let line = |run| {
         let settings = study.settings(run).into_iter().map(|(key, value)| format!("{key}={value}"));
@@ -71,7 +71,7 @@ fn an_argument_replaces_the_axis_of_the_file() {
 }
 
 #[test]
-fn keys_may_change_together() {
+fn keys_can_vary_together() {
     let axis = "path.rate,path.buffer=(10Mbit/s,1bdp),(1Gbit/s,100p)";
     let expected =
         ["7 path.rate=10Mbit/s path.buffer=1bdp", "7 path.rate=1Gbit/s path.buffer=100p"];
@@ -83,7 +83,7 @@ fn keys_may_change_together() {
 }
 
 #[test]
-fn conditions_choose_points() {
+fn conditions_select_points() {
     let axes = ["a.cc=newreno", "path.delay=5ms,10ms,20ms", "flow.bulk=1MB,10MB"];
     let chosen = |only| grid(BASE, &axes, Some(only)).len();
     assert_eq!(chosen("path.delay >= 10ms"), 4);
@@ -94,13 +94,13 @@ fn conditions_choose_points() {
 }
 
 #[test]
-fn a_run_has_the_scenario_it_says() {
+fn the_text_of_a_run_is_its_scenario() {
     let overrides = overrides(&["path.delay=5ms,9ms", "a.knobs.kern.hz=100,1000"], None);
     let study = Study::load(BASE, "t.toml", &overrides).unwrap();
     assert_eq!(study.runs(), 4);
     for run in 0..4 {
         let text = study.text_of(run).unwrap();
-        let loaded = super::super::load(&text, "again", &Overrides::default()).unwrap();
+        let loaded = super::super::load(&text, "rewritten", &Overrides::default()).unwrap();
         assert_eq!(loaded.scenario, study.scenario(run).unwrap(), "{text}");
     }
     let last = study.scenario(3).unwrap();
@@ -109,19 +109,19 @@ fn a_run_has_the_scenario_it_says() {
 }
 
 #[test]
-fn mistakes_point_at_what_was_written() {
-    let told = mistake(BASE, &["path.delay=5ms,6MB"], None);
-    assert!(told.starts_with("-m:1:16: `delay` has the unit `MB`"), "{told}");
-    let told = mistake(BASE, &["a.c=newreno"], None);
-    assert!(told.starts_with("-m:1:3: a host has no key `c`"), "{told}");
-    let told = mistake(BASE, &["path.delay"], None);
-    assert!(told.contains("no `=` in this argument"), "{told}");
-    let told = mistake(BASE, &["path.delay=1ms..5us step 1us"], None);
-    assert!(told.contains("the range ends before it begins"), "{told}");
-    let told = mistake(BASE, &["path.rate,path.delay=(1Mbit/s,1ms),5ms"], None);
-    assert!(told.contains("this axis has 2 keys"), "{told}");
-    let told = mistake(BASE, &["path.rate,path.delay=(1Mbit/s,1ms)", "path.delay=2ms"], None);
-    assert!(told.contains("a second axis over the same key"), "{told}");
+fn errors_point_at_the_argument() {
+    let message = mistake(BASE, &["path.delay=5ms,6MB"], None);
+    assert!(message.starts_with("-m:1:16: `delay` has the unit `MB`"), "{message}");
+    let message = mistake(BASE, &["a.c=newreno"], None);
+    assert!(message.starts_with("-m:1:3: a host has no key `c`"), "{message}");
+    let message = mistake(BASE, &["path.delay"], None);
+    assert!(message.contains("no `=` in this argument"), "{message}");
+    let message = mistake(BASE, &["path.delay=1ms..5us step 1us"], None);
+    assert!(message.contains("the range ends before it begins"), "{message}");
+    let message = mistake(BASE, &["path.rate,path.delay=(1Mbit/s,1ms),5ms"], None);
+    assert!(message.contains("this axis has 2 keys"), "{message}");
+    let message = mistake(BASE, &["path.rate,path.delay=(1Mbit/s,1ms)", "path.delay=2ms"], None);
+    assert!(message.contains("a second axis over the same key"), "{message}");
     let text = format!("{BASE}[sweep.axes]\n\"path.delay\" = []\n");
     assert!(mistake(&text, &[], None).starts_with("t.toml:8:1: this axis has no values"));
     let text = format!("{BASE}[sweep]\nrepeats = 3\n");
@@ -129,7 +129,7 @@ fn mistakes_point_at_what_was_written() {
 }
 
 #[test]
-fn a_file_says_what_is_kept_of_each_run() {
+fn a_file_can_request_time_series() {
     let series = |text: &str| {
         let text = format!("{BASE}[sweep]\n{text}\n");
         Study::load(&text, "t.toml", &StudyOverrides::default()).unwrap().series().cloned()
@@ -137,53 +137,53 @@ fn a_file_says_what_is_kept_of_each_run() {
     assert_eq!(series("repeat = 2"), None);
     let plan = series("series = { columns = [\"cwnd\", \"srtt_us\"], every = \"10ms\" }").unwrap();
     assert_eq!(plan.columns.names(), ["cwnd_bytes", "srtt_us"]);
-    assert_eq!(plan.thinning, Thinning::Every(Duration::from_millis(10)));
+    assert_eq!(plan.thinning, Downsampling::Every(Duration::from_millis(10)));
     let plan = series("series = { columns = [\"pipe\"], points = 500 }").unwrap();
-    assert_eq!(plan.thinning, Thinning::Points(500));
-    assert_eq!(series("series.columns = [\"pipe\"]").unwrap().thinning, Thinning::None);
-    let told = |text: &str| mistake(&format!("{BASE}[sweep]\n{text}\n"), &[], None);
-    let wrong = told("series = { columns = [\"cwnd\", \"flihgt\"] }");
+    assert_eq!(plan.thinning, Downsampling::Points(500));
+    assert_eq!(series("series.columns = [\"pipe\"]").unwrap().thinning, Downsampling::None);
+    let error = |text: &str| mistake(&format!("{BASE}[sweep]\n{text}\n"), &[], None);
+    let wrong = error("series = { columns = [\"cwnd\", \"flihgt\"] }");
     assert!(wrong.starts_with("t.toml:8:31: there is no column `flihgt`"), "{wrong}");
     assert!(wrong.contains("did you mean `flight`?"), "{wrong}");
-    assert!(told("series = { columns = [] }").contains("names no column"));
-    assert!(told("series = { columns = \"cwnd\" }").contains("`columns` is a list"));
-    assert!(told("series = { every = \"1ms\" }").contains("`series` needs `columns`"));
+    assert!(error("series = { columns = [] }").contains("names no column"));
+    assert!(error("series = { columns = \"cwnd\" }").contains("`columns` must be a list"));
+    assert!(error("series = { every = \"1ms\" }").contains("`series` needs `columns`"));
     let both = "series = { columns = [\"cwnd\"], every = \"1ms\", points = 99 }";
-    assert!(told(both).contains("either `every` or `points`, not both"));
-    assert!(told("columns = [\"cwnd\"]").contains("a table of their own: `series`"));
+    assert!(error(both).contains("either `every` or `points`, not both"));
+    assert!(error("columns = [\"cwnd\"]").contains("a table of their own: `series`"));
 }
 
 #[test]
-fn wrong_conditions_are_told() {
+fn invalid_conditions_are_reported() {
     let axes = ["path.delay=5ms,9ms"];
-    let told = |only| mistake(BASE, &axes, Some(only));
-    assert!(told("path.delya > 5ms").contains("did you mean `path.delay`?"));
-    assert!(told("path.delay >").contains("the condition ends too early"));
-    assert!(told("path.delay 5ms").contains("no comparison after `path.delay`"));
-    assert!(told("(path.delay > 5ms").contains("a parenthesis is not closed"));
-    assert!(told("path.delay > 5MB").contains("`5ms` and `5MB` have no order"));
-    let none = told("path.delay > 1s");
+    let error = |only| mistake(BASE, &axes, Some(only));
+    assert!(error("path.delya > 5ms").contains("did you mean `path.delay`?"));
+    assert!(error("path.delay >").contains("the condition ends too early"));
+    assert!(error("path.delay 5ms").contains("no comparison after `path.delay`"));
+    assert!(error("(path.delay > 5ms").contains("a parenthesis is not closed"));
+    assert!(error("path.delay > 5MB").contains("`5ms` and `5MB` have no order"));
+    let none = error("path.delay > 1s");
     assert!(none.starts_with("--only:1:1: none of the 2 points meets the condition"), "{none}");
-    assert!(told("path.delay == '5ms").contains("a quote is not closed"));
+    assert!(error("path.delay == '5ms").contains("a quote is not closed"));
 }
 
 #[test]
-fn a_short_key_that_is_misspelt_is_guessed() {
-    let told = mistake(BASE, &["path.dealy=5ms"], None);
-    assert!(told.starts_with("-m:1:6: nothing on the paths is called `dealy`"), "{told}");
-    assert!(told.contains("did you mean `delay`?"), "{told}");
-    let told = mistake(BASE, &["path.forward.bufer=1p"], None);
-    assert!(told.contains("did you mean `buffer`?"), "{told}");
-    // Nothing like it is there.
+fn a_misspelt_short_key_is_suggested() {
+    let message = mistake(BASE, &["path.dealy=5ms"], None);
+    assert!(message.starts_with("-m:1:6: nothing on the paths is called `dealy`"), "{message}");
+    assert!(message.contains("did you mean `delay`?"), "{message}");
+    let message = mistake(BASE, &["path.forward.bufer=1p"], None);
+    assert!(message.contains("did you mean `buffer`?"), "{message}");
+    // No similar key exists.
     assert!(mistake(BASE, &["path.colour=1"], None).contains("has no entry `colour`"));
 }
 
 #[test]
-fn a_short_key_must_mean_one_place() {
+fn a_short_key_must_be_unambiguous() {
     let text = BASE.replace("return = []", "return = [{ delay = \"5ms\" }]");
-    let told = mistake(&text, &["path.delay=5ms"], None);
+    let message = mistake(&text, &["path.delay=5ms"], None);
     let places = "one of `path.0.forward.1.delay`, `path.0.return.0.delay`";
-    assert!(told.contains("stands in 2 places") && told.contains(places), "{told}");
+    assert!(message.contains("it occurs 2 times") && message.contains(places), "{message}");
     let expected = ["7 path.return.delay=1ms"];
     assert_eq!(grid(&text, &["path.return.delay=1ms"], None), expected);
 }

@@ -1,4 +1,4 @@
-//! The schema and the reader say the same, and so does the documentation.
+//! Schema, reader and documentation agree.
 
 use proptest::prelude::*;
 use proptest::string::string_regex;
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::super::{reference, schema};
 use super::*;
-use crate::units_text::{Misread, duration, pattern, rate, room, share, size};
+use crate::units_text::{QuantityError, duration, pattern, rate, room, share, size};
 
 pub(super) fn schema_json() -> Json {
     serde_json::from_str(&schema()).unwrap()
@@ -18,7 +18,7 @@ pub(super) fn as_json(text: &str) -> Json {
     serde_json::to_value(value).unwrap()
 }
 
-/// Does `value` satisfy `schema`? Knows the words of JSON schema that ours uses, and no others.
+/// Validates `value`; supports only the JSON schema keywords that our schema uses.
 pub(super) fn valid(schema: &Json, value: &Json) -> bool {
     let Some(rules) = schema.as_object() else { panic!("{schema}") };
     rules.iter().all(|(word, rule)| match word.as_str() {
@@ -70,7 +70,7 @@ pub(super) fn valid(schema: &Json, value: &Json) -> bool {
 }
 
 #[test]
-fn right_files_satisfy_the_schema() {
+fn valid_files_satisfy_the_schema() {
     let schema = schema_json();
     for text in [FULL, SMALL] {
         assert!(loaded(text, &[]).is_ok());
@@ -78,9 +78,9 @@ fn right_files_satisfy_the_schema() {
     }
 }
 
-/// What the schema can know: kinds, keys, units, knobs by system.
+/// Errors that the schema can detect: types, keys, units, knobs by system.
 #[test]
-fn wrong_files_offend_the_reader_and_the_schema_alike() {
+fn invalid_files_are_rejected_by_reader_and_schema() {
     let schema = schema_json();
     let changes = [
         ("title = \"1 MB over 100 ms\"", "title = 5"),
@@ -126,7 +126,7 @@ fn wrong_files_offend_the_reader_and_the_schema_alike() {
     }
 }
 
-/// Each table of the schema, walked: every key is described, and no table is open to any key.
+/// Every key of the schema has a description, and every table restricts its keys.
 #[test]
 fn every_key_is_described() {
     fn walk(schema: &Json, described: &mut usize) {
@@ -154,8 +154,8 @@ fn every_key_is_described() {
 }
 
 #[test]
-fn a_unit_is_in_the_pattern_if_and_only_if_it_is_read() {
-    type Reads = fn(&str) -> Option<Misread>;
+fn patterns_accept_exactly_the_units_of_the_readers() {
+    type Reads = fn(&str) -> Option<QuantityError>;
     let readers: [(&str, Reads); 5] = [
         (pattern::DURATION, |text| duration(text).err()),
         (pattern::SIZE, |text| size(text).err()),
@@ -186,7 +186,7 @@ fn a_unit_is_in_the_pattern_if_and_only_if_it_is_read() {
 
 proptest! {
     #[test]
-    fn what_a_pattern_accepts_is_read_but_for_limits(
+    fn readers_accept_what_patterns_accept_within_limits(
         span in string_regex(pattern::DURATION.trim_matches(['^', '$'])).unwrap(),
         bytes in string_regex(pattern::SIZE.trim_matches(['^', '$'])).unwrap(),
         speed in string_regex(pattern::RATE.trim_matches(['^', '$'])).unwrap(),
@@ -206,14 +206,14 @@ proptest! {
     }
 }
 
-/// Is it the amount that is wrong, which no pattern can know?
-fn is_limit(misread: &Misread) -> bool {
-    let limits = ["is more than", "is finer than", "has too many digits", "is nothing"];
+/// Returns whether the error is about a limit, which patterns cannot check.
+fn is_limit(misread: &QuantityError) -> bool {
+    let limits = ["is more than", "is finer than", "has too many digits", "is zero"];
     limits.iter().any(|limit| misread.message.starts_with(limit))
 }
 
 #[test]
-fn the_tables_of_the_documentation_are_those_of_the_code() {
+fn the_reference_in_the_documentation_is_current() {
     let document = include_str!("../../../../docs/scenario.md");
     let (begin, end) = ("<!-- ackclock scenario keys -->\n\n", "<!-- end of keys -->");
     let tables = document.split_once(begin).and_then(|(_, rest)| rest.split_once(end));

@@ -1,12 +1,11 @@
-//! Elements, shared elements, several paths and applications: what they come to, and what is
-//! said of mistakes in them.
+//! Elements, shared elements, several paths and applications: their conversion and their errors.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-use net::link::Limit;
+use net::link::QueueLimit;
 use sim::scenario::{
-    App, Burst, ByteRange, Close, During, Element, GilbertElliott, Keepalive, Only, Pause, Reads,
-    Rule, Shared, reverse,
+    App, ByteRange, Close, ElementSpec, GilbertElliott, KeepaliveSpec, OnPeriod, OutageMode,
+    PacketClass, Pause, ReadPattern, SelectionRule, SharedElement, reverse,
 };
 use units::{Bytes, Duration, Offset, Rate, Ratio};
 
@@ -99,89 +98,92 @@ fn percent(n: u64) -> Ratio {
     Ratio::new(n, 100).unwrap()
 }
 
-fn nth(n: u64) -> Rule {
-    Rule::Every(NonZeroU64::new(n).unwrap())
+fn nth(n: u64) -> SelectionRule {
+    SelectionRule::Every(NonZeroU64::new(n).unwrap())
 }
 
-fn bytes(from: u64, until: u64, times: u32) -> Rule {
-    Rule::Bytes(ByteRange { from: Offset(from), until: Offset(until), times })
+fn bytes(from: u64, until: u64, times: u32) -> SelectionRule {
+    SelectionRule::Bytes(ByteRange { from: Offset(from), until: Offset(until), times })
 }
 
 #[test]
-fn every_element_arrives() {
+fn every_element_is_converted() {
     let scenario = loaded(ROUGH, &[]).unwrap_or_else(|errors| panic!("{errors:#?}")).scenario;
-    let (ms, all) = (Duration::from_millis, Only::All);
+    let (ms, all) = (Duration::from_millis, PacketClass::All);
     let plain = GilbertElliott { p: percent(1), r: percent(30), h: percent(0), k: percent(100) };
     let full = GilbertElliott { h: percent(50), k: Ratio::new(999, 1_000).unwrap(), ..plain };
     let forward = [
-        Element::Jitter { most: ms(2) },
-        Element::Loss { rule: Rule::Share(percent(1)), only: all },
-        Element::Loss { rule: nth(100), only: Only::Data },
-        Element::Loss { rule: Rule::Listed(vec![7, 900]), only: all },
-        Element::Loss { rule: bytes(434_400, 435_848, 1), only: all },
-        Element::Loss { rule: bytes(49_152, 1_048_576, 3), only: Only::Data },
-        Element::Loss { rule: Rule::GilbertElliott(plain), only: all },
-        Element::Loss { rule: Rule::GilbertElliott(full), only: all },
-        Element::Duplicate { rule: Rule::Share(percent(1)), only: all },
-        Element::Corrupt { rule: Rule::Share(Ratio::new(1, 1_000).unwrap()), only: Only::Acks },
-        Element::Shared(1),
-        Element::Shared(2),
+        ElementSpec::Jitter { most: ms(2) },
+        ElementSpec::Loss { rule: SelectionRule::Share(percent(1)), only: all },
+        ElementSpec::Loss { rule: nth(100), only: PacketClass::Data },
+        ElementSpec::Loss { rule: SelectionRule::Listed(vec![7, 900]), only: all },
+        ElementSpec::Loss { rule: bytes(434_400, 435_848, 1), only: all },
+        ElementSpec::Loss { rule: bytes(49_152, 1_048_576, 3), only: PacketClass::Data },
+        ElementSpec::Loss { rule: SelectionRule::GilbertElliott(plain), only: all },
+        ElementSpec::Loss { rule: SelectionRule::GilbertElliott(full), only: all },
+        ElementSpec::Duplicate { rule: SelectionRule::Share(percent(1)), only: all },
+        ElementSpec::Corrupt {
+            rule: SelectionRule::Share(Ratio::new(1, 1_000).unwrap()),
+            only: PacketClass::Acks,
+        },
+        ElementSpec::Shared(1),
+        ElementSpec::Shared(2),
     ];
     let same = |a: &Ratio, b: &Ratio| a.num() * b.den() == b.num() * a.den();
     assert_eq!(scenario.paths[0].forward.len(), forward.len());
     for (found, expected) in scenario.paths[0].forward.iter().zip(&forward) {
         match (found, expected) {
-            // Equal shares may be written in different fractions.
+            // Equal fractions may differ in numerator and denominator.
             (
-                Element::Loss { rule: Rule::GilbertElliott(a), .. },
-                Element::Loss { rule: Rule::GilbertElliott(b), .. },
+                ElementSpec::Loss { rule: SelectionRule::GilbertElliott(a), .. },
+                ElementSpec::Loss { rule: SelectionRule::GilbertElliott(b), .. },
             ) => {
                 assert!(same(&a.p, &b.p) && same(&a.r, &b.r), "{a:?}");
                 assert!(same(&a.h, &b.h) && same(&a.k, &b.k), "{a:?}");
             }
             (
-                Element::Corrupt { rule: Rule::Share(a), only: x },
-                Element::Corrupt { rule: Rule::Share(b), only: y },
+                ElementSpec::Corrupt { rule: SelectionRule::Share(a), only: x },
+                ElementSpec::Corrupt { rule: SelectionRule::Share(b), only: y },
             ) => assert!(same(a, b) && x == y),
             _ => assert_eq!(found, expected),
         }
     }
     let group = |n, gap, timeout, only| {
         let group = NonZeroU32::new(n).unwrap();
-        Element::Reverse(reverse::Params { group, gap, timeout, only })
+        ElementSpec::Reverse(reverse::ReverseParams { group, gap, timeout, class: only })
     };
     let us = Duration::from_micros;
     let places = |n| NonZeroU32::new(n).unwrap();
     let rate = Rate::from_bits_per_second(8_000_000).unwrap();
-    let swap = Rule::Share(percent(1));
+    let swap = SelectionRule::Share(percent(1));
     let back = [
         group(4, ms(15), us(700), all),
-        group(2, ms(0), us(500), Only::Data),
-        Element::Late { rule: Rule::Share(percent(1)), by: ms(8), only: all },
-        Element::Displace { rule: nth(10), places: places(3), timeout: ms(100), only: all },
-        Element::Displace { rule: swap, places: places(1), timeout: ms(5), only: all },
-        Element::Thin { bytes: Bytes(16 * 1_448), timeout: ms(4) },
-        Element::Outage { from: ms(1_200), until: ms(2_600), during: During::Lost },
-        Element::Outage { from: ms(3_000), until: ms(4_000), during: During::Held },
-        Element::Policer { rate, burst: Bytes(15_000) },
+        group(2, ms(0), us(500), PacketClass::Data),
+        ElementSpec::Late { rule: SelectionRule::Share(percent(1)), by: ms(8), only: all },
+        ElementSpec::Displace { rule: nth(10), places: places(3), timeout: ms(100), only: all },
+        ElementSpec::Displace { rule: swap, places: places(1), timeout: ms(5), only: all },
+        ElementSpec::Thin { bytes: Bytes(16 * 1_448), timeout: ms(4) },
+        ElementSpec::Outage { from: ms(1_200), until: ms(2_600), during: OutageMode::Drop },
+        ElementSpec::Outage { from: ms(3_000), until: ms(4_000), during: OutageMode::Hold },
+        ElementSpec::Policer { rate, burst: Bytes(15_000) },
         // 1 MB/s times 5 ms, of the shared element, and 15 ms.
-        Element::Shaper { rate, burst: Bytes(15_000), limit: Limit::Bytes(Bytes(20_000)) },
-        Element::Shared(0),
-        Element::Delay(ms(15)),
+        ElementSpec::Shaper { rate, burst: Bytes(15_000), limit: QueueLimit::Bytes(Bytes(20_000)) },
+        ElementSpec::Shared(0),
+        ElementSpec::Delay(ms(15)),
     ];
     assert_eq!(scenario.paths[0].reverse, back);
     let rate = Rate::from_bits_per_second(1_000_000_000).unwrap();
     let shared = [
-        ("radio", Element::Loss { rule: nth(51), only: Only::Acks }),
-        ("line", Element::Link { rate, limit: Limit::Bytes(Bytes(65_536)) }),
-        ("far", Element::Delay(ms(5))),
+        ("radio", ElementSpec::Loss { rule: nth(51), only: PacketClass::Acks }),
+        ("line", ElementSpec::Link { rate, limit: QueueLimit::Bytes(Bytes(65_536)) }),
+        ("far", ElementSpec::Delay(ms(5))),
     ];
-    let shared = shared.map(|(name, element)| Shared { name: name.into(), element });
+    let shared = shared.map(|(name, element)| SharedElement { name: name.into(), element });
     assert_eq!(scenario.shared, shared);
 }
 
 #[test]
-fn every_application_arrives() {
+fn every_application_is_converted() {
     let scenario = loaded(ROUGH, &[]).unwrap().scenario;
     let apps: Vec<_> = scenario.flows.iter().map(|flow| (flow.path, flow.app)).collect();
     let ms = Duration::from_millis;
@@ -192,42 +194,45 @@ fn every_application_arrives() {
         (
             0,
             App::OnOff {
-                on: Burst::Bytes(Bytes(2_000_000)),
+                on: OnPeriod::Bytes(Bytes(2_000_000)),
                 off: Pause::Fixed(ms(1_000)),
                 bytes: None,
             },
         ),
-        (0, App::OnOff { on: Burst::For(ms(2_000)), off: chance, bytes: Some(Bytes(1_000_000)) }),
+        (
+            0,
+            App::OnOff { on: OnPeriod::For(ms(2_000)), off: chance, bytes: Some(Bytes(1_000_000)) },
+        ),
     ];
     assert_eq!(apps, expected);
 }
 
 #[test]
-fn what_applications_ask_for_arrives() {
+fn socket_options_are_converted() {
     let scenario = loaded(ROUGH, &[]).unwrap().scenario;
     let [talk, film, game] = scenario.flows.as_slice() else { panic!("three flows") };
     assert_eq!((talk.reads, talk.close, talk.keepalive), (None, Close::Fin, None));
     let ms = Duration::from_millis;
-    let often = Keepalive {
+    let often = KeepaliveSpec {
         idle: Some(Duration::from_secs(7_200)),
         interval: Some(Duration::from_secs(75)),
         count: Some(8),
     };
-    assert_eq!(film.reads, Some(Reads { chunk: Bytes(16_384), every: ms(20) }));
+    assert_eq!(film.reads, Some(ReadPattern { chunk: Bytes(16_384), every: ms(20) }));
     assert_eq!((film.close, film.keepalive), (Close::Reset, Some(often)));
     // 6,500,000 bit/s for 10 ms.
-    assert_eq!(game.reads, Some(Reads { chunk: Bytes(8_125), every: ms(10) }));
-    assert_eq!((game.close, game.keepalive), (Close::Fin, Some(Keepalive::default())));
+    assert_eq!(game.reads, Some(ReadPattern { chunk: Bytes(8_125), every: ms(10) }));
+    assert_eq!((game.close, game.keepalive), (Close::Fin, Some(KeepaliveSpec::default())));
     let off = loaded(ROUGH, &["flow.2.keepalive=false"]).unwrap().scenario;
     assert_eq!(off.flows[2].keepalive, None);
 }
 
 #[test]
-fn mistakes_in_what_applications_ask_for() {
+fn errors_in_socket_options() {
     one("chunk = \"16KiB\", every", "every", "`reads` needs `chunk` or `rate`");
     one("chunk = \"16KiB\", every = \"20ms\"", "chunk = \"16KiB\"", "`chunk` needs `every`");
     one("rate = \"6.5Mbit/s\"", "rate = 6.5", "`rate` has no unit");
-    one("rate = \"6.5Mbit/s\"", "rate = \"100bit/s\"", "this gives no whole byte in 10ms");
+    one("rate = \"6.5Mbit/s\"", "rate = \"100bit/s\"", "this rate is less than one byte per 10ms");
     one("count = 50 }\n", "count = 50 }\nreads = { rate = \"1Mbit/s\" }\n", "`reads` goes with");
     one("close = \"reset\"", "linger = \"0s\"", "write close = \"reset\"");
     one("close = \"reset\"", "close = \"rst\"", "`close` cannot be \"rst\"");
@@ -237,7 +242,7 @@ fn mistakes_in_what_applications_ask_for() {
     one("count = 8", "count = 0", "`count` is out of range");
 }
 
-/// `ROUGH` with one piece replaced has exactly this mistake.
+/// Asserts that `ROUGH` with one replacement has exactly this error.
 fn one(from: &str, to: &str, expected: &str) {
     assert!(ROUGH.contains(from), "{from}");
     let mistakes = mistakes(&ROUGH.replacen(from, to, 1), &[]);
@@ -246,7 +251,7 @@ fn one(from: &str, to: &str, expected: &str) {
 }
 
 #[test]
-fn mistakes_in_rules() {
+fn errors_in_rules() {
     one("\"1%\"", "\"1\"", "did you mean \"1%\"?");
     one("\"1%\"", "0.01", "did you mean \"1%\"?");
     one("\"1%\"", "0.01", "`loss` has no unit");
@@ -254,8 +259,8 @@ fn mistakes_in_rules() {
     one("every = 100", "every = 0", "`every` is out of range");
     one("every = 100", "evry = 100", "did you mean `every`?");
     one("every = 100", "every = 100, pass = 1", "a rule has either `every` or `pass`, not both");
-    one("every = 100", "only = \"data\"", "`only` stands beside it");
-    one("[900, 7]", "[900, 900]", "test.toml:23:32: packet 900 for a second time");
+    one("every = 100", "only = \"data\"", "`only` belongs beside it");
+    one("[900, 7]", "[900, 900]", "test.toml:23:32: packet 900 is listed twice");
     one("[900, 7]", "[0]", "`packets` is out of range");
     one("[900, 7]", "[]", "`packets` is empty");
     one("[900, 7]", "900", "a list of whole numbers such as [900, 901]");
@@ -269,11 +274,7 @@ fn mistakes_in_rules() {
     one("{ bytes = \"434400B..435848B\" }", "{ seq = 1 }", "write bytes = ");
     one("packets = [900, 7]", "packets = [900, 7], times = 2", "`times` goes with `bytes`");
     one("times = 3", "times = 0", "`times` is out of range");
-    one(
-        "times = 3 }, only = \"data\"",
-        "times = 3 }, only = \"acks\"",
-        "carry none of these bytes",
-    );
+    one("times = 3 }, only = \"data\"", "times = 3 }, only = \"acks\"", "carry no payload bytes");
     one("p = \"1%\", r = \"30%\" }", "p = \"1%\" }", "`gilbert_elliott` needs `r`");
     one("h = \"50%\"", "1-h = \"50%\"", "100% less what netem calls 1-h");
     one("only = \"data\"", "only = \"syn\"", "`only` cannot be \"syn\"");
@@ -281,7 +282,7 @@ fn mistakes_in_rules() {
 }
 
 #[test]
-fn mistakes_in_orders() {
+fn errors_in_reordering() {
     one("reverse = 4, ", "", "`reorder` needs `reverse`, `displace`, `swap` or `by`");
     one("reverse = 4", "reverse = 1", "`reverse` is out of range");
     one("gap = \"15ms\"", "gap = 15", "did you mean \"15us\"?");
@@ -289,47 +290,47 @@ fn mistakes_in_orders() {
     one("fraction = \"1%\", by", "by", "`by` needs `fraction` or `every`");
     one("displace = 3, every = 10", "displace = 3", "`displace` needs `fraction` or `every`");
     one("every = 10 }", "every = 10, fraction = \"1%\" }", "either `fraction` or `every`");
-    one("by = \"8ms\"", "delay = \"8ms\"", "what makes a packet late is called `by`");
+    one("by = \"8ms\"", "delay = \"8ms\"", "the extra delay is called `by`");
 }
 
 #[test]
-fn mistakes_in_outages_buckets_and_thinning() {
+fn errors_in_outages_buckets_and_ack_filters() {
     one("until = \"2.6s\"", "until = \"1.2s\"", "this outage ends before it begins");
     one("until = \"2.6s\"", "untill = \"2.6s\"", "did you mean `until`?");
-    one("hold = true", "for = \"1s\"", "an outage ends at the moment `until`");
+    one("hold = true", "for = \"1s\"", "the end of an outage is called `until`");
     one("burst = \"15kB\" } }", "burst = \"15kB\", buffer = \"1p\" } }", "is a `shaper`");
-    one("burst = \"15kB\" } }", "burst = \"1kB\" } }", "never lets a packet of 1500 B pass");
-    one("buffer = \"1bdp\"", "buffer = \"0p\"", "this buffer has no room");
+    one("burst = \"15kB\" } }", "burst = \"1kB\" } }", "below the MTU: 1500 B never pass");
+    one("buffer = \"1bdp\"", "buffer = \"0p\"", "this buffer has zero capacity");
     one("segments = 16, ", "", "`thin` needs `segments`");
 }
 
 #[test]
-fn mistakes_in_what_is_shared() {
+fn errors_in_shared_elements() {
     one("{ shared = \"line\" }", "{ shared = \"lime\" }", "did you mean `line`?");
-    one("{ shared = \"far\" }", "{ shared = \"line\" }", "leads through it for a second time");
+    one("{ shared = \"far\" }", "{ shared = \"line\" }", "includes the shared element twice");
     one("delay = \"5ms\"", "shared = \"line\"", "a shared element has no key `shared`");
     one("\"64KiB\" }\n", "\"1bdp\" }\n", "paths of several delays");
     one("duration = \"10s\"\n", "duration = \"10s\"\nlink = {}\n", "[shared.NAME]");
 }
 
 #[test]
-fn mistakes_among_several_paths() {
+fn errors_among_several_paths() {
     one("name = \"dsl\"\n", "", "a second path between \"b\" and \"a\"");
     let twice = mistakes(&ROUGH.replace("dsl", "cable"), &[]);
     assert_eq!(twice.len(), 1, "{twice:?}");
-    assert!(twice[0].contains("test.toml:49:8: a second path of the name \"cable\""), "{twice:?}");
+    assert!(twice[0].contains("test.toml:49:8: duplicate path name \"cable\""), "{twice:?}");
     one("path = \"dsl\"", "path = \"dls\"", "did you mean `dsl`?");
-    one("path = \"dsl\"\n", "", "say which with `path`: `cable` or `dsl`");
+    one("path = \"dsl\"\n", "", "select one with `path`: `cable` or `dsl`");
     let single = SMALL.replace("bulk =", "path = \"x\", bulk =");
     let mistakes = mistakes(&single, &[]);
     assert!(
-        mistakes[0].ends_with("the one there is has no name: write name = \"x\""),
+        mistakes[0].ends_with("the only path there has no name: add name = \"x\""),
         "{mistakes:?}"
     );
 }
 
 #[test]
-fn mistakes_in_applications() {
+fn errors_in_applications() {
     one("on = \"2s\"", "on = 2", "did you mean \"2kB\"?");
     one("on = \"2s\"", "on = \"0s\"", "`on` is too short");
     one("most = \"1.5s\"", "most = \"1.5\"", "`most` has no unit");
@@ -339,7 +340,7 @@ fn mistakes_in_applications() {
 }
 
 #[test]
-fn the_schema_knows_them_too() {
+fn the_schema_covers_elements_and_applications() {
     let schema = schema_json();
     assert!(valid(&schema, &as_json(ROUGH)));
     let changes = [
@@ -373,7 +374,7 @@ fn the_schema_knows_them_too() {
 }
 
 #[test]
-fn the_samples_are_right() {
+fn the_samples_are_valid() {
     let samples = [
         include_str!("../../../../scenarios/rough-path.toml"),
         include_str!("../../../../scenarios/shared-bottleneck.toml"),

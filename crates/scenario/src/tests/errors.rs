@@ -1,8 +1,8 @@
-//! What a wrong text is answered with: place and message of each mistake.
+//! Errors of invalid texts: position and message.
 
 use super::*;
 
-/// `SMALL` with one piece replaced has exactly this mistake.
+/// Asserts that `SMALL` with one replacement has exactly this error.
 fn one_mistake(from: &str, to: &str, expected: &str) {
     assert!(SMALL.contains(from), "{from}");
     let mistakes = mistakes(&SMALL.replace(from, to), &[]);
@@ -11,7 +11,7 @@ fn one_mistake(from: &str, to: &str, expected: &str) {
 }
 
 #[test]
-fn units_are_asked_for() {
+fn missing_units_are_suggested() {
     one_mistake(
         "\"5ms\"",
         "5",
@@ -25,7 +25,7 @@ fn units_are_asked_for() {
     one_mistake("\"5ms\"", "\"5MB\"", "`delay` has the unit `MB`, not a unit of time");
     one_mistake("\"5ms\"", "\"12d\"", "units are ns, us, ms, s, min and h");
     one_mistake("\"5ms\"", "\"2000000s\"", "`delay` is more than 1000000s, the limit");
-    one_mistake("\"5ms\"", "true", "`delay` has a value of the wrong kind");
+    one_mistake("\"5ms\"", "true", "`delay` has a value of the wrong type");
     one_mistake("\"5ms\"", "1e-3", "`delay` has no unit");
     one_mistake("\"5ms\"", "5ms", r#"test.toml:3:56: this value needs quotes; write "5ms""#);
     one_mistake("\"5ms\"", "10_000B", "test.toml:3:56: `delay` has no unit");
@@ -35,7 +35,7 @@ fn units_are_asked_for() {
 }
 
 #[test]
-fn names_are_guessed() {
+fn misspelt_names_are_suggested() {
     one_mistake("profile = \"freebsd", "profil = \"freebsd", "did you mean `profile`?");
     one_mistake("freebsd-13.2", "freebsd-13.22", "did you mean `freebsd-13.2`?");
     one_mistake("freebsd-13.2", "windows-11", "`profile` cannot be \"windows-11\"");
@@ -68,7 +68,7 @@ fn knobs_are_those_of_the_system() {
     one("net.inet.tcp.abc_l_var = 2", "the name of a knob is written in quotes");
     one("\"net.inet.tcp.abc_l_var\" = 0", "is out of range (expected 1 to 65535, found 0)");
     one("\"net.inet.tcp.abc_l_var\" = -1", "is out of range");
-    one("\"net.inet.tcp.abc_l_var\" = \"2\"", "has a value of the wrong kind (expected a whole");
+    one("\"net.inet.tcp.abc_l_var\" = \"2\"", "has a value of the wrong type (expected a whole");
     one("\"net.inet.tcp.sendspace\" = 32768", r#"did you mean "32768B"?"#);
     one("\"net.inet.tcp.sendspace\" = \"1kB\"", "is out of range (expected 2048 B to");
     one("\"net.inet.tcp.delacktime\" = 40", r#"did you mean "40ms"?"#);
@@ -94,13 +94,13 @@ fn offloads_are_those_of_the_system_and_of_hosts() {
         let element = format!("{offload} = true");
         one_mistake("delay = \"5ms\"", &element, "put it under [host.NAME]");
     }
-    one_mistake("delay = \"5ms\"", "tap = {}", "a capture point sits on a host");
+    one_mistake("delay = \"5ms\"", "tap = {}", "a capture point belongs to a host");
 }
 
 #[test]
-fn elements_do_one_thing() {
+fn elements_have_one_function() {
     one_mistake("{ delay = \"5ms\" }", "{}", "an element needs `link`, `delay`, `jitter`,");
-    one_mistake("{ delay = \"5ms\" }", "5", "an element is a table");
+    one_mistake("{ delay = \"5ms\" }", "5", "an element must be a table");
     let both = "{ delay = \"5ms\", link = { rate = \"1Mbit/s\", buffer = \"1p\" } }";
     one_mistake("{ delay = \"5ms\" }", both, "an element has either `link` or `delay`, not both");
     let link = |inner: &str| format!("{{ link = {{ {inner} }} }}");
@@ -109,8 +109,8 @@ fn elements_do_one_thing() {
     };
     one("rate = \"1Mbit/s\"", "a link needs `buffer`");
     one("buffer = \"1p\"", "a link needs `rate`");
-    one("rate = \"0Mbit/s\", buffer = \"1p\"", "`rate` is nothing at all");
-    one("rate = \"1Mbit/s\", buffer = \"0p\"", "this buffer has no room");
+    one("rate = \"0Mbit/s\", buffer = \"1p\"", "`rate` is zero");
+    one("rate = \"1Mbit/s\", buffer = \"0p\"", "this buffer has zero capacity");
     one("rate = \"1Mbit/s\", buffer = \"1bdp\"", "the delays of the path are 0ns");
     one("rate = \"1Mbit/s\", buffer = \"1bpd\"", r#"did you mean "1bdp"?"#);
     one("rate = \"1Mbit/s\", buffer = \"1p\", delay = \"1s\"", "a delay is an element of its own");
@@ -135,15 +135,15 @@ fn a_missing_path_is_named_by_its_hosts() {
 }
 
 #[test]
-fn a_mistake_is_not_reported_twice() {
-    // The path's end is wrong; that the flow finds no path follows from it.
+fn an_error_is_not_reported_twice() {
+    // An invalid endpoint of a path also leaves the flow without a path.
     one_mistake("to = \"b\", forward", "to = \"bb\", forward", "there is no host \"bb\"");
-    // The buffer is wrong; the path is there all the same.
+    // A path with an invalid delay still exists.
     one_mistake("delay = \"5ms\"", "delay = \"5\"", "`delay` has no unit");
 }
 
 #[test]
-fn runs_end() {
+fn endless_runs_are_rejected() {
     one_mistake("\"1MB\"", "\"unlimited\"", "the run would never end");
     one_mistake("bulk = \"1MB\"", "paced = { chunk = \"1kB\", every = \"1ms\" }", "never end");
     one_mistake(
@@ -169,16 +169,16 @@ fn runs_end() {
     one_mistake(", bulk = \"1MB\"", "", "a flow needs `bulk`, `paced`, `on_off` or `requests`");
     let text =
         format!("duration = \"1s\"\n{}", SMALL.replace("\"1MB\"", "\"1MB\", start = \"1s\""));
-    assert!(mistakes(&text, &[])[0].contains("starts when the run is over"));
+    assert!(mistakes(&text, &[])[0].contains("starts after the end of the run"));
 }
 
 #[test]
-fn names_are_used_once() {
+fn names_must_be_unique() {
     let twice = "{ name = \"f\", from = \"b\", to = \"a\", bulk = \"1MB\" }, { name";
-    one_mistake("{ name", twice, "a second flow of the name \"f\"; the first is on line 4");
-    one_mistake("host.b =", "host.a =", "test.toml:2:6: `a` is defined for a second time");
+    one_mistake("{ name", twice, "duplicate flow name \"f\"; the first is on line 4");
+    one_mistake("host.b =", "host.a =", "test.toml:2:6: `a` is defined twice");
     let taps = "tap = [ { host = \"a\" }, { host = \"a\", at = \"stack\" } ]\nflow";
-    one_mistake("flow", taps, "test.toml:4:25: the same capture point on \"a\"");
+    one_mistake("flow", taps, "test.toml:4:25: duplicate capture point on \"a\"");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn an_empty_text_needs_everything() {
 }
 
 #[test]
-fn independent_mistakes_are_all_reported_in_order() {
+fn independent_errors_are_all_reported_in_order() {
     let text = SMALL
         .replace("freebsd-13.2", "freebsd-13.1")
         .replace("\"5ms\"", "5")
@@ -207,11 +207,11 @@ fn independent_mistakes_are_all_reported_in_order() {
 }
 
 #[test]
-fn small_packets_and_ipv6_do_not_go_together() {
+fn ipv6_needs_an_mtu_of_1280() {
     one_mistake(
         "\"1MB\"",
         "\"1MB\", ip = 5",
-        "`ip` has a value of the wrong kind (expected 4 or 6",
+        "`ip` has a value of the wrong type (expected 4 or 6",
     );
     let text =
         SMALL.replace("\"1MB\"", "\"1MB\", ip = 6").replace("13.2\"", "13.2\", mtu = \"1000B\"");
@@ -224,13 +224,13 @@ fn columns_count_characters_and_no_byte_order_mark() {
     assert!(mistakes(&text, &[])[0].starts_with("test.toml:1:9: `title`"));
     let text = SMALL.replace("\"5ms\"", "\"5µz\", x = 1");
     let errors = loaded(&text, &[]).unwrap_err();
-    // Columns 56 to 60 are the five characters "5µz"; x stands four further on.
+    // Columns 56 to 60 are the five characters "5µz"; x is at column 63.
     assert_eq!((errors[0].column, errors[0].width), (56, 5));
     assert_eq!((errors[1].column, errors[1].width), (63, 1));
 }
 
 #[test]
-fn bytes_that_are_no_text_have_a_place() {
+fn invalid_utf8_has_a_position() {
     let errors = crate::decode(b"title = \"\xc3\xa9\"\nx = \"\xff\"", "test.toml").unwrap_err();
     let error = &errors[0];
     assert_eq!((error.line, error.column, error.source_line.as_str()), (2, 6, "x = \""));
@@ -238,7 +238,7 @@ fn bytes_that_are_no_text_have_a_place() {
 }
 
 #[test]
-fn quic_has_hosts_knobs_and_rules_of_its_own() {
+fn quic_has_its_own_hosts_knobs_and_rules() {
     one_mistake("\"freebsd-13.2\"", "\"quic-rfc9002\"", "\"a\" has QUIC and \"b\" has TCP");
     let quic = SMALL
         .replace("\"freebsd-13.2\"", "\"quic-rfc9002\"")
@@ -249,20 +249,20 @@ fn quic_has_hosts_knobs_and_rules_of_its_own() {
         assert_eq!(mistakes.len(), 1, "{from} -> {to}: {mistakes:?}");
         assert!(mistakes[0].contains(expected), "{from} -> {to}: {}", mistakes[0]);
     };
-    one("\"1MB\"", "\"1MB\", nodelay = true", "options of TCP, this flow is of QUIC");
-    one("flow = [", "tap = [{ host = \"a\" }]\nflow = [", "of which no capture is written");
+    one("\"1MB\"", "\"1MB\", nodelay = true", "options of TCP; this flow uses QUIC");
+    one("flow = [", "tap = [{ host = \"a\" }]\nflow = [", "QUIC hosts have no captures");
     let host = |keys: &str, expected: &str| {
         one("\"quic-rfc9002\"", &format!("\"quic-rfc9002\", {keys}"), expected);
     };
     host("knobs = { pacin = true }", "quic-rfc9002 has no knob `pacin`");
     host("knobs = { pacing = \"fast\" }", "`true`, `false`, 0 or 1");
     host("knobs = { max_ack_delay = \"20s\" }", "`max_ack_delay` is out of range");
-    host("mtu = \"1200B\"", "QUIC needs packets of 1228 B");
+    host("mtu = \"1200B\"", "QUIC needs an MTU of 1228 B");
 }
 
-/// A flow that nothing limits would go on for ever in its first instant, or nearly so.
+/// An unlimited flow would never leave its first instant, or nearly so.
 #[test]
-fn a_run_without_end_is_refused_where_the_text_asks_for_it() {
+fn an_unlimited_flow_is_rejected_at_its_position() {
     let world = |delay: &str, volume: &str, link: &str| {
         let path = format!("forward = [ {link}{{ delay = \"{delay}\" }} ]");
         let text = SMALL.replace("forward = [ { delay = \"5ms\" } ]", &path);

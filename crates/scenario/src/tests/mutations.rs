@@ -1,12 +1,12 @@
-//! Texts with random damage: whatever they say, the answer has a place in them.
+//! Texts with random damage: every error has a valid position.
 
 use proptest::prelude::*;
 
-use super::super::report::{Look, report};
+use super::super::report::{ReportStyle, report};
 use super::*;
 
-/// What damaged files are damaged with.
-const PIECES: &[&str] = &[
+/// Text inserted into damaged files.
+const PARTS: &[&str] = &[
     "",
     "\"",
     "'",
@@ -54,7 +54,7 @@ const PIECES: &[&str] = &[
     "link = { link = {} }",
 ];
 
-/// A place as a share of the text, so that shrinking moves it towards the front.
+/// Returns an offset as a fraction of the text, so that shrinking moves it to the front.
 fn place(text: &str, share: u16) -> usize {
     let at = usize::from(share) * text.len() / usize::from(u16::MAX);
     text.floor_char_boundary(at)
@@ -62,10 +62,10 @@ fn place(text: &str, share: u16) -> usize {
 
 fn damaged(cuts: &[(u16, u8, usize)]) -> String {
     let mut text = FULL.to_owned();
-    for &(share, len, piece) in cuts {
+    for &(share, len, part) in cuts {
         let start = place(&text, share);
         let end = text.floor_char_boundary((start + usize::from(len)).min(text.len()));
-        text.replace_range(start..end, PIECES[piece % PIECES.len()]);
+        text.replace_range(start..end, PARTS[part % PARTS.len()]);
     }
     text
 }
@@ -86,20 +86,20 @@ fn check(text: &str, set: &[&str]) -> Result<(), TestCaseError> {
         prop_assert!(error.column - 1 + error.width <= line.chars().count(), "{:?}", error);
         prop_assert!(!error.message.is_empty());
     }
-    prop_assert!(report(&errors, Look::Plain).starts_with("error: "));
+    prop_assert!(report(&errors, ReportStyle::Plain).starts_with("error: "));
     Ok(())
 }
 
 proptest! {
     #[test]
-    fn damaged_files_are_answered_with_places(
-        cuts in prop::collection::vec((any::<u16>(), 0_u8..40, 0..PIECES.len()), 1..5)
+    fn errors_of_damaged_files_have_positions(
+        cuts in prop::collection::vec((any::<u16>(), 0_u8..40, 0..PARTS.len()), 1..5)
     ) {
         check(&damaged(&cuts), &[])?;
     }
 
     #[test]
-    fn damaged_arguments_are_answered_with_places(
+    fn errors_of_damaged_arguments_have_positions(
         key in "(host|flow|path|tap|seed|x)(\\.(sender|sink|0|1|knobs|cc|\"a.b\"|é)){0,4}",
         value in "\\PC{0,12}|[0-9]{1,3}(ms|B|p)?|\\{ x = [0-9] \\}|\\[\\]",
         equals in "=|",
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_answered(text in "\\PC{0,200}", set in "\\PC{0,40}") {
+    fn errors_of_any_text_have_positions(text in "\\PC{0,200}", set in "\\PC{0,40}") {
         check(&text, &[])?;
         check(SMALL, &[&set])?;
     }

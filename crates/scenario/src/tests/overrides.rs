@@ -1,7 +1,7 @@
-//! What `--set` and `--seed` change.
+//! Changes by `--set` and `--seed`.
 
-use net::link::Limit;
-use sim::scenario::{App, Element};
+use net::link::QueueLimit;
+use sim::scenario::{App, ElementSpec};
 use units::Duration;
 
 use super::*;
@@ -21,21 +21,21 @@ fn keys_lists_and_knobs_can_be_reached() {
     assert_eq!(scenario.duration, Duration::from_secs(10));
     assert_eq!(scenario.title, "another one");
     let forward = &scenario.paths[0].forward;
-    assert!(matches!(forward[0], Element::Link { limit: Limit::Packets(9), .. }));
-    assert_eq!(forward[1], Element::Delay(Duration::from_millis(20)));
+    assert!(matches!(forward[0], ElementSpec::Link { limit: QueueLimit::Packets(9), .. }));
+    assert_eq!(forward[1], ElementSpec::Delay(Duration::from_millis(20)));
     assert_eq!(scenario.hosts[0].stack.tcp().unwrap().profile.newreno.abc_l_var, 2);
     assert_eq!(scenario.flows[0].app, App::Bulk { bytes: None, write: None });
     assert_eq!(scenario.hosts[1].delay, Duration::from_micros(5));
 }
 
 #[test]
-fn a_knob_may_have_lost_its_quotes_to_the_shell() {
+fn a_knob_needs_no_quotes() {
     let set = ["host.sender.knobs.net.inet.tcp.sack.enable=0"];
     assert!(!loaded(FULL, &set).unwrap().scenario.hosts[0].stack.tcp().unwrap().profile.sack);
 }
 
 #[test]
-fn later_changes_see_earlier_ones() {
+fn later_changes_apply_to_earlier_ones() {
     let set = ["host.c={ profile = \"freebsd-13.2\" }", "host.c.mtu=1400B", "host.c.mtu=1300B"];
     let scenario = loaded(SMALL, &set).unwrap().scenario;
     let host = scenario.hosts.iter().find(|host| host.name == "c").unwrap();
@@ -43,14 +43,14 @@ fn later_changes_see_earlier_ones() {
 }
 
 #[test]
-fn tables_that_are_not_there_yet_are_made() {
+fn missing_tables_are_created() {
     let set = ["host.a.knobs.kern.hz=100", "host.a.lro.ack_limit=7"];
     let scenario = loaded(SMALL, &set).unwrap().scenario;
     assert_eq!(scenario.hosts[0].stack.tcp().unwrap().profile.hz, 100);
 }
 
 #[test]
-fn the_composed_text_says_what_runs() {
+fn the_composed_text_equals_the_run() {
     let sets: [&[&str]; 6] = [
         &["duration=10s", "seed=9"],
         &["host.third={ profile = \"linux-6.18\", cc = \"reno\" }", "host.third.mtu=1400B"],
@@ -61,9 +61,9 @@ fn the_composed_text_says_what_runs() {
     ];
     for set in sets {
         let changed = loaded(FULL, set).unwrap_or_else(|errors| panic!("{set:?}: {errors:?}"));
-        let again = loaded(&changed.text, &[]).unwrap();
-        assert_eq!(again.scenario, changed.scenario, "{set:?}");
-        assert_eq!(again.sha256, changed.sha256);
+        let reloaded = loaded(&changed.text, &[]).unwrap();
+        assert_eq!(reloaded.scenario, changed.scenario, "{set:?}");
+        assert_eq!(reloaded.sha256, changed.sha256);
         assert!(changed.text.starts_with("# A comment.\n"));
     }
 }
@@ -76,7 +76,7 @@ fn comments_beside_a_changed_value_stay() {
 }
 
 #[test]
-fn the_seed_has_an_argument_of_its_own() {
+fn the_seed_argument_is_applied() {
     let seeded = |seed| load(SMALL, "test.toml", &Overrides { seed, ..Overrides::default() });
     let loaded = seeded(Some(99)).unwrap();
     assert_eq!(loaded.scenario.seed, 99);
@@ -86,16 +86,16 @@ fn the_seed_has_an_argument_of_its_own() {
 }
 
 #[test]
-fn mistakes_point_at_the_argument() {
+fn errors_point_at_the_argument() {
     let cases = [
         ("duration=10", "--set:1:10: `duration` has no unit"),
         ("duration", "--set:1:1: no `=` in this argument"),
-        ("=1", "--set:1:1: this is no key"),
-        ("a b=1", "--set:1:1: this is no key"),
+        ("=1", "--set:1:1: this is not a valid key"),
+        ("a b=1", "--set:1:1: this is not a valid key"),
         ("flow.7.bulk=1MB", "--set:1:6: `flow` has no entry `7`"),
         ("flow.x.bulk=1MB", "--set:1:6: `flow` has no entry `x`"),
-        ("duration.x=1", "--set:1:10: `duration` is no table, it has no `x`"),
-        ("host.a.cc=newreon", "--set:1:11: \"newreon\" is no congestion control"),
+        ("duration.x=1", "--set:1:10: `duration` is not a table, it has no `x`"),
+        ("host.a.cc=newreon", "--set:1:11: unknown congestion control `newreon`"),
         ("host.a.cd=newreno", "--set:1:8: a host has no key `cd`"),
         ("host.a.knobs.kern.hzz=1", "--set:1:14: freebsd-13.2 has no knob `kern.hzz`"),
         ("host.a.delay= 5", "--set:1:15: `delay` has no unit"),

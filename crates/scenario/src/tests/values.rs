@@ -1,20 +1,20 @@
-//! What a right text comes to.
+//! Conversion of valid texts.
 
 use core::num::NonZeroU32;
 
 use cc::Algorithm;
-use net::link::Limit;
+use net::link::QueueLimit;
 use net::offload::{GroParams, HashRule, LroParams};
 use packet::IpVersion;
-use sim::scenario::{App, Element, Receive, Stack, Tap, TapPlace, TcpStack};
-use tcp::profile::{AckRule, Profile, ReceiveBufferRule, SendBufferRule};
+use sim::scenario::{App, ElementSpec, ReceiveOffloadSpec, StackSpec, TapPoint, TapSpec, TcpStack};
+use tcp::profile::{DelayedAckRule, ReceiveBufferRule, SendBufferRule, TcpProfile};
 use units::{Bytes, Duration, Rate};
 
 use super::*;
 use crate::units_text::MAX_DURATION;
 
 #[test]
-fn every_key_arrives_where_it_belongs() {
+fn every_key_is_converted() {
     let scenario = loaded(FULL, &[]).unwrap().scenario;
     assert_eq!(scenario.title, "1 MB over 100 ms");
     assert_eq!(scenario.seed, 7);
@@ -30,7 +30,7 @@ fn every_key_arrives_where_it_belongs() {
         panic!("of FreeBSD")
     };
     assert_eq!(space, Bytes(65_536));
-    assert!(matches!(tcp.profile.acks, AckRule::FreeBsd { delayed: false, .. }));
+    assert!(matches!(tcp.profile.acks, DelayedAckRule::FreeBsd { delayed: false, .. }));
     assert_eq!(sender.delay, Duration::from_micros(200));
     assert_eq!(tcp.clock_phase, Duration::from_micros(700));
     assert_eq!((tcp.isn, tcp.timestamp), (Some(205_083_268), Some(495_212_525)));
@@ -38,7 +38,7 @@ fn every_key_arrives_where_it_belongs() {
     assert_eq!(sender.offload.flush, Duration::from_micros(5));
     assert_eq!(sender.offload.budget.map(NonZeroU32::get), Some(16));
     let lro = LroParams { ack_limit: 4, length_limit: 65_535, counts_pure_acks: true, entries: 9 };
-    assert_eq!(sender.offload.receive, Receive::Lro(lro));
+    assert_eq!(sender.offload.receive, ReceiveOffloadSpec::Lro(lro));
     assert!(matches!(sender.offload.rss_hash, HashRule::Decreasing(four) if four.get() == 4));
 
     let tcp = sink.stack.tcp().unwrap();
@@ -50,7 +50,7 @@ fn every_key_arrives_where_it_belongs() {
         ends_at_push: false,
         same_timestamps: false,
     };
-    assert_eq!(sink.offload.receive, Receive::Gro(gro));
+    assert_eq!(sink.offload.receive, ReceiveOffloadSpec::Gro(gro));
     let ReceiveBufferRule::Linux { rmem, .. } = tcp.profile.receive_buffer else {
         panic!("of Linux")
     };
@@ -66,45 +66,46 @@ fn every_key_arrives_where_it_belongs() {
     let every = Duration::from_millis(40);
     assert_eq!(chat.app, App::Paced { chunk: Bytes(20_000), every, bytes: None });
 
-    let taps = [Tap { host: 0, place: TapPlace::Stack }, Tap { host: 1, place: TapPlace::Wire }];
+    let taps =
+        [TapSpec { host: 0, place: TapPoint::Stack }, TapSpec { host: 1, place: TapPoint::Wire }];
     assert_eq!(scenario.taps, taps);
 }
 
 #[test]
-fn a_bdp_is_the_rate_times_the_delays_of_both_ways() {
+fn a_bdp_is_the_rate_times_the_delays_of_both_directions() {
     let scenario = loaded(FULL, &[]).unwrap().scenario;
     let path = &scenario.paths[0];
     // Half of 10^9 bit/s * (30 + 70) ms / 8 = 12,500,000 bytes.
     let rate = Rate::from_bits_per_second(1_000_000_000).unwrap();
-    let link = Element::Link { rate, limit: Limit::Bytes(Bytes(6_250_000)) };
-    assert_eq!(path.forward, [link, Element::Delay(Duration::from_millis(30))]);
-    assert_eq!(path.reverse, [Element::Delay(Duration::from_millis(70))]);
+    let link = ElementSpec::Link { rate, limit: QueueLimit::Bytes(Bytes(6_250_000)) };
+    assert_eq!(path.forward, [link, ElementSpec::Delay(Duration::from_millis(30))]);
+    assert_eq!(path.reverse, [ElementSpec::Delay(Duration::from_millis(70))]);
 }
 
 #[test]
-fn what_is_left_out_has_its_default() {
+fn omitted_keys_have_defaults() {
     let scenario = loaded(SMALL, &[]).unwrap().scenario;
     assert_eq!((scenario.title.as_str(), scenario.seed), ("", 1));
     assert_eq!(scenario.duration, MAX_DURATION);
-    let profile = Profile::named("freebsd-13.2").unwrap();
+    let profile = TcpProfile::named("freebsd-13.2").unwrap();
     let tcp = TcpStack::new(profile, Algorithm::NewReno);
-    assert_eq!(scenario.hosts[0].stack, Stack::Tcp(tcp));
+    assert_eq!(scenario.hosts[0].stack, StackSpec::Tcp(tcp));
     assert_eq!(scenario.hosts[0].offload, sim::scenario::Offload::default());
     assert!(scenario.taps.is_empty());
 }
 
 #[test]
-fn offloads_that_are_simply_on_have_the_systems_limits() {
+fn enabled_offloads_have_the_systems_limits() {
     let set = ["host.a.lro=true", "host.b.gro=true"];
     let scenario = loaded(SMALL, &set).unwrap().scenario;
-    assert_eq!(scenario.hosts[0].offload.receive, Receive::Lro(LroParams::FREEBSD_14));
-    assert_eq!(scenario.hosts[1].offload.receive, Receive::Gro(GroParams::LINUX));
+    assert_eq!(scenario.hosts[0].offload.receive, ReceiveOffloadSpec::Lro(LroParams::FREEBSD_14));
+    assert_eq!(scenario.hosts[1].offload.receive, ReceiveOffloadSpec::Gro(GroParams::LINUX));
     let scenario = loaded(SMALL, &["host.a.lro=false"]).unwrap().scenario;
-    assert_eq!(scenario.hosts[0].offload.receive, Receive::Off);
+    assert_eq!(scenario.hosts[0].offload.receive, ReceiveOffloadSpec::Off);
 }
 
 #[test]
-fn the_hash_of_the_card_is_good_unless_said_otherwise() {
+fn the_rss_hash_is_the_flows_by_default() {
     let hash = |lro: &str| {
         loaded(SMALL, &[&format!("host.a.lro={lro}")]).unwrap().scenario.hosts[0].offload.rss_hash
     };
@@ -117,7 +118,7 @@ fn the_hash_of_the_card_is_good_unless_said_otherwise() {
 }
 
 #[test]
-fn hosts_count_in_the_order_of_the_text() {
+fn hosts_are_numbered_in_the_order_of_the_text() {
     let text = SMALL.replace("host.a", "host.z").replace("\"a\"", "\"z\"");
     let scenario = loaded(&text, &[]).unwrap().scenario;
     let names: Vec<&str> = scenario.hosts.iter().map(|host| host.name.as_str()).collect();
@@ -125,7 +126,7 @@ fn hosts_count_in_the_order_of_the_text() {
 }
 
 #[test]
-fn the_digest_of_a_file_without_overrides_is_that_of_its_bytes() {
+fn the_digest_without_overrides_is_that_of_the_file() {
     // printf 'host.a ... 1MB" } ]\n' | sha256sum, of coreutils.
     let loaded = loaded(SMALL, &[]).unwrap();
     assert_eq!(loaded.text, SMALL);

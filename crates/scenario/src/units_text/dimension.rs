@@ -1,38 +1,38 @@
-//! How a quantity is taken apart: number, unit, limit; in whole numbers, exactly.
+//! Parses number and unit of a quantity exactly, in integers, and checks its limit.
 
 use units::Ratio;
 
-use super::Misread;
+use super::QuantityError;
 use super::names::SHARE;
 
-/// A dimension: its units and the words for its errors.
+/// A dimension: its units, limit and error texts.
 #[derive(Clone, Copy)]
 pub(super) struct Dimension {
-    /// `a duration`.
+    /// Noun for messages: `a duration`.
     pub(super) noun: &'static str,
-    /// What its units measure: `time`.
+    /// Measured quantity: `time`.
     pub(super) of: &'static str,
     /// Examples, quoted.
     pub(super) examples: &'static str,
-    /// Unit supposed where none is written.
+    /// Unit suggested for a number without one.
     pub(super) usual: &'static str,
-    /// Units in words.
+    /// List of the units, for messages.
     pub(super) units: &'static str,
-    /// What one of a unit is in the smallest step; `None` if there is no such unit.
+    /// Returns the smallest steps per unit; `None` for an unknown unit.
     pub(super) factor: fn(&str) -> Option<u64>,
-    /// The unit probably meant by a wrong one.
+    /// Suggests a unit for an unknown one.
     pub(super) meant: fn(&str) -> Option<&'static str>,
-    /// Smallest step in words.
+    /// Smallest step, for messages.
     pub(super) step: &'static str,
     /// Limit in steps.
     pub(super) most: u64,
-    /// Limit in words.
+    /// Limit, for messages.
     pub(super) most_text: &'static str,
 }
 
 impl Dimension {
-    /// The quantity in its smallest steps.
-    pub(super) fn read(&self, text: &str) -> Result<u64, Misread> {
+    /// Reads a quantity in its smallest steps.
+    pub(super) fn read(&self, text: &str) -> Result<u64, QuantityError> {
         let (number, unit) = self.split(text)?;
         match (self.factor)(unit) {
             Some(factor) => self.scaled(number, factor),
@@ -40,8 +40,8 @@ impl Dimension {
         }
     }
 
-    /// Number and unit, neither checked but for being there.
-    pub(super) fn split<'t>(&self, text: &'t str) -> Result<(&'t str, &'t str), Misread> {
+    /// Splits number and unit; both must be present.
+    pub(super) fn split<'t>(&self, text: &'t str) -> Result<(&'t str, &'t str), QuantityError> {
         let text = text.trim();
         if let Some(rest) = text.strip_prefix(['-', '\u{2212}']) {
             let number = rest.starts_with(|c: char| c.is_ascii_digit());
@@ -58,8 +58,8 @@ impl Dimension {
         Ok((number, unit))
     }
 
-    /// `number` of a unit that is `factor` steps.
-    pub(super) fn scaled(&self, number: &str, factor: u64) -> Result<u64, Misread> {
+    /// Converts `number` of a unit of `factor` steps.
+    pub(super) fn scaled(&self, number: &str, factor: u64) -> Result<u64, QuantityError> {
         let (digits, scale) = self.decimal(number)?;
         let product = u128::from(digits) * u128::from(factor);
         let scale = u128::from(scale);
@@ -69,12 +69,12 @@ impl Dimension {
         if product % scale != 0 {
             return Err(self.misread(&format!("is finer than {}", self.step), None));
         }
-        // Not above `most`, which has 64 bits.
+        // At most `most`, which has 64 bits.
         Ok((product / scale) as u64)
     }
 
-    /// `number` divided by `parts`, as a fraction.
-    pub(super) fn ratio(&self, number: &str, parts: u64) -> Result<Ratio, Misread> {
+    /// Returns `number` divided by `parts`, as a fraction.
+    pub(super) fn ratio(&self, number: &str, parts: u64) -> Result<Ratio, QuantityError> {
         let (digits, scale) = self.decimal(number)?;
         if u128::from(digits) > u128::from(self.most) * u128::from(scale) {
             return Err(self.above_limit());
@@ -83,10 +83,10 @@ impl Dimension {
         whole.ok_or_else(|| self.too_many_digits())
     }
 
-    /// A unit that is none of this dimension's.
-    pub(super) fn unknown_unit(&self, number: &str, unit: &str) -> Misread {
+    /// Returns the error for an unknown unit.
+    pub(super) fn unknown_unit(&self, number: &str, unit: &str) -> QuantityError {
         let hint = match (self.meant)(unit) {
-            // Upper and lower case tell bits from bytes: say which was guessed.
+            // Case distinguishes bits from bytes: name the suggestion.
             Some(name) if name.ends_with("bit/s") => {
                 format!("did you mean \"{number}{name}\" (bits)?")
             }
@@ -100,17 +100,17 @@ impl Dimension {
         self.misread(&message, Some(hint))
     }
 
-    /// Something is wrong with a text of this dimension.
-    pub(super) fn misread(&self, message: &str, hint: Option<String>) -> Misread {
-        Misread {
+    /// Returns an error about a text of this dimension.
+    pub(super) fn misread(&self, message: &str, hint: Option<String>) -> QuantityError {
+        QuantityError {
             message: message.to_owned(),
             expected: format!("{} such as {}", self.noun, self.examples),
             hint,
         }
     }
 
-    /// `number` as whole digits and the power of ten they are to be divided by.
-    fn decimal(&self, number: &str) -> Result<(u64, u64), Misread> {
+    /// Parses a decimal number into its digits and the power of ten to divide them by.
+    fn decimal(&self, number: &str) -> Result<(u64, u64), QuantityError> {
         let (whole, fraction) = match number.split_once('.') {
             Some((_, "")) => return Err(self.misread("ends its number with a point", None)),
             Some((whole, fraction)) => (whole, fraction.trim_end_matches('0')),
@@ -121,7 +121,7 @@ impl Dimension {
         }
         let digits = format!("{whole}{fraction}");
         let digits = digits.trim_start_matches('0');
-        // 19 digits fit 64 bits, and no quantity within the limits needs more.
+        // 19 digits fit 64 bits; no quantity within the limits has more.
         if digits.len() > 19 || fraction.len() > 19 {
             return Err(self.too_many_digits());
         }
@@ -129,11 +129,11 @@ impl Dimension {
         Ok((value, 10_u64.pow(fraction.len() as u32)))
     }
 
-    fn above_limit(&self) -> Misread {
+    fn above_limit(&self) -> QuantityError {
         self.misread(&format!("is more than {}, the limit", self.most_text), None)
     }
 
-    fn too_many_digits(&self) -> Misread {
+    fn too_many_digits(&self) -> QuantityError {
         self.misread("has too many digits", None)
     }
 }
@@ -142,8 +142,8 @@ fn did_you_mean(text: &str) -> String {
     format!("did you mean \"{text}\"?")
 }
 
-/// The quantity that a bare decimal number probably is, as a question: with the `usual` unit. As a
-/// share, a number below one is the probability: 0.01 is 1 %. None for a share above 100 %.
+/// Suggests the quantity for a bare decimal number, in the `usual` unit. A fraction below one is
+/// read as a probability (0.01 is 1 %); there is no suggestion for a fraction above 100 %.
 pub(super) fn guess(number: &str, usual: &str) -> Option<String> {
     let text = match number.split_once('.') {
         _ if usual != "%" => number.to_owned(),

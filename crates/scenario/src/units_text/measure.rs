@@ -1,13 +1,13 @@
-//! A quantity of any kind as a whole number of small steps, for ranges and comparisons.
+//! A quantity of any dimension as an integer number of steps, for ranges and comparisons.
 
 use units::Duration;
 
 use super::names::{BDP, PACKETS, RATE, SIZE, TIME};
 
-/// What a quantity measures.
+/// Dimension of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// Nothing: a bare number, in millionths.
+    /// Dimensionless number, in millionths.
     Number,
     /// Time, in nanoseconds.
     Time,
@@ -15,7 +15,7 @@ pub enum Quantity {
     Size,
     /// Data per time, in bits per second.
     Rate,
-    /// A share of a whole, in parts of 10^12.
+    /// A fraction, in parts of 10^12.
     Share,
     /// Packets.
     Packets,
@@ -26,9 +26,9 @@ pub enum Quantity {
 /// A quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measure {
-    /// What it measures.
+    /// Its dimension.
     pub quantity: Quantity,
-    /// How much, in steps of the quantity.
+    /// Its amount, in steps of the dimension.
     pub steps: u64,
 }
 
@@ -40,7 +40,7 @@ const PERCENT: u64 = 10_000_000_000;
 const MOST: u64 = u64::MAX / MILLION;
 
 impl Measure {
-    /// Reads a quantity with its unit, or a number without.
+    /// Reads a quantity with its unit, or a dimensionless number.
     pub fn read(text: &str) -> Option<Self> {
         let text = text.trim();
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -59,7 +59,7 @@ impl Measure {
         }
     }
 
-    /// As a scenario file writes it; [`Measure::read`] gives the same again.
+    /// Formats the quantity for a scenario file; [`Measure::read`] returns the same value.
     pub fn text(self) -> String {
         let n = self.steps;
         match self.quantity {
@@ -87,13 +87,13 @@ impl Measure {
         }
     }
 
-    /// The same quantity, another amount.
+    /// Returns another amount of the same dimension.
     pub const fn with(self, steps: u64) -> Self {
         Self { quantity: self.quantity, steps }
     }
 }
 
-/// `number` times `scale`, if that is whole and at most `most`.
+/// Returns `number` times `scale`, if that is an integer and at most `most`.
 fn exact(number: &str, scale: u64, most: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     if whole.is_empty() || fraction.is_empty() || whole.len() + fraction.len() > 19 {
@@ -106,7 +106,7 @@ fn exact(number: &str, scale: u64, most: u64) -> Option<u64> {
     (product % parts == 0 && steps <= most).then_some(steps)
 }
 
-/// `n` parts of `scale` as a decimal number without idle zeros.
+/// Formats `n` parts of `scale` as a decimal number without trailing zeros.
 fn decimal(n: u64, scale: u64) -> String {
     let digits = scale.ilog10() as usize;
     let fraction = format!("{:0digits$}", n % scale);
@@ -116,7 +116,7 @@ fn decimal(n: u64, scale: u64) -> String {
     }
 }
 
-/// In the first unit of which it is a whole number, or failing that a number of thousandths.
+/// Formats `n` in the first unit that divides it, or else in thousandths of a unit.
 fn in_units(n: u64, units: &[(u64, &str)], plain: &str) -> String {
     let whole = units.iter().find(|(factor, _)| n > 0 && n.is_multiple_of(*factor));
     let parts = || {
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_tell_the_dimension() {
+    fn the_unit_determines_the_dimension() {
         let read = |text| Measure::read(text).map(|m| (m.quantity, m.steps));
         assert_eq!(read("10ms"), Some((Quantity::Time, 10_000_000)));
         assert_eq!(read("64KiB"), Some((Quantity::Size, 65_536)));
@@ -153,21 +153,21 @@ mod tests {
 
     #[test]
     fn the_text_is_short() {
-        let again = |text: &str| Measure::read(text).unwrap().text();
-        assert_eq!(again("0.0100s"), "10ms");
-        assert_eq!(again("1000kB"), "1MB");
-        assert_eq!(again("65536B"), "64KiB");
-        assert_eq!(again("0.10%"), "0.1%");
-        assert_eq!(again("2.50"), "2.5");
-        assert_eq!(again("1000Mbit"), "1Gbit/s");
-        assert_eq!(again("31600kbit/s"), "31.6Mbit/s");
-        assert_eq!(again("1500kB"), "1500kB");
-        assert_eq!(again("1501B"), "1.501kB");
+        let rewritten = |text: &str| Measure::read(text).unwrap().text();
+        assert_eq!(rewritten("0.0100s"), "10ms");
+        assert_eq!(rewritten("1000kB"), "1MB");
+        assert_eq!(rewritten("65536B"), "64KiB");
+        assert_eq!(rewritten("0.10%"), "0.1%");
+        assert_eq!(rewritten("2.50"), "2.5");
+        assert_eq!(rewritten("1000Mbit"), "1Gbit/s");
+        assert_eq!(rewritten("31600kbit/s"), "31.6Mbit/s");
+        assert_eq!(rewritten("1500kB"), "1500kB");
+        assert_eq!(rewritten("1501B"), "1.501kB");
     }
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(steps in 1..1_000_000_000_000_u64, kind in 0..7_usize) {
+        fn written_quantities_read_back(steps in 1..1_000_000_000_000_u64, kind in 0..7_usize) {
             use Quantity::{Bdp, Number, Packets, Rate, Share, Size, Time};
             let quantity = [Number, Time, Size, Rate, Share, Packets, Bdp][kind];
             let steps = match quantity {

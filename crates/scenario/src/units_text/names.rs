@@ -1,4 +1,4 @@
-//! The units of each dimension, and what their misspellings probably mean.
+//! The units of each dimension, and suggestions for misspelt units.
 
 use super::dimension::Dimension;
 use super::{MAX_BDP, MAX_DURATION, MAX_PACKETS, MAX_RATE, MAX_SIZE};
@@ -43,25 +43,25 @@ pub(super) const RATE: Dimension = Dimension {
 };
 
 pub(super) const SHARE: Dimension = Dimension {
-    noun: "a share",
-    of: "shares",
+    noun: "a percentage",
+    of: "percentages",
     examples: r#""2%""#,
     usual: "%",
     units: "%",
     factor: |_| None,
-    meant: share_meant,
+    meant: fraction_meant,
     step: "nothing",
     most: 100,
     most_text: "100%",
 };
 
 pub(super) const ROOM: Dimension = Dimension {
-    noun: "room in a queue",
-    of: "queues",
+    noun: "a queue capacity",
+    of: "queue capacity",
     examples: r#""64KiB", "100p" (packets) or "1bdp""#,
     usual: "p",
     units: "p (packets), bdp (rate times round trip) and those of sizes: B, kB, KiB, MB, ...",
-    meant: room_meant,
+    meant: buffer_size_meant,
     ..SIZE
 };
 
@@ -99,7 +99,7 @@ fn size_factor(unit: &str) -> Option<u64> {
     let prefix = unit.strip_suffix('B')?;
     Some(match prefix {
         "" => 1,
-        // Written both ways, never meaning 1024.
+        // Both spellings mean 1000.
         "k" | "K" => 1_000,
         "M" => 1_000_000,
         "G" => 1_000_000_000,
@@ -168,11 +168,11 @@ fn rate_meant(unit: &str) -> Option<&'static str> {
     })
 }
 
-fn share_meant(unit: &str) -> Option<&'static str> {
+fn fraction_meant(unit: &str) -> Option<&'static str> {
     matches!(unit.to_ascii_lowercase().as_str(), "percent" | "per cent" | "pct").then_some("%")
 }
 
-fn room_meant(unit: &str) -> Option<&'static str> {
+fn buffer_size_meant(unit: &str) -> Option<&'static str> {
     Some(match unit.to_ascii_lowercase().as_str() {
         "p" | "pkt" | "pkts" | "packet" | "packets" | "segments" | "segs" | "mss" => "p",
         "bdp" | "bdps" | "bpd" | "bandwidth-delay" => "bdp",

@@ -1,21 +1,21 @@
-//! Quantities as the text of a file, in the units that people write: the readers of [`super`] return
-//! the same quantity from it.
+//! Formats quantities for a scenario file, in customary units; the readers of [`super`] return the
+//! same quantity.
 
 use units::{Bytes, Duration, Rate, Ratio};
 
-use super::Room;
+use super::BufferSize;
 
-/// Digits of a number that readers take, of which a share has two for the percent.
+/// Maximum digits that the readers accept; a percentage uses two of them.
 const MOST_DIGITS: usize = 19;
-/// Sizes below are packets, or counted in single bytes like them.
+/// Sizes below this are written in bytes, not kB, as packet sizes are.
 const PLAIN: u64 = 10_000;
 
-/// As [`super::duration`] reads it.
+/// Formats a duration for [`super::duration`].
 pub fn duration_text(span: Duration) -> String {
     span.to_string()
 }
 
-/// As [`super::size`] reads it: `1MB`, `64KiB`, `1448B`.
+/// Formats a size for [`super::size`]: `1MB`, `64KiB`, `1448B`.
 pub fn size_text(size: Bytes) -> String {
     const UNITS: [(u64, &str); 6] = [
         (1_000_000_000, "GB"),
@@ -35,7 +35,7 @@ pub fn size_text(size: Bytes) -> String {
     }
 }
 
-/// As [`super::rate`] reads it: `1Gbit/s`, `31.6Mbit/s`.
+/// Formats a rate for [`super::rate`]: `1Gbit/s`, `31.6Mbit/s`.
 pub fn rate_text(rate: Rate) -> String {
     const UNITS: [(u64, &str); 3] =
         [(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s")];
@@ -46,26 +46,28 @@ pub fn rate_text(rate: Rate) -> String {
     }
 }
 
-/// As [`super::share`] reads it: `0.1%`.
-pub fn share_text(share: Ratio) -> String {
+/// Formats a fraction for [`super::share`]: `0.1%`.
+pub fn fraction_text(share: Ratio) -> String {
     decimal(u128::from(share.num()) * 100, share.den().into(), MOST_DIGITS - 2) + "%"
 }
 
-/// As [`super::room`] reads it: `64KiB`, `100p`, `0.5bdp`.
-pub fn room_text(room: Room) -> String {
+/// Formats a capacity for [`super::room`]: `64KiB`, `100p`, `0.5bdp`.
+pub fn buffer_size_text(room: BufferSize) -> String {
     match room {
-        Room::Size(size) => size_text(size),
-        Room::Packets(packets) => format!("{packets}p"),
-        Room::Bdp(times) => decimal(times.num().into(), times.den().into(), MOST_DIGITS) + "bdp",
+        BufferSize::Size(size) => size_text(size),
+        BufferSize::Packets(packets) => format!("{packets}p"),
+        BufferSize::Bdp(times) => {
+            decimal(times.num().into(), times.den().into(), MOST_DIGITS) + "bdp"
+        }
     }
 }
 
-/// As [`super::byte_range`] reads it: `434400B..435848B`.
+/// Formats a byte range for [`super::byte_range`]: `434400B..435848B`.
 pub fn byte_range_text((from, until): (Bytes, Bytes)) -> String {
     format!("{}..{}", size_text(from), size_text(until))
 }
 
-/// `num` divided by `den` as a decimal number, cut after `places` behind the point and after
+/// Formats `num` divided by `den` as a decimal number, truncated to `places` decimal places and
 /// [`MOST_DIGITS`].
 fn decimal(num: u128, den: u128, places: usize) -> String {
     let (mut text, mut rest) = ((num / den).to_string(), num % den);
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_have_the_units_that_people_write() {
+    fn quantities_have_customary_units() {
         let sizes = [0, 576, 1_448, 9_000, 4_096, 65_536, 100_000, 1_000_000, 1_500_000, 6 << 20];
         let texts = sizes.map(|n| size_text(Bytes(n)));
         let expected =
@@ -101,15 +103,15 @@ mod tests {
         let texts = rates.map(|n| rate_text(Rate::from_bits_per_second(n).unwrap()));
         assert_eq!(texts, ["64bit/s", "1.5kbit/s", "31.6Mbit/s", "94.123456Mbit/s", "1Gbit/s"]);
         let shares = [(2, 100), (1, 10_000), (1, 1), (0, 1)];
-        let texts = shares.map(|(num, den)| share_text(Ratio::new(num, den).unwrap()));
+        let texts = shares.map(|(num, den)| fraction_text(Ratio::new(num, den).unwrap()));
         assert_eq!(texts, ["2%", "0.01%", "100%", "0%"]);
     }
 
     #[test]
-    fn a_fraction_without_end_is_cut() {
+    fn a_repeating_decimal_is_truncated() {
         let third = Ratio::new(1, 3).unwrap();
-        assert!(share(&share_text(third)).is_ok());
-        assert_eq!(share_text(third), "33.33333333333333333%");
+        assert!(share(&fraction_text(third)).is_ok());
+        assert_eq!(fraction_text(third), "33.33333333333333333%");
     }
 
     proptest! {
@@ -120,17 +122,17 @@ mod tests {
             prop_assert_eq!(byte_range(&byte_range_text(range)), Ok(range));
             let bits = Rate::from_bits_per_second(n % 100_000_000_000_000 + 1).unwrap();
             prop_assert_eq!(rate(&rate_text(bits)), Ok(bits));
-            for room in [Room::Size(Bytes(n)), Room::Packets(parts as u32)] {
-                prop_assert_eq!(read_room(&room_text(room)), Ok(room));
+            for room in [BufferSize::Size(Bytes(n)), BufferSize::Packets(parts as u32)] {
+                prop_assert_eq!(read_room(&buffer_size_text(room)), Ok(room));
             }
         }
 
         #[test]
         fn fractions_read_back(whole in 0..100_u32, fraction in "[0-9]{0,6}[1-9]") {
             let of = share(&format!("{whole}.{fraction}%")).unwrap();
-            prop_assert_eq!(share(&share_text(of)), Ok(of));
+            prop_assert_eq!(share(&fraction_text(of)), Ok(of));
             let times = read_room(&format!("{whole}.{fraction}bdp")).unwrap();
-            prop_assert_eq!(read_room(&room_text(times)), Ok(times));
+            prop_assert_eq!(read_room(&buffer_size_text(times)), Ok(times));
         }
     }
 }

@@ -1,20 +1,22 @@
-//! Assertions, held against the values of a run.
+//! Evaluates assertions with the values of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::ast::{Comparison, Node, NodeKind, Operator, Statement, StatementKind};
-use crate::diagnostic::Span;
+use crate::ast::{
+    AssertionExpr, AssertionExprKind, CompareOperator, Operator, Statement, StatementKind,
+};
+use crate::diagnostic::ScriptSpan;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum AssertionValue {
     Int(i64),
     Text(String),
-    Tuple(Vec<Value>),
+    Tuple(Vec<AssertionValue>),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for AssertionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(n) => write!(f, "{n}"),
@@ -27,48 +29,48 @@ impl fmt::Display for Value {
     }
 }
 
-/// Why a line does not hold.
+/// Error of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EvaluationError {
-    /// The condition of an `assert` is false: the names in it with their values.
+    /// The condition of an `assert` is false.
     False {
         /// The condition.
-        span: Span,
-        /// `tcpi_snd_cwnd = 7`
+        span: ScriptSpan,
+        /// The names in it with their values: `tcpi_snd_cwnd = 7`.
         values: String,
-        /// What the script says of it.
+        /// The message of the script.
         message: Option<String>,
     },
-    /// A name that means nothing here.
+    /// An unknown name.
     Unknown {
         /// The name.
-        span: Span,
+        span: ScriptSpan,
         name: String,
     },
-    /// A value that does not fit what is done with it.
-    Senseless {
-        /// What is done.
-        span: Span,
+    /// An operation that its values do not support.
+    InvalidOperation {
+        /// The operation.
+        span: ScriptSpan,
         why: &'static str,
     },
 }
 
-/// Variables of a script, with the names a run knows.
+/// Variables of a script.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
-    variables: BTreeMap<String, Value>,
+    variables: BTreeMap<String, AssertionValue>,
 }
 
 type Result<T> = core::result::Result<T, EvaluationError>;
 
-/// Runs lines; `known` gives what the names of a run stand for.
+/// Runs statements; `known` returns the values of names that the run defines.
 pub(crate) fn run(
     statements: &[Statement],
     environment: &mut Environment,
     known: &dyn Fn(&str) -> Option<i64>,
 ) -> Result<()> {
     for statement in statements {
-        let look = Look { variables: &environment.variables, known };
+        let look = Evaluator { variables: &environment.variables, known };
         match &statement.kind {
             StatementKind::Nothing => {}
             StatementKind::Assert(condition, message) => {
@@ -102,13 +104,13 @@ pub(crate) fn run(
     Ok(())
 }
 
-struct Look<'a> {
-    variables: &'a BTreeMap<String, Value>,
+struct Evaluator<'a> {
+    variables: &'a BTreeMap<String, AssertionValue>,
     known: &'a dyn Fn(&str) -> Option<i64>,
 }
 
-impl Look<'_> {
-    fn name(&self, name: &str, span: Span) -> Result<Value> {
+impl Evaluator<'_> {
+    fn name(&self, name: &str, span: ScriptSpan) -> Result<AssertionValue> {
         let constant = match name {
             "True" => Some(1),
             "False" => Some(0),
@@ -117,35 +119,37 @@ impl Look<'_> {
         self.variables
             .get(name)
             .cloned()
-            .or_else(|| constant.or_else(|| (self.known)(name)).map(Value::Int))
+            .or_else(|| constant.or_else(|| (self.known)(name)).map(AssertionValue::Int))
             .ok_or_else(|| EvaluationError::Unknown { span, name: name.to_owned() })
     }
 
-    fn value(&self, node: &Node) -> Result<Value> {
-        let senseless = |why| EvaluationError::Senseless { span: node.span, why };
+    fn value(&self, node: &AssertionExpr) -> Result<AssertionValue> {
+        let senseless = |why| EvaluationError::InvalidOperation { span: node.span, why };
         Ok(match &node.kind {
-            NodeKind::Int(n) => Value::Int(*n),
-            NodeKind::Text(text) => Value::Text(text.clone()),
-            NodeKind::Name(name) => self.name(name, node.span)?,
-            NodeKind::Negative(inner) => match self.value(inner)? {
-                Value::Int(n) => {
-                    Value::Int(n.checked_neg().ok_or(senseless("this number is too large"))?)
-                }
+            AssertionExprKind::Int(n) => AssertionValue::Int(*n),
+            AssertionExprKind::Text(text) => AssertionValue::Text(text.clone()),
+            AssertionExprKind::Name(name) => self.name(name, node.span)?,
+            AssertionExprKind::Negative(inner) => match self.value(inner)? {
+                AssertionValue::Int(n) => AssertionValue::Int(
+                    n.checked_neg().ok_or(senseless("this number is too large"))?,
+                ),
                 _ => return Err(senseless("only a number has a negative")),
             },
-            NodeKind::Not(inner) => Value::Int(i64::from(!truth(&self.value(inner)?))),
-            NodeKind::And(left, right) => {
+            AssertionExprKind::Not(inner) => {
+                AssertionValue::Int(i64::from(!truth(&self.value(inner)?)))
+            }
+            AssertionExprKind::And(left, right) => {
                 let left = self.value(left)?;
                 if truth(&left) { self.value(right)? } else { left }
             }
-            NodeKind::Or(left, right) => {
+            AssertionExprKind::Or(left, right) => {
                 let left = self.value(left)?;
                 if truth(&left) { left } else { self.value(right)? }
             }
-            NodeKind::Binary(left, operator, right) => {
+            AssertionExprKind::Binary(left, operator, right) => {
                 calculate(&self.value(left)?, *operator, &self.value(right)?, node.span)?
             }
-            NodeKind::Compare(first, others) => {
+            AssertionExprKind::Compare(first, others) => {
                 let mut left = self.value(first)?;
                 let mut holds = true;
                 for (comparison, right) in others {
@@ -153,24 +157,24 @@ impl Look<'_> {
                     holds &= compare(&left, *comparison, &right, node.span)?;
                     left = right;
                 }
-                Value::Int(i64::from(holds))
+                AssertionValue::Int(i64::from(holds))
             }
-            NodeKind::Tuple(values) => {
-                Value::Tuple(values.iter().map(|value| self.value(value)).collect::<Result<_>>()?)
-            }
-            NodeKind::Function(name, args) => {
+            AssertionExprKind::Tuple(values) => AssertionValue::Tuple(
+                values.iter().map(|value| self.value(value)).collect::<Result<_>>()?,
+            ),
+            AssertionExprKind::Function(name, args) => {
                 let args: Vec<_> =
                     args.iter().map(|value| self.value(value)).collect::<Result<_>>()?;
                 let numbers: Option<Vec<i64>> = args
                     .iter()
-                    .map(|value| if let Value::Int(n) = value { Some(*n) } else { None })
+                    .map(|value| if let AssertionValue::Int(n) = value { Some(*n) } else { None })
                     .collect();
                 let result = match (name.as_str(), numbers.as_deref()) {
                     ("abs", Some(&[n])) => n.checked_abs(),
                     ("int", Some(&[n])) => Some(n),
                     ("min", Some(numbers)) => numbers.iter().copied().min(),
                     ("max", Some(numbers)) => numbers.iter().copied().max(),
-                    ("str", Some(&[n])) => return Ok(Value::Text(n.to_string())),
+                    ("str", Some(&[n])) => return Ok(AssertionValue::Text(n.to_string())),
                     ("abs" | "int" | "min" | "max" | "str", _) => None,
                     _ => {
                         return Err(EvaluationError::Unknown {
@@ -179,16 +183,18 @@ impl Look<'_> {
                         });
                     }
                 };
-                Value::Int(result.ok_or(senseless("these values do not fit the function"))?)
+                AssertionValue::Int(
+                    result.ok_or(senseless("these values do not fit the function"))?,
+                )
             }
         })
     }
 
-    /// The names in a condition, with their values.
-    fn names(&self, node: &Node, found: &mut Vec<String>) {
+    /// Collects the names in a condition, with their values.
+    fn names(&self, node: &AssertionExpr, found: &mut Vec<String>) {
         match &node.kind {
-            NodeKind::Int(_) | NodeKind::Text(_) => {}
-            NodeKind::Name(name) => {
+            AssertionExprKind::Int(_) | AssertionExprKind::Text(_) => {}
+            AssertionExprKind::Name(name) => {
                 if let Ok(value) = self.name(name, node.span) {
                     let text = format!("{name} = {value}");
                     if !found.contains(&text) && !name.starts_with("TCP_CA_") {
@@ -196,62 +202,74 @@ impl Look<'_> {
                     }
                 }
             }
-            NodeKind::Negative(inner) | NodeKind::Not(inner) => self.names(inner, found),
-            NodeKind::Binary(left, _, right)
-            | NodeKind::And(left, right)
-            | NodeKind::Or(left, right) => {
+            AssertionExprKind::Negative(inner) | AssertionExprKind::Not(inner) => {
+                self.names(inner, found);
+            }
+            AssertionExprKind::Binary(left, _, right)
+            | AssertionExprKind::And(left, right)
+            | AssertionExprKind::Or(left, right) => {
                 self.names(left, found);
                 self.names(right, found);
             }
-            NodeKind::Compare(first, others) => {
+            AssertionExprKind::Compare(first, others) => {
                 self.names(first, found);
                 others.iter().for_each(|(_, node)| self.names(node, found));
             }
-            NodeKind::Function(_, nodes) | NodeKind::Tuple(nodes) => {
+            AssertionExprKind::Function(_, nodes) | AssertionExprKind::Tuple(nodes) => {
                 nodes.iter().for_each(|node| self.names(node, found));
             }
         }
     }
 }
 
-fn truth(value: &Value) -> bool {
+fn truth(value: &AssertionValue) -> bool {
     match value {
-        Value::Int(n) => *n != 0,
-        Value::Text(text) => !text.is_empty(),
-        Value::Tuple(values) => !values.is_empty(),
+        AssertionValue::Int(n) => *n != 0,
+        AssertionValue::Text(text) => !text.is_empty(),
+        AssertionValue::Tuple(values) => !values.is_empty(),
     }
 }
 
-fn compare(left: &Value, comparison: Comparison, right: &Value, span: Span) -> Result<bool> {
+fn compare(
+    left: &AssertionValue,
+    comparison: CompareOperator,
+    right: &AssertionValue,
+    span: ScriptSpan,
+) -> Result<bool> {
     let order = match (left, right) {
-        (Value::Int(left), Value::Int(right)) => left.cmp(right),
-        (Value::Text(left), Value::Text(right)) => left.cmp(right),
+        (AssertionValue::Int(left), AssertionValue::Int(right)) => left.cmp(right),
+        (AssertionValue::Text(left), AssertionValue::Text(right)) => left.cmp(right),
         _ => {
-            return Err(EvaluationError::Senseless {
+            return Err(EvaluationError::InvalidOperation {
                 span,
                 why: "these values cannot be compared",
             });
         }
     };
     Ok(match comparison {
-        Comparison::Equal => order.is_eq(),
-        Comparison::Unequal => order.is_ne(),
-        Comparison::Less => order.is_lt(),
-        Comparison::LessOrEqual => order.is_le(),
-        Comparison::Greater => order.is_gt(),
-        Comparison::GreaterOrEqual => order.is_ge(),
+        CompareOperator::Equal => order.is_eq(),
+        CompareOperator::Unequal => order.is_ne(),
+        CompareOperator::Less => order.is_lt(),
+        CompareOperator::LessOrEqual => order.is_le(),
+        CompareOperator::Greater => order.is_gt(),
+        CompareOperator::GreaterOrEqual => order.is_ge(),
     })
 }
 
-fn calculate(left: &Value, operator: Operator, right: &Value, span: Span) -> Result<Value> {
-    let senseless = |why| EvaluationError::Senseless { span, why };
+fn calculate(
+    left: &AssertionValue,
+    operator: Operator,
+    right: &AssertionValue,
+    span: ScriptSpan,
+) -> Result<AssertionValue> {
+    let senseless = |why| EvaluationError::InvalidOperation { span, why };
     let (left, right) = match (left, right) {
-        (Value::Int(left), Value::Int(right)) => (*left, *right),
-        (Value::Text(text), values) if operator == Operator::Rest => {
-            return Ok(Value::Text(filled(text, values)));
+        (AssertionValue::Int(left), AssertionValue::Int(right)) => (*left, *right),
+        (AssertionValue::Text(text), values) if operator == Operator::Rest => {
+            return Ok(AssertionValue::Text(filled(text, values)));
         }
-        (Value::Text(left), Value::Text(right)) if operator == Operator::Add => {
-            return Ok(Value::Text(format!("{left}{right}")));
+        (AssertionValue::Text(left), AssertionValue::Text(right)) if operator == Operator::Add => {
+            return Ok(AssertionValue::Text(format!("{left}{right}")));
         }
         _ => return Err(senseless("this is done with numbers only")),
     };
@@ -262,7 +280,7 @@ fn calculate(left: &Value, operator: Operator, right: &Value, span: Span) -> Res
         Operator::Divide | Operator::Rest if right == 0 => {
             return Err(senseless("nothing is divided by zero"));
         }
-        // Python rounds down, and its rest has the sign of the divisor.
+        // Python rounds down; its remainder has the sign of the divisor.
         Operator::Divide => left
             .checked_div_euclid(right)
             .map(|q| if right < 0 && left.rem_euclid(right) != 0 { q - 1 } else { q }),
@@ -276,13 +294,13 @@ fn calculate(left: &Value, operator: Operator, right: &Value, span: Span) -> Res
         }
         Operator::Right => u32::try_from(right).ok().map(|n| left >> n.min(63)),
     };
-    result.map(Value::Int).ok_or(senseless("this number is too large"))
+    result.map(AssertionValue::Int).ok_or(senseless("this number is too large"))
 }
 
-/// `'cwnd %d' % 7`: each conversion takes the next value.
-fn filled(text: &str, values: &Value) -> String {
+/// Formats `'cwnd %d' % 7`: each conversion takes the next value.
+fn filled(text: &str, values: &AssertionValue) -> String {
     let values = match values {
-        Value::Tuple(values) => values.as_slice(),
+        AssertionValue::Tuple(values) => values.as_slice(),
         other => core::slice::from_ref(other),
     };
     let mut values = values.iter();
@@ -311,14 +329,14 @@ mod tests {
     use crate::code::parse;
 
     fn check(code: &str) -> Result<()> {
-        let span = Span { start: 0, end: code.len() };
+        let span = ScriptSpan { start: 0, end: code.len() };
         let statements = parse(code, span).unwrap_or_else(|error| panic!("{error}"));
         let known = |name: &str| (name == "tcpi_snd_cwnd").then_some(7);
         run(&statements, &mut Environment::default(), &known)
     }
 
     #[test]
-    fn what_is_true_in_python_is_true_here() {
+    fn conditions_evaluate_as_in_python() {
         for code in [
             "assert 1 < 2 <= 2 < 3",
             "assert not 1 < 2 < 2",
@@ -338,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_false_is_told_with_its_values() {
+    fn a_false_condition_is_reported_with_its_values() {
         let code = "assert 1 <= tcpi_snd_cwnd <= 6, 'cwnd is %d, 100%%' % tcpi_snd_cwnd";
         let Err(EvaluationError::False { values, message, span }) = check(code) else {
             panic!("false")
@@ -349,17 +367,17 @@ mod tests {
     }
 
     #[test]
-    fn names_that_mean_nothing_and_senseless_values_are_told() {
+    fn unknown_names_and_invalid_operations_are_reported() {
         assert!(matches!(check("assert tcpi_oops == 1"), Err(EvaluationError::Unknown { .. })));
         for code in ["x = 1 // 0", "x = 'a' * 2", "assert 'a' < 1", "x = 1 << 99"] {
-            assert!(matches!(check(code), Err(EvaluationError::Senseless { .. })), "{code}");
+            assert!(matches!(check(code), Err(EvaluationError::InvalidOperation { .. })), "{code}");
         }
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_place() {
+    fn syntax_errors_are_reported_with_their_position() {
         let place = |code: &str| {
-            parse(code, Span { start: 0, end: code.len() })
+            parse(code, ScriptSpan { start: 0, end: code.len() })
                 .map(|_| ())
                 .map_err(|error| error.column)
         };

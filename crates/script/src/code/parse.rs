@@ -1,14 +1,16 @@
-//! Assertions as a tree, by Python's precedence.
+//! Parser of assertions, with Python's precedence.
 
-use crate::ast::{Comparison, Node, NodeKind, Operator, Statement, StatementKind};
-use crate::diagnostic::{Diagnostic, Span};
+use crate::ast::{
+    AssertionExpr, AssertionExprKind, CompareOperator, Operator, Statement, StatementKind,
+};
+use crate::diagnostic::{Diagnostic, ScriptSpan};
 
 type Result<T> = core::result::Result<T, Diagnostic>;
 
-/// Depth of brackets.
+/// Maximum nesting of parentheses.
 const DEPTH: usize = 32;
 
-/// Operators from the weakest to the strongest.
+/// Operators by increasing precedence.
 const LEVELS: [&[(&str, Operator)]; 5] = [
     &[("|", Operator::Or)],
     &[("&", Operator::And)],
@@ -22,21 +24,22 @@ const LEVELS: [&[(&str, Operator)]; 5] = [
     ],
 ];
 
-const COMPARISONS: [(&str, Comparison); 6] = [
-    ("==", Comparison::Equal),
-    ("!=", Comparison::Unequal),
-    ("<=", Comparison::LessOrEqual),
-    (">=", Comparison::GreaterOrEqual),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
+const COMPARISONS: [(&str, CompareOperator); 6] = [
+    ("==", CompareOperator::Equal),
+    ("!=", CompareOperator::Unequal),
+    ("<=", CompareOperator::LessOrEqual),
+    (">=", CompareOperator::GreaterOrEqual),
+    ("<", CompareOperator::Less),
+    (">", CompareOperator::Greater),
 ];
 
-/// Reads the stretch `span` of a script.
+/// Parses the range `span` of a script.
 ///
 /// # Errors
-/// The first mistake, with its place.
-pub(crate) fn parse(text: &str, span: Span) -> Result<Vec<Statement>> {
-    let mut reader = Reader { text: &text[..span.end], at: span.start, end: span.start, depth: 0 };
+/// The first error, with its position.
+pub(crate) fn parse(text: &str, span: ScriptSpan) -> Result<Vec<Statement>> {
+    let mut reader =
+        AssertionParser { text: &text[..span.end], at: span.start, end: span.start, depth: 0 };
     let mut statements = Vec::new();
     loop {
         reader.skip_lines();
@@ -51,16 +54,16 @@ pub(crate) fn parse(text: &str, span: Span) -> Result<Vec<Statement>> {
     }
 }
 
-struct Reader<'t> {
+struct AssertionParser<'t> {
     text: &'t str,
     at: usize,
     /// End of the last token taken.
     end: usize,
-    /// Brackets that are open: within them the end of a line means nothing.
+    /// Open parentheses; within them, line ends are whitespace.
     depth: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> AssertionParser<'t> {
     fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
@@ -109,14 +112,14 @@ impl<'t> Reader<'t> {
         self.word() == Some(word) && self.take(word)
     }
 
-    fn span(&self, start: usize) -> Span {
-        Span { start, end: self.end.max(start) }
+    fn span(&self, start: usize) -> ScriptSpan {
+        ScriptSpan { start, end: self.end.max(start) }
     }
 
     fn missing(&self, expected: &str) -> Diagnostic {
         let rest = self.rest();
         let length = rest.chars().next().filter(|&c| c != '\n').map_or(0, char::len_utf8);
-        let span = Span { start: self.at, end: self.at + length };
+        let span = ScriptSpan { start: self.at, end: self.at + length };
         let error = Diagnostic::new(self.text, span, "this assertion cannot be read");
         let error = error.expected(expected);
         if length > 0 { error.found(format!("`{}`", &rest[..length])) } else { error }
@@ -164,48 +167,48 @@ impl<'t> Reader<'t> {
         Err(self.missing(EXPECTED))
     }
 
-    fn node(&self, start: usize, kind: NodeKind) -> Node {
-        Node { kind, span: self.span(start) }
+    fn node(&self, start: usize, kind: AssertionExprKind) -> AssertionExpr {
+        AssertionExpr { kind, span: self.span(start) }
     }
 
-    fn expression(&mut self) -> Result<Node> {
+    fn expression(&mut self) -> Result<AssertionExpr> {
         self.skip();
         let start = self.at;
         let mut left = self.conjunction()?;
         while self.keyword("or") {
             let right = self.conjunction()?;
-            left = self.node(start, NodeKind::Or(Box::new(left), Box::new(right)));
+            left = self.node(start, AssertionExprKind::Or(Box::new(left), Box::new(right)));
         }
         Ok(left)
     }
 
-    fn conjunction(&mut self) -> Result<Node> {
+    fn conjunction(&mut self) -> Result<AssertionExpr> {
         self.skip();
         let start = self.at;
         let mut left = self.negation()?;
         while self.keyword("and") {
             let right = self.negation()?;
-            left = self.node(start, NodeKind::And(Box::new(left), Box::new(right)));
+            left = self.node(start, AssertionExprKind::And(Box::new(left), Box::new(right)));
         }
         Ok(left)
     }
 
-    fn negation(&mut self) -> Result<Node> {
+    fn negation(&mut self) -> Result<AssertionExpr> {
         self.skip();
         let start = self.at;
-        // Each takes another off, so that no row of them is too deep for the stack.
+        // Iterative, so that a long sequence of them cannot overflow the stack.
         let mut count = 0;
         while self.keyword("not") {
             count += 1;
         }
         let mut inner = self.comparison()?;
         for _ in 0..count {
-            inner = self.node(start, NodeKind::Not(Box::new(inner)));
+            inner = self.node(start, AssertionExprKind::Not(Box::new(inner)));
         }
         Ok(inner)
     }
 
-    fn comparison(&mut self) -> Result<Node> {
+    fn comparison(&mut self) -> Result<AssertionExpr> {
         self.skip();
         let start = self.at;
         let first = self.binary(0)?;
@@ -216,22 +219,23 @@ impl<'t> Reader<'t> {
         if others.is_empty() {
             return Ok(first);
         }
-        Ok(self.node(start, NodeKind::Compare(Box::new(first), others)))
+        Ok(self.node(start, AssertionExprKind::Compare(Box::new(first), others)))
     }
 
-    fn binary(&mut self, level: usize) -> Result<Node> {
+    fn binary(&mut self, level: usize) -> Result<AssertionExpr> {
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         self.skip();
         let start = self.at;
         let mut left = self.binary(level + 1)?;
         while let Some(&(_, operator)) = operators.iter().find(|(sign, _)| self.take(sign)) {
             let right = self.binary(level + 1)?;
-            left = self.node(start, NodeKind::Binary(Box::new(left), operator, Box::new(right)));
+            left = self
+                .node(start, AssertionExprKind::Binary(Box::new(left), operator, Box::new(right)));
         }
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<Node> {
+    fn unary(&mut self) -> Result<AssertionExpr> {
         self.skip();
         let start = self.at;
         let mut count = 0;
@@ -240,18 +244,18 @@ impl<'t> Reader<'t> {
         }
         let mut inner = self.atom()?;
         for _ in 0..count {
-            inner = self.node(start, NodeKind::Negative(Box::new(inner)));
+            inner = self.node(start, AssertionExprKind::Negative(Box::new(inner)));
         }
         Ok(inner)
     }
 
-    fn atom(&mut self) -> Result<Node> {
+    fn atom(&mut self) -> Result<AssertionExpr> {
         self.skip();
         let start = self.at;
         if self.take("(") {
             let mut inside = self.inside()?;
             if inside.1 || inside.0.len() != 1 {
-                return Ok(self.node(start, NodeKind::Tuple(inside.0)));
+                return Ok(self.node(start, AssertionExprKind::Tuple(inside.0)));
             }
             return Ok(inside.0.remove(0));
         }
@@ -266,23 +270,23 @@ impl<'t> Reader<'t> {
                 if !self.take(quote) {
                     return Err(self.missing("a closing quote"));
                 }
-                return Ok(self.node(start, NodeKind::Text(text)));
+                return Ok(self.node(start, AssertionExprKind::Text(text)));
             }
         }
         if let Some(word) = self.word() {
             let _ = self.take(word);
             if !self.rest().starts_with('(') {
-                return Ok(self.node(start, NodeKind::Name(word.to_owned())));
+                return Ok(self.node(start, AssertionExprKind::Name(word.to_owned())));
             }
             let _ = self.take("(");
             let (args, _) = self.inside()?;
-            return Ok(self.node(start, NodeKind::Function(word.to_owned(), args)));
+            return Ok(self.node(start, AssertionExprKind::Function(word.to_owned(), args)));
         }
         self.number(start)
     }
 
-    /// Values up to the closing bracket; was there a comma behind the last?
-    fn inside(&mut self) -> Result<(Vec<Node>, bool)> {
+    /// Parses values up to the closing parenthesis; returns whether a comma follows the last.
+    fn inside(&mut self) -> Result<(Vec<AssertionExpr>, bool)> {
         if self.depth == DEPTH {
             return Err(self.missing("fewer brackets within brackets"));
         }
@@ -300,7 +304,7 @@ impl<'t> Reader<'t> {
         Ok((values, comma))
     }
 
-    fn number(&mut self, start: usize) -> Result<Node> {
+    fn number(&mut self, start: usize) -> Result<AssertionExpr> {
         let rest = self.rest();
         let length = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
         let digits = &rest[..length];
@@ -312,7 +316,7 @@ impl<'t> Reader<'t> {
         match value {
             Ok(value) if !fraction => {
                 let _ = self.take(digits);
-                Ok(self.node(start, NodeKind::Int(value)))
+                Ok(self.node(start, AssertionExprKind::Int(value)))
             }
             _ => Err(self.missing("a whole number, a name, a text or `(`")),
         }

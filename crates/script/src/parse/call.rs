@@ -1,11 +1,11 @@
-//! A call of the application, with its values.
+//! Parser of system calls.
 
 use super::{Result, similar};
-use crate::ast::{Call, Expr, ExprKind, Spanned};
-use crate::cursor::Cursor;
+use crate::ast::{Expr, ExprKind, Spanned, SystemCall};
+use crate::cursor::ScriptCursor;
 use crate::diagnostic::Diagnostic;
 
-/// Calls there are in the public grammar.
+/// System calls of the public grammar.
 const CALLS: [&str; 33] = [
     "accept",
     "accept4",
@@ -42,10 +42,10 @@ const CALLS: [&str; 33] = [
     "writev",
 ];
 
-/// Depth of values within values: enough for every call, and the stack holds it.
+/// Maximum nesting of values, which bounds recursion.
 const DEPTH: usize = 16;
 
-pub(super) fn call(cursor: &mut Cursor<'_>) -> Result<Call> {
+pub(super) fn call(cursor: &mut ScriptCursor<'_>) -> Result<SystemCall> {
     let Some(name) = cursor.word()? else { return Err(cursor.missing("the name of a call")) };
     if !CALLS.contains(&name.value) {
         return Err(Diagnostic::new(cursor.text(), name.span, "there is no such call")
@@ -59,11 +59,11 @@ pub(super) fn call(cursor: &mut Cursor<'_>) -> Result<Call> {
     cursor.expect("=")?;
     let result = value(cursor, DEPTH)?;
     let errno = errno(cursor)?;
-    Ok(Call { name, args, result, errno })
+    Ok(SystemCall { name, args, result, errno })
 }
 
-/// `EAGAIN (Resource temporarily unavailable)`: the name counts, the words are a comment.
-fn errno(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<String>>> {
+/// Parses `EAGAIN (Resource temporarily unavailable)`; the description is ignored.
+fn errno(cursor: &mut ScriptCursor<'_>) -> Result<Option<Spanned<String>>> {
     let mut ahead = cursor.clone();
     let word = ahead.word()?;
     if let Some(word) = word {
@@ -79,8 +79,8 @@ fn errno(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<String>>> {
     Ok(word.map(|word| Spanned { value: word.value.to_owned(), span: word.span }))
 }
 
-/// Values up to `close`, which is taken.
-fn series(cursor: &mut Cursor<'_>, close: &str, depth: usize) -> Result<Vec<Expr>> {
+/// Parses values up to and including `close`.
+fn series(cursor: &mut ScriptCursor<'_>, close: &str, depth: usize) -> Result<Vec<Expr>> {
     let mut values = Vec::new();
     if cursor.take(close)? {
         return Ok(values);
@@ -96,21 +96,21 @@ fn series(cursor: &mut Cursor<'_>, close: &str, depth: usize) -> Result<Vec<Expr
     }
 }
 
-/// A value, perhaps several joined by `|`.
-fn value(cursor: &mut Cursor<'_>, depth: usize) -> Result<Expr> {
+/// Parses a value, or several joined by `|`.
+fn value(cursor: &mut ScriptCursor<'_>, depth: usize) -> Result<Expr> {
     let start = cursor.start()?;
     let first = simple(cursor, depth)?;
-    if !cursor.sees("|")? {
+    if !cursor.next_is("|")? {
         return Ok(first);
     }
-    let mut joined = vec![first];
+    let mut coalesce = vec![first];
     while cursor.take("|")? {
-        joined.push(simple(cursor, depth)?);
+        coalesce.push(simple(cursor, depth)?);
     }
-    Ok(Expr { kind: ExprKind::Or(joined), span: cursor.span(start) })
+    Ok(Expr { kind: ExprKind::Or(coalesce), span: cursor.span(start) })
 }
 
-fn simple(cursor: &mut Cursor<'_>, depth: usize) -> Result<Expr> {
+fn simple(cursor: &mut ScriptCursor<'_>, depth: usize) -> Result<Expr> {
     let start = cursor.start()?;
     let Some(depth) = depth.checked_sub(1) else {
         return Err(cursor.missing("fewer values within values"));
@@ -150,8 +150,8 @@ fn simple(cursor: &mut Cursor<'_>, depth: usize) -> Result<Expr> {
     Ok(Expr { kind, span: cursor.span(start) })
 }
 
-/// `{name=value, value, ...}`
-fn fields(cursor: &mut Cursor<'_>, depth: usize) -> Result<Vec<(Option<String>, Expr)>> {
+/// Parses `{name=value, value, ...}`.
+fn fields(cursor: &mut ScriptCursor<'_>, depth: usize) -> Result<Vec<(Option<String>, Expr)>> {
     let mut fields = Vec::new();
     if cursor.take("}")? {
         return Ok(fields);
@@ -160,7 +160,7 @@ fn fields(cursor: &mut Cursor<'_>, depth: usize) -> Result<Vec<(Option<String>, 
         let mut ahead = cursor.clone();
         let name = match ahead.word()? {
             Some(word) => {
-                // `msg_iov(2)=[...]` tells the length of the list.
+                // `msg_iov(2)=[...]` has the length of the list.
                 if ahead.take("(")? {
                     let _ = ahead.run(|c| c.is_ascii_digit())?;
                     ahead.take(")")?;

@@ -1,10 +1,10 @@
-//! A packet: direction, ECN mark, then flags, numbers and options of a TCP segment.
+//! Parser of packets: direction, ECN field, then flags, numbers and options of a TCP segment.
 
 use packet::Flags;
 
 use super::{Result, tcp_options};
-use crate::ast::{Body, EcnMark, Packet, Spanned, Tcp};
-use crate::cursor::Cursor;
+use crate::ast::{Body, EcnMark, ScriptPacket, ScriptSegment, Spanned};
+use crate::cursor::ScriptCursor;
 use crate::diagnostic::Diagnostic;
 
 const MARKS: [(&str, EcnMark); 5] = [
@@ -18,7 +18,7 @@ const MARKS: [(&str, EcnMark); 5] = [
 /// Bodies that are not TCP segments.
 const OTHERS: [&str; 9] = ["udp", "udplite", "sctp", "icmp", "gre", "ipv4", "ipv6", "mpls", "ip"];
 
-pub(super) fn packet(cursor: &mut Cursor<'_>) -> Result<Packet> {
+pub(super) fn packet(cursor: &mut ScriptCursor<'_>) -> Result<ScriptPacket> {
     let outbound = cursor.take(">")?;
     if !outbound {
         cursor.expect("<")?;
@@ -33,13 +33,13 @@ pub(super) fn packet(cursor: &mut Cursor<'_>) -> Result<Packet> {
         other(cursor);
         let span = cursor.span(start);
         let body = Body::Other(Spanned { value: word.value.to_owned(), span });
-        return Ok(Packet { outbound, ecn, body });
+        return Ok(ScriptPacket { outbound, ecn, body });
     }
-    Ok(Packet { outbound, ecn, body: Body::Tcp(Box::new(tcp(cursor)?)) })
+    Ok(ScriptPacket { outbound, ecn, body: Body::Tcp(Box::new(tcp(cursor)?)) })
 }
 
-/// `[ect0]` and its like.
-fn mark(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<EcnMark>>> {
+/// Parses `[ect0]` and similar.
+fn mark(cursor: &mut ScriptCursor<'_>) -> Result<Option<Spanned<EcnMark>>> {
     let start = cursor.start()?;
     if !cursor.take("[")? {
         return Ok(None);
@@ -52,15 +52,15 @@ fn mark(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<EcnMark>>> {
     Ok(Some(Spanned { value: *mark, span: cursor.span(start) }))
 }
 
-/// Goes to the end of the line: what such a packet says is not read.
-fn other(cursor: &mut Cursor<'_>) {
+/// Skips to the end of the line: such packets are not parsed.
+fn other(cursor: &mut ScriptCursor<'_>) {
     let rest = cursor.rest();
     let line = rest.split(['\n', '`']).next().unwrap_or_default();
     let line = line.split("//").next().unwrap_or_default().trim_end();
     cursor.advance(line.len());
 }
 
-fn tcp(cursor: &mut Cursor<'_>) -> Result<Tcp> {
+fn tcp(cursor: &mut ScriptCursor<'_>) -> Result<ScriptSegment> {
     let (flags, ace) = flags(cursor)?;
     let (seq, len) = numbers(cursor)?;
     let ack = if cursor.keyword("ack")? {
@@ -69,21 +69,22 @@ fn tcp(cursor: &mut Cursor<'_>) -> Result<Tcp> {
     } else {
         None
     };
-    let short = |word: &str, what: &str, cursor: &mut Cursor<'_>| -> Result<Option<Spanned<u16>>> {
-        if !cursor.keyword(word)? {
-            return Ok(None);
-        }
-        let number = cursor.number(what, u64::from(u16::MAX))?;
-        Ok(Some(Spanned { value: number.value as u16, span: number.span }))
-    };
+    let short =
+        |word: &str, what: &str, cursor: &mut ScriptCursor<'_>| -> Result<Option<Spanned<u16>>> {
+            if !cursor.keyword(word)? {
+                return Ok(None);
+            }
+            let number = cursor.number(what, u64::from(u16::MAX))?;
+            Ok(Some(Spanned { value: number.value as u16, span: number.span }))
+        };
     let window = short("win", "a window field", cursor)?;
     let urgent = short("urg", "an urgent pointer", cursor)?;
     let options = tcp_options::list(cursor)?;
-    Ok(Tcp { flags, ace, seq, len, ack, window, urgent, options })
+    Ok(ScriptSegment { flags, ace, seq, len, ack, window, urgent, options })
 }
 
-/// The letters of tcpdump; `-` for none; a digit is the counter of accurate ECN.
-fn flags(cursor: &mut Cursor<'_>) -> Result<(Spanned<Flags>, Option<u8>)> {
+/// Parses the letters of tcpdump; `-` is no flag, a digit is the ACE counter of accurate ECN.
+fn flags(cursor: &mut ScriptCursor<'_>) -> Result<(Spanned<Flags>, Option<u8>)> {
     const EXPECTED: &str = "TCP flags such as `S`, `.`, `P.`, `F.` or `R`";
     let Some(word) = cursor.clone().run(|c| !c.is_whitespace())? else {
         return Err(cursor.missing(EXPECTED));
@@ -106,7 +107,7 @@ fn flags(cursor: &mut Cursor<'_>) -> Result<(Spanned<Flags>, Option<u8>)> {
                 Flags::NONE
             }
             _ => {
-                let error = Diagnostic::new(cursor.text(), word.span, "these are no TCP flags");
+                let error = Diagnostic::new(cursor.text(), word.span, "invalid TCP flags");
                 return Err(error.expected(EXPECTED).found(format!("`{}`", word.value)));
             }
         };
@@ -116,13 +117,13 @@ fn flags(cursor: &mut Cursor<'_>) -> Result<(Spanned<Flags>, Option<u8>)> {
     Ok((Spanned { value: flags, span: word.span }, ace))
 }
 
-/// `1:1001(1000)`
-fn numbers(cursor: &mut Cursor<'_>) -> Result<(Spanned<u32>, Spanned<u32>)> {
+/// Parses `1:1001(1000)`.
+fn numbers(cursor: &mut ScriptCursor<'_>) -> Result<(Spanned<u32>, Spanned<u32>)> {
     let most = u64::from(u32::MAX);
     let start = cursor.start()?;
     let seq = cursor.number("a sequence number such as `1:1001(1000)`", most)?;
     cursor.expect(":")?;
-    let end = cursor.number("the sequence number behind the last byte", most)?;
+    let end = cursor.number("the sequence number after the last byte", most)?;
     cursor.expect("(")?;
     let len = cursor.number("the number of bytes", 1 << 20)?;
     cursor.expect(")")?;

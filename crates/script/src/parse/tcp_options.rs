@@ -5,22 +5,22 @@ use units::SeqNum;
 
 use super::{Result, similar};
 use crate::ast::{OptionList, Spanned, TcpOption};
-use crate::cursor::Cursor;
-use crate::diagnostic::{Diagnostic, Span};
+use crate::cursor::ScriptCursor;
+use crate::diagnostic::{Diagnostic, ScriptSpan};
 
 const KNOWN: [&str; 7] = ["nop", "eol", "mss", "wscale", "sackOK", "sack", "TS"];
-/// Read, but not run.
+/// Options that are parsed but not run.
 const OTHERS: [&str; 10] =
     ["FO", "FOEXP", "md5", "gre", "exp", "ACC", "AccECN", "ECN", "MPTCP", "generic"];
 
-/// The list that comes next; an empty one if there is none.
-pub(super) fn list(cursor: &mut Cursor<'_>) -> Result<Spanned<OptionList>> {
+/// Parses a list of options; returns an empty list if there is none.
+pub(super) fn list(cursor: &mut ScriptCursor<'_>) -> Result<Spanned<OptionList>> {
     let start = cursor.start()?;
-    if !cursor.sees("<")? {
+    if !cursor.next_is("<")? {
         let span = cursor.span(start);
-        let place = Span { start: span.end.min(start), end: start };
-        let place = Span { start: place.start, end: place.start };
-        return Ok(Spanned { value: OptionList::These(Vec::new()), span: place });
+        let place = ScriptSpan { start: span.end.min(start), end: start };
+        let place = ScriptSpan { start: place.start, end: place.start };
+        return Ok(Spanned { value: OptionList::ExactList(Vec::new()), span: place });
     }
     cursor.expect("<")?;
     if cursor.take("...")? {
@@ -39,10 +39,10 @@ pub(super) fn list(cursor: &mut Cursor<'_>) -> Result<Spanned<OptionList>> {
             }
         }
     }
-    Ok(Spanned { value: OptionList::These(options), span: cursor.span(start) })
+    Ok(Spanned { value: OptionList::ExactList(options), span: cursor.span(start) })
 }
 
-fn option(cursor: &mut Cursor<'_>) -> Result<Spanned<TcpOption>> {
+fn option(cursor: &mut ScriptCursor<'_>) -> Result<Spanned<TcpOption>> {
     let start = cursor.start()?;
     let Some(name) = cursor.word()? else {
         return Err(cursor.missing("a TCP option such as `nop` or `mss 1460`"));
@@ -81,7 +81,7 @@ fn option(cursor: &mut Cursor<'_>) -> Result<Spanned<TcpOption>> {
     Ok(Spanned { value, span: cursor.span(start) })
 }
 
-fn blocks(cursor: &mut Cursor<'_>) -> Result<Vec<SackBlock>> {
+fn blocks(cursor: &mut ScriptCursor<'_>) -> Result<Vec<SackBlock>> {
     let most = u64::from(u32::MAX);
     let mut blocks = Vec::new();
     loop {

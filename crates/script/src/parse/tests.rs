@@ -1,20 +1,20 @@
-//! What is read, and what is said of what cannot be read.
+//! Valid scripts and the errors of invalid ones.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::ast::{Body, EcnMark, ExprKind, OptionList, TcpOption};
 
-fn events(text: &str) -> Vec<Event> {
+fn events(text: &str) -> Vec<ScriptEvent> {
     parse(text).unwrap_or_else(|error| panic!("{error}\n{}", error.source_line)).events
 }
 
 fn error(text: &str) -> String {
-    parse(text).expect_err("a mistake").to_string()
+    parse(text).expect_err("an error").to_string()
 }
 
 #[test]
-fn every_kind_of_time_is_read() {
+fn every_form_of_time_is_parsed() {
     let events = events(
         "0 close(3) = 0\n+.1 close(3) = 0\n+0...0.2 close(3) = 0\n.3~.4 > . 1:1(0) ack 1\n\
          + 0.00 close(3) = 0\n+1~+2 > . 1:1(0) ack 1\n* > . 1:1(0) ack 1\n0.5...0.6 close(3) = 0",
@@ -37,7 +37,7 @@ fn every_kind_of_time_is_read() {
 }
 
 #[test]
-fn a_packet_is_read_with_all_its_parts() {
+fn a_packet_is_parsed_with_all_its_parts() {
     let text = "0 < [ce] FPEW. 4294967295:99(100) ack 7 win 257 urg 3 \
                 <mss 1000,nop,TS val 1 ecr 2,sack 1:2 3:4,wscale 7,sackOK,eol>";
     let events = events(text);
@@ -49,13 +49,13 @@ fn a_packet_is_read_with_all_its_parts() {
     assert_eq!((tcp.seq.value, tcp.len.value), (u32::MAX, 100));
     let read = (tcp.ack.unwrap().value, tcp.window.unwrap().value, tcp.urgent.unwrap().value);
     assert_eq!(read, (7, 257, 3));
-    let OptionList::These(options) = &tcp.options.value else { panic!("a list") };
+    let OptionList::ExactList(options) = &tcp.options.value else { panic!("a list") };
     assert_eq!(options.len(), 7);
     assert_eq!(options[2].value, TcpOption::Timestamps { val: 1, ecr: 2 });
 }
 
 #[test]
-fn calls_are_read_with_values_within_values() {
+fn calls_are_parsed_with_nested_values() {
     let text = "0 poll([{fd=4, events=POLLIN|POLLOUT, revents=0}], 1, -1) = -1 EINTR (Stopped)\n\
                 0 connect(3, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr(\"1.2.3.4\")}, ...) = ...";
     let events = events(text);
@@ -68,7 +68,7 @@ fn calls_are_read_with_values_within_values() {
 }
 
 #[test]
-fn options_and_commands_may_stand_before_the_events() {
+fn options_and_commands_can_precede_the_events() {
     let script = parse(
         "// comment\n--tolerance_usecs=6000\n--ip_version=ipv4 --strict_segments\n\
          `./defaults.sh\nsysctl -q a=b`\n 0 `true`\n+0 %{ assert 1 }%",
@@ -81,7 +81,7 @@ fn options_and_commands_may_stand_before_the_events() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn errors_are_reported_with_their_position() {
     insta::assert_snapshot!(
         [
             "0 wirte(4, ..., 1) = 1",
@@ -113,7 +113,7 @@ fn mistakes_are_told_with_their_place() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused_at_a_place_in_it(text in "[-+<>.~*(){}\\[\\]0-9a-zA-Z,=`%\"|/ \n:]{0,120}") {
+    fn any_text_is_parsed_or_rejected_at_a_position_in_it(text in "[-+<>.~*(){}\\[\\]0-9a-zA-Z,=`%\"|/ \n:]{0,120}") {
         if let Err(error) = parse(&text) {
             let line = text.split('\n').nth(error.line - 1).expect("the line is there");
             prop_assert!(error.column <= line.chars().count() + 1);

@@ -1,14 +1,14 @@
-//! A packet of the script arrives.
+//! Inbound packets of the script.
 
 use packet::{Dir, Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
-use tcp::{Side, State};
+use tcp::{TcpSide, TcpState};
 use units::SeqNum;
 
 use super::{Result, Runner};
-use crate::ast::{Body, EcnMark, OptionList, Packet, Tcp, TcpOption};
+use crate::ast::{Body, EcnMark, OptionList, ScriptPacket, ScriptSegment, TcpOption};
 
 impl Runner<'_> {
-    pub(super) fn arrive(&mut self, packet: &Packet) -> Result<()> {
+    pub(super) fn arrive(&mut self, packet: &ScriptPacket) -> Result<()> {
         let tcp = match &packet.body {
             Body::Tcp(tcp) => tcp,
             Body::Other(what) => {
@@ -20,11 +20,14 @@ impl Runner<'_> {
         }
         let flags = tcp.flags.value;
         self.renew_listener(flags);
-        // Streams begin where a SYN that opens one says.
+        // A SYN that opens a connection sets the start of the peer's stream.
         let opens = flags.has(Flags::SYN)
-            && matches!(self.world.state(), State::Listen | State::SynSent | State::Closed);
+            && matches!(
+                self.world.state(),
+                TcpState::Listen | TcpState::SynSent | TcpState::Closed
+            );
         if opens {
-            self.numbers.theirs = tcp.seq.value;
+            self.numbers.peer_isn = tcp.seq.value;
         }
         let ecn = match packet.ecn.map(|mark| mark.value) {
             None | Some(EcnMark::NotCapable) => 0,
@@ -35,17 +38,17 @@ impl Runner<'_> {
         let burst = self.rules.mss.filter(|&mss| tcp.len.value > u32::from(mss));
         let mut segment = Segment {
             dir: match self.side() {
-                Side::Client => Dir::Reverse,
-                Side::Server => Dir::Forward,
+                TcpSide::Client => Dir::Reverse,
+                TcpSide::Server => Dir::Forward,
             },
             ip: self.rules.ip,
             ecn,
             flags,
-            // A SYN is written with its own number, all else counts from it.
+            // A SYN has an absolute sequence number; others are relative to it.
             seq: SeqNum(if flags.has(Flags::SYN) {
                 tcp.seq.value
             } else {
-                self.numbers.theirs.wrapping_add(tcp.seq.value)
+                self.numbers.peer_isn.wrapping_add(tcp.seq.value)
             }),
             ack: SeqNum(tcp.ack.map_or(0, |ack| ack.value)),
             payload: tcp.len.value,
@@ -58,23 +61,22 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// A listener whose connection is over takes the next one.
+    /// Lets a listener whose connection has ended accept the next one.
     fn renew_listener(&mut self, flags: Flags) {
-        let over = matches!(self.world.state(), State::Closed | State::TimeWait);
+        let over = matches!(self.world.state(), TcpState::Closed | TcpState::TimeWait);
         if !over || !flags.has(Flags::SYN) || flags.has(Flags::ACK) || self.sockets.connected() {
             return;
         }
-        let config = self
-            .sockets
-            .listener()
-            .map(|listener| listener.wishes.config(&self.world.host, self.world.ip, Side::Server));
+        let config = self.sockets.listener().map(|listener| {
+            listener.wishes.config(&self.world.host, self.world.ip, TcpSide::Server)
+        });
         if let Some(config) = config {
             self.world.begin(config);
         }
     }
 
-    fn put_options(&self, tcp: &Tcp, segment: &mut Segment) -> Result<()> {
-        let OptionList::These(options) = &tcp.options.value else {
+    fn put_options(&self, tcp: &ScriptSegment, segment: &mut Segment) -> Result<()> {
+        let OptionList::ExactList(options) = &tcp.options.value else {
             return self
                 .unsupported(tcp.options.span, "a packet that arrives needs its options written");
         };
@@ -108,8 +110,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Which side of the connection this host is.
-    fn side(&self) -> Side {
-        if self.numbers.opened_here { Side::Client } else { Side::Server }
+    /// Returns the side of the connection that this host is.
+    fn side(&self) -> TcpSide {
+        if self.numbers.active_open { TcpSide::Client } else { TcpSide::Server }
     }
 }

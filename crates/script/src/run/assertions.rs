@@ -1,12 +1,12 @@
-//! What assertions may ask of the connection: `tcpi_*` and the constants of its states.
+//! Names that assertions can use: fields of tcp_info (`tcpi_*`) and constants of states.
 
 use record::SenderState;
-use tcp::info::{CaState, Info};
+use tcp::info::{CaState, TcpInfo};
 use tcp::profile::Family;
-use tcp::{Endpoint, State};
+use tcp::{TcpEndpoint, TcpState};
 use units::{Bytes, Duration};
 
-use super::{Result, Runner, Stop};
+use super::{Result, Runner, ScriptStop};
 use crate::ast::Statement;
 use crate::code::{self, EvaluationError};
 
@@ -16,9 +16,9 @@ const SSTHRESH_UNSET: i64 = 0x7fff_ffff;
 impl Runner<'_> {
     pub(super) fn check(&mut self, statements: &[Statement]) -> Result<()> {
         let connection = self.world.connection.as_ref();
-        let info = connection.map(Endpoint::info);
+        let info = connection.map(TcpEndpoint::info);
         let bytes = match self.world.host.profile.family {
-            Family::FreeBsd => connection.map(Endpoint::sender_state),
+            Family::FreeBsd => connection.map(TcpEndpoint::sender_state),
             Family::Linux | Family::Rfc => None,
         };
         let known = |name: &str| {
@@ -30,18 +30,20 @@ impl Runner<'_> {
             Err(EvaluationError::Unknown { span, name }) => {
                 self.unsupported(span, format!("`{name}` is not known here"))
             }
-            Err(EvaluationError::Senseless { span, why }) => Err(Stop::Failed(self.at(span, why))),
+            Err(EvaluationError::InvalidOperation { span, why }) => {
+                Err(ScriptStop::Failed(self.at(span, why)))
+            }
             Err(EvaluationError::False { span, values, message }) => {
                 let values = if values.is_empty() { "what is false".to_owned() } else { values };
                 let said = message.map(|message| format!("the script says: {message}"));
                 let error = self.at(span, "this is not so").found(values);
-                Err(Stop::Failed(error.hint(said)))
+                Err(ScriptStop::Failed(error.hint(said)))
             }
         }
     }
 }
 
-/// Fields that FreeBSD counts in bytes (tcp_fill_info).
+/// Returns a field that FreeBSD counts in bytes (tcp_fill_info).
 fn freebsd_field(state: &SenderState, name: &str) -> Option<i64> {
     // TCP_MAXWIN << TCP_MAX_WINSHIFT while it is unset.
     const UNSET: u64 = 65_535 << 14;
@@ -75,8 +77,8 @@ fn constant(name: &str) -> Option<i64> {
     })
 }
 
-/// A field of tcp_info in the kernel's units; `None` for those the engine does not keep.
-fn field(info: &Info, name: &str) -> Option<i64> {
+/// Returns a field of tcp_info in the kernel's units; `None` for fields that are not modelled.
+fn field(info: &TcpInfo, name: &str) -> Option<i64> {
     let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let micros = |span: Duration| count(span.as_micros());
     Some(match name {
@@ -103,18 +105,18 @@ fn field(info: &Info, name: &str) -> Option<i64> {
     })
 }
 
-const fn state(state: State) -> i64 {
+const fn state(state: TcpState) -> i64 {
     match state {
-        State::Established => 1,
-        State::SynSent => 2,
-        State::SynReceived => 3,
-        State::FinWait1 => 4,
-        State::FinWait2 => 5,
-        State::TimeWait => 6,
-        State::Closed => 7,
-        State::CloseWait => 8,
-        State::LastAck => 9,
-        State::Listen => 10,
-        State::Closing => 11,
+        TcpState::Established => 1,
+        TcpState::SynSent => 2,
+        TcpState::SynReceived => 3,
+        TcpState::FinWait1 => 4,
+        TcpState::FinWait2 => 5,
+        TcpState::TimeWait => 6,
+        TcpState::Closed => 7,
+        TcpState::CloseWait => 8,
+        TcpState::LastAck => 9,
+        TcpState::Listen => 10,
+        TcpState::Closing => 11,
     }
 }

@@ -1,26 +1,30 @@
-//! A packet that the script awaits: waits for it, joins its parts, and judges its time.
+//! Expected packets: waits for them, coalesces data, and checks the time.
 
 use packet::{Flags, Segment};
 use units::{Duration, Instant};
 
 use super::wording;
-use super::world::Sent;
-use super::{Result, Runner, Stop};
-use crate::ast::{Body, Event, Packet, Tcp, When};
+use super::world::SentPacket;
+use super::{Result, Runner, ScriptStop};
+use crate::ast::{Body, ScriptEvent, ScriptPacket, ScriptSegment, When};
 
-/// How long a packet is waited for that may come at any time.
+/// Maximum wait for a packet without a time limit.
 const LONGEST: Duration = Duration::from_secs(100_000);
 
-/// When a packet may come.
+/// Times at which a packet is allowed.
 #[derive(Debug, Clone, Copy)]
-struct Allowed {
+struct TimeWindow {
     from: Instant,
     to: Instant,
     slack: Duration,
 }
 
 impl Runner<'_> {
-    pub(super) fn await_packet(&mut self, event: &Event, packet: &Packet) -> Result<()> {
+    pub(super) fn await_packet(
+        &mut self,
+        event: &ScriptEvent,
+        packet: &ScriptPacket,
+    ) -> Result<()> {
         let tcp = match &packet.body {
             Body::Tcp(tcp) => tcp,
             Body::Other(what) => {
@@ -34,19 +38,19 @@ impl Runner<'_> {
         let until =
             allowed.map_or(self.world.now() + LONGEST, |allowed| allowed.to + allowed.slack);
         let Some(first) = self.next_sent(until)? else {
-            return Err(Stop::Failed(self.nothing_came(event, allowed)));
+            return Err(ScriptStop::Failed(self.no_packet_error(event, allowed)));
         };
-        let (whole, last) = self.joined(first, tcp, until)?;
+        let (whole, last) = self.coalesce(first, tcp, until)?;
         self.compare(packet, tcp, &whole, self.world.script_time(first.at))?;
         if let Some(allowed) = allowed {
-            self.judge_time(event, &allowed, first.at, last)?;
+            self.check_time(event, &allowed, first.at, last)?;
         }
         self.base = last;
         self.retry()
     }
 
-    /// The times in which a packet may come; `None` for any.
-    fn allowed(&self, when: When) -> Option<Allowed> {
+    /// Returns the times at which a packet is allowed; `None` for any.
+    fn allowed(&self, when: When) -> Option<TimeWindow> {
         let (from, to) = match when {
             When::Any => return None,
             When::Absolute(at) => (self.world.at(at), self.world.at(at)),
@@ -56,13 +60,13 @@ impl Runner<'_> {
                 (base + from, base + to)
             }
         };
-        // An eighth of what has passed since the event before, where that is more.
+        // An eighth of the time since the previous event, if that is more.
         let eighth = Duration::from_nanos(to.since(self.base).as_nanos() / 8);
-        Some(Allowed { from, to, slack: self.rules.tolerance.max(eighth) })
+        Some(TimeWindow { from, to, slack: self.rules.tolerance.max(eighth) })
     }
 
-    /// The next packet that was sent or will be by `until`.
-    fn next_sent(&mut self, until: Instant) -> Result<Option<Sent>> {
+    /// Returns the next packet sent by `until`.
+    fn next_sent(&mut self, until: Instant) -> Result<Option<SentPacket>> {
         loop {
             if let Some(sent) = self.world.sent.pop_front() {
                 return Ok(Some(sent));
@@ -74,9 +78,14 @@ impl Runner<'_> {
         }
     }
 
-    /// Consecutive data packets as one, up to the awaited length: all but the last of one size, with
-    /// one acknowledgment number and the same options. Tells when the last one left, too.
-    fn joined(&mut self, first: Sent, tcp: &Tcp, until: Instant) -> Result<(Segment, Instant)> {
+    /// Coalesces consecutive data packets up to the expected length: all but the last of one size,
+    /// with the same acknowledgment number and options. Also returns the time of the last one.
+    fn coalesce(
+        &mut self,
+        first: SentPacket,
+        tcp: &ScriptSegment,
+        until: Instant,
+    ) -> Result<(Segment, Instant)> {
         let mut whole = first.segment;
         let mut last = first.at;
         let size = first.segment.payload;
@@ -111,10 +120,10 @@ impl Runner<'_> {
         Ok((whole, last))
     }
 
-    fn judge_time(
+    fn check_time(
         &self,
-        event: &Event,
-        allowed: &Allowed,
+        event: &ScriptEvent,
+        allowed: &TimeWindow,
         first: Instant,
         last: Instant,
     ) -> Result<()> {
@@ -128,12 +137,12 @@ impl Runner<'_> {
         let at = self.world.script_time(if early { first } else { last });
         let error = self.at(event.when.span, message).expected(self.times(allowed));
         let error = error.found(format!("{} s", wording::seconds(at)));
-        Err(Stop::Failed(
+        Err(ScriptStop::Failed(
             error.hint("times are counted from the beginning of the script".to_owned()),
         ))
     }
 
-    fn times(&self, allowed: &Allowed) -> String {
+    fn times(&self, allowed: &TimeWindow) -> String {
         let text = |at: Instant| wording::seconds(self.world.script_time(at));
         let span = if allowed.from == allowed.to {
             format!("{} s", text(allowed.from))
@@ -143,7 +152,11 @@ impl Runner<'_> {
         format!("{span} (± {} s)", wording::seconds(allowed.slack))
     }
 
-    fn nothing_came(&self, event: &Event, allowed: Option<Allowed>) -> crate::Diagnostic {
+    fn no_packet_error(
+        &self,
+        event: &ScriptEvent,
+        allowed: Option<TimeWindow>,
+    ) -> crate::Diagnostic {
         let error = self.at(event.span, "no packet was sent");
         let error = match allowed {
             Some(allowed) => error.expected(format!("this one at {}", self.times(&allowed))),

@@ -1,38 +1,38 @@
-//! Calls of the application, and those that wait.
+//! System calls of the application, including those that block.
 
 use machine::Endpoint as _;
-use tcp::{Side, State};
+use tcp::{TcpSide, TcpState};
 use units::Instant;
 
-use super::sockets::{Role, Socket, Wishes};
-use super::{Result, Runner, Stop};
-use crate::ast::{Call, Event, Expr, ExprKind, When};
+use super::sockets::{ScriptSocket, SocketOptions, SocketRole};
+use super::{Result, Runner, ScriptStop};
+use crate::ast::{Expr, ExprKind, ScriptEvent, SystemCall, When};
 
-/// What a call returns.
+/// Result of a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Returned {
-    /// A number.
+pub(super) enum CallResult {
+    /// A return value.
     Value(i64),
-    /// -1 and this error.
+    /// -1 with this errno.
     Error(&'static str),
-    /// Nothing yet.
+    /// The call blocks.
     Blocks,
 }
 
-use Returned::{Blocks, Error, Value};
+use CallResult::{Blocks, Error, Value};
 
-/// A call that has not returned.
-pub(super) struct Blocked<'a> {
-    call: &'a Call,
-    /// What of it is done: bytes written.
+/// A blocked call.
+pub(super) struct BlockedCall<'a> {
+    call: &'a SystemCall,
+    /// Bytes written so far.
     progress: u64,
-    /// When it is to return, earliest and latest.
+    /// Earliest and latest time of its return.
     from: Instant,
     pub(super) until: Instant,
 }
 
 impl<'a> Runner<'a> {
-    pub(super) fn call(&mut self, event: &Event, call: &'a Call) -> Result<()> {
+    pub(super) fn call(&mut self, event: &ScriptEvent, call: &'a SystemCall) -> Result<()> {
         if let Some(blocked) = &self.blocked {
             let busy = &blocked.call.name.value;
             return self.unsupported(call.name.span, format!("`{busy}` has not returned yet"));
@@ -49,28 +49,28 @@ impl<'a> Runner<'a> {
             (Blocks, Some(end)) => {
                 let slack = self.rules.tolerance;
                 let from = Instant::from_nanos(end.as_nanos().saturating_sub(slack.as_nanos()));
-                self.blocked = Some(Blocked { call, progress, from, until: end + slack });
+                self.blocked = Some(BlockedCall { call, progress, from, until: end + slack });
                 Ok(())
             }
             (Blocks, None) => {
                 let error = self.at(call.name.span, "this call would wait");
                 let error = error.expected("an answer at once");
-                Err(Stop::Failed(
+                Err(ScriptStop::Failed(
                     error.hint("write a time such as `+0...0.1` for a call that waits".to_owned()),
                 ))
             }
             (returned, Some(end)) if end > self.world.now() + self.rules.tolerance => {
                 let error = self.at(event.when.span, "this call does not wait");
                 let Value(value) = returned else {
-                    return Err(Stop::Failed(error));
+                    return Err(ScriptStop::Failed(error));
                 };
-                Err(Stop::Failed(error.found(format!("{value} at once"))))
+                Err(ScriptStop::Failed(error.found(format!("{value} at once"))))
             }
             (returned, _) => self.check_result(call, returned),
         }
     }
 
-    /// Has the call that waits something to return now?
+    /// Retries the blocked call.
     pub(super) fn retry(&mut self) -> Result<()> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
         let mut progress = blocked.progress;
@@ -80,32 +80,32 @@ impl<'a> Runner<'a> {
                 self.blocked = Some(blocked);
                 Ok(())
             }
-            Blocks => Err(Stop::Failed(self.too_late(&blocked))),
+            Blocks => Err(ScriptStop::Failed(self.too_late(&blocked))),
             returned if self.world.now() < blocked.from => {
                 self.check_result(blocked.call, returned)?;
                 let error = self.at(blocked.call.name.span, "this call returned too early");
                 let at = self.world.script_time(self.world.now());
-                Err(Stop::Failed(error.found(format!("{} s", super::wording::seconds(at)))))
+                Err(ScriptStop::Failed(error.found(format!("{} s", super::wording::seconds(at)))))
             }
             returned => self.check_result(blocked.call, returned),
         }
     }
 
-    /// The script is over, or the call's time.
+    /// Reports a call that is still blocked.
     pub(super) fn still_blocked(&self) -> Result<()> {
         match &self.blocked {
-            Some(blocked) => Err(Stop::Failed(self.too_late(blocked))),
+            Some(blocked) => Err(ScriptStop::Failed(self.too_late(blocked))),
             None => Ok(()),
         }
     }
 
-    fn too_late(&self, blocked: &Blocked<'_>) -> crate::Diagnostic {
+    fn too_late(&self, blocked: &BlockedCall<'_>) -> crate::Diagnostic {
         let until = super::wording::seconds(self.world.script_time(blocked.until));
         self.at(blocked.call.name.span, "this call has not returned")
             .expected(format!("an answer by {until} s"))
     }
 
-    fn check_result(&self, call: &Call, returned: Returned) -> Result<()> {
+    fn check_result(&self, call: &SystemCall, returned: CallResult) -> Result<()> {
         let text = match returned {
             Value(value) => value.to_string(),
             Error(name) => format!("-1 {name}"),
@@ -126,10 +126,10 @@ impl<'a> Runner<'a> {
         let expected = self.text.get(span.start..span.end).unwrap_or_default();
         let expected = expected.split_whitespace().collect::<Vec<_>>().join(" ");
         let message = format!("`{}` returned something else", call.name.value);
-        Err(Stop::Failed(self.at(span, message).expected(expected).found(text)))
+        Err(ScriptStop::Failed(self.at(span, message).expected(expected).found(text)))
     }
 
-    fn perform(&mut self, call: &Call, progress: &mut u64) -> Result<Returned> {
+    fn perform(&mut self, call: &SystemCall, progress: &mut u64) -> Result<CallResult> {
         let fd = |n: usize| number(call, n);
         match call.name.value.as_str() {
             "socket" => Ok(self.socket(call)),
@@ -150,37 +150,43 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn socket(&mut self, call: &Call) -> Returned {
+    fn socket(&mut self, call: &SystemCall) -> CallResult {
         let ExprKind::Int(number) = call.result.kind else { return Value(0) };
         if number < 0 {
             return Value(3);
         }
         let nonblocking = call.args.get(1).is_some_and(|kind| names(kind, "SOCK_NONBLOCK"));
-        let wishes = Wishes::default();
-        self.sockets.open(number, Socket { role: Role::Fresh, nonblocking, shut: false, wishes });
+        let wishes = SocketOptions::default();
+        self.sockets.open(
+            number,
+            ScriptSocket { role: SocketRole::Unconnected, nonblocking, shut: false, wishes },
+        );
         Value(number)
     }
 
-    fn listen(&mut self, call: &Call) -> Result<Returned> {
+    fn listen(&mut self, call: &SystemCall) -> Result<CallResult> {
         let Some(socket) = self.sockets.get_mut(number(call, 0)) else { return Ok(Error("EBADF")) };
-        if socket.role == Role::Listener {
+        if socket.role == SocketRole::Listener {
             return Ok(Value(0));
         }
-        socket.role = Role::Listener;
-        let config = socket.wishes.config(&self.world.host, self.world.ip, Side::Server);
+        socket.role = SocketRole::Listener;
+        let config = socket.wishes.config(&self.world.host, self.world.ip, TcpSide::Server);
         self.world.begin(config);
-        self.numbers.opened_here = false;
+        self.numbers.active_open = false;
         Ok(Value(0))
     }
 
-    fn accept(&mut self, call: &Call) -> Result<Returned> {
+    fn accept(&mut self, call: &SystemCall) -> Result<CallResult> {
         let Some(listener) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
-        if listener.role != Role::Listener {
+        if listener.role != SocketRole::Listener {
             return Ok(Error("EINVAL"));
         }
         let ready = !self.sockets.connected()
-            && !matches!(self.world.state(), State::Listen | State::SynReceived | State::SynSent)
-            && (self.world.state() != State::Closed || self.world.aborted);
+            && !matches!(
+                self.world.state(),
+                TcpState::Listen | TcpState::SynReceived | TcpState::SynSent
+            )
+            && (self.world.state() != TcpState::Closed || self.world.aborted);
         if !ready {
             let nonblocking = listener.nonblocking;
             return Ok(if nonblocking { Error("EAGAIN") } else { Blocks });
@@ -190,7 +196,7 @@ impl<'a> Runner<'a> {
             return self
                 .unsupported(call.result.span, "`accept` needs the number of its socket written");
         };
-        // A script that awaits an error has no number for the socket.
+        // A script that expects an error has no number for the socket.
         if number < 0 {
             return Ok(Value(4));
         }
@@ -198,20 +204,21 @@ impl<'a> Runner<'a> {
         if let Some(size) = wishes.send_buffer {
             self.fix_send_buffer(size);
         }
-        let socket = Socket { role: Role::Connection, nonblocking, shut: false, wishes };
+        let socket =
+            ScriptSocket { role: SocketRole::Connection, nonblocking, shut: false, wishes };
         self.sockets.open(number, socket);
         Ok(Value(number))
     }
 
-    fn connect(&mut self, call: &Call) -> Result<Returned> {
+    fn connect(&mut self, call: &SystemCall) -> Result<CallResult> {
         let fd = number(call, 0);
         let Some(socket) = self.sockets.get_mut(fd) else { return Ok(Error("EBADF")) };
-        if socket.role == Role::Fresh {
-            let config = socket.wishes.config(&self.world.host, self.world.ip, Side::Client);
-            socket.role = Role::Connection;
+        if socket.role == SocketRole::Unconnected {
+            let config = socket.wishes.config(&self.world.host, self.world.ip, TcpSide::Client);
+            socket.role = SocketRole::Connection;
             let (nonblocking, size) = (socket.nonblocking, socket.wishes.send_buffer);
             self.world.begin(config);
-            self.numbers.opened_here = true;
+            self.numbers.active_open = true;
             if let Some(size) = size {
                 self.fix_send_buffer(size);
             }
@@ -220,10 +227,10 @@ impl<'a> Runner<'a> {
         }
         let waits = self.blocked.is_none() && !socket.nonblocking;
         Ok(match self.world.state() {
-            State::SynSent | State::SynReceived if waits => Blocks,
-            State::SynSent | State::SynReceived if socket.nonblocking => Error("EALREADY"),
-            State::SynSent | State::SynReceived => Blocks,
-            State::Closed => match self.world.error.take() {
+            TcpState::SynSent | TcpState::SynReceived if waits => Blocks,
+            TcpState::SynSent | TcpState::SynReceived if socket.nonblocking => Error("EALREADY"),
+            TcpState::SynSent | TcpState::SynReceived => Blocks,
+            TcpState::Closed => match self.world.error.take() {
                 Some(error) => Error(error),
                 None => Error("ECONNABORTED"),
             },
@@ -232,10 +239,10 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn read(&mut self, call: &Call) -> Result<Returned> {
+    fn read(&mut self, call: &SystemCall) -> Result<CallResult> {
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
         let mut nonblocking = socket.nonblocking;
-        let connected = socket.role == Role::Connection;
+        let connected = socket.role == SocketRole::Connection;
         let mut peeks = false;
         if let Some(flags) = call.args.get(3).filter(|_| call.name.value.starts_with("recv")) {
             for flag in words(flags) {
@@ -265,16 +272,16 @@ impl<'a> Runner<'a> {
         if let Some(error) = self.world.error.take() {
             return Ok(Error(error));
         }
-        let ended = self.world.connection.as_ref().is_none_or(tcp::Endpoint::at_end);
+        let ended = self.world.connection.as_ref().is_none_or(tcp::TcpEndpoint::at_end);
         Ok(match self.world.state() {
             _ if ended => Value(0),
-            State::Closed | State::TimeWait => Value(0),
+            TcpState::Closed | TcpState::TimeWait => Value(0),
             _ if nonblocking => Error("EAGAIN"),
             _ => Blocks,
         })
     }
 
-    fn write(&mut self, call: &Call, progress: &mut u64) -> Result<Returned> {
+    fn write(&mut self, call: &SystemCall, progress: &mut u64) -> Result<CallResult> {
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
         let (mut nonblocking, shut) = (socket.nonblocking, socket.shut);
         if let Some(flags) = call.args.get(3).filter(|_| call.name.value.starts_with("send")) {
@@ -292,9 +299,9 @@ impl<'a> Runner<'a> {
         if let Some(error) = self.world.error.take() {
             return Ok(Error(error));
         }
-        let may = matches!(self.world.state(), State::Established | State::CloseWait);
+        let may = matches!(self.world.state(), TcpState::Established | TcpState::CloseWait);
         if shut || !may {
-            let opening = matches!(self.world.state(), State::SynSent | State::SynReceived);
+            let opening = matches!(self.world.state(), TcpState::SynSent | TcpState::SynReceived);
             return Ok(match opening && !shut {
                 true if nonblocking => Error("EAGAIN"),
                 true => Blocks,
@@ -313,8 +320,8 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Bytes that a call reads or writes at most.
-    fn amount(&self, call: &Call) -> Result<u64> {
+    /// Returns the length argument of a read or write.
+    fn amount(&self, call: &SystemCall) -> Result<u64> {
         let place =
             if call.name.value.ends_with("msg") || call.name.value.ends_with('v') { 1 } else { 2 };
         let Some(expr) = call.args.get(place) else {
@@ -339,7 +346,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn shutdown(&mut self, call: &Call) -> Result<Returned> {
+    fn shutdown(&mut self, call: &SystemCall) -> Result<CallResult> {
         let Some(how) = call.args.get(1) else {
             return self.unsupported(call.name.span, "`shutdown` lacks its direction");
         };
@@ -348,7 +355,7 @@ impl<'a> Runner<'a> {
         if !writes {
             return Ok(Value(0));
         }
-        if socket.role != Role::Connection || self.world.state() == State::Closed {
+        if socket.role != SocketRole::Connection || self.world.state() == TcpState::Closed {
             return Ok(Error("ENOTCONN"));
         }
         socket.shut = true;
@@ -356,14 +363,14 @@ impl<'a> Runner<'a> {
         Ok(Value(0))
     }
 
-    fn close(&mut self, fd: i64) -> Returned {
+    fn close(&mut self, fd: i64) -> CallResult {
         let Some(socket) = self.sockets.close(fd) else { return Error("EBADF") };
-        if socket.role != Role::Connection {
+        if socket.role != SocketRole::Connection {
             return Value(0);
         }
         let unread = self.world.connection.as_ref().is_some_and(|end| end.info().unread > 0);
         let _: Option<()> = self.world.with(|cx, end| {
-            // What was not read is lost, and the peer is told so (RFC 2525 section 2.17).
+            // Unread data is lost: reset the connection (RFC 2525 section 2.17).
             if unread || socket.wishes.no_linger {
                 end.reset(cx);
                 while end.poll_signal().is_some() {}
@@ -375,15 +382,15 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// A number among the arguments; -1 where there is none.
-pub(super) fn number(call: &Call, place: usize) -> i64 {
+/// Returns a numeric argument; -1 if it is not a number.
+pub(super) fn number(call: &SystemCall, place: usize) -> i64 {
     match call.args.get(place).map(|expr| &expr.kind) {
         Some(ExprKind::Int(number)) => *number,
         _ => -1,
     }
 }
 
-/// The length of a part of an iovec: `{..., 1000}`.
+/// Returns the length of an element of an iovec: `{..., 1000}`.
 fn length(part: &Expr) -> Option<u64> {
     let ExprKind::Struct(fields) = &part.kind else { return None };
     let named = fields.iter().find(|(name, _)| name.as_deref() == Some("iov_len"));
@@ -393,7 +400,7 @@ fn length(part: &Expr) -> Option<u64> {
     }
 }
 
-/// The names joined by `|`; a number that is not 0 is one that nobody knows.
+/// Returns the names joined by `|`; a nonzero number is an unknown name.
 pub(super) fn words(expr: &Expr) -> Vec<&str> {
     match &expr.kind {
         ExprKind::Word(word) => vec![word],

@@ -1,33 +1,35 @@
-//! A packet that was sent, held against the one that was awaited: the first difference.
+//! Compares a sent packet with the expected one and reports the first difference.
 
 use packet::{Flags, Segment};
 use units::Duration;
 
 use super::wording;
-use super::{Result, Runner, Stop};
-use crate::ast::{EcnMark, OptionList, Packet, Span, Spanned, Tcp, TcpOption};
+use super::{Result, Runner, ScriptStop};
+use crate::ast::{
+    EcnMark, OptionList, ScriptPacket, ScriptSegment, ScriptSpan, Spanned, TcpOption,
+};
 
-/// What differs, and where the script says otherwise.
-struct Difference {
-    span: Span,
+/// A difference, with the position of the expected value.
+struct PacketDifference {
+    span: ScriptSpan,
     what: &'static str,
     expected: String,
     found: String,
 }
 
 impl Runner<'_> {
-    /// Compares in the order of the script's line.
+    /// Compares in the order of the script's syntax.
     pub(super) fn compare(
         &mut self,
-        packet: &Packet,
-        tcp: &Tcp,
+        packet: &ScriptPacket,
+        tcp: &ScriptSegment,
         sent: &Segment,
         at: Duration,
     ) -> Result<()> {
         match self.difference(packet, tcp, sent) {
             None => Ok(()),
             Some(difference) => {
-                let whole = wording::segment(sent, self.numbers.theirs);
+                let whole = wording::segment(sent, self.numbers.peer_isn);
                 let time = wording::seconds(at);
                 let error = self
                     .at(
@@ -37,14 +39,19 @@ impl Runner<'_> {
                     .expected(format!("`{}`", difference.expected))
                     .found(format!("`{}`", difference.found))
                     .hint(format!("sent at {time} s: `> {whole}`"));
-                Err(Stop::Failed(error))
+                Err(ScriptStop::Failed(error))
             }
         }
     }
 
-    fn difference(&mut self, packet: &Packet, tcp: &Tcp, sent: &Segment) -> Option<Difference> {
+    fn difference(
+        &mut self,
+        packet: &ScriptPacket,
+        tcp: &ScriptSegment,
+        sent: &Segment,
+    ) -> Option<PacketDifference> {
         let differs = |span, what, expected: &dyn ToString, found: &dyn ToString| {
-            Some(Difference {
+            Some(PacketDifference {
                 span,
                 what,
                 expected: expected.to_string(),
@@ -72,7 +79,7 @@ impl Runner<'_> {
                 &text(flags),
             );
         }
-        // Where a stream begins is the host's to choose.
+        // The host chooses its initial sequence number.
         if !flags.has(Flags::SYN) && tcp.seq.value != sent.seq.0 || tcp.len.value != sent.payload {
             let range = |seq: u32, len: u32| format!("{seq}:{}({len})", seq.wrapping_add(len));
             let what =
@@ -80,7 +87,7 @@ impl Runner<'_> {
             let expected = range(tcp.seq.value, tcp.len.value);
             return differs(tcp.seq.span, what, &expected, &range(sent.seq.0, sent.payload));
         }
-        let ack = sent.ack.0.wrapping_sub(self.numbers.theirs);
+        let ack = sent.ack.0.wrapping_sub(self.numbers.peer_isn);
         if let Some(awaited) = tcp.ack.filter(|awaited| awaited.value != ack) {
             return differs(awaited.span, "the acknowledgment number", &awaited.value, &ack);
         }
@@ -97,14 +104,14 @@ impl Runner<'_> {
         &mut self,
         awaited: &Spanned<OptionList>,
         sent: &Segment,
-    ) -> Option<Difference> {
-        let OptionList::These(list) = &awaited.value else { return None };
-        let found = wording::options(sent, self.numbers.theirs);
+    ) -> Option<PacketDifference> {
+        let OptionList::ExactList(list) = &awaited.value else { return None };
+        let found = wording::options(sent, self.numbers.peer_isn);
         let list_text = |options: &mut dyn Iterator<Item = &TcpOption>| {
             let texts: Vec<_> = options.map(wording::option).collect();
             format!("<{}>", texts.join(","))
         };
-        let differs = |span| Difference {
+        let differs = |span| PacketDifference {
             span,
             what: "the list of options",
             expected: list_text(&mut list.iter().map(|option| &option.value)),
@@ -115,7 +122,7 @@ impl Runner<'_> {
         }
         for (awaited, found) in list.iter().zip(&found) {
             match (&awaited.value, found) {
-                // packetdrill compares our clock, not the peer's that we echo.
+                // packetdrill compares the host's clock, not the echoed clock of the peer.
                 (TcpOption::Timestamps { val, .. }, TcpOption::Timestamps { val: ours, .. }) => {
                     if let Some(difference) = self.differing_clock(awaited.span, *val, *ours) {
                         return Some(difference);
@@ -129,11 +136,11 @@ impl Runner<'_> {
         None
     }
 
-    /// Does the clock of timestamps run as the script's does?
-    fn differing_clock(&self, span: Span, val: u32, ours: u32) -> Option<Difference> {
+    /// Compares the timestamp clock with the script's.
+    fn differing_clock(&self, span: ScriptSpan, val: u32, ours: u32) -> Option<PacketDifference> {
         let tick = self.rules.tick?;
         let off = self.numbers.clock.off(val, ours);
-        (tick.saturating_mul(u64::from(off)) > self.rules.tolerance).then(|| Difference {
+        (tick.saturating_mul(u64::from(off)) > self.rules.tolerance).then(|| PacketDifference {
             span,
             what: "the timestamp",
             expected: val.to_string(),

@@ -1,24 +1,24 @@
-//! The options of a script and its opening command: the rules of its run and the host it is for.
+//! Applies the options and the initial command of a script to the run and its host.
 
 use packet::IpVersion;
 use units::Duration;
 
-use super::{Options, Result, Runner, Stop};
-use crate::ast::{Script, Setting, Span};
+use super::{Result, RunOptions, Runner, ScriptStop};
+use crate::ast::{Script, ScriptOption, ScriptSpan};
 use crate::diagnostic::Diagnostic;
-use crate::settings::{Host, Refusal};
-use crate::shell::{self, Kind};
+use crate::settings::{ScriptHost, SysctlError};
+use crate::shell::{self, HostSettingKind};
 
-/// What a script's options say about its run.
+/// Options of the run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
-    /// Times may differ by this, at least.
+    /// Minimum tolerance of times.
     pub(super) tolerance: Duration,
-    /// Length of a tick of timestamps; they are compared only where it is given.
+    /// Tick length of TCP timestamps; they are compared only if it is set.
     pub(super) tick: Option<Duration>,
-    /// Payload of the packets of a burst that arrives.
+    /// Payload per packet of inbound bursts.
     pub(super) mss: Option<u16>,
-    /// Awaited packets are packets, not joined ones.
+    /// Data packets are not coalesced.
     pub(super) strict_segments: bool,
     pub(super) ip: IpVersion,
 }
@@ -33,10 +33,10 @@ impl Default for Rules {
 pub(super) fn configure(
     text: &str,
     script: &Script,
-    options: &Options<'_>,
-) -> Result<(Rules, Host)> {
+    options: &RunOptions<'_>,
+) -> Result<(Rules, ScriptHost)> {
     let mut rules = Rules::default();
-    let mut host = Host::new(options.profile.clone());
+    let mut host = ScriptHost::new(options.profile.clone());
     for option in &script.options {
         take_option(text, option, &mut rules, &mut host)?;
     }
@@ -46,12 +46,17 @@ pub(super) fn configure(
     Ok((rules, host))
 }
 
-fn take_option(text: &str, option: &Setting, rules: &mut Rules, host: &mut Host) -> Result<()> {
+fn take_option(
+    text: &str,
+    option: &ScriptOption,
+    rules: &mut Rules,
+    host: &mut ScriptHost,
+) -> Result<()> {
     let place = option.value.as_ref().map_or(option.name.span, |value| value.span);
     let value = option.value.as_ref().map_or("", |value| value.value.as_str());
     let bad = |expected: &str| {
         let error = Diagnostic::new(text, place, "this option has another value");
-        Stop::Failed(error.expected(expected).found(format!("`{value}`")))
+        ScriptStop::Failed(error.expected(expected).found(format!("`{value}`")))
     };
     let number = |most: u64| {
         let number = value.parse::<u64>().ok().filter(|&n| n <= most);
@@ -82,37 +87,37 @@ fn take_option(text: &str, option: &Setting, rules: &mut Rules, host: &mut Host)
         name @ ("tolerance_percent" | "non_fatal" | "define" | "udp_encaps" | "send_omit_free"
         | "tcp_ts_ecr_scaled") => {
             let message = format!("`--{name}` is not supported");
-            return Err(Stop::Unsupported(Diagnostic::new(text, option.name.span, message)));
+            return Err(ScriptStop::Unsupported(Diagnostic::new(text, option.name.span, message)));
         }
-        // Addresses, ports, devices: there are none here.
+        // Addresses, ports and devices do not exist here.
         _ => {}
     }
     Ok(())
 }
 
-/// Sets what a command sets.
+/// Applies the settings of a command.
 fn take_command(
     text: &str,
     command: &str,
-    span: Span,
-    options: &Options<'_>,
-    host: &mut Host,
+    span: ScriptSpan,
+    options: &RunOptions<'_>,
+    host: &mut ScriptHost,
 ) -> Result<()> {
-    let unsupported = |span, message| Stop::Unsupported(Diagnostic::new(text, span, message));
+    let unsupported = |span, message| ScriptStop::Unsupported(Diagnostic::new(text, span, message));
     let settings = shell::read(command, span, options.files)
         .map_err(|refused| unsupported(refused.span, refused.why))?;
     for setting in settings {
         match setting.kind {
-            Kind::Tso(on) => host.tso = on,
-            Kind::Sysctl { name, value } => {
+            HostSettingKind::Tso(on) => host.tso = on,
+            HostSettingKind::Sysctl { name, value } => {
                 host.set(&name, &value).map_err(|refusal| match refusal {
-                    Refusal::NotModelled(why) => {
+                    SysctlError::NotModelled(why) => {
                         unsupported(setting.span, format!("`{name}={value}`: {why}"))
                     }
-                    Refusal::Bad { expected } => {
+                    SysctlError::Bad { expected } => {
                         let message = format!("`{name}` has another value");
                         let error = Diagnostic::new(text, setting.span, message);
-                        Stop::Failed(error.expected(expected).found(format!("`{value}`")))
+                        ScriptStop::Failed(error.expected(expected).found(format!("`{value}`")))
                     }
                 })?;
             }
@@ -122,8 +127,8 @@ fn take_command(
 }
 
 impl Runner<'_> {
-    /// A command between events: it holds for connections that begin later.
-    pub(super) fn command(&mut self, command: &str, span: Span) -> Result<()> {
+    /// Runs a command between events; it applies to later connections.
+    pub(super) fn command(&mut self, command: &str, span: ScriptSpan) -> Result<()> {
         take_command(self.text, command, span, &self.options, &mut self.world.host)
     }
 }

@@ -1,35 +1,35 @@
-//! The script's numbers and the host's.
+//! Maps the script's sequence numbers and timestamps to the host's.
 
 use std::collections::BTreeMap;
 
-/// Where the peer's stream begins, and the timestamps of both clocks. Ours begins at 0, so the
-/// script's numbers of it are the host's.
+/// Start of the peer's stream, and the timestamps of both clocks. The host's ISN is 0, so its
+/// sequence numbers need no mapping.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
-    /// Where the peer's stream begins.
-    pub(super) theirs: u32,
-    /// Our side opened the connection.
-    pub(super) opened_here: bool,
-    pub(super) clock: Clock,
+pub(super) struct StreamNumbers {
+    /// Initial sequence number of the peer.
+    pub(super) peer_isn: u32,
+    /// The host opened the connection.
+    pub(super) active_open: bool,
+    pub(super) clock: TimestampMap,
 }
 
-/// The timestamps that the script has for those the host really sent.
+/// Maps the script's timestamps to the host's.
 #[derive(Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct TimestampMap {
     /// First pair: the script's and ours.
     first: Option<(u32, u32)>,
     pairs: BTreeMap<u32, u32>,
 }
 
-impl Clock {
-    /// The script awaited `script`, and the host sent `ours`.
+impl TimestampMap {
+    /// Records that the script expected `script` and the host sent `ours`.
     pub(super) fn learn(&mut self, script: u32, ours: u32) {
         let _ = self.first.get_or_insert((script, ours));
         self.pairs.insert(script, ours);
     }
 
-    /// What an echo of the script's `ecr` is to the host; where the script tells how long a tick is,
-    /// one that was never sent as well.
+    /// Returns the host's timestamp for the script's `ecr`; with a tick length (`ticks`), also for
+    /// values that were never sent.
     pub(super) fn ours(&self, ecr: u32, ticks: bool) -> u32 {
         match (self.pairs.get(&ecr), self.first) {
             (Some(&ours), _) => ours,
@@ -38,8 +38,8 @@ impl Clock {
         }
     }
 
-    /// How many ticks `ours` lies off the value `script` that was awaited; nothing before the first
-    /// pair is known.
+    /// Returns the difference in ticks between `ours` and the expected value `script`; 0 before the
+    /// first pair.
     pub(super) fn off(&self, script: u32, ours: u32) -> u32 {
         let Some((script_0, ours_0)) = self.first else { return 0 };
         let awaited = script.wrapping_sub(script_0);
@@ -53,8 +53,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timestamps_are_those_the_script_has_for_ours() {
-        let mut clock = Clock::default();
+    fn script_timestamps_map_to_the_hosts() {
+        let mut clock = TimestampMap::default();
         assert_eq!(clock.ours(7, true), 7);
         clock.learn(1_000, 100_050);
         assert_eq!((clock.ours(1_000, false), clock.ours(1_100, false)), (100_050, 1_100));

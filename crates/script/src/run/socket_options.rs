@@ -1,16 +1,16 @@
 //! setsockopt, getsockopt, fcntl, ioctl and poll.
 
 use tcp::profile::Family;
-use tcp::{Endpoint, State};
+use tcp::{TcpEndpoint, TcpState};
 use units::{Bytes, Duration};
 
-use super::calls::{Returned, names, number, words};
-use super::sockets::Role;
+use super::calls::{CallResult, names, number, words};
+use super::sockets::SocketRole;
 use super::{Result, Runner};
-use crate::ast::{Call, Expr, ExprKind};
-use Returned::{Blocks, Error, Value};
+use crate::ast::{Expr, ExprKind, SystemCall};
+use CallResult::{Blocks, Error, Value};
 
-/// Options that change nothing here: addresses, ports, marks of packets nobody looks at.
+/// Options without effect here: addresses, ports, packet marks.
 const WITHOUT_EFFECT: [&str; 12] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -27,15 +27,15 @@ const WITHOUT_EFFECT: [&str; 12] = [
 ];
 
 impl Runner<'_> {
-    pub(super) fn set_option(&mut self, call: &Call) -> Result<Returned> {
+    pub(super) fn set_option(&mut self, call: &SystemCall) -> Result<CallResult> {
         let (Some(name), Some(value)) = (call.args.get(2), call.args.get(3)) else {
             return self.unsupported(call.name.span, "`setsockopt` lacks its value");
         };
         let fd = number(call, 0);
         let profile = self.world.host.profile.clone();
         let Some(socket) = self.sockets.get_mut(fd) else { return Ok(Error("EBADF")) };
-        let connected = socket.role == Role::Connection;
-        let fresh = socket.role == Role::Fresh;
+        let connected = socket.role == SocketRole::Connection;
+        let fresh = socket.role == SocketRole::Unconnected;
         let wishes = &mut socket.wishes;
         let option = words(name).first().copied().unwrap_or_default();
         let size = single(value).and_then(|n| u64::try_from(n).ok());
@@ -94,14 +94,14 @@ impl Runner<'_> {
         Ok(Value(0))
     }
 
-    /// Linux keeps twice what is asked for (sock_setsockopt).
+    /// Sets a fixed send buffer; Linux doubles the value (sock_setsockopt).
     pub(super) fn fix_send_buffer(&mut self, size: u64) {
         let linux = self.world.host.profile.family == Family::Linux;
         let size = if linux { size.saturating_mul(2) } else { size };
         let _: Option<()> = self.world.with(|_, end| end.set_send_buffer(Bytes(size)));
     }
 
-    pub(super) fn get_option(&mut self, call: &Call) -> Result<Returned> {
+    pub(super) fn get_option(&mut self, call: &SystemCall) -> Result<CallResult> {
         let (Some(name), Some(value)) = (call.args.get(2), call.args.get(3)) else {
             return self.unsupported(call.name.span, "`getsockopt` lacks its value");
         };
@@ -119,8 +119,8 @@ impl Runner<'_> {
         self.compare_pointed(value, &found, call)
     }
 
-    /// The value behind a pointer: `[ECONNREFUSED]`.
-    fn compare_pointed(&self, value: &Expr, found: &str, call: &Call) -> Result<Returned> {
+    /// Compares a value passed by pointer: `[ECONNREFUSED]`.
+    fn compare_pointed(&self, value: &Expr, found: &str, call: &SystemCall) -> Result<CallResult> {
         let inner = match &value.kind {
             ExprKind::List(values) => values.first(),
             ExprKind::Any => return Ok(Value(0)),
@@ -136,10 +136,10 @@ impl Runner<'_> {
             return Ok(Value(0));
         }
         let message = format!("`{}` gives another value", call.name.value);
-        Err(super::Stop::Failed(self.at(value.span, message).expected(expected).found(found)))
+        Err(super::ScriptStop::Failed(self.at(value.span, message).expected(expected).found(found)))
     }
 
-    pub(super) fn fcntl(&mut self, call: &Call) -> Result<Returned> {
+    pub(super) fn fcntl(&mut self, call: &SystemCall) -> Result<CallResult> {
         let Some(command) = call.args.get(1) else {
             return self.unsupported(call.name.span, "`fcntl` lacks its command");
         };
@@ -155,11 +155,11 @@ impl Runner<'_> {
         self.unsupported(command.span, "this command is not supported")
     }
 
-    pub(super) fn ioctl(&mut self, call: &Call) -> Result<Returned> {
+    pub(super) fn ioctl(&mut self, call: &SystemCall) -> Result<CallResult> {
         let (Some(request), Some(value)) = (call.args.get(1), call.args.get(2)) else {
             return self.unsupported(call.name.span, "`ioctl` lacks its value");
         };
-        let Some(info) = self.world.connection.as_ref().map(Endpoint::info) else {
+        let Some(info) = self.world.connection.as_ref().map(TcpEndpoint::info) else {
             return Ok(Error("EINVAL"));
         };
         let found = match words(request).first().copied().unwrap_or_default() {
@@ -171,7 +171,7 @@ impl Runner<'_> {
         self.compare_pointed(value, &found.to_string(), call)
     }
 
-    pub(super) fn poll(&mut self, call: &Call) -> Result<Returned> {
+    pub(super) fn poll(&mut self, call: &SystemCall) -> Result<CallResult> {
         let Some(ExprKind::List(entries)) = call.args.first().map(|list| &list.kind) else {
             return self.unsupported(call.name.span, "`poll` lacks its list");
         };
@@ -200,7 +200,7 @@ impl Runner<'_> {
                 if expected != got && expected != ["..."] {
                     let error = self.at(awaited.span, "`poll` finds something else");
                     let error = error.expected(expected.join("|")).found(got.join("|"));
-                    return Err(super::Stop::Failed(error));
+                    return Err(super::ScriptStop::Failed(error));
                 }
             }
         }
@@ -212,17 +212,17 @@ impl Runner<'_> {
         let Some(socket) = fd.and_then(|fd| self.sockets.get(fd)) else { return Vec::new() };
         let state = self.world.state();
         let mut events = Vec::new();
-        if socket.role == Role::Listener {
-            let waiting = !self.sockets.connected() && state == State::Established;
+        if socket.role == SocketRole::Listener {
+            let waiting = !self.sockets.connected() && state == TcpState::Established;
             return if waiting { vec!["POLLIN"] } else { events };
         }
-        let info = self.world.connection.as_ref().map(Endpoint::info);
-        let ended = self.world.connection.as_ref().is_some_and(Endpoint::at_end);
-        let over = self.world.aborted || matches!(state, State::Closed | State::TimeWait);
+        let info = self.world.connection.as_ref().map(TcpEndpoint::info);
+        let ended = self.world.connection.as_ref().is_some_and(TcpEndpoint::at_end);
+        let over = self.world.aborted || matches!(state, TcpState::Closed | TcpState::TimeWait);
         if info.is_some_and(|info| info.unread > 0) || ended || over {
             events.push("POLLIN");
         }
-        if matches!(state, State::Established | State::CloseWait) || over {
+        if matches!(state, TcpState::Established | TcpState::CloseWait) || over {
             events.push("POLLOUT");
         }
         if ended || over {
@@ -238,7 +238,7 @@ impl Runner<'_> {
     }
 }
 
-/// A number, perhaps behind a pointer.
+/// Returns a number, possibly passed by pointer.
 fn single(value: &Expr) -> Option<i64> {
     match &value.kind {
         ExprKind::Int(n) => Some(*n),
@@ -247,7 +247,7 @@ fn single(value: &Expr) -> Option<i64> {
     }
 }
 
-/// A field of a structure, perhaps behind a pointer.
+/// Returns a field of a structure, possibly passed by pointer.
 fn named(value: &Expr, name: &str) -> Option<i64> {
     match &value.kind {
         ExprKind::List(values) if values.len() == 1 => named(&values[0], name),

@@ -1,42 +1,42 @@
-//! The sockets of the application, by the numbers the script gives them.
+//! The sockets of the application, by file descriptor.
 
 use std::collections::BTreeMap;
 
 use cc::Algorithm;
 use packet::IpVersion;
-use tcp::profile::{Profile, ReceiveBufferRule};
-use tcp::{Config, Keepalive, Side};
-use units::{Bytes, Duration, FlowId, SeqNum, Stream};
+use tcp::profile::{ReceiveBufferRule, TcpProfile};
+use tcp::{Keepalive, TcpConfig, TcpSide};
+use units::{Bytes, Duration, FlowId, RandomStream, SeqNum};
 
-use crate::settings::Host;
+use crate::settings::ScriptHost;
 
-/// Value of the host's timestamp clock when a script begins: scripts may not know it.
+/// Start value of the host's timestamp clock; scripts cannot know it.
 const TIMESTAMP: u32 = 100_000;
 
-/// What a socket is.
+/// Role of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    /// Neither opened nor listening.
-    Fresh,
-    /// Waits for connections.
+pub(super) enum SocketRole {
+    /// Neither connected nor listening.
+    Unconnected,
+    /// Listens for connections.
     Listener,
-    /// Has the connection, or had it.
+    /// Has or had the connection.
     Connection,
 }
 
 /// A socket of the application.
 #[derive(Debug, Clone)]
-pub(super) struct Socket {
-    pub(super) role: Role,
+pub(super) struct ScriptSocket {
+    pub(super) role: SocketRole,
     pub(super) nonblocking: bool,
-    /// The application has said that it will not write any more.
+    /// The application has shut down writing.
     pub(super) shut: bool,
-    pub(super) wishes: Wishes,
+    pub(super) wishes: SocketOptions,
 }
 
-/// What an application has asked of a socket.
+/// Socket options.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wishes {
+pub(super) struct SocketOptions {
     pub(super) nodelay: bool,
     pub(super) send_buffer: Option<u64>,
     pub(super) receive_buffer: Option<u64>,
@@ -46,13 +46,13 @@ pub(super) struct Wishes {
     pub(super) keep_idle: Option<Duration>,
     pub(super) keep_interval: Option<Duration>,
     pub(super) keep_count: Option<u32>,
-    /// `SO_LINGER` with no time: a close resets.
+    /// `SO_LINGER` with a timeout of 0: a close resets.
     pub(super) no_linger: bool,
 }
 
-impl Wishes {
-    /// Keepalive as it is wished for, the rest as the system has it.
-    pub(super) fn keepalive(&self, profile: &Profile) -> Option<Keepalive> {
+impl SocketOptions {
+    /// Returns the keepalive timers, with the system's values as defaults.
+    pub(super) fn keepalive(&self, profile: &TcpProfile) -> Option<Keepalive> {
         self.keepalive.then(|| Keepalive {
             idle: self.keep_idle.unwrap_or(profile.keepalive.idle),
             interval: self.keep_interval.unwrap_or(profile.keepalive.interval),
@@ -60,8 +60,8 @@ impl Wishes {
         })
     }
 
-    /// A connection of this socket.
-    pub(super) fn config(&self, host: &Host, ip: IpVersion, side: Side) -> Config {
+    /// Returns the configuration of a connection of this socket.
+    pub(super) fn config(&self, host: &ScriptHost, ip: IpVersion, side: TcpSide) -> TcpConfig {
         let mut profile = host.profile.clone();
         if let Some(maxseg) = self.maxseg {
             profile.mtu = profile.mtu.min(maxseg + ip.header_len() + 20);
@@ -72,7 +72,7 @@ impl Wishes {
                     *space = Bytes(size);
                     *auto = false;
                 }
-                // SOCK_RCVBUF_LOCK; sock_setsockopt doubles what is asked for, up to the limit.
+                // SOCK_RCVBUF_LOCK; sock_setsockopt doubles the value, up to the limit.
                 ReceiveBufferRule::Linux { rmem, auto, rmem_max } => {
                     rmem[1] = Bytes(2 * size.min(rmem_max.get()));
                     *auto = false;
@@ -80,12 +80,12 @@ impl Wishes {
                 ReceiveBufferRule::Fixed { space } => *space = Bytes(size),
             }
         }
-        Config {
+        TcpConfig {
             algorithm: self.algorithm.unwrap_or(host.algorithm),
             side,
             flow: FlowId(0),
             ip,
-            draws: Stream::named(1, "socket", "controller"),
+            draws: RandomStream::named(1, "socket", "controller"),
             isn: SeqNum(0),
             timestamp: TIMESTAMP,
             clock_phase: Duration::ZERO,
@@ -100,33 +100,33 @@ impl Wishes {
 /// All sockets.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
-    by_number: BTreeMap<i64, Socket>,
+    by_number: BTreeMap<i64, ScriptSocket>,
 }
 
 impl Sockets {
-    pub(super) fn open(&mut self, number: i64, socket: Socket) {
+    pub(super) fn open(&mut self, number: i64, socket: ScriptSocket) {
         self.by_number.insert(number, socket);
     }
 
-    pub(super) fn close(&mut self, number: i64) -> Option<Socket> {
+    pub(super) fn close(&mut self, number: i64) -> Option<ScriptSocket> {
         self.by_number.remove(&number)
     }
 
-    pub(super) fn get(&self, number: i64) -> Option<&Socket> {
+    pub(super) fn get(&self, number: i64) -> Option<&ScriptSocket> {
         self.by_number.get(&number)
     }
 
-    pub(super) fn get_mut(&mut self, number: i64) -> Option<&mut Socket> {
+    pub(super) fn get_mut(&mut self, number: i64) -> Option<&mut ScriptSocket> {
         self.by_number.get_mut(&number)
     }
 
-    /// The socket that listens.
-    pub(super) fn listener(&self) -> Option<&Socket> {
-        self.by_number.values().find(|socket| socket.role == Role::Listener)
+    /// Returns the listening socket.
+    pub(super) fn listener(&self) -> Option<&ScriptSocket> {
+        self.by_number.values().find(|socket| socket.role == SocketRole::Listener)
     }
 
-    /// Does a socket have the connection?
+    /// Returns whether a socket has the connection.
     pub(super) fn connected(&self) -> bool {
-        self.by_number.values().any(|socket| socket.role == Role::Connection)
+        self.by_number.values().any(|socket| socket.role == SocketRole::Connection)
     }
 }

@@ -1,4 +1,4 @@
-//! What was sent, in the words of a script.
+//! Formats sent packets in the syntax of scripts.
 
 use core::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use units::{Duration, SeqNum};
 
 use crate::ast::TcpOption;
 
-/// Flags as scripts write them.
+/// Formats flags.
 pub(super) fn flags(flags: Flags) -> String {
     let letters = [
         (Flags::FIN, 'F'),
@@ -25,17 +25,17 @@ pub(super) fn flags(flags: Flags) -> String {
     if text.is_empty() { "-".to_owned() } else { text }
 }
 
-/// A segment with its numbers counted from where the streams begin.
-pub(super) fn segment(segment: &Segment, theirs: u32) -> String {
+/// Formats a segment with sequence numbers relative to the start of the streams.
+pub(super) fn segment(segment: &Segment, peer_isn: u32) -> String {
     let mut text = flags(segment.flags);
     let seq = segment.seq.0;
     let end = seq.wrapping_add(segment.payload);
     let _ = write!(text, " {seq}:{end}({})", segment.payload);
     if segment.flags.has(Flags::ACK) {
-        let _ = write!(text, " ack {}", segment.ack.0.wrapping_sub(theirs));
+        let _ = write!(text, " ack {}", segment.ack.0.wrapping_sub(peer_isn));
     }
     let _ = write!(text, " win {}", segment.window);
-    let listed = options(segment, theirs);
+    let listed = options(segment, peer_isn);
     if !listed.is_empty() {
         let listed: Vec<_> = listed.iter().map(option).collect();
         let _ = write!(text, " <{}>", listed.join(","));
@@ -43,9 +43,9 @@ pub(super) fn segment(segment: &Segment, theirs: u32) -> String {
     text
 }
 
-/// The options of a segment in the order they stand on the wire.
-pub(super) fn options(segment: &Segment, theirs: u32) -> Vec<TcpOption> {
-    // What does not fit the header cannot be sent; the engine sends no such thing.
+/// Returns the options of a segment in wire order.
+pub(super) fn options(segment: &Segment, peer_isn: u32) -> Vec<TcpOption> {
+    // The engine never sends options that exceed the header.
     let Ok(bytes) = OptionBytes::of(segment) else { return Vec::new() };
     let mut rest = bytes.as_slice();
     let mut found = Vec::new();
@@ -67,8 +67,8 @@ pub(super) fn options(segment: &Segment, theirs: u32) -> Vec<TcpOption> {
             5 => TcpOption::Sack(
                 (0..body.len() / 8)
                     .map(|n| SackBlock {
-                        left: SeqNum(word(8 * n).wrapping_sub(theirs)),
-                        right: SeqNum(word(8 * n + 4).wrapping_sub(theirs)),
+                        left: SeqNum(word(8 * n).wrapping_sub(peer_isn)),
+                        right: SeqNum(word(8 * n + 4).wrapping_sub(peer_isn)),
                     })
                     .collect(),
             ),
@@ -84,7 +84,7 @@ fn word_16(body: &[u8]) -> Option<u16> {
     body.get(..2).map(|b| u16::from_be_bytes([b[0], b[1]]))
 }
 
-/// One option.
+/// Formats an option.
 pub(super) fn option(option: &TcpOption) -> String {
     match option {
         TcpOption::Nop => "nop".to_owned(),
@@ -102,7 +102,7 @@ pub(super) fn option(option: &TcpOption) -> String {
     }
 }
 
-/// Seconds as a script writes them.
+/// Formats seconds.
 pub(super) fn seconds(span: Duration) -> String {
     let nanos = span.as_nanos();
     let text = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_is_told_as_a_script_would_write_it() {
+    fn a_segment_is_formatted_in_the_syntax_of_scripts() {
         let syn = Segment {
             flags: Flags::SYN | Flags::ECE | Flags::ACK,
             ack: SeqNum(8),

@@ -1,43 +1,43 @@
-//! The endpoint in its time: what it has sent, and what ended it.
+//! The simulated host: its time, its endpoint, and the packets it has sent.
 
 use std::collections::VecDeque;
 
 use machine::{Cx, Endpoint as _, Signal};
 use packet::{Flags, IpVersion, Segment};
-use record::{Off, Purpose, Who};
-use tcp::{Config, Endpoint, State};
+use record::{EventSource, NullRecorder, Purpose};
+use tcp::{TcpConfig, TcpEndpoint, TcpState};
 use units::{Duration, Instant};
 
-use crate::settings::Host;
+use crate::settings::ScriptHost;
 
-/// Segments one event may make the endpoint send: more would be an endless loop.
+/// Maximum segments sent per event, to stop an endless loop.
 const MOST_AT_ONCE: usize = 1 << 16;
 
 /// A packet that the endpoint has sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sent {
+pub(super) struct SentPacket {
     pub(super) at: Instant,
     pub(super) segment: Segment,
 }
 
 /// One host with at most one connection at a time.
-pub(super) struct World {
-    pub(super) host: Host,
+pub(super) struct ScriptWorld {
+    pub(super) host: ScriptHost,
     pub(super) ip: IpVersion,
     start: Instant,
     now: Instant,
-    /// The connection, or the listener that waits for one.
-    pub(super) connection: Option<Endpoint>,
-    /// Packets that nobody has asked for yet, as they leave the card.
-    pub(super) sent: VecDeque<Sent>,
-    /// What ended the connection, as an application is told; taken once.
+    /// The connection or the listener.
+    pub(super) connection: Option<TcpEndpoint>,
+    /// Sent packets that are not checked yet, after TSO.
+    pub(super) sent: VecDeque<SentPacket>,
+    /// Pending socket error (SO_ERROR), returned once.
     pub(super) error: Option<&'static str>,
-    /// The connection was given up or refused.
+    /// The connection was aborted or refused.
     pub(super) aborted: bool,
 }
 
-impl World {
-    pub(super) fn new(host: Host, ip: IpVersion) -> Self {
+impl ScriptWorld {
+    pub(super) fn new(host: ScriptHost, ip: IpVersion) -> Self {
         let start = Instant::ZERO;
         Self {
             host,
@@ -55,7 +55,7 @@ impl World {
         self.now
     }
 
-    /// The moment so long after the script began.
+    /// Converts script time to an instant.
     pub(super) fn at(&self, after: Duration) -> Instant {
         self.start + after
     }
@@ -64,33 +64,33 @@ impl World {
         self.now.since(self.start)
     }
 
-    /// So long after the beginning `at` is.
+    /// Converts an instant to script time.
     pub(super) fn script_time(&self, at: Instant) -> Duration {
         at.since(self.start)
     }
 
-    /// Lets time pass; nothing may be due before.
+    /// Advances time to `at`; no timer may be due before.
     pub(super) fn reach(&mut self, at: Instant) {
         self.now = self.now.max(at);
     }
 
-    /// A connection or a listener begins; what there was before is over.
-    pub(super) fn begin(&mut self, config: Config) {
-        self.connection = Some(Endpoint::new(config));
+    /// Replaces the connection with a new connection or listener.
+    pub(super) fn begin(&mut self, config: TcpConfig) {
+        self.connection = Some(TcpEndpoint::new(config));
         self.error = None;
         self.aborted = false;
     }
 
-    pub(super) fn state(&self) -> State {
-        self.connection.as_ref().map_or(State::Closed, Endpoint::state)
+    pub(super) fn state(&self) -> TcpState {
+        self.connection.as_ref().map_or(TcpState::Closed, TcpEndpoint::state)
     }
 
-    /// Does something with the connection, and lets it send.
+    /// Runs `what` on the connection and collects the packets it sends.
     pub(super) fn with<T>(
         &mut self,
-        what: impl FnOnce(&mut Cx<'_, Off>, &mut Endpoint) -> T,
+        what: impl FnOnce(&mut Cx<'_, NullRecorder>, &mut TcpEndpoint) -> T,
     ) -> Option<T> {
-        let mut cx = Cx { now: self.now, who: Who::default(), rec: &mut Off };
+        let mut cx = Cx { now: self.now, source: EventSource::default(), rec: &mut NullRecorder };
         let result = what(&mut cx, self.connection.as_mut()?);
         self.drain("ETIMEDOUT");
         Some(result)
@@ -99,18 +99,18 @@ impl World {
     /// A packet arrives.
     pub(super) fn arrive(&mut self, segment: &Segment) {
         let reason = match self.state() {
-            State::SynSent => "ECONNREFUSED",
-            State::CloseWait => "EPIPE",
+            TcpState::SynSent => "ECONNREFUSED",
+            TcpState::CloseWait => "EPIPE",
             _ => "ECONNRESET",
         };
-        let mut cx = Cx { now: self.now, who: Who::default(), rec: &mut Off };
+        let mut cx = Cx { now: self.now, source: EventSource::default(), rec: &mut NullRecorder };
         if let Some(connection) = &mut self.connection {
             connection.handle_segment(&mut cx, segment);
             self.drain(reason);
         }
     }
 
-    /// The next thing that happens by itself, if it does so by `until`.
+    /// Fires the next timer due by `until`; returns whether there was one.
     pub(super) fn step(&mut self, until: Instant) -> bool {
         let due = self.connection.as_ref().and_then(machine::Endpoint::poll_timeout);
         let Some((at, _)) = due.filter(|&(at, _)| at <= until) else { return false };
@@ -119,21 +119,21 @@ impl World {
         true
     }
 
-    /// What the endpoint waits for next.
+    /// Returns the next timer of the endpoint.
     pub(super) fn next_deadline(&self) -> Option<(Instant, Purpose)> {
         self.connection.as_ref()?.poll_timeout()
     }
 
-    /// Takes what the endpoint sends, packet by packet, and what it says.
+    /// Collects the packets and signals of the endpoint.
     fn drain(&mut self, reason: &'static str) {
-        let mut cx = Cx { now: self.now, who: Who::default(), rec: &mut Off };
+        let mut cx = Cx { now: self.now, source: EventSource::default(), rec: &mut NullRecorder };
         let Some(connection) = &mut self.connection else { return };
         let mut slot = Segment::default();
         for _ in 0..MOST_AT_ONCE {
             if connection.poll_transmit(&mut cx, &mut slot).is_err() {
                 break;
             }
-            split(&slot, |segment| self.sent.push_back(Sent { at: self.now, segment }));
+            split(&slot, |segment| self.sent.push_back(SentPacket { at: self.now, segment }));
         }
         while let Some(signal) = connection.poll_signal() {
             if signal == Signal::Aborted {
@@ -144,7 +144,7 @@ impl World {
     }
 }
 
-/// The packets a card makes of a burst: FIN and PSH on the last, CWR on the first.
+/// Splits a burst as TSO does: FIN and PSH on the last packet, CWR on the first.
 fn split(burst: &Segment, mut give: impl FnMut(Segment)) {
     let size = u32::from(burst.gso_size);
     if size == 0 || burst.payload <= size {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_leaves_packet_by_packet() {
+    fn a_burst_is_split_into_packets() {
         let flags = Flags::ACK | Flags::PSH | Flags::CWR;
         let burst = Segment { payload: 2_500, gso_size: 1_000, flags, ..Segment::default() };
         let mut packets = Vec::new();

@@ -1,30 +1,31 @@
-//! Writes for a while, then rests for a while.
+//! An on-off source: writes for a period, then pauses.
 
-use units::{Bytes, Duration, Instant, Stream};
+use units::{Bytes, Duration, Instant, RandomStream};
 
-use crate::scenario::{Burst, Pause};
+use crate::scenario::{OnPeriod, Pause};
 
-/// An application that is now on, now off.
+/// An application that alternates between on and off periods.
 #[derive(Debug, Clone)]
-pub(crate) struct Bursts {
-    on: Burst,
+pub(crate) struct OnOffWriter {
+    on: OnPeriod,
     off: Pause,
-    draws: Stream,
-    /// Bytes not yet part of a burst; `None` without end.
+    draws: RandomStream,
+    /// Bytes not yet part of an on period; `None` for unlimited.
     left: Option<u64>,
-    /// Bytes of the present burst not yet taken by the stack, where bursts are counted in bytes.
+    /// Bytes of the current on period not yet accepted by the stack, if periods are counted in
+    /// bytes.
     pending: u64,
-    /// When the present burst began, or the next one does.
+    /// Start of the current on period, or of the next.
     begins: Instant,
 }
 
-impl Bursts {
-    pub(crate) fn new(on: Burst, off: Pause, bytes: Option<Bytes>, draws: Stream) -> Self {
+impl OnOffWriter {
+    pub(crate) fn new(on: OnPeriod, off: Pause, bytes: Option<Bytes>, draws: RandomStream) -> Self {
         let left = bytes.map(Bytes::get);
         Self { on, off, draws, left, pending: 0, begins: Instant::ZERO }
     }
 
-    /// The connection is established: the first burst begins now.
+    /// Starts the first on period, when the connection is established.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.begins = now;
     }
@@ -32,14 +33,14 @@ impl Bursts {
     /// Bytes to offer to the stack now.
     pub(crate) fn offer(&mut self, now: Instant) -> u64 {
         match self.on {
-            Burst::Bytes(bytes) => {
+            OnPeriod::Bytes(bytes) => {
                 if self.pending == 0 && self.begins <= now {
                     self.pending = self.left.map_or(bytes.get(), |left| left.min(bytes.get()));
                     self.left = self.left.map(|left| left - self.pending);
                 }
                 self.pending
             }
-            Burst::For(span) => {
+            OnPeriod::For(span) => {
                 while self.ends(span) <= now {
                     self.begins = self.ends(span) + self.pause();
                 }
@@ -49,37 +50,37 @@ impl Bursts {
         }
     }
 
-    /// The stack has taken `bytes` of what was offered.
+    /// Called when the stack has accepted `bytes` of the offer.
     pub(crate) fn taken(&mut self, now: Instant, bytes: u64) {
         match self.on {
-            Burst::Bytes(_) => {
+            OnPeriod::Bytes(_) => {
                 self.pending -= bytes;
                 if self.pending == 0 {
                     self.begins = now + self.pause();
                 }
             }
-            Burst::For(_) => self.left = self.left.map(|left| left - bytes),
+            OnPeriod::For(_) => self.left = self.left.map(|left| left - bytes),
         }
     }
 
-    /// Has everything been handed over?
+    /// Returns whether all bytes have been accepted.
     pub(crate) fn done(&self) -> bool {
         self.left == Some(0) && self.pending == 0
     }
 
-    /// When it will have something to write though nothing was said to it. Amid a burst it has
-    /// offered all it has, and the stack says when there is room.
+    /// Returns when it will have data to write. Within an on period it has offered all its data,
+    /// and the stack signals free space.
     pub(crate) fn next_write(&self, now: Instant) -> Option<Instant> {
         let waits = self.pending > 0 || self.begins <= now;
         (!waits && !self.done()).then_some(self.begins)
     }
 
-    /// The end of a burst that lasts for `span`, which is some time at least.
+    /// End of an on period of `span`, at least 1 ns.
     fn ends(&self, span: Duration) -> Instant {
         self.begins + span.max(Duration::from_nanos(1))
     }
 
-    /// One draw where it is left to chance.
+    /// Draws a random pause, or returns the fixed one.
     fn pause(&mut self) -> Duration {
         match self.off {
             Pause::Fixed(span) => span,
@@ -103,15 +104,16 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    fn bursts(on: Burst, off: Pause, bytes: Option<u64>) -> Bursts {
-        let mut bursts = Bursts::new(on, off, bytes.map(Bytes), Stream::named(1, "test", "pause"));
+    fn bursts(on: OnPeriod, off: Pause, bytes: Option<u64>) -> OnOffWriter {
+        let mut bursts =
+            OnOffWriter::new(on, off, bytes.map(Bytes), RandomStream::named(1, "test", "pause"));
         bursts.begin(at(5));
         bursts
     }
 
     #[test]
-    fn bursts_of_bytes_end_when_the_stack_has_them() {
-        let mut bursts = bursts(Burst::Bytes(Bytes(300)), Pause::Fixed(ms(10)), Some(500));
+    fn byte_bursts_end_when_the_stack_has_accepted_them() {
+        let mut bursts = bursts(OnPeriod::Bytes(Bytes(300)), Pause::Fixed(ms(10)), Some(500));
         assert_eq!(bursts.offer(at(5)), 300);
         bursts.taken(at(5), 100);
         assert_eq!((bursts.offer(at(7)), bursts.next_write(at(7))), (200, None));
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn bursts_of_time_end_whatever_the_stack_took() {
-        let mut bursts = bursts(Burst::For(ms(20)), Pause::Fixed(ms(10)), Some(5_000));
+        let mut bursts = bursts(OnPeriod::For(ms(20)), Pause::Fixed(ms(10)), Some(5_000));
         assert_eq!((bursts.offer(at(5)), bursts.next_write(at(5))), (5_000, None));
         bursts.taken(at(5), 1_000);
         assert_eq!(bursts.offer(at(24)), 4_000);
@@ -139,9 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn pauses_by_chance_lie_between_their_bounds() {
+    fn random_pauses_are_within_their_bounds() {
         let off = Pause::Between { least: Duration::from_nanos(3), most: Duration::from_nanos(6) };
-        let mut bursts = bursts(Burst::Bytes(Bytes(1)), off, None);
+        let mut bursts = bursts(OnPeriod::Bytes(Bytes(1)), off, None);
         let mut seen = [0_u32; 7];
         let mut now = at(5);
         for _ in 0..40_000 {

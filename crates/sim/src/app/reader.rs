@@ -1,37 +1,37 @@
-//! Reads a chunk, then rests.
+//! Reads a chunk, then pauses.
 
 use units::{Duration, Instant};
 
-use crate::scenario::Reads;
+use crate::scenario::ReadPattern;
 
-/// An application that reads more slowly than it could. It waits where there is nothing to read.
+/// An application that reads slowly. It waits if there is no data.
 #[derive(Debug, Clone)]
-pub(crate) struct Reader {
+pub(crate) struct PacedReader {
     chunk: u64,
     every: Duration,
-    /// When it may read again.
+    /// Time of the next read.
     next: Instant,
 }
 
-impl Reader {
-    pub(crate) fn new(reads: Reads) -> Self {
+impl PacedReader {
+    pub(crate) fn new(reads: ReadPattern) -> Self {
         let every = reads.every.max(Duration::from_nanos(1));
         Self { chunk: reads.chunk.get(), every, next: Instant::ZERO }
     }
 
-    /// What it reads now at most.
+    /// Maximum bytes to read now.
     pub(crate) fn most(&self, now: Instant) -> u64 {
         if self.next <= now { self.chunk } else { 0 }
     }
 
-    /// It has read `bytes`.
+    /// Called when `bytes` were read.
     pub(crate) fn read(&mut self, now: Instant, bytes: u64) {
         if bytes > 0 {
             self.next = now + self.every;
         }
     }
 
-    /// When it reads again; in the past if it waits for something to read.
+    /// Returns when it reads next; a past time if it waits for data.
     pub(crate) const fn next_read(&self) -> Instant {
         self.next
     }
@@ -43,10 +43,10 @@ mod tests {
     use units::Bytes;
 
     #[test]
-    fn a_rest_follows_each_read_and_none_follows_nothing() {
+    fn a_pause_follows_each_read_of_data() {
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         let every = Duration::from_millis(20);
-        let mut reader = Reader::new(Reads { chunk: Bytes(100), every });
+        let mut reader = PacedReader::new(ReadPattern { chunk: Bytes(100), every });
         assert_eq!(reader.most(at(5)), 100);
         reader.read(at(5), 0);
         assert_eq!(reader.most(at(7)), 100);

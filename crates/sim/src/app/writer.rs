@@ -1,4 +1,4 @@
-//! Writes all it has at once, or chunk by chunk.
+//! Writes all its data at once, or chunk by chunk.
 
 use core::num::NonZeroU64;
 
@@ -6,20 +6,20 @@ use units::{Bytes, Duration, Instant};
 
 /// A writing application.
 #[derive(Debug, Clone)]
-pub(crate) struct Writer {
-    /// Bytes still to be handed over; `None` without end.
+pub(crate) struct DataWriter {
+    /// Bytes still to be accepted by the stack; `None` for unlimited.
     left: Option<u64>,
-    /// Bytes of the current write not yet taken by the stack.
+    /// Bytes of the current write not yet accepted by the stack.
     pending: u64,
-    calls: Calls,
+    calls: WriteCalls,
 }
 
-/// How the bytes are divided into write calls.
+/// How the data is divided into write calls.
 #[derive(Debug, Clone, Copy)]
-enum Calls {
-    /// All there is in one call.
+enum WriteCalls {
+    /// All remaining data in one call.
     One,
-    /// Of that size, each at once after the one before.
+    /// Calls of this size, back to back.
     Sized(u64),
     Paced(Pace),
 }
@@ -31,20 +31,20 @@ struct Pace {
     next: Instant,
 }
 
-impl Writer {
+impl DataWriter {
     pub(crate) fn bulk(bytes: Option<Bytes>, write: Option<NonZeroU64>) -> Self {
-        let calls = write.map_or(Calls::One, |write| Calls::Sized(write.get()));
+        let calls = write.map_or(WriteCalls::One, |write| WriteCalls::Sized(write.get()));
         Self { left: bytes.map(Bytes::get), pending: 0, calls }
     }
 
     pub(crate) fn paced(chunk: Bytes, every: Duration, bytes: Option<Bytes>) -> Self {
         let pace = Pace { chunk: chunk.get(), every, next: Instant::ZERO };
-        Self { left: bytes.map(Bytes::get), pending: 0, calls: Calls::Paced(pace) }
+        Self { left: bytes.map(Bytes::get), pending: 0, calls: WriteCalls::Paced(pace) }
     }
 
-    /// The connection is established: the first write is due now.
+    /// Makes the first paced write due, when the connection is established.
     pub(crate) fn begin(&mut self, now: Instant) {
-        if let Calls::Paced(pace) = &mut self.calls {
+        if let WriteCalls::Paced(pace) = &mut self.calls {
             pace.next = now;
         }
     }
@@ -53,14 +53,14 @@ impl Writer {
     pub(crate) fn offer(&mut self, now: Instant) -> u64 {
         let all = self.left.unwrap_or(u64::from(u32::MAX));
         let pace = match &mut self.calls {
-            Calls::One => return all,
-            Calls::Sized(write) => {
+            WriteCalls::One => return all,
+            WriteCalls::Sized(write) => {
                 if self.pending == 0 {
                     self.pending = all.min(*write);
                 }
                 return self.pending;
             }
-            Calls::Paced(pace) => pace,
+            WriteCalls::Paced(pace) => pace,
         };
         while pace.next <= now && self.left != Some(0) {
             pace.next += pace.every;
@@ -71,28 +71,28 @@ impl Writer {
         self.pending
     }
 
-    /// The stack has taken `bytes` of what was offered.
+    /// Called when the stack has accepted `bytes` of the offer.
     pub(crate) fn taken(&mut self, bytes: u64) {
         let left = self.left.map(|left| left.saturating_sub(bytes));
         match self.calls {
-            Calls::One => self.left = left,
-            Calls::Sized(_) => {
+            WriteCalls::One => self.left = left,
+            WriteCalls::Sized(_) => {
                 self.left = left;
                 self.pending -= bytes;
             }
-            Calls::Paced(_) => self.pending -= bytes,
+            WriteCalls::Paced(_) => self.pending -= bytes,
         }
     }
 
-    /// Has everything been handed over?
+    /// Returns whether all bytes have been accepted.
     pub(crate) fn done(&self) -> bool {
         self.left == Some(0) && self.pending == 0
     }
 
-    /// When the next write is due, for a paced application with bytes left.
+    /// Returns when the next write is due, for a paced application with bytes left.
     pub(crate) fn next_write(&self) -> Option<Instant> {
         match self.calls {
-            Calls::Paced(pace) if self.left != Some(0) => Some(pace.next),
+            WriteCalls::Paced(pace) if self.left != Some(0) => Some(pace.next),
             _ => None,
         }
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_bulk_writer_offers_the_rest_of_a_write_before_the_next() {
-        let mut writer = Writer::bulk(Some(Bytes(250)), NonZeroU64::new(100));
+        let mut writer = DataWriter::bulk(Some(Bytes(250)), NonZeroU64::new(100));
         let mut offers = Vec::new();
         for taken in [60, 40, 100, 50] {
             offers.push(writer.offer(Instant::ZERO));
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_paced_writer_writes_chunks_and_stops_at_its_end() {
         let every = Duration::from_millis(10);
-        let mut writer = Writer::paced(Bytes(300), every, Some(Bytes(700)));
+        let mut writer = DataWriter::paced(Bytes(300), every, Some(Bytes(700)));
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         writer.begin(at(5));
         assert_eq!(writer.offer(at(5)), 300);

@@ -1,51 +1,52 @@
 //! The transport stack of a host: TCP or QUIC, never both.
 
 use quic::CongestionControl;
-use tcp::profile::Profile;
+use tcp::profile::TcpProfile;
 use units::Duration;
 
 /// The transport stack of a host.
-#[expect(clippy::large_enum_variant, reason = "there is one for each host")]
+#[expect(clippy::large_enum_variant, reason = "there is one per host")]
 #[derive(Debug, Clone, PartialEq)]
-pub enum Stack {
-    /// Its connections are of TCP.
+pub enum StackSpec {
+    /// TCP.
     Tcp(TcpStack),
-    /// Its connections are of QUIC.
+    /// QUIC.
     Quic(QuicStack),
 }
 
-/// The TCP of a host.
+/// The TCP stack of a host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TcpStack {
-    /// The behaviour of its system, knobs applied.
-    pub profile: Profile,
+    /// Behaviour of its system, knobs applied.
+    pub profile: TcpProfile,
     /// Congestion control of its connections.
     pub cc: cc::Algorithm,
-    /// Phase of the kernel clock within its tick when the run begins.
+    /// Phase of the kernel clock within its tick at the start of the run.
     pub clock_phase: Duration,
     /// Initial sequence number of its connections; drawn from the seed if absent.
     pub isn: Option<u32>,
-    /// Value of its timestamp clock when the run begins; drawn from the seed if absent.
+    /// Value of its timestamp clock at the start of the run; drawn from the seed if absent.
     pub timestamp: Option<u32>,
 }
 
 impl TcpStack {
-    /// A stack whose clock begins at a tick and whose first numbers are drawn from the seed.
-    pub const fn new(profile: Profile, cc: cc::Algorithm) -> Self {
+    /// Creates a stack whose clock starts at a tick and whose initial numbers are drawn from the
+    /// seed.
+    pub const fn new(profile: TcpProfile, cc: cc::Algorithm) -> Self {
         Self { profile, cc, clock_phase: Duration::ZERO, isn: None, timestamp: None }
     }
 }
 
-/// The QUIC of a host.
+/// The QUIC stack of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuicStack {
-    /// The behaviour of its implementation, knobs applied.
-    pub profile: quic::Profile,
+    /// Behaviour of its implementation, knobs applied.
+    pub profile: quic::QuicProfile,
     /// Congestion control of its connections.
     pub cc: CongestionControl,
 }
 
-impl Stack {
+impl StackSpec {
     /// Name of its profile.
     pub const fn profile_name(&self) -> &'static str {
         match self {
@@ -78,7 +79,7 @@ impl Stack {
         }
     }
 
-    /// Its TCP, if that is what it is.
+    /// Returns the TCP stack, if it is one.
     pub const fn tcp(&self) -> Option<&TcpStack> {
         match self {
             Self::Tcp(tcp) => Some(tcp),
@@ -86,7 +87,7 @@ impl Stack {
         }
     }
 
-    /// As [`Stack::tcp`], to be changed.
+    /// Returns the TCP stack for modification; see [`StackSpec::tcp`].
     pub const fn tcp_mut(&mut self) -> Option<&mut TcpStack> {
         match self {
             Self::Tcp(tcp) => Some(tcp),
@@ -94,7 +95,7 @@ impl Stack {
         }
     }
 
-    /// Its QUIC, if that is what it is.
+    /// Returns the QUIC stack, if it is one.
     pub const fn quic(&self) -> Option<&QuicStack> {
         match self {
             Self::Tcp(_) => None,
@@ -102,7 +103,7 @@ impl Stack {
         }
     }
 
-    /// As [`Stack::quic`], to be changed.
+    /// Returns the QUIC stack for modification; see [`StackSpec::quic`].
     pub const fn quic_mut(&mut self) -> Option<&mut QuicStack> {
         match self {
             Self::Tcp(_) => None,

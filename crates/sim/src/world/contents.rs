@@ -1,41 +1,40 @@
-//! The contents of a packet slot: what most segments carry, in less than half of their room, or the
-//! handle of a QUIC packet.
+//! The contents of a packet slot: the header fields of most segments in compact form, or the handle
+//! of a QUIC packet.
 
 use packet::{Dir, Flags, IpVersion, Options, Segment, Timestamps};
 use units::{FlowId, SeqNum};
 
 use crate::datagrams::DatagramId;
 
-/// The contents of a packet. The fields of its IP header and of its payload come first, in the order of
-/// [`Segment`], so that neighbours are copied together.
+/// The contents of a packet. The fields of its IP header and of its payload come first, in the
+/// order of [`Segment`], so that neighbours are copied together.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-pub(super) struct Contents {
+pub(super) struct PacketContents {
     pub(super) flow: FlowId,
-    /// Of the first payload byte: TCP's sequence number, or the low bits of the offset in a QUIC
-    /// stream.
+    /// First payload byte: TCP's sequence number, or the low bits of the offset in a QUIC stream.
     pub(super) seq: SeqNum,
     pub(super) payload: u32,
     pub(super) dir: Dir,
     pub(super) ip: IpVersion,
     pub(super) ecn: u8,
-    /// Control bits of TCP, here for the sake of the copy; QUIC has none.
+    /// Control bits of TCP, here to be copied with their neighbours; 0 for QUIC.
     pub(super) flags: Flags,
-    pub(super) transport: Header,
+    pub(super) transport: TransportHeader,
 }
 
-/// Half a cache line: a flight is tens of thousands of them.
-const _: () = assert!(size_of::<Contents>() <= 32);
+/// Half a cache line: tens of thousands of packets can be in flight.
+const _: () = assert!(size_of::<PacketContents>() <= 32);
 
-/// The header of the transport.
+/// The transport header.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Header {
+pub(super) enum TransportHeader {
     Tcp(TcpHeader),
     /// The QUIC packet is stored in [`Datagrams`](crate::datagrams::Datagrams).
     Quic(DatagramId),
 }
 
-impl Default for Header {
+impl Default for TransportHeader {
     fn default() -> Self {
         Self::Tcp(TcpHeader::default())
     }
@@ -47,17 +46,17 @@ pub(super) struct TcpHeader {
     pub(super) ack: SeqNum,
     stamps: Timestamps,
     window: u16,
-    form: Form,
+    form: OptionsForm,
 }
 
 /// How the options of a segment are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
-enum Form {
-    /// It has none.
+enum OptionsForm {
+    /// The segment has no options.
     #[default]
     Plain,
-    /// It has timestamps and no others.
+    /// The segment has timestamps only.
     Stamped,
     /// The whole segment is stored in the cold pool, under the number in `stamps.val`.
     Cold,
@@ -65,38 +64,39 @@ enum Form {
 
 impl TcpHeader {
     #[inline(always)]
-    fn of(segment: &Segment, form: Form, stamps: Timestamps) -> Self {
+    fn of(segment: &Segment, form: OptionsForm, stamps: Timestamps) -> Self {
         Self { ack: segment.ack, stamps, window: segment.window, form }
     }
 
-    /// The number of the segment in the cold pool, if it is stored there.
+    /// Returns the index of the segment in the cold pool, if it is stored there.
     #[inline(always)]
     pub(super) fn cold(&self) -> Option<u32> {
-        (self.form == Form::Cold).then_some(self.stamps.val)
+        (self.form == OptionsForm::Cold).then_some(self.stamps.val)
     }
 }
 
-impl Contents {
-    /// Those of a segment, unless it has more than fits.
+impl PacketContents {
+    /// Encodes a segment, if its fields fit.
     #[inline(always)]
     pub(super) fn inline(segment: &Segment) -> Option<Self> {
         let more = segment.gso_size | segment.nsegs != 0;
         if more || !matches!(segment.options, Options::None) {
             return None;
         }
-        let form = if segment.timestamps.is_some() { Form::Stamped } else { Form::Plain };
+        let form =
+            if segment.timestamps.is_some() { OptionsForm::Stamped } else { OptionsForm::Plain };
         let stamps = segment.timestamps.unwrap_or_default();
-        Some(Self::of(segment, Header::Tcp(TcpHeader::of(segment, form, stamps))))
+        Some(Self::of(segment, TransportHeader::Tcp(TcpHeader::of(segment, form, stamps))))
     }
 
-    /// Those of a segment that is stored in the cold pool under that number.
+    /// Encodes a segment that is stored in the cold pool at that index.
     pub(super) fn cold(segment: &Segment, number: u32) -> Self {
         let stamps = Timestamps { val: number, ecr: 0 };
-        Self::of(segment, Header::Tcp(TcpHeader::of(segment, Form::Cold, stamps)))
+        Self::of(segment, TransportHeader::Tcp(TcpHeader::of(segment, OptionsForm::Cold, stamps)))
     }
 
-    /// Those of a QUIC packet that is stored under that number.
-    pub(super) fn quic(packet: &quic::Packet, id: DatagramId) -> Self {
+    /// Encodes a QUIC packet that is stored under that number.
+    pub(super) fn quic(packet: &quic::QuicPacket, id: DatagramId) -> Self {
         Self {
             flow: packet.flow,
             seq: SeqNum(packet.stream.map_or(0, |chunk| chunk.offset) as u32),
@@ -105,12 +105,12 @@ impl Contents {
             ip: packet.ip,
             ecn: 0,
             flags: Flags::NONE,
-            transport: Header::Quic(id),
+            transport: TransportHeader::Quic(id),
         }
     }
 
     #[inline(always)]
-    fn of(segment: &Segment, transport: Header) -> Self {
+    fn of(segment: &Segment, transport: TransportHeader) -> Self {
         Self {
             flow: segment.flow,
             seq: segment.seq,
@@ -123,7 +123,7 @@ impl Contents {
         }
     }
 
-    /// The segment with that header, which is not stored in the cold pool.
+    /// Decodes the segment with that header, which is not stored in the cold pool.
     #[inline(always)]
     pub(super) fn segment(&self, tcp: &TcpHeader) -> Segment {
         Segment {
@@ -138,7 +138,7 @@ impl Contents {
             window: tcp.window,
             gso_size: 0,
             nsegs: 0,
-            timestamps: (tcp.form == Form::Stamped).then_some(tcp.stamps),
+            timestamps: (tcp.form == OptionsForm::Stamped).then_some(tcp.stamps),
             options: Options::None,
         }
     }

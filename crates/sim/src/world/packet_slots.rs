@@ -1,34 +1,34 @@
-//! The slots of packets on the network: the cursor of each on its route, and its contents, which only
+//! The slots of packets on the network: the route cursor of each, and its contents, which only
 //! hosts and a few elements read.
 
-use machine::{Ack, PacketId, View};
-use net::pool::{Pool, make_room};
+use machine::{PacketAck, PacketId, PacketView};
+use net::pool::{Pool, reserve_one};
 use packet::{Dir, Flags, Segment};
 use record::PacketNumber;
 use units::{Bytes, FlowId, SeqNum};
 
-use super::contents::{Contents, Header};
+use super::contents::{PacketContents, TransportHeader};
 use crate::datagrams::Datagrams;
 
 /// The cursor of a packet on its route.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Way {
+pub(super) struct RouteCursor {
     pub(super) number: PacketNumber,
     /// IP bytes, and in the highest bit whether the checksum is wrong.
     size: u32,
-    /// The stop that it comes to next; where no packet is, the next number without one.
+    /// Index of its next hop; in a free slot, the next free slot.
     pub(super) next: u32,
 }
 
-/// Every station on the road of every packet reads and writes one.
-const _: () = assert!(size_of::<Way>() <= 16);
+/// Every element reads and writes one for each packet.
+const _: () = assert!(size_of::<RouteCursor>() <= 16);
 
 const DAMAGED: u32 = 1 << 31;
 
-impl Way {
-    /// A packet of `size` IP bytes stands at the beginning of its road.
-    pub(super) fn new(number: PacketNumber, size: Bytes, road: u32) -> Self {
-        Self { number, size: size.get() as u32 & !DAMAGED, next: road }
+impl RouteCursor {
+    /// Creates the cursor of a packet of `size` IP bytes at the start of its route.
+    pub(super) fn new(number: PacketNumber, size: Bytes, route: u32) -> Self {
+        Self { number, size: size.get() as u32 & !DAMAGED, next: route }
     }
 
     /// IP bytes.
@@ -37,34 +37,34 @@ impl Way {
         self.size & !DAMAGED
     }
 
-    /// Its checksum becomes wrong.
+    /// Marks the checksum as wrong.
     pub(super) fn damage(&mut self) {
         self.size |= DAMAGED;
     }
 
-    /// Is its checksum wrong?
+    /// Returns whether the checksum is wrong.
     #[inline]
     pub(super) fn damaged(&self) -> bool {
         self.size & DAMAGED != 0
     }
 }
 
-/// A packet.
+/// Slot of one packet.
 #[derive(Debug, Clone, Copy, Default)]
 struct PacketSlot {
-    way: Way,
-    contents: Contents,
+    way: RouteCursor,
+    contents: PacketContents,
 }
 
-/// All packets on the network, by slot number; freed slots are used again, the last freed first.
+/// All packets on the network, by slot number; freed slots are reused, the last freed first.
 #[derive(Debug)]
 pub(super) struct PacketSlots {
     slots: Vec<PacketSlot>,
-    /// The slot of the next packet, [`NONE`] if none is free.
+    /// The first free slot, [`NONE`] if there is none.
     free: u32,
-    /// Segments whose contents do not fit in a slot, by numbers of their own.
+    /// Segments whose contents do not fit in a slot, by pool index.
     cold: Pool<Segment>,
-    /// QUIC packets, by numbers of their own.
+    /// QUIC packets, by number.
     pub(super) datagrams: Datagrams,
 }
 
@@ -79,10 +79,10 @@ impl PacketSlots {
     #[cold]
     #[inline(never)]
     fn add(&mut self) {
-        make_room(&mut self.slots);
+        reserve_one(&mut self.slots);
         self.free = self.slots.len() as u32;
-        let way = Way { next: NONE, ..Way::default() };
-        self.slots.push(PacketSlot { way, contents: Contents::default() });
+        let way = RouteCursor { next: NONE, ..RouteCursor::default() };
+        self.slots.push(PacketSlot { way, contents: PacketContents::default() });
     }
 
     #[cold]
@@ -92,13 +92,13 @@ impl PacketSlots {
         self.put(segment)
     }
 
-    /// Stores a segment; its way is still to be written.
+    /// Stores a segment; its cursor is written separately.
     #[inline(always)]
     pub(super) fn put(&mut self, segment: &Segment) -> PacketId {
         let id = PacketId(self.free);
         let Some(slot) = self.slots.get_mut(id.0 as usize) else { return self.put_added(segment) };
         self.free = slot.way.next;
-        match Contents::inline(segment) {
+        match PacketContents::inline(segment) {
             Some(contents) => slot.contents = contents,
             None => self.put_cold(id, segment),
         }
@@ -108,18 +108,18 @@ impl PacketSlots {
     #[inline(never)]
     fn put_cold(&mut self, id: PacketId, segment: &Segment) {
         let number = self.cold.put(*segment).0;
-        self.slots[id.0 as usize].contents = Contents::cold(segment, number);
+        self.slots[id.0 as usize].contents = PacketContents::cold(segment, number);
     }
 
-    /// Stores a packet with those contents; its way is still to be written.
-    pub(super) fn put_contents(&mut self, contents: Contents) -> PacketId {
+    /// Stores a packet with those contents; its cursor is written separately.
+    pub(super) fn put_contents(&mut self, contents: PacketContents) -> PacketId {
         self.put_like(&contents, contents.seq)
     }
 
-    /// Stores a packet with the contents of `template` but its sequence number; its way is still to be
-    /// written.
+    /// Stores a packet with the contents of `template` except for its sequence number; its cursor
+    /// is written separately.
     #[inline(always)]
-    pub(super) fn put_like(&mut self, template: &Contents, seq: SeqNum) -> PacketId {
+    pub(super) fn put_like(&mut self, template: &PacketContents, seq: SeqNum) -> PacketId {
         if self.free as usize >= self.slots.len() {
             self.add();
         }
@@ -131,28 +131,28 @@ impl PacketSlots {
         id
     }
 
-    /// The largest number of packets stored at once.
+    /// Largest number of packets stored at once.
     pub(super) const fn most(&self) -> usize {
         self.slots.len()
     }
 
-    /// A copy, which has a number of its own.
+    /// Copies a packet, with a number of its own.
     pub(super) fn copy(&mut self, id: PacketId, number: PacketNumber) -> PacketId {
         let contents = *self.contents(id);
         let copy = match contents.transport {
-            Header::Tcp(header) => match header.cold() {
+            TransportHeader::Tcp(header) => match header.cold() {
                 Some(number) => {
                     let segment = *self.cold_segment(number);
                     self.put(&segment)
                 }
                 None => self.put_contents(contents),
             },
-            Header::Quic(datagram) => {
-                let transport = Header::Quic(self.datagrams.copy(datagram));
-                self.put_contents(Contents { transport, ..contents })
+            TransportHeader::Quic(datagram) => {
+                let transport = TransportHeader::Quic(self.datagrams.copy(datagram));
+                self.put_contents(PacketContents { transport, ..contents })
             }
         };
-        *self.way_mut(copy) = Way { number, ..*self.way(id) };
+        *self.cursor_mut(copy) = RouteCursor { number, ..*self.way(id) };
         copy
     }
 
@@ -161,24 +161,24 @@ impl PacketSlots {
     pub(super) fn release(&mut self, id: PacketId) {
         self.release_inline(id);
         match self.contents(id).transport {
-            Header::Tcp(header) => {
+            TransportHeader::Tcp(header) => {
                 if let Some(number) = header.cold() {
                     self.cold.release(PacketId(number));
                 }
             }
-            Header::Quic(datagram) => self.datagrams.release(datagram),
+            TransportHeader::Quic(datagram) => self.datagrams.release(datagram),
         }
     }
 
-    /// As [`PacketSlots::release`], for a segment whose contents fit in its slot.
+    /// Frees the slot of a segment whose contents fit in it; see [`PacketSlots::release`].
     #[inline(always)]
     pub(super) fn release_inline(&mut self, id: PacketId) {
         self.slots[id.0 as usize].way.next = self.free;
         self.free = id.0;
     }
 
-    /// Frees the slot of a packet and shows its segment, which is in the cold pool under that number: it
-    /// stays until another is stored there.
+    /// Frees the slot of a packet and returns its segment, which is in the cold pool at that index:
+    /// it stays until the index is reused.
     #[inline(always)]
     pub(super) fn take_cold(&mut self, id: PacketId, number: u32) -> &Segment {
         self.release(id);
@@ -186,30 +186,30 @@ impl PacketSlots {
     }
 
     #[inline]
-    pub(super) fn way(&self, id: PacketId) -> &Way {
+    pub(super) fn way(&self, id: PacketId) -> &RouteCursor {
         &self.slots[id.0 as usize].way
     }
 
     #[inline]
-    pub(super) fn way_mut(&mut self, id: PacketId) -> &mut Way {
+    pub(super) fn cursor_mut(&mut self, id: PacketId) -> &mut RouteCursor {
         &mut self.slots[id.0 as usize].way
     }
 
-    /// The contents of a packet.
+    /// Returns the contents of a packet.
     #[inline(always)]
-    pub(super) fn contents(&self, id: PacketId) -> &Contents {
+    pub(super) fn contents(&self, id: PacketId) -> &PacketContents {
         &self.slots[id.0 as usize].contents
     }
 
-    /// The segment of TCP, or the packet of QUIC.
-    pub(super) fn packet(&self, id: PacketId) -> Packet<'_> {
+    /// Returns the TCP segment or the QUIC packet.
+    pub(super) fn packet(&self, id: PacketId) -> StoredPacket<'_> {
         let contents = self.contents(id);
         match &contents.transport {
-            Header::Tcp(header) => Packet::Tcp(match header.cold() {
+            TransportHeader::Tcp(header) => StoredPacket::Tcp(match header.cold() {
                 Some(number) => *self.cold_segment(number),
                 None => contents.segment(header),
             }),
-            Header::Quic(datagram) => Packet::Quic(self.datagrams.get(*datagram)),
+            TransportHeader::Quic(datagram) => StoredPacket::Quic(self.datagrams.get(*datagram)),
         }
     }
 
@@ -218,18 +218,18 @@ impl PacketSlots {
         self.cold.get(PacketId(number))
     }
 
-    /// Connection that a packet belongs to, and its direction there.
+    /// Returns the flow of a packet, and its direction.
     #[inline(always)]
     pub(super) fn flow(&self, id: PacketId) -> (FlowId, Dir) {
         let contents = self.contents(id);
         (contents.flow, contents.dir)
     }
 
-    /// Marks a packet: it has met congestion.
+    /// Sets the CE mark of a packet.
     pub(super) fn mark(&mut self, id: PacketId) {
         let contents = &mut self.slots[id.0 as usize].contents;
         contents.ecn = packet::ECN_CE;
-        if let Header::Tcp(header) = contents.transport
+        if let TransportHeader::Tcp(header) = contents.transport
             && let Some(number) = header.cold()
         {
             self.cold.get_mut(PacketId(number)).ecn = packet::ECN_CE;
@@ -241,27 +241,27 @@ impl PacketSlots {
         !self.cold_segment(number).sack_blocks().is_empty()
     }
 
-    /// The view that elements have of a packet of `size`. Inlined so that fields which an element does
-    /// not read are not computed.
+    /// Returns the elements' view of a packet of `size`. Inlined so that fields which an element
+    /// does not read are not computed.
     #[inline(always)]
-    pub(super) fn view(&self, id: PacketId, size: Bytes) -> View {
+    pub(super) fn view(&self, id: PacketId, size: Bytes) -> PacketView {
         let contents = self.contents(id);
         let (syn, ack) = match contents.transport {
-            Header::Tcp(header) => {
+            TransportHeader::Tcp(header) => {
                 let flags = contents.flags;
                 let bare = flags == Flags::ACK
                     && contents.payload == 0
                     && !header.cold().is_some_and(|number| self.has_blocks(number));
                 let ack = match flags.has(Flags::ACK) {
-                    true if bare => Ack::Bare(header.ack),
-                    true => Ack::Along(header.ack),
-                    false => Ack::None,
+                    true if bare => PacketAck::Pure(header.ack),
+                    true => PacketAck::Piggybacked(header.ack),
+                    false => PacketAck::None,
                 };
                 (flags.has(Flags::SYN), ack)
             }
-            Header::Quic(_) => (false, Ack::None),
+            TransportHeader::Quic(_) => (false, PacketAck::None),
         };
-        View {
+        PacketView {
             size,
             payload: contents.payload,
             flow: contents.flow,
@@ -274,11 +274,11 @@ impl PacketSlots {
     }
 }
 
-/// What a packet is to its hosts.
+/// A packet as hosts receive it.
 #[derive(Debug, PartialEq)]
-pub(super) enum Packet<'a> {
+pub(super) enum StoredPacket<'a> {
     Tcp(Segment),
-    Quic(&'a quic::Packet),
+    Quic(&'a quic::QuicPacket),
 }
 
 #[cfg(test)]
@@ -322,35 +322,35 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_is_there_and_its_numbers_are_used_again() {
+    fn packets_are_stored_and_their_numbers_reused() {
         let mut slots = PacketSlots::new();
         let put: Vec<_> = all().iter().map(|segment| (slots.put(segment), *segment)).collect();
         for &(id, segment) in &put {
-            assert_eq!(slots.packet(id), Packet::Tcp(segment));
+            assert_eq!(slots.packet(id), StoredPacket::Tcp(segment));
             assert_eq!(slots.flow(id), (FlowId(3), Dir::Reverse));
         }
         for &(id, _) in &put {
             slots.release(id);
         }
-        // The last freed comes first.
+        // The last freed is reused first.
         for (&(id, _), segment) in put.iter().rev().zip(all()) {
             assert_eq!(slots.put(&segment), id);
-            assert_eq!(slots.packet(id), Packet::Tcp(segment));
+            assert_eq!(slots.packet(id), StoredPacket::Tcp(segment));
         }
         assert_eq!((slots.slots.len(), slots.cold.len()), (7, 5));
     }
 
     #[test]
-    fn copies_and_marks_are_their_own() {
+    fn copies_and_marks_are_independent() {
         let mut slots = PacketSlots::new();
         for segment in all() {
             let id = slots.put(&segment);
             let copy = slots.copy(id, PacketNumber(1));
             slots.mark(id);
             let marked = Segment { ecn: packet::ECN_CE, ..segment };
-            assert_eq!(slots.packet(id), Packet::Tcp(marked));
+            assert_eq!(slots.packet(id), StoredPacket::Tcp(marked));
             slots.release(id);
-            assert_eq!(slots.packet(copy), Packet::Tcp(segment));
+            assert_eq!(slots.packet(copy), StoredPacket::Tcp(segment));
         }
     }
 
@@ -362,27 +362,28 @@ mod tests {
             let id = slots.put(&segment);
             slots.view(id, Bytes(40)).ack
         };
-        assert_eq!(seen(ack), Ack::Bare(SeqNum(0)));
-        assert_eq!(seen(Segment { options: sack(), ..ack }), Ack::Along(SeqNum(0)));
-        assert_eq!(seen(Segment { payload: 1, ..ack }), Ack::Along(SeqNum(0)));
-        assert_eq!(seen(Segment { flags: Flags::SYN, ..ack }), Ack::None);
+        assert_eq!(seen(ack), PacketAck::Pure(SeqNum(0)));
+        assert_eq!(seen(Segment { options: sack(), ..ack }), PacketAck::Piggybacked(SeqNum(0)));
+        assert_eq!(seen(Segment { payload: 1, ..ack }), PacketAck::Piggybacked(SeqNum(0)));
+        assert_eq!(seen(Segment { flags: Flags::SYN, ..ack }), PacketAck::None);
     }
 
-    /// A QUIC packet is none of TCP: no SYN, no ACK for an element, and no number of TCP's in its slot.
+    /// A QUIC packet has no TCP fields: no SYN or ACK for an element, and no TCP sequence number in
+    /// its slot.
     #[test]
-    fn quic_packets_are_stored_once_and_copied_whole() {
+    fn quic_packets_are_stored_once_and_copied_completely() {
         let mut slots = PacketSlots::new();
         let stream = Some(quic::packet::Chunk { offset: 11, len: 13, fin: false });
-        let packet = quic::Packet { flow: FlowId(3), number: 7, stream, ..Default::default() };
+        let packet = quic::QuicPacket { flow: FlowId(3), number: 7, stream, ..Default::default() };
         let datagram = slots.datagrams.reserve();
         slots.datagrams.get_mut(datagram).clone_from(&packet);
-        let id = slots.put_contents(Contents::quic(&packet, datagram));
+        let id = slots.put_contents(PacketContents::quic(&packet, datagram));
         let view = slots.view(id, Bytes(100));
-        assert_eq!((view.syn, view.ack), (false, Ack::None));
+        assert_eq!((view.syn, view.ack), (false, PacketAck::None));
         assert_eq!((view.flow, view.seq, view.payload), (FlowId(3), SeqNum(11), 13));
         let copy = slots.copy(id, PacketNumber(1));
         slots.release(id);
-        assert_eq!(slots.packet(copy), Packet::Quic(&packet));
+        assert_eq!(slots.packet(copy), StoredPacket::Quic(&packet));
         slots.release(copy);
         assert_eq!(
             (slots.datagrams.reserve(), slots.datagrams.reserve()),

@@ -1,52 +1,51 @@
-//! The service of an end: after anything was said to an endpoint it sends, its application acts, its
-//! alarm is set.
+//! The service of an endpoint after any input: transmission, application, timer.
 
 use machine::{Endpoint as _, Signal};
-use tcp::Endpoint;
+use tcp::TcpEndpoint;
 use units::{Instant, unlikely};
 
-use super::contents::Contents;
-use super::packets::{Network, cx};
-use super::{CLIENT, Wake, World};
+use super::contents::PacketContents;
+use super::network::{Network, cx};
+use super::{CLIENT, SimEvent, Simulation};
 use crate::app::Application;
 use crate::observer::Observer;
-use crate::scenario::{Close, TapPlace};
-use crate::transport::Transport;
+use crate::scenario::{Close, TapPoint};
+use crate::transport::TransportEndpoint;
 
-impl<O: Observer> World<'_, O> {
-    /// After anything was said to an endpoint: sends what it wants to send, lets the application
-    /// act or calls it for later, sets its alarm.
+impl<O: Observer> Simulation<'_, O> {
+    /// Services an endpoint after input: sends what is ready, runs the application or schedules it,
+    /// sets the timer.
     #[inline(never)]
     pub(super) fn serve(&mut self, index: usize) {
         if !self.serve_after(index, |_, _| {}) {
-            self.serve_on(index, false);
+            self.serve_slow(index, false);
         }
     }
 
-    /// The same after it was told what `say` says; false, and nothing is done, if it is not TCP that is
-    /// awake. Here it is looked up once for both.
+    /// Passes input (`say`) to an awake TCP endpoint and services it, with one lookup for both;
+    /// returns false, with no effect, for any other endpoint.
     #[inline(always)]
     pub(super) fn serve_after(
         &mut self,
         index: usize,
-        say: impl FnOnce(&mut Network<'_, O>, &mut Endpoint),
+        say: impl FnOnce(&mut Network<'_, O>, &mut TcpEndpoint),
     ) -> bool {
         let Self { ends, network, turns, .. } = self;
         let end = &mut ends[index];
-        let Transport::Tcp(tcp) = &mut end.stack else { return false };
+        let TransportEndpoint::Tcp(tcp) = &mut end.stack else { return false };
         say(network, tcp);
         if end.delays {
-            self.serve_on(index, false);
+            self.serve_slow(index, false);
             return true;
         }
-        // What most of it is: TCP on a host without a delay, whose application reads all there is.
+        // Fast path: TCP on a host without a delay, whose application reads all available data.
         let acts = loop {
-            network.send_all(tcp, end.host, end.flow, end.road);
+            network.send_all(tcp, end.host, end.flow, end.route);
             match tcp.poll_data_signals() {
                 Some(false) => {
                     if let Some(at) = tcp.deadline_before(end.armed) {
                         end.armed = Some(at);
-                        network.calendar.push(at, Wake::Timer(index as u32));
+                        network.calendar.push(at, SimEvent::Timer(index as u32));
                     }
                     return true;
                 }
@@ -61,13 +60,13 @@ impl<O: Observer> World<'_, O> {
                 break false;
             }
         };
-        self.serve_on(index, acts);
+        self.serve_slow(index, acts);
         true
     }
 
-    /// The same for any end; `acts`: it has sent what it wants to send, and its application is to act.
+    /// Services any endpoint; `acts`: all ready segments are sent, and the application runs next.
     #[inline(never)]
-    fn serve_on(&mut self, index: usize, mut acts: bool) {
+    fn serve_slow(&mut self, index: usize, mut acts: bool) {
         loop {
             if !acts {
                 self.drain(index);
@@ -85,18 +84,18 @@ impl<O: Observer> World<'_, O> {
         let at = end.stack.next_deadline();
         if at < end.armed.unwrap_or(Instant::MAX) {
             end.armed = Some(at);
-            self.network.calendar.push(at, Wake::Timer(index as u32));
+            self.network.calendar.push(at, SimEvent::Timer(index as u32));
         }
     }
 
-    /// Sends all that an endpoint wants to send.
+    /// Sends all packets that an endpoint has ready.
     #[inline(always)]
     fn drain(&mut self, index: usize) {
         let Self { ends, network, .. } = self;
         let end = &mut ends[index];
         match &mut end.stack {
-            Transport::Tcp(tcp) => network.send_all(tcp, end.host, end.flow, end.road),
-            Transport::Quic(quic) if quic.wants_to_send() => self.send_quic(index),
+            TransportEndpoint::Tcp(tcp) => network.send_all(tcp, end.host, end.flow, end.route),
+            TransportEndpoint::Quic(quic) if quic.wants_to_send() => self.send_quic(index),
             _ => {}
         }
     }
@@ -105,7 +104,7 @@ impl<O: Observer> World<'_, O> {
     fn send_quic(&mut self, index: usize) {
         let network = &mut self.network;
         let end = &mut self.ends[index];
-        let Transport::Quic(quic) = &mut end.stack else { return };
+        let TransportEndpoint::Quic(quic) = &mut end.stack else { return };
         while quic.wants_to_send() {
             let Network { slots, observer, now, .. } = &mut *network;
             let mut cx = cx(&mut **observer, *now, end.host, end.flow);
@@ -116,14 +115,14 @@ impl<O: Observer> World<'_, O> {
                 return;
             }
             let size = packet.wire_len();
-            let contents = Contents::quic(packet, datagram);
+            let contents = PacketContents::quic(packet, datagram);
             let id = slots.put_contents(contents);
-            network.look(end.host, TapPlace::Stack, true, id);
-            network.depart_one(end.host, end.road, id, size);
+            network.look(end.host, TapPoint::Stack, true, id);
+            network.transmit_packet(end.host, end.route, id, size);
         }
     }
 
-    /// Returns true if the application is to act at once.
+    /// Returns true if the application runs at once.
     fn on_signal(&mut self, index: usize, signal: Signal) -> bool {
         let delay = self.scenario.hosts[usize::from(self.ends[index].host)].delay;
         match signal {
@@ -136,7 +135,7 @@ impl<O: Observer> World<'_, O> {
         }
         let delays = self.ends[index].delays;
         if delays {
-            self.call_app(index, self.network.now + delay);
+            self.schedule_app(index, self.network.now + delay);
         }
         !delays
     }
@@ -147,22 +146,22 @@ impl<O: Observer> World<'_, O> {
         let was_over = self.ends[one].closed && self.ends[other].closed;
         self.ends[one].closed = true;
         self.ends[one].gone |= aborted;
-        // The other side of a reset hears of it by the segment.
-        self.ends[other].closed |= aborted && !self.ends[one].gave_up;
+        // The peer of a reset learns of it from the segment.
+        self.ends[other].closed |= aborted && !self.ends[one].was_reset;
         if !was_over && self.ends[other].closed {
             self.open -= 1;
         }
     }
 
-    fn call_app(&mut self, index: usize, at: Instant) {
+    fn schedule_app(&mut self, index: usize, at: Instant) {
         let end = &mut self.ends[index];
         if end.app_at.is_none_or(|set| at < set) {
             end.app_at = Some(at);
-            self.network.calendar.push(at, Wake::App(index as u32));
+            self.network.calendar.push(at, SimEvent::App(index as u32));
         }
     }
 
-    /// The application reads, writes and closes as it wants; the endpoint is served afterwards.
+    /// Runs the application: it reads, writes and closes; the endpoint is serviced afterwards.
     pub(super) fn act(&mut self, index: usize) {
         let end = &mut self.ends[index];
         if matches!(end.app, Application::Sink) {
@@ -185,7 +184,7 @@ impl<O: Observer> World<'_, O> {
                 break;
             }
             end.app.taken(now, taken);
-            // Every write calls the stack's output routine, which may make more room.
+            // Every write calls the stack's output routine, which may free buffer space.
             self.drain(index);
         }
         let end = &mut self.ends[index];
@@ -196,23 +195,23 @@ impl<O: Observer> World<'_, O> {
         if let Some(at) = end.app.next_act(now).filter(|&at| at > now) {
             let writes_in_vain = end.gone && index % 2 == CLIENT;
             if !writes_in_vain {
-                self.call_app(index, at);
+                self.schedule_app(index, at);
             }
         }
     }
 
-    /// The application has written and read all it wants to.
+    /// Closes after the application has written and read all its data.
     #[cold]
     fn finish(&mut self, index: usize) {
         let end = &mut self.ends[index];
         if index % 2 == CLIENT && self.scenario.flows[index / 2].close == Close::Reset {
-            if !core::mem::replace(&mut end.gave_up, true) {
+            if !core::mem::replace(&mut end.was_reset, true) {
                 end.stack.reset(&mut self.network.cx(end.host, end.flow));
             }
         } else {
             end.stack.close();
         }
-        // Bytes that count have come to their end where their reader has.
+        // The transfer completes when the reader of the counted bytes does.
         let connection = &mut self.flows[index / 2];
         if index % 2 != connection.sender {
             connection.read_all_at.get_or_insert(self.network.now);

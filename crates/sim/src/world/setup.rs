@@ -1,18 +1,18 @@
-//! Connections as a scenario describes them, before anything happens.
+//! Connections in their initial state, from the scenario.
 
 use tcp::profile::SharedProfile;
-use tcp::{Config, Endpoint, Keepalive, Side};
-use units::{Duration, FlowId, SeqNum, Stream};
+use tcp::{Keepalive, TcpConfig, TcpEndpoint, TcpSide};
+use units::{Duration, FlowId, RandomStream, SeqNum};
 
-use crate::scenario::{Flow, Host, QuicStack, Scenario, Stack, TcpStack};
-use crate::transport::Transport;
+use crate::scenario::{FlowSpec, HostSpec, QuicStack, Scenario, StackSpec, TcpStack};
+use crate::transport::TransportEndpoint;
 
-/// The profile of each host with TCP; equal ones are shared, so that the one which every connection
+/// The profile of each TCP host; equal ones are shared, so that the one which every connection
 /// reads stays in the cache.
 pub(super) fn profiles(scenario: &Scenario) -> Vec<Option<SharedProfile>> {
     let mut different: Vec<SharedProfile> = Vec::new();
     let mut shared = |tcp: &TcpStack| {
-        // Where many differ, it does not matter that some are there twice.
+        // Where many differ, some duplicates do not matter.
         let known = different.iter().rev().take(8).find(|known| ***known == tcp.profile);
         let profile = known.cloned().unwrap_or_else(|| tcp.profile.clone().into());
         if known.is_none() {
@@ -23,44 +23,44 @@ pub(super) fn profiles(scenario: &Scenario) -> Vec<Option<SharedProfile>> {
     scenario.hosts.iter().map(|host| host.stack.tcp().map(&mut shared)).collect()
 }
 
-/// One end of flow number `index`; `profile` is that of its host, if that has TCP.
+/// Creates one end of flow number `index`; `profile` is that of its host, if it has TCP.
 pub(super) fn transport(
     scenario: &Scenario,
     index: usize,
-    side: Side,
+    side: TcpSide,
     profile: Option<&SharedProfile>,
-) -> Transport {
+) -> TransportEndpoint {
     let flow = &scenario.flows[index];
     let [client, server] = [flow.from, flow.to].map(|host| &scenario.hosts[host]);
     let (own, peer) = match side {
-        Side::Client => (client, server),
-        Side::Server => (server, client),
+        TcpSide::Client => (client, server),
+        TcpSide::Server => (server, client),
     };
     match (&own.stack, &peer.stack, profile) {
-        (Stack::Tcp(tcp), _, Some(profile)) => {
+        (StackSpec::Tcp(tcp), _, Some(profile)) => {
             let config = tcp_config(scenario, index, side, (own, tcp, profile));
-            Transport::Tcp(Box::new(Endpoint::new(config)))
+            TransportEndpoint::Tcp(Box::new(TcpEndpoint::new(config)))
         }
-        (Stack::Quic(own), Stack::Quic(peer), _) => Transport::Quic(Box::new(quic::Endpoint::new(
-            quic_config(flow, index, side, own, peer),
-        ))),
-        // A flow that joins TCP and QUIC is refused.
-        _ => Transport::Outside,
+        (StackSpec::Quic(own), StackSpec::Quic(peer), _) => TransportEndpoint::Quic(Box::new(
+            quic::QuicEndpoint::new(quic_config(flow, index, side, own, peer)),
+        )),
+        // Setup rejects a flow that connects TCP and QUIC.
+        _ => TransportEndpoint::Outside,
     }
 }
 
 fn quic_config(
-    flow: &Flow,
+    flow: &FlowSpec,
     index: usize,
-    side: Side,
+    side: TcpSide,
     own: &QuicStack,
     peer: &QuicStack,
-) -> quic::Config {
+) -> quic::QuicConfig {
     let (side, client) = match side {
-        Side::Client => (quic::Side::Client, own),
-        Side::Server => (quic::Side::Server, peer),
+        TcpSide::Client => (quic::QuicSide::Client, own),
+        TcpSide::Server => (quic::QuicSide::Server, peer),
     };
-    quic::Config {
+    quic::QuicConfig {
         profile: own.profile,
         peer: peer.profile.parameters(),
         handshake: client.profile.handshake,
@@ -74,14 +74,14 @@ fn quic_config(
 fn tcp_config(
     scenario: &Scenario,
     index: usize,
-    side: Side,
-    (host, tcp, profile): (&Host, &TcpStack, &SharedProfile),
-) -> Config {
+    side: TcpSide,
+    (host, tcp, profile): (&HostSpec, &TcpStack, &SharedProfile),
+) -> TcpConfig {
     let flow = &scenario.flows[index];
     let owner = format!("flow {index} host {}", host.name);
-    let stream = |purpose: &str| Stream::named(scenario.seed, &owner, purpose);
+    let stream = |purpose: &str| RandomStream::named(scenario.seed, &owner, purpose);
     let draw = |purpose: &str| stream(purpose).next_u32();
-    Config {
+    TcpConfig {
         profile: profile.clone(),
         algorithm: tcp.cc,
         side,

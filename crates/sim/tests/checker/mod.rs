@@ -1,5 +1,5 @@
-//! A second opinion on a run: follows every packet with a model of its own, built from the taps
-//! and events alone, and panics at the first thing that cannot be.
+//! Independent check of a run: follows every packet with a model of its own, built only from the
+//! taps and events, and panics at the first impossible one.
 
 mod path;
 mod stack;
@@ -8,25 +8,25 @@ use std::collections::BTreeMap;
 
 use ackclock_sim as sim;
 use packet::{Dir, Segment};
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use sim::scenario::Scenario;
-use sim::{Observer, Outcome};
+use sim::{Observer, RunOutcome};
 use tcp::profile::Family;
 use units::Instant;
 
 use crate::common::tcp_of;
 
-use path::Road;
-use stack::{End, Stream};
+use path::RouteChecker;
+use stack::{ConnectionChecker, EndpointChecker};
 
-/// Everything seen so far. The scenario must have the taps of `common::all_taps`.
+/// State of the check. The scenario must have the taps of `common::all_taps`.
 pub(crate) struct Checker {
     scenario: Scenario,
     now: Instant,
-    /// Two for each path: forward, reverse.
-    roads: Vec<Road>,
-    flows: Vec<[End; 2]>,
-    /// The road that a packet entered last: a queue at its entrance drops at once.
+    /// Two per path: forward, reverse.
+    routes: Vec<RouteChecker>,
+    flows: Vec<[EndpointChecker; 2]>,
+    /// The route that a packet entered last: a queue at its entrance drops immediately.
     entered: Option<usize>,
 }
 
@@ -39,13 +39,15 @@ fn sender_of(dir: Dir) -> usize {
 
 impl Checker {
     pub(crate) fn new(scenario: &Scenario) -> Self {
-        let roads =
-            scenario.paths.iter().flat_map(|p| [Road::new(&p.forward), Road::new(&p.reverse)]);
-        let ends = |flow: &sim::scenario::Flow| {
-            [flow.from, flow.to].map(|host| End::new(&scenario.hosts[host]))
+        let routes = scenario
+            .paths
+            .iter()
+            .flat_map(|p| [RouteChecker::new(&p.forward), RouteChecker::new(&p.reverse)]);
+        let ends = |flow: &sim::scenario::FlowSpec| {
+            [flow.from, flow.to].map(|host| EndpointChecker::new(&scenario.hosts[host]))
         };
         Self {
-            roads: roads.collect(),
+            routes: routes.collect(),
             flows: scenario.flows.iter().map(ends).collect(),
             scenario: scenario.clone(),
             now: Instant::ZERO,
@@ -53,13 +55,13 @@ impl Checker {
         }
     }
 
-    fn road_of(&self, flow: usize, dir: Dir) -> usize {
+    fn route_of(&self, flow: usize, dir: Dir) -> usize {
         let flow = &self.scenario.flows[flow];
         let along = (self.scenario.paths[flow.path].from == flow.from) == (dir == Dir::Forward);
         2 * flow.path + usize::from(!along)
     }
 
-    fn end_of(&mut self, who: Who) -> &mut End {
+    fn end_of(&mut self, who: EventSource) -> &mut EndpointChecker {
         let flow = who.flow.0 as usize;
         let side = usize::from(self.scenario.flows[flow].from != usize::from(who.host.0));
         &mut self.flows[flow][side]
@@ -70,8 +72,8 @@ impl Checker {
         self.now = at;
     }
 
-    /// What must hold at the end of a run whose flows all have an end.
-    pub(crate) fn finish(&self, outcome: &Outcome) {
+    /// Checks the end of a run whose flows all finish.
+    pub(crate) fn finish(&self, outcome: &RunOutcome) {
         for (number, ends) in self.flows.iter().enumerate() {
             let flow = &self.scenario.flows[number];
             let total = common_total(flow);
@@ -85,19 +87,19 @@ impl Checker {
             assert_eq!(result.bytes.get(), total, "flow {number}: bytes reported");
             assert_eq!(ends[CLIENT].wrote, total, "flow {number}: bytes written");
             let dropped: u64 = [Dir::Forward, Dir::Reverse]
-                .map(|dir| self.roads[self.road_of(number, dir)].dropped_of(number))
+                .map(|dir| self.routes[self.route_of(number, dir)].dropped_of(number))
                 .iter()
                 .sum();
             let hosts = [flow.from, flow.to].map(|host| &self.scenario.hosts[host]);
             for ((end, side), host) in ends.iter().zip(["client", "server"]).zip(hosts) {
-                // A probe need not wait for a delayed ACK. FreeBSD counts window updates as duplicates
-                // (docs/freebsd-window-updates.md).
+                // A probe need not wait for a delayed ACK. FreeBSD counts window updates as
+                // duplicates (docs/freebsd-window-updates.md).
                 let excused = dropped > 0
                     || end.timeouts + end.loss_probes > 0
                     || tcp_of(host).profile.family == Family::FreeBsd;
                 assert!(
-                    end.sent_again == 0 || excused,
-                    "flow {number} {side}: sent again, though nothing was lost"
+                    end.retransmitted == 0 || excused,
+                    "flow {number} {side}: retransmissions without a loss"
                 );
             }
             assert_eq!(result.rtos, ends[CLIENT].timeouts, "flow {number}: timeouts reported");
@@ -105,27 +107,27 @@ impl Checker {
     }
 }
 
-fn common_total(flow: &sim::scenario::Flow) -> u64 {
+fn common_total(flow: &sim::scenario::FlowSpec) -> u64 {
     match flow.app {
         sim::scenario::App::Bulk { bytes, .. } | sim::scenario::App::Paced { bytes, .. } => {
             bytes.expect("flows of these tests end").get()
         }
-        _ => panic!("flows of these tests write one way and without pauses by chance"),
+        _ => panic!("flows of these tests write one way and without random pauses"),
     }
 }
 
 impl Recorder for Checker {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, _: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, _: Option<&SenderState>) {
         self.pass(at);
         if let Event::Dropped { element, bytes } = event {
             let flow = who.flow.0 as usize;
             let to_server = self.scenario.flows[flow].to == usize::from(who.host.0);
             let dir = if to_server { Dir::Forward } else { Dir::Reverse };
-            let road = self.road_of(flow, dir);
-            let just_entered = self.entered == Some(road);
-            self.roads[road].drop(at, flow, element, u64::from(bytes), just_entered);
+            let route = self.route_of(flow, dir);
+            let just_entered = self.entered == Some(route);
+            self.routes[route].drop(at, flow, element, u64::from(bytes), just_entered);
             return;
         }
         self.end_of(who).on_event(event);
@@ -138,7 +140,7 @@ impl Observer for Checker {
         let (host, on_wire) = (tap / 2, tap.is_multiple_of(2));
         let flow = segment.flow.0 as usize;
         let sender = sender_of(segment.dir);
-        let road = self.road_of(flow, segment.dir);
+        let route = self.route_of(flow, segment.dir);
         let spec = &self.scenario.flows[flow];
         let expected = if (sender == CLIENT) == outbound { spec.from } else { spec.to };
         assert_eq!(host, expected, "a segment at the wrong host");
@@ -148,20 +150,20 @@ impl Observer for Checker {
             (false, true) => {
                 ends[sender].stack_out(segment);
                 let peer_isn = ends[1 - sender].isn;
-                Stream::stack_out(ends, sender, peer_isn, segment);
+                ConnectionChecker::stack_out(ends, sender, peer_isn, segment);
             }
             (true, true) => {
                 ends[sender].wire_out(segment);
-                self.roads[road].enter(at, segment);
-                self.entered = Some(road);
+                self.routes[route].enter(at, segment);
+                self.entered = Some(route);
             }
             (true, false) => {
-                self.roads[road].leave(at, segment);
+                self.routes[route].leave(at, segment);
                 ends[1 - sender].wire_in(segment);
             }
             (false, false) => {
                 ends[1 - sender].stack_in(segment);
-                Stream::stack_in(ends, sender, segment);
+                ConnectionChecker::stack_in(ends, sender, segment);
             }
         }
     }
@@ -184,7 +186,7 @@ impl Ranges {
         self.0.insert(left, right);
     }
 
-    /// End of the stream without a gap from `start` on.
+    /// End of the contiguous stream from `start` on.
     pub(crate) fn upto(&self, start: u64) -> u64 {
         let last = self.0.range(..=start).next_back();
         last.map_or(start, |(_, &right)| right.max(start))

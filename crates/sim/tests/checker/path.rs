@@ -1,43 +1,43 @@
-//! One way of a path: nothing arrives that did not enter, too early, out of order or faster than
-//! the lines are, and nothing is lost while there is room.
+//! One route of a path: no packet leaves it that did not enter, none early, out of order or faster
+//! than the rate of the lines, and none is dropped from a queue with free space.
 
 use std::collections::VecDeque;
 
 use ackclock_sim as sim;
-use net::link::Limit;
+use net::link::QueueLimit;
 use packet::Segment;
-use sim::scenario::Element;
+use sim::scenario::ElementSpec;
 use units::Instant;
 
-/// A queue and its line, by arithmetic: a packet starts when it comes or when the one before has
-/// left, and takes its bits over the rate, to the nanosecond below or above.
-struct Line {
+/// An arithmetic model of a queue and its line: a packet starts on arrival or when its predecessor
+/// has left, and takes its bits over the rate, rounded to the nanosecond below or above.
+struct LineChecker {
     rate: u64,
-    limit: Limit,
-    /// Earliest and latest moment at which each packet accepted has left, and its size.
+    limit: QueueLimit,
+    /// Earliest and latest departure time of each packet accepted, and its size.
     leaving: VecDeque<(u64, u64, u64)>,
 }
 
 /// A packet between entrance and exit.
-struct Traveller {
+struct PacketInTransit {
     entered: u64,
     packet: Segment,
-    /// Between which moments it must come out, where that is known.
+    /// Interval in which it must leave, if known.
     due: Option<(u64, u64)>,
 }
 
-pub(crate) struct Road {
+pub(crate) struct RouteChecker {
     /// Lines in order, with their rates.
     rates: Vec<u64>,
     delays: u64,
     /// The line at the entrance, if the first element is one, and whether it is the only one.
-    first: Option<Line>,
+    first: Option<LineChecker>,
     only: bool,
-    inside: VecDeque<Traveller>,
+    inside: VecDeque<PacketInTransit>,
     /// Rate of the last line.
     last_rate: Option<u64>,
     last_out: Option<u64>,
-    /// Flows of the packets lost behind the entrance, not yet found missing.
+    /// Flows of the packets dropped after the entrance whose absence has not been seen yet.
     lost_inside: Vec<usize>,
     dropped: Vec<usize>,
 }
@@ -54,9 +54,9 @@ fn at_most(size: u64, rate: u64) -> u64 {
     bits_ns(size).div_ceil(u128::from(rate)) as u64
 }
 
-impl Line {
-    /// Waiting packets and their bytes, the one on the line not counted, if all have left that
-    /// may have (`sure`) or must have.
+impl LineChecker {
+    /// Queued packets and their bytes, excluding the one in transmission, if all have left that may
+    /// have (`sure`) or must have.
     fn waiting(&self, now: u64, sure: bool) -> (u64, u64) {
         let still = |&&(early, late, _): &&(u64, u64, u64)| {
             if sure { early > now } else { late >= now }
@@ -67,8 +67,8 @@ impl Line {
 
     fn has_room(&self, waiting: (u64, u64), size: u64) -> bool {
         match self.limit {
-            Limit::Packets(limit) => waiting.0 < u64::from(limit),
-            Limit::Bytes(limit) => waiting.1 + size <= limit.get(),
+            QueueLimit::Packets(limit) => waiting.0 < u64::from(limit),
+            QueueLimit::Bytes(limit) => waiting.1 + size <= limit.get(),
         }
     }
 
@@ -83,9 +83,9 @@ impl Line {
     }
 }
 
-impl Road {
-    pub(crate) fn new(elements: &[Element]) -> Self {
-        let mut road = Self {
+impl RouteChecker {
+    pub(crate) fn new(elements: &[ElementSpec]) -> Self {
+        let mut route = Self {
             rates: Vec::new(),
             delays: 0,
             first: None,
@@ -98,21 +98,21 @@ impl Road {
         };
         for (place, element) in elements.iter().enumerate() {
             match *element {
-                Element::Link { rate, limit } => {
+                ElementSpec::Link { rate, limit } => {
                     let rate = rate.bits_per_second();
-                    road.rates.push(rate);
-                    road.last_rate = Some(rate);
+                    route.rates.push(rate);
+                    route.last_rate = Some(rate);
                     if place == 0 {
-                        road.first = Some(Line { rate, limit, leaving: VecDeque::new() });
+                        route.first = Some(LineChecker { rate, limit, leaving: VecDeque::new() });
                     } else {
-                        road.only = false;
+                        route.only = false;
                     }
                 }
-                Element::Delay(span) => road.delays += span.as_nanos(),
-                _ => panic!("this model knows links and delays"),
+                ElementSpec::Delay(span) => route.delays += span.as_nanos(),
+                _ => panic!("this model supports links and delays only"),
             }
         }
-        road
+        route
     }
 
     pub(crate) fn dropped_of(&self, flow: usize) -> u64 {
@@ -129,29 +129,29 @@ impl Road {
                 due = Some((early + self.delays, late + self.delays));
             }
         }
-        self.inside.push_back(Traveller { entered: now, packet: *packet, due });
+        self.inside.push_back(PacketInTransit { entered: now, packet: *packet, due });
     }
 
-    /// A packet was lost at element number `element`.
+    /// A packet was dropped at element number `element`.
     pub(crate) fn drop(&mut self, at: Instant, flow: usize, element: u16, size: u64, new: bool) {
         self.dropped.push(flow);
         if element > 0 {
             self.lost_inside.push(flow);
             return;
         }
-        assert!(new, "the queue at the entrance lost a packet that did not just come");
+        assert!(new, "the queue at the entrance dropped a packet that did not just arrive");
         let packet = self.inside.pop_back().unwrap().packet;
         assert_eq!((packet.flow.0 as usize, packet.wire_len().get()), (flow, size));
-        let line = self.first.as_mut().expect("a loss where no line is");
+        let line = self.first.as_mut().expect("a drop at an element that is no line");
         line.leaving.pop_back();
         let waiting = line.waiting(at.as_nanos(), false);
-        assert!(!line.has_room(waiting, size), "lost a packet with room for it at {at:?}");
-        assert!(!line.leaving.is_empty(), "lost a packet before an idle line");
+        assert!(!line.has_room(waiting, size), "dropped a packet that fits at {at:?}");
+        assert!(!line.leaving.is_empty(), "dropped a packet before an idle line");
     }
 
     pub(crate) fn leave(&mut self, at: Instant, packet: &Segment) {
         let now = at.as_nanos();
-        let Traveller { entered, due, .. } = loop {
+        let PacketInTransit { entered, due, .. } = loop {
             let first = self.inside.pop_front().expect("out of thin air");
             if first.packet == *packet {
                 break first;
@@ -174,15 +174,15 @@ impl Road {
         self.check_room(at);
     }
 
-    /// The queue at the entrance holds no more than its limit.
+    /// Checks that the queue at the entrance does not exceed its limit.
     fn check_room(&self, at: Instant) {
         if let Some(line) = &self.first {
             let (packets, bytes) = line.waiting(at.as_nanos(), true);
             let fits = match line.limit {
-                Limit::Packets(limit) => packets <= u64::from(limit),
-                Limit::Bytes(limit) => bytes <= limit.get(),
+                QueueLimit::Packets(limit) => packets <= u64::from(limit),
+                QueueLimit::Bytes(limit) => bytes <= limit.get(),
             };
-            assert!(fits, "{packets} packets of {bytes} bytes wait behind {:?}", line.limit);
+            assert!(fits, "{packets} packets of {bytes} bytes wait in a queue of {:?}", line.limit);
         }
     }
 }

@@ -1,73 +1,72 @@
-//! One end of a connection: what its stack sends, gets and says of it.
+//! One end of a connection: the segments that its stack sends and receives, and its events.
 //!
-//! Places are offsets in a stream: the SYN is at 0, the first byte of payload at 1.
+//! Positions are offsets in a stream: the SYN is at 0, the first byte of payload at 1.
 
 use std::collections::VecDeque;
 
 use ackclock_sim as sim;
 use packet::{Flags, Segment, SynOptions};
-use record::{Cause, Event, Purpose, SentKind, Waiting};
-use sim::scenario::Host;
+use record::{Cause, Event, Purpose, SendLimit, SentKind};
+use sim::scenario::HostSpec;
 use tcp::profile::ReceiveBufferRule;
 
 use super::Ranges;
 use crate::common::tcp_of;
 
-/// The packets that a burst must become: what is left of it, and the largest piece.
+/// The packets that a burst must become: the remainder of it, and the maximum payload.
 #[derive(Default)]
-struct Burst {
+struct ExpectedBurst {
     seq: u32,
     left: u32,
-    piece: u32,
+    sent_segment: u32,
     flags: Flags,
 }
 
-pub(crate) struct End {
+pub(crate) struct EndpointChecker {
     mtu: u64,
-    /// Largest window that its receive buffer may ever offer.
+    /// Largest window that its receive buffer may ever advertise.
     most_window: u64,
     pub(crate) isn: Option<u32>,
     offered: SynOptions,
     timestamps: bool,
-    burst: Burst,
-    /// Pieces of payload that have arrived on the wire and not yet at the stack.
+    burst: ExpectedBurst,
+    /// Payloads that have arrived on the wire and not yet at the stack.
     arrived: VecDeque<(u32, u32)>,
-    /// End of what was ever sent, the SYN and the FIN counted.
+    /// Highest offset sent, the SYN and the FIN counted.
     max: u64,
-    /// What the peer has acknowledged, and the right edge of its window.
+    /// Offset acknowledged by the peer, and the right edge of the peer's window.
     una: u64,
     may_send: u64,
-    /// What it has acknowledged itself, and the right edge of its own window.
+    /// Offset it has acknowledged itself, and the right edge of its own window.
     acked: u64,
     edge: u64,
     ts_val: Option<u32>,
     received: Ranges,
     peer_fin: Option<u64>,
-    // What its events say.
+    // State reported by its events.
     cwnd: u64,
-    /// What was sent and has not departed, in order.
+    /// Transmissions recorded and not yet seen at the tap, in order.
     last_sent: VecDeque<(u64, u32, SentKind)>,
-    /// What had been sent when something was last reported missing: the rules of a recovery may
-    /// hold below it.
+    /// Highest offset sent when a loss was last reported: recovery rules may apply below it.
     in_doubt: u64,
     dups_in_a_row: u64,
     pub(crate) timeouts: u64,
     pub(crate) loss_probes: u64,
-    pub(crate) sent_again: u64,
+    pub(crate) retransmitted: u64,
     pub(crate) wrote: u64,
     pub(crate) read: u64,
-    pub(crate) waiting: Option<Waiting>,
+    pub(crate) waiting: Option<SendLimit>,
 }
 
-impl End {
-    pub(crate) fn new(host: &Host) -> Self {
+impl EndpointChecker {
+    pub(crate) fn new(host: &HostSpec) -> Self {
         let profile = &tcp_of(host).profile;
         let most_buffer = match profile.receive_buffer {
             ReceiveBufferRule::FreeBsd { space, max, .. } => space.max(max).get(),
             ReceiveBufferRule::Linux { rmem, .. } => rmem[1].max(rmem[2]).get(),
             ReceiveBufferRule::Fixed { space } => space.get(),
         };
-        // What may be rounded up: to a segment at the start, to the unit of the field always.
+        // Roundings: to a segment at the start, to the unit of the field always.
         let rounding = u64::from(profile.mtu) + (1 << 14);
         Self {
             mtu: u64::from(profile.mtu),
@@ -75,7 +74,7 @@ impl End {
             isn: None,
             offered: SynOptions::default(),
             timestamps: false,
-            burst: Burst::default(),
+            burst: ExpectedBurst::default(),
             arrived: VecDeque::new(),
             max: 0,
             una: 0,
@@ -91,7 +90,7 @@ impl End {
             dups_in_a_row: 0,
             timeouts: 0,
             loss_probes: 0,
-            sent_again: 0,
+            retransmitted: 0,
             wrote: 0,
             read: 0,
             waiting: None,
@@ -116,30 +115,34 @@ impl End {
                 self.loss_probes += 1;
                 self.in_doubt = self.max;
             }
-            Event::Waiting(why) => self.waiting = Some(why),
-            Event::Wrote { bytes } => self.wrote += u64::from(bytes),
-            Event::Read { bytes, upto } => {
-                assert_eq!(self.read + u64::from(bytes), upto.0, "bytes read twice or not at all");
+            Event::SendLimited(why) => self.waiting = Some(why),
+            Event::AppWrote { bytes } => self.wrote += u64::from(bytes),
+            Event::AppRead { bytes, total: upto } => {
+                assert_eq!(self.read + u64::from(bytes), upto.0, "bytes skipped or read twice");
                 self.read = upto.0;
                 let arrived = self.received.upto(1) - 1;
                 assert!(self.read <= arrived, "read up to {}, had {arrived}", self.read);
             }
-            Event::Aborted => panic!("the connection was given up"),
+            Event::Aborted => panic!("the connection was aborted"),
             _ => {}
         }
     }
 
     /// A burst leaves the stack.
     pub(crate) fn stack_out(&mut self, s: &Segment) {
-        assert_eq!(self.burst.left, 0, "the card kept a part of a burst");
-        let piece = if s.gso_size == 0 { s.payload } else { u32::from(s.gso_size) };
-        self.burst = Burst { seq: s.seq.0, left: s.payload, piece, flags: s.flags };
+        assert_eq!(self.burst.left, 0, "the card withheld a part of a burst");
+        let sent_segment = if s.gso_size == 0 { s.payload } else { u32::from(s.gso_size) };
+        self.burst = ExpectedBurst { seq: s.seq.0, left: s.payload, sent_segment, flags: s.flags };
     }
 
     /// A packet leaves the card.
     pub(crate) fn wire_out(&mut self, s: &Segment) {
         let burst = &mut self.burst;
-        assert_eq!((s.seq.0, s.payload), (burst.seq, burst.left.min(burst.piece)), "a bad split");
+        assert_eq!(
+            (s.seq.0, s.payload),
+            (burst.seq, burst.left.min(burst.sent_segment)),
+            "a bad split"
+        );
         burst.seq = burst.seq.wrapping_add(s.payload);
         burst.left -= s.payload;
         let only_on_last = Flags::PSH | Flags::FIN;
@@ -156,7 +159,7 @@ impl End {
         }
     }
 
-    /// A segment, perhaps of several packets, reaches the stack: bytes in the order of arrival.
+    /// A segment, possibly merged, reaches the stack: bytes in the order of arrival.
     pub(crate) fn stack_in(&mut self, s: &Segment) {
         let (mut at, mut left) = (s.seq.0, s.payload);
         while left > 0 {
@@ -168,28 +171,33 @@ impl End {
     }
 }
 
-/// The offset nearest to `anchor` that carries this number.
+/// Returns the offset nearest to `anchor` that has this sequence number.
 fn unwrap(number: u32, isn: u32, anchor: u64) -> u64 {
     let ahead = number.wrapping_sub(isn).wrapping_sub(anchor as u32) as i32;
-    anchor.checked_add_signed(i64::from(ahead)).expect("a number before the stream")
+    anchor.checked_add_signed(i64::from(ahead)).expect("a sequence number before the stream")
 }
 
-/// What both ends of a connection must be known for.
-pub(crate) struct Stream;
+/// Checks that involve both ends of a connection.
+pub(crate) struct ConnectionChecker;
 
-impl Stream {
-    fn scale(ends: &[End; 2], of: usize) -> u32 {
+impl ConnectionChecker {
+    fn scale(ends: &[EndpointChecker; 2], of: usize) -> u32 {
         let [a, b] = [ends[of].offered.window_scale, ends[1 - of].offered.window_scale];
         u32::from(b.and(a).unwrap_or(0))
     }
 
-    fn mss(ends: &[End; 2]) -> u64 {
+    fn mss(ends: &[EndpointChecker; 2]) -> u64 {
         let least = ends[0].offered.mss.min(ends[1].offered.mss);
         let stamped = ends[0].timestamps && ends[1].timestamps;
         u64::from(least) - if stamped { 12 } else { 0 }
     }
 
-    pub(crate) fn stack_out(ends: &mut [End; 2], me: usize, peer_isn: Option<u32>, s: &Segment) {
+    pub(crate) fn stack_out(
+        ends: &mut [EndpointChecker; 2],
+        me: usize,
+        peer_isn: Option<u32>,
+        s: &Segment,
+    ) {
         let syn = s.flags.has(Flags::SYN);
         if s.flags.has(Flags::RST) {
             let last_sent = ends[me].last_sent.pop_front().expect("sent without an event");
@@ -201,7 +209,7 @@ impl Stream {
             ends[me].offered = *options;
             ends[me].timestamps = s.timestamps.is_some();
         }
-        let isn = ends[me].isn.expect("a connection begins with a SYN");
+        let isn = ends[me].isn.expect("a connection starts with a SYN");
         let scale = if syn { 0 } else { Self::scale(ends, me) };
         let mss = if syn { 0 } else { Self::mss(ends) };
         let end = &mut ends[me];
@@ -228,10 +236,10 @@ impl Stream {
         assert_eq!(
             (at, len),
             (start.saturating_sub(1), s.payload),
-            "the event tells another story"
+            "the event differs from the segment"
         );
         if start == stop {
-            // A bare ACK says the next number, a window probe an old one.
+            // A pure ACK carries the next sequence number, a window probe an old one.
             assert_eq!(kind == SentKind::Ack, start == end.max, "an empty {kind:?} at {start}");
             return;
         }
@@ -241,8 +249,14 @@ impl Stream {
         end.max = end.max.max(stop);
     }
 
-    /// Bytes or a FIN leave: are they due, and for which reason?
-    fn check_sent(end: &mut End, s: &Segment, mss: u64, (start, stop): (u64, u64), kind: SentKind) {
+    /// Checks that the bytes or FIN sent are due, and for a valid reason.
+    fn check_sent(
+        end: &mut EndpointChecker,
+        s: &Segment,
+        mss: u64,
+        (start, stop): (u64, u64),
+        kind: SentKind,
+    ) {
         let last_byte = start + u64::from(s.payload);
         assert!(u64::from(s.payload) <= mss || u64::from(s.gso_size) == mss, "not by MSS");
         assert!(last_byte - 1 <= end.wrote, "sent {last_byte}, wrote {}", end.wrote);
@@ -252,17 +266,19 @@ impl Stream {
             return;
         }
         if start < end.max {
-            end.sent_again += 1;
+            end.retransmitted += 1;
             match kind {
-                SentKind::Again(Cause::Timeout) => assert!(end.timeouts > 0),
-                SentKind::Again(Cause::FastRetransmit | Cause::PartialAck | Cause::LossProbe) => {
+                SentKind::Retransmission(Cause::Timeout) => assert!(end.timeouts > 0),
+                SentKind::Retransmission(
+                    Cause::FastRetransmit | Cause::PartialAck | Cause::LossProbe,
+                ) => {
                     assert!(start < end.in_doubt);
                 }
-                // The byte of a probe, which the receiver need not have taken.
-                SentKind::Again(Cause::WindowProbe) => end.sent_again -= 1,
+                // The byte of a probe, which the receiver need not have accepted.
+                SentKind::Retransmission(Cause::WindowProbe) => end.retransmitted -= 1,
                 // FreeBSD repeats an unacknowledged FIN in the ACKs it sends meanwhile.
-                SentKind::Ack if s.payload == 0 => end.sent_again -= 1,
-                _ => panic!("sent again as {kind:?}: {start}..{stop} of {}", end.max),
+                SentKind::Ack if s.payload == 0 => end.retransmitted -= 1,
+                _ => panic!("retransmitted as {kind:?}: {start}..{stop} of {}", end.max),
             }
         } else {
             let expected = if s.payload > 0 { SentKind::New } else { SentKind::Control };
@@ -279,7 +295,7 @@ impl Stream {
         }
     }
 
-    pub(crate) fn stack_in(ends: &mut [End; 2], from: usize, s: &Segment) {
+    pub(crate) fn stack_in(ends: &mut [EndpointChecker; 2], from: usize, s: &Segment) {
         let me = 1 - from;
         let syn = s.flags.has(Flags::SYN);
         let scale = if syn { 0 } else { Self::scale(ends, from) };

@@ -1,16 +1,17 @@
-//! Scenarios made by hand, for all tests of this crate.
+//! Hand-written scenarios, shared by all tests of this crate.
 
 #![allow(dead_code, reason = "each test uses its own part")]
 
 use ackclock_sim as sim;
-use net::link::Limit;
+use net::link::QueueLimit;
 use packet::IpVersion;
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use sim::scenario::{
-    App, Close, Element, Flow, Host, Offload, Path, Scenario, Stack, Tap, TapPlace, TcpStack,
+    App, Close, ElementSpec, FlowSpec, HostSpec, Offload, PathSpec, Scenario, StackSpec, TapPoint,
+    TapSpec, TcpStack,
 };
-use tcp::profile::{Family, Profile};
+use tcp::profile::{Family, TcpProfile};
 use units::{Bytes, Duration, Instant, Rate};
 
 pub(crate) const KBIT: u64 = 1_000;
@@ -25,43 +26,43 @@ pub(crate) const fn us(n: u64) -> Duration {
     Duration::from_micros(n)
 }
 
-pub(crate) fn link(bits_per_second: u64, limit: Limit) -> Element {
-    Element::Link { rate: Rate::from_bits_per_second(bits_per_second).unwrap(), limit }
+pub(crate) fn link(bits_per_second: u64, limit: QueueLimit) -> ElementSpec {
+    ElementSpec::Link { rate: Rate::from_bits_per_second(bits_per_second).unwrap(), limit }
 }
 
-/// A line with room for every packet, then a delay.
-pub(crate) fn road(bits_per_second: u64, delay: Duration) -> Vec<Element> {
-    vec![link(bits_per_second, Limit::Packets(1_000_000)), Element::Delay(delay)]
+/// A line with an unlimited queue, then a delay.
+pub(crate) fn route(bits_per_second: u64, delay: Duration) -> Vec<ElementSpec> {
+    vec![link(bits_per_second, QueueLimit::Packets(1_000_000)), ElementSpec::Delay(delay)]
 }
 
-/// A host of that profile with the controller of its family, offloads off, no delay of its own.
-pub(crate) fn host(name: &str, profile: &str) -> Host {
-    let profile = Profile::named(profile).unwrap();
+/// A host of that profile with the controller of its family, offloads off, no host delay.
+pub(crate) fn host(name: &str, profile: &str) -> HostSpec {
+    let profile = TcpProfile::named(profile).unwrap();
     let cc = match profile.family {
         Family::Linux => cc::Algorithm::Reno,
         _ => cc::Algorithm::NewReno,
     };
-    Host {
+    HostSpec {
         name: name.into(),
-        stack: Stack::Tcp(TcpStack::new(profile, cc)),
+        stack: StackSpec::Tcp(TcpStack::new(profile, cc)),
         offload: Offload::default(),
         delay: Duration::ZERO,
     }
 }
 
-/// The TCP of a host.
-pub(crate) fn tcp_of(host: &Host) -> &TcpStack {
+/// The TCP stack of a host.
+pub(crate) fn tcp_of(host: &HostSpec) -> &TcpStack {
     host.stack.tcp().expect("a host with TCP")
 }
 
-/// As [`tcp_of`], to be changed.
-pub(crate) fn tcp(host: &mut Host) -> &mut TcpStack {
+/// The TCP stack of a host for modification; see [`tcp_of`].
+pub(crate) fn tcp(host: &mut HostSpec) -> &mut TcpStack {
     host.stack.tcp_mut().expect("a host with TCP")
 }
 
 /// A flow over path 0 from host 0 to host 1 that writes `bytes` and closes.
-pub(crate) fn bulk(bytes: u64) -> Flow {
-    Flow {
+pub(crate) fn bulk(bytes: u64) -> FlowSpec {
+    FlowSpec {
         name: "bulk".into(),
         path: 0,
         from: 0,
@@ -78,17 +79,17 @@ pub(crate) fn bulk(bytes: u64) -> Flow {
 
 /// Two hosts and a path between them.
 pub(crate) fn pair(
-    hosts: [Host; 2],
-    forward: Vec<Element>,
-    reverse: Vec<Element>,
-    flow: Flow,
+    hosts: [HostSpec; 2],
+    forward: Vec<ElementSpec>,
+    reverse: Vec<ElementSpec>,
+    flow: FlowSpec,
 ) -> Scenario {
     Scenario {
         title: String::new(),
         seed: 1,
         duration: Duration::from_secs(3_600),
         hosts: hosts.into(),
-        paths: vec![Path { from: 0, to: 1, forward, reverse }],
+        paths: vec![PathSpec { from: 0, to: 1, forward, reverse }],
         shared: Vec::new(),
         flows: vec![flow],
         taps: Vec::new(),
@@ -96,18 +97,18 @@ pub(crate) fn pair(
 }
 
 /// Both taps of every host: number `2 * host` on the wire, `2 * host + 1` at the stack.
-pub(crate) fn all_taps(hosts: usize) -> Vec<Tap> {
-    let both = |host| [TapPlace::Wire, TapPlace::Stack].map(|place| Tap { host, place });
+pub(crate) fn all_taps(hosts: usize) -> Vec<TapSpec> {
+    let both = |host| [TapPoint::Wire, TapPoint::Stack].map(|place| TapSpec { host, place });
     (0..hosts).flat_map(both).collect()
 }
 
-/// Counts turns of a run, in lots of 65,536.
+/// Counts the progress calls of a run, one per 65,536 steps.
 pub(crate) struct Lots(pub(crate) u64);
 
 impl Recorder for Lots {
     const ON: bool = false;
 
-    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+    fn record(&mut self, _: Instant, _: EventSource, _: Event, _: Option<&SenderState>) {}
 }
 
 impl Observer for Lots {

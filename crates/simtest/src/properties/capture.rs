@@ -1,19 +1,19 @@
-//! Any bytes are read; every frame and problem lies in the file; nothing is read twice or lost
-//! without a word.
+//! Any bytes can be read; every frame and problem is at a position in the file; nothing is read
+//! twice or lost silently.
 
 use packet::wire::parse_cut;
-use trace::capture::{CaptureProblemKind, Item, Reader};
+use trace::capture::{CaptureItem, CaptureProblemKind, CaptureReader};
 
-/// Reads `input`.
+/// Checks `input`.
 ///
 /// # Panics
-/// If a claim does not hold.
+/// If a property does not hold.
 pub fn check(input: &[u8]) {
-    let Ok(mut reader) = Reader::new(input) else { return };
+    let Ok(mut reader) = CaptureReader::new(input) else { return };
     let (mut frames, mut problems, mut bytes, mut last) = (0, 0, 0, 0);
     while let Some(item) = reader.next().expect("bytes in memory are read") {
         match item {
-            Item::Frame(frame) => {
+            CaptureItem::Frame(frame) => {
                 frames += 1;
                 assert_eq!(frame.number, frames);
                 assert!(frames == 1 || frame.offset > last);
@@ -25,7 +25,7 @@ pub fn check(input: &[u8]) {
                     let _ = parse_cut(frame.bytes, frame.original as usize, link);
                 }
             }
-            Item::Problem(problem) => {
+            CaptureItem::Problem(problem) => {
                 problems += 1;
                 assert!(problem.offset <= input.len() as u64, "{problem}");
                 assert!(!matches!(problem.kind, CaptureProblemKind::Packed { .. }));

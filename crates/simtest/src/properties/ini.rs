@@ -1,12 +1,12 @@
-//! Any text is read; every mistake lies in the file; what is imported is a scenario.
+//! Any text can be read; every error is at a position in the file; an import is a valid scenario.
 
 use import_inet::read;
 use scenario::{Overrides, load};
 
-/// Reads `text`.
+/// Checks `text`.
 ///
 /// # Panics
-/// If a claim does not hold.
+/// If a property does not hold.
 pub fn check(text: &str) {
     let lines = text.lines().count().max(1);
     let check = |errors: Vec<scenario::ScenarioError>| {
@@ -20,7 +20,7 @@ pub fn check(text: &str) {
         Ok(ini) => ini,
         Err(errors) => return check(errors),
     };
-    // Each import reads two scenarios; of the three ways to ask, an input takes one.
+    // Each import reads two scenarios; an input exercises one of the three option sets.
     let ways =
         [(None, "quic-inet-2025-02"), (Some(0), "quic-inet-2025-02"), (None, "freebsd-14.3")];
     let (run, profile) = ways[text.len() % ways.len()];

@@ -1,20 +1,20 @@
-//! Any two files are read together or refused; every packet is in a connection, and what became of
-//! it between two capture points adds up.
+//! Any two files are read together or rejected; every packet is in a connection, and the packet
+//! outcomes between two capture points add up.
 
-use diagnose::Settings;
-use ingest::inputs::{Source, read};
+use diagnose::AnalysisSettings;
+use ingest::inputs::{InputFile, read};
 
-/// Reads `input`.
+/// Checks `input`.
 ///
 /// # Panics
-/// If a claim does not hold.
+/// If a property does not hold.
 pub fn check(input: (&[u8], &[u8])) {
-    let source = |name: &str, bytes| Source { name: name.to_owned(), bytes: Box::new(bytes) };
+    let source = |name: &str, bytes| InputFile { name: name.to_owned(), bytes: Box::new(bytes) };
     let mut sources = vec![source("a", input.0)];
     if !input.1.is_empty() {
         sources.push(source("b", input.1));
     }
-    let reading = match read(sources, Settings::default()) {
+    let reading = match read(sources, AnalysisSettings::default()) {
         Ok(reading) => reading,
         Err(error) => {
             assert!(!error.to_string().is_empty());
@@ -26,7 +26,7 @@ pub fn check(input: (&[u8], &[u8])) {
     assert_eq!(tcp, frames);
     for pair in &reading.pairs {
         assert!(pair.near != pair.far && pair.near.max(pair.far) < reading.streams.len());
-        for crossing in &pair.crossings {
+        for crossing in &pair.transits {
             for fate in &crossing.fates {
                 assert!(fate.arrived <= fate.len);
             }

@@ -1,4 +1,4 @@
-//! Any bytes are read or refused; what was read and can be written reads the same again.
+//! Any bytes are parsed or rejected; a written copy of a parsed packet parses the same.
 
 use packet::Segment;
 use packet::wire::{Link, emit, parse};
@@ -7,19 +7,19 @@ use units::Offset;
 const LINKS: [Link; 5] =
     [Link::Raw, Link::Ethernet, Link::Loopback, Link::LinuxSll, Link::LinuxSll2];
 
-/// Reads `input`.
+/// Checks `input`.
 ///
 /// # Panics
-/// If a claim does not hold.
+/// If a property does not hold.
 pub fn check(input: (u8, &[u8])) {
     let (link, bytes) = (LINKS[usize::from(input.0) % LINKS.len()], input.1);
     let Ok(seen) = parse(bytes, link) else { return };
     assert!(seen.payload.len() <= bytes.len());
-    // A payload that the capture cut off, or a length of zero, may tell of any size.
+    // A truncated payload, or a length of zero, may claim any size.
     let segment = Segment { payload: seen.payload.len() as u32, ..seen.segment };
-    let mut again = Vec::new();
-    if emit(&segment, &seen.between, seen.id, Offset(0), &mut again).is_ok() {
-        let second = parse(&again, Link::Raw).expect("our own packet is read");
-        assert_eq!((second.segment, second.between), (segment, seen.between));
+    let mut repeated = Vec::new();
+    if emit(&segment, &seen.endpoints, seen.id, Offset(0), &mut repeated).is_ok() {
+        let second = parse(&repeated, Link::Raw).expect("our own packet is read");
+        assert_eq!((second.segment, second.endpoints), (segment, seen.endpoints));
     }
 }

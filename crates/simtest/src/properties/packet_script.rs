@@ -1,22 +1,22 @@
-//! Any text is a script or refused at a place in it; any script runs to an end.
+//! Any text is a script or rejected with a position in it; any script runs to an end.
 
-use script::{Diagnostic, Options, Verdict, parse, run};
-use tcp::profile::Profile;
+use script::{Diagnostic, RunOptions, ScriptVerdict, parse, run};
+use tcp::profile::TcpProfile;
 
-/// Reads `text`.
+/// Checks `text`.
 ///
 /// # Panics
-/// If a claim does not hold.
+/// If a property does not hold.
 pub fn check(text: &str) {
     let script = match parse(text) {
         Ok(script) => script,
         Err(error) => return lies_within(text, &error),
     };
-    let profile = Profile::named("linux-6.18").expect("a profile");
-    let options = Options { profile: &profile, relaxed_psh: false, files: &|_| None };
+    let profile = TcpProfile::named("linux-6.18").expect("a profile");
+    let options = RunOptions { profile: &profile, relaxed_psh: false, files: &|_| None };
     match run(text, &script, &options).verdict {
-        Verdict::Passed => {}
-        Verdict::Failed(said) | Verdict::Unsupported(said) => lies_within(text, &said),
+        ScriptVerdict::Passed => {}
+        ScriptVerdict::Failed(said) | ScriptVerdict::Unsupported(said) => lies_within(text, &said),
     }
 }
 

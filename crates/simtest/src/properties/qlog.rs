@@ -1,17 +1,17 @@
-//! Any bytes are read; every problem lies in the file; what was read and is written in either form
-//! reads the same again.
+//! Any bytes can be read; every problem is at a position in the file; a copy written in either
+//! format reads the same.
 
-use logs::qlog::{Event, Form, Item, Reader, Trace, Writer};
+use logs::qlog::{QlogEvent, QlogFormat, QlogItem, QlogReader, QlogWriter, Trace};
 
 /// Events and problems.
-fn read(log: &[u8]) -> (Vec<Event>, u64) {
-    let mut reader = Reader::new(log);
+fn read(log: &[u8]) -> (Vec<QlogEvent>, u64) {
+    let mut reader = QlogReader::new(log);
     let (mut events, mut problems) = (Vec::new(), 0);
     for item in reader.by_ref() {
         match item.expect("bytes in memory are read") {
-            Item::Header(_) => {}
-            Item::Event(event) => events.push(event),
-            Item::Problem(problem) => {
+            QlogItem::Header(_) => {}
+            QlogItem::Event(event) => events.push(event),
+            QlogItem::Problem(problem) => {
                 assert!(problem.offset <= log.len() as u64, "{problem}");
                 problems += 1;
             }
@@ -22,12 +22,12 @@ fn read(log: &[u8]) -> (Vec<Event>, u64) {
     (events, problems)
 }
 
-/// Milliseconds as a number of 64 bits tell nanoseconds apart below this.
+/// Milliseconds as a 64-bit float distinguish nanoseconds below this.
 const EXACT: u64 = 1 << 50;
 
-/// Are its times such that they can be written as they are?
-fn keeps_times(event: &Event) -> bool {
-    // Times of its data are found in what would be written of it.
+/// Returns whether its times can be written exactly.
+fn keeps_times(event: &QlogEvent) -> bool {
+    // Times in its data depend on how the data would be written.
     fn small(value: &serde_json::Value) -> bool {
         match value {
             serde_json::Value::Number(number) => {
@@ -42,22 +42,22 @@ fn keeps_times(event: &Event) -> bool {
     event.at.as_nanos() < EXACT && small(&event.fields().into())
 }
 
-/// Reads `input`.
+/// Checks `input`.
 ///
 /// # Panics
-/// If a claim does not hold.
+/// If a property does not hold.
 pub fn check(input: &[u8]) {
     let (events, _) = read(input);
-    let events: Vec<Event> = events.into_iter().filter(keeps_times).collect();
-    for form in [Form::Current, Form::Qvis] {
-        let mut writer = Writer::new(Vec::new(), &Trace::default(), form).expect("memory");
+    let events: Vec<QlogEvent> = events.into_iter().filter(keeps_times).collect();
+    for form in [QlogFormat::Current, QlogFormat::Qvis] {
+        let mut writer = QlogWriter::new(Vec::new(), &Trace::default(), form).expect("memory");
         for event in &events {
             writer.event(event).expect("memory");
         }
         let log = writer.finish().expect("memory");
-        let (again, problems) = read(&log);
-        assert_eq!(again, events, "{form:?}");
-        // Only frames that are none of the model's may still be wrong.
+        let (repeated, problems) = read(&log);
+        assert_eq!(repeated, events, "{form:?}");
+        // Only frames unknown to the model may still be invalid.
         let _ = problems;
     }
 }

@@ -1,15 +1,15 @@
-//! Any text is a scenario, or a study of several, or refused at places in it, and what its mistakes
-//! are said to be can be shown.
+//! Any text is a scenario, or a study of several, or rejected with positions in it, and its errors
+//! can be displayed.
 
-use scenario::{Look, Overrides, ScenarioError, Study, StudyOverrides, load, report};
+use scenario::{Overrides, ReportStyle, ScenarioError, Study, StudyOverrides, load, report};
 
-/// Reads `text`.
+/// Checks `text`.
 ///
 /// # Panics
-/// If a claim does not hold.
+/// If a property does not hold.
 pub fn check(text: &str) {
     match load(text, "x.toml", &Overrides::default()) {
-        // What runs is what was written.
+        // The run uses the text as written.
         Ok(loaded) => assert_eq!(loaded.text, text),
         Err(errors) => lie_within(text, &errors),
     }
@@ -29,5 +29,5 @@ fn lie_within(text: &str, errors: &[ScenarioError]) {
         let width = line.chars().count();
         assert!(error.column >= 1 && error.column + error.width <= width + 1, "{error}");
     }
-    assert!(!report(errors, Look::Plain).is_empty());
+    assert!(!report(errors, ReportStyle::Plain).is_empty());
 }

@@ -1,24 +1,24 @@
-//! Any bytes are read; every problem lies in a line that is there.
+//! Any bytes can be read; every problem is at an existing line.
 
-use logs::tcp_probe::{Item, Reader};
+use logs::tcp_probe::{TcpProbeItem, TcpProbeReader};
 
-/// Reads `input`.
+/// Checks `input`.
 ///
 /// # Panics
-/// If a claim does not hold.
+/// If a property does not hold.
 pub fn check(input: &[u8]) {
     let lines: Vec<&[u8]> = input.split(|byte| *byte == b'\n').collect();
-    let mut reader = Reader::new(input);
+    let mut reader = TcpProbeReader::new(input);
     let (mut rows, mut problems, mut last) = (0, 0, 0);
     for item in reader.by_ref() {
         match item.expect("bytes in memory are read") {
-            Item::Row(row) => {
+            TcpProbeItem::Row(row) => {
                 rows += 1;
                 assert!(row.line > last);
                 last = row.line;
                 assert!(row.ends.is_some() != row.flow.is_some());
             }
-            Item::Problem(problem) => {
+            TcpProbeItem::Problem(problem) => {
                 problems += 1;
                 let line = lines[problem.line as usize - 1];
                 assert!((1..=line.len() + 1).contains(&problem.column), "{problem}");

@@ -1,11 +1,11 @@
-//! Any text is read or refused, and an error points into the text.
+//! Any text is parsed or rejected, and an error points into the text.
 
 use trace::tcpdump::read;
 
-/// Reads `text`.
+/// Checks `text`.
 ///
 /// # Panics
-/// If a claim does not hold.
+/// If a property does not hold.
 pub fn check(text: &str) {
     match read(text) {
         Ok(packets) => {

@@ -1,16 +1,16 @@
-//! Any bytes are unpacked or refused as damaged; what is not packed comes as it is.
+//! Any bytes are unpacked or rejected as damaged; unpacked input passes unchanged.
 
 use std::io::{ErrorKind, Read};
 
 use trace::unpack::Unpacked;
 
-/// Few bytes may unpack to very many.
+/// Limit: few bytes may unpack to very many.
 const MOST: u64 = 1 << 20;
 
-/// Reads `input`.
+/// Checks `input`.
 ///
 /// # Panics
-/// If a claim does not hold.
+/// If a property does not hold.
 pub fn check(input: &[u8]) {
     let unpacked = Unpacked::new(input).expect("bytes in memory are read");
     let packed = unpacked.packing().is_some();

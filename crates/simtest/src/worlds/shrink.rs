@@ -1,38 +1,38 @@
-//! Makes a failing scenario smaller for as long as it fails.
+//! Minimises a failing scenario while it fails.
 //!
-//! Works on the tree of the text: it leaves out items of lists and keys of tables, leads the flows
-//! of one path over another, puts the element in the place of a reference to a shared one, and
-//! makes numbers smaller. It knows of no key what it may hold: what makes no scenario any more does
-//! not fail as it should and is put back. Greedy and deterministic.
+//! Works on the tree of the text: it removes items of lists and keys of tables, moves the flows of
+//! one path to another, replaces references to shared elements by the element, and reduces numbers.
+//! It has no knowledge of the keys: an edit that makes the scenario invalid does not fail as
+//! required and is reverted. Greedy and deterministic.
 
 use toml::{Table, Value};
 
 use super::written;
 
-/// Texts that are tried at most; a world has some hundred parts.
+/// Maximum number of texts tried; a world has some hundred parts.
 const MOST_TRIES: u32 = 2_000;
 
-/// A place in a tree.
-type Place = Vec<Step>;
+/// Path to a value in a tree.
+type TreePath = Vec<TreeKey>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum TreeKey {
     Key(String),
     Item(usize),
 }
 
-/// The smallest scenario that this finds and that `fails` as the one of `text` does; `text` itself
-/// if it is no TOML.
+/// Returns a minimal scenario that `fails` as the one of `text` does; `text` itself if it is not
+/// TOML.
 pub fn shrink(text: &str, mut fails: impl FnMut(&str) -> bool) -> String {
     let Ok(mut root) = text.parse::<Table>() else { return text.to_owned() };
     if !fails(&written(&root)) {
-        // The layout matters, or it does not fail at all.
+        // The layout matters, or the text does not fail.
         return text.to_owned();
     }
     let mut tries = 0;
     loop {
         let before = root.clone();
-        for edits in [whole_parts, detours, keys, references, numbers] {
+        for edits in [without_items, rerouted, keys, references, numbers] {
             let mut all = edits(&root);
             let mut next = 0;
             while next < all.len() {
@@ -41,7 +41,7 @@ pub fn shrink(text: &str, mut fails: impl FnMut(&str) -> bool) -> String {
                     return written(&root);
                 }
                 if fails(&written(&all[next])) {
-                    // Behind an edit that was taken, the same number is another edit.
+                    // After an accepted edit, the same index is another edit.
                     root = all.swap_remove(next);
                     all = edits(&root);
                 } else {
@@ -55,29 +55,29 @@ pub fn shrink(text: &str, mut fails: impl FnMut(&str) -> bool) -> String {
     }
 }
 
-/// Each without one item of a list, or without one of the tables that have names.
-fn whole_parts(root: &Table) -> Vec<Table> {
-    let named = |place: &Place| place.len() == 2 && matches!(place[1], Step::Key(_));
-    without(root, |place| matches!(place.last(), Some(Step::Item(_))) || named(place))
+/// All trees without one item of a list, or without one of the named tables.
+fn without_items(root: &Table) -> Vec<Table> {
+    let named = |place: &TreePath| place.len() == 2 && matches!(place[1], TreeKey::Key(_));
+    without(root, |place| matches!(place.last(), Some(TreeKey::Item(_))) || named(place))
 }
 
-/// Each without one key.
+/// All trees without one key.
 fn keys(root: &Table) -> Vec<Table> {
-    without(root, |place| matches!(place.last(), Some(Step::Key(_))))
+    without(root, |place| matches!(place.last(), Some(TreeKey::Key(_))))
 }
 
-fn without(root: &Table, which: impl Fn(&Place) -> bool) -> Vec<Table> {
+fn without(root: &Table, which: impl Fn(&TreePath) -> bool) -> Vec<Table> {
     let places = places(root).into_iter().filter(which);
     places.filter_map(|place| edited(root, &place, |_| None)).collect()
 }
 
-/// Each without one path, its flows led over another.
-fn detours(root: &Table) -> Vec<Table> {
+/// All trees without one path, its flows moved to another.
+fn rerouted(root: &Table) -> Vec<Table> {
     let paths = root.get("path").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let numbers = 0..paths.len();
     let pairs = numbers.clone().flat_map(|old| numbers.clone().map(move |new| (old, new)));
     let detour = |(old, new): (usize, usize)| {
-        let place = [Step::Key("path".into()), Step::Item(old)];
+        let place = [TreeKey::Key("path".into()), TreeKey::Item(old)];
         let mut without = edited(root, &place, |_| None)?;
         for flow in without.get_mut("flow")?.as_array_mut()? {
             let flow = flow.as_table_mut()?;
@@ -99,7 +99,7 @@ fn detours(root: &Table) -> Vec<Table> {
     pairs.filter(|(old, new)| old != new).filter_map(detour).collect()
 }
 
-/// Each with an element in the place of one reference to it.
+/// All trees with one reference replaced by its element.
 fn references(root: &Table) -> Vec<Table> {
     let shared = root.get("shared").and_then(Value::as_table);
     let replaced = places(root).into_iter().filter_map(|place| {
@@ -110,7 +110,7 @@ fn references(root: &Table) -> Vec<Table> {
     replaced.collect()
 }
 
-/// Each with one number made smaller, boldest first.
+/// All trees with one number reduced, the largest reduction first.
 fn numbers(root: &Table) -> Vec<Table> {
     let mut edits = Vec::new();
     for place in places(root) {
@@ -126,7 +126,7 @@ fn numbers(root: &Table) -> Vec<Table> {
     edits
 }
 
-/// Numbers below `n`: the least, one with a single digit, then by ever smaller steps.
+/// Numbers below `n`: the least, one with a single significant digit, then by ever smaller steps.
 fn smaller(n: u64) -> impl Iterator<Item = u64> {
     let digit = 10_u64.pow(n.checked_ilog10().unwrap_or(0));
     let steps = (1..6).map(move |halvings| n - (n >> halvings));
@@ -146,13 +146,15 @@ fn smaller_texts(text: &str) -> Vec<Value> {
     less.map(|n| Value::String(format!("{n}{unit}"))).collect()
 }
 
-/// Every place, those of a part behind the part.
-fn places(root: &Table) -> Vec<Place> {
-    fn walk(value: &Value, place: &Place, found: &mut Vec<Place>) {
-        let steps: Vec<(Step, &Value)> = match value {
-            Value::Table(table) => table.iter().map(|(k, v)| (Step::Key(k.clone()), v)).collect(),
+/// All paths, those of a part after the part.
+fn places(root: &Table) -> Vec<TreePath> {
+    fn walk(value: &Value, place: &TreePath, found: &mut Vec<TreePath>) {
+        let steps: Vec<(TreeKey, &Value)> = match value {
+            Value::Table(table) => {
+                table.iter().map(|(k, v)| (TreeKey::Key(k.clone()), v)).collect()
+            }
             Value::Array(items) => {
-                items.iter().enumerate().map(|(i, v)| (Step::Item(i), v)).collect()
+                items.iter().enumerate().map(|(i, v)| (TreeKey::Item(i), v)).collect()
             }
             _ => Vec::new(),
         };
@@ -167,19 +169,20 @@ fn places(root: &Table) -> Vec<Place> {
     found
 }
 
-fn at<'t>(root: &'t Table, place: &Place) -> Option<&'t Value> {
+fn at<'t>(root: &'t Table, place: &TreePath) -> Option<&'t Value> {
     let (first, rest) = place.split_first()?;
-    let Step::Key(key) = first else { return None };
+    let TreeKey::Key(key) = first else { return None };
     rest.iter().try_fold(root.get(key)?, |value, step| match step {
-        Step::Key(key) => value.get(key),
-        Step::Item(index) => value.get(index),
+        TreeKey::Key(key) => value.get(key),
+        TreeKey::Item(index) => value.get(index),
     })
 }
 
-/// The tree with something else in a place, or nothing; `None` if there is no such place.
+/// Returns the tree with the value at a path replaced or removed; `None` if the path does not
+/// exist.
 fn edited(
     root: &Table,
-    place: &[Step],
+    place: &[TreeKey],
     new: impl FnOnce(&Value) -> Option<Value>,
 ) -> Option<Table> {
     let (last, way) = place.split_last()?;
@@ -187,16 +190,16 @@ fn edited(
     let mut holder = &mut whole;
     for step in way {
         holder = match step {
-            Step::Key(key) => holder.get_mut(key)?,
-            Step::Item(index) => holder.get_mut(index)?,
+            TreeKey::Key(key) => holder.get_mut(key)?,
+            TreeKey::Item(index) => holder.get_mut(index)?,
         };
     }
     match (holder, last) {
-        (Value::Table(table), Step::Key(key)) => match new(table.get(key)?) {
+        (Value::Table(table), TreeKey::Key(key)) => match new(table.get(key)?) {
             Some(value) => drop(table.insert(key.clone(), value)),
             None => drop(table.remove(key)),
         },
-        (Value::Array(items), Step::Item(index)) => match new(items.get(*index)?) {
+        (Value::Array(items), TreeKey::Item(index)) => match new(items.get(*index)?) {
             Some(value) => items[*index] = value,
             None => drop(items.remove(*index)),
         },

@@ -2,10 +2,10 @@ mod repairs;
 
 use core::fmt::Write as _;
 
-use check::{Law, World};
-use sim::scenario::{Element, Scenario};
+use check::{ElementInvariants, WorldModel};
+use sim::scenario::{ElementSpec, Scenario};
 
-use super::verdict::{delivered, judge_by, waits_for_nothing};
+use super::verdict::{check_not_stalled, check_world_against, delivered};
 use super::*;
 use scenario::{Overrides, load, reference};
 
@@ -14,15 +14,15 @@ fn scenario(text: &str) -> Scenario {
 }
 
 #[test]
-fn a_world_depends_on_seed_and_number_alone() {
+fn a_world_depends_only_on_seed_and_number() {
     assert_eq!(draw(1, 7), draw(1, 7));
     assert_ne!(draw(1, 7), draw(1, 8));
     assert_ne!(draw(1, 7), draw(2, 7));
 }
 
-/// What is new in scenario files must be drawn too.
+/// New features of scenario files must be drawn too.
 #[test]
-fn everything_a_scenario_can_say_is_drawn() {
+fn every_scenario_feature_is_drawn() {
     let mut all = String::new();
     (0..2_000).for_each(|number| all.write_str(&draw(3, number)).unwrap());
     let tables = reference();
@@ -36,8 +36,12 @@ fn everything_a_scenario_can_say_is_drawn() {
         let forms = [format!("{key} ="), format!("{key:?} =")].into_iter().chain(head);
         forms.into_iter().any(|form| all.contains(form.as_str()))
     };
-    // A world is one run; a sweep is many, and keeps of each what it is told to.
-    let elsewhere = ["sweep", "axes", "repeat", "series", "columns", "points"];
+    // A world is one run; a sweep is many, and selects its own outputs. Hosts of a world are models:
+    // `cargo xtask worlds --against kernel` compares kernels with them.
+    let elsewhere = ["sweep", "axes", "repeat", "series", "columns", "points"]
+        .into_iter()
+        .chain(["kernel", "kernel_memory", "sysctl"])
+        .collect::<Vec<_>>();
     let missing: Vec<&str> =
         keys.into_iter().filter(|key| !said(key) && !elsewhere.contains(key)).collect();
     assert!(missing.is_empty(), "{missing:?}");
@@ -48,7 +52,7 @@ fn everything_a_scenario_can_say_is_drawn() {
 }
 
 #[test]
-fn the_text_is_a_scenario_and_stays_as_it_is() {
+fn the_text_is_a_scenario_and_is_unchanged() {
     for number in 0..200 {
         let text = draw(1, number);
         scenario(&text);
@@ -56,11 +60,11 @@ fn the_text_is_a_scenario_and_stays_as_it_is() {
     }
 }
 
-/// The reader and the writer of scenario files are inverse, whatever a file says.
+/// The parser and the writer of scenario files are inverse for any file.
 #[test]
-fn a_file_written_again_has_the_same_tables_and_runs_the_same() {
+fn a_rewritten_file_has_the_same_tables_and_run() {
     for number in 0..2_000 {
-        let drawn = draft::draw(2, number).to_string();
+        let drawn = generator::draw(2, number).to_string();
         let tables = ScenarioFile::read(&drawn, "drawn").unwrap();
         let text = tables.to_string();
         assert_eq!(ScenarioFile::read(&text, "written").unwrap(), tables, "{text}");
@@ -69,17 +73,17 @@ fn a_file_written_again_has_the_same_tables_and_runs_the_same() {
 }
 
 fn doubles(scenario: &Scenario) -> bool {
-    let roads = || scenario.paths.iter().flat_map(|path| [&path.forward, &path.reverse]).flatten();
-    roads().any(|element| matches!(element, Element::Duplicate { .. }))
+    let routes = || scenario.paths.iter().flat_map(|path| [&path.forward, &path.reverse]).flatten();
+    routes().any(|element| matches!(element, ElementSpec::Duplicate { .. }))
 }
 
-/// The first world of seed 1 of which this is true.
+/// The first world of seed 1 that satisfies the predicate.
 fn first(which: impl Fn(&Scenario) -> bool) -> String {
     (0..10_000).map(|number| draw(1, number)).find(|text| which(&scenario(text))).unwrap()
 }
 
 #[test]
-fn what_does_not_matter_is_left_out() {
+fn irrelevant_parts_are_removed() {
     let bad = |scenario: &Scenario| doubles(scenario) && scenario.flows.len() > 1;
     let large =
         first(|scenario| bad(scenario) && scenario.hosts.len() > 2 && scenario.flows.len() > 4);
@@ -87,69 +91,73 @@ fn what_does_not_matter_is_left_out() {
         load(text, "test", &Overrides::default()).is_ok_and(|loaded| bad(&loaded.scenario))
     };
     let small = shrink(&large, fails);
-    // Two hosts, one path, one element, two flows, and nothing of which there could be less.
+    // Two hosts, one path, one element, two flows, and nothing that could be removed.
     let found = scenario(&small);
     assert_eq!((found.hosts.len(), found.paths.len(), found.flows.len()), (2, 1, 2), "{small}");
     assert_eq!(found.paths[0].forward.len() + found.paths[0].reverse.len(), 1, "{small}");
     assert!(found.shared.is_empty() && found.taps.is_empty(), "{small}");
     assert!(small.contains("    { duplicate = "), "{small}");
     let lines = |text: &str| text.lines().filter(|line| !line.is_empty()).count();
-    // A host says its system, and its controller where it must; a flow its name, its ends and
-    // what it writes.
+    // A host has its system, and its controller where required; a flow its name, its ends and its
+    // data.
     assert!(lines(&small) <= 2 * 3 + 7 + 2 * 5, "{small}");
     assert!(lines(&large) > 2 * lines(&small));
-    // The same again.
+    // A second search gives the same result.
     assert_eq!(shrink(&large, fails), small);
     assert_eq!(shrink(&small, fails), small);
 }
 
 #[test]
-fn a_text_that_does_not_fail_stays_as_it_is() {
+fn a_text_that_does_not_fail_is_unchanged() {
     let text = draw(1, 1);
     assert_eq!(shrink(&text, |_| false), text);
     assert_eq!(shrink("no TOML", |_| true), "no TOML");
 }
 
-/// A world in which nothing can be doubled.
-fn without_copies(scenario: &Scenario) -> World {
+/// A world without duplication.
+fn without_copies(scenario: &Scenario) -> WorldModel {
     let mut world = sim::audit::describe(scenario);
-    let forbid = |law: &mut Law| law.copies = false;
-    world.stations.iter_mut().for_each(forbid);
+    let forbid = |law: &mut ElementInvariants| law.copies = false;
+    world.hops.iter_mut().for_each(forbid);
     world
 }
 
 #[test]
-fn a_broken_law_is_reported_and_made_small() {
-    let by = |text: &str| judge_by(text, without_copies).0;
+fn a_violation_is_reported_and_minimised() {
+    let by = |text: &str| check_world_against(text, without_copies).0;
     let (text, failure) = (0..)
         .map(|number| draw(1, number))
         .find_map(|text| by(&text).err().map(|failure| (text, failure)))
         .unwrap();
-    assert!(failure.to_string().contains("cannot be copied at station"), "{failure}");
+    assert!(failure.to_string().contains("cannot be copied at element"), "{failure}");
     let (small, failure) = smallest_by(&text, failure, without_copies, || {});
-    assert!(failure.to_string().contains("cannot be copied at station"), "{failure}");
+    assert!(failure.to_string().contains("cannot be copied at element"), "{failure}");
     let found = scenario(&small);
     assert_eq!((found.hosts.len(), found.paths.len(), found.flows.len()), (2, 1, 1), "{small}");
     let [forward, back] = [&found.paths[0].forward, &found.paths[0].reverse];
     assert_eq!(forward.len() + back.len(), 1, "{small}");
     assert!(doubles(&found), "{small}");
-    // By the laws of its own world it obeys.
+    // With the invariants of its own world it passes.
     assert!(judge(&small).is_ok());
 }
 
 #[test]
-fn a_panic_is_a_failure_like_any_other() {
-    let failure = judge_by(&draw(1, 0), |scenario| panic!("seed {}", scenario.seed)).0.unwrap_err();
-    let other = judge_by(&draw(1, 1), |scenario| panic!("seed {}", scenario.seed)).0.unwrap_err();
+fn a_panic_is_an_ordinary_failure() {
+    let failure = check_world_against(&draw(1, 0), |scenario| panic!("seed {}", scenario.seed))
+        .0
+        .unwrap_err();
+    let other = check_world_against(&draw(1, 1), |scenario| panic!("seed {}", scenario.seed))
+        .0
+        .unwrap_err();
     assert!(matches!(&failure, WorldFailure::Panicked(message) if message.starts_with("seed ")));
-    // Another number in it does not make it another fault.
+    // A different number in the message is the same fault.
     assert_ne!(failure, other);
     assert_eq!(failure.kind(), other.kind());
     assert_ne!(failure.kind(), WorldFailure::Endless.kind());
 }
 
 #[test]
-fn what_is_no_scenario_is_refused() {
+fn an_invalid_scenario_is_rejected() {
     assert!(matches!(judge("seed = 1"), Err(WorldFailure::Refused(_))));
 }
 
@@ -174,9 +182,9 @@ requests = { request = "10B", response = "1kB", count = 3 }
 "#;
 
 #[test]
-fn a_transfer_that_falls_short_is_reported() {
+fn an_incomplete_transfer_is_reported() {
     let scenario = scenario(PLAIN);
-    let run = || sim::audit::run_audited(&scenario, &mut record::Off).unwrap();
+    let run = || sim::audit::run_audited(&scenario, &mut record::NullRecorder).unwrap();
     let (outcome, summary) = run();
     assert_eq!(delivered(&scenario, &outcome, &summary.flows), Ok(()));
     let (mut unfinished, _) = run();
@@ -190,7 +198,7 @@ fn a_transfer_that_falls_short_is_reported() {
     assert!(message.contains("2999 B read"), "{message}");
 }
 
-/// A window too small to be used is probed even if the same is offered twice, and the update that
+/// A window too small to be used is probed even if it is advertised twice, and the update that
 /// would open it is lost.
 const TIGHT: &str = r#"
 [host.b]
@@ -224,12 +232,12 @@ reads = { rate = "2822kbit/s", every = "98099us" }
 "#;
 
 #[test]
-fn a_small_window_offered_again_is_still_probed() {
+fn a_small_window_advertised_again_is_still_probed() {
     assert_eq!(judge(TIGHT).map(|passed| passed.ended), Ok(1));
 }
 
-/// The ServerHello is lost, and the client probes twice before anything comes: its acknowledgment takes
-/// the backoff back, and the timeout that counts from the last packet is over by then.
+/// The ServerHello is lost, and the client probes twice before anything arrives: its acknowledgment
+/// resets the backoff, and the timeout counted from the last packet has then passed.
 const LATE: &str = r#"
 [host.a]
 profile = "quic-rfc9002"
@@ -286,7 +294,7 @@ to = "a"
 bulk = "0B"
 "#;
 
-/// Probes with new data go beyond a window that persistent congestion has left at its least.
+/// Probes with new data exceed a window that persistent congestion has reduced to its minimum.
 const BEYOND: &str = r#"
 [host.q]
 profile = "quic-rfc9002"
@@ -322,8 +330,8 @@ to = "q"
 requests = { request = "1B", response = "5757B", count = 2 }
 "#;
 
-/// A window of one datagram is not free for the client's Finished, and was for data behind it, of
-/// which no timeout tells before the handshake is confirmed.
+/// A window of one datagram has no space for the client's Finished, but had for data after it,
+/// which no timeout repairs before the handshake is confirmed.
 const OVERTAKEN: &str = r#"
 [host.q]
 profile = "quic-rfc9002"
@@ -351,8 +359,8 @@ to = "q"
 bulk = "0B"
 "#;
 
-/// Every third packet back is lost. Behind two empty probes that is the limit told anew, each time:
-/// a probe has to carry the limit that is under way.
+/// Every third packet back is lost. After two empty probes that is the new flow-control limit, each
+/// time: a probe has to carry the outstanding limit.
 const IN_STEP: &str = r#"
 seed = 3
 
@@ -384,7 +392,7 @@ bulk = "20kB"
 start = "1593us"
 "#;
 
-/// The client's Finished is lost, and a window full of data waits for it, of which no timeout tells.
+/// The client's Finished is lost, and a full window of data waits for it without a timeout.
 const UNREADABLE: &str = r#"
 seed = 1621784777
 
@@ -420,43 +428,43 @@ fn quic_in_worlds_that_once_failed() {
 #[test]
 fn a_connection_that_waits_for_ever_is_reported() {
     let scenario = scenario(PLAIN);
-    let mut outcome = sim::run(&scenario, &mut record::Off).unwrap();
-    assert_eq!(waits_for_nothing(&scenario, &outcome), Ok(()));
+    let mut outcome = sim::run(&scenario, &mut record::NullRecorder).unwrap();
+    assert_eq!(check_not_stalled(&scenario, &outcome), Ok(()));
     outcome.ended = units::Instant::ZERO + scenario.duration;
-    let message = waits_for_nothing(&scenario, &outcome).unwrap_err();
+    let message = check_not_stalled(&scenario, &outcome).unwrap_err();
     assert_eq!(message, "flow f was never closed: 3000 B read");
     outcome.flows[0].finished = false;
-    let message = waits_for_nothing(&scenario, &outcome).unwrap_err();
+    let message = check_not_stalled(&scenario, &outcome).unwrap_err();
     assert_eq!(message, "flow f waits for ever: 3000 B read");
 }
 
 #[test]
-fn whose_application_gives_up_need_not_end() {
+fn a_flow_aborted_by_its_application_need_not_finish() {
     let must = |key: &str| {
         let scenario = scenario(&format!("{PLAIN}{key}\n"));
-        demands::must_end(&scenario, &scenario.flows[0])
+        oracle::must_end(&scenario, &scenario.flows[0])
     };
     assert!(must("close = \"fin\""));
     assert!(!must("close = \"reset\""));
     assert!(must("keepalive = true"));
     assert!(must("keepalive = { idle = \"600s\", interval = \"75s\", count = 40 }"));
     assert!(!must("keepalive = { idle = \"600s\", interval = \"75s\", count = 39 }"));
-    // Only one of the hosts is in haste.
+    // Only one of the hosts has a short idle time.
     let knobs = "profile = \"linux-6.18\"\ncc = \"newreno\"\nknobs = { \"net.ipv4.tcp_keepalive_time\" = \"1s\" }";
     let hasty = PLAIN.replacen("profile = \"rfc\"", knobs, 1);
     let scenario = scenario(&format!("{hasty}keepalive = true\n"));
-    assert!(!demands::must_end(&scenario, &scenario.flows[0]));
+    assert!(!oracle::must_end(&scenario, &scenario.flows[0]));
 }
 
-/// A reset that comes, and one that is lost, with the answers to both acknowledgments.
+/// A reset that arrives, and one that is lost, with the answers to both acknowledgments.
 #[test]
-fn who_is_reset_may_wait() {
+fn a_reset_peer_may_wait() {
     let reset = |element: &str, keepalive: &str| {
         let text = PLAIN.replace("{ delay = \"10ms\" }", element);
         let (text, _) = text.split_once("requests").unwrap();
         let text = format!("{text}bulk = \"1kB\"\nclose = \"reset\"\n{keepalive}");
         let scenario = scenario(&text);
-        let outcome = sim::run(&scenario, &mut record::Off).unwrap();
+        let outcome = sim::run(&scenario, &mut record::NullRecorder).unwrap();
         (judge(&text).is_ok(), outcome.ended < units::Instant::ZERO + scenario.duration)
     };
     assert_eq!(reset("{ delay = \"10ms\" }", ""), (true, true));
@@ -466,11 +474,11 @@ fn who_is_reset_may_wait() {
 }
 
 #[test]
-fn only_what_has_a_chance_must_end() {
+fn only_survivable_flows_must_finish() {
     let with = |element: &str| PLAIN.replace("{ delay = \"10ms\" }", element);
     let must = |text: &str| {
         let scenario = scenario(text);
-        scenario.flows.iter().all(|flow| demands::must_end(&scenario, flow))
+        scenario.flows.iter().all(|flow| oracle::must_end(&scenario, flow))
     };
     for element in [
         "{ delay = \"10s\" }",
@@ -495,8 +503,8 @@ fn only_what_has_a_chance_must_end() {
         "{ policer = { rate = \"499kbit/s\", burst = \"3kB\" } }",
         "{ policer = { rate = \"1Mbit/s\", burst = \"2kB\" } }",
         "{ shaper = { rate = \"1Mbit/s\", burst = \"3kB\", buffer = \"1p\" } }",
-        // What RACK sends again at a timeout, a byte and the FIN behind it, is turned round every
-        // time, and the byte finds the line busy.
+        // RACK's retransmissions at a timeout, a byte and the FIN after it, are reordered every
+        // time, and the byte meets a busy line.
         "{ reorder = { reverse = 3 } }, { link = { rate = \"500kbit/s\", buffer = \"1p\" } }",
         "{ reorder = { by = \"1ms\", every = 2 } }, { link = { rate = \"1Mbit/s\", buffer = \"1B\" } }",
     ] {
@@ -508,10 +516,10 @@ fn only_what_has_a_chance_must_end() {
     assert!(must(&with(
         "{ reorder = { reverse = 3 } }, { link = { rate = \"500kbit/s\", buffer = \"2p\" } }"
     )));
-    // Picked so many times each.
+    // Selected this number of times each.
     assert!(must(&with("{ loss = { bytes = \"0B..1kB\", times = 4 } }")));
     assert!(!must(&with("{ loss = { bytes = \"0B..1kB\", times = 5 } }")));
-    // One packet of two flows finds room, and every second may be of the same one.
+    // Of two flows only one packet fits, and every second one may be of the same flow.
     let flow = PLAIN.split_once("[[flow]]").unwrap().1.replace("\"f\"", "\"g\"");
     let two = |element: &str| format!("{}\n[[flow]]{flow}", with(element));
     assert!(must(&with("{ link = { rate = \"1Mbit/s\", buffer = \"1p\" } }")));

@@ -1,4 +1,4 @@
-//! Runs a scenario under the eyes of the verifier and says what came of it.
+//! Runs a scenario with the verifier and classifies the result.
 
 use core::any::Any;
 use core::fmt;
@@ -6,55 +6,55 @@ use core::ops::AddAssign;
 use core::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use check::{EndSummary, Rejection, Summary, Violation, World};
-use record::{Event, Movement, Recorder, SenderState, SentKind, Who};
+use check::{EndpointSummary, Rejection, VerifiedSummary, Violation, WorldModel};
+use record::{Event, EventSource, PacketEvent, Recorder, SenderState, SentKind};
 use sim::audit::{AuditError, describe, run_against};
 use sim::observer::{Observer, PROGRESS_EVERY};
 use sim::scenario::Scenario;
-use sim::{FlowOutcome, Outcome, RunError};
+use sim::{FlowOutcome, RunError, RunOutcome};
 use units::Instant;
 
-use super::demands::{has_time, may_wait, must_end, postpones_probes, totals};
+use super::oracle::{has_time, may_wait, must_end, postpones_probes, totals};
 use scenario::{self, Overrides};
 
-/// A run of so many events, steps of packets and turns is taken for one that never ends.
+/// Number of events, packet events and event-loop steps after which a run counts as endless.
 pub(super) const MOST_STEPS: u64 = 5_000_000;
 
-/// What happened in a world that obeyed, or in several.
+/// Statistics of worlds that passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Passed {
-    /// How many they are.
+pub struct WorldStats {
+    /// Number of worlds.
     pub worlds: u64,
-    /// Those whose flows had to come to their end, and did.
+    /// Worlds in which all flows had to finish, and did.
     pub ended: u64,
     /// Data packets sent.
     pub segments: u64,
-    /// Data packets sent again.
-    pub resent: u64,
+    /// Data packets retransmitted.
+    pub retransmission: u64,
     /// Fast recoveries.
     pub recoveries: u64,
-    /// Firings of the retransmission timer.
+    /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Probes of a closed window.
+    /// Window probes.
     pub probes: u64,
-    /// Connections given up.
+    /// Connections aborted.
     pub aborted: u64,
-    /// Packets lost on the way.
+    /// Packets dropped.
     pub lost: u64,
-    /// Packets doubled.
+    /// Packets duplicated.
     pub copied: u64,
-    /// Packets damaged.
+    /// Packets corrupted.
     pub damaged: u64,
-    /// Steps of the longest run of them.
+    /// Steps of the longest run.
     pub longest: u64,
 }
 
-impl AddAssign for Passed {
+impl AddAssign for WorldStats {
     fn add_assign(&mut self, other: Self) {
         self.worlds += other.worlds;
         self.ended += other.ended;
         self.segments += other.segments;
-        self.resent += other.resent;
+        self.retransmission += other.retransmission;
         self.recoveries += other.recoveries;
         self.timeouts += other.timeouts;
         self.probes += other.probes;
@@ -66,14 +66,19 @@ impl AddAssign for Passed {
     }
 }
 
-impl Passed {
-    fn one(outcome: &Outcome, summary: &Summary, steps: &Steps, ended: bool) -> Self {
+impl WorldStats {
+    fn one(
+        outcome: &RunOutcome,
+        summary: &VerifiedSummary,
+        steps: &StepCounter,
+        ended: bool,
+    ) -> Self {
         let sum = |of: fn(&FlowOutcome) -> u64| outcome.flows.iter().map(of).sum();
         Self {
             worlds: 1,
             ended: u64::from(ended),
             segments: outcome.segments,
-            resent: sum(|flow| flow.retransmitted_segments),
+            retransmission: sum(|flow| flow.retransmitted_segments),
             recoveries: sum(|flow| flow.fast_recoveries),
             timeouts: sum(|flow| flow.rtos),
             probes: steps.probes,
@@ -86,32 +91,32 @@ impl Passed {
     }
 }
 
-/// What is wrong with a world.
+/// Failure of a world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorldFailure {
-    /// The text is no scenario.
+    /// The text is not a valid scenario.
     Refused(String),
-    /// The run broke laws, in the order in which that was found.
-    Broke(Vec<Violation>),
-    /// A flow that had to come to its end did not, or not with all bytes.
+    /// The run violated invariants, in the order of detection.
+    Violated(Vec<Violation>),
+    /// A flow that had to finish did not, or not with all bytes.
     Undelivered(String),
-    /// With all the time there is, a flow has neither come to its end nor been given up.
+    /// With unlimited time, a flow has neither finished nor been aborted.
     Stalled(String),
-    /// The run goes on and on.
+    /// The run exceeds the step limit.
     Endless,
     /// The program panicked, with this message.
     Panicked(String),
 }
 
 impl WorldFailure {
-    /// Two failures of one kind are taken for the same fault.
+    /// Identifies the fault: failures of one kind are treated as the same.
     pub(super) fn kind(&self) -> String {
         match self {
-            Self::Broke(violations) => {
+            Self::Violated(violations) => {
                 let first = violations.first().map(|v| format!("{:?}", v.what));
                 first.unwrap_or_default().split([' ', '{']).take(1).collect()
             }
-            // Numbers in a message change with the scenario.
+            // Numbers in a message vary with the scenario.
             Self::Panicked(message) => {
                 message.chars().filter(|c| !c.is_ascii_digit()).collect::<String>() + " panic"
             }
@@ -126,8 +131,8 @@ impl WorldFailure {
 impl fmt::Display for WorldFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(errors) => write!(f, "no scenario: {errors}"),
-            Self::Broke(violations) => {
+            Self::Refused(errors) => write!(f, "invalid scenario: {errors}"),
+            Self::Violated(violations) => {
                 let mut lines = violations.iter();
                 lines.next().map_or(Ok(()), |first| write!(f, "{first}"))?;
                 lines.try_for_each(|violation| write!(f, "\n{violation}"))
@@ -141,24 +146,31 @@ impl fmt::Display for WorldFailure {
 
 impl core::error::Error for WorldFailure {}
 
-/// Judges the scenario of this text.
+/// Runs and checks the scenario of this text.
 ///
 /// # Errors
-/// What is wrong with it, or with its run.
-pub fn judge(text: &str) -> Result<Passed, WorldFailure> {
-    judge_by(text, describe).0
+/// The failure of the scenario or of its run.
+pub fn judge(text: &str) -> Result<WorldStats, WorldFailure> {
+    check_world_against(text, describe).0
 }
 
-/// The laws of a world.
-pub(super) type Laws = fn(&Scenario) -> World;
+/// Describes the invariants of a world.
+pub(super) type InvariantsOf = fn(&Scenario) -> WorldModel;
 
-/// Judges by other laws; the number says how many steps the run took.
-pub(super) fn judge_by(text: &str, laws: Laws) -> (Result<Passed, WorldFailure>, u64) {
-    let mut steps = Steps::default();
+/// Runs and checks with other invariants; also returns the number of steps.
+pub(super) fn check_world_against(
+    text: &str,
+    laws: InvariantsOf,
+) -> (Result<WorldStats, WorldFailure>, u64) {
+    let mut steps = StepCounter::default();
     (run(text, laws, &mut steps), steps.taken)
 }
 
-fn run(text: &str, laws: Laws, steps: &mut Steps) -> Result<Passed, WorldFailure> {
+fn run(
+    text: &str,
+    laws: InvariantsOf,
+    steps: &mut StepCounter,
+) -> Result<WorldStats, WorldFailure> {
     let loaded = scenario::load(text, "world", &Overrides::default()).map_err(|errors| {
         WorldFailure::Refused(errors.iter().map(|error| format!("{error}\n")).collect())
     })?;
@@ -167,27 +179,27 @@ fn run(text: &str, laws: Laws, steps: &mut Steps) -> Result<Passed, WorldFailure
     let (outcome, summary) = match catch_unwind(run) {
         Ok(Ok(found)) => found,
         Ok(Err(AuditError::Run(RunError::Stopped))) => {
-            // Keepalive probes and their answers may go on for ever.
+            // Keepalive probes and their answers may continue for ever.
             let endless = scenario.flows.iter().any(|flow| postpones_probes(scenario, flow));
-            return if endless { Ok(Passed::default()) } else { Err(WorldFailure::Endless) };
+            return if endless { Ok(WorldStats::default()) } else { Err(WorldFailure::Endless) };
         }
         Ok(Err(AuditError::Run(error))) => return Err(WorldFailure::Refused(error.to_string())),
         Ok(Err(AuditError::Rejected(Rejection::World(error)))) => {
             return Err(WorldFailure::Refused(error.to_string()));
         }
         Ok(Err(AuditError::Rejected(Rejection::Record(found)))) => {
-            return Err(WorldFailure::Broke(found));
+            return Err(WorldFailure::Violated(found));
         }
         Err(payload) => return Err(WorldFailure::Panicked(message(payload.as_ref()))),
     };
-    waits_for_nothing(scenario, &outcome).map_err(WorldFailure::Stalled)?;
+    check_not_stalled(scenario, &outcome).map_err(WorldFailure::Stalled)?;
     delivered(scenario, &outcome, &summary.flows).map_err(WorldFailure::Undelivered)?;
     let ended = scenario.flows.iter().all(|flow| must_end(scenario, flow));
-    Ok(Passed::one(&outcome, &summary, steps, ended))
+    Ok(WorldStats::one(&outcome, &summary, steps, ended))
 }
 
-/// A run that lasts to the end of all time has a connection in it that nothing will ever happen to.
-pub(super) fn waits_for_nothing(scenario: &Scenario, outcome: &Outcome) -> Result<(), String> {
+/// Checks that no connection waits for ever: then the run lasts to the end of time.
+pub(super) fn check_not_stalled(scenario: &Scenario, outcome: &RunOutcome) -> Result<(), String> {
     let over = outcome.ended < Instant::ZERO + scenario.duration;
     if over || !has_time(scenario) || scenario.flows.iter().any(|flow| may_wait(scenario, flow)) {
         return Ok(());
@@ -202,11 +214,11 @@ pub(super) fn waits_for_nothing(scenario: &Scenario, outcome: &Outcome) -> Resul
     })
 }
 
-/// Has every byte that the applications had to write been read on the other side, where it must?
+/// Checks that every byte written was read on the other side, where that is required.
 pub(super) fn delivered(
     scenario: &Scenario,
-    outcome: &Outcome,
-    ends: &[[EndSummary; 2]],
+    outcome: &RunOutcome,
+    ends: &[[EndpointSummary; 2]],
 ) -> Result<(), String> {
     let flows = scenario.flows.iter().zip(&outcome.flows).zip(ends);
     for ((flow, result), ends) in flows.filter(|((flow, _), _)| must_end(scenario, flow)) {
@@ -234,25 +246,25 @@ fn message(payload: &(dyn Any + Send)) -> String {
     text.or(payload.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
 }
 
-/// Counts what happens, and stops a run that has no end.
+/// Counts events, and stops an endless run.
 #[derive(Default)]
-struct Steps {
+struct StepCounter {
     taken: u64,
     probes: u64,
     aborted: u64,
 }
 
-impl Steps {
+impl StepCounter {
     fn step(&mut self, steps: u64) {
         self.taken += steps;
     }
 }
 
-impl Recorder for Steps {
+impl Recorder for StepCounter {
     const ON: bool = true;
     const PACKETS: bool = true;
 
-    fn record(&mut self, _: Instant, _: Who, event: Event, _: Option<&SenderState>) {
+    fn record(&mut self, _: Instant, _: EventSource, event: Event, _: Option<&SenderState>) {
         self.step(1);
         match event {
             Event::Sent { kind: SentKind::Probe, .. } => self.probes += 1,
@@ -261,13 +273,13 @@ impl Recorder for Steps {
         }
     }
 
-    fn moved(&mut self, _: Instant, _: Movement) {
+    fn record_packet(&mut self, _: Instant, _: PacketEvent) {
         self.step(1);
     }
 }
 
-impl Observer for Steps {
-    /// A run that records nothing comes to its end too.
+impl Observer for StepCounter {
+    /// Counts the steps of a run that records nothing.
     fn progress(&mut self, _: Instant) -> ControlFlow<()> {
         self.step(PROGRESS_EVERY);
         if self.taken > MOST_STEPS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -1,14 +1,14 @@
-//! The ends of a connection: FINs, TIME-WAIT, and one that is given up.
+//! The end of a connection: FINs, TIME-WAIT, and aborts.
 
 use core::hint::cold_path;
 
 use machine::{Cx, Signal};
 use record::{Event, Purpose, Recorder};
 
-use crate::endpoint::{Endpoint, State};
+use crate::endpoint::{TcpEndpoint, TcpState};
 
-impl Endpoint {
-    /// The peer's FIN counts once all before it has arrived.
+impl TcpEndpoint {
+    /// Processes the peer's FIN once all data before it has arrived.
     pub(super) fn take_fin<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if self.rcv.fin != Some(self.rcv.nxt) {
             return;
@@ -16,11 +16,11 @@ impl Endpoint {
         cold_path();
         self.rcv.nxt += 1;
         self.state = match self.state {
-            State::Established => State::CloseWait,
-            State::FinWait1 => State::Closing,
-            State::FinWait2 => {
+            TcpState::Established => TcpState::CloseWait,
+            TcpState::FinWait1 => TcpState::Closing,
+            TcpState::FinWait2 => {
                 self.enter_time_wait(cx);
-                State::TimeWait
+                TcpState::TimeWait
             }
             other => other,
         };
@@ -28,18 +28,18 @@ impl Endpoint {
         self.ack_at_once();
     }
 
-    /// Our FIN has been acknowledged.
+    /// Handles the acknowledgment of our FIN.
     #[cold]
     #[inline(never)]
     pub(crate) fn on_fin_acked<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
-            State::Closing => {
-                self.state = State::TimeWait;
+            TcpState::FinWait1 => self.state = TcpState::FinWait2,
+            TcpState::Closing => {
+                self.state = TcpState::TimeWait;
                 self.enter_time_wait(cx);
             }
-            State::LastAck => {
-                self.state = State::Closed;
+            TcpState::LastAck => {
+                self.state = TcpState::Closed;
                 self.timers.stop_all();
                 cx.emit(|| Event::Closed);
                 self.signal(Signal::Closed);
@@ -59,7 +59,7 @@ impl Endpoint {
     }
 
     pub(crate) fn abort<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.state = State::Closed;
+        self.state = TcpState::Closed;
         self.timers.stop_all();
         cx.emit(|| Event::Aborted);
         self.signal(Signal::Aborted);

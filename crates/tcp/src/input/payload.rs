@@ -1,4 +1,4 @@
-//! What becomes of payload: in order, after a gap, received before; and when it is acknowledged.
+//! Processing of payload: in order, out of order, duplicate; and its acknowledgment.
 
 use core::hint::cold_path;
 
@@ -8,25 +8,26 @@ use record::{Event, Purpose, Recorder};
 use recovery::RttEstimator;
 use units::{Instant, Offset, unlikely};
 
-use super::Payload;
-use crate::ack_policy::{Arrival, Decision, PlainArrival};
-use crate::endpoint::{Endpoint, State};
-use crate::profile::AckRule;
-use crate::receive_window::Arrived;
+use super::SegmentPayload;
+use crate::ack_policy::{AckDecision, InOrderArrival, LinuxArrival};
+use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::profile::DelayedAckRule;
+use crate::receive_window::ReceivedPayload;
 use crate::sack_compression::BLOCKS_EXPECTED;
 
-/// What the smallest packet takes of a receive buffer: SKB_TRUESIZE of its header alone, in slabs.
+/// Memory that the smallest packet takes of a receive buffer: SKB_TRUESIZE of its header alone, in
+/// slabs.
 const LEAST_TRUESIZE: u64 = 768;
 
-impl Endpoint {
-    /// Bytes that had arrived before, in order or not, are reported with the next ACK (RFC 2883;
+impl TcpEndpoint {
+    /// Records duplicate data, in order or not, to be reported with the next ACK (RFC 2883;
     /// tcp_update_dsack_list of FreeBSD, tcp_dsack_set of Linux).
     pub(super) fn note_duplicate(&mut self, segment: &Segment, seq: Offset) {
-        if segment.payload == 0 || !self.link.sack {
+        if segment.payload == 0 || !self.negotiated.sack {
             return;
         }
         let end = seq + u64::from(segment.payload);
-        if self.lists_blocks() {
+        if self.uses_sack_list() {
             if unlikely(seq < self.rcv.nxt) {
                 let nxt = self.rcv.nxt;
                 self.rcv.report.get_or_insert_default().on_old(seq, end.min(nxt), nxt);
@@ -45,15 +46,15 @@ impl Endpoint {
         }
     }
 
-    /// Does it report from the list of FreeBSD (tcp_sack.c)?
+    /// Does it report SACK blocks from FreeBSD's list (tcp_sack.c)?
     #[inline(always)]
-    pub(crate) fn lists_blocks(&self) -> bool {
-        self.link.sack && matches!(self.cfg.profile.acks, AckRule::FreeBsd { .. })
+    pub(crate) fn uses_sack_list(&self) -> bool {
+        self.negotiated.sack && matches!(self.cfg.profile.acks, DelayedAckRule::FreeBsd { .. })
     }
 
-    /// `[left, right)` has arrived and was kept: notes what is to be reported of it.
+    /// `[left, right)` has arrived and was queued: updates the SACK blocks.
     pub(super) fn report_arrival(&mut self, left: Offset, right: Offset, advanced: bool) {
-        if !self.lists_blocks() {
+        if !self.uses_sack_list() {
             return;
         }
         let nxt = self.rcv.nxt;
@@ -66,26 +67,30 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn on_payload<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, payload: Payload) {
+    pub(super) fn on_payload<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, payload: SegmentPayload) {
         let receiving =
-            matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
+            matches!(self.state, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2);
         if unlikely(!receiving) {
             return;
         }
         if payload.left > self.rcv.nxt {
-            self.keep_behind_gap(cx, payload);
+            self.queue_out_of_order(cx, payload);
         } else {
             self.on_next_payload(cx, payload);
         }
     }
 
-    /// It lies behind a gap.
-    pub(super) fn keep_behind_gap<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, payload: Payload) {
+    /// Queues data after a gap.
+    pub(super) fn queue_out_of_order<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        payload: SegmentPayload,
+    ) {
         let size = self.rcv.window.size();
         let most = match self.cfg.profile.reassembly {
             Some(most) => (size / self.maxseg() + 1).min(u64::from(most)),
-            // Linux charges the buffer with what a packet takes of memory, however little it carries
-            // (tcp_try_rmem_schedule); the textbook has no rule, and takes this one.
+            // Linux charges the buffer with the packet's memory, however small its payload
+            // (tcp_try_rmem_schedule); the RFCs have no rule, and their profile uses this one.
             None => size / LEAST_TRUESIZE + 1,
         } as usize;
         let interrupts = self.rcv.compressed.waiting > 0
@@ -95,22 +100,27 @@ impl Endpoint {
         }
         let (arrived, reach) =
             (self.arrived(cx.now, &payload, 0), self.rcv.reassembly.reach(self.rcv.nxt));
-        let window_grew = self.rcv.window.on_gap(&arrived, reach, self.link.sack);
+        let window_grew = self.rcv.window.on_gap(&arrived, reach, self.negotiated.sack);
         let grown = self.rcv.window.size();
         if grown > size {
             cx.emit(|| Event::ReceiveBuffer { size: grown as u32 });
         }
         let arrival = self.arrival(cx.now, window_grew);
         match self.rcv.policy.on_gap(&arrival) {
-            Decision::Compress if !interrupts => self.compress_ack(cx.now),
+            AckDecision::Compress if !interrupts => self.compress_ack(cx.now),
             _ => self.ack_at_once(),
         }
     }
 
-    /// The same for the receive window; `in_order` bytes are new to the stream.
+    /// Describes the payload to the receive window; `in_order` bytes extend the stream.
     #[inline(always)]
-    pub(super) fn arrived(&self, now: Instant, payload: &Payload, in_order: u64) -> Arrived {
-        Arrived {
+    pub(super) fn arrived(
+        &self,
+        now: Instant,
+        payload: &SegmentPayload,
+        in_order: u64,
+    ) -> ReceivedPayload {
+        ReceivedPayload {
             now,
             len: payload.right - payload.left,
             end: payload.right,
@@ -122,18 +132,18 @@ impl Endpoint {
         }
     }
 
-    /// A timestamp comes back, perhaps with data (tcp_rcv_rtt_measure_ts).
+    /// Takes a receiver round-trip sample from a timestamp echo (tcp_rcv_rtt_measure_ts).
     #[inline(always)]
     pub(super) fn measure_echo(&mut self, now: Instant, segment: &Segment) {
-        if let Some(stamps) = segment.timestamps.filter(|_| self.link.timestamps) {
+        if let Some(stamps) = segment.timestamps.filter(|_| self.negotiated.timestamps) {
             let age = || self.clock.timestamp(now).wrapping_sub(stamps.ecr);
             self.rcv.window.on_echo(stamps.ecr, u64::from(segment.payload), age);
         }
     }
 
-    /// What Linux's policy is asked about; `rcv_nxt` has moved if it was in order.
-    pub(super) fn arrival(&self, now: Instant, window_grew: bool) -> Arrival {
-        Arrival {
+    /// Input of Linux's ACK policy; `rcv_nxt` has advanced if the data was in order.
+    pub(super) fn arrival(&self, now: Instant, window_grew: bool) -> LinuxArrival {
+        LinuxArrival {
             now,
             unacked: self.rcv.nxt - self.rcv.acked,
             mss: self.mss(),
@@ -148,12 +158,16 @@ impl Endpoint {
         }
     }
 
-    /// The next bytes of the stream have come.
+    /// Processes data that continues the stream.
     #[inline(always)]
-    pub(super) fn on_next_payload<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, payload: Payload) {
-        // FreeBSD keeps a FIN that came too early among what is out of order (tcp_reass).
-        let fin_waits =
-            self.rcv.fin.is_some() && matches!(self.cfg.profile.acks, AckRule::FreeBsd { .. });
+    pub(super) fn on_next_payload<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        payload: SegmentPayload,
+    ) {
+        // FreeBSD keeps an out-of-order FIN in the reassembly queue (tcp_reass).
+        let fin_waits = self.rcv.fin.is_some()
+            && matches!(self.cfg.profile.acks, DelayedAckRule::FreeBsd { .. });
         let filled_a_gap = !self.rcv.reassembly.is_empty() || fin_waits;
         let before = self.rcv.nxt;
         self.rcv.nxt = self.rcv.reassembly.advance(payload.right);
@@ -170,7 +184,7 @@ impl Endpoint {
             self.report_arrival(payload.left, payload.right, true);
         }
         self.signal(Signal::Readable);
-        let plain = PlainArrival {
+        let plain = InOrderArrival {
             now: cx.now,
             len,
             unacked: self.rcv.nxt - self.rcv.acked,
@@ -180,14 +194,14 @@ impl Endpoint {
             window_was_zero: self.rcv.last_window_zero,
             filled: filled_a_gap,
         };
-        let decision = match self.rcv.policy.on_plain_data(&plain) {
+        let decision = match self.rcv.policy.on_in_order_data(&plain) {
             Some(decision) => decision,
-            None => self.ask_linux(cx.now, before, window_grew, filled_a_gap),
+            None => self.linux_ack_decision(cx.now, before, window_grew, filled_a_gap),
         };
         match decision {
-            Decision::Now => self.ack_at_once(),
-            Decision::Compress => self.compress_ack(cx.now),
-            Decision::Within(span) => {
+            AckDecision::Now => self.ack_at_once(),
+            AckDecision::Compress => self.compress_ack(cx.now),
+            AckDecision::Within(span) => {
                 self.rcv.delays_ack = true;
                 if !self.timers.runs(Purpose::DelayedAck) {
                     self.timers.set_ticks(Purpose::DelayedAck, &self.clock, cx.now, span);
@@ -216,17 +230,17 @@ impl Endpoint {
         }
     }
 
-    /// What Linux does about the next bytes of the stream, which began at `before`.
+    /// Linux's decision about data that continues the stream at `before`.
     #[inline(never)]
-    pub(super) fn ask_linux(
+    pub(super) fn linux_ack_decision(
         &mut self,
         now: Instant,
         before: Offset,
         window_grew: bool,
         filled: bool,
-    ) -> Decision {
+    ) -> AckDecision {
         let rcv_wnd = self.rcv.adv.since(before).get();
-        let arrival = Arrival { rcv_wnd, filled, ..self.arrival(now, window_grew) };
+        let arrival = LinuxArrival { rcv_wnd, filled, ..self.arrival(now, window_grew) };
         self.rcv.policy.on_data(&arrival)
     }
 }

@@ -2,92 +2,92 @@
 
 use units::Duration;
 
-use super::{Knob, Slot, freebsd};
-use crate::profile::{LossRule, Profile, RackRule, RtoRule};
+use super::{Knob, KnobSlot, freebsd};
+use crate::profile::{LossDetectionRule, RackRule, RtoRule, TcpProfile};
 
-/// What they are found in.
-pub(super) const fn rule(profile: &mut Profile) -> Option<&mut RackRule> {
+/// The rule that the knobs set.
+pub(super) const fn rule(profile: &mut TcpProfile) -> Option<&mut RackRule> {
     match &mut profile.loss {
-        LossRule::Rack(rule) => Some(rule),
+        LossDetectionRule::FreeBsdRack(rule) => Some(rule),
         _ => None,
     }
 }
 
-const fn count(at: fn(&mut Profile) -> Option<&mut u32>, least: u64, most: u64) -> Slot {
-    Slot::Count { at, least, most }
+const fn count(at: fn(&mut TcpProfile) -> Option<&mut u32>, least: u64, most: u64) -> KnobSlot {
+    KnobSlot::Count { at, least, most }
 }
 
-const fn time(at: fn(&mut Profile) -> Option<&mut Duration>) -> Slot {
-    Slot::Time { at, least: Duration::from_micros(1), most: Duration::from_secs(60) }
+const fn time(at: fn(&mut TcpProfile) -> Option<&mut Duration>) -> KnobSlot {
+    KnobSlot::Time { at, least: Duration::from_micros(1), most: Duration::from_secs(60) }
 }
 
-const fn switch(at: fn(&mut Profile) -> Option<&mut bool>) -> Slot {
-    Slot::Switch { at }
+const fn switch(at: fn(&mut TcpProfile) -> Option<&mut bool>) -> KnobSlot {
+    KnobSlot::Switch { at }
 }
 
-/// Longest span a counter of microseconds in 31 bits holds, in whole seconds.
+/// Longest duration that a 31-bit counter of microseconds holds, in whole seconds.
 const FADE_MOST: Duration = Duration::from_secs(2_147);
 
 /// In the order they are listed to users.
 pub(super) const KNOBS: &[Knob] = &[
     freebsd(
         "net.inet.tcp.rack.misc.rack_dsack_ctl",
-        Slot::RackDsack,
-        "RACK's threshold: bit 0 adds a quarter of the round trip always, bit 1 one more for each round with D-SACKs",
+        KnobSlot::RackDsack,
+        "RACK's reordering window: bit 0 always adds a quarter of the round trip, bit 1 another for each round with D-SACKs",
     ),
     freebsd(
         "net.inet.tcp.rack.tlp.pktdelay",
         time(|p| Some(&mut rule(p)?.thresh.pkt_delay)),
-        "added to the round trip where bit 0 of rack_dsack_ctl is off",
+        "RACK's reordering window: added to the round trip if bit 0 of rack_dsack_ctl is off",
     ),
     freebsd(
         "net.inet.tcp.rack.tlp.reorder_thresh",
         count(|p| Some(&mut rule(p)?.thresh.reorder_shift), 0, 31),
-        "and once reordering was seen the round trip shifted right by this, too; 0 counts as 2",
+        "RACK's reordering window: shift of the round trip that is added once reordering was seen; 0 counts as 2",
     ),
     freebsd(
         "net.inet.tcp.rack.tlp.reorder_fade",
-        Slot::Time {
+        KnobSlot::Time {
             at: |p| Some(&mut rule(p)?.thresh.reorder_fade),
             least: Duration::ZERO,
             most: FADE_MOST,
         },
-        "for how long reordering is remembered; 0 for ever",
+        "how long reordering is remembered; 0 for ever",
     ),
     freebsd(
         "net.inet.tcp.rack.timers.rtt_divisor",
         count(|p| Some(&mut rule(p)?.rtt_divisor), 0, 1_000),
-        "D53832: a retransmission acknowledged within this share of the round trip was needless; 0 is off",
+        "D53832: a retransmission acknowledged within this fraction of the round trip was spurious; 0 is off",
     ),
     freebsd(
         "rack.revert_unsent",
         switch(|p| Some(&mut rule(p)?.revert_unsent)),
-        "revert a recovery in which nothing new was sent when what was passed is acknowledged; the kernel has no switch for it",
+        "undo a recovery in which no new data was sent once the packets taken for lost are acknowledged; the kernel has no switch for it",
     ),
     freebsd(
         "rack.revert_duplicates",
         switch(|p| Some(&mut rule(p)?.revert_duplicates)),
-        "revert a recovery all of whose retransmissions are reported as duplicates; the kernel has no switch for it",
+        "undo a recovery if D-SACKs cover all its retransmissions; the kernel has no switch for it",
     ),
     freebsd(
         "net.inet.tcp.rack.tlp.rtt_tlp_thresh",
         count(|p| Some(&mut rule(p)?.pto.divisor), 0, 1_000),
-        "tail loss probe: this share of the round trip is added to it; 0 counts as 1",
+        "tail loss probe: fraction of the round trip that is added to it, as a divisor; 0 counts as 1",
     ),
     freebsd(
         "net.inet.tcp.rack.tlp.use_greater",
         switch(|p| Some(&mut rule(p)?.pto.use_greater)),
-        "tail loss probe: RACK's round trip counts where it is longer than the smoothed one",
+        "tail loss probe: use RACK's round trip if it is longer than the smoothed one",
     ),
     freebsd(
         "net.inet.tcp.rack.tlp.tlpminto",
         time(|p| Some(&mut rule(p)?.pto.least)),
-        "tail loss probe: shortest time",
+        "tail loss probe: minimum timeout",
     ),
     freebsd(
         "net.inet.tcp.rack.tlp.limit",
         count(|p| Some(&mut rule(p)?.probes), 1, 200),
-        "tail loss probes in a row without new data",
+        "maximum of consecutive tail loss probes without new data",
     ),
     freebsd(
         "net.inet.tcp.rack.timers.delayed_ack",
@@ -96,8 +96,8 @@ pub(super) const KNOBS: &[Knob] = &[
     ),
     freebsd(
         "net.inet.tcp.rack.timers.minto",
-        time(|p| Some(&mut rule(p)?.thresh.least_wait)),
-        "shortest time of RACK's reordering timer",
+        time(|p| Some(&mut rule(p)?.thresh.min_timer)),
+        "minimum of RACK's reordering timer",
     ),
     freebsd(
         "net.inet.tcp.rack.timers.minrto",
@@ -105,26 +105,31 @@ pub(super) const KNOBS: &[Knob] = &[
             RtoRule::Rack(bounds) => Some(&mut bounds.least),
             _ => None,
         }),
-        "shortest retransmission timeout, before the slop of 200 ms",
+        "minimum retransmission timeout, before the slop of 200 ms",
     ),
     freebsd(
         "net.inet.tcp.rack.timers.maxrto",
-        Slot::RackMaxRto,
-        "longest retransmission timeout, and longest of RACK's thresholds",
+        KnobSlot::RackMaxRto,
+        "maximum retransmission timeout, and maximum of RACK's reordering window",
     ),
     freebsd(
         "net.inet.tcp.rack.pacing.burst_reduces",
         count(|p| Some(&mut rule(p)?.burst.reduction), 0, 1_000),
-        "a call that has sent is followed by a wait, shortened by this share of it; 0 is none, 1 all",
+        "pause after a burst, shortened by this fraction of it, as a divisor; 0 does not shorten it, 1 removes it",
     ),
     freebsd(
         "net.inet.tcp.rack.pacing.pace_max_seg",
         count(|p| Some(&mut rule(p)?.burst.segments), 1, 1_000),
-        "segments one call sends at most",
+        "maximum segments that one call of rack_output sends",
+    ),
+    freebsd(
+        "net.inet.tcp.rack.features.hystartplusplus",
+        KnobSlot::RackHyStart,
+        "HyStart++: 0 off, 1 on, 2 may lower the window to the flight, 3 takes the mean of both flights as the threshold",
     ),
     freebsd(
         "net.inet.tcp.rack.misc.prr_addback_max",
         count(|p| Some(&mut rule(p)?.addback), 0, 1_000),
-        "segments of PRR's unused credit added to the window after a recovery",
+        "maximum segments of unused PRR credit added to the window after a recovery",
     ),
 ];

@@ -1,44 +1,44 @@
-//! FreeBSD's base stack: the acknowledgment half of tcp_do_segment in the order of its steps, with
+//! FreeBSD's base stack: the acknowledgment part of tcp_do_segment in the order of its steps, with
 //! tcp_do_prr_ack, tcp_sack_partialack, tcp_newreno_partial_ack and tcp_sack_lost_retransmission
-//! (tcp_input.c, tcp_sack.c; 13.0, 14.3 and main of October 2024, which differ by [`HolesRule`]).
+//! (tcp_input.c, tcp_sack.c; 13.0, 14.3 and main of October 2024, which differ by [`SackRule`]).
 //!
-//! What the kernel does after `goto drop` is nothing: an ACK that leaves that way does not update the
-//! window. Where it calls tcp_output before `snd_una` moves, so do we ([`Endpoint::output_now`]).
+//! After `goto drop` the kernel does nothing more: such an ACK does not update the window. Where it
+//! calls tcp_output before `snd_una` advances, so does this code ([`TcpEndpoint::output_now`]).
 
-use cc::{Acked, Controller, Recovered, Signal as Sign};
+use cc::{AckEvent, CongestionSignal as Sign, Controller, RecoveryEnd};
 use machine::Cx;
 use packet::{Flags, Options, Segment};
 use record::{Cause, Event, Purpose, Recorder};
-use recovery::holes::{Changed, Update};
+use recovery::holes::{SackChange, SackUpdate};
 use recovery::prr::freebsd::PrrRule;
 use units::{Bytes, Offset};
 
-use super::duplicates::DUP_THRESHOLD;
-use super::holes::holes_of;
-use super::{Heard, Repair};
-use crate::endpoint::{Endpoint, State};
-use crate::profile::{DuplicateRule, HolesRule, LimitedRule, SettleRule};
-use crate::sent::Delivered;
+use super::newreno::DUP_THRESHOLD;
+use super::sack::holes_of;
+use super::{LossDetector, ReceivedAck};
+use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::profile::{DuplicateRule, LimitedTransmitRule, SackRule, SettleRule};
+use crate::sent::DeliveredPackets;
 
-/// An acknowledgment and what the scoreboard made of it.
-pub(super) struct Ack<'a> {
-    pub(super) heard: &'a Heard,
-    pub(super) update: Update,
-    /// SACK was agreed, and it has blocks or there are holes (tcp_is_sack_recovery).
+/// An acknowledgment and the resulting update of the scoreboard.
+pub(super) struct ProcessedAck<'a> {
+    pub(super) received: &'a ReceivedAck,
+    pub(super) update: SackUpdate,
+    /// SACK was negotiated, and the ACK has blocks or there are holes (tcp_is_sack_recovery).
     pub(super) sack_recovery: bool,
 }
 
-/// What follows an acknowledgment that moves nothing.
+/// The step after an acknowledgment that does not advance `snd_una`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
-    /// Step 6: its window may count.
+enum AckNextStep {
+    /// Step 6: it may update the window.
     Window,
     /// `goto drop`.
     Drop,
 }
 
-impl Endpoint {
-    /// An acceptable segment acknowledges up to `ack`.
+impl TcpEndpoint {
+    /// Processes an acceptable segment that acknowledges up to `ack`.
     pub(crate) fn base_ack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
@@ -55,22 +55,22 @@ impl Endpoint {
         }
         let wnd = self.scaled_window(segment);
         if self.predicts_ack(segment, seq, ack, wnd) {
-            let heard = self.hear(segment, ack, wnd);
-            self.advance_una(cx, segment, seq, &heard, &rule);
+            let received = self.parse_ack(segment, ack, wnd);
+            self.advance_una(cx, segment, seq, &received, &rule);
             self.snd.dup_acks = 0;
             self.snd.wl2 = ack;
             self.call_output();
             self.wake_writer_after(cx);
             return;
         }
-        let heard = self.hear(segment, ack, wnd);
-        if self.acknowledge(cx, segment, seq, &heard, &rule) == Then::Window {
+        let received = self.parse_ack(segment, ack, wnd);
+        if self.acknowledge(cx, segment, seq, &received, &rule) == AckNextStep::Window {
             self.take_window(seq, ack, wnd);
             self.wake_writer_after(cx);
         }
     }
 
-    /// A writer that sleeps runs once the segment is processed: it finds the buffer as tcp_output has
+    /// A blocked writer runs after the segment is processed: it sees the buffer as tcp_output has
     /// left it.
     fn wake_writer_after<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if self.snd.due {
@@ -80,75 +80,74 @@ impl Endpoint {
         }
     }
 
-    /// Header prediction: a bare ACK for new data while nothing is amiss.
+    /// Header prediction: a pure ACK for new data, outside of recovery and without holes.
     fn predicts_ack(&self, segment: &Segment, seq: Offset, ack: Offset, wnd: u64) -> bool {
-        let Repair::Holes(loss) = &self.snd.repair else { return false };
+        let LossDetector::Sack(loss) = &self.snd.loss_detector else { return false };
         segment.payload == 0
             && ack > self.snd.una
             && wnd != 0
             && wnd == self.snd.wnd
             && self.snd.nxt == self.snd.max
-            && self.state == State::Established
+            && self.state == TcpState::Established
             && seq == self.rcv.nxt
             && segment.flags.without(Flags::PSH) == Flags::ACK
             && matches!(segment.options, Options::None)
             && loss.holes.is_empty()
             && !self.cc.in_recovery()
-            && self.snd.ecn_episode.is_none()
+            && self.snd.cwr_end.is_none()
             && self.rcv.reassembly.is_empty()
     }
 
-    /// From the scoreboard on.
+    /// The steps from the scoreboard update on.
     fn acknowledge<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         seq: Offset,
-        heard: &Heard,
-        rule: &HolesRule,
-    ) -> Then {
-        let loss = match &mut self.snd.repair {
-            Repair::Holes(loss) => loss,
-            _ => return Then::Window,
+        received: &ReceivedAck,
+        rule: &SackRule,
+    ) -> AckNextStep {
+        let loss = match &mut self.snd.loss_detector {
+            LossDetector::Sack(loss) => loss,
+            _ => return AckNextStep::Window,
         };
-        let sack_recovery = self.link.sack && (heard.sacks || !loss.holes.is_empty());
+        let sack_recovery = self.negotiated.sack && (received.sacks || !loss.holes.is_empty());
         let update = if sack_recovery {
-            let update = self.holes_update(heard);
-            if update.changed != Changed::None {
-                self.look_for_lost_retransmission(cx);
+            let update = self.sack_update(received);
+            if update.changed != SackChange::None {
+                self.detect_lost_retransmission(cx);
             }
             update
         } else {
             loss.holes.forget_sacked();
-            Update::default()
+            SackUpdate::default()
         };
-        let ack = Ack { heard, update, sack_recovery };
-        if heard.th_ack <= self.snd.una {
+        let ack = ProcessedAck { received, update, sack_recovery };
+        if received.th_ack <= self.snd.una {
             return self.no_new_ack(cx, segment, &ack, rule);
         }
         self.snd.dup_acks = 0;
-        if self.also_counts_as_duplicate(&ack, rule) {
+        if self.counts_as_duplicate(&ack, rule) {
             self.snd.dup_acks = 1;
             cx.emit(|| Event::DupAck { count: 1 });
             let maxseg = self.mss();
             if rule.newsack
                 && !self.cc.in_recovery()
-                && matches!(&self.snd.repair, Repair::Holes(loss) if loss.much_reported(maxseg))
+                && matches!(&self.snd.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg))
             {
                 self.enter_recovery(cx, &ack, rule);
             }
         }
-        if heard.th_ack < self.cc.recovery_point() && self.cc.in_recovery() {
+        if received.th_ack < self.cc.recovery_point() && self.cc.in_recovery() {
             self.on_partial_ack(cx, &ack, rule);
         }
-        self.advance_una(cx, segment, seq, heard, rule);
-        Then::Window
+        self.advance_una(cx, segment, seq, received, rule);
+        AckNextStep::Window
     }
 
-    /// tcp_sack_lost_retransmission: what was resent before data beyond the recovery point was
-    /// sent, and is still missing now that such data has arrived, is lost again. That is a new
-    /// congestion signal.
-    fn look_for_lost_retransmission<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+    /// tcp_sack_lost_retransmission: a retransmission sent before data beyond the recovery point,
+    /// and still missing when such data is SACKed, is lost again. That is a new congestion signal.
+    fn detect_lost_retransmission<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let point = self.cc.recovery_point();
         let outstanding = self.snd.max - self.snd.una;
         let in_recovery = self.cc.in_recovery();
@@ -156,7 +155,7 @@ impl Endpoint {
         if !in_recovery || !loss.holes.lost_retransmission(point) {
             return;
         }
-        loss.prr.begin_again(outstanding);
+        loss.prr.restart(outstanding);
         let ssthresh = self.cc.control().ssthresh.unwrap_or(self.cc.control().window);
         self.cc.set_window(ssthresh);
         self.cc.leave_recovery();
@@ -166,17 +165,17 @@ impl Endpoint {
         self.note(cx, change, Cause::LostRetransmission);
     }
 
-    /// It advances `snd_una` and reports: RFC 6675 counts that as a duplicate.
-    fn also_counts_as_duplicate(&self, ack: &Ack<'_>, rule: &HolesRule) -> bool {
+    /// Does an ACK that advances `snd_una` count as a duplicate because of its blocks (RFC 6675)?
+    fn counts_as_duplicate(&self, ack: &ProcessedAck<'_>, rule: &SackRule) -> bool {
         let changed = ack.update.changed;
         match rule.duplicates {
-            DuplicateRule::ChangesScoreboard => ack.heard.sacks && changed != Changed::None,
+            DuplicateRule::ChangesScoreboard => ack.received.sacks && changed != SackChange::None,
             DuplicateRule::AnyWhileEmpty => {
-                // After a timeout only what shows a new loss does, and nothing while the flight is
-                // being resent.
+                // After a timeout only a newly detected loss does, and nothing while the flight is
+                // being retransmitted.
                 let news = match self.snd.shift {
-                    0 => changed != Changed::None,
-                    _ => changed == Changed::NewLoss,
+                    0 => changed != SackChange::None,
+                    _ => changed == SackChange::NewLoss,
                 };
                 ack.sack_recovery && news && self.snd.nxt == self.snd.max
             }
@@ -188,28 +187,30 @@ impl Endpoint {
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        ack: &Ack<'_>,
-        rule: &HolesRule,
-    ) -> Then {
-        let heard = ack.heard;
-        if heard.data || !(heard.wnd == self.snd.wnd || self.link.sack) {
-            return Then::Window;
+        ack: &ProcessedAck<'_>,
+        rule: &SackRule,
+    ) -> AckNextStep {
+        let received = ack.received;
+        if received.data || !(received.wnd == self.snd.wnd || self.negotiated.sack) {
+            return AckNextStep::Window;
         }
         if segment.flags.has(Flags::FIN) && self.rcv.fin.is_none() {
-            // The peer closes: no duplicate.
+            // The peer closes: not a duplicate.
             self.snd.dup_acks = 0;
-            return Then::Window;
+            return AckNextStep::Window;
         }
         let must_change = match rule.duplicates {
-            DuplicateRule::ChangesScoreboard => self.link.sack,
+            DuplicateRule::ChangesScoreboard => self.negotiated.sack,
             DuplicateRule::AnyWhileEmpty => ack.sack_recovery,
         };
-        if heard.th_ack != self.snd.una || (must_change && ack.update.changed == Changed::None) {
-            return Then::Window;
+        if received.th_ack != self.snd.una
+            || (must_change && ack.update.changed == SackChange::None)
+        {
+            return AckNextStep::Window;
         }
         if !self.timers.runs(Purpose::Retransmit) {
             self.snd.dup_acks = 0;
-            return Then::Window;
+            return AckNextStep::Window;
         }
         self.on_duplicate_ack(cx, ack, rule)
     }
@@ -217,49 +218,54 @@ impl Endpoint {
     fn on_duplicate_ack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        ack: &Ack<'_>,
-        rule: &HolesRule,
-    ) -> Then {
+        ack: &ProcessedAck<'_>,
+        rule: &SackRule,
+    ) -> AckNextStep {
         self.snd.dup_acks += 1;
         let count = self.snd.dup_acks;
         cx.emit(|| Event::DupAck { count });
         let maxseg = self.mss();
         if count > DUP_THRESHOLD || self.cc.in_recovery() {
-            self.count_duplicate(cx, ack.heard);
-            if self.link.sack && self.cc.in_recovery() {
-                self.holes_prr(cx, ack);
+            self.count_duplicate(cx, ack.received);
+            if self.negotiated.sack && self.cc.in_recovery() {
+                self.sack_prr(cx, ack);
             } else {
                 // No PRR without SACK (`V_tcp_do_prr && TF_SACK_PERMIT`).
-                self.overrule_window(Bytes(self.cwnd() + maxseg));
+                self.override_window(Bytes(self.cwnd() + maxseg));
                 self.emit_window(cx, Cause::Recovering);
             }
             self.call_output();
-            return Then::Drop;
+            return AckNextStep::Drop;
         }
-        let much = self.link.sack
-            && matches!(&self.snd.repair, Repair::Holes(loss) if loss.much_reported(maxseg));
+        let much = self.negotiated.sack
+            && matches!(&self.snd.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg));
         if count == DUP_THRESHOLD || much {
             self.enter_recovery(cx, ack, rule);
-            return Then::Drop;
+            return AckNextStep::Drop;
         }
         if self.cfg.profile.limited_transmit {
-            self.count_duplicate(cx, ack.heard);
+            self.count_duplicate(cx, ack.received);
             self.limited_transmit(cx, rule);
-            return Then::Drop;
+            return AckNextStep::Drop;
         }
-        Then::Window
+        AckNextStep::Window
     }
 
-    /// A recovery begins: the first hole or segment is retransmitted at once, the rest as PRR or
-    /// duplicates give room.
-    fn enter_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: &Ack<'_>, rule: &HolesRule) {
+    /// Enters recovery: retransmits the first hole or segment at once, the rest as PRR or
+    /// duplicates allow.
+    fn enter_recovery<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        ack: &ProcessedAck<'_>,
+        rule: &SackRule,
+    ) {
         let maxseg = self.mss();
         let (una, nxt, max) = (self.snd.una, self.snd.nxt, self.snd.max);
         self.totals.fast_recoveries += 1;
         self.snd.dup_acks = DUP_THRESHOLD;
-        self.outlast_ecn_episode();
+        self.abandon_cwr();
         let by_holes = match rule.duplicates {
-            DuplicateRule::ChangesScoreboard => self.link.sack,
+            DuplicateRule::ChangesScoreboard => self.negotiated.sack,
             DuplicateRule::AnyWhileEmpty => ack.sack_recovery,
         };
         let mut congested = self.congested(cx.now, Sign::Loss);
@@ -267,14 +273,14 @@ impl Endpoint {
             congested.snd_max = nxt;
         }
         let change = self.cc.on_congested(&congested);
-        self.count_duplicate(cx, ack.heard);
+        self.count_duplicate(cx, ack.received);
         self.timers.stop(Purpose::Retransmit);
-        self.snd.timed = None;
-        let loss = match &mut self.snd.repair {
-            Repair::Holes(loss) => loss,
+        self.snd.rtt_timing = None;
+        let loss = match &mut self.snd.loss_detector {
+            LossDetector::Sack(loss) => loss,
             _ => return,
         };
-        loss.holes.bound_fack(una, max);
+        loss.holes.clamp_fack(una, max);
         let delivered = match rule.prr {
             PrrRule::Rfc6937 => loss.holes.sacked_bytes(),
             PrrRule::Rfc6937bis if ack.sack_recovery => maxseg,
@@ -287,31 +293,33 @@ impl Endpoint {
             self.output_now(cx);
             return;
         }
-        self.snd.nxt = ack.heard.th_ack;
-        self.snd.resend_cause = Cause::FastRetransmit;
-        self.overrule_window(Bytes(maxseg));
+        self.snd.nxt = ack.received.th_ack;
+        self.snd.retransmit_cause = Cause::FastRetransmit;
+        self.override_window(Bytes(maxseg));
         self.emit_window(cx, Cause::FastRetransmit);
         self.output_now(cx);
         let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
         let left = self.snd.dup_acks - self.snd.limited.min(DUP_THRESHOLD);
-        self.overrule_window(Bytes(ssthresh + maxseg * u64::from(left)));
+        self.override_window(Bytes(ssthresh + maxseg * u64::from(left)));
         self.snd.nxt = self.snd.nxt.max(nxt);
         self.note(cx, change, Cause::FastRetransmit);
     }
 
-    /// The first and the second duplicate: each releases a segment (RFC 3042).
-    fn limited_transmit<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, rule: &HolesRule) {
+    /// Limited transmit: the first and the second duplicate each release a segment (RFC 3042).
+    fn limited_transmit<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, rule: &SackRule) {
         let (maxseg, before, cwnd) = (self.mss(), self.snd.max, self.cwnd());
         if self.snd.dup_acks == 1 {
             self.snd.limited = 0;
         }
         let flight = self.snd.nxt.since(self.snd.una).get();
-        let resending = self.snd.nxt < self.snd.max || self.snd.shift > 0;
-        let from_window = rule.limited == LimitedRule::WindowWhileResending && resending;
+        let retransmitting = self.snd.nxt < self.snd.max || self.snd.shift > 0;
+        let from_window =
+            rule.limited == LimitedTransmitRule::WindowWhileRetransmitting && retransmitting;
         let base = if from_window { cwnd } else { flight };
         let more = u64::from(self.snd.dup_acks.saturating_sub(self.snd.limited)) * maxseg;
-        self.overrule_window(Bytes(base + more));
-        let owes_ack = rule.limited == LimitedRule::WindowWhileResending && self.rcv.ack_now;
+        self.override_window(Bytes(base + more));
+        let owes_ack =
+            rule.limited == LimitedTransmitRule::WindowWhileRetransmitting && self.rcv.ack_now;
         if self.snd.buffer.used() + u64::from(rule.limited_without_data) > flight || owes_ack {
             self.emit_window(cx, Cause::Recovering);
             self.output_now(cx);
@@ -322,41 +330,47 @@ impl Endpoint {
         } else if sent > 0 {
             self.snd.limited += 1;
         }
-        self.overrule_window(Bytes(cwnd));
+        self.override_window(Bytes(cwnd));
         self.emit_window(cx, Cause::Recovering);
     }
 
-    /// An acknowledgment advances in recovery, but not to its end; `snd_una` and `snd_wnd` are still
-    /// the old ones when the kernel calls tcp_output.
-    fn on_partial_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: &Ack<'_>, rule: &HolesRule) {
+    /// Processes a partial acknowledgment in recovery; `snd_una` and `snd_wnd` still have their old
+    /// values when the kernel calls tcp_output.
+    fn on_partial_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        ack: &ProcessedAck<'_>,
+        rule: &SackRule,
+    ) {
         self.timers.stop(Purpose::Retransmit);
-        self.snd.timed = None;
-        let th_ack = ack.heard.th_ack;
-        if !self.link.sack {
+        self.snd.rtt_timing = None;
+        let th_ack = ack.received.th_ack;
+        if !self.negotiated.sack {
             self.newreno_partial_ack(cx, th_ack);
             return;
         }
-        if ack.heard.sacks || rule.prr == PrrRule::Rfc6937 {
-            self.holes_prr(cx, ack);
+        if ack.received.sacks || rule.prr == PrrRule::Rfc6937 {
+            self.sack_prr(cx, ack);
         } else {
-            self.holes_partial_ack(cx, th_ack);
+            self.sack_partial_ack(cx, th_ack);
         }
         self.rcv.ack_now = true;
         self.output_now(cx);
     }
 
-    /// tcp_newreno_partial_ack: the next segment, then the window deflated by what was acknowledged.
+    /// tcp_newreno_partial_ack: retransmits the next segment, then deflates the window by the bytes
+    /// acknowledged.
     fn newreno_partial_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, th_ack: Offset) {
         let (nxt, cwnd, maxseg) = (self.snd.nxt, self.cwnd(), self.mss());
         let acked = th_ack - self.snd.una;
         self.snd.nxt = th_ack;
-        self.snd.resend_cause = Cause::PartialAck;
-        self.overrule_window(Bytes(maxseg + acked));
+        self.snd.retransmit_cause = Cause::PartialAck;
+        self.override_window(Bytes(maxseg + acked));
         self.rcv.ack_now = true;
         self.emit_window(cx, Cause::Recovering);
         self.output_now(cx);
         self.snd.nxt = self.snd.nxt.max(nxt);
-        self.overrule_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
+        self.override_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
         self.emit_window(cx, Cause::Recovering);
     }
 
@@ -366,10 +380,10 @@ impl Endpoint {
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         seq: Offset,
-        heard: &Heard,
-        rule: &HolesRule,
+        received: &ReceivedAck,
+        rule: &SackRule,
     ) {
-        let ack = heard.th_ack;
+        let ack = received.th_ack;
         let bytes = ack - self.snd.una;
         let recovering = self.cc.in_recovery();
         let early = rule.settle == SettleRule::BeforeCounting;
@@ -377,8 +391,8 @@ impl Endpoint {
             self.settle(cx, ack, (self.snd.max - ack) as i64);
         }
         self.undo_bad_timeout(cx, segment, rule);
-        let mut delivered = Delivered::default();
-        self.snd.map.acknowledge(ack, |piece| delivered.add(piece));
+        let mut delivered = DeliveredPackets::default();
+        self.snd.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
         let samples = self.snd.rtt_samples;
         self.take_rtt(cx, segment, ack, &delivered);
         if self.snd.rtt_samples != samples {
@@ -390,27 +404,28 @@ impl Endpoint {
         } else if !self.timers.runs(Purpose::Persist) {
             self.arm_retransmit(cx.now);
         }
-        let acked = Acked {
+        let acked = AckEvent {
             una: ack,
             bytes,
             packets: delivered.packets as u32,
             ends_recovery: recovering && !self.cc.in_recovery(),
-            ..self.acked(cx, heard)
+            ..self.acked(cx, received)
         };
         let change = self.cc.on_acked(&acked);
-        // Step 6 takes the window of a segment that is not old; else what was acknowledged is off.
+        // Step 6 takes the window of a segment that is not old; else the window shrinks by the
+        // bytes acknowledged.
         let wnd = if self.snd.wl1 <= seq {
-            heard.wnd
+            received.wnd
         } else {
             self.snd.wnd.saturating_sub(bytes.min(self.snd.buffer.used()))
         };
-        self.advance(cx, ack, wnd, heard.nsegs, change);
-        if let Some(end) = self.snd.ecn_episode {
+        self.advance(cx, ack, wnd, received.nsegs, change);
+        if let Some(end) = self.snd.cwr_end {
             if ack > end {
-                self.end_ecn_episode(cx, ack);
+                self.end_cwr(cx, ack);
             }
         } else if self.cc.in_recovery() && ack >= self.cc.recovery_point() {
-            // A timeout just undone may have brought back a recovery that is over.
+            // Undoing a timeout may have restored a recovery that is over.
             if early {
                 self.cc.leave_recovery();
             } else {
@@ -419,18 +434,18 @@ impl Endpoint {
         }
     }
 
-    /// The first timeout in a row was a mistake: an acknowledgment echoes a timestamp older than what
-    /// was last sent since (`t_badrxtwin`).
+    /// Undoes the first of consecutive timeouts if an acknowledgment echoes a timestamp older than
+    /// the last segment sent since (`t_badrxtwin`).
     fn undo_bad_timeout<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        rule: &HolesRule,
+        rule: &SackRule,
     ) {
-        let Some(resent) = self.snd.timeout_stamp else { return };
+        let Some(retransmission) = self.snd.timeout_stamp else { return };
         let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
-        let older = echo != 0 && (echo.wrapping_sub(resent) as i32) < 0;
-        if self.snd.shift != 1 || !older {
+        let tsecr_before = echo != 0 && (echo.wrapping_sub(retransmission) as i32) < 0;
+        if self.snd.shift != 1 || !tsecr_before {
             return;
         }
         self.snd.timeout_stamp = None;
@@ -447,10 +462,10 @@ impl Endpoint {
     fn settle<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, th_ack: Offset, pipe: i64) {
         let max = self.snd.max;
         let loss = holes_of!(self);
-        loss.holes.bound_fack(th_ack, max);
-        // An `int` is compared with an `uint32_t`: a negative pipe is large.
+        loss.holes.clamp_fack(th_ack, max);
+        // The kernel compares an `int` with a `uint32_t`: a negative pipe becomes large.
         let pipe = u64::from(pipe as u32);
-        let change = self.cc.on_recovered(&Recovered { th_ack, pipe });
+        let change = self.cc.on_recovered(&RecoveryEnd { th_ack, pipe });
         let loss = holes_of!(self);
         loss.prr.prr_out = 0;
         if loss.rule.settle == SettleRule::AfterAdvancing {
@@ -461,13 +476,13 @@ impl Endpoint {
     }
 
     /// cc_ack_received with CC_DUPACK: FreeBSD's CUBIC samples the smoothed round trip.
-    fn count_duplicate<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, heard: &Heard) {
-        let acked = self.acked(cx, heard);
+    fn count_duplicate<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, received: &ReceivedAck) {
+        let acked = self.acked(cx, received);
         self.cc.on_duplicate(&acked);
     }
 
-    fn acked<R: Recorder>(&mut self, cx: &Cx<'_, R>, heard: &Heard) -> Acked {
-        Acked {
+    fn acked<R: Recorder>(&mut self, cx: &Cx<'_, R>, received: &ReceivedAck) -> AckEvent {
+        AckEvent {
             now: cx.now,
             ticks: self.clock.tick(cx.now),
             rtt: self.snd.rtt_sample.take(),
@@ -476,16 +491,16 @@ impl Endpoint {
             una: self.snd.una,
             bytes: 0,
             packets: 0,
-            nsegs: heard.nsegs,
+            nsegs: received.nsegs,
             ends_recovery: false,
-            resending: self.snd.nxt != self.snd.max,
+            retransmitting: self.snd.nxt != self.snd.max,
             snd_wnd: self.snd.wnd,
             window_limited: self.snd.window_limited,
             max_packets_out: self.snd.max_packets_out as u32,
         }
     }
 
-    /// Step 6: the window counts if its segment is not older than the last that did.
+    /// Step 6: updates the window unless the segment is older than the last that did.
     fn take_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
         let snd = &mut self.snd;
         let newer = snd.wl1 < seq

@@ -1,56 +1,62 @@
-//! FreeBSD's RACK stack (tcp_stacks/rack.c): losses by the time segments were sent, with the calls,
-//! timers and pauses of its own.
+//! FreeBSD's RACK stack (tcp_stacks/rack.c): loss detection by transmission times, with its own
+//! output calls, timers and pauses.
 //!
-//! An acknowledgment goes through the steps of rack_do_segment (`acks`); what it shows of each segment
-//! is in `delivered`. A call of rack_output begins with a timer that is due (`call`, `timeouts`), sends
-//! (`plan`), and ends with the entry on the wheel ([`recovery::hpts_rack`]) that brings the next call.
+//! An acknowledgment is processed in the steps of rack_do_segment (`acks`), each segment it covers
+//! or SACKs in `delivered`. A call of rack_output begins with an expired timer (`call`,
+//! `timeouts`), sends (`plan`), and ends with the entry on the wheel ([`recovery::hpts_rack`]) that
+//! schedules the next call.
 
 mod acks;
 mod call;
 mod delivered;
+mod hystart;
 mod plan;
 mod timeouts;
 
+use cc::hystart::HyStartMode;
 use recovery::burst_rack::BurstWindow;
-use recovery::dsack::Block;
-use recovery::goodput_rack::Goodput;
+use recovery::dsack::SackRange;
+use recovery::goodput_rack::GoodputEstimator;
 use recovery::hpts_rack::Hpts;
 use recovery::probe_rack::RackPto;
 use recovery::prr::rack::PrrRack;
 use recovery::rack_freebsd::RackFreeBsd;
-use recovery::rack_undo::{RackUndo, Reverts};
+use recovery::rack_undo::{RackUndo, RecoveryRevert};
 use units::{Duration, Instant, Offset};
 
-use crate::endpoint::Endpoint;
-use crate::loss::Repair;
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
 use crate::profile::RackRule;
+use hystart::HyStartReports;
 
-/// What FreeBSD's RACK stack keeps of a connection (`struct tcp_rack`).
+/// State of FreeBSD's RACK stack for a connection (`struct tcp_rack`).
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct RackLoss {
-    settings: Settings,
+pub(crate) struct FreeBsdRackState {
+    settings: RackSettings,
     rack: RackFreeBsd,
     undo: RackUndo,
-    reverts: Reverts,
+    reverts: RecoveryRevert,
     prr: PrrRack,
     hpts: Hpts,
     burst: BurstWindow,
-    goodput: Goodput,
-    probes: Probes,
-    call: Call,
-    timeout: Timeout,
-    /// When the segment sent last of those delivered had been sent, in microseconds, and its round
-    /// trip (`rc_rack_tmit_time`, `rc_rack_rtt`).
+    goodput: GoodputEstimator,
+    probes: RackProbes,
+    call: OutputCall,
+    timeout: LastTimeout,
+    /// Transmission time, in microseconds, of the delivered segment that was sent last, and its
+    /// round trip (`rc_rack_tmit_time`, `rc_rack_rtt`).
     latest: (u64, Duration),
-    /// Least round trip, in microseconds (`rc_rack_min_rtt`).
+    /// Minimum round trip, in microseconds (`rc_rack_min_rtt`).
     least: Option<u64>,
-    /// Duplicate acknowledgments without blocks for the segment that begins there (`r_dupack`).
+    /// Start of the oldest segment, and its duplicate acknowledgments without blocks (`r_dupack`).
     strikes: (Offset, u32),
+    /// Reports to HyStart++, if it is on (`CCF_HYSTART_ALLOWED`).
+    hystart: Option<Box<HyStartReports>>,
 }
 
-/// The knobs that nothing below holds.
+/// The parameters that no other field holds.
 #[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
-struct Settings {
+struct RackSettings {
     pto: RackPto,
     probes: u32,
     addback: u32,
@@ -62,58 +68,58 @@ struct Settings {
 
 /// Tail loss probes.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-struct Probes {
-    /// The last segment sent was one, and those sent since something was acknowledged or new data was
+struct RackProbes {
+    /// The last segment sent was a probe; probes sent since data was acknowledged or new data was
     /// sent (`rc_tlp_in_progress`, `rc_tlp_cnt_out`).
     in_progress: bool,
     count: u32,
-    /// When a timer fired last, or data was sent while nothing was outstanding
+    /// When a timer last fired, or data was sent while nothing was outstanding
     /// (`rc_tlp_rxt_last_time`).
     timed_at: Instant,
-    /// The segment last sent again as a probe, and the last such one that arrived
+    /// The segment last retransmitted as a probe, and the last such segment that was delivered
     /// (`last_sent_tlp_seq`, `last_tlp_acked_start`).
-    sent: Option<Block>,
-    acked: Option<Block>,
+    sent: Option<SackRange>,
+    acked: Option<SackRange>,
 }
 
-/// What the call in progress is to send and has sent.
+/// State of the output call in progress.
 #[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
-struct Call {
-    /// A segment to be retransmitted first (`rc_resend`).
-    resend: Option<Offset>,
-    /// The last segment, to be retransmitted as a probe (`rc_tlpsend`), or bytes of new data
+struct OutputCall {
+    /// Segment to be retransmitted first (`rc_resend`).
+    retransmit: Option<Offset>,
+    /// Segment to be retransmitted as a probe (`rc_tlpsend`), or bytes of new data to send as one
     /// (`rc_tlp_new_data`).
     probe: Option<Offset>,
     probe_new: u64,
-    /// It is a probe's (`doing_tlp`).
+    /// The call sends a probe (`doing_tlp`).
     is_probe: bool,
     /// Bytes sent (`tot_len_this_send`).
     sent: u64,
-    /// A segment arrived and this is the call that it makes.
+    /// The call was made by an arriving segment.
     by_segment: bool,
-    /// Bytes that the next call sends without another look at the window (`fsb.left_to_send`).
+    /// Bytes that the next call sends without checking the window again (`fsb.left_to_send`).
     fast: u64,
 }
 
 /// The last timeout.
 #[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
-struct Timeout {
-    /// When it was: what was sent before and not since is to be retransmitted without a recovery
+struct LastTimeout {
+    /// When it was: segments sent before and not since are retransmitted without a recovery
     /// (`RACK_MUST_RXT`).
     at: Option<Instant>,
-    /// `snd_max` then (`rc_snd_max_at_rto`), and whether a recovery was in progress
+    /// `snd_max` at the timeout (`rc_snd_max_at_rto`), and whether a recovery was in progress
     /// (`TF_WASFRECOVERY`).
     max: Offset,
     in_recovery: bool,
-    /// End of the segment it retransmitted and the timestamp of its first transmission: an echo of it
-    /// shows the timeout to be spurious (`RACK_TO_REXT`, `TF_PREVVALID`).
+    /// End of the segment it retransmitted and the timestamp of its first transmission: an echo of
+    /// that timestamp proves the timeout spurious (`RACK_TO_REXT`, `TF_PREVVALID`).
     first: Option<(Offset, u32)>,
 }
 
-impl RackLoss {
-    pub(crate) fn new(rule: RackRule) -> Self {
+impl FreeBsdRackState {
+    pub(crate) fn new(rule: RackRule, hystart: Option<HyStartMode>) -> Self {
         Self {
-            settings: Settings {
+            settings: RackSettings {
                 pto: rule.pto,
                 probes: rule.probes,
                 addback: rule.addback,
@@ -124,27 +130,30 @@ impl RackLoss {
             },
             rack: RackFreeBsd::new(rule.thresh),
             undo: RackUndo::new(rule.rtt_divisor),
-            reverts: Reverts::none(),
+            reverts: RecoveryRevert::none(),
             prr: PrrRack::default(),
             hpts: Hpts::default(),
             burst: BurstWindow::new(rule.burst),
-            goodput: Goodput::default(),
-            probes: Probes {
+            goodput: GoodputEstimator::default(),
+            probes: RackProbes {
                 in_progress: false,
                 count: 0,
                 timed_at: Instant::ZERO,
                 sent: None,
                 acked: None,
             },
-            call: Call::default(),
-            timeout: Timeout::default(),
+            call: OutputCall::default(),
+            timeout: LastTimeout::default(),
             latest: (0, Duration::ZERO),
             least: None,
             strikes: (Offset(0), 0),
+            hystart: hystart
+                .filter(|&mode| mode != HyStartMode::NotAllowed)
+                .map(|_| Box::default()),
         }
     }
 
-    /// Does the wheel hold an entry?
+    /// Is the connection on the wheel?
     pub(crate) const fn is_entered(&self) -> bool {
         self.hpts.is_entered()
     }
@@ -155,25 +164,25 @@ impl RackLoss {
     }
 }
 
-/// The RACK stack's part of the endpoint's state; nothing happens where another stack runs.
+/// The state of the RACK stack; returns a default on another stack.
 macro_rules! rack_of {
     ($endpoint:expr) => {
-        match &mut $endpoint.snd.repair {
-            $crate::loss::Repair::Rack(rack) => rack,
+        match &mut $endpoint.snd.loss_detector {
+            $crate::loss::LossDetector::FreeBsdRack(rack) => rack,
             _ => return Default::default(),
         }
     };
 }
 use rack_of;
 
-impl Endpoint {
-    /// Does FreeBSD's RACK stack run this connection?
+impl TcpEndpoint {
+    /// Does this connection use FreeBSD's RACK stack?
     #[inline]
     pub(crate) const fn is_rack(&self) -> bool {
-        matches!(self.snd.repair, Repair::Rack(_))
+        matches!(self.snd.loss_detector, LossDetector::FreeBsdRack(_))
     }
 
-    /// How long a segment that was passed may be outstanding before it is lost.
+    /// How long a segment may be outstanding before it is lost, once a later one was delivered.
     fn rack_thresh(&mut self, now: Instant) -> Duration {
         let srtt = self.rtt.srtt();
         let rack = rack_of!(self);
@@ -187,16 +196,16 @@ impl Endpoint {
 }
 
 #[cfg(test)]
-impl Endpoint {
-    fn rack(&self) -> &RackLoss {
-        match &self.snd.repair {
-            Repair::Rack(rack) => rack,
+impl TcpEndpoint {
+    fn rack(&self) -> &FreeBsdRackState {
+        match &self.snd.loss_detector {
+            LossDetector::FreeBsdRack(rack) => rack,
             _ => panic!("not RACK"),
         }
     }
 
-    /// Rounds with duplicates that widen RACK's threshold (`num_dsack`).
-    pub(crate) fn rounds_with_duplicates(&self) -> u32 {
+    /// Rounds with D-SACKs, which widen RACK's reordering window (`num_dsack`).
+    pub(crate) fn dsack_rounds(&self) -> u32 {
         self.rack().rack.num_dsack()
     }
 

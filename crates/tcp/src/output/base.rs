@@ -1,21 +1,21 @@
 //! tcp_output of FreeBSD's base stack (tcp_output.c; 13.0, 14.3 and main of October 2024).
 //!
-//! One pass is what lies between `again:` and the segment that is sent. Whatever makes the kernel send
-//! takes along the data that the windows allow, though it be too little to be sent for its own sake:
-//! an ACK that is owed, a window update, a FIN.
+//! One pass is the code from `repeated:` to the segment sent. Whatever makes the kernel send (a
+//! pending ACK, a window update, a FIN), the segment carries the data that the windows allow, even
+//! if it would be too little to send on its own.
 
 use cc::Controller;
 use machine::Cx;
 use packet::{Flags, Segment};
-use record::{Cause, Event, Purpose, Recorder, SentKind, Waiting};
-use recovery::sendmap::Resent;
+use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind};
+use recovery::sendmap::RetransmitResult;
 use units::{Instant, Offset};
 
-use crate::endpoint::Endpoint;
-use crate::loss::Repair;
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
 use crate::sent;
 
-/// What a pass sends.
+/// The segment that a pass of the base stack sends.
 #[derive(Debug, Clone, Copy)]
 struct BasePlan {
     at: Offset,
@@ -23,30 +23,30 @@ struct BasePlan {
     fin: bool,
     /// From a hole of the scoreboard (`sack_rxmit`).
     hole: bool,
-    /// Forced into a closed window by the persist timer.
+    /// Forced into a zero window by the persist timer.
     probes: bool,
-    /// Everything that was written (`TH_PUSH`).
+    /// The segment ends at the end of the send buffer (`TH_PUSH`).
     push: bool,
     /// Another pass follows (`sendalot`).
     more: bool,
 }
 
-impl Endpoint {
-    /// One pass.
+impl TcpEndpoint {
+    /// One pass of tcp_output.
     pub(super) fn base_pass<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
         burst_max: u64,
-    ) -> Result<(), Waiting> {
+    ) -> Result<(), SendLimit> {
         match self.plan_base(cx, burst_max) {
             Ok(plan) => {
                 self.snd.due = plan.more;
                 if plan.len > 0 || plan.fin {
                     self.send_base(cx, &plan, slot);
                 } else {
-                    self.build_ack_apart(cx, slot);
-                    self.note_resend_time(cx.now);
+                    self.build_ack_cold(cx, slot);
+                    self.note_retransmit_time(cx.now);
                 }
                 self.watch_base(cx, &plan);
                 if !plan.more {
@@ -64,18 +64,18 @@ impl Endpoint {
         }
     }
 
-    /// Answers with a bare ACK (tcp_respond).
+    /// Sends a pure ACK (tcp_respond).
     pub(crate) fn respond<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let mut slot = Segment::default();
-        self.build_ack_apart(cx, &mut slot);
+        self.build_ack_cold(cx, &mut slot);
         self.outbox.get_or_insert_default().push_back(slot);
     }
 
-    /// The call is over, and something was sent.
+    /// Ends a call that has sent a segment.
     fn end_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let why = self.why_base();
+        let why = self.base_waiting_reason();
         if why != self.snd.waiting {
-            cx.emit(|| Event::Waiting(why));
+            cx.emit(|| Event::SendLimited(why));
         }
         self.snd.waiting = why;
         if core::mem::take(&mut self.snd.check_space) {
@@ -83,26 +83,26 @@ impl Endpoint {
         }
     }
 
-    /// What keeps more from being sent.
-    fn why_base(&self) -> Waiting {
+    /// The limit that prevents further output.
+    fn base_waiting_reason(&self) -> SendLimit {
         let unsent = self.data_end().since(self.snd.nxt).get();
-        self.why_nothing(unsent, self.cwnd())
+        self.waiting_reason(unsent, self.cwnd())
     }
 
-    /// Length and place of what is sent, or why nothing is.
+    /// Plans a segment, or returns why nothing is sent.
     fn plan_base<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         burst_max: u64,
-    ) -> Result<BasePlan, Waiting> {
-        let enlarged = self.skip_reported();
+    ) -> Result<BasePlan, SendLimit> {
+        let enlarged = self.skip_sacked();
         let snd = &self.snd;
         let (una, nxt, max) = (snd.una, snd.nxt, snd.max);
         let (mss, avail, wnd, cwnd) = (self.mss(), snd.buffer.used(), snd.wnd, self.cwnd());
         let mut sendwin = wnd.min(cwnd + enlarged);
         let recovering = self.cc.in_recovery();
-        let (scans, resent) = match &snd.repair {
-            Repair::Holes(loss) if self.link.sack => {
+        let (scans, retransmission) = match &snd.loss_detector {
+            LossDetector::Sack(loss) if self.negotiated.sack => {
                 let scans = recovering || (loss.rule().holes_after_timeout && nxt < max);
                 (scans, if scans { loss.sack_bytes_rexmit() } else { 0 })
             }
@@ -118,7 +118,7 @@ impl Endpoint {
         }
         let (at, mut len) = match hole {
             Some(hole) => hole,
-            None => (nxt, self.room_for_new(sendwin, resent)),
+            None => (nxt, self.room_for_new(sendwin, retransmission)),
         };
         let off = at.since(una).get();
         if len == 0 && sendwin == 0 && off < avail {
@@ -129,14 +129,14 @@ impl Endpoint {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
         let fin_unsent = max <= self.data_end() || nxt == una;
-        // A probe that carries the last byte leaves the FIN out.
+        // A probe that carries the last byte omits the FIN.
         let mut fin = self.fin_wanted() && off + len >= avail && !(probes && off < avail);
         let sends = (len > 0 && (forced || self.is_worth_sending(len, off, hole.is_some())))
             || self.window_update_due()
             || self.rcv.ack_now
             || (fin && fin_unsent);
         if !sends {
-            return Err(self.why_base_idles(cx, len, off));
+            return Err(self.base_idle_reason(cx, len, off));
         }
         let mut more = hole.is_some();
         if len > mss {
@@ -158,17 +158,17 @@ impl Endpoint {
         })
     }
 
-    /// Bytes from `snd_nxt` on that the windows allow; in a recovery with retransmissions what PRR
-    /// gives, less what was sent since.
-    fn room_for_new(&self, sendwin: u64, resent: u64) -> u64 {
+    /// Bytes from `snd_nxt` on that the windows allow; in a recovery with retransmissions, the PRR
+    /// allowance less the bytes sent since.
+    fn room_for_new(&self, sendwin: u64, retransmission: u64) -> u64 {
         let snd = &self.snd;
         let (avail, off) = (snd.buffer.used(), snd.nxt - snd.una);
-        if resent == 0 || snd.nxt < snd.max {
+        if retransmission == 0 || snd.nxt < snd.max {
             return avail.min(sendwin).saturating_sub(off);
         }
         let len = avail.min(snd.wnd).saturating_sub(off);
         let since = snd.nxt.since(self.cc.recovery_point()).get();
-        len.min(self.cwnd().saturating_sub(since + resent))
+        len.min(self.cwnd().saturating_sub(since + retransmission))
     }
 
     /// The sender's side of silly-window avoidance.
@@ -181,8 +181,8 @@ impl Endpoint {
             || hole
     }
 
-    /// A burst for the segmentation offload: below the limit of the interface, whole segments unless
-    /// it empties the send buffer, and never less than one.
+    /// Length of a burst for the segmentation offload: below the limit of the interface, whole
+    /// segments unless it empties the send buffer, and at least one segment.
     fn tso_len(&self, len: u64, off: u64, burst_max: u64) -> u64 {
         let mss = self.mss();
         // t_maxseg counts the option bytes, which are the difference to mss.
@@ -193,22 +193,31 @@ impl Endpoint {
         len.max(mss)
     }
 
-    /// Nothing is sent: makes sure that a timer runs where data waits.
-    fn why_base_idles<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, len: u64, off: u64) -> Waiting {
+    /// Returns why nothing is sent, and ensures that a timer runs if data is waiting.
+    fn base_idle_reason<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        len: u64,
+        off: u64,
+    ) -> SendLimit {
         let outstanding = self.snd.max > self.snd.una;
         let retransmits = self.timers.runs(Purpose::Retransmit);
         let probes = self.timers.runs(Purpose::Persist);
         let avail = self.snd.buffer.used();
-        if self.link.sack && outstanding && !retransmits && !probes {
+        if self.negotiated.sack && outstanding && !retransmits && !probes {
             self.arm_retransmit(cx.now);
         } else if avail > 0 && !retransmits && !probes {
             self.snd.shift = 0;
             self.set_persist(cx.now);
         }
-        if len > 0 && len + off >= avail { Waiting::SmallSegment } else { self.why_base() }
+        if len > 0 && len + off >= avail {
+            SendLimit::SmallSegment
+        } else {
+            self.base_waiting_reason()
+        }
     }
 
-    /// Makes a segment with data or a FIN and notes that it was sent.
+    /// Builds a segment with data or a FIN and records its transmission.
     fn send_base<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan, slot: &mut Segment) {
         let mut flags = Flags::ACK;
         if plan.push {
@@ -220,28 +229,30 @@ impl Endpoint {
         if plan.fin {
             flags |= Flags::FIN;
             if carries_fin {
-                // The FIN has its number already.
+                // The FIN already has a sequence number.
                 self.snd.nxt = Offset(self.snd.nxt.0 - 1);
             }
         }
         let at = if plan.hole { plan.at } else { self.snd.nxt };
-        self.write_header_apart(cx.now, at, plan.len, flags, slot);
+        self.write_header_cold(cx.now, at, plan.len, flags, slot);
         if plan.len > self.mss() {
-            slot.gso_size = self.link.mss as u16;
+            slot.gso_size = self.negotiated.mss as u16;
         }
         if self.has_blocks() {
             self.write_blocks(plan.len, slot);
         }
-        let again = at < self.snd.max && plan.len > 0;
-        let kind = match (plan.len, plan.hole, again) {
+        let repeated = at < self.snd.max && plan.len > 0;
+        let kind = match (plan.len, plan.hole, repeated) {
             _ if plan.probes => SentKind::Probe,
             (0, ..) if carries_fin => SentKind::Ack,
-            (0, ..) if at < self.snd.max => SentKind::Again(self.snd.resend_cause),
+            (0, ..) if at < self.snd.max => SentKind::Retransmission(self.snd.retransmit_cause),
             (0, ..) => SentKind::Control,
-            (_, true, _) if self.cc.in_recovery() => SentKind::Again(Cause::FastRetransmit),
-            // After a timeout the holes are retransmitted without a recovery (`snd_nxt < snd_max`).
-            (_, true, _) => SentKind::Again(self.snd.resend_cause),
-            (_, false, true) => SentKind::Again(self.snd.resend_cause),
+            (_, true, _) if self.cc.in_recovery() => {
+                SentKind::Retransmission(Cause::FastRetransmit)
+            }
+            // After a timeout holes are retransmitted outside of recovery (`snd_nxt < snd_max`).
+            (_, true, _) => SentKind::Retransmission(self.snd.retransmit_cause),
+            (_, false, true) => SentKind::Retransmission(self.snd.retransmit_cause),
             (_, false, false) => SentKind::New,
         };
         if plan.probes {
@@ -249,23 +260,23 @@ impl Endpoint {
         } else {
             self.note_base_sent(cx, plan, at);
         }
-        cx.emit_of(self, || {
+        cx.emit_with_state(self, || {
             let at = self.payload_offset(at);
             Event::Sent { at, len: plan.len as u32, kind }
         });
     }
 
-    /// A probe of a closed window moves `snd_max`, not `snd_nxt`.
+    /// Records a window probe: it advances `snd_max`, not `snd_nxt`.
     fn note_probe_sent(&mut self, now: Instant, at: Offset, plan: &BasePlan) {
         let end = at + plan.len + u64::from(plan.fin);
         if end > self.snd.max {
             let mss = self.mss();
-            sent::push(&mut self.snd.map, at.max(self.snd.max), end, plan.fin, mss, now);
+            sent::push(&mut self.snd.scoreboard, at.max(self.snd.max), end, plan.fin, mss, now);
             self.snd.max = end;
         }
     }
 
-    /// Moves the sequence variables and counts.
+    /// Advances the sequence variables and updates the counters.
     fn note_base_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan, at: Offset) {
         let (mss, now) = (self.mss(), cx.now);
         let end = at + plan.len + u64::from(plan.fin);
@@ -277,38 +288,40 @@ impl Endpoint {
             if plan.len > 0 {
                 self.totals.retransmitted_packets += packets;
             }
-            let _: Resent = self.snd.map.resend(at, end.min(self.snd.max), now, false);
+            let _: RetransmitResult =
+                self.snd.scoreboard.retransmit(at, end.min(self.snd.max), now, false);
         }
         let pushed_from = at.max(self.snd.max);
         if end > self.snd.max {
-            sent::push(&mut self.snd.map, pushed_from, end, plan.fin, mss, now);
+            sent::push(&mut self.snd.scoreboard, pushed_from, end, plan.fin, mss, now);
         }
         if !plan.hole {
             self.snd.nxt = end;
         } else if plan.fin {
             self.snd.nxt += 1;
         }
-        self.note_resend_time(now);
+        self.note_retransmit_time(now);
         if end > self.snd.max {
             self.snd.max = end;
             self.snd.last_sent = now;
-            if self.snd.timed.is_none() {
-                self.snd.timed = Some((at, now));
+            if self.snd.rtt_timing.is_none() {
+                self.snd.rtt_timing = Some((at, now));
             }
         }
         self.snd.nxt = self.snd.nxt.min(self.snd.max);
-        self.holes_sent(plan.len, plan.hole);
+        self.sack_sent(plan.len, plan.hole);
     }
 
-    /// `t_badrxtwin` follows what is sent between the first timeout and the next round trip measured.
-    fn note_resend_time(&mut self, now: Instant) {
+    /// Updates `t_badrxtwin` for segments sent between the first timeout and the next round-trip
+    /// sample.
+    fn note_retransmit_time(&mut self, now: Instant) {
         if self.snd.shift == 1 && self.snd.timeout_stamp.is_some() {
             self.snd.timeout_stamp = Some(self.clock.timestamp(now));
         }
     }
 
-    /// Sets the retransmission timer if it does not run and anything is outstanding, else the
-    /// persist timer where data waits.
+    /// Sets the retransmission timer if it does not run and data is outstanding, else the persist
+    /// timer if data is waiting.
     fn watch_base<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan) {
         if plan.probes || self.timers.runs(Purpose::Retransmit) {
             return;

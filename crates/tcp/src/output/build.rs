@@ -1,4 +1,4 @@
-//! Segments as they are made and noted.
+//! Building of segments, and the records of their transmission.
 
 use core::hint::cold_path;
 
@@ -6,16 +6,16 @@ use cc::Controller;
 use machine::Cx;
 use packet::{Flags, Options, Segment, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind};
-use recovery::sendmap::Resent;
+use recovery::sendmap::RetransmitResult;
 use units::{Duration, Instant, Offset, unlikely};
 
-use super::Plan;
-use crate::endpoint::Endpoint;
-use crate::loss::Repair;
+use super::SegmentPlan;
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
 use crate::sent;
 
-impl Endpoint {
-    /// Writes what every segment has, and notes what it tells the peer.
+impl TcpEndpoint {
+    /// Writes the header of a segment and records the ACK and the window that it advertises.
     #[inline(always)]
     pub(super) fn write_header(
         &mut self,
@@ -41,9 +41,9 @@ impl Endpoint {
         self.rcv.compressed.waiting = 0;
     }
 
-    /// The same out of the way of those who seldom write one.
+    /// [`TcpEndpoint::write_header`], out of line for cold callers.
     #[inline(never)]
-    pub(super) fn write_header_apart(
+    pub(super) fn write_header_cold(
         &mut self,
         now: Instant,
         at: Offset,
@@ -78,15 +78,15 @@ impl Endpoint {
             gso_size: 0,
             nsegs: 0,
             timestamps: self
-                .link
+                .negotiated
                 .timestamps
                 .then(|| Timestamps { val: self.clock.timestamp(now), ecr: self.rcv.ts_recent }),
             options: Options::None,
         };
     }
 
-    /// Makes a full segment of new data, not the last there is, and notes that it left: what `build`
-    /// does, less what cannot be.
+    /// Builds a full segment of new data that is not the last, and records its transmission: a
+    /// shortened [`TcpEndpoint::build`].
     #[inline(never)]
     pub(super) fn build_new<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         if self.packets_in_flight() == 0 {
@@ -97,10 +97,10 @@ impl Endpoint {
         self.note_full(cx.now);
         if self.cc.in_recovery() {
             let mss = self.mss();
-            self.timed_sent(mss, 1, false);
+            self.rack_tlp_sent(mss, 1, false);
         }
         self.note_flight(cx.now, at);
-        self.tell_full(cx, at);
+        self.emit_full_sent(cx, at);
     }
 
     #[inline(always)]
@@ -110,28 +110,28 @@ impl Endpoint {
         self.snd.last_sent = now;
     }
 
-    /// A full packet has left that begins at `at`: moves the places.
+    /// Records the transmission of a full packet at `at` and advances the sequence variables.
     #[inline(always)]
     pub(super) fn move_full(&mut self, now: Instant, at: Offset) {
         self.snd.max = at + self.mss();
         self.snd.nxt = self.snd.max;
-        let sent_at = self.stamp_of_new(now);
-        self.snd.map.push(at, self.snd.max, sent_at);
+        let sent_at = self.new_data_sent_at(now);
+        self.snd.scoreboard.push(at, self.snd.max, sent_at);
     }
 
     #[inline(always)]
-    pub(super) fn tell_full<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, at: Offset) {
-        cx.emit_of(self, || {
-            let (at, len) = (self.payload_offset(at), self.link.mss);
+    pub(super) fn emit_full_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, at: Offset) {
+        cx.emit_with_state(self, || {
+            let (at, len) = (self.payload_offset(at), self.negotiated.mss);
             Event::Sent { at, len, kind: SentKind::New }
         });
     }
 
-    /// Makes the segment and notes that it left.
+    /// Builds the segment and records its transmission.
     pub(super) fn build<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        plan: &Plan,
+        plan: &SegmentPlan,
         slot: &mut Segment,
     ) {
         let mut flags = Flags::ACK;
@@ -141,9 +141,9 @@ impl Endpoint {
         if unlikely(plan.fin) {
             flags |= Flags::FIN;
         }
-        self.write_header_apart(cx.now, plan.at, plan.len, flags, slot);
+        self.write_header_cold(cx.now, plan.at, plan.len, flags, slot);
         if plan.len > self.mss() {
-            slot.gso_size = self.link.mss as u16;
+            slot.gso_size = self.negotiated.mss as u16;
         }
         if self.has_blocks() {
             self.write_blocks(plan.len, slot);
@@ -156,23 +156,24 @@ impl Endpoint {
             _ if plan.len > 0 || plan.fin => self.note_sent(cx, plan),
             _ => {}
         }
-        cx.emit_of(self, || {
+        cx.emit_with_state(self, || {
             let at = self.payload_offset(plan.at);
             Event::Sent { at, len: plan.len as u32, kind: plan.kind }
         });
     }
 
-    /// A probe of a closed window left; it may have taken a new byte along.
+    /// Records a window probe, which may have carried a new byte.
     fn note_probe(&mut self, end: Offset, now: Instant) {
         if end > self.snd.max {
-            let sent_at = self.stamp_of_new(now);
-            self.snd.map.push(self.snd.max, end, sent_at);
+            let sent_at = self.new_data_sent_at(now);
+            self.snd.scoreboard.push(self.snd.max, end, sent_at);
             self.snd.max = end;
         }
     }
 
-    /// Bytes or a FIN left: moves the places, starts the timers, counts.
-    fn note_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &Plan) {
+    /// Records the transmission of data or a FIN: advances the sequence variables, starts timers,
+    /// updates counters.
+    fn note_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &SegmentPlan) {
         let end = plan.at + plan.len + u64::from(plan.fin);
         let mss = self.mss();
         if plan.len > 0 && self.packets_in_flight() == 0 {
@@ -182,34 +183,40 @@ impl Endpoint {
         if plan.len > 0 {
             self.totals.data_packets += packets;
         }
-        let again = plan.at < self.snd.max;
-        let mut resent = Resent::default();
-        if again {
+        let repeated = plan.at < self.snd.max;
+        let mut retransmission = RetransmitResult::default();
+        if repeated {
             if plan.len > 0 {
                 self.totals.retransmitted_packets += packets;
             }
-            let probe = plan.kind == SentKind::Again(Cause::LossProbe);
-            // After all that was sent at this very instant, so that none of it, arriving first, seems to
-            // have been sent later: in a kernel no two calls share an instant.
-            let newest = self.snd.map.last().map_or(cx.now, |last| last.sent_at().max(cx.now));
+            let probe = plan.kind == SentKind::Retransmission(Cause::LossProbe);
+            // Stamped after everything sent at this instant, so that none of it, if it arrives
+            // first, seems to have been sent later: in a kernel no two calls share an instant.
+            let newest =
+                self.snd.scoreboard.last().map_or(cx.now, |last| last.sent_at().max(cx.now));
             let at = newest + Duration::from_nanos(1);
-            self.snd.resent_at = at;
-            resent = self.snd.map.resend(plan.at, end.min(self.snd.max), at, probe);
+            self.snd.retransmitted_at = at;
+            retransmission =
+                self.snd.scoreboard.retransmit(plan.at, end.min(self.snd.max), at, probe);
         }
         if end > self.snd.max {
-            let (at, sent_at) = (plan.at.max(self.snd.max), self.stamp_of_new(cx.now));
-            sent::push(&mut self.snd.map, at, end, plan.fin, mss, sent_at);
+            let (at, sent_at) = (plan.at.max(self.snd.max), self.new_data_sent_at(cx.now));
+            sent::push(&mut self.snd.scoreboard, at, end, plan.fin, mss, sent_at);
             if plan.push && (end >= self.data_end() || plan.len < mss) {
-                // The PSH of a mere burst is in its clone only (__tcp_transmit_skb).
-                self.snd.map.mark_pushed();
+                // The PSH that ends a burst is only in its clone (__tcp_transmit_skb).
+                self.snd.scoreboard.set_push();
             }
         }
-        // A segment sent out of turn does not move snd_nxt, unless it is all there is.
-        let timed = matches!(self.snd.repair, Repair::Timed(_) | Repair::Rack(_));
+        // A segment sent out of order does not move snd_nxt, unless it is the only one outstanding.
+        let timed = matches!(
+            self.snd.loss_detector,
+            LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_)
+        );
         let out_of_turn = match plan.kind {
-            SentKind::Again(Cause::FastRetransmit | Cause::PartialAck) => true,
-            // What is lost goes from where it lies; what a closed window cut off from `snd_nxt` on.
-            SentKind::Again(_) => timed && plan.at != self.snd.nxt,
+            SentKind::Retransmission(Cause::FastRetransmit | Cause::PartialAck) => true,
+            // Lost data is retransmitted at its own offset, data cut off by a closed window from
+            // `snd_nxt` on.
+            SentKind::Retransmission(_) => timed && plan.at != self.snd.nxt,
             _ => false,
         };
         if !out_of_turn {
@@ -218,28 +225,28 @@ impl Endpoint {
         self.snd.max = self.snd.max.max(end);
         self.snd.nxt = self.snd.nxt.max(self.snd.una).min(self.snd.max);
         self.snd.last_sent = cx.now;
-        if self.is_whole() {
-            self.rates_sent(cx.now, plan.at, end, again);
+        if self.is_rate_based() {
+            self.rates_sent(cx.now, plan.at, end, repeated);
         }
         if timed {
-            self.timed_sent(plan.len, packets, again);
-            self.rack_noted(plan.at, end, again, &resent);
+            self.rack_tlp_sent(plan.len, packets, repeated);
+            self.rack_sent(plan.at, end, repeated, &retransmission);
         }
-        if again {
-            self.head_resent(cx.now, plan.at);
+        if repeated {
+            self.head_retransmitted(cx.now, plan.at);
             self.watch_flight(cx.now);
         } else {
             self.note_flight(cx.now, plan.at);
         }
     }
 
-    /// When new data that leaves now was sent: not before what was retransmitted at this very instant.
+    /// Transmission time of new data sent now: not before a retransmission at the same instant.
     #[inline(always)]
-    fn stamp_of_new(&self, now: Instant) -> Instant {
-        now.max(self.snd.resent_at)
+    fn new_data_sent_at(&self, now: Instant) -> Instant {
+        now.max(self.snd.retransmitted_at)
     }
 
-    /// Data leaves while nothing is under way.
+    /// Prepares for data sent while nothing is in flight.
     #[cold]
     fn begin_flight<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let last = self.clock.tick(self.snd.last_sent);
@@ -247,24 +254,24 @@ impl Endpoint {
         self.restart_rates(cx);
     }
 
-    /// What begins at `at` has left for the first time: it is timed, unless something else is.
+    /// Records the first transmission of data at `at`: it is timed, unless other data is.
     #[inline]
     fn note_flight(&mut self, now: Instant, at: Offset) {
-        if self.snd.timed.is_none() {
-            self.snd.timed = Some((at, now));
+        if self.snd.rtt_timing.is_none() {
+            self.snd.rtt_timing = Some((at, now));
         }
         self.watch_flight(now);
     }
 
-    /// Something is under way: the timers that watch over it run.
+    /// Ensures that the timers for data in flight run.
     #[inline(always)]
     pub(super) fn watch_flight(&mut self, now: Instant) {
         if self.is_rack() {
-            // The wheel has its timer.
+            // Its timer is on the hpts wheel.
             return;
         }
         self.plan_probe_timer(now);
-        // A timer that waits for reordering is followed by one for the timeout.
+        // The retransmission timer is set when the reordering timer has expired.
         if !self.timers.runs(Purpose::Retransmit) && !self.timers.runs(Purpose::Reorder) {
             self.arm_retransmit(now);
         }

@@ -1,26 +1,26 @@
-//! Windows that count bytes: rack_output of FreeBSD, and the textbook (RFC 9293 section 3.8.6.2.1).
+//! Windows that count bytes: rack_output of FreeBSD, and the RFCs (RFC 9293 section 3.8.6.2.1).
 
 use machine::Cx;
-use record::{Event, Recorder, SentKind, Waiting};
+use record::{Event, Recorder, SendLimit, SentKind};
 
-use super::Plan;
-use crate::endpoint::Endpoint;
+use super::SegmentPlan;
+use crate::endpoint::TcpEndpoint;
 use crate::profile::BurstRule;
 
-impl Endpoint {
-    /// One pass: the length the windows give, whole segments unless the send buffer is emptied,
-    /// and the sender's side of silly-window avoidance.
+impl TcpEndpoint {
+    /// Plans a pass: the length that the windows allow, whole segments unless the send buffer is
+    /// emptied, and the sender's side of silly-window avoidance.
     pub(crate) fn plan_bytes<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         burst_max: u64,
-    ) -> Result<Plan, Waiting> {
+    ) -> Result<SegmentPlan, SendLimit> {
         let mss = self.mss();
         let off = self.snd.nxt - self.snd.una;
         let avail = self.snd.buffer.used();
         let cwnd = self.send_window();
         let sendwin = self.snd.wnd.min(cwnd);
-        let mut len = match self.timed_room() {
+        let mut len = match self.rack_tlp_room() {
             None => avail.min(sendwin).saturating_sub(off),
             Some(room) => avail.min(self.snd.wnd).saturating_sub(off).min(room),
         };
@@ -30,18 +30,18 @@ impl Endpoint {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
 
-        // Everything goes, and then the FIN, once.
+        // The FIN follows the last byte, and is sent once.
         let fin_next = self.fin_wanted() && off + len >= avail;
         let fin_unsent = self.snd.max <= self.data_end() || self.snd.nxt == self.snd.una;
-        let resending = self.snd.nxt < self.snd.max;
+        let retransmitting = self.snd.nxt < self.snd.max;
         if len == 0 {
             if fin_next && fin_unsent && off <= avail {
-                let kind = if resending {
-                    SentKind::Again(self.snd.resend_cause)
+                let kind = if retransmitting {
+                    SentKind::Retransmission(self.snd.retransmit_cause)
                 } else {
                     SentKind::Control
                 };
-                return Ok(Plan {
+                return Ok(SegmentPlan {
                     at: self.snd.nxt,
                     len: 0,
                     fin: true,
@@ -50,17 +50,17 @@ impl Endpoint {
                     more: false,
                 });
             }
-            return Err(self.why_nothing(unsent, cwnd));
+            return Err(self.waiting_reason(unsent, cwnd));
         }
         let goes = len >= mss
             || ((self.snd.idle || self.cfg.nodelay) && len + off >= avail)
             || (self.snd.max_wnd > 0 && len >= self.snd.max_wnd / 2)
-            || resending;
+            || retransmitting;
         if !goes {
             let limited = if len + off < avail {
-                self.why_nothing(unsent, cwnd)
+                self.waiting_reason(unsent, cwnd)
             } else {
-                Waiting::SmallSegment
+                SendLimit::SmallSegment
             };
             return Err(limited);
         }
@@ -86,30 +86,35 @@ impl Endpoint {
                 more = true;
             }
         }
-        let kind = if resending { SentKind::Again(self.snd.resend_cause) } else { SentKind::New };
-        Ok(Plan { at: self.snd.nxt, len, fin, push: off + len == avail, kind, more })
+        let kind = if retransmitting {
+            SentKind::Retransmission(self.snd.retransmit_cause)
+        } else {
+            SentKind::New
+        };
+        Ok(SegmentPlan { at: self.snd.nxt, len, fin, push: off + len == avail, kind, more })
     }
 
-    /// At the end of a call: was the window the limit? FreeBSD's own controllers do not ask.
-    pub(super) fn validate_bytes(&mut self, why: Option<Waiting>) {
+    /// At the end of a call, records whether the window was the limit; FreeBSD's own controllers do
+    /// not use it.
+    pub(super) fn validate_bytes(&mut self, why: Option<SendLimit>) {
         if matches!(self.cfg.profile.burst, BurstRule::Linux { .. }) {
             return;
         }
         let limited = match why {
             None => self.snd.nxt.since(self.snd.una).get() + self.mss() > self.cwnd(),
-            Some(why) => why == Waiting::CongestionWindow,
+            Some(why) => why == SendLimit::CongestionWindow,
         };
         self.validate_window(limited);
     }
 
-    /// Which of the limits holds the next byte back.
-    pub(crate) fn why_nothing(&self, unsent: u64, cwnd: u64) -> Waiting {
+    /// The limit that holds back the next byte.
+    pub(crate) fn waiting_reason(&self, unsent: u64, cwnd: u64) -> SendLimit {
         if unsent == 0 {
-            if self.snd.fin { Waiting::Done } else { Waiting::Application }
+            if self.snd.fin { SendLimit::Done } else { SendLimit::Application }
         } else if cwnd <= self.snd.wnd {
-            Waiting::CongestionWindow
+            SendLimit::CongestionWindow
         } else {
-            Waiting::PeerWindow
+            SendLimit::PeerWindow
         }
     }
 }

@@ -1,28 +1,28 @@
 //! Windows that count packets: tcp_write_xmit of Linux (tcp_output.c, 6.18).
 //!
-//! The congestion window counts packets; a burst holds what the pacing rate sends in about a
-//! millisecond (tcp_tso_autosize), and a small one waits for the next acknowledgment where that is near
-//! (tcp_tso_should_defer).
+//! The congestion window counts packets; a a burst holds the bytes that the pacing rate sends in
+//! about a millisecond (tcp_tso_autosize), and a smaller one is deferred if the next acknowledgment
+//! is near (tcp_tso_should_defer).
 
 use cc::Controller;
-use record::{SentKind, Waiting};
+use record::{SendLimit, SentKind};
 use recovery::RttEstimator;
 use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, unlikely};
 
-use super::{Plan, Train};
-use crate::endpoint::Endpoint;
+use super::{PacketBatch, SegmentPlan};
+use crate::endpoint::TcpEndpoint;
 use crate::send_buffer::WriteQueue;
 
-/// Payload of a burst at most: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a kernel
-/// without tunnels and WLAN (sk_dst_gso_max_size).
+/// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a
+/// kernel without tunnels and WLAN (sk_dst_gso_max_size).
 const GSO_MAX: u64 = 65_536 - (192 + 1);
 
-/// What the pacing rate follows from (`sk_pacing_rate`). It is noted with every acknowledgment and
-/// seldom asked for.
+/// Inputs of `sk_pacing_rate`, recorded with every acknowledgment; the rate itself is computed on
+/// demand.
 #[derive(Debug, Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Pacing {
-    /// Eight times the smoothed round trip; 0 before the first.
+    /// Eight times the smoothed round trip; 0 before the first sample.
     srtt_us: u32,
     mss: u32,
     cwnd: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Pacing {
 }
 
 impl Pacing {
-    /// Bytes per second; 0 before the first round trip.
+    /// Bytes per second; 0 before the first round-trip sample.
     pub(crate) fn rate(&self) -> u64 {
         if self.srtt_us == 0 {
             return 0;
@@ -43,23 +43,24 @@ impl Pacing {
     }
 }
 
-/// A burst waits for an acknowledgment that is as near (tcp_tso_should_defer).
+/// A burst is deferred if the next acknowledgment is expected within this time
+/// (tcp_tso_should_defer).
 const NEAR: Duration = Duration::from_millis(1);
 
-/// What room there is for a burst.
+/// Limits of a burst.
 #[derive(Debug, Clone, Copy)]
-struct Free {
-    /// Bytes of a burst at most.
+struct SendRoom {
+    /// Maximum bytes of a burst.
     most: u64,
-    /// Bytes that the peer's window takes.
+    /// Bytes that the peer's window allows.
     window: u64,
-    /// Congestion window and packets under way.
+    /// Congestion window and packets in flight.
     cwnd: u64,
     in_flight: u64,
 }
 
-impl Endpoint {
-    /// One pass: a burst within the congestion window, the peer's window and Nagle's rule.
+impl TcpEndpoint {
+    /// Plans a pass: a burst within the congestion window, the peer's window and Nagle's rule.
     #[inline(always)]
     pub(super) fn plan_packets(
         &mut self,
@@ -67,30 +68,30 @@ impl Endpoint {
         rtt_log: u32,
         win_divisor: u32,
         now: Instant,
-    ) -> Result<Plan, Waiting> {
+    ) -> Result<SegmentPlan, SendLimit> {
         let mss = self.mss();
         let end = self.data_end();
-        let resending = self.snd.nxt < self.snd.max.min(end);
-        let until = if resending { self.snd.max.min(end) } else { end };
+        let retransmitting = self.snd.nxt < self.snd.max.min(end);
+        let until = if retransmitting { self.snd.max.min(end) } else { end };
         let unsent = until.since(self.snd.nxt).get();
         let cwnd = self.send_window() / mss;
-        let in_flight = if resending {
+        let in_flight = if retransmitting {
             (self.snd.nxt - self.snd.una).div_ceil(mss)
         } else {
             self.packets_in_flight()
         };
-        // tcp_cwnd_test: at least two bursts are to be under way.
+        // tcp_cwnd_test: at least two bursts are in flight.
         let quota = cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1));
         let window_end = self.snd.una + self.snd.wnd;
         let fin_due = self.fin_wanted() && unsent == 0 && self.snd.nxt == end;
         if unlikely(fin_due) {
-            return Ok(Plan {
+            return Ok(SegmentPlan {
                 at: end,
                 len: 0,
                 fin: true,
                 push: false,
                 kind: if self.snd.max > end {
-                    SentKind::Again(self.snd.resend_cause)
+                    SentKind::Retransmission(self.snd.retransmit_cause)
                 } else {
                     SentKind::Control
                 },
@@ -98,68 +99,73 @@ impl Endpoint {
             });
         }
         let outcome = if unsent == 0 {
-            Err(if self.snd.fin { Waiting::Done } else { Waiting::Application })
+            Err(if self.snd.fin { SendLimit::Done } else { SendLimit::Application })
         } else if quota == 0 {
-            Err(Waiting::CongestionWindow)
+            Err(SendLimit::CongestionWindow)
         } else {
-            // tcp_cwnd_test: a burst takes half of the window at most.
+            // tcp_cwnd_test: a burst is at most half of the window.
             let half = (cwnd / 2).max(1);
             let most = self.burst_segments(min_segments, rtt_log);
             let segments = most.min(quota).min(half);
             let room = window_end.since(self.snd.nxt).get();
-            let small = segments < most && unsent > mss && !resending;
+            let small = segments < most && unsent > mss && !retransmitting;
             let waits = small.then(|| {
-                let free = Free { most: most * mss, window: room, cwnd, in_flight };
+                let free = SendRoom { most: most * mss, window: room, cwnd, in_flight };
                 self.defers(now, &free, segments * mss, win_divisor)
             });
             match waits.flatten() {
                 Some(why) => Err(why),
-                None => self.whole_segments(unsent, segments * mss, room, resending),
+                None => self.whole_segments(unsent, segments * mss, room, retransmitting),
             }
         };
-        let limited = |why: &Waiting| in_flight >= cwnd || *why == Waiting::CongestionWindow;
+        let limited = |why: &SendLimit| in_flight >= cwnd || *why == SendLimit::CongestionWindow;
         let len = outcome.inspect_err(|why| self.validate_window(limited(why)))?;
         let last = self.snd.nxt + len == end;
         if len != mss && !len.is_multiple_of(mss) {
-            self.snd.small_end = self.snd.nxt + len;
+            self.snd.minshall_end = self.snd.nxt + len;
         }
-        if !resending && !self.cfg.tso && !last && !self.is_whole() {
-            // Further passes of this call would find the same, packet by packet, or that nothing more
-            // may go, and nothing be repaired.
+        if !retransmitting && !self.cfg.tso && !last && !self.is_rate_based() {
+            // Further passes of this call would plan the same, packet by packet, until the limit is
+            // reached; no retransmission can intervene.
             let most = cwnd - in_flight;
             let train = if self.cc.in_recovery() {
                 0
             } else {
                 let room = (unsent - 1).min(window_end.since(self.snd.nxt).get());
-                // Mostly it is the window that ends it: then nothing is divided.
+                // Usually the congestion window is the limit: then no division is needed.
                 let packets = if room >= most * mss { most } else { room / mss };
                 packets.saturating_sub(1)
             };
-            self.snd.train = Train::new(train, train + 1 == most);
+            self.snd.batch = PacketBatch::new(train, train + 1 == most);
         }
-        Ok(Plan {
+        Ok(SegmentPlan {
             at: self.snd.nxt,
             len,
             fin: last && self.fin_wanted(),
             push: last || len > mss,
-            kind: if resending { SentKind::Again(self.snd.resend_cause) } else { SentKind::New },
+            kind: if retransmitting {
+                SentKind::Retransmission(self.snd.retransmit_cause)
+            } else {
+                SentKind::New
+            },
             more: true,
         })
     }
 
-    /// tcp_tso_should_defer: a burst smaller than it may be waits if the next acknowledgment is to
-    /// come within a millisecond; tells for which window. `quota` are bytes that may go.
+    /// tcp_tso_should_defer: defers a burst that is smaller than possible if the next
+    /// acknowledgment is expected within a millisecond; returns the limiting window. `quota`: bytes
+    /// that may be sent.
     #[inline(never)]
     fn defers(
         &mut self,
         now: Instant,
-        free: &Free,
+        free: &SendRoom,
         quota: u64,
         win_divisor: u32,
-    ) -> Option<Waiting> {
+    ) -> Option<SendLimit> {
         let (mss, end) = (self.mss(), self.data_end());
-        // The packet at the head of the queue, as long as one is made and at least as long as it may
-        // go (tcp_grow_skb).
+        // The packet at the head of the queue: as long as when it was created, and at least as long
+        // as may be sent (tcp_grow_skb).
         let nxt = self.snd.nxt;
         if self.snd.head_end <= nxt {
             self.snd.head_end = nxt + self.size_goal() * mss;
@@ -167,8 +173,8 @@ impl Endpoint {
         self.snd.head_end = self.snd.head_end.max(nxt + quota);
         let tail = self.snd.head_end >= end;
         let head = self.snd.head_end.min(end).since(nxt).get();
-        let recovers = self.cc.in_recovery() || self.repairs_timeout();
-        if recovers || now.since(self.snd.last_sent) > NEAR {
+        let recover_or_restore = self.cc.in_recovery() || self.repairs_timeout();
+        if recover_or_restore || now.since(self.snd.last_sent) > NEAR {
             return None;
         }
         let congestion = (free.cwnd - free.in_flight) * mss;
@@ -182,57 +188,57 @@ impl Endpoint {
         }
         let RttEstimator::Linux(rtt) = &self.rtt else { return None };
         let srtt = Duration::from_nanos(125 * u64::from(rtt.srtt_us()));
-        let expected = self.snd.map.first()?.sent_at() + srtt;
+        let expected = self.snd.scoreboard.first()?.sent_at() + srtt;
         let near = Duration::from_nanos(srtt.as_nanos() / 2).min(NEAR);
         if expected.since(now) > near {
             return None;
         }
         if congestion < free.window {
             if congestion <= head {
-                return Some(Waiting::CongestionWindow);
+                return Some(SendLimit::CongestionWindow);
             }
         } else if free.window <= head {
-            return Some(Waiting::PeerWindow);
+            return Some(SendLimit::PeerWindow);
         }
-        // Nothing is added to it any more.
-        (!self.fin_wanted()).then_some(Waiting::SmallSegment)
+        // With a FIN, no data can be added any more.
+        (!self.fin_wanted()).then_some(SendLimit::SmallSegment)
     }
 
-    /// The length of one burst: whole segments, or all that is left if Nagle and the peer's
-    /// window allow it.
+    /// Length of a burst: whole segments, or all unsent data if Nagle and the peer's window allow
+    /// it.
     fn whole_segments(
         &self,
         unsent: u64,
         most: u64,
         room: u64,
-        resending: bool,
-    ) -> Result<u64, Waiting> {
+        retransmitting: bool,
+    ) -> Result<u64, SendLimit> {
         let mss = self.mss();
         let most = most.min(if self.cfg.tso { u64::MAX } else { mss });
         if room < unsent.min(mss) {
-            return Err(Waiting::PeerWindow);
+            return Err(SendLimit::PeerWindow);
         }
         let len = unsent.min(most).min(room);
         let whole = if len == mss { mss } else { len / mss * mss };
-        if len == unsent && (len == whole || resending || self.partial_may_go()) {
+        if len == unsent && (len == whole || retransmitting || self.partial_may_go()) {
             return Ok(len);
         }
         if whole > 0 {
             return Ok(whole);
         }
-        Err(Waiting::SmallSegment)
+        Err(SendLimit::SmallSegment)
     }
 
-    /// tcp_nagle_check with Minshall's rule: a partial segment waits only while another partial
-    /// one is under way (tcp_minshall_check).
+    /// tcp_nagle_check with Minshall's rule: a a partial segment waits only while another partial
+    /// one is in flight (tcp_minshall_check).
     fn partial_may_go(&self) -> bool {
         self.cfg.nodelay
             || self.snd.fin
-            || self.snd.small_end <= self.snd.una
+            || self.snd.minshall_end <= self.snd.una
             || self.sends_new_data_only()
     }
 
-    /// tcp_update_pacing_rate, after every acknowledgment: notes what the rate follows from.
+    /// tcp_update_pacing_rate, after every acknowledgment: records the inputs of the rate.
     pub(crate) fn update_pacing_rate(&mut self) {
         let RttEstimator::Linux(rtt) = &self.rtt else { return };
         if rtt.srtt_us() == 0 {
@@ -241,21 +247,21 @@ impl Endpoint {
         let control = self.cc.control();
         self.snd.pacing = Pacing {
             srtt_us: rtt.srtt_us(),
-            mss: self.link.mss,
+            mss: self.negotiated.mss,
             cwnd: control.window.get(),
             ssthresh: control.ssthresh.map_or(u64::MAX, Bytes::get),
-            packets_out: self.snd.map.sums().all.packets,
+            packets_out: self.snd.scoreboard.sums().all.packets,
         };
     }
 
-    /// The queue as a write of the application finds it.
+    /// The write queue at a write of the application.
     pub(crate) fn write_queue(&self, min_segments: u32, rtt_log: u32) -> WriteQueue {
         let mss = self.mss();
         let burst = self.tso_autosize(min_segments, rtt_log) * mss;
         let window = (self.cwnd() / mss).saturating_sub(self.packets_in_flight()) * mss;
         let peer = (self.snd.una + self.snd.wnd).since(self.snd.nxt).get() / mss * mss;
-        // A rate-based controller's next burst waits for its time (tcp_pacing_check).
-        let window = if self.is_whole() { window.min(burst) } else { window };
+        // With a rate-based controller the next burst is paced (tcp_pacing_check).
+        let window = if self.is_rate_based() { window.min(burst) } else { window };
         WriteQueue {
             unsent: self.data_end().since(self.snd.max).get(),
             size_goal: self.size_goal() * mss,
@@ -264,7 +270,8 @@ impl Endpoint {
         }
     }
 
-    /// Full segments of a packet of the write queue at most (tcp_xmit_size_goal, tcp_bound_to_half_wnd).
+    /// Maximum of full segments in a packet of the write queue (tcp_xmit_size_goal,
+    /// tcp_bound_to_half_wnd).
     fn size_goal(&self) -> u64 {
         let window = self.snd.max_wnd;
         let bound = if window > 536 { window / 2 } else { window };
@@ -272,7 +279,7 @@ impl Endpoint {
         (most / self.mss()).max(1)
     }
 
-    /// Segments of a burst at most: one where the card cuts none.
+    /// Maximum segments of a burst: one without TSO.
     fn burst_segments(&self, min_segments: u32, rtt_log: u32) -> u64 {
         if self.cfg.tso { self.tso_autosize(min_segments, rtt_log) } else { 1 }
     }
@@ -286,21 +293,21 @@ impl Endpoint {
         (bytes.min(GSO_MAX) / self.mss()).max(least).min((GSO_MAX / self.mss()).max(1))
     }
 
-    /// tcp_cwnd_validate, at the end of a call that sent or met the window: was the window or
-    /// the data the limit of the flight in progress?
+    /// tcp_cwnd_validate, at the end of a call that sent data or was limited by the window: records
+    /// whether the window or the application limits the flight.
     pub(super) fn validate_window(&mut self, limited: bool) {
         let snd = &mut self.snd;
-        if snd.nxt == snd.asked_at && !limited {
+        if snd.nxt == snd.nxt_at_call && !limited {
             return;
         }
-        let packets = snd.map.sums().all.packets;
-        if snd.una >= snd.usage_end
+        let packets = snd.scoreboard.sums().all.packets;
+        if snd.una >= snd.cwnd_usage_end
             || limited
             || (!snd.window_limited && packets > snd.max_packets_out)
         {
             snd.window_limited = limited;
             snd.max_packets_out = packets;
-            snd.usage_end = snd.nxt;
+            snd.cwnd_usage_end = snd.nxt;
         }
     }
 }

@@ -1,17 +1,17 @@
-//! PSH on what is sent out of turn: again, or as a probe.
+//! PSH on retransmissions and probes.
 //!
-//! FreeBSD's tcp_output sets it where a segment reaches the end of the send buffer, whatever is
-//! sent. Linux writes it into the control block of the packet that ends a write (tcp_mark_push),
-//! where it stays however often the packet is sent; when a packet is cut the last part keeps it
-//! (tcp_fragment). The PSH of a burst as such (__tcp_transmit_skb) is that burst's alone.
+//! FreeBSD's tcp_output sets it on any segment that reaches the end of the send buffer. Linux
+//! writes it into the control block of the packet that ends a write (tcp_mark_push), where it stays
+//! for all retransmissions; when a packet is split the last part keeps it (tcp_fragment). The PSH
+//! that ends a burst (__tcp_transmit_skb) is not kept.
 
 use record::SentKind;
 use units::Offset;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::TcpEndpoint;
 use crate::profile::Family;
 
-impl Endpoint {
+impl TcpEndpoint {
     /// Does a segment of `len` bytes at `at` carry PSH?
     pub(super) fn pushes(&self, at: Offset, len: u64, kind: &SentKind) -> bool {
         if len == 0 {
@@ -22,8 +22,10 @@ impl Endpoint {
             Family::FreeBsd | Family::Rfc => end == self.data_end(),
             Family::Linux if matches!(kind, SentKind::New) => end == self.data_end(),
             Family::Linux => {
-                let last = self.snd.map.get(Offset(end.0 - 1));
-                last.is_some_and(|piece| piece.pushed() && piece.end() <= end + 1)
+                let last = self.snd.scoreboard.get(Offset(end.0 - 1));
+                last.is_some_and(|sent_segment| {
+                    sent_segment.pushed() && sent_segment.end() <= end + 1
+                })
             }
         }
     }
@@ -35,12 +37,13 @@ mod tests {
     use record::Purpose;
     use units::Duration;
 
-    use crate::Side;
-    use crate::tests::pair::{Pair, config};
+    use crate::TcpSide;
+    use crate::tests::pair::{TcpPair, config};
 
-    /// Flags of the last data segment when the tail of `bytes` goes again.
-    fn tail_again(system: &str, bytes: u64) -> Vec<(u32, bool)> {
-        let mut pair = Pair::new(config(system, Side::Client), config(system, Side::Server));
+    /// Length and PSH of the data segments when the tail of `bytes` is retransmitted.
+    fn retransmitted_tail(system: &str, bytes: u64) -> Vec<(u32, bool)> {
+        let mut pair =
+            TcpPair::new(config(system, TcpSide::Client), config(system, TcpSide::Server));
         pair.to_write = bytes;
         pair.lose = |_, segment| segment.payload > 0;
         pair.run(Duration::from_millis(900));
@@ -49,10 +52,10 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_write_is_pushed_whenever_it_is_sent() {
-        let linux = tail_again("linux-6.18", 1_000);
+    fn psh_at_the_end_of_a_write_is_kept_on_retransmissions() {
+        let linux = retransmitted_tail("linux-6.18", 1_000);
         assert!(linux.len() > 1 && linux.iter().all(|&sent| sent == (1_000, true)), "{linux:?}");
-        let freebsd = tail_again("freebsd-13.2", 1_000);
+        let freebsd = retransmitted_tail("freebsd-13.2", 1_000);
         assert!(
             freebsd.len() > 1 && freebsd.iter().all(|&sent| sent == (1_000, true)),
             "{freebsd:?}"
@@ -60,11 +63,11 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_within_a_write_goes_again_without_push() {
-        // Packets leave in bursts of two; the timeout repeats them one by one.
-        let mut client = config("linux-6.18", Side::Client);
+    fn retransmissions_within_a_write_carry_no_psh() {
+        // Packets are sent in bursts of two; after the timeout they are retransmitted one by one.
+        let mut client = config("linux-6.18", TcpSide::Client);
         client.profile.loss_probes = false;
-        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
         pair.to_write = 4 * 1_448;
         pair.lose = |number, segment| segment.payload > 0 && number < 5;
         pair.run(Duration::from_millis(900));

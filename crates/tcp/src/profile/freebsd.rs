@@ -1,11 +1,11 @@
 //! FreeBSD's default stack.
 //!
-//! 13.2 itself was not available to the notes this follows; it is bracketed by 13.0 and
-//! main of 2022-07, whose values agree in all that is used here. Its LRO is the rewritten one
-//! (13.1 and later), see `net::offload`.
+//! The source of 13.2 was not available; 13.0 and main of 2022-07 bracket it, and their values
+//! agree in all that is used here. Its LRO is the rewritten one (13.1 and later), see
+//! `net::offload`.
 
-use cc::cubic::{self, Variant};
-use cc::newreno::{Counting, Params};
+use cc::cubic::{self, CubicVariant};
+use cc::newreno::{AckCounting, NewRenoParams};
 use packet::SynLayout;
 use recovery::RtoBounds;
 use recovery::burst_rack::BurstLimit;
@@ -18,20 +18,20 @@ use units::{Bytes, Duration};
 use crate::probes::Keepalive;
 
 use super::{
-    AckRule, BurstRule, DuplicateRule, EchoRule, EcnRule, Family, HolesRule, IdleRule, LimitedRule,
-    LossRule, ProbeRule, Profile, RackRule, ReceiveBufferRule, RtoRule, SendBufferRule, SettleRule,
-    SynRule,
+    BurstRule, DelayedAckRule, DuplicateRule, EchoRule, EcnRule, Family, IdleRule,
+    LimitedTransmitRule, LossDetectionRule, ProbeRule, RackRule, ReceiveBufferRule, RtoRule,
+    SackRule, SendBufferRule, SettleRule, SynRule, TcpProfile,
 };
 
 /// Loss recovery of releng/13.0.
-const HOLES_13_0: HolesRule = HolesRule {
+const HOLES_13_0: SackRule = SackRule {
     params: HolesParams::FREEBSD_13_0,
     newsack: false,
     duplicates: DuplicateRule::ChangesScoreboard,
     settle: SettleRule::BeforeCounting,
     prr: PrrRule::Rfc6937,
     recovers_to_nxt: true,
-    limited: LimitedRule::Flight,
+    limited: LimitedTransmitRule::Flight,
     limited_without_data: false,
     holes_after_timeout: false,
     sacked_enlarges_window: false,
@@ -40,14 +40,14 @@ const HOLES_13_0: HolesRule = HolesRule {
 };
 
 /// Loss recovery of releng/14.3.
-const HOLES_14_3: HolesRule = HolesRule {
+const HOLES_14_3: SackRule = SackRule {
     params: HolesParams::FREEBSD_14_3,
     newsack: true,
     duplicates: DuplicateRule::AnyWhileEmpty,
     settle: SettleRule::AfterAdvancing,
     prr: PrrRule::Rfc6937bis,
     recovers_to_nxt: false,
-    limited: LimitedRule::WindowWhileResending,
+    limited: LimitedTransmitRule::WindowWhileRetransmitting,
     limited_without_data: false,
     holes_after_timeout: true,
     sacked_enlarges_window: true,
@@ -56,7 +56,7 @@ const HOLES_14_3: HolesRule = HolesRule {
 };
 
 /// Loss recovery of main of October 2024.
-const HOLES_MAIN: HolesRule = HolesRule {
+const HOLES_MAIN: SackRule = SackRule {
     params: HolesParams::FREEBSD_MAIN,
     limited_without_data: true,
     undoes_on_any_ack: true,
@@ -65,16 +65,16 @@ const HOLES_MAIN: HolesRule = HolesRule {
 };
 
 /// releng/13.0 (1300139).
-pub(super) fn v13_0() -> Profile {
-    Profile {
+pub(super) fn v13_0() -> TcpProfile {
+    TcpProfile {
         name: "freebsd-13.0",
         family: Family::FreeBsd,
         default_cc: "newreno",
-        newreno: Params::FREEBSD_13_0,
-        cubic: Variant::FreeBsd(cubic::Params::FREEBSD_13_0),
+        newreno: NewRenoParams::FREEBSD_13_0,
+        cubic: CubicVariant::FreeBsd(cubic::CubicParams::FREEBSD_13_0),
         after_idle: true,
         cached_ssthresh: Bytes::ZERO,
-        idle: IdleRule::HeardOrSent,
+        idle: IdleRule::ReceivedOrSent,
         forgiven_syns: 0,
         mss_within_half_window: false,
         mtu: 1_500,
@@ -86,7 +86,7 @@ pub(super) fn v13_0() -> Profile {
         syn_layout: SynLayout::FreeBsd,
         hz: 1_000,
         rto: RtoRule::FreeBsd,
-        acks: AckRule::FreeBsd { delayed: true, timeout: Duration::from_millis(40) },
+        acks: DelayedAckRule::FreeBsd { delayed: true, timeout: Duration::from_millis(40) },
         send_buffer: SendBufferRule::FreeBsd {
             space: Bytes(32_768),
             auto: true,
@@ -102,7 +102,7 @@ pub(super) fn v13_0() -> Profile {
         reassembly: Some(100),
         // IP_MAXPACKET less link header room: 65535 - (14 + 3); 45 segments of 1448 fit.
         burst: BurstRule::FreeBsd { max: Bytes(65_518) },
-        loss: LossRule::Holes(HOLES_13_0),
+        loss: LossDetectionRule::Sack(HOLES_13_0),
         loss_probes: true,
         limited_transmit: true,
         timestamps_by_ticks: true,
@@ -128,55 +128,56 @@ pub(super) fn v13_0() -> Profile {
     }
 }
 
-/// releng/13.2, inferred: its source was not at hand. 13.0 and main of July 2022 bracket it. PRR is
-/// main's of that time; the other rules of loss recovery are taken to be 13.0's, though those of 14.3
-/// (duplicates while the scoreboard is empty, recoveries settled after `snd_una` moves) may have
-/// come before it.
-pub(super) fn v13_2() -> Profile {
-    let rule = HolesRule { prr: PrrRule::Rfc6937bis, ..HOLES_13_0 };
-    Profile { name: "freebsd-13.2", loss: LossRule::Holes(rule), ..v13_0() }
+/// releng/13.2, inferred: its source was not available. 13.0 and main of July 2022 bracket it. PRR
+/// is main's of that time; the other rules of loss recovery are taken to be 13.0's, though 13.2 may
+/// already have those of 14.3 (duplicates while the scoreboard is empty, recoveries settled after
+/// `snd_una` advances).
+pub(super) fn v13_2() -> TcpProfile {
+    let rule = SackRule { prr: PrrRule::Rfc6937bis, ..HOLES_13_0 };
+    TcpProfile { name: "freebsd-13.2", loss: LossDetectionRule::Sack(rule), ..v13_0() }
 }
 
 /// releng/14.3: CUBIC by default; NewReno with HyStart++ compiled in (inactive in this stack).
-pub(super) fn v14_3() -> Profile {
+pub(super) fn v14_3() -> TcpProfile {
     let mut profile = v13_2();
     profile.name = "freebsd-14.3";
     profile.default_cc = "cubic";
-    profile.newreno = Params::FREEBSD_14_3;
-    profile.cubic = Variant::FreeBsd(cubic::Params::FREEBSD_STABLE_14);
-    profile.loss = LossRule::Holes(HOLES_14_3);
+    profile.newreno = NewRenoParams::FREEBSD_14_3;
+    profile.cubic = CubicVariant::FreeBsd(cubic::CubicParams::FREEBSD_STABLE_14);
+    profile.loss = LossDetectionRule::Sack(HOLES_14_3);
     profile
 }
 
 /// main of 2024-10-29 (f377a0c7dfa9): a timeout takes ssthresh from the pipe.
-pub(super) fn main() -> Profile {
+pub(super) fn main() -> TcpProfile {
     let mut profile = v14_3();
     profile.name = "freebsd-main";
-    profile.newreno = Params::FREEBSD_MAIN_2024_10;
-    profile.cubic = Variant::FreeBsd(cubic::Params::FREEBSD_D46546);
-    profile.loss = LossRule::Holes(HOLES_MAIN);
+    profile.newreno = NewRenoParams::FREEBSD_MAIN_2024_10;
+    profile.cubic = CubicVariant::FreeBsd(cubic::CubicParams::FREEBSD_D46546);
+    profile.loss = LossDetectionRule::Sack(HOLES_MAIN);
     profile
 }
 
-/// releng/14.3 with its RACK stack (tcp_stacks/rack.c): before D53832, with the two older reverts.
-/// Verified by whole transfers of rack.c of July 2022 with the two places changed in which 14.x differs
-/// in effect (golden/freebsd-rack-closed).
-pub(super) fn rack_14_3() -> Profile {
+/// releng/14.3 with its RACK stack (tcp_stacks/rack.c): before D53832, with the two older undo
+/// rules. Verified against whole transfers of rack.c of July 2022, changed in the two places in
+/// which 14.x behaves differently (golden/freebsd-rack-closed).
+pub(super) fn rack_14_3() -> TcpProfile {
     with_rack(v14_3(), "freebsd-rack-14.3", false)
 }
 
 /// main with D53832 ("Improve rack to better handle reordering", November 2025).
 ///
-/// It shares everything with 14.3 (the order of calls, timers, pauses, probes, timeouts, PRR, the older
-/// reverts) but D53832's undo (`rtt_divisor`) and that what the reordering timer took for lost does not
-/// count as outstanding (`discounts_lost`). Those two were taken from the source and from rows of single
-/// functions (golden/freebsd/recovery.csv.gz); no whole transfer of it was recorded, so that their
-/// effect in closed loop is unverified, as is whether main's rack.c departs from 14.3's elsewhere.
-pub(super) fn rack_main() -> Profile {
+/// It shares everything with 14.3 (the order of calls, timers, pauses, probes, timeouts, PRR, the
+/// older undo rules) except D53832's undo (`rtt_divisor`) and that segments marked lost by the
+/// reordering timer do not count as outstanding (`discounts_lost`). Those two were taken from the
+/// source and from recordings of single functions (golden/freebsd/recovery.csv.gz). No whole
+/// transfer was recorded, so their effect in closed loop is unverified, as is whether main's rack.c
+/// departs from 14.3's elsewhere.
+pub(super) fn rack_main() -> TcpProfile {
     with_rack(main(), "freebsd-rack-main", true)
 }
 
-fn with_rack(mut profile: Profile, name: &'static str, d53832: bool) -> Profile {
+fn with_rack(mut profile: TcpProfile, name: &'static str, d53832: bool) -> TcpProfile {
     let rule = RackRule {
         thresh: ThreshParams::DEFAULT,
         pto: RackPto::DEFAULT,
@@ -192,8 +193,8 @@ fn with_rack(mut profile: Profile, name: &'static str, d53832: bool) -> Profile 
     profile.name = name;
     // t_idle_reduce: nothing sets it.
     profile.after_idle = false;
-    profile.newreno.counting = Counting::Limited;
+    profile.newreno.counting = AckCounting::Limited;
     profile.rto = RtoRule::Rack(RtoBounds::DEFAULT);
-    profile.loss = LossRule::Rack(rule);
+    profile.loss = LossDetectionRule::FreeBsdRack(rule);
     profile
 }

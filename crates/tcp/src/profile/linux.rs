@@ -1,25 +1,25 @@
 //! Linux.
 
-use cc::cubic::Variant;
-use cc::newreno::Params;
+use cc::cubic::CubicVariant;
+use cc::newreno::NewRenoParams;
 use packet::SynLayout;
 use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
 
 use super::{
-    AckRule, BurstRule, EchoRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile,
-    ReceiveBufferRule, RtoRule, SackCompression, SendBufferRule, SynRule, TimedRule,
+    BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LossDetectionRule, ProbeRule,
+    RackTlpRule, ReceiveBufferRule, RtoRule, SackCompression, SendBufferRule, SynRule, TcpProfile,
 };
 
 /// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
-pub(super) fn v6_18() -> Profile {
-    Profile {
+pub(super) fn v6_18() -> TcpProfile {
+    TcpProfile {
         name: "linux-6.18",
         family: Family::Linux,
         default_cc: "cubic",
-        cubic: Variant::Linux,
-        newreno: Params::FREEBSD_13_0,
+        cubic: CubicVariant::Linux,
+        newreno: NewRenoParams::FREEBSD_13_0,
         after_idle: true,
         cached_ssthresh: Bytes::ZERO,
         idle: IdleRule::Sent,
@@ -35,7 +35,7 @@ pub(super) fn v6_18() -> Profile {
         syn_layout: SynLayout::Linux,
         hz: 250,
         rto: RtoRule::Linux,
-        acks: AckRule::Linux {
+        acks: DelayedAckRule::Linux {
             quick_acks: 16,
             always_quick: false,
             min: Duration::from_millis(40),
@@ -51,7 +51,7 @@ pub(super) fn v6_18() -> Profile {
         },
         reassembly: None,
         burst: BurstRule::Linux { min_segments: 2, rtt_log: 9, win_divisor: 3 },
-        loss: LossRule::Timed(TimedRule::Linux),
+        loss: LossDetectionRule::RackTlp(RackTlpRule::Linux),
         loss_probes: true,
         limited_transmit: true,
         timestamps_by_ticks: false,

@@ -1,25 +1,25 @@
-//! The textbook: what the RFCs recommend, and nothing that one system does for itself.
+//! The RFCs: their recommendations, without the peculiarities of any system.
 
-use cc::cubic::Variant;
-use cc::newreno::{Params, Unit};
+use cc::cubic::CubicVariant;
+use cc::newreno::{NewRenoParams, SegmentUnit};
 use packet::SynLayout;
 use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
 
 use super::{
-    AckRule, BurstRule, EchoRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile,
-    ReceiveBufferRule, RtoRule, SendBufferRule, SynRule, TimedRule,
+    BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LossDetectionRule, ProbeRule,
+    RackTlpRule, ReceiveBufferRule, RtoRule, SendBufferRule, SynRule, TcpProfile,
 };
 
 /// RFC 9293 with 5681, 6582, 6298, 6928, 7323, 2018, 3042, 3465 (L = 2), 3168 and 5961.
-pub(super) fn textbook() -> Profile {
-    Profile {
+pub(super) fn textbook() -> TcpProfile {
+    TcpProfile {
         name: "rfc",
         family: Family::Rfc,
         default_cc: "newreno",
-        cubic: Variant::Rfc,
-        newreno: Params { growth_unit: Unit::Mss, ..Params::FREEBSD_13_0 },
+        cubic: CubicVariant::Rfc,
+        newreno: NewRenoParams { growth_unit: SegmentUnit::Mss, ..NewRenoParams::FREEBSD_13_0 },
         after_idle: true,
         cached_ssthresh: Bytes::ZERO,
         idle: IdleRule::Sent,
@@ -33,12 +33,12 @@ pub(super) fn textbook() -> Profile {
         syn_layout: SynLayout::Linux,
         hz: 1_000,
         rto: RtoRule::Rfc,
-        acks: AckRule::Rfc { timeout: Duration::from_millis(200) },
+        acks: DelayedAckRule::Rfc { timeout: Duration::from_millis(200) },
         send_buffer: SendBufferRule::Fixed { space: Bytes(64 << 20) },
         receive_buffer: ReceiveBufferRule::Fixed { space: Bytes(64 << 20) },
         reassembly: None,
         burst: BurstRule::Rfc,
-        loss: LossRule::Timed(TimedRule::Rfc),
+        loss: LossDetectionRule::RackTlp(RackTlpRule::Rfc),
         loss_probes: true,
         limited_transmit: true,
         timestamps_by_ticks: false,
@@ -49,9 +49,9 @@ pub(super) fn textbook() -> Profile {
         min_mss: 64,
         retries: 12,
         syn: SynRule { linear_timeouts: 0, retries: 12, answer_retries: 12 },
-        // RFC 9293 section 3.8.6.1 asks for a byte of new data; RFC 1122 bounds nothing.
+        // RFC 9293 section 3.8.6.1 requires a byte of new data; RFC 1122 sets no bounds.
         probe: ProbeRule::Byte { min: Duration::from_secs(1), max: Duration::from_secs(60) },
-        // RFC 9293 section 3.8.4 asks for two hours at least, and names nothing else.
+        // RFC 9293 section 3.8.4 requires at least two hours, and specifies nothing else.
         keepalive: Keepalive {
             idle: Duration::from_secs(7_200),
             interval: Duration::from_secs(75),

@@ -1,28 +1,28 @@
-//! Autosizing of Linux's receive buffer: how far the window may open, the receiver's own estimate of
-//! the round trip, and the buffer that follows from what is read in one.
+//! Autotuning of Linux's receive buffer: the growth of the window, the receiver's own round-trip
+//! estimate, and the buffer size that follows from the data read in a round trip.
 //!
 //! Source: tcp_input.c of Linux 6.18 (tcp_measure_rcv_mss, tcp_grow_window, tcp_rcv_rtt_update,
-//! tcp_rcv_rtt_measure, tcp_rcv_rtt_measure_ts, tcp_rcv_space_adjust, tcp_rcvbuf_grow), and tun_alloc_skb
-//! of tun.c for what a packet takes of memory; measured in `reference/linux.md` 9.
+//! tcp_rcv_rtt_measure, tcp_rcv_rtt_measure_ts, tcp_rcv_space_adjust, tcp_rcvbuf_grow), and
+//! tun_alloc_skb of tun.c for the memory of a packet; measured in `reference/linux.md` 9.
 
 use units::{Instant, Offset};
 
-use super::Arrived;
+use super::ReceivedPayload;
 
-/// Share of the receive buffer that payload may fill before the first packet, in 256ths
+/// Fraction of the receive buffer for payload before the first packet, in 256ths
 /// (`TCP_DEFAULT_SCALING_RATIO`).
 const RATIO_START: u64 = 128;
-/// First assumption about the size of the peer's segments (`TCP_MSS_DEFAULT`), and the least
+/// Initial estimate of the size of the peer's segments (`TCP_MSS_DEFAULT`), and its minimum
 /// (`TCP_MIN_MSS`).
 const MSS_DEFAULT: u64 = 536;
 const MSS_MIN: u64 = 88;
-/// Segments of the first window (`TCP_INIT_CWND`).
+/// Segments of the initial window (`TCP_INIT_CWND`).
 const INIT_CWND: u64 = 10;
 /// Smaller segments do not open the window (tcp_event_data_recv).
 const LEAST_OPENING: u64 = 128;
 /// Headers of a packet with timestamps.
 const HEADERS: u64 = 52;
-/// What a packet takes beside its data: the sk_buff, skb_shared_info, headroom (`NET_SKB_PAD`), the
+/// Memory of a packet besides its data: the sk_buff, skb_shared_info, headroom (`NET_SKB_PAD`), the
 /// smallest head (`SKB_SMALL_HEAD_CACHE_SIZE`), and a page.
 const SK_BUFF: u64 = 256;
 const SHARED_INFO: u64 = 320;
@@ -30,26 +30,26 @@ const HEADROOM: u64 = 64;
 const SMALL_HEAD: u64 = 576;
 const PAGE: u64 = 4_096;
 
-/// State of the autosizing.
+/// State of the autotuning.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct Autosizing {
-    /// Payload's share of the buffer in 256ths (`scaling_ratio`).
+    /// Fraction of the buffer for payload, in 256ths (`scaling_ratio`).
     pub(super) ratio: u64,
-    /// The window may be offered up to here (`rcv_ssthresh`).
+    /// Limit of the window advertised (`rcv_ssthresh`).
     pub(super) rcv_ssthresh: u64,
-    /// Payload of a full segment as offered to the peer (`advmss`).
+    /// MSS advertised to the peer, options deducted (`advmss`).
     pub(super) advmss: u64,
     /// `tcp_rmem[2]`.
     rmem_max: u64,
-    /// Payload of the peer's full segments as seen (`icsk_ack.rcv_mss`), and that of the last segment
-    /// that was smaller (`last_seg_size`).
+    /// Estimated payload of the peer's full segments (`icsk_ack.rcv_mss`), and that of the last
+    /// smaller segment (`last_seg_size`).
     rcv_mss: u64,
     last_seg_size: u64,
-    /// Round trip as the receiver estimates it, in eighths of a microsecond (`rcv_rtt_est.rtt_us`).
+    /// The receiver's round-trip estimate, in eighths of a microsecond (`rcv_rtt_est.rtt_us`).
     rtt: u64,
     /// Timestamp that the last segment echoed (`rcv_rtt_last_tsecr`).
     last_tsecr: u32,
-    /// End of the window whose time is measured, and when that began (`rcv_rtt_est.seq`, `.time`).
+    /// End of the window being timed, and when the measurement began (`rcv_rtt_est.seq`, `.time`).
     window_end: Offset,
     window_since: Option<Instant>,
     /// Bytes read since the measurement of [`Self::space`] began.
@@ -59,7 +59,7 @@ pub(super) struct Autosizing {
     space: u64,
 }
 
-/// Memory that a packet with so much payload takes on a TUN device (`skb->truesize`), and how much of it
+/// Memory of a packet with this payload on a TUN device (`skb->truesize`), and the part of it that
 /// does not count when the window opens, since the head could be shared (truesize_adjust).
 const fn truesize(payload: u64) -> (u64, u64) {
     let packet = payload + HEADERS;
@@ -100,7 +100,7 @@ impl Autosizing {
         self.rcv_mss = advmss.min(self.rcv_ssthresh / 2).clamp(MSS_MIN, MSS_DEFAULT);
     }
 
-    /// Payload that a buffer of `size` has room for (tcp_win_from_space).
+    /// Payload that fits a buffer of `size` (tcp_win_from_space).
     pub(super) const fn window_of(&self, size: u64) -> u64 {
         size * self.ratio / 256
     }
@@ -110,24 +110,24 @@ impl Autosizing {
         self.rtt * 125
     }
 
-    /// tcp_rcv_rtt_measure_ts: a segment echoes `tsecr`, which is `elapsed` milliseconds old; `len` is
-    /// its payload, `unread` is what the application has yet to read.
+    /// tcp_rcv_rtt_measure_ts: a segment echoes `tsecr`, which is `elapsed` milliseconds old; `len`
+    /// is its payload, `unread`: bytes that the application has yet to read.
     pub(super) fn on_echo(&mut self, tsecr: u32, len: u64, unread: u64, elapsed: u32) {
         self.last_tsecr = tsecr;
-        // tcp_rtt_tsopt_us takes no sample below a millisecond, nor what would not fit an s32.
+        // tcp_rtt_tsopt_us takes no sample below a millisecond, nor one that does not fit an s32.
         if len >= self.rcv_mss && elapsed > 0 && elapsed < i32::MAX as u32 / 1_000 {
             self.update_rtt(u64::from(elapsed) * 1_000, unread > 0);
         }
     }
 
-    /// Is that what the last segment echoed?
+    /// Did the last segment echo `tsecr`?
     #[inline(always)]
     pub(super) const fn echoed_last(&self, tsecr: u32) -> bool {
         self.last_tsecr == tsecr
     }
 
-    /// tcp_rcv_rtt_update: a shorter sample counts at once, a longer one by an eighth, unless it
-    /// `may_only_lower` the estimate.
+    /// tcp_rcv_rtt_update: a a shorter sample replaces the estimate, a longer one counts an eighth,
+    /// unless it `may_only_lower` the estimate.
     fn update_rtt(&mut self, micros: u64, may_only_lower: bool) {
         let sample = micros << 3;
         if self.rtt == 0 || sample < self.rtt {
@@ -137,8 +137,9 @@ impl Autosizing {
         }
     }
 
-    /// tcp_rcv_rtt_measure: a whole window has come since the measurement began.
-    fn measure_window(&mut self, data: &Arrived) {
+    /// tcp_rcv_rtt_measure: takes a sample when a whole window has arrived since the measurement
+    /// began.
+    fn measure_window(&mut self, data: &ReceivedPayload) {
         if let Some(since) = self.window_since {
             if data.end < self.window_end {
                 return;
@@ -150,23 +151,29 @@ impl Autosizing {
         self.window_since = Some(data.now);
     }
 
-    /// tcp_event_data_recv: the next bytes of the stream have come; `held` is what the buffer holds with
-    /// them. True if the window may now be larger.
-    pub(super) fn on_data(&mut self, size: u64, held: u64, data: &Arrived) -> bool {
+    /// tcp_event_data_recv: processes in-order data; `held`: bytes in the buffer, this data
+    /// included. Returns whether the window may be larger now.
+    pub(super) fn on_data(&mut self, size: u64, held: u64, data: &ReceivedPayload) -> bool {
         self.measure_mss(size, data);
         self.measure_window(data);
         data.len >= LEAST_OPENING && self.grow(size, held, data.len, true)
     }
 
-    /// tcp_data_queue_ofo: data has come that follows a gap; `held` is what the buffer holds without it. The
-    /// window `opens` where SACK reports it: otherwise the ACK has to be a duplicate.
-    pub(super) fn on_gap(&mut self, size: u64, held: u64, data: &Arrived, opens: bool) -> bool {
+    /// tcp_data_queue_ofo: processes data after a gap; `held`: bytes in the buffer, this data not
+    /// included. The window `opens` only with SACK: otherwise the ACK has to be a duplicate.
+    pub(super) fn on_gap(
+        &mut self,
+        size: u64,
+        held: u64,
+        data: &ReceivedPayload,
+        opens: bool,
+    ) -> bool {
         self.measure_mss(size, data);
         opens && self.grow(size, held, data.len, false)
     }
 
-    /// tcp_measure_rcv_mss: the first full segment shows how much memory payload takes.
-    fn measure_mss(&mut self, size: u64, data: &Arrived) {
+    /// tcp_measure_rcv_mss: the first full segment gives the ratio of payload to memory.
+    fn measure_mss(&mut self, size: u64, data: &ReceivedPayload) {
         let len = data.len;
         let last = core::mem::take(&mut self.last_seg_size);
         let segment = if data.merged { len.min(self.advmss) } else { len };
@@ -207,8 +214,7 @@ impl Autosizing {
         true
     }
 
-    /// __tcp_grow_window: packets that take more memory than the ratio allows for open the window less
-    /// far.
+    /// __tcp_grow_window: packets that take more memory than the ratio allows open the window less.
     const fn slow_growth(&self, len: u64, memory: u64) -> u64 {
         let mut memory = self.window_of(memory) >> 1;
         let mut window = self.window_of(self.rmem_max) >> 1;
@@ -222,9 +228,9 @@ impl Autosizing {
         0
     }
 
-    /// tcp_rcv_space_adjust, once in a round trip: `len` bytes were read and `unread` are left; the last
-    /// packet came at `mstamp`. Returns the bytes read in the last round trip if they are more than ever
-    /// before: [`Autosizing::buffer_for`] takes them.
+    /// tcp_rcv_space_adjust, once per round trip: `len` bytes were read and `unread` remain;
+    /// `mstamp`: arrival of the last packet. Returns the bytes read in the last round trip if they
+    /// are a new maximum, for [`Autosizing::buffer_for`].
     #[inline(always)]
     pub(super) fn on_read(&mut self, mstamp: Instant, len: u64, unread: u64) -> Option<u64> {
         self.copied += len;
@@ -236,21 +242,21 @@ impl Autosizing {
         (copied > self.space).then_some(copied)
     }
 
-    /// tcp_rcvbuf_grow: the buffer wanted where `copied` bytes were read in a round trip, and
-    /// `behind_gap` bytes lie from the next one expected to the last one received: twice as much, and
-    /// more while the rate grows.
+    /// tcp_rcvbuf_grow: the buffer size wanted if `copied` bytes were read in a round trip, and
+    /// `above_gap` bytes span from the next byte expected to the last one received: twice as much,
+    /// and more while the rate grows.
     #[cold]
-    pub(super) fn buffer_for(&mut self, copied: u64, behind_gap: u64) -> u64 {
+    pub(super) fn buffer_for(&mut self, copied: u64, above_gap: u64) -> u64 {
         let before = core::mem::replace(&mut self.space, copied).max(1);
         let twice = copied << 1;
         let grow = twice * (copied - before.min(copied)) / before;
-        let window = twice + (grow << 1) + behind_gap;
+        let window = twice + (grow << 1) + above_gap;
         window.saturating_mul(256) / self.ratio
     }
 
-    /// The same after data that followed a gap.
-    pub(super) fn buffer_behind_gap(&self, behind_gap: u64) -> u64 {
-        ((self.space << 1) + behind_gap).saturating_mul(256) / self.ratio
+    /// [`Autosizing::buffer_for`] after data that followed a gap.
+    pub(super) fn buffer_after_gap(&self, above_gap: u64) -> u64 {
+        ((self.space << 1) + above_gap).saturating_mul(256) / self.ratio
     }
 }
 
@@ -264,7 +270,7 @@ mod tests {
         Instant::ZERO + Duration::from_micros(micros)
     }
 
-    /// As after the handshake of the recorded transfers.
+    /// The state after the handshake of the recorded transfers.
     fn recorded() -> Autosizing {
         let mut linux = Autosizing::new(1_448, |_| 65_160, 32 << 20);
         linux.on_established(at(30_000), 1_448);
@@ -272,8 +278,8 @@ mod tests {
     }
 
     /// A full segment that ends at `end`.
-    fn segment(micros: u64, end: u64) -> Arrived {
-        Arrived {
+    fn segment(micros: u64, end: u64) -> ReceivedPayload {
+        ReceivedPayload {
             now: at(micros),
             len: 1_448,
             end: Offset(end),
@@ -287,8 +293,8 @@ mod tests {
 
     #[test]
     fn the_round_trip_is_that_of_a_recorded_receiver() {
-        // golden/linux j1_bufferbloat_cubic, `rcv_rtt_us` of the receiver's rows, and how old the echoed
-        // stamps were: the queue grows, then a packet comes that was sent later than it was acknowledged.
+        // golden/linux j1_bufferbloat_cubic, `rcv_rtt_us` of the receiver's rows, and the age of
+        // the echoed timestamps: the queue grows, then a packet arrives whose echo is younger.
         let mut linux = recorded();
         let mut trips = Vec::new();
         for (stamp, age) in [31, 32, 33, 33, 35, 36, 38, 39, 39, 41, 42, 31].into_iter().enumerate()
@@ -302,13 +308,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sample() {
+    fn invalid_samples_are_ignored() {
         let mut linux = recorded();
         linux.on_echo(7, 1_448, 0, 0);
         linux.on_echo(7, 535, 0, 10);
         linux.on_echo(7, 1_448, 0, u32::MAX - 5);
         assert_eq!(linux.rtt, 0);
-        // tcp_rcv_rtt_update: while something is unread, only less counts.
+        // tcp_rcv_rtt_update: while data is unread, only shorter samples count.
         linux.on_echo(7, 1_448, 0, 10);
         linux.on_echo(7, 1_448, 1, 18);
         assert_eq!(linux.rtt >> 3, 10_000);
@@ -317,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn without_timestamps_the_time_of_a_window_is_a_sample_where_it_is_less() {
+    fn without_timestamps_the_time_of_a_window_is_a_sample_if_it_is_shorter() {
         let mut linux = recorded();
         let mut end = 0;
         let mut window = |linux: &mut Autosizing, micros| {
@@ -334,8 +340,9 @@ mod tests {
 
     #[test]
     fn the_buffer_is_that_of_a_recorded_receiver() {
-        // golden/linux j1_bufferbloat_cubic, rows `G`: 14480 bytes in the first round trip, then 15928,
-        // which need no larger buffer, then 28960: 244316 bytes, of which 152697 are for payload.
+        // golden/linux j1_bufferbloat_cubic, rows `G`: 14480 bytes in the first round trip, then
+        // 15928, which need no larger buffer, then 28960: 244316 bytes, of which 152697 are for
+        // payload.
         let mut linux = recorded();
         linux.measure_mss(131_072, &segment(46_763, 1_448));
         assert_eq!((linux.ratio, linux.rcv_ssthresh), (160, 65_160));
@@ -348,12 +355,12 @@ mod tests {
         let copied = linux.on_read(at(109_587), 1_448, 0).unwrap();
         let wanted = linux.buffer_for(copied, 0);
         assert_eq!((wanted, linux.window_of(wanted)), (244_316, 152_697));
-        // What follows a gap has room beside it.
-        assert_eq!(linux.buffer_behind_gap(16_000), (57_920 + 16_000) * 256 / 160);
+        // Data after a gap gets room in addition.
+        assert_eq!(linux.buffer_after_gap(16_000), (57_920 + 16_000) * 256 / 160);
     }
 
     #[test]
-    fn as_much_as_in_the_round_trip_before_needs_no_larger_buffer() {
+    fn the_same_rate_as_in_the_last_round_trip_needs_no_larger_buffer() {
         // tcp_rcv_space_adjust: `if (copied <= tp->rcvq_space.space) goto new_measure`.
         let read = |copied: u64, unread: u64| {
             let mut linux = recorded();
@@ -367,11 +374,14 @@ mod tests {
     }
 
     #[test]
-    fn payload_has_the_share_of_the_memory_that_the_first_full_packet_shows() {
+    fn the_first_full_packet_sets_the_scaling_ratio() {
         // golden/linux, `scaling_ratio`: packets alone; b3, two merged; b1, ten merged.
         let ratio = |len: u64| {
             let mut linux = recorded();
-            linux.measure_mss(131_072, &Arrived { len, merged: len > 1_448, ..segment(0, len) });
+            linux.measure_mss(
+                131_072,
+                &ReceivedPayload { len, merged: len > 1_448, ..segment(0, len) },
+            );
             let first = linux.ratio;
             linux.measure_mss(131_072, &segment(0, 2 * len));
             (first, linux.ratio)
@@ -382,27 +392,27 @@ mod tests {
     }
 
     #[test]
-    fn small_segments_open_the_window_less_far() {
+    fn small_segments_open_the_window_less() {
         let grew = |len: u64| {
             let mut linux = recorded();
-            let data = Arrived { len, ..segment(0, len) };
+            let data = ReceivedPayload { len, ..segment(0, len) };
             linux.on_data(1 << 20, len, &data).then(|| linux.rcv_ssthresh - 65_160)
         };
-        // tcp_event_data_recv: `if (skb->len >= 128) tcp_grow_window(...)`; two of what the peer's segments
-        // are taken for, or two of ours.
+        // tcp_event_data_recv: `if (skb->len >= 128) tcp_grow_window(...)`; two segments of the
+        // estimated size of the peer's, or two of ours.
         assert_eq!((grew(127), grew(128)), (None, Some(2 * 536)));
         assert_eq!(grew(1_448), Some(2 * 1_448));
         // __tcp_grow_window: 832 bytes for 128 are never worth a window beyond an eighth of the largest.
         let mut linux = recorded();
         linux.rcv_ssthresh = 8 << 20;
-        assert!(!linux.on_data(32 << 20, 128, &Arrived { len: 128, ..segment(0, 128) }));
+        assert!(!linux.on_data(32 << 20, 128, &ReceivedPayload { len: 128, ..segment(0, 128) }));
     }
 
     #[test]
-    fn a_smaller_segment_is_a_full_one_once_it_comes_twice_in_a_row() {
+    fn a_smaller_segment_counts_as_full_sized_after_two_in_a_row() {
         let mut linux = recorded();
         let mut mss = |len: u64, pushed: bool| {
-            linux.measure_mss(131_072, &Arrived { len, pushed, ..segment(0, len) });
+            linux.measure_mss(131_072, &ReceivedPayload { len, pushed, ..segment(0, len) });
             linux.rcv_mss
         };
         assert_eq!([mss(1_448, false), mss(1_000, false), mss(900, false)], [1_448; 3]);

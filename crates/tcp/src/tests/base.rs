@@ -5,19 +5,19 @@ use cc::Controller;
 use packet::{Flags, SackBlock, SackBlocks, Segment};
 use units::{Duration, Instant, SeqNum};
 
-use super::pair::{Pair, config};
-use crate::Side;
+use super::pair::{TcpPair, config};
+use crate::TcpSide;
 
 const MSS: u32 = 1_448;
-/// As much as the initial window takes, more waits.
+/// More than the initial window.
 const MUCH: u64 = 30_000;
 
-/// A client with the initial window in flight of which nothing arrives, the application closed or not.
-fn in_flight(system: &str, sack: bool) -> Pair {
-    let mut client = config(system, Side::Client);
+/// A client with the initial window in flight, all of it lost.
+fn in_flight(system: &str, sack: bool) -> TcpPair {
+    let mut client = config(system, TcpSide::Client);
     client.profile.sack = sack;
     client.tso = false;
-    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
     pair.lose = |_, segment| segment.payload > 0;
     pair.to_write = MUCH;
     pair.run(Duration::from_millis(150));
@@ -27,8 +27,8 @@ fn in_flight(system: &str, sack: bool) -> Pair {
     pair
 }
 
-/// An ACK of so many segments with blocks of segments.
-fn ack(pair: &Pair, segments: u32, window: u16, blocks: &[(u32, u32)]) -> Segment {
+/// An ACK of `segments` segments with blocks of segments.
+fn ack(pair: &TcpPair, segments: u32, window: u16, blocks: &[(u32, u32)]) -> Segment {
     let forged = pair.forge(Flags::ACK, 1, 1 + i64::from(segments * MSS));
     let place = |segment: u32| SeqNum(1_001 + segment * MSS);
     let mut option = SackBlocks::EMPTY;
@@ -39,12 +39,12 @@ fn ack(pair: &Pair, segments: u32, window: u16, blocks: &[(u32, u32)]) -> Segmen
     Segment { window, options, ..forged }
 }
 
-fn cwnd(pair: &Pair) -> u64 {
+fn cwnd(pair: &TcpPair) -> u64 {
     pair.client.sender_state().cwnd.get()
 }
 
 #[test]
-fn a_recovery_is_settled_when_snd_una_has_moved() {
+fn a_recovery_is_settled_after_snd_una_advances() {
     // Rule 1: cc_post_recovery of 14.0 and later finds an empty pipe: max(0, 1460) + 1460. Before
     // snd_una moves the pipe would be all that is acknowledged: more than ssthresh.
     for (system, settled) in [("freebsd-14.3", 2 * 1_460), ("freebsd-main", 2 * 1_460)] {
@@ -52,7 +52,7 @@ fn a_recovery_is_settled_when_snd_una_has_moved() {
         for last in 2..=4 {
             pair.hear(&ack(&pair, 0, 60_000, &[(1, last)]));
         }
-        // All that was sent since is reported too.
+        // All data sent since is SACKed, too.
         for _ in 0..8 {
             let last = (pair.client.snd.max.0 - 1) as u32 / MSS;
             pair.hear(&ack(&pair, 0, 60_000, &[(1, last)]));
@@ -83,11 +83,12 @@ fn a_window_update_is_a_duplicate_while_the_scoreboard_is_empty() {
 
 #[test]
 fn a_pending_fin_takes_a_short_last_segment_along() {
-    // Rule 5: `flags & TH_FIN && (tp->t_flags & TF_SENTFIN) == 0` sends what Nagle would hold back.
+    // Rule 5: `flags & TH_FIN && (tp->t_flags & TF_SENTFIN) == 0` sends data that Nagle would hold
+    // back.
     for system in ["freebsd-13.0", "freebsd-14.3", "freebsd-main"] {
-        let mut client = config(system, Side::Client);
+        let mut client = config(system, TcpSide::Client);
         client.tso = false;
-        let mut pair = Pair::new(client, config(system, Side::Server));
+        let mut pair = TcpPair::new(client, config(system, TcpSide::Server));
         pair.to_write = 3 * u64::from(MSS) + 100;
         pair.close_after = true;
         pair.run(Duration::from_millis(110));
@@ -98,7 +99,7 @@ fn a_pending_fin_takes_a_short_last_segment_along() {
 
 #[test]
 fn a_partial_acknowledgment_is_answered_before_snd_una_moves() {
-    // Rule 6: TF_ACKNOW and tcp_output with the old snd_una: a bare ACK where the window is full.
+    // Rule 6: TF_ACKNOW and tcp_output with the old snd_una: a pure ACK if the window is full.
     for system in ["freebsd-13.0", "freebsd-14.3", "freebsd-main"] {
         let mut pair = in_flight(system, true);
         for last in 3..=5 {
@@ -113,12 +114,12 @@ fn a_partial_acknowledgment_is_answered_before_snd_una_moves() {
 
 #[test]
 fn after_a_timeout_only_holes_are_retransmitted() {
-    // Rule 7: the scoreboard of main outlives the first timeout, and nothing between holes is sent.
+    // Rule 7: the scoreboard of main outlives the first timeout, and no SACKed data is sent.
     let mut pair = in_flight("freebsd-main", true);
     pair.hear(&ack(&pair, 0, 60_000, &[(5, 7)]));
     let at = machine::Endpoint::poll_timeout(&pair.client).unwrap().0;
     pair.now = at;
-    pair.with(Side::Client, |cx, end| machine::Endpoint::handle_timeout(end, cx));
+    pair.with(TcpSide::Client, |cx, end| machine::Endpoint::handle_timeout(end, cx));
     pair.serve();
     assert_eq!(pair.client.totals().timeouts, 1);
     let before = pair.log.len();
@@ -130,7 +131,7 @@ fn after_a_timeout_only_holes_are_retransmitted() {
     let reported = 1_001 + 5 * MSS..1_001 + 7 * MSS;
     assert!(sent.iter().any(|s| s.payload > 0));
     assert!(sent.iter().filter(|s| s.payload > 0).all(|s| !reported.contains(&s.seq.0)));
-    assert!(!pair.client.cc.in_recovery(), "no recovery of what the timeout repairs");
+    assert!(!pair.client.cc.in_recovery(), "no recovery for data retransmitted after a timeout");
 }
 
 #[test]
@@ -149,36 +150,36 @@ fn duplicates_without_sack_inflate_the_window() {
 }
 
 #[test]
-fn what_was_released_by_duplicates_is_counted_until_the_next_first_one() {
-    // snd_limited is set to zero where t_dupacks becomes 1 by a duplicate, and nowhere else.
+fn segments_of_limited_transmit_are_counted_until_the_next_first_duplicate() {
+    // snd_limited is reset only when a duplicate sets t_dupacks to 1.
     let mut pair = in_flight("freebsd-main", true);
     pair.hear(&ack(&pair, 0, 60_000, &[(2, 3)]));
     pair.hear(&ack(&pair, 0, 60_000, &[(2, 4)]));
     assert_eq!(pair.client.snd.limited, 2);
     let at = machine::Endpoint::poll_timeout(&pair.client).unwrap().0;
     pair.now = at;
-    pair.with(Side::Client, |cx, end| machine::Endpoint::handle_timeout(end, cx));
+    pair.with(TcpSide::Client, |cx, end| machine::Endpoint::handle_timeout(end, cx));
     assert_eq!(pair.client.snd.limited, 2);
 }
 
 #[test]
 fn a_window_update_is_sent_although_an_ack_is_delayed() {
-    // Rule 8: check_delack clears TF_DELACK when it sets the timer; a reader that takes much then
-    // tells of it at once.
-    let mut server = config("freebsd-14.3", Side::Server);
+    // Rule 8: check_delack clears TF_DELACK when it sets the timer; a a large read then causes a
+    // window update at once.
+    let mut server = config("freebsd-14.3", TcpSide::Server);
     if let crate::profile::ReceiveBufferRule::FreeBsd { space, auto, .. } =
         &mut server.profile.receive_buffer
     {
         (*space, *auto) = (units::Bytes(5_000), false);
     }
-    let mut client = config("freebsd-14.3", Side::Client);
+    let mut client = config("freebsd-14.3", TcpSide::Client);
     client.tso = false;
-    let mut pair = Pair::new(client, server);
+    let mut pair = TcpPair::new(client, server);
     pair.to_write = 3 * u64::from(MSS);
     pair.reads = false;
     pair.run(Duration::from_millis(152));
     let before = pair.acks().count();
-    // Three segments have come, the third of which is not acknowledged yet.
+    // Three segments have arrived; the third is not acknowledged yet.
     assert!(pair.server.deadline(record::Purpose::DelayedAck).is_some());
     pair.read_all();
     assert_eq!(pair.acks().count(), before + 1);
@@ -186,9 +187,9 @@ fn a_window_update_is_sent_although_an_ack_is_delayed() {
 }
 
 #[test]
-fn a_fin_out_of_order_makes_what_comes_before_it_be_acknowledged_at_once() {
-    // Rule 11: it lies in the reassembly queue (tcp_reass).
-    let mut pair = Pair::of("freebsd-14.3", "freebsd-14.3");
+fn data_before_an_out_of_order_fin_is_acknowledged_at_once() {
+    // Rule 11: the FIN is in the reassembly queue (tcp_reass).
+    let mut pair = TcpPair::of("freebsd-14.3", "freebsd-14.3");
     pair.run(Duration::from_millis(150));
     let data = |seq: u32, payload: u32, flags| Segment {
         dir: packet::Dir::Forward,
@@ -211,21 +212,21 @@ fn a_fin_out_of_order_makes_what_comes_before_it_be_acknowledged_at_once() {
     assert_eq!(pair.acks().count(), before + 2);
 }
 
-/// The client's timers fire up to `at`.
-fn time_passes(pair: &mut Pair, until: Instant) {
+/// Runs the client's timers up to `until`.
+fn time_passes(pair: &mut TcpPair, until: Instant) {
     while let Some((at, _)) =
         machine::Endpoint::poll_timeout(&pair.client).filter(|&(at, _)| at <= until)
     {
         pair.now = at;
-        pair.with(Side::Client, |cx, end| machine::Endpoint::handle_timeout(end, cx));
+        pair.with(TcpSide::Client, |cx, end| machine::Endpoint::handle_timeout(end, cx));
         pair.serve();
     }
 }
 
 #[test]
 fn a_window_that_is_too_small_is_filled_by_the_persist_timer() {
-    // tcp_timer_persist with TF_FORCEDATA: a byte into a closed window, all of one that is too small to be
-    // filled for its own sake.
+    // tcp_timer_persist with TF_FORCEDATA: a byte into a zero window, the whole window if it is
+    // too small to be worth filling.
     for system in ["freebsd-13.0", "freebsd-14.3", "freebsd-main"] {
         for window in [0, 1] {
             let mut pair = in_flight(system, true);
@@ -244,7 +245,8 @@ fn a_window_that_is_too_small_is_filled_by_the_persist_timer() {
 
 #[test]
 fn the_persist_timer_backs_off_by_the_count_of_timeouts() {
-    // tcp_setpersist counts in t_rxtshift; an acknowledgment that moves nothing leaves it.
+    // tcp_setpersist counts in t_rxtshift; an acknowledgment that does not advance leaves it
+    // unchanged.
     let mut pair = in_flight("freebsd-14.3", true);
     let all = (pair.client.snd.max.0 - 1) as u32;
     pair.hear(&Segment { ack: SeqNum(1_001 + all), ..ack(&pair, 0, 0, &[]) });
@@ -255,15 +257,16 @@ fn the_persist_timer_backs_off_by_the_count_of_timeouts() {
 }
 
 #[test]
-fn a_bad_timeout_is_undone_before_the_recovery_that_it_ended_is_settled() {
-    // 13.0 looks at the echo where it reads the options: the recovery is back when the acknowledgment ends
-    // it, and cc_post_recovery leaves two segments. 14.3 looks in process_ACK alone.
+fn a_bad_timeout_is_undone_before_its_recovery_is_settled() {
+    // 13.0 checks the echo when it reads the options: the recovery is restored when the
+    // acknowledgment ends it, and cc_post_recovery leaves two segments. 14.3 checks only in
+    // process_ACK.
     let mut pair = in_flight("freebsd-13.0", true);
     for last in 3..=5 {
         pair.hear(&ack(&pair, 0, 60_000, &[(2, last)]));
     }
     assert!(pair.client.cc.in_recovery());
-    // The echo of what was sent before the timeout.
+    // It echoes a timestamp from before the timeout.
     let early = ack(&pair, 0, 60_000, &[]);
     let at = machine::Endpoint::poll_timeout(&pair.client).unwrap().0;
     time_passes(&mut pair, at);
@@ -277,10 +280,10 @@ fn a_bad_timeout_is_undone_before_the_recovery_that_it_ended_is_settled() {
 
 #[test]
 fn idle_time_counts_in_ticks() {
-    // tcp_output: `ticks - t_sndtime >= t_rxtcur`. 229.2 ms lie between tick 6 and tick 236.
+    // tcp_output: `ticks - t_sndtime >= t_rxtcur`. There are 229.2 ms between tick 6 and tick 236.
     let mut pair = in_flight("freebsd-main", true);
     let at = |us| Instant::ZERO + Duration::from_micros(us);
-    (pair.client.snd.last_heard, pair.client.snd.last_sent) = (at(6_900), at(6_900));
+    (pair.client.snd.last_received, pair.client.snd.last_sent) = (at(6_900), at(6_900));
     let is_long = |us| pair.client.idle_for(at(us), Duration::from_millis(230)).1;
     assert!(is_long(236_100));
     assert!(!is_long(235_900));

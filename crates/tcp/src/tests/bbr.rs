@@ -1,40 +1,40 @@
 //! BBR in Linux's stack: pacing, bursts, delivery rates.
 
-use cc::{Algorithm, NoController};
+use cc::{Algorithm, ControllerNameError};
 use packet::Segment;
 use record::Purpose;
 use units::{Duration, Instant};
 
-use super::pair::{Pair, config};
-use crate::Side;
-use crate::profile::Profile;
+use super::pair::{TcpPair, config};
+use crate::TcpSide;
+use crate::profile::TcpProfile;
 
-fn pair(bytes: u64) -> Pair {
-    let mut client = config("linux-6.18", Side::Client);
+fn pair(bytes: u64) -> TcpPair {
+    let mut client = config("linux-6.18", TcpSide::Client);
     client.algorithm = Algorithm::Bbr;
-    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
     pair.to_write = bytes;
     pair
 }
 
 #[test]
-fn it_needs_the_stack_of_linux() {
-    let of = |name| Profile::named(name).unwrap().algorithm("bbr");
+fn it_requires_the_linux_stack() {
+    let of = |name| TcpProfile::named(name).unwrap().algorithm("bbr");
     assert_eq!(of("linux-6.18"), Ok(Algorithm::Bbr));
     for name in ["freebsd-14.3", "freebsd-rack-14.3", "rfc"] {
-        assert_eq!(of(name), Err(NoController::OtherStack));
+        assert_eq!(of(name), Err(ControllerNameError::OtherStack));
     }
 }
 
 #[test]
-fn ten_packets_leave_at_once_in_bursts_of_two_and_the_others_at_the_pacing_rate() {
+fn ten_packets_are_sent_at_once_in_bursts_of_two_and_the_others_are_paced() {
     // 0.99 * 739/256 * 10 packets of 1,448 bytes in 100 ms: 413,816 bytes a second.
     let mut pair = pair(200 * 1_448);
     pair.run(Duration::from_millis(150));
     let first: Vec<u32> = pair.data().map(|segment| segment.payload).collect();
     assert_eq!(first, [2 * 1_448; 5]);
     assert!(pair.client.deadline(Purpose::Pacing).is_none());
-    // The first acknowledgment covers two packets and lets some go, the next has to wait.
+    // The first acknowledgment covers two packets and releases some, the next has to wait.
     pair.run(Duration::from_millis(200));
     let held = pair.client.deadline(Purpose::Pacing).unwrap();
     let wait = held.since(pair.now).as_nanos();
@@ -44,10 +44,9 @@ fn ten_packets_leave_at_once_in_bursts_of_two_and_the_others_at_the_pacing_rate(
     assert!(wait <= burst && wait > 0, "{wait} {burst}");
 }
 
-/// When packets are sent is told by their timestamps: in each 100 ms no more bytes than the highest
-/// rate up to then lets through, and a burst.
+/// In each 100 ms no more bytes are sent than the highest rate so far allows, plus a burst.
 #[test]
-fn no_more_leaves_than_the_rate_lets_through() {
+fn no_more_is_sent_than_the_rate_allows() {
     let mut pair = pair(3_000 * 1_448);
     let (mut at, mut before) = (Duration::from_millis(300), 0);
     let mut most = 0;
@@ -67,7 +66,7 @@ fn no_more_leaves_than_the_rate_lets_through() {
 }
 
 #[test]
-fn packets_lost_are_repaired_with_sack_and_without() {
+fn lost_packets_are_retransmitted_with_sack_and_without() {
     for sack in [true, false] {
         let mut pair = pair(400 * 1_448);
         pair.client.cfg.profile.sack = sack;
@@ -77,7 +76,7 @@ fn packets_lost_are_repaired_with_sack_and_without() {
         assert_eq!(pair.read, 400 * 1_448, "sack {sack}");
         let totals = pair.client.totals();
         assert!(totals.fast_recoveries > 0, "{totals:?}");
-        // PRR would have taken it below the ten of the beginning; here the rate rules.
+        // PRR would have reduced it below the initial ten; a rate-based controller does not.
         assert!(pair.client.cwnd() >= 4 * 1_448);
     }
 }
@@ -89,7 +88,7 @@ fn a_pause_of_the_application_does_not_shrink_the_window() {
     let before = pair.client.cwnd();
     pair.now = Instant::ZERO + Duration::from_secs(5);
     pair.to_write = 1_448;
-    pair.with(Side::Client, |cx, end| end.write(cx, 1_448));
+    pair.with(TcpSide::Client, |cx, end| end.write(cx, 1_448));
     pair.serve();
     assert_eq!(pair.client.cwnd(), before);
     assert!(pair.client.snd.rates.as_ref().unwrap().delivery.app_limited());

@@ -1,10 +1,10 @@
-//! Every byte once and in order, and when the receiver says so.
+//! Delivery of every byte once and in order, and its acknowledgment.
 
 use packet::{Dir, Flags, Segment};
 use units::{Duration, SeqNum};
 
-use super::pair::{Pair, config};
-use crate::Side;
+use super::pair::{TcpPair, config};
+use crate::TcpSide;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -12,15 +12,15 @@ const MINUTE: Duration = Duration::from_secs(60);
 fn a_megabyte_arrives_between_all_systems() {
     for client in crate::profile::NAMES {
         for server in crate::profile::NAMES {
-            let mut pair = Pair::of(client, server);
+            let mut pair = TcpPair::of(client, server);
             pair.to_write = 1_000_000;
             pair.run(MINUTE);
             assert_eq!(pair.read, 1_000_000, "{client} to {server}");
-            // Two packets in one burst may wait for the textbook's delayed ACK, which it does not
-            // allow for in the time of a probe (RFC 8985 section 7.2).
+            // Two packets in one burst may wait for the delayed ACK of the RFC profile, which it
+            // does not include in the probe timeout (RFC 8985 section 7.2).
             let probes = u64::from(client == "rfc" && server == "rfc");
-            let resent = pair.client.totals().retransmitted_packets;
-            assert!(resent <= probes, "{client} to {server}: {resent}");
+            let retransmission = pair.client.totals().retransmitted_packets;
+            assert!(retransmission <= probes, "{client} to {server}: {retransmission}");
         }
     }
 }
@@ -28,9 +28,9 @@ fn a_megabyte_arrives_between_all_systems() {
 #[test]
 fn sequence_numbers_may_wrap() {
     for isn in [u32::MAX, u32::MAX - 70_000, 0x7fff_ff00] {
-        let mut client = config("freebsd-13.2", Side::Client);
+        let mut client = config("freebsd-13.2", TcpSide::Client);
         client.isn = SeqNum(isn);
-        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
         pair.to_write = 200_000;
         pair.run(MINUTE);
         assert_eq!(pair.read, 200_000, "from {isn}");
@@ -39,21 +39,21 @@ fn sequence_numbers_may_wrap() {
 
 #[test]
 fn freebsd_acknowledges_every_second_segment_and_the_last_after_40_ms() {
-    let mut client = config("freebsd-13.2", Side::Client);
+    let mut client = config("freebsd-13.2", TcpSide::Client);
     client.tso = false;
-    let mut pair = Pair::new(client, config("freebsd-13.2", Side::Server));
+    let mut pair = TcpPair::new(client, config("freebsd-13.2", TcpSide::Server));
     pair.to_write = 3 * 1_448;
     pair.run(MINUTE);
     let acked: Vec<_> = pair.acks().map(|ack| ack.ack.0 - 1_001).collect();
     assert_eq!(acked, [2_896, 4_344]);
-    // 50 ms for each of four ways (SYN, SYN-ACK, data, ACK), 40 ms of delay.
+    // 50 ms for each of four one-way trips (SYN, SYN-ACK, data, ACK), 40 ms of delay.
     assert_eq!(pair.now.as_nanos(), 240_000_000);
 }
 
 #[test]
 fn a_merged_segment_is_acknowledged_at_once_and_once() {
     for system in ["freebsd-13.2", "linux-6.18"] {
-        let mut pair = Pair::of("freebsd-13.2", system);
+        let mut pair = TcpPair::of("freebsd-13.2", system);
         pair.to_write = 14_480;
         pair.run(MINUTE);
         let acked: Vec<_> = pair.acks().map(|ack| ack.ack.0 - 1_001).collect();
@@ -61,9 +61,9 @@ fn a_merged_segment_is_acknowledged_at_once_and_once() {
     }
 }
 
-/// An established pair and a data segment of the client that was not sent.
-fn with_forged(payload: u32, at: u32) -> (Pair, Segment) {
-    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+/// An established pair and a forged data segment of the client.
+fn with_forged(payload: u32, at: u32) -> (TcpPair, Segment) {
+    let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
     pair.run(MINUTE);
     let last = *pair.log.last().unwrap();
     let forged = Segment {
@@ -95,7 +95,7 @@ fn a_gap_is_answered_with_duplicates_that_carry_sack() {
 }
 
 #[test]
-fn what_was_received_already_is_acknowledged_and_not_delivered_again() {
+fn duplicate_data_is_acknowledged_and_not_delivered() {
     let (mut pair, forged) = with_forged(1_000, 0);
     pair.arrive(&forged);
     pair.serve();
@@ -111,7 +111,7 @@ fn what_was_received_already_is_acknowledged_and_not_delivered_again() {
 }
 
 #[test]
-fn what_lies_beyond_the_window_is_not_taken() {
+fn data_beyond_the_window_is_dropped() {
     let (mut pair, forged) = with_forged(1_448, 70_000);
     pair.arrive(&forged);
     pair.serve();
@@ -121,7 +121,7 @@ fn what_lies_beyond_the_window_is_not_taken() {
 }
 
 #[test]
-fn an_acknowledgment_of_what_was_never_sent_changes_nothing() {
+fn an_acknowledgment_of_unsent_data_changes_nothing() {
     let (mut pair, _) = with_forged(0, 0);
     let before = pair.client.sender_state();
     let mut ack = *pair.log[1..].iter().find(|s| s.dir == Dir::Reverse).unwrap();
@@ -136,12 +136,12 @@ fn an_acknowledgment_of_what_was_never_sent_changes_nothing() {
 }
 
 #[test]
-fn what_is_kept_out_of_order_is_bounded() {
-    // Every second byte of 2,000: more gaps than FreeBSD remembers (tcp_reass: one for each segment
-    // of the buffer and one more, net.inet.tcp.reass.maxqueuelen at most). What is not kept comes
-    // again. Linux keeps what its memory holds, of which a packet takes 768 bytes at least.
+fn the_reassembly_queue_is_bounded() {
+    // Every second byte of 2,000: more gaps than FreeBSD stores (tcp_reass: one for each segment of
+    // the buffer and one more, at most net.inet.tcp.reass.maxqueuelen). Dropped data has to be
+    // retransmitted. Linux stores what fits its memory, at least 768 bytes for a packet.
     for system in crate::profile::NAMES {
-        let mut pair = Pair::of(system, system);
+        let mut pair = TcpPair::of(system, system);
         pair.run(MINUTE);
         let last = *pair.log.iter().rfind(|s| s.dir == Dir::Forward).unwrap();
         let byte = |at: u32| Segment {
@@ -163,8 +163,8 @@ fn what_is_kept_out_of_order_is_bounded() {
             pair.arrive(&byte(2 * n));
             pair.serve();
         }
-        // 1,000 bytes in order and the gaps that were remembered joined them; the rest is behind a
-        // gap that was forgotten. 65,700 / 1,460 + 1 = 46; 131,072 / 768 + 1 = 171.
+        // 1,000 bytes in order, and the stored ranges that they joined; the rest is after a gap
+        // that was dropped. 65,700 / 1,460 + 1 = 46; 131,072 / 768 + 1 = 171.
         let kept = match system {
             "linux-6.18" => 2 * 171 + 1,
             "rfc" => 2_000,
@@ -179,20 +179,20 @@ fn what_is_kept_out_of_order_is_bounded() {
     }
 }
 
-/// The right edge of the window that the server has offered, as a sequence number.
-fn edge(pair: &Pair) -> SeqNum {
+/// The right edge of the window that the server has advertised, as a sequence number.
+fn edge(pair: &TcpPair) -> SeqNum {
     let scale = pair.log[1].syn_options().and_then(|options| options.window_scale).unwrap_or(0);
     let ack = pair.acks().last().unwrap();
     SeqNum(ack.ack.0 + (u32::from(ack.window) << scale))
 }
 
 #[test]
-fn data_at_the_edge_of_the_window_is_answered_and_an_acknowledgment_there_is_taken() {
-    // RFC 9293 section 3.10.7.4 asks for an answer to what does not fit. Bare ACKs at the edge it
-    // would refuse too, but both kernels take them: tcp_sequence of Linux, `todrop > 0` in
+fn data_at_the_window_edge_is_answered_and_an_acknowledgment_there_is_accepted() {
+    // RFC 9293 section 3.10.7.4 requires an ACK for data that does not fit. It also rejects pure
+    // ACKs at the edge, but both kernels accept them: tcp_sequence of Linux, `todrop > 0` in
     // tcp_do_segment of FreeBSD. A peer that has filled the window sends just these.
     for system in crate::profile::NAMES {
-        let mut pair = Pair::of(system, system);
+        let mut pair = TcpPair::of(system, system);
         pair.to_write = 2_896;
         pair.run(MINUTE);
         let last = *pair.log.iter().rfind(|s| s.dir == Dir::Forward).unwrap();
@@ -202,8 +202,8 @@ fn data_at_the_edge_of_the_window_is_answered_and_an_acknowledgment_there_is_tak
         pair.arrive(&data);
         pair.serve();
         assert_eq!(pair.log.len(), before + 1, "{system}");
-        // Of 100 bytes that the server has sent.
-        pair.with(Side::Server, |cx, end| assert_eq!(end.write(cx, 100), 100));
+        // An ACK of 100 bytes that the server has sent.
+        pair.with(TcpSide::Server, |cx, end| assert_eq!(end.write(cx, 100), 100));
         pair.serve();
         let ack = SeqNum(2_000_000_001 + 100);
         pair.arrive(&Segment { payload: 0, ack, ..data });
@@ -213,22 +213,22 @@ fn data_at_the_edge_of_the_window_is_answered_and_an_acknowledgment_there_is_tak
 }
 
 #[test]
-fn a_reader_without_room_still_hears_acknowledgments() {
-    // RFC 9293 section 3.10.7.4: with a window of zero only the ACK of a segment counts.
-    let mut server = config("freebsd-13.2", Side::Server);
+fn acknowledgments_are_processed_with_a_zero_receive_window() {
+    // RFC 9293 section 3.10.7.4: with a zero window only the ACK of a segment is processed.
+    let mut server = config("freebsd-13.2", TcpSide::Server);
     for (name, value) in [
-        ("net.inet.tcp.recvspace", crate::knobs::Value::Size(units::Bytes(4_096))),
-        ("net.inet.tcp.recvbuf_auto", crate::knobs::Value::Switch(false)),
+        ("net.inet.tcp.recvspace", crate::knobs::KnobValue::Size(units::Bytes(4_096))),
+        ("net.inet.tcp.recvbuf_auto", crate::knobs::KnobValue::Switch(false)),
     ] {
         let knob = crate::knobs::find(&server.profile, name).unwrap();
         knob.set(&mut server.profile, value).unwrap();
     }
-    let mut pair = Pair::new(config("freebsd-13.2", Side::Client), server);
+    let mut pair = TcpPair::new(config("freebsd-13.2", TcpSide::Client), server);
     pair.reads = false;
     pair.to_write = 50_000;
     pair.run(Duration::from_secs(20));
     assert_eq!(pair.acks().last().unwrap().window, 0);
-    pair.with(Side::Server, |cx, end| assert_eq!(end.write(cx, 100), 100));
+    pair.with(TcpSide::Server, |cx, end| assert_eq!(end.write(cx, 100), 100));
     pair.serve();
     let probe = *pair.data().last().unwrap();
     let next = edge(&pair);
@@ -238,8 +238,8 @@ fn a_reader_without_room_still_hears_acknowledgments() {
 }
 
 #[test]
-fn only_what_came_twice_is_told_of() {
-    // RFC 2883 section 4: the first block is what the receiver had before. `todrop` in
+fn only_the_duplicate_part_is_reported_as_dsack() {
+    // RFC 2883 section 4: the first block is the data that the receiver already had. `todrop` in
     // tcp_do_segment of FreeBSD, tcp_data_queue of Linux (a partial packet).
     let (mut pair, forged) = with_forged(1_000, 0);
     pair.arrive(&forged);
@@ -254,23 +254,23 @@ fn only_what_came_twice_is_told_of() {
 }
 
 #[test]
-fn freebsd_tells_of_two_segments_more_of_room() {
+fn freebsd_sends_a_window_update_for_two_more_segments() {
     // tcp_output: `adv >= 2 * t_maxseg`, where the buffer holds eight segments at most.
-    let mut server = config("freebsd-13.2", Side::Server);
+    let mut server = config("freebsd-13.2", TcpSide::Server);
     for (name, value) in [
-        ("net.inet.tcp.recvspace", crate::knobs::Value::Size(units::Bytes(8_192))),
-        ("net.inet.tcp.recvbuf_auto", crate::knobs::Value::Switch(false)),
+        ("net.inet.tcp.recvspace", crate::knobs::KnobValue::Size(units::Bytes(8_192))),
+        ("net.inet.tcp.recvbuf_auto", crate::knobs::KnobValue::Switch(false)),
     ] {
         let knob = crate::knobs::find(&server.profile, name).unwrap();
         knob.set(&mut server.profile, value).unwrap();
     }
-    let mut pair = Pair::new(config("freebsd-13.2", Side::Client), server);
+    let mut pair = TcpPair::new(config("freebsd-13.2", TcpSide::Client), server);
     pair.reads = false;
     pair.to_write = 4_344;
     pair.run(MINUTE);
     let mut read = |bytes: u64| {
         let before = pair.log.len();
-        pair.with(Side::Server, |cx, end| assert_eq!(end.read_up_to(cx, bytes), bytes));
+        pair.with(TcpSide::Server, |cx, end| assert_eq!(end.read_up_to(cx, bytes), bytes));
         pair.serve();
         pair.log.len() - before
     };

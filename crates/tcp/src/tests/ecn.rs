@@ -3,42 +3,42 @@
 use packet::{Dir, Flags, Segment};
 use units::Duration;
 
-use super::pair::{Pair, config};
-use crate::Side;
+use super::pair::{TcpPair, config};
+use crate::TcpSide;
 use crate::profile::EcnRule;
 
-fn asking(system: &str) -> Pair {
-    let mut client = config(system, Side::Client);
+fn asking(system: &str) -> TcpPair {
+    let mut client = config(system, TcpSide::Client);
     client.profile.ecn = EcnRule::Active;
     client.tso = false;
-    Pair::new(client, config(system, Side::Server))
+    TcpPair::new(client, config(system, TcpSide::Server))
 }
 
 #[test]
-fn the_handshake_agrees_and_new_data_is_capable() {
+fn the_handshake_negotiates_it_and_new_data_is_ecn_capable() {
     for system in crate::profile::NAMES {
         let mut pair = asking(system);
         pair.to_write = 20_000;
         pair.run(Duration::from_secs(2));
         assert_eq!(pair.log[0].flags, Flags::SYN | Flags::ECE | Flags::CWR, "{system}");
         assert_eq!(pair.log[1].flags, Flags::SYN | Flags::ACK | Flags::ECE, "{system}");
-        assert!(pair.log[..2].iter().all(|s| s.ecn == 0), "{system}: a SYN is not capable");
+        assert!(pair.log[..2].iter().all(|s| s.ecn == 0), "{system}: a SYN is not ECN-capable");
         assert!(pair.data().all(|s| s.ecn == 2), "{system}");
-        assert!(pair.acks().all(|s| s.ecn == 0), "{system}: a bare ACK is not capable");
+        assert!(pair.acks().all(|s| s.ecn == 0), "{system}: a pure ACK is not ECN-capable");
     }
 }
 
 #[test]
-fn nobody_asks_by_default() {
-    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+fn no_profile_requests_it_by_default() {
+    let mut pair = TcpPair::of("freebsd-13.2", "linux-6.18");
     pair.to_write = 20_000;
     pair.run(Duration::from_secs(2));
     assert_eq!(pair.log[0].flags, Flags::SYN);
     assert!(pair.log.iter().all(|s| s.ecn == 0));
 }
 
-/// Runs a transfer in which segment number `marked` of the log meets congestion.
-fn with_mark(system: &str, marked: usize) -> Pair {
+/// Runs a transfer in which segment number `marked` of the log is marked CE.
+fn with_mark(system: &str, marked: usize) -> TcpPair {
     let mut pair = asking(system);
     pair.to_write = 300_000;
     pair.mark = Some(marked);
@@ -48,15 +48,15 @@ fn with_mark(system: &str, marked: usize) -> Pair {
 }
 
 #[test]
-fn a_mark_halves_the_window_once_and_nothing_is_sent_again() {
+fn a_mark_halves_the_window_once_without_retransmissions() {
     for system in crate::profile::NAMES {
         let pair = with_mark(system, 20);
         let echoes = |s: &&Segment| s.dir == Dir::Reverse && s.flags.has(Flags::ECE);
         let acks_with_echo =
             pair.log.iter().skip(2).filter(echoes).filter(|s| s.syn_options().is_none()).count();
         assert!(acks_with_echo > 0, "{system}");
-        let told = pair.data().filter(|s| s.flags.has(Flags::CWR)).count();
-        assert_eq!(told, 1, "{system}: the sender says once that it has reacted");
+        let reported = pair.data().filter(|s| s.flags.has(Flags::CWR)).count();
+        assert_eq!(reported, 1, "{system}: the sender sets CWR once");
         assert_eq!(pair.client.totals().retransmitted_packets, 0, "{system}");
         let state = pair.client.sender_state();
         let ssthresh = state.ssthresh.expect(system).get();
@@ -74,15 +74,15 @@ fn the_echo_stops_when_the_sender_has_reacted() {
 
 #[test]
 fn the_window_stays_where_the_echo_left_it() {
-    // newreno_post_recovery of FreeBSD lowers the window to what is under way after a fast
-    // recovery alone; RFC 3168 section 6.1.2 asks for one reduction.
+    // newreno_post_recovery of FreeBSD reduces the window to the data in flight only after a fast
+    // recovery; RFC 3168 section 6.1.2 requires one reduction.
     let mut pair = asking("freebsd-13.2");
     pair.to_write = 14_480;
     pair.mark = Some(0);
     pair.run(Duration::from_secs(2));
     let ssthresh = pair.client.sender_state().ssthresh.unwrap();
-    // Something sent afterwards is through: nothing else is under way.
-    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+    // Data sent afterwards is acknowledged: nothing else is in flight.
+    pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
     pair.serve();
     pair.run(Duration::from_millis(2_300));
     assert_eq!(pair.read, 14_580);
@@ -90,9 +90,10 @@ fn the_window_stays_where_the_echo_left_it() {
 }
 
 #[test]
-fn a_loss_behind_an_echo_is_repaired_and_the_rest_is_sent() {
-    // cc_cong_signal of FreeBSD: a loss makes a fast recovery of the episode that an echo began, with an end of
-    // its own. What was sent before the echo may be all there is but a byte that Nagle holds back.
+fn a_loss_after_an_echo_is_retransmitted_and_the_rest_is_sent() {
+    // cc_cong_signal of FreeBSD: a loss turns the CWR state of an echo into a fast recovery, with
+    // its own recovery point. The data sent before the echo may be all there is except for a byte
+    // that Nagle holds back.
     for system in crate::profile::NAMES {
         for packets in 24..29 {
             for marked in 14..18 {

@@ -4,28 +4,28 @@ use machine::Signal;
 use packet::{Flags, IpVersion, SynLayout};
 use units::{Duration, SeqNum};
 
-use super::pair::{Pair, config};
-use crate::{Side, State};
+use super::pair::{TcpPair, config};
+use crate::{TcpSide, TcpState};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn three_segments_open_both_sides() {
-    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+    let mut pair = TcpPair::of("freebsd-13.2", "linux-6.18");
     pair.run(SECOND);
     let flags: Vec<_> = pair.log.iter().map(|s| s.flags.to_string()).collect();
     assert_eq!(flags, ["S", "S.", "."]);
-    assert_eq!(pair.client.state(), State::Established);
-    assert_eq!(pair.server.state(), State::Established);
-    assert!(pair.signals.contains(&(Side::Client, Signal::Connected)));
-    assert!(pair.signals.contains(&(Side::Server, Signal::Connected)));
+    assert_eq!(pair.client.state(), TcpState::Established);
+    assert_eq!(pair.server.state(), TcpState::Established);
+    assert!(pair.signals.contains(&(TcpSide::Client, Signal::Connected)));
+    assert!(pair.signals.contains(&(TcpSide::Server, Signal::Connected)));
     let numbers: Vec<_> = pair.log.iter().map(|s| (s.seq.0, s.ack.0)).collect();
     assert_eq!(numbers, [(1_000, 0), (2_000_000_000, 1_001), (1_001, 2_000_000_001)]);
 }
 
 #[test]
 fn each_system_offers_its_options_in_its_order() {
-    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+    let mut pair = TcpPair::of("freebsd-13.2", "linux-6.18");
     pair.run(SECOND);
     let syn = pair.log[0].syn_options().unwrap();
     assert_eq!((syn.mss, syn.sack_permitted, syn.layout), (1_460, true, SynLayout::FreeBsd));
@@ -37,12 +37,12 @@ fn each_system_offers_its_options_in_its_order() {
 }
 
 #[test]
-fn what_one_side_lacks_neither_uses() {
-    let mut server = config("linux-6.18", Side::Server);
+fn an_option_that_one_side_lacks_is_not_used() {
+    let mut server = config("linux-6.18", TcpSide::Server);
     server.profile.timestamps = false;
     server.profile.sack = false;
     server.profile.window_scaling = false;
-    let mut pair = Pair::new(config("freebsd-13.2", Side::Client), server);
+    let mut pair = TcpPair::new(config("freebsd-13.2", TcpSide::Client), server);
     pair.to_write = 20_000;
     pair.run(SECOND);
     let answer = pair.log[1];
@@ -51,7 +51,7 @@ fn what_one_side_lacks_neither_uses() {
     assert!(!answer.syn_options().unwrap().sack_permitted);
     let data = pair.data().next().unwrap();
     assert!(data.timestamps.is_none());
-    // Ten segments of 1460: no option bytes to deduct. The window is no larger than its field.
+    // Ten segments of 1460: no option bytes to deduct. The window is not scaled.
     assert_eq!(data.payload, 14_600);
     assert_eq!(data.window, 65_535);
     assert_eq!(pair.read, 20_000);
@@ -59,12 +59,12 @@ fn what_one_side_lacks_neither_uses() {
 
 #[test]
 fn the_smaller_mss_counts_and_ipv6_leaves_less() {
-    let mut client = config("freebsd-13.2", Side::Client);
-    let mut server = config("freebsd-13.2", Side::Server);
+    let mut client = config("freebsd-13.2", TcpSide::Client);
+    let mut server = config("freebsd-13.2", TcpSide::Server);
     client.ip = IpVersion::V6;
     server.ip = IpVersion::V6;
     server.profile.mtu = 1_280;
-    let mut pair = Pair::new(client, server);
+    let mut pair = TcpPair::new(client, server);
     pair.to_write = 100_000;
     pair.run(SECOND);
     assert_eq!(pair.log[0].syn_options().unwrap().mss, 1_440);
@@ -73,11 +73,11 @@ fn the_smaller_mss_counts_and_ipv6_leaves_less() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_a_second_then_two() {
-    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+fn a_lost_syn_is_retransmitted_after_one_second_then_two() {
+    let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
     pair.lose = |number, _| number < 2;
     pair.run(Duration::from_secs(10));
-    assert_eq!(pair.client.state(), State::Established);
+    assert_eq!(pair.client.state(), TcpState::Established);
     let syns = pair.log.iter().filter(|s| s.flags == Flags::SYN).count();
     assert_eq!(syns, 3);
     // RFC 6298 section 5.7 and cc_conn_init: after a lost SYN the window is one segment.
@@ -85,64 +85,64 @@ fn a_lost_syn_is_sent_again_after_a_second_then_two() {
 }
 
 #[test]
-fn a_lost_syn_ack_is_sent_again() {
-    let mut pair = Pair::of("linux-6.18", "linux-6.18");
+fn a_lost_syn_ack_is_retransmitted() {
+    let mut pair = TcpPair::of("linux-6.18", "linux-6.18");
     pair.lose = |number, _| number == 1;
     pair.to_write = 1_000;
     pair.run(Duration::from_secs(5));
-    assert_eq!((pair.client.state(), pair.read), (State::Established, 1_000));
+    assert_eq!((pair.client.state(), pair.read), (TcpState::Established, 1_000));
 }
 
 #[test]
-fn a_lost_last_ack_is_made_good_by_the_first_data() {
-    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+fn the_first_data_replaces_a_lost_handshake_ack() {
+    let mut pair = TcpPair::of("freebsd-13.2", "linux-6.18");
     pair.lose = |number, _| number == 2;
     pair.to_write = 1_000;
     pair.run(Duration::from_secs(5));
-    assert_eq!((pair.server.state(), pair.read), (State::Established, 1_000));
+    assert_eq!((pair.server.state(), pair.read), (TcpState::Established, 1_000));
 }
 
 #[test]
 fn a_reset_in_answer_to_the_syn_refuses_the_connection() {
-    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
     pair.lose = |_, _| true;
     pair.run(Duration::from_millis(10));
     let mut reset = pair.log[0];
     reset.dir = packet::Dir::Reverse;
     reset.flags = Flags::RST | Flags::ACK;
     reset.seq = SeqNum(0);
-    // One that acknowledges something else is not for this SYN.
+    // A reset that acknowledges something else is not for this SYN.
     reset.ack = SeqNum(1_002);
     pair.arrive(&reset);
-    assert_eq!(pair.client.state(), State::SynSent);
+    assert_eq!(pair.client.state(), TcpState::SynSent);
     reset.ack = SeqNum(1_001);
     pair.arrive(&reset);
     pair.serve();
-    assert_eq!(pair.client.state(), State::Closed);
-    assert!(pair.signals.contains(&(Side::Client, Signal::Aborted)));
+    assert_eq!(pair.client.state(), TcpState::Closed);
+    assert!(pair.signals.contains(&(TcpSide::Client, Signal::Aborted)));
 }
 
 #[test]
 fn both_sides_may_open_at_once() {
     // RFC 9293 section 3.5, figure 8.
     for system in crate::profile::NAMES {
-        let mut pair = Pair::of(system, system);
+        let mut pair = TcpPair::of(system, system);
         pair.server.open();
         pair.to_write = 10_000;
         pair.run(SECOND);
         let syns = pair.log.iter().filter(|s| s.flags == Flags::SYN).count();
         let answers = pair.log.iter().filter(|s| s.flags == Flags::SYN | Flags::ACK).count();
         assert_eq!((syns, answers), (2, 2), "{system}");
-        assert_eq!(pair.client.state(), State::Established, "{system}");
-        assert_eq!(pair.server.state(), State::Established, "{system}");
+        assert_eq!(pair.client.state(), TcpState::Established, "{system}");
+        assert_eq!(pair.server.state(), TcpState::Established, "{system}");
         assert_eq!(pair.read, 10_000, "{system}");
     }
 }
 
 #[test]
-fn a_tiny_mss_is_not_believed() {
+fn a_tiny_mss_is_raised_to_the_minimum() {
     for system in crate::profile::NAMES {
-        let mut pair = Pair::of(system, system);
+        let mut pair = TcpPair::of(system, system);
         pair.run(Duration::from_millis(10));
         let mut answer = pair.forge(Flags::SYN | Flags::ACK, 0, 1);
         answer.options = packet::Options::Syn(packet::SynOptions {
@@ -151,49 +151,49 @@ fn a_tiny_mss_is_not_believed() {
             ..packet::SynOptions::default()
         });
         pair.hear(&answer);
-        assert_eq!(pair.client.state(), State::Established, "{system}");
+        assert_eq!(pair.client.state(), TcpState::Established, "{system}");
         assert!(pair.client.sender_state().mss.get() >= 48, "{system}");
     }
 }
 
 #[test]
-fn a_listener_goes_on_listening_after_a_reset() {
-    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+fn a_listener_continues_to_listen_after_a_reset() {
+    let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
     // The client's answer to the SYN-ACK is lost, then it resets.
     pair.lose = |number, _| number == 2;
     pair.run(Duration::from_millis(150));
-    assert_eq!(pair.server.state(), State::SynReceived);
+    assert_eq!(pair.server.state(), TcpState::SynReceived);
     let reset = packet::Segment { flags: Flags::RST, seq: SeqNum(1_001), ..pair.log[0] };
     pair.arrive(&reset);
-    assert_eq!(pair.server.state(), State::Listen);
+    assert_eq!(pair.server.state(), TcpState::Listen);
 }
 
 #[test]
 fn an_ack_to_a_listener_is_answered_with_a_reset() {
-    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
     let stray =
         packet::Segment { flags: Flags::ACK, ack: SeqNum(77), ..packet::Segment::default() };
     pair.arrive(&stray);
     pair.serve();
     let reset = pair.log[0];
     assert_eq!((reset.flags, reset.seq), (Flags::RST, SeqNum(77)));
-    assert_eq!(pair.server.state(), State::Listen);
+    assert_eq!(pair.server.state(), TcpState::Listen);
 }
 
 #[test]
-fn the_last_word_of_a_handshake_must_lie_in_the_window() {
+fn the_last_ack_of_a_handshake_must_be_in_the_window() {
     // syncache_expand of FreeBSD: not beyond sc_irs + sc_wnd; RFC 9293 section 3.10.7.4, first.
     for system in crate::profile::NAMES {
-        let mut pair = Pair::of(system, system);
+        let mut pair = TcpPair::of(system, system);
         pair.lose = |number, _| number > 1;
         pair.run(Duration::from_millis(120));
-        assert_eq!(pair.server.state(), State::SynReceived, "{system}");
+        assert_eq!(pair.server.state(), TcpState::SynReceived, "{system}");
         let ack = *pair.log.iter().rfind(|s| s.dir == packet::Dir::Forward).unwrap();
-        let mut wild = ack;
-        wild.seq.0 += 1 << 20;
-        pair.arrive(&wild);
-        assert_eq!(pair.server.state(), State::SynReceived, "{system}");
+        let mut heavy_faults = ack;
+        heavy_faults.seq.0 += 1 << 20;
+        pair.arrive(&heavy_faults);
+        assert_eq!(pair.server.state(), TcpState::SynReceived, "{system}");
         pair.arrive(&ack);
-        assert_eq!(pair.server.state(), State::Established, "{system}");
+        assert_eq!(pair.server.state(), TcpState::Established, "{system}");
     }
 }

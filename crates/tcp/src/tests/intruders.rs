@@ -1,19 +1,19 @@
-//! Segments that do not belong: RFC 5961, and what belongs to no connection (RFC 9293 3.10.7).
+//! Invalid segments: RFC 5961, and segments without a connection (RFC 9293 3.10.7).
 
 use packet::Flags;
 use units::{Duration, SeqNum};
 
-use super::pair::Pair;
-use crate::State;
+use super::pair::TcpPair;
+use crate::TcpState;
 
-fn established(system: &str) -> Pair {
-    let mut pair = Pair::of(system, system);
+fn established(system: &str) -> TcpPair {
+    let mut pair = TcpPair::of(system, system);
     pair.run(Duration::from_secs(1));
     pair
 }
 
 #[test]
-fn a_reset_within_the_window_is_questioned() {
+fn a_reset_within_the_window_is_challenged() {
     for system in crate::profile::NAMES {
         let mut pair = established(system);
         let inside = pair.forge(Flags::RST, 2, 0);
@@ -22,26 +22,26 @@ fn a_reset_within_the_window_is_questioned() {
         assert_eq!((answer[0].flags, answer[0].ack), (Flags::ACK, SeqNum(2_000_000_001)));
         let outside = pair.forge(Flags::RST, 100_000_000, 0);
         assert!(pair.hear(&outside).is_empty(), "{system}");
-        assert_eq!(pair.client.state(), State::Established, "{system}");
+        assert_eq!(pair.client.state(), TcpState::Established, "{system}");
         let exact = pair.forge(Flags::RST, 1, 0);
         pair.hear(&exact);
-        assert_eq!(pair.client.state(), State::Closed, "{system}");
+        assert_eq!(pair.client.state(), TcpState::Closed, "{system}");
     }
 }
 
 #[test]
-fn a_syn_on_an_open_connection_is_questioned() {
+fn a_syn_on_an_open_connection_is_challenged() {
     let mut pair = established("freebsd-13.2");
     let syn = pair.forge(Flags::SYN, 12_345, 0);
     let answer = pair.hear(&syn);
     assert_eq!(answer.len(), 1);
     assert_eq!(answer[0].flags, Flags::ACK);
-    assert_eq!(pair.client.state(), State::Established);
+    assert_eq!(pair.client.state(), TcpState::Established);
 }
 
 #[test]
-fn an_acknowledgment_of_the_unsent_or_the_long_gone_is_questioned() {
-    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+fn an_acknowledgment_of_unsent_or_too_old_data_is_challenged() {
+    let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
     pair.to_write = 500_000;
     pair.run(Duration::from_secs(20));
     assert_eq!(pair.read, 500_000);
@@ -50,7 +50,7 @@ fn an_acknowledgment_of_the_unsent_or_the_long_gone_is_questioned() {
         let segment = pair.forge(Flags::ACK, 1, ack);
         assert_eq!(pair.hear(&segment).len(), 1, "{ack}");
     }
-    // One within the last window is merely old.
+    // An ACK within the last window is merely old.
     let old = pair.forge(Flags::ACK, 1, 499_000);
     assert!(pair.hear(&old).is_empty());
 }
@@ -69,7 +69,7 @@ fn challenges_are_limited() {
 }
 
 #[test]
-fn linux_does_not_answer_bare_acks_out_of_place_for_ever() {
+fn linux_limits_answers_to_out_of_window_acks() {
     // tcp_oow_rate_limited: one in half a second, but each segment with data.
     for (system, bare, data) in [("linux-6.18", 1, 10), ("freebsd-14.3", 10, 10)] {
         let mut pair = established(system);
@@ -86,10 +86,10 @@ fn linux_does_not_answer_bare_acks_out_of_place_for_ever() {
 }
 
 #[test]
-fn a_flood_of_syns_is_not_answered_in_kind_by_linux() {
+fn linux_limits_syn_acks_in_a_syn_flood() {
     for (system, most) in [("linux-6.18", 2), ("freebsd-14.3", 21)] {
-        let mut pair = Pair::of("rfc", system);
-        // The third part of the handshake never comes.
+        let mut pair = TcpPair::of("rfc", system);
+        // The last ACK of the handshake never arrives.
         pair.lose = |_, segment| segment.dir == packet::Dir::Reverse;
         pair.run(Duration::from_millis(60));
         let syn = pair.log[0];
@@ -104,11 +104,11 @@ fn a_flood_of_syns_is_not_answered_in_kind_by_linux() {
 }
 
 #[test]
-fn what_belongs_to_no_connection_is_answered_with_a_reset() {
+fn segments_without_a_connection_are_answered_with_a_reset() {
     let mut pair = established("freebsd-13.2");
     let exact = pair.forge(Flags::RST, 1, 0);
     pair.hear(&exact);
-    assert_eq!(pair.client.state(), State::Closed);
+    assert_eq!(pair.client.state(), TcpState::Closed);
     let data = packet::Segment { payload: 10, ..pair.forge(Flags::ACK, 1, 5) };
     let answer = pair.hear(&data);
     assert_eq!((answer[0].flags, answer[0].seq), (Flags::RST, SeqNum(1_005)));
@@ -129,8 +129,8 @@ fn urgent_data_is_delivered_in_line() {
             let urgent = packet::Segment { payload, ..pair.forge(flags, seq, 1) };
             pair.hear(&urgent);
         }
-        let read = pair.with(crate::Side::Client, |cx, end| end.read(cx));
+        let read = pair.with(crate::TcpSide::Client, |cx, end| end.read(cx));
         assert_eq!(read, 101, "{system}");
-        assert_eq!(pair.client.state(), State::Established, "{system}");
+        assert_eq!(pair.client.state(), TcpState::Established, "{system}");
     }
 }

@@ -1,18 +1,18 @@
-//! Losses: RFC 5681, RFC 6582, RFC 6298.
+//! Loss recovery: RFC 5681, RFC 6582, RFC 6298.
 
 use packet::{Dir, Flags, Segment};
 use units::Duration;
 
-use super::pair::{Pair, config};
-use crate::Side;
+use super::pair::{TcpPair, config};
+use crate::TcpSide;
 
 const MINUTES: Duration = Duration::from_secs(300);
 const SYSTEMS: [&str; 3] = ["freebsd-13.2", "freebsd-main", "linux-6.18"];
 
-fn transfer(system: &str, bytes: u64, lose: fn(usize, &Segment) -> bool) -> Pair {
-    let mut client = config(system, Side::Client);
+fn transfer(system: &str, bytes: u64, lose: fn(usize, &Segment) -> bool) -> TcpPair {
+    let mut client = config(system, TcpSide::Client);
     client.tso = false;
-    let mut pair = Pair::new(client, config(system, Side::Server));
+    let mut pair = TcpPair::new(client, config(system, TcpSide::Server));
     pair.lose = lose;
     pair.to_write = bytes;
     pair.close_after = true;
@@ -21,7 +21,7 @@ fn transfer(system: &str, bytes: u64, lose: fn(usize, &Segment) -> bool) -> Pair
 }
 
 #[test]
-fn three_duplicates_bring_the_segment_again_without_a_timeout() {
+fn three_duplicates_cause_a_fast_retransmit_without_a_timeout() {
     for system in SYSTEMS {
         let pair = transfer(system, 200_000, |number, _| number == 30);
         assert_eq!(pair.read, 200_000, "{system}");
@@ -42,7 +42,7 @@ fn the_window_is_halved() {
 }
 
 #[test]
-fn a_lost_tail_comes_again_after_the_timeout() {
+fn a_lost_tail_is_retransmitted_after_the_timeout() {
     for system in SYSTEMS {
         let pair = transfer(system, 14_480, |_, s| {
             // The last data segment, the first time: its timestamp is that of the first flight.
@@ -57,17 +57,17 @@ fn a_lost_tail_comes_again_after_the_timeout() {
 }
 
 #[test]
-fn losses_everywhere_stop_nothing() {
+fn losses_in_both_directions_do_not_stop_a_transfer() {
     for system in SYSTEMS {
-        // Every 17th segment either way, the handshake and the closing included.
+        // Every 17th segment in either direction, handshake and closing included.
         let pair = transfer(system, 500_000, |number, _| number % 17 == 5);
         assert_eq!(pair.read, 500_000, "{system}");
-        assert_eq!(pair.server.state(), crate::State::Closed, "{system}");
+        assert_eq!(pair.server.state(), crate::TcpState::Closed, "{system}");
     }
 }
 
 #[test]
-fn a_lost_acknowledgment_costs_nothing() {
+fn lost_acknowledgments_cause_no_recovery() {
     let pair = transfer("freebsd-13.2", 100_000, |number, s| {
         s.dir == Dir::Reverse && !s.flags.has(Flags::SYN) && number % 3 == 0
     });
@@ -77,9 +77,9 @@ fn a_lost_acknowledgment_costs_nothing() {
 
 #[test]
 fn a_timeout_during_a_delay_spike_is_undone() {
-    // The ACKs of the first flight are late: the timer fires, then they come and echo the
+    // The ACKs of the first flight are late: the timer fires, then they arrive and echo the
     // timestamps of the originals.
-    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
     pair.to_write = 10_000;
     pair.lose = |_, s| s.dir == Dir::Reverse && s.syn_options().is_none();
     // First timeout: a sample of 101 ticks, four deviations of half of it, 200 of slop.
@@ -96,20 +96,21 @@ fn a_timeout_during_a_delay_spike_is_undone() {
 
 #[test]
 fn the_first_two_duplicates_each_release_a_new_segment() {
-    // RFC 3042: the window is full, two duplicates come; without the rule nothing would be sent.
+    // RFC 3042: the window is full, two duplicates arrive; without limited transmit nothing would
+    // be sent.
     for system in SYSTEMS {
         for (limited_transmit, released) in [(true, 2), (false, 0)] {
             if system.starts_with("linux") && !limited_transmit {
-                // What is reported leaves room there, and no switch is about it.
+                // SACKed packets free the window there, and no switch changes that.
                 continue;
             }
-            let mut client = config(system, Side::Client);
+            let mut client = config(system, TcpSide::Client);
             client.tso = false;
             client.profile.limited_transmit = limited_transmit;
-            let mut pair = Pair::new(client, config(system, Side::Server));
+            let mut pair = TcpPair::new(client, config(system, TcpSide::Server));
             pair.to_write = 60_000;
             pair.run(Duration::from_millis(110));
-            // The first reports come a round trip after the flight.
+            // The first SACKs arrive a round trip after the flight.
             pair.now += Duration::from_millis(100);
             let before = pair.data().count();
             let dup = |right: u32| {
@@ -129,13 +130,13 @@ fn the_first_two_duplicates_each_release_a_new_segment() {
 }
 
 #[test]
-fn the_window_is_raised_for_the_call_that_the_duplicate_makes() {
-    // tcp_do_segment restores snd_cwnd right after tcp_output: what the application writes later
-    // finds the window as it was.
+fn limited_transmit_raises_the_window_only_for_its_own_call() {
+    // tcp_do_segment restores snd_cwnd right after tcp_output: later writes of the application see
+    // the original window.
     for system in ["freebsd-13.2", "freebsd-main"] {
-        let mut client = config(system, Side::Client);
+        let mut client = config(system, TcpSide::Client);
         client.tso = false;
-        let mut pair = Pair::new(client, config(system, Side::Server));
+        let mut pair = TcpPair::new(client, config(system, TcpSide::Server));
         pair.to_write = 14_480;
         pair.run(Duration::from_millis(110));
         pair.now += Duration::from_millis(100);
@@ -154,12 +155,12 @@ fn the_window_is_raised_for_the_call_that_the_duplicate_makes() {
 
 #[test]
 fn limited_transmit_is_for_duplicates_that_advance_nothing() {
-    // tcp_do_segment of FreeBSD counts an ACK that advances and reports as a duplicate, but raises
-    // the window only in the branch of those that do not advance.
+    // tcp_do_segment of FreeBSD counts an ACK that advances and has blocks as a duplicate, but
+    // raises the window only in the branch for ACKs that do not advance.
     for system in ["freebsd-13.2", "freebsd-main"] {
-        let mut client = config(system, Side::Client);
+        let mut client = config(system, TcpSide::Client);
         client.tso = false;
-        let mut pair = Pair::new(client, config(system, Side::Server));
+        let mut pair = TcpPair::new(client, config(system, TcpSide::Server));
         pair.to_write = 60_000;
         pair.run(Duration::from_millis(110));
         let mut blocks = packet::SackBlocks::EMPTY;
@@ -170,14 +171,14 @@ fn limited_transmit_is_for_duplicates_that_advance_nothing() {
         drop(pair.hear(&ack));
         let state = pair.client.sender_state();
         assert_eq!(state.snd_una, units::Offset(1_448), "{system}");
-        assert!(state.flight() <= state.cwnd, "{system}: {state:?}");
+        assert!(state.flight_size() <= state.cwnd, "{system}: {state:?}");
     }
 }
 
 #[test]
-fn a_partial_acknowledgment_brings_the_next_loss_at_once() {
-    // RFC 6582 section 3.2: two losses of one window are one recovery, without a timeout. A
-    // sender that knows from SACK blocks what is missing may be faster, but no different in this.
+fn a_partial_acknowledgment_retransmits_the_next_loss_at_once() {
+    // RFC 6582 section 3.2: two losses of one window are one recovery, without a timeout. With SACK
+    // the sender may be faster, but the counts are the same.
     for system in SYSTEMS {
         let pair = transfer(system, 200_000, |number, _| number == 30 || number == 33);
         assert_eq!(pair.read, 200_000, "{system}");
@@ -189,15 +190,15 @@ fn a_partial_acknowledgment_brings_the_next_loss_at_once() {
 }
 
 #[test]
-fn a_lost_retransmission_stays_counted_and_takes_the_room_of_the_next() {
-    // tcp_sack_lost_retransmission resets what was resent of a hole without taking it off
-    // sack_bytes_rexmit, and enter_recovery sets snd_cwnd to one segment whatever that is: the next
-    // recovery resends nothing before PRR gives room, with the fourth duplicate.
+fn a_lost_retransmission_stays_counted_in_sack_bytes_rexmit() {
+    // tcp_sack_lost_retransmission resets a hole's retransmitted bytes without subtracting them
+    // from sack_bytes_rexmit, and enter_recovery sets snd_cwnd to one segment regardless: the next
+    // recovery retransmits nothing before PRR allows it, with the fourth duplicate.
     for (copies_lost, at_third) in [(1, 1), (2, 0)] {
-        let mut client = config("freebsd-main", Side::Client);
+        let mut client = config("freebsd-main", TcpSide::Client);
         client.tso = false;
-        let mut pair = Pair::new(client, config("freebsd-main", Side::Server));
-        // Copies of the 41st segment leave after 300, 400 and 500 ms or so.
+        let mut pair = TcpPair::new(client, config("freebsd-main", TcpSide::Server));
+        // Copies of the 41st segment are sent after about 300, 400 and 500 ms.
         pair.lose = match copies_lost {
             1 => |_, s| s.seq.0 == 1_001 + 40 * 1_448 && s.timestamps.is_some_and(|t| t.val < 450),
             _ => |_, s| s.seq.0 == 1_001 + 40 * 1_448 && s.timestamps.is_some_and(|t| t.val < 560),
@@ -205,10 +206,10 @@ fn a_lost_retransmission_stays_counted_and_takes_the_room_of_the_next() {
         pair.to_write = 10_000_000;
         pair.run(Duration::from_millis(1_500));
         let totals = *pair.client.totals();
-        let again = (totals.retransmitted_packets, totals.fast_recoveries, totals.timeouts);
-        assert_eq!(again, (copies_lost, copies_lost, 0));
+        let repeated = (totals.retransmitted_packets, totals.fast_recoveries, totals.timeouts);
+        assert_eq!(repeated, (copies_lost, copies_lost, 0));
         let state = pair.client.sender_state();
-        assert!(!state.in_recovery && state.flight().get() > 8 * 1_448, "{state:?}");
+        assert!(!state.in_recovery && state.flight_size().get() > 8 * 1_448, "{state:?}");
         let una = state.snd_una.0 as u32;
         let dup = |segments: u32| {
             let mut blocks = packet::SackBlocks::EMPTY;
@@ -218,21 +219,21 @@ fn a_lost_retransmission_stays_counted_and_takes_the_room_of_the_next() {
             Segment { options: blocks.into(), window: 65_000, ..ack }
         };
         let dups = [1, 2, 3, 4].map(dup);
-        let resent = dups.map(|dup| {
+        let retransmission = dups.map(|dup| {
             let sent = pair.hear(&dup);
             sent.iter().filter(|s| s.seq.0 == 1_001 + una && s.payload > 0).count()
         });
-        assert_eq!(resent, [0, 0, at_third, 1 - at_third], "{copies_lost}");
+        assert_eq!(retransmission, [0, 0, at_third, 1 - at_third], "{copies_lost}");
     }
 }
 
 #[test]
 fn every_system_undoes_a_spurious_timeout() {
     for system in SYSTEMS {
-        let mut pair = Pair::of(system, system);
+        let mut pair = TcpPair::of(system, system);
         pair.to_write = 10_000;
         pair.lose = |_, s| s.dir == Dir::Reverse && s.syn_options().is_none();
-        // The timeout is 504 ms at most at this round trip: once, and not twice.
+        // The timeout is at most 504 ms at this round trip: it fires once, not twice.
         pair.run(Duration::from_millis(900));
         assert_eq!(pair.client.totals().timeouts, 1, "{system}");
         assert_eq!(pair.client.sender_state().cwnd.get(), 1_448, "{system}");
@@ -245,9 +246,9 @@ fn every_system_undoes_a_spurious_timeout() {
 }
 
 #[test]
-fn an_answer_to_the_second_copy_undoes_nothing() {
+fn an_ack_of_the_retransmission_undoes_nothing() {
     for system in SYSTEMS {
-        let mut pair = Pair::of(system, system);
+        let mut pair = TcpPair::of(system, system);
         pair.to_write = 10_000;
         // The whole first flight is lost.
         pair.lose = |_, s| s.payload > 0 && s.timestamps.is_some_and(|t| t.val < 300);
@@ -260,16 +261,16 @@ fn an_answer_to_the_second_copy_undoes_nothing() {
 
 #[test]
 fn a_new_acknowledgment_ends_the_count_of_timeouts() {
-    // tcp_xmit_timer of FreeBSD: t_rxtshift = 0; RFC 6298 section 5: what is given up is one
-    // segment, not the connection that has lost so many.
+    // tcp_xmit_timer of FreeBSD: t_rxtshift = 0; RFC 6298 section 5: the limit of retransmissions
+    // applies to a segment, not to the connection.
     for system in ["freebsd-13.2", "freebsd-main"] {
-        let mut client = config(system, Side::Client);
+        let mut client = config(system, TcpSide::Client);
         client.profile.retries = 2;
-        let mut pair = Pair::new(client, config(system, Side::Server));
+        let mut pair = TcpPair::new(client, config(system, TcpSide::Server));
         pair.run(Duration::from_secs(1));
         for _ in 0..4 {
             pair.lose = |_, _| true;
-            pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+            pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
             pair.serve();
             pair.lose = |_, _| false;
             pair.run(MINUTES);
@@ -280,28 +281,29 @@ fn a_new_acknowledgment_ends_the_count_of_timeouts() {
 }
 
 #[test]
-fn a_segment_goes_so_often_and_then_the_peer_is_given_up() {
+fn a_connection_is_dropped_after_the_maximum_of_retransmissions() {
     // tcp_timer_rexmt of FreeBSD: TCP_MAXRXTSHIFT is 12, and the thirteenth firing drops.
-    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
     pair.run(Duration::from_secs(1));
     pair.lose = |_, _| true;
-    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+    pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
     pair.run(Duration::from_secs(3_600));
     assert_eq!(pair.data().count(), 1 + 12);
-    assert_eq!(pair.client.state(), crate::State::Closed);
+    assert_eq!(pair.client.state(), crate::TcpState::Closed);
 }
 
 #[test]
-fn what_went_twice_is_not_timed() {
-    // RFC 6298 section 3 (Karn's rule): without timestamps nobody knows which copy is answered.
-    let mut client = config("freebsd-13.2", Side::Client);
+fn retransmitted_data_is_not_timed() {
+    // RFC 6298 section 3 (Karn's rule): without timestamps it is unknown which copy is
+    // acknowledged.
+    let mut client = config("freebsd-13.2", TcpSide::Client);
     client.profile.timestamps = false;
-    let mut pair = Pair::new(client, config("freebsd-13.2", Side::Server));
+    let mut pair = TcpPair::new(client, config("freebsd-13.2", TcpSide::Server));
     pair.run(Duration::from_secs(1));
     let before = pair.client.sender_state().srtt;
     assert!(before.is_some());
     pair.lose = |_, _| true;
-    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+    pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
     pair.serve();
     pair.lose = |_, _| false;
     pair.run(MINUTES);
@@ -312,18 +314,18 @@ fn what_went_twice_is_not_timed() {
 #[test]
 fn linux_times_the_oldest_segment_that_is_acknowledged() {
     // tcp_ack_update_rtt takes seq_rtt_us, from the first segment that the ACK covers.
-    let mut client = config("linux-6.18", Side::Client);
+    let mut client = config("linux-6.18", TcpSide::Client);
     client.nodelay = true;
-    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
     pair.run(Duration::from_secs(1));
     let before = pair.client.sender_state().srtt.unwrap();
     pair.lose = |_, _| true;
     for wait in [40, 40] {
-        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
         pair.serve();
         pair.now += Duration::from_millis(wait);
     }
-    // The handshake took 100 ms; 80 ms have passed since the first of the two left.
+    // The handshake took 100 ms; 80 ms have passed since the first of the two was sent.
     pair.hear(&Segment { window: 500, ..pair.forge(Flags::ACK, 1, 201) });
     let after = pair.client.sender_state().srtt.unwrap();
     // RFC 6298 section 2.3: an eighth of the way to 80 ms.
@@ -331,17 +333,17 @@ fn linux_times_the_oldest_segment_that_is_acknowledged() {
 }
 
 #[test]
-fn what_is_sent_later_does_not_put_the_timeout_off() {
+fn later_data_does_not_postpone_the_timeout() {
     // RFC 6298 section 5.1: the timer starts where it does not run (tcp_output of FreeBSD,
     // tcp_event_new_data_sent of Linux).
     for system in ["freebsd-13.2", "freebsd-main"] {
-        let mut client = config(system, Side::Client);
+        let mut client = config(system, TcpSide::Client);
         client.nodelay = true;
-        let mut pair = Pair::new(client, config(system, Side::Server));
+        let mut pair = TcpPair::new(client, config(system, TcpSide::Server));
         pair.run(Duration::from_secs(1));
         pair.lose = |_, _| true;
         let deadlines = [(), ()].map(|()| {
-            pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+            pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
             pair.serve();
             pair.now += Duration::from_millis(100);
             machine::Endpoint::poll_timeout(&pair.client)
@@ -353,14 +355,15 @@ fn what_is_sent_later_does_not_put_the_timeout_off() {
 
 #[test]
 fn linux_counts_packets_however_small_they_are() {
-    // tcp_cwnd_reduction: three packets delivered and two in flight of five that ssthresh allows let three
-    // go; tcp_xmit_retransmit_queue counts packets of any size. Bytes would leave room for all five.
-    let mut client = config("linux-6.18", Side::Client);
+    // tcp_cwnd_reduction: three packets delivered and two in flight of the five that ssthresh
+    // allows: three may be sent; tcp_xmit_retransmit_queue counts packets of any size. Bytes would
+    // leave room for all five.
+    let mut client = config("linux-6.18", TcpSide::Client);
     (client.tso, client.nodelay) = (false, true);
-    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
     pair.run(Duration::from_millis(110));
     for _ in 0..10 {
-        assert_eq!(pair.with(Side::Client, |cx, end| end.write(cx, 100)), 100);
+        assert_eq!(pair.with(TcpSide::Client, |cx, end| end.write(cx, 100)), 100);
         pair.serve();
     }
     assert_eq!(pair.data().count(), 10);
@@ -371,6 +374,6 @@ fn linux_counts_packets_however_small_they_are() {
     let ack = pair.forge(Flags::ACK, 1, 1);
     let ack = Segment { options: blocks.into(), window: 65_000, ..ack };
     let sent = pair.hear(&ack);
-    assert_eq!(pair.client.snd.map.sums().lost.packets, 5);
+    assert_eq!(pair.client.snd.scoreboard.sums().lost.packets, 5);
     assert_eq!(sent.len(), 3, "{sent:?}");
 }

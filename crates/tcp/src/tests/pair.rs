@@ -1,27 +1,27 @@
-//! Two endpoints with a road between them that a test may bend.
+//! Two endpoints and the path between them, which a test may disturb.
 
 use machine::{Cx, Endpoint as _, Signal};
 use packet::{Dir, IpVersion, Segment};
-use record::{Off, Purpose, Who};
-use units::{Duration, FlowId, Instant, SeqNum, Stream};
+use record::{EventSource, NullRecorder, Purpose};
+use units::{Duration, FlowId, Instant, RandomStream, SeqNum};
 
-use crate::profile::Profile;
-use crate::{Config, Endpoint, Side};
+use crate::profile::TcpProfile;
+use crate::{TcpConfig, TcpEndpoint, TcpSide};
 
-/// One way of the road.
+/// One-way delay of the path.
 pub(crate) const ONE_WAY: Duration = Duration::from_millis(50);
 
-pub(crate) fn config(profile: &str, side: Side) -> Config {
-    let profile = Profile::named(profile).unwrap();
+pub(crate) fn config(profile: &str, side: TcpSide) -> TcpConfig {
+    let profile = TcpProfile::named(profile).unwrap();
     let linux = profile.name.starts_with("linux");
-    Config {
+    TcpConfig {
         profile: profile.into(),
         algorithm: if linux { cc::Algorithm::Reno } else { cc::Algorithm::NewReno },
         side,
         flow: FlowId(0),
         ip: IpVersion::V4,
-        draws: Stream::named(1, "pair", "controller"),
-        isn: SeqNum(if side == Side::Client { 1_000 } else { 2_000_000_000 }),
+        draws: RandomStream::named(1, "pair", "controller"),
+        isn: SeqNum(if side == TcpSide::Client { 1_000 } else { 2_000_000_000 }),
         timestamp: 100,
         clock_phase: Duration::ZERO,
         tso: true,
@@ -30,38 +30,38 @@ pub(crate) fn config(profile: &str, side: Side) -> Config {
     }
 }
 
-/// Two endpoints and what is on its way between them.
-pub(crate) struct Pair {
+/// Two endpoints and the segments in flight between them.
+pub(crate) struct TcpPair {
     pub(crate) now: Instant,
-    pub(crate) client: Endpoint,
-    pub(crate) server: Endpoint,
-    /// Arrival time and segment, in order of sending.
+    pub(crate) client: TcpEndpoint,
+    pub(crate) server: TcpEndpoint,
+    /// Segments in flight with their arrival times, in the order sent.
     flying: Vec<(Instant, Segment)>,
-    /// All that was ever sent, lost or not.
+    /// All segments sent, lost or not.
     pub(crate) log: Vec<Segment>,
-    /// When each of them was sent.
+    /// Transmission times of the segments in `log`.
     pub(crate) times: Vec<Instant>,
-    /// Says which of them (by number in `log`) are lost.
+    /// Decides which segments (by number in `log`) are lost.
     pub(crate) lose: fn(usize, &Segment) -> bool,
-    /// Number in `log` from which on the first capable segment meets congestion (ECN CE).
+    /// Number in `log` from which on the first ECN-capable segment is marked CE.
     pub(crate) mark: Option<usize>,
     /// Bytes the client's application still wants to write.
     pub(crate) to_write: u64,
     /// Close once all is written.
     pub(crate) close_after: bool,
-    /// Does the server's application read what comes?
+    /// Does the server's application read data on arrival?
     pub(crate) reads: bool,
     /// Bytes the server's application has read.
     pub(crate) read: u64,
-    pub(crate) signals: Vec<(Side, Signal)>,
+    pub(crate) signals: Vec<(TcpSide, Signal)>,
 }
 
-impl Pair {
-    pub(crate) fn new(client: Config, server: Config) -> Self {
+impl TcpPair {
+    pub(crate) fn new(client: TcpConfig, server: TcpConfig) -> Self {
         Self {
             now: Instant::ZERO,
-            client: Endpoint::new(client),
-            server: Endpoint::new(server),
+            client: TcpEndpoint::new(client),
+            server: TcpEndpoint::new(server),
             flying: Vec::new(),
             log: Vec::new(),
             times: Vec::new(),
@@ -76,10 +76,10 @@ impl Pair {
     }
 
     pub(crate) fn of(client: &str, server: &str) -> Self {
-        Self::new(config(client, Side::Client), config(server, Side::Server))
+        Self::new(config(client, TcpSide::Client), config(server, TcpSide::Server))
     }
 
-    /// Opens, then runs until nothing happens any more or `until` is reached.
+    /// Opens the connection, then runs until no event is left or `until` is reached.
     pub(crate) fn run(&mut self, until: Duration) {
         if self.log.is_empty() {
             self.client.open();
@@ -92,20 +92,20 @@ impl Pair {
                 let (_, segment) = self.flying.remove(place);
                 self.arrive(&segment);
             }
-            for side in [Side::Client, Side::Server] {
+            for side in [TcpSide::Client, TcpSide::Server] {
                 self.with(side, |cx, end| end.handle_timeout(cx));
             }
             self.serve();
         }
     }
 
-    /// A segment reaches the end it is for.
+    /// Delivers a segment to its destination.
     pub(crate) fn arrive(&mut self, segment: &Segment) {
-        let side = if segment.dir == Dir::Forward { Side::Server } else { Side::Client };
+        let side = if segment.dir == Dir::Forward { TcpSide::Server } else { TcpSide::Client };
         self.with(side, |cx, end| end.handle_segment(cx, segment));
     }
 
-    /// A segment from the server that was never sent: numbers relative to both streams.
+    /// Forges a segment from the server; numbers are relative to both streams.
     pub(crate) fn forge(&self, flags: packet::Flags, seq: i64, ack: i64) -> Segment {
         let of = |dir| self.log.iter().rfind(|s| s.dir == dir).and_then(|s| s.timestamps);
         let (ours, theirs) = (of(Dir::Forward), of(Dir::Reverse).or(of(Dir::Forward)));
@@ -122,7 +122,7 @@ impl Pair {
         }
     }
 
-    /// The forged segment arrives at the client; returns what the client sends in answer.
+    /// Delivers a segment to the client; returns the segments that the client sends in response.
     pub(crate) fn hear(&mut self, segment: &Segment) -> Vec<Segment> {
         let before = self.log.len();
         self.arrive(segment);
@@ -132,7 +132,7 @@ impl Pair {
 
     fn next(&self) -> Option<Instant> {
         let timers = [&self.client, &self.server].into_iter().filter_map(|end| {
-            // The last state of a connection is waited for by nobody here.
+            // No test waits for the end of TIME-WAIT.
             end.poll_timeout().filter(|&(_, why)| why != Purpose::TimeWait).map(|(at, _)| at)
         });
         timers.chain(self.flying.iter().map(|&(at, _)| at)).min()
@@ -140,32 +140,32 @@ impl Pair {
 
     pub(crate) fn with<T>(
         &mut self,
-        side: Side,
-        what: impl FnOnce(&mut Cx<'_, Off>, &mut Endpoint) -> T,
+        side: TcpSide,
+        what: impl FnOnce(&mut Cx<'_, NullRecorder>, &mut TcpEndpoint) -> T,
     ) -> T {
-        let mut cx = Cx { now: self.now, who: Who::default(), rec: &mut Off };
+        let mut cx = Cx { now: self.now, source: EventSource::default(), rec: &mut NullRecorder };
         let end = match side {
-            Side::Client => &mut self.client,
-            Side::Server => &mut self.server,
+            TcpSide::Client => &mut self.client,
+            TcpSide::Server => &mut self.server,
         };
         let answer = what(&mut cx, end);
-        // Wherever anything is said to it: to be packed and woken must make no difference.
+        // After every call: packing and unpacking must make no difference.
         if let Some(packed) = end.pack() {
             *end = packed.wake();
         }
         answer
     }
 
-    /// Sends what both ends want to send and lets both applications act.
+    /// Sends the pending segments of both endpoints and lets both applications act.
     pub(crate) fn serve(&mut self) {
-        for side in [Side::Client, Side::Server] {
+        for side in [TcpSide::Client, TcpSide::Server] {
             self.drain(side);
             while let Some(signal) = self.with(side, |_, end| end.poll_signal()) {
                 self.signals.push((side, signal));
-                if side == Side::Server && signal == Signal::Readable && self.reads {
+                if side == TcpSide::Server && signal == Signal::Readable && self.reads {
                     self.read_all();
                 }
-                if side == Side::Client {
+                if side == TcpSide::Client {
                     self.write();
                 }
             }
@@ -174,30 +174,30 @@ impl Pair {
 
     /// The server's application reads all there is, and closes at the end.
     pub(crate) fn read_all(&mut self) {
-        self.read += self.with(Side::Server, |cx, end| end.read(cx));
+        self.read += self.with(TcpSide::Server, |cx, end| end.read(cx));
         if self.server.at_end() {
             self.server.close();
         }
-        self.drain(Side::Server);
+        self.drain(TcpSide::Server);
     }
 
     fn write(&mut self) {
         loop {
             let offered = self.to_write;
-            let taken = self.with(Side::Client, |cx, end| end.write(cx, offered));
+            let taken = self.with(TcpSide::Client, |cx, end| end.write(cx, offered));
             if taken == 0 {
                 break;
             }
             self.to_write -= taken;
-            self.drain(Side::Client);
+            self.drain(TcpSide::Client);
         }
         if self.to_write == 0 && self.close_after {
             self.client.close();
-            self.drain(Side::Client);
+            self.drain(TcpSide::Client);
         }
     }
 
-    fn drain(&mut self, side: Side) {
+    fn drain(&mut self, side: TcpSide) {
         let mut slot = Segment::default();
         while self.with(side, |cx, end| end.poll_transmit(cx, &mut slot)).is_ok() {
             let number = self.log.len();
@@ -214,12 +214,12 @@ impl Pair {
         }
     }
 
-    /// Data segments the client has sent.
+    /// Data segments sent by the client.
     pub(crate) fn data(&self) -> impl Iterator<Item = &Segment> {
         self.log.iter().filter(|s| s.dir == Dir::Forward && s.payload > 0)
     }
 
-    /// Bare acknowledgments the server has sent, the handshake's not counted.
+    /// Segments sent by the server, the handshake's not counted.
     pub(crate) fn acks(&self) -> impl Iterator<Item = &Segment> {
         self.log.iter().filter(|s| s.dir == Dir::Reverse && s.syn_options().is_none())
     }

@@ -1,21 +1,21 @@
-//! Probes of a closed window (RFC 9293 section 3.8.6.1) and of a silent peer (section 3.8.4).
+//! Probes of a zero window (RFC 9293 section 3.8.6.1) and of an idle connection (section 3.8.4).
 
 use machine::Signal;
 use packet::{Dir, Flags};
 use units::{Duration, SeqNum};
 
-use super::pair::{Pair, config};
-use crate::knobs::{self, Value};
-use crate::{Keepalive, Side, State};
+use super::pair::{TcpPair, config};
+use crate::knobs::{self, KnobValue};
+use crate::{Keepalive, TcpSide, TcpState};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A reader that does not read, behind a window of 64 KiB.
-fn stuffed(system: &str) -> Pair {
-    let mut server = config("freebsd-13.2", Side::Server);
+/// A sender that has filled the window of 64 KiB of a reader that does not read.
+fn with_filled_window(system: &str) -> TcpPair {
+    let mut server = config("freebsd-13.2", TcpSide::Server);
     let fixed = knobs::find(&server.profile, "net.inet.tcp.recvbuf_auto").unwrap();
-    fixed.set(&mut server.profile, Value::Switch(false)).unwrap();
-    let mut pair = Pair::new(config(system, Side::Client), server);
+    fixed.set(&mut server.profile, KnobValue::Switch(false)).unwrap();
+    let mut pair = TcpPair::new(config(system, TcpSide::Client), server);
     pair.reads = false;
     pair.to_write = 200_000;
     pair.run(Duration::from_secs(60));
@@ -23,11 +23,11 @@ fn stuffed(system: &str) -> Pair {
 }
 
 #[test]
-fn a_closed_window_is_probed_and_its_reopening_found() {
+fn a_zero_window_is_probed_and_its_reopening_detected() {
     for system in crate::profile::NAMES {
-        let mut pair = stuffed(system);
+        let mut pair = with_filled_window(system);
         let before = pair.log.len();
-        // The reader reads, but the update of its window is lost.
+        // The reader reads, but its window update is lost.
         pair.lose = |_, s| s.dir == Dir::Reverse;
         pair.reads = true;
         pair.read_all();
@@ -41,7 +41,7 @@ fn a_closed_window_is_probed_and_its_reopening_found() {
 #[test]
 fn freebsd_probes_with_a_byte_and_linux_with_an_old_number() {
     for (system, payload, ahead) in [("freebsd-13.2", 1, 0), ("rfc", 1, 0), ("linux-6.18", 0, -1)] {
-        let mut pair = stuffed(system);
+        let mut pair = with_filled_window(system);
         let una = 1_001 + pair.client.sender_state().snd_una.0 as u32;
         let before = pair.log.len();
         pair.run(Duration::from_secs(120));
@@ -52,21 +52,21 @@ fn freebsd_probes_with_a_byte_and_linux_with_an_old_number() {
 }
 
 #[test]
-fn probes_come_less_and_less_often() {
-    let mut pair = stuffed("linux-6.18");
+fn probes_back_off() {
+    let mut pair = with_filled_window("linux-6.18");
     let mut count = |until: u64| {
         pair.run(Duration::from_secs(until));
         pair.log.iter().filter(|s| s.dir == Dir::Forward).count()
     };
     let (minute, ten, twenty) = (count(60), count(600), count(1_200));
     assert!(ten - minute < 12, "{} probes in nine minutes", ten - minute);
-    // At most one in two minutes in the end (TCP_RTO_MAX).
+    // At most one in two minutes after backoff (TCP_RTO_MAX).
     assert!(twenty - ten <= 6, "{} probes in ten minutes", twenty - ten);
-    assert!(twenty > ten, "it never gives up");
+    assert!(twenty > ten, "it never stops probing");
 }
 
-/// What is sent after nobody answers any more.
-fn unanswered(pair: &mut Pair) -> Vec<packet::Segment> {
+/// Segments sent after the peer has stopped answering.
+fn unanswered(pair: &mut TcpPair) -> Vec<packet::Segment> {
     pair.lose = |_, _| true;
     let before = pair.log.len();
     pair.run(HOUR.saturating_mul(4));
@@ -74,39 +74,39 @@ fn unanswered(pair: &mut Pair) -> Vec<packet::Segment> {
 }
 
 #[test]
-fn linux_asks_a_silent_peer_about_its_window_fifteen_times() {
-    // tcp_probe_timer: icsk_probes_out against tcp_retries2; every ACK begins anew.
-    let mut pair = stuffed("linux-6.18");
+fn linux_sends_fifteen_window_probes_to_a_silent_peer() {
+    // tcp_probe_timer: icsk_probes_out against tcp_retries2; every ACK resets it.
+    let mut pair = with_filled_window("linux-6.18");
     pair.run(Duration::from_secs(1_200));
     let sent = unanswered(&mut pair);
     assert_eq!(sent.len(), 15);
     assert!(sent.iter().all(|s| s.flags == Flags::ACK && s.payload == 0));
-    assert_eq!(pair.client.state(), State::Closed);
-    assert!(pair.signals.contains(&(Side::Client, Signal::Aborted)));
+    assert_eq!(pair.client.state(), TcpState::Closed);
+    assert!(pair.signals.contains(&(TcpSide::Client, Signal::Aborted)));
 }
 
 #[test]
-fn freebsd_asks_a_silent_peer_for_as_long_as_all_timeouts_would_take() {
+fn freebsd_probes_a_silent_peer_for_as_long_as_all_timeouts_would_take() {
     // tcp_timer_persist: 12 doublings, and silence for TCP_REXMTVAL * 2559 or two hours.
-    let mut pair = stuffed("freebsd-13.2");
-    let heard = pair.log.len();
+    let mut pair = with_filled_window("freebsd-13.2");
+    let received = pair.log.len();
     let last = pair.now;
     let limit = pair.client.rtt.all_timeouts().unwrap();
     let sent = unanswered(&mut pair);
     assert!(
-        heard > 0 && limit > Duration::from_secs(200) && limit < HOUR.saturating_mul(2),
+        received > 0 && limit > Duration::from_secs(200) && limit < HOUR.saturating_mul(2),
         "{limit:?}"
     );
     let silent = pair.now.since(last);
     assert!(silent >= limit && silent < limit + Duration::from_secs(121), "{silent:?} {limit:?}");
     assert!(sent.len() > 3 && sent[sent.len() - 1].flags.has(Flags::RST));
-    assert_eq!(pair.client.state(), State::Closed);
+    assert_eq!(pair.client.state(), TcpState::Closed);
 }
 
 #[test]
-fn freebsd_asks_for_a_minute_only_if_nobody_is_left_who_writes() {
-    let mut pair = stuffed("freebsd-14.3");
-    pair.with(Side::Client, |_, end| end.close());
+fn freebsd_probes_for_a_minute_only_after_close() {
+    let mut pair = with_filled_window("freebsd-14.3");
+    pair.with(TcpSide::Client, |_, end| end.close());
     let (from, sent) = (pair.now, unanswered(&mut pair));
     assert!(pair.now.since(from) < Duration::from_secs(180), "{:?}", pair.now);
     assert!(sent[sent.len() - 1].flags.has(Flags::RST));
@@ -115,36 +115,37 @@ fn freebsd_asks_for_a_minute_only_if_nobody_is_left_who_writes() {
 #[test]
 fn a_connection_that_times_out_is_ended_with_a_reset_by_freebsd_alone() {
     // tcp_drop of FreeBSD; tcp_write_err of Linux sends nothing.
-    for (system, told) in
+    for (system, reported) in
         [("freebsd-14.3", true), ("freebsd-rack-14.3", true), ("linux-6.18", false)]
     {
-        let mut pair = Pair::new(config(system, Side::Client), config("linux-6.18", Side::Server));
+        let mut pair =
+            TcpPair::new(config(system, TcpSide::Client), config("linux-6.18", TcpSide::Server));
         pair.run(Duration::from_secs(1));
         pair.lose = |_, _| true;
-        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
         pair.run(HOUR);
-        assert_eq!(pair.client.state(), State::Closed, "{system}");
+        assert_eq!(pair.client.state(), TcpState::Closed, "{system}");
         let last = pair.log[pair.log.len() - 1];
-        assert_eq!(last.flags.has(Flags::RST), told, "{system}: {last:?}");
+        assert_eq!(last.flags.has(Flags::RST), reported, "{system}: {last:?}");
     }
 }
 
-fn watched(client: &str) -> Pair {
-    let mut config_of_client = config(client, Side::Client);
+fn with_keepalive(client: &str) -> TcpPair {
+    let mut config_of_client = config(client, TcpSide::Client);
     config_of_client.keepalive = Some(Keepalive {
         idle: Duration::from_secs(100),
         interval: Duration::from_secs(10),
         count: 3,
     });
-    let mut pair = Pair::new(config_of_client, config("linux-6.18", Side::Server));
+    let mut pair = TcpPair::new(config_of_client, config("linux-6.18", TcpSide::Server));
     pair.run(Duration::from_secs(10));
     pair
 }
 
 #[test]
-fn a_silent_peer_is_probed_and_its_answer_suffices() {
+fn a_silent_peer_is_probed_and_its_answer_keeps_the_connection() {
     for system in crate::profile::NAMES {
-        let mut pair = watched(system);
+        let mut pair = with_keepalive(system);
         let before = pair.log.len();
         pair.run(Duration::from_secs(350));
         let sent: Vec<_> = pair.log[before..].iter().map(|s| (s.dir, s.seq.0)).collect();
@@ -152,37 +153,38 @@ fn a_silent_peer_is_probed_and_its_answer_suffices() {
         let probe = (Dir::Forward, 1_000);
         let answer = (Dir::Reverse, 2_000_000_001);
         assert_eq!(sent, [probe, answer].repeat(3), "{system}");
-        assert_eq!(pair.client.state(), State::Established, "{system}");
+        assert_eq!(pair.client.state(), TcpState::Established, "{system}");
     }
 }
 
 #[test]
-fn a_peer_that_never_answers_is_given_up() {
-    // Both kernels tell it, should it still be there (tcp_drop of FreeBSD in tcp_timer_keep,
-    // tcp_send_active_reset of Linux in tcp_keepalive_timer); RFC 9293 asks for no word.
+fn a_connection_to_a_peer_that_never_answers_is_dropped() {
+    // Both kernels send a RST (tcp_drop of FreeBSD in tcp_timer_keep, tcp_send_active_reset of
+    // Linux in tcp_keepalive_timer); RFC 9293 does not require one.
     for system in crate::profile::NAMES {
-        let mut pair = watched(system);
+        let mut pair = with_keepalive(system);
         pair.lose = |_, _| true;
         let before = pair.log.len();
         pair.run(HOUR);
         let resets: Vec<_> = pair.log[before..].iter().map(|s| s.flags.has(Flags::RST)).collect();
-        let told: &[bool] = if system == "rfc" { &[] } else { &[true] };
-        assert_eq!(resets, [&[false; 3], told].concat(), "{system}");
-        assert_eq!(pair.client.state(), State::Closed, "{system}");
-        assert!(pair.signals.contains(&(Side::Client, Signal::Aborted)), "{system}");
-        // The last word was heard at 100 ms; 100 s of silence, then three probes 10 s apart.
+        let reported: &[bool] = if system == "rfc" { &[] } else { &[true] };
+        assert_eq!(resets, [&[false; 3], reported].concat(), "{system}");
+        assert_eq!(pair.client.state(), TcpState::Closed, "{system}");
+        assert!(pair.signals.contains(&(TcpSide::Client, Signal::Aborted)), "{system}");
+        // The last segment was received at 100 ms; 100 s of idle time, then three probes 10 s
+        // apart.
         assert_eq!(pair.now.as_nanos(), 130_100_000_000, "{system}");
     }
 }
 
 #[test]
-fn data_of_the_peer_is_a_sign_of_life() {
-    let mut pair = watched("freebsd-13.2");
+fn data_of_the_peer_restarts_the_keepalive_timer() {
+    let mut pair = with_keepalive("freebsd-13.2");
     let before = pair.log.len();
     for seconds in [90, 180, 270] {
         pair.run(Duration::from_secs(seconds));
         pair.now = units::Instant::ZERO + Duration::from_secs(seconds);
-        pair.with(Side::Server, |cx, end| assert_eq!(end.write(cx, 10), 10));
+        pair.with(TcpSide::Server, |cx, end| assert_eq!(end.write(cx, 10), 10));
         pair.serve();
     }
     pair.run(Duration::from_secs(360));
@@ -190,16 +192,16 @@ fn data_of_the_peer_is_a_sign_of_life() {
 }
 
 #[test]
-fn no_probe_goes_while_data_is_under_way() {
-    // tcp_keepalive_timer of Linux: "It is alive without keepalive" while packets are out; the
-    // retransmissions are answer enough to whether the peer lives.
-    let mut client = config("linux-6.18", Side::Client);
+fn no_keepalive_probe_is_sent_while_data_is_outstanding() {
+    // tcp_keepalive_timer of Linux: "It is alive without keepalive" while packets are outstanding;
+    // the retransmissions show whether the peer is alive.
+    let mut client = config("linux-6.18", TcpSide::Client);
     let second = Duration::from_secs(1);
     client.keepalive = Some(Keepalive { idle: second, interval: second, count: 100 });
-    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
     pair.run(Duration::from_millis(500));
     pair.lose = |_, _| true;
-    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+    pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
     let before = pair.log.len();
     pair.run(Duration::from_secs(20));
     assert!(pair.log.len() > before + 3);
@@ -207,23 +209,25 @@ fn no_probe_goes_while_data_is_under_way() {
 }
 
 #[test]
-fn what_is_under_way_keeps_a_connection_of_linux_and_not_of_freebsd() {
-    // tcp_keepalive_timer starts over while packets are out; tcp_timer_keep asks and gives up.
-    for (system, state) in [("linux-6.18", State::Established), ("freebsd-14.3", State::Closed)] {
-        let mut pair = watched(system);
+fn outstanding_data_suspends_keepalive_on_linux_and_not_on_freebsd() {
+    // tcp_keepalive_timer restarts while packets are outstanding; tcp_timer_keep probes and drops.
+    for (system, state) in
+        [("linux-6.18", TcpState::Established), ("freebsd-14.3", TcpState::Closed)]
+    {
+        let mut pair = with_keepalive(system);
         pair.lose = |_, _| true;
-        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
         pair.run(Duration::from_secs(135));
         assert_eq!(pair.client.state(), state, "{system}");
     }
 }
 
 #[test]
-fn linux_sends_what_a_window_smaller_than_the_segment_takes() {
+fn linux_fills_a_window_smaller_than_the_segment_by_a_probe() {
     // golden/packetdrill/persist-small-window-split; tcp_write_wakeup.
-    let mut client = config("linux-6.18", Side::Client);
+    let mut client = config("linux-6.18", TcpSide::Client);
     client.profile.timestamps = false;
-    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
     pair.run(Duration::from_millis(200));
     let small = pair.forge(Flags::ACK, 1, 1);
     // Scaled by 10 bits.
@@ -231,7 +235,7 @@ fn linux_sends_what_a_window_smaller_than_the_segment_takes() {
     pair.hear(&packet::Segment { window: 1, ..small });
     pair.lose = |_, segment| segment.dir == Dir::Reverse;
     let before = pair.log.len();
-    pair.with(Side::Client, |cx, end| end.write(cx, 1_460));
+    pair.with(TcpSide::Client, |cx, end| end.write(cx, 1_460));
     pair.serve();
     assert_eq!(pair.log.len(), before, "the segment does not fit");
     pair.run(Duration::from_millis(700));

@@ -3,23 +3,23 @@
 use packet::{Dir, Flags, SackBlock, SackBlocks, Segment};
 use units::{Bytes, Duration, SeqNum};
 
-use super::pair::{Pair, config};
-use crate::Side;
-use crate::profile::{LossRule, SendBufferRule};
+use super::pair::{TcpPair, config};
+use crate::TcpSide;
+use crate::profile::{LossDetectionRule, SendBufferRule};
 
 const STACKS: [&str; 2] = ["freebsd-rack-14.3", "freebsd-rack-main"];
 const MSS: u32 = 1_448;
 
-fn sending(stack: &str, bytes: u64) -> Pair {
-    let mut client = config(stack, Side::Client);
+fn sending(stack: &str, bytes: u64) -> TcpPair {
+    let mut client = config(stack, TcpSide::Client);
     client.tso = false;
-    let mut pair = Pair::new(client, config("freebsd-14.3", Side::Server));
+    let mut pair = TcpPair::new(client, config("freebsd-14.3", TcpSide::Server));
     pair.to_write = bytes;
     pair
 }
 
-/// An ACK of so many segments that reports the first one as a duplicate.
-fn again(pair: &Pair, segments: u32) -> Segment {
+/// An ACK of `segments` segments that reports the first one as a duplicate.
+fn repeated(pair: &TcpPair, segments: u32) -> Segment {
     let mut blocks = SackBlocks::EMPTY;
     blocks.push(SackBlock { left: SeqNum(1_001), right: SeqNum(1_001 + MSS) });
     let ack = pair.forge(Flags::ACK, 1, i64::from(1 + segments * MSS));
@@ -27,7 +27,7 @@ fn again(pair: &Pair, segments: u32) -> Segment {
 }
 
 #[test]
-fn a_loss_that_a_probe_repaired_lowers_nothing() {
+fn a_loss_repaired_by_a_probe_does_not_reduce_the_window() {
     // rack_lower_cwnd_at_tlp is 0: rack_update_rtt signals no congestion (RFC 8985 section 7.4.2 would).
     for stack in STACKS {
         let mut pair = sending(stack, 14_480);
@@ -41,16 +41,16 @@ fn a_loss_that_a_probe_repaired_lowers_nothing() {
 }
 
 #[test]
-fn the_duplicate_that_comes_as_a_round_ends_still_belongs_to_it() {
-    // rack_log_ack notes what is reported twice before it asks whether the round is over.
+fn a_duplicate_at_the_end_of_a_dsack_round_belongs_to_that_round() {
+    // rack_log_ack records duplicates before it checks whether the round is over.
     for stack in STACKS {
         let mut pair = sending(stack, 1_000_000);
         pair.run(Duration::from_millis(110));
         pair.now += Duration::from_millis(100);
         let mut rounds = |segments| {
-            let ack = again(&pair, segments);
+            let ack = repeated(&pair, segments);
             drop(pair.hear(&ack));
-            pair.client.rounds_with_duplicates()
+            pair.client.dsack_rounds()
         };
         // The round ends with all ten segments of the first flight.
         assert_eq!([1, 9, 10, 11].map(&mut rounds), [1, 1, 1, 2], "{stack}");
@@ -58,15 +58,16 @@ fn the_duplicate_that_comes_as_a_round_ends_still_belongs_to_it() {
 }
 
 #[test]
-fn a_call_waits_for_three_quarters_of_what_the_last_one_sent() {
-    // rack_get_pacing_delay without pacing: ten segments of a window of ten in a round trip of 100 ms
-    // are 100 ms, less a quarter; until then rack_output returns, for acknowledgments too.
+fn the_pause_after_a_burst_is_three_quarters_of_its_pacing_time() {
+    // rack_get_pacing_delay without pacing: ten segments of a window of ten in a round trip of 100
+    // ms are 100 ms, less a quarter; until then rack_output returns at once, even when called for
+    // acknowledgments.
     for (reduction, waits) in [(4, 75), (1, 0)] {
-        let mut client = config("freebsd-rack-main", Side::Client);
+        let mut client = config("freebsd-rack-main", TcpSide::Client);
         client.tso = false;
-        let LossRule::Rack(rule) = &mut client.profile.loss else { panic!() };
+        let LossDetectionRule::FreeBsdRack(rule) = &mut client.profile.loss else { panic!() };
         rule.burst.reduction = reduction;
-        let mut pair = Pair::new(client, config("freebsd-14.3", Side::Server));
+        let mut pair = TcpPair::new(client, config("freebsd-14.3", TcpSide::Server));
         pair.to_write = 1_000_000;
         pair.run(Duration::from_millis(110));
         let sent = pair.data().count();
@@ -86,18 +87,18 @@ fn a_call_waits_for_three_quarters_of_what_the_last_one_sent() {
 
 #[test]
 fn a_call_sends_forty_segments_and_the_rest_waits_for_the_next() {
-    // rack_user_set_max_segs: at a window of a hundred segments or so a burst is cut.
+    // rack_user_set_max_segs: at a window of about a hundred segments a burst is cut.
     for tso in [false, true] {
-        let mut client = config("freebsd-rack-main", Side::Client);
+        let mut client = config("freebsd-rack-main", TcpSide::Client);
         client.tso = tso;
         client.profile.newreno.initcwnd_segments = 100;
         let SendBufferRule::FreeBsd { space, auto, .. } = &mut client.profile.send_buffer else {
             panic!()
         };
         (*space, *auto) = (Bytes(1 << 20), false);
-        let mut pair = Pair::new(client, config("freebsd-14.3", Side::Server));
+        let mut pair = TcpPair::new(client, config("freebsd-14.3", TcpSide::Server));
         pair.to_write = 1_000_000;
-        // The wait is that of 40 segments at 100 a round trip, less a quarter.
+        // The pause is that of 40 segments at 100 per round trip, less a quarter.
         for (at, segments) in [(100, 40), (129, 40), (131, 45)] {
             pair.run(Duration::from_millis(at));
             let sent: u32 = pair.data().map(|s| s.payload).sum();
@@ -106,8 +107,8 @@ fn a_call_sends_forty_segments_and_the_rest_waits_for_the_next() {
     }
 }
 
-/// An ACK of so many segments that reports the third one.
-fn third(pair: &Pair, segments: u32) -> Segment {
+/// An ACK of `segments` segments that SACKs the third one.
+fn third(pair: &TcpPair, segments: u32) -> Segment {
     let mut blocks = SackBlocks::EMPTY;
     blocks.push(SackBlock { left: SeqNum(1_001 + 2 * MSS), right: SeqNum(1_001 + 3 * MSS) });
     let ack = pair.forge(Flags::ACK, 1, i64::from(1 + segments * MSS));
@@ -115,14 +116,14 @@ fn third(pair: &Pair, segments: u32) -> Segment {
 }
 
 #[test]
-fn a_recovery_begins_with_what_was_unacknowledged_before_its_ack() {
-    // rack_cong_signal takes snd_max - snd_una, which rack_process_ack moves only afterwards.
+fn the_recovery_flight_is_the_data_outstanding_before_the_ack() {
+    // rack_cong_signal uses snd_max - snd_una; rack_process_ack advances snd_una only afterwards.
     for stack in STACKS {
         let mut pair = sending(stack, 1_000_000);
         pair.run(Duration::from_millis(110));
         pair.now += Duration::from_millis(100);
         drop(pair.hear(&third(&pair, 0)));
-        let flight = pair.client.sender_state().flight().get();
+        let flight = pair.client.sender_state().flight_size().get();
         pair.now += Duration::from_millis(50);
         drop(pair.hear(&third(&pair, 1)));
         assert!(pair.client.sender_state().in_recovery, "{stack}");
@@ -131,7 +132,7 @@ fn a_recovery_begins_with_what_was_unacknowledged_before_its_ack() {
 }
 
 #[test]
-fn an_overtaken_acknowledgment_tells_of_reordering_and_its_blocks_count() {
+fn an_overtaken_acknowledgment_is_evidence_of_reordering_and_its_blocks_count() {
     for stack in STACKS {
         let mut pair = sending(stack, 1_000_000);
         pair.run(Duration::from_millis(110));
@@ -148,14 +149,15 @@ fn an_overtaken_acknowledgment_tells_of_reordering_and_its_blocks_count() {
 }
 
 /// The data segments sent: number of the first byte's segment, payload, and when.
-fn sent(pair: &Pair) -> Vec<(u32, u32, u64)> {
+fn sent(pair: &TcpPair) -> Vec<(u32, u32, u64)> {
     let data = pair.times.iter().zip(&pair.log).filter(|(_, s)| s.payload > 0);
     data.map(|(at, s)| ((s.seq.0 - 1_001) / MSS, s.payload, at.as_nanos() / 1_000)).collect()
 }
 
 #[test]
 fn a_lost_retransmission_is_probed_for_after_two_round_trips() {
-    // R1: rack_timer_start plans a probe in a recovery too, once the oldest segment has been sent again.
+    // R1: rack_timer_start schedules a probe in a recovery too, once the oldest segment has been
+    // retransmitted.
     for stack in STACKS {
         let mut pair = sending(stack, 100_000);
         pair.lose = |number, s| number < 60 && s.payload > 0 && s.seq.0 == 1_001 + 2 * MSS;
@@ -167,19 +169,19 @@ fn a_lost_retransmission_is_probed_for_after_two_round_trips() {
 
 #[test]
 fn a_lost_tail_is_probed_for_two_round_trips_after_it_was_sent() {
-    // R2: from the last transmission of the last segment, whatever was acknowledged since; R3: the FIN
-    // waits until all data is acknowledged.
+    // R2: the time counts from the last transmission of the last segment, whatever was acknowledged
+    // since; R3: the FIN waits until all data is acknowledged.
     for stack in STACKS {
         let mut pair = sending(stack, 14_480);
         pair.lose = |number, s| number < 16 && s.payload > 0 && s.seq.0 >= 1_001 + 8 * MSS;
         pair.run(Duration::from_millis(110));
-        pair.with(Side::Client, |_, end| end.close());
+        pair.with(TcpSide::Client, |_, end| end.close());
         pair.serve();
         pair.run(Duration::from_secs(2));
         let sent = sent(&pair);
         let (tail, probe) = (sent[9], sent[10]);
         assert_eq!((tail.0, probe.0), (9, 9), "{stack}");
-        // A smoothed round trip of 100 ms and a bit, twice.
+        // Twice the smoothed round trip, slightly more than 100 ms.
         assert!((200_000..215_000).contains(&(probe.2 - tail.2)), "{stack} {sent:?}");
         let last = pair.log.iter().rposition(|s| s.payload > 0).unwrap();
         let fin = pair.log.iter().position(|s| s.dir == Dir::Forward && s.flags.has(Flags::FIN));
@@ -196,15 +198,15 @@ fn a_probe_of_less_than_a_segment_of_new_data_repeats_the_last_one() {
         pair.lose = |number, s| number < 16 && s.payload > 0 && s.seq.0 >= 1_001 + 2 * MSS;
         pair.run(Duration::from_secs(2));
         let sent = sent(&pair);
-        let again = sent.iter().skip(1).zip(&sent).find(|(next, before)| next.0 <= before.0);
-        assert_eq!(again.map(|(next, _)| next.0), Some(9), "{stack} {sent:?}");
+        let repeated = sent.iter().skip(1).zip(&sent).find(|(next, before)| next.0 <= before.0);
+        assert_eq!(repeated.map(|(next, _)| next.0), Some(9), "{stack} {sent:?}");
     }
 }
 
 #[test]
 fn the_first_goodput_measurement_ends_a_pause() {
-    // R5: the acknowledgment that comes a round trip after the first one has new data sent at once,
-    // though the burst before it would hold the call back for 75 ms more.
+    // R5: the acknowledgment that arrives a round trip after the first one triggers new data at
+    // once, though the pause after the burst would last for 75 ms more.
     for stack in STACKS {
         let mut pair = sending(stack, 1_000_000);
         pair.run(Duration::from_millis(320));
@@ -216,14 +218,14 @@ fn the_first_goodput_measurement_ends_a_pause() {
 }
 
 #[test]
-fn the_window_is_kept_over_an_idle_time() {
+fn the_window_is_kept_over_an_idle_period() {
     // R6: nothing sets t_idle_reduce.
     for stack in STACKS {
         let mut pair = sending(stack, 200_000);
         pair.run(Duration::from_secs(3));
         let before = pair.client.sender_state().cwnd;
         pair.now += Duration::from_secs(20);
-        pair.with(Side::Client, |cx, end| assert!(end.write(cx, 14_480) > 0));
+        pair.with(TcpSide::Client, |cx, end| assert!(end.write(cx, 14_480) > 0));
         pair.serve();
         assert!(before > Bytes(14_480));
         assert_eq!(pair.client.sender_state().cwnd, before, "{stack}");
@@ -231,7 +233,7 @@ fn the_window_is_kept_over_an_idle_time() {
 }
 
 #[test]
-fn the_round_trip_of_the_syn_is_the_least_one() {
+fn the_round_trip_of_the_syn_is_sampled() {
     // R7: rack_do_syn_sent samples the SYN by its echo and by its segment: 100 ms twice, so that the
     // variance has lost an eighth before any data is sent.
     for stack in STACKS {

@@ -1,19 +1,19 @@
-//! How much goes at a time: windows, whole segments, Nagle, PSH.
+//! How much is sent at a time: windows, whole segments, Nagle, PSH.
 
 use machine::Endpoint as _;
 use packet::{Flags, Segment};
 use units::Duration;
 
-use super::pair::{Pair, config};
-use crate::Side;
+use super::pair::{TcpPair, config};
+use crate::TcpSide;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[test]
-fn freebsd_sends_the_first_flights_of_the_mail() {
-    // Seed 000: 14480, 17376, 20272, then all that is left of the send buffer (21500, PSH) and,
-    // once the writer has run, 1448 more.
-    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+fn freebsd_sends_the_first_flights_of_the_freebsd_net_post() {
+    // Seed 000 of the freebsd-net post: 14480, 17376, 20272, then the rest of the send buffer
+    // (21500, PSH) and, once the writer has run, another 1448.
+    let mut pair = TcpPair::of("freebsd-13.2", "linux-6.18");
     pair.to_write = 1_000_000;
     pair.run(Duration::from_millis(420));
     let sent: Vec<_> = pair.data().map(|s| s.payload).collect();
@@ -23,8 +23,8 @@ fn freebsd_sends_the_first_flights_of_the_mail() {
 }
 
 #[test]
-fn linux_doubles_whatever_the_acks_cover() {
-    let mut pair = Pair::of("linux-6.18", "linux-6.18");
+fn linux_doubles_the_window_per_round_trip_whatever_the_acks_cover() {
+    let mut pair = TcpPair::of("linux-6.18", "linux-6.18");
     pair.to_write = 3_000_000;
     // SYN, SYN-ACK, then five flights.
     pair.run(Duration::from_millis(100 + 5 * 100 - 1));
@@ -34,7 +34,7 @@ fn linux_doubles_whatever_the_acks_cover() {
 
 #[test]
 fn linux_starts_with_bursts_of_two_and_pushes_each() {
-    let mut pair = Pair::of("linux-6.18", "linux-6.18");
+    let mut pair = TcpPair::of("linux-6.18", "linux-6.18");
     pair.to_write = 1_000_000;
     pair.run(Duration::from_millis(110));
     let bursts: Vec<_> = pair.data().map(|s| (s.payload, s.flags.has(Flags::PSH))).collect();
@@ -43,7 +43,7 @@ fn linux_starts_with_bursts_of_two_and_pushes_each() {
 
 #[test]
 fn a_burst_stays_below_64_kib() {
-    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+    let mut pair = TcpPair::of("freebsd-13.2", "linux-6.18");
     pair.to_write = 20_000_000;
     pair.run(Duration::from_secs(8));
     let largest = pair.data().map(|s| s.payload).max();
@@ -53,9 +53,9 @@ fn a_burst_stays_below_64_kib() {
 #[test]
 fn without_the_offload_segments_are_single() {
     for system in ["freebsd-13.2", "linux-6.18"] {
-        let mut client = config(system, Side::Client);
+        let mut client = config(system, TcpSide::Client);
         client.tso = false;
-        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
         pair.to_write = 100_000;
         pair.run(MINUTE);
         assert!(pair.data().all(|s| s.payload <= 1_448 && s.gso_size == 0), "{system}");
@@ -64,19 +64,19 @@ fn without_the_offload_segments_are_single() {
 }
 
 #[test]
-fn a_small_write_waits_while_data_is_under_way_unless_told_not_to() {
+fn a_small_write_waits_while_data_is_in_flight_unless_nodelay_is_set() {
     for (system, nodelay) in [
         ("freebsd-13.2", false),
         ("freebsd-13.2", true),
         ("linux-6.18", false),
         ("linux-6.18", true),
     ] {
-        let mut client = config(system, Side::Client);
+        let mut client = config(system, TcpSide::Client);
         client.nodelay = nodelay;
-        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
         pair.run(MINUTE);
         for _ in 0..2 {
-            pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+            pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
             pair.serve();
         }
         let sent: Vec<_> = pair.data().map(|s| s.payload).collect();
@@ -88,19 +88,19 @@ fn a_small_write_waits_while_data_is_under_way_unless_told_not_to() {
 }
 
 #[test]
-fn the_peers_window_is_kept() {
+fn the_peers_window_is_respected() {
     // A reader that never reads: its window of 65535 bytes fills, and nothing more is sent.
-    let mut server = config("freebsd-13.2", Side::Server);
+    let mut server = config("freebsd-13.2", TcpSide::Server);
     server.profile.window_scaling = false;
     let fixed = crate::knobs::find(&server.profile, "net.inet.tcp.recvbuf_auto").unwrap();
-    fixed.set(&mut server.profile, crate::knobs::Value::Switch(false)).unwrap();
-    let mut pair = Pair::new(config("freebsd-13.2", Side::Client), server);
+    fixed.set(&mut server.profile, crate::knobs::KnobValue::Switch(false)).unwrap();
+    let mut pair = TcpPair::new(config("freebsd-13.2", TcpSide::Client), server);
     pair.reads = false;
     pair.to_write = 1_000_000;
     pair.run(Duration::from_secs(3));
     let sent: u64 = pair.data().map(|s| u64::from(s.payload)).sum();
     assert!((65_535 - 1_448..=65_700).contains(&sent), "{sent} bytes sent");
-    // It reads: the window opens and the rest arrives.
+    // Once it reads, the window opens and the rest arrives.
     pair.reads = true;
     pair.read_all();
     pair.run(MINUTE);
@@ -110,13 +110,13 @@ fn the_peers_window_is_kept() {
 #[test]
 fn an_idle_connection_restarts_from_the_initial_window() {
     for system in ["freebsd-13.2", "linux-6.18"] {
-        let mut pair = Pair::of(system, "linux-6.18");
+        let mut pair = TcpPair::of(system, "linux-6.18");
         pair.to_write = 300_000;
         pair.run(Duration::from_secs(5));
         assert!(pair.client.sender_state().cwnd.get() > 20 * 1_448, "{system}");
-        // Many timeouts of silence later.
+        // After an idle period of many timeouts.
         pair.now = units::Instant::ZERO + MINUTE;
-        pair.with(Side::Client, |cx, end| end.write(cx, 100));
+        pair.with(TcpSide::Client, |cx, end| end.write(cx, 100));
         pair.serve();
         let cwnd = pair.client.sender_state().cwnd.get();
         assert_eq!(cwnd, 10 * 1_448, "{system}");
@@ -124,44 +124,44 @@ fn an_idle_connection_restarts_from_the_initial_window() {
 }
 
 #[test]
-fn a_smaller_path_mtu_makes_smaller_segments_and_what_was_sent_goes_again() {
+fn a_smaller_path_mtu_makes_segments_smaller_and_retransmits() {
     for system in crate::profile::NAMES {
-        let mut client = config(system, Side::Client);
+        let mut client = config(system, TcpSide::Client);
         client.tso = false;
-        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
         pair.to_write = 100_000;
-        // All full segments of the first flight are too large for a link on the way.
+        // All full segments of the first flight are too large for a link of the path.
         pair.lose = |_, s| s.payload > 1_240;
         pair.run(Duration::from_millis(140));
         let before = pair.data().count();
-        pair.with(Side::Client, |cx, end| end.on_path_mtu(cx, 1_280));
+        pair.with(TcpSide::Client, |cx, end| end.on_path_mtu(cx, 1_280));
         pair.run(MINUTE);
         assert_eq!(pair.read, 100_000, "{system}");
         assert_eq!(pair.client.totals().timeouts, 0, "{system}");
         let after: Vec<_> = pair.data().skip(before).map(|s| s.payload).collect();
         assert!(after.iter().all(|&len| len <= 1_228), "{system}: {after:?}");
-        // One about an absurd one is not believed beyond RFC 879's least.
-        pair.with(Side::Client, |cx, end| end.on_path_mtu(cx, 0));
+        // An absurdly small MTU is raised to RFC 879's minimum.
+        pair.with(TcpSide::Client, |cx, end| end.on_path_mtu(cx, 0));
         assert_eq!(pair.client.sender_state().mss.get(), 524, "{system}");
-        // A message about a larger MTU than the present one says nothing.
-        pair.with(Side::Client, |cx, end| end.on_path_mtu(cx, 9_000));
+        // A message with an MTU larger than the present one has no effect.
+        pair.with(TcpSide::Client, |cx, end| end.on_path_mtu(cx, 9_000));
         assert_eq!(pair.client.sender_state().mss.get(), 524, "{system}");
     }
 }
 
 #[test]
-fn linux_keeps_its_window_over_an_idle_time_if_told_to() {
+fn linux_keeps_its_window_over_an_idle_period_if_configured() {
     for (after_idle, kept) in [(true, false), (false, true)] {
-        let mut client = config("linux-6.18", Side::Client);
+        let mut client = config("linux-6.18", TcpSide::Client);
         let name = "net.ipv4.tcp_slow_start_after_idle";
         let knob = crate::knobs::find(&client.profile, name).unwrap();
-        knob.set(&mut client.profile, crate::knobs::Value::Switch(after_idle)).unwrap();
-        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        knob.set(&mut client.profile, crate::knobs::KnobValue::Switch(after_idle)).unwrap();
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
         pair.to_write = 300_000;
         pair.run(Duration::from_secs(5));
         let before = pair.client.sender_state().cwnd;
         pair.now = units::Instant::ZERO + MINUTE;
-        pair.with(Side::Client, |cx, end| end.write(cx, 100));
+        pair.with(TcpSide::Client, |cx, end| end.write(cx, 100));
         pair.serve();
         assert_eq!(pair.client.sender_state().cwnd == before, kept);
     }
@@ -170,7 +170,7 @@ fn linux_keeps_its_window_over_an_idle_time_if_told_to() {
 #[test]
 fn a_packet_is_no_larger_than_the_mtu_of_either_ip() {
     for system in crate::profile::NAMES {
-        // 20 or 40 bytes of IP, 20 of TCP; 12 of timestamps come off each full segment.
+        // 20 or 40 bytes of IP, 20 of TCP; 12 of timestamps are deducted from each full segment.
         for (ip, mtu, mss, payload) in [
             (packet::IpVersion::V4, 1_500, 1_460, 1_448),
             (packet::IpVersion::V6, 1_500, 1_440, 1_428),
@@ -178,13 +178,13 @@ fn a_packet_is_no_larger_than_the_mtu_of_either_ip() {
             (packet::IpVersion::V6, 1_280, 1_220, 1_208),
         ] {
             let [mut client, mut server] =
-                [config(system, Side::Client), config(system, Side::Server)];
+                [config(system, TcpSide::Client), config(system, TcpSide::Server)];
             for config in [&mut client, &mut server] {
                 config.ip = ip;
                 config.tso = false;
                 config.profile.mtu = mtu;
             }
-            let mut pair = Pair::new(client, server);
+            let mut pair = TcpPair::new(client, server);
             pair.to_write = 200_000;
             pair.run(MINUTE);
             assert_eq!(pair.read, 200_000, "{system} {ip:?} {mtu}");
@@ -198,42 +198,42 @@ fn a_packet_is_no_larger_than_the_mtu_of_either_ip() {
 }
 
 #[test]
-fn an_idle_time_of_exactly_a_timeout_is_long_for_freebsd_alone() {
+fn an_idle_period_of_exactly_a_timeout_counts_on_freebsd_only() {
     // tcp_output of FreeBSD: `ticks - t_rcvtime >= t_rxtcur`; tcp_slow_start_after_idle_check of
-    // Linux: more than a timeout since data was sent, whatever was heard since.
+    // Linux: more than a timeout since data was sent, whatever was received since.
     for (system, beyond, restarts) in
         [("freebsd-13.2", 0, true), ("linux-6.18", 0, false), ("linux-6.18", 1, true)]
     {
-        let mut pair = Pair::of(system, "linux-6.18");
+        let mut pair = TcpPair::of(system, "linux-6.18");
         pair.to_write = 300_000;
         pair.run(Duration::from_secs(5));
-        // The last answer has come little before.
+        // The last ACK has arrived shortly before.
         let sent = pair.now + Duration::from_millis(50);
         pair.now = sent;
-        pair.with(Side::Client, |cx, end| end.write(cx, 100));
+        pair.with(TcpSide::Client, |cx, end| end.write(cx, 100));
         pair.serve();
-        // Its answer comes a round trip later.
+        // Its ACK arrives a round trip later.
         pair.run(Duration::from_secs(10));
         let before = pair.client.sender_state();
         pair.now = sent + before.rto + Duration::from_nanos(beyond);
-        pair.with(Side::Client, |cx, end| end.write(cx, 100));
+        pair.with(TcpSide::Client, |cx, end| end.write(cx, 100));
         pair.serve();
-        // Linux halves the window for each timeout of silence (tcp_cwnd_restart).
+        // Linux halves the window for each timeout of idle time (tcp_cwnd_restart).
         let restarted = pair.client.sender_state().cwnd < before.cwnd;
         assert_eq!(restarted, restarts, "{system} {beyond}");
     }
 }
 
 #[test]
-fn a_window_that_has_become_small_is_measured_by_what_it_was() {
-    // RFC 9293 section 3.8.6.2.1 (3): less than a segment goes only if it is half of the largest
-    // window that the peer ever offered (max_sndwnd of tcp_output).
-    let mut client = config("freebsd-13.2", Side::Client);
+fn a_shrunk_window_is_compared_with_its_maximum() {
+    // RFC 9293 section 3.8.6.2.1 (3): less than a segment is sent only if it is half of the largest
+    // window that the peer ever advertised (max_sndwnd of tcp_output).
+    let mut client = config("freebsd-13.2", TcpSide::Client);
     client.tso = false;
-    let mut pair = Pair::new(client, config("freebsd-13.2", Side::Server));
+    let mut pair = TcpPair::new(client, config("freebsd-13.2", TcpSide::Server));
     pair.run(Duration::from_secs(1));
     pair.lose = |_, _| true;
-    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 20_000), 20_000));
+    pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 20_000), 20_000));
     pair.serve();
     let sent = i64::from(pair.data().map(|s| s.payload).sum::<u32>());
     // 16 units of 64 bytes.
@@ -241,28 +241,28 @@ fn a_window_that_has_become_small_is_measured_by_what_it_was() {
     let answer = pair.hear(&small);
     assert_eq!(pair.client.sender_state().snd_wnd.get(), 1_024);
     assert!(answer.is_empty(), "{answer:?}");
-    // Whole segments fit again.
+    // Full segments fit again.
     let large = Segment { window: 32, ..small };
     assert_eq!(pair.hear(&large).first().map(|s| s.payload), Some(1_448));
 }
 
 #[test]
-fn half_of_the_largest_window_may_go_though_it_is_less_than_a_segment() {
+fn half_of_the_largest_window_may_be_sent_though_it_is_less_than_a_segment() {
     // RFC 9293 section 3.8.6.2.1 (3) with Fs = 1/2; `len >= max_sndwnd / 2` of tcp_output.
     for (open, goes) in [(700, true), (699, false)] {
-        let mut client = config("freebsd-13.2", Side::Client);
+        let mut client = config("freebsd-13.2", TcpSide::Client);
         client.profile.window_scaling = false;
-        let mut server = config("freebsd-13.2", Side::Server);
+        let mut server = config("freebsd-13.2", TcpSide::Server);
         server.profile.window_scaling = false;
-        // So that the peer never offered more than 1,400 bytes.
+        // The peer never advertises more than 1,400 bytes.
         let knob = crate::knobs::find(&server.profile, "net.inet.tcp.recvspace").unwrap();
-        let space = crate::knobs::Value::Size(units::Bytes(2_048));
+        let space = crate::knobs::KnobValue::Size(units::Bytes(2_048));
         knob.set(&mut server.profile, space).unwrap();
-        let mut pair = Pair::new(client, server);
+        let mut pair = TcpPair::new(client, server);
         pair.run(Duration::from_secs(1));
         let most = pair.client.sender_state().snd_wnd.get();
         pair.lose = |_, _| true;
-        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 20_000), 20_000));
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 20_000), 20_000));
         pair.serve();
         let sent = i64::from(pair.data().map(|s| s.payload).sum::<u32>());
         let open = most / 2 - (700 - open);
@@ -273,26 +273,26 @@ fn half_of_the_largest_window_may_go_though_it_is_less_than_a_segment() {
 }
 
 #[test]
-fn freebsd_sends_no_bursts_while_it_has_something_to_report() {
+fn freebsd_does_not_use_tso_while_it_has_sack_blocks_to_report() {
     // tcp_output: TSO only where `tp->rcv_numsacks == 0`.
     for (gap, single) in [(false, false), (true, true)] {
-        let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+        let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
         pair.run(Duration::from_secs(1));
         if gap {
             pair.hear(&Segment { payload: 100, ..pair.forge(Flags::ACK, 101, 1) });
         }
-        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 14_480), 14_480));
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 14_480), 14_480));
         pair.serve();
         assert_eq!(pair.data().all(|s| s.payload <= 1_448), single);
     }
 }
 
 #[test]
-fn a_burst_of_linux_is_what_twice_the_window_sends_in_a_millisecond() {
+fn a_burst_of_linux_is_the_bytes_sent_in_a_millisecond_at_twice_the_window() {
     // tcp_update_pacing_rate: 200 % of cwnd per srtt in slow start; tcp_tso_autosize: 1/1024 s.
-    let mut pair = Pair::of("linux-6.18", "linux-6.18");
+    let mut pair = TcpPair::of("linux-6.18", "linux-6.18");
     pair.to_write = 3_000_000;
-    // Six flights, the last one with a window of 320 packets in the end.
+    // Six flights, the last one ending with a window of 320 packets.
     pair.run(Duration::from_millis(100 + 6 * 100 - 1));
     assert_eq!(pair.client.sender_state().cwnd.get(), 320 * 1_448);
     // 2 * 320 packets in 100 ms are 6.25 in 1/1024 s.
@@ -301,11 +301,11 @@ fn a_burst_of_linux_is_what_twice_the_window_sends_in_a_millisecond() {
 }
 
 #[test]
-fn a_train_is_what_would_leave_one_by_one() {
-    let client = crate::Config { tso: false, ..config("linux-6.18", Side::Client) };
-    let mut pair = Pair::new(client, config("rfc", Side::Server));
+fn a_batch_equals_packets_sent_one_by_one() {
+    let client = crate::TcpConfig { tso: false, ..config("linux-6.18", TcpSide::Client) };
+    let mut pair = TcpPair::new(client, config("rfc", TcpSide::Server));
     pair.run(Duration::from_millis(150));
-    let (alone, row, longest) = pair.with(Side::Client, |cx, end| {
+    let (single_packet, row, longest) = pair.with(TcpSide::Client, |cx, end| {
         let written = end.write(cx, 50_000);
         assert!(written > 10 * 1_448, "{written}");
         let mut segments = Vec::new();
@@ -318,18 +318,18 @@ fn a_train_is_what_would_leave_one_by_one() {
         while other.poll_transmit(cx, &mut slot).is_ok() {
             row.push(slot);
             let model = slot;
-            let packets = other.begin_train(cx.now, &model);
+            let packets = other.begin_batch(cx.now, &model);
             longest = longest.max(packets);
             for _ in 0..packets {
                 slot = model;
-                other.next_of_train(cx, &mut slot);
+                other.next_in_batch(cx, &mut slot);
                 row.push(slot);
             }
         }
         assert_eq!(format!("{end:?}"), format!("{other:?}"));
         (segments, row, longest)
     });
-    assert_eq!(alone, row);
+    assert_eq!(single_packet, row);
     // The initial window; the first two packets set the timers.
     assert_eq!((row.len(), longest), (10, 8));
 }
@@ -338,9 +338,9 @@ fn a_train_is_what_would_leave_one_by_one() {
 fn no_burst_of_linux_is_larger_than_an_ip_packet() {
     // sk_dst_gso_max_size: 44 segments of 1460 bytes, 45 of 1448.
     let largest = |timestamps: bool| {
-        let mut client = config("linux-6.18", Side::Client);
+        let mut client = config("linux-6.18", TcpSide::Client);
         client.profile.timestamps = timestamps;
-        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
         pair.to_write = 16_000_000;
         pair.run(Duration::from_millis(1_400));
         pair.log.iter().map(|segment| segment.payload).max().unwrap()

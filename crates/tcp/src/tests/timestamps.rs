@@ -3,11 +3,11 @@
 use packet::{Flags, Segment, Timestamps};
 use units::Duration;
 
-use super::pair::Pair;
-use crate::Side;
+use super::pair::TcpPair;
+use crate::TcpSide;
 
-fn established(system: &str) -> (Pair, Segment) {
-    let mut pair = Pair::of(system, system);
+fn established(system: &str) -> (TcpPair, Segment) {
+    let mut pair = TcpPair::of(system, system);
     pair.run(Duration::from_secs(1));
     let data = Segment { payload: 500, ..pair.forge(Flags::ACK, 1, 1) };
     (pair, data)
@@ -24,34 +24,35 @@ fn a_segment_older_than_the_last_is_dropped_and_answered() {
         let (mut pair, data) = established(system);
         let recent = data.timestamps.unwrap().val;
         let answer = pair.hear(&stamped(&data, recent - 100));
-        assert_eq!(pair.with(Side::Client, |cx, end| end.read(cx)), 0, "{system}");
+        assert_eq!(pair.with(TcpSide::Client, |cx, end| end.read(cx)), 0, "{system}");
         assert_eq!(answer.len(), 1, "{system}");
         pair.hear(&stamped(&data, recent));
-        assert_eq!(pair.with(Side::Client, |cx, end| end.read(cx)), 500, "{system}");
+        assert_eq!(pair.with(TcpSide::Client, |cx, end| end.read(cx)), 500, "{system}");
     }
 }
 
 #[test]
-fn after_24_days_an_old_stamp_counts_again() {
+fn after_24_days_an_old_timestamp_is_accepted() {
     let (mut pair, data) = established("freebsd-13.2");
     let recent = data.timestamps.unwrap().val;
     pair.now += Duration::from_secs(25 * 24 * 3_600);
     pair.hear(&stamped(&data, recent - 100));
-    assert_eq!(pair.with(Side::Client, |cx, end| end.read(cx)), 500);
+    assert_eq!(pair.with(TcpSide::Client, |cx, end| end.read(cx)), 500);
 }
 
 #[test]
-fn a_segment_without_the_agreed_stamps_is_dropped_where_the_system_is_strict() {
+fn a_segment_without_the_negotiated_timestamps_is_dropped_by_strict_systems() {
     for (system, taken) in [("freebsd-13.2", 0), ("rfc", 0), ("linux-6.18", 500)] {
         let (mut pair, data) = established(system);
         pair.hear(&Segment { timestamps: None, ..data });
-        assert_eq!(pair.with(Side::Client, |cx, end| end.read(cx)), taken, "{system}");
+        assert_eq!(pair.with(TcpSide::Client, |cx, end| end.read(cx)), taken, "{system}");
     }
 }
 
 #[test]
-fn the_echo_is_that_of_the_segment_which_moved_the_acknowledgment() {
-    // RFC 7323 section 4.3 (B): a gap; the stamps behind it are not echoed until it is filled.
+fn the_echo_is_that_of_the_segment_that_advanced_the_ack() {
+    // RFC 7323 section 4.3 (B): timestamps of segments after a gap are not echoed until the gap is
+    // filled.
     let (mut pair, data) = established("freebsd-13.2");
     let recent = data.timestamps.unwrap().val;
     let mut behind = stamped(&data, recent + 10);
@@ -64,7 +65,7 @@ fn the_echo_is_that_of_the_segment_which_moved_the_acknowledgment() {
 
 #[test]
 fn the_echo_of_a_delayed_acknowledgment_is_that_of_the_first_segment() {
-    // RFC 7323 section 4.3 (A): what counts is the segment at Last.ACK.sent.
+    // RFC 7323 section 4.3 (A): the segment at Last.ACK.sent counts.
     let (mut pair, data) = established("freebsd-13.2");
     let recent = data.timestamps.unwrap().val;
     let first = pair.hear(&stamped(&data, recent + 10));

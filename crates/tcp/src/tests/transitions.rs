@@ -1,5 +1,5 @@
-//! Every arrow of the state diagram of RFC 9293 (section 3.3.2, figure 5), each under its own
-//! name; and those that its notes tell of or leave out. One endpoint, its peer made by hand.
+//! Every transition of the state diagram of RFC 9293 (section 3.3.2, figure 5), each under its own
+//! name; and those that its notes mention or omit. One endpoint, with a hand-made peer.
 
 mod closing;
 mod opening;
@@ -9,69 +9,69 @@ use machine::Signal;
 use packet::{Dir, Flags, Segment};
 use units::{Duration, SeqNum};
 
-use super::pair::Pair;
+use super::pair::TcpPair;
 use crate::profile::NAMES;
-use crate::{Side, State};
+use crate::{TcpSide, TcpState};
 
 const FIN: Flags = Flags(Flags::FIN.0 | Flags::ACK.0);
 const SYN_ACK: Flags = Flags(Flags::SYN.0 | Flags::ACK.0);
 
-/// One endpoint, and nothing that the other end of the pair says ever arrives. Numbers are
-/// relative to both streams: a SYN stands at 0.
-struct Lone {
-    pair: Pair,
-    side: Side,
+/// One endpoint; no segment of the pair is ever delivered. Numbers are relative to both streams: a
+/// SYN is at 0.
+struct SingleEndpoint {
+    pair: TcpPair,
+    side: TcpSide,
 }
 
-impl Lone {
-    fn new(system: &str, side: Side) -> Self {
-        let mut pair = Pair::of(system, system);
+impl SingleEndpoint {
+    fn new(system: &str, side: TcpSide) -> Self {
+        let mut pair = TcpPair::of(system, system);
         pair.lose = |_, _| true;
         pair.reads = false;
         Self { pair, side }
     }
 
-    /// It has sent its SYN.
+    /// An endpoint that has sent its SYN.
     fn syn_sent(system: &str) -> Self {
-        let mut lone = Self::new(system, Side::Client);
+        let mut lone = Self::new(system, TcpSide::Client);
         lone.open();
         lone
     }
 
-    /// It has answered the SYN of a client.
+    /// An endpoint that has answered the SYN of a client.
     fn syn_received(system: &str) -> Self {
-        let mut lone = Self::new(system, Side::Server);
+        let mut lone = Self::new(system, TcpSide::Server);
         lone.hear(Flags::SYN, 0, 0);
         lone
     }
 
-    /// It has opened actively.
+    /// An established endpoint after an active open.
     fn established(system: &str) -> Self {
         let mut lone = Self::syn_sent(system);
         lone.hear(SYN_ACK, 0, 1);
         lone
     }
 
-    /// Brought into `state` from an active opening, if that can be.
-    fn in_state(system: &str, state: State) -> Self {
+    /// An endpoint brought into `state` after an active open.
+    fn in_state(system: &str, state: TcpState) -> Self {
         let mut lone = Self::established(system);
         match state {
-            State::Established => {}
-            State::FinWait1 => drop(lone.close()),
-            State::FinWait2 => {
+            TcpState::Established => {}
+            TcpState::FinWait1 => drop(lone.close()),
+            TcpState::FinWait2 => {
                 lone.close();
                 lone.hear(Flags::ACK, 1, 2);
             }
-            State::Closing => {
+            TcpState::Closing => {
                 lone.close();
                 lone.hear(FIN, 1, 1);
             }
-            State::TimeWait => {
+            TcpState::TimeWait => {
                 lone.close();
                 lone.hear(FIN, 1, 2);
             }
-            State::CloseWait => drop(lone.hear(FIN, 1, 1)),
-            State::LastAck => {
+            TcpState::CloseWait => drop(lone.hear(FIN, 1, 1)),
+            TcpState::LastAck => {
                 lone.hear(FIN, 1, 1);
                 lone.close();
             }
@@ -81,19 +81,19 @@ impl Lone {
         lone
     }
 
-    fn is(&self, state: State, system: &str) {
+    fn is(&self, state: TcpState, system: &str) {
         assert_eq!(self.state(), state, "{system}");
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> TcpState {
         match self.side {
-            Side::Client => self.pair.client.state(),
-            Side::Server => self.pair.server.state(),
+            TcpSide::Client => self.pair.client.state(),
+            TcpSide::Server => self.pair.server.state(),
         }
     }
 
-    /// Does it; returns what was sent for it.
-    fn act(&mut self, what: impl FnOnce(&mut Pair)) -> Vec<Segment> {
+    /// Performs an action; returns the segments sent for it.
+    fn act(&mut self, what: impl FnOnce(&mut TcpPair)) -> Vec<Segment> {
         let before = self.pair.log.len();
         what(&mut self.pair);
         self.pair.serve();
@@ -110,17 +110,17 @@ impl Lone {
         self.act(|pair| pair.with(side, |_, end| end.close()))
     }
 
-    /// The connection is given up by its user (ABORT of RFC 9293).
+    /// Aborts the connection (ABORT of RFC 9293).
     fn abort(&mut self) -> Vec<Segment> {
         let side = self.side;
         self.act(|pair| pair.with(side, |cx, end| end.reset(cx)))
     }
 
-    /// A segment of the peer arrives.
+    /// Delivers a segment of the peer.
     fn hear(&mut self, flags: Flags, seq: u32, ack: u32) -> Vec<Segment> {
         let (dir, theirs, ours) = match self.side {
-            Side::Client => (Dir::Reverse, 2_000_000_000_u32, 1_000_u32),
-            Side::Server => (Dir::Forward, 1_000, 2_000_000_000),
+            TcpSide::Client => (Dir::Reverse, 2_000_000_000_u32, 1_000_u32),
+            TcpSide::Server => (Dir::Forward, 1_000, 2_000_000_000),
         };
         let segment = Segment {
             dir,
@@ -144,11 +144,11 @@ impl Lone {
     }
 }
 
-/// Flags and numbers of what was sent, relative as above.
-fn said(lone: &Lone, sent: &[Segment]) -> Vec<(Flags, u32, u32)> {
+/// Flags and relative numbers of the segments sent.
+fn said(lone: &SingleEndpoint, sent: &[Segment]) -> Vec<(Flags, u32, u32)> {
     let (ours, theirs) = match lone.side {
-        Side::Client => (1_000_u32, 2_000_000_000_u32),
-        Side::Server => (2_000_000_000, 1_000),
+        TcpSide::Client => (1_000_u32, 2_000_000_000_u32),
+        TcpSide::Server => (2_000_000_000, 1_000),
     };
     sent.iter()
         .map(|s| {

@@ -1,4 +1,4 @@
-//! What a section says of its connection: struct tcp_log_header (DUMPINFO) and the stacks' names.
+//! The connection of a section: struct tcp_log_header (DUMPINFO) and the names of the stacks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -12,57 +12,57 @@ const AF_INET6: u8 = 28;
 /// TCP_LOG_DEV_TYPE_BBR: the record is one of a connection's log.
 const TYPE_BBR: u8 = 1;
 
-/// One part of a log: all that its section header tells.
+/// The section header of a part of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Section {
+pub struct BblogSection {
     /// Version of the records; [`VERSION`](super::VERSION) is written.
     pub version: Option<u32>,
-    /// The connection; `None` if the section does not tell.
-    pub connection: Option<Connection>,
-    /// When the part was written, since 1970.
+    /// The connection; `None` if the section does not name it.
+    pub connection: Option<TcpLogHeader>,
+    /// Time at which the part was written, since 1970.
     pub dumped: Option<Duration>,
     /// Numbers and names of TCP stacks.
     pub stacks: Vec<(u8, String)>,
-    /// Program that wrote it (`shb_userappl`); empty if it does not tell.
+    /// Program that wrote it (`shb_userappl`); empty if absent.
     pub application: String,
-    /// Anything else (`opt_comment`); empty if there is none.
+    /// Comment (`opt_comment`); empty if absent.
     pub comment: String,
 }
 
-impl Section {
-    /// Name of stack number `id`.
+impl BblogSection {
+    /// Name of the stack with number `id`.
     pub fn stack_name(&self, id: u8) -> Option<&str> {
         self.stacks.iter().find(|(number, _)| *number == id).map(|(_, name)| name.as_str())
     }
 
-    /// Is `srtt` in microseconds in this stack's records? RACK and BBR measure so; `None` if the
-    /// stack's name is not told.
+    /// Whether `srtt` is in microseconds in this stack's records, as in RACK and BBR; `None` if the
+    /// stack's name is unknown.
     pub fn srtt_in_micros(&self, id: u8) -> Option<bool> {
         let name = self.stack_name(id)?;
         Some(name.starts_with("rack") || name.starts_with("bbr"))
     }
 }
 
-/// Whose log it is.
+/// The connection that a log is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Connection {
-    /// Address and port of the host that logs.
+pub struct TcpLogHeader {
+    /// Address and port of the logging host.
     pub local: SocketAddr,
-    /// Those of its peer.
+    /// Address and port of its peer.
     pub remote: SocketAddr,
-    /// Microseconds from uptime to time since 1970.
+    /// Microseconds to add to the uptime for the time since 1970.
     pub boot_micros: i64,
     /// Name the application gave the connection, up to 63 bytes.
     pub id: String,
-    /// Why it was dumped, up to 31 bytes.
+    /// Reason of the dump, up to 31 bytes.
     pub reason: String,
     /// Tag of the application, up to 31 bytes.
     pub tag: String,
-    /// Bytes of header and records, before tcplog_dumper made pcapng of them.
+    /// Bytes of header and records before the conversion to pcapng by tcplog_dumper.
     pub length: u64,
 }
 
-impl Connection {
+impl TcpLogHeader {
     pub(super) const LEN: usize = 208;
 
     /// Reads DUMPINFO; `None` for an address family that is neither IPv4 nor IPv6.
@@ -106,7 +106,7 @@ impl Connection {
             (self.boot_micros.div_euclid(1_000_000), self.boot_micros.rem_euclid(1_000_000));
         bytes[56..64].copy_from_slice(&seconds.to_le_bytes());
         bytes[64..72].copy_from_slice(&micros.to_le_bytes());
-        // The last byte of each text stays zero.
+        // The last byte of each string stays zero.
         for (at, room, text) in [(72, 63, &self.id), (136, 31, &self.reason), (168, 31, &self.tag)]
         {
             let end = text.floor_char_boundary(room);
@@ -116,13 +116,13 @@ impl Connection {
         bytes
     }
 
-    /// Do both tell of one connection?
+    /// Whether both name the same connection.
     pub(super) fn same_as(&self, other: &Self) -> bool {
         (self.local, self.remote, &self.id) == (other.local, other.remote, &other.id)
     }
 }
 
-/// A text that ends at its first zero byte.
+/// Decodes a string that ends at its first zero byte.
 pub(super) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
@@ -132,8 +132,8 @@ pub(super) fn text(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn connection(local: &str, remote: &str) -> Connection {
-        Connection {
+    fn connection(local: &str, remote: &str) -> TcpLogHeader {
+        TcpLogHeader {
             local: local.parse().unwrap(),
             remote: remote.parse().unwrap(),
             boot_micros: 1_682_985_600_000_001,
@@ -150,12 +150,12 @@ mod tests {
             [("10.0.0.1:49152", "10.0.0.2:5001"), ("[fd00::1]:49152", "[fd00::2]:5001")]
         {
             let whole = connection(local, remote);
-            assert_eq!(Connection::decode(&whole.encode()), Some(whole));
+            assert_eq!(TcpLogHeader::decode(&whole.encode()), Some(whole));
         }
     }
 
     #[test]
-    fn ports_are_big_endian_and_ipv4_stands_last() {
+    fn ports_are_big_endian_and_ipv4_is_in_the_last_bytes() {
         let bytes = connection("10.0.0.1:258", "10.0.0.2:5001").encode();
         assert_eq!((bytes[0], bytes[1], bytes[200]), (9, 1, 2));
         assert_eq!(bytes[18..20], [1, 2]);
@@ -167,13 +167,13 @@ mod tests {
         let mut long = connection("10.0.0.1:1", "10.0.0.2:2");
         long.tag = "ü".repeat(16);
         // 16 of two bytes are 32: the last one does not fit before the zero.
-        assert_eq!(Connection::decode(&long.encode()).unwrap().tag, "ü".repeat(15));
+        assert_eq!(TcpLogHeader::decode(&long.encode()).unwrap().tag, "ü".repeat(15));
     }
 
     #[test]
     fn an_unknown_family_is_no_connection() {
         let mut bytes = connection("10.0.0.1:1", "10.0.0.2:2").encode();
         bytes[200] = 1;
-        assert_eq!(Connection::decode(&bytes), None);
+        assert_eq!(TcpLogHeader::decode(&bytes), None);
     }
 }

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-/// What happened, as a number; newer kernels have numbers without a name here.
+/// Number of an event; newer kernels have numbers without a name here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Event(pub u8);
+pub struct BblogEvent(pub u8);
 
 /// Names by number, from 1.
 const NAMES: [&str; 70] = [
@@ -80,12 +80,12 @@ const NAMES: [&str; 70] = [
     "PRU",
 ];
 
-impl Event {
-    /// A packet came in.
+impl BblogEvent {
+    /// A packet was received.
     pub const IN: Self = Self(1);
-    /// A packet goes out.
+    /// A packet is sent.
     pub const OUT: Self = Self(2);
-    /// A timer did something: `flex1` says which ([`Event::timer_processing`]).
+    /// A timer event: `flex1` says which ([`BblogEvent::timer_processing`]).
     pub const TIMER: Self = Self(3);
     /// A retransmission proved unnecessary.
     pub const BAD_RETRAN: Self = Self(5);
@@ -97,11 +97,11 @@ impl Event {
     pub const CWND: Self = Self(17);
     /// The retransmission timer fired.
     pub const RTO: Self = Self(26);
-    /// The application handed bytes over.
+    /// The application wrote data.
     pub const USERSEND: Self = Self(31);
-    /// The connection is at its end.
+    /// The connection ends.
     pub const CONNEND: Self = Self(54);
-    /// A mark of the application.
+    /// An event of the application.
     pub const USER_EVENT: Self = Self(59);
     /// A call of sendfile.
     pub const SENDFILE: Self = Self(60);
@@ -113,16 +113,16 @@ impl Event {
         NAMES.get(usize::from(self.0).checked_sub(1)?).copied()
     }
 
-    /// `flex1` of [`Event::TIMER`] when timer number `timer` is being processed: 0 RXT,
+    /// `flex1` of [`BblogEvent::TIMER`] when timer number `timer` is being processed: 0 RXT,
     /// 1 PERSIST, 2 KEEP, 3 2MSL, 4 DELACK.
     pub const fn timer_processing(timer: u32) -> u32 {
-        // The second byte says what is done: 0 processing, 1 processed, 2 starting, 3 stopping.
+        // The second byte is the action: 0 processing, 1 processed, 2 starting, 3 stopping.
         timer & 0xff
     }
 }
 
 /// The name, or the number of an event without one.
-impl fmt::Display for Event {
+impl fmt::Display for BblogEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => f.pad(name),
@@ -137,11 +137,11 @@ mod tests {
 
     #[test]
     fn names_have_their_numbers() {
-        let named = |number| Event(number).to_string();
+        let named = |number| BblogEvent(number).to_string();
         assert_eq!([1, 2, 26, 29, 54].map(named), ["IN", "OUT", "RTO", "THRESH_CALC", "CONNEND"]);
         assert_eq!([0, 70, 71, 255].map(named), ["0", "PRU", "71", "255"]);
-        assert_eq!(Event::ENTREC.name(), Some("ENTREC"));
-        assert_eq!(Event::USERSEND.name(), Some("USERSEND"));
-        assert_eq!(Event::REQ_T.name(), Some("REQ_T"));
+        assert_eq!(BblogEvent::ENTREC.name(), Some("ENTREC"));
+        assert_eq!(BblogEvent::USERSEND.name(), Some("USERSEND"));
+        assert_eq!(BblogEvent::REQ_T.name(), Some("REQ_T"));
     }
 }

@@ -1,34 +1,35 @@
-//! `kern.hz` from ticks and times: no file tells it, and the default stack's `srtt` needs it.
+//! Estimates `kern.hz` from ticks and times: no file has it, and the default stack's `srtt` needs
+//! it.
 
 use core::fmt;
 
-use super::Info;
+use super::TcpLogBuffer;
 
-/// Values that systems are configured with.
+/// Usual values of `kern.hz`.
 const USUAL: [u32; 9] = [100, 128, 250, 500, 1_000, 1_024, 2_000, 4_000, 10_000];
 
-/// Ticks a second, as far as a log tells.
+/// Estimate of the ticks per second of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hz {
-    /// Least value that the ticks allow, in thousandths.
+    /// Smallest value consistent with the ticks, in thousandths.
     pub least_milli: u64,
-    /// Largest value that the ticks allow, in thousandths.
+    /// Largest value consistent with the ticks, in thousandths.
     pub most_milli: u64,
-    /// The value it must be: the only usual one in between, or the only whole number.
+    /// The value, if unique: the only usual one in the range, or the only whole number.
     pub value: Option<u32>,
 }
 
 impl Hz {
-    /// A smoothed round-trip time of the default stack, in ticks * 32, in nanoseconds.
+    /// Converts `srtt` of the default stack (ticks * 32) to nanoseconds.
     pub fn srtt_nanos(&self, srtt: u32) -> Option<u64> {
         let per_second = u64::from(self.value?) * 32;
         Some((u64::from(srtt) * 1_000_000_000 + per_second / 2) / per_second)
     }
 
-    /// From `ticks` counted in `micros`: a tick more or less may have been counted.
+    /// Estimates from `ticks` counted in `micros`, with an error of one tick.
     fn between(ticks: u32, micros: u64) -> Option<Self> {
         let ticks = u64::from(ticks);
-        // A tick shorter than ten microseconds is none, and less than ten ticks tell nothing.
+        // A tick is at least ten microseconds, and fewer than ten ticks are too few.
         if ticks < 10 || micros == 0 || ticks > micros / 10 {
             return None;
         }
@@ -42,7 +43,7 @@ impl Hz {
             (Some(_), Some(_)) => None,
             (None, _) => {
                 let (first, last) = (least_milli.div_ceil(1_000), most_milli / 1_000);
-                // Less than one tick a second is no clock of a kernel.
+                // A kernel clock has at least one tick a second.
                 (first == last && first > 0).then_some(first as u32)
             }
         };
@@ -61,25 +62,25 @@ impl fmt::Display for Hz {
     }
 }
 
-/// Watches the clocks of a log.
+/// Collects ticks and times of a log.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Clocks {
-    /// First of the present run of records whose clocks both move on, and the latest.
-    run: Option<(Sample, Sample)>,
-    /// The longest run before it: ticks, microseconds.
+pub(super) struct HzEstimator {
+    /// First and latest record of the current run, in which both clocks advance.
+    run: Option<(TickSample, TickSample)>,
+    /// The longest earlier run: ticks, microseconds.
     longest: Option<(u32, u64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Sample {
+struct TickSample {
     ticks: u32,
     micros: i64,
 }
 
-impl Clocks {
-    pub(super) fn see(&mut self, info: &Info) {
+impl HzEstimator {
+    pub(super) fn see(&mut self, info: &TcpLogBuffer) {
         let Some(micros) = info.uptime_micros() else { return };
-        let now = Sample { ticks: info.ticks, micros };
+        let now = TickSample { ticks: info.ticks, micros };
         self.run = match self.run {
             Some((first, last)) if follows(last, now) => Some((first, now)),
             Some(_) => {
@@ -103,8 +104,8 @@ impl Clocks {
     }
 }
 
-/// Did both clocks move on from `last` to `now`, and about as far as clocks of a kernel do?
-fn follows(last: Sample, now: Sample) -> bool {
+/// Whether both clocks advanced from `last` to `now`, at a plausible rate.
+fn follows(last: TickSample, now: TickSample) -> bool {
     let ticks = u64::from(now.ticks.wrapping_sub(last.ticks));
     let Some(micros) = now.micros.checked_sub(last.micros) else { return false };
     // A day between two records, or more than a hundred thousand ticks a second, is damage.
@@ -128,12 +129,12 @@ impl Longer for Option<(u32, u64)> {
 mod tests {
     use super::*;
 
-    fn info(micros: i64, ticks: u32) -> Info {
-        Info {
+    fn info(micros: i64, ticks: u32) -> TcpLogBuffer {
+        TcpLogBuffer {
             tv_sec: micros.div_euclid(1_000_000),
             tv_usec: micros.rem_euclid(1_000_000),
             ticks,
-            ..Info::default()
+            ..TcpLogBuffer::default()
         }
     }
 
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn ticks_over_time_are_hz() {
         for hz in [100_u64, 128, 250, 1_000, 1_024] {
-            let mut clocks = Clocks::default();
+            let mut clocks = HzEstimator::default();
             for micros in (5_000_000_u64..8_000_000).step_by(7_321) {
                 // The counter wraps on the way.
                 let ticks = (u64::from(u32::MAX) + micros * hz / 1_000_000) as u32;
@@ -161,7 +162,7 @@ mod tests {
     #[test]
     fn an_odd_value_needs_a_longer_log() {
         let odd = |seconds: i64| {
-            let mut clocks = Clocks::default();
+            let mut clocks = HzEstimator::default();
             clocks.see(&info(0, 0));
             clocks.see(&info(seconds * 1_000_000, 333 * seconds as u32));
             clocks.hz().unwrap()
@@ -173,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn a_short_log_tells_nothing() {
-        let mut clocks = Clocks::default();
+    fn a_short_log_gives_no_hz() {
+        let mut clocks = HzEstimator::default();
         clocks.see(&info(0, 0));
         clocks.see(&info(5_000, 5));
         assert_eq!(clocks.hz(), None);
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn damage_starts_a_new_run_and_the_longest_counts() {
-        let mut clocks = Clocks::default();
+        let mut clocks = HzEstimator::default();
         for second in 0..10 {
             clocks.see(&info(second * 1_000_000, second as u32 * 1_000));
         }

@@ -1,11 +1,11 @@
 //! The state of a connection at an event: struct tcp_log_buffer up to its TCP header.
 
-use super::stack::Stack;
-use super::{Event, layout};
+use super::stack::StackData;
+use super::{BblogEvent, layout};
 
 layout! {
-    /// One record. Windows and buffers are in bytes; sequence numbers are those of the wire.
-    pub struct Info of 268 bytes {
+    /// One record. Windows and buffers are in bytes; sequence numbers are absolute.
+    pub struct TcpLogBuffer of 268 bytes {
         /// Uptime at the event, whole seconds.
         tv_sec: i64 = 0,
         /// Uptime at the event, microseconds.
@@ -16,9 +16,9 @@ layout! {
         serial: u32 = 20,
         /// Number of the TCP stack; the section has its name.
         stack_id: u8 = 24,
-        /// What happened: an [`Event`].
+        /// The event: an [`BblogEvent`].
         event_id: u8 = 25,
-        /// What the record holds: [`flags`].
+        /// Contents of the record: [`flags`].
         event_flags: u16 = 26,
         /// Result of the call, for events that have one.
         errno: i32 = 28,
@@ -50,9 +50,9 @@ layout! {
         snd_cwnd: u32 = 80,
         /// Next byte to send.
         snd_nxt: u32 = 84,
-        /// Where a recovery ends.
+        /// Recovery point.
         snd_recover: u32 = 88,
-        /// Window the peer offers.
+        /// Window advertised by the peer.
         snd_wnd: u32 = 92,
         /// Slow-start threshold.
         snd_ssthresh: u32 = 96,
@@ -63,17 +63,17 @@ layout! {
         rttvar: u32 = 104,
         /// Urgent pointer received.
         rcv_up: u32 = 108,
-        /// Right edge of the window offered.
+        /// Right edge of the advertised window.
         rcv_adv: u32 = 112,
         /// More flags of the connection.
         t_flags2: u32 = 116,
         /// Next byte expected.
         rcv_nxt: u32 = 120,
-        /// Window offered.
+        /// Advertised window.
         rcv_wnd: u32 = 124,
         /// Duplicate acknowledgments in a row.
         dupacks: u32 = 128,
-        /// Segments waiting for their order.
+        /// Segments in the reassembly queue.
         segqlen: i32 = 132,
         /// Holes in the scoreboard.
         snd_numholes: i32 = 136,
@@ -85,32 +85,32 @@ layout! {
         fbyte_in: u32 = 148,
         /// Ticks of the first byte sent.
         fbyte_out: u32 = 152,
-        /// Shifts of the windows: sending in the low four bits, receiving in the high ones.
+        /// Window scale shifts: sending in the low four bits, receiving in the high ones.
         scales: u8 = 156,
         /// Unused.
         pad: [u8; 3] = 157,
-        /// What the stack adds: [`Info::stack`] decodes it.
+        /// State added by the stack: [`TcpLogBuffer::stack`] decodes it.
         stack_bytes: [u8; 104] = 160,
         /// Payload bytes of the packet.
         len: u32 = 264,
     }
 }
 
-/// Bits of [`Info::event_flags`] (TLB_FLAG_...).
+/// Bits of [`TcpLogBuffer::event_flags`] (TLB_FLAG_...).
 pub mod flags {
-    /// The receive buffer is told.
+    /// The record has the receive buffer.
     pub const RXBUF: u16 = 1;
-    /// The send buffer is told.
+    /// The record has the send buffer.
     pub const TXBUF: u16 = 2;
-    /// There is a packet.
+    /// The record has a packet.
     pub const HDR: u16 = 4;
-    /// There is a text on where it was logged.
+    /// The record has the source location of the log call.
     pub const VERBOSE: u16 = 8;
     /// The stack has added its own state.
     pub const STACKINFO: u16 = 0x10;
 }
 
-/// Bits of [`Info::t_flags`] (TF_... of tcp_var.h).
+/// Bits of [`TcpLogBuffer::t_flags`] (TF_... of tcp_var.h).
 pub mod t_flags {
     /// A FIN was sent.
     pub const SENTFIN: u32 = 0x10;
@@ -118,23 +118,23 @@ pub mod t_flags {
     pub const NODELAY: u32 = 0x4;
     /// An ACK is delayed.
     pub const DELACK: u32 = 0x2;
-    /// Window scaling was asked for.
+    /// Window scaling was requested.
     pub const REQ_SCALE: u32 = 0x20;
-    /// The peer has asked for window scaling.
+    /// The peer has requested window scaling.
     pub const RCVD_SCALE: u32 = 0x40;
-    /// Timestamps were asked for.
+    /// Timestamps were requested.
     pub const REQ_TSTMP: u32 = 0x80;
-    /// The peer has asked for timestamps.
+    /// The peer has requested timestamps.
     pub const RCVD_TSTMP: u32 = 0x100;
-    /// SACK was agreed.
+    /// SACK was negotiated.
     pub const SACK_PERMIT: u32 = 0x200;
-    /// A fast recovery runs.
+    /// In fast recovery.
     pub const FASTRECOVERY: u32 = 0x10_0000;
-    /// Bursts leave whole.
+    /// TSO is in use.
     pub const TSO: u32 = 0x100_0000;
-    /// Losses of retransmissions are detected.
+    /// Lost retransmission detection is on.
     pub const LRD: u32 = 0x1000_0000;
-    /// A recovery from a congestion signal runs.
+    /// In recovery from a congestion signal.
     pub const CONGRECOVERY: u32 = 0x2000_0000;
 }
 
@@ -153,33 +153,33 @@ const STATES: [&str; 11] = [
     "TIME_WAIT",
 ];
 
-impl Info {
-    /// What happened.
-    pub const fn event(&self) -> Event {
-        Event(self.event_id)
+impl TcpLogBuffer {
+    /// The event.
+    pub const fn event(&self) -> BblogEvent {
+        BblogEvent(self.event_id)
     }
 
-    /// Is this one of [`flags`] set?
+    /// Whether this one of [`flags`] is set.
     pub const fn has(&self, flag: u16) -> bool {
         self.event_flags & flag != 0
     }
 
-    /// Name of the state; `None` for a number that is none.
+    /// Name of the state; `None` for an invalid number.
     pub fn state_name(&self) -> Option<&'static str> {
         STATES.get(self.state as usize).copied()
     }
 
-    /// Shift of the windows the peer announces.
+    /// Shift of the windows that the peer advertises.
     pub const fn snd_scale(&self) -> u8 {
         self.scales & 0xf
     }
 
-    /// Shift of the windows announced to the peer.
+    /// Shift of the windows advertised to the peer.
     pub const fn rcv_scale(&self) -> u8 {
         self.scales >> 4
     }
 
-    /// Uptime in microseconds; `None` if the two numbers are no time.
+    /// Uptime in microseconds; `None` if it overflows.
     pub const fn uptime_micros(&self) -> Option<i64> {
         match self.tv_sec.checked_mul(1_000_000) {
             Some(micros) => micros.checked_add(self.tv_usec),
@@ -187,9 +187,9 @@ impl Info {
         }
     }
 
-    /// What the stack has added.
-    pub fn stack(&self) -> Stack {
-        Stack::of(self)
+    /// Decodes the state added by the stack.
+    pub fn stack(&self) -> StackData {
+        StackData::of(self)
     }
 }
 
@@ -198,11 +198,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_stand_where_the_header_file_has_them() {
+    fn fields_are_at_the_offsets_of_the_header_file() {
         // Every byte its own offset modulo 256.
-        let mut bytes = [0; Info::LEN];
+        let mut bytes = [0; TcpLogBuffer::LEN];
         bytes.iter_mut().enumerate().for_each(|(at, byte)| *byte = at as u8);
-        let info = Info::decode(&bytes);
+        let info = TcpLogBuffer::decode(&bytes);
         assert_eq!(info.encode(), bytes);
         assert_eq!(info.ticks, 0x1312_1110);
         assert_eq!((info.stack_id, info.event_id, info.event_flags), (24, 25, 0x1b1a));
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn numbers_come_with_their_names() {
-        let info = Info { snd_cwnd: 7, ..Info::default() };
+        let info = TcpLogBuffer { snd_cwnd: 7, ..TcpLogBuffer::default() };
         let mut seen = Vec::new();
         info.each(|name, number| seen.push((name, number)));
         assert!(seen.contains(&("snd_cwnd", 7)));

@@ -1,4 +1,4 @@
-//! What is wrong with a log, where, and what is missing from it.
+//! Problems of a log, their positions, and what is missing from it.
 
 use core::fmt;
 
@@ -7,51 +7,51 @@ use packet::wire::WireError;
 use super::VERSION;
 use crate::blocks::BlockFault;
 
-/// Something wrong, and its place.
+/// A problem and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BblogProblem {
     /// Byte offset in the file.
     pub offset: u64,
-    /// What.
+    /// Kind of the problem.
     pub kind: BblogProblemKind,
 }
 
-/// What can be wrong with a log.
+/// Kinds of problems of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BblogProblemKind {
-    /// Bytes that are no block were skipped.
+    /// Bytes that are not a block were skipped.
     Skipped {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
-        /// What was wrong with the first of them.
+        /// Fault of the first of them.
         fault: BlockFault,
     },
-    /// A block comes before any section header: the byte order is a guess.
+    /// A block before any section header: little-endian is assumed.
     NoSection,
-    /// A section does not tell its connection: times are those since the host booted.
+    /// A section without a connection: times are since boot.
     NoConnection,
     /// A section is of a version other than [`VERSION`].
     Version {
-        /// The one it is of.
+        /// The version found.
         found: u32,
     },
-    /// A block is too short for what it is.
+    /// A block is too short for its type.
     Short {
         /// Bytes of its body.
         bytes: usize,
     },
-    /// An option runs over the end of its block.
+    /// An option exceeds its block.
     Option,
-    /// A field of Netflix' has another length than it should.
+    /// A Netflix field has the wrong length.
     Length {
         /// Bytes found.
         found: usize,
         /// Bytes expected.
         expected: usize,
     },
-    /// An event without its record.
+    /// An event block without a record.
     NoRecord,
-    /// The headers of a packet cannot be read; its record is there.
+    /// The headers of a packet cannot be parsed; its record is kept.
     Packet(WireError),
     /// The connection of a section has an address family that is neither IPv4 nor IPv6.
     Family,
@@ -64,19 +64,19 @@ pub enum BblogProblemKind {
     Gap {
         /// Number of the record before the gap.
         from: u32,
-        /// Number of the record behind it.
+        /// Number of the record after it.
         to: u32,
         /// Missing records that the log itself declares as lost.
         declared: u64,
     },
-    /// The log declares records as lost, but the numbers go on.
+    /// The log declares records as lost, but the numbers are contiguous.
     Declared {
-        /// How many.
+        /// Number of records.
         records: u64,
     },
-    /// Numbers of records go back.
+    /// Record numbers go backwards.
     Back {
-        /// Number of the record before.
+        /// Number of the previous record.
         from: u32,
         /// Number of this one.
         to: u32,
@@ -97,13 +97,13 @@ impl fmt::Display for BblogProblemKind {
             Self::Skipped { bytes, fault } => write!(f, "{bytes} bytes skipped: {fault}"),
             Self::NoSection => f.write_str("no section header before this block"),
             Self::NoConnection => {
-                f.write_str("the section does not tell its connection: times are since boot")
+                f.write_str("the section names no connection: times are since boot")
             }
             Self::Version { found } => {
                 write!(f, "version {found} of the log, of which only {VERSION} is known")
             }
             Self::Short { bytes } => write!(f, "a block of {bytes} bytes is too short"),
-            Self::Option => f.write_str("an option runs over the end of its block"),
+            Self::Option => f.write_str("an option exceeds its block"),
             Self::Length { found, expected } => {
                 write!(f, "a field of {found} bytes where {expected} are expected")
             }
@@ -130,21 +130,21 @@ impl fmt::Display for BblogProblemKind {
     }
 }
 
-/// What a log has and has not.
+/// Counts of records, losses and problems of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Loss {
+pub struct BblogStats {
     /// Records read.
     pub records: u64,
     /// Records missing by their numbers.
     pub missing: u64,
     /// Records that the log declares as lost.
     pub declared: u64,
-    /// Bytes skipped because they are no block.
+    /// Bytes skipped because they are not a block.
     pub skipped_bytes: u64,
     /// Records with an event of a newer kernel, kept with its number.
     pub unknown_events: u64,
-    /// Blocks of other programs, passed over.
+    /// Blocks of other programs, skipped.
     pub foreign_blocks: u64,
-    /// Problems told.
+    /// Problems reported.
     pub problems: u64,
 }

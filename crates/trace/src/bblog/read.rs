@@ -1,4 +1,4 @@
-//! Reads a log, record by record, and goes on behind every fault.
+//! Reads a log record by record, and resumes after every fault.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -8,84 +8,86 @@ use packet::wire::{Endpoints, Link, parse};
 use units::Duration;
 
 use super::connection::text;
-use super::hz::Clocks;
-use super::loss::{BblogProblem, BblogProblemKind, Loss};
-use super::{Connection, Event, Hz, Info, MAX_BLOCK, PEN, Section, VERSION, kind};
-use crate::blocks::{
-    Blocks, CUSTOM, ENHANCED_PACKET, Found, INTERFACE_DESCRIPTION, Options, Order, RawOption,
-    SECTION_HEADER, part,
+use super::hz::HzEstimator;
+use super::loss::{BblogProblem, BblogProblemKind, BblogStats};
+use super::{
+    BblogEvent, BblogSection, Hz, MAX_BLOCK, PEN, TcpLogBuffer, TcpLogHeader, VERSION, kind,
 };
-use crate::pcapng::{Way, option};
+use crate::blocks::{
+    BlockOptions, Blocks, CUSTOM, ENHANCED_PACKET, Endianness, FoundBlock, INTERFACE_DESCRIPTION,
+    RawOption, SECTION_HEADER, part,
+};
+use crate::pcapng::{PacketDirection, option};
 
-/// Interfaces of a section that are remembered; tcplog_dumper writes one.
+/// Most interfaces of a section; tcplog_dumper writes one.
 const MOST_INTERFACES: usize = 64;
 
-/// One thing that a log tells.
+/// An item of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Item {
-    /// A part begins.
-    Section(Section),
+pub enum BblogItem {
+    /// A section begins.
+    Section(BblogSection),
     /// A record.
-    Record(Record),
-    /// Something is wrong; reading goes on.
+    Record(BblogRecord),
+    /// A problem; reading continues.
     Problem(BblogProblem),
 }
 
 /// The state of a connection at an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct BblogRecord {
     /// Byte offset of its block in the file.
     pub offset: u64,
-    /// When it happened, since 1970; `None` if the log does not tell.
+    /// Time of the event, since 1970; `None` if unknown.
     pub at: Option<Duration>,
-    /// The record itself.
-    pub info: Info,
-    /// The packet, where the event is one of a packet.
-    pub packet: Option<Packet>,
+    /// The record.
+    pub info: TcpLogBuffer,
+    /// The packet, if the event is one of a packet.
+    pub packet: Option<BblogPacket>,
 }
 
 /// A packet of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Packet {
-    /// Did it come in or go out?
-    pub way: Way,
+pub struct BblogPacket {
+    /// Direction.
+    pub way: PacketDirection,
     /// Addresses and ports.
     pub between: Endpoints,
-    /// Its headers.
+    /// Headers.
     pub segment: Segment,
 }
 
-/// Reads a log; memory is bounded whatever the file is.
+/// Reads a log with bounded memory.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct BblogReader<R> {
     blocks: Blocks<R>,
     body: Vec<u8>,
-    ready: VecDeque<Item>,
+    ready: VecDeque<BblogItem>,
     in_section: bool,
-    /// The connection of the present section, or of the last one that told.
-    connection: Option<Connection>,
-    /// Does the present section tell its connection?
+    /// The connection of the current section, or of the last one that named it.
+    connection: Option<TcpLogHeader>,
+    /// Whether the current section names its connection.
     boot_known: bool,
-    /// Place of the present section, as long as it has not been said that it does not.
+    /// Offset of the current section, if it names no connection and that is not reported yet.
     untold: Option<u64>,
-    interfaces: Vec<Interface>,
-    /// Number of the last record of this connection.
+    interfaces: Vec<BblogInterface>,
+    /// Number of the last record of the connection.
     serial: Option<u32>,
-    /// Records declared as lost since.
+    /// Records declared as lost since then.
     declared: u64,
-    clocks: Clocks,
-    loss: Loss,
+    clocks: HzEstimator,
+    loss: BblogStats,
 }
 
-/// What is needed of an interface.
+/// Properties of an interface.
 #[derive(Debug, Clone, Copy)]
-struct Interface {
+struct BblogInterface {
     link: Option<Link>,
-    /// Nanoseconds of a unit of its stamps; `None` if they are odd.
+    /// Timestamp unit in nanoseconds; `None` if it is not a whole number of them.
     unit_nanos: Option<u64>,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> BblogReader<R> {
     /// Reads from `input`, which need not be buffered.
     pub fn new(input: R) -> Self {
         Self {
@@ -99,28 +101,28 @@ impl<R: Read> Reader<R> {
             interfaces: Vec::new(),
             serial: None,
             declared: 0,
-            clocks: Clocks::default(),
-            loss: Loss::default(),
+            clocks: HzEstimator::default(),
+            loss: BblogStats::default(),
         }
     }
 
-    /// What is there and what is missing, so far.
-    pub const fn loss(&self) -> &Loss {
+    /// Counts of records and losses so far.
+    pub const fn loss(&self) -> &BblogStats {
         &self.loss
     }
 
-    /// `kern.hz`, as far as the records so far tell.
+    /// Estimate of `kern.hz` from the records so far.
     pub fn hz(&self) -> Option<Hz> {
         self.clocks.hz()
     }
 
     fn problem(&mut self, offset: u64, kind: BblogProblemKind) {
         self.loss.problems += 1;
-        self.ready.push_back(Item::Problem(BblogProblem { offset, kind }));
+        self.ready.push_back(BblogItem::Problem(BblogProblem { offset, kind }));
     }
 
     fn block(&mut self, offset: u64, kind: u32) {
-        // A copy, since the body lives in the walker's buffer.
+        // A copy, since the body is in the buffer of `blocks`.
         let mut body = core::mem::take(&mut self.body);
         body.clear();
         body.extend_from_slice(self.blocks.body());
@@ -135,7 +137,7 @@ impl<R: Read> Reader<R> {
             self.problem(offset, BblogProblemKind::NoSection);
         }
         // 16 bytes of magic, version and length; 8 of link type and length; 20 of a packet's
-        // place; 8 of number and type.
+        // header; 8 of number and type.
         let least = match kind {
             SECTION_HEADER => 16,
             INTERFACE_DESCRIPTION | CUSTOM => 8,
@@ -156,11 +158,11 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn section(&mut self, offset: u64, options: &[u8], order: Order) {
-        let mut section = Section::default();
+    fn section(&mut self, offset: u64, options: &[u8], order: Endianness) {
+        let mut section = BblogSection::default();
         let mut dump_info = None;
         let mut wrong = None;
-        for found in Options::new(options, order) {
+        for found in BlockOptions::new(options, order) {
             let Ok(found) = found else {
                 wrong = wrong.or(Some(BblogProblemKind::Option));
                 break;
@@ -180,7 +182,7 @@ impl<R: Read> Reader<R> {
             let fault = match kind {
                 kind::VERSION => expect(value, 4),
                 kind::DUMP_TIME => expect(value, 8),
-                kind::DUMP_INFO => expect(value, Connection::LEN),
+                kind::DUMP_INFO => expect(value, TcpLogHeader::LEN),
                 kind::STACK_NAME if value.is_empty() => expect(value, 1),
                 _ => None,
             };
@@ -197,9 +199,9 @@ impl<R: Read> Reader<R> {
                         .map(Duration::from_nanos);
                 }
                 (None, kind::DUMP_INFO) => {
-                    dump_info = Some(Connection::decode(&part(value, 0)));
+                    dump_info = Some(TcpLogHeader::decode(&part(value, 0)));
                 }
-                // 256 numbers are all there can be.
+                // At most 256 stacks.
                 (None, kind::STACK_NAME) if section.stack_name(value[0]).is_none() => {
                     section.stacks.push((value[0], text(&value[1..])));
                 }
@@ -209,7 +211,7 @@ impl<R: Read> Reader<R> {
         section.connection = dump_info.clone().flatten();
         self.begin(&section);
         let version = section.version.filter(|version| *version != VERSION);
-        self.ready.push_back(Item::Section(section));
+        self.ready.push_back(BblogItem::Section(section));
         if let Some(wrong) = wrong {
             self.problem(offset, wrong);
         }
@@ -217,14 +219,14 @@ impl<R: Read> Reader<R> {
             self.problem(offset, BblogProblemKind::Version { found });
         }
         match dump_info {
-            // No fault of a section without records: it may be another program's.
+            // Reported only with a record: the section may be another program's.
             None => self.untold = Some(offset),
             Some(None) => self.problem(offset, BblogProblemKind::Family),
             Some(Some(_)) => {}
         }
     }
 
-    fn begin(&mut self, section: &Section) {
+    fn begin(&mut self, section: &BblogSection) {
         self.in_section = true;
         self.untold = None;
         self.interfaces.clear();
@@ -237,21 +239,21 @@ impl<R: Read> Reader<R> {
         self.connection = Some(connection.clone());
     }
 
-    fn interface(&mut self, body: &[u8], order: Order) {
+    fn interface(&mut self, body: &[u8], order: Endianness) {
         if self.interfaces.len() == MOST_INTERFACES {
             return;
         }
         let mut unit_nanos = Some(1_000);
-        for found in Options::new(&body[8..], order).flatten() {
+        for found in BlockOptions::new(&body[8..], order).flatten() {
             if let (option::IF_TSRESOL, [power]) = (found.code, found.value) {
                 unit_nanos = 9_u32.checked_sub(u32::from(*power)).map(|zeros| 10_u64.pow(zeros));
             }
         }
         let link = Link::from_linktype(order.u16(body, 0));
-        self.interfaces.push(Interface { link, unit_nanos });
+        self.interfaces.push(BblogInterface { link, unit_nanos });
     }
 
-    fn packet(&mut self, offset: u64, body: &[u8], order: Order) {
+    fn packet(&mut self, offset: u64, body: &[u8], order: Endianness) {
         let captured = order.u32(body, 12) as usize;
         let Some(data) = body[20..].get(..captured) else {
             return self.problem(offset, BblogProblemKind::Short { bytes: body.len() });
@@ -269,13 +271,15 @@ impl<R: Read> Reader<R> {
             .interfaces
             .get(number)
             .copied()
-            .unwrap_or(Interface { link: Some(Link::Loopback), unit_nanos: Some(1_000) });
+            .unwrap_or(BblogInterface { link: Some(Link::Loopback), unit_nanos: Some(1_000) });
         let way = way.unwrap_or(match info.event() {
-            Event::IN => Way::In,
-            _ => Way::Out,
+            BblogEvent::IN => PacketDirection::In,
+            _ => PacketDirection::Out,
         });
         let packet = match parse(data, interface.link.unwrap_or(Link::Loopback)) {
-            Ok(parsed) => Some(Packet { way, between: parsed.between, segment: parsed.segment }),
+            Ok(parsed) => {
+                Some(BblogPacket { way, between: parsed.endpoints, segment: parsed.segment })
+            }
             Err(error) => {
                 self.problem(offset, BblogProblemKind::Packet(error));
                 None
@@ -284,21 +288,21 @@ impl<R: Read> Reader<R> {
         let stamp = u64::from(order.u32(body, 4)) << 32 | u64::from(order.u32(body, 8));
         let stamped = interface.unit_nanos.and_then(|unit| stamp.checked_mul(unit));
         let at = self.time(&info).or(stamped.map(Duration::from_nanos));
-        self.tell(Record { offset, at, info, packet });
+        self.push_record(BblogRecord { offset, at, info, packet });
     }
 
-    fn custom(&mut self, offset: u64, body: &[u8], order: Order) {
+    fn custom(&mut self, offset: u64, body: &[u8], order: Endianness) {
         if order.u32(body, 0) != PEN {
             self.loss.foreign_blocks += 1;
             return;
         }
         let rest = &body[8..];
-        match Order::Little.u32(body, 4) {
+        match Endianness::Little.u32(body, 4) {
             // Options of these blocks are little-endian in any section.
-            kind::EVENT_BLOCK => match self.record(offset, rest, Order::Little) {
+            kind::EVENT_BLOCK => match self.record(offset, rest, Endianness::Little) {
                 (Some(info), _) => {
                     let at = self.time(&info);
-                    self.tell(Record { offset, at, info, packet: None });
+                    self.push_record(BblogRecord { offset, at, info, packet: None });
                 }
                 (None, _) => self.problem(offset, BblogProblemKind::NoRecord),
             },
@@ -306,7 +310,7 @@ impl<R: Read> Reader<R> {
                 self.problem(offset, BblogProblemKind::Short { bytes: body.len() });
             }
             kind::SKIPPED_BLOCK => {
-                let lost = u64::from(Order::Little.u32(rest, 0));
+                let lost = u64::from(Endianness::Little.u32(rest, 0));
                 self.declared += lost;
                 self.loss.declared += lost;
             }
@@ -314,26 +318,33 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The record among the options of a block, and the way of its packet.
-    fn record(&mut self, offset: u64, options: &[u8], order: Order) -> (Option<Info>, Option<Way>) {
+    /// Decodes the record in the options of a block, and the direction of its packet.
+    fn record(
+        &mut self,
+        offset: u64,
+        options: &[u8],
+        order: Endianness,
+    ) -> (Option<TcpLogBuffer>, Option<PacketDirection>) {
         let (mut info, mut way, mut wrong) = (None, None, None);
-        for found in Options::new(options, order) {
+        for found in BlockOptions::new(options, order) {
             let Ok(found) = found else {
                 wrong = wrong.or(Some(BblogProblemKind::Option));
                 break;
             };
             match netflix(&found) {
                 Some((kind::TCP_INFO, value)) => match value.first_chunk() {
-                    Some(bytes) if value.len() == Info::LEN => info = Some(Info::decode(bytes)),
+                    Some(bytes) if value.len() == TcpLogBuffer::LEN => {
+                        info = Some(TcpLogBuffer::decode(bytes));
+                    }
                     _ => {
-                        let (found, expected) = (value.len(), Info::LEN);
+                        let (found, expected) = (value.len(), TcpLogBuffer::LEN);
                         wrong = wrong.or(Some(BblogProblemKind::Length { found, expected }));
                     }
                 },
                 None if found.code == option::EPB_FLAGS && found.value.len() == 4 => {
                     way = match order.u32(found.value, 0) & 3 {
-                        1 => Some(Way::In),
-                        2 => Some(Way::Out),
+                        1 => Some(PacketDirection::In),
+                        2 => Some(PacketDirection::Out),
                         _ => None,
                     };
                 }
@@ -346,15 +357,15 @@ impl<R: Read> Reader<R> {
         (info, way)
     }
 
-    /// When a record happened, since 1970.
-    fn time(&self, info: &Info) -> Option<Duration> {
+    /// Time of a record, since 1970.
+    fn time(&self, info: &TcpLogBuffer) -> Option<Duration> {
         let boot = self.connection.as_ref().filter(|_| self.boot_known)?.boot_micros;
         let micros = u64::try_from(info.uptime_micros()?.checked_add(boot)?).ok()?;
         micros.checked_mul(1_000).map(Duration::from_nanos)
     }
 
-    /// Counts a record and what is missing before it.
-    fn tell(&mut self, record: Record) {
+    /// Counts a record and those missing before it.
+    fn push_record(&mut self, record: BblogRecord) {
         let (offset, to) = (record.offset, record.info.serial);
         if let Some(section) = self.untold.take() {
             self.problem(section, BblogProblemKind::NoConnection);
@@ -383,16 +394,15 @@ impl<R: Read> Reader<R> {
         self.clocks.see(&record.info);
         self.loss.records += 1;
         self.loss.unknown_events += u64::from(record.info.event().name().is_none());
-        self.ready.push_back(Item::Record(record));
+        self.ready.push_back(BblogItem::Record(record));
     }
 }
 
-/// Is a pcapng file that begins so a log? Its section header or one of the blocks behind it has
-/// something of Netflix'.
+/// Whether a pcapng file with this beginning is a BBLog: one of its first blocks has Netflix' data.
 pub fn is_log(begin: &[u8]) -> bool {
     let mut blocks = Blocks::new(begin, MAX_BLOCK);
     while let Some(found) = blocks.find() {
-        let Found::Block { kind, .. } = found else { continue };
+        let FoundBlock::Block { kind, .. } = found else { continue };
         let (body, order) = (blocks.body(), blocks.order());
         let options = match kind {
             SECTION_HEADER => body.get(16..),
@@ -408,7 +418,8 @@ pub fn is_log(begin: &[u8]) -> bool {
             }
             _ => None,
         };
-        let mut options = Options::new(options.unwrap_or_default(), order).map_while(Result::ok);
+        let mut options =
+            BlockOptions::new(options.unwrap_or_default(), order).map_while(Result::ok);
         if options.any(|option| netflix(&option).is_some()) {
             return true;
         }
@@ -416,15 +427,15 @@ pub fn is_log(begin: &[u8]) -> bool {
     false
 }
 
-/// Type and data of an option of Netflix'.
+/// Type and data of a Netflix option.
 fn netflix<'a>(option: &RawOption<'a>) -> Option<(u32, &'a [u8])> {
     let (kind, data) = option.custom(PEN)?.split_first_chunk()?;
     // The type is little-endian whatever the section is.
     Some((u32::from_le_bytes(*kind), data))
 }
 
-impl<R: Read> Iterator for Reader<R> {
-    type Item = io::Result<Item>;
+impl<R: Read> Iterator for BblogReader<R> {
+    type Item = io::Result<BblogItem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -433,8 +444,8 @@ impl<R: Read> Iterator for Reader<R> {
             }
             match self.blocks.find() {
                 None => return self.blocks.window().take_error().map(Err),
-                Some(Found::Block { offset, kind }) => self.block(offset, kind),
-                Some(Found::Skipped { offset, bytes, fault }) => {
+                Some(FoundBlock::Block { offset, kind }) => self.block(offset, kind),
+                Some(FoundBlock::Skipped { offset, bytes, fault }) => {
                     self.loss.skipped_bytes += bytes;
                     self.problem(offset, BblogProblemKind::Skipped { bytes, fault });
                 }

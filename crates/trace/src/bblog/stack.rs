@@ -1,22 +1,22 @@
-//! What a TCP stack adds to a record: union tcp_log_stackspecific.
+//! State that a TCP stack adds to a record: union tcp_log_stackspecific.
 
-use super::{Event, Info, flags, layout};
+use super::{BblogEvent, TcpLogBuffer, flags, layout};
 
 layout! {
     /// struct tcp_log_bbr, which RACK and BBR fill. Rates are in bytes per second, times in
     /// microseconds unless the event says otherwise.
-    pub struct Bbr of 104 bytes {
+    pub struct TcpLogBbr of 104 bytes {
         /// Current delivery rate.
         cur_del_rate: u64 = 0,
         /// Delivery rate.
         del_rate: u64 = 8,
-        /// Least round-trip time.
+        /// Minimum round-trip time.
         rtt_prop: u64 = 16,
         /// Bandwidth in use.
         bw_inuse: u64 = 24,
         /// Bytes in flight.
         inflight: u32 = 32,
-        /// Delivered bytes at which the application was last the limit.
+        /// Delivered bytes at the last application limit.
         applimited: u32 = 36,
         /// Bytes delivered.
         delivered: u32 = 40,
@@ -52,11 +52,11 @@ layout! {
         bbr_state: u8 = 94,
         /// State within the state.
         bbr_substate: u8 = 95,
-        /// On the pacing wheel?
+        /// Whether it is on the pacing wheel.
         inhpts: u8 = 96,
         /// Unused.
         spare: u8 = 97,
-        /// Is the long-term bandwidth used?
+        /// Whether the long-term bandwidth is used.
         use_lt_bw: u8 = 98,
         /// Depends on the event.
         flex8: u8 = 99,
@@ -65,24 +65,25 @@ layout! {
     }
 }
 
-/// What the stack has added to a record.
+/// State that the stack has added to a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stack {
+pub enum StackData {
     /// Nothing: the default stack at most events.
     Nothing,
     /// The state of RACK or BBR.
-    Bbr(Bbr),
-    /// Something of another layout: sendfile, requests, marks of the application.
-    Unknown([u8; Bbr::LEN]),
+    Bbr(TcpLogBbr),
+    /// Data of another layout: sendfile, requests, events of the application.
+    Unknown([u8; TcpLogBbr::LEN]),
 }
 
-impl Stack {
-    pub(super) fn of(info: &Info) -> Self {
+impl StackData {
+    pub(super) fn of(info: &TcpLogBuffer) -> Self {
         // tcp_log_sendfile, tcp_log_http and the user's data share the union with tcp_log_bbr.
-        let other = [Event::USER_EVENT, Event::SENDFILE, Event::REQ_T].contains(&info.event());
+        let other = [BblogEvent::USER_EVENT, BblogEvent::SENDFILE, BblogEvent::REQ_T]
+            .contains(&info.event());
         match info.stack_bytes {
-            bytes if info.has(flags::STACKINFO) && !other => Self::Bbr(Bbr::decode(&bytes)),
-            bytes if bytes == [0; Bbr::LEN] => Self::Nothing,
+            bytes if info.has(flags::STACKINFO) && !other => Self::Bbr(TcpLogBbr::decode(&bytes)),
+            bytes if bytes == [0; TcpLogBbr::LEN] => Self::Nothing,
             bytes => Self::Unknown(bytes),
         }
     }
@@ -94,14 +95,15 @@ mod tests {
 
     #[test]
     fn the_union_is_decoded_where_it_is_the_stacks() {
-        let bbr = Bbr { inflight: 14_480, bbr_state: 3, pkt_epoch: 9, ..Bbr::default() };
-        let mut info = Info { stack_bytes: bbr.encode(), ..Info::default() };
-        assert_eq!(info.stack(), Stack::Unknown(bbr.encode()));
+        let bbr =
+            TcpLogBbr { inflight: 14_480, bbr_state: 3, pkt_epoch: 9, ..TcpLogBbr::default() };
+        let mut info = TcpLogBuffer { stack_bytes: bbr.encode(), ..TcpLogBuffer::default() };
+        assert_eq!(info.stack(), StackData::Unknown(bbr.encode()));
         info.event_flags = flags::STACKINFO;
-        assert_eq!(info.stack(), Stack::Bbr(bbr));
-        info.event_id = Event::SENDFILE.0;
-        assert_eq!(info.stack(), Stack::Unknown(bbr.encode()));
-        assert_eq!(Info::default().stack(), Stack::Nothing);
+        assert_eq!(info.stack(), StackData::Bbr(bbr));
+        info.event_id = BblogEvent::SENDFILE.0;
+        assert_eq!(info.stack(), StackData::Unknown(bbr.encode()));
+        assert_eq!(TcpLogBuffer::default().stack(), StackData::Nothing);
         // 4 * 8 bytes before inflight; the last four are pkt_epoch.
         assert_eq!(bbr.encode()[32..36], 14_480_u32.to_le_bytes());
         assert_eq!(bbr.encode()[100..], 9_u32.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Writes a log as tcplog_dumper does: a section, its one interface, then records.
+//! Writes a log as tcplog_dumper does: a section, its interface, then records.
 
 use std::io::{self, Write};
 
@@ -6,22 +6,22 @@ use packet::Segment;
 use packet::wire::{Endpoints, emit};
 use units::Offset;
 
-use super::{Info, PEN, SNAPLEN, Section, VERSION, kind};
+use super::{BblogSection, PEN, SNAPLEN, TcpLogBuffer, VERSION, kind};
 use crate::blocks::{CUSTOM, ENHANCED_PACKET, INTERFACE_DESCRIPTION, SECTION_HEADER};
-use crate::pcapng::{Block, Way, option};
+use crate::pcapng::{BlockBuilder, PacketDirection, option};
 
 /// Netflix' options have binary data and may be copied.
 const CUSTOM_OPTION: u16 = 2_989;
 /// `LINKTYPE_NULL`: the address family, then the IP header.
 const LINKTYPE_NULL: u16 = 0;
-/// Time to live of the IP headers that tcplog_dumper makes up.
+/// Time to live of the IP headers that tcplog_dumper synthesizes.
 const TTL: u8 = 127;
 
 /// Writes one part of a log.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct BblogWriter<W> {
     out: W,
-    block: Block,
+    block: BlockBuilder,
     value: Vec<u8>,
     packet: Vec<u8>,
     /// Local and remote address; `None` allows no packets.
@@ -29,17 +29,17 @@ pub struct Writer<W> {
     boot_micros: i64,
 }
 
-impl<W: Write> Writer<W> {
-    /// Begins a part with its section header and its interface.
+impl<W: Write> BblogWriter<W> {
+    /// Begins a section with its header and its interface.
     ///
     /// # Errors
     ///
     /// Those of `out`.
-    pub fn new(out: W, section: &Section) -> io::Result<Self> {
+    pub fn new(out: W, section: &BblogSection) -> io::Result<Self> {
         let connection = section.connection.as_ref();
         let mut writer = Self {
             out,
-            block: Block::default(),
+            block: BlockBuilder::default(),
             value: Vec::new(),
             packet: Vec::new(),
             between: connection.map(|c| Endpoints { src: c.local, dst: c.remote }),
@@ -55,7 +55,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    fn section(&mut self, section: &Section) -> io::Result<()> {
+    fn section(&mut self, section: &BblogSection) -> io::Result<()> {
         let block = self.block.begin(SECTION_HEADER);
         block.u32(0x1a2b_3c4d);
         // Version 1.0, length of the section not given.
@@ -84,10 +84,10 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// Those of `out`; `InvalidInput` if the record says that it has a packet.
-    pub fn event(&mut self, info: &Info) -> io::Result<()> {
+    /// Those of `out`; `InvalidInput` if the flags of the record include a packet.
+    pub fn event(&mut self, info: &TcpLogBuffer) -> io::Result<()> {
         if info.has(super::flags::HDR) {
-            return Err(invalid("a record with a packet is none of a bare event"));
+            return Err(invalid("the record has a packet: use `packet`"));
         }
         let block = self.block.begin(CUSTOM);
         block.u32(PEN);
@@ -97,25 +97,29 @@ impl<W: Write> Writer<W> {
         self.send()
     }
 
-    /// Writes a record with its packet, of which the headers are kept. Payload bytes, as far as
-    /// they are, are zeros.
+    /// Writes a record with the headers of its packet; captured payload bytes are zeros.
     ///
     /// # Errors
     ///
-    /// Those of `out`; `InvalidInput` if the section has no connection, if the record does not say
-    /// that it has a packet, if its time is before 1970, or if the segment cannot be a packet.
-    pub fn packet(&mut self, info: &Info, way: Way, segment: &Segment) -> io::Result<()> {
+    /// Those of `out`; `InvalidInput` if the section has no connection, if the flags of the record
+    /// lack a packet, if its time is before 1970, or if the segment does not fit a packet.
+    pub fn packet(
+        &mut self,
+        info: &TcpLogBuffer,
+        way: PacketDirection,
+        segment: &Segment,
+    ) -> io::Result<()> {
         let between = self.between.ok_or_else(|| invalid("the section has no connection"))?;
         if !info.has(super::flags::HDR) {
-            return Err(invalid("the record does not say that it has a packet"));
+            return Err(invalid("the flags of the record lack a packet"));
         }
         let micros = info.uptime_micros().and_then(|up| up.checked_add(self.boot_micros));
         let micros = micros
             .and_then(|micros| u64::try_from(micros).ok())
             .ok_or_else(|| invalid("the time of the record is before 1970"))?;
         let (between, direction) = match way {
-            Way::In => (between.back(), 1_u32),
-            Way::Out => (between, 2),
+            PacketDirection::In => (between.reversed(), 1_u32),
+            PacketDirection::Out => (between, 2),
         };
         self.headers(segment, &between)?;
         let total = self.packet.len() + segment.payload as usize;
@@ -135,7 +139,7 @@ impl<W: Write> Writer<W> {
         self.send()
     }
 
-    /// Says that so many records were lost before the next one.
+    /// Declares records lost before the next one.
     ///
     /// # Errors
     ///
@@ -149,7 +153,7 @@ impl<W: Write> Writer<W> {
         self.send()
     }
 
-    /// Flushes and gives the output back.
+    /// Flushes and returns the output.
     ///
     /// # Errors
     ///
@@ -159,8 +163,8 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
-    /// Address family and headers of a segment as tcplog_dumper makes them up: no identification,
-    /// no flags, no ECN bits; checksums as of a payload of zeros.
+    /// Address family and headers of a segment as tcplog_dumper synthesizes them: no
+    /// identification, no flags, no ECN bits; checksums as of a payload of zeros.
     fn headers(&mut self, segment: &Segment, between: &Endpoints) -> io::Result<()> {
         let v4 = between.src.is_ipv4();
         let family: u32 = if v4 { 2 } else { 28 };
@@ -190,7 +194,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Adds an option of Netflix'.
+    /// Adds a Netflix option.
     fn netflix(&mut self, kind: u32, parts: &[&[u8]]) {
         self.value.clear();
         self.value.extend_from_slice(&PEN.to_le_bytes());

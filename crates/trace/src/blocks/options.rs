@@ -1,35 +1,35 @@
 //! Options at the end of a block (draft-ietf-opsawg-pcapng section 3.5).
 
-use super::Order;
+use super::Endianness;
 
 /// Custom options with binary data, copyable or not.
 const CUSTOM_BINARY: [u16; 2] = [2_989, 19_373];
 
-/// Walks options; an error is the place of one that runs over the end, counted from the first.
+/// Iterates over options; an error is the offset of an option that exceeds the block.
 #[derive(Debug, Clone)]
-pub(crate) struct Options<'a> {
+pub(crate) struct BlockOptions<'a> {
     bytes: &'a [u8],
     at: usize,
-    order: Order,
+    order: Endianness,
 }
 
 /// One option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RawOption<'a> {
-    /// Place of its code, counted from the first option.
+    /// Offset of its code, from the first option.
     pub(crate) at: usize,
     pub(crate) code: u16,
     pub(crate) value: &'a [u8],
-    order: Order,
+    order: Endianness,
 }
 
-impl<'a> Options<'a> {
-    pub(crate) const fn new(bytes: &'a [u8], order: Order) -> Self {
+impl<'a> BlockOptions<'a> {
+    pub(crate) const fn new(bytes: &'a [u8], order: Endianness) -> Self {
         Self { bytes, at: 0, order }
     }
 }
 
-impl<'a> Iterator for Options<'a> {
+impl<'a> Iterator for BlockOptions<'a> {
     type Item = Result<RawOption<'a>, usize>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -38,7 +38,7 @@ impl<'a> Iterator for Options<'a> {
         if rest.is_empty() {
             return None;
         }
-        // Whatever comes of it, a broken option is the last.
+        // A broken option is the last.
         self.at = self.bytes.len();
         if rest.len() < 4 {
             return Some(Err(at));
@@ -54,7 +54,7 @@ impl<'a> Iterator for Options<'a> {
 }
 
 impl<'a> RawOption<'a> {
-    /// Data of a custom option with binary data, if it is of the organisation with this number.
+    /// Data of a custom option with binary data, if it has this private enterprise number.
     pub(crate) fn custom(&self, organisation: u32) -> Option<&'a [u8]> {
         if !CUSTOM_BINARY.contains(&self.code) || self.value.len() < 4 {
             return None;
@@ -70,16 +70,17 @@ mod tests {
     #[test]
     fn options_end_where_they_say_or_at_the_end() {
         let bytes = [1, 0, 3, 0, b'a', b'b', b'c', 0, 0, 0, 0, 0, 9, 9];
-        let all: Vec<_> = Options::new(&bytes, Order::Little).map(Result::unwrap).collect();
+        let all: Vec<_> =
+            BlockOptions::new(&bytes, Endianness::Little).map(Result::unwrap).collect();
         assert_eq!(all.len(), 1);
         assert_eq!((all[0].code, all[0].value), (1, &b"abc"[..]));
-        assert_eq!(Options::new(&bytes[..8], Order::Little).count(), 1);
+        assert_eq!(BlockOptions::new(&bytes[..8], Endianness::Little).count(), 1);
     }
 
     #[test]
     fn an_option_over_the_end_is_an_error() {
         let bytes = [1, 0, 0, 0, 2, 0, 9, 0, 1, 2, 3, 4];
-        let all: Vec<_> = Options::new(&bytes, Order::Little).collect();
+        let all: Vec<_> = BlockOptions::new(&bytes, Endianness::Little).collect();
         assert_eq!(all.len(), 2);
         assert_eq!(all[1], Err(4));
     }
@@ -88,8 +89,8 @@ mod tests {
     fn a_custom_option_has_its_number_in_the_sections_order() {
         let value = [0, 0, 0x2a, 0xc5, 2, 0, 0, 0, 7];
         let option = |order, code| RawOption { at: 0, code, value: &value, order };
-        assert_eq!(option(Order::Big, 2_989).custom(10_949), Some(&[2, 0, 0, 0, 7][..]));
-        assert_eq!(option(Order::Little, 2_989).custom(10_949), None);
-        assert_eq!(option(Order::Big, 2_988).custom(10_949), None);
+        assert_eq!(option(Endianness::Big, 2_989).custom(10_949), Some(&[2, 0, 0, 0, 7][..]));
+        assert_eq!(option(Endianness::Little, 2_989).custom(10_949), None);
+        assert_eq!(option(Endianness::Big, 2_988).custom(10_949), None);
     }
 }

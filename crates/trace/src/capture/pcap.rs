@@ -1,44 +1,46 @@
 //! pcap: a file header, and a record for each frame (draft-ietf-opsawg-pcap).
 //!
-//! Nothing in a record tells that one begins. Behind a record that cannot be, the next one is
-//! looked for by what it must have: lengths within bounds, a time near the last one, and such
-//! records behind it.
+//! A record has no magic number. After an invalid record, the next one is found by its constraints:
+//! lengths within bounds, a time near the last one, and valid records after it.
 
 use std::io::Read;
 
 use units::Duration;
 
-use super::read::Next;
-use super::{CaptureProblem, CaptureProblemKind, Frame, Interface, MAX_FRAME, Tally, cooked_way};
-use crate::blocks::Order;
-use crate::pcapng::Way;
+use super::read::NextFrame;
+use super::{
+    CaptureInterface, CaptureProblem, CaptureProblemKind, CaptureStats, CapturedFrame, MAX_FRAME,
+    cooked_direction,
+};
+use crate::blocks::Endianness;
+use crate::pcapng::PacketDirection;
 use crate::window::Window;
 
 /// Bytes of the file header.
 const FILE_HEADER: usize = 24;
-/// tcpdump's own limit for captured bytes (`MAXIMUM_SNAPLEN`): what a header with a smaller snap
-/// length, or none, may still have.
-const USUAL_MOST: u32 = 262_144;
-/// A frame found again is not further than this from the last one, in seconds.
+/// tcpdump's limit for captured bytes (`MAXIMUM_SNAPLEN`): files with a smaller snap length in the
+/// header, or none, may have that many.
+const DEFAULT_SNAPLEN: u32 = 262_144;
+/// Most seconds between the last frame and the one after a fault.
 const NEAR: u32 = 86_400;
-/// So many records must stand behind one that is found again.
+/// Valid records required to resume after a fault.
 const CHAIN: usize = 3;
 
-/// What the magic number tells.
+/// Format, from the magic number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Variant {
-    order: Order,
-    /// Nanoseconds of a unit of a stamp's fraction.
+pub(super) struct PcapFormat {
+    order: Endianness,
+    /// Nanoseconds per unit of a timestamp's fraction.
     unit: u32,
-    /// Bytes of a record's header: 16, or 24 in Kuznetzov's variant (interface, protocol and
-    /// packet type behind the usual fields).
+    /// Bytes of a record's header: 16, or 24 in Kuznetzov's variant (interface, protocol and packet
+    /// type after the usual fields).
     header: usize,
 }
 
-impl Variant {
+impl PcapFormat {
     pub(super) fn of(begins: &[u8]) -> Option<Self> {
         let magic: [u8; 4] = begins.try_into().ok()?;
-        [Order::Little, Order::Big].into_iter().find_map(|order| {
+        [Endianness::Little, Endianness::Big].into_iter().find_map(|order| {
             let (unit, header) = match order.u32(&magic, 0) {
                 0xa1b2_c3d4 => (1_000, 16),
                 0xa1b2_3c4d => (1, 16),
@@ -50,28 +52,28 @@ impl Variant {
     }
 }
 
-/// Where a frame lies in the window, and what its record tells.
-pub(in crate::capture) struct Place {
+/// Location of a frame in the window, and the fields of its record.
+pub(in crate::capture) struct FrameLocation {
     pub(super) offset: u64,
     pub(super) at: Option<Duration>,
     pub(super) interface: u32,
     pub(super) linktype: u16,
-    pub(super) way: Option<Way>,
+    pub(super) way: Option<PacketDirection>,
     pub(super) original: u32,
     /// First byte and number of bytes.
     pub(super) from: usize,
     pub(super) len: usize,
 }
 
-impl Place {
-    pub(super) fn frame<'a>(&self, number: u64, bytes: &'a [u8]) -> Frame<'a> {
-        Frame {
+impl FrameLocation {
+    pub(super) fn frame<'a>(&self, number: u64, bytes: &'a [u8]) -> CapturedFrame<'a> {
+        CapturedFrame {
             number,
             offset: self.offset,
             at: self.at,
             interface: self.interface,
             linktype: self.linktype,
-            way: self.way.or_else(|| cooked_way(self.linktype, bytes)),
+            way: self.way.or_else(|| cooked_direction(self.linktype, bytes)),
             original: self.original,
             bytes,
         }
@@ -80,7 +82,7 @@ impl Place {
 
 /// A record's header.
 #[derive(Debug, Clone, Copy)]
-struct Record {
+struct PcapRecordHeader {
     seconds: u32,
     fraction: u32,
     captured: u32,
@@ -88,42 +90,42 @@ struct Record {
 }
 
 #[derive(Debug)]
-pub(super) struct Frames<R> {
+pub(super) struct PcapFrames<R> {
     window: Window<R>,
-    variant: Variant,
-    interface: [Interface; 1],
-    /// How the two lengths of old versions stand.
-    swapped: Swapped,
+    variant: PcapFormat,
+    interface: [CaptureInterface; 1],
+    /// Order of the two lengths, which differs in old versions.
+    swapped: LengthOrder,
     begun: bool,
     most: u32,
-    /// Bytes of the record last found.
+    /// Bytes of the current record.
     current: usize,
     last_seconds: Option<u32>,
 }
 
-/// Before version 2.3 the original length came first; in 2.3 some wrote it so.
+/// Before version 2.3 the original length came first; in 2.3 some programs wrote it first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Swapped {
+enum LengthOrder {
     Never,
     IfGreater,
     Always,
 }
 
-impl<R: Read> Frames<R> {
-    pub(super) fn new(window: Window<R>, variant: Variant) -> Self {
+impl<R: Read> PcapFrames<R> {
+    pub(super) fn new(window: Window<R>, variant: PcapFormat) -> Self {
         Self {
             window,
             variant,
-            interface: [Interface::default()],
-            swapped: Swapped::Never,
+            interface: [CaptureInterface::default()],
+            swapped: LengthOrder::Never,
             begun: false,
-            most: USUAL_MOST,
+            most: DEFAULT_SNAPLEN,
             current: 0,
             last_seconds: None,
         }
     }
 
-    pub(super) const fn interfaces(&self) -> &[Interface] {
+    pub(super) const fn interfaces(&self) -> &[CaptureInterface] {
         &self.interface
     }
 
@@ -131,16 +133,16 @@ impl<R: Read> Frames<R> {
         &mut self.window
     }
 
-    pub(super) fn bytes(&self, place: &Place) -> &[u8] {
+    pub(super) fn bytes(&self, place: &FrameLocation) -> &[u8] {
         &self.window.bytes()[place.from..place.from + place.len]
     }
 
-    pub(super) fn next(&mut self, tally: &mut Tally) -> Next {
+    pub(super) fn next(&mut self, tally: &mut CaptureStats) -> NextFrame {
         if !self.begun {
             self.begun = true;
             tally.sections = 1;
             if let Some(problem) = self.begin() {
-                return Next::Problem(problem);
+                return NextFrame::Problem(problem);
             }
         }
         self.window.consume(self.current);
@@ -149,19 +151,19 @@ impl<R: Read> Frames<R> {
         let offset = self.window.offset();
         let there = self.window.fill(header);
         if there == 0 {
-            return Next::End;
+            return NextFrame::End;
         }
         if there < header {
-            return Next::Problem(self.ends(offset, there, header));
+            return NextFrame::Problem(self.ends(offset, there, header));
         }
         let record = self.record(0);
         if record.captured > self.most {
-            return Next::Problem(self.find_again(offset, record));
+            return NextFrame::Problem(self.resync(offset, record));
         }
         let len = record.captured as usize;
         let there = self.window.fill(header + len);
         if there < header + len {
-            return Next::Problem(self.ends(offset, there, header + len));
+            return NextFrame::Problem(self.ends(offset, there, header + len));
         }
         self.current = header + len;
         self.last_seconds = Some(record.seconds);
@@ -170,11 +172,11 @@ impl<R: Read> Frames<R> {
             + u64::from(record.fraction) * u64::from(self.variant.unit);
         // Only Kuznetzov's variant has a packet type.
         let way = match self.window.bytes().get(22) {
-            Some(0) if header == 24 => Some(Way::In),
-            Some(4) if header == 24 => Some(Way::Out),
+            Some(0) if header == 24 => Some(PacketDirection::In),
+            Some(4) if header == 24 => Some(PacketDirection::Out),
             _ => None,
         };
-        Next::Frame(Place {
+        NextFrame::Frame(FrameLocation {
             offset,
             at: Some(Duration::from_nanos(nanos)),
             interface: 0,
@@ -195,16 +197,16 @@ impl<R: Read> Frames<R> {
         let (bytes, order) = (self.window.bytes(), self.variant.order);
         let (major, minor) = (order.u16(bytes, 4), order.u16(bytes, 6));
         let snaplen = order.u32(bytes, 16);
-        // The upper half tells of frame check sequences.
+        // The upper half is about frame check sequences.
         let linktype = order.u32(bytes, 20) as u16;
         // 543 is DG/UX' number for 2.x (libpcap, sf-pcap.c).
         self.swapped = match (major, minor) {
-            (2, 543) | (2, 0..3) => Swapped::Always,
-            (2, 3) => Swapped::IfGreater,
-            _ => Swapped::Never,
+            (2, 543) | (2, 0..3) => LengthOrder::Always,
+            (2, 3) => LengthOrder::IfGreater,
+            _ => LengthOrder::Never,
         };
-        self.interface[0] = Interface { linktype, snaplen, ..Interface::default() };
-        self.most = snaplen.clamp(USUAL_MOST, MAX_FRAME as u32);
+        self.interface[0] = CaptureInterface { linktype, snaplen, ..CaptureInterface::default() };
+        self.most = snaplen.clamp(DEFAULT_SNAPLEN, MAX_FRAME as u32);
         self.current = FILE_HEADER;
         let known = major == 2;
         (!known).then_some(CaptureProblem {
@@ -213,19 +215,19 @@ impl<R: Read> Frames<R> {
         })
     }
 
-    fn record(&self, at: usize) -> Record {
+    fn record(&self, at: usize) -> PcapRecordHeader {
         let (bytes, order) = (self.window.bytes(), self.variant.order);
         let word = |n: usize| order.u32(bytes, at + 4 * n);
         let (mut captured, mut original) = (word(2), word(3));
         let swap = match self.swapped {
-            Swapped::Never => false,
-            Swapped::IfGreater => captured > original,
-            Swapped::Always => true,
+            LengthOrder::Never => false,
+            LengthOrder::IfGreater => captured > original,
+            LengthOrder::Always => true,
         };
         if swap {
             (captured, original) = (original, captured);
         }
-        Record { seconds: word(0), fraction: word(1), captured, original }
+        PcapRecordHeader { seconds: word(0), fraction: word(1), captured, original }
     }
 
     fn ends(&mut self, offset: u64, there: usize, expected: usize) -> CaptureProblem {
@@ -234,8 +236,8 @@ impl<R: Read> Frames<R> {
         CaptureProblem { offset, kind }
     }
 
-    /// Skips to the next record that can be one.
-    fn find_again(&mut self, offset: u64, bad: Record) -> CaptureProblem {
+    /// Skips to the next plausible record.
+    fn resync(&mut self, offset: u64, bad: PcapRecordHeader) -> CaptureProblem {
         let header = self.variant.header;
         let resumed = loop {
             self.window.consume(1);
@@ -258,7 +260,7 @@ impl<R: Read> Frames<R> {
         CaptureProblem { offset, kind }
     }
 
-    /// Do records stand here, up to [`CHAIN`] of them or to the end of the file?
+    /// Whether plausible records begin here, up to [`CHAIN`] of them or to the end of the file.
     fn is_chain(&mut self) -> bool {
         let (header, mut at) = (self.variant.header, 0);
         for _ in 0..CHAIN {
@@ -275,7 +277,7 @@ impl<R: Read> Frames<R> {
         true
     }
 
-    fn can_be(&self, record: Record) -> bool {
+    fn can_be(&self, record: PcapRecordHeader) -> bool {
         let second = 1_000_000_000 / self.variant.unit;
         (1..=self.most).contains(&record.captured)
             && (record.captured..=MAX_FRAME as u32).contains(&record.original)

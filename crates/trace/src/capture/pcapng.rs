@@ -4,13 +4,14 @@ use std::io::Read;
 
 use units::Duration;
 
-use super::pcap::Place;
-use super::read::Next;
-use super::{CaptureProblem, CaptureProblemKind, Interface, MAX_FRAME, Tally};
+use super::pcap::FrameLocation;
+use super::read::NextFrame;
+use super::{CaptureInterface, CaptureProblem, CaptureProblemKind, CaptureStats, MAX_FRAME};
 use crate::blocks::{
-    Blocks, ENHANCED_PACKET, Found, INTERFACE_DESCRIPTION, Options, Order, SECTION_HEADER, part,
+    BlockOptions, Blocks, ENHANCED_PACKET, Endianness, FoundBlock, INTERFACE_DESCRIPTION,
+    SECTION_HEADER, part,
 };
-use crate::pcapng::{Way, option};
+use crate::pcapng::{PacketDirection, option};
 use crate::window::Window;
 
 /// Packet block of the first drafts (appendix A).
@@ -24,25 +25,25 @@ const EPB_DROPCOUNT: u16 = 4;
 const ISB_IFDROP: u16 = 5;
 const ISB_OSDROP: u16 = 7;
 
-/// Interfaces of a file that are remembered.
+/// Most interfaces of a file.
 const MOST_INTERFACES: usize = 65_536;
 
-/// Is this how a file begins?
+/// Whether a file begins like pcapng.
 pub(super) const fn begins(bytes: &[u8]) -> bool {
     matches!(bytes, [0x0a, 0x0d, 0x0d, 0x0a])
 }
 
-/// How an interface counts time.
+/// Timestamp resolution and offset of an interface.
 #[derive(Debug, Clone, Copy)]
-struct Clock {
+struct InterfaceClock {
     /// As in `if_tsresol`: a negative power of ten, or of two with the highest bit set.
     resolution: u8,
     /// Seconds to be added (`if_tsoffset`).
     offset: i64,
 }
 
-impl Clock {
-    /// Nanoseconds since 1970; `None` beyond what can be counted, until the year 2554.
+impl InterfaceClock {
+    /// Nanoseconds since 1970; `None` after the year 2554.
     fn time(self, stamp: u64) -> Option<Duration> {
         let stamp = u128::from(stamp);
         let power = u32::from(self.resolution & 0x7f);
@@ -60,17 +61,17 @@ impl Clock {
 }
 
 #[derive(Debug)]
-pub(super) struct Frames<R> {
+pub(super) struct PcapngFrames<R> {
     blocks: Blocks<R>,
-    interfaces: Vec<Interface>,
-    clocks: Vec<Clock>,
-    /// Index of the present section's first interface.
+    interfaces: Vec<CaptureInterface>,
+    clocks: Vec<InterfaceClock>,
+    /// Index of the current section's first interface.
     first: usize,
     in_section: bool,
     held: Option<CaptureProblem>,
 }
 
-impl<R: Read> Frames<R> {
+impl<R: Read> PcapngFrames<R> {
     pub(super) const fn new(window: Window<R>) -> Self {
         Self {
             blocks: Blocks::of(window, MAX_FRAME * 2),
@@ -82,7 +83,7 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    pub(super) const fn interfaces(&self) -> &[Interface] {
+    pub(super) const fn interfaces(&self) -> &[CaptureInterface] {
         self.interfaces.as_slice()
     }
 
@@ -90,22 +91,22 @@ impl<R: Read> Frames<R> {
         self.blocks.window()
     }
 
-    pub(super) fn bytes(&self, place: &Place) -> &[u8] {
+    pub(super) fn bytes(&self, place: &FrameLocation) -> &[u8] {
         &self.blocks.body()[place.from..place.from + place.len]
     }
 
-    pub(super) fn next(&mut self, tally: &mut Tally) -> Next {
+    pub(super) fn next(&mut self, tally: &mut CaptureStats) -> NextFrame {
         if let Some(problem) = self.held.take() {
-            return Next::Problem(problem);
+            return NextFrame::Problem(problem);
         }
         loop {
             let (offset, kind) = match self.blocks.find() {
-                None => return Next::End,
-                Some(Found::Skipped { offset, bytes, fault }) => {
+                None => return NextFrame::End,
+                Some(FoundBlock::Skipped { offset, bytes, fault }) => {
                     let kind = CaptureProblemKind::Skipped { bytes, fault };
-                    return Next::Problem(CaptureProblem { offset, kind });
+                    return NextFrame::Problem(CaptureProblem { offset, kind });
                 }
-                Some(Found::Block { offset, kind }) => (offset, kind),
+                Some(FoundBlock::Block { offset, kind }) => (offset, kind),
             };
             let problem = |kind| CaptureProblem { offset, kind };
             if !self.in_section && kind != SECTION_HEADER {
@@ -125,7 +126,7 @@ impl<R: Read> Frames<R> {
             };
             let bytes = self.blocks.body().len();
             if bytes < least {
-                return Next::Problem(problem(CaptureProblemKind::Short {
+                return NextFrame::Problem(problem(CaptureProblemKind::Short {
                     bytes,
                     expected: least,
                 }));
@@ -138,26 +139,26 @@ impl<R: Read> Frames<R> {
                 INTERFACE_DESCRIPTION => self.interface(),
                 INTERFACE_STATISTICS => self.statistics(),
                 _ => match self.packet(offset, kind) {
-                    Ok(place) => return Next::Frame(place),
+                    Ok(place) => return NextFrame::Frame(place),
                     Err(kind) => Err(kind),
                 },
             };
             if let Err(kind) = done {
-                return Next::Problem(problem(kind));
+                return NextFrame::Problem(problem(kind));
             }
             if let Some(held) = self.held.take() {
-                return Next::Problem(held);
+                return NextFrame::Problem(held);
             }
         }
     }
 
-    /// Section header (4.1): the interfaces begin anew.
+    /// Section header (4.1): starts a new list of interfaces.
     fn section(&mut self) -> Result<(), CaptureProblemKind> {
         self.in_section = true;
         self.first = self.interfaces.len();
         let (body, order) = (self.blocks.body(), self.blocks.order());
         match (order.u16(body, 4), order.u16(body, 6)) {
-            // Some wrote 1.2 for 1.0 (4.1).
+            // Some programs wrote 1.2 for 1.0 (4.1).
             (1, 0 | 2) => Ok(()),
             (major, minor) => Err(CaptureProblemKind::Version { major, minor }),
         }
@@ -169,14 +170,14 @@ impl<R: Read> Frames<R> {
             return Ok(());
         }
         let (body, order) = (self.blocks.body(), self.blocks.order());
-        let mut interface = Interface {
+        let mut interface = CaptureInterface {
             linktype: order.u16(body, 0),
             snaplen: order.u32(body, 4),
-            ..Interface::default()
+            ..CaptureInterface::default()
         };
-        let mut clock = Clock { resolution: 6, offset: 0 };
+        let mut clock = InterfaceClock { resolution: 6, offset: 0 };
         let mut wrong = Ok(());
-        for found in Options::new(&body[8..], order) {
+        for found in BlockOptions::new(&body[8..], order) {
             match found {
                 Err(_) => wrong = Err(CaptureProblemKind::Option),
                 Ok(found) => match (found.code, found.value) {
@@ -196,29 +197,29 @@ impl<R: Read> Frames<R> {
         wrong
     }
 
-    /// Interface statistics (4.6): the last ones of an interface tell all its drops.
+    /// Interface statistics (4.6): the last ones of an interface have all its drops.
     fn statistics(&mut self) -> Result<(), CaptureProblemKind> {
         let (body, order) = (self.blocks.body(), self.blocks.order());
-        let (mut told, mut wrong) = (None, Ok(()));
-        for found in Options::new(&body[12..], order) {
+        let (mut reported, mut wrong) = (None, Ok(()));
+        for found in BlockOptions::new(&body[12..], order) {
             match found {
                 Err(_) => wrong = Err(CaptureProblemKind::Option),
                 Ok(found) => {
                     if matches!(found.code, ISB_IFDROP | ISB_OSDROP) && found.value.len() == 8 {
                         let drops = order.u64(found.value, 0);
-                        told = Some(told.unwrap_or(0_u64).saturating_add(drops));
+                        reported = Some(reported.unwrap_or(0_u64).saturating_add(drops));
                     }
                 }
             }
         }
         let index = self.index(order.u32(body, 0))?;
-        if let Some(drops) = told {
+        if let Some(drops) = reported {
             self.interfaces[index].dropped = drops;
         }
         wrong
     }
 
-    /// Place of an interface of this section.
+    /// Index of an interface of this section.
     fn index(&self, number: u32) -> Result<usize, CaptureProblemKind> {
         let declared = self.interfaces.len() - self.first;
         let index = number as usize;
@@ -230,7 +231,7 @@ impl<R: Read> Frames<R> {
     }
 
     /// A packet: enhanced (4.3), simple (4.4) or obsolete (appendix A).
-    fn packet(&mut self, offset: u64, kind: u32) -> Result<Place, CaptureProblemKind> {
+    fn packet(&mut self, offset: u64, kind: u32) -> Result<FrameLocation, CaptureProblemKind> {
         let (body, order) = (self.blocks.body(), self.blocks.order());
         let number = match kind {
             ENHANCED_PACKET => order.u32(body, 0),
@@ -261,7 +262,7 @@ impl<R: Read> Frames<R> {
         let interface = &mut self.interfaces[index];
         interface.frames += 1;
         interface.dropped = interface.dropped.saturating_add(dropped);
-        Ok(Place {
+        Ok(FrameLocation {
             offset,
             at,
             interface: index as u32,
@@ -275,15 +276,15 @@ impl<R: Read> Frames<R> {
 }
 
 /// Direction (`epb_flags`) and drops since the last packet (`epb_dropcount`). A broken option ends
-/// them; the packet stands before it.
-fn packet_options(options: &[u8], order: Order) -> (Option<Way>, u64) {
+/// the options; the packet itself is valid.
+fn packet_options(options: &[u8], order: Endianness) -> (Option<PacketDirection>, u64) {
     let (mut way, mut dropped) = (None, 0);
-    for found in Options::new(options, order).map_while(Result::ok) {
+    for found in BlockOptions::new(options, order).map_while(Result::ok) {
         match (found.code, found.value.len()) {
             (option::EPB_FLAGS, 4) => {
                 way = match order.u32(found.value, 0) & 3 {
-                    1 => Some(Way::In),
-                    2 => Some(Way::Out),
+                    1 => Some(PacketDirection::In),
+                    2 => Some(PacketDirection::Out),
                     _ => None,
                 };
             }
@@ -294,7 +295,7 @@ fn packet_options(options: &[u8], order: Order) -> (Option<Way>, u64) {
     (way, dropped)
 }
 
-impl Order {
+impl Endianness {
     fn u64(self, bytes: &[u8], at: usize) -> u64 {
         match self {
             Self::Little => u64::from_le_bytes(part(bytes, at)),

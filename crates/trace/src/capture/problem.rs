@@ -1,16 +1,16 @@
-//! What is wrong with a capture, where, and what is lost by it.
+//! Problems of a capture, their positions, and what is lost.
 
 use core::fmt;
 use std::io;
 
 use crate::blocks::BlockFault;
 
-/// Why a file cannot be read as a capture at all.
+/// Why a file cannot be read as a capture.
 #[derive(Debug)]
 pub enum OpenError {
-    /// It has no byte.
+    /// The file is empty.
     Empty,
-    /// It begins otherwise than a capture.
+    /// The file does not begin like a capture.
     Foreign {
         /// Its first bytes, at most four.
         begins: Vec<u8>,
@@ -34,78 +34,78 @@ impl fmt::Display for OpenError {
 
 impl core::error::Error for OpenError {}
 
-/// Something wrong, and its place.
+/// A problem and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureProblem {
-    /// Byte of the (unpacked) file.
+    /// Offset in the (decompressed) file.
     pub offset: u64,
-    /// What.
+    /// Kind of the problem.
     pub kind: CaptureProblemKind,
 }
 
-/// What can be wrong with a capture.
+/// Kinds of problems of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaptureProblemKind {
-    /// Bytes of a pcapng file that are no block were skipped.
+    /// Bytes of a pcapng file that are not a block were skipped.
     Skipped {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
-        /// What was wrong with the first of them.
+        /// Fault of the first of them.
         fault: BlockFault,
     },
-    /// A record of a pcap file cannot be: what follows was skipped up to the next that can.
+    /// A record of a pcap file is invalid: bytes were skipped up to the next valid one.
     Record {
-        /// Bytes of the frame, as its header has it.
+        /// Bytes of the frame by its header.
         captured: u32,
-        /// Bytes that a frame can have here.
+        /// Most bytes of a frame.
         most: u32,
         /// Bytes skipped.
         skipped: u64,
-        /// Did a frame follow?
+        /// Whether a frame follows.
         resumed: bool,
     },
     /// The file ends within a frame, which is lost.
     End {
-        /// Bytes the frame has in the file.
+        /// Bytes of the frame in the file.
         there: u64,
-        /// Bytes it should have there.
+        /// Bytes that it should have.
         expected: u64,
     },
-    /// A block comes before any section header: the byte order is a guess.
+    /// A block before any section header: little-endian is assumed.
     NoSection,
-    /// Another major version than is known; it is read as if it were the known one.
+    /// An unknown major version; the file is read as the known one.
     Version {
         /// Major version found.
         major: u16,
         /// Minor version found.
         minor: u16,
     },
-    /// A block is too short for what it is; it is passed over.
+    /// A block is too short for its type; it is skipped.
     Short {
         /// Bytes of its body.
         bytes: usize,
-        /// Bytes it needs.
+        /// Least bytes of its type.
         expected: usize,
     },
-    /// A block claims more captured bytes than it has; those there are taken.
+    /// A block claims more captured bytes than it has; the available ones are used.
     Captured {
-        /// As claimed.
+        /// Bytes claimed.
         claimed: u32,
-        /// There.
+        /// Bytes available.
         there: usize,
     },
-    /// An option runs over the end of its block.
+    /// An option exceeds its block.
     Option,
-    /// A frame of an interface that was not declared: it is lost.
+    /// A frame of an undeclared interface is lost.
     Interface {
         /// Number of the interface in its section.
         number: u32,
-        /// Interfaces declared there.
+        /// Interfaces declared in it.
         declared: usize,
     },
-    /// The file cannot be unpacked from here on.
+    /// The file cannot be decompressed from here on.
     Packed {
-        /// What the unpacker says.
+        /// Message of the decompressor.
         message: String,
     },
 }
@@ -131,11 +131,11 @@ impl fmt::Display for CaptureProblemKind {
                 }
             }
             Self::End { there, expected } => {
-                write!(f, "the file ends within a frame: {there} of its {expected} bytes are there")
+                write!(f, "the file ends within a frame: it has {there} of {expected} bytes")
             }
             Self::NoSection => f.write_str("no section header before this block"),
             Self::Version { major, minor } => {
-                write!(f, "version {major}.{minor} of the format is not known")
+                write!(f, "unknown version {major}.{minor} of the format")
             }
             Self::Short { bytes, expected } => {
                 write!(f, "a block with {bytes} bytes of content, expected at least {expected}")
@@ -143,12 +143,12 @@ impl fmt::Display for CaptureProblemKind {
             Self::Captured { claimed, there } => {
                 write!(f, "{claimed} captured bytes claimed, but the block has {there}")
             }
-            Self::Option => f.write_str("an option runs over the end of its block"),
+            Self::Option => f.write_str("an option exceeds its block"),
             Self::Interface { number, declared } => {
                 write!(f, "a frame of interface {number}, but {declared} are declared: it is lost")
             }
             Self::Packed { message } => {
-                write!(f, "the packed file is damaged, all behind it is lost: {message}")
+                write!(f, "the compressed file is damaged from here on: {message}")
             }
         }
     }

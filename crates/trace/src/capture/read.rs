@@ -1,45 +1,48 @@
-//! The reader of both formats.
+//! Reader of both formats.
 
 use std::io::{self, Read};
 
-use super::{CaptureProblem, CaptureProblemKind, Interface, Item, OpenError, Tally, pcap, pcapng};
+use super::{
+    CaptureInterface, CaptureItem, CaptureProblem, CaptureProblemKind, CaptureStats, OpenError,
+    pcap, pcapng,
+};
 use crate::window::Window;
 
-/// Reads a capture; memory is bounded whatever the file is.
+/// Reads a capture with bounded memory.
 #[derive(Debug)]
-pub struct Reader<R> {
-    form: Form<R>,
-    tally: Tally,
+pub struct CaptureReader<R> {
+    form: FrameReader<R>,
+    tally: CaptureStats,
 }
 
 #[derive(Debug)]
-enum Form<R> {
-    Pcap(pcap::Frames<R>),
-    PcapNg(pcapng::Frames<R>),
+enum FrameReader<R> {
+    Pcap(pcap::PcapFrames<R>),
+    PcapNg(pcapng::PcapngFrames<R>),
 }
 
-/// A frame or a problem, found but not yet handed out.
-pub(super) enum Next {
-    Frame(pcap::Place),
+/// The next frame or problem.
+pub(super) enum NextFrame {
+    Frame(pcap::FrameLocation),
     Problem(CaptureProblem),
     End,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> CaptureReader<R> {
     /// Reads from `input`, which need not be buffered.
     ///
     /// # Errors
     ///
-    /// [`OpenError`] if it does not begin as a capture does.
+    /// [`OpenError`] if it does not begin like a capture.
     pub fn new(input: R) -> Result<Self, OpenError> {
         let mut window = Window::new(input);
         window.fill(4);
         let begins = window.bytes();
         let begins = &begins[..begins.len().min(4)];
         let form = if pcapng::begins(begins) {
-            Form::PcapNg(pcapng::Frames::new(window))
-        } else if let Some(variant) = pcap::Variant::of(begins) {
-            Form::Pcap(pcap::Frames::new(window, variant))
+            FrameReader::PcapNg(pcapng::PcapngFrames::new(window))
+        } else if let Some(variant) = pcap::PcapFormat::of(begins) {
+            FrameReader::Pcap(pcap::PcapFrames::new(window, variant))
         } else {
             let begins = begins.to_vec();
             return Err(match window.take_error() {
@@ -48,19 +51,19 @@ impl<R: Read> Reader<R> {
                 None => OpenError::Foreign { begins },
             });
         };
-        Ok(Self { form, tally: Tally::default() })
+        Ok(Self { form, tally: CaptureStats::default() })
     }
 
-    /// The interfaces declared so far; numbers of frames point into them.
-    pub fn interfaces(&self) -> &[Interface] {
+    /// The interfaces declared so far, indexed by [`CapturedFrame::interface`](super::CapturedFrame::interface).
+    pub fn interfaces(&self) -> &[CaptureInterface] {
         match &self.form {
-            Form::Pcap(frames) => frames.interfaces(),
-            Form::PcapNg(frames) => frames.interfaces(),
+            FrameReader::Pcap(frames) => frames.interfaces(),
+            FrameReader::PcapNg(frames) => frames.interfaces(),
         }
     }
 
-    /// What is there and what is missing, so far.
-    pub const fn tally(&self) -> &Tally {
+    /// Counts of frames and problems so far.
+    pub const fn tally(&self) -> &CaptureStats {
         &self.tally
     }
 
@@ -68,40 +71,40 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     ///
-    /// Those of the input, but not that it is damaged: that is a [`CaptureProblem`].
+    /// Those of the input. Damage is a [`CaptureProblem`] instead.
     #[expect(clippy::should_implement_trait, reason = "a frame borrows from the reader")]
-    pub fn next(&mut self) -> io::Result<Option<Item<'_>>> {
+    pub fn next(&mut self) -> io::Result<Option<CaptureItem<'_>>> {
         let next = match &mut self.form {
-            Form::Pcap(frames) => frames.next(&mut self.tally),
-            Form::PcapNg(frames) => frames.next(&mut self.tally),
+            FrameReader::Pcap(frames) => frames.next(&mut self.tally),
+            FrameReader::PcapNg(frames) => frames.next(&mut self.tally),
         };
         let place = match next {
-            Next::Frame(place) => place,
-            Next::Problem(problem) => return Ok(Some(self.problem(problem))),
-            Next::End => return self.end(),
+            NextFrame::Frame(place) => place,
+            NextFrame::Problem(problem) => return Ok(Some(self.problem(problem))),
+            NextFrame::End => return self.end(),
         };
         self.tally.frames += 1;
         let bytes = match &self.form {
-            Form::Pcap(frames) => frames.bytes(&place),
-            Form::PcapNg(frames) => frames.bytes(&place),
+            FrameReader::Pcap(frames) => frames.bytes(&place),
+            FrameReader::PcapNg(frames) => frames.bytes(&place),
         };
-        Ok(Some(Item::Frame(place.frame(self.tally.frames, bytes))))
+        Ok(Some(CaptureItem::Frame(place.frame(self.tally.frames, bytes))))
     }
 
-    fn problem(&mut self, problem: CaptureProblem) -> Item<'static> {
+    fn problem(&mut self, problem: CaptureProblem) -> CaptureItem<'static> {
         self.tally.problems += 1;
         if let CaptureProblemKind::Skipped { bytes, .. }
         | CaptureProblemKind::Record { skipped: bytes, .. } = problem.kind
         {
             self.tally.skipped_bytes += bytes;
         }
-        Item::Problem(problem)
+        CaptureItem::Problem(problem)
     }
 
-    fn end(&mut self) -> io::Result<Option<Item<'_>>> {
+    fn end(&mut self) -> io::Result<Option<CaptureItem<'_>>> {
         let window = match &mut self.form {
-            Form::Pcap(frames) => frames.window(),
-            Form::PcapNg(frames) => frames.window(),
+            FrameReader::Pcap(frames) => frames.window(),
+            FrameReader::PcapNg(frames) => frames.window(),
         };
         let Some(error) = window.take_error() else { return Ok(None) };
         if error.kind() != io::ErrorKind::InvalidData {

@@ -1,4 +1,4 @@
-//! Captures built by hand: every trait of the formats, and every kind of damage.
+//! Tests of hand-made captures: every feature of the formats, and every kind of damage.
 
 use std::io::{self, Read};
 
@@ -7,7 +7,7 @@ use units::Duration;
 use super::*;
 use crate::blocks::BlockFault;
 
-/// Numbers in an order of bytes.
+/// Encodes numbers in a byte order.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
     Little,
@@ -66,36 +66,36 @@ impl Order {
     }
 }
 
-/// What a file tells: frames as (number, nanoseconds, original length, bytes), and problems.
+/// The items of a file: frames as (number, nanoseconds, original length, bytes), and problems.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct ReadResult {
     frames: Vec<(u64, Option<u64>, u32, Vec<u8>)>,
-    ways: Vec<Option<Way>>,
+    ways: Vec<Option<PacketDirection>>,
     links: Vec<(u32, u16)>,
     problems: Vec<CaptureProblem>,
-    interfaces: Vec<Interface>,
-    tally: Tally,
+    interfaces: Vec<CaptureInterface>,
+    tally: CaptureStats,
 }
 
-fn read(file: &[u8]) -> Told {
-    let mut reader = Reader::new(file).expect("a capture");
-    let mut told = Told::default();
+fn read(file: &[u8]) -> ReadResult {
+    let mut reader = CaptureReader::new(file).expect("a capture");
+    let mut reported = ReadResult::default();
     while let Some(item) = reader.next().unwrap() {
         match item {
-            Item::Frame(frame) => {
+            CaptureItem::Frame(frame) => {
                 let at = frame.at.map(Duration::as_nanos);
-                told.frames.push((frame.number, at, frame.original, frame.bytes.to_vec()));
-                told.ways.push(frame.way);
-                told.links.push((frame.interface, frame.linktype));
+                reported.frames.push((frame.number, at, frame.original, frame.bytes.to_vec()));
+                reported.ways.push(frame.way);
+                reported.links.push((frame.interface, frame.linktype));
             }
-            Item::Problem(problem) => told.problems.push(problem),
+            CaptureItem::Problem(problem) => reported.problems.push(problem),
         }
     }
-    told.interfaces = reader.interfaces().to_vec();
-    told.tally = *reader.tally();
-    assert_eq!(told.tally.frames, told.frames.len() as u64);
-    assert_eq!(told.tally.problems, told.problems.len() as u64);
-    told
+    reported.interfaces = reader.interfaces().to_vec();
+    reported.tally = *reader.tally();
+    assert_eq!(reported.tally.frames, reported.frames.len() as u64);
+    assert_eq!(reported.tally.problems, reported.problems.len() as u64);
+    reported
 }
 
 fn problem(offset: u64, kind: CaptureProblemKind) -> CaptureProblem {
@@ -108,7 +108,7 @@ fn pcap_of_each_magic_and_order() {
         for (magic, nanos, extra) in [
             (0xa1b2_c3d4, 5_000, 0),
             (0xa1b2_3c4d, 5, 0),
-            // Kuznetzov's: interface, protocol and packet type (4: outgoing) behind the lengths.
+            // Kuznetzov's: interface, protocol and packet type (4: outgoing) after the lengths.
             (0xa1b2_cd34, 5_000, 8),
         ] {
             let more = [&order.words(&[2])[..], &order.halves(&[0x0800]), &[4, 0]].concat();
@@ -119,13 +119,13 @@ fn pcap_of_each_magic_and_order() {
                 vec![1, 2, 3],
             ]
             .concat();
-            let told = read(&file);
+            let reported = read(&file);
             let at = Some(7_000_000_000 + nanos);
-            assert_eq!(told.frames, [(1, at, 60, vec![1, 2, 3])], "{magic:x}");
-            assert_eq!(told.links, [(0, 101)]);
-            assert_eq!(told.ways, [(extra > 0).then_some(Way::Out)]);
-            assert_eq!((told.interfaces[0].snaplen, told.interfaces[0].frames), (96, 1));
-            assert_eq!(told.problems, []);
+            assert_eq!(reported.frames, [(1, at, 60, vec![1, 2, 3])], "{magic:x}");
+            assert_eq!(reported.links, [(0, 101)]);
+            assert_eq!(reported.ways, [(extra > 0).then_some(PacketDirection::Out)]);
+            assert_eq!((reported.interfaces[0].snaplen, reported.interfaces[0].frames), (96, 1));
+            assert_eq!(reported.problems, []);
         }
     }
 }
@@ -145,7 +145,7 @@ fn the_upper_half_of_a_link_type_is_of_check_sequences() {
 }
 
 #[test]
-fn a_pcap_that_ends_within_a_frame_tells_what_is_missing() {
+fn a_pcap_that_ends_within_a_frame_reports_the_missing_bytes() {
     let file = [
         Little.pcap_header(0xa1b2_c3d4, 101),
         Little.words(&[1, 0, 2, 2]),
@@ -154,10 +154,10 @@ fn a_pcap_that_ends_within_a_frame_tells_what_is_missing() {
         vec![3, 4, 5],
     ]
     .concat();
-    let told = read(&file);
-    assert_eq!(told.frames.len(), 1);
+    let reported = read(&file);
+    assert_eq!(reported.frames.len(), 1);
     let end = CaptureProblemKind::End { there: 19, expected: 25 };
-    assert_eq!(told.problems, [problem(42, end)]);
+    assert_eq!(reported.problems, [problem(42, end)]);
     // Within the header of a record, and of the file.
     let end = CaptureProblemKind::End { there: 5, expected: 16 };
     assert_eq!(read(&file[..47]).problems, [problem(42, end)]);
@@ -166,7 +166,7 @@ fn a_pcap_that_ends_within_a_frame_tells_what_is_missing() {
 }
 
 #[test]
-fn a_record_that_cannot_be_is_skipped() {
+fn an_invalid_record_is_skipped() {
     let frame = |second: u32| [Little.words(&[second, 7, 4, 4]), vec![second as u8; 4]].concat();
     let mut bad = frame(101);
     // The captured length.
@@ -178,30 +178,30 @@ fn a_record_that_cannot_be_is_skipped() {
         (102..110).flat_map(frame).collect(),
     ]
     .concat();
-    let told = read(&file);
-    assert_eq!(told.frames.len(), 9);
-    assert_eq!(told.frames[1], (2, Some(102_000_007_000), 4, vec![102; 4]));
+    let reported = read(&file);
+    assert_eq!(reported.frames.len(), 9);
+    assert_eq!(reported.frames[1], (2, Some(102_000_007_000), 4, vec![102; 4]));
     let kind = CaptureProblemKind::Record {
         captured: 0x7f00_0004,
         most: 262_144,
         skipped: 20,
         resumed: true,
     };
-    assert_eq!(told.problems, [problem(44, kind)]);
+    assert_eq!(reported.problems, [problem(44, kind)]);
     assert_eq!(
-        told.problems[0].to_string(),
+        reported.problems[0].to_string(),
         "byte 44: expected a frame of at most 262144 bytes, found 2130706436: \
          20 bytes skipped up to the next frame"
     );
-    // Nothing comes behind it.
-    let told = read(&file[..64]);
+    // Nothing follows it.
+    let reported = read(&file[..64]);
     let kind = CaptureProblemKind::Record {
         captured: 0x7f00_0004,
         most: 262_144,
         skipped: 20,
         resumed: false,
     };
-    assert_eq!((told.frames.len(), told.problems), (1, vec![problem(44, kind)]));
+    assert_eq!((reported.frames.len(), reported.problems), (1, vec![problem(44, kind)]));
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn pcapng_of_both_orders_in_one_file() {
             .concat(),
         );
     }
-    let told = read(&file);
-    assert_eq!(told.problems, []);
+    let reported = read(&file);
+    assert_eq!(reported.problems, []);
     let section = |first: u64| {
         [
             (first, Some(3_000_001_000), 60, vec![1]),
@@ -238,11 +238,11 @@ fn pcapng_of_both_orders_in_one_file() {
             (first + 2, Some(6_500_000_000), 3, vec![1, 2, 3]),
         ]
     };
-    assert_eq!(told.frames, [section(1), section(4)].concat());
+    assert_eq!(reported.frames, [section(1), section(4)].concat());
     let links = [(0, 1), (1, 101), (2, 113), (3, 1), (4, 101), (5, 113)];
-    assert_eq!(told.links, links);
-    assert_eq!((told.tally.sections, told.interfaces.len()), (2, 6));
-    let eth = &told.interfaces[4];
+    assert_eq!(reported.links, links);
+    assert_eq!((reported.tally.sections, reported.interfaces.len()), (2, 6));
+    let eth = &reported.interfaces[4];
     assert_eq!((&*eth.name, eth.snaplen, eth.frames), ("eth0", 96, 1));
 }
 
@@ -271,15 +271,15 @@ fn simple_and_obsolete_packet_blocks() {
     let head = [Little.halves(&[0, 65_535]), Little.words(&[0, 9_000_000, 2, 2])].concat();
     let obsolete = Little.block(2, &[&head[..], &[5, 6]].concat());
     let file = [Little.section(), Little.interface(101, 3, &[]), simple, obsolete].concat();
-    let told = read(&file);
-    assert_eq!(told.problems, []);
-    // The snap length tells which of the four bytes are padding.
-    assert_eq!(told.frames[0], (1, None, 60, vec![1, 2, 3]));
-    assert_eq!(told.frames[1], (2, Some(9_000_000_000), 2, vec![5, 6]));
+    let reported = read(&file);
+    assert_eq!(reported.problems, []);
+    // The snap length separates the bytes from the padding.
+    assert_eq!(reported.frames[0], (1, None, 60, vec![1, 2, 3]));
+    assert_eq!(reported.frames[1], (2, Some(9_000_000_000), 2, vec![5, 6]));
 }
 
 #[test]
-fn directions_and_drops_are_told() {
+fn directions_and_drops_are_read() {
     let flagged = |flags: u32, drops: u64| {
         let head = Little.words(&[0, 0, 0, 1, 1]);
         let options = [
@@ -302,15 +302,15 @@ fn directions_and_drops_are_told() {
         flagged(0, 4),
     ]
     .concat();
-    let told = read(&file);
-    assert_eq!(told.ways, [Some(Way::In), Some(Way::Out), None]);
-    assert_eq!(told.interfaces[0].dropped, 7);
-    let told = read(&[file, Little.block(5, &statistics.concat())].concat());
-    assert_eq!(told.interfaces[0].dropped, 42);
+    let reported = read(&file);
+    assert_eq!(reported.ways, [Some(PacketDirection::In), Some(PacketDirection::Out), None]);
+    assert_eq!(reported.interfaces[0].dropped, 7);
+    let reported = read(&[file, Little.block(5, &statistics.concat())].concat());
+    assert_eq!(reported.interfaces[0].dropped, 42);
 }
 
 #[test]
-fn cooked_headers_tell_directions() {
+fn cooked_headers_have_directions() {
     let cooked = |kind: u8| {
         let mut header = [0; 20];
         header[1] = kind;
@@ -332,12 +332,12 @@ fn cooked_headers_tell_directions() {
         second(4),
     ]
     .concat();
-    let (to_us, from_us) = (Some(Way::In), Some(Way::Out));
+    let (to_us, from_us) = (Some(PacketDirection::In), Some(PacketDirection::Out));
     assert_eq!(read(&file).ways, [to_us, from_us, None, to_us, from_us]);
 }
 
 #[test]
-fn blocks_without_frames_are_passed_over() {
+fn blocks_without_frames_are_skipped() {
     let kinds = [4, 10, 0x0bad, 0x4000_0bad, 0x8000_0001, 77];
     let others = kinds.map(|kind| Little.block(kind, &[0, 0, 0x2a, 0xc5, 1, 2, 3, 4]));
     let file = [
@@ -347,53 +347,53 @@ fn blocks_without_frames_are_passed_over() {
         Little.packet(0, 0, 1, &[7]),
     ]
     .concat();
-    let told = read(&file);
-    assert_eq!((told.problems, told.frames.len()), (vec![], 1));
-    assert_eq!(told.tally.other_blocks, 6);
+    let reported = read(&file);
+    assert_eq!((reported.problems, reported.frames.len()), (vec![], 1));
+    assert_eq!(reported.tally.other_blocks, 6);
 }
 
 #[test]
-fn a_damaged_block_costs_itself_and_no_more() {
+fn a_damaged_block_loses_only_itself() {
     let packets: Vec<_> = (0..4).map(|n| Little.packet(0, 0, 4, &[n; 4])).collect();
     let mut file = [Little.section(), Little.interface(1, 0, &[]), packets.concat()].concat();
     let second = 28 + 20 + 36;
-    // Its length, and a second one is cut short by 7 bytes.
+    // Its length; the next one lacks 7 bytes.
     file[second + 4] = 13;
     file.drain(second + 40..second + 47);
-    let told = read(&file);
-    let bytes: Vec<_> = told.frames.iter().map(|frame| frame.3[0]).collect();
+    let reported = read(&file);
+    let bytes: Vec<_> = reported.frames.iter().map(|frame| frame.3[0]).collect();
     assert_eq!(bytes, [0, 3]);
     let fault = BlockFault::Length { claimed: 13 };
     let kind = CaptureProblemKind::Skipped { bytes: 36 + 36 - 7, fault };
-    assert_eq!(told.problems, [problem(second as u64, kind)]);
+    assert_eq!(reported.problems, [problem(second as u64, kind)]);
 }
 
 #[test]
-fn what_a_block_lacks_is_told_with_its_place() {
+fn invalid_blocks_are_reported_with_their_position() {
     let file = |block: &[u8]| [&Little.section()[..], &Little.interface(1, 0, &[]), block].concat();
     let kind = CaptureProblemKind::Interface { number: 3, declared: 1 };
     assert_eq!(read(&file(&Little.packet(3, 0, 1, &[1]))).problems, [problem(48, kind)]);
     let kind = CaptureProblemKind::Short { bytes: 4, expected: 20 };
     assert_eq!(read(&file(&Little.block(6, &[0; 4]))).problems, [problem(48, kind)]);
-    // 100 bytes claimed, 4 there: the frame is what is there.
+    // 100 bytes claimed, 4 available: the frame has 4 bytes.
     let head = Little.words(&[0, 0, 0, 100, 200]);
-    let told = read(&file(&Little.block(6, &[&head[..], &[1, 2, 3, 4]].concat())));
-    assert_eq!(told.frames, [(1, Some(0), 200, vec![1, 2, 3, 4])]);
+    let reported = read(&file(&Little.block(6, &[&head[..], &[1, 2, 3, 4]].concat())));
+    assert_eq!(reported.frames, [(1, Some(0), 200, vec![1, 2, 3, 4])]);
     let kind = CaptureProblemKind::Captured { claimed: 100, there: 4 };
-    assert_eq!(told.problems, [problem(48, kind)]);
-    // An option of a length that the block has not.
-    let told = read(&file(&Little.interface(1, 0, &[9, 0, 40, 0])));
-    assert_eq!(told.problems, [problem(48, CaptureProblemKind::Option)]);
-    assert_eq!(told.interfaces.len(), 2);
+    assert_eq!(reported.problems, [problem(48, kind)]);
+    // An option that exceeds its block.
+    let reported = read(&file(&Little.interface(1, 0, &[9, 0, 40, 0])));
+    assert_eq!(reported.problems, [problem(48, CaptureProblemKind::Option)]);
+    assert_eq!(reported.interfaces.len(), 2);
 }
 
 #[test]
-fn another_version_is_told_and_read() {
+fn another_version_is_reported_and_read() {
     let mut file = [Little.section(), Little.interface(1, 0, &[])].concat();
     file[12] = 3;
     let kind = CaptureProblemKind::Version { major: 3, minor: 0 };
-    let told = read(&file);
-    assert_eq!((told.problems, told.interfaces.len()), (vec![problem(0, kind)], 1));
+    let reported = read(&file);
+    assert_eq!((reported.problems, reported.interfaces.len()), (vec![problem(0, kind)], 1));
     let mut file = Little.pcap_header(0xa1b2_c3d4, 1);
     file[4] = 9;
     let kind = CaptureProblemKind::Version { major: 9, minor: 4 };
@@ -405,23 +405,23 @@ fn a_damaged_section_header_leaves_the_rest() {
     let mut file =
         [Little.section(), Little.interface(1, 0, &[]), Little.packet(0, 0, 1, &[1])].concat();
     file[8] ^= 0xff;
-    let told = read(&file);
+    let reported = read(&file);
     let magic = 0x1a2b_3cb2;
     let skipped = CaptureProblemKind::Skipped { bytes: 28, fault: BlockFault::ByteOrder { magic } };
     let no_section = problem(28, CaptureProblemKind::NoSection);
-    assert_eq!(told.problems, [problem(0, skipped), no_section]);
-    assert_eq!(told.frames.len(), 1);
+    assert_eq!(reported.problems, [problem(0, skipped), no_section]);
+    assert_eq!(reported.frames.len(), 1);
 }
 
 #[test]
-fn what_is_no_capture_is_refused() {
-    assert!(matches!(Reader::new(&b""[..]), Err(OpenError::Empty)));
-    let error = Reader::new(&b"GIF89a"[..]).unwrap_err().to_string();
+fn other_files_are_refused() {
+    assert!(matches!(CaptureReader::new(&b""[..]), Err(OpenError::Empty)));
+    let error = CaptureReader::new(&b"GIF89a"[..]).unwrap_err().to_string();
     let expected = "byte 0: expected the magic number of pcap or pcapng, found 47 49 46 38";
     assert_eq!(error, expected);
-    assert!(Reader::new(&[0xd4, 0xc3][..]).is_err());
+    assert!(CaptureReader::new(&[0xd4, 0xc3][..]).is_err());
     let gone = io::Error::other("the disk is gone");
-    let error = Reader::new(Fails(Some(gone))).unwrap_err();
+    let error = CaptureReader::new(Fails(Some(gone))).unwrap_err();
     assert_eq!(error.to_string(), "the disk is gone");
 }
 
@@ -436,17 +436,17 @@ impl Read for Fails {
 }
 
 #[test]
-fn an_error_of_the_input_comes_behind_all_that_was_read() {
+fn an_input_error_follows_all_frames_before_it() {
     let file = [Little.section(), Little.interface(1, 0, &[]), Little.packet(0, 0, 1, &[1])];
     for (kind, damage) in [(io::ErrorKind::InvalidData, true), (io::ErrorKind::TimedOut, false)] {
         let file = file.concat();
         let input = file.chain(Fails(Some(io::Error::new(kind, "gzip: cut off"))));
-        let mut reader = Reader::new(input).unwrap();
-        assert!(matches!(reader.next(), Ok(Some(Item::Frame(_)))));
+        let mut reader = CaptureReader::new(input).unwrap();
+        assert!(matches!(reader.next(), Ok(Some(CaptureItem::Frame(_)))));
         match reader.next() {
-            Ok(Some(Item::Problem(told))) if damage => {
+            Ok(Some(CaptureItem::Problem(reported))) if damage => {
                 let kind = CaptureProblemKind::Packed { message: "gzip: cut off".into() };
-                assert_eq!(told, problem(84, kind));
+                assert_eq!(reported, problem(84, kind));
                 assert!(matches!(reader.next(), Ok(None)));
             }
             Err(error) if !damage => assert_eq!(error.kind(), io::ErrorKind::TimedOut),
@@ -460,6 +460,6 @@ fn a_super_packet_of_big_tcp_is_a_frame() {
     let big = vec![3; 500_000];
     let file =
         [Little.section(), Little.interface(101, 0, &[]), Little.packet(0, 0, 500_000, &big)];
-    let told = read(&file.concat());
-    assert_eq!((told.frames[0].3.len(), told.problems), (500_000, vec![]));
+    let reported = read(&file.concat());
+    assert_eq!((reported.frames[0].3.len(), reported.problems), (500_000, vec![]));
 }

@@ -1,4 +1,4 @@
-//! Stamps at the beginning of a line, written and read.
+//! Timestamps at the beginning of a line.
 
 use std::io::{self, Write};
 
@@ -6,9 +6,9 @@ use units::Duration;
 
 const DAY: u64 = 86_400;
 
-/// What the stamps of a text count from.
+/// Format and epoch of a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Clock {
+pub enum TimestampKind {
     /// A plain number of seconds: from the first packet in a mail, from 1970 with `-tt`.
     Seconds,
     /// Hours, minutes and seconds: since midnight, or since the first packet with `-ttttt`.
@@ -30,26 +30,26 @@ pub(super) fn write_date(to: &mut Vec<u8>, micros: u64) -> io::Result<()> {
     write!(to, "{year:04}-{month:02}-{day:02}")
 }
 
-/// A stamp found at the beginning of a text.
+/// A timestamp at the beginning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
-    /// What it counts from.
-    pub clock: Clock,
-    /// As printed.
+pub struct FoundTimestamp {
+    /// Its format.
+    pub clock: TimestampKind,
+    /// The time as printed.
     pub at: Duration,
-    /// Bytes it takes.
+    /// Its length in bytes.
     pub len: usize,
 }
 
-/// The stamp `text` begins with, if it begins with one that a blank or the end follows.
-pub fn find(text: &str) -> Option<Found> {
+/// Parses the timestamp at the beginning of `text`, if a blank or the end follows it.
+pub fn find(text: &str) -> Option<FoundTimestamp> {
     let found =
         find_date(text).or_else(|| find_time_of_day(text)).or_else(|| find_seconds(text))?;
     let ends = text[found.len..].chars().next().is_none_or(char::is_whitespace);
     ends.then_some(found)
 }
 
-fn find_date(text: &str) -> Option<Found> {
+fn find_date(text: &str) -> Option<FoundTimestamp> {
     let (date, after) = text.split_once([' ', '\t'])?;
     let mut parts = date.split('-');
     let mut part = |digits| number(parts.next()?, digits);
@@ -62,10 +62,10 @@ fn find_date(text: &str) -> Option<Found> {
     // Nanoseconds in 64 bits reach to the year 2554.
     let midnight = days(year, month, day)?.checked_mul(DAY * 1_000_000_000)?;
     let at = Duration::from_nanos(midnight) + time.at;
-    Some(Found { clock: Clock::Date, at, len: skipped + time.len })
+    Some(FoundTimestamp { clock: TimestampKind::Date, at, len: skipped + time.len })
 }
 
-fn find_time_of_day(text: &str) -> Option<Found> {
+fn find_time_of_day(text: &str) -> Option<FoundTimestamp> {
     let (hours, after) = text.split_once(':')?;
     let (minutes, after) = after.split_once(':')?;
     let seconds = find_number(after)?;
@@ -76,21 +76,21 @@ fn find_time_of_day(text: &str) -> Option<Found> {
     }
     let at = Duration::from_secs(h * 3_600 + m * 60) + seconds.at;
     let len = hours.len() + minutes.len() + 2 + seconds.len;
-    Some(Found { clock: Clock::TimeOfDay, at, len })
+    Some(FoundTimestamp { clock: TimestampKind::TimeOfDay, at, len })
 }
 
-/// A number of seconds with a fraction: without one it could be any number in a sentence.
-fn find_seconds(text: &str) -> Option<Found> {
+/// Parses seconds with a fraction; a whole number could be any number in prose.
+fn find_seconds(text: &str) -> Option<FoundTimestamp> {
     let found = find_number(text)?;
     text[..found.len].contains('.').then_some(found)
 }
 
 /// `12`, `0.101`, `1683013561.123456789`: seconds to the nanosecond.
-fn find_number(text: &str) -> Option<Found> {
+fn find_number(text: &str) -> Option<FoundTimestamp> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits(text);
     let seconds: u64 = text[..whole].parse().ok()?;
-    // 2^64 ns are 584 years; what lies beyond is no time of a packet.
+    // 2^64 ns are 584 years; a larger number is not the time of a packet.
     let mut nanos = seconds.checked_mul(1_000_000_000)?;
     let mut len = whole;
     if let Some(fraction) = text[whole..].strip_prefix('.') {
@@ -100,10 +100,10 @@ fn find_number(text: &str) -> Option<Found> {
         nanos = nanos.checked_add(value * scale)?;
         len += 1 + count;
     }
-    Some(Found { clock: Clock::Seconds, at: Duration::from_nanos(nanos), len })
+    Some(FoundTimestamp { clock: TimestampKind::Seconds, at: Duration::from_nanos(nanos), len })
 }
 
-/// The number that `text` is, if it is `digits` digits and nothing else.
+/// Parses `text` if it consists of exactly `digits` digits.
 fn number(text: &str, digits: usize) -> Option<u64> {
     let all = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     if all { text.parse().ok() } else { None }
@@ -140,28 +140,28 @@ fn civil(days: u64) -> (u64, u64, u64) {
 mod tests {
     use super::*;
 
-    fn nanos(clock: Clock, at: u64, len: usize) -> Option<Found> {
-        Some(Found { clock, at: Duration::from_nanos(at), len })
+    fn nanos(clock: TimestampKind, at: u64, len: usize) -> Option<FoundTimestamp> {
+        Some(FoundTimestamp { clock, at: Duration::from_nanos(at), len })
     }
 
     #[test]
-    fn stamps_of_every_kind_are_found() {
-        assert_eq!(find("0.101 IP"), nanos(Clock::Seconds, 101_000_000, 5));
+    fn timestamps_of_every_format_are_found() {
+        assert_eq!(find("0.101 IP"), nanos(TimestampKind::Seconds, 101_000_000, 5));
         assert_eq!(
             find("1683013561.123456 IP"),
-            nanos(Clock::Seconds, 1_683_013_561_123_456_000, 17)
+            nanos(TimestampKind::Seconds, 1_683_013_561_123_456_000, 17)
         );
-        assert_eq!(find("00:01:02.000003 IP"), nanos(Clock::TimeOfDay, 62_000_003_000, 15));
-        assert_eq!(find("07:46:01"), nanos(Clock::TimeOfDay, 27_961_000_000_000, 8));
+        assert_eq!(find("00:01:02.000003 IP"), nanos(TimestampKind::TimeOfDay, 62_000_003_000, 15));
+        assert_eq!(find("07:46:01"), nanos(TimestampKind::TimeOfDay, 27_961_000_000_000, 8));
         // `date -u -d '2023-05-02 07:46:01' +%s` says 1683013561.
         assert_eq!(
             find("2023-05-02 07:46:01.5 IP"),
-            nanos(Clock::Date, 1_683_013_561_500_000_000, 21)
+            nanos(TimestampKind::Date, 1_683_013_561_500_000_000, 21)
         );
     }
 
     #[test]
-    fn what_is_no_stamp_is_not_taken_for_one() {
+    fn other_texts_are_not_timestamps() {
         for text in [
             "",
             "12 IP",

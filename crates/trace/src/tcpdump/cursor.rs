@@ -1,21 +1,21 @@
-//! A place in a text, and the tokens from there on.
+//! A position in a text, and its tokens.
 
 use super::TextError;
-use super::clock::{self, Found};
+use super::clock::{self, FoundTimestamp};
 
-/// Walks over the tokens of one packet, across the line breaks a mail program put between them.
+/// Reads the tokens of one packet, across line breaks that a mail program has inserted.
 #[derive(Debug, Clone)]
-pub(super) struct Cursor<'a> {
+pub(super) struct TokenCursor<'a> {
     text: &'a str,
     at: usize,
-    /// End of the last token taken: where the next one is missing if the packet ends.
+    /// End of the last token: the position of an error if the packet ends here.
     end: usize,
-    /// Signs of quotation (`> > `) at the beginning of the packet's lines.
+    /// Quotation marks (`> > `) at the beginning of the packet's lines.
     quotes: usize,
 }
 
-impl<'a> Cursor<'a> {
-    /// At byte `at` of `text`, on a line with so many signs of quotation before it.
+impl<'a> TokenCursor<'a> {
+    /// Starts at byte `at` of `text`, on a line with this number of quotation marks.
     pub(super) fn new(text: &'a str, at: usize, quotes: usize) -> Self {
         Self { text, at, end: at, quotes }
     }
@@ -24,18 +24,18 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Takes the bytes up to `at`.
+    /// Moves to byte `at`.
     pub(super) fn go_to(&mut self, at: usize) {
         self.at = at;
         self.end = at;
     }
 
-    /// What is left of the text.
+    /// The rest of the text.
     pub(super) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    /// Goes to the next token, over blanks and over the end of a line that the next line goes on.
+    /// Moves to the next token, over blanks and over a line break within the packet.
     pub(super) fn skip_blanks(&mut self) {
         loop {
             self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t', '\r']).len();
@@ -50,7 +50,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes `token` if it comes next.
+    /// Consumes `token` if it is next.
     pub(super) fn take(&mut self, token: &str) -> bool {
         self.skip_blanks();
         let found = self.rest().starts_with(token);
@@ -60,20 +60,20 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Takes the word `word`, if it comes next and ends there.
+    /// Consumes the word `word` if it is next.
     pub(super) fn take_word(&mut self, word: &str) -> bool {
         self.skip_blanks();
         self.peek_word() == word && self.take(word)
     }
 
-    /// Letters and digits that come next.
+    /// The letters and digits at the position.
     pub(super) fn peek_word(&self) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
         &rest[..end]
     }
 
-    /// Takes all up to the next blank.
+    /// Consumes everything up to the next blank.
     pub(super) fn until_blank(&mut self, expected: &str) -> Result<&'a str, TextError> {
         self.skip_blanks();
         let rest = self.rest();
@@ -85,17 +85,17 @@ impl<'a> Cursor<'a> {
         Ok(token)
     }
 
-    /// Takes `token` or fails.
+    /// Consumes `token` or fails.
     pub(super) fn need(&mut self, token: &str) -> Result<(), TextError> {
         if self.take(token) { Ok(()) } else { Err(self.expected(&format!("`{token}`"))) }
     }
 
-    /// Takes the word `word` or fails.
+    /// Consumes the word `word` or fails.
     pub(super) fn need_word(&mut self, word: &str) -> Result<(), TextError> {
         if self.take_word(word) { Ok(()) } else { Err(self.expected(&format!("`{word}`"))) }
     }
 
-    /// Takes a decimal number that fits into `N`, or fails; `what` names it.
+    /// Consumes a decimal number that fits into `N`, or fails; `what` names it in the error.
     pub(super) fn number<N: TryFrom<u64>>(&mut self, what: &str) -> Result<N, TextError> {
         self.skip_blanks();
         let word = self.peek_word();
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
         Ok(number)
     }
 
-    /// Passes over a clause in round brackets, if one begins here; brackets nest.
+    /// Skips a clause in parentheses, which may be nested, if one begins here.
     pub(super) fn skip_clause(&mut self) -> Result<(), TextError> {
         if !self.take("(") {
             return Ok(());
@@ -128,7 +128,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// That `expected` should come next.
+    /// An error: `expected` should be next.
     pub(super) fn expected(&self, expected: &str) -> TextError {
         let mut here = self.clone();
         here.skip_blanks();
@@ -145,7 +145,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// That `expected` should stand where the byte `at` is, and not `found`.
+    /// An error: `expected` should be at byte `at` instead of `found`.
     pub(super) fn wrong(&self, at: usize, expected: &str, found: &str) -> TextError {
         TextError::new(self.text, at, expected, &format!("`{found}`"))
     }
@@ -154,15 +154,15 @@ impl<'a> Cursor<'a> {
 /// The beginning of a packet line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Start {
-    /// Signs of quotation before it.
+    /// Quotation marks before it.
     pub(super) quotes: usize,
-    /// Byte of the line where the stamp begins.
+    /// Offset of the timestamp in the line.
     pub(super) margin: usize,
-    pub(super) stamp: Found,
+    pub(super) stamp: FoundTimestamp,
 }
 
-/// Does a packet begin on this line: a stamp and `IP` or `IP6`? With `-i any` the interface and
-/// the direction stand between the two.
+/// Parses the beginning of a packet line: a timestamp and `IP` or `IP6`; with `-i any` the
+/// interface and the direction are between them.
 pub(super) fn packet_start(line: &str) -> Option<Start> {
     let mut margin = 0;
     let mut quotes = 0;
@@ -186,7 +186,7 @@ pub(super) fn packet_start(line: &str) -> Option<Start> {
     begins.then_some(Start { quotes, margin, stamp })
 }
 
-/// Bytes of `line` that are blanks and `quotes` signs of quotation; `None` if there are fewer.
+/// Length of the blanks and the `quotes` quotation marks of `line`; `None` if it has fewer.
 fn unquote(line: &str, quotes: usize) -> Option<usize> {
     let mut rest = line.trim_start_matches([' ', '\t']);
     for _ in 0..quotes {

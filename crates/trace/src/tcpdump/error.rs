@@ -1,17 +1,17 @@
-//! What is wrong with a text, and where.
+//! Error of a text and its position.
 
 use core::fmt;
 
-/// A place in a text where something else was expected.
+/// A position in a text where something else was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextError {
     /// Line of the text, counted from 1.
     pub line: usize,
     /// Character of the line, counted from 1.
     pub column: usize,
-    /// What should stand there.
+    /// The expected text.
     pub expected: String,
-    /// What stands there.
+    /// The text found.
     pub found: String,
 }
 

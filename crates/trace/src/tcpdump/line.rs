@@ -1,54 +1,54 @@
-//! A packet line as data.
+//! A parsed packet line.
 
 use packet::{Flags, IpVersion, SackBlocks, Timestamps};
 use units::Duration;
 
-use super::Clock;
+use super::TimestampKind;
 
-/// One packet line. Numbers are those that stand in the text.
+/// One packet line, with the numbers of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceLine<'a> {
-    /// Line of the text where it begins, counted from 1.
+pub struct TcpdumpLine<'a> {
+    /// Line of the text, from 1.
     pub line: usize,
-    /// What the stamp counts from.
-    pub clock: Clock,
-    /// The stamp. Past midnight a [`Clock::TimeOfDay`] is counted on.
+    /// Format of the timestamp.
+    pub clock: TimestampKind,
+    /// The timestamp; a [`TimestampKind::TimeOfDay`] continues past midnight.
     pub at: Duration,
     /// `IP` or `IP6`.
     pub ip: IpVersion,
-    /// Who sent it.
+    /// Source.
     pub src: Address<'a>,
-    /// Whom it was sent to.
+    /// Destination.
     pub dst: Address<'a>,
     /// Control bits.
     pub flags: Flags,
-    /// Sequence numbers of the payload; absent on a bare ACK.
+    /// Sequence numbers of the payload; absent in a pure ACK.
     pub seq: Option<SeqRange>,
     /// Acknowledgment number; absent without the flag.
     pub ack: Option<u32>,
-    /// How `seq`, `ack` and SACK blocks count.
-    pub numbers: Numbers,
-    /// Window field, not shifted.
+    /// Whether `seq`, `ack` and SACK blocks are relative.
+    pub numbers: SeqNumbering,
+    /// Window field, not scaled.
     pub window: u16,
-    /// Options; `None` where the line has none or leaves them out.
+    /// Options; `None` if the line has none.
     pub options: Option<LineOptions>,
     /// Bytes of payload.
     pub length: u32,
 }
 
-/// A host with its port, as written.
+/// Host and port as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address<'a> {
     /// Address or name.
     pub host: &'a str,
-    /// Number or name of the port, where there is one.
+    /// Number or name of the port, if present.
     pub port: Option<&'a str>,
 }
 
 impl<'a> Address<'a> {
-    /// Splits `10.0.0.1.5001`, `2001:db8::1.443`, `host.example.http` at the last dot. Since tcpdump
-    /// prints no packet of TCP without a port, only an IPv4 address of four numbers, an IPv6
-    /// address without a dot and a name without a dot (an edited line) have none.
+    /// Splits `10.0.0.1.5001`, `2001:db8::1.443`, `host.example.http` at the last dot. tcpdump
+    /// prints every TCP packet with ports, so only an IPv4 address of four numbers, an IPv6 address
+    /// without a dot and a name without a dot (an edited line) have none.
     pub(super) fn split(text: &'a str) -> Self {
         let all =
             |part: &str, test: fn(&u8) -> bool| !part.is_empty() && part.bytes().all(|b| test(&b));
@@ -63,27 +63,27 @@ impl<'a> Address<'a> {
     }
 }
 
-/// Sequence numbers `start:end` of a line; both the same where only one is printed.
+/// Sequence numbers `start:end` of a line; equal if only one is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SeqRange {
     /// First byte.
     pub start: u32,
-    /// Behind the last byte.
+    /// End, after the last byte.
     pub end: u32,
 }
 
-/// How the numbers of a line count.
+/// Origin of the sequence numbers of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Numbers {
-    /// As in the header: on a SYN, without the ACK flag, and everywhere with `-S`.
+pub enum SeqNumbering {
+    /// Absolute, as in the header: on a SYN, without the ACK flag, and always with `-S`.
     Absolute,
-    /// From the initial sequence number: 1 is the first byte of payload.
+    /// Relative to the initial sequence number: 1 is the first byte of payload.
     Relative,
-    /// It cannot be told: the handshake of the connection does not stand before it.
+    /// Unknown: the text lacks the handshake of the connection.
     Unknown,
 }
 
-/// The options of a line. Those not named here are passed over.
+/// The options of a line; others are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LineOptions {
     /// `mss`.
@@ -94,7 +94,7 @@ pub struct LineOptions {
     pub sack_permitted: bool,
     /// `TS val .. ecr ..`.
     pub timestamps: Option<Timestamps>,
-    /// `sack n {..}`, counted like the numbers of the line.
+    /// `sack n {..}`, with numbers like those of the line.
     pub sack: SackBlocks,
 }
 

@@ -8,7 +8,7 @@ use packet::{SackBlock, SackBlocks, Timestamps};
 use units::SeqNum;
 
 use super::TextError;
-use super::cursor::Cursor;
+use super::cursor::TokenCursor;
 use super::line::LineOptions;
 
 const EOL: u8 = 0;
@@ -19,10 +19,9 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
-/// Writes `, options [...]` for the option bytes of a header, nothing if there are none.
+/// Writes `, options [...]` for the option bytes of a header; nothing without options.
 ///
-/// `base` is what the numbers of SACK blocks count from. `brief` leaves out timestamps, and the
-/// NOPs that pad.
+/// `base` is the origin of the numbers of SACK blocks. `brief` omits timestamps and padding NOPs.
 pub(super) fn write(to: &mut Vec<u8>, raw: &[u8], base: SeqNum, brief: bool) -> io::Result<()> {
     let mut open = false;
     let mut rest = raw;
@@ -73,7 +72,7 @@ fn write_sack(to: &mut Vec<u8>, blocks: &[u8], base: SeqNum) -> io::Result<()> {
 }
 
 /// Reads `[...]`.
-pub(super) fn read(from: &mut Cursor<'_>) -> Result<LineOptions, TextError> {
+pub(super) fn read(from: &mut TokenCursor<'_>) -> Result<LineOptions, TextError> {
     let mut options = LineOptions::default();
     from.need("[")?;
     while !from.take("]") {
@@ -111,7 +110,7 @@ pub(super) fn read(from: &mut Cursor<'_>) -> Result<LineOptions, TextError> {
     Ok(options)
 }
 
-fn read_sack(from: &mut Cursor<'_>) -> Result<SackBlocks, TextError> {
+fn read_sack(from: &mut TokenCursor<'_>) -> Result<SackBlocks, TextError> {
     let mut blocks = SackBlocks::EMPTY;
     from.skip_blanks();
     let at = from.at();
@@ -130,8 +129,8 @@ fn read_sack(from: &mut Cursor<'_>) -> Result<SackBlocks, TextError> {
     Ok(blocks)
 }
 
-/// Passes over an option that says nothing here: `nop`, `eol`, `tfo cookie ..`, `unknown-254 ..`.
-fn skip_one(from: &mut Cursor<'_>) -> Result<(), TextError> {
+/// Skips an option that is not used here: `nop`, `eol`, `tfo cookie ..`, `unknown-254 ..`.
+fn skip_one(from: &mut TokenCursor<'_>) -> Result<(), TextError> {
     let mut any = false;
     loop {
         from.skip_blanks();

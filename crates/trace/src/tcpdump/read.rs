@@ -1,32 +1,32 @@
-//! Packet lines out of any text.
+//! Parses packet lines in any text.
 //!
-//! Grammar: print-ip.c and print-tcp.c of tcpdump 4.99, with blanks and line breaks allowed
-//! between any two tokens behind the stamp.
+//! Grammar: print-ip.c and print-tcp.c of tcpdump 4.99, with blanks and line breaks allowed between
+//! any two tokens after the timestamp.
 
 use std::collections::BTreeMap;
 
 use packet::{Flags, IpVersion};
 use units::Duration;
 
-use super::clock::Clock;
-use super::cursor::{Cursor, Start, packet_start};
-use super::line::{Address, Numbers, SeqRange, TraceLine};
+use super::clock::TimestampKind;
+use super::cursor::{Start, TokenCursor, packet_start};
+use super::line::{Address, SeqNumbering, SeqRange, TcpdumpLine};
 use super::{TextError, options};
 
-/// What tcpdump prints behind the addresses of packets that are not TCP.
+/// Words that tcpdump prints after the addresses of packets that are not TCP.
 const OTHERS: [&str; 9] = ["UDP", "ICMP", "ICMP6", "IGMP", "igmp", "ESP", "AH", "SCTP", "PIMv2"];
 
 const HALF_A_DAY: Duration = Duration::from_secs(43_200);
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// All packets of a text; prose, remarks (`//`) and packets of other protocols are passed over.
+/// Parses all packets of a text; prose, remarks (`//`) and packets of other protocols are skipped.
 ///
 /// # Errors
 ///
-/// [`TextError`] at the first packet line that is broken or cut off, or at the beginning if there
-/// is no packet line at all.
-pub fn read(text: &str) -> Result<Vec<TraceLine<'_>>, TextError> {
-    let packets = Lines::new(text).collect::<Result<Vec<_>, _>>()?;
+/// [`TextError`] at the first packet line that is broken or truncated, or at the beginning if the
+/// text has no packet line.
+pub fn read(text: &str) -> Result<Vec<TcpdumpLine<'_>>, TextError> {
+    let packets = TcpdumpLines::new(text).collect::<Result<Vec<_>, _>>()?;
     if packets.is_empty() {
         let expected = "a packet line of tcpdump (`0.100 IP a > b: Flags [.], ack 1, ...`)";
         return Err(TextError::new(text, 0, expected, "a text without one"));
@@ -34,21 +34,21 @@ pub fn read(text: &str) -> Result<Vec<TraceLine<'_>>, TextError> {
     Ok(packets)
 }
 
-/// The packets of a text one by one; it ends at the first error.
+/// Iterates over the packets of a text; ends at the first error.
 #[derive(Debug, Clone)]
-pub struct Lines<'a> {
+pub struct TcpdumpLines<'a> {
     text: &'a str,
     at: usize,
     line: usize,
-    /// Stamp of the last packet, and the midnights passed since the first.
+    /// Timestamp of the last packet, and the midnights passed since the first.
     last: Duration,
     midnights: Duration,
     any: bool,
-    connections: BTreeMap<(Address<'a>, Address<'a>), Connection>,
+    connections: BTreeMap<(Address<'a>, Address<'a>), SeqState>,
 }
 
-impl<'a> Lines<'a> {
-    /// The packets of `text`.
+impl<'a> TcpdumpLines<'a> {
+    /// Iterates over the packets of `text`.
     pub const fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -61,7 +61,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Leaves everything up to `at` behind.
+    /// Moves to byte `at`.
     fn go_to(&mut self, at: usize) {
         self.line += self.text[self.at..at].bytes().filter(|&byte| byte == b'\n').count();
         self.at = at;
@@ -72,9 +72,9 @@ impl<'a> Lines<'a> {
         self.go_to(self.at + rest.find('\n').map_or(rest.len(), |newline| newline + 1));
     }
 
-    fn packet(&mut self, start: Start) -> Result<Option<TraceLine<'a>>, TextError> {
+    fn packet(&mut self, start: Start) -> Result<Option<TcpdumpLine<'a>>, TextError> {
         let stamp = self.at + start.margin;
-        let mut from = Cursor::new(self.text, stamp, start.quotes);
+        let mut from = TokenCursor::new(self.text, stamp, start.quotes);
         from.go_to(stamp + start.stamp.len);
         let read = read_packet(&mut from);
         let line = self.line;
@@ -83,15 +83,15 @@ impl<'a> Lines<'a> {
         let Some(packet) = read? else { return Ok(None) };
 
         let clock = start.stamp.clock;
-        let at = self.on_the_clock(clock, start.stamp.at);
+        let at = self.unwrap_midnight(clock, start.stamp.at);
         let numbers = self.numbers(&packet);
-        Ok(Some(TraceLine { line, clock, at, numbers, ..packet }))
+        Ok(Some(TcpdumpLine { line, clock, at, numbers, ..packet }))
     }
 
-    /// Counts a time of day on past midnight.
-    fn on_the_clock(&mut self, clock: Clock, at: Duration) -> Duration {
+    /// Continues a time of day past midnight.
+    fn unwrap_midnight(&mut self, clock: TimestampKind, at: Duration) -> Duration {
         let mut now = at + self.midnights;
-        if clock == Clock::TimeOfDay && now + HALF_A_DAY < self.last {
+        if clock == TimestampKind::TimeOfDay && now + HALF_A_DAY < self.last {
             self.midnights += DAY;
             now += DAY;
         }
@@ -100,8 +100,8 @@ impl<'a> Lines<'a> {
         now
     }
 
-    /// How the numbers of `packet` count, from what its connection showed before.
-    fn numbers(&mut self, packet: &TraceLine<'a>) -> Numbers {
+    /// Origin of the numbers of `packet`, from the earlier packets of its connection.
+    fn numbers(&mut self, packet: &TcpdumpLine<'a>) -> SeqNumbering {
         let reversed = packet.src > packet.dst;
         let key = if reversed { (packet.dst, packet.src) } else { (packet.src, packet.dst) };
         let connection = self.connections.entry(key).or_default();
@@ -112,29 +112,30 @@ impl<'a> Lines<'a> {
                 connection.isn[peer] = Some(ack.wrapping_sub(1));
             }
             connection.numbers = None;
-            return Numbers::Absolute;
+            return SeqNumbering::Absolute;
         }
-        let Some(ack) = packet.ack else { return Numbers::Absolute };
+        let Some(ack) = packet.ack else { return SeqNumbering::Absolute };
         if let (None, Some(isn)) = (connection.numbers, connection.isn[peer]) {
-            // Of the two ways to take the number, the true one lies near the beginning.
+            // Of the two interpretations, the correct one is nearer to the beginning.
             let absolute = ack.wrapping_sub(isn) < ack;
-            connection.numbers = Some(if absolute { Numbers::Absolute } else { Numbers::Relative });
+            connection.numbers =
+                Some(if absolute { SeqNumbering::Absolute } else { SeqNumbering::Relative });
         }
-        connection.numbers.unwrap_or(Numbers::Unknown)
+        connection.numbers.unwrap_or(SeqNumbering::Unknown)
     }
 }
 
-/// What is known of the numbers of a connection.
+/// Origin of the numbers of a connection.
 #[derive(Debug, Clone, Copy, Default)]
-struct Connection {
+struct SeqState {
     /// Initial sequence numbers of the lower and the higher address.
     isn: [Option<u32>; 2],
-    /// Seen on the first packet behind the handshake.
-    numbers: Option<Numbers>,
+    /// Known from the first packet after the handshake.
+    numbers: Option<SeqNumbering>,
 }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Result<TraceLine<'a>, TextError>;
+impl<'a> Iterator for TcpdumpLines<'a> {
+    type Item = Result<TcpdumpLine<'a>, TextError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.at < self.text.len() {
@@ -145,7 +146,7 @@ impl<'a> Iterator for Lines<'a> {
                 None => {
                     let broken = broken_start(line, self.any && rest.trim() == line.trim());
                     let error = broken.map(|(margin, expected)| {
-                        Err(Cursor::new(self.text, self.at + margin, 0).expected(expected))
+                        Err(TokenCursor::new(self.text, self.at + margin, 0).expected(expected))
                     });
                     self.go_to_next_line();
                     error
@@ -162,9 +163,8 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// Does a line without the beginning of a packet line look like what is left of one? Gives the
-/// byte where the trouble begins and what should stand there. `last` tells that packets came
-/// before and no text comes behind.
+/// Detects the rest of a broken packet line: returns the offset of the error and the expected text.
+/// `last`: packets came before and no text follows.
 fn broken_start(line: &str, last: bool) -> Option<(usize, &'static str)> {
     let margin = line.len() - line.trim_start_matches(['>', ' ', '\t']).len();
     let body = line[margin..].trim_end();
@@ -172,7 +172,7 @@ fn broken_start(line: &str, last: bool) -> Option<(usize, &'static str)> {
         return None;
     }
     match super::clock::find(body) {
-        // A text cut off behind its last stamp.
+        // A text truncated after its last timestamp.
         Some(stamp) if last && body.len() == stamp.len => {
             Some((margin + stamp.len, "`IP` or `IP6`"))
         }
@@ -188,10 +188,10 @@ fn broken_start(line: &str, last: bool) -> Option<(usize, &'static str)> {
     }
 }
 
-/// Reads a packet from behind its stamp; `None` if it is not one of TCP.
-fn read_packet<'a>(from: &mut Cursor<'a>) -> Result<Option<TraceLine<'a>>, TextError> {
+/// Parses a packet after its timestamp; `None` if it is not TCP.
+fn read_packet<'a>(from: &mut TokenCursor<'a>) -> Result<Option<TcpdumpLine<'a>>, TextError> {
     let ip = loop {
-        // Before `IP` the interface and the direction may stand (`-i any`).
+        // The interface and the direction may precede `IP` (`-i any`).
         match from.until_blank("`IP` or `IP6`")? {
             "IP" => break IpVersion::V4,
             "IP6" => break IpVersion::V6,
@@ -214,9 +214,9 @@ fn read_packet<'a>(from: &mut Cursor<'a>) -> Result<Option<TraceLine<'a>>, TextE
     }
     let line = read_tcp(
         from,
-        TraceLine {
+        TcpdumpLine {
             line: 0,
-            clock: Clock::Seconds,
+            clock: TimestampKind::Seconds,
             at: Duration::ZERO,
             ip,
             src,
@@ -224,7 +224,7 @@ fn read_packet<'a>(from: &mut Cursor<'a>) -> Result<Option<TraceLine<'a>>, TextE
             flags: Flags::NONE,
             seq: None,
             ack: None,
-            numbers: Numbers::Unknown,
+            numbers: SeqNumbering::Unknown,
             window: 0,
             options: None,
             length: 0,
@@ -235,9 +235,9 @@ fn read_packet<'a>(from: &mut Cursor<'a>) -> Result<Option<TraceLine<'a>>, TextE
 
 /// `Flags [.], seq 1:1449, ack 1, win 65, options [..], length 1448`.
 fn read_tcp<'a>(
-    from: &mut Cursor<'a>,
-    mut line: TraceLine<'a>,
-) -> Result<TraceLine<'a>, TextError> {
+    from: &mut TokenCursor<'a>,
+    mut line: TcpdumpLine<'a>,
+) -> Result<TcpdumpLine<'a>, TextError> {
     from.need_word("Flags")?;
     line.flags = read_flags(from)?;
     from.need(",")?;
@@ -283,8 +283,8 @@ fn read_tcp<'a>(
     }
 }
 
-/// `1:1449,` or `1,` behind the word `seq`, and the byte where the second number begins.
-fn read_seq(from: &mut Cursor<'_>) -> Result<(SeqRange, usize), TextError> {
+/// Parses `1:1449,` or `1,` after the word `seq`; also returns the offset of the second number.
+fn read_seq(from: &mut TokenCursor<'_>) -> Result<(SeqRange, usize), TextError> {
     from.skip_blanks();
     let mut end_at = from.at();
     let start = from.number("the sequence number")?;
@@ -299,7 +299,7 @@ fn read_seq(from: &mut Cursor<'_>) -> Result<(SeqRange, usize), TextError> {
 }
 
 /// `[S.]`, in the letters of [`Flags`].
-fn read_flags(from: &mut Cursor<'_>) -> Result<Flags, TextError> {
+fn read_flags(from: &mut TokenCursor<'_>) -> Result<Flags, TextError> {
     from.need("[")?;
     let mut flags = Flags::NONE;
     if from.take_word("none") {

@@ -1,4 +1,4 @@
-//! Segments as packet lines.
+//! Prints segments as packet lines.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,14 +11,14 @@ use units::{Duration, Instant, SeqNum};
 use super::clock::{write_date, write_time_of_day};
 use super::options;
 
-/// The stamp at the beginning of a line.
+/// Format of the timestamp at the beginning of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stamp {
     /// `07:46:01.100400`: time of day in UTC, as without an option.
     TimeOfDay,
     /// `1683013561.100400`: seconds since 1970 (`-tt`).
     Epoch,
-    /// ` 00:00:00.000093`: time since the line before (`-ttt`).
+    /// ` 00:00:00.000093`: time since the previous line (`-ttt`).
     SincePrevious,
     /// `2023-05-02 07:46:01.100400`: date and time in UTC (`-tttt`).
     Date,
@@ -28,37 +28,37 @@ pub enum Stamp {
     Seconds,
 }
 
-/// How hosts are called.
+/// How hosts are printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Names {
-    /// By address and port (`-n`).
+pub enum HostNaming {
+    /// Address and port (`-n`).
     Numeric,
-    /// By these names, without the port; by address where there is none.
+    /// These names, without the port; the address if a host has no name.
     Hosts(Vec<(IpAddr, String)>),
 }
 
-/// How lines look.
+/// Format of the lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Style {
-    /// The stamp.
+    /// The timestamp.
     pub stamp: Stamp,
     /// Time since 1970 at which virtual time begins.
     pub epoch: Duration,
     /// The hosts.
-    pub names: Names,
-    /// Are timestamps (and the NOPs that pad) left out from the first data of a connection on?
+    pub names: HostNaming,
+    /// Omit timestamps (and padding NOPs) from the first data of a connection on.
     pub brief: bool,
 }
 
 impl Style {
-    /// As `tcpdump -n` with the option of `stamp`, and `TZ=UTC`.
+    /// The format of `tcpdump -n` with the option of `stamp`, and `TZ=UTC`.
     pub const fn tcpdump(stamp: Stamp, epoch: Duration) -> Self {
-        Self { stamp, epoch, names: Names::Numeric, brief: false }
+        Self { stamp, epoch, names: HostNaming::Numeric, brief: false }
     }
 
-    /// As in a mail.
+    /// The brief format used in mails.
     pub const fn brief(hosts: Vec<(IpAddr, String)>) -> Self {
-        let names = Names::Hosts(hosts);
+        let names = HostNaming::Hosts(hosts);
         Self { stamp: Stamp::Seconds, epoch: Duration::ZERO, names, brief: true }
     }
 }
@@ -68,7 +68,7 @@ impl Style {
 /// ```
 /// use packet::wire::Endpoints;
 /// use packet::{Flags, Segment};
-/// use trace::tcpdump::{Stamp, Style, Writer};
+/// use trace::tcpdump::{Stamp, Style, TcpdumpWriter};
 /// use units::{Duration, Instant, SeqNum};
 /// # use ackclock_trace as trace;
 ///
@@ -77,7 +77,7 @@ impl Style {
 ///     dst: "10.0.0.2:5001".parse().unwrap(),
 /// };
 /// let style = Style::tcpdump(Stamp::SinceFirst, Duration::from_secs(1_683_013_561));
-/// let mut writer = Writer::new(Vec::new(), style);
+/// let mut writer = TcpdumpWriter::new(Vec::new(), style);
 /// let syn = Segment { flags: Flags::SYN, seq: SeqNum(77), window: 65_535, ..Segment::default() };
 /// writer.segment(Instant::ZERO, &syn, &between)?;
 /// assert_eq!(
@@ -87,26 +87,26 @@ impl Style {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct TcpdumpWriter<W> {
     out: W,
     style: Style,
     line: Vec<u8>,
     first: Option<Instant>,
     previous: Option<Instant>,
-    connections: BTreeMap<(SocketAddr, SocketAddr), Connection>,
+    connections: BTreeMap<(SocketAddr, SocketAddr), RelativeBase>,
 }
 
-/// What the numbers of a connection count from.
+/// Origin of the numbers of a connection.
 #[derive(Debug, Clone, Copy)]
-struct Connection {
-    /// Of the lower and of the higher address; set once by a packet with the ACK flag, and anew
-    /// by each SYN with one.
+struct RelativeBase {
+    /// ISN of the lower and the higher address; set by the first packet with the ACK flag, and by
+    /// each SYN with one.
     base: Option<[SeqNum; 2]>,
     data_seen: bool,
 }
 
-impl<W: Write> Writer<W> {
-    /// A writer of lines to `out`.
+impl<W: Write> TcpdumpWriter<W> {
+    /// Writes lines to `out`.
     pub const fn new(out: W, style: Style) -> Self {
         Self {
             out,
@@ -145,7 +145,7 @@ impl<W: Write> Writer<W> {
         written
     }
 
-    /// Flushes and gives the output back.
+    /// Flushes and returns the output.
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl<W: Write> Writer<W> {
     fn write_stamp(&mut self, line: &mut Vec<u8>, at: Instant) -> io::Result<()> {
         let first = *self.first.get_or_insert(at);
         let previous = self.previous.replace(at).unwrap_or(at);
-        // Stamps of a capture are cut to microseconds before they are compared.
+        // tcpdump truncates timestamps to microseconds before it compares them.
         let epoch = self.style.epoch.as_nanos();
         let micros = |at: Instant| epoch.saturating_add(at.as_nanos()) / 1_000;
         let since = |line: &mut Vec<u8>, earlier: Instant| {
@@ -191,7 +191,7 @@ impl<W: Write> Writer<W> {
 
     fn write_host(&self, line: &mut Vec<u8>, host: SocketAddr) -> io::Result<()> {
         let ip = host.ip();
-        if let Names::Hosts(names) = &self.style.names {
+        if let HostNaming::Hosts(names) = &self.style.names {
             return match names.iter().find(|(address, _)| *address == ip) {
                 Some((_, name)) => line.write_all(name.as_bytes()),
                 None => write_address(line, ip),
@@ -201,7 +201,7 @@ impl<W: Write> Writer<W> {
         write!(line, ".{}", host.port())
     }
 
-    /// Behind the addresses: `tcp_print` of print-tcp.c.
+    /// Writes the rest of a line after the addresses: `tcp_print` of print-tcp.c.
     fn write_tcp(
         &mut self,
         line: &mut Vec<u8>,
@@ -232,8 +232,8 @@ impl<W: Write> Writer<W> {
         write!(line, ", length {}", segment.payload)
     }
 
-    /// Sequence and acknowledgment number as printed, what SACK blocks count from, and whether
-    /// the connection has carried data.
+    /// Sequence and acknowledgment number as printed, the origin of SACK blocks, and whether the
+    /// connection has carried data.
     fn relative(
         &mut self,
         segment: &Segment,
@@ -244,7 +244,7 @@ impl<W: Write> Writer<W> {
         let key = if reversed { (dst, src) } else { (src, dst) };
         let (own, peer) = if reversed { (1, 0) } else { (0, 1) };
         let connection =
-            self.connections.entry(key).or_insert(Connection { base: None, data_seen: false });
+            self.connections.entry(key).or_insert(RelativeBase { base: None, data_seen: false });
         if segment.flags.has(Flags::SYN) {
             connection.data_seen = false;
         }
@@ -270,7 +270,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// As tcpdump writes it: an IPv6 address that embeds one of IPv4 shows it with dots.
+/// Writes an address as tcpdump does: an IPv4 address embedded in IPv6 has dots.
 fn write_address(line: &mut Vec<u8>, ip: IpAddr) -> io::Result<()> {
     match ip {
         IpAddr::V6(v6) if v6.segments()[..6] == [0; 6] && v6.segments()[6] != 0 => {

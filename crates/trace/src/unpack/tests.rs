@@ -1,4 +1,4 @@
-//! What the usual programs packed (gzip 1.12, xz 5.4, zstd 1.5), whole, in pieces and damaged.
+//! Tests of files of gzip 1.12, xz 5.4 and zstd 1.5: intact, concatenated and damaged.
 
 use std::io::Write;
 
@@ -30,7 +30,7 @@ fn unpack(bytes: &[u8]) -> (Vec<u8>, Option<io::Error>) {
 }
 
 #[test]
-fn each_format_is_told_by_its_first_bytes() {
+fn each_format_is_detected_by_its_first_bytes() {
     let formats = [(GZIP, Packing::Gzip), (XZ, Packing::Xz), (ZSTD, Packing::Zstd)];
     for (packed, packing) in formats {
         assert_eq!(Unpacked::new(packed).unwrap().packing(), Some(packing));
@@ -41,7 +41,7 @@ fn each_format_is_told_by_its_first_bytes() {
 }
 
 #[test]
-fn what_is_not_packed_comes_as_it_is() {
+fn uncompressed_input_is_unchanged() {
     for plain in [&b""[..], b"\x1f", b"\xfd7zXZ", b"text"] {
         let (text, error) = unpack(plain);
         assert_eq!((text, error.is_none()), (plain.to_vec(), true));
@@ -49,26 +49,27 @@ fn what_is_not_packed_comes_as_it_is() {
 }
 
 #[test]
-fn packed_pieces_one_behind_the_other_are_one_file() {
+fn concatenated_streams_are_one_file() {
     // A frame of 3 bytes that zstd skips.
     let skipped = [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
-    for pieces in [[GZIP, GZIP].concat(), [XZ, XZ].concat(), [ZSTD, &skipped, ZSTD].concat()] {
-        let (text, error) = unpack(&pieces);
+    for placeholders in [[GZIP, GZIP].concat(), [XZ, XZ].concat(), [ZSTD, &skipped, ZSTD].concat()]
+    {
+        let (text, error) = unpack(&placeholders);
         assert!(error.is_none(), "{error:?}");
         assert_eq!(text, [TEXT, TEXT].concat());
     }
 }
 
 #[test]
-fn a_damaged_file_gives_what_is_whole_and_then_an_error() {
+fn a_damaged_file_gives_its_readable_part_and_then_an_error() {
     for packed in [GZIP, XZ, ZSTD] {
-        let pieces = [packed, &packed[..packed.len() - 5]].concat();
-        let (text, error) = unpack(&pieces);
+        let placeholders = [packed, &packed[..packed.len() - 5]].concat();
+        let (text, error) = unpack(&placeholders);
         let error = error.expect("the second piece is cut off");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
         assert!(text.starts_with(TEXT));
         if packed[0] == XZ[0] {
-            assert_eq!(error.to_string(), "xz: the file ends within what is packed");
+            assert_eq!(error.to_string(), "xz: the file ends within the compressed data");
         }
         // A wrong checksum.
         let mut wrong = packed.to_vec();
@@ -79,7 +80,7 @@ fn a_damaged_file_gives_what_is_whole_and_then_an_error() {
 }
 
 #[test]
-fn much_is_unpacked_in_a_stream() {
+fn large_input_is_streamed() {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     for n in 0..200_000_u32 {
         packer.write_all(&n.to_le_bytes()).unwrap();

@@ -1,19 +1,21 @@
-//! What tshark says of a log: it finds our events and packets, each with our numbers.
+//! tshark reads the written logs: all events and packets, with the same numbers.
 
 use packet::{Flags, IpVersion, Segment, Timestamps};
 use units::{Duration, SeqNum};
 
 use crate::tool;
-use crate::trace::bblog::{Connection, Event, Info, Section, Writer, flags, t_flags};
-use crate::trace::pcapng::Way;
+use crate::trace::bblog::{
+    BblogEvent, BblogSection, BblogWriter, TcpLogBuffer, TcpLogHeader, flags, t_flags,
+};
+use crate::trace::pcapng::PacketDirection;
 
-fn section(ip: IpVersion) -> Section {
+fn section(ip: IpVersion) -> BblogSection {
     let (local, remote) = match ip {
         IpVersion::V4 => ("10.0.0.1:49152", "10.0.0.2:5001"),
         IpVersion::V6 => ("[fd00::1]:49152", "[fd00::2]:5001"),
     };
-    Section {
-        connection: Some(Connection {
+    BblogSection {
+        connection: Some(TcpLogHeader {
             local: local.parse().unwrap(),
             remote: remote.parse().unwrap(),
             boot_micros: 1_682_985_600_000_000,
@@ -25,13 +27,13 @@ fn section(ip: IpVersion) -> Section {
         dumped: Some(Duration::from_secs(1_682_985_660)),
         stacks: vec![(0, "freebsd".to_owned())],
         application: "ackclock".to_owned(),
-        ..Section::default()
+        ..BblogSection::default()
     }
 }
 
-/// Every number another, so that none can stand in another's place.
-fn info(serial: u32, event: Event, event_flags: u16) -> Info {
-    Info {
+/// All numbers differ, so that none can be mistaken for another.
+fn info(serial: u32, event: BblogEvent, event_flags: u16) -> TcpLogBuffer {
+    TcpLogBuffer {
         tv_sec: 12,
         tv_usec: 345_678,
         ticks: 12_345,
@@ -68,15 +70,15 @@ fn info(serial: u32, event: Event, event_flags: u16) -> Info {
         fbyte_out: 16,
         scales: 0x6a,
         len: 1_448,
-        ..Info::default()
+        ..TcpLogBuffer::default()
     }
 }
 
 fn log(ip: IpVersion) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), &section(ip)).unwrap();
-    writer.event(&info(0, Event::RTO, flags::RXBUF | flags::TXBUF)).unwrap();
-    writer.event(&info(1, Event::TIMER, 0)).unwrap();
-    // 0xffff in the checksum's place comes about, and so do carries.
+    let mut writer = BblogWriter::new(Vec::new(), &section(ip)).unwrap();
+    writer.event(&info(0, BblogEvent::RTO, flags::RXBUF | flags::TXBUF)).unwrap();
+    writer.event(&info(1, BblogEvent::TIMER, 0)).unwrap();
+    // These payloads produce a checksum of 0xffff, and carries.
     for (serial, payload) in [(2, 0), (3, 1), (4, 1_448), (5, 32_000), (6, 65_000)] {
         let segment = Segment {
             ip,
@@ -88,13 +90,13 @@ fn log(ip: IpVersion) -> Vec<u8> {
             timestamps: Some(Timestamps { val: 1, ecr: 2 }),
             ..Segment::default()
         };
-        let way = if serial % 2 == 0 { Way::Out } else { Way::In };
-        let event = if serial % 2 == 0 { Event::OUT } else { Event::IN };
-        let info = Info { len: payload, ..info(serial, event, flags::HDR) };
+        let way = if serial % 2 == 0 { PacketDirection::Out } else { PacketDirection::In };
+        let event = if serial % 2 == 0 { BblogEvent::OUT } else { BblogEvent::IN };
+        let info = TcpLogBuffer { len: payload, ..info(serial, event, flags::HDR) };
         writer.packet(&info, way, &segment).unwrap();
     }
     writer.skipped(3).unwrap();
-    writer.event(&info(10, Event::CONNEND, 0)).unwrap();
+    writer.event(&info(10, BblogEvent::CONNEND, 0)).unwrap();
     writer.finish().unwrap()
 }
 
@@ -105,7 +107,7 @@ fn tshark_finds_no_malformed_block() {
         let args = ["-o", "ip.check_checksum:TRUE", "-Y", wrong];
         let Some(found) = tool::lines("tshark", &args, &log(ip)) else { return };
         assert_eq!(found, Vec::<String>::new());
-        // Those whose payload lies within the 104 bytes kept have a checksum that can be tested.
+        // Checksums can be verified if the payload is within the 104 captured bytes.
         let good = "tcp.checksum.status == Good";
         let args = ["-o", "tcp.check_checksum:TRUE", "-Y", good];
         assert_eq!(tool::lines("tshark", &args, &log(ip)).unwrap().len(), 2);

@@ -1,4 +1,4 @@
-//! Others read what we write: tcpdump prints the same lines, tshark finds nothing wrong.
+//! Other programs read the written files: tcpdump prints the same lines, tshark finds no errors.
 
 mod bblog;
 mod packets;
@@ -7,8 +7,8 @@ mod tool;
 use packet::wire::Endpoints;
 use packet::{Flags, IpVersion};
 use packets::Packet;
-use trace::pcapng::{self, Section, Seen, Tap, Way};
-use trace::tcpdump::{self, Numbers, Stamp, Style};
+use trace::pcapng::{self, PacketDirection, PacketMeta, PcapngInterface, PcapngSection};
+use trace::tcpdump::{self, SeqNumbering, Stamp, Style};
 use units::Duration;
 
 use ackclock_trace as trace;
@@ -16,27 +16,31 @@ use ackclock_trace as trace;
 /// Tue, 02 May 2023 07:46:01.000123456 UTC.
 const EPOCH: Duration = Duration::from_nanos(1_683_013_561_000_123_456);
 
-/// A capture with one tap: at the client.
+/// A capture with one capture point, at the client.
 fn capture(packets: &[Packet]) -> Vec<u8> {
-    let section = Section {
+    let section = PcapngSection {
         os: "virtual",
         application: "ackclock",
         comment: "scenario with an umlaut: ü",
         epoch: EPOCH,
     };
-    let mut writer = pcapng::Writer::new(Vec::new(), &section).unwrap();
+    let mut writer = pcapng::PcapngWriter::new(Vec::new(), &section).unwrap();
     let tap = writer
-        .add_tap(&Tap { name: "client", description: "at the client", ..Tap::default() })
+        .add_interface(&PcapngInterface {
+            name: "client",
+            description: "at the client",
+            ..PcapngInterface::default()
+        })
         .unwrap();
     for (id, p) in packets.iter().enumerate() {
-        let seen = Seen { tap, at: p.at, way: p.way };
+        let seen = PacketMeta { tap, at: p.at, way: p.way };
         writer.segment(seen, &p.segment, &p.between, id as u16, p.offset).unwrap();
     }
     writer.finish().unwrap()
 }
 
 fn our_lines(packets: &[Packet], stamp: Stamp) -> Vec<String> {
-    let mut writer = tcpdump::Writer::new(Vec::new(), Style::tcpdump(stamp, EPOCH));
+    let mut writer = tcpdump::TcpdumpWriter::new(Vec::new(), Style::tcpdump(stamp, EPOCH));
     for p in packets {
         writer.segment(p.at, &p.segment, &p.between).unwrap();
     }
@@ -71,21 +75,21 @@ fn tshark_finds_nothing_wrong(packets: &[Packet]) {
     let args = [&checks[..], &["-Y", wrong]].concat();
     let Some(found) = tool::lines("tshark", &args, &capture) else { return };
     assert_eq!(found, Vec::<String>::new());
-    // The sums were looked at, not passed over.
+    // The checksums were verified.
     let good = "tcp.checksum.status == Good && (ipv6 || ip.checksum.status == Good)";
     let args = [&checks[..], &["-Y", good]].concat();
     assert_eq!(tool::lines("tshark", &args, &capture).unwrap().len(), packets.len());
 }
 
-/// Connections over IPv4 and IPv6, one of which passes the end of the sequence numbers.
+/// Connections over IPv4 and IPv6, one of them with wrapping sequence numbers.
 fn connections() -> Vec<Packet> {
     let v4 = |port| packets::pair(IpVersion::V4, port);
     [
         packets::whole_connection(v4(40_000), 205_083_268),
         packets::whole_connection(packets::pair(IpVersion::V6, 40_001), 205_083_268),
-        // Wraps within the large burst; and the client's port is the lower one.
+        // Wraps within the large burst; the client's port is the lower one.
         packets::whole_connection(v4(4_000), u32::MAX - 30_000),
-        // The ports of the first connection once more.
+        // Reuses the ports of the first connection.
         packets::whole_connection(v4(40_000), 7),
     ]
     .concat()
@@ -135,7 +139,7 @@ fn tcpdump_prints_our_addresses() {
 }
 
 #[test]
-fn our_reader_takes_our_lines_back() {
+fn our_reader_parses_our_lines() {
     let between = packets::pair(IpVersion::V6, 40_000);
     let packets = packets::whole_connection(between, u32::MAX - 30_000);
     let stamps = [
@@ -161,7 +165,7 @@ fn our_reader_takes_our_lines_back() {
             assert_eq!(options.timestamps, p.segment.timestamps);
             assert_eq!(options.sack.as_slice().len(), p.segment.sack_blocks().len());
             let marked = p.segment.flags.has(Flags::SYN) || !p.segment.flags.has(Flags::ACK);
-            assert_eq!(line.numbers == Numbers::Absolute, marked);
+            assert_eq!(line.numbers == SeqNumbering::Absolute, marked);
             match stamp {
                 Stamp::Epoch | Stamp::Date => {
                     let micros = (EPOCH.as_nanos() + p.at.as_nanos()) / 1_000;
@@ -182,7 +186,7 @@ fn a_brief_line_is_that_of_a_mail() {
     let packets = packets::whole_connection(packets::pair(IpVersion::V4, 40_000), 205_083_268);
     let hosts = [("10.0.0.1", "sender"), ("10.0.0.2", "sink")]
         .map(|(address, name)| (address.parse().unwrap(), name.to_owned()));
-    let mut writer = tcpdump::Writer::new(Vec::new(), Style::brief(hosts.into()));
+    let mut writer = tcpdump::TcpdumpWriter::new(Vec::new(), Style::brief(hosts.into()));
     for p in &packets {
         writer.segment(p.at, &p.segment, &p.between).unwrap();
     }
@@ -216,7 +220,7 @@ fn tshark_finds_whole_connections_sound() {
 
 #[test]
 fn tshark_finds_random_packets_sound() {
-    // Without SYN among the flags: tshark rightly calls a SYN in mid-connection an error.
+    // Without SYN flags: tshark rightly reports a SYN in mid-connection as an error.
     let packets: Vec<Packet> =
         packets::random(1_000).into_iter().filter(|p| p.segment.syn_options().is_none()).collect();
     tshark_finds_nothing_wrong(&packets);
@@ -225,23 +229,32 @@ fn tshark_finds_random_packets_sound() {
 #[test]
 fn tshark_reads_taps_stamps_directions_and_sizes() {
     let packets = packets::whole_connection(packets::pair(IpVersion::V4, 40_000), 99);
-    let section = Section { application: "ackclock", epoch: EPOCH, ..Section::default() };
-    let mut writer = pcapng::Writer::new(Vec::new(), &section).unwrap();
-    let whole = writer.add_tap(&Tap { name: "client", ..Tap::default() }).unwrap();
-    let cut = writer.add_tap(&Tap { name: "server", snaplen: 96, ..Tap::default() }).unwrap();
+    let section =
+        PcapngSection { application: "ackclock", epoch: EPOCH, ..PcapngSection::default() };
+    let mut writer = pcapng::PcapngWriter::new(Vec::new(), &section).unwrap();
+    let whole = writer
+        .add_interface(&PcapngInterface { name: "client", ..PcapngInterface::default() })
+        .unwrap();
+    let cut = writer
+        .add_interface(&PcapngInterface {
+            name: "server",
+            snaplen: 96,
+            ..PcapngInterface::default()
+        })
+        .unwrap();
     let mut expected = Vec::new();
     for (id, p) in packets.iter().enumerate() {
         let back = match p.way {
-            Way::In => Way::Out,
-            Way::Out => Way::In,
+            PacketDirection::In => PacketDirection::Out,
+            PacketDirection::Out => PacketDirection::In,
         };
         for (tap, name, way) in [(whole, "client", p.way), (cut, "server", back)] {
-            let seen = Seen { tap, at: p.at, way };
+            let seen = PacketMeta { tap, at: p.at, way };
             writer.segment(seen, &p.segment, &p.between, id as u16, p.offset).unwrap();
-            // One packet on the wire, even where it is a burst.
+            // One packet on the wire, even if it is a burst.
             let len = 40 + p.segment.options_len() + p.segment.payload;
             let kept = if name == "server" { len.min(96) } else { len };
-            let direction = if way == Way::In { 1 } else { 2 };
+            let direction = if way == PacketDirection::In { 1 } else { 2 };
             let nanos = EPOCH.as_nanos() + p.at.as_nanos();
             let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
             let (seq, payload) = (p.segment.seq.0, p.segment.payload);

@@ -1,17 +1,17 @@
-//! Packets to write: a connection as it may be seen, and anything a header can hold.
+//! Test packets: a typical connection, and random headers.
 
-use crate::trace::pcapng::Way;
+use crate::trace::pcapng::PacketDirection;
 use packet::wire::Endpoints;
 use packet::{
     Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions, Timestamps,
 };
-use units::{Instant, Offset, SeqNum, Stream};
+use units::{Instant, Offset, RandomStream, SeqNum};
 
-/// A packet with all that the writers ask for.
+/// A packet with the arguments of the writers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
     pub(crate) at: Instant,
-    pub(crate) way: Way,
+    pub(crate) way: PacketDirection,
     pub(crate) between: Endpoints,
     pub(crate) segment: Segment,
     pub(crate) offset: Offset,
@@ -26,7 +26,7 @@ pub(crate) fn pair(ip: IpVersion, client_port: u16) -> Endpoints {
     Endpoints { src: at(client, client_port), dst: at(server, 5_001) }
 }
 
-/// Writes down one connection of a FreeBSD client that sends to a Linux server.
+/// Generates the packets of a FreeBSD client that sends to a Linux server.
 pub(crate) struct Talk {
     between: Endpoints,
     ip: IpVersion,
@@ -43,13 +43,13 @@ impl Talk {
         Self { between, ip, client_isn, server_isn, micros: 0, packets: Vec::new() }
     }
 
-    /// Takes down `segment` of the client (or the server), 12.345 ms after the last.
-    fn say(&mut self, way: Way, segment: Segment) {
+    /// Appends `segment` of the client (or the server), 12.345 ms after the last.
+    fn say(&mut self, way: PacketDirection, segment: Segment) {
         let at = Instant::from_nanos(self.micros * 1_000 + 999);
         self.micros += 12_345;
         let (between, isn) = match way {
-            Way::Out => (self.between, self.client_isn),
-            Way::In => (self.between.back(), self.server_isn),
+            PacketDirection::Out => (self.between, self.client_isn),
+            PacketDirection::In => (self.between.reversed(), self.server_isn),
         };
         let timestamps = Some(Timestamps { val: self.micros as u32 / 1_000, ecr: 563_185_696 });
         let offset = Offset(u64::from(segment.seq.0.wrapping_sub(isn.0).wrapping_sub(1)));
@@ -75,7 +75,7 @@ impl Talk {
             })
         };
         self.say(
-            Way::Out,
+            PacketDirection::Out,
             Segment {
                 flags: Flags::SYN,
                 seq: self.client_isn,
@@ -85,7 +85,7 @@ impl Talk {
             },
         );
         self.say(
-            Way::In,
+            PacketDirection::In,
             Segment {
                 flags: Flags::SYN | Flags::ACK,
                 seq: self.server_isn,
@@ -96,7 +96,7 @@ impl Talk {
             },
         );
         self.say(
-            Way::Out,
+            PacketDirection::Out,
             Segment {
                 flags: Flags::ACK,
                 seq: self.client(1),
@@ -107,10 +107,10 @@ impl Talk {
         );
     }
 
-    /// The client sends `payload` bytes from relative number `seq` on.
+    /// The client sends `payload` bytes from relative sequence number `seq`.
     pub(crate) fn send(&mut self, seq: u32, payload: u32, flags: Flags) {
         self.say(
-            Way::Out,
+            PacketDirection::Out,
             Segment {
                 flags: Flags::ACK | flags,
                 seq: self.client(seq),
@@ -130,7 +130,7 @@ impl Talk {
             sack.push(SackBlock { left: self.client(left), right: self.client(right) });
         }
         self.say(
-            Way::In,
+            PacketDirection::In,
             Segment {
                 flags: Flags::ACK | flags,
                 seq: self.server(1),
@@ -142,16 +142,16 @@ impl Talk {
         );
     }
 
-    /// The client gives up, with an acknowledgment or without.
+    /// The client resets the connection, with or without an acknowledgment.
     pub(crate) fn reset(&mut self, seq: u32, flags: Flags) {
         self.say(
-            Way::Out,
+            PacketDirection::Out,
             Segment { flags: Flags::RST | flags, seq: self.client(seq), ..Segment::default() },
         );
     }
 }
 
-/// A connection with all that happens in one: bursts, losses, SACK, D-SACK, FIN, RST.
+/// A connection with bursts, losses, SACK, D-SACK, FIN and RST.
 pub(crate) fn whole_connection(between: Endpoints, client_isn: u32) -> Vec<Packet> {
     let mut talk = Talk::new(between, client_isn, 708_257_395);
     talk.handshake();
@@ -165,7 +165,7 @@ pub(crate) fn whole_connection(between: Endpoints, client_isn: u32) -> Vec<Packe
     talk.ack(14_481, &[(40_000, 82_537), (18_825, 30_000), (15_929, 17_377)], Flags::ECE);
     talk.send(14_481, 1_448, Flags::CWR);
     talk.ack(82_537, &[], Flags::NONE);
-    // The same bytes once more: the answer begins with a D-SACK.
+    // A spurious retransmission: the ACK begins with a D-SACK.
     talk.send(14_481, 1_448, Flags::NONE);
     talk.ack(82_537, &[(14_481, 15_929)], Flags::NONE);
     talk.send(82_537, 1, Flags::PSH | Flags::FIN);
@@ -175,18 +175,18 @@ pub(crate) fn whole_connection(between: Endpoints, client_isn: u32) -> Vec<Packe
     talk.packets
 }
 
-/// `count` packets of eight connections with anything in their headers.
+/// `count` packets of eight connections with random headers.
 pub(crate) fn random(count: usize) -> Vec<Packet> {
-    let mut dice = Stream::named(1, "packets", "fields");
+    let mut dice = RandomStream::named(1, "packets", "fields");
     let mut nanos = 0;
     (0..count)
         .map(|_| {
             nanos += dice.below(3_000_000_000);
             let ip = if dice.below(2) == 0 { IpVersion::V4 } else { IpVersion::V6 };
             let between = pair(ip, 40_000 + dice.below(4) as u16);
-            let way = if dice.below(2) == 0 { Way::Out } else { Way::In };
-            let between = if way == Way::Out { between } else { between.back() };
-            // Mostly plain segments with ACK, at times anything.
+            let way = if dice.below(2) == 0 { PacketDirection::Out } else { PacketDirection::In };
+            let between = if way == PacketDirection::Out { between } else { between.reversed() };
+            // Mostly segments with ACK, sometimes random flags.
             let flags = match dice.below(4) {
                 0 => Flags(dice.next_u32() as u8),
                 _ => Flags::ACK,
@@ -211,7 +211,7 @@ pub(crate) fn random(count: usize) -> Vec<Packet> {
         .collect()
 }
 
-fn random_options(dice: &mut Stream, is_syn: bool) -> Options {
+fn random_options(dice: &mut RandomStream, is_syn: bool) -> Options {
     if is_syn {
         return Options::Syn(SynOptions {
             mss: dice.below(2) as u16 * dice.next_u32() as u16,

@@ -1,12 +1,12 @@
-//! Programs of others that judge what we write.
+//! Runs external programs on the written files.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Runs `program` on `capture` and gives its lines; `None` if it is not installed, which is a
-/// failure where the environment says `CI=true`.
+/// Runs `program` on `capture` and returns its lines; `None` if it is not installed, which is a
+/// failure with `CI=true` in the environment.
 pub(crate) fn lines(program: &str, args: &[&str], capture: &[u8]) -> Option<Vec<String>> {
     let name = format!("{program}-{}-{:?}.pcapng", capture.len(), std::thread::current().id());
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -34,7 +34,7 @@ pub(crate) fn lines(program: &str, args: &[&str], capture: &[u8]) -> Option<Vec<
 }
 
 #[expect(clippy::disallowed_methods, reason = "whether a skipped test is a failure depends on CI")]
-#[expect(clippy::print_stderr, reason = "a skipped test must say so")]
+#[expect(clippy::print_stderr, reason = "reports a skipped test")]
 fn skip(program: &str) {
     assert!(
         std::env::var("CI").as_deref() != Ok("true"),

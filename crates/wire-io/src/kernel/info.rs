@@ -1,11 +1,11 @@
-//! What a real sender tells of itself: `TCP_INFO` (struct tcp_info of include/uapi/linux/tcp.h).
+//! State of a real sender: `TCP_INFO` (struct tcp_info of include/uapi/linux/tcp.h).
 
 use std::net::TcpStream;
 
 use nix::sys::socket::getsockopt;
 use units::{Duration, Instant};
 
-/// Bytes of the structure up to `tcpi_min_rtt`, which Linux 4.6 has.
+/// Bytes of the structure up to `tcpi_min_rtt`, available since Linux 4.6.
 const LEN: usize = 152;
 
 mod option {
@@ -14,20 +14,20 @@ mod option {
     sockopt_impl!(TcpInfo, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, [u8; super::LEN]);
 }
 
-/// A sender's state.
+/// State of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Info {
+pub struct KernelTcpInfo {
     /// `tcpi_ca_state`: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.
     pub ca_state: u8,
     /// `tcpi_snd_cwnd`, in packets.
     pub cwnd: u32,
-    /// `tcpi_snd_ssthresh`, in packets; `None` while there is none.
+    /// `tcpi_snd_ssthresh`, in packets; `None` while it is infinite.
     pub ssthresh: Option<u32>,
     /// `tcpi_snd_mss`.
     pub mss: u32,
-    /// `tcpi_rtt`, the smoothed round trip.
+    /// `tcpi_rtt`, the smoothed round-trip time.
     pub srtt: Duration,
-    /// `tcpi_min_rtt`; `None` before the first.
+    /// `tcpi_min_rtt`; `None` before the first sample.
     pub min_rtt: Option<Duration>,
     /// `tcpi_unacked`, in packets.
     pub unacked: u32,
@@ -35,17 +35,17 @@ pub struct Info {
     pub retransmitted: u32,
 }
 
-/// A state and its moment.
+/// A state with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
-    /// The moment.
+pub struct TcpInfoSample {
+    /// Time of the sample.
     pub at: Instant,
     /// The state.
-    pub info: Info,
+    pub info: KernelTcpInfo,
 }
 
-impl Info {
-    /// That of a socket; `None` if the kernel does not tell.
+impl KernelTcpInfo {
+    /// Reads the state of a socket; `None` if getsockopt fails.
     pub fn of(stream: &TcpStream) -> Option<Self> {
         getsockopt(stream, option::TcpInfo).ok().map(|bytes| Self::from_bytes(&bytes))
     }
@@ -55,7 +55,7 @@ impl Info {
             u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
         let span = |at: usize| Duration::from_micros(word(at).into());
-        // TCP_INFINITE_SSTHRESH, and what a min_rtt that never was looks like.
+        // TCP_INFINITE_SSTHRESH, and the value of an unset min_rtt.
         const NO_SSTHRESH: u32 = 0x7fff_ffff;
         const NO_MIN_RTT: u32 = u32::MAX;
         Self {
@@ -76,11 +76,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_real_socket_tells() {
+    fn a_real_socket_is_read() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let info = Info::of(&stream).unwrap();
-        // Ten packets to begin with (RFC 6928), and no threshold yet.
+        let info = KernelTcpInfo::of(&stream).unwrap();
+        // Initial window of ten packets (RFC 6928), and no threshold yet.
         assert_eq!((info.cwnd, info.ssthresh, info.ca_state), (10, None, 0));
         assert_eq!((info.unacked, info.retransmitted), (0, 0));
         assert!(info.mss >= 536);

@@ -1,4 +1,4 @@
-//! Two hosts, one flow, one path.
+//! A scenario of two hosts, one flow and one path.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,11 +8,12 @@ use packet::IpVersion;
 use packet::wire::Endpoints;
 use sim::Observer;
 use sim::scenario::{
-    App, Close, Element, Flow, Host, Offload, Path, Rule, Scenario, Stack, TcpStack,
+    App, Close, ElementSpec, FlowSpec, HostSpec, Offload, PathSpec, Scenario, SelectionRule,
+    StackSpec, TcpStack,
 };
-use tcp::profile::{Family, Profile};
+use tcp::profile::{Family, TcpProfile};
 use units::{Bytes, Duration, Ratio};
-use wire_io::{Done, Job, Play, run, space};
+use wire_io::{HostWorkload, Job, WireOutcome, namespace, run};
 
 use ackclock_wire_io as wire_io;
 
@@ -20,9 +21,9 @@ pub(crate) struct World {
     pub(crate) scenario: Scenario,
 }
 
-/// Says why the tests skip, if they must.
+/// Prints why the tests skip, and returns whether they must.
 pub(crate) fn skipped() -> bool {
-    let why = space::unavailable();
+    let why = namespace::unavailable();
     if let Some(why) = &why {
         say(&format!("skipped: {why}"));
     }
@@ -34,8 +35,8 @@ pub(crate) fn say(text: &str) {
     eprintln!("{text}");
 }
 
-pub(crate) fn share(of: u64, hundred: u64) -> Rule {
-    Rule::Share(Ratio::new(of, hundred).unwrap())
+pub(crate) fn share(of: u64, hundred: u64) -> SelectionRule {
+    SelectionRule::Share(Ratio::new(of, hundred).unwrap())
 }
 
 fn address(host: usize, ip: IpVersion) -> IpAddr {
@@ -46,16 +47,16 @@ fn address(host: usize, ip: IpVersion) -> IpAddr {
 }
 
 impl World {
-    /// `bytes` from host 0 to host 1, whose inside has this profile.
+    /// Creates a transfer of `bytes` from host 0 to host 1; simulated hosts have this profile.
     pub(crate) fn new(profile: &str, bytes: u64) -> Self {
-        let profile = Profile::named(profile).unwrap();
+        let profile = TcpProfile::named(profile).unwrap();
         let cc = match profile.family {
             Family::Linux => cc::Algorithm::Reno,
             _ => cc::Algorithm::NewReno,
         };
-        let host = |name: &str| Host {
+        let host = |name: &str| HostSpec {
             name: name.into(),
-            stack: Stack::Tcp(TcpStack::new(profile.clone(), cc)),
+            stack: StackSpec::Tcp(TcpStack::new(profile.clone(), cc)),
             offload: Offload { tso: true, ..Offload::default() },
             delay: Duration::ZERO,
         };
@@ -64,9 +65,9 @@ impl World {
             seed: 1,
             duration: Duration::from_secs(60),
             hosts: vec![host("a"), host("b")],
-            paths: vec![Path { from: 0, to: 1, forward: vec![], reverse: vec![] }],
+            paths: vec![PathSpec { from: 0, to: 1, forward: vec![], reverse: vec![] }],
             shared: vec![],
-            flows: vec![Flow {
+            flows: vec![FlowSpec {
                 name: "bulk".into(),
                 path: 0,
                 from: 0,
@@ -84,22 +85,25 @@ impl World {
         Self { scenario }
     }
 
-    /// Both roads consist of these.
-    pub(crate) fn road(&mut self, elements: Vec<Element>) {
+    /// Sets the elements of both directions.
+    pub(crate) fn route(&mut self, elements: Vec<ElementSpec>) {
         self.scenario.paths[0].forward.clone_from(&elements);
         self.scenario.paths[0].reverse = elements;
     }
 
-    /// Our endpoint sends to the kernel, or receives from it.
-    pub(crate) fn run<O: Observer>(&self, send: bool, observer: &mut O) -> Done<Vec<u8>> {
+    /// The simulated endpoint sends to the kernel, or receives from it.
+    pub(crate) fn run<O: Observer>(&self, send: bool, observer: &mut O) -> WireOutcome<Vec<u8>> {
         self.with(if send { &[1] } else { &[0] }, observer)
     }
 
-    pub(crate) fn run_between_kernels<O: Observer>(&self, observer: &mut O) -> Done<Vec<u8>> {
+    pub(crate) fn run_between_kernels<O: Observer>(
+        &self,
+        observer: &mut O,
+    ) -> WireOutcome<Vec<u8>> {
         self.with(&[0, 1], observer)
     }
 
-    fn with<O: Observer>(&self, outside: &[usize], observer: &mut O) -> Done<Vec<u8>> {
+    fn with<O: Observer>(&self, outside: &[usize], observer: &mut O) -> WireOutcome<Vec<u8>> {
         let ip = self.scenario.flows[0].ip;
         let endpoints = Endpoints {
             src: SocketAddr::new(address(0, ip), 49_152),
@@ -111,7 +115,7 @@ impl World {
             Job {
                 scenario: &self.scenario,
                 outside,
-                play: Play::Flows(&[endpoints]),
+                play: HostWorkload::Flows(&[endpoints]),
                 addresses: &addresses,
                 congestion: None,
                 poll: Duration::from_millis(5),
@@ -124,13 +128,13 @@ impl World {
     }
 }
 
-/// All bytes have come, those that were written.
-pub(crate) fn assert_whole(done: &Done<Vec<u8>>, bytes: u64, what: &str) {
+/// Asserts that all bytes arrived as written.
+pub(crate) fn assert_whole(done: &WireOutcome<Vec<u8>>, bytes: u64, what: &str) {
     let flow = &done.flows[0];
     assert!(flow.errors.is_empty(), "{what}: {:?}", flow.errors);
     assert!(done.outcome.flows[0].finished, "{what}: not finished: {:?}", done.outcome);
     assert_eq!(flow.read, bytes, "{what}");
     assert!(flow.equal(), "{what}: {flow:?}");
     let counts = &done.counts;
-    assert_eq!((counts.unproven, counts.damaged, counts.refused), (0, 0, 0), "{what}");
+    assert_eq!((counts.unverified, counts.damaged, counts.refused), (0, 0, 0), "{what}");
 }

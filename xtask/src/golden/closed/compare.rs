@@ -1,36 +1,36 @@
-//! A recording beside the run of its scenario.
+//! Compares a recording with the run of its scenario.
 
 use std::fmt;
 
 use units::Duration;
 
-use super::recording::{DataPacket, Recording, Row};
-use super::run::{Fields, Run};
+use super::recording::{ClosedRecording, DataPacket, TcpcbRow};
+use super::run::{ClosedRun, TcpcbFields};
 
 /// `TF_FASTRECOVERY`.
 const FAST_RECOVERY: u32 = 0x0010_0000;
-/// Fields that mean something in a fast recovery only: behind one the kernel leaves what was there.
+/// Fields that are valid only in a fast recovery; the kernel does not reset them after it.
 const IN_RECOVERY: [&str; 3] = ["rec", "rfs", "prrd"];
-/// Fields that a write behind the same event changes too: rows are recorded before it.
+/// Fields that a write after the same event also changes; rows are recorded before the write.
 const AFTER_WRITE: [&str; 5] = ["nxt", "max", "sbcc", "hiwat", "prro"];
 
 /// The first packet that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(super) struct PacketMismatch {
     /// Number of the packet, from 1.
     number: usize,
     kernel: Option<DataPacket>,
     ours: Option<DataPacket>,
 }
 
-impl Difference {
-    /// When it happens: the earlier of the two packets.
+impl PacketMismatch {
+    /// Returns the time of the earlier of the two packets.
     pub(super) fn ns(&self) -> u64 {
         [self.kernel, self.ours].into_iter().flatten().map(|packet| packet.ns).min().unwrap_or(0)
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for PacketMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one = |packet: Option<DataPacket>| match packet {
             Some(DataPacket { ns, seq, len }) => format!("{ns} ns {seq}+{len}"),
@@ -40,21 +40,21 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What came of a comparison.
+/// Result of a comparison.
 #[derive(Debug)]
-pub(super) struct Comparison {
+pub(super) struct TransferComparison {
     pub(super) packets: usize,
     pub(super) mismatches: usize,
-    pub(super) first: Option<Difference>,
-    /// Recorded control blocks, those with a field that differs, and the first of these.
+    pub(super) first: Option<PacketMismatch>,
+    /// Recorded control blocks, those with a differing field, and the first of these.
     pub(super) rows: usize,
     pub(super) rows_off: usize,
     pub(super) first_row: Option<(u64, String)>,
 }
 
-impl Comparison {
+impl TransferComparison {
     /// Compares packet by packet; times may differ by `tolerance`.
-    pub(super) fn of(recording: &Recording, run: &Run, tolerance: Duration) -> Self {
+    pub(super) fn of(recording: &ClosedRecording, run: &ClosedRun, tolerance: Duration) -> Self {
         let end = recording.end + tolerance.as_nanos();
         let ours: Vec<DataPacket> =
             run.packets.iter().copied().take_while(|packet| packet.ns <= end).collect();
@@ -67,7 +67,7 @@ impl Comparison {
             (Some(a), Some(b)) => same(a, b),
             _ => false,
         };
-        let first = (0..packets).find(|at| !alike(at)).map(|at| Difference {
+        let first = (0..packets).find(|at| !alike(at)).map(|at| PacketMismatch {
             number: at + 1,
             kernel: kernel.get(at).copied(),
             ours: ours.get(at).copied(),
@@ -81,9 +81,9 @@ impl Comparison {
         comparison
     }
 
-    fn compare_rows(&mut self, recording: &Recording, run: &Run) {
+    fn compare_rows(&mut self, recording: &ClosedRecording, run: &ClosedRun) {
         for (at, (row, fields)) in recording.rows.iter().zip(&run.rows).enumerate() {
-            // The run was read after all that happened at that moment.
+            // The run's state was read after all events of that time.
             if recording.rows.get(at + 1).is_some_and(|next| next.ns == row.ns) {
                 continue;
             }
@@ -96,21 +96,21 @@ impl Comparison {
         }
     }
 
-    /// When the two runs part: in a packet or in a field of the control block before it.
+    /// Returns the time of the first difference: in a packet or an earlier control block.
     pub(super) fn parts_at(&self) -> Option<u64> {
         let row = self.first_row.as_ref().map(|&(ns, _)| ns);
         let first = self.first?.ns();
         Some(row.map_or(first, |ns| ns.min(first)))
     }
 
-    /// Is every data packet the same?
+    /// Returns whether all data packets are equal.
     pub(super) const fn identical(&self) -> bool {
         self.mismatches == 0
     }
 }
 
-/// The fields in which a recorded control block differs from ours, as `name kernel/ours`.
-fn differences(row: &Row, fields: &Fields) -> String {
+/// Formats the fields in which a recorded control block differs from ours, as `name kernel/ours`.
+fn differences(row: &TcpcbRow, fields: &TcpcbFields) -> String {
     let mut off = String::new();
     for &(name, ours) in fields {
         let recovering = row.flags() & FAST_RECOVERY != 0;
@@ -128,8 +128,8 @@ fn differences(row: &Row, fields: &Fields) -> String {
     off.trim_start().to_owned()
 }
 
-/// The recorded states around a moment and ours at the same times, for people.
-pub(super) fn states_around(recording: &Recording, run: &Run, ns: u64) -> Vec<String> {
+/// Formats the recorded states around a time and ours at the same times.
+pub(super) fn states_around(recording: &ClosedRecording, run: &ClosedRun, ns: u64) -> Vec<String> {
     let next = recording.rows.partition_point(|row| row.ns < ns);
     let from = next.saturating_sub(4);
     let rows = recording.rows.iter().zip(&run.rows).skip(from).take(7);

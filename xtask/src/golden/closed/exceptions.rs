@@ -1,26 +1,26 @@
-//! Transfers that are known to differ, each with its first difference and the reason.
+//! Known differing transfers, each with its first difference and the reason.
 
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// The list beside the recordings.
+/// File with the exceptions, beside the recordings.
 const FILE: &str = "exceptions.toml";
 
-/// A transfer that is known to differ.
+/// A known differing transfer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Exception {
-    /// Name of the file of recordings without its ending, a slash, name of the transfer.
+    /// `FILE/TRANSFER`, the file of recordings without its extension.
     transfer: String,
-    /// The first difference as it is printed.
+    /// The first difference, as printed.
     first: String,
-    /// Why it differs.
+    /// Reason of the difference.
     reason: String,
 }
 
-/// The list.
+/// The list of exceptions.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exceptions {
@@ -29,10 +29,10 @@ pub(super) struct Exceptions {
 }
 
 impl Exceptions {
-    /// Reads the list of a directory of recordings; without one, nothing may differ.
+    /// Reads the list of a directory of recordings; without a list, no transfer may differ.
     ///
     /// # Errors
-    /// A list that cannot be read.
+    /// The list cannot be read.
     pub(super) fn read(place: &Path) -> Result<Self, String> {
         let file = place.join(FILE);
         if !file.is_file() {
@@ -42,10 +42,11 @@ impl Exceptions {
         toml::from_str(&text).map_err(|error| format!("{FILE}: {error}"))
     }
 
-    /// What is to be printed of a transfer whose first difference is `first`.
+    /// Returns the line to print for a transfer whose first difference is `first`.
     ///
     /// # Errors
-    /// It differs and is not listed, differs in another way, or is listed and no longer differs.
+    /// The transfer differs and is not listed, differs otherwise, or is listed and no longer
+    /// differs.
     pub(super) fn judge(
         &self,
         folder: &str,

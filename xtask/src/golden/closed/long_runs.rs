@@ -1,4 +1,5 @@
-//! Goodput and timeouts of long runs (`long-runs.csv`): 1 Gbit/s, 45 us each way, a writer that never stops.
+//! Goodput and timeouts of long runs (`long-runs.csv`): 1 Gbit/s, 45 us one-way delay, unlimited
+//! data.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +18,7 @@ struct LongRun {
     timeouts: u64,
 }
 
-/// How many rows of a version are as recorded.
+/// Number of rows of a version that match the recording.
 #[derive(Debug, Default, Clone, Copy)]
 struct Same {
     all: u32,
@@ -26,8 +27,8 @@ struct Same {
     both: u32,
 }
 
-/// Runs each row again and prints a summary for each version after the rows that differ; false if a row
-/// cannot be read or run.
+/// Runs each row and prints the rows that differ and a summary for each version; returns false if a
+/// row cannot be read or run.
 pub(super) fn compare(place: &Path) -> bool {
     let rows = fs::read_to_string(place.join("long-runs.csv")).map_err(|error| error.to_string());
     let lists = fs::read_to_string(own_copy("published").join("cubic-hz-losses.txt"));
@@ -58,7 +59,7 @@ pub(super) fn compare(place: &Path) -> bool {
 }
 
 impl LongRun {
-    /// `version,cc,hz,loss,seed,seconds,mbit_per_s,rtos,…`
+    /// Parses `version,cc,hz,loss,seed,seconds,mbit_per_s,rtos,…`.
     fn read(row: &str, lists: &str) -> Option<Self> {
         let mut cells = row.split(',');
         let mut next = || cells.next();
@@ -104,7 +105,7 @@ impl LongRun {
         Some(Self { profile, title, scenario, seconds: seconds.parse().ok()?, mbits, timeouts })
     }
 
-    /// Prints what differs.
+    /// Runs the row and prints differences.
     fn compare(&self, same: &mut Same) -> Result<(), String> {
         let run = run_text(&self.scenario, &[])?;
         let mbits = run.read as f64 * 8.0 / self.seconds / 1e6;

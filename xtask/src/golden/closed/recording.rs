@@ -1,4 +1,4 @@
-//! Recorded whole transfers: one text per transfer, several packed into one file.
+//! Recorded transfers: one text per transfer, several packed into one file.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::scenario;
 
-/// Each transfer begins with this line.
+/// First line of each transfer.
 const SCENARIO: &str = "# scenario\n";
 
-/// A data packet when it leaves the sender.
+/// A data packet at its transmission by the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DataPacket {
-    /// Nanoseconds since the run began.
+    /// Nanoseconds since the start of the run.
     pub(super) ns: u64,
     /// Sequence number relative to the SYN.
     pub(super) seq: u64,
@@ -26,22 +26,22 @@ pub(super) struct DataPacket {
 
 /// The sender's control block after an event.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
-    /// Nanoseconds since the run began.
+pub(super) struct TcpcbRow {
+    /// Nanoseconds since the start of the run.
     pub(super) ns: u64,
-    /// The line as it is recorded, without the time.
+    /// The recorded line, without the time.
     pub(super) text: String,
 }
 
-impl Row {
-    /// The value of a field in the part up to the first bar; `None` if it is not recorded.
+impl TcpcbRow {
+    /// Returns the value of a field in the part before the first bar; `None` if it is not recorded.
     pub(super) fn field(&self, name: &str) -> Option<i64> {
         let fields = self.text.split(" | ").next()?.split(' ');
         let mut values = fields.filter_map(|field| field.strip_prefix(name)?.strip_prefix('='));
         values.next()?.parse().ok()
     }
 
-    /// `t_flags`, recorded in hexadecimal.
+    /// Returns `t_flags`, recorded in hexadecimal.
     pub(super) fn flags(&self) -> u32 {
         let field = self.text.split(' ').find_map(|field| field.strip_prefix("fl="));
         field.and_then(|hex| u32::from_str_radix(hex, 16).ok()).unwrap_or(0)
@@ -50,17 +50,17 @@ impl Row {
 
 /// A recorded transfer.
 #[derive(Debug)]
-pub(super) struct Recording {
+pub(super) struct ClosedRecording {
     pub(super) name: String,
-    /// The same as the text of a scenario.
+    /// Text of the equivalent scenario.
     pub(super) scenario: String,
     pub(super) packets: Vec<DataPacket>,
-    pub(super) rows: Vec<Row>,
-    /// When the recording ends: once the reader has everything.
+    pub(super) rows: Vec<TcpcbRow>,
+    /// End of the recording, when the reader has all data.
     pub(super) end: u64,
 }
 
-impl Recording {
+impl ClosedRecording {
     fn parse(text: &str) -> Result<Self, String> {
         let (first, rest) = text.split_once('\n').ok_or("no line of parameters")?;
         let parameters: Value = serde_json::from_str(first).map_err(|error| error.to_string())?;
@@ -83,7 +83,7 @@ impl Recording {
         let (ns, text) = line.split_once(' ')?;
         let ns = ns.parse().ok()?;
         self.end = self.end.max(ns);
-        self.rows.push(Row { ns, text: text.to_owned() });
+        self.rows.push(TcpcbRow { ns, text: text.to_owned() });
         Some(())
     }
 
@@ -102,21 +102,21 @@ impl Recording {
         Some(())
     }
 
-    /// Was it drawn at random?
+    /// Returns whether the transfer was drawn at random.
     pub(super) fn is_random(&self) -> bool {
         self.name.strip_prefix("random-").is_some_and(|n| n.parse::<u32>().is_ok())
     }
 }
 
-/// The recordings of a file (`*.xz`, `*.gz`), by name as they are packed.
+/// Reads the recordings of a file (`*.xz`, `*.gz`), in the packed order.
 ///
 /// # Errors
-/// What cannot be read, or makes no sense.
-pub(super) fn read(file: &Path) -> Result<Vec<Recording>, String> {
-    unpack(file)?.split(SCENARIO).skip(1).map(Recording::parse).collect()
+/// The file cannot be read or is malformed.
+pub(super) fn read(file: &Path) -> Result<Vec<ClosedRecording>, String> {
+    unpack(file)?.split(SCENARIO).skip(1).map(ClosedRecording::parse).collect()
 }
 
-/// The text of a file of recordings.
+/// Decompresses the text of a file of recordings.
 pub(super) fn unpack(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();

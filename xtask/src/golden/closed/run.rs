@@ -1,30 +1,30 @@
-//! A recorded transfer run again in virtual time.
+//! Runs a recorded transfer in simulated time.
 
 use packet::{Flags, Segment};
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use scenario::{Overrides, load};
 use sim::Observer;
-use sim::live::Live;
+use sim::live::LiveSimulation;
 use units::{Instant, SeqNum};
 
-use super::recording::{DataPacket, Recording, Row};
+use super::recording::{ClosedRecording, DataPacket, TcpcbRow};
 
-/// The fields of a sender at one moment ([`tcp::Endpoint::inspect_tcpcb`]).
-pub(super) type Fields = Vec<(&'static str, i64)>;
+/// The fields of a sender at one time ([`tcp::TcpEndpoint::inspect_tcpcb`]).
+pub(super) type TcpcbFields = Vec<(&'static str, i64)>;
 
-/// What a run did.
+/// Result of a run.
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(super) struct ClosedRun {
     pub(super) packets: Vec<DataPacket>,
-    /// The sender at the time of each recorded row.
-    pub(super) rows: Vec<Fields>,
-    /// Bytes that the reader took, and when it took the last.
+    /// State of the sender at the time of each recorded row.
+    pub(super) rows: Vec<TcpcbFields>,
+    /// Bytes read, and the time of the last read.
     pub(super) read: u64,
     pub(super) read_at: u64,
     pub(super) timeouts: u64,
 }
 
-/// The wire at the sender, tap 0, and what the application takes.
+/// Records the wire at the sender (tap 0) and the reads of the application.
 #[derive(Debug, Default)]
 struct Wire {
     isn: Option<SeqNum>,
@@ -36,8 +36,8 @@ struct Wire {
 impl Recorder for Wire {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, _: Who, event: Event, _: Option<&SenderState>) {
-        if let Event::Read { bytes, .. } = event {
+    fn record(&mut self, at: Instant, _: EventSource, event: Event, _: Option<&SenderState>) {
+        if let Event::AppRead { bytes, .. } = event {
             self.read += u64::from(bytes);
             self.read_at = at.as_nanos();
         }
@@ -64,22 +64,22 @@ impl Observer for Wire {
 /// Runs the scenario of a recording.
 ///
 /// # Errors
-/// What of the scenario is not understood.
-pub(super) fn run(recording: &Recording) -> Result<Run, String> {
+/// The scenario is invalid.
+pub(super) fn run(recording: &ClosedRecording) -> Result<ClosedRun, String> {
     run_text(&recording.scenario, &recording.rows)
 }
 
-/// Runs a scenario and reads the sender at the times of `rows`.
+/// Runs a scenario and reads the sender's state at the times of `rows`.
 ///
 /// # Errors
-/// What of the scenario is not understood.
-pub(super) fn run_text(text: &str, rows: &[Row]) -> Result<Run, String> {
+/// The scenario is invalid.
+pub(super) fn run_text(text: &str, rows: &[TcpcbRow]) -> Result<ClosedRun, String> {
     let loaded = load(text, "scenario", &Overrides::default())
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let scenario = loaded.scenario;
     let mut wire = Wire::default();
-    let mut run = Run::default();
-    let mut live = Live::new(&scenario, &[], &mut wire)
+    let mut run = ClosedRun::default();
+    let mut live = LiveSimulation::new(&scenario, &[], &mut wire)
         .map_err(|_| "the scenario cannot be set up".to_owned())?;
     let end = Instant::ZERO + scenario.duration;
     for row in rows {

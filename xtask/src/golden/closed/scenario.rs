@@ -1,14 +1,14 @@
-//! The scenario of a recording: the one recorded beside its parameters, or one made of them.
+//! The scenario of a recording: as recorded, or built from its parameters.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 /// # Errors
-/// Parameters that are missing.
+/// A parameter is missing.
 pub(super) fn text(parameters: &Value) -> Result<String, String> {
     match parameters["ackclock_scenario"].as_str() {
-        // The recordings of 13.0 were made before there was a profile of that version.
+        // The recordings of 13.0 predate the profile of that version.
         Some(text) => {
             let text = with_ack_losses(parameters, text);
             match parameters["version"].as_str() {
@@ -22,8 +22,8 @@ pub(super) fn text(parameters: &Value) -> Result<String, String> {
     }
 }
 
-/// The recorder counts every packet of the sink but its SYN-ACK (`D A n`), those with SACK blocks too, which
-/// `only = "acks"` passes over.
+/// Converts ACK losses: the recorder counts every packet of the sink except its SYN-ACK (`D A n`),
+/// including those with SACK blocks, which `only = "acks"` does not count.
 fn with_ack_losses(parameters: &Value, text: &str) -> String {
     let Some(lost) = parameters["ackdrops"].as_array() else { return text.to_owned() };
     let counted: Vec<u64> = lost.iter().filter_map(Value::as_u64).map(|n| n + 1).collect();
@@ -40,7 +40,7 @@ fn with_ack_losses(parameters: &Value, text: &str) -> String {
         .collect()
 }
 
-/// A transfer behind tcp_lro.c: each arrival is queued, all go up some time after the first.
+/// Builds a transfer with tcp_lro.c: arrivals are queued and passed up some time after the first.
 fn from_parameters(parameters: &Value) -> Result<String, &'static str> {
     let number = |name: &'static str| parameters[name].as_u64().ok_or(name);
     let profile = match parameters["tree"].as_str().ok_or("tree")? {

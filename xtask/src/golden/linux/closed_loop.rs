@@ -1,26 +1,26 @@
-//! A recorded transfer run again in virtual time, our Linux at both ends, beside the recording.
+//! Runs a recorded transfer in simulated time with our Linux TCP at both hosts, and compares it.
 
 use std::fmt;
 use std::path::Path;
 
-use record::{Cause, Event, Recorder, SenderState, SentKind, Who};
+use record::{Cause, Event, EventSource, Recorder, SenderState, SentKind};
 use sim::Observer;
 use units::{Duration, FlowId, HostId, Instant};
 
-use super::recording::{Kind, Recording, Sample};
+use super::recording::{KstateEvent, KstateRecording, KstateRow};
 use super::replay;
 use super::world::Truth;
 
-/// Scenarios of which two recordings differ by more than 5 %.
+/// Scenarios whose goodput differs by more than 5 % between recordings.
 const DO_NOT_REPEAT: [&str; 5] = ["a2", "b3", "c5", "g1", "k1"];
-/// Scenarios in which the same packets are lost in every run.
+/// Scenarios with the same lost packets in every run.
 const SAME_LOSSES: [&str; 9] = ["c1", "c4", "c6", "d1", "e1", "f1", "f2", "g1", "g2"];
 
-/// What is compared.
+/// The compared figures.
 #[derive(Debug, Default)]
 struct Figures {
     goodput_bps: u64,
-    /// Packets out when the first one left again.
+    /// Packets in flight at the first retransmission.
     flight: Option<u64>,
     retransmitted: u64,
     recoveries: u64,
@@ -28,57 +28,58 @@ struct Figures {
     spurious: u64,
     /// 0 if HyStart did not end slow start.
     hystart_exit: u64,
-    /// When BBR's startup ended, in microseconds.
+    /// End of BBR's startup, in microseconds.
     startup_end: Option<i64>,
 }
 
-/// A window in packets from a time in microseconds on.
-type Curve = Vec<(i64, u64)>;
+/// Window in packets over time in microseconds.
+type WindowCurve = Vec<(i64, u64)>;
 
-/// A run beside its recording.
+/// Comparison of a run with its recording.
 #[derive(Debug)]
-pub(in super::super) struct Comparison {
+pub(in super::super) struct ClosedLoopComparison {
     name: String,
     rtt: Duration,
     recorded: Figures,
     simulated: Figures,
-    /// Largest gap between the two windows in packets: ours less the recorded one, and when.
+    /// Largest difference of the windows in packets, ours minus recorded, and its time.
     gap: (i64, i64),
     /// The first acknowledgment that differs.
-    first: Option<Difference>,
+    first: Option<AckDifference>,
 }
 
-/// An acknowledgment that moved `snd_una`: when in microseconds, where to, and the window after it
-/// in packets.
+/// An acknowledgment that advanced `snd_una`: its time in microseconds, the new `snd_una`, and the
+/// window after it in packets.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct AckStep {
     at_us: i64,
     una: i64,
     cwnd: u64,
 }
 
-/// The first acknowledgment of which the two runs make something else.
+/// The first acknowledgment after which the two runs differ.
 #[derive(Debug)]
-struct Difference {
-    /// How many were the same before it.
+struct AckDifference {
+    /// Number of equal ones before it.
     same: usize,
-    theirs: Step,
-    ours: Step,
+    theirs: AckStep,
+    ours: AckStep,
 }
 
-impl Difference {
-    /// Compares step by step; where a run ends nothing differs any more.
-    fn first(theirs: &[Step], ours: &[Step]) -> Option<Self> {
-        let differs =
-            |(theirs, ours): (&Step, &Step)| (theirs.una, theirs.cwnd) != (ours.una, ours.cwnd);
+impl AckDifference {
+    /// Compares step by step, up to the end of the shorter run.
+    fn first(theirs: &[AckStep], ours: &[AckStep]) -> Option<Self> {
+        let differs = |(theirs, ours): (&AckStep, &AckStep)| {
+            (theirs.una, theirs.cwnd) != (ours.una, ours.cwnd)
+        };
         let same = theirs.iter().zip(ours).position(differs)?;
         Some(Self { same, theirs: theirs[same], ours: ours[same] })
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for AckDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let one = |step: &Step| {
+        let one = |step: &AckStep| {
             format!("at {:.3} ms to {}, window {}", step.at_us as f64 / 1e3, step.una, step.cwnd)
         };
         let (theirs, ours) = (one(&self.theirs), one(&self.ours));
@@ -86,25 +87,25 @@ impl fmt::Display for Difference {
     }
 }
 
-impl Comparison {
-    /// Name of the scenario up to the first underline.
+impl ClosedLoopComparison {
+    /// Returns the name of the scenario up to the first underscore.
     pub(in super::super) fn short(&self) -> &str {
         self.name.split('_').next().unwrap_or("")
     }
 
-    /// Goodput against the recorded one, in thousandths.
+    /// Returns the relative difference of the goodput to the recorded one, in thousandths.
     pub(in super::super) fn goodput_permille(&self) -> i64 {
         let ours = i128::from(self.simulated.goodput_bps) * 1_000;
         (ours / i128::from(self.recorded.goodput_bps.max(1))) as i64 - 1_000
     }
 
-    /// Is it off by so much that it is to be explained: by more than a twentieth in goodput where two
-    /// recordings agree, or in recoveries and timeouts where the same packets are lost?
+    /// Returns whether the difference needs an explanation: more than 5 % goodput if recordings
+    /// agree, or other recoveries and timeouts if the same packets are lost.
     pub(in super::super) fn misses(&self) -> bool {
         (self.repeats() && self.goodput_permille().abs() > 50) || self.same_events() == Some(false)
     }
 
-    /// When BBR's startup ended, for people: ours, and the recorded one.
+    /// Describes the end of BBR's startup: ours, and the recorded one.
     pub(in super::super) fn startup(&self) -> Option<String> {
         let theirs = self.recorded.startup_end?;
         let ours = self.simulated.startup_end.map(|us| format!("{:.3} s", us as f64 / 1e6));
@@ -112,17 +113,17 @@ impl Comparison {
         Some(format!("startup ended at {ours} (recorded: {:.3} s)", theirs as f64 / 1e6))
     }
 
-    /// What the first difference is, for people.
+    /// Describes the first difference.
     pub(in super::super) fn first_difference(&self) -> String {
         self.first.as_ref().map_or("no ACK differs".to_owned(), ToString::to_string)
     }
 
-    /// Do two recordings of it agree?
+    /// Returns whether recordings of it agree.
     pub(in super::super) fn repeats(&self) -> bool {
         !DO_NOT_REPEAT.contains(&self.short())
     }
 
-    /// As many recoveries and timeouts as recorded, where the same packets are lost?
+    /// Returns whether recoveries and timeouts match, if the same packets are lost.
     pub(in super::super) fn same_events(&self) -> Option<bool> {
         let (ours, theirs) = (&self.simulated, &self.recorded);
         SAME_LOSSES
@@ -131,12 +132,12 @@ impl Comparison {
     }
 }
 
-/// The heading of the lines that [`Comparison`] prints.
+/// The heading of the lines that [`ClosedLoopComparison`] prints.
 pub(in super::super) const HEADING: &str = "\
 scenario                 rtt/ms   goodput Mb/s (rec)      %  flight(rec)  rtx(rec)  recov(rec) \
 RTO(rec) undone(rec) hystart(rec)  cwnd gap at s";
 
-impl fmt::Display for Comparison {
+impl fmt::Display for ClosedLoopComparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (ours, theirs) = (&self.simulated, &self.recorded);
         let flight = |figures: &Figures| figures.flight.map_or("-".into(), |n| n.to_string());
@@ -168,18 +169,18 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Runs a transfer again.
+/// Runs a transfer and compares it with its recording.
 ///
 /// # Errors
-/// What of it cannot be read, or is not modelled.
-pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
+/// The transfer cannot be read or is not modelled.
+pub(super) fn compare(transfer: &Path) -> Result<ClosedLoopComparison, String> {
     let truth = Truth::read(transfer)?;
-    let recording = Recording::open(&transfer.join("kstate_f0.csv.gz"))
+    let recording = KstateRecording::open(&transfer.join("kstate_f0.csv.gz"))
         .map_err(|error| format!("kstate_f0.csv.gz:{error}"))?;
     let rtt = effective_rtt(&truth, &recording.samples);
     let into_tick = (-replay::phase(&recording.samples)).rem_euclid(replay::JIFFY_US);
     let scenario = truth.scenario(rtt, Duration::from_micros(into_tick as u64))?;
-    let mut watch = Watch { mss: 1_448, ..Watch::default() };
+    let mut watch = FlowWatcher { mss: 1_448, ..FlowWatcher::default() };
     let outcome = sim::run(&scenario, &mut watch).map_err(|error| error.to_string())?;
     let mut simulated = Figures {
         flight: watch.flight,
@@ -199,10 +200,10 @@ pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
         simulated.hystart_exit = 0;
     }
     let counters = &truth.kernel_counters_sender;
-    let again = recording.samples.iter().find(|row| row.ev == Kind::Again);
+    let repeated = recording.samples.iter().find(|row| row.ev == KstateEvent::Repeated);
     let recorded = Figures {
         goodput_bps: truth.flows.first().map_or(0, |flow| flow.goodput_bps),
-        flight: again.map(|row| row.packets_out.into()),
+        flight: repeated.map(|row| row.packets_out.into()),
         retransmitted: truth.flows.iter().map(|flow| flow.retransmitted_packets).sum(),
         recoveries: counters.recoveries,
         timeouts: counters.timeouts,
@@ -210,7 +211,7 @@ pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
         hystart_exit: counters.hystart_exit(),
         startup_end: startup_end(&recording.samples),
     };
-    let theirs: Curve = recording
+    let theirs: WindowCurve = recording
         .samples
         .iter()
         .filter(|row| row.una >= 0)
@@ -218,22 +219,23 @@ pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
         .collect();
     let name = transfer.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let gap = gap(&watch.curve, &theirs);
-    let first = Difference::first(&steps(&recording.samples), &watch.steps);
-    Ok(Comparison { name, rtt, recorded, simulated, gap, first })
+    let first = AckDifference::first(&steps(&recording.samples), &watch.steps);
+    Ok(ClosedLoopComparison { name, rtt, recorded, simulated, gap, first })
 }
 
-/// When BBR left its first phase.
-fn startup_end(samples: &[Sample]) -> Option<i64> {
-    let later = |row: &&Sample| row.mode.as_deref().is_some_and(|mode| mode != "STARTUP");
+/// Returns the time at which BBR left its startup.
+fn startup_end(samples: &[KstateRow]) -> Option<i64> {
+    let later = |row: &&KstateRow| row.mode.as_deref().is_some_and(|mode| mode != "STARTUP");
     samples.iter().find(later).map(|row| row.t_us as i64)
 }
 
-/// What moved `snd_una` in a recording; the row behind an ACK has the state after it, unless it tells
-/// of a state that is about to change.
-fn steps(samples: &[Sample]) -> Vec<Step> {
-    let whole: Vec<&Sample> = samples.iter().filter(|row| row.ev != Kind::State).collect();
-    let moved = |pair: &&[&Sample]| pair[0].una >= 0 && pair[1].una > pair[0].una;
-    let step = |pair: &[&Sample]| Step {
+/// Returns the advances of `snd_una` in a recording; the row after an ACK has the state after it,
+/// except rows of congestion-state changes.
+fn steps(samples: &[KstateRow]) -> Vec<AckStep> {
+    let whole: Vec<&KstateRow> =
+        samples.iter().filter(|row| row.ev != KstateEvent::State).collect();
+    let moved = |pair: &&[&KstateRow]| pair[0].una >= 0 && pair[1].una > pair[0].una;
+    let step = |pair: &[&KstateRow]| AckStep {
         at_us: pair[0].t_us as i64,
         una: pair[1].una,
         cwnd: pair[1].cwnd.into(),
@@ -241,12 +243,12 @@ fn steps(samples: &[Sample]) -> Vec<Step> {
     whole.windows(2).filter(moved).map(step).collect()
 }
 
-/// The round trip that a packet really saw, the emulator's and the kernel's own time included: that
-/// of the SYN, which met no queue; where there is none, the median of all.
-fn effective_rtt(truth: &Truth, samples: &[Sample]) -> Duration {
+/// Returns the effective round-trip time, including the delays of emulator and kernel: that of the
+/// SYN, which saw no queue, or without a queue the median of all.
+fn effective_rtt(truth: &Truth, samples: &[KstateRow]) -> Duration {
     let mut all: Vec<u32> = samples
         .iter()
-        .filter(|row| row.ev == Kind::Ack && row.rack_rtt_us > 0)
+        .filter(|row| row.ev == KstateEvent::Ack && row.rack_rtt_us > 0)
         .map(|row| row.rack_rtt_us)
         .collect();
     let syn = samples.iter().map(|row| row.rack_rtt_us).find(|&rtt| rtt > 0);
@@ -255,9 +257,9 @@ fn effective_rtt(truth: &Truth, samples: &[Sample]) -> Duration {
     rtt.map_or(truth.base_rtt(), |rtt| Duration::from_micros(rtt.into()))
 }
 
-/// The largest gap between two curves, as ours less theirs, and where; up to the end of the shorter.
-fn gap(ours: &Curve, theirs: &Curve) -> (i64, i64) {
-    let value = |curve: &Curve, at: i64| {
+/// Returns the largest difference of two curves (ours minus theirs) and its time.
+fn gap(ours: &WindowCurve, theirs: &WindowCurve) -> (i64, i64) {
+    let value = |curve: &WindowCurve, at: i64| {
         let next = curve.partition_point(|&(from, _)| from <= at);
         next.checked_sub(1).map(|last| curve[last].1 as i64)
     };
@@ -270,23 +272,23 @@ fn gap(ours: &Curve, theirs: &Curve) -> (i64, i64) {
     gaps.max_by_key(|&(gap, at)| (gap.abs(), -at)).unwrap_or((0, 0))
 }
 
-/// Watches the first flow.
+/// Records the first flow.
 #[derive(Debug, Default)]
-struct Watch {
+struct FlowWatcher {
     mss: u64,
-    curve: Curve,
-    steps: Vec<Step>,
+    curve: WindowCurve,
+    steps: Vec<AckStep>,
     flight: Option<u64>,
     exit: u64,
     exit_at: Option<i64>,
-    /// When the first and the last byte were read, and how many in all.
+    /// Times of the first and the last read, and the total bytes read.
     first_read: Option<Instant>,
     last_read: Option<Instant>,
     read: u64,
 }
 
-impl Watch {
-    /// Bits per second from the first byte read to the last.
+impl FlowWatcher {
+    /// Returns the goodput in bit/s from the first byte read to the last.
     fn goodput(&self) -> u64 {
         let Some((first, last)) = self.first_read.zip(self.last_read) else { return 0 };
         let nanos = u128::from(last.since(first).as_nanos().max(1));
@@ -294,15 +296,15 @@ impl Watch {
     }
 }
 
-impl Recorder for Watch {
+impl Recorder for FlowWatcher {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         if who.flow != FlowId(0) {
             return;
         }
         if who.host == HostId(1) {
-            if let Event::Read { bytes, .. } = event {
+            if let Event::AppRead { bytes, .. } = event {
                 self.first_read.get_or_insert(at);
                 self.last_read = Some(at);
                 self.read += u64::from(bytes);
@@ -314,9 +316,9 @@ impl Recorder for Watch {
             self.curve.push((micros, state.cwnd.get() / self.mss));
             if let Event::Acked { una, .. } = event {
                 let cwnd = state.cwnd.get() / self.mss;
-                self.steps.push(Step { at_us: micros, una: una.0 as i64, cwnd });
+                self.steps.push(AckStep { at_us: micros, una: una.0 as i64, cwnd });
             }
-            if let Event::Sent { kind: SentKind::Again(_), .. } = event {
+            if let Event::Sent { kind: SentKind::Retransmission(_), .. } = event {
                 let out = (state.snd_max - state.snd_una).div_ceil(self.mss);
                 self.flight.get_or_insert(out);
             }
@@ -328,4 +330,4 @@ impl Recorder for Watch {
     }
 }
 
-impl Observer for Watch {}
+impl Observer for FlowWatcher {}

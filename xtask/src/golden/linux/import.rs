@@ -1,6 +1,6 @@
-//! Takes recorded transfers into the project: the truth of each, of the sender's state the columns
-//! that the replay and the closed loop use, what captures at both ends, tcp_probe and ss saw, and
-//! what became of the packets.
+//! Imports recorded transfers: the ground truth of each, the columns of the sender's state that the
+//! replay and the closed loop use, captures at both hosts, tcp_probe and ss logs, and the outcomes
+//! of the packets.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,10 +11,10 @@ use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
 use lzma_rust2::{XzOptions, XzWriter};
 
-use super::fates::{self, Fates};
+use super::packet_outcomes::{self, TransferOutcomes};
 use super::recording::COLUMNS;
 
-/// What became of all data packets, beside the transfers.
+/// File with the outcomes of all data packets, beside the transfers.
 const FATES: &str = "fates.csv";
 
 /// Copies the transfers below `from` into `to`, a directory for each, and prints their names.
@@ -50,11 +50,11 @@ pub(in super::super) fn import(from: &Path, to: &Path) -> Result<(), String> {
         }
         for name in ["tcp_probe.csv.gz", "ss.txt.gz"] {
             let series = transfer.join(name);
-            pack_again(&series, &place.join(name))
+            repack(&series, &place.join(name))
                 .map_err(|error| named(&series, error.to_string()))?;
         }
         let of_transfer =
-            fates::count(transfer).map_err(|error| named(transfer, error.to_string()))?;
+            packet_outcomes::count(transfer).map_err(|error| named(transfer, error.to_string()))?;
         all_fates.extend(of_transfer);
         println!("{}", place.display());
     }
@@ -62,7 +62,7 @@ pub(in super::super) fn import(from: &Path, to: &Path) -> Result<(), String> {
     write_fates(&file, &all_fates).map_err(|error| named(&file, error.to_string()))
 }
 
-/// Unpacks a capture and packs it as closely as xz can.
+/// Recompresses a capture with xz at the highest level.
 fn pack_closer(from: &Path, to: &Path) -> io::Result<()> {
     let mut packer = XzWriter::new(File::create(to)?, XzOptions::with_preset(9))?;
     io::copy(&mut MultiGzDecoder::new(File::open(from)?), &mut packer)?;
@@ -70,22 +70,21 @@ fn pack_closer(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Packs without date or name, so that the same content gives the same file.
-fn pack_again(from: &Path, to: &Path) -> io::Result<()> {
+/// Recompresses without date or name, so that equal content gives equal files.
+fn repack(from: &Path, to: &Path) -> io::Result<()> {
     let mut out = GzBuilder::new().write(File::create(to)?, Compression::best());
     io::copy(&mut MultiGzDecoder::new(File::open(from)?), &mut out)?;
     out.finish()?;
     Ok(())
 }
 
-fn write_fates(to: &Path, fates: &[Fates]) -> Result<(), csv::Error> {
+fn write_fates(to: &Path, fates: &[TransferOutcomes]) -> Result<(), csv::Error> {
     let mut writer = Writer::from_path(to)?;
     fates.iter().try_for_each(|row| writer.serialize(row))?;
     Ok(writer.flush()?)
 }
 
-/// Copies the columns that are kept, compressed without date or name, so that the same rows give
-/// the same file.
+/// Copies the used columns, compressed without date or name, so that equal rows give equal files.
 fn narrow(from: &Path, to: &Path) -> Result<(), csv::Error> {
     let mut reader = Reader::from_reader(MultiGzDecoder::new(File::open(from)?));
     let names = reader.headers()?.clone();

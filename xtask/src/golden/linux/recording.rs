@@ -1,4 +1,4 @@
-//! The recorded state of one sender, event by event (`kstate_f<N>.csv.gz`).
+//! Recorded state of one sender at every event (`kstate_f<N>.csv.gz`).
 
 use std::fs::File;
 use std::io::Read;
@@ -8,12 +8,12 @@ use csv::Reader;
 use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Deserializer};
 
-use super::super::rows::Garbled;
+use super::super::rows::GoldenError;
 
 /// `TCP_INFINITE_SSTHRESH`, recorded as `inf`.
 const UNSET: u32 = 0x7fff_ffff;
 
-/// The columns of a [`Sample`].
+/// The columns of a [`KstateRow`].
 pub(super) const COLUMNS: [&str; 38] = [
     "t_us",
     "ev",
@@ -55,19 +55,19 @@ pub(super) const COLUMNS: [&str; 38] = [
     "hy_curr_rtt_us",
 ];
 
-/// What happened.
+/// Event of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(super) enum Kind {
-    /// An ACK arrived; the state is that before it.
+pub(super) enum KstateEvent {
+    /// An ACK arrived; the row has the state before it.
     #[serde(rename = "A")]
     Ack,
-    /// A packet or a burst is being sent; it does not count yet.
+    /// A packet or burst is about to be sent; the state does not include it yet.
     #[serde(rename = "X")]
     Sent,
-    /// It was one sent again.
+    /// A packet was retransmitted.
     #[serde(rename = "R")]
-    Again,
-    /// The congestion state is about to change.
+    Repeated,
+    /// The congestion state is about to change (`icsk_ca_state`).
     #[serde(rename = "C")]
     State,
 }
@@ -81,11 +81,11 @@ pub(super) mod ca {
 
 /// One row; the names are the recorder's.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Sample {
-    /// Microseconds since the first SYN; before it, below zero.
+pub(super) struct KstateRow {
+    /// Microseconds since the first SYN; negative before it.
     pub(super) t_us: f64,
-    pub(super) ev: Kind,
-    /// First byte and end of what is sent.
+    pub(super) ev: KstateEvent,
+    /// First byte and end of the sent data.
     pub(super) seq: Option<i64>,
     pub(super) end: Option<i64>,
     pub(super) una: i64,
@@ -105,7 +105,7 @@ pub(super) struct Sample {
     pub(super) srtt_us: u32,
     pub(super) rto_ms: u32,
     pub(super) ca_state: u32,
-    /// The state that follows, in rows of [`Kind::State`].
+    /// The next state, in rows of [`KstateEvent::State`].
     pub(super) new_state: Option<u32>,
     pub(super) retransmits: Option<u32>,
     pub(super) cwnd_limited: Option<u32>,
@@ -160,52 +160,52 @@ fn finite<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     }
 }
 
-impl Sample {
-    /// Packets of `mss` bytes that are being sent.
+impl KstateRow {
+    /// Returns the number of packets of `mss` bytes that are sent.
     pub(super) fn packets(&self, mss: i64) -> u32 {
         let bytes = self.end.unwrap_or(0) - self.seq.unwrap_or(0);
         u32::try_from((bytes.max(0) + mss - 1) / mss).unwrap_or(u32::MAX)
     }
 }
 
-/// Which controller the columns tell of.
+/// Controller of a recording, by its columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Algorithm {
+pub(super) enum RecordedAlgorithm {
     Reno,
     Cubic,
     Bbr,
 }
 
-/// All rows of one sender; row 0 stands in line 2.
-pub(super) struct Recording {
-    pub(super) algorithm: Algorithm,
-    pub(super) samples: Vec<Sample>,
+/// All rows of one sender; row 0 is on line 2.
+pub(super) struct KstateRecording {
+    pub(super) algorithm: RecordedAlgorithm,
+    pub(super) samples: Vec<KstateRow>,
 }
 
-impl Recording {
+impl KstateRecording {
     /// Reads a compressed file.
-    pub(super) fn open(file: &Path) -> Result<Self, Garbled> {
-        let file = File::open(file).map_err(|error| Garbled::at(0, error.to_string()))?;
+    pub(super) fn open(file: &Path) -> Result<Self, GoldenError> {
+        let file = File::open(file).map_err(|error| GoldenError::at(0, error.to_string()))?;
         Self::read(MultiGzDecoder::new(file))
     }
 
     /// Reads CSV text.
-    pub(super) fn read(text: impl Read) -> Result<Self, Garbled> {
+    pub(super) fn read(text: impl Read) -> Result<Self, GoldenError> {
         let mut reader = Reader::from_reader(text);
         let garbled = |error: csv::Error| {
             let line = error.position().map_or(1, csv::Position::line);
-            Garbled::at(line, error.to_string())
+            GoldenError::at(line, error.to_string())
         };
         let names = reader.headers().map_err(garbled)?;
         let algorithm = match names {
-            _ if names.iter().any(|name| name == "cu_cnt") => Algorithm::Cubic,
-            _ if names.iter().any(|name| name == "bbr_mode") => Algorithm::Bbr,
-            _ => Algorithm::Reno,
+            _ if names.iter().any(|name| name == "cu_cnt") => RecordedAlgorithm::Cubic,
+            _ if names.iter().any(|name| name == "bbr_mode") => RecordedAlgorithm::Bbr,
+            _ => RecordedAlgorithm::Reno,
         };
-        let samples: Vec<Sample> =
+        let samples: Vec<KstateRow> =
             reader.deserialize().collect::<Result<_, _>>().map_err(garbled)?;
         if samples.is_empty() {
-            return Err(Garbled::at(0, "no rows"));
+            return Err(GoldenError::at(0, "no rows"));
         }
         Ok(Self { algorithm, samples })
     }

@@ -1,53 +1,53 @@
-//! What the kernel was told, told to our reno, cubic and PRR.
+//! Replays the recorded inputs of the kernel through our reno, cubic and PRR.
 //!
-//! The controller runs freely from the SYN to the last ACK: it is never set to what was recorded.
-//! Inputs are what arrived and what the stack concluded (deliveries, losses, changes of the
-//! congestion state, what was sent, round trips, the tick); compared is what the controller makes
-//! of it, after every ACK.
+//! The controller runs freely from the SYN to the last ACK: it is never set to recorded values.
+//! Inputs are the arrivals and the stack's conclusions (deliveries, losses, changes of the
+//! congestion state, transmissions, round trips, the tick); the controller's state is compared
+//! after every ACK.
 
 use cc::{
-    AckSample, Acked, Congested, Controller, Established, Idle, LinuxCubic, LinuxReno, Recovered,
-    Signal, Smoothed,
+    AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Controller, IdleEvent,
+    LinuxCubic, LinuxReno, RecoveryEnd, SmoothedRtt,
 };
-use recovery::prr::linux::{PrrAck, PrrLinux};
+use recovery::prr::linux::{PrrLinux, PrrLinuxInput};
 use units::{Bytes, Duration, Instant, Offset};
 
-use super::recording::{Algorithm, Kind, Recording, Sample, ca};
+use super::recording::{KstateEvent, KstateRecording, KstateRow, RecordedAlgorithm, ca};
 
 /// Jiffies per second of the recording kernel, and microseconds of a jiffy.
 const HZ: u32 = 250;
 pub(super) const JIFFY_US: f64 = 4_000.0;
 /// Payload of a full segment.
 const MSS: i64 = 1_448;
-/// Mismatches that are kept for display.
+/// Maximum mismatches to display.
 const SHOWN: usize = 5;
-/// Before the SYN; times of the recording begin a little below zero.
+/// Offset of the simulated time; times of the recording start slightly below zero.
 const START_US: f64 = 1_000_000.0;
 
-/// The epoch moves along when data leaves after a pause, by jiffies that no row tells: they follow
-/// from the time of the row, and near a tick they may be one off.
+/// Columns that may be off by one jiffy: the epoch shifts when data is sent after a pause, by
+/// jiffies that are not recorded and must be derived from the time of the row.
 pub(super) const UNCERTAIN: [&str; 1] = ["epoch_start"];
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ReplayTally {
     /// ACKs compared.
     pub(super) acks: u64,
-    /// Those of them in a recovery, where PRR holds the window.
+    /// ACKs in a recovery, where PRR sets the window.
     pub(super) recovery_acks: u64,
-    /// Fields that differ, by name.
+    /// Number of differing fields, by name.
     pub(super) mismatches: Vec<(&'static str, u64)>,
-    /// The first of them, for people.
+    /// Descriptions of the first ones.
     pub(super) first: Vec<String>,
 }
 
-impl Tally {
-    /// Fields that differ.
+impl ReplayTally {
+    /// Returns the number of differing fields.
     pub(super) fn total(&self) -> u64 {
         self.mismatches.iter().map(|(_, count)| count).sum()
     }
 
-    /// Fields that differ, but for those in [`UNCERTAIN`].
+    /// Returns the number of differing fields, except those in [`UNCERTAIN`].
     pub(super) fn unexplained(&self) -> u64 {
         let certain = self.mismatches.iter().filter(|(name, _)| !UNCERTAIN.contains(name));
         certain.map(|(_, count)| count).sum()
@@ -67,11 +67,11 @@ impl Tally {
     }
 }
 
-/// What the replay asks of a controller beyond the contract.
+/// State of a controller that the replay compares.
 trait Replayed: Controller {
     fn windows(&self) -> [u32; 3];
-    /// Compares what the algorithm keeps for itself.
-    fn compare(&self, tally: &mut Tally, line: usize, after: &Sample);
+    /// Compares the private state of the algorithm.
+    fn compare(&self, tally: &mut ReplayTally, line: usize, after: &KstateRow);
 }
 
 impl Replayed for LinuxReno {
@@ -79,7 +79,7 @@ impl Replayed for LinuxReno {
         [self.snd_cwnd(), self.snd_cwnd_cnt(), self.snd_ssthresh()]
     }
 
-    fn compare(&self, _: &mut Tally, _: usize, _: &Sample) {}
+    fn compare(&self, _: &mut ReplayTally, _: usize, _: &KstateRow) {}
 }
 
 impl Replayed for LinuxCubic {
@@ -87,7 +87,7 @@ impl Replayed for LinuxCubic {
         [self.snd_cwnd(), self.snd_cwnd_cnt(), self.snd_ssthresh()]
     }
 
-    fn compare(&self, tally: &mut Tally, line: usize, after: &Sample) {
+    fn compare(&self, tally: &mut ReplayTally, line: usize, after: &KstateRow) {
         let state = self.operations().state();
         let hystart = self.operations().hystart();
         let mut small = |name, expected: Option<u32>, got: u32| {
@@ -112,31 +112,31 @@ impl Replayed for LinuxCubic {
     }
 }
 
-/// Replays a recording; `None` for BBR, whose own state `crates/cc/src/bbr/recordings.rs` follows.
-pub(super) fn replay(recording: &Recording) -> Option<Tally> {
+/// Replays a recording; `None` for BBR, which `crates/cc/src/bbr/recordings.rs` replays.
+pub(super) fn replay(recording: &KstateRecording) -> Option<ReplayTally> {
     match recording.algorithm {
-        Algorithm::Reno => Some(Run::new(LinuxReno::new(), recording).run()),
-        Algorithm::Cubic => Some(Run::new(LinuxCubic::new(HZ), recording).run()),
-        Algorithm::Bbr => None,
+        RecordedAlgorithm::Reno => Some(LinuxReplay::new(LinuxReno::new(), recording).run()),
+        RecordedAlgorithm::Cubic => Some(LinuxReplay::new(LinuxCubic::new(HZ), recording).run()),
+        RecordedAlgorithm::Bbr => None,
     }
 }
 
-struct Run<'a, C> {
+struct LinuxReplay<'a, C> {
     cc: C,
     prr: PrrLinux,
-    samples: &'a [Sample],
-    /// Microseconds of the recording at which the jiffies would have been 0.
+    samples: &'a [KstateRow],
+    /// Time of jiffy 0, in microseconds of the recording.
     phase: f64,
     last_sent: u64,
-    /// Rows up to here have been considered as bursts that leave.
+    /// Index of the first row not yet processed as a transmission.
     left: usize,
-    /// Packets sent again, as places.
-    resent: Vec<(i64, i64)>,
-    tally: Tally,
+    /// Ranges of retransmitted packets.
+    retransmission: Vec<(i64, i64)>,
+    tally: ReplayTally,
 }
 
-impl<'a, C: Replayed> Run<'a, C> {
-    fn new(cc: C, recording: &'a Recording) -> Self {
+impl<'a, C: Replayed> LinuxReplay<'a, C> {
+    fn new(cc: C, recording: &'a KstateRecording) -> Self {
         let samples = &recording.samples;
         let phase = phase(samples);
         Self {
@@ -146,30 +146,30 @@ impl<'a, C: Replayed> Run<'a, C> {
             phase,
             last_sent: 0,
             left: 0,
-            resent: Vec::new(),
-            tally: Tally::default(),
+            retransmission: Vec::new(),
+            tally: ReplayTally::default(),
         }
     }
 
-    fn ticks(&self, at: &Sample) -> u64 {
+    fn ticks(&self, at: &KstateRow) -> u64 {
         ((at.t_us - self.phase) / JIFFY_US).floor() as u64
     }
 
-    fn run(mut self) -> Tally {
+    fn run(mut self) -> ReplayTally {
         let mut at = 0;
         while at < self.samples.len() {
             at = match self.samples[at].ev {
-                Kind::Ack => self.ack(at),
-                Kind::Sent => self.sent(at),
-                Kind::Again => {
+                KstateEvent::Ack => self.ack(at),
+                KstateEvent::Sent => self.sent(at),
+                KstateEvent::Repeated => {
                     let row = &self.samples[at];
-                    self.resent.extend(row.seq.zip(row.end));
+                    self.retransmission.extend(row.seq.zip(row.end));
                     at + 1
                 }
-                Kind::State => {
+                KstateEvent::State => {
                     let row = &self.samples[at];
                     self.state_changes(at, row, row);
-                    self.first_of_timer(row);
+                    self.on_reo_timeout(row);
                     at + 1
                 }
             };
@@ -177,7 +177,7 @@ impl<'a, C: Replayed> Run<'a, C> {
         self.tally
     }
 
-    /// A burst left, new or again (what goes again has a row of each kind).
+    /// Processes a transmission; a retransmission has a row of each kind.
     fn sent(&mut self, at: usize) -> usize {
         let row = &self.samples[at];
         let ticks = self.ticks(row);
@@ -194,10 +194,10 @@ impl<'a, C: Replayed> Run<'a, C> {
         at + 1
     }
 
-    /// The burst of row `at`, if it is one of data, is about to leave: what the stack does before.
+    /// Does what the stack does before it sends the data burst of row `at`, if it is one.
     fn leaves(&mut self, at: usize) {
         let row = &self.samples[at];
-        if self.left > at || row.ev != Kind::Sent || row.una < 0 || row.end == row.seq {
+        if self.left > at || row.ev != KstateEvent::Sent || row.una < 0 || row.end == row.seq {
             return;
         }
         self.left = at + 1;
@@ -206,7 +206,7 @@ impl<'a, C: Replayed> Run<'a, C> {
             let rto = Duration::from_millis(row.rto_ms.into());
             let idle = Duration::from_millis(ticks.saturating_sub(self.last_sent) * 4);
             if idle > rto {
-                let _ = self.cc.on_idle(&Idle { ticks, idle, rto });
+                let _ = self.cc.on_idle(&IdleEvent { ticks, idle, rto });
             }
         }
         if row.inflight == 0 {
@@ -215,9 +215,9 @@ impl<'a, C: Replayed> Run<'a, C> {
         self.last_sent = ticks;
     }
 
-    /// The ACK of the handshake leaves.
-    fn establish(&mut self, row: &Sample, ticks: u64) {
-        let _ = self.cc.on_established(&Established {
+    /// Processes the ACK of the handshake.
+    fn establish(&mut self, row: &KstateRow, ticks: u64) {
+        let _ = self.cc.on_established(&ConnectionStart {
             now: instant(row),
             ticks,
             una: Offset(1),
@@ -231,24 +231,25 @@ impl<'a, C: Replayed> Run<'a, C> {
         self.last_sent = ticks;
     }
 
-    /// An ACK with the changes of state it causes; the row behind them has the state after it.
+    /// Processes an ACK and its state changes; the row after them has the resulting state.
     fn ack(&mut self, at: usize) -> usize {
         let before = &self.samples[at];
         let mut next = at + 1;
-        let caused = |row: &Sample| row.ev == Kind::State && row.t_us - before.t_us < 1_000.0;
+        let caused =
+            |row: &KstateRow| row.ev == KstateEvent::State && row.t_us - before.t_us < 1_000.0;
         while self.samples.get(next).is_some_and(caused) {
             next += 1;
         }
         let Some(after) = self.samples.get(next) else { return next };
         self.hear(before, after, at + 1..next);
-        // The next row may show more than this ACK did.
-        let by_timer = after.ev == Kind::State;
+        // The next row may also include effects of a timer.
+        let by_timer = after.ev == KstateEvent::State;
         if by_timer {
             self.state_changes(next, after, after);
         }
         self.leaves(next);
         self.tally.acks += 1;
-        // Row 0 stands in line 2.
+        // Row 0 is on line 2.
         let line = at + 2;
         let [cwnd, cwnd_cnt, ssthresh] = self.cc.windows();
         self.tally.compare(line, "cwnd", after.cwnd.into(), cwnd.into());
@@ -261,23 +262,23 @@ impl<'a, C: Replayed> Run<'a, C> {
         }
         self.cc.compare(&mut self.tally, line, after);
         if by_timer {
-            self.first_of_timer(after);
+            self.on_reo_timeout(after);
             return next + 1;
         }
         next
     }
 
-    /// The reordering timer began a recovery: it counts one packet as delivered
+    /// Processes a recovery started by the reordering timer, which counts one packet as delivered
     /// (tcp_rack_reo_timeout).
-    fn first_of_timer(&mut self, row: &Sample) {
+    fn on_reo_timeout(&mut self, row: &KstateRow) {
         if row.new_state == Some(ca::RECOVERY) {
             self.spend(1, row, false, false);
         }
     }
 
-    /// PRR, for `packets` delivered.
-    fn spend(&mut self, packets: u32, after: &Sample, una_advanced: bool, newly_lost: bool) {
-        let window = self.prr.on_ack(&PrrAck {
+    /// Applies PRR for `packets` delivered.
+    fn spend(&mut self, packets: u32, after: &KstateRow, una_advanced: bool, newly_lost: bool) {
+        let window = self.prr.on_ack(&PrrLinuxInput {
             acked: packets.into(),
             in_flight: after.inflight.into(),
             una_advanced,
@@ -289,11 +290,11 @@ impl<'a, C: Replayed> Run<'a, C> {
         }
     }
 
-    /// The round trip that the ACK told the controller: by timestamps, in milliseconds, if it
-    /// covers what was sent again (then it can be told from the smoothed one), else that of RACK.
-    fn round_trip(&self, before: &Sample, after: &Sample) -> u32 {
+    /// Returns the round trip passed to the controller: by timestamps, in milliseconds, if the ACK
+    /// covers a retransmission (derived from the change of srtt), otherwise that of RACK.
+    fn round_trip(&self, before: &KstateRow, after: &KstateRow) -> u32 {
         let covers = |&(seq, end): &(i64, i64)| seq < after.una && end > before.una;
-        if after.una > before.una && self.resent.iter().any(covers) {
+        if after.una > before.una && self.retransmission.iter().any(covers) {
             let moved = f64::from(after.srtt_us) - f64::from(before.srtt_us);
             let millis = (f64::from(before.srtt_us) + 8.0 * moved) / 1_000.0;
             millis.round() as u32 * 1_000
@@ -302,7 +303,7 @@ impl<'a, C: Replayed> Run<'a, C> {
         }
     }
 
-    fn hear(&mut self, before: &Sample, after: &Sample, states: std::ops::Range<usize>) {
+    fn hear(&mut self, before: &KstateRow, after: &KstateRow, states: std::ops::Range<usize>) {
         let packets = after.delivered - before.delivered;
         let advanced = after.una > before.una;
         let ticks = self.ticks_of_ack(before, after);
@@ -326,18 +327,18 @@ impl<'a, C: Replayed> Run<'a, C> {
         } else if self.cc.in_recovery() {
             self.spend(packets, after, advanced, after.lost_total > before.lost_total);
         } else if advanced || (after.reordering > 3 && sacked) {
-            let _ = self.cc.on_acked(&Acked {
+            let _ = self.cc.on_acked(&AckEvent {
                 now: instant(before),
                 ticks,
                 rtt: None,
-                srtt: Smoothed::default(),
+                srtt: SmoothedRtt::default(),
                 snd_nxt: offset(before.nxt),
                 una: offset(after.una),
                 bytes: (after.una - before.una) as u64,
                 packets,
                 nsegs: 1,
                 ends_recovery: false,
-                resending: false,
+                retransmitting: false,
                 snd_wnd: 0,
                 window_limited: before.cwnd_limited == Some(1),
                 max_packets_out: before.max_packets_out,
@@ -345,20 +346,20 @@ impl<'a, C: Replayed> Run<'a, C> {
         }
     }
 
-    /// The tick in which an ACK was handled: the recorded one where cubic noted it.
-    fn ticks_of_ack(&self, before: &Sample, after: &Sample) -> u64 {
-        match noted(before, after) {
-            Noted::Tick(tick) => tick,
-            Noted::Held(last) => self.ticks(before).min(last + u64::from(HZ / 32)),
-            Noted::Nothing => self.ticks(before),
+    /// Returns the tick in which an ACK was processed: the recorded one if cubic stored it.
+    fn ticks_of_ack(&self, before: &KstateRow, after: &KstateRow) -> u64 {
+        match recorded_tick(before, after) {
+            RecordedTick::Tick(tick) => tick,
+            RecordedTick::Held(last) => self.ticks(before).min(last + u64::from(HZ / 32)),
+            RecordedTick::Nothing => self.ticks(before),
         }
     }
 
-    /// The stack changed its congestion state.
-    fn state_changes(&mut self, at: usize, before: &Sample, after: &Sample) {
+    /// Processes a change of the congestion state.
+    fn state_changes(&mut self, at: usize, before: &KstateRow, after: &KstateRow) {
         let row = &self.samples[at];
         let pipe = row.inflight.into();
-        let congested = |signal| Congested {
+        let congested = |signal| CongestionEvent {
             now: instant(row),
             ticks: 0,
             signal,
@@ -370,79 +371,81 @@ impl<'a, C: Replayed> Run<'a, C> {
         match (row.ca_state, row.new_state.unwrap_or(0)) {
             (_, ca::LOSS) => {
                 let shift = row.retransmits.unwrap_or(0) + 1;
-                let _ = self.cc.on_congested(&congested(Signal::Timeout { shift }));
+                let _ = self.cc.on_congested(&congested(CongestionSignal::Timeout { shift }));
                 self.cc.set_window(Bytes(u64::from(row.inflight) + 1));
             }
             (from, ca::RECOVERY | ca::CWR) if from < ca::CWR => {
-                let _ = self.cc.on_congested(&congested(Signal::Loss));
+                let _ = self.cc.on_congested(&congested(CongestionSignal::Loss));
                 self.prr = PrrLinux::begin(self.cc.windows()[0].into());
             }
             (ca::CWR | ca::RECOVERY, _) => {
                 if after.ssthresh > before.ssthresh {
-                    let _ = self.cc.on_congested(&congested(Signal::SpuriousRecovery));
+                    let _ = self.cc.on_congested(&congested(CongestionSignal::SpuriousRecovery));
                 } else {
-                    let _ = self.cc.on_recovered(&Recovered { th_ack: offset(row.una), pipe });
+                    let _ = self.cc.on_recovered(&RecoveryEnd { th_ack: offset(row.una), pipe });
                 }
             }
             (ca::LOSS, _) if after.ssthresh > before.ssthresh => {
-                let _ = self.cc.on_congested(&congested(Signal::SpuriousTimeout));
+                let _ = self.cc.on_congested(&congested(CongestionSignal::SpuriousTimeout));
             }
             _ => {}
         }
     }
 }
 
-/// Sequence numbers count from the first byte; the SYN stands before it.
+/// Converts a sequence number, which counts from the first byte after the SYN.
 fn offset(place: i64) -> Offset {
     Offset((place + 1).max(0) as u64)
 }
 
-fn instant(row: &Sample) -> Instant {
+fn instant(row: &KstateRow) -> Instant {
     Instant::from_nanos(((row.t_us + START_US) * 1_000.0).round() as u64)
 }
 
-/// When the jiffies would have been 0, in microseconds of the recording: the middle of what the
-/// ticks that cubic noted leave possible.
-pub(super) fn phase(samples: &[Sample]) -> f64 {
+/// Returns the time of jiffy 0, in microseconds of the recording: the middle of the interval
+/// allowed by the ticks that cubic stored.
+pub(super) fn phase(samples: &[KstateRow]) -> f64 {
     let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
     for pair in samples.windows(2) {
         let [before, after] = pair else { continue };
-        if before.ev != Kind::Ack {
+        if before.ev != KstateEvent::Ack {
             continue;
         }
         let began = |tick: u64| before.t_us - tick as f64 * JIFFY_US;
-        match noted(before, after) {
-            Noted::Tick(tick) => {
+        match recorded_tick(before, after) {
+            RecordedTick::Tick(tick) => {
                 (least, most) = (least.max(began(tick + 1)), most.min(began(tick)));
             }
-            Noted::Held(last) => least = least.max(began(last + u64::from(HZ / 32) + 1)),
-            Noted::Nothing => {}
+            RecordedTick::Held(last) => least = least.max(began(last + u64::from(HZ / 32) + 1)),
+            RecordedTick::Nothing => {}
         }
     }
     if least.is_finite() { (least + most) / 2.0 } else { -START_US }
 }
 
-/// What an ACK tells of its tick.
-enum Noted {
-    /// It was this one.
+/// Tick of an ACK, as far as recorded.
+enum RecordedTick {
+    /// Exactly this tick.
     Tick(u64),
-    /// No more than HZ/32 had passed since this one.
+    /// At most HZ/32 after this tick.
     Held(u64),
     Nothing,
 }
 
-/// bictcp_update counts every ACK, and notes the tick unless the window stood still for less than
-/// HZ/32 or the tick is that of the last time.
-fn noted(before: &Sample, after: &Sample) -> Noted {
+/// bictcp_update counts every ACK, and stores the tick unless the window was unchanged for less
+/// than HZ/32 or the tick is the last one.
+fn recorded_tick(before: &KstateRow, after: &KstateRow) -> RecordedTick {
     let ran = before.ack_cnt != after.ack_cnt;
     match after.last_time {
-        Some(time) if time > 0 && before.last_time != Some(time) => Noted::Tick(time),
+        Some(time) if time > 0 && before.last_time != Some(time) => RecordedTick::Tick(time),
         Some(time) if time > 0 && ran && before.cwnd < before.ssthresh => {
-            // Slow start may have ended with this one: the window is not known.
-            Noted::Nothing
+            // Slow start may have ended with this ACK: the window is unknown.
+            RecordedTick::Nothing
         }
-        Some(time) if time > 0 && ran && before.last_cwnd != Some(before.cwnd) => Noted::Tick(time),
-        Some(time) if time > 0 && ran => Noted::Held(time),
-        _ => Noted::Nothing,
+        Some(time) if time > 0 && ran && before.last_cwnd != Some(before.cwnd) => {
+            RecordedTick::Tick(time)
+        }
+        Some(time) if time > 0 && ran => RecordedTick::Held(time),
+        _ => RecordedTick::Nothing,
     }
 }

@@ -1,34 +1,36 @@
-//! A recorded transfer as a scenario: its path, its applications, hosts with our Linux.
+//! Converts a recorded transfer to a scenario: its path, applications, and hosts with our Linux
+//! TCP.
 
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::Path as Place;
+use std::path::Path as FrameLocation;
 
-use net::link::Limit;
+use net::link::QueueLimit;
 use net::offload::GroParams;
 use packet::IpVersion;
 use serde::Deserialize;
 use sim::scenario::{
-    App, ByteRange, Close, During, Element, Flow, Host, Offload, Only, Path, Reads, Receive, Rule,
-    Scenario, Stack, TcpStack, reverse,
+    App, ByteRange, Close, ElementSpec, FlowSpec, HostSpec, Offload, OutageMode, PacketClass,
+    PathSpec, ReadPattern, ReceiveOffloadSpec, Scenario, SelectionRule, StackSpec, TcpStack,
+    reverse,
 };
-use tcp::profile::{Profile, ReceiveBufferRule};
+use tcp::profile::{ReceiveBufferRule, TcpProfile};
 use units::{Bytes, Duration, Offset, Rate};
 
-/// From the arrival of a packet to the application's read of it: in the recordings' receiver rows
-/// (first `D` to first `S`) the medians of scenarios lie between 38 and 94 us.
+/// Delay from the arrival of a packet to the application's read: in the recordings' receiver rows
+/// (first `D` to first `S`), the medians of the scenarios are 38 to 94 us.
 const READER: Duration = Duration::from_micros(50);
 
-/// The recorded application writes 64 KiB at a time: where a short packet left within a transfer (a2, b1), it
-/// ends at a multiple of it.
+/// Bytes per write of the recorded application: short packets within a transfer (a2, b1) end at a
+/// multiple of 64 KiB.
 const WRITE: NonZeroU64 = NonZeroU64::new(64 << 10).unwrap();
 
-/// The truth of a transfer, as far as it is used (`scenario.json`).
+/// Ground truth of a transfer, as far as it is used (`scenario.json`).
 #[derive(Debug, Deserialize)]
 pub(super) struct Truth {
     emulator_arguments: Emulator,
-    receiver_arguments: Receiver,
-    flow_arguments: Vec<Sender>,
-    pub(super) flows: Vec<Measured>,
+    receiver_arguments: RecordedReceiver,
+    flow_arguments: Vec<RecordedSender>,
+    pub(super) flows: Vec<MeasuredFlow>,
     #[serde(default)]
     pub(super) kernel_counters_sender: Counters,
 }
@@ -53,14 +55,14 @@ struct Emulator {
 }
 
 #[derive(Debug, Deserialize)]
-struct Receiver {
+struct RecordedReceiver {
     rcvbuf: Option<u64>,
     #[serde(default)]
     slow: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Sender {
+struct RecordedSender {
     cc: String,
     bytes: u64,
     #[serde(default)]
@@ -69,15 +71,15 @@ struct Sender {
     nodelay: u8,
 }
 
-/// What came of a flow.
+/// Results of a flow.
 #[derive(Debug, Deserialize)]
-pub(super) struct Measured {
-    /// From the first byte read to the last.
+pub(super) struct MeasuredFlow {
+    /// Measured from the first byte read to the last.
     pub(super) goodput_bps: u64,
     pub(super) retransmitted_packets: u64,
 }
 
-/// The sender's counters of a run; those of all its flows.
+/// The sender's counters of a run, summed over its flows.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Counters {
@@ -100,12 +102,12 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Recoveries and timeouts taken back.
+    /// Returns the number of undone recoveries and timeouts.
     pub(super) fn spurious(&self) -> u64 {
         self.full_undo + self.partial_undo + self.dsack_undo + self.loss_undo
     }
 
-    /// The window with which HyStart ended slow start; 0 if it did not.
+    /// Returns the window at which HyStart ended slow start; 0 if it did not.
     pub(super) fn hystart_exit(&self) -> u64 {
         self.train + self.delay
     }
@@ -113,52 +115,52 @@ impl Counters {
 
 impl Truth {
     /// Reads `scenario.json`.
-    pub(super) fn read(transfer: &Place) -> Result<Self, String> {
+    pub(super) fn read(transfer: &FrameLocation) -> Result<Self, String> {
         let file = transfer.join("scenario.json");
         let text = std::fs::read_to_string(&file)
             .map_err(|error| format!("{}: {error}", file.display()))?;
         serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))
     }
 
-    /// The round trip without the queue, as configured.
+    /// Returns the configured round-trip time without queueing.
     pub(super) fn base_rtt(&self) -> Duration {
         Duration::from_micros(2 * self.emulator_arguments.owd_us)
     }
 
-    /// Has the path a queue to speak of?
+    /// Returns whether the path has a finite queue.
     pub(super) const fn queues(&self) -> bool {
         self.emulator_arguments.qbytes > 0
     }
 
-    /// The world in which `rtt` is the round trip of a packet that meets no queue, and the first SYN
-    /// leaves `tick` into a jiffy; both hosts were one machine.
+    /// Builds the scenario with base round-trip time `rtt`, in which the first SYN is sent `tick`
+    /// into a jiffy; both hosts were one machine.
     ///
     /// # Errors
-    /// What of the scenario is not understood.
+    /// The unsupported part of the scenario.
     pub(super) fn scenario(&self, rtt: Duration, tick: Duration) -> Result<Scenario, String> {
         let emulator = &self.emulator_arguments;
         let rate = Rate::from_bits_per_second(emulator.rate).ok_or("a rate of zero")?;
         let way = Duration::from_nanos(rtt.saturating_sub(READER).as_nanos() / 2);
         let mut forward = losses(&emulator.loss)?;
         if let Some((from, until)) = pair(&emulator.blackout_us)? {
-            forward.push(outage(from, until, During::Lost));
+            forward.push(outage(from, until, OutageMode::Drop));
         }
         let limit = if self.queues() { emulator.qbytes } else { u64::MAX };
-        forward.push(Element::Link { rate, limit: Limit::Bytes(Bytes(limit)) });
+        forward.push(ElementSpec::Link { rate, limit: QueueLimit::Bytes(Bytes(limit)) });
         if let Some((from, until)) = pair(&emulator.hold_us)? {
-            forward.push(outage(from, until, During::Held));
+            forward.push(outage(from, until, OutageMode::Hold));
         }
         forward.extend(reordering(&emulator.reorder)?);
-        forward.push(Element::Delay(way));
+        forward.push(ElementSpec::Delay(way));
         let mut back = Vec::new();
         if let Some((segments, micros)) = pair(&emulator.ackthin)? {
-            back.push(Element::Thin {
+            back.push(ElementSpec::Thin {
                 bytes: Bytes(segments * 1_448),
                 timeout: Duration::from_micros(micros),
             });
         }
-        back.push(Element::Delay(way));
-        let paths = vec![Path { from: 0, to: 1, forward, reverse: back }];
+        back.push(ElementSpec::Delay(way));
+        let paths = vec![PathSpec { from: 0, to: 1, forward, reverse: back }];
         let flows = self.flow_arguments.iter().enumerate();
         Ok(Scenario {
             title: String::new(),
@@ -172,17 +174,17 @@ impl Truth {
         })
     }
 
-    fn hosts(&self, tick: Duration) -> Result<Vec<Host>, String> {
-        let profile = Profile::named("linux-6.18").ok_or("no profile")?;
-        let host = |name: &str, cc, profile, offload, delay| Host {
+    fn hosts(&self, tick: Duration) -> Result<Vec<HostSpec>, String> {
+        let profile = TcpProfile::named("linux-6.18").ok_or("no profile")?;
+        let host = |name: &str, cc, profile, offload, delay| HostSpec {
             name: name.to_owned(),
-            stack: Stack::Tcp(TcpStack { clock_phase: tick, ..TcpStack::new(profile, cc) }),
+            stack: StackSpec::Tcp(TcpStack { clock_phase: tick, ..TcpStack::new(profile, cc) }),
             offload,
             delay,
         };
         let mut receiver = profile.clone();
         if let Some(rcvbuf) = self.receiver_arguments.rcvbuf {
-            // SO_RCVBUF is doubled and fixed; half of it, as payload, decides the scale.
+            // SO_RCVBUF is doubled and fixed; half of it, as payload, determines the window scale.
             let (size, none) = (Bytes(2 * rcvbuf), Bytes(0));
             receiver.receive_buffer = ReceiveBufferRule::Linux {
                 rmem: [none, size, Bytes(rcvbuf)],
@@ -193,7 +195,7 @@ impl Truth {
         let cc = self.flow_arguments.first().map_or("cubic", |flow| flow.cc.as_str());
         let cc =
             cc::registry::find(cc, profile.cubic).map_err(|_| format!("{cc} is not modelled"))?;
-        // The kernel hands bursts down whatever the device can do, and splits them there.
+        // The kernel passes down bursts regardless of the device, and segments them there (GSO).
         let sending = Offload { tso: true, ..Offload::default() };
         let receiving = merging(&self.emulator_arguments.gro)?;
         Ok(vec![
@@ -202,7 +204,7 @@ impl Truth {
         ])
     }
 
-    fn flow(&self, number: usize, flow: &Sender) -> Result<Flow, String> {
+    fn flow(&self, number: usize, flow: &RecordedSender) -> Result<FlowSpec, String> {
         let bytes = Some(Bytes(flow.bytes));
         let app = match pair(&flow.app)? {
             Some((chunk, every)) => {
@@ -211,7 +213,7 @@ impl Truth {
             None => App::Bulk { bytes, write: Some(WRITE) },
         };
         let slow = pair(&self.receiver_arguments.slow)?;
-        Ok(Flow {
+        Ok(FlowSpec {
             name: format!("flow {number}"),
             path: 0,
             from: 0,
@@ -220,7 +222,7 @@ impl Truth {
             app,
             ip: IpVersion::V4,
             nodelay: flow.nodelay != 0,
-            reads: slow.map(|(chunk, every)| Reads {
+            reads: slow.map(|(chunk, every)| ReadPattern {
                 chunk: Bytes(chunk),
                 every: Duration::from_micros(every),
             }),
@@ -230,12 +232,12 @@ impl Truth {
     }
 }
 
-const fn outage(from: u64, until: u64, during: During) -> Element {
+const fn outage(from: u64, until: u64, during: OutageMode) -> ElementSpec {
     let (from, until) = (Duration::from_micros(from), Duration::from_micros(until));
-    Element::Outage { from, until, during }
+    ElementSpec::Outage { from, until, during }
 }
 
-/// The first two of the numbers between colons; what follows them is left to the caller.
+/// Parses the first two numbers separated by colons; the caller handles the rest.
 fn pair(text: &str) -> Result<Option<(u64, u64)>, String> {
     if text.is_empty() {
         return Ok(None);
@@ -256,49 +258,49 @@ fn merging(gro: &str) -> Result<Offload, String> {
         ..GroParams::LINUX
     };
     let flush = Duration::from_micros(micros);
-    Ok(Offload { receive: Receive::Gro(params), flush, ..Offload::default() })
+    Ok(Offload { receive: ReceiveOffloadSpec::Gro(params), flush, ..Offload::default() })
 }
 
-fn reordering(rule: &str) -> Result<Option<Element>, String> {
+fn reordering(rule: &str) -> Result<Option<ElementSpec>, String> {
     let wrong = || format!("{rule:?} is not understood");
     let Some((kind, rest)) = rule.split_once(':') else { return Ok(None) };
     let (n, micros) = pair(rest)?.ok_or_else(wrong)?;
     let span = Duration::from_micros(micros);
     match kind {
-        "rev" => Ok(Some(Element::Reverse(reverse::Params {
+        "rev" => Ok(Some(ElementSpec::Reverse(reverse::ReverseParams {
             group: NonZeroU32::new(n as u32).ok_or_else(wrong)?,
             gap: Duration::from_micros(1),
             timeout: span,
-            only: Only::Data,
+            class: PacketClass::Data,
         }))),
         "delay" => {
-            let rule = Rule::Every(NonZeroU64::new(n).ok_or_else(wrong)?);
-            Ok(Some(Element::Late { rule, by: span, only: Only::Data }))
+            let rule = SelectionRule::Every(NonZeroU64::new(n).ok_or_else(wrong)?);
+            Ok(Some(ElementSpec::Late { rule, by: span, only: PacketClass::Data }))
         }
         _ => Err(wrong()),
     }
 }
 
-fn losses(rules: &str) -> Result<Vec<Element>, String> {
+fn losses(rules: &str) -> Result<Vec<ElementSpec>, String> {
     let rules = rules.split(';').filter(|rule| !rule.is_empty());
-    let element = |rule| Element::Loss { rule, only: Only::Data };
+    let element = |rule| ElementSpec::Loss { rule, only: PacketClass::Data };
     rules.map(|text| loss(text).map(element)).collect()
 }
 
-fn loss(text: &str) -> Result<Rule, String> {
+fn loss(text: &str) -> Result<SelectionRule, String> {
     let wrong = || format!("{text:?} is not understood");
     let parts: Vec<&str> = text.split(':').collect();
     let number = |at: usize| -> Result<u64, String> {
         parts.get(at).and_then(|part| part.parse().ok()).ok_or_else(wrong)
     };
     match parts.first().copied() {
-        Some("periodic") => NonZeroU64::new(number(1)?).map(Rule::Every).ok_or_else(wrong),
-        Some("list") => number(1).map(|n| Rule::Listed(vec![n])),
+        Some("periodic") => NonZeroU64::new(number(1)?).map(SelectionRule::Every).ok_or_else(wrong),
+        Some("list") => number(1).map(|n| SelectionRule::Listed(vec![n])),
         Some("bern") => {
             let share: f64 = parts.get(1).and_then(|part| part.parse().ok()).ok_or_else(wrong)?;
-            Ok(Rule::Listed(drawn(share, number(2)?)))
+            Ok(SelectionRule::Listed(drawn(share, number(2)?)))
         }
-        Some("seq") => Ok(Rule::Bytes(ByteRange {
+        Some("seq") => Ok(SelectionRule::Bytes(ByteRange {
             from: Offset(number(1)?),
             until: Offset(number(2)?),
             times: number(3)? as u32,
@@ -307,10 +309,10 @@ fn loss(text: &str) -> Result<Rule, String> {
     }
 }
 
-/// The packets that the emulator's rule `bern:p:seed` drops: one draw of SplitMix64 for each, and
-/// dropped if its upper 53 bits lie below `share` of them all.
+/// Returns the packets that the emulator's rule `bern:p:seed` drops: those whose SplitMix64 draw
+/// has upper 53 bits below `share` of their range.
 fn drawn(share: f64, seed: u64) -> Vec<u64> {
-    /// More than any of the transfers sends.
+    /// More packets than any transfer sends.
     const PACKETS: u64 = 100_000;
     let mut state = seed;
     let mut below = || {

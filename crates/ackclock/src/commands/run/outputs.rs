@@ -1,4 +1,4 @@
-//! The files that `run` writes besides its result: one table of outputs, each in a file of its own.
+//! The output files of `run`: one table, each output in its own module.
 
 mod bblog;
 mod charts;
@@ -14,14 +14,14 @@ mod siftr;
 use std::io;
 use std::path::Path;
 
-use export::kernel_log::Side;
+use export::kernel_log::LoggedEndpoint;
 use logs::series::Collector;
 use packet::Segment;
-use pages::run_page::RunStory;
-use record::{Event, SenderState, Who};
+use pages::run_page::RunPageRecorder;
+use record::{Event, EventSource, SenderState};
 use runner::sharing::Sharing;
 use scenario::Loaded;
-use sim::Outcome;
+use sim::RunOutcome;
 use sim::scenario::Scenario;
 use units::Instant;
 
@@ -30,7 +30,7 @@ use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::output::OutFile;
 
-/// Every output, in the order in which the files are created.
+/// All outputs, in the order in which the files are created.
 const OUTPUTS: &[&dyn Output] = &[
     &pcap::Pcap,
     &csv::Csv,
@@ -39,83 +39,83 @@ const OUTPUTS: &[&dyn Output] = &[
     &charts::Png,
     #[cfg(feature = "parquet")]
     &parquet::Parquet,
-    &report::Report,
+    &report::ReportOutput,
     &bblog::Bblog,
     &siftr::SiftrLog,
     &qlog::QlogFile,
 ];
 
-/// The part of a run that an output shows.
+/// The data source of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum OutputSource {
     /// The packets at the scenario's taps.
     Taps,
-    /// Every event, and the packets at the taps of the sender that is logged.
+    /// All events, and the packets at the taps of the logged sender.
     Events,
     /// The columns of `--columns` over time.
     Columns,
-    /// Windows and flights over time.
+    /// Congestion windows and bytes in flight over time.
     Curves,
-    /// All that a page shows.
+    /// The data of a page.
     Page,
 }
 
-/// An output.
+/// An output file of `run`.
 pub(super) trait Output {
-    /// Its option.
+    /// The option that requests it.
     fn option(&self) -> &'static str;
 
-    /// The file that the arguments ask for.
+    /// Its path in the arguments, if requested.
     fn path<'a>(&self, args: &'a RunArgs) -> Option<&'a Path>;
 
-    /// The part of a run that it shows.
-    fn source(&self, args: &RunArgs) -> Source;
+    /// Its data source.
+    fn source(&self, args: &RunArgs) -> OutputSource;
 
-    /// Whether it logs one sender, that of `--log-flow`.
+    /// Does it log one sender, that of `--log-flow`?
     fn logs_sender(&self) -> bool {
         false
     }
 
-    /// Adds the taps that it needs to `scenario`, which is that of the file with the taps of other
-    /// outputs; `sender` is the one that is logged.
+    /// Adds the taps that the output needs to `scenario`, which already has the taps of other
+    /// outputs; `sender` is the logged endpoint.
     ///
     /// # Errors
-    /// It cannot show this scenario.
+    /// The output does not support this scenario.
     fn prepare(
         &self,
         loaded: &Loaded,
         scenario: &mut Scenario,
-        sender: Option<Side>,
+        sender: Option<LoggedEndpoint>,
     ) -> Result<(), Failure> {
         let _ = (loaded, scenario, sender);
         Ok(())
     }
 
-    /// Begins the file of an output that is written while the run goes on.
-    fn begin<'s>(&self, run: &Run<'s>, out: OutFile) -> io::Result<Begun<'s>> {
+    /// Starts an output that is written during the run.
+    fn begin<'s>(&self, run: &RunContext<'s>, out: OutFile) -> io::Result<OpenOutput<'s>> {
         let _ = run;
-        Ok(Begun::Later(out))
+        Ok(OpenOutput::Later(out))
     }
 
-    /// Writes the file of an output that is written after the run.
+    /// Writes an output after the run.
     fn write(&self, results: &mut Results<'_>, out: OutFile) -> Result<OutFile, WriteError> {
         let _ = results;
         Ok(out)
     }
 }
 
-/// An output whose file was begun.
-pub(super) enum Begun<'s> {
-    /// It is written while the run goes on.
+/// A created output.
+pub(super) enum OpenOutput<'s> {
+    /// Written during the run.
     Log(Box<dyn RunLog + 's>),
-    /// It is written after the run.
+    /// Written after the run.
     Later(OutFile),
 }
 
-/// A file that is written while a run goes on.
+/// A file that is written during a run.
 pub(in crate::commands) trait RunLog {
     /// As [`record::Recorder::record`].
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         let _ = (at, who, event, state);
     }
 
@@ -125,7 +125,7 @@ pub(in crate::commands) trait RunLog {
     }
 
     /// As [`sim::Observer::datagram`].
-    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         let _ = (at, tap, outbound, packet);
     }
 
@@ -136,32 +136,32 @@ pub(in crate::commands) trait RunLog {
     fn finish(self: Box<Self>) -> io::Result<OutFile>;
 }
 
-/// A run before it begins.
-pub(super) struct Run<'s> {
+/// The parameters of a run.
+pub(super) struct RunContext<'s> {
     pub(super) args: &'s RunArgs,
     pub(super) loaded: &'s Loaded,
-    /// That of the file, with the taps of all outputs.
+    /// The scenario with the taps of all outputs.
     pub(super) scenario: &'s Scenario,
     /// Title and checksum of the scenario.
     pub(super) comment: &'s str,
-    /// The sender that is logged.
-    pub(super) sender: Option<Side>,
+    /// The logged endpoint.
+    pub(super) sender: Option<LoggedEndpoint>,
 }
 
-/// A run after its end.
+/// The results of a run.
 pub(super) struct Results<'s> {
     pub(super) loaded: &'s Loaded,
-    pub(super) outcome: &'s Outcome,
+    pub(super) outcome: &'s RunOutcome,
     /// Name of the scenario's file.
     pub(super) name: String,
-    /// The curves as SVG.
+    /// The chart as SVG.
     pub(super) chart: Option<String>,
     pub(super) columns: Option<Collector>,
-    pub(super) story: Option<RunStory>,
+    pub(super) story: Option<RunPageRecorder>,
     pub(super) sharing: Option<&'s Sharing>,
 }
 
-/// Why a file was not written.
+/// Error of writing an output.
 pub(super) enum WriteError {
     File(io::Error),
     Other(Failure),
@@ -179,23 +179,24 @@ impl From<Failure> for WriteError {
     }
 }
 
-/// An output that the arguments ask for.
-pub(super) struct Asked<'a, F> {
+/// A requested output.
+pub(super) struct RequestedOutput<'a, F> {
     pub(super) output: &'static dyn Output,
     pub(super) path: &'a Path,
     pub(super) file: F,
 }
 
-/// Creates the files that the arguments ask for; none of them is the scenario, nor another's.
+/// Creates the requested files; none may be the scenario or the file of another output.
 pub(super) fn create_all<'a>(
     args: &'a RunArgs,
     scenario: &Path,
-) -> Result<Vec<Asked<'a, OutFile>>, Failure> {
+) -> Result<Vec<RequestedOutput<'a, OutFile>>, Failure> {
     let paths = OUTPUTS.iter().filter_map(|output| Some((*output, output.path(args)?)));
-    let created =
-        paths.map(|(output, path)| create(path, scenario).map(|file| Asked { output, path, file }));
+    let created = paths.map(|(output, path)| {
+        create(path, scenario).map(|file| RequestedOutput { output, path, file })
+    });
     let created = created.collect::<Result<Vec<_>, _>>()?;
-    for (index, Asked { output, path, .. }) in created.iter().enumerate() {
+    for (index, RequestedOutput { output, path, .. }) in created.iter().enumerate() {
         if let Some(same) = created[..index].iter().find(|other| other.file.is(path)) {
             let (one, other) = (same.output.option(), output.option());
             let path = path.display();
@@ -205,15 +206,18 @@ pub(super) fn create_all<'a>(
     Ok(created)
 }
 
-impl<'a> Asked<'a, OutFile> {
-    /// Begins the file.
-    pub(super) fn begin<'s>(self, run: &Run<'s>) -> Result<Asked<'a, Begun<'s>>, Failure> {
+impl<'a> RequestedOutput<'a, OutFile> {
+    /// Starts the output.
+    pub(super) fn begin<'s>(
+        self,
+        run: &RunContext<'s>,
+    ) -> Result<RequestedOutput<'a, OpenOutput<'s>>, Failure> {
         let Self { output, path, file } = self;
         let file = output.begin(run, file).map_err(|error| failed(Some(path), &error))?;
-        Ok(Asked { output, path, file })
+        Ok(RequestedOutput { output, path, file })
     }
 
-    /// Writes the file after the run.
+    /// Writes the output after the run.
     pub(super) fn write(self, results: &mut Results<'_>) -> Result<(), Failure> {
         let written = self.output.write(results, self.file).map_err(|error| match error {
             WriteError::File(error) => failed(Some(self.path), &error),
@@ -223,7 +227,7 @@ impl<'a> Asked<'a, OutFile> {
     }
 }
 
-/// Completes a file that was written while the run went on.
+/// Completes a file that was written during the run.
 pub(in crate::commands) fn finish(log: Box<dyn RunLog + '_>, path: &Path) -> Result<(), Failure> {
     log.finish().map_err(|error| failed(Some(path), &error))?.commit()
 }
@@ -235,7 +239,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    /// The table has every option of `run` that takes a file and no other.
+    /// The table has exactly the options of `run` that take a file.
     #[test]
     fn every_option_of_a_file_is_in_the_table() {
         let command = Cli::command();

@@ -1,4 +1,4 @@
-//! The observers of a run: taps, the rows of events, the progress bar.
+//! The observers of a run: taps, events, the progress bar.
 
 use core::ops::ControlFlow;
 use std::io::{BufWriter, ErrorKind, StdoutLock};
@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process;
 
 use export::capture::TraceLines;
-use export::curves::Curves;
+use export::curves::CurveRecorder;
 use packet::Segment;
-use record::{Event, Recorder, Sender, SenderState, Who};
+use record::{Event, EventSource, Recorder, Sender, SenderState};
 use runner::series::SenderSeries;
 use sim::Observer;
 use units::Instant;
@@ -18,10 +18,10 @@ use crate::failure::{FAILED, Failure};
 use crate::progress::Progress;
 use crate::visible::Visible;
 
-/// Files that are written while a run goes on.
-pub(in crate::commands) struct Logs<'s>(Vec<(&'s Path, Box<dyn RunLog + 's>)>);
+/// Files that are written during a run.
+pub(in crate::commands) struct RunLogs<'s>(Vec<(&'s Path, Box<dyn RunLog + 's>)>);
 
-impl<'s> Logs<'s> {
+impl<'s> RunLogs<'s> {
     pub(in crate::commands) const fn new() -> Self {
         Self(Vec::new())
     }
@@ -41,7 +41,7 @@ impl<'s> Logs<'s> {
     /// Completes the files.
     ///
     /// # Errors
-    /// The first error of any file; those after it are not completed.
+    /// The first error of any file; the files after it are not completed.
     pub(in crate::commands) fn finish(self) -> Result<(), Failure> {
         self.0.into_iter().try_for_each(|(path, log)| finish(log, path))
     }
@@ -50,7 +50,7 @@ impl<'s> Logs<'s> {
 /// The observers of packets at taps, and the progress bar.
 pub(super) struct Taps<'s> {
     pub(super) lines: Option<TraceLines<'s, BufWriter<Visible<StdoutLock<'static>>>>>,
-    pub(super) captures: Logs<'s>,
+    pub(super) captures: RunLogs<'s>,
     pub(super) progress: Progress,
     pub(super) files_wanted: bool,
 }
@@ -58,7 +58,7 @@ pub(super) struct Taps<'s> {
 impl Recorder for Taps<'_> {
     const ON: bool = false;
 
-    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+    fn record(&mut self, _: Instant, _: EventSource, _: Event, _: Option<&SenderState>) {}
 }
 
 impl Observer for Taps<'_> {
@@ -68,7 +68,8 @@ impl Observer for Taps<'_> {
             if let Some(error) = lines.error()
                 && !self.files_wanted
             {
-                // `ackclock run ... --tcpdump | head`, or a full disk: there is no other output to run for.
+                // `ackclock run ... --tcpdump | head`, or a full disk: no other output needs the
+                // run.
                 process::exit(match error.kind() {
                     ErrorKind::BrokenPipe => 0,
                     _ => {
@@ -87,17 +88,17 @@ impl Observer for Taps<'_> {
     }
 }
 
-/// The observers of events: logs, curves and columns, as asked for.
-pub(in crate::commands) struct Rows<'s> {
-    pub(in crate::commands) logs: Logs<'s>,
-    pub(in crate::commands) curves: Option<Curves>,
+/// The observers of events: logs, curves and columns, as requested.
+pub(in crate::commands) struct EventObserver<'s> {
+    pub(in crate::commands) logs: RunLogs<'s>,
+    pub(in crate::commands) curves: Option<CurveRecorder>,
     pub(in crate::commands) columns: Option<SenderSeries>,
 }
 
-impl Recorder for Rows<'_> {
+impl Recorder for EventObserver<'_> {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         if let Some(columns) = &mut self.columns {
             columns.record(at, who, event, state);
         }
@@ -107,7 +108,7 @@ impl Recorder for Rows<'_> {
     fn record_sender(
         &mut self,
         at: Instant,
-        who: Who,
+        who: EventSource,
         event: impl FnOnce() -> Event,
         sender: &impl Sender,
     ) {
@@ -115,21 +116,27 @@ impl Recorder for Rows<'_> {
         if let Some(columns) = &mut self.columns {
             columns.record_sender(at, who, || event, sender);
         }
-        // Columns alone need no row of every event.
+        // Columns need no row for every event.
         if !self.logs.is_empty() || self.curves.is_some() {
-            self.record_row(at, who, event, Some(&sender.row()));
+            self.record_row(at, who, event, Some(&sender.snapshot()));
         }
     }
 }
 
-impl Rows<'_> {
-    /// Whether nothing records events.
+impl EventObserver<'_> {
+    /// Are there no event observers?
     pub(super) fn is_empty(&self) -> bool {
         self.logs.is_empty() && self.curves.is_none() && self.columns.is_none()
     }
 
-    /// Records an event for all but the columns.
-    fn record_row(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    /// Records an event for all observers but the columns.
+    fn record_row(
+        &mut self,
+        at: Instant,
+        who: EventSource,
+        event: Event,
+        state: Option<&SenderState>,
+    ) {
         if let Some(curves) = &mut self.curves {
             curves.record(at, who, event, state);
         }
@@ -137,12 +144,12 @@ impl Rows<'_> {
     }
 }
 
-impl Observer for Rows<'_> {
+impl Observer for EventObserver<'_> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         self.logs.each().for_each(|log| log.tap(at, tap, outbound, segment));
     }
 
-    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         self.logs.each().for_each(|log| log.datagram(at, tap, outbound, packet));
     }
 }

@@ -1,25 +1,25 @@
-//! `wire compare`: a real sender over the scenario's path, and the model's beside it.
+//! `wire compare`: a real sender over the emulated path, compared with the simulated one.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use pages::overlay::overlay;
 use pages::wire_page;
-use runner::courses::{Course, Courses, with_longer_rtt};
 use runner::run_report::FlowReport;
+use runner::timelines::{SenderTimeline, TimelineRecorder, with_longer_rtt};
 use runner::wire_report::ModelReport;
 use sim::scenario::{App, Scenario};
 use units::Duration;
 use wire_io::FlowBytes;
 
-use super::real::{Real, flows, prepare, report, tell};
+use super::real::{RealTimeRun, flows, prepare, print_report, report};
 use crate::cli::CompareArgs;
 use crate::commands::load_scenario;
-use crate::commands::run::{apart, create, failed, subtitle};
+use crate::commands::run::{create, failed, require_distinct, subtitle};
 use crate::failure::Failure;
 use crate::output::OutFile;
 
-/// How often the real sender is asked for its state.
+/// Polling interval of the real sender's `TCP_INFO`.
 const POLL: Duration = Duration::from_millis(1);
 
 pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
@@ -29,7 +29,7 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let svg = args.svg.as_deref().map(|path| create(path, &file)).transpose()?;
     let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
     let page = args.report.as_deref().map(|path| create(path, &file)).transpose()?;
-    apart(&[
+    require_distinct(&[
         ("--svg", &svg, args.svg.as_deref()),
         ("--pcap", &pcap, args.pcap.as_deref()),
         ("--report", &page, args.report.as_deref()),
@@ -37,19 +37,19 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let outside: Vec<usize> = (0..scenario.hosts.len()).collect();
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
     let endpoints = flows(scenario);
-    let real = Real {
+    let real = RealTimeRun {
         scenario,
         outside: &outside,
-        play: wire_io::Play::Flows(&endpoints),
+        play: wire_io::HostWorkload::Flows(&endpoints),
         poll: POLL,
         capture: pcap.map(|out| (out, comment.as_str(), scenario.taps.len())),
     };
-    let mut done = real.run(&mut record::Off)?;
-    let wire: Vec<Course> = done.flows.iter().map(course).collect();
+    let mut done = real.run(&mut record::NullRecorder)?;
+    let wire: Vec<SenderTimeline> = done.flows.iter().map(timeline).collect();
     let (_, first) = model(scenario)?;
-    let longer = |(wire, model): (&Course, &Course)| wire.added_rtt(model);
+    let longer = |(wire, model): (&SenderTimeline, &SenderTimeline)| wire.added_rtt(model);
     let added = wire.iter().zip(&first).map(longer).max().unwrap_or_default();
-    let (outcome, courses) = model(&with_longer_rtt(scenario, added))?;
+    let (outcome, timelines) = model(&with_longer_rtt(scenario, added))?;
     let mut report = report(&loaded, &outside, &done);
     if let Some(out) = done.capture.take() {
         out.commit()?;
@@ -57,7 +57,7 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let pairs: Vec<_> = scenario
         .flows
         .iter()
-        .zip(wire.iter().zip(&courses))
+        .zip(wire.iter().zip(&timelines))
         .map(|(flow, (wire, model))| (flow.name.as_str(), wire, model))
         .collect();
     let model = ModelReport {
@@ -75,25 +75,25 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
         write(&mut out, &chart).map_err(|error| failed(args.svg.as_deref(), &error))?;
         out.commit()?;
     }
-    tell(&report, args.json)
+    print_report(&report, args.json)
 }
 
 fn write(out: &mut OutFile, text: &str) -> std::io::Result<()> {
     out.write_all(text.as_bytes())
 }
 
-/// What a real sender told of itself.
-fn course(flow: &FlowBytes) -> Course {
-    let mut course = Course::default();
+/// The polled states of a real sender.
+fn timeline(flow: &FlowBytes) -> SenderTimeline {
+    let mut timeline = SenderTimeline::default();
     for sample in &flow.samples {
-        course.again |= sample.info.retransmitted > 0;
-        course.note(sample.at, i64::from(sample.info.cwnd) * 1_000, Some(sample.info.srtt));
-        course.min_rtt = sample.info.min_rtt;
+        timeline.retransmitted |= sample.info.retransmitted > 0;
+        timeline.sample(sample.at, i64::from(sample.info.cwnd) * 1_000, Some(sample.info.srtt));
+        timeline.min_rtt = sample.info.min_rtt;
     }
-    course
+    timeline
 }
 
-/// The model's applications write what the real ones do.
+/// The scenario with the writes of the real applications.
 fn with_writes(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     for flow in &mut scenario.flows {
@@ -104,9 +104,9 @@ fn with_writes(scenario: &Scenario) -> Scenario {
     scenario
 }
 
-fn model(scenario: &Scenario) -> Result<(sim::Outcome, Vec<Course>), Failure> {
-    let mut courses = Courses::new(scenario, POLL);
-    let outcome = sim::run(scenario, &mut courses)
+fn model(scenario: &Scenario) -> Result<(sim::RunOutcome, Vec<SenderTimeline>), Failure> {
+    let mut timelines = TimelineRecorder::new(scenario, POLL);
+    let outcome = sim::run(scenario, &mut timelines)
         .map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))?;
-    Ok((outcome, courses.into_courses()))
+    Ok((outcome, timelines.into_timelines()))
 }

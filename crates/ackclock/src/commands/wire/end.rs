@@ -1,28 +1,28 @@
-//! `wire send` and `wire receive`: our endpoint against this machine's own TCP.
+//! `wire send` and `wire receive`: a simulated endpoint against this machine's own TCP.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use export::capture;
-use export::curves::Curves;
-use export::kernel_log::{BlackBox, Side};
+use export::curves::CurveRecorder;
+use export::kernel_log::{BlackBox, LoggedEndpoint};
 use export::qlog::Qlog;
 use logs::csv::CsvRecorder;
-use logs::qlog::Form;
+use logs::qlog::QlogFormat;
 use packet::Dir;
 use runner::wire_report::clean_path;
 use scenario::{Loaded, Overrides, load};
-use sim::scenario::{Scenario, TapPlace};
+use sim::scenario::{Scenario, TapPoint};
 use units::{Duration, FlowId, HostId};
 
-use super::real::{Real, flows, model, prepare, report, tell};
+use super::real::{RealTimeRun, flows, model, prepare, print_report, report};
 use crate::cli::EndArgs;
 use crate::commands::load_scenario;
-use crate::commands::run::{Logs, Rows, apart, create, failed, subtitle};
+use crate::commands::run::{EventObserver, RunLogs, create, failed, require_distinct, subtitle};
 use crate::failure::Failure;
 
-/// How often a real sender is asked for its state.
+/// Polling interval of a real sender's `TCP_INFO`.
 const POLL: Duration = Duration::from_millis(10);
 
 pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
@@ -42,20 +42,20 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
     let svg = open(&args.svg)?;
     let bblog = open(&args.bblog)?;
     let qlog = open(&args.qlog)?;
-    apart(&[
+    require_distinct(&[
         ("--pcap", &pcap, args.pcap.as_deref()),
         ("--csv", &csv, args.csv.as_deref()),
         ("--svg", &svg, args.svg.as_deref()),
         ("--bblog", &bblog, args.bblog.as_deref()),
         ("--qlog", &qlog, args.qlog.as_deref()),
     ])?;
-    // A tap changes nothing in a run; the capture leaves that of the logs out.
+    // A tap does not change a run; the capture omits the tap of the logs.
     let mut scenario = loaded.scenario.clone();
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
-    let curves = svg.is_some().then(|| Curves::new(&scenario));
+    let curves = svg.is_some().then(|| CurveRecorder::new(&scenario));
     let logged = bblog.is_some() || qlog.is_some();
     let side = logged.then(|| own_side(&mut scenario, inside, sends));
-    let mut rows = Rows { logs: Logs::new(), curves, columns: None };
+    let mut rows = EventObserver { logs: RunLogs::new(), curves, columns: None };
     if let Some((path, out)) = args.csv.as_deref().zip(csv) {
         rows.logs.add(path, Box::new(CsvRecorder::new(out)));
     }
@@ -64,14 +64,14 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
         rows.logs.add(path, Box::new(log.map_err(|error| failed(Some(path), &error))?));
     }
     if let (Some(path), Some(out), Some(side)) = (args.qlog.as_deref(), qlog, side) {
-        let log = Qlog::new(&scenario, side, &loaded.sha256, Form::Current, out);
+        let log = Qlog::new(&scenario, side, &loaded.sha256, QlogFormat::Current, out);
         rows.logs.add(path, Box::new(log.map_err(|error| failed(Some(path), &error))?));
     }
     let endpoints = flows(&scenario);
-    let real = Real {
+    let real = RealTimeRun {
         scenario: &scenario,
         outside: &outside,
-        play: wire_io::Play::Flows(&endpoints),
+        play: wire_io::HostWorkload::Flows(&endpoints),
         poll: POLL,
         capture: pcap.map(|out| (out, comment.as_str(), loaded.scenario.taps.len())),
     };
@@ -91,10 +91,10 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
         written.map_err(|error| failed(args.svg.as_deref(), &error))?;
         out.commit()?;
     }
-    tell(&report, args.json)
+    print_report(&report, args.json)
 }
 
-/// The scenario named, or a path that takes no time.
+/// The scenario of the arguments, or a path without delay.
 fn scenario(args: &mut EndArgs, sends: bool) -> Result<(PathBuf, Loaded), Failure> {
     if args.scenario.file.is_some() {
         return load_scenario(core::mem::take(&mut args.scenario));
@@ -102,13 +102,13 @@ fn scenario(args: &mut EndArgs, sends: bool) -> Result<(PathBuf, Loaded), Failur
     let text = clean_path(&args.profile, args.cc.as_deref(), args.bytes, args.ip == 6, sends);
     let set = core::mem::take(&mut args.scenario.set);
     let overrides = Overrides { set, seed: args.scenario.seed, ..Overrides::default() };
-    let loaded = load(&text, "(made of the arguments)", &overrides).map_err(Failure::Scenario)?;
+    let loaded = load(&text, "(from the arguments)", &overrides).map_err(Failure::Scenario)?;
     Ok((PathBuf::from("no scenario"), loaded))
 }
 
-/// Our end of the first flow.
-fn own_side(scenario: &mut Scenario, inside: usize, sends: bool) -> Side {
-    let tap = capture::tap(scenario, inside, TapPlace::Stack);
+/// The simulated endpoint of the first flow.
+fn own_side(scenario: &mut Scenario, inside: usize, sends: bool) -> LoggedEndpoint {
+    let tap = capture::tap(scenario, inside, TapPoint::Stack);
     let out = if sends { Dir::Forward } else { Dir::Reverse };
-    Side { flow: FlowId(0), host: HostId(inside as u16), out, tap }
+    LoggedEndpoint { flow: FlowId(0), host: HostId(inside as u16), out, tap }
 }

@@ -1,41 +1,41 @@
-//! `wire link`: the scenario's path in real time between real hosts, whatever they run.
+//! `wire link`: the scenario's path in real time between real hosts, for any program.
 
 use std::process::ExitCode;
 
 use sim::scenario::{App, Scenario};
 use units::Duration;
-use wire_io::{Play, space};
+use wire_io::{HostWorkload, namespace};
 
-use super::real::{Real, kernel_name, prepare, report, tell};
+use super::real::{RealTimeRun, kernel_name, prepare, print_report, report};
 use crate::cli::LinkArgs;
 use crate::commands::load_scenario;
 use crate::commands::run::create;
 use crate::failure::Failure;
 
-/// Connections that each host may have open at a time.
+/// Concurrent connections per host.
 const CONNECTIONS: usize = 64;
 
 pub(super) fn run(args: LinkArgs) -> Result<ExitCode, Failure> {
     let (file, loaded) = load_scenario(args.scenario)?;
-    let lines = lines(&args.run, &loaded.scenario)?;
+    let lines = host_commands(&args.run, &loaded.scenario)?;
     let congestion = congestion(&loaded.scenario)?;
     prepare()?;
     let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
-    let scenario = places(&loaded.scenario)?;
+    let scenario = with_connection_slots(&loaded.scenario)?;
     let outside: Vec<usize> = (0..scenario.hosts.len()).collect();
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
-    let real = Real {
+    let real = RealTimeRun {
         scenario: &scenario,
         outside: &outside,
-        play: Play::Programs {
+        play: HostWorkload::Programs {
             lines: &lines,
             congestion: &congestion,
-            ready: if lines.is_empty() { enter } else { |_| {} },
+            ready: if lines.is_empty() { print_instructions } else { |_| {} },
         },
         poll: Duration::from_secs(1),
         capture: pcap.map(|out| (out, comment.as_str(), scenario.taps.len())),
     };
-    let mut done = real.run(&mut record::Off)?;
+    let mut done = real.run(&mut record::NullRecorder)?;
     let mut report = report(&loaded, &outside, &done);
     report.flows.clear();
     report.bytes.clear();
@@ -44,31 +44,32 @@ pub(super) fn run(args: LinkArgs) -> Result<ExitCode, Failure> {
     if let Some(out) = done.capture.take() {
         out.commit()?;
     }
-    tell(&report, args.json)
+    print_report(&report, args.json)
 }
 
-/// Says how to get into the hosts.
-#[expect(clippy::print_stderr, reason = "the run goes on: what is said now is no result")]
-fn enter(hosts: &[(usize, String)]) {
+/// Prints how to enter the hosts.
+#[expect(clippy::print_stderr, reason = "printed during the run, not a result")]
+fn print_instructions(hosts: &[(usize, String)]) {
     for (host, path) in hosts {
         let address = export::capture::address(*host, packet::IpVersion::V4);
         eprintln!("host {host}, {address}: nsenter --net={path} bash");
     }
-    eprintln!("Ctrl-C ends it");
+    eprintln!("press Ctrl-C to end it");
 }
 
-/// The congestion control of each host; one with a profile of another system keeps this system's.
+/// The congestion control of each host; a host with a profile of another system keeps this
+/// system's.
 fn congestion(scenario: &Scenario) -> Result<Vec<(usize, &'static str)>, Failure> {
     let hosts = scenario.hosts.iter().enumerate();
     let linux = hosts.filter_map(|(index, host)| {
-        let tcp = host.stack.tcp().filter(|tcp| space::is_linux(&tcp.profile))?;
+        let tcp = host.stack.tcp().filter(|tcp| namespace::is_linux(&tcp.profile))?;
         Some(kernel_name(&host.name, tcp).map(|name| (index, name)))
     });
     linux.collect()
 }
 
-/// `HOST=COMMAND`.
-fn lines(given: &[String], scenario: &Scenario) -> Result<Vec<(usize, String)>, Failure> {
+/// Parses the `HOST=COMMAND` arguments.
+fn host_commands(given: &[String], scenario: &Scenario) -> Result<Vec<(usize, String)>, Failure> {
     let names = || scenario.hosts.iter().map(|host| host.name.as_str());
     let mut lines = Vec::new();
     for text in given {
@@ -85,11 +86,13 @@ fn lines(given: &[String], scenario: &Scenario) -> Result<Vec<(usize, String)>, 
     Ok(lines)
 }
 
-/// The scenario with places for connections between all neighbours in place of its flows.
-fn places(scenario: &Scenario) -> Result<Scenario, Failure> {
+/// The scenario with connection slots between all neighbouring hosts instead of its flows.
+fn with_connection_slots(scenario: &Scenario) -> Result<Scenario, Failure> {
     let mut scenario = scenario.clone();
     let Some(mut flow) = scenario.flows.pop() else {
-        return Err(Failure::new("the scenario has no flow, whose options connections could have"));
+        return Err(Failure::new(
+            "the scenario has no flow to take the options of connections from",
+        ));
     };
     flow.app = App::Bulk { bytes: None, write: None };
     scenario.flows.clear();
@@ -97,7 +100,13 @@ fn places(scenario: &Scenario) -> Result<Scenario, Failure> {
         for (from, to) in [(ends.from, ends.to), (ends.to, ends.from)] {
             for _ in 0..CONNECTIONS {
                 let name = format!("place {}", scenario.flows.len());
-                scenario.flows.push(sim::scenario::Flow { name, path, from, to, ..flow.clone() });
+                scenario.flows.push(sim::scenario::FlowSpec {
+                    name,
+                    path,
+                    from,
+                    to,
+                    ..flow.clone()
+                });
             }
         }
     }

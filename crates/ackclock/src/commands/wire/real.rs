@@ -1,4 +1,4 @@
-//! What every command on the wire needs: the job from a scenario, Ctrl-C, the report of what came.
+//! Shared parts of the `wire` commands: building the run from a scenario, Ctrl-C, reporting.
 
 use std::net::IpAddr;
 use std::process::ExitCode;
@@ -6,65 +6,65 @@ use std::process::ExitCode;
 use export::capture;
 use packet::wire::Endpoints;
 use packet::{IpVersion, Segment};
-use record::Off;
+use record::NullRecorder;
 use runner::wire_report::{BytesReport, ModelReport, TimingReport, WireReport, hex};
 use scenario::Loaded;
 use sim::Observer;
-use sim::scenario::{Flow, Host, Scenario, TcpStack};
-use trace::pcapng::Section;
+use sim::scenario::{FlowSpec, HostSpec, Scenario, TcpStack};
+use trace::pcapng::PcapngSection;
 use units::{Duration, FlowId};
-use wire_io::{Done, Job, Play, space};
+use wire_io::{HostWorkload, Job, WireOutcome, namespace};
 
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{OutFile, print};
 
-/// What comes before anything else, output files among it: who is not root becomes it in a namespace of users,
-/// which a program can do only while it has one thread; from then on the first signal ends the run, whose
-/// measurements are printed, and the second the program.
+/// Prepares the process before anything else, even output files. A user other than root enters a
+/// user namespace, which is possible only while the process has one thread. From then on the first
+/// signal ends the run, whose measurements are printed, and the second one ends the program.
 pub(super) fn prepare() -> Result<(), Failure> {
-    space::become_root().map_err(|error| Failure::new(error.to_string()))?;
+    namespace::become_root().map_err(|error| Failure::new(error.to_string()))?;
     interrupt::orderly();
     Ok(())
 }
 
-/// A run with some real hosts.
-pub(super) struct Real<'a> {
+/// A real-time run with some real hosts.
+pub(super) struct RealTimeRun<'a> {
     pub(super) scenario: &'a Scenario,
     /// Indices of the real hosts.
     pub(super) outside: &'a [usize],
-    /// What they do.
-    pub(super) play: Play<'a>,
-    /// How often a real sender is asked for its state.
+    /// Their applications.
+    pub(super) play: HostWorkload<'a>,
+    /// Polling interval of a real sender's `TCP_INFO`.
     pub(super) poll: Duration,
-    /// Where the packets go, the comment of that file, and how many taps were asked for; without any
-    /// it is every host's stack.
+    /// The capture file, its comment, and the number of requested taps; without any, it captures at
+    /// every host's stack.
     pub(super) capture: Option<(OutFile, &'a str, usize)>,
 }
 
-impl Real<'_> {
-    /// Runs it.
-    pub(super) fn run(self, observer: &mut impl Observer) -> Result<Done<OutFile>, Failure> {
+impl RealTimeRun<'_> {
+    /// Executes the run.
+    pub(super) fn run(self, observer: &mut impl Observer) -> Result<WireOutcome<OutFile>, Failure> {
         let scenario = self.scenario;
         let pair = |&host: &usize| -> (IpAddr, IpAddr) {
             (capture::address(host, IpVersion::V4), capture::address(host, IpVersion::V6))
         };
         let addresses: Vec<_> = self.outside.iter().map(pair).collect();
-        let senders: Vec<&Host> = self
+        let senders: Vec<&HostSpec> = self
             .outside
             .iter()
             .filter(|host| scenario.flows.iter().any(|flow| flow.from == **host))
             .map(|host| &scenario.hosts[*host])
             .collect();
         let congestion = match self.play {
-            Play::Flows(_) => congestion(&senders)?,
-            Play::Programs { .. } => None,
+            HostWorkload::Flows(_) => congestion(&senders)?,
+            HostWorkload::Programs { .. } => None,
         };
-        let section = |comment| Section {
+        let section = |comment| PcapngSection {
             application: concat!("ackclock ", env!("CARGO_PKG_VERSION")),
             comment,
             epoch: capture::EPOCH,
-            ..Section::default()
+            ..PcapngSection::default()
         };
         let job = Job {
             scenario,
@@ -80,20 +80,20 @@ impl Real<'_> {
     }
 }
 
-/// Addresses and ports of each flow, the same as in captures of virtual time.
+/// Addresses and ports of each flow, as in captures of simulated runs.
 pub(super) fn flows(scenario: &Scenario) -> Vec<Endpoints> {
-    let first = |(flow, ends): (usize, &Flow)| {
+    let first = |(flow, ends): (usize, &FlowSpec)| {
         let first = Segment { flow: FlowId(flow as u32), ip: ends.ip, ..Segment::default() };
         capture::endpoints(scenario, &first)
     };
     scenario.flows.iter().enumerate().map(first).collect()
 }
 
-/// The kernel's name of what real senders run.
-fn congestion(senders: &[&Host]) -> Result<Option<String>, Failure> {
+/// The kernel's name of the real senders' congestion control.
+fn congestion(senders: &[&HostSpec]) -> Result<Option<String>, Failure> {
     let Some(first) = senders.first() else { return Ok(None) };
     let Some(tcp) = first.stack.tcp() else { return Ok(None) };
-    let differs = |host: &&&Host| host.stack.tcp().is_none_or(|other| other.cc != tcp.cc);
+    let differs = |host: &&&HostSpec| host.stack.tcp().is_none_or(|other| other.cc != tcp.cc);
     if let Some(other) = senders.iter().find(differs) {
         let message = format!(
             "{} and {} are real and send with different congestion control",
@@ -109,17 +109,22 @@ pub(super) fn kernel_name(host: &str, tcp: &TcpStack) -> Result<&'static str, Fa
     match tcp.cc {
         cc::Algorithm::Reno => Ok("reno"),
         cc::Algorithm::Bbr => Ok("bbr"),
-        cc::Algorithm::Cubic(cc::cubic::Variant::Linux) => Ok("cubic"),
+        cc::Algorithm::Cubic(cc::cubic::CubicVariant::Linux) => Ok("cubic"),
         other => {
-            let message = format!("{host} is real, and Linux has no {:?}", other.name());
-            let hint = format!("--set host.{host}.cc=reno, or cubic with a profile of Linux");
+            let message =
+                format!("{host} is real, and Linux lacks the `{}` of its profile", other.name());
+            let hint = format!("--set host.{host}.cc=reno, or cubic with a Linux profile");
             Err(Failure::new(message).hint(hint))
         }
     }
 }
 
-/// What came of it, for reports.
-pub(super) fn report(loaded: &Loaded, outside: &[usize], done: &Done<OutFile>) -> WireReport {
+/// The report of a run.
+pub(super) fn report(
+    loaded: &Loaded,
+    outside: &[usize],
+    done: &WireOutcome<OutFile>,
+) -> WireReport {
     let timing = TimingReport {
         packets: done.timing.packets,
         p50_ns: done.timing.p50.as_nanos(),
@@ -130,7 +135,7 @@ pub(super) fn report(loaded: &Loaded, outside: &[usize], done: &Done<OutFile>) -
         foreign: done.counts.foreign,
         damaged: done.counts.damaged,
         refused: done.counts.refused,
-        unproven: done.counts.unproven,
+        unproven: done.counts.unverified,
     };
     let mut report = WireReport::new(loaded, &done.outcome, timing);
     report.real_hosts =
@@ -149,25 +154,25 @@ pub(super) fn report(loaded: &Loaded, outside: &[usize], done: &Done<OutFile>) -
     report
 }
 
-/// The same scenario in virtual time.
+/// Simulates the same scenario in virtual time.
 pub(super) fn model(scenario: &Scenario) -> Result<ModelReport, Failure> {
-    let outcome = sim::run(scenario, &mut Off)
+    let outcome = sim::run(scenario, &mut NullRecorder)
         .map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))?;
     let flows = outcome.flows.iter().map(runner::run_report::FlowReport::new).collect();
     Ok(ModelReport { added_rtt_s: 0.0, flows })
 }
 
-/// This machine's system and its release.
+/// Name and release of this system.
 fn system() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("Linux {}", release.trim())
 }
 
-/// Prints a report; the exit status tells whether the bytes are right.
-pub(super) fn tell(report: &WireReport, json: bool) -> Result<ExitCode, Failure> {
+/// Prints a report; the exit status is 0 if the bytes arrived as written.
+pub(super) fn print_report(report: &WireReport, json: bool) -> Result<ExitCode, Failure> {
     print(&if json { report.to_json() } else { report.to_text() })?;
-    if interrupt::came() {
+    if interrupt::is_raised() {
         return Ok(interrupt::status());
     }
-    Ok(if report.whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if report.is_intact() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

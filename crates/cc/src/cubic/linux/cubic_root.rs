@@ -1,7 +1,7 @@
-//! The cube root of tcp_cubic.c: a look at the six leading bits, then one step of Newton's.
+//! The cube root of tcp_cubic.c: a table lookup of the six leading bits, then one Newton iteration.
 
-/// What the six leading bits give: 64 times the cube root, less 10. Entries below 8 serve small
-/// numbers, which are looked up alone.
+/// Table for the six leading bits: 64 times the cube root, less 10. Entries below 8 are for small
+/// numbers, which need no iteration.
 const LEADING: [u8; 64] = [
     0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156, //
     157, 161, 164, 168, 170, 173, 176, 179, 181, 185, 187, 190, 192, 194, 197, 199, //
@@ -9,7 +9,7 @@ const LEADING: [u8; 64] = [
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// `cubic_root`: off by 0.2 % on average.
+/// `cubic_root`: the mean error is 0.2 %.
 pub(super) fn cubic_root(a: u64) -> u32 {
     let bits = u64::BITS - a.leading_zeros();
     if bits < 7 {
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_are_near_the_truth() {
+    fn roots_are_accurate() {
         for root in (3_u64..2_000_000).step_by(997) {
             let found = u64::from(cubic_root(root * root * root));
             assert!(found.abs_diff(root) <= 1 + root / 100, "{found}, not {root}");
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn three_packets_take_as_long_as_recorded() {
-        // recorded on Linux 6.18: last_max - cwnd = 3 gives K = 2003.
+        // Recorded on Linux 6.18: last_max - cwnd = 3 gives K = 2003.
         assert_eq!(cubic_root((1 << 40) / 410 * 3), 2_003);
     }
 }

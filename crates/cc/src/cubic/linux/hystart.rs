@@ -1,42 +1,41 @@
-//! Linux's HyStart: when slow start ends without a loss.
+//! Linux's HyStart: ends slow start before a loss.
 //!
 //! Source: tcp_cubic.c of kernel 6.18 (hystart_update, hystart_ack_delay, bictcp_hystart_reset)
 //! with its module parameters at their defaults, for a sender that is not paced.
 //!
-//! Two signs end it: acknowledgments that follow each other closely for half the least round trip
-//! (the train is as long as the path), and a round whose least delay lies above the least ever by
-//! an eighth.
+//! Two criteria end it: closely spaced acknowledgments for half the minimum RTT (the ACK train is
+//! as long as the path), and a round whose minimum delay is an eighth above the minimum ever.
 
 use units::{Duration, Instant, Offset};
 
 use crate::contract::AckSample;
 
-/// `hystart_low_window`: below this window, in packets, it never ends.
+/// `hystart_low_window`: below this window, in packets, slow start does not end.
 const LOW_WINDOW: u32 = 16;
-/// `hystart_ack_delta_us`: acknowledgments of a train are no farther apart.
+/// `hystart_ack_delta_us`: maximum spacing of acknowledgments in a train.
 const ACK_DELTA: Duration = Duration::from_micros(2_000);
 /// `HYSTART_MIN_SAMPLES`.
 const MIN_SAMPLES: u8 = 8;
 /// `HYSTART_DELAY_MIN` and `HYSTART_DELAY_MAX`, in microseconds.
 const DELAY_BOUNDS_US: (u32, u32) = (4_000, 16_000);
-/// Bytes of four bursts of the largest size (`sk_gso_max_size`).
+/// Bytes of four bursts of the maximum size (`sk_gso_max_size`).
 const FOUR_BURSTS: u64 = 4 * 65_536;
 
 /// State of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct HyStart {
+pub struct HyStartLinux {
     sample_cnt: u8,
     found: bool,
     round_start: Instant,
-    /// The round ends once `snd_una` passes this place.
+    /// The round ends once `snd_una` passes this offset.
     end_seq: Offset,
-    /// Last acknowledgment of the train.
+    /// Last acknowledgment of the ACK train.
     last_ack: Instant,
-    /// Least round trip of the round in microseconds; `u32::MAX` before the first.
+    /// Minimum RTT of the round in microseconds; `u32::MAX` before the first sample.
     curr_rtt: u32,
 }
 
-impl HyStart {
+impl HyStartLinux {
     pub(super) const fn new() -> Self {
         Self {
             sample_cnt: 0,
@@ -54,7 +53,8 @@ impl HyStart {
         *self = Self { found, round_start: now, end_seq: snd_nxt, last_ack: now, ..Self::new() };
     }
 
-    /// A round trip of `delay` microseconds was measured in slow start: does it end now?
+    /// Processes an RTT sample of `delay` microseconds in slow start; returns true if slow start
+    /// ends.
     pub(super) fn update(
         &mut self,
         sample: &AckSample,
@@ -90,7 +90,7 @@ impl HyStart {
         self.found
     }
 
-    /// `found`: it has ended slow start once.
+    /// `found`: true once it has ended slow start.
     pub const fn found(&self) -> bool {
         self.found
     }
@@ -100,12 +100,12 @@ impl HyStart {
         self.sample_cnt
     }
 
-    /// `end_seq`: the round ends once `snd_una` passes this place.
+    /// `end_seq`: the round ends once `snd_una` passes this offset.
     pub const fn end_seq(&self) -> Offset {
         self.end_seq
     }
 
-    /// `curr_rtt`: least round trip of the round in microseconds; `u32::MAX` before the first.
+    /// `curr_rtt`: minimum RTT of the round in microseconds; `u32::MAX` before the first sample.
     pub const fn curr_rtt(&self) -> u32 {
         self.curr_rtt
     }
@@ -116,7 +116,7 @@ impl HyStart {
     }
 }
 
-/// hystart_ack_delay: microseconds that four bursts take, at most a thousand.
+/// hystart_ack_delay: microseconds to send four bursts, at most a thousand.
 fn ack_delay(pacing_rate: u64) -> u32 {
     match (FOUR_BURSTS * 1_000_000).checked_div(pacing_rate) {
         Some(micros) => micros.min(1_000) as u32,
@@ -145,9 +145,9 @@ mod tests {
         }
     }
 
-    /// Acknowledgments every `gap` microseconds from the beginning of a round: when it ends.
+    /// Acknowledgments every `gap` microseconds from the start of a round: when slow start ends.
     fn train(gap: u64, delay_min: u32) -> Option<u64> {
-        let mut hystart = HyStart::new();
+        let mut hystart = HyStartLinux::new();
         hystart.reset(at(0), Offset(1_000_000));
         (1..1_000)
             .map(|n| n * gap)
@@ -155,8 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn a_train_of_half_the_round_trip_ends_slow_start() {
-        // recorded on Linux 6.18: round trips of 100.3 ms and 45.42 ms, and 1 ms for bursts.
+    fn an_ack_train_of_half_the_rtt_ends_slow_start() {
+        // Recorded on Linux 6.18: RTTs of 100.3 ms and 45.42 ms, and 1 ms for bursts.
         assert_eq!(train(120, 100_300), Some(50_760));
         assert_eq!(train(240, 45_420), Some(23_280));
         assert_eq!(train(2_000, 20_760), Some(12 * MS));
@@ -164,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_and_a_second_time_do_not_count() {
-        let mut hystart = HyStart::new();
+    fn it_requires_a_minimum_window_and_acts_once() {
+        let mut hystart = HyStartLinux::new();
         hystart.reset(at(0), Offset(1_000_000));
         assert!(!hystart.update(&sample(1_000, 1), 1_000, 1_000, 15));
         assert!(hystart.update(&sample(1_500, 1), 1_000, 1_000, 16));
@@ -173,17 +173,17 @@ mod tests {
     }
 
     #[test]
-    fn the_ninth_sample_tells_whether_the_round_is_late() {
-        // recorded on Linux 6.18: 53.42 ms is more than 45.31 + 5.66 ms.
-        let mut hystart = HyStart::new();
+    fn the_ninth_sample_decides_whether_delay_increased() {
+        // Recorded on Linux 6.18: 53.42 ms is more than 45.31 + 5.66 ms.
+        let mut hystart = HyStartLinux::new();
         hystart.reset(at(0), Offset(1_000_000));
-        let late = |hystart: &mut HyStart, n: u64, delay| {
+        let late = |hystart: &mut HyStartLinux, n: u64, delay| {
             hystart.update(&sample(n * 3_000, 1), delay, 45_310, 100)
         };
         assert!((1..=8).all(|n| !late(&mut hystart, n, 53_420)));
         assert!(late(&mut hystart, 9, 53_420));
-        // One early sample of a round is enough to go on.
-        let mut hystart = HyStart::new();
+        // One low sample in a round is enough to continue.
+        let mut hystart = HyStartLinux::new();
         hystart.reset(at(0), Offset(1_000_000));
         assert!((1..=8).all(|n| !late(&mut hystart, n, 53_420)));
         assert!(!late(&mut hystart, 9, 50_973));
@@ -191,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn a_round_ends_when_what_it_began_with_is_passed() {
-        let mut hystart = HyStart::new();
+    fn a_round_ends_when_its_end_seq_is_passed() {
+        let mut hystart = HyStartLinux::new();
         hystart.reset(at(0), Offset(1_000));
         hystart.update(&sample(500, 1_000), 100 * MS as u32, 100 * MS as u32, 100);
         assert_eq!((hystart.sample_cnt(), hystart.end_seq()), (1, Offset(1_000)));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_sender_waits_less_for_its_bursts() {
+    fn bursts_of_a_fast_sender_add_less_delay() {
         assert_eq!(ack_delay(0), 0);
         assert_eq!(ack_delay(262_143_999), 1_000);
         assert_eq!(ack_delay(524_288_000), 500);

@@ -2,45 +2,45 @@
 
 use std::io::{self, Read};
 
-use diagnose::{Packet, StateSample};
-use trace::bblog::{Item, Reader, Record, flags, t_flags};
-use trace::pcapng::Way;
+use diagnose::{CapturedPacket, StateSample};
+use trace::bblog::{BblogItem, BblogReader, BblogRecord, flags, t_flags};
+use trace::pcapng::PacketDirection;
 use units::{Bytes, Duration, Instant};
 
 use super::super::File;
-use super::{Anchor, Logs, Times};
+use super::{Anchor, LogEpoch, LogFile};
 
 /// `snd_ssthresh` before any loss: TCP_MAXWIN << TCP_MAX_WINSHIFT (tcp_subr.c).
 const UNSET: u32 = 65_535 << 14;
 
-pub(super) fn read(input: impl Read, file: &mut File) -> io::Result<Logs> {
-    let mut logs = Logs { times: Times::Since1970, ..Logs::default() };
-    let mut reader = Reader::new(input);
+pub(super) fn read(input: impl Read, file: &mut File) -> io::Result<LogFile> {
+    let mut logs = LogFile { times: LogEpoch::Since1970, ..LogFile::default() };
+    let mut reader = BblogReader::new(input);
     let mut section = None;
     while let Some(item) = reader.next() {
         let record = match item {
-            // The rest of a damaged packing is lost.
+            // The rest of a damaged compressed file is lost.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                file.problems.tell(&error);
+                file.problems.push(&error);
                 break;
             }
             Err(error) => return Err(error),
-            Ok(Item::Problem(problem)) => {
-                file.problems.tell(&problem);
+            Ok(BblogItem::Problem(problem)) => {
+                file.problems.push(&problem);
                 continue;
             }
-            Ok(Item::Section(new)) => {
+            Ok(BblogItem::Section(new)) => {
                 section = Some(new);
                 continue;
             }
-            Ok(Item::Record(record)) => record,
+            Ok(BblogItem::Record(record)) => record,
         };
         file.frames += 1;
         let connection = section.as_ref().and_then(|section| section.connection.as_ref());
         let named = connection.map(|connection| (connection.local, connection.remote));
         let ends = named.or(record.packet.map(|packet| {
             let (src, dst) = (packet.between.src, packet.between.dst);
-            if packet.way == Way::Out { (src, dst) } else { (dst, src) }
+            if packet.way == PacketDirection::Out { (src, dst) } else { (dst, src) }
         }));
         let Some(ends) = ends else { continue };
         let micros = section
@@ -71,26 +71,26 @@ pub(super) fn read(input: impl Read, file: &mut File) -> io::Result<Logs> {
         if let (Some(at), Some(packet)) = (at, record.packet) {
             let segment = packet.segment;
             match packet.way {
-                Way::Out if segment.payload > 0 => {
+                PacketDirection::Out if segment.payload > 0 => {
                     log.anchors.push((Anchor::Sent(segment.seq.0), at));
                 }
-                Way::In => log.anchors.push((Anchor::Acked(segment.ack.0), at)),
-                Way::Out => {}
+                PacketDirection::In => log.anchors.push((Anchor::Acked(segment.ack.0), at)),
+                PacketDirection::Out => {}
             }
-            // The log has headers and no payload, which is no fault of it.
+            // The log has headers only, which is not truncation.
             let captured = segment.wire_len().get() as u32;
-            let packet_at = Packet { at: Instant::ZERO, frame, segment, captured };
+            let packet_at = CapturedPacket { at: Instant::ZERO, frame, segment, captured };
             log.packets.push((at, packet.between, packet_at));
         }
     }
     Ok(logs)
 }
 
-fn sample(record: &Record) -> StateSample {
+fn sample(record: &BblogRecord) -> StateSample {
     let info = &record.info;
     let bytes = |value: u32| Some(Bytes(u64::from(value)));
     let recovering = t_flags::FASTRECOVERY | t_flags::CONGRECOVERY;
-    // A connection that is still to be set up has no numbers.
+    // Sequence numbers are valid only once the connection is established.
     let established = info.state >= 4;
     StateSample {
         cwnd: bytes(info.snd_cwnd),
@@ -100,6 +100,6 @@ fn sample(record: &Record) -> StateSample {
         send_buffer: bytes(info.txbuf_acc).filter(|_| info.has(flags::TXBUF)),
         ticks: Some(info.ticks),
         in_recovery: Some(info.t_flags & recovering != 0),
-        ..Logs::blank()
+        ..LogFile::blank()
     }
 }

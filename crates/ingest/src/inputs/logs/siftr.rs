@@ -4,31 +4,31 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
 use diagnose::StateSample;
-use logs::siftr::{Item, Reader, Row};
+use logs::siftr::{SiftrItem, SiftrReader, SiftrRow};
 use units::Bytes;
 
 use super::super::File;
-use super::{Logs, Times};
+use super::{LogEpoch, LogFile};
 
 /// `snd_ssthresh` before any loss: TCP_MAXWIN << TCP_MAX_WINSHIFT (tcp_subr.c).
 const UNSET: u32 = 65_535 << 14;
 
-pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<Logs> {
-    let mut logs = Logs { times: Times::Since1970, ..Logs::default() };
-    // Rows of siftr2 have the number of their flow; the last line says who that is.
-    let mut nameless: BTreeMap<u32, Vec<Row>> = BTreeMap::new();
+pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<LogFile> {
+    let mut logs = LogFile { times: LogEpoch::Since1970, ..LogFile::default() };
+    // Rows of siftr2 have a flow id; the last line maps it to addresses.
+    let mut nameless: BTreeMap<u32, Vec<SiftrRow>> = BTreeMap::new();
     let mut kept = 0;
     let mut hz = None;
-    for item in Reader::new(input) {
+    for item in SiftrReader::new(input) {
         match item {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                file.problems.tell(&error);
+                file.problems.push(&error);
                 break;
             }
             Err(error) => return Err(error),
-            Ok(Item::Problem(problem)) => file.problems.tell(&problem),
-            Ok(Item::Header(header)) => hz = header.hz,
-            Ok(Item::Footer(footer)) => {
+            Ok(SiftrItem::Problem(problem)) => file.problems.push(&problem),
+            Ok(SiftrItem::Header(header)) => hz = header.hz,
+            Ok(SiftrItem::Footer(footer)) => {
                 for flow in footer.flows {
                     let rows = flow.id.and_then(|id| nameless.remove(&id)).unwrap_or_default();
                     for row in rows {
@@ -37,7 +37,7 @@ pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<Logs> {
                     }
                 }
             }
-            Ok(Item::Row(row)) => {
+            Ok(SiftrItem::Row(row)) => {
                 file.frames += 1;
                 match (row.local, row.remote, row.flow_id) {
                     (Some(local), Some(remote), _) => {
@@ -45,7 +45,7 @@ pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<Logs> {
                     }
                     (.., Some(flow)) => {
                         kept += 1;
-                        if kept <= super::MOST_WORDS {
+                        if kept <= super::MAX_LOG_RECORDS {
                             nameless.entry(flow).or_default().push(row);
                         }
                     }
@@ -57,14 +57,14 @@ pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<Logs> {
     if !nameless.is_empty() {
         let rows: usize = nameless.values().map(Vec::len).sum();
         let flows = nameless.len();
-        file.problems.tell(&format!(
-            "the last line does not say whose {flows} flows are: {rows} rows cannot be used"
+        file.problems.push(&format!(
+            "the last line does not list {flows} flows: their {rows} rows are ignored"
         ));
     }
     Ok(logs)
 }
 
-fn sample(row: &Row, hz: Option<u32>) -> StateSample {
+fn sample(row: &SiftrRow, hz: Option<u32>) -> StateSample {
     let bytes = |value: u32| Some(Bytes(u64::from(value)));
     StateSample {
         cwnd: bytes(row.cwnd),
@@ -75,6 +75,6 @@ fn sample(row: &Row, hz: Option<u32>) -> StateSample {
         send_buffer: bytes(row.snd_cc),
         hz,
         in_recovery: Some(row.t_flags & trace::bblog::t_flags::FASTRECOVERY != 0),
-        ..Logs::blank()
+        ..LogFile::blank()
     }
 }

@@ -3,45 +3,45 @@
 use std::io::{self, BufRead};
 
 use diagnose::StateSample;
-use logs::ss::{Item, Reader, Socket};
+use logs::ss::{SsItem, SsReader, SsSocket};
 use units::{Bytes, Duration};
 
 use super::super::File;
-use super::{Logs, Times};
+use super::{LogEpoch, LogFile};
 
-/// Times before this count from the first packet of the capture (`t_us=...`): 1 January 1990.
+/// Times before this date count from the first packet of the capture (`t_us=...`): 1 January 1990.
 const EARLIEST: Duration = Duration::from_secs(631_152_000);
-/// Payload of a segment where ss does not tell it: that of Ethernet with timestamps.
+/// Payload of a segment if ss does not print it: that of Ethernet with timestamps.
 const USUAL_MSS: u64 = 1_448;
 
-pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<Logs> {
-    let mut logs = Logs { times: Times::Since1970, ..Logs::default() };
+pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<LogFile> {
+    let mut logs = LogFile { times: LogEpoch::Since1970, ..LogFile::default() };
     let mut untimed = 0_u64;
-    for item in Reader::new(input) {
+    for item in SsReader::new(input) {
         let socket = match item? {
-            Item::Problem(problem) => {
-                file.problems.tell(&problem);
+            SsItem::Problem(problem) => {
+                file.problems.push(&problem);
                 continue;
             }
-            Item::Socket(socket) => socket,
+            SsItem::Socket(socket) => socket,
         };
         file.frames += 1;
         untimed += u64::from(socket.at.is_none());
         if socket.at.is_some_and(|at| at < EARLIEST) {
-            logs.times = Times::SinceFirst;
+            logs.times = LogEpoch::SinceFirst;
         }
         let at = socket.at.map(Duration::as_nanos);
         logs.word((socket.local, socket.remote), at, sample(&socket));
     }
     if untimed > 0 {
-        file.problems.tell(&format!(
+        file.problems.push(&format!(
             "{untimed} sockets without a time: put a line such as that of `date +%s.%N` before a poll"
         ));
     }
     Ok(logs)
 }
 
-fn sample(socket: &Socket) -> StateSample {
+fn sample(socket: &SsSocket) -> StateSample {
     let info = &socket.info;
     let mss = info.mss.unwrap_or(USUAL_MSS);
     // Windows of Linux are in packets.
@@ -55,6 +55,6 @@ fn sample(socket: &Socket) -> StateSample {
         snd_wnd: info.snd_wnd.map(Bytes),
         send_buffer: Some(Bytes(socket.send_queue)),
         in_recovery: None,
-        ..Logs::blank()
+        ..LogFile::blank()
     }
 }

@@ -4,26 +4,30 @@ use std::io::{self, BufRead};
 use std::net::SocketAddr;
 
 use diagnose::StateSample;
-use logs::tcp_probe::{Item, Reader, Row};
+use logs::tcp_probe::{TcpProbeItem, TcpProbeReader, TcpProbeRow};
 use units::Bytes;
 
 use super::super::File;
-use super::super::table::Table;
-use super::{Anchor, Logs};
+use super::super::table::ConnectionTable;
+use super::{Anchor, LogFile};
 
-pub(super) fn read(input: impl BufRead, file: &mut File, table: &Table) -> io::Result<Logs> {
-    let mut logs = Logs::default();
+pub(super) fn read(
+    input: impl BufRead,
+    file: &mut File,
+    table: &ConnectionTable,
+) -> io::Result<LogFile> {
+    let mut logs = LogFile::default();
     let mut strangers = 0_u64;
-    for item in Reader::new(input) {
+    for item in TcpProbeReader::new(input) {
         let row = match item? {
-            Item::Problem(problem) => {
-                file.problems.tell(&problem);
+            TcpProbeItem::Problem(problem) => {
+                file.problems.push(&problem);
                 continue;
             }
-            Item::Row(row) => row,
+            TcpProbeItem::Row(row) => row,
         };
         file.frames += 1;
-        // Columns name the sender by its port alone: the captures tell who that is.
+        // The column format has only the port of the sender: the captures give its address.
         let named = row.ends.or_else(|| row.flow.and_then(|port| table.by_port(port)));
         let Some(ends) = named.map(|ends| (ends.src, ends.dst)).or_else(|| own_ends(&row)) else {
             strangers += 1;
@@ -39,18 +43,18 @@ pub(super) fn read(input: impl BufRead, file: &mut File, table: &Table) -> io::R
         anchors(&mut log.anchors);
     }
     if strangers > 0 {
-        file.problems.tell(&format!("{strangers} rows do not say whose they are"));
+        file.problems.push(&format!("{strangers} rows match no connection"));
     }
     Ok(logs)
 }
 
-/// Without a capture, a port stands for a connection.
-fn own_ends(row: &Row) -> Option<(SocketAddr, SocketAddr)> {
-    let nobody = |port| SocketAddr::from(([0, 0, 0, 0], port));
-    row.flow.map(|port| (nobody(port), nobody(0)))
+/// Without a capture, a port identifies a connection.
+fn own_ends(row: &TcpProbeRow) -> Option<(SocketAddr, SocketAddr)> {
+    let no_host = |port| SocketAddr::from(([0, 0, 0, 0], port));
+    row.flow.map(|port| (no_host(port), no_host(0)))
 }
 
-/// A row stands before the packet that came: what it acknowledged shows in the next row.
+/// A row has the state before its packet: the effect of the acknowledgment is in the next row.
 fn anchors(rows: &mut Vec<(Anchor, u64)>) {
     let befores: Vec<_> = core::mem::take(rows);
     for pair in befores.windows(2) {
@@ -61,7 +65,7 @@ fn anchors(rows: &mut Vec<(Anchor, u64)>) {
     }
 }
 
-fn sample(row: &Row, mss: u64) -> StateSample {
+fn sample(row: &TcpProbeRow, mss: u64) -> StateSample {
     let packets = |n: u32| Bytes(u64::from(n) * mss);
     StateSample {
         // Windows of Linux are in packets.
@@ -70,6 +74,6 @@ fn sample(row: &Row, mss: u64) -> StateSample {
         srtt: Some(row.srtt).filter(|srtt| !srtt.is_zero()),
         inflight: Some(Bytes(u64::from(row.snd_nxt.wrapping_sub(row.snd_una)))),
         snd_wnd: Some(Bytes(u64::from(row.snd_wnd))),
-        ..Logs::blank()
+        ..LogFile::blank()
     }
 }

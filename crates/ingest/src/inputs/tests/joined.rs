@@ -1,4 +1,4 @@
-//! Captures at both ends of the recorded transfers, laid side by side.
+//! Comparison of the captures at both hosts of the recorded transfers.
 
 use std::fs::File;
 
@@ -8,8 +8,8 @@ pub(super) fn golden(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/linux").join(name)
 }
 
-pub(super) fn files(transfer: &str, names: &[&str]) -> Vec<Source<'static>> {
-    let open = |name: &&str| Source {
+pub(super) fn files(transfer: &str, names: &[&str]) -> Vec<InputFile<'static>> {
+    let open = |name: &&str| InputFile {
         name: (*name).to_owned(),
         bytes: Box::new(File::open(golden(transfer).join(name)).unwrap()),
     };
@@ -19,7 +19,7 @@ pub(super) fn files(transfer: &str, names: &[&str]) -> Vec<Source<'static>> {
 const BOTH: [&str; 2] = ["sender.pcap.xz", "receiver.pcap.xz"];
 
 #[test]
-fn the_fate_of_each_packet_is_that_of_the_emulator() {
+fn packet_outcomes_match_the_emulator() {
     let fates = std::fs::read_to_string(golden("fates.csv")).unwrap();
     for row in fates.lines().skip(1) {
         let cells: Vec<&str> = row.split(',').collect();
@@ -28,7 +28,7 @@ fn the_fate_of_each_packet_is_that_of_the_emulator() {
         let truth: serde_json::Value = serde_json::from_str(&truth).unwrap();
         let flows = truth["flows"].as_array().unwrap();
         let flow = flows.iter().find(|flow| flow["sport"] == port).unwrap();
-        let reading = read(files(transfer, &BOTH), Settings::default()).unwrap();
+        let reading = read(files(transfer, &BOTH), AnalysisSettings::default()).unwrap();
         let pair = reading
             .pairs
             .iter()
@@ -40,15 +40,15 @@ fn the_fate_of_each_packet_is_that_of_the_emulator() {
             file.begins.unwrap().as_nanos().cast_signed()
         };
         let ahead = offset.ahead + begins(pair.far) - begins(pair.near);
-        let crossing = &pair.crossings[0];
-        // All tables of golden/linux/fates.csv: packets, retransmitted, spurious, lost.
+        let crossing = &pair.transits[0];
+        // The columns of golden/linux/fates.csv: packets, retransmitted, spurious, lost.
         let count = |cell: usize| cells[cell].parse::<u64>().unwrap();
         assert_eq!((crossing.lost, crossing.lost_in_part), (count(5), 0), "{transfer}");
         assert_eq!((crossing.duplicated, crossing.unseen), (0, 0), "{transfer}");
-        // The recording counts what arrives behind later bytes, retransmissions too.
+        // The recording counts all packets that arrive after later bytes, retransmissions included.
         let behind = flow["arrived_out_of_order"].as_u64().unwrap();
         assert!(behind - crossing.reordered <= count(3), "{transfer}: {}", crossing.reordered);
-        // Both captures are of one clock; the emulator is slower one way by up to 90 us.
+        // Both captures share a clock; the emulator is slower in one direction by up to 90 us.
         assert!(ahead.abs() < 50_000, "{transfer}: {ahead}");
         assert_eq!(offset.drift, None, "{transfer}");
         let round_trip = truth["path"]["base_rtt_ms"].as_u64().unwrap().cast_signed() * 1_000_000;
@@ -59,12 +59,12 @@ fn the_fate_of_each_packet_is_that_of_the_emulator() {
 
 #[test]
 fn the_receivers_capture_may_come_first() {
-    let there = read(files("f2_few_losses_cubic", &BOTH), Settings::default()).unwrap();
+    let there = read(files("f2_few_losses_cubic", &BOTH), AnalysisSettings::default()).unwrap();
     let back = ["receiver.pcap.xz", "sender.pcap.xz"];
-    let back = read(files("f2_few_losses_cubic", &back), Settings::default()).unwrap();
+    let back = read(files("f2_few_losses_cubic", &back), AnalysisSettings::default()).unwrap();
     let (one, other) = (&there.pairs[0], &back.pairs[0]);
     assert_eq!((one.near, one.far, other.near, other.far), (0, 1, 1, 0));
-    assert_eq!(one.crossings, other.crossings);
+    assert_eq!(one.transits, other.transits);
     let (one, other) = (one.offset.unwrap(), other.offset.unwrap());
     assert_eq!(
         (one.ahead, one.round_trip, one.matches),
@@ -72,22 +72,35 @@ fn the_receivers_capture_may_come_first() {
     );
 }
 
-/// What becomes of packets `(milliseconds, seq, bytes, timestamp)` at two points.
-fn crossing(first: &[(u64, u32, u32, u32)], second: &[(u64, u32, u32, u32)]) -> Crossing {
+/// The outcome of packets `(milliseconds, seq, bytes, timestamp)` between two points.
+fn crossing(first: &[(u64, u32, u32, u32)], second: &[(u64, u32, u32, u32)]) -> TwoPointTransit {
     let one = ends(4_000, 80);
     let file = |base: u64, packets: &[(u64, u32, u32, u32)]| {
-        let section = Section { epoch: Duration::from_secs(base), ..Section::default() };
-        let mut writer = Writer::new(Vec::new(), &section).unwrap();
-        let tap = writer.add_tap(&Tap::default()).unwrap();
+        let section =
+            PcapngSection { epoch: Duration::from_secs(base), ..PcapngSection::default() };
+        let mut writer = PcapngWriter::new(Vec::new(), &section).unwrap();
+        let tap = writer.add_interface(&PcapngInterface::default()).unwrap();
         let mut put = |millis: u64, between: &Endpoints, segment: &Segment| {
             let at = Instant::from_nanos(millis * 1_000_000);
-            writer.segment(Seen { tap, at, way: Way::In }, segment, between, 0, Offset(0)).unwrap();
+            writer
+                .segment(
+                    PacketMeta { tap, at, way: PacketDirection::In },
+                    segment,
+                    between,
+                    0,
+                    Offset(0),
+                )
+                .unwrap();
         };
         // Ten milliseconds each way.
         let late = if base == 1_000 { 0 } else { 10 };
         put(late, &one, &Segment { flags: SYN, seq: SeqNum(99), ..Segment::default() });
         let (seq, ack) = (SeqNum(7), SeqNum(100));
-        put(20 - late, &one.back(), &Segment { flags: SYN_ACK, seq, ack, ..Segment::default() });
+        put(
+            20 - late,
+            &one.reversed(),
+            &Segment { flags: SYN_ACK, seq, ack, ..Segment::default() },
+        );
         for &(millis, seq, payload, stamp) in packets {
             let timestamps = Some(packet::Timestamps { val: stamp, ecr: 0 });
             let seq = SeqNum(seq);
@@ -103,12 +116,12 @@ fn crossing(first: &[(u64, u32, u32, u32)], second: &[(u64, u32, u32, u32)]) -> 
     let offset = pair.offset.unwrap();
     // Each file counts from its first packet, which is the SYN, 10 ms later at the far point.
     assert_eq!((offset.ahead, offset.round_trip), (-10_000_000, 20_000_000));
-    pair.crossings[0].clone()
+    pair.transits[0].clone()
 }
 
 #[test]
-fn bursts_split_and_merged_are_followed_byte_by_byte() {
-    // One burst of 3000; single packets that GRO merges; the middle one is lost and sent again.
+fn split_and_merged_bursts_are_matched_byte_by_byte() {
+    // One burst of 3000; single packets that GRO merges; the middle one is lost and retransmitted.
     let sent = [
         (100, 100, 3_000, 1),
         (101, 3_100, 1_000, 2),
@@ -134,11 +147,11 @@ fn bursts_split_and_merged_are_followed_byte_by_byte() {
 }
 
 #[test]
-fn what_comes_twice_or_from_nowhere_is_told() {
+fn duplicated_and_unseen_packets_are_counted() {
     let sent = [(100, 100, 1_000, 1), (101, 1_100, 2_000, 1), (102, 3_100, 1_000, 1)];
     let came = [
         (110, 100, 1_000, 1),
-        // Overtaken by the next, of which one half is missing; once more.
+        // Before the previous packet, of which one half is missing; then duplicated.
         (112, 3_100, 1_000, 1),
         (113, 1_100, 1_000, 1),
         (114, 3_100, 1_000, 1),
@@ -153,7 +166,7 @@ fn what_comes_twice_or_from_nowhere_is_told() {
 }
 
 #[test]
-fn what_the_second_capture_could_not_see_any_more_is_open() {
+fn packets_after_the_end_of_the_second_capture_are_open() {
     let sent = [(100, 100, 1_000, 1), (101, 1_100, 1_000, 1), (200, 2_100, 1_000, 1)];
     let found = crossing(&sent, &[(110, 100, 1_000, 1)]);
     assert!(found.fates[1].open && found.fates[2].open);

@@ -1,4 +1,4 @@
-//! Logs beside captures, and alone.
+//! Tests of logs with and without captures.
 
 use super::joined::files;
 use super::*;
@@ -9,18 +9,18 @@ fn sample(path: &str) -> Vec<u8> {
 }
 
 #[test]
-fn tcp_probe_and_ss_are_laid_beside_the_capture() {
+fn tcp_probe_and_ss_join_the_capture() {
     for (transfer, rows, polls) in
         [("c3_loss1r_rtt45_cubic", 522, 108), ("h1_rwnd_cubic", 1_813, 34)]
     {
         let names = ["ss.txt.gz", "tcp_probe.csv.gz", "sender.pcap.xz"];
-        let reading = read(files(transfer, &names), Settings::default()).unwrap();
+        let reading = read(files(transfer, &names), AnalysisSettings::default()).unwrap();
         let kinds: Vec<_> = reading.files.iter().map(|file| (file.kind, file.frames)).collect();
-        assert_eq!(kinds[..2], [(Kind::Ss, polls), (Kind::TcpProbe, rows)]);
+        assert_eq!(kinds[..2], [(InputKind::Ss, polls), (InputKind::TcpProbe, rows)]);
         let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
         assert_eq!(stream.analysis.states.samples, [rows + polls, 0]);
-        // The recording counts from the first SYN, as the capture does: the probe sees an ACK a
-        // few microseconds behind it.
+        // The recording counts from the first SYN, as the capture does: the probe records an ACK a
+        // few microseconds after it.
         let [clock] = reading.files[1].clocks[..] else { panic!("no clock") };
         let begins = reading.files[2].begins.unwrap().as_nanos().cast_signed();
         let behind = clock.ahead + begins;
@@ -33,7 +33,7 @@ fn tcp_probe_and_ss_are_laid_beside_the_capture() {
 #[test]
 fn windows_in_packets_become_bytes_by_the_segments_of_the_connection() {
     let names = ["tcp_probe.csv.gz", "sender.pcap.xz"];
-    let reading = read(files("h1_rwnd_cubic", &names), Settings::default()).unwrap();
+    let reading = read(files("h1_rwnd_cubic", &names), AnalysisSettings::default()).unwrap();
     // 112 packets of 1448 bytes (`zcat tcp_probe.csv.gz | cut -d, -f6 | sort -n | tail -1`).
     assert_eq!(reading.streams[0].analysis.states.cwnd_max[0], 112 * 1_448);
 }
@@ -42,7 +42,7 @@ fn windows_in_packets_become_bytes_by_the_segments_of_the_connection() {
 fn logs_alone_are_connections_too() {
     let bblog = sample("upload.bblog.pcapng");
     let reading = read(vec![source("a", &bblog)], KEEP).unwrap();
-    assert_eq!(reading.files[0].kind, Kind::BlackBox);
+    assert_eq!(reading.files[0].kind, InputKind::BlackBox);
     let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
     let states = &stream.analysis.states;
     assert_eq!(states.samples[0], reading.files[0].frames);
@@ -52,7 +52,7 @@ fn logs_alone_are_connections_too() {
 
     let siftr = sample("upload.siftr.log");
     let reading = read(vec![source("a", &siftr)], KEEP).unwrap();
-    assert_eq!((reading.files[0].kind, reading.streams.len()), (Kind::Siftr, 1));
+    assert_eq!((reading.files[0].kind, reading.streams.len()), (InputKind::Siftr, 1));
     assert_eq!(reading.streams[0].analysis.states.samples[0], reading.files[0].frames);
     assert!(reading.streams[0].analysis.packets.is_empty());
 
@@ -65,32 +65,36 @@ fn logs_alone_are_connections_too() {
 
 #[test]
 fn a_log_joins_the_capture_of_the_same_transfer() {
-    // The packets of the log as a capture of their own, taken 3 s behind its clock.
+    // The packets of the log as a separate capture whose clock is 3 s behind the log's.
     let bblog = sample("upload.bblog.pcapng");
-    let alone = read(vec![source("a", &bblog)], KEEP).unwrap();
-    let begins = alone.files[0].begins.unwrap();
-    let section = Section { epoch: begins - Duration::from_secs(3), ..Section::default() };
-    let mut writer = Writer::new(Vec::new(), &section).unwrap();
-    let tap = writer.add_tap(&Tap::default()).unwrap();
-    let stream = &alone.streams[0];
+    let single_packet = read(vec![source("a", &bblog)], KEEP).unwrap();
+    let begins = single_packet.files[0].begins.unwrap();
+    let section =
+        PcapngSection { epoch: begins - Duration::from_secs(3), ..PcapngSection::default() };
+    let mut writer = PcapngWriter::new(Vec::new(), &section).unwrap();
+    let tap = writer.add_interface(&PcapngInterface::default()).unwrap();
+    let stream = &single_packet.streams[0];
     for packet in &stream.analysis.packets {
         let ends = stream.analysis.ends;
-        let between = if packet.segment.dir == Dir::Forward { ends } else { ends.back() };
-        let seen = Seen { tap, at: packet.at, way: Way::In };
+        let between = if packet.segment.dir == Dir::Forward { ends } else { ends.reversed() };
+        let seen = PacketMeta { tap, at: packet.at, way: PacketDirection::In };
         writer.segment(seen, &packet.segment, &between, 0, Offset(0)).unwrap();
     }
     let capture = writer.finish().unwrap();
     let reading = read(vec![source("log", &bblog), source("capture", &capture)], KEEP).unwrap();
     let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
-    assert_eq!((stream.file, stream.analysis.states.samples[0]), (1, alone.files[0].frames));
+    assert_eq!(
+        (stream.file, stream.analysis.states.samples[0]),
+        (1, single_packet.files[0].frames)
+    );
     let [clock] = reading.files[0].clocks[..] else { panic!("no clock") };
-    // Stamps of the log are in microseconds.
+    // Timestamps of the log are in microseconds.
     assert!((clock.ahead - 3_000_000_000).abs() < 1_000, "{}", clock.ahead);
     assert_eq!(reading.files[0].tcp, 0);
 }
 
 #[test]
-fn polls_without_a_time_are_told() {
+fn polls_without_a_time_are_reported() {
     let text = "ESTAB 0 0 10.0.0.1:4000 10.0.0.2:80 cubic rtt:1/2 mss:1000 cwnd:3\n";
     let reading = read_bytes(text.as_bytes());
     assert_eq!(reading.files[0].problems.count, 1);

@@ -1,8 +1,8 @@
-//! What a qlog tells of a connection of QUIC.
+//! Tests of the analysis of a qlog.
 
 use super::*;
 
-/// A log in the form of the drafts, one record a line behind its mark.
+/// A log in the format of the drafts, one record per line after its separator.
 fn log(events: &[&str]) -> Vec<u8> {
     let header = r#"{"file_schema":"urn:ietf:params:qlog:file:sequential",
         "serialization_format":"application/qlog+json-seq","trace":{"title":"a transfer",
@@ -34,7 +34,7 @@ fn metrics(at: u64, window: u64, in_flight: u64) -> String {
 }
 
 #[test]
-fn round_trips_windows_losses_and_time_are_taken_from_the_log() {
+fn rtts_windows_losses_and_times_are_taken_from_the_log() {
     let ack = r#"{"time":130,"name":"quic:packet_received","data":{"header":{"packet_type":"1RTT",
         "packet_number":9},"frames":[{"frame_type":"ack","acked_ranges":[[2,3]]}]}}"#;
     let lost = |number: u64| {
@@ -55,14 +55,14 @@ fn round_trips_windows_losses_and_time_are_taken_from_the_log() {
         // Full for 50 ms.
         metrics(60, 24_000, 3_000),
         sent(60, 2, 1_000),
-        // Room for 40 ms; then two losses, of which one arrives after all.
+        // The window is open for 40 ms; then two losses, one of them spurious.
         lost(1),
         lost(2),
         state(100, "recovery"),
         metrics(100, 12_000, 12_000),
         ack.to_owned(),
         state(160, "congestion_avoidance"),
-        // Full again, and the bytes of the first packet once more.
+        // The window is full, and the bytes of the first packet are retransmitted.
         sent(160, 4, 0),
         metrics(190, 13_000, 0),
     ];
@@ -71,7 +71,7 @@ fn round_trips_windows_losses_and_time_are_taken_from_the_log() {
     let reading = read_bytes(&file);
     assert_eq!(
         (reading.files[0].kind, &reading.files[0].problems),
-        (Kind::Qlog, &Problems::default())
+        (InputKind::Qlog, &Problems::default())
     );
     let [quic] = &reading.quic[..] else { panic!("{:?}", reading.quic) };
     assert_eq!((&*quic.title, &*quic.group), ("a transfer", "c0ffee"));
@@ -82,22 +82,22 @@ fn round_trips_windows_losses_and_time_are_taken_from_the_log() {
     let millis = Duration::from_millis;
     assert_eq!(quic.round_trips, Some([millis(20), millis(22), millis(39)]));
     assert_eq!(quic.windows, Some([12_000, 24_000, 13_000]));
-    assert_eq!(quic.most_in_flight, Some(12_000));
+    assert_eq!(quic.max_in_flight, Some(12_000));
     let budget: Vec<_> =
         quic.budget.iter().map(|(limit, time)| (*limit, time.as_millis())).collect();
     let expected = [
-        (Limit::Handshake, 10),
-        (Limit::Recovery, 60),
-        (Limit::SlowStart, 50),
-        (Limit::Window, 30),
-        (Limit::Application, 40),
+        (QuicLimit::Handshake, 10),
+        (QuicLimit::Recovery, 60),
+        (QuicLimit::SlowStart, 50),
+        (QuicLimit::Window, 30),
+        (QuicLimit::Application, 40),
     ];
     assert_eq!(budget, expected);
     assert_eq!(quic.untold, ["the peer's flow control"]);
 }
 
 #[test]
-fn what_a_log_lacks_is_told() {
+fn missing_information_is_reported() {
     let file = log(&[&sent(10, 1, 0), &sent(30, 2, 1_000)]);
     let reading = read_bytes(&file);
     let quic = &reading.quic[0];
@@ -115,6 +115,6 @@ fn a_sample_of_our_own_is_read() {
     let reading = read_bytes(&bytes);
     let quic = &reading.quic[0];
     assert!(quic.sent > 0 && quic.windows.is_some(), "{quic:?}");
-    let spent: u64 = quic.budget.values().map(|time| time.as_nanos()).sum();
-    assert_eq!(spent, quic.last.saturating_sub(quic.first).as_nanos());
+    let time_by_use: u64 = quic.budget.values().map(|time| time.as_nanos()).sum();
+    assert_eq!(time_by_use, quic.last.saturating_sub(quic.first).as_nanos());
 }

@@ -1,11 +1,11 @@
-//! CUBIC beside NewReno on one line: who gets what.
+//! CUBIC and NewReno on one link: their shares.
 
-use cc::cubic::Variant;
+use cc::cubic::CubicVariant;
 
 use super::world::NEWRENO;
-use crate::cases::{CaseError, Row, Stop, load, run};
+use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
 
-/// Two senders and one line.
+/// Two senders on one link.
 const LINE: &str = r#"
 duration = "20s"
 
@@ -51,13 +51,14 @@ start = "5ms"
 bulk = "unlimited"
 "#;
 
-/// Round trips of the path in microseconds.
+/// RTTs of the path in microseconds.
 const RTTS: [u64; 5] = [100, 1_000, 10_000, 50_000, 200_000];
 
-/// Goodput of each variant over that of NewReno.
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
-    // Linux' own belongs to its stack.
-    let variants = cc::cubic::VARIANTS.iter().filter(|(_, variant)| *variant != Variant::Linux);
+/// Goodput of each variant relative to NewReno.
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    // Linux's own CUBIC requires its stack.
+    let variants =
+        cc::cubic::VARIANTS.iter().filter(|(_, variant)| *variant != CubicVariant::Linux);
     let variants = variants.map(|&(name, _)| name);
     let mut rows = Vec::new();
     for name in [NEWRENO].into_iter().chain(variants) {
@@ -68,7 +69,7 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
                     format!("path.{path}.return.0.delay={}us", rtt / 2),
                 ]
             };
-            // A bandwidth-delay product of queue, and 20 packets at least.
+            // A queue of one bandwidth-delay product, but at least 20 packets.
             let buffer = (rtt * 50 / 8).max(30_000);
             let mut set =
                 vec![format!("host.cubic.cc={name}"), format!("shared.line.link.buffer={buffer}B")];
@@ -76,12 +77,12 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
             set.extend(delay(1));
             let set: Vec<&str> = set.iter().map(String::as_str).collect();
             let loaded = load(LINE, "line.toml", &set)?;
-            let outcome = run(&loaded, &mut record::Off, stop)?;
+            let outcome = run(&loaded, &mut record::NullRecorder, stop)?;
             let bytes = |at: usize| outcome.flows.get(at).map_or(0, |flow| flow.bytes.get());
             let ratio = bytes(0) as f64 / bytes(1).max(1) as f64;
             let title = format!("{name} beside newreno, {} ms, 50 Mbit/s", rtt as f64 / 1e3);
             rows.push(
-                Row::predicted(title, "times", None, Some(ratio))
+                CaseRow::predicted(title, "times", None, Some(ratio))
                     .note("goodput over NewReno's; hz 1000; queue of one bandwidth-delay product"),
             );
         }

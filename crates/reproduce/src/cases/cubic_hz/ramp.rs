@@ -1,28 +1,28 @@
-//! Back to the old window after one loss.
+//! Recovery of the window after one loss.
 
-use cc::cubic::Variant;
-use record::{Event, Recorder, SenderState, Who};
+use cc::cubic::CubicVariant;
+use record::{Event, EventSource, Recorder, SenderState};
 use units::Instant;
 
 use super::SCENARIO;
 use super::world::NEWRENO;
-use crate::cases::{CaseError, Row, Stop, load, run};
+use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
 
-/// Watches the window from the first recovery on.
+/// Observes the window from the first recovery on.
 #[derive(Default)]
-struct Watcher {
+struct WindowWatcher {
     before: u64,
     began: Option<Instant>,
     back: Option<Instant>,
     low: Option<u64>,
 }
 
-impl Recorder for Watcher {
+impl Recorder for WindowWatcher {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, _: Event, state: Option<&SenderState>) {
-        let Some(state) = state.filter(|_| who.host.0 == 0) else { return };
-        // A window beyond the receiver's is not in use.
+    fn record(&mut self, at: Instant, source: EventSource, _: Event, state: Option<&SenderState>) {
+        let Some(state) = state.filter(|_| source.host.0 == 0) else { return };
+        // The part of the window beyond the receiver's is not used.
         let cwnd = state.cwnd.min(state.snd_wnd).get();
         match self.began {
             None if state.in_recovery => self.began = Some(at),
@@ -38,12 +38,13 @@ impl Recorder for Watcher {
     }
 }
 
-impl sim::Observer for Watcher {}
+impl sim::Observer for WindowWatcher {}
 
 /// Seconds to 95 % of the window before the loss, for each variant.
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
-    // Linux' own belongs to its stack.
-    let variants = cc::cubic::VARIANTS.iter().filter(|(_, variant)| *variant != Variant::Linux);
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    // Linux's own CUBIC requires its stack.
+    let variants =
+        cc::cubic::VARIANTS.iter().filter(|(_, variant)| *variant != CubicVariant::Linux);
     let variants = variants.map(|&(name, _)| name);
     let mut rows = Vec::new();
     for name in [NEWRENO].into_iter().chain(variants) {
@@ -62,18 +63,17 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
         ];
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let loaded = load(SCENARIO, "cubic-hz.toml", &set)?;
-        let mut watcher = Watcher::default();
+        let mut watcher = WindowWatcher::default();
         run(&loaded, &mut watcher, stop)?;
         let span = watcher.began.zip(watcher.back).map(|(from, to)| to.since(from).as_secs_f64());
         let segments = |bytes: u64| bytes as f64 / 1_448.0;
         rows.push(
-            Row::predicted(format!("{name}: back after one loss, 50 ms"), "s", None, span).note(
-                format!(
+            CaseRow::predicted(format!("{name}: back after one loss, 50 ms"), "s", None, span)
+                .note(format!(
                     "from {:.0} to 95 % of {:.0} segments; hz 1000",
                     segments(watcher.low.unwrap_or(0)),
                     segments(watcher.before)
-                ),
-            ),
+                )),
         );
     }
     Ok(rows)

@@ -1,8 +1,8 @@
-//! The same path in FreeBSD's complete TCP: main of 29 October 2024 with stock CUBIC and with D46546, compiled
-//! into a program and run in virtual time (golden/freebsd-closed/long-runs.csv).
+//! The same path in FreeBSD's complete TCP: main of 29 October 2024 with stock CUBIC and with
+//! D46546, compiled into a program and run in virtual time (golden/freebsd-closed/long-runs.csv).
 
-use super::world::{Loss, NEWRENO, PATCHED, STOCK, Sender, Transfer, sender, transfer};
-use crate::cases::{CaseError, Row, Stop};
+use super::world::{LanSender, Loss, NEWRENO, PATCHED, STOCK, Transfer, sender, transfer};
+use crate::cases::{CaseError, CaseRow, StopFlag};
 
 /// `version,cc,hz,loss,seed,seconds,mbit_per_s,rtos,fast_recoveries,…`
 const RUNS: &str = include_str!("../../../../../golden/freebsd-closed/long-runs.csv");
@@ -55,7 +55,7 @@ fn read(line: &str) -> Option<RealRun> {
     Some(RealRun { cc, hz, loss, title, seconds, mbits, rtos })
 }
 
-/// The list of that probability and seed.
+/// The list with that probability and seed.
 fn listed(probability: &str, seed: &str) -> Option<&'static str> {
     let head = format!("{probability} {seed}: ");
     LOSSES.lines().find_map(|line| line.strip_prefix(&head))
@@ -69,21 +69,22 @@ fn name_of(cc: &str) -> &'static str {
     }
 }
 
-fn model(run: &RealRun, stop: Stop<'_>) -> Result<Transfer, CaseError> {
-    let mut set = sender(Sender { hz: run.hz, cc: run.cc }, run.loss);
+fn model(run: &RealRun, stop: StopFlag<'_>) -> Result<Transfer, CaseError> {
+    let mut set = sender(LanSender { hz: run.hz, cc: run.cc }, run.loss);
     set.push(format!("duration={}s", run.seconds));
     transfer(1, &set, stop)
 }
 
-/// Ours beside every transfer of the complete stack, and the claims of the review that hold there.
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+/// The model's result for every transfer of the complete stack, and the claims of the review that
+/// hold there.
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let (mut rows, mut measured) = (Vec::new(), Vec::new());
     for run in runs()? {
         let came = model(&run, stop)?;
         let band = if run.is_periodic() { 0.01 } else { 0.05 };
         let name = format!("real stack: {}, hz {}, {}", run.title, run.hz, name_of(run.cc));
         rows.push(
-            Row::band(
+            CaseRow::band(
                 name.clone(),
                 "Mbit/s",
                 run.mbits,
@@ -96,7 +97,7 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
         let rtos = run.rtos as f64;
         let off = if run.is_periodic() { 0.0 } else { 1.0 };
         rows.push(
-            Row::band(
+            CaseRow::band(
                 format!("{name}: timeouts"),
                 "",
                 rtos,
@@ -117,8 +118,8 @@ const PERIODIC: &str = "FreeBSD main of October 2024, 10 s; within 1 %, timeouts
 const LISTED: &str =
     "FreeBSD main of October 2024, 5 s, the same packets lost; within 5 % and one timeout";
 
-/// What the review says, under periodic loss.
-fn periodic_claims(measured: &[(RealRun, f64)]) -> Vec<Row> {
+/// The claims of the review, under periodic loss.
+fn periodic_claims(measured: &[(RealRun, f64)]) -> Vec<CaseRow> {
     let mut rows = Vec::new();
     for every in [100, 50] {
         let of = |hz, cc| {
@@ -133,7 +134,7 @@ fn periodic_claims(measured: &[(RealRun, f64)]) -> Vec<Row> {
             ("D46546", of(100, PATCHED)),
         ];
         order.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-        rows.push(Row::text(
+        rows.push(CaseRow::text(
             format!("{title}, hz 100: order"),
             "stock, newreno, D46546",
             Some(order.map(|(name, _)| name).join(", ")),
@@ -142,7 +143,7 @@ fn periodic_claims(measured: &[(RealRun, f64)]) -> Vec<Row> {
         let most = over_hz(PATCHED).into_iter().fold(0.0, f64::max);
         let least = over_hz(PATCHED).into_iter().fold(f64::MAX, f64::min);
         rows.push(
-            Row::at_most(
+            CaseRow::at_most(
                 format!("{title}: D46546 moves over hz 100 to 10000"),
                 "%",
                 10.0,
@@ -151,7 +152,7 @@ fn periodic_claims(measured: &[(RealRun, f64)]) -> Vec<Row> {
             .note("the largest figure over the least"),
         );
         rows.push(
-            Row::at_least(
+            CaseRow::at_least(
                 format!("{title}: stock gains from hz 100 to 10000"),
                 "times",
                 1.5,
@@ -163,8 +164,8 @@ fn periodic_claims(measured: &[(RealRun, f64)]) -> Vec<Row> {
     rows
 }
 
-/// The same under the random lists: means over the seeds at hz 100.
-fn random_claims(measured: &[(RealRun, f64)]) -> Vec<Row> {
+/// The same claims under the random lists: means over the seeds at hz 100.
+fn random_claims(measured: &[(RealRun, f64)]) -> Vec<CaseRow> {
     let mut rows = Vec::new();
     for probability in ["0.01", "0.02"] {
         let prefix = format!("random loss {probability},");
@@ -177,7 +178,7 @@ fn random_claims(measured: &[(RealRun, f64)]) -> Vec<Row> {
         };
         let (stock, newreno, patched) = (mean(STOCK), mean(NEWRENO), mean(PATCHED));
         rows.push(
-            Row::at_most(
+            CaseRow::at_most(
                 format!("random loss {probability}, hz 100: stock of the lesser of the others"),
                 "%",
                 100.0,
@@ -186,13 +187,13 @@ fn random_claims(measured: &[(RealRun, f64)]) -> Vec<Row> {
             .note("means over three lists: stock is the least"),
         );
         rows.push(
-            Row::info(
+            CaseRow::info(
                 format!("random loss {probability}, hz 100: D46546 of newreno"),
                 "%",
                 if probability == "0.01" { 101.0 } else { 114.0 },
                 Some(100.0 * patched / newreno),
             )
-            .note("published: under a loss that the review does not describe; in the complete stack NewReno lies above D46546 at 1 %"),
+            .note("published: under a loss that the review does not describe; in the complete stack NewReno is above D46546 at 1 %"),
         );
     }
     rows

@@ -1,7 +1,7 @@
-//! The review's own figures, on a path that is declared: the review does not tell its own.
+//! The review's own figures, on a declared path: the review does not describe its own.
 
-use super::world::{Loss, NEWRENO, PATCHED, STOCK, Sender, sender, transfer};
-use crate::cases::{CaseError, Row, Stop};
+use super::world::{LanSender, Loss, NEWRENO, PATCHED, STOCK, sender, transfer};
+use crate::cases::{CaseError, CaseRow, StopFlag};
 
 /// `kern.hz`, controller, Mbit/s at 1 % and at 2 %, in the order of the review.
 const PUBLISHED: [(u32, &str, [f64; 2]); 6] = [
@@ -13,9 +13,9 @@ const PUBLISHED: [(u32, &str, [f64; 2]); 6] = [
     (100, PATCHED, [921.0, 876.0]),
 ];
 const LOSS: [(&str, Loss); 2] = [("1", Loss::Periodic(100)), ("2", Loss::Periodic(50))];
-/// The same share, lost at random.
+/// The same loss rates at random.
 const AT_RANDOM: [(&str, Loss); 2] = [("1", Loss::Random("1")), ("2", Loss::Random("2"))];
-/// FreeBSD's default stack, and RACK, which repairs a lost retransmission in time.
+/// FreeBSD's default stack, and RACK, which detects lost retransmissions by time.
 const BASE: &str = "freebsd-main";
 const RACK: &str = "freebsd-rack-main";
 
@@ -27,8 +27,8 @@ fn name_of(cc: &str) -> &'static str {
     }
 }
 
-/// The published figures beside ours under each loss process: none is derivable.
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+/// The published and the measured figures for each loss process; none is derivable.
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = beside("", BASE, LOSS, stop)?;
     rows.extend(beside(" at random, default stack", BASE, AT_RANDOM, stop)?);
     rows.extend(beside(" at random, RACK stack", RACK, AT_RANDOM, stop)?);
@@ -39,19 +39,19 @@ fn beside(
     process: &str,
     profile: &str,
     losses: [(&str, Loss); 2],
-    stop: Stop<'_>,
-) -> Result<Vec<Row>, CaseError> {
+    stop: StopFlag<'_>,
+) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for (at, (percent, loss)) in losses.into_iter().enumerate() {
         for (hz, cc, published) in PUBLISHED {
-            let mut set = sender(Sender { hz, cc }, loss);
+            let mut set = sender(LanSender { hz, cc }, loss);
             set.push(format!("host.sender.profile={profile}"));
             set.push("duration=5s".into());
             let came = transfer(1, &set, stop)?;
             let why = if hz == 100_000 { "; what ticks cost the CPU is not modelled" } else { "" };
             let name = format!("{percent} % loss{process}, hz {hz}, {}", name_of(cc));
             rows.push(
-                Row::info(name, "Mbit/s", published[at], Some(came.mbits))
+                CaseRow::info(name, "Mbit/s", published[at], Some(came.mbits))
                     .note(format!("{} RTOs in 5 s{why}", came.rtos)),
             );
         }

@@ -1,20 +1,20 @@
-//! The change at longer round trips: the review expects little effect beyond 10 ms.
+//! The change at longer RTTs: the review expects little effect above 10 ms.
 
-use super::world::{Loss, PATCHED, STOCK, Sender, delay, rate, sender, transfer};
-use crate::cases::{CaseError, Row, Stop};
+use super::world::{LanSender, Loss, PATCHED, STOCK, delay, rate, sender, transfer};
+use crate::cases::{CaseError, CaseRow, StopFlag};
 
-/// Round trips in milliseconds.
+/// RTTs in milliseconds.
 const RTTS: [u64; 5] = [10, 20, 50, 100, 200];
 /// Loss in percent.
 const LOSS: [&str; 3] = ["0.01", "0.1", "1"];
 
 /// Goodput of D46546 in percent of stock, at 100 Hz.
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for rtt in RTTS {
         for loss in LOSS {
             let mbits = |cc| -> Result<f64, CaseError> {
-                let mut set = sender(Sender { hz: 100, cc }, Loss::Random(loss));
+                let mut set = sender(LanSender { hz: 100, cc }, Loss::Random(loss));
                 set.extend(delay(rtt as f64 * 500.0));
                 set.extend(rate(0.1));
                 set.push("duration=20s".into());
@@ -23,7 +23,7 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
             let (stock, patched) = (mbits(STOCK)?, mbits(PATCHED)?);
             let name = format!("{rtt} ms, {loss} % loss, 100 Mbit/s: D46546 of stock");
             rows.push(
-                Row::predicted(name, "%", None, Some(100.0 * patched / stock))
+                CaseRow::predicted(name, "%", None, Some(100.0 * patched / stock))
                     .note(format!("{patched:.2} of {stock:.2} Mbit/s at hz 100")),
             );
         }

@@ -1,15 +1,18 @@
-//! What the modelled TCP-friendly window gains, over round trip and tick.
+//! Growth of the modelled TCP-friendly window, by RTT and tick.
 
 use core::fmt::Write;
 
-use cc::cubic::Params;
-use cc::{Acked, Congested, Controller, Established, FreeBsdCubic, Recovered, Signal, Smoothed};
-use recovery::{RttFreeBsd, Sample, Sampled};
+use cc::cubic::CubicParams;
+use cc::{
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Controller, FreeBsdCubic,
+    RecoveryEnd, SmoothedRtt,
+};
+use recovery::{RttFreeBsd, RttInput, RttMeasurement};
 use units::{Bytes, Duration, Instant, Offset};
 
 const MSS: u32 = 1_448;
 const HZ: [u32; 4] = [100, 250, 1_000, 10_000];
-/// Round trips in microseconds.
+/// RTTs in microseconds.
 const RTTS: [u64; 5] = [100, 1_000, 10_000, 50_000, 200_000];
 
 /// The table as text.
@@ -17,11 +20,11 @@ pub(super) fn table() -> String {
     let mut out = String::from(
         "Segments that the TCP-friendly window gains in a round trip, mean of one second\n  \
          NewReno gains 1, RFC 9438 9/17 (0.53), whatever the clock. So do D46546 and its\n  \
-         follow-up (1: they ask NewReno), and CUBIC of RFC 9438 (0.53).\n",
+         follow-up (1: they use NewReno), and CUBIC of RFC 9438 (0.53).\n",
     );
     for (name, params) in [
-        ("in ticks (13.0)", Params::FREEBSD_13_0),
-        ("in microseconds (before D46546)", Params::FREEBSD_BEFORE_D46546),
+        ("in ticks (13.0)", CubicParams::FREEBSD_13_0),
+        ("in microseconds (before D46546)", CubicParams::FREEBSD_BEFORE_D46546),
     ] {
         let _ = writeln!(out, "  {name}");
         let head: Vec<String> = HZ.map(|hz| format!("{:>9}", format!("hz {hz}"))).into();
@@ -35,12 +38,12 @@ pub(super) fn table() -> String {
     out
 }
 
-/// A second's gain in segments, for each round trip in it.
-fn gained(params: Params, hz: u32, rtt_us: u64) -> Option<f64> {
-    let newreno = cc::newreno::Params::FREEBSD_MAIN_2024_10;
+/// Growth in segments per RTT, averaged over a second.
+fn gained(params: CubicParams, hz: u32, rtt_us: u64) -> Option<f64> {
+    let newreno = cc::newreno::NewRenoParams::FREEBSD_MAIN_2024_10;
     let mut cubic = FreeBsdCubic::new(params, newreno, hz);
     let mut rtt = RttFreeBsd::new(hz);
-    let _ = cubic.on_established(&Established {
+    let _ = cubic.on_established(&ConnectionStart {
         now: Instant::ZERO,
         ticks: 0,
         una: Offset(0),
@@ -57,14 +60,14 @@ fn gained(params: Params, hz: u32, rtt_us: u64) -> Option<f64> {
         // Timestamps count milliseconds.
         let ms =
             now.as_nanos() / 1_000_000 - now.as_nanos().saturating_sub(rtt_us * 1_000) / 1_000_000;
-        let sample = Sample::Echo { ms: ms as u32 };
+        let sample = RttMeasurement::Echo { ms: ms as u32 };
         let (snd_una, snd_nxt) = (Offset(una), Offset(una));
-        let _ = rtt.on_sample(&Sampled { sample, shift: 0, snd_una, snd_nxt });
-        let _ = cubic.on_acked(&Acked {
+        let _ = rtt.on_sample(&RttInput { sample, shift: 0, snd_una, snd_nxt });
+        let _ = cubic.on_acked(&AckEvent {
             now,
             ticks: rtt.tick(now),
             rtt: None,
-            srtt: Smoothed {
+            srtt: SmoothedRtt {
                 ticks: rtt.srtt_ticks(),
                 micros: rtt.srtt_micros() as u32,
                 samples: rtt.t_rttupdated(),
@@ -75,13 +78,13 @@ fn gained(params: Params, hz: u32, rtt_us: u64) -> Option<f64> {
             packets: 1,
             nsegs: 1,
             ends_recovery: false,
-            resending: false,
+            retransmitting: false,
             snd_wnd: 1 << 30,
             window_limited: true,
             max_packets_out: 0,
         });
     };
-    // Two epochs of 100 acknowledgments: the second mean is free of the first samples.
+    // Two epochs of 100 acknowledgments: the second mean excludes the first samples.
     for _ in 0..2 {
         for _ in 0..100 {
             now += Duration::from_nanos(rtt_us * 100);
@@ -91,10 +94,10 @@ fn gained(params: Params, hz: u32, rtt_us: u64) -> Option<f64> {
         cubic.set_window(Bytes(20 * u64::from(MSS)));
         let (th_ack, snd_max) = (Offset(una), Offset(una));
         let (ticks, pipe) = (rtt.tick(now), 20 * u64::from(MSS));
-        let signal = Signal::Loss;
-        let loss = Congested { signal, now, ticks, th_ack, snd_max, pipe, snd_wnd: 1 << 30 };
+        let signal = CongestionSignal::Loss;
+        let loss = CongestionEvent { signal, now, ticks, th_ack, snd_max, pipe, snd_wnd: 1 << 30 };
         let _ = cubic.on_congested(&loss);
-        let _ = cubic.on_recovered(&Recovered { th_ack, pipe });
+        let _ = cubic.on_recovered(&RecoveryEnd { th_ack, pipe });
     }
     let from = cubic.modelled_friendly_window(0)?;
     let to = cubic.modelled_friendly_window(hz as i32)?;

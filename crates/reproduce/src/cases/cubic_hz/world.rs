@@ -1,9 +1,9 @@
 //! The scenario of the case in all its variants.
 
 use super::SCENARIO;
-use crate::cases::{CaseError, Stop, load, run};
+use crate::cases::{CaseError, StopFlag, load, run};
 
-/// What came of a transfer.
+/// The result of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Transfer {
     /// Payload in Mbit/s.
@@ -14,25 +14,29 @@ pub(super) struct Transfer {
 
 /// A sender in the LAN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sender {
+pub(super) struct LanSender {
     pub(super) hz: u32,
     pub(super) cc: &'static str,
 }
 
-/// The two versions that the review compares, and what they are compared with.
+/// The two versions that the review compares, and the reference.
 pub(super) const STOCK: &str = "cubic-usec";
 pub(super) const PATCHED: &str = "cubic-d46546";
 pub(super) const NEWRENO: &str = "newreno";
 
-/// Runs the scenario changed by `set`, once for each seed; the mean.
-pub(super) fn transfer(seeds: u64, set: &[String], stop: Stop<'_>) -> Result<Transfer, CaseError> {
+/// Runs the scenario changed by `set`, once per seed; returns the mean.
+pub(super) fn transfer(
+    seeds: u64,
+    set: &[String],
+    stop: StopFlag<'_>,
+) -> Result<Transfer, CaseError> {
     let (mut bits, mut seconds, mut rtos) = (0, 0.0, 0);
     for seed in 1..=seeds {
         let mut all: Vec<String> = set.to_vec();
         all.push(format!("seed={seed}"));
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let loaded = load(SCENARIO, "cubic-hz.toml", &all)?;
-        let outcome = run(&loaded, &mut record::Off, stop)?;
+        let outcome = run(&loaded, &mut record::NullRecorder, stop)?;
         let Some(flow) = outcome.flows.first() else {
             return Err(CaseError("the scenario has no flow".into()));
         };
@@ -46,17 +50,17 @@ pub(super) fn transfer(seeds: u64, set: &[String], stop: Stop<'_>) -> Result<Tra
 /// Which data packets are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// One in so many, always the last of them.
+    /// One in this number, always the last of them.
     Periodic(u32),
-    /// Each with the same chance, in percent.
+    /// Each with the same probability, in percent.
     Random(&'static str),
-    /// Those of these numbers, separated by blanks; retransmissions count.
+    /// Those with these numbers, separated by blanks; retransmissions count.
     Listed(&'static str),
 }
 
-/// The changes that make the sender of the scenario this one, at that loss.
-pub(super) fn sender(sender: Sender, loss: Loss) -> Vec<String> {
-    let Sender { hz, cc } = sender;
+/// The overrides for this sender and loss.
+pub(super) fn sender(sender: LanSender, loss: Loss) -> Vec<String> {
+    let LanSender { hz, cc } = sender;
     vec![
         format!("host.sender.cc={cc}"),
         format!("host.sender.knobs.\"kern.hz\"={hz}"),
@@ -72,12 +76,12 @@ pub(super) fn sender(sender: Sender, loss: Loss) -> Vec<String> {
     ]
 }
 
-/// The changes that give the path this delay each way in microseconds.
+/// The overrides for this one-way delay in microseconds.
 pub(super) fn delay(micros: f64) -> Vec<String> {
     vec![format!("path.0.forward.2.delay={micros}us"), format!("path.0.return.1.delay={micros}us")]
 }
 
-/// The changes that give the line this rate in Gbit/s.
+/// The overrides for this link rate in Gbit/s.
 pub(super) fn rate(gbits: f64) -> Vec<String> {
     vec![
         format!("path.0.forward.0.link.rate={gbits}Gbit/s"),

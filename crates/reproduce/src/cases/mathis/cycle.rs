@@ -1,50 +1,50 @@
 //! The limit cycles, round trip by round trip.
 
-use record::{Event, Recorder, SenderState, SentKind, Who};
+use record::{Event, EventSource, Recorder, SenderState, SentKind};
 use units::{Duration, Instant};
 
 use super::headline::acks;
-use super::world::{Loss, PACKET, Variant};
-use crate::cases::{CaseError, Row, Stop};
+use super::world::{Loss, MathisVariant, PACKET};
+use crate::cases::{CaseError, CaseRow, StopFlag};
 
-/// What the sender did, from a second after its start on.
+/// The sender's events, from one second after its start.
 #[derive(Debug, Default)]
-struct Tape(Vec<(Instant, What)>);
+struct SenderLog(Vec<(Instant, SenderStep)>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
-    /// An ACK frame acknowledged something; window and counter behind it, in bytes.
+enum SenderStep {
+    /// An ACK frame acknowledged something.
     Ack,
-    /// A loss was found.
+    /// A loss was detected.
     Loss,
-    /// A packet left.
+    /// A packet was sent.
     Sent,
-    /// The state after any of them.
+    /// The state after any of them, in bytes.
     State { cwnd: u64, partial: u64 },
 }
 
-impl Recorder for Tape {
+impl Recorder for SenderLog {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, _: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, _: EventSource, event: Event, state: Option<&SenderState>) {
         if at < Instant::ZERO + Duration::from_secs(3) {
             return;
         }
         let what = match event {
-            Event::PacketsAcked { .. } => Some(What::Ack),
-            Event::Lost { .. } => Some(What::Loss),
-            Event::Sent { kind, .. } if kind != SentKind::Ack => Some(What::Sent),
+            Event::QuicPacketsAcked { .. } => Some(SenderStep::Ack),
+            Event::Lost { .. } => Some(SenderStep::Loss),
+            Event::Sent { kind, .. } if kind != SentKind::Ack => Some(SenderStep::Sent),
             _ => None,
         };
         self.0.extend(what.map(|what| (at, what)));
         if let Some(state) = state {
             let (cwnd, partial) = (state.cwnd.get(), state.partial_acked.get());
-            self.0.push((at, What::State { cwnd, partial }));
+            self.0.push((at, SenderStep::State { cwnd, partial }));
         }
     }
 }
 
-/// A cycle, one entry for each of its round trips.
+/// A cycle, with one entry per round trip.
 #[derive(Debug, Default)]
 struct Cycle {
     span: Duration,
@@ -55,12 +55,12 @@ struct Cycle {
     largest: u64,
 }
 
-/// The first whole cycle on the tape: from one loss found to the next.
-fn first(tape: &Tape, rtt: Duration) -> Option<Cycle> {
-    let mut losses = tape.0.iter().filter(|(_, what)| *what == What::Loss).map(|&(at, _)| at);
+/// The first complete cycle: from one detected loss to the next.
+fn first(tape: &SenderLog, rtt: Duration) -> Option<Cycle> {
+    let mut losses = tape.0.iter().filter(|(_, what)| *what == SenderStep::Loss).map(|&(at, _)| at);
     let (from, to) = (losses.next()?, losses.next()?);
     let span = to.since(from);
-    // A round is what happens within half a round trip of a multiple of it after the loss.
+    // A round is the time within half an RTT of a multiple of the RTT after the loss.
     let half = Duration::from_nanos(rtt.as_nanos() / 2);
     let count = (span + half).as_nanos() / rtt.as_nanos();
     let round_of = |at: Instant| (at + half).since(from).as_nanos() / rtt.as_nanos();
@@ -69,10 +69,10 @@ fn first(tape: &Tape, rtt: Duration) -> Option<Cycle> {
         let within =
             || tape.0.iter().filter(|(at, _)| *at + half >= from && round_of(*at) == round);
         let number = |wanted| within().filter(|(_, what)| *what == wanted).count() as u64;
-        cycle.acks.push(number(What::Ack));
-        cycle.sent.push(number(What::Sent));
+        cycle.acks.push(number(SenderStep::Ack));
+        cycle.sent.push(number(SenderStep::Sent));
         let mut states = within().filter_map(|&(_, what)| match what {
-            What::State { cwnd, partial } => Some((cwnd, partial)),
+            SenderStep::State { cwnd, partial } => Some((cwnd, partial)),
             _ => None,
         });
         let (cwnd, partial) = states.next_back()?;
@@ -112,11 +112,11 @@ const PUBLISHED: [Published; 2] = [
     },
 ];
 
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for published in PUBLISHED {
-        let variant = Variant::new(published.every, Loss::Periodic(50)).round_trips(50);
-        let (_, tape) = variant.run_with::<Tape>(stop)?;
+        let variant = MathisVariant::new(published.every, Loss::Periodic(50)).round_trips(50);
+        let (_, tape) = variant.run_with::<SenderLog>(stop)?;
         let cycle = first(&tape, variant.rtt);
         let words = acks(published.every);
         let of = |pick: fn(&Cycle) -> &Vec<u64>| {
@@ -131,15 +131,19 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
         });
         let name = |what: &str| format!("limit cycle, {words}: {what}");
         let largest = cycle.as_ref().map(|cycle| cycle.largest as f64);
-        rows.push(Row::exact(name("largest window"), "packets", 10.0, largest));
+        rows.push(CaseRow::exact(name("largest window"), "packets", 10.0, largest));
         rows.push(
-            Row::exact(name("length"), "RTT", published.round_trips, span)
-                .note("from one loss found to the next, to the hundredth"),
+            CaseRow::exact(name("length"), "RTT", published.round_trips, span)
+                .note("from one detected loss to the next, to the hundredth"),
         );
-        rows.push(Row::text(name("ACKs a round"), published.acks, of(|cycle| &cycle.acks)));
-        rows.push(Row::text(name("packets sent a round"), published.sent, of(|cycle| &cycle.sent)));
-        rows.push(Row::text(name("window behind it"), published.cwnd, of(|cycle| &cycle.cwnd)));
-        rows.push(Row::text(
+        rows.push(CaseRow::text(name("ACKs a round"), published.acks, of(|cycle| &cycle.acks)));
+        rows.push(CaseRow::text(
+            name("packets sent a round"),
+            published.sent,
+            of(|cycle| &cycle.sent),
+        ));
+        rows.push(CaseRow::text(name("window behind it"), published.cwnd, of(|cycle| &cycle.cwnd)));
+        rows.push(CaseRow::text(
             name("packets counted behind it"),
             published.partial,
             of(|cycle| &cycle.partial),

@@ -1,13 +1,13 @@
-//! The document's 3/4: in how many cycles does a delayed acknowledgment hold an increase back?
+//! The 3/4 of the document: in how many cycles does a delayed ACK delay an increase?
 //!
-//! Without such a delay the k-th increase comes k + 1 round trips after the loss was found. A cycle
-//! in which some increase comes half a round trip later than that has seen a delayed one.
+//! Without delayed ACKs the k-th increase comes k + 1 round trips after the loss was detected. A
+//! cycle in which an increase comes half a round trip later than that had a delayed one.
 
-use record::{Cause, Event, Recorder, SenderState, Who};
+use record::{Cause, Event, EventSource, Recorder, SenderState};
 use units::{Duration, Instant};
 
-use super::world::{Loss, Variant};
-use crate::cases::{CaseError, Row, Stop};
+use super::world::{Loss, MathisVariant};
+use crate::cases::{CaseError, CaseRow, StopFlag};
 
 /// Cycles, and those with a delayed increase.
 #[derive(Debug, Default)]
@@ -15,11 +15,11 @@ struct Cycles {
     began: Option<Instant>,
     increases: u64,
     delayed: bool,
-    counts: Counts,
+    counts: CycleCounts,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Counts {
+struct CycleCounts {
     all: u64,
     grown: u64,
     delayed: u64,
@@ -30,7 +30,7 @@ const RTT: Duration = Duration::from_millis(2);
 impl Recorder for Cycles {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, _: Who, event: Event, _: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, _: EventSource, event: Event, _: Option<&SenderState>) {
         match event {
             Event::Window { cause: Cause::FastRetransmit, .. } => {
                 if self.began.is_some() {
@@ -46,17 +46,18 @@ impl Recorder for Cycles {
                 let due = RTT.as_nanos() * (self.increases + 1) + RTT.as_nanos() / 2;
                 self.delayed |= at.since(began).as_nanos() > due;
             }
-            // Another phase: this cycle tells nothing.
+            // Another phase: this cycle does not count.
             Event::Window { cause: Cause::Timeout | Cause::SlowStart, .. } => self.began = None,
             _ => {}
         }
     }
 }
 
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
-    let mut sum = Counts::default();
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    let mut sum = CycleCounts::default();
     for seed in 1..=4 {
-        let (_, cycles) = Variant::new(2, Loss::Random(50)).seed(seed).run_with::<Cycles>(stop)?;
+        let (_, cycles) =
+            MathisVariant::new(2, Loss::Random(50)).seed(seed).run_with::<Cycles>(stop)?;
         sum.all += cycles.counts.all;
         sum.grown += cycles.counts.grown;
         sum.delayed += cycles.counts.delayed;
@@ -64,12 +65,12 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let share = |of: u64| (of > 0).then(|| sum.delayed as f64 / of as f64);
     let name = "random loss, ACK every other packet: cycles with a delayed increase";
     Ok(vec![
-        Row::predicted(format!("{name}, of those that grew"), "", Some(0.75), share(sum.grown))
+        CaseRow::predicted(format!("{name}, of those that grew"), "", Some(0.75), share(sum.grown))
             .note(format!(
                 "the document's premise for b = 2.75; {} of {} cycles grew at all before the next \
                  loss",
                 sum.grown, sum.all
             )),
-        Row::predicted(format!("{name}, of all"), "", Some(0.75), share(sum.all)),
+        CaseRow::predicted(format!("{name}, of all"), "", Some(0.75), share(sum.all)),
     ])
 }

@@ -1,4 +1,4 @@
-//! Other round trips and other shares of loss.
+//! Other RTTs and loss rates.
 
 use std::fmt::Write as _;
 
@@ -6,23 +6,23 @@ use units::Duration;
 
 use super::headline::acks;
 use super::theory::{expected, path};
-use super::world::{Loss, Variant, spread};
-use crate::cases::{CaseError, Row, Stop};
+use super::world::{Loss, MathisVariant, spread};
+use crate::cases::{CaseError, CaseRow, StopFlag};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     let thin = [(2, 185.484), (4, 92.746), (8, 46.3746), (20, 18.550), (100, 3.710)];
     for (rtt, published) in thin {
         // Eighty cycles of 27 round trips.
-        let variant = Variant::new(1, Loss::Periodic(1_000)).rtt(ms(rtt)).settled(2_160);
+        let variant = MathisVariant::new(1, Loss::Periodic(1_000)).rtt(ms(rtt)).settled(2_160);
         let name = format!("periodic loss of 0.1 %, ACK every packet, RTT {rtt} ms");
         let mbps = variant.mbps(stop)?;
         let (low, high) = (published * 0.999, published * 1.001);
-        let row = Row::band(name, "Mbit/s", published, Some(mbps), low, high);
+        let row = CaseRow::band(name, "Mbit/s", published, Some(mbps), low, high);
         rows.push(row.note("INET's data file mathis_validation.npy"));
     }
     for (rtt, periodic, random) in
@@ -32,10 +32,10 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
         let name = |loss: &str| {
             format!("{loss} loss, ACK every other packet, RTT {rtt} ms, times RTT / 2 ms")
         };
-        let variant = |loss| Variant::new(2, loss).rtt(ms(rtt));
+        let variant = |loss| MathisVariant::new(2, loss).rtt(ms(rtt));
         let mbps = variant(Loss::Periodic(50)).settled(2_240).mbps(stop)? * scale;
         rows.push(
-            Row::predicted(name("periodic"), "Mbit/s", Some(periodic), Some(mbps))
+            CaseRow::predicted(name("periodic"), "Mbit/s", Some(periodic), Some(mbps))
                 .note("independent model; the delay of ACKs is 25 ms"),
         );
         let runs: Result<Vec<f64>, CaseError> = (1..=8)
@@ -43,18 +43,20 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
             .collect();
         let (mean, deviation) = spread(&runs?);
         let theory = expected(2, &path(ms(rtt), 50)?) * scale;
-        rows.push(Row::predicted(name("random"), "Mbit/s", Some(random), Some(mean * scale)).note(
-            format!(
-                "independent model; 8 runs of 2250 RTT scatter by {:.2}; theory {theory:.2}",
-                deviation * scale
+        rows.push(
+            CaseRow::predicted(name("random"), "Mbit/s", Some(random), Some(mean * scale)).note(
+                format!(
+                    "independent model; 8 runs of 2250 RTT scatter by {:.2}; theory {theory:.2}",
+                    deviation * scale
+                ),
             ),
-        ));
+        );
     }
     Ok(rows)
 }
 
-/// Theory, simulation and ratio over loss and round trip: random loss, 2 runs of 2,000 round trips.
-pub(super) fn grid(stop: Stop<'_>) -> Result<String, CaseError> {
+/// Theory, simulation and ratio by loss rate and RTT: random loss, 2 runs of 2,000 RTTs.
+pub(super) fn grid(stop: StopFlag<'_>) -> Result<String, CaseError> {
     let mut text = String::from(
         "Random loss, Mbit/s: theory, simulation (mean of 2 runs of 2000 RTT), simulation / theory\n",
     );
@@ -71,7 +73,11 @@ pub(super) fn grid(stop: Stop<'_>) -> Result<String, CaseError> {
                 let runs: Result<Vec<f64>, CaseError> = (1..=2)
                     .map(|seed| {
                         let loss = Loss::Random(per_loss);
-                        Variant::new(every, loss).rtt(ms(rtt)).seed(seed).settled(2_000).mbps(stop)
+                        MathisVariant::new(every, loss)
+                            .rtt(ms(rtt))
+                            .seed(seed)
+                            .settled(2_000)
+                            .mbps(stop)
                     })
                     .collect();
                 let (mean, _) = spread(&runs?);

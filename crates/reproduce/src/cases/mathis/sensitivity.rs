@@ -1,55 +1,60 @@
-//! One rule of the sender or the receiver at a time: which of them the figures depend on. What is
-//! expected comes from an independent model with the same rules.
+//! One rule of the sender or the receiver at a time: its effect on the figures. The expected values
+//! come from an independent model with the same rules.
 
 use super::headline::acks;
-use super::world::{Loss, Variant, spread};
-use crate::cases::{CaseError, Row, Stop};
+use super::world::{Loss, MathisVariant, spread};
+use crate::cases::{CaseError, CaseRow, StopFlag};
 
-/// A change, and what the model has for periodic and random loss, every and every other packet.
-struct Change {
+/// A change, and the model's values for periodic and random loss, with ACKs of every and every
+/// other packet.
+struct RuleChange {
     name: &'static str,
-    /// Knobs of the client, of the server.
+    /// Knobs of the client and of the server.
     client: &'static [&'static str],
     server: &'static [&'static str],
     /// Other changes.
-    other: Other,
+    other: OtherChange,
     expected: [f64; 4],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Other {
+enum OtherChange {
     None,
-    /// 49 pass.
+    /// 49 packets pass.
     EveryFiftieth,
-    /// The line takes no time.
+    /// Infinite link rate.
     NoLine,
     /// 1 Gbit/s.
     SlowLine,
     /// 2 % of the ACKs are lost.
     AckLoss,
-    /// The whole profile.
+    /// The whole profile of March 2025.
     March,
 }
 
-const fn change(name: &'static str, client: &'static [&'static str], expected: [f64; 4]) -> Change {
-    Change { name, client, server: &[], other: Other::None, expected }
+const fn change(
+    name: &'static str,
+    client: &'static [&'static str],
+    expected: [f64; 4],
+) -> RuleChange {
+    RuleChange { name, client, server: &[], other: OtherChange::None, expected }
 }
 
 const fn receiver(
     name: &'static str,
     server: &'static [&'static str],
     expected: [f64; 4],
-) -> Change {
-    Change { name, client: &[], server, other: Other::None, expected }
+) -> RuleChange {
+    RuleChange { name, client: &[], server, other: OtherChange::None, expected }
 }
 
-const fn other(name: &'static str, other: Other, expected: [f64; 4]) -> Change {
-    Change { name, client: &[], server: &[], other, expected }
+const fn other(name: &'static str, other: OtherChange, expected: [f64; 4]) -> RuleChange {
+    RuleChange { name, client: &[], server: &[], other, expected }
 }
 
-const CHANGES: &[Change] = &[
+const CHANGES: &[RuleChange] = &[
     change("baseline", &[], [35.77, 31.30, 41.22, 36.05]),
-    other("INET of March 2025", Other::March, [41.30, 35.77, 47.6, 43.8]),
+    other("INET of March 2025", OtherChange::March, [41.30, 35.77, 47.6, 43.8]),
     change(
         "packets of a recovery count",
         &["partial_counts_in_recovery=true"],
@@ -62,7 +67,7 @@ const CHANGES: &[Change] = &[
         [30.35, 31.30, 37.2, 27.1],
     ),
     change("the last packet goes beyond", &["send_beyond_window=true"], [35.77, 31.30, 45.4, 42.1]),
-    other("every 50th lost", Other::EveryFiftieth, [35.05, 30.67, 41.2, 36.1]),
+    other("every 50th lost", OtherChange::EveryFiftieth, [35.05, 30.67, 41.2, 36.1]),
     change("70 % of the window kept", &["loss_reduction_percent=70"], [46.95, 44.84, 54.8, 50.9]),
     change(
         "accurate increase off",
@@ -86,31 +91,31 @@ const CHANGES: &[Change] = &[
     receiver("max_ack_delay 5 ms", &["max_ack_delay=5ms"], [35.77, 31.30, 41.2, 36.4]),
     receiver("max_ack_delay 1 ms", &["max_ack_delay=1ms"], [35.77, 31.30, 41.2, 37.0]),
     receiver("max_ack_delay 0.5 ms", &["max_ack_delay=500us"], [35.77, 33.38, 41.2, 38.1]),
-    other("a line that takes no time", Other::NoLine, [35.77, 31.30, 40.8, 35.7]),
-    other("1 Gbit/s", Other::SlowLine, [35.52, 31.05, 40.9, 35.8]),
+    other("a line that takes no time", OtherChange::NoLine, [35.77, 31.30, 40.8, 35.7]),
+    other("1 Gbit/s", OtherChange::SlowLine, [35.52, 31.05, 40.9, 35.8]),
     change("initial window 2", &["initial_window=2"], [35.77, 31.30, 41.2, 36.1]),
     change("least window 1", &["minimum_window=1"], [35.77, 31.30, 41.1, 34.4]),
-    other("2 % of the ACKs lost", Other::AckLoss, [35.59, 30.65, 41.0, 34.4]),
+    other("2 % of the ACKs lost", OtherChange::AckLoss, [35.59, 30.65, 41.0, 34.4]),
 ];
 
-impl Change {
-    fn variant(&self, every: u32, random: bool) -> Variant {
+impl RuleChange {
+    fn variant(&self, every: u32, random: bool) -> MathisVariant {
         let loss = match (random, self.other) {
             (true, _) => Loss::Random(50),
-            (false, Other::EveryFiftieth) => Loss::Periodic(49),
+            (false, OtherChange::EveryFiftieth) => Loss::Periodic(49),
             (false, _) => Loss::Periodic(50),
         };
-        let mut variant = Variant::new(every, loss);
+        let mut variant = MathisVariant::new(every, loss);
         for (host, knobs) in [("client", self.client), ("server", self.server)] {
             let set = knobs.iter().map(|knob| format!("host.{host}.knobs.{knob}"));
             variant.set.extend(set);
         }
         match self.other {
-            Other::NoLine => variant.rate = None,
-            Other::SlowLine => variant.rate = Some("1Gbit/s"),
-            Other::AckLoss => variant.ack_loss = Some(50),
-            Other::March => {
-                // Its NewReno alone: the handshake does not matter.
+            OtherChange::NoLine => variant.rate = None,
+            OtherChange::SlowLine => variant.rate = Some("1Gbit/s"),
+            OtherChange::AckLoss => variant.ack_loss = Some(50),
+            OtherChange::March => {
+                // Only its NewReno: the handshake does not matter.
                 let both = ["client", "server"].into_iter().flat_map(|host| {
                     [
                         format!("host.{host}.profile=quic-inet-2025-03"),
@@ -119,18 +124,18 @@ impl Change {
                 });
                 variant.set.extend(both);
             }
-            Other::None | Other::EveryFiftieth => {}
+            OtherChange::None | OtherChange::EveryFiftieth => {}
         }
         variant
     }
 }
 
-/// Runs with random loss for each row.
+/// Runs with random loss per row.
 const RUNS: u64 = 2;
 
-/// Periodic loss is shown as it is. Of random loss the change from the baseline is shown, under the
-/// same seeds here as there, since few runs scatter more than most changes do.
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+/// Periodic loss is shown as measured. For random loss the change from the baseline is shown, with
+/// the same seeds, since a few runs scatter more than most changes.
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     let mut baseline: Option<[f64; 2]> = None;
     for change in CHANGES {
@@ -138,10 +143,10 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
             let mbps = change.variant(every, false).round_trips(2_240).mbps(stop)?;
             let name = format!("{}: periodic loss, {}", change.name, acks(every));
             let expected = Some(change.expected[place]);
-            rows.push(Row::predicted(name, "Mbit/s", expected, Some(mbps)).note("model"));
+            rows.push(CaseRow::predicted(name, "Mbit/s", expected, Some(mbps)).note("model"));
         }
-        // It differs in nothing but the periodic loss.
-        if change.other == Other::EveryFiftieth {
+        // It differs in the periodic loss only.
+        if change.other == OtherChange::EveryFiftieth {
             continue;
         }
         let means = [random_mean(change, 1, stop)?, random_mean(change, 2, stop)?];
@@ -154,15 +159,15 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
             let measured = means[place] - base[place];
             let name = format!("{}: change under random loss, {}", change.name, acks(every));
             rows
-                .push(Row::predicted(name, "Mbit/s", Some(expected), Some(measured)).note(format!(
-                "model; its runs were longer than the {RUNS} of 9 s here, which scatter by some 0.4"
+                .push(CaseRow::predicted(name, "Mbit/s", Some(expected), Some(measured)).note(format!(
+                "model; its runs were longer than the {RUNS} of 9 s here, which scatter by about 0.4"
             )));
         }
     }
     Ok(rows)
 }
 
-fn random_mean(change: &Change, every: u32, stop: Stop<'_>) -> Result<f64, CaseError> {
+fn random_mean(change: &RuleChange, every: u32, stop: StopFlag<'_>) -> Result<f64, CaseError> {
     let variant = change.variant(every, true);
     let runs: Result<Vec<f64>, CaseError> =
         (1..=RUNS).map(|seed| variant.clone().seed(seed).mbps(stop)).collect();

@@ -6,15 +6,15 @@ use theory::sawtooth::{self, ExtraRtts};
 use units::{Bytes, Duration, Ratio};
 
 use super::world::PACKET;
-use crate::cases::{CaseError, Row};
+use crate::cases::{CaseError, CaseRow};
 
-/// The path of the experiment with another round trip or loss.
+/// The path of the experiment with this RTT and loss rate.
 pub(super) fn path(rtt: Duration, per_loss: u32) -> Result<Path, CaseError> {
     let loss = Ratio::new(1, u64::from(per_loss)).ok_or_else(|| CaseError("no loss".into()))?;
     Path::new(Bytes(PACKET), rtt, loss).map_err(|unfit| CaseError(unfit.to_string()))
 }
 
-/// What the document's formula says, with a receiver that acknowledges every n-th packet.
+/// Result of the document's formula, with a receiver that acknowledges every n-th packet.
 pub(super) fn expected(every: u32, path: &Path) -> f64 {
     let extra = match every {
         1 => ExtraRtts::EVERY_PACKET,
@@ -23,10 +23,17 @@ pub(super) fn expected(every: u32, path: &Path) -> f64 {
     sawtooth::estimate(path, extra).rate_bps / 1e6
 }
 
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows() -> Result<Vec<CaseRow>, CaseError> {
     let path = path(Duration::from_millis(2), 50)?;
     let near = |name: &str, published: f64, measured: f64| {
-        Row::band(name, "Mbit/s", published, Some(measured), published - 0.005, published + 0.005)
+        CaseRow::band(
+            name,
+            "Mbit/s",
+            published,
+            Some(measured),
+            published - 0.005,
+            published + 0.005,
+        )
     };
     let constant = |constant| mathis::estimate(&path, constant).rate_bps / 1e6;
     let mut rows = vec![
@@ -46,7 +53,7 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
     ] {
         let note = "C of the paper; the delayed ones hold for senders that count ACKs, not bytes";
         rows.push(
-            Row::predicted(name, "Mbit/s", Some(published), Some(constant(which))).note(note),
+            CaseRow::predicted(name, "Mbit/s", Some(published), Some(constant(which))).note(note),
         );
     }
     Ok(rows)

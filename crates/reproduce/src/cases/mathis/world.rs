@@ -2,23 +2,23 @@
 
 use std::collections::VecDeque;
 
-use record::{Event, Movement, PacketNumber, Recorder, SenderState, Who};
+use record::{Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState};
 use units::{Duration, HostId, Instant};
 
 use super::SCENARIO;
-use crate::cases::{CaseError, Stop, load, run};
+use crate::cases::{CaseError, StopFlag, load, run};
 
 /// QUIC bytes of a packet.
 pub(super) const PACKET: u64 = 1_252;
-/// When the application begins.
+/// Start of the application.
 const START: Duration = Duration::from_secs(2);
-/// Left out of what is measured, at least.
+/// Minimum time excluded from the measurement.
 const WARM_UP: Duration = Duration::from_secs(1);
 
 /// Which packets are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// So many pass, then one is lost.
+    /// This number of packets pass, then one is lost.
     Periodic(u32),
     /// Each with the probability 1 / n.
     Random(u32),
@@ -26,26 +26,26 @@ pub(super) enum Loss {
 
 /// A variant of the experiment.
 #[derive(Debug, Clone)]
-pub(super) struct Variant {
-    /// Packets that draw an acknowledgment.
+pub(super) struct MathisVariant {
+    /// Ack-eliciting packets per acknowledgment.
     pub(super) every: u32,
     pub(super) loss: Loss,
     pub(super) rtt: Duration,
-    /// Bit/s of the line; `None` for one that takes no time.
+    /// Link rate; `None` for an infinite one.
     pub(super) rate: Option<&'static str>,
-    /// One in so many ACKs is lost.
+    /// One in this number of ACKs is lost.
     pub(super) ack_loss: Option<u32>,
-    /// What else is set.
+    /// Other overrides.
     pub(super) set: Vec<String>,
-    /// What is left out at the beginning: slow start.
+    /// Time excluded at the start: slow start.
     warm_up: Duration,
-    /// How long is measured.
+    /// Duration of the measurement.
     pub(super) span: Duration,
     pub(super) seed: u64,
 }
 
-impl Variant {
-    /// The document's own, acknowledging every n-th packet.
+impl MathisVariant {
+    /// The experiment of the document, acknowledging every n-th packet.
     pub(super) fn new(every: u32, loss: Loss) -> Self {
         Self {
             every,
@@ -68,13 +68,13 @@ impl Variant {
         Self { seed, ..self }
     }
 
-    /// So many round trips are measured.
+    /// Measures `count` RTTs.
     pub(super) fn round_trips(self, count: u64) -> Self {
         let span = Duration::from_nanos(self.rtt.as_nanos() * count);
         Self { span, ..self }
     }
 
-    /// So many round trips are measured, behind 200 of them at least.
+    /// Measures `count` RTTs, after at least 200 RTTs.
     pub(super) fn settled(self, count: u64) -> Self {
         let warm_up = WARM_UP.max(Duration::from_nanos(self.rtt.as_nanos() * 200));
         Self { warm_up, ..self }.round_trips(count)
@@ -84,7 +84,7 @@ impl Variant {
         let loss = |loss| match loss {
             Loss::Periodic(pass) => format!("{{ loss = {{ pass = {pass} }} }}, "),
             Loss::Random(n) => {
-                // A share in whole millionths of a percent.
+                // A probability in whole millionths of a percent.
                 format!("{{ loss = \"{}%\" }}, ", decimal(100_000_000 / u64::from(n)))
             }
         };
@@ -105,23 +105,23 @@ impl Variant {
         set
     }
 
-    /// Runs it under `watch` as well.
+    /// Runs the variant, with another observer `W`.
     pub(super) fn run_with<W: Recorder + Default>(
         &self,
-        stop: Stop<'_>,
+        stop: StopFlag<'_>,
     ) -> Result<(Meter, W), CaseError> {
         let set = self.overrides();
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let loaded = load(SCENARIO, "mathis.toml", &set)?;
         let since = Instant::ZERO + START + self.warm_up;
-        let mut both = Both { meter: Meter::new(since), watch: W::default() };
+        let mut both = MeteredRecorder { meter: Meter::new(since), watch: W::default() };
         run(&loaded, &mut both, stop)?;
         Ok((both.meter, both.watch))
     }
 
     /// Mbit/s of QUIC packets at the server.
-    pub(super) fn mbps(&self, stop: Stop<'_>) -> Result<f64, CaseError> {
-        Ok(self.run_with::<record::Off>(stop)?.0.mbps())
+    pub(super) fn mbps(&self, stop: StopFlag<'_>) -> Result<f64, CaseError> {
+        Ok(self.run_with::<record::NullRecorder>(stop)?.0.mbps())
     }
 }
 
@@ -130,35 +130,41 @@ fn decimal(millionths: u64) -> String {
     format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000)
 }
 
-struct Both<W> {
+struct MeteredRecorder<W> {
     meter: Meter,
     watch: W,
 }
 
-impl<W: Recorder> Recorder for Both<W> {
+impl<W: Recorder> Recorder for MeteredRecorder<W> {
     const ON: bool = W::ON;
     const PACKETS: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(
+        &mut self,
+        at: Instant,
+        source: EventSource,
+        event: Event,
+        state: Option<&SenderState>,
+    ) {
         // Only the client sends data.
-        if who.host == HostId(0) {
-            self.watch.record(at, who, event, state);
+        if source.host == HostId(0) {
+            self.watch.record(at, source, event, state);
         }
     }
 
-    fn moved(&mut self, at: Instant, movement: Movement) {
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
         self.meter.moved(at, movement);
     }
 }
 
-impl<W: Recorder> sim::Observer for Both<W> {}
+impl<W: Recorder> sim::Observer for MeteredRecorder<W> {}
 
-/// Counts what arrives at the server.
+/// Counts the packets that arrive at the server.
 #[derive(Debug)]
 pub(super) struct Meter {
     since: Instant,
-    /// Packets of the client on their way: they arrive in order.
-    under_way: VecDeque<(PacketNumber, u32)>,
+    /// Packets of the client in flight: they arrive in order.
+    in_flight: VecDeque<(PacketNumber, u32)>,
     first: Option<Instant>,
     last: Instant,
     bytes: u64,
@@ -166,17 +172,17 @@ pub(super) struct Meter {
 
 impl Meter {
     const fn new(since: Instant) -> Self {
-        Self { since, under_way: VecDeque::new(), first: None, last: since, bytes: 0 }
+        Self { since, in_flight: VecDeque::new(), first: None, last: since, bytes: 0 }
     }
 
-    fn moved(&mut self, at: Instant, movement: Movement) {
+    fn moved(&mut self, at: Instant, movement: PacketEvent) {
         match movement {
-            Movement::Departed { host: HostId(0), packet, size, .. } => {
-                // UDP and IPv4 headers are not counted.
-                self.under_way.push_back((packet, size - 28));
+            PacketEvent::Sent { host: HostId(0), packet, size, .. } => {
+                // UDP and IPv4 headers are excluded.
+                self.in_flight.push_back((packet, size - 28));
             }
-            Movement::Arrived { host: HostId(1), packet } => {
-                while let Some((number, size)) = self.under_way.pop_front() {
+            PacketEvent::Received { host: HostId(1), packet } => {
+                while let Some((number, size)) = self.in_flight.pop_front() {
                     if number == packet {
                         self.arrived(at, size);
                         break;
@@ -191,7 +197,7 @@ impl Meter {
         if at < self.since {
             return;
         }
-        // All but the first packet, over the time from the first to the last.
+        // All packets but the first, over the time from the first to the last.
         if self.first.is_none() {
             self.first = Some(at);
         } else {

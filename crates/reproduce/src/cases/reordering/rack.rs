@@ -3,20 +3,20 @@
 use recovery::rack_freebsd::{RackFreeBsd, ThreshParams};
 use units::{Duration, Instant, Offset};
 
-use super::world::{Order, RTT, Seen, see};
-use crate::cases::{CaseError, Row, Stop};
+use super::world::{Order, RTT, ReorderingRun, run_order};
+use crate::cases::{CaseError, CaseRow, StopFlag};
 
-/// The stack that runs at the sender, with its switches.
+/// The stack of the sender, with its settings.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stack {
+pub(crate) struct StackVariant {
     pub(crate) name: &'static str,
     pub(super) set: &'static [&'static str],
 }
 
-/// The older reverts switched off or on, and D53832.
+/// A RACK stack with the older reverts switched off or on.
 macro_rules! rack {
     ($name:literal, $profile:literal, $unsent:literal, $duplicates:literal) => {
-        Stack {
+        StackVariant {
             name: $name,
             set: &[
                 concat!("host.sender.profile=", $profile),
@@ -27,18 +27,19 @@ macro_rules! rack {
     };
 }
 
-/// The base stack of the other rows.
-pub(super) const BASE: Stack = Stack { name: "base stack", set: &[] };
-/// No undo of any kind.
-pub(super) const NONE: Stack = rack!("RACK, no undo", "freebsd-rack-14.3", "false", "false");
-/// As released in 14.3.
-pub(super) const OLDER: Stack =
+/// The base stack.
+pub(super) const BASE: StackVariant = StackVariant { name: "base stack", set: &[] };
+/// RACK without any undo.
+pub(super) const NONE: StackVariant = rack!("RACK, no undo", "freebsd-rack-14.3", "false", "false");
+/// RACK as released in 14.3.
+pub(super) const OLDER: StackVariant =
     rack!("RACK 14.3, both older reverts", "freebsd-rack-14.3", "true", "true");
-/// With D53832.
-pub(super) const MAIN: Stack = rack!("RACK main, all three", "freebsd-rack-main", "true", "true");
+/// RACK with D53832.
+pub(super) const MAIN: StackVariant =
+    rack!("RACK main, all three", "freebsd-rack-main", "true", "true");
 
-/// One rule at a time, and all.
-const RULES: [Stack; 6] = [
+/// Each rule alone, and all of them.
+const RULES: [StackVariant; 6] = [
     NONE,
     rack!("RACK, revert if nothing new was sent", "freebsd-rack-14.3", "true", "false"),
     rack!("RACK, revert after D-SACKs", "freebsd-rack-14.3", "false", "true"),
@@ -56,19 +57,19 @@ pub(super) fn gap(us: u64) -> Order {
     Order::reversed(Duration::from_micros(us))
 }
 
-/// What it does with one transfer of that size.
+/// Runs one transfer of `size`.
 pub(super) fn transfer(
     order: Order,
-    stack: Stack,
+    stack: StackVariant,
     size: &str,
-    stop: Stop<'_>,
-) -> Result<Seen, CaseError> {
+    stop: StopFlag<'_>,
+) -> Result<ReorderingRun, CaseError> {
     let size = format!("flow.0.requests.response={size}");
     let set: Vec<&str> = stack.set.iter().copied().chain([size.as_str()]).collect();
-    see(order, &set, stop)
+    run_order(order, &set, stop)
 }
 
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = without_undo(stop)?;
     rows.extend(rules(stop)?);
     rows.extend(thresholds());
@@ -78,27 +79,27 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     Ok(rows)
 }
 
-/// Congestion avoidance for the rest, at twenty seconds.
-fn without_undo(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+/// Congestion avoidance for the rest of the transfer, over twenty seconds.
+fn without_undo(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let span = Duration::from_secs(20);
-    let open = |stack: Stack| {
+    let open = |stack: StackVariant| {
         let set: Vec<&str> = stack.set.iter().copied().chain(["duration=20s"]).collect();
-        see(gap(GAP_US), &set, stop)
+        run_order(gap(GAP_US), &set, stop)
     };
     let (rack, base) = (open(NONE)?, open(BASE)?);
     let name = |what: &str| format!("RACK, no undo, gap 15 ms, 20 s: {what}");
     let most = 5.0 + span.as_secs_f64() / RTT.as_secs_f64();
     Ok(vec![
-        Row::exact(name("packets lost on the way"), "", 0.0, Some(rack.lost as f64)),
-        Row::at_least(name("false recoveries"), "", 1.0, Some(rack.recoveries as f64))
-            .note("RACK's window is a quarter of the round trip, 11.25 ms: the first flight fools it, and once more what that recovery spreads"),
-        Row::exact(name("ssthresh as slow start ends"), "MSS", 5.0, rack.first_ssthresh)
+        CaseRow::exact(name("packets lost on the way"), "", 0.0, Some(rack.lost as f64)),
+        CaseRow::at_least(name("false recoveries"), "", 1.0, Some(rack.recoveries as f64))
+            .note("RACK's window is a quarter of the RTT, 11.25 ms: the first flight causes a spurious recovery, and the packets that it spreads cause another"),
+        CaseRow::exact(name("ssthresh as slow start ends"), "MSS", 5.0, rack.first_ssthresh)
             .note("half of IW 10 after the first flight"),
-        Row::predicted(name("ssthresh at the end"), "MSS", None, rack.ssthresh_segments)
-            .note("fooled once more by the kernel's own rules on this path: what the recovery sends leaves over 8 ms, its group ends 45 + 8 + 15 = 68 ms after its first packet left, and after one round with D-SACKs RACK waits 1.5 x 45 = 67.5 ms; six segments are halved again. With groups that end after 500 us of silence whatever the gap, it is fooled once, and five stay"),
-        Row::at_most(name("window at the end"), "MSS", most, Some(rack.cwnd))
-            .note("congestion avoidance for the rest: from 5, at most one segment a round trip; of an ACK of four segments rack_ack_received counts two"),
-        Row::at_least(
+        CaseRow::predicted(name("ssthresh at the end"), "MSS", None, rack.ssthresh_segments)
+            .note("a second spurious recovery by the kernel's own rules on this path: the recovery sends its packets over 8 ms, their group ends 45 + 8 + 15 = 68 ms after its first packet was sent, and after one round with D-SACKs RACK waits 1.5 x 45 = 67.5 ms; six segments are halved. With groups that end after 500 us without a packet, independent of the gap, there is one spurious recovery, and ssthresh stays at five"),
+        CaseRow::at_most(name("window at the end"), "MSS", most, Some(rack.cwnd))
+            .note("congestion avoidance for the rest: from 5, at most one segment per round trip; rack_ack_received counts two segments of an ACK of four"),
+        CaseRow::at_least(
             "RACK without undo / base stack, gap 15 ms: goodput of 20 s",
             "x",
             1.0,
@@ -108,8 +109,8 @@ fn without_undo(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     ])
 }
 
-/// Which rule undoes what, over 10 MB.
-fn rules(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+/// Which rule undoes which recoveries, over 10 MB.
+fn rules(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for stack in RULES {
         let seen = transfer(gap(GAP_US), stack, "10MB", stop)?;
@@ -123,14 +124,14 @@ fn rules(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
             },
             seen.undone
         );
-        rows.push(Row::predicted_text(name("end"), Some(counts)));
-        rows.push(Row::predicted(name("goodput"), "Mbit/s", None, Some(seen.goodput())));
+        rows.push(CaseRow::predicted_text(name("end"), Some(counts)));
+        rows.push(CaseRow::predicted(name("goodput"), "Mbit/s", None, Some(seen.goodput())));
     }
     Ok(rows)
 }
 
-/// RACK's window by the rounds in which duplicates were reported.
-fn thresholds() -> Vec<Row> {
+/// RACK's threshold by the number of rounds with D-SACKs.
+fn thresholds() -> Vec<CaseRow> {
     let times = |rounds: u32| {
         let mut rack = RackFreeBsd::new(ThreshParams::DEFAULT);
         let now = Instant::ZERO + RTT;
@@ -143,29 +144,29 @@ fn thresholds() -> Vec<Row> {
     };
     let name = |what: &str| format!("RACK's threshold {what} / last round trip");
     vec![
-        Row::exact(name("before any D-SACK"), "x", 1.25, Some(times(0))),
-        Row::predicted(name("after a round with D-SACKs"), "x", None, Some(times(1))),
-        Row::exact(name("after 3 rounds with D-SACKs"), "x", 2.0, Some(times(3)))
+        CaseRow::exact(name("before any D-SACK"), "x", 1.25, Some(times(0))),
+        CaseRow::predicted(name("after a round with D-SACKs"), "x", None, Some(times(1))),
+        CaseRow::exact(name("after 3 rounds with D-SACKs"), "x", 2.0, Some(times(3)))
             .note("published: \"up to two times the last RTT seen\""),
-        Row::exact(name("after 100 rounds with D-SACKs"), "x", 2.0, Some(times(100)))
+        CaseRow::exact(name("after 100 rounds with D-SACKs"), "x", 2.0, Some(times(100)))
             .note("published: \"up to two times the last RTT seen\""),
     ]
 }
 
-/// With the undo, against the same path in order.
-fn against_order(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+/// With the undo, compared with the same path without reordering.
+fn against_order(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for size in ["10MB", "100MB"] {
         let kept = transfer(Order::Kept, MAIN, size, stop)?.goodput();
         let never = transfer(gap(0), MAIN, size, stop)?.goodput();
-        rows.push(Row::predicted(
+        rows.push(CaseRow::predicted(
             format!("RACK main, order kept, {size}: goodput"),
             "Mbit/s",
             None,
             Some(kept),
         ));
         rows.push(
-            Row::predicted(
+            CaseRow::predicted(
                 format!("RACK main, gap 0 ms, {size}: goodput / order kept"),
                 "%",
                 None,
@@ -180,13 +181,13 @@ fn against_order(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
             let name = format!("RACK main, gap {ms} ms, {size}: goodput / order kept");
             let row = match us {
                 // The middle of the interval.
-                GAP_US => Row::info(name, "%", 95.0, Some(share)),
-                _ => Row::predicted(name, "%", None, Some(share)),
+                GAP_US => CaseRow::info(name, "%", 95.0, Some(share)),
+                _ => CaseRow::predicted(name, "%", None, Some(share)),
             };
             rows.push(row.note(CLOCK));
-            // A sender that never takes the flow for reordered: its window is as wide as it can be.
+            // A sender whose threshold is so wide that it never enters a spurious recovery.
             let patient = transfer(gap(us), PATIENT, size, stop)?;
-            rows.push(Row::at_least(
+            rows.push(CaseRow::at_least(
                 format!(
                     "RACK main, gap {ms} ms, {size}: goodput / RACK that is never fooled there"
                 ),
@@ -199,8 +200,8 @@ fn against_order(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     Ok(rows)
 }
 
-/// A threshold no gap reaches: the measure of what the undo itself costs.
-const PATIENT: Stack = Stack {
+/// A threshold that no gap reaches: the reference for the cost of the undo itself.
+const PATIENT: StackVariant = StackVariant {
     name: "RACK that waits",
     set: &[
         "host.sender.profile=freebsd-rack-main",
@@ -220,23 +221,24 @@ const REAL: [(u64, f64); 7] = [
     (15_000, 9.42),
     (22_500, 8.10),
 ];
-/// Where it is fooled: gap, false recoveries, those undone if known, ssthresh at the end in segments.
-const REAL_FOOLED: [(u64, f64, Option<f64>, f64); 3] =
+/// Where it enters spurious recoveries: gap, their number, those undone if known, ssthresh at the
+/// end in segments.
+const REAL_SPURIOUS: [(u64, f64, Option<f64>, f64); 3] =
     [(11_250, 1.0, Some(0.0), 7.0), (15_000, 2.0, Some(1.0), 5.0), (22_500, 4.0, None, 4.0)];
 
-/// RACK 14.3 beside the real one.
-fn real_stack(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+/// RACK 14.3 compared with the real one.
+fn real_stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for (us, mbits) in REAL {
         // The recorded transfers are uploads.
         let upload =
             "flow=[{ name = \"upload\", from = \"sender\", to = \"sink\", bulk = \"10MB\" }]";
         let set: Vec<&str> = OLDER.set.iter().copied().chain([upload]).collect();
-        let seen = see(gap(us), &set, stop)?;
+        let seen = run_order(gap(us), &set, stop)?;
         let name =
             |what: &str| format!("real rack.c, gap {} ms, 10 MB: {what}", us as f64 / 1_000.0);
         rows.push(
-            Row::band(
+            CaseRow::band(
                 name("goodput"),
                 "Mbit/s",
                 mbits,
@@ -246,17 +248,22 @@ fn real_stack(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
             )
             .note(REAL_RACK),
         );
-        let fooled = REAL_FOOLED.into_iter().find(|(fooled, ..)| *fooled == us);
-        let (_, recoveries, undone, ssthresh) = fooled.unwrap_or_default();
+        let spurious = REAL_SPURIOUS.into_iter().find(|(spurious, ..)| *spurious == us);
+        let (_, recoveries, undone, ssthresh) = spurious.unwrap_or_default();
         let count = |what: &str, real: f64, ours: f64| {
-            Row::exact(name(what), "", real, Some(ours)).note(REAL_RACK)
+            CaseRow::exact(name(what), "", real, Some(ours)).note(REAL_RACK)
         };
         rows.push(count("false recoveries", recoveries, seen.recoveries as f64));
-        if fooled.is_some() {
+        if spurious.is_some() {
             rows.extend(undone.map(|real| count("recoveries undone", real, seen.undone as f64)));
             rows.push(
-                Row::exact(name("ssthresh at the end"), "MSS", ssthresh, seen.ssthresh_segments)
-                    .note(REAL_RACK),
+                CaseRow::exact(
+                    name("ssthresh at the end"),
+                    "MSS",
+                    ssthresh,
+                    seen.ssthresh_segments,
+                )
+                .note(REAL_RACK),
             );
         }
     }
@@ -265,35 +272,35 @@ fn real_stack(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
 
 const REAL_RACK: &str = "the complete stack with rack.c of July 2022, changed in the two places in which 14.x \
     differs in effect (golden/freebsd-rack-closed), an upload from its first data to its last read; at 0 ms, where \
-    the packets of a group arrive at one instant, ours takes a round trip less, and no recording shows where";
+    the packets of a group arrive at one instant, ours takes one round trip less, and no recording shows where";
 
-/// What FreeBSD's own receiver does to such a path.
-fn receiver(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+/// The effect of FreeBSD's own receiver on such a path.
+fn receiver(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let set: Vec<&str> = MAIN
         .set
         .iter()
         .copied()
         .chain(["host.sink.knobs.\"net.inet.tcp.reass.maxqueuelen\"=100", "duration=5s"])
         .collect();
-    let seen = see(gap(GAP_US), &set, stop)?;
+    let seen = run_order(gap(GAP_US), &set, stop)?;
     Ok(vec![
-        Row::predicted(
+        CaseRow::predicted(
             "RACK main, gap 15 ms, net.inet.tcp.reass.maxqueuelen as released: goodput of 5 s",
             "Mbit/s",
             None,
             Some(seen.goodput()),
         )
         .note(
-            "a FreeBSD sink holds 100 ranges out of order and drops what needs another: at 1 Gbit/s \
-             312 groups are open behind such a gap. The other rows declare 10,000",
+            "a FreeBSD sink holds 100 out-of-order ranges and drops data that needs another: at 1 Gbit/s \
+             312 groups are open during such a gap. The other rows declare 10,000",
         ),
     ])
 }
 
-/// Why a reversed path is slower than one in order though nothing is taken for lost.
+/// The reason why a reversed path is slower than one in order even without spurious recoveries.
 const CLOCK: &str = "\
-the kernel's own rules give that where nothing is ever taken for lost, too: a group of four gives one \
-ACK that advances, worth two segments (L = 2), so a round of 45 ms and the gap makes the window half \
-as large again, where one in order, of 45 ms, doubles it at most. At 15 ms 6,906 segments from IW 10 take \
-14.4 rounds of 60 ms, with the opening 0.96 s: 84 Mbit/s. The row beside this one sets the undo against \
-a RACK that is never fooled there";
+the kernel's own rules give this even without any recovery: a group of four gives one ACK that \
+advances, worth two segments (L = 2), so a round of 45 ms plus the gap makes the window 1.5 times as \
+large, where one in order, of 45 ms, at most doubles it. At 15 ms 6,906 segments from IW 10 take 14.4 \
+rounds of 60 ms, with the handshake 0.96 s: 84 Mbit/s. The next row compares the undo with a RACK that \
+never has a spurious recovery there";

@@ -1,41 +1,50 @@
-//! Many short connections one after another, and what the host cache hands from one to the next.
+//! Many short connections in sequence, and the effect of the host cache on them.
 
 use units::Bytes;
 
-use super::rack::{BASE, MAIN, NONE, Stack, gap};
-use super::world::{Order, Seen, see};
-use crate::cases::{CaseError, Row, Stop};
+use super::rack::{BASE, MAIN, NONE, StackVariant, gap};
+use super::world::{Order, ReorderingRun, run_order};
+use crate::cases::{CaseError, CaseRow, StopFlag};
 
-/// Connections, and what each of them carries.
+/// Number of connections, and the size of each.
 const CONNECTIONS: u32 = 20;
 const SIZE: &str = "flow.0.requests.response=1MB";
-/// `t_maxseg` of the path, and what tcp_discardcb adds for the headers.
+/// `t_maxseg` of the path, and the bytes that tcp_discardcb adds for the headers.
 const MAXSEG: u64 = 1_460;
 const HEADERS: u64 = 40;
 
-/// What tcp_discardcb stores of a threshold, if the connection had one below half of the send buffer
-/// (8 MiB here): whole segments, rounded, with their headers.
+/// The threshold that tcp_discardcb stores, if it was below half of the send buffer (8 MiB here):
+/// whole segments, rounded, with their headers.
 fn stored(ssthresh: Bytes) -> Option<u64> {
     let segments = ((ssthresh.get() + MAXSEG / 2) / MAXSEG).max(2);
     (ssthresh.get() < (8 << 20) / 2).then_some(segments * (MAXSEG + HEADERS))
 }
 
-/// One connection that begins with this threshold in the cache.
-fn one(order: Order, stack: Stack, cached: Option<u64>, stop: Stop<'_>) -> Result<Seen, CaseError> {
+/// One connection that starts with this threshold in the cache.
+fn one(
+    order: Order,
+    stack: StackVariant,
+    cached: Option<u64>,
+    stop: StopFlag<'_>,
+) -> Result<ReorderingRun, CaseError> {
     let knob = cached.map(|bytes| format!("host.sender.knobs.\"hostcache.ssthresh\"=\"{bytes}B\""));
     let set: Vec<&str> = stack.set.iter().copied().chain([SIZE]).chain(knob.as_deref()).collect();
-    see(order, &set, stop)
+    run_order(order, &set, stop)
 }
 
 /// Goodput over all connections in Mbit/s, and the threshold in the cache at the end.
-fn run(stack: Stack, cache: bool, stop: Stop<'_>) -> Result<(f64, Option<u64>), CaseError> {
+fn run(
+    stack: StackVariant,
+    cache: bool,
+    stop: StopFlag<'_>,
+) -> Result<(f64, Option<u64>), CaseError> {
     let mut cached: Option<u64> = None;
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for _ in 0..CONNECTIONS {
         let seen = one(gap(15_000), stack, cached, stop)?;
         bytes += seen.bytes.get() as f64;
         seconds += seen.duration.as_secs_f64();
-        // tcp_hc_update: the mean of what was known and what is new.
+        // tcp_hc_update: the mean of the cached and the new value.
         let new = seen.ssthresh.and_then(stored).filter(|_| cache);
         cached = match (cached, new) {
             (Some(old), Some(new)) => Some(u64::midpoint(old, new)),
@@ -45,7 +54,7 @@ fn run(stack: Stack, cache: bool, stop: Stop<'_>) -> Result<(f64, Option<u64>), 
     Ok((bytes * 8.0 / seconds / 1e6, cached))
 }
 
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for stack in [BASE, NONE, MAIN] {
         for cache in [false, true] {
@@ -60,12 +69,12 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
                          again hitting the same issues\""
                     .to_owned(),
             };
-            rows.push(Row::predicted(name, "Mbit/s", None, Some(goodput)).note(note));
+            rows.push(CaseRow::predicted(name, "Mbit/s", None, Some(goodput)).note(note));
             if cached.is_some() {
                 let seen = one(Order::Kept, stack, cached, stop)?;
                 let fresh = one(Order::Kept, stack, None, stop)?;
                 rows.push(
-                    Row::predicted(
+                    CaseRow::predicted(
                         format!("{}, then 1 MB in order: with that cache / without", stack.name),
                         "%",
                         None,
@@ -79,7 +88,7 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     Ok(rows)
 }
 
-/// What stays once the driver is mended.
+/// The effect that remains after the driver is fixed.
 const AFTERWARDS: &str = "\
-once the driver is mended: the base stack begins in congestion avoidance from what the cache keeps (up \
-to an hour); RACK raises a cached threshold to the peer's window (rack_cc_conn_init)";
+after the driver is fixed: the base stack starts in congestion avoidance at the cached threshold (kept \
+up to an hour); RACK raises a cached threshold to the peer's window (rack_cc_conn_init)";

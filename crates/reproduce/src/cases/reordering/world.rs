@@ -1,121 +1,121 @@
-//! The scenario of the case in all its variants, and what is watched in a run.
+//! The scenario of the case in all its variants, and the measurements of a run.
 
 use packet::Segment;
-use record::{Cause, Event, Movement, Recorder, SenderState, SentKind, Who};
+use record::{Cause, Event, EventSource, PacketEvent, Recorder, SenderState, SentKind};
 use units::{Bytes, Duration, Instant};
 
 use super::SCENARIO;
-use crate::cases::{CaseError, Stop, load, run};
+use crate::cases::{CaseError, StopFlag, load, run};
 
-/// The round trip of the path.
+/// The RTT of the path.
 pub(super) const RTT: Duration = Duration::from_millis(45);
-/// A group is complete as it is when its next packet comes so much later than the gap explains.
+/// A group is complete if its next packet is later than this beyond the gap.
 const SILENCE: Duration = Duration::from_micros(500);
-/// Interrupts of the sink's card where its LRO turns the packets around.
+/// Interrupt interval of the sink's NIC whose LRO reorders the packets.
 const INTERRUPT: Duration = Duration::from_micros(125);
 
-/// How the order of packets is changed.
+/// How packets are reordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Not at all.
+    /// No reordering.
     Kept,
-    /// The sink's LRO sorts by a field that counts down over four packets; so long after the first
-    /// packet comes the interrupt.
+    /// The sink's LRO sorts by a field that counts down over four packets; the interrupt comes this
+    /// long after the first packet.
     Sorted {
         /// `host.sink.delay`.
         interrupt: Duration,
     },
-    /// On the way.
+    /// Reversed on the path.
     Reversed {
-        /// Packets of a group.
+        /// Packets per group.
         group: u32,
-        /// From its first packet to its last.
+        /// Time from its first packet to its last.
         gap: Duration,
     },
 }
 
 impl Order {
-    /// The cause itself.
+    /// Reordering by LRO.
     pub(super) const LRO: Self = Self::Sorted { interrupt: INTERRUPT };
 
-    /// Groups of four.
+    /// Reversed groups of four.
     pub(super) const fn reversed(gap: Duration) -> Self {
         Self::Reversed { group: 4, gap }
     }
 
-    /// What it changes in the scenario.
+    /// The overrides of the scenario.
     fn set(self) -> Vec<String> {
-        let road = |last: &str| {
+        let path = |last: &str| {
             format!(
                 "path.0.forward=[{{ link = {{ rate = \"1Gbit/s\", buffer = \"8MB\" }} }}, \
                  {{ delay = \"22.5ms\" }}{last}]"
             )
         };
         match self {
-            Self::Kept => vec![road("")],
+            Self::Kept => vec![path("")],
             Self::Sorted { interrupt } => vec![
-                road(""),
+                path(""),
                 "host.sink.lro={ rss_hash = { decreasing = 4 } }".into(),
                 format!("host.sink.delay={}ns", interrupt.as_nanos()),
             ],
             Self::Reversed { group, gap } => {
                 let each = gap.as_nanos() / u64::from(group - 1);
-                // What the gap itself spreads is no silence: the ACKs of a group come as far apart as its
-                // members, and so does what they release.
+                // The gap itself must not end a group: the ACKs of a group are spaced like its
+                // packets, and so are the packets they release.
                 let silence = each + SILENCE.as_nanos();
                 let reverse =
                     format!("reverse = {group}, gap = \"{each}ns\", timeout = \"{silence}ns\"");
-                vec![road(&format!(", {{ reorder = {{ {reverse} }}, only = \"data\" }}"))]
+                vec![path(&format!(", {{ reorder = {{ {reverse} }}, only = \"data\" }}"))]
             }
         }
     }
 }
 
-/// What was seen of the sender.
+/// Measurements of the sender.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
-    /// Fast recoveries, and the window threshold in segments when the first one began.
+pub(super) struct ReorderingRun {
+    /// Fast recoveries, and ssthresh in segments when the first one began.
     pub(super) recoveries: u64,
     pub(super) first_ssthresh: Option<f64>,
-    /// Recoveries that were taken back.
+    /// Recoveries that were undone.
     pub(super) undone: u64,
     /// Time in recovery.
     pub(super) recovering: Duration,
-    /// Packets that were lost.
+    /// Packets lost.
     pub(super) lost: u64,
     /// Threshold in bytes at the end; `None` while unset.
     pub(super) ssthresh: Option<Bytes>,
-    /// The same in segments.
+    /// Threshold in segments at the end.
     pub(super) ssthresh_segments: Option<f64>,
     /// Window in segments at the end.
     pub(super) cwnd: f64,
-    /// Data the sink's stack was handed: sequence number, and packets in one.
+    /// Data passed to the sink's stack: sequence number, and packets per aggregate.
     pub(super) handed: Vec<(u32, u16)>,
-    /// The transfer.
+    /// Bytes and duration of the transfer.
     pub(super) bytes: Bytes,
     pub(super) duration: Duration,
-    pub(super) resent: u64,
-    /// When the sender sent its first data.
+    pub(super) retransmission: u64,
+    /// Time of the first data sent.
     first_data: Option<Instant>,
-    /// When the sink's application read the last of it.
+    /// Time at which the sink's application read the last data.
     last_read: Option<Instant>,
     since: Option<Instant>,
 }
 
-impl Seen {
+impl ReorderingRun {
     /// Goodput in Mbit/s.
     pub(super) fn goodput(&self) -> f64 {
         self.bytes.get() as f64 * 8.0 / self.duration.as_secs_f64() / 1e6
     }
 
-    /// Goodput in Mbit/s from the first data sent to the last read, as the recordings of the complete stack
-    /// count it.
+    /// Goodput in Mbit/s from the first data sent to the last read, as in the recordings of the
+    /// complete stack.
     pub(super) fn goodput_of_data(&self) -> f64 {
         let [first, last] = [self.first_data, self.last_read].map(|at| at.unwrap_or(Instant::ZERO));
         self.bytes.get() as f64 * 8.0 / last.since(first).as_secs_f64() / 1e6
     }
 
-    /// Round trips for each recovery.
+    /// Round trips per recovery.
     pub(super) fn round_trips_each(&self) -> Option<f64> {
         let trips = self.duration.as_secs_f64() / RTT.as_secs_f64();
         (self.recoveries > 0).then(|| trips / self.recoveries as f64)
@@ -127,15 +127,21 @@ impl Seen {
     }
 }
 
-impl Recorder for Seen {
+impl Recorder for ReorderingRun {
     const ON: bool = true;
     const PACKETS: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
-        if matches!(event, Event::Read { .. }) && who.host.0 == 1 {
+    fn record(
+        &mut self,
+        at: Instant,
+        source: EventSource,
+        event: Event,
+        state: Option<&SenderState>,
+    ) {
+        if matches!(event, Event::AppRead { .. }) && source.host.0 == 1 {
             self.last_read = Some(at);
         }
-        let Some(state) = state.filter(|_| who.host.0 == 0) else { return };
+        let Some(state) = state.filter(|_| source.host.0 == 0) else { return };
         let segments = |bytes: Bytes| bytes.get() as f64 / state.mss.get() as f64;
         match (self.since, state.in_recovery) {
             (None, true) => {
@@ -160,12 +166,12 @@ impl Recorder for Seen {
         self.cwnd = segments(state.cwnd);
     }
 
-    fn moved(&mut self, _: Instant, movement: Movement) {
-        self.lost += u64::from(matches!(movement, Movement::Dropped { .. }));
+    fn record_packet(&mut self, _: Instant, movement: PacketEvent) {
+        self.lost += u64::from(matches!(movement, PacketEvent::Dropped { .. }));
     }
 }
 
-impl sim::Observer for Seen {
+impl sim::Observer for ReorderingRun {
     fn tap(&mut self, _: Instant, _: usize, outbound: bool, segment: &Segment) {
         if !outbound && segment.payload > 0 && self.handed.len() < 16 {
             self.handed.push((segment.seq.0, segment.nsegs));
@@ -173,19 +179,23 @@ impl sim::Observer for Seen {
     }
 }
 
-/// Runs the scenario in that order of packets, changed further by `set`.
-pub(super) fn see(order: Order, set: &[&str], stop: Stop<'_>) -> Result<Seen, CaseError> {
+/// Runs the scenario with that order of packets, and the further overrides `set`.
+pub(super) fn run_order(
+    order: Order,
+    set: &[&str],
+    stop: StopFlag<'_>,
+) -> Result<ReorderingRun, CaseError> {
     let own = order.set();
     let all: Vec<&str> = own.iter().map(String::as_str).chain(set.iter().copied()).collect();
     let loaded = load(SCENARIO, "reordering.toml", &all)?;
-    let mut seen = Seen::default();
+    let mut seen = ReorderingRun::default();
     let outcome = run(&loaded, &mut seen, stop)?;
     if let Some(since) = seen.since.take() {
         seen.recovering += outcome.ended.since(since);
     }
     if let Some(flow) = outcome.flows.first() {
         (seen.bytes, seen.duration) = (flow.bytes, flow.duration);
-        seen.resent = flow.retransmitted_segments;
+        seen.retransmission = flow.retransmitted_segments;
     }
     Ok(seen)
 }

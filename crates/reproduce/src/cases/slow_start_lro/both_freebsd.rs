@@ -1,41 +1,42 @@
-//! FreeBSD at both ends behind a receiver that merges segments: in 14.3 and main the sink's window updates count as
-//! duplicate ACKs, and the sender keeps the smaller window (docs/freebsd-window-updates.md).
+//! FreeBSD at both ends with a receiver that merges segments: in 14.3 and main the sink's window
+//! updates count as duplicate ACKs, and the sender keeps the smaller window
+//! (docs/freebsd-window-updates.md).
 
-use record::{Event, Recorder, SenderState, SentKind, Who};
+use record::{Event, EventSource, Recorder, SenderState, SentKind};
 use sim::Observer;
 use units::Instant;
 
 use super::FREEBSD;
-use crate::cases::{CaseError, Row, Stop, load, run};
+use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
 
-/// Profile at both ends, and seconds of the complete stack of that version from the established connection to
-/// the last byte read (golden/freebsd-closed, `lro-sink-3mb`).
+/// Profile at both ends, and seconds of the complete stack of that version from the established
+/// connection to the last byte read (golden/freebsd-closed, `lro-sink-3mb`).
 const REAL: [(&str, f64); 3] =
     [("freebsd-main", 9.417), ("freebsd-14.3", 9.417), ("freebsd-13.0", 5.388)];
 
-/// 13.0's tcp_lro.c counts the pure ACKs that it merges.
+/// tcp_lro.c of 13.0 counts the pure ACKs that it merges.
 const LRO_13_0: &str = "host.sink.lro={ counts_pure_acks = true, length_limit = \"65535B\" }";
 
 /// Bytes of the transfer.
 const BYTES: u64 = 3_000_000;
 
-/// Watches when the transfer begins and when all of it is read.
+/// Observes the start of the transfer and the time when all of it is read.
 #[derive(Default)]
-struct Transfer {
+struct TransferTimes {
     first_data: Option<Instant>,
     read: u64,
     all_read: Option<Instant>,
 }
 
-impl Recorder for Transfer {
+impl Recorder for TransferTimes {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, _: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, source: EventSource, event: Event, _: Option<&SenderState>) {
         match event {
-            Event::Sent { kind: SentKind::New, .. } if who.host.0 == 0 => {
+            Event::Sent { kind: SentKind::New, .. } if source.host.0 == 0 => {
                 self.first_data.get_or_insert(at);
             }
-            Event::Read { bytes, .. } if who.host.0 == 1 => {
+            Event::AppRead { bytes, .. } if source.host.0 == 1 => {
                 self.read += u64::from(bytes);
                 if self.read >= BYTES {
                     self.all_read.get_or_insert(at);
@@ -46,9 +47,9 @@ impl Recorder for Transfer {
     }
 }
 
-impl Observer for Transfer {}
+impl Observer for TransferTimes {}
 
-/// What runs `profile` at both ends.
+/// The overrides for `profile` at both ends.
 pub(crate) fn set_of(profile: &str) -> Vec<String> {
     let mut set =
         vec![format!("host.sender.profile={profile}"), format!("host.sink.profile={profile}")];
@@ -58,20 +59,20 @@ pub(crate) fn set_of(profile: &str) -> Vec<String> {
     set
 }
 
-fn seconds(set: &[&str], stop: Stop<'_>) -> Result<Option<f64>, CaseError> {
-    let mut transfer = Transfer::default();
+fn seconds(set: &[&str], stop: StopFlag<'_>) -> Result<Option<f64>, CaseError> {
+    let mut transfer = TransferTimes::default();
     run(&load(FREEBSD, "slow-start-freebsd.toml", set)?, &mut transfer, stop)?;
     let span = transfer.all_read.zip(transfer.first_data).map(|(end, start)| end.since(start));
     Ok(span.map(|span| span.as_secs_f64()))
 }
 
-pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for (profile, real) in REAL {
         let set = set_of(profile);
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         rows.push(
-            Row::band(
+            CaseRow::band(
                 format!("3 MB over 100 ms, {profile} at both ends, the sink merges"),
                 "s",
                 real,
@@ -84,22 +85,22 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     }
     let lro = ["host.sender.lro=true", "host.sender.interrupt_moderation=700us"];
     rows.push(
-        Row::info(
+        CaseRow::info(
             "the same, freebsd-main, the sender merges too",
             "s",
             5.43,
             seconds(&lro, stop)?,
         )
-        .note("a cure: the sender's LRO makes one ACK of the two. The complete stack's reader runs when a whole LRO pass is received, ours after each aggregate, so windows differ from the 581st packet on"),
+        .note("a fix: the sender's LRO merges the two ACKs into one. The complete stack's reader runs after an entire LRO pass, ours after each aggregate, so windows differ from the 581st packet on"),
     );
     rows.push(
-        Row::predicted(
+        CaseRow::predicted(
             "the same, freebsd-main, LRO off at the sink",
             "s",
             None,
             seconds(&["host.sink.lro=false"], stop)?,
         )
-        .note("a cure: `ifconfig IF -lro` at the receiver"),
+        .note("a fix: `ifconfig IF -lro` at the receiver"),
     );
     Ok(rows)
 }

@@ -1,29 +1,29 @@
-//! How long Linux takes over the path of the ramps, where the mail has about 2 s and recordings of
-//! 6.18 have 0.92 s (`golden/linux` b1 and b2).
+//! The time of Linux on the path of the ramps: about 2 s in the freebsd-net post, 0.92 s in
+//! recordings of 6.18 (`golden/linux` b1 and b2).
 
 use std::collections::VecDeque;
 
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use units::{Duration, Instant, Offset};
 
 use super::RAMP;
-use crate::cases::{CaseError, Row, Stop, load, run};
+use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
 
 pub(super) const LINUX: [&str; 3] =
     ["host.sender.profile=linux-6.18", "host.sender.cc=reno", "host.sender.knobs={}"];
 
-/// Recorded in b1 (cubic) and in b2 (reno): the first ACK after which 90 Mbit/s have been
-/// acknowledged over a round trip, in seconds from the SYN.
+/// Recorded in b1 (cubic) and in b2 (reno): the first ACK after which 90 Mbit/s were acknowledged
+/// over a round trip, in seconds from the SYN.
 const RECORDED: f64 = 0.92;
 
 const ROUND_TRIP: Duration = Duration::from_millis(100);
-/// 90 Mbit/s over it.
+/// 90 Mbit/s over a round trip.
 const BYTES: u64 = 1_125_000;
 
-/// Watches what is acknowledged to the sender.
+/// Observes the acknowledged data of the sender.
 #[derive(Default)]
 struct Acknowledged {
-    /// When `snd_una` moved, and where to: of the round trip behind, with the last move before it.
+    /// Times and values of `snd_una` within the last round trip, and the last one before it.
     moves: VecDeque<(Instant, Offset)>,
     reached: Option<Instant>,
 }
@@ -31,9 +31,9 @@ struct Acknowledged {
 impl Recorder for Acknowledged {
     const ON: bool = true;
 
-    fn record(&mut self, at: Instant, who: Who, event: Event, _: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, source: EventSource, event: Event, _: Option<&SenderState>) {
         let Event::Acked { una, .. } = event else { return };
-        if who.host.0 != 0 || self.reached.is_some() {
+        if source.host.0 != 0 || self.reached.is_some() {
             return;
         }
         self.moves.push_back((at, una));
@@ -48,8 +48,8 @@ impl Recorder for Acknowledged {
 
 impl sim::Observer for Acknowledged {}
 
-/// The row that the recordings hold the model to. The run begins with the SYN.
-pub(super) fn row(cc: &'static str, stop: Stop<'_>) -> Result<Row, CaseError> {
+/// The row that compares the model with the recordings. The run begins with the SYN.
+pub(super) fn row(cc: &'static str, stop: StopFlag<'_>) -> Result<CaseRow, CaseError> {
     let mut set = vec!["duration=10s"];
     set.extend(LINUX);
     let cc_set = format!("host.sender.cc={cc}");
@@ -58,7 +58,7 @@ pub(super) fn row(cc: &'static str, stop: Stop<'_>) -> Result<Row, CaseError> {
     run(&load(RAMP, "slow-start-ramp.toml", &set)?, &mut watcher, stop)?;
     let measured = watcher.reached.map(|at| at.since(Instant::ZERO).as_secs_f64());
     let (low, high) = (0.9 * RECORDED, 1.1 * RECORDED);
-    Ok(Row::band(
+    Ok(CaseRow::band(
         format!("time to 90 Mbit/s over a round trip, Linux, {cc}, from the SYN"),
         "s",
         RECORDED,
@@ -75,13 +75,13 @@ mod tests {
     use units::{FlowId, HostId};
 
     #[test]
-    fn what_counts_is_acknowledged_within_a_round_trip() {
+    fn acknowledged_bytes_count_within_a_round_trip() {
         let mut watcher = Acknowledged::default();
-        let who = Who { host: HostId(0), flow: FlowId(0) };
+        let source = EventSource { host: HostId(0), flow: FlowId(0) };
         let mut ack = |ms: u64, una: u64| {
             let at = Instant::ZERO + Duration::from_millis(ms);
             let event = Event::Acked { una: Offset(una), bytes: 0, nsegs: 1 };
-            watcher.record(at, who, event, None);
+            watcher.record(at, source, event, None);
             watcher.reached
         };
         assert_eq!(ack(0, 1_000), None);
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(ack(151, 1_624_999), None);
         let reached = Some(Instant::ZERO + Duration::from_millis(152));
         assert_eq!(ack(152, 1_625_000), reached);
-        // The first time counts.
+        // Only the first time counts.
         assert_eq!(ack(160, 3_000_000), reached);
     }
 }

@@ -1,37 +1,37 @@
-//! A table as lines: the axis down its side as the axis of a chart, a line for each column.
+//! A pivot table as a line chart: the row axis as the x axis, one line per column.
 
-use charts::svg::{Axis, Chart, Draw, Panel, Point, Series};
+use charts::svg::{Chart, ChartAxis, ChartPanel, ChartPoint, ChartSeries, Draw};
 
-use super::{Layout, Pivot};
+use super::{Pivot, PivotLayout};
 use scenario::units_text::{Measure, Quantity};
 
-/// Lines that have a look of their own.
+/// Lines with distinct styles.
 const MOST: usize = 7;
-/// Values over more than this ratio have an axis of their logarithms.
+/// Values over more than this ratio get a logarithmic axis.
 const DECADE: f64 = 12.0;
 
-/// Why a table cannot be drawn as lines.
+/// Error: the table cannot be drawn as lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoLines {
-    /// The side is not one axis of at least two quantities of one kind.
+pub enum LineChartError {
+    /// The rows are not one axis of at least two quantities of one kind.
     Side,
-    /// More columns than can be told from each other.
+    /// More columns than distinguishable lines.
     Columns(usize),
 }
 
-impl core::fmt::Display for NoLines {
+impl core::fmt::Display for LineChartError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Side => f.write_str("lines need one axis of at least two quantities of one kind"),
-            Self::Columns(count) => write!(f, "{count} lines cannot be told from each other"),
+            Self::Columns(count) => write!(f, "{count} lines are too many to distinguish"),
         }
     }
 }
 
-impl core::error::Error for NoLines {}
+impl core::error::Error for LineChartError {}
 
-/// Places along the axis, and the axis.
-struct Along {
+/// The x coordinates and the x axis.
+struct LineAxis {
     at: Vec<i64>,
     title: String,
     unit: &'static str,
@@ -39,46 +39,46 @@ struct Along {
 }
 
 impl Pivot {
-    /// As a picture: means as lines, in SVG, with their 95 % confidence intervals.
+    /// The table as lines in SVG: means with their 95 % confidence intervals.
     ///
     /// # Errors
-    /// [`NoLines`] where that makes no sense.
-    pub fn lines(&self, title: &str, subtitle: &str) -> Result<String, NoLines> {
-        let Layout { row_keys, column_keys, sides, tops, cells } = self.layout();
-        let along = along(&row_keys, &sides).ok_or(NoLines::Side)?;
+    /// [`LineChartError`] if the table is not suitable.
+    pub fn lines(&self, title: &str, subtitle: &str) -> Result<String, LineChartError> {
+        let PivotLayout { row_keys, column_keys, sides, tops, cells } = self.layout();
+        let along = along(&row_keys, &sides).ok_or(LineChartError::Side)?;
         if tops.len() > MOST {
-            return Err(NoLines::Columns(tops.len()));
+            return Err(LineChartError::Columns(tops.len()));
         }
         let (scale, unit) = self.unit();
         let thousandths = |value: f64| (value / scale * 1_000.0) as i64;
         let mut order: Vec<usize> = (0..along.at.len()).collect();
         order.sort_by_key(|&side| along.at[side]);
-        let mut means: Vec<Vec<Point>> = vec![Vec::new(); tops.len()];
-        let mut ends: Vec<Vec<Point>> = vec![Vec::new(); tops.len()];
+        let mut means: Vec<Vec<ChartPoint>> = vec![Vec::new(); tops.len()];
+        let mut ends: Vec<Vec<ChartPoint>> = vec![Vec::new(); tops.len()];
         for side in order {
             for (top, cell) in cells[side].iter().enumerate() {
                 let Some(cell) = cell else { continue };
                 let (x, mean) = (along.at[side], cell.summary.mean);
-                means[top].push(Point { x, y: thousandths(mean) });
+                means[top].push(ChartPoint { x, y: thousandths(mean) });
                 if let Some(half) = cell.confidence() {
-                    // A figure below zero there is not.
+                    // Figures are never negative.
                     let low =
                         if cell.summary.min < 0.0 { mean - half } else { (mean - half).max(0.0) };
-                    ends[top].push(Point { x, y: thousandths(low) });
-                    ends[top].push(Point { x, y: thousandths(mean + half) });
+                    ends[top].push(ChartPoint { x, y: thousandths(low) });
+                    ends[top].push(ChartPoint { x, y: thousandths(mean + half) });
                 }
             }
         }
         let names: Vec<String> = tops.iter().map(|top| top.join(", ")).collect();
         let has_intervals = ends.iter().any(|points| !points.is_empty());
         let interval = if has_intervals { ", with its 95 % confidence interval" } else { "" };
-        let bars = ends.iter().zip(0..).map(|(points, look)| Series {
+        let bars = ends.iter().zip(0..).map(|(points, look)| ChartSeries {
             name: "",
             look,
             draw: Draw::Whiskers,
             points,
         });
-        let curves = means.iter().zip(&names).zip(0..).map(|((points, name), look)| Series {
+        let curves = means.iter().zip(&names).zip(0..).map(|((points, name), look)| ChartSeries {
             name,
             look,
             draw: Draw::Line,
@@ -92,9 +92,9 @@ impl Pivot {
         let chart = Chart {
             title,
             subtitle: &format!("mean{by}{interval}; {subtitle}"),
-            x: Axis { title: &along.title, unit: along.unit, decimals: along.decimals },
-            panels: vec![Panel {
-                y: Axis { title: &figure, unit: unit.trim(), decimals: 3 },
+            x: ChartAxis { title: &along.title, unit: along.unit, decimals: along.decimals },
+            panels: vec![ChartPanel {
+                y: ChartAxis { title: &figure, unit: unit.trim(), decimals: 3 },
                 series: bars.chain(curves).collect(),
                 height: 320,
             }],
@@ -108,8 +108,8 @@ impl Pivot {
     }
 }
 
-/// Where the values of the side lie; of keys that change together the first counts.
-fn along(row_keys: &[String], sides: &[Vec<String>]) -> Option<Along> {
+/// The x coordinates of the row values; of keys that change together, the first is used.
+fn along(row_keys: &[String], sides: &[Vec<String>]) -> Option<LineAxis> {
     let key = row_keys.first()?;
     let read = |side: &Vec<String>| Measure::read(side.first()?);
     let measures: Vec<Measure> = sides.iter().map(read).collect::<Option<_>>()?;
@@ -133,7 +133,7 @@ fn along(row_keys: &[String], sides: &[Vec<String>]) -> Option<Along> {
         } else {
             format!("log10 of {key} in {unit}")
         };
-        return Some(Along {
+        return Some(LineAxis {
             at: measures.iter().map(place).collect(),
             title,
             unit: "",
@@ -141,10 +141,10 @@ fn along(row_keys: &[String], sides: &[Vec<String>]) -> Option<Along> {
         });
     }
     let place = |measure: &Measure| i64::try_from(measure.steps).unwrap_or(i64::MAX);
-    Some(Along { at: measures.iter().map(place).collect(), title, unit, decimals })
+    Some(LineAxis { at: measures.iter().map(place).collect(), title, unit, decimals })
 }
 
-/// The unit for values up to so many steps, and the digits of a step behind its decimal point.
+/// The unit for values of at most `most` steps, and the decimals of a step in it.
 fn unit_of(quantity: Quantity, most: u64) -> (&'static str, u32) {
     let known: &[(u64, &'static str, u32)] = match quantity {
         Quantity::Number => &[(0, "", 6)],

@@ -1,9 +1,9 @@
-//! Worlds that once failed while something was repaired.
+//! Worlds that once failed during loss recovery.
 
 use crate::worlds::judge;
 
-/// A probe sent again what also arrived; the acknowledgment of the first copy left nothing reported, and
-/// new bytes went as if the second were not under way.
+/// A probe retransmitted data that also arrived; the acknowledgment of the first copy cleared the
+/// SACK state, and new bytes were sent as if the second were not in flight.
 const TWO_COPIES: &str = r#"
 [host.b]
 profile = "rfc"
@@ -30,7 +30,7 @@ to = "d"
 bulk = "23167B"
 "#;
 
-/// A FIN alone goes again though the window holds not even what is under way.
+/// A FIN alone is retransmitted although the data in flight exceeds the window.
 const BARE_FIN: &str = r#"
 [host.a]
 profile = "rfc"
@@ -54,9 +54,9 @@ to = "b"
 paced = { chunk = "2B", every = "1us", bytes = "527B" }
 "#;
 
-/// Every third packet back comes late, each time the limit told anew: empty probes never showed that it
-/// was lost, and both ends probed for ever.
-const LIMIT_BEHIND: &str = r#"
+/// Every third packet back is late, each time the one with the new flow-control limit: empty probes
+/// never revealed its loss, and both ends probed for ever.
+const LIMIT_AFTER: &str = r#"
 [host.a]
 profile = "quic-rfc9002"
 
@@ -86,9 +86,9 @@ paced = { chunk = "2600B", every = "1302us", bytes = "101865B" }
 reads = { chunk = "17139B", every = "86120us" }
 "#;
 
-/// An echo of congestion, a loss behind it, and a last byte that waits until all else has arrived: the
+/// An ECN echo, a loss after it, and a last byte that waits until all other data has arrived: the
 /// recovery never ended.
-const LOSS_BEHIND_ECHO: &str = r#"
+const LOSS_AFTER_ECHO: &str = r#"
 [host.b]
 profile = "freebsd-rack-main"
 delay = "17088us"
@@ -116,8 +116,8 @@ to = "c"
 bulk = "70953B"
 "#;
 
-/// BBR's window comes back behind a pause (bbr_cwnd_event), which nobody was told.
-const WINDOW_BEHIND_PAUSE: &str = r#"
+/// BBR restores its window after a pause (bbr_cwnd_event), which was not reported to the sender.
+const WINDOW_AFTER_PAUSE: &str = r#"
 [host.a]
 profile = "linux-6.18"
 cc = "bbr"
@@ -146,8 +146,8 @@ requests = { request = "13B", response = "55B", count = 16 }
 "#;
 
 #[test]
-fn repairs_in_worlds_that_once_failed() {
-    for text in [TWO_COPIES, BARE_FIN, LIMIT_BEHIND, LOSS_BEHIND_ECHO, WINDOW_BEHIND_PAUSE] {
+fn recovery_in_worlds_that_once_failed() {
+    for text in [TWO_COPIES, BARE_FIN, LIMIT_AFTER, LOSS_AFTER_ECHO, WINDOW_AFTER_PAUSE] {
         assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
     }
 }

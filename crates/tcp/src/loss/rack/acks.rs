@@ -1,54 +1,59 @@
-//! An acknowledgment, in the order of rack_do_segment: what it delivered and what is lost now
+//! Processing of an acknowledgment, in the order of rack_do_segment: deliveries and losses
 //! (rack_log_ack), the end of a recovery (rack_post_recovery), the window (rack_ack_received), the
-//! smoothed round trip (tcp_rack_xmit_timer_commit), and the call it makes.
+//! smoothed round trip (tcp_rack_xmit_timer_commit), and the output call that follows.
 
 use core::hint::cold_path;
 
-use cc::{Controller, Recovered, Signal as Sign};
+use cc::{CongestionSignal as Sign, Controller, RecoveryEnd};
 use machine::Cx;
 use packet::Segment;
 use record::{Cause, Event, Recorder};
 use recovery::hpts_rack::RackTimer;
 use recovery::prr::rack::PrrRack;
 use recovery::rack_freebsd::{RackFreeBsd, micros};
-use recovery::rack_undo::Reverts;
-use recovery::sendmap::Piece;
-use recovery::{RttEstimator, Sample, Sampled};
+use recovery::rack_undo::RecoveryRevert;
+use recovery::sendmap::SentSegment;
+use recovery::{RttEstimator, RttInput, RttMeasurement};
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
-use super::delivered::{Arriving, Shown};
+use super::delivered::{AckContext, AckEffects};
 use super::rack_of;
-use crate::endpoint::{Endpoint, Side};
-use crate::loss::{Heard, Repair};
+use crate::endpoint::{TcpEndpoint, TcpSide};
+use crate::loss::{LossDetector, ReceivedAck};
 
-/// What an acknowledgment changed (rack_log_ack).
+/// Result of rack_log_ack.
 #[derive(Debug, Clone, Copy, Default)]
-struct Changed {
-    /// Bytes it covers or newly reports; bytes reported before that it covers count again (`changed`).
+struct LogAckResult {
+    /// Bytes newly acknowledged or SACKed; bytes SACKed before count again when acknowledged
+    /// (`changed`).
     bytes: u64,
-    shown: Shown,
+    shown: AckEffects,
 }
 
-/// The round trip of a SYN, in microseconds: by when it was sent and by its echo.
+/// The round trip of a SYN, in microseconds: by its transmission time and by its timestamp echo.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SynRtt {
     timed: Option<u64>,
     echoed: Option<u64>,
 }
 
-impl Endpoint {
-    /// A segment with an acknowledgment arrived that is not older than `snd_una`, or has blocks.
+impl TcpEndpoint {
+    /// Processes an acknowledgment.
     pub(crate) fn rack_ack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        heard: &Heard,
+        received: &ReceivedAck,
     ) {
-        let (una, ack) = (self.snd.una, heard.th_ack);
+        let (una, ack) = (self.snd.una, received.th_ack);
         let advances = ack > una;
         let recovered = self.cc.in_recovery();
-        let no_blocks = heard.blocks().is_empty();
-        if ack == una && heard.wnd == self.snd.wnd && no_blocks && !heard.data && self.outstanding()
+        let no_blocks = received.blocks().is_empty();
+        if ack == una
+            && received.wnd == self.snd.wnd
+            && no_blocks
+            && !received.data
+            && self.outstanding()
         {
             self.strike(cx);
         }
@@ -56,29 +61,32 @@ impl Endpoint {
         // rack_fastack: the window is updated before the acknowledgment is counted.
         let fast = advances
             && no_blocks
-            && heard.wnd > 0
+            && received.wnd > 0
             && !recovered
-            && self.snd.map.sums().sacked.packets == 0;
-        let changed = self.log_ack(cx, segment, heard, struck);
+            && self.snd.scoreboard.sums().sacked.packets == 0;
+        let changed = self.log_ack(cx, segment, received, struck);
         if advances {
             if fast {
-                self.snd.wnd = heard.wnd;
+                self.snd.wnd = received.wnd;
             }
-            self.count_rack_ack(cx, heard, fast);
+            self.count_rack_ack(cx, received, fast);
         } else if ack < una {
             cold_path();
-            self.see_late_ack(cx.now);
+            self.detect_reordered_ack(cx.now);
         }
         self.commit_rtt(cx, ack, &changed.shown);
         if changed.bytes > 0 || self.data_end() > self.snd.max {
             rack_of!(self).call.by_segment = true;
             self.call_output();
+        } else {
+            self.end_hystart_round(cx);
         }
     }
 
-    /// A duplicate acknowledgment without blocks counts against the oldest segment (rack_strike_dupack).
+    /// Counts a duplicate acknowledgment without blocks against the oldest segment
+    /// (rack_strike_dupack).
     fn strike<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let Some(oldest) = self.snd.map.oldest().map(Piece::start) else { return };
+        let Some(oldest) = self.snd.scoreboard.oldest().map(SentSegment::start) else { return };
         let rack = rack_of!(self);
         rack.strikes = (oldest, rack.strikes(oldest).saturating_add(1));
         let Some(lost) = self.overdue(cx.now) else { return };
@@ -86,17 +94,17 @@ impl Endpoint {
             self.begin_rack_recovery(cx);
         }
         let rack = rack_of!(self);
-        rack.call.resend = Some(lost.start());
+        rack.call.retransmit = Some(lost.start());
         rack.hpts.override_pause();
     }
 
-    /// The segment sent longest ago, if it is lost now (tcp_rack_output).
-    pub(super) fn overdue(&mut self, now: Instant) -> Option<Piece> {
+    /// The segment with the oldest transmission, if it is lost now (tcp_rack_output).
+    pub(super) fn overdue(&mut self, now: Instant) -> Option<SentSegment> {
         if self.snd.max > self.data_end() {
             // A FIN was sent.
             return None;
         }
-        let oldest = *self.snd.map.oldest()?;
+        let oldest = *self.snd.scoreboard.oldest()?;
         let strikes = rack_of!(self).strikes(oldest.start());
         if !RackFreeBsd::is_suspected(&oldest, strikes) {
             return None;
@@ -105,10 +113,11 @@ impl Endpoint {
         RackFreeBsd::is_lost(&oldest, strikes, thresh, now).then_some(oldest)
     }
 
-    /// Was the segment taken for lost by the last timeout, and not sent since (`RACK_MUST_RXT`)?
-    pub(super) fn is_of_timeout(&self, piece: &Piece) -> bool {
-        let Repair::Rack(rack) = &self.snd.repair else { return false };
-        rack.timeout.at.is_some_and(|at| piece.sent_at() < at)
+    /// Was the segment marked lost by the last timeout, and not retransmitted since
+    /// (`RACK_MUST_RXT`)?
+    pub(super) fn is_of_timeout(&self, sent_segment: &SentSegment) -> bool {
+        let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else { return false };
+        rack.timeout.at.is_some_and(|at| sent_segment.sent_at() < at)
     }
 
     /// rack_log_ack; `struck`: a duplicate has just begun a recovery.
@@ -116,20 +125,21 @@ impl Endpoint {
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        heard: &Heard,
+        received: &ReceivedAck,
         struck: bool,
-    ) -> Changed {
-        let mut changed = self.take_delivered(cx, segment, heard);
-        let (una, ack) = (self.snd.una, heard.th_ack);
-        if heard.blocks().is_empty() {
+    ) -> LogAckResult {
+        let mut changed = self.take_delivered(cx, segment, received);
+        self.report_rtt_samples(cx, received.th_ack);
+        let (una, ack) = (self.snd.una, received.th_ack);
+        if received.blocks().is_empty() {
             if ack == una && struck {
                 changed.bytes += self.mss();
             }
         } else {
-            self.note_duplicates(cx, heard);
+            self.note_duplicates(cx, received);
         }
         if let Some(ssthresh) = changed.shown.undone {
-            self.leave_needless(cx, ssthresh);
+            self.undo_rack_recovery(cx, ssthresh);
         }
         if changed.bytes > 0 {
             rack_of!(self).hpts.cancel(cx.now, false);
@@ -153,44 +163,49 @@ impl Endpoint {
         changed
     }
 
-    /// What the acknowledgment covers and reports leaves the map.
+    /// Applies the acknowledgment and its blocks to the scoreboard.
     fn take_delivered<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        heard: &Heard,
-    ) -> Changed {
-        let at = Arriving {
+        received: &ReceivedAck,
+    ) -> LogAckResult {
+        let at = AckContext {
             now: cx.now,
-            th_ack: heard.th_ack,
+            th_ack: received.th_ack,
             srtt: self.rtt.srtt().unwrap_or(Duration::ZERO),
-            echo: segment.timestamps.filter(|s| self.link.timestamps && s.ecr != 0).map(|s| s.ecr),
+            echo: segment
+                .timestamps
+                .filter(|s| self.negotiated.timestamps && s.ecr != 0)
+                .map(|s| s.ecr),
         };
         let (una, clock) = (self.snd.una, self.clock);
-        let map = &mut self.snd.map;
-        let Repair::Rack(rack) = &mut self.snd.repair else { return Changed::default() };
-        let mut shown = Shown::default();
-        map.acknowledge(heard.th_ack, |piece| {
-            rack.on_acked(piece, &at, clock.timestamp(piece.sent_at()), &mut shown);
+        let map = &mut self.snd.scoreboard;
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else {
+            return LogAckResult::default();
+        };
+        let mut shown = AckEffects::default();
+        map.acknowledge(received.th_ack, |sent_segment| {
+            rack.on_acked(sent_segment, &at, clock.timestamp(sent_segment.sent_at()), &mut shown);
         });
-        if heard.th_ack > una && map.reneged() {
-            // rack_peer_reneges: the receiver dropped what it had reported.
-            map.forget_sacks();
+        if received.th_ack > una && map.reneged() {
+            // rack_peer_reneges: the receiver dropped SACKed data.
+            map.clear_sacked();
         }
-        if heard.blocks().is_empty() && rack.reverts.may_revert() {
+        if received.blocks().is_empty() && rack.reverts.may_revert() {
             let reverted = rack.reverts.on_bare_ack(map.newest_passed().is_some());
             shown.undone = reverted.filter(|_| rack.settings.revert_unsent).or(shown.undone);
         }
         let mut newest = None;
-        let reported = map.apply_sack(heard.blocks(), |piece| {
-            if rack.on_reported(piece, &at, &mut shown) {
-                newest = newest.max(Some((piece.sent_at(), piece.end())));
+        let reported = map.apply_sack(received.blocks(), |sent_segment| {
+            if rack.on_reported(sent_segment, &at, &mut shown) {
+                newest = newest.max(Some((sent_segment.sent_at(), sent_segment.end())));
             }
         });
         if let Some((sent_at, end)) = newest {
             map.pass(sent_at, end);
         }
-        if shown.resent
+        if shown.retransmission
             && let RttEstimator::Rack(rtt) = &mut self.rtt
         {
             self.snd.shift = 0;
@@ -203,21 +218,22 @@ impl Endpoint {
             self.note(cx, change, Cause::Undone);
         }
         if reported.packets > 0 {
-            let count = self.snd.map.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
+            let count = self.snd.scoreboard.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::DupAck { count });
         }
-        let bytes = heard.th_ack.since(una).get() + reported.bytes;
-        Changed { bytes, shown }
+        let bytes = received.th_ack.since(una).get() + reported.bytes;
+        LogAckResult { bytes, shown }
     }
 
-    /// Blocks below the acknowledgment report duplicates (rack_note_dsack); a round of them may end.
-    fn note_duplicates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, heard: &Heard) {
-        let (recovers, max) = (self.cc.in_recovery(), self.snd.max);
-        let map = &mut self.snd.map;
-        let Repair::Rack(rack) = &mut self.snd.repair else { return };
+    /// Processes blocks below the acknowledgment, which report duplicates (rack_note_dsack); a
+    /// D-SACK round may end.
+    fn note_duplicates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, received: &ReceivedAck) {
+        let (recover_or_restore, max) = (self.cc.in_recovery(), self.snd.max);
+        let map = &mut self.snd.scoreboard;
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
         let mut restored = None;
-        for &(start, end) in heard.blocks() {
-            if start > heard.th_ack || end > heard.th_ack {
+        for &(start, end) in received.blocks() {
+            if start > received.th_ack || end > received.th_ack {
                 continue;
             }
             cold_path();
@@ -225,17 +241,18 @@ impl Endpoint {
                 rack.rack.on_duplicate(max);
             }
             let any_passed = map.newest_passed().is_some();
-            let reverted = rack.reverts.on_duplicate(end.since(start).get(), recovers, any_passed);
+            let reverted =
+                rack.reverts.on_duplicate(end.since(start).get(), recover_or_restore, any_passed);
             restored = reverted.filter(|_| rack.settings.revert_duplicates).or(restored);
         }
-        rack.rack.on_ack(heard.th_ack);
+        rack.rack.on_ack(received.th_ack);
         if let Some(ssthresh) = restored {
-            self.leave_needless(cx, ssthresh);
+            self.undo_rack_recovery(cx, ssthresh);
         }
     }
 
-    /// The recovery was needless: the threshold as before it; the window was never lowered.
-    fn leave_needless<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ssthresh: u64) {
+    /// Undoes a spurious recovery: restores the threshold; the window was never reduced.
+    fn undo_rack_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ssthresh: u64) {
         cold_path();
         self.totals.spurious += 1;
         self.cc.set_threshold(if ssthresh == u64::MAX { None } else { Some(Bytes(ssthresh)) });
@@ -246,7 +263,7 @@ impl Endpoint {
         self.emit_window(cx, Cause::Undone);
     }
 
-    /// A recovery begins (rack_cong_signal, CC_NDUPACK): one segment may be sent.
+    /// Enters recovery (rack_cong_signal, CC_NDUPACK): one segment may be sent.
     pub(super) fn begin_rack_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         cold_path();
         cx.emit(|| Event::Lost { packets: 1 });
@@ -254,19 +271,19 @@ impl Endpoint {
         let (flight, mss) = (self.snd.max - self.snd.una, self.mss());
         let rack = rack_of!(self);
         rack.undo.begin(ssthresh);
-        rack.reverts = Reverts::begin(ssthresh);
+        rack.reverts = RecoveryRevert::begin(ssthresh);
         rack.prr = PrrRack::begin(flight, mss);
         rack.timeout.in_recovery = false;
         self.totals.fast_recoveries += 1;
-        self.snd.timed = None;
-        self.outlast_ecn_episode();
+        self.snd.rtt_timing = None;
+        self.abandon_cwr();
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.note(cx, change, Cause::FastRetransmit);
     }
 
-    /// Proportional rate reduction (rack_update_prr); a segment that is lost may be sent now.
+    /// Proportional rate reduction (rack_update_prr); may allow a lost segment to be sent at once.
     fn update_prr(&mut self, changed: u64, lost: bool) {
-        let pipe = self.snd.map.sums().rack_pipe();
+        let pipe = self.snd.scoreboard.sums().rack_pipe();
         let control = self.cc.control();
         let ssthresh = control.ssthresh.unwrap_or(control.window).get();
         let limited = self.data_end() <= self.snd.max;
@@ -284,9 +301,14 @@ impl Endpoint {
         }
     }
 
-    /// `snd_una` moves (rack_process_ack; `fast`: rack_fastack).
-    fn count_rack_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, heard: &Heard, fast: bool) {
-        let (ack, max) = (heard.th_ack, self.snd.max);
+    /// Advances `snd_una` (rack_process_ack; `fast`: rack_fastack).
+    fn count_rack_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        received: &ReceivedAck,
+        fast: bool,
+    ) {
+        let (ack, max) = (received.th_ack, self.snd.max);
         self.snd.shift = 0;
         if let RttEstimator::Rack(rtt) = &mut self.rtt {
             rtt.end_backoff();
@@ -309,25 +331,25 @@ impl Endpoint {
         }
         let window = Bytes(rack_of!(self).burst.window());
         self.cc.on_window_used(window);
-        let change = self.grow(cx.now, ack, 0, heard.nsegs);
+        let change = self.grow(cx.now, ack, 0, received.nsegs);
         rack_of!(self).burst.on_ack();
-        self.advance(cx, ack, heard.wnd, heard.nsegs, change);
+        self.advance(cx, ack, received.wnd, received.nsegs, change);
         if ack == max {
             let rack = rack_of!(self);
             rack.reverts.forget();
-            rack.timeout = super::Timeout::default();
+            rack.timeout = super::LastTimeout::default();
             rack.hpts.cancel(cx.now, true);
         }
         self.sync_wheel();
     }
 
-    /// A recovery ends (rack_post_recovery): not below the threshold, and with some of the unused
-    /// credit unless the application had no more to send.
+    /// Ends a recovery (rack_post_recovery): the window is not below the threshold, plus some of
+    /// the unused credit unless the application had no more to send.
     fn settle_rack_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
-        if let Some(end) = self.snd.ecn_episode {
+        if let Some(end) = self.snd.cwr_end {
             cold_path();
             if ack > end {
-                self.end_ecn_episode(cx, ack);
+                self.end_cwr(cx, ack);
             }
             return;
         }
@@ -338,7 +360,7 @@ impl Endpoint {
         let outstanding = self.snd.max - self.snd.una;
         let limited = outstanding > self.snd.buffer.used();
         let mss = self.mss();
-        let change = self.cc.on_recovered(&Recovered { th_ack: ack, pipe: outstanding });
+        let change = self.cc.on_recovered(&RecoveryEnd { th_ack: ack, pipe: outstanding });
         let control = self.cc.control();
         let window = control.window.max(control.ssthresh.unwrap_or(control.window));
         let rack = rack_of!(self);
@@ -346,40 +368,40 @@ impl Endpoint {
         rack.prr.prr_sndcnt = 0;
         rack.rack.on_recovered();
         rack.undo.end();
-        self.overrule_window(window + Bytes(if limited { 0 } else { left }));
+        self.override_window(window + Bytes(if limited { 0 } else { left }));
         self.note(cx, change, Cause::Recovered);
     }
 
-    /// An acknowledgment that another one has overtaken tells of reordering, while there is room to
-    /// receive (rack_process_ack).
-    fn see_late_ack(&mut self, now: Instant) {
+    /// Treats an acknowledgment that was overtaken by another as evidence of reordering, if there
+    /// is room to receive (rack_process_ack).
+    fn detect_reordered_ack(&mut self, now: Instant) {
         let promised = self.rcv.adv.since(self.rcv.nxt).get();
         if self.rcv.window.window(promised, self.rcv.reassembly.bytes()) > self.mss() {
             rack_of!(self).rack.on_reordering(now);
         }
     }
 
-    /// tcp_rack_xmit_timer_commit, after all else.
-    fn commit_rtt<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, shown: &Shown) {
+    /// tcp_rack_xmit_timer_commit, the last step.
+    fn commit_rtt<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, shown: &AckEffects) {
         rack_of!(self).goodput.commit(shown.goodput);
         self.commit_sample(cx, ack, shown);
     }
 
-    fn commit_sample<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, shown: &Shown) {
+    fn commit_sample<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, shown: &AckEffects) {
         let Some(rtt) = shown.rtt else { return };
         let rtt = Duration::from_micros(rtt);
-        let sample = Sample::Timed { sent: Instant::ZERO, acked: Instant::ZERO + rtt };
+        let sample = RttMeasurement::Timed { sent: Instant::ZERO, acked: Instant::ZERO + rtt };
         let (shift, snd_nxt) = (self.snd.shift, self.snd.nxt);
-        let rtt = self.rtt.on_sample(&Sampled { sample, shift, snd_una: ack, snd_nxt });
-        if unlikely(self.snd.timed.is_some_and(|(at, _)| ack > at)) {
-            self.snd.timed = None;
+        let rtt = self.rtt.on_sample(&RttInput { sample, shift, snd_una: ack, snd_nxt });
+        if unlikely(self.snd.rtt_timing.is_some_and(|(at, _)| ack > at)) {
+            self.snd.rtt_timing = None;
         }
         self.note_rtt(cx, ack, rtt, rtt);
     }
 
-    /// The round trip of a SYN: by its echo, whole milliseconds, and by when it was sent, if it was sent
-    /// once and this side opened the connection; both are committed (rack_do_syn_sent,
-    /// rack_do_syn_recv). Returns the round trips in microseconds.
+    /// Takes the round trip of a SYN: by its timestamp echo, in whole milliseconds, and by its
+    /// transmission time, if it was sent once and this side opened the connection; both are
+    /// committed (rack_do_syn_sent, rack_do_syn_recv). Returns them in microseconds.
     pub(crate) fn take_syn_rtt<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
@@ -387,28 +409,31 @@ impl Endpoint {
     ) -> Option<SynRtt> {
         let RttEstimator::Rack(rtt) = &mut self.rtt else { return None };
         rtt.end_backoff();
-        let stamp = segment.timestamps.filter(|s| self.link.timestamps && s.ecr != 0);
+        let stamp = segment.timestamps.filter(|s| self.negotiated.timestamps && s.ecr != 0);
         let echoed = stamp.map(|stamps| {
             let ms = self.clock.timestamp(cx.now).wrapping_sub(stamps.ecr);
             (u64::from(ms) * 1_000).max(1)
         });
-        let sent = self.snd.timed.take().filter(|_| self.cfg.side == Side::Client);
+        let sent = self.snd.rtt_timing.take().filter(|_| self.cfg.side == TcpSide::Client);
         let timed = sent.map(|(_, sent)| (micros(cx.now) - micros(sent)).max(1));
         let both = timed.map(|timed| echoed.map_or(timed, |echoed| echoed.min(timed)));
         for rtt in [echoed, both].into_iter().flatten() {
-            let shown = Shown { rtt: Some(rtt), ..Shown::default() };
+            let shown = AckEffects { rtt: Some(rtt), ..AckEffects::default() };
             self.commit_sample(cx, Offset(1), &shown);
         }
         Some(SynRtt { timed, echoed })
     }
 
-    /// What the round trip of the SYN is to the RACK stack, once that runs.
+    /// Passes the round trip of the SYN to the RACK stack, once it runs.
     pub(crate) fn begin_rack(&mut self, syn: Option<SynRtt>) {
-        let (Repair::Rack(rack), Some(syn)) = (&mut self.snd.repair, syn) else { return };
+        let (LossDetector::FreeBsdRack(rack), Some(syn)) = (&mut self.snd.loss_detector, syn)
+        else {
+            return;
+        };
         rack.on_syn(syn.timed, syn.echoed);
     }
 
-    /// The window that a connection begins with (`rc_init_window`).
+    /// The initial window (`rc_init_window`).
     pub(super) fn initial_window(&self) -> u64 {
         let mss = self.mss();
         (10 * mss).min((2 * mss).max(14_600))

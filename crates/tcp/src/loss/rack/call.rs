@@ -1,19 +1,19 @@
-//! A call of rack_output: what it begins with, what it notes of segments sent, and how it ends.
+//! A call of rack_output: its beginning, the records of segments sent, and its end.
 
 use cc::Controller;
 use machine::Cx;
-use record::{Purpose, Recorder, SentKind, Waiting};
-use recovery::hpts_rack::{Due, RackTimer};
+use record::{Purpose, Recorder, SendLimit, SentKind};
+use recovery::hpts_rack::{HptsTimer, RackTimer};
 use recovery::probe_rack::ProbeInput;
 use recovery::rack_freebsd::{RackFreeBsd, micros};
-use recovery::sendmap::Resent;
+use recovery::sendmap::RetransmitResult;
 use units::{Duration, Instant, Offset};
 
 use super::rack_of;
-use crate::endpoint::{Endpoint, State};
-use crate::loss::Repair;
+use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::loss::LossDetector;
 
-/// Longest time until a probe; beyond it the timeout comes first (`TCPTV_REXMTMAX`).
+/// Maximum time until a probe; beyond it the timeout comes first (`TCPTV_REXMTMAX`).
 const LONGEST_PROBE: Duration = Duration::from_secs(64);
 
 /// The purposes of the wheel's entries.
@@ -29,21 +29,21 @@ const fn purpose_of(timer: Option<RackTimer>) -> Purpose {
     }
 }
 
-impl Endpoint {
-    /// The wheel calls. False if the timer is none of its entries.
+impl TcpEndpoint {
+    /// Handles an entry of the wheel; false if the timer is not one of its entries.
     pub(crate) fn on_wheel(&mut self, purpose: Purpose) -> bool {
         if !PURPOSES.contains(&purpose) {
             return false;
         }
-        let Repair::Rack(rack) = &mut self.snd.repair else { return false };
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return false };
         rack.hpts.on_wheel();
         self.call_output();
         true
     }
 
-    /// The endpoint's timers follow the entry on the wheel.
+    /// Sets the endpoint's timers to the entry on the wheel.
     pub(super) fn sync_wheel(&mut self) {
-        let Repair::Rack(rack) = &mut self.snd.repair else { return };
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
         let entry = rack.hpts.entry().map(|(at, timer)| (at, purpose_of(timer)));
         for purpose in PURPOSES {
             match entry {
@@ -53,19 +53,19 @@ impl Endpoint {
         }
     }
 
-    /// The beginning of rack_output: a timer that is due, and the pause that may hold the call back.
-    /// Says why it ends, if it does.
-    pub(crate) fn begin_rack_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<Waiting> {
+    /// The beginning of rack_output: handles an expired timer and the pause that may defer the
+    /// call. Returns the reason if the call ends here.
+    pub(crate) fn begin_rack_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<SendLimit> {
         let idle = !self.outstanding();
-        let Repair::Rack(rack) = &mut self.snd.repair else { return None };
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
         let by_segment = core::mem::take(&mut rack.call.by_segment);
         match rack.hpts.begin(cx.now, idle) {
-            Due::Nothing => {}
-            Due::TooEarly => {
+            HptsTimer::Nothing => {}
+            HptsTimer::TooEarly => {
                 self.sync_wheel();
-                return Some(Waiting::Pacing);
+                return Some(SendLimit::Pacing);
             }
-            Due::Timer(timer) => {
+            HptsTimer::Timer(timer) => {
                 cx.emit(|| record::Event::Timer(purpose_of(Some(timer))));
                 if let Some(why) = self.on_rack_timeout(cx, timer) {
                     self.sync_wheel();
@@ -73,47 +73,57 @@ impl Endpoint {
                 }
             }
         }
-        let Repair::Rack(rack) = &mut self.snd.repair else { return None };
-        if !rack.hpts.lets_through(cx.now) {
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
+        if !rack.hpts.may_output(cx.now) {
             let stopped = rack.hpts.timer().is_none() && !idle;
             if !(by_segment && stopped) {
                 self.sync_wheel();
-                return Some(Waiting::Pacing);
+                return Some(SendLimit::Pacing);
             }
             if rack.hpts.reenter(cx.now) {
                 self.start_wheel(cx.now, Duration::ZERO);
-                return Some(Waiting::Pacing);
+                return Some(SendLimit::Pacing);
             }
         }
-        let Repair::Rack(rack) = &mut self.snd.repair else { return None };
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
         rack.call.sent = 0;
         None
     }
 
-    /// Segments were sent: new data, or again; `probe`, `resent` what of them was a probe, retransmitted.
-    pub(crate) fn rack_noted(&mut self, at: Offset, end: Offset, again: bool, resent: &Resent) {
+    /// Records data sent, new or retransmitted (`repeated`); `retransmission` describes the retransmission.
+    pub(crate) fn rack_sent(
+        &mut self,
+        at: Offset,
+        end: Offset,
+        repeated: bool,
+        retransmission: &RetransmitResult,
+    ) {
         let now = self.snd.last_sent;
         let (una, mss, window) = (self.snd.una, self.mss(), self.initial_window());
         let in_recovery = self.cc.in_recovery();
         let len = end - at;
+        let flight = self.snd.max - una - self.snd.scoreboard.sums().sacked.bytes;
         let rack = rack_of!(self);
+        if let Some(reports) = rack.hystart.as_deref_mut() {
+            reports.on_sent(at, end, flight);
+        }
         if in_recovery {
             rack.prr.on_sent(len);
-            rack.undo.on_resent(resent.passed_bytes);
-            rack.reverts.on_sent(len, again);
-        } else if !again {
+            rack.undo.on_retransmitted(retransmission.passed_bytes);
+            rack.reverts.on_sent(len, repeated);
+        } else if !repeated {
             rack.reverts.on_sent(len, false);
         }
         if rack.call.is_probe {
             rack.probes.in_progress = true;
             rack.probes.count += 1;
-            if again {
+            if repeated {
                 rack.probes.sent = Some((at, end));
             }
-        } else if !again {
+        } else if !repeated {
             rack.probes.on_progress();
         }
-        if !again {
+        if !repeated {
             if una == at {
                 rack.probes.timed_at = now;
             }
@@ -125,16 +135,16 @@ impl Endpoint {
         rack.call.sent += len;
     }
 
-    /// After a segment was made: does the call end with it? Then the pause and the timer are entered.
-    /// A retransmission is followed by the shortest pause, `left` bytes of new data may follow.
+    /// After a segment: if the call ends with it, starts the pause and the timer. A retransmission
+    /// is followed by the shortest pause; `left` bytes of new data may follow.
     pub(crate) fn end_rack_segment(&mut self, now: Instant, kind: SentKind, left: u64, more: bool) {
         let mss = self.mss();
-        let retransmitted = matches!(kind, SentKind::Again(_));
+        let retransmitted = matches!(kind, SentKind::Retransmission(_));
         let srtt = self.rtt.srtt();
-        let Repair::Rack(rack) = &mut self.snd.repair else { return };
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
         let sent = rack.call.sent;
         let pause = if retransmitted {
-            rack.rack.least_wait()
+            rack.rack.min_timer()
         } else {
             let rtt = rack.least.unwrap_or(srtt.map_or(1, Duration::as_micros));
             let goes_on = more && sent < rack.burst.most(mss);
@@ -149,15 +159,15 @@ impl Endpoint {
         self.start_wheel(now, pause);
     }
 
-    /// A call finds nothing more to send (`just_return`).
-    pub(crate) fn end_rack_call(&mut self, now: Instant, why: Waiting) {
+    /// Ends a call that finds nothing more to send (`just_return`).
+    pub(crate) fn end_rack_call(&mut self, now: Instant, why: SendLimit) {
         let (mss, max) = (self.mss(), self.snd.max);
         let outstanding = self.snd.max - self.snd.una;
         let window_limited = outstanding + mss.max(self.snd.max_wnd / 2).min(mss) >= self.snd.wnd;
         let data_limited = outstanding >= self.snd.buffer.used();
         let in_recovery = self.cc.in_recovery();
         let srtt = self.rtt.srtt();
-        let Repair::Rack(rack) = &mut self.snd.repair else { return };
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
         rack.call.is_probe = false;
         let sent = core::mem::take(&mut rack.call.sent);
         let pause = if sent > 0 {
@@ -168,7 +178,7 @@ impl Endpoint {
             if in_recovery && (window_limited || data_limited) {
                 rack.prr.prr_sndcnt = 0;
             }
-            let app_limited = !window_limited && (data_limited || why == Waiting::SmallSegment);
+            let app_limited = !window_limited && (data_limited || why == SendLimit::SmallSegment);
             rack.goodput.on_just_returned(app_limited, max, mss);
             Duration::ZERO
         };
@@ -177,29 +187,29 @@ impl Endpoint {
 
     /// rack_start_hpts_timer.
     pub(super) fn start_wheel(&mut self, now: Instant, pause: Duration) {
-        let Repair::Rack(rack) = &self.snd.repair else { return };
+        let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else { return };
         if !rack.hpts.is_entered() {
             let timer = self.next_rack_timer(now);
-            let Repair::Rack(rack) = &mut self.snd.repair else { return };
+            let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
             let measured = rack.goodput.is_measured();
             rack.hpts.start(now, pause, timer, measured);
         }
         self.sync_wheel();
     }
 
-    /// rack_timer_start: which timer is to run, and for how long. One only: the oldest segment's time if
-    /// it was passed, else a probe's, else the timeout.
+    /// rack_timer_start: selects the one timer to run, and for how long: the reordering timer if a
+    /// segment sent after the oldest was delivered, else that of a probe, else the timeout.
     fn next_rack_timer(&mut self, now: Instant) -> Option<(RackTimer, Duration)> {
         if !self.outstanding() || self.snd.persisting {
             return None;
         }
-        let oldest = *self.snd.map.oldest()?;
+        let oldest = *self.snd.scoreboard.oldest()?;
         let data_end = self.data_end();
         let only_fin = oldest.start() >= data_end;
-        if self.state == State::SynReceived || only_fin {
+        if self.state == TcpState::SynReceived || only_fin {
             return Some(self.rack_timeout_left(now, oldest.sent_at()));
         }
-        let Repair::Rack(rack) = &self.snd.repair else { return None };
+        let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else { return None };
         if RackFreeBsd::is_suspected(&oldest, rack.strikes(oldest.start())) {
             let thresh = self.rack_thresh(now);
             let rack = rack_of!(self);
@@ -213,20 +223,22 @@ impl Endpoint {
     /// Time until the timeout, from the last transmission of the oldest segment or the last timer.
     fn rack_timeout_left(&self, now: Instant, sent_at: Instant) -> (RackTimer, Duration) {
         let rto = self.rtt.rto();
-        let Repair::Rack(rack) = &self.snd.repair else { return (RackTimer::Retransmit, rto) };
+        let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else {
+            return (RackTimer::Retransmit, rto);
+        };
         let since = micros(now).saturating_sub(micros(sent_at.max(rack.probes.timed_at)));
         let rto = rto.as_micros();
-        let left = if rto > since { rto - since } else { rack.rack.least_wait().as_micros() };
+        let left = if rto > since { rto - since } else { rack.rack.min_timer().as_micros() };
         (RackTimer::Retransmit, Duration::from_micros(left))
     }
 
     /// Time until a probe, if one may be sent.
     fn rack_probe_left(&self, now: Instant) -> Option<Duration> {
-        let Repair::Rack(rack) = &self.snd.repair else { return None };
+        let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else { return None };
         if rack.probes.in_progress && rack.probes.count >= rack.settings.probes {
             return None;
         }
-        let (last, before) = self.snd.map.newest_two();
+        let (last, before) = self.snd.scoreboard.newest_two();
         let last = last.filter(|last| last.end() <= self.data_end())?;
         let srtt = self.rtt.srtt();
         let thresh = rack.settings.pto.thresh(&ProbeInput {
@@ -239,14 +251,14 @@ impl Endpoint {
         });
         let since = micros(now).saturating_sub(micros(last.sent_at().max(rack.probes.timed_at)));
         let thresh = thresh.as_micros();
-        let left = if thresh > since { thresh - since } else { rack.rack.least_wait().as_micros() };
+        let left = if thresh > since { thresh - since } else { rack.rack.min_timer().as_micros() };
         let left = Duration::from_micros(left).max(rack.settings.pto.least);
         (left <= LONGEST_PROBE).then_some(left)
     }
 
-    /// The window is probed instead: nothing is on the wheel (rack_enter_persist).
-    pub(crate) fn leave_wheel(&mut self) {
-        if let Repair::Rack(rack) = &mut self.snd.repair {
+    /// Leaves the wheel while the window is probed (rack_enter_persist).
+    pub(crate) fn remove_from_wheel(&mut self) {
+        if let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector {
             rack.hpts.remove();
             self.sync_wheel();
         }

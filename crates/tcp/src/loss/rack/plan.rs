@@ -1,34 +1,34 @@
-//! What a call of rack_output sends next.
+//! Plans the next segment of a call of rack_output.
 
 use cc::Controller;
 use machine::Cx;
-use record::{Cause, Event, Recorder, SentKind, Waiting};
+use record::{Cause, Event, Recorder, SendLimit, SentKind};
 
 use super::rack_of;
-use crate::endpoint::Endpoint;
-use crate::loss::Repair;
-use crate::output::Plan;
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
+use crate::output::SegmentPlan;
 use crate::profile::BurstRule;
 
-impl Endpoint {
-    /// One pass: a segment that is lost or probed with, else new data, else a FIN. With it the bytes that
-    /// the windows would let follow it.
+impl TcpEndpoint {
+    /// Plans a pass: a lost segment or a probe, else new data, else a FIN; with it the bytes that
+    /// the windows allow after it.
     pub(crate) fn plan_rack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-    ) -> Result<(Plan, u64), Waiting> {
+    ) -> Result<(SegmentPlan, u64), SendLimit> {
         if self.snd.persisting {
-            return Err(Waiting::PeerWindow);
+            return Err(SendLimit::PeerWindow);
         }
         let window = self.cwnd();
-        if let Repair::Rack(rack) = &mut self.snd.repair {
+        if let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector {
             rack.burst.begin(window);
         }
         if let Some(plan) = self.plan_rack_retransmission(cx) {
             return Ok((plan, 0));
         }
         if self.snd.nxt < self.snd.max {
-            // A window that was shut, or a smaller path MTU: from snd_nxt on.
+            // After a closed window or a smaller path MTU: from snd_nxt on.
             let most = self.largest_burst();
             return self.plan_bytes(cx, most).map(|plan| (plan, 0));
         }
@@ -38,11 +38,11 @@ impl Endpoint {
         self.plan_rack_data(cx)
     }
 
-    /// A segment to be retransmitted: by a timer, since it is lost, or as a probe.
-    fn plan_rack_retransmission<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<Plan> {
-        let Repair::Rack(rack) = &mut self.snd.repair else { return None };
+    /// Plans a retransmission: by a timer, of a lost segment, or as a probe.
+    fn plan_rack_retransmission<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<SegmentPlan> {
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
         let timed_out = rack.timeout.at == Some(cx.now);
-        let lost = if let Some(place) = rack.call.resend.take() {
+        let lost = if let Some(place) = rack.call.retransmit.take() {
             rack.call.probe = None;
             let cause = if timed_out { Cause::Timeout } else { Cause::FastRetransmit };
             Some((place, cause))
@@ -59,30 +59,33 @@ impl Endpoint {
         };
         let (place, cause) = lost?;
         let place = place.max(self.snd.una);
-        let piece = *self.snd.map.get(place)?;
+        let sent_segment = *self.snd.scoreboard.get(place)?;
         let data_end = self.data_end();
-        let end = piece.end().min(data_end).min(place + self.mss());
+        let end = sent_segment.end().min(data_end).min(place + self.mss());
         let len = end.since(place).get();
-        let fin = len == 0 && piece.end() > data_end;
-        let kind = SentKind::Again(cause);
+        let fin = len == 0 && sent_segment.end() > data_end;
+        let kind = SentKind::Retransmission(cause);
         let push = len > 0 && end == data_end;
-        Some(Plan { at: place, len, fin, push, kind, more: false })
+        Some(SegmentPlan { at: place, len, fin, push, kind, more: false })
     }
 
     /// A FIN is sent once all data is acknowledged (rack_output).
-    fn plan_rack_fin(&mut self) -> Result<(Plan, u64), Waiting> {
+    fn plan_rack_fin(&mut self) -> Result<(SegmentPlan, u64), SendLimit> {
         let unsent = self.snd.nxt == self.snd.una && self.snd.max == self.snd.una;
         if self.fin_wanted() && unsent && self.snd.nxt == self.data_end() {
             let at = self.snd.nxt;
             let kind = SentKind::Control;
-            return Ok((Plan { at, len: 0, fin: true, push: false, kind, more: false }, 0));
+            return Ok((SegmentPlan { at, len: 0, fin: true, push: false, kind, more: false }, 0));
         }
-        Err(if self.snd.fin { Waiting::Done } else { Waiting::Application })
+        Err(if self.snd.fin { SendLimit::Done } else { SendLimit::Application })
     }
 
-    /// New data: what the windows give, or in a recovery the credit, but no partial segment unless it
-    /// is the last or nothing is outstanding.
-    fn plan_rack_data<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Result<(Plan, u64), Waiting> {
+    /// Plans new data: the bytes that the windows allow, or the PRR credit in a recovery, but no
+    /// partial segment unless it is the last or nothing is outstanding.
+    fn plan_rack_data<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+    ) -> Result<(SegmentPlan, u64), SendLimit> {
         let mss = self.mss();
         let offset = self.snd.nxt - self.snd.una;
         let available = self.snd.buffer.used();
@@ -90,27 +93,29 @@ impl Endpoint {
         let in_recovery = self.cc.in_recovery();
         let cwnd = self.cwnd();
         let wnd = self.snd.wnd;
-        let Repair::Rack(rack) = &mut self.snd.repair else { return Err(Waiting::Done) };
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else {
+            return Err(SendLimit::Done);
+        };
         let fast = core::mem::take(&mut rack.call.fast);
         let probe = core::mem::take(&mut rack.call.probe_new);
         let is_probe = rack.call.is_probe;
         let (credit, share) = (rack.prr.prr_sndcnt, rack.settings.send_buffer_share);
         let most = rack.burst.most(mss);
-        let sums = self.snd.map.sums();
+        let sums = self.snd.scoreboard.sums();
         let flight = sums.all.bytes - sums.sacked.bytes;
         let room = wnd.saturating_sub(offset);
         let mut len = if fast > 0 && !is_probe {
             fast.min(unsent).min(room)
         } else if in_recovery {
             let len = unsent.min(room).min(credit);
-            // PRR may send more than a segment; less than one only if it is the last.
+            // PRR may send more than a segment; a partial one only if it is the last.
             if len < mss && len < unsent { 0 } else { len }
         } else if probe > 0 {
             probe.min(unsent).min(room)
         } else {
             cwnd.min(wnd).saturating_sub(flight).min(room).min(unsent)
         };
-        // No partial segment that the window leaves room for, unless little is in flight.
+        // No partial segment, unless little is in flight.
         let least = mss.min(self.snd.max_wnd / 2);
         let much = flight > 2 * mss;
         let partial = len < mss && (wnd < least || (cwnd >= 4 * mss && much));
@@ -123,7 +128,7 @@ impl Endpoint {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
         if len == 0 {
-            return Err(self.why_nothing(unsent, cwnd));
+            return Err(self.waiting_reason(unsent, cwnd));
         }
         let goes = len >= mss
             || ((self.snd.idle || self.cfg.nodelay) && len == unsent)
@@ -132,15 +137,19 @@ impl Endpoint {
             || (room < mss && offset < 2 * mss);
         if !goes {
             let last = len == unsent;
-            return Err(if last { Waiting::SmallSegment } else { self.why_nothing(unsent, cwnd) });
+            return Err(if last {
+                SendLimit::SmallSegment
+            } else {
+                self.waiting_reason(unsent, cwnd)
+            });
         }
         Ok(self.cut_rack_burst(len, unsent, most))
     }
 
-    /// A burst of at most `most` bytes out of `len`, in whole segments unless it is the last; the burst
-    /// size of the interface alone lets another follow in the call. The kernel's bursts also end after 35
-    /// pieces of the writer's mbufs (tcp_m_copym), which are not modelled.
-    fn cut_rack_burst(&self, len: u64, unsent: u64, most: u64) -> (Plan, u64) {
+    /// Cuts a burst of at most `most` bytes out of `len`, in whole segments unless it is the last;
+    /// only the burst limit of the interface lets another follow in the call. The kernel's bursts
+    /// also end after 35 pieces of the writer's mbufs (tcp_m_copym), which are not modelled.
+    fn cut_rack_burst(&self, len: u64, unsent: u64, most: u64) -> (SegmentPlan, u64) {
         let mss = self.mss();
         let mut burst = len;
         let mut more = false;
@@ -161,10 +170,10 @@ impl Endpoint {
         }
         let at = self.snd.nxt;
         let push = burst == unsent;
-        (Plan { at, len: burst, fin: false, push, kind: SentKind::New, more }, len - burst)
+        (SegmentPlan { at, len: burst, fin: false, push, kind: SentKind::New, more }, len - burst)
     }
 
-    /// IP bytes of a burst at most.
+    /// Maximum IP bytes of a burst.
     fn largest_burst(&self) -> u64 {
         match self.cfg.profile.burst {
             BurstRule::FreeBsd { max } => max.get(),

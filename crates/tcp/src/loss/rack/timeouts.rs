@@ -1,24 +1,24 @@
-//! The stack's timers fire (rack_timeout_rack, rack_timeout_tlp, rack_timeout_rxt).
+//! Expiry of the stack's timers (rack_timeout_rack, rack_timeout_tlp, rack_timeout_rxt).
 
-use cc::{Controller, Signal as Sign};
+use cc::{CongestionSignal as Sign, Controller};
 use machine::Cx;
-use record::{Cause, Recorder, Waiting};
+use record::{Cause, Recorder, SendLimit};
 use recovery::hpts_rack::RackTimer;
 use recovery::rack_freebsd::RackFreeBsd;
 use units::{Bytes, Duration, Offset};
 
-use super::{Timeout, rack_of};
-use crate::endpoint::Endpoint;
-use crate::loss::Repair;
+use super::{LastTimeout, rack_of};
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
 
-impl Endpoint {
-    /// A timer is due. Says why the call ends, if it does.
+impl TcpEndpoint {
+    /// Handles an expired timer. Returns the reason if the call ends here.
     pub(super) fn on_rack_timeout<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         timer: RackTimer,
-    ) -> Option<Waiting> {
-        let Repair::Rack(rack) = &mut self.snd.repair else { return None };
+    ) -> Option<SendLimit> {
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
         rack.probes.timed_at = cx.now;
         match timer {
             RackTimer::Reorder => self.on_rack_reorder(cx),
@@ -31,31 +31,32 @@ impl Endpoint {
         }
     }
 
-    /// The oldest segment has had its time: it is retransmitted, in a recovery.
-    fn on_rack_reorder<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<Waiting> {
+    /// Retransmits the oldest segment, in a recovery, if its reordering window has passed.
+    fn on_rack_reorder<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<SendLimit> {
         let thresh = self.rack_thresh(cx.now);
-        let oldest = self.snd.map.oldest().copied();
-        let Some(lost) = oldest.filter(|piece| RackFreeBsd::is_overdue(piece, thresh, cx.now))
+        let oldest = self.snd.scoreboard.oldest().copied();
+        let Some(lost) =
+            oldest.filter(|sent_segment| RackFreeBsd::is_overdue(sent_segment, thresh, cx.now))
         else {
             self.start_wheel(cx.now, Duration::ZERO);
-            return Some(Waiting::Pacing);
+            return Some(SendLimit::Pacing);
         };
         if !self.cc.in_recovery() {
             self.begin_rack_recovery(cx);
         }
-        let Repair::Rack(rack) = &mut self.snd.repair else { return None };
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
         if rack.settings.discounts_lost {
-            self.snd.map.expire_passed();
+            self.snd.scoreboard.expire_passed();
         }
-        rack.call.resend = Some(lost.start());
+        rack.call.retransmit = Some(lost.start());
         rack.call.fast = 0;
         rack.hpts.override_pause();
         rack.hpts.end_pause();
         None
     }
 
-    /// No acknowledgment came for about two round trips: a segment of new data, or the last one again
-    /// unless that much is at hand.
+    /// Prepares a tail loss probe: a segment of new data, or the last one again unless a full
+    /// segment is available.
     fn on_rack_probe(&mut self) {
         let (una, max, mss, wnd) = (self.snd.una, self.snd.max, self.mss(), self.snd.wnd);
         let (outstanding, available) = (max - una, self.snd.buffer.used());
@@ -78,7 +79,7 @@ impl Endpoint {
         } else {
             let data_end = self.data_end();
             let edge = if collapsed { una + wnd } else { max };
-            let highest = self.snd.map.highest_unreported(edge.min(data_end));
+            let highest = self.snd.scoreboard.highest_unsacked(edge.min(data_end));
             let (start, end) = highest.unwrap_or((una, una + mss));
             let start = start.max(Offset(end.0.saturating_sub(mss)));
             rack_of!(self).call.probe = Some(start);
@@ -88,30 +89,30 @@ impl Endpoint {
         rack.hpts.override_pause();
     }
 
-    /// The retransmission timeout: reports are forgotten, and the first segment is retransmitted
-    /// (rack_remxt_tmr).
-    fn on_rack_retransmit<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<Waiting> {
+    /// Handles the retransmission timeout: discards SACK information and retransmits the first
+    /// segment (rack_remxt_tmr).
+    fn on_rack_retransmit<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<SendLimit> {
         if !self.outstanding() {
             return None;
         }
         self.snd.shift += 1;
         if self.snd.shift > self.retries() {
             self.give_up(cx);
-            return Some(Waiting::Done);
+            return Some(SendLimit::Done);
         }
         self.totals.timeouts += 1;
         self.rtt.on_timeout(self.snd.shift);
-        self.snd.timed = None;
-        self.snd.ecn_episode = None;
-        let first = self.snd.map.first().copied();
+        self.snd.rtt_timing = None;
+        self.snd.cwr_end = None;
+        let first = self.snd.scoreboard.first().copied();
         let in_recovery = self.cc.in_recovery();
         let stamp = first
-            .filter(|piece| self.link.timestamps && piece.transmissions() == 1)
+            .filter(|sent_segment| self.negotiated.timestamps && sent_segment.transmissions() == 1)
             .filter(|_| self.snd.shift == 1)
-            .map(|piece| (piece.end(), self.clock.timestamp(piece.sent_at())));
-        self.snd.map.forget_reports();
+            .map(|sent_segment| (sent_segment.end(), self.clock.timestamp(sent_segment.sent_at())));
+        self.snd.scoreboard.clear_sack_state();
         let (una, max, wnd, mss) = (self.snd.una, self.snd.max, self.snd.wnd, self.mss());
-        let Repair::Rack(rack) = &mut self.snd.repair else { return None };
+        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
         rack.hpts.cancel(cx.now, false);
         rack.hpts.forget_lag();
         rack.hpts.override_pause();
@@ -120,13 +121,13 @@ impl Endpoint {
         rack.reverts.forget();
         rack.prr.prr_sndcnt = 0;
         rack.strikes = (una, 0);
-        rack.call.resend = Some(una);
+        rack.call.retransmit = Some(una);
         rack.call.fast = 0;
         if self.snd.shift > 1 {
             rack.goodput.abandon();
         }
-        rack.timeout = Timeout { at: Some(cx.now), max, in_recovery, first: stamp };
-        // rack_cong_signal, CC_RTO: the stack lowers window and threshold itself.
+        rack.timeout = LastTimeout { at: Some(cx.now), max, in_recovery, first: stamp };
+        // rack_cong_signal, CC_RTO: the stack reduces window and threshold itself.
         let segments = wnd.min(rack.burst.window()) / 2 / mss;
         let signal = Sign::Timeout { shift: self.snd.shift };
         let change = self.cc.on_congested(&self.congested(cx.now, signal));

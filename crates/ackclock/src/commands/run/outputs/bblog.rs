@@ -1,17 +1,17 @@
-//! `--bblog`: the log of the sender's stack as FreeBSD's Black Box Log.
+//! `--bblog`: the log of the sender as FreeBSD's Black Box Log.
 
 use std::io;
 use std::path::Path;
 
-use export::kernel_log::{BlackBox, Side};
+use export::kernel_log::{BlackBox, LoggedEndpoint};
 use packet::Segment;
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use scenario::Loaded;
 use sim::Observer;
 use sim::scenario::Scenario;
 use units::Instant;
 
-use super::{Begun, Output, Run, RunLog, Source};
+use super::{OpenOutput, Output, OutputSource, RunContext, RunLog};
 use crate::cli::RunArgs;
 use crate::commands::run::has_tcp;
 use crate::failure::Failure;
@@ -28,8 +28,8 @@ impl Output for Bblog {
         args.bblog.as_deref()
     }
 
-    fn source(&self, _: &RunArgs) -> Source {
-        Source::Events
+    fn source(&self, _: &RunArgs) -> OutputSource {
+        OutputSource::Events
     }
 
     fn logs_sender(&self) -> bool {
@@ -40,21 +40,21 @@ impl Output for Bblog {
         &self,
         _: &Loaded,
         scenario: &mut Scenario,
-        sender: Option<Side>,
+        sender: Option<LoggedEndpoint>,
     ) -> Result<(), Failure> {
         let hosts = sender.map(|side| &scenario.hosts[usize::from(side.host.0)]);
-        let why = "--bblog is a log of FreeBSD's TCP";
+        let why = "--bblog logs a TCP sender";
         hosts.map_or(Ok(()), |host| has_tcp(host, why))
     }
 
-    fn begin<'s>(&self, run: &Run<'s>, out: OutFile) -> io::Result<Begun<'s>> {
-        let Some(sender) = run.sender else { return Ok(Begun::Later(out)) };
-        Ok(Begun::Log(Box::new(BlackBox::new(run.scenario, sender, run.comment, out)?)))
+    fn begin<'s>(&self, run: &RunContext<'s>, out: OutFile) -> io::Result<OpenOutput<'s>> {
+        let Some(sender) = run.sender else { return Ok(OpenOutput::Later(out)) };
+        Ok(OpenOutput::Log(Box::new(BlackBox::new(run.scenario, sender, run.comment, out)?)))
     }
 }
 
 impl RunLog for BlackBox<OutFile> {
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         Recorder::record(self, at, who, event, state);
     }
 

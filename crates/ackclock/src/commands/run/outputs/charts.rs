@@ -1,9 +1,9 @@
-//! `--svg` and `--png`: congestion window and flight of every flow over time as a chart.
+//! `--svg` and `--png`: congestion window and bytes in flight of every flow over time as a chart.
 
 use std::io::Write as _;
 use std::path::Path;
 
-use super::{Output, Results, Source, WriteError};
+use super::{Output, OutputSource, Results, WriteError};
 use crate::cli::RunArgs;
 use crate::output::OutFile;
 use crate::png;
@@ -20,8 +20,8 @@ impl Output for Svg {
         args.svg.as_deref()
     }
 
-    fn source(&self, _: &RunArgs) -> Source {
-        Source::Curves
+    fn source(&self, _: &RunArgs) -> OutputSource {
+        OutputSource::Curves
     }
 
     fn write(&self, results: &mut Results<'_>, mut out: OutFile) -> Result<OutFile, WriteError> {
@@ -41,8 +41,8 @@ impl Output for Png {
         args.png.as_deref()
     }
 
-    fn source(&self, _: &RunArgs) -> Source {
-        Source::Curves
+    fn source(&self, _: &RunArgs) -> OutputSource {
+        OutputSource::Curves
     }
 
     fn write(&self, results: &mut Results<'_>, mut out: OutFile) -> Result<OutFile, WriteError> {

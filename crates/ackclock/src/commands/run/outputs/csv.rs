@@ -1,14 +1,14 @@
-//! `--csv`: every event as a row, or with `--columns` these over time.
+//! `--csv`: every event as a row, or with `--columns` these columns over time.
 
 use std::io;
 use std::path::Path;
 
 use logs::csv::CsvRecorder;
-use logs::series::Form;
-use record::{Event, Recorder, SenderState, Who};
+use logs::series::SeriesFormat;
+use record::{Event, EventSource, Recorder, SenderState};
 use units::Instant;
 
-use super::{Begun, Output, Results, Run, RunLog, Source, WriteError};
+use super::{OpenOutput, Output, OutputSource, Results, RunContext, RunLog, WriteError};
 use crate::cli::RunArgs;
 use crate::output::OutFile;
 
@@ -23,27 +23,27 @@ impl Output for Csv {
         args.csv.as_deref()
     }
 
-    fn source(&self, args: &RunArgs) -> Source {
-        if args.columns.is_some() { Source::Columns } else { Source::Events }
+    fn source(&self, args: &RunArgs) -> OutputSource {
+        if args.columns.is_some() { OutputSource::Columns } else { OutputSource::Events }
     }
 
-    fn begin<'s>(&self, run: &Run<'s>, out: OutFile) -> io::Result<Begun<'s>> {
+    fn begin<'s>(&self, run: &RunContext<'s>, out: OutFile) -> io::Result<OpenOutput<'s>> {
         Ok(match self.source(run.args) {
-            Source::Columns => Begun::Later(out),
-            _ => Begun::Log(Box::new(CsvRecorder::new(out))),
+            OutputSource::Columns => OpenOutput::Later(out),
+            _ => OpenOutput::Log(Box::new(CsvRecorder::new(out))),
         })
     }
 
     fn write(&self, results: &mut Results<'_>, mut out: OutFile) -> Result<OutFile, WriteError> {
         if let Some(columns) = &mut results.columns {
-            columns.write(Form::Csv, &mut out)?;
+            columns.write(SeriesFormat::Csv, &mut out)?;
         }
         Ok(out)
     }
 }
 
 impl RunLog for CsvRecorder<OutFile> {
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         Recorder::record(self, at, who, event, state);
     }
 

@@ -1,10 +1,10 @@
-//! `--jsonl`: `--columns` over time, one JSON object a line.
+//! `--jsonl`: `--columns` over time, one JSON object per line.
 
 use std::path::Path;
 
-use logs::series::Form;
+use logs::series::SeriesFormat;
 
-use super::{Output, Results, Source, WriteError};
+use super::{Output, OutputSource, Results, WriteError};
 use crate::cli::RunArgs;
 use crate::output::OutFile;
 
@@ -19,13 +19,13 @@ impl Output for Jsonl {
         args.jsonl.as_deref()
     }
 
-    fn source(&self, _: &RunArgs) -> Source {
-        Source::Columns
+    fn source(&self, _: &RunArgs) -> OutputSource {
+        OutputSource::Columns
     }
 
     fn write(&self, results: &mut Results<'_>, mut out: OutFile) -> Result<OutFile, WriteError> {
         if let Some(columns) = &mut results.columns {
-            columns.write(Form::JsonLines, &mut out)?;
+            columns.write(SeriesFormat::JsonLines, &mut out)?;
         }
         Ok(out)
     }

@@ -1,13 +1,13 @@
-//! `--parquet`: every event as a Parquet table, or with `--columns` these over time.
+//! `--parquet`: every event as a Parquet table, or with `--columns` these columns over time.
 
 use std::io;
 use std::path::Path;
 
 use export::columns::{EventColumns, write_series};
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use units::Instant;
 
-use super::{Begun, Output, Results, Run, RunLog, Source, WriteError};
+use super::{OpenOutput, Output, OutputSource, Results, RunContext, RunLog, WriteError};
 use crate::cli::RunArgs;
 use crate::output::OutFile;
 
@@ -22,16 +22,16 @@ impl Output for Parquet {
         args.parquet.as_deref()
     }
 
-    fn source(&self, args: &RunArgs) -> Source {
-        if args.columns.is_some() { Source::Columns } else { Source::Events }
+    fn source(&self, args: &RunArgs) -> OutputSource {
+        if args.columns.is_some() { OutputSource::Columns } else { OutputSource::Events }
     }
 
-    fn begin<'s>(&self, run: &Run<'s>, out: OutFile) -> io::Result<Begun<'s>> {
-        if self.source(run.args) == Source::Columns {
-            return Ok(Begun::Later(out));
+    fn begin<'s>(&self, run: &RunContext<'s>, out: OutFile) -> io::Result<OpenOutput<'s>> {
+        if self.source(run.args) == OutputSource::Columns {
+            return Ok(OpenOutput::Later(out));
         }
         let table = EventColumns::new(run.scenario, &run.loaded.sha256, out)?;
-        Ok(Begun::Log(Box::new(table)))
+        Ok(OpenOutput::Log(Box::new(table)))
     }
 
     fn write(&self, results: &mut Results<'_>, out: OutFile) -> Result<OutFile, WriteError> {
@@ -42,7 +42,7 @@ impl Output for Parquet {
 }
 
 impl RunLog for EventColumns<OutFile> {
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         Recorder::record(self, at, who, event, state);
     }
 

@@ -3,15 +3,15 @@
 use std::io;
 use std::path::Path;
 
-use export::capture::{self, Capture};
-use export::kernel_log::Side;
+use export::capture::{self, PcapngRecorder};
+use export::kernel_log::LoggedEndpoint;
 use packet::Segment;
 use scenario::Loaded;
 use sim::Observer;
-use sim::scenario::{Scenario, Tap, TapPlace};
+use sim::scenario::{Scenario, TapPoint, TapSpec};
 use units::Instant;
 
-use super::{Begun, Output, Run, RunLog, Source};
+use super::{OpenOutput, Output, OutputSource, RunContext, RunLog};
 use crate::cli::RunArgs;
 use crate::commands::run::{first_sender, has_tcp};
 use crate::failure::Failure;
@@ -28,41 +28,41 @@ impl Output for Pcap {
         args.pcap.as_deref()
     }
 
-    fn source(&self, _: &RunArgs) -> Source {
-        Source::Taps
+    fn source(&self, _: &RunArgs) -> OutputSource {
+        OutputSource::Taps
     }
 
     fn prepare(
         &self,
         loaded: &Loaded,
         scenario: &mut Scenario,
-        _: Option<Side>,
+        _: Option<LoggedEndpoint>,
     ) -> Result<(), Failure> {
         if loaded.scenario.taps.is_empty() {
             let sender = first_sender(scenario);
-            has_tcp(&scenario.hosts[sender], "--pcap writes packets of TCP")?;
-            capture::tap(scenario, sender, TapPlace::Stack);
+            has_tcp(&scenario.hosts[sender], "--pcap writes TCP packets")?;
+            capture::tap(scenario, sender, TapPoint::Stack);
         }
         Ok(())
     }
 
-    fn begin<'s>(&self, run: &Run<'s>, out: OutFile) -> io::Result<Begun<'s>> {
-        let default = Tap { host: first_sender(run.scenario), place: TapPlace::Stack };
+    fn begin<'s>(&self, run: &RunContext<'s>, out: OutFile) -> io::Result<OpenOutput<'s>> {
+        let default = TapSpec { host: first_sender(run.scenario), place: TapPoint::Stack };
         let taps: Vec<usize> = match run.loaded.scenario.taps.len() {
             0 => run.scenario.taps.iter().position(|tap| *tap == default).into_iter().collect(),
             own => (0..own).collect(),
         };
-        let capture = Capture::new(run.scenario, &taps, run.comment, out)?;
-        Ok(Begun::Log(Box::new(capture)))
+        let capture = PcapngRecorder::new(run.scenario, &taps, run.comment, out)?;
+        Ok(OpenOutput::Log(Box::new(capture)))
     }
 }
 
-impl RunLog for Capture<'_, OutFile> {
+impl RunLog for PcapngRecorder<'_, OutFile> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         Observer::tap(self, at, tap, outbound, segment);
     }
 
     fn finish(self: Box<Self>) -> io::Result<OutFile> {
-        Capture::finish(*self)
+        PcapngRecorder::finish(*self)
     }
 }

@@ -1,16 +1,16 @@
-//! `--qlog`: the log of the sender's stack as qlog.
+//! `--qlog`: the log of the sender as qlog.
 
 use std::io;
 use std::path::Path;
 
 use export::qlog::Qlog;
-use logs::qlog::Form;
+use logs::qlog::QlogFormat;
 use packet::Segment;
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use units::Instant;
 
-use super::{Begun, Output, Run, RunLog, Source};
+use super::{OpenOutput, Output, OutputSource, RunContext, RunLog};
 use crate::cli::{QlogForm, RunArgs};
 use crate::output::OutFile;
 
@@ -25,27 +25,27 @@ impl Output for QlogFile {
         args.qlog.as_deref()
     }
 
-    fn source(&self, _: &RunArgs) -> Source {
-        Source::Events
+    fn source(&self, _: &RunArgs) -> OutputSource {
+        OutputSource::Events
     }
 
     fn logs_sender(&self) -> bool {
         true
     }
 
-    fn begin<'s>(&self, run: &Run<'s>, out: OutFile) -> io::Result<Begun<'s>> {
-        let Some(sender) = run.sender else { return Ok(Begun::Later(out)) };
+    fn begin<'s>(&self, run: &RunContext<'s>, out: OutFile) -> io::Result<OpenOutput<'s>> {
+        let Some(sender) = run.sender else { return Ok(OpenOutput::Later(out)) };
         let form = match run.args.qlog_form {
-            QlogForm::Current => Form::Current,
-            QlogForm::Qvis => Form::Qvis,
+            QlogForm::Current => QlogFormat::Current,
+            QlogForm::Qvis => QlogFormat::Qvis,
         };
         let log = Qlog::new(run.scenario, sender, &run.loaded.sha256, form, out)?;
-        Ok(Begun::Log(Box::new(log)))
+        Ok(OpenOutput::Log(Box::new(log)))
     }
 }
 
 impl RunLog for Qlog<OutFile> {
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         Recorder::record(self, at, who, event, state);
     }
 
@@ -53,7 +53,7 @@ impl RunLog for Qlog<OutFile> {
         Observer::tap(self, at, tap, outbound, segment);
     }
 
-    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         Observer::datagram(self, at, tap, outbound, packet);
     }
 

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::{Output, Results, Source, WriteError};
+use super::{Output, OutputSource, Results, WriteError};
 use crate::cli::RunArgs;
 use crate::output::OutFile;
 
-pub(super) struct Report;
+pub(super) struct ReportOutput;
 
-impl Output for Report {
+impl Output for ReportOutput {
     fn option(&self) -> &'static str {
         "--report"
     }
@@ -17,8 +17,8 @@ impl Output for Report {
         args.report.as_deref()
     }
 
-    fn source(&self, _: &RunArgs) -> Source {
-        Source::Page
+    fn source(&self, _: &RunArgs) -> OutputSource {
+        OutputSource::Page
     }
 
     fn write(&self, results: &mut Results<'_>, mut out: OutFile) -> Result<OutFile, WriteError> {

@@ -1,18 +1,18 @@
-//! `--siftr`: the log of siftr on the sender's host.
+//! `--siftr`: the log of the sender as siftr.
 
 use std::io;
 use std::path::Path;
 
-use export::kernel_log::{Side, Siftr};
-use logs::siftr::Generation;
+use export::kernel_log::{LoggedEndpoint, Siftr};
+use logs::siftr::SiftrGeneration;
 use packet::Segment;
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, EventSource, Recorder, SenderState};
 use scenario::Loaded;
 use sim::Observer;
 use sim::scenario::Scenario;
 use units::Instant;
 
-use super::{Begun, Output, Run, RunLog, Source};
+use super::{OpenOutput, Output, OutputSource, RunContext, RunLog};
 use crate::cli::{RunArgs, SiftrVersion};
 use crate::commands::run::has_tcp;
 use crate::failure::Failure;
@@ -29,8 +29,8 @@ impl Output for SiftrLog {
         args.siftr.as_deref()
     }
 
-    fn source(&self, _: &RunArgs) -> Source {
-        Source::Events
+    fn source(&self, _: &RunArgs) -> OutputSource {
+        OutputSource::Events
     }
 
     fn logs_sender(&self) -> bool {
@@ -41,26 +41,26 @@ impl Output for SiftrLog {
         &self,
         _: &Loaded,
         scenario: &mut Scenario,
-        sender: Option<Side>,
+        sender: Option<LoggedEndpoint>,
     ) -> Result<(), Failure> {
         let hosts = sender.map(|side| &scenario.hosts[usize::from(side.host.0)]);
-        let why = "--siftr is a log of FreeBSD's TCP";
+        let why = "--siftr logs a TCP sender";
         hosts.map_or(Ok(()), |host| has_tcp(host, why))
     }
 
-    fn begin<'s>(&self, run: &Run<'s>, out: OutFile) -> io::Result<Begun<'s>> {
-        let Some(sender) = run.sender else { return Ok(Begun::Later(out)) };
+    fn begin<'s>(&self, run: &RunContext<'s>, out: OutFile) -> io::Result<OpenOutput<'s>> {
+        let Some(sender) = run.sender else { return Ok(OpenOutput::Later(out)) };
         let generation = match run.args.siftr_version {
-            SiftrVersion::V1_2 => Generation::V1_2,
-            SiftrVersion::V1_3 => Generation::V1_3,
-            SiftrVersion::V2 => Generation::V2,
+            SiftrVersion::V1_2 => SiftrGeneration::V1_2,
+            SiftrVersion::V1_3 => SiftrGeneration::V1_3,
+            SiftrVersion::V2 => SiftrGeneration::V2,
         };
-        Ok(Begun::Log(Box::new(Siftr::new(run.scenario, sender, generation, out)?)))
+        Ok(OpenOutput::Log(Box::new(Siftr::new(run.scenario, sender, generation, out)?)))
     }
 }
 
 impl RunLog for Siftr<OutFile> {
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         Recorder::record(self, at, who, event, state);
     }
 

@@ -1,0 +1,19 @@
+//! `ackclock compare`: the same scenario with modelled hosts and with real kernels.
+
+use std::process::ExitCode;
+
+use crate::cli::GradesArgs;
+use crate::failure::Failure;
+
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_os = "linux")]
+pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
+    linux::run(args)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn run(_: GradesArgs) -> Result<ExitCode, Failure> {
+    Err(Failure::new("`compare` needs Linux: User-Mode Linux is a program of Linux"))
+}

@@ -1,0 +1,114 @@
+//! Scenarios some of whose hosts are real kernels.
+
+use std::path::Path;
+
+use scenario::Loaded;
+use sim::scenario::Scenario;
+use sim::{Observer, RunOutcome};
+
+use crate::failure::Failure;
+
+/// The kernels of a scenario, found.
+#[derive(Debug, Default)]
+pub(super) struct Kernels {
+    #[cfg(target_os = "linux")]
+    guests: Vec<guest::GuestHost>,
+}
+
+impl Kernels {
+    /// Those that a scenario names. A path is that of foreign code: it needs `allow_exec`.
+    #[cfg(target_os = "linux")]
+    pub(super) fn of(loaded: &Loaded, file: &Path, allow_exec: bool) -> Result<Self, Failure> {
+        use super::kernel::linux::{cache, find};
+
+        if loaded.kernels.is_empty() {
+            return Ok(Self::default());
+        }
+        let cache = cache()?;
+        let init = guest::kernel::build::init(&cache);
+        let init = init.map_err(|error| Failure::new(error.to_string()))?;
+        let mut guests = Vec::new();
+        for host in &loaded.kernels {
+            let kernel = if host.kernel.contains('/') {
+                let name = &loaded.scenario.hosts[host.host].name;
+                if !allow_exec {
+                    let message = format!("host `{name}` runs the program {}", host.kernel);
+                    let advice = "--allow-exec runs it: only for scenarios that you trust";
+                    return Err(Failure::new(message).hint(advice));
+                }
+                file.parent().unwrap_or(Path::new("")).join(&host.kernel)
+            } else {
+                find(&cache, &host.kernel)?.path
+            };
+            guests.push(guest::GuestHost {
+                host: host.host,
+                kernel,
+                init: init.clone(),
+                memory: (host.memory.get() >> 20) as u32,
+                sysctls: host.sysctls.clone(),
+                facts: false,
+            });
+        }
+        Ok(Self { guests })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn of(loaded: &Loaded, _: &Path, _: bool) -> Result<Self, Failure> {
+        match loaded.kernels.is_empty() {
+            true => Ok(Self::default()),
+            false => Err(Failure::new("hosts that are real kernels need Linux")),
+        }
+    }
+
+    /// Runs a scenario with its kernels; what each reports.
+    #[cfg(target_os = "linux")]
+    pub(super) fn reports(
+        &self,
+        scenario: &Scenario,
+    ) -> Result<Vec<guest::results::HostResults>, Failure> {
+        let done = self.run_guests(scenario, &mut record::NullRecorder)?;
+        Ok(done.hosts)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn run_guests<O: Observer>(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+    ) -> Result<guest::GuestRun, Failure> {
+        let endpoints = endpoints(scenario);
+        let job = guest::Job {
+            scenario,
+            guests: &self.guests,
+            endpoints: &endpoints,
+            protocol: guest::uml::Protocol::default(),
+            pin: true,
+        };
+        guest::run(&job, observer).map_err(|error| Failure::new(error.to_string()))
+    }
+
+    /// Runs a scenario: `scenario` is the one they were found in, perhaps with more taps.
+    pub(super) fn run<O: Observer>(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+    ) -> Result<RunOutcome, Failure> {
+        #[cfg(target_os = "linux")]
+        if !self.guests.is_empty() {
+            return self.run_guests(scenario, observer).map(|done| done.outcome);
+        }
+        sim::run(scenario, observer)
+            .map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))
+    }
+}
+
+/// Addresses and ports of the flows, each seen from its connecting side.
+#[cfg(target_os = "linux")]
+fn endpoints(scenario: &Scenario) -> Vec<packet::wire::Endpoints> {
+    let first = |(flow, ends): (usize, &sim::scenario::FlowSpec)| {
+        let flow = units::FlowId(flow as u32);
+        let segment = packet::Segment { flow, ip: ends.ip, ..packet::Segment::default() };
+        export::capture::endpoints(scenario, &segment)
+    };
+    scenario.flows.iter().enumerate().map(first).collect()
+}

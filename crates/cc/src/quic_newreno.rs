@@ -1,0 +1,200 @@
+//! QUIC's NewReno: RFC 9002 section 7 and appendix B, and INET's implementation
+//! (NewRenoCongestionController.cc, commits 58f2b31929 and 6cf5aaa910 of 2025).
+//!
+//! QUIC works packet by packet: the send time of a packet, not a stream offset, determines whether
+//! it belongs to a recovery. So this is not the [`Controller`](crate::Controller) of TCP stacks,
+//! which refers to `snd_una`; the events here are those of appendix B. Bytes in flight are counted
+//! by the sender, as packets with their QUIC headers.
+
+mod params;
+#[cfg(test)]
+mod tests;
+
+pub use params::{ByteCounterRule, IncreaseTrigger, QuicAvoidance, QuicNewRenoParams};
+
+use units::{Bytes, Instant};
+
+use crate::contract::{Control, Growth, WindowChange};
+
+/// A packet in flight was acknowledged for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketAcked {
+    /// Time of transmission.
+    pub sent: Instant,
+    /// Size in bytes, QUIC header included.
+    pub size: u64,
+    /// Nothing is in flight any more.
+    pub flight_is_empty: bool,
+    /// The sender is limited by the application or flow control, not by the window (section 7.8).
+    pub underused: bool,
+}
+
+/// Packets in flight were detected as lost at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketsLost {
+    /// Time of detection.
+    pub now: Instant,
+    /// Send time of the packet with the largest number.
+    pub sent: Instant,
+    /// They establish persistent congestion (section 7.6).
+    pub persistent: bool,
+}
+
+/// NewReno of one QUIC connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuicNewReno {
+    params: QuicNewRenoParams,
+    /// `max_datagram_size`.
+    datagram: u64,
+    cwnd: u64,
+    ssthresh: Option<u64>,
+    /// `congestion_recovery_start_time`.
+    recovery_start: Option<Instant>,
+    /// No packet sent after the recovery began has been acknowledged yet.
+    in_recovery: bool,
+    /// `partialBytesAcked`.
+    partial: u64,
+    /// Remainder of the divisions of [`QuicAvoidance::Fraction`].
+    remainder: u64,
+    /// One packet may be sent despite a full window.
+    extra_packet: bool,
+}
+
+impl QuicNewReno {
+    /// A controller in slow start, for datagrams of `datagram` bytes.
+    pub fn new(params: QuicNewRenoParams, datagram: u32) -> Self {
+        let datagram = u64::from(datagram);
+        // Section 7.2: ten datagrams, but no more than 14,720 bytes, unless two are more.
+        let bound = (2 * datagram).max(14_720);
+        let cwnd = (u64::from(params.initial_window) * datagram).min(bound);
+        Self {
+            params,
+            datagram,
+            cwnd,
+            ssthresh: None,
+            recovery_start: None,
+            in_recovery: false,
+            partial: 0,
+            remainder: 0,
+            extra_packet: false,
+        }
+    }
+
+    /// Processes an acknowledged packet and grows the window where the rules allow it
+    /// (`OnPacketAcked`).
+    pub fn on_packet_acked(&mut self, acked: &PacketAcked) -> WindowChange {
+        if acked.flight_is_empty && self.params.counter.cleared_when_empty {
+            self.partial = 0;
+        }
+        if self.belongs_to_recovery(acked.sent) {
+            if self.params.counter.counts_in_recovery && !self.in_slow_start() {
+                self.partial += acked.size;
+            }
+            return WindowChange::None;
+        }
+        let recovered = core::mem::take(&mut self.in_recovery);
+        let grown = if acked.underused { None } else { self.grow(acked.size) };
+        match grown {
+            Some(growth) => WindowChange::Grew(growth),
+            None if recovered => WindowChange::RecoveryEnded,
+            None => WindowChange::None,
+        }
+    }
+
+    /// Processes losses (`OnPacketsLost`).
+    pub fn on_packets_lost(&mut self, lost: &PacketsLost) -> WindowChange {
+        let mut change = WindowChange::None;
+        if !self.belongs_to_recovery(lost.sent) {
+            self.recovery_start = Some(lost.now);
+            self.in_recovery = true;
+            let kept = units::ratio::scaled(self.cwnd, u64::from(self.params.beta), 100);
+            self.cwnd = kept.max(self.minimum());
+            self.ssthresh = Some(if self.params.threshold_has_floor { self.cwnd } else { kept });
+            self.extra_packet = self.params.one_packet_on_entry;
+            if self.params.counter.cleared_at_loss {
+                self.partial = 0;
+            }
+            change = WindowChange::RecoveryBegan;
+        }
+        if lost.persistent {
+            self.cwnd = self.minimum();
+            self.recovery_start = None;
+            self.in_recovery = false;
+            change = WindowChange::Collapsed;
+        }
+        change
+    }
+
+    /// True if one packet may be sent despite a full window; the call consumes the permission.
+    pub fn take_extra_packet(&mut self) -> bool {
+        core::mem::take(&mut self.extra_packet)
+    }
+
+    /// The window and the threshold.
+    pub fn control(&self) -> Control {
+        Control { window: Bytes(self.cwnd), ssthresh: self.ssthresh.map(Bytes), pacing: None }
+    }
+
+    /// True if the window is below the threshold.
+    pub fn in_slow_start(&self) -> bool {
+        self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
+    }
+
+    /// True during a recovery period.
+    pub const fn in_recovery(&self) -> bool {
+        self.in_recovery
+    }
+
+    /// Bytes counted towards the next datagram of growth (`partialBytesAcked`).
+    pub const fn partial_bytes_acked(&self) -> Bytes {
+        Bytes(self.partial)
+    }
+
+    const fn minimum(&self) -> u64 {
+        self.params.minimum_window as u64 * self.datagram
+    }
+
+    /// `InCongestionRecovery`.
+    fn belongs_to_recovery(&self, sent: Instant) -> bool {
+        self.recovery_start.is_some_and(|start| {
+            if self.params.start_belongs_to_recovery { sent <= start } else { sent < start }
+        })
+    }
+
+    fn grow(&mut self, size: u64) -> Option<Growth> {
+        if self.in_slow_start() {
+            self.cwnd += size;
+            self.partial = 0;
+            return Some(Growth::SlowStart);
+        }
+        let before = self.cwnd;
+        match self.params.avoidance {
+            QuicAvoidance::Fraction { carries } => {
+                let share = self.datagram * size + if carries { self.remainder } else { 0 };
+                self.cwnd += share / before;
+                self.remainder = share % before;
+            }
+            QuicAvoidance::Counted { trigger } => {
+                self.partial += size;
+                let due = match trigger {
+                    IncreaseTrigger::LastDatagram => {
+                        self.partial > before - self.datagram.min(before)
+                    }
+                    IncreaseTrigger::WholeWindow => self.partial >= before,
+                };
+                if due {
+                    self.cwnd += self.datagram;
+                    self.partial = self.partial.saturating_sub(self.cwnd);
+                }
+            }
+            QuicAvoidance::WindowOfBytes => {
+                self.partial += size;
+                if self.partial >= before {
+                    self.partial -= before;
+                    self.cwnd += self.datagram;
+                }
+            }
+        }
+        (self.cwnd > before).then_some(Growth::Avoidance)
+    }
+}

@@ -1,0 +1,300 @@
+//! One direction of a connection: its data and the ACKs for them.
+//!
+//! The state is that of the data sender. At a capture point away from the sender, an ACK takes
+//! effect when it reaches the sender: when data echo its timestamp, or else after the round-trip
+//! time between the capture point and the sender ([`RoundTrip::recent_rtt_to_sender`]).
+//!
+//! Memory is bounded: the outstanding data ([`Outstanding`]), ACKs that have not reached the
+//! sender, at most 8192 retransmissions, 16384 episodes, 4096 rounds.
+
+mod acks;
+mod data;
+mod retransmissions;
+
+use std::collections::VecDeque;
+
+use packet::{Dir, SackBlocks};
+
+use crate::capture_point::CapturePoint;
+use crate::coverage::Coverage;
+use crate::dispersion::Dispersion;
+use crate::episodes::RecoveryEpisode;
+use crate::outstanding::Outstanding;
+use crate::ranges::StreamRanges;
+use crate::reordering::ReorderingStats;
+use crate::round_trip::RoundTrip;
+use crate::rounds::{RoundLog, TimeUse};
+use crate::sender_events::{SenderEvent, SenderEventKind, SenderEventLog};
+use crate::transmissions::{OpenRetransmissions, Transmissions};
+
+/// Stream offset of the first byte: far enough from zero that earlier bytes have offsets too, when
+/// a capture begins in the middle.
+pub(crate) const ORIGIN: u64 = 1 << 32;
+
+/// An ACK that passed the capture point towards the sender.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CapturedAck {
+    pub(crate) at: u64,
+    pub(crate) frame: u64,
+    pub(crate) number: u32,
+    /// Advertised window in bytes, and whether the window scale is known.
+    pub(crate) window: u64,
+    pub(crate) scaled: bool,
+    pub(crate) stamp: Option<u32>,
+    pub(crate) echo: Option<u32>,
+    pub(crate) sack: SackBlocks,
+    /// The segment carries no data.
+    pub(crate) pure: bool,
+    /// The ECE flag (RFC 3168) is set.
+    pub(crate) ece: bool,
+}
+
+/// The state of the connection when the first data of a direction are captured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StartConditions {
+    pub(crate) dir: Dir,
+    pub(crate) point: CapturePoint,
+    /// Round-trip times from the capture point to the receiver and to the sender.
+    pub(crate) rtt_to_receiver: Option<u64>,
+    pub(crate) rtt_to_sender: Option<u64>,
+    /// Segment size, if the handshake was captured.
+    pub(crate) mss: Option<u32>,
+    /// Initial sequence number, if the SYN was captured.
+    pub(crate) isn: Option<u32>,
+    /// Time of the first packet of the connection.
+    pub(crate) first: u64,
+    /// Time from which the sender could send data.
+    pub(crate) established_at: Option<u64>,
+    /// Limit of the recorded sender events.
+    pub(crate) turns: usize,
+}
+
+/// The part of an ACK that a sender event records.
+#[derive(Debug, Clone, Copy, Default)]
+struct AckSummary {
+    acked: u64,
+    delivered: u64,
+    late: u64,
+    rtt: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct HalfConnection {
+    pub(crate) begin: StartConditions,
+    pub(crate) mss: u64,
+    first_seq: u32,
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
+    /// Right edge of the advertised window.
+    edge: u64,
+    pub(crate) window: u64,
+    pub(crate) window_max: u64,
+    pub(crate) window_min: u64,
+    out: Outstanding,
+    sacked: StreamRanges,
+    /// Highest byte delivered (cumulative ACK or SACK).
+    fack: u64,
+    line: VecDeque<CapturedAck>,
+    pub(crate) rtt: RoundTrip,
+    pub(crate) delivered: u64,
+    pub(crate) dispersion: Dispersion,
+    pub(crate) coverage: Coverage,
+    pub(crate) reordering: ReorderingStats,
+    pub(crate) counts: Transmissions,
+    open: OpenRetransmissions,
+    pub(crate) episodes: Vec<RecoveryEpisode>,
+    /// Episodes beyond [`KEPT`](crate::episodes::KEPT).
+    pub(crate) more_episodes: u64,
+    in_episode: bool,
+    recover: u64,
+    /// A timer has expired and no ACK has arrived since.
+    in_timeout: bool,
+    /// Time of the last expiry of the retransmission timer.
+    last_rto: u64,
+    pub(crate) rounds: RoundLog,
+    pub(crate) turns: SenderEventLog,
+    /// The round ends when the ACKs reach this offset.
+    mark: u64,
+    round_over: bool,
+    /// The time up to here is accounted for.
+    since: u64,
+    last_sent: u64,
+    last_ack: u64,
+    pub(crate) answered: bool,
+    last_ack_pure: bool,
+    last_push: bool,
+    last_short: bool,
+    rwnd_limited: bool,
+    /// Time at which the last outstanding byte was acknowledged.
+    all_acked_at: Option<u64>,
+    begun: bool,
+    pub(crate) first_data: Option<(u64, u64)>,
+    pub(crate) last_delivery: u64,
+    pub(crate) last_frame: u64,
+    pub(crate) zero_windows: u64,
+    window_closed: bool,
+    pub(crate) unseen: u64,
+    pub(crate) pauses: u64,
+    pub(crate) longest_pause: (u64, u64),
+    pub(crate) ecn_echoes: u64,
+    pub(crate) marked: u64,
+    /// The sender received an ECE that it has not answered with CWR.
+    ece_pending: bool,
+    /// The data in flight at the last ECE that began a round end at this offset.
+    ece_recover: u64,
+    largest: u32,
+    start: u64,
+    fin: Option<u64>,
+    last_stamp: u32,
+    /// An idle time that may have been a retransmission timeout: its length and its end.
+    suspected_timeout: Option<(u64, u64)>,
+    /// Arrival of data that the path had delayed (delay spike).
+    delay_spike_at: Option<u64>,
+}
+
+impl HalfConnection {
+    pub(crate) fn new(begin: StartConditions, first_seq: u32) -> Self {
+        let mut rtt = RoundTrip::default();
+        rtt.opening(begin.rtt_to_receiver, begin.rtt_to_sender);
+        Self {
+            begin,
+            mss: u64::from(begin.mss.unwrap_or(1_448)),
+            first_seq: begin.isn.map_or(first_seq, |isn| isn.wrapping_add(1)),
+            una: ORIGIN,
+            nxt: ORIGIN,
+            edge: u64::MAX,
+            window: 0,
+            window_max: 0,
+            window_min: u64::MAX,
+            out: Outstanding::default(),
+            sacked: StreamRanges::default(),
+            fack: ORIGIN,
+            line: VecDeque::new(),
+            rtt,
+            delivered: 0,
+            dispersion: Dispersion::default(),
+            coverage: Coverage::default(),
+            reordering: ReorderingStats::default(),
+            counts: Transmissions::default(),
+            open: OpenRetransmissions::default(),
+            episodes: Vec::new(),
+            more_episodes: 0,
+            in_episode: false,
+            recover: 0,
+            in_timeout: false,
+            last_rto: 0,
+            rounds: RoundLog::new(begin.first),
+            turns: SenderEventLog::new(begin.turns),
+            mark: ORIGIN,
+            round_over: false,
+            since: begin.first,
+            last_sent: begin.first,
+            last_ack: begin.first,
+            answered: false,
+            last_ack_pure: true,
+            last_push: true,
+            last_short: false,
+            rwnd_limited: false,
+            all_acked_at: None,
+            begun: false,
+            first_data: None,
+            last_delivery: 0,
+            last_frame: 0,
+            zero_windows: 0,
+            window_closed: false,
+            unseen: 0,
+            pauses: 0,
+            longest_pause: (0, 0),
+            ecn_echoes: 0,
+            marked: 0,
+            ece_pending: false,
+            ece_recover: ORIGIN,
+            largest: 0,
+            start: ORIGIN,
+            fin: None,
+            last_stamp: 0,
+            suspected_timeout: None,
+            delay_spike_at: None,
+        }
+    }
+
+    /// Stream offset of a sequence number, the one nearest to `near`.
+    fn place(&self, seq: u32, near: u64) -> u64 {
+        let of_near = self.first_seq.wrapping_add((near.wrapping_sub(ORIGIN)) as u32);
+        near.saturating_add_signed(i64::from(seq.wrapping_sub(of_near) as i32))
+    }
+
+    /// Bytes in flight as the sender counts them: without those reported by SACK.
+    fn flight(&self) -> u64 {
+        (self.nxt - self.una).saturating_sub(self.sacked.bytes())
+    }
+
+    /// Time within which a host answers an ACK: an eighth of the round-trip time, clamped to the
+    /// time a kernel and its NIC take (0.2 to 2 ms).
+    fn reaction(&self) -> u64 {
+        (self.rtt.min.unwrap_or(0) / 8).clamp(200_000, 2_000_000)
+    }
+
+    pub(crate) fn smoothed(&self) -> u64 {
+        self.rtt.smoothed.or(self.rtt.min).unwrap_or(0)
+    }
+
+    /// Lower bound of a retransmission timeout: the smoothed round-trip time plus the least that
+    /// Linux (`TCP_RTO_MIN`, 200 ms) and FreeBSD (`tcp_rexmit_slop`) add.
+    fn timeout(&self) -> u64 {
+        self.smoothed() + 200_000_000
+    }
+
+    fn spend(&mut self, what: TimeUse, until: u64) {
+        self.rounds.spend(what, until.saturating_sub(self.since));
+        self.since = self.since.max(until);
+    }
+
+    /// Records an event at the sender, with all data before `una` acknowledged.
+    fn turn(&mut self, at: u64, what: SenderEventKind, una: u64, news: AckSummary) {
+        self.turns.push(SenderEvent {
+            at,
+            what,
+            una: una.saturating_sub(self.start) + 1,
+            nxt: self.nxt.saturating_sub(self.start) + 1,
+            acked: news.acked,
+            delivered: news.delivered,
+            late: news.late,
+            rtt: news.rtt,
+            window: self.window,
+            flight: self.flight(),
+        });
+    }
+
+    fn packets(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.mss).max(1)
+    }
+
+    /// Ends the analysis at `at`, the end of the capture.
+    pub(crate) fn finish(&mut self, at: u64) {
+        while let Some(ack) = self.line.pop_front() {
+            let when = (ack.at + self.rtt.recent_rtt_to_sender()).min(at).max(self.since);
+            self.on_ack_received(when, &ack);
+        }
+        if let Some(all_acked_at) = self.all_acked_at {
+            self.spend(TimeUse::Window, all_acked_at);
+            self.spend(TimeUse::Idle, at);
+        } else {
+            let what = if self.in_timeout {
+                TimeUse::Timeout
+            } else if self.in_episode {
+                TimeUse::Recovery
+            } else if self.begun {
+                TimeUse::Window
+            } else {
+                TimeUse::Idle
+            };
+            self.spend(what, at);
+        }
+        if let Some(episode) = self.episodes.last_mut()
+            && !episode.over
+        {
+            episode.end = at;
+        }
+    }
+}

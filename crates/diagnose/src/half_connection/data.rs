@@ -1,0 +1,279 @@
+//! Data segments at the capture point.
+
+use packet::Flags;
+
+use super::{AckSummary, HalfConnection};
+use crate::CapturedPacket;
+use crate::capture_point::CapturePoint;
+use crate::outstanding::SentRange;
+use crate::rounds::{RoundOrigin, TimeUse};
+use crate::sender_events::SenderEventKind;
+
+/// ECN codepoint CE (RFC 3168 section 5).
+const CE: u8 = 3;
+
+impl HalfConnection {
+    /// Processes a segment of this direction: data, a FIN or a probe.
+    pub(crate) fn data(&mut self, packet: &CapturedPacket) {
+        let segment = &packet.segment;
+        let at = packet.at.as_nanos();
+        if segment.payload == 0 {
+            return self.on_empty_segment(packet);
+        }
+        self.release(at, segment.timestamps.map(|stamps| stamps.ecr));
+        let at = at.max(self.since);
+        self.last_frame = packet.frame;
+        if let Some(stamps) = segment.timestamps {
+            let whole = self.begin.point == CapturePoint::Receiver;
+            let quiet = at.saturating_sub(self.last_sent) > self.rtt.min.unwrap_or(0) / 4;
+            if self.rtt.echo(at, stamps.ecr, whole, quiet)
+                && whole
+                && let Some(latest) = self.rtt.latest
+            {
+                self.rounds.sample(latest);
+            }
+        }
+        let len = u64::from(segment.payload);
+        let start = self.place(segment.seq.0, self.nxt);
+        let end = start + len;
+        if self.first_data.is_none() {
+            self.first_data = Some((at, packet.frame));
+            if self.begin.isn.is_none() {
+                (self.una, self.nxt, self.fack, self.mark) = (start, start, start, start);
+                self.start = start;
+            }
+            self.turn(at, SenderEventKind::FirstData, self.una, AckSummary::default());
+        }
+        if len == 1 && start + 1 == self.nxt && self.una == self.nxt {
+            return self.probe();
+        }
+        if len == 1 && self.window_closed && start >= self.edge {
+            self.counts.window_probes += 1;
+        }
+        self.update_mss(segment.payload);
+        let stamp = segment.timestamps.map_or(0, |stamps| stamps.val);
+        self.marked += u64::from(segment.ecn == CE);
+        if segment.flags.has(Flags::CWR) {
+            self.reduced(at, packet.frame);
+        }
+        if start < self.nxt {
+            self.old_data((start, end.min(self.nxt)), at, stamp, packet.frame);
+        }
+        if end > self.nxt {
+            self.new_data((start.max(self.nxt), end), at, stamp, packet.frame);
+        }
+        if segment.flags.has(Flags::FIN) {
+            self.fin = Some(end);
+        }
+        self.last_push = segment.flags.has(Flags::PSH) || segment.flags.has(Flags::FIN);
+        self.last_short = len % self.mss != 0;
+        self.last_sent = at;
+        self.rwnd_limited = self.edge.saturating_sub(self.nxt) < self.mss;
+        self.all_acked_at = None;
+        let flight = self.flight();
+        self.rounds.now.flight = self.rounds.now.flight.max(flight);
+        self.turns.sent(flight);
+    }
+
+    /// Processes a segment without payload: a FIN or a probe.
+    fn on_empty_segment(&mut self, packet: &CapturedPacket) {
+        let segment = &packet.segment;
+        let start = self.place(segment.seq.0, self.nxt);
+        if segment.flags.has(Flags::FIN) {
+            self.fin = Some(start);
+        } else if segment.flags == Flags::ACK && start + 1 == self.nxt && self.una == self.nxt {
+            self.probe();
+        }
+    }
+
+    /// Counts a segment of at most one byte at `nxt - 1`: a window probe or a keepalive (RFC 9293
+    /// sections 3.8.4 and 3.8.6.1).
+    fn probe(&mut self) {
+        if self.window_closed {
+            self.counts.window_probes += 1;
+        } else {
+            self.counts.keepalives += 1;
+        }
+    }
+
+    fn update_mss(&mut self, payload: u32) {
+        if self.begin.mss.is_none() && payload > self.largest && payload <= 9_000 {
+            // Without the handshake the largest packet is the best estimate. A capture above TSO
+            // shows longer ones, so sizes beyond an Ethernet frame do not count if a smaller one
+            // was seen.
+            if payload <= 1_460 || self.largest == 0 {
+                self.largest = payload;
+                self.mss = u64::from(if payload <= 1_460 { payload } else { 1_448 });
+            }
+        }
+        if u64::from(payload) > self.mss {
+            self.counts.bursts += 1;
+            self.counts.longest_burst = self.counts.longest_burst.max(u64::from(payload));
+        }
+    }
+
+    /// Processes data above the highest captured byte.
+    fn new_data(&mut self, (start, end): (u64, u64), at: u64, stamp: u32, frame: u64) {
+        self.account_until_new_data(at, stamp, frame);
+        self.last_stamp = stamp;
+        if self.round_over {
+            self.round_over = false;
+            self.next_round(at, frame, RoundOrigin::Round);
+        }
+        self.begun = true;
+        let sent =
+            SentRange { start, end, first_at: at, last_at: at, copies: 1, sacked: false, stamp };
+        if start > self.nxt {
+            // The gap was not captured: lost or delayed before this point, or missed by the
+            // capture.
+            self.out.push(SentRange { start: self.nxt, end: start, copies: 0, ..sent });
+        }
+        self.out.push(sent);
+        // The gap counts as sent: it was lost, or it arrives later.
+        self.rounds.now.sent += end - self.nxt;
+        self.nxt = end;
+        self.counts.new += self.packets(end - start);
+        if self.in_episode
+            && let Some(episode) = self.episodes.last_mut()
+        {
+            episode.sent_above += end - start;
+        }
+        if self.begin.point == CapturePoint::Receiver {
+            self.on_delivered(at, end - start);
+        }
+    }
+
+    pub(super) fn next_round(&mut self, at: u64, frame: u64, before: RoundOrigin) {
+        self.rounds.next(at, frame, before);
+        self.mark = self.nxt;
+    }
+
+    /// Accounts for the time that ends with new data.
+    fn account_until_new_data(&mut self, at: u64, stamp: u32, frame: u64) {
+        let reaction = self.reaction();
+        if !self.begun {
+            if let Some(open) = self.begin.established_at {
+                self.spend(TimeUse::Opening, open.min(at));
+                let what = if at - self.since > reaction {
+                    TimeUse::Application
+                } else {
+                    TimeUse::Opening
+                };
+                self.spend(what, at);
+            } else {
+                self.spend(TimeUse::Idle, at);
+            }
+            self.rounds.now.frame = frame;
+            return;
+        }
+        if self.in_timeout {
+            return self.spend(TimeUse::Timeout, at);
+        }
+        if self.in_episode {
+            return self.spend(TimeUse::Recovery, at);
+        }
+        if let Some((ns, first)) = self.suspected_timeout.take() {
+            self.check_suspected_timeout(ns, first, at);
+        }
+        // A request of the peer is not an ACK that opens the window.
+        let request = !self.last_ack_pure && self.last_push;
+        let since_ack = at.saturating_sub(self.last_ack);
+        let triggered = since_ack <= reaction && !request;
+        let wait = at.saturating_sub(self.since);
+        if let Some(all_acked_at) = self.all_acked_at
+            && !(triggered && at - all_acked_at <= reaction)
+        {
+            return self.account_pause(all_acked_at, at, stamp, frame);
+        }
+        if self.rwnd_limited {
+            return self.spend(self.rwnd_limit_cause(), at);
+        }
+        if self.is_ack_overdue(at) {
+            // New data as a tail loss probe (RFC 8985 section 7.3): the sender waited for ACKs that
+            // are late.
+            self.in_timeout = true;
+            return self.spend(TimeUse::Timeout, at);
+        }
+        let drained = self.last_push || self.last_short;
+        if !triggered && drained && wait > reaction {
+            self.pause(wait, frame);
+            return self.spend(TimeUse::Application, at);
+        }
+        if wait > reaction {
+            self.rounds.now.waits += 1;
+            self.rounds.now.waits_after_push += u32::from(drained);
+        }
+        self.spend(TimeUse::Window, at);
+    }
+
+    /// Whether the ACK of the oldest outstanding data is later than any so far.
+    fn is_ack_overdue(&self, at: u64) -> bool {
+        let limit = self.smoothed() * 3 / 2 + self.reaction();
+        self.out
+            .first()
+            .is_some_and(|sent| at.saturating_sub(sent.last_at.max(self.last_ack)) > limit)
+    }
+
+    /// Accounts for a pause without data in flight since `all_acked_at`, after which the sender sends
+    /// without an ACK to trigger it.
+    fn account_pause(&mut self, all_acked_at: u64, at: u64, stamp: u32, frame: u64) {
+        let drained = self.last_push || self.last_short;
+        let after_loss = self.begin.point == CapturePoint::Receiver;
+        if after_loss && at - all_acked_at > self.smoothed().max(self.reaction()) {
+            if self.held(at, stamp) {
+                self.delay_spike_at = Some(at);
+                return self.spend(TimeUse::Timeout, at);
+            }
+            if !drained {
+                // The sender had more to send (no PSH) and both windows were open, yet nothing
+                // arrived: its data were lost before this point.
+                self.infer_episode(at, self.since, frame, true);
+                return self.spend(TimeUse::Timeout, at);
+            }
+        }
+        if at - all_acked_at > self.timeout() {
+            // First the last flight was outstanding, then the connection was idle.
+            self.spend(TimeUse::Window, all_acked_at);
+            self.spend(TimeUse::Idle, at);
+            self.round_over = false;
+            self.next_round(at, frame, RoundOrigin::Idle);
+            self.turn(
+                at,
+                SenderEventKind::Rest(at - self.last_sent.min(at)),
+                self.una,
+                AckSummary::default(),
+            );
+            self.suspected_timeout = after_loss.then_some((at - all_acked_at, at));
+        } else {
+            self.pause(at - all_acked_at, frame);
+            self.spend(TimeUse::Application, at);
+        }
+    }
+
+    fn pause(&mut self, ns: u64, frame: u64) {
+        self.pauses += 1;
+        if ns > self.longest_pause.0 {
+            self.longest_pause = (ns, frame);
+        }
+    }
+
+    pub(super) fn rwnd_limit_cause(&self) -> TimeUse {
+        // The window is the buffer less the unread data in it (RFC 9293 section 3.8.6): if it is
+        // well below the largest one advertised, the application reads late.
+        if self.window < self.window_max / 4 * 3 { TimeUse::Reader } else { TimeUse::ReceiveWindow }
+    }
+
+    /// Counts `bytes` that a capture at the receiver sees for the first time.
+    pub(super) fn on_delivered(&mut self, at: u64, bytes: u64) {
+        self.delivered += bytes;
+        let rtt = self.rtt.min.unwrap_or(0);
+        self.dispersion.delivered(at, bytes, self.delivered, self.mss, rtt);
+        self.rounds.now.delivered += bytes;
+        self.last_delivery = at;
+    }
+
+    /// Bytes of the stream that were captured or acknowledged.
+    pub(crate) fn bytes(&self) -> u64 {
+        if self.first_data.is_some() { self.nxt - self.start } else { 0 }
+    }
+}

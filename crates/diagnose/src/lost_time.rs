@@ -1,0 +1,95 @@
+//! Causes of lost time, and the cause of each recovery episode.
+
+use crate::FlowAnalysis;
+use crate::episodes::{RecoveryEpisode, RecoveryTrigger};
+use crate::path::{PathEstimate, queue_noise};
+
+/// Cause of lost time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LostTimeCause {
+    /// The handshake.
+    Opening,
+    /// The first slow start.
+    SlowStart,
+    /// A first slow start that overflowed the queue, and its recovery.
+    Overshoot,
+    /// Linear growth after a slow start that ended without a loss.
+    EarlyExit,
+    /// Slow start after an idle time.
+    IdleRestart,
+    /// Losses with an empty queue.
+    Random,
+    /// Losses with a full queue.
+    QueueOverflow,
+    /// ECN marks.
+    Mark,
+    /// Losses not followed by data that would have revealed them.
+    TailLoss,
+    /// A timeout after the loss of the whole flight.
+    Timeout,
+    /// A spurious fast recovery.
+    SpuriousFastRecovery,
+    /// A spurious timeout.
+    SpuriousRto,
+    /// The receive window.
+    Window,
+    /// A receiving application that reads late.
+    Reader,
+    /// The application.
+    Application,
+}
+
+pub(crate) const LOST_TIME_CAUSES: usize = 15;
+
+/// Cause of a recovery episode.
+pub(crate) fn blame(
+    episode: &RecoveryEpisode,
+    flow: &FlowAnalysis,
+    path: &PathEstimate,
+) -> LostTimeCause {
+    let timer = episode.timeouts > 0;
+    if episode.trigger == RecoveryTrigger::Mark {
+        return LostTimeCause::Mark;
+    }
+    if episode.trigger == RecoveryTrigger::Inferred {
+        return if episode.tail { LostTimeCause::TailLoss } else { LostTimeCause::Timeout };
+    }
+    if episode.spurious > 0 && episode.spurious >= episode.retransmitted {
+        return if timer {
+            LostTimeCause::SpuriousRto
+        } else {
+            LostTimeCause::SpuriousFastRecovery
+        };
+    }
+    // Tail losses: no packet followed that would have made the receiver report them. After the
+    // recovery there was little new data to send.
+    let at_end = episode.sent_above * 2 < episode.window;
+    if episode.trigger == RecoveryTrigger::Probe || (timer && at_end) {
+        return LostTimeCause::TailLoss;
+    }
+    if timer {
+        return LostTimeCause::Timeout;
+    }
+    let base = path.base_rtt.unwrap_or(0);
+    let waited = episode.rtt.saturating_sub(base);
+    // A queue that overflows is at its longest.
+    let longest = path.queue.max(waited);
+    let lost = episode.retransmitted - episode.spurious;
+    let first = flow.episodes.first().is_some_and(|e| e.begin == episode.begin);
+    // Random loss of a sixteenth of a window at once takes a loss rate of 6 %; then half of the
+    // longest queue is enough, for the first loss may have come before the queue was full.
+    let window = episode.window.max(episode.flight);
+    let many = lost * flow.mss * 16 >= window;
+    let full = if many { waited * 2 >= longest } else { waited * 4 >= longest * 3 };
+    if waited < queue_noise(base) || !full {
+        return LostTimeCause::Random;
+    }
+    if first {
+        // Slow start sends two packets for each that leaves the queue until the first loss is
+        // reported one RTT later, so it loses many packets (RFC 9406 section 1). A sixteenth of the
+        // window leaves room for pacing and for a late overflow.
+        if many { LostTimeCause::QueueOverflow } else { LostTimeCause::Random }
+    } else {
+        LostTimeCause::QueueOverflow
+    }
+}

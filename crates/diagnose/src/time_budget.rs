@@ -1,0 +1,101 @@
+//! The time budget of a transfer: every moment belongs to one limiter.
+
+/// What limited the transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Limiter {
+    /// The handshake.
+    Handshake,
+    /// The congestion window, in slow start.
+    SlowStart,
+    /// The congestion window, outside slow start.
+    Cwnd,
+    /// The receive window.
+    Rwnd,
+    /// The application, or its send buffer.
+    Application,
+    /// Loss recovery.
+    Recovery,
+    /// Waiting for the retransmission timer.
+    Timeout,
+    /// Nothing: the bottleneck was busy.
+    Path,
+    /// No data in flight for longer than a timeout, or after the last data.
+    Idle,
+    /// Unknown: the capture has no packets from the receiver.
+    Unknown,
+}
+
+impl Limiter {
+    /// All limiters, in the order of a table.
+    pub const ALL: [Self; 10] = [
+        Self::Handshake,
+        Self::SlowStart,
+        Self::Cwnd,
+        Self::Rwnd,
+        Self::Application,
+        Self::Recovery,
+        Self::Timeout,
+        Self::Path,
+        Self::Idle,
+        Self::Unknown,
+    ];
+
+    /// Its name in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::SlowStart => "slow_start",
+            Self::Cwnd => "congestion_window",
+            Self::Rwnd => "receive_window",
+            Self::Application => "application",
+            Self::Recovery => "recovery",
+            Self::Timeout => "timeout",
+            Self::Path => "path_saturated",
+            Self::Idle => "idle",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Its name in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::SlowStart => "slow start",
+            Self::Cwnd => "cwnd",
+            Self::Rwnd => "rwnd",
+            Self::Application => "application",
+            Self::Recovery => "recovery",
+            Self::Timeout => "timeout",
+            Self::Path => "path busy",
+            Self::Idle => "idle",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Nanoseconds by [`Limiter`]; the sum is the duration of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TimeBudget {
+    ns: [u64; 10],
+}
+
+impl TimeBudget {
+    /// Nanoseconds in which `limiter` limited the transfer.
+    pub const fn of(&self, limiter: Limiter) -> u64 {
+        self.ns[limiter as usize]
+    }
+
+    /// The sum, in ns.
+    pub fn whole(&self) -> u64 {
+        self.ns.iter().sum()
+    }
+
+    /// Active time, in ns: all but [`Limiter::Idle`].
+    pub fn active(&self) -> u64 {
+        self.whole() - self.of(Limiter::Idle)
+    }
+
+    pub(crate) fn add(&mut self, limiter: Limiter, ns: u64) {
+        self.ns[limiter as usize] += ns;
+    }
+}

@@ -1,0 +1,116 @@
+//! The timeline of a transfer: the phase of each round, the cause of the lost time in it, and the
+//! time budget.
+//!
+//! A round's *lost time* is the part of it in which the path could have carried more: its length
+//! less the time its bytes take at the rate of the bottleneck. A round whose queue never ran empty
+//! has none. If the bottleneck was never seen busy its rate is unknown and the whole round counts,
+//! which is an upper bound.
+//!
+//! Lost time is attributed to what limited the sender: slow start, the receive window, the
+//! application; for recovery and the growth after it, to the loss (or the spurious recovery) that
+//! began it.
+
+mod builder;
+
+use crate::FlowAnalysis;
+use crate::lost_time::{LOST_TIME_CAUSES, LostTimeCause};
+use crate::path::PathEstimate;
+use crate::rounds::RoundOrigin;
+use crate::time_budget::{Limiter, TimeBudget};
+
+/// A flow with less than this fraction of a busy bottleneck shares it.
+pub(crate) const SHARED_FRACTION: f64 = 0.8;
+
+/// Linear growth until the window had doubled; slow start would have taken one round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinearGrowth {
+    /// Begin and end, in ns.
+    pub from: u64,
+    /// See `from`.
+    pub to: u64,
+    /// Frame of its first packet.
+    pub frame: u64,
+    /// Bytes per round at the begin and at the end.
+    pub windows: (u64, u64),
+    /// Rounds.
+    pub rounds: u64,
+    /// Lost time, in ns.
+    pub lost: u64,
+    /// What had set the low slow-start threshold.
+    pub blame: LostTimeCause,
+}
+
+/// One slow-start phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowStartRamp {
+    /// What preceded it.
+    pub before: RoundOrigin,
+    /// Indices of its rounds.
+    pub rounds: (usize, usize),
+    /// Begin and end, in ns.
+    pub from: u64,
+    /// See `from`.
+    pub to: u64,
+    /// First frame.
+    pub frame: u64,
+    /// Window (bytes sent in a round) at the begin and at the end.
+    pub windows: (u64, u64),
+    /// Time in it while the path was not busy, and the lost part, in ns.
+    pub time: u64,
+    /// See `time`.
+    pub lost: u64,
+    /// Largest window before the idle time that it follows.
+    pub window_before: u64,
+}
+
+/// The timeline of a transfer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timeline {
+    /// The path.
+    pub path: PathEstimate,
+    /// The time budget.
+    pub budget: TimeBudget,
+    lost: [u64; LOST_TIME_CAUSES],
+    /// Slow-start phases.
+    pub ramps: Vec<SlowStartRamp>,
+    /// Long phases of linear growth.
+    pub linear_growths: Vec<LinearGrowth>,
+    /// Cause of each recovery episode of the flow.
+    pub episode_causes: Vec<LostTimeCause>,
+    /// Longest run of rounds with a constant, unexplained window: rounds, lost ns, begin and end.
+    pub plateau: (u64, u64, u64, u64),
+    /// Rounds of growth after a first slow start that ended without a loss.
+    pub rounds_after_exit: u64,
+    /// RTT of the first data, which no window could avoid: it is not lost time and not part of the
+    /// sums above.
+    pub first_rtt: u64,
+    /// Time-weighted mean and largest delay of a queue that never ran empty, in ns.
+    pub standing_queue: (u64, u64),
+}
+
+impl Timeline {
+    /// Time lost to `cause`, in ns.
+    pub const fn lost(&self, blame: LostTimeCause) -> u64 {
+        self.lost[blame as usize]
+    }
+
+    /// Rate of this flow at a shared bottleneck, and the bottleneck's rate from the spacing of
+    /// bursts, in bytes per second. A bottleneck is shared if its queue never ran empty for a
+    /// quarter of the active time and the flow had less than four fifths of it: the histogram of
+    /// rates has steps of a sixteenth of an octave, and the queues of a burst vary.
+    pub fn shared(&self) -> Option<(f64, f64)> {
+        let (share, all) = (self.path.share?, self.path.rate?);
+        (self.is_busy() && share < SHARED_FRACTION * all).then_some((share, all))
+    }
+
+    /// Whether the bottleneck was busy for a quarter of the active time.
+    pub fn is_busy(&self) -> bool {
+        let busy = self.budget.of(Limiter::Path) + self.budget.of(Limiter::Recovery);
+        busy * 4 >= self.budget.active()
+    }
+
+    /// Builds the timeline of the data of one direction.
+    pub fn of(flow: &FlowAnalysis) -> Self {
+        builder::over(flow)
+    }
+}

@@ -1,0 +1,388 @@
+//! The same scenario with modelled hosts and with kernels, packet by packet.
+//!
+//! Packets are compared at the network card of the host that opened the connection, each direction by
+//! itself, with numbers relative to the initial sequence numbers, which are random. Timestamps are
+//! random too and not compared.
+
+use packet::{Dir, Flags, Segment};
+use record::{Event, EventSource, Recorder, SenderState};
+use sim::Observer;
+use sim::scenario::{Scenario, TapPoint, TapSpec};
+use units::{Duration, Instant, SeqNum};
+
+/// A packet as it is compared.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ComparedPacket {
+    /// When it passed the card, in nanoseconds.
+    pub at_ns: u64,
+    /// Sequence number, relative.
+    pub seq: u32,
+    /// Bytes of payload.
+    pub len: u32,
+    /// Acknowledgment number, relative; 0 without one.
+    pub ack: u32,
+    /// Control bits, in tcpdump's letters.
+    pub flags: String,
+    /// SACK blocks, relative.
+    pub sack: Vec<(u32, u32)>,
+    /// Window in bytes.
+    pub window: u64,
+}
+
+/// In which field two packets differ first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Field {
+    /// One side has no such packet.
+    Missing,
+    /// The sequence number.
+    Seq,
+    /// The payload.
+    Len,
+    /// The acknowledgment number.
+    Ack,
+    /// The control bits, PSH apart.
+    Flags,
+    /// The SACK blocks.
+    Sack,
+    /// The time, by more than the tolerance.
+    Time,
+    /// The window.
+    Window,
+}
+
+/// Two packets that differ.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Difference {
+    /// It travelled from the host that opened the connection.
+    pub forward: bool,
+    /// Number of the packet in its direction, from 0 on.
+    pub index: usize,
+    /// The first field in which they differ.
+    pub field: Field,
+    /// That of the models.
+    pub model: Option<ComparedPacket>,
+    /// That of the kernels.
+    pub kernel: Option<ComparedPacket>,
+    /// One of them retransmits data.
+    pub retransmits: bool,
+}
+
+impl Difference {
+    /// When it happened first.
+    pub fn at_ns(&self) -> u64 {
+        let times = [&self.model, &self.kernel].into_iter().flatten().map(|packet| packet.at_ns);
+        times.min().unwrap_or(0)
+    }
+}
+
+/// What one flow came to.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct FlowComparison {
+    /// Name of the flow.
+    pub flow: String,
+    /// Packets of the models, both directions.
+    pub model_packets: usize,
+    /// Packets of the kernels.
+    pub kernel_packets: usize,
+    /// The first difference in what was sent; `None` if everything is the same.
+    pub first: Option<Difference>,
+    /// Packets before it, both directions; all, if there is none.
+    pub same_packets: usize,
+    /// The largest difference of times among those, in nanoseconds.
+    pub largest_time_ns: u64,
+    /// The first of those whose times differ by more than the tolerance.
+    pub first_late: Option<Difference>,
+    /// The first of those whose windows differ.
+    pub first_window: Option<Difference>,
+    /// How many of those have another PSH.
+    pub other_push: usize,
+}
+
+impl FlowComparison {
+    /// The kind of the first difference, for counts: direction, field, and whether one of the packets is
+    /// a retransmission; `None` if everything is the same.
+    pub fn kind(&self) -> Option<String> {
+        let first = self.first.as_ref()?;
+        let way = if first.forward { "forward" } else { "return" };
+        let field = match first.field {
+            Field::Missing => "missing",
+            Field::Seq => "seq",
+            Field::Len => "len",
+            Field::Ack => "ack",
+            Field::Flags => "flags",
+            Field::Sack => "sack",
+            Field::Time => "time",
+            Field::Window => "window",
+        };
+        let packets = || [&first.model, &first.kernel].into_iter().flatten();
+        let what = if first.retransmits {
+            "retransmission"
+        } else if packets().any(|packet| packet.len > 0) {
+            "new data"
+        } else {
+            "no data"
+        };
+        Some(format!("{way} {field}, {what}"))
+    }
+}
+
+/// Collects the packets of every flow at the card of the host that opened it.
+#[derive(Debug)]
+pub struct PacketRecord {
+    /// For each flow the number of its tap.
+    taps: Vec<usize>,
+    /// For each flow both directions.
+    flows: Vec<[Direction; 2]>,
+    /// The state of each flow's sender, up to a time.
+    states: Vec<Option<SenderState>>,
+    until: Instant,
+    senders: Vec<usize>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Direction {
+    isn: SeqNum,
+    scale: u8,
+    packets: Vec<ComparedPacket>,
+}
+
+impl Direction {
+    /// Whether packet `index` has data that was sent before.
+    fn retransmits(&self, index: usize) -> bool {
+        let Some(packet) = self.packets.get(index).filter(|packet| packet.len > 0) else {
+            return false;
+        };
+        let ends = self.packets[..index].iter().filter(|before| before.len > 0);
+        let newest = ends.map(|before| before.seq.wrapping_add(before.len)).max();
+        newest.is_some_and(|newest| packet.seq < newest)
+    }
+}
+
+impl PacketRecord {
+    /// Adds the taps that it needs to `scenario`; states are those of senders before `until`.
+    pub fn new(scenario: &mut Scenario, until: Instant) -> Self {
+        let flows = scenario.flows.len();
+        let hosts: Vec<usize> = scenario.flows.iter().map(|flow| flow.from).collect();
+        let tap = |&host: &usize| {
+            let wanted = TapSpec { host, place: TapPoint::Wire };
+            scenario.taps.iter().position(|tap| *tap == wanted).unwrap_or_else(|| {
+                scenario.taps.push(wanted);
+                scenario.taps.len() - 1
+            })
+        };
+        Self {
+            taps: hosts.iter().map(tap).collect(),
+            flows: vec![Default::default(); flows],
+            states: vec![None; flows],
+            until,
+            senders: hosts,
+        }
+    }
+
+    /// The state of a flow's connecting end after its last event before the time asked for; `None`
+    /// if it is a kernel.
+    pub fn state(&self, flow: usize) -> Option<&SenderState> {
+        self.states.get(flow)?.as_ref()
+    }
+}
+
+impl Recorder for PacketRecord {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: EventSource, _: Event, state: Option<&SenderState>) {
+        let flow = who.flow.0 as usize;
+        if let Some(state) = state
+            && at < self.until
+            && self.senders.get(flow) == Some(&usize::from(who.host.0))
+        {
+            self.states[flow] = Some(*state);
+        }
+    }
+}
+
+impl Observer for PacketRecord {
+    fn tap(&mut self, at: Instant, tap: usize, _: bool, segment: &Segment) {
+        let flow = segment.flow.0 as usize;
+        if self.taps.get(flow) != Some(&tap) {
+            return;
+        }
+        let own = usize::from(segment.dir == Dir::Reverse);
+        let directions = &mut self.flows[flow];
+        if let packet::Options::Syn(options) = &segment.options {
+            directions[own].isn = segment.seq;
+            directions[own].scale = options.window_scale.unwrap_or(0);
+        }
+        let [isn, peer] = [directions[own].isn, directions[1 - own].isn];
+        let relative = |number: SeqNum, isn: SeqNum| number.0.wrapping_sub(isn.0);
+        let is_syn = segment.flags.has(Flags::SYN);
+        let scale = if is_syn { 0 } else { directions[own].scale };
+        let has_ack = segment.flags.has(Flags::ACK);
+        directions[own].packets.push(ComparedPacket {
+            at_ns: at.as_nanos(),
+            seq: relative(segment.seq, isn),
+            len: segment.payload,
+            ack: if has_ack { relative(segment.ack, peer) } else { 0 },
+            flags: segment.flags.to_string(),
+            sack: segment
+                .sack_blocks()
+                .iter()
+                .map(|block| (relative(block.left, peer), relative(block.right, peer)))
+                .collect(),
+            window: u64::from(segment.window) << scale,
+        });
+    }
+}
+
+/// The first field in which two packets differ.
+fn difference(model: Option<&ComparedPacket>, kernel: Option<&ComparedPacket>) -> Option<Field> {
+    let (Some(model), Some(kernel)) = (model, kernel) else {
+        return (model.is_some() || kernel.is_some()).then_some(Field::Missing);
+    };
+    let no_push = |flags: &str| flags.replace('P', "");
+    let fields = [
+        (model.seq != kernel.seq, Field::Seq),
+        (model.len != kernel.len, Field::Len),
+        (model.ack != kernel.ack, Field::Ack),
+        (no_push(&model.flags) != no_push(&kernel.flags), Field::Flags),
+        (model.sack != kernel.sack, Field::Sack),
+    ];
+    fields.into_iter().find(|field| field.0).map(|field| field.1)
+}
+
+/// Compares what both recorded of each flow.
+pub fn compare(
+    scenario: &Scenario,
+    model: &PacketRecord,
+    kernel: &PacketRecord,
+    tolerance: Duration,
+) -> Vec<FlowComparison> {
+    let flows = scenario.flows.iter().zip(model.flows.iter().zip(&kernel.flows));
+    flows
+        .map(|(flow, (model, kernel))| compare_flow(&flow.name, model, kernel, tolerance))
+        .collect()
+}
+
+fn compare_flow(
+    name: &str,
+    model: &[Direction; 2],
+    kernel: &[Direction; 2],
+    tolerance: Duration,
+) -> FlowComparison {
+    let pair =
+        |way: usize, index: usize| (model[way].packets.get(index), kernel[way].packets.get(index));
+    let made = |way: usize, index: usize, field: Field| {
+        let (one, other) = pair(way, index);
+        let retransmits = model[way].retransmits(index) || kernel[way].retransmits(index);
+        let (model, kernel) = (one.cloned(), other.cloned());
+        Difference { forward: way == 0, index, field, model, kernel, retransmits }
+    };
+    let first_of = |way: usize| {
+        let packets = model[way].packets.len().max(kernel[way].packets.len());
+        (0..packets).find_map(|index| {
+            let (model, kernel) = pair(way, index);
+            difference(model, kernel).map(|field| made(way, index, field))
+        })
+    };
+    let first = [first_of(0), first_of(1)].into_iter().flatten().min_by_key(Difference::at_ns);
+    let before = first.as_ref().map_or(u64::MAX, Difference::at_ns);
+    let mut comparison = FlowComparison {
+        flow: name.to_owned(),
+        model_packets: model.iter().map(|way| way.packets.len()).sum(),
+        kernel_packets: kernel.iter().map(|way| way.packets.len()).sum(),
+        first,
+        same_packets: 0,
+        largest_time_ns: 0,
+        first_late: None,
+        first_window: None,
+        other_push: 0,
+    };
+    for way in [0, 1] {
+        for index in 0.. {
+            let (Some(model), Some(kernel)) = pair(way, index) else { break };
+            if model.at_ns.min(kernel.at_ns) >= before {
+                break;
+            }
+            comparison.same_packets += 1;
+            let apart = model.at_ns.abs_diff(kernel.at_ns);
+            comparison.largest_time_ns = comparison.largest_time_ns.max(apart);
+            comparison.other_push += usize::from(model.flags != kernel.flags);
+            let earlier = |known: &Option<Difference>| {
+                known.as_ref().is_none_or(|known| model.at_ns < known.at_ns())
+            };
+            if apart > tolerance.as_nanos() && earlier(&comparison.first_late) {
+                comparison.first_late = Some(made(way, index, Field::Time));
+            }
+            if model.window != kernel.window && earlier(&comparison.first_window) {
+                comparison.first_window = Some(made(way, index, Field::Window));
+            }
+        }
+    }
+    comparison
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(at_ns: u64, seq: u32, len: u32) -> ComparedPacket {
+        ComparedPacket {
+            at_ns,
+            seq,
+            len,
+            ack: 1,
+            flags: ".".into(),
+            sack: Vec::new(),
+            window: 65_536,
+        }
+    }
+
+    fn way(packets: &[ComparedPacket]) -> Direction {
+        Direction { packets: packets.to_vec(), ..Direction::default() }
+    }
+
+    fn compared(model: &[Direction; 2], kernel: &[Direction; 2]) -> FlowComparison {
+        compare_flow("up", model, kernel, Duration::from_micros(1))
+    }
+
+    #[test]
+    fn the_earliest_difference_of_both_directions_is_the_first() {
+        let data = [packet(10, 1, 100), packet(20, 101, 100), packet(3_000, 201, 100)];
+        let acks = [packet(15, 1, 0), packet(25, 1, 0)];
+        let same = compared(&[way(&data), way(&acks)], &[way(&data), way(&acks)]);
+        assert_eq!((same.first, same.same_packets), (None, 5));
+        let mut other = data.clone();
+        other[2].seq = 1;
+        other[1].at_ns = 2_000;
+        other[1].flags = "P.".into();
+        let mut fewer = acks.to_vec();
+        fewer.pop();
+        let found = compared(&[way(&data), way(&acks)], &[way(&other), way(&acks)]);
+        assert_eq!(found.kind().unwrap(), "forward seq, retransmission");
+        let first = found.first.unwrap();
+        assert_eq!((first.forward, first.index, first.field), (true, 2, Field::Seq));
+        assert!(first.retransmits);
+        assert_eq!((found.same_packets, found.largest_time_ns, found.other_push), (4, 1_980, 1));
+        assert_eq!(found.first_late.unwrap().index, 1);
+        let found = compared(&[way(&data), way(&acks)], &[way(&other), way(&fewer)]);
+        let first = found.first.unwrap();
+        assert_eq!((first.forward, first.index, first.field), (false, 1, Field::Missing));
+    }
+
+    #[test]
+    fn every_field_but_push_time_and_window_counts() {
+        let one = packet(1, 1, 10);
+        let with = |change: fn(&mut ComparedPacket)| {
+            let mut other = one.clone();
+            change(&mut other);
+            difference(Some(&one), Some(&other))
+        };
+        assert_eq!(with(|p| p.len = 9), Some(Field::Len));
+        assert_eq!(with(|p| p.ack = 9), Some(Field::Ack));
+        assert_eq!(with(|p| p.flags = "F.".into()), Some(Field::Flags));
+        assert_eq!(with(|p| p.sack = vec![(1, 2)]), Some(Field::Sack));
+        assert_eq!(with(|p| p.flags = "P.".into()), None);
+        assert_eq!(with(|p| p.window = 1), None);
+        assert_eq!(with(|p| p.at_ns = 9), None);
+    }
+}

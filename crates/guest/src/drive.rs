@@ -1,0 +1,159 @@
+//! The event loop: the world's events and the guests' turns, in the order of time.
+//!
+//! At equal times the world comes first, then the guests by their numbers. At any moment at most one
+//! guest runs.
+
+use packet::Segment;
+use sim::Observer;
+use sim::live::{ExternalDelivery, LiveSimulation};
+use units::Instant;
+
+use crate::flows::Flows;
+use crate::guest::{Guest, GuestError, Outlet, Packet};
+
+/// A guest with its place in the world.
+#[derive(Debug)]
+pub struct Attached<G> {
+    /// Index of the host.
+    pub host: usize,
+    /// The guest.
+    pub guest: G,
+}
+
+/// The error of one guest.
+#[derive(Debug)]
+pub struct Failed {
+    /// Index of the host.
+    pub host: usize,
+    /// When, in the time of the world.
+    pub at: Instant,
+    /// What.
+    pub error: GuestError,
+}
+
+/// Turns of guests, by which the cost of a run goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DriveCounters {
+    /// Turns of guests.
+    pub turns: u64,
+    /// Interrupts of received packets.
+    pub deliveries: u64,
+}
+
+/// Runs a world with its guests until `end`, or until nothing more can happen.
+///
+/// # Errors
+/// [`Failed`] as soon as a guest cannot go on.
+pub fn drive<O: Observer, G: Guest>(
+    live: &mut LiveSimulation<'_, O>,
+    guests: &mut [Attached<G>],
+    flows: &mut Flows,
+    end: Instant,
+) -> Result<DriveCounters, Failed> {
+    let mut leaving = Vec::new();
+    let mut counters = DriveCounters::default();
+    let after_end = Instant::from_nanos(end.as_nanos().saturating_add(1));
+    loop {
+        let event = live.next_at().unwrap_or(Instant::MAX);
+        let mut deadlines = Vec::with_capacity(guests.len());
+        for one in &mut *guests {
+            let deadline = one.guest.next_deadline();
+            deadlines.push(deadline.map_err(|error| one.failed(event, error))?);
+        }
+        let next = deadlines.iter().copied().zip(0..).min();
+        let now = next.map_or(event, |(at, _)| at.min(event));
+        let finished = guests.iter().all(|one| one.guest.is_finished());
+        if now > end || (finished && (live.over() || event == Instant::MAX)) {
+            if now > end {
+                live.advance(end);
+            }
+            return Ok(counters);
+        }
+        match next {
+            Some((at, number)) if at < event => {
+                let others = deadlines.iter().zip(0..).filter(|&(_, other)| other != number);
+                let others = others.map(|(&at, _)| at).min().unwrap_or(Instant::MAX);
+                let limit = event.min(others).min(after_end);
+                let one = &mut guests[number];
+                let mut outlet = WorldOutlet { live, flows, leaving: &mut leaving, limit };
+                counters.turns += 1;
+                one.guest.run(at, limit, &mut outlet).map_err(|error| one.failed(at, error))?;
+            }
+            _ => live.advance(event),
+        }
+        live.take_leaving(&mut leaving);
+        counters.deliveries += deliver(guests, flows, &mut leaving)?;
+    }
+}
+
+impl<G> Attached<G> {
+    const fn failed(&self, at: Instant, error: GuestError) -> Failed {
+        Failed { host: self.host, at, error }
+    }
+}
+
+/// Gives what has come to guests to them: what reaches one at one time comes in one interrupt.
+fn deliver<G: Guest>(
+    guests: &mut [Attached<G>],
+    flows: &mut Flows,
+    leaving: &mut Vec<ExternalDelivery>,
+) -> Result<u64, Failed> {
+    let mut deliveries = 0;
+    // PacketClass what has left at one time is in the list, unless a guest sends to another without delay
+    // while it runs on: order by time, then as they came.
+    leaving.sort_by_key(|packet| packet.at);
+    let mut rest = &leaving[..];
+    while let Some(first) = rest.first() {
+        let same_time = rest.iter().take_while(|packet| packet.at == first.at).count();
+        let (batch, later) = rest.split_at(same_time);
+        for one in &mut *guests {
+            let mut packets = Vec::new();
+            for packet in batch.iter().filter(|packet| packet.host == one.host) {
+                let mut bytes = Vec::new();
+                match flows.packet(&packet.segment, &mut bytes) {
+                    Ok(()) => packets.push(bytes),
+                    Err(_) => flows.counters.unsendable += 1,
+                }
+            }
+            if packets.is_empty() {
+                continue;
+            }
+            let packets: Vec<Packet<'_>> =
+                packets.iter().map(|bytes| Packet { bytes, gso_size: 0 }).collect();
+            deliveries += 1;
+            let received = one.guest.receive(first.at, &packets);
+            received.map_err(|error| one.failed(first.at, error))?;
+        }
+        rest = later;
+    }
+    leaving.clear();
+    Ok(deliveries)
+}
+
+/// Where a guest's packets enter the world.
+struct WorldOutlet<'l, 'w, O: Observer> {
+    live: &'l mut LiveSimulation<'w, O>,
+    flows: &'l mut Flows,
+    leaving: &'l mut Vec<ExternalDelivery>,
+    limit: Instant,
+}
+
+impl<O: Observer> Outlet for WorldOutlet<'_, '_, O> {
+    fn send(&mut self, at: Instant, packet: &Packet<'_>) -> Instant {
+        if let Some(segment) = self.flows.segment(packet) {
+            self.inject(at, &segment);
+        }
+        self.limit
+    }
+}
+
+impl<O: Observer> WorldOutlet<'_, '_, O> {
+    fn inject(&mut self, at: Instant, segment: &Segment) {
+        if !self.live.inject(at, segment) {
+            self.flows.counters.foreign += 1;
+        }
+        self.live.take_leaving(self.leaving);
+        let next = self.live.next_at().unwrap_or(Instant::MAX);
+        self.limit = self.limit.min(if self.leaving.is_empty() { next } else { at });
+    }
+}

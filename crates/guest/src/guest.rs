@@ -1,0 +1,147 @@
+//! The interface of a guest: a stack outside this program that runs in virtual time.
+
+use std::path::PathBuf;
+
+use units::Instant;
+
+use crate::results::HostResults;
+
+/// An IP packet between a guest and the world. Nothing has damaged it: its checksum need not be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// From the first byte of the IP header to the end of the packet.
+    pub bytes: &'a [u8],
+    /// Payload of each segment of a burst that is still to be split (TSO); 0 for a single packet.
+    pub gso_size: u16,
+}
+
+/// Where a guest's packets go.
+pub trait Outlet {
+    /// A packet leaves the guest at `at`. Returns the new limit: the guest must not go on to that
+    /// time, or past it, without being asked to.
+    fn send(&mut self, at: Instant, packet: &Packet<'_>) -> Instant;
+}
+
+/// A stack outside this program. Times are those of the world; equal calls give equal results.
+pub trait Guest {
+    /// When it wants to run next; [`Instant::MAX`] if it waits for a packet.
+    ///
+    /// # Errors
+    /// [`GuestError`].
+    fn next_deadline(&mut self) -> Result<Instant, GuestError>;
+
+    /// Packets reach its network card at `now`, all in one interrupt.
+    ///
+    /// # Errors
+    /// [`GuestError`].
+    fn receive(&mut self, now: Instant, packets: &[Packet<'_>]) -> Result<(), GuestError>;
+
+    /// Runs it at `now`, its deadline, until it has nothing to do before `limit`.
+    ///
+    /// # Errors
+    /// [`GuestError`].
+    fn run(
+        &mut self,
+        now: Instant,
+        limit: Instant,
+        outlet: &mut dyn Outlet,
+    ) -> Result<(), GuestError>;
+
+    /// Whether all its applications have ended.
+    fn is_finished(&self) -> bool;
+
+    /// What its applications and its kernel report.
+    fn results(&self) -> &HostResults;
+}
+
+/// Why a guest cannot go on.
+#[derive(Debug)]
+pub enum GuestError {
+    /// Its program cannot be started.
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// The system's error.
+        error: std::io::Error,
+    },
+    /// It ended before its time: a kernel panic, a signal, or no kernel at all.
+    Ended {
+        /// Its exit status.
+        status: String,
+        /// The last lines of its console.
+        console: String,
+    },
+    /// Seconds of real time without an answer.
+    Silent {
+        /// Seconds.
+        seconds: u16,
+        /// The last lines of its console.
+        console: String,
+    },
+    /// It broke the protocol of time travel or of vhost-user.
+    Protocol {
+        /// What it did.
+        what: String,
+        /// The last lines of its console.
+        console: String,
+    },
+    /// Its process 1 reports an error.
+    Init {
+        /// The error.
+        message: String,
+    },
+    /// The system refused something that a guest needs.
+    System {
+        /// What.
+        what: &'static str,
+        /// The system's error.
+        error: std::io::Error,
+    },
+}
+
+impl GuestError {
+    /// The mistake of `what`, for `map_err`.
+    pub(crate) fn system(what: &'static str) -> impl Fn(std::io::Error) -> Self {
+        move |error| Self::System { what, error }
+    }
+
+    /// The same for an error number.
+    pub(crate) fn errno(what: &'static str) -> impl Fn(nix::errno::Errno) -> Self {
+        move |error| Self::System { what, error: error.into() }
+    }
+
+    /// A breach of protocol; the console is added where it is known.
+    pub(crate) fn protocol(what: impl Into<String>) -> Self {
+        Self::Protocol { what: what.into(), console: String::new() }
+    }
+}
+
+impl core::fmt::Display for GuestError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let console = match self {
+            Self::Start { program, error } => {
+                return write!(f, "{} cannot be started: {error}", program.display());
+            }
+            Self::Init { message } => return write!(f, "process 1 of the guest: {message}"),
+            Self::System { what, error } => return write!(f, "{what}: {error}"),
+            Self::Ended { status, console } => {
+                write!(f, "the guest ended before its time ({status})")?;
+                console
+            }
+            Self::Silent { seconds, console } => {
+                write!(f, "the guest did not answer for {seconds} s")?;
+                console
+            }
+            Self::Protocol { what, console } => {
+                write!(f, "the guest broke the protocol: {what}")?;
+                console
+            }
+        };
+        match console.is_empty() {
+            true => f.write_str("; its console is empty"),
+            false => write!(f, "; the last lines of its console:\n{console}"),
+        }
+    }
+}
+
+impl core::error::Error for GuestError {}

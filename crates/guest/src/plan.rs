@@ -1,0 +1,264 @@
+//! What process 1 of a guest is to do: the text of `/plan`, which recipe/init.c reads.
+//!
+//! One directive a line: `sysctl NAME=VALUE`, `mtu`, `gro`, `four` and `six` (addresses), `end` (the
+//! guest's time at the end of the run), `facts` (report what depends on the kernel's build), and `flow` with `key=value` pairs for each end of a connection.
+
+use core::fmt::Write as _;
+use std::net::IpAddr;
+
+use packet::IpVersion;
+use packet::wire::Endpoints;
+use sim::scenario::{
+    App, Close, FlowSpec, OnPeriod, Pause, ReceiveOffloadSpec, Scenario, TcpStack,
+};
+use tcp::profile::{
+    DelayedAckRule, EcnRule, Family, ReceiveBufferRule, SendBufferRule, TcpProfile,
+};
+use units::{Bytes, Duration};
+
+/// So long before the end of the run applications that still run report: that takes a few reads of the
+/// clock, each of 256 ns.
+pub const BEFORE_END: Duration = Duration::from_micros(10);
+
+/// What a guest cannot do of a scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    /// Name of the host.
+    pub host: String,
+    /// What it is.
+    pub what: String,
+}
+
+impl core::fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "host `{}` is a real kernel: {}", self.host, self.what)
+    }
+}
+
+impl core::error::Error for Unsupported {}
+
+/// The plan of host number `host`. `endpoints` are those of the flows, each seen from its connecting
+/// side; `begins` is the guest's time at the world's time 0; `sysctls` come after those that follow
+/// from the host's profile; with `facts` it reports what depends on the kernel's build.
+///
+/// # Errors
+/// [`Unsupported`].
+pub fn plan(
+    scenario: &Scenario,
+    host: usize,
+    endpoints: &[Endpoints],
+    begins: Duration,
+    sysctls: &[(String, String)],
+    facts: bool,
+) -> Result<String, Unsupported> {
+    let own = &scenario.hosts[host];
+    let refuse = |what: String| Unsupported { host: own.name.clone(), what };
+    let Some(tcp) = own.stack.tcp() else {
+        return Err(refuse("it has no QUIC".into()));
+    };
+    let gro = match own.offload.receive {
+        ReceiveOffloadSpec::Off => 0,
+        ReceiveOffloadSpec::Gro(_) => 1,
+        ReceiveOffloadSpec::Lro(_) => {
+            return Err(refuse("it has `gro`, not FreeBSD's `lro`".into()));
+        }
+    };
+    let mut plan = String::new();
+    let mut line = |text: String| plan.push_str(&(text + "\n"));
+    if facts {
+        line("facts".to_owned());
+    }
+    for (name, value) in quiet().iter().chain(&settings(&tcp.profile)) {
+        line(format!("sysctl {name}={value}"));
+    }
+    let congestion = congestion(tcp).ok_or_else(|| {
+        refuse(format!("Linux has no congestion control `{}`", own.stack.cc_name()))
+    })?;
+    line(format!("sysctl net.ipv4.tcp_congestion_control={congestion}"));
+    for (name, value) in sysctls {
+        line(format!("sysctl {name}={value}"));
+    }
+    line(format!("mtu {}", own.stack.mtu()));
+    line(format!("gro {gro}"));
+    let end = begins.as_nanos() + scenario.duration.as_nanos();
+    line(format!("end {}", end.saturating_sub(BEFORE_END.as_nanos())));
+    let mut addresses: [Option<IpAddr>; 2] = [None, None];
+    for (number, flow) in scenario.flows.iter().enumerate() {
+        let endpoints = endpoints[number];
+        for (listens, end) in [(false, flow.from), (true, flow.to)] {
+            if end != host {
+                continue;
+            }
+            let endpoints = if listens { endpoints.reversed() } else { endpoints };
+            let address = endpoints.src.ip();
+            addresses[usize::from(address.is_ipv6())] = Some(address);
+            let what = application(flow, listens).map_err(&refuse)?;
+            let start = begins.as_nanos() + flow.start.as_nanos();
+            line(format!(
+                "flow number={number} listens={} six={} own={} own_port={} peer={} peer_port={} \
+                 start={start}{what}",
+                u32::from(listens),
+                u32::from(flow.ip == IpVersion::V6),
+                address,
+                endpoints.src.port(),
+                endpoints.dst.ip(),
+                endpoints.dst.port(),
+            ));
+        }
+    }
+    // An interface has an IPv4 address even if nothing uses it.
+    let four =
+        addresses[0].map_or_else(|| format!("10.0.0.{}", host % 254 + 1), |ip| ip.to_string());
+    line(format!("four {four}"));
+    if let Some(six) = addresses[1] {
+        line(format!("six {six}"));
+    }
+    Ok(plan)
+}
+
+/// The kernel's name of a host's congestion control.
+fn congestion(tcp: &TcpStack) -> Option<&'static str> {
+    match tcp.cc {
+        cc::Algorithm::Reno => Some("reno"),
+        cc::Algorithm::Bbr => Some("bbr"),
+        cc::Algorithm::Cubic(cc::cubic::CubicVariant::Linux) => Some("cubic"),
+        _ => None,
+    }
+}
+
+/// No packet that no application asked for.
+fn quiet() -> [(&'static str, String); 5] {
+    let off = || "0".to_owned();
+    [
+        ("net.ipv6.conf.all.router_solicitations", off()),
+        ("net.ipv6.conf.default.router_solicitations", off()),
+        ("net.ipv6.conf.eth0.router_solicitations", off()),
+        ("net.ipv6.conf.eth0.accept_dad", off()),
+        ("net.ipv6.conf.eth0.addr_gen_mode", "1".to_owned()),
+    ]
+}
+
+/// The sysctls that follow from the host's profile, as far as a profile of Linux has them: its knobs
+/// are set in it.
+fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
+    if profile.family != Family::Linux {
+        return Vec::new();
+    }
+    let switch = |on: bool| u32::from(on).to_string();
+    let three = |sizes: [Bytes; 3]| sizes.map(|size| size.get().to_string()).join(" ");
+    let ecn = match profile.ecn {
+        EcnRule::Off => 0,
+        EcnRule::Active => 1,
+        EcnRule::Passive => 2,
+    };
+    let mut settings = vec![
+        ("net.ipv4.tcp_timestamps", switch(profile.timestamps)),
+        ("net.ipv4.tcp_sack", switch(profile.sack)),
+        ("net.ipv4.tcp_window_scaling", switch(profile.window_scaling)),
+        ("net.ipv4.tcp_slow_start_after_idle", switch(profile.after_idle)),
+        ("net.ipv4.tcp_ecn", ecn.to_string()),
+        ("net.ipv4.tcp_early_retrans", if profile.loss_probes { "3" } else { "0" }.to_owned()),
+        ("net.ipv4.tcp_retries2", profile.retries.to_string()),
+        ("net.ipv4.tcp_syn_retries", profile.syn.retries.to_string()),
+        ("net.ipv4.tcp_synack_retries", profile.syn.answer_retries.to_string()),
+        ("net.ipv4.tcp_syn_linear_timeouts", profile.syn.linear_timeouts.to_string()),
+        ("net.ipv4.tcp_keepalive_time", (profile.keepalive.idle.as_millis() / 1_000).to_string()),
+        (
+            "net.ipv4.tcp_keepalive_intvl",
+            (profile.keepalive.interval.as_millis() / 1_000).to_string(),
+        ),
+        ("net.ipv4.tcp_keepalive_probes", profile.keepalive.count.to_string()),
+    ];
+    if let SendBufferRule::Linux { wmem } = profile.send_buffer {
+        settings.push(("net.ipv4.tcp_wmem", three(wmem)));
+    }
+    if let ReceiveBufferRule::Linux { rmem, auto, rmem_max } = profile.receive_buffer {
+        settings.push(("net.core.rmem_max", rmem_max.get().to_string()));
+        settings.push(("net.ipv4.tcp_rmem", three(rmem)));
+        settings.push(("net.ipv4.tcp_moderate_rcvbuf", switch(auto)));
+    }
+    if let DelayedAckRule::Linux { compression, .. } = profile.acks {
+        settings.push(("net.ipv4.tcp_comp_sack_delay_ns", compression.delay_ns.to_string()));
+        settings.push(("net.ipv4.tcp_comp_sack_slack_ns", compression.slack_ns.to_string()));
+        settings.push(("net.ipv4.tcp_comp_sack_nr", compression.nr.to_string()));
+    }
+    // Memory of the whole host: the model has no pressure on it.
+    settings.push(("net.ipv4.tcp_mem", "1000000 1000000 1000000".to_owned()));
+    settings
+}
+
+/// What the application of one end does, as pairs that begin with a blank.
+fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
+    let mut text = String::new();
+    let mut set = |key: &str, value: u64| {
+        let _ = write!(text, " {key}={value}");
+    };
+    let endless = |bytes: Option<Bytes>| bytes.map_or(u64::MAX, Bytes::get);
+    let name = match flow.app {
+        App::Bulk { bytes, write } => {
+            set("bytes", endless(bytes));
+            write.into_iter().for_each(|write| set("write", write.get()));
+            "bulk"
+        }
+        App::Paced { chunk, every, bytes } => {
+            set("bytes", endless(bytes));
+            set("chunk", chunk.get());
+            set("every", every.as_nanos().max(1));
+            "paced"
+        }
+        App::OnOff { on: OnPeriod::Bytes(chunk), off: Pause::Fixed(every), bytes } => {
+            set("bytes", endless(bytes));
+            set("chunk", chunk.get());
+            set("every", every.as_nanos());
+            "onoff"
+        }
+        App::OnOff { .. } => {
+            return Err("its `on_off` needs bursts in bytes and a fixed pause".into());
+        }
+        App::Requests { request, response, think, count } => {
+            set("request", request.get().max(1));
+            set("response", response.get().max(1));
+            set("think", think.as_nanos());
+            set("count", count.unwrap_or(u64::MAX));
+            "requests"
+        }
+    };
+    if let Some(reads) = flow.reads.filter(|_| listens) {
+        set("read_chunk", reads.chunk.get().max(1));
+        set("read_every", reads.every.as_nanos().max(1));
+    }
+    set("nodelay", flow.nodelay.into());
+    set("reset", (flow.close == Close::Reset).into());
+    if let Some(keepalive) = flow.keepalive {
+        set("keepalive", 1);
+        let seconds = |span: Option<Duration>| span.map_or(0, |span| span.as_millis() / 1_000);
+        set("keep_idle", seconds(keepalive.idle));
+        set("keep_interval", seconds(keepalive.interval));
+        set("keep_count", keepalive.count.unwrap_or(0).into());
+    }
+    // Without end is -1 there.
+    Ok(format!(" app={name}{}", text.replace(&format!("={}", u64::MAX), "=-1")))
+}
+
+/// The first file system of a guest: an archive (newc, see cpio(5)) of `/init` and `/plan`. The kernel's own
+/// brings /dev/console.
+pub fn initial_archive(init: &[u8], plan: &[u8]) -> Vec<u8> {
+    let mut archive = Vec::with_capacity(init.len() + plan.len() + 1_024);
+    let mut file = |number: u32, name: &str, mode: u32, bytes: &[u8]| {
+        let fields =
+            [number, mode, 0, 0, 1, 0, bytes.len() as u32, 0, 0, 0, 0, name.len() as u32 + 1, 0];
+        archive.extend_from_slice(b"070701");
+        for field in fields {
+            archive.extend_from_slice(format!("{field:08X}").as_bytes());
+        }
+        archive.extend_from_slice(name.as_bytes());
+        archive.push(0);
+        archive.resize(archive.len().next_multiple_of(4), 0);
+        archive.extend_from_slice(bytes);
+        archive.resize(archive.len().next_multiple_of(4), 0);
+    };
+    file(1, "init", 0o100_755, init);
+    file(2, "plan", 0o100_644, plan);
+    file(0, "TRAILER!!!", 0, &[]);
+    archive
+}

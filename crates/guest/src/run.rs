@@ -1,0 +1,260 @@
+//! A scenario with real kernels as some of its hosts, from its beginning to its end.
+
+use std::path::PathBuf;
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use nix::unistd::Pid;
+use packet::wire::Endpoints;
+use sim::live::LiveSimulation;
+use sim::scenario::{App, ReceiveOffloadSpec, Scenario};
+use sim::{Latency, Observer, RunOutcome, SetupError};
+use units::{Bytes, Duration, Instant};
+
+use crate::drive::{Attached, DriveCounters, Failed, drive};
+use crate::flows::{FlowCounters, Flows};
+use crate::guest::{Guest, GuestError};
+use crate::plan::{Unsupported, plan};
+use crate::results::{EndResults, HostResults};
+use crate::uml::{BOOT, NicCounters, PATIENCE, Protocol, UmlConfig, UmlGuest};
+
+/// A host that is a real kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestHost {
+    /// Index of the host.
+    pub host: usize,
+    /// The kernel, an executable.
+    pub kernel: PathBuf,
+    /// Process 1, an executable.
+    pub init: PathBuf,
+    /// Memory in MiB.
+    pub memory: u32,
+    /// Sysctls besides those of the host's profile.
+    pub sysctls: Vec<(String, String)>,
+    /// It reports what depends on the kernel's build.
+    pub facts: bool,
+}
+
+/// What to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// The hosts that are real kernels.
+    pub guests: &'a [GuestHost],
+    /// Addresses and ports of each flow, seen from its connecting side.
+    pub endpoints: &'a [Endpoints],
+    /// How the guests' clocks are kept.
+    pub protocol: Protocol,
+    /// Keep this thread and the guests on one processor: they never run at once, and moving between
+    /// two costs more than it gives.
+    pub pin: bool,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct GuestRun {
+    /// As of a run of models; of an end that is a kernel it has what that reports.
+    pub outcome: RunOutcome,
+    /// What each guest reports.
+    pub hosts: Vec<HostResults>,
+    /// What each guest's card counted.
+    pub nics: Vec<NicCounters>,
+    /// What became of packets that are no segments of a flow.
+    pub flows: FlowCounters,
+    /// Turns of guests.
+    pub turns: DriveCounters,
+}
+
+/// Why a run did not come to its end.
+#[derive(Debug)]
+pub enum RunError {
+    /// The scenario refers to what is not there.
+    Setup(SetupError),
+    /// A kernel cannot be what the scenario says.
+    Unsupported(Unsupported),
+    /// A guest could not go on.
+    Guest {
+        /// Name of the host.
+        host: String,
+        /// When, in the time of the world; `None` while it booted.
+        at: Option<Instant>,
+        /// What.
+        error: GuestError,
+    },
+    /// What a guest sent is not what its applications have written.
+    Altered {
+        /// Segments.
+        segments: u64,
+    },
+}
+
+impl core::fmt::Display for RunError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Setup(error) => error.fmt(f),
+            Self::Unsupported(error) => error.fmt(f),
+            Self::Guest { host, at: None, error } => write!(f, "host `{host}` at boot: {error}"),
+            Self::Guest { host, at: Some(at), error } => {
+                write!(f, "host `{host}` at {:.6} s: {error}", at.as_secs_f64())
+            }
+            Self::Altered { segments } => {
+                write!(f, "the payload of {segments} segments is not what was written")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RunError {}
+
+/// Keeps this thread on one processor until it goes out of scope.
+struct Pinned(Option<CpuSet>);
+
+impl Pinned {
+    /// Pins the thread to the processor that it is on. Where that is refused, runs are only slower.
+    fn here() -> Self {
+        let this = Pid::from_raw(0);
+        let pin = || -> nix::Result<CpuSet> {
+            let before = sched_getaffinity(this)?;
+            let mut one = CpuSet::new();
+            one.set(sched_getcpu()?)?;
+            sched_setaffinity(this, &one)?;
+            Ok(before)
+        };
+        Self(pin().ok())
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // It was allowed before.
+            let _ = sched_setaffinity(Pid::from_raw(0), before);
+        }
+    }
+}
+
+/// Runs a job; `observer` sees what it sees of a run of models, except what goes on inside guests.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run<O: Observer>(job: &Job<'_>, observer: &mut O) -> Result<GuestRun, RunError> {
+    let scenario = &for_guests(job);
+    let _pinned = job.pin.then(Pinned::here);
+    let outside: Vec<usize> = job.guests.iter().map(|guest| guest.host).collect();
+    let mut live = LiveSimulation::new(scenario, &outside, observer).map_err(RunError::Setup)?;
+    let mut guests = Vec::new();
+    for guest in job.guests {
+        guests.push(Attached { host: guest.host, guest: boot(job, guest)? });
+    }
+    let mut flows = Flows::new(job.endpoints);
+    let end = Instant::ZERO + scenario.duration;
+    let turns = drive(&mut live, &mut guests, &mut flows, end);
+    let turns = turns.map_err(|Failed { host, at, error }| RunError::Guest {
+        host: scenario.hosts[host].name.clone(),
+        at: Some(at),
+        error,
+    })?;
+    if flows.counters.altered > 0 {
+        return Err(RunError::Altered { segments: flows.counters.altered });
+    }
+    let mut outcome = live.outcome();
+    for Attached { host, guest } in &guests {
+        for end in &guest.results().ends {
+            report(job.scenario, *host, end, guest.results(), &mut outcome);
+        }
+    }
+    Ok(GuestRun {
+        outcome,
+        hosts: guests.iter().map(|one| one.guest.results().clone()).collect(),
+        nics: guests.iter().map(|one| one.guest.nic_counters()).collect(),
+        flows: flows.counters,
+        turns,
+    })
+}
+
+/// The scenario without what the kernels do themselves: their packets reach them as they come, all
+/// those of one interrupt at once, and their own GRO merges them.
+fn for_guests(job: &Job<'_>) -> Scenario {
+    let mut scenario = job.scenario.clone();
+    for guest in job.guests {
+        let offload = &mut scenario.hosts[guest.host].offload;
+        offload.receive = ReceiveOffloadSpec::Off;
+        offload.flush = Duration::ZERO;
+        offload.budget = None;
+    }
+    scenario
+}
+
+fn boot(job: &Job<'_>, guest: &GuestHost) -> Result<UmlGuest, RunError> {
+    let scenario = job.scenario;
+    let host = &scenario.hosts[guest.host];
+    let phase = host.stack.tcp().map_or(Duration::ZERO, |tcp| tcp.clock_phase);
+    let begins = Duration::from_nanos(BOOT.as_nanos() + phase.as_nanos());
+    let plan = plan(scenario, guest.host, job.endpoints, begins, &guest.sysctls, guest.facts)
+        .map_err(RunError::Unsupported)?;
+    let config = UmlConfig {
+        kernel: &guest.kernel,
+        init: &guest.init,
+        plan: &plan,
+        memory: guest.memory,
+        seed: &format!("{}.{}", scenario.seed, guest.host),
+        clock_phase: phase,
+        tso: host.offload.tso,
+        mtu: host.stack.mtu().min(u32::from(u16::MAX)) as u16,
+        protocol: job.protocol,
+        patience: PATIENCE,
+    };
+    let failed = |error| RunError::Guest { host: host.name.clone(), at: None, error };
+    let booted = UmlGuest::boot(&config).map_err(failed)?;
+    match booted.results().refused.first() {
+        None => Ok(booted),
+        Some(refused) => {
+            let message = format!("the kernel refuses {refused}");
+            Err(failed(GuestError::Init { message }))
+        }
+    }
+}
+
+/// Puts what an end reports into the outcome of its flow.
+fn report(
+    scenario: &Scenario,
+    host: usize,
+    end: &EndResults,
+    results: &HostResults,
+    outcome: &mut RunOutcome,
+) {
+    let flow = &scenario.flows[end.flow];
+    let measured = &mut outcome.flows[end.flow];
+    let phase = scenario.hosts[host].stack.tcp().map_or(Duration::ZERO, |tcp| tcp.clock_phase);
+    let requests = matches!(flow.app, App::Requests { .. });
+    // The bytes that count flow to the listener, but for responses.
+    if end.listens != requests {
+        measured.bytes = Bytes(end.received);
+        measured.finished = end.finished;
+        let read = end.at.saturating_sub(Duration::from_nanos(BOOT.as_nanos() + phase.as_nanos()));
+        let read = if end.finished { read } else { scenario.duration };
+        measured.duration = read.saturating_sub(flow.start);
+        if requests && end.value("requests") > 0 {
+            let span = |name| Duration::from_nanos(end.value(name));
+            measured.latency = Some(Latency {
+                requests: end.value("requests"),
+                min: span("min"),
+                median: span("median"),
+                max: span("max"),
+            });
+        }
+        return;
+    }
+    measured.profile = "kernel";
+    measured.retransmitted_segments = end.value("retransmitted");
+    measured.mss = Bytes(end.value("mss"));
+    measured.max_cwnd = Bytes(end.value("cwnd") * end.value("mss"));
+    let rtt = end.value("min_rtt");
+    measured.min_rtt = (rtt != u64::from(u32::MAX)).then(|| Duration::from_micros(rtt));
+    outcome.segments += end.value("data_segs");
+    // Counters of the host: exact where it has one flow.
+    let measured = &mut outcome.flows[end.flow];
+    measured.fast_recoveries =
+        results.counter("TCPSackRecovery") + results.counter("TCPRenoRecovery");
+    measured.rtos = results.counter("TCPTimeouts");
+}

@@ -1,0 +1,215 @@
+//! The process of a guest: what must be set before its first instruction, its console, its end.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::poll::{PollTimeout, poll};
+use nix::sys::personality::{self, Persona};
+use nix::sys::resource::{Resource, setrlimit};
+
+use crate::guest::GuestError;
+
+/// Bytes of the console that an error shows at most.
+const SHOWN: u64 = 2_000;
+/// A console with more is that of a kernel in trouble.
+const MOST_CONSOLE: u64 = 16 << 20;
+
+/// A directory of this run, with all that is in it.
+#[derive(Debug)]
+pub(super) struct RunDirectory(PathBuf);
+
+impl RunDirectory {
+    /// A new directory `name` in `parent`.
+    pub(super) fn new(parent: &Path, name: &str) -> io::Result<Self> {
+        let path = parent.join(name);
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for RunDirectory {
+    fn drop(&mut self) {
+        // Files that cannot be removed stay: a destructor has no caller to report to.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a guest prints.
+#[derive(Debug)]
+pub(super) struct Console {
+    file: File,
+    read: u64,
+    partial: Vec<u8>,
+}
+
+impl Console {
+    fn create(path: &Path) -> io::Result<(Self, File)> {
+        let file = File::options().read(true).append(true).create_new(true).open(path)?;
+        let writer = file.try_clone()?;
+        Ok((Self { file, read: 0, partial: Vec::new() }, writer))
+    }
+
+    /// ReadPattern what is new; `line` gets each whole line.
+    pub(super) fn read_lines(&mut self, mut line: impl FnMut(&str)) -> io::Result<()> {
+        let mut bytes = [0; 4_096];
+        loop {
+            let len = self.file.read_at(&mut bytes, self.read)?;
+            if len == 0 {
+                return Ok(());
+            }
+            self.read += len as u64;
+            if self.read > MOST_CONSOLE {
+                return Err(io::Error::other("it prints without end"));
+            }
+            for &byte in &bytes[..len] {
+                if byte == b'\n' {
+                    line(String::from_utf8_lossy(&self.partial).trim_end());
+                    self.partial.clear();
+                } else {
+                    self.partial.push(byte);
+                }
+            }
+        }
+    }
+
+    /// The last lines, for errors.
+    pub(super) fn tail(&self) -> String {
+        let len = self.file.metadata().map_or(0, |data| data.len());
+        let mut bytes = vec![0; len.min(SHOWN) as usize];
+        let start = len - bytes.len() as u64;
+        if self.file.read_exact_at(&mut bytes, start).is_err() {
+            return String::new();
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.replace('\r', "");
+        let whole = match start {
+            0 => &text[..],
+            _ => text.split_once('\n').map_or(&text[..], |(_, rest)| rest),
+        };
+        let lines: Vec<String> = whole.lines().map(|line| format!("  {line}")).collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+}
+
+/// A guest's process; it ends with this value.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    pub(super) console: Console,
+}
+
+impl Process {
+    /// Starts `program` in `directory`.
+    ///
+    /// # Errors
+    /// [`GuestError::Start`], [`GuestError::System`].
+    pub(super) fn start(
+        program: &Path,
+        arguments: &[String],
+        directory: &Path,
+    ) -> Result<Self, GuestError> {
+        let (console, output) = Console::create(&directory.join("console"))
+            .map_err(GuestError::system("the console of a guest"))?;
+        let errors = output.try_clone().map_err(GuestError::system("the console of a guest"))?;
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(directory).env_clear();
+        // The memory of the guest is a file there, from which it executes.
+        let memory = Path::new("/dev/shm");
+        command.env("TMPDIR", if memory.is_dir() { memory } else { directory });
+        // 6.12 dies with its first process on a host whose libc registers restartable sequences.
+        command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        before_exec(&mut command);
+        let child = command.spawn();
+        let failed = |error| GuestError::Start { program: program.to_owned(), error };
+        Ok(Self { child: child.map_err(failed)?, console })
+    }
+
+    /// Its exit status, if it has ended.
+    pub(super) fn ended(&mut self) -> Option<String> {
+        self.child.try_wait().ok().flatten().map(|status| status.to_string())
+    }
+
+    /// Its exit status, when it has closed its sockets: it is given a moment to end by itself.
+    pub(super) fn end(&mut self) -> String {
+        for _ in 0..20 {
+            if let Some(status) = self.ended() {
+                return status;
+            }
+            // A wait of 100 ms; an interrupted one is only shorter.
+            let _ = poll(&mut [], PollTimeout::from(100_u16));
+        }
+        self.kill();
+        "it had closed its sockets, and was killed".to_owned()
+    }
+
+    /// Kills it.
+    pub(super) fn kill(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// What makes a guest the same in every run, and what makes it end with this program.
+#[expect(unsafe_code, reason = "Command::pre_exec")]
+fn before_exec(command: &mut Command) {
+    // SAFETY: between fork and exec the closure makes system calls and nothing else; it allocates
+    // no memory and takes no lock.
+    unsafe {
+        command.pre_exec(|| {
+            personality::set(personality::get()? | Persona::ADDR_NO_RANDOMIZE)?;
+            setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+            die_with_parent()?;
+            refuse_getrandom()
+        });
+    }
+}
+
+/// The guest is killed when the thread that started it ends, however that ends.
+#[expect(unsafe_code, reason = "prctl(2)")]
+fn die_with_parent() -> io::Result<()> {
+    // SAFETY: PR_SET_PDEATHSIG takes a number and touches no memory of this process.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// getrandom(2) fails with ENOSYS from here on: it is the only entropy that a User-Mode Linux kernel takes
+/// from the host. What remains is its command line and virtual time.
+#[expect(unsafe_code, reason = "seccomp(2) by prctl(2)")]
+fn refuse_getrandom() -> io::Result<()> {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut program = [
+        // The number of the system call is the first field of struct seccomp_data.
+        step(LOAD, 0, 0, 0),
+        step(JUMP_IF_EQUAL, 0, 1, libc::SYS_getrandom as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: the kernel copies the filter, which outlives the call; the other arguments are numbers.
+    let set = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
+    };
+    if set { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,202 @@
+//! Transfers between kernels and modelled hosts.
+#![cfg(target_os = "linux")]
+#![allow(clippy::missing_panics_doc, missing_docs, reason = "tests")]
+
+mod support;
+
+use core::num::NonZeroU64;
+
+use ackclock_guest::kernel::check::PacketDigest;
+use ackclock_guest::uml::Protocol;
+use ackclock_guest::{GuestRun, Job, run};
+use packet::IpVersion;
+use sim::scenario::{
+    App, Close, ElementSpec, KeepaliveSpec, OnPeriod, PacketClass, Pause, ReadPattern,
+    ReceiveOffloadSpec, Scenario, SelectionRule,
+};
+use support::{endpoints, flow, guests, job, kernel, scenario};
+use units::{Bytes, Duration, Ratio};
+
+fn digest(job: &Job<'_>) -> (String, GuestRun) {
+    let mut digest = PacketDigest::default();
+    let done = run(job, &mut digest).unwrap_or_else(|error| panic!("{error}"));
+    assert!(digest.packets > 0);
+    (digest.finish(), done)
+}
+
+/// Losses and reordering by the seed, both ways.
+fn with_losses(mut scenario: Scenario) -> Scenario {
+    let rule = |percent| SelectionRule::Share(Ratio::new(percent, 100).unwrap());
+    let late =
+        ElementSpec::Late { rule: rule(1), by: Duration::from_millis(2), only: PacketClass::All };
+    let loss = ElementSpec::Loss { rule: rule(2), only: PacketClass::All };
+    scenario.paths[0].forward.extend([loss.clone(), late]);
+    scenario.paths[0].reverse.push(loss);
+    scenario
+}
+
+/// Every mix of kernels and models moves all bytes, and does the same packets at the same times in every
+/// run, by shared memory and by messages.
+#[test]
+fn a_run_is_a_function_of_scenario_and_kernel() {
+    let Some(kernel) = kernel() else { return };
+    let scenario = with_losses(scenario(600_000));
+    let endpoints = endpoints(&scenario);
+    let mut digests = Vec::new();
+    for hosts in [&[0][..], &[1], &[0, 1]] {
+        let guests = guests(&kernel, hosts);
+        let by_memory = job(&scenario, &guests, &endpoints);
+        let by_messages = Job { protocol: Protocol::Messages, ..by_memory };
+        let (first, done) = digest(&by_memory);
+        let flow = &done.outcome.flows[0];
+        assert_eq!((flow.bytes, flow.finished), (Bytes(600_000), true), "{hosts:?}");
+        assert!(flow.retransmitted_segments > 0, "{hosts:?}");
+        assert_eq!(flow.profile == "kernel", hosts.contains(&0));
+        assert_eq!(first, digest(&by_memory).0, "{hosts:?} twice");
+        assert_eq!(first, digest(&by_messages).0, "{hosts:?} by messages");
+        digests.push(first);
+    }
+    digests.sort();
+    digests.dedup();
+    assert_eq!(digests.len(), 3, "a model and a kernel have different numbers");
+}
+
+/// The seed decides the initial sequence numbers of kernels too.
+#[test]
+fn another_seed_is_another_run() {
+    let Some(kernel) = kernel() else { return };
+    let scenario = scenario(20_000);
+    let other = Scenario { seed: 8, ..scenario.clone() };
+    let (guests, endpoints) = (guests(&kernel, &[0, 1]), endpoints(&scenario));
+    let one = digest(&job(&scenario, &guests, &endpoints)).0;
+    assert_ne!(one, digest(&job(&other, &guests, &endpoints)).0);
+}
+
+/// Every application that a kernel can have, in both places, and IPv6.
+#[test]
+fn kernels_have_the_applications_of_models() {
+    let Some(kernel) = kernel() else { return };
+    let mut scenario = scenario(1);
+    let bytes = Some(Bytes(90_000));
+    let every = Duration::from_millis(20);
+    let on_off = App::OnOff {
+        on: OnPeriod::Bytes(Bytes(30_000)),
+        off: Pause::Fixed(Duration::from_millis(300)),
+        bytes,
+    };
+    let requests = App::Requests {
+        request: Bytes(300),
+        response: Bytes(40_000),
+        think: Duration::from_millis(50),
+        count: Some(4),
+    };
+    scenario.flows = vec![
+        flow("bulk", App::Bulk { bytes, write: None }),
+        flow("writes", App::Bulk { bytes, write: NonZeroU64::new(10_000) }),
+        flow("paced", App::Paced { chunk: Bytes(5_000), every, bytes }),
+        flow("on off", on_off),
+        flow("requests", requests),
+        flow("slow reader", App::Bulk { bytes, write: None }),
+        flow("six", App::Bulk { bytes, write: None }),
+        flow("reset", App::Bulk { bytes: Some(Bytes(1_000)), write: None }),
+    ];
+    scenario.flows[5].reads = Some(ReadPattern { chunk: Bytes(20_000), every });
+    scenario.flows[5].nodelay = true;
+    scenario.flows[5].keepalive = Some(KeepaliveSpec::default());
+    scenario.flows[6].ip = IpVersion::V6;
+    scenario.flows[7].close = Close::Reset;
+    scenario.flows[7].start = Duration::from_millis(500);
+    let endpoints = endpoints(&scenario);
+    for hosts in [&[0][..], &[1], &[0, 1]] {
+        let guests = guests(&kernel, hosts);
+        let done = digest(&job(&scenario, &guests, &endpoints)).1;
+        for flow in &done.outcome.flows[..7] {
+            let expected = if flow.name == "requests" { 160_000 } else { 90_000 };
+            assert_eq!(flow.bytes, Bytes(expected), "{} {hosts:?}", flow.name);
+            assert!(flow.finished, "{} {hosts:?}", flow.name);
+        }
+        // 4 requests of at least a round trip, 3 pauses between them.
+        let latency = done.outcome.flows[4].latency.unwrap();
+        assert_eq!(latency.requests, 4, "{hosts:?}");
+        assert!(latency.min >= Duration::from_millis(20), "{hosts:?} {latency:?}");
+        let took = done.outcome.flows[4].duration;
+        assert!(took >= Duration::from_millis(4 * 20 + 3 * 50), "{hosts:?} {took:?}");
+        // 3 bursts, 2 pauses; 18 chunks, 17 intervals.
+        assert!(done.outcome.flows[3].duration >= Duration::from_millis(600), "{hosts:?}");
+        assert!(done.outcome.flows[2].duration >= Duration::from_millis(340), "{hosts:?}");
+        assert_eq!(done.flows.altered, 0);
+        assert_eq!(done.nics.iter().map(|nic| nic.dropped).sum::<u64>(), 0);
+    }
+}
+
+/// A burst that leaves the stack is split by the card: with TSO a tap at the stack sees fewer, longer ones.
+#[test]
+fn bursts_are_split_by_the_card() {
+    let Some(kernel) = kernel() else { return };
+    let mut scenario = scenario(200_000);
+    let sent = |scenario: &Scenario| {
+        let (guests, endpoints) = (guests(&kernel, &[0]), endpoints(scenario));
+        let done = digest(&job(scenario, &guests, &endpoints)).1;
+        (done.nics[0].sent, done.outcome.flows[0].bytes)
+    };
+    let (bursts, bytes) = sent(&scenario);
+    scenario.hosts[0].offload.tso = false;
+    let (packets, same) = sent(&scenario);
+    assert_eq!(bytes, same);
+    // 139 segments of 1448 bytes, SYN, ACK and FIN besides.
+    assert!((139..150).contains(&packets), "{packets}");
+    assert!(bursts < 100, "{bursts}");
+}
+
+/// Packets of one interrupt are merged by the kernel's own GRO: it acknowledges fewer times.
+#[test]
+fn the_kernels_own_gro_merges_the_packets_of_an_interrupt() {
+    let Some(kernel) = kernel() else { return };
+    let mut scenario = scenario(400_000);
+    let acks = |scenario: &Scenario| {
+        let (guests, endpoints) = (guests(&kernel, &[1]), endpoints(scenario));
+        let done = digest(&job(scenario, &guests, &endpoints)).1;
+        assert_eq!(done.outcome.flows[0].bytes, Bytes(400_000));
+        done.nics[0].sent
+    };
+    scenario.hosts[1].offload.moderation = Duration::from_millis(8);
+    let apart = acks(&scenario);
+    scenario.hosts[1].offload.receive = ReceiveOffloadSpec::Gro(net::offload::GroParams::LINUX);
+    let merged = acks(&scenario);
+    assert!(4 * merged < 3 * apart, "{merged} {apart}");
+}
+
+/// What ends with the run is reported as it is then.
+#[test]
+fn an_endless_transfer_ends_with_the_run() {
+    let Some(kernel) = kernel() else { return };
+    let mut scenario = scenario(1);
+    scenario.flows = vec![flow("endless", App::Bulk { bytes: None, write: None })];
+    scenario.duration = Duration::from_secs(2);
+    let (guests, endpoints) = (guests(&kernel, &[0, 1]), endpoints(&scenario));
+    let done = digest(&job(&scenario, &guests, &endpoints)).1;
+    let flow = &done.outcome.flows[0];
+    assert!(!flow.finished);
+    assert_eq!(flow.duration, Duration::from_secs(2));
+    // 10 Mbit/s for two seconds, less handshake and headers.
+    assert!((2_000_000..2_500_000).contains(&flow.bytes.get()), "{:?}", flow.bytes);
+    assert!(flow.max_cwnd > Bytes(20_000));
+    // A queue of 60 kB and no end: it has overflowed.
+    assert!(flow.fast_recoveries > 0 && flow.retransmitted_segments > 0, "{flow:?}");
+}
+
+/// Sysctls of the host come after those of its profile, and one that the kernel does not know is an error.
+#[test]
+fn sysctls_are_set_or_refused() {
+    let Some(kernel) = kernel() else { return };
+    let scenario = scenario(50_000);
+    let endpoints = endpoints(&scenario);
+    let mut guests = guests(&kernel, &[0]);
+    let default = digest(&job(&scenario, &guests, &endpoints)).0;
+    guests[0].sysctls = vec![("net.ipv4.tcp_timestamps".into(), "0".into())];
+    assert_ne!(default, digest(&job(&scenario, &guests, &endpoints)).0);
+    guests[0].sysctls = vec![("net.ipv4.tcp_no_such_thing".into(), "0".into())];
+    let error = run(&job(&scenario, &guests, &endpoints), &mut record::NullRecorder).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("tcp_no_such_thing") && text.contains("host `sender`"), "{text}");
+}

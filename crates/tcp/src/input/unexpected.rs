@@ -1,0 +1,166 @@
+//! Segments that are not part of the stream: before a connection is synchronised, resets, late
+//! SYNs, and segments answered with a challenge ACK or ignored (RFC 9293 section 3.10.7, RFC 5961,
+//! RFC 7323).
+
+use machine::Cx;
+use packet::{Flags, Segment};
+use record::Recorder;
+use units::{Duration, Instant, Offset, SeqNum, unlikely};
+
+use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
+use crate::loss::LossDetector;
+use crate::profile::Family;
+
+/// Timestamps older than this are invalid (RFC 7323 section 5.5).
+const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3_600);
+
+impl TcpEndpoint {
+    #[inline(never)]
+    pub(super) fn input_unsynchronised<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+    ) {
+        match self.state {
+            TcpState::Listen => self.input_listen(cx, segment),
+            TcpState::SynSent => self.input_syn_sent(cx, segment),
+            _ => self.answer_with_reset(segment),
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.1: a segment without a connection is answered with a RST.
+    pub(super) fn answer_with_reset(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        self.reset = Some(if segment.flags.has(Flags::ACK) {
+            (segment.ack, None)
+        } else {
+            let behind = segment.seq.0.wrapping_add(segment.seq_len());
+            (SeqNum(0), Some(SeqNum(behind)))
+        });
+    }
+
+    /// RFC 9293 section 3.10.7.2.
+    pub(super) fn input_listen<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        let flags = segment.flags;
+        if flags.has(Flags::ACK) {
+            self.answer_with_reset(segment);
+        } else if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
+            self.on_syn(cx, segment);
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.3.
+    pub(super) fn input_syn_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        let flags = segment.flags;
+        if flags.has(Flags::ACK) && segment.ack != Offset(1).to_seq(self.cfg.isn) {
+            self.retry_syn_soon(cx.now);
+            self.answer_with_reset(segment);
+            return;
+        }
+        match (flags.has(Flags::RST), flags.has(Flags::SYN), flags.has(Flags::ACK)) {
+            (true, _, true) => self.abort(cx),
+            (false, true, true) => self.on_syn_ack(cx, segment),
+            (false, true, false) => self.on_simultaneous_syn(cx, segment),
+            _ => {}
+        }
+    }
+
+    /// RFC 5961 section 3.2: a a RST is accepted only at exactly `rcv_nxt`; elsewhere in the window
+    /// it gets a challenge ACK, outside it is ignored.
+    pub(super) fn input_reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, seq: Offset) {
+        if seq == self.rcv.nxt {
+            match (self.state, self.cfg.side) {
+                // A passive open returns to LISTEN.
+                (TcpState::SynReceived, TcpSide::Server) => self.begin_anew(),
+                // tcp_twcheck drops it, after RFC 1337.
+                (TcpState::TimeWait, _) if self.cfg.profile.family == Family::FreeBsd => {}
+                (TcpState::TimeWait, _) => {
+                    self.state = TcpState::Closed;
+                    self.timers.stop_all();
+                }
+                _ => self.abort(cx),
+            }
+        } else if seq > self.rcv.nxt && seq < self.rcv.adv {
+            self.challenge(cx);
+        }
+    }
+
+    /// Handles a SYN on a connection that already has one: a retransmission or a simultaneous open
+    /// of the handshake, or a stray one (RFC 5961 section 4). `seq` is `None` for a number before
+    /// the stream.
+    pub(super) fn input_late_syn<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        seq: Option<Offset>,
+    ) {
+        let acks = segment.flags.has(Flags::ACK);
+        let same_syn = self.state == TcpState::SynReceived && seq == Some(Offset(0));
+        if same_syn && acks && segment.ack == Offset(1).to_seq(self.cfg.isn) {
+            // The answer to our SYN-ACK after a simultaneous open.
+            self.on_simultaneous_syn_ack(cx, segment);
+        } else if same_syn {
+            if self.may_answer(cx.now, segment) {
+                self.call_output();
+            }
+        } else if self.state == TcpState::TimeWait
+            && self.cfg.profile.family == Family::FreeBsd
+            && !acks
+        {
+            // tcp_twcheck drops an old SYN. A newer one ends the old connection and is passed to a
+            // listener, of which there is none here.
+            if seq.is_some_and(|seq| seq > self.rcv.nxt) {
+                self.state = TcpState::Closed;
+                self.timers.stop_all();
+                self.answer_with_reset(segment);
+            }
+        } else {
+            self.challenge(cx);
+        }
+    }
+
+    /// Sends a challenge ACK: a peer with stale state resets, and an off-path attacker learns
+    /// nothing.
+    pub(super) fn challenge<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if !self.challenge.allow(cx.now, self.cfg.profile.challenge) {
+            return;
+        }
+        match self.snd.loss_detector {
+            // tcp_respond, not tcp_output: a pure ACK, whatever else could be sent.
+            LossDetector::Sack(_) => self.respond(cx),
+            LossDetector::NewReno | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
+                self.ack_at_once();
+            }
+        }
+    }
+
+    /// RFC 7323 section 5: a a segment older than the last one received is answered and dropped;
+    /// one without the negotiated timestamps is dropped on strict systems.
+    pub(super) fn has_stale_timestamp<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+    ) -> bool {
+        if !self.negotiated.timestamps {
+            return false;
+        }
+        let Some(stamps) = segment.timestamps else { return self.cfg.profile.strict_timestamps };
+        let tsecr_before = (stamps.val.wrapping_sub(self.rcv.ts_recent) as i32) < 0;
+        let stale = tsecr_before && cx.now.since(self.rcv.ts_recent_at) < PAWS_IDLE;
+        if unlikely(stale) && self.may_answer(cx.now, segment) {
+            self.ack_at_once();
+        }
+        stale
+    }
+
+    /// Linux limits its answers to unacceptable pure ACKs and to repeated SYNs to one in half a
+    /// second, so that two endpoints in disagreement do not loop for ever (tcp_oow_rate_limited,
+    /// `net.ipv4.tcp_invalid_ratelimit`). Data cannot cause such a loop.
+    pub(super) fn may_answer(&mut self, now: Instant, segment: &Segment) -> bool {
+        let bare = segment.payload == 0 && !segment.flags.has(Flags::FIN);
+        let limited = self.cfg.profile.family == Family::Linux && bare;
+        !limited || self.challenge.allow(now, self.cfg.profile.challenge)
+    }
+}

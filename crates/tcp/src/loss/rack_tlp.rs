@@ -1,0 +1,430 @@
+//! Loss detection by transmission times: RACK-TLP (RFC 8985) as the RFC specifies it, and as Linux
+//! implements it (tcp_ack, tcp_fastretrans_alert). FreeBSD's RACK stack has its own steps
+//! (`super::rack`).
+//!
+//! All acknowledgments are processed in the same steps: deliveries (`account`), end or undo of the
+//! recovery, loss detection, PRR (`recovery_state`, `prr_state`). `detector` is the loss detector of each
+//! system; `timers` has the reordering timer, the probe and the timeout. Linux only: `frto`
+//! (spurious timeouts), `reneging` (a receiver drops SACKed data), `reports` (D-SACKs and
+//! reordering).
+
+mod detector;
+mod fast_path;
+mod frto;
+mod prr_state;
+mod recovery_state;
+mod reneging;
+mod reports;
+mod send;
+mod timers;
+mod xmit_timer;
+
+use core::hint::cold_path;
+
+use cc::{AckEvent, CongestionSignal as Sign, Controller, RecoveryEnd, WindowChange};
+use machine::Cx;
+use packet::Segment;
+use record::{Cause, Event, Purpose, Recorder};
+use recovery::dsack::{self, SackRange};
+use recovery::lazy::LazyBox;
+use recovery::rack::{RackInput, RackLosses};
+use recovery::reordering::ReorderingMetric;
+use recovery::sendmap::{SendMap, SentSegment};
+use recovery::tlp::{ProbeAck, PtoRule, Tlp, TlpOutcome};
+use recovery::undo::tsecr_before;
+use units::{Duration, Instant, Offset, unlikely};
+
+use super::{LossDetector, ReceivedAck};
+use crate::endpoint::TcpEndpoint;
+use crate::profile::RackTlpRule;
+use crate::rates::AckDelivery;
+use crate::sent::DeliveredPackets;
+use detector::{DeliveryContext, RackDetector};
+use frto::Frto;
+use prr_state::PrrState;
+use recovery_state::RecoveryState;
+
+/// Linux adds this to the reordering timer (`TCP_TIMEOUT_MIN_US`, tcp_rack_mark_lost).
+const LINUX_TIMEOUT_MIN: Duration = Duration::from_millis(2);
+
+/// State of RACK-TLP.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct RackTlpState {
+    detector: RackDetector,
+    tlp: Tlp,
+    pto: PtoRule,
+    /// State of the recovery, or of the retransmissions after a timeout.
+    episode: LazyBox<RecoveryState>,
+    /// A probe is due.
+    probe_due: bool,
+    /// When a probe for more than one packet was scheduled, unless an acknowledgment arrived since.
+    planned: Option<Instant>,
+    /// F-RTO: was the last timeout spurious?
+    frto: Frto,
+    /// The degree of reordering.
+    reordering: ReorderingMetric,
+}
+
+/// Data delivered by an acknowledgment.
+#[derive(Debug, Clone, Copy, Default)]
+struct AckAccounting {
+    bytes: u64,
+    packets: u64,
+    /// Bytes newly acknowledged or SACKed; bytes SACKed before count again when acknowledged
+    /// (`changed` of rack_log_ack).
+    changed: u64,
+    /// Packets that it acknowledges, and those that it SACKs.
+    acked: DeliveredPackets,
+    reported: DeliveredPackets,
+    /// Packets newly SACKed.
+    newly_reported: u64,
+    /// Of the packets delivered that were sent only once: lowest start and lowest end.
+    first_reported: Option<SackRange>,
+    first_acked: Option<SackRange>,
+}
+
+impl RackTlpState {
+    pub(crate) fn new(rule: RackTlpRule, hz: u32) -> Self {
+        let pto = match rule {
+            // RFC 8985 section 7.2: the peer may delay an ACK by 200 ms, if the delay is unknown.
+            RackTlpRule::Rfc => PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) },
+            RackTlpRule::Linux => PtoRule::Linux { hz },
+        };
+        Self {
+            detector: RackDetector::new(rule),
+            tlp: Tlp::new(),
+            pto,
+            episode: LazyBox::default(),
+            probe_due: false,
+            planned: None,
+            frto: Frto::OFF,
+            reordering: ReorderingMetric::new(),
+        }
+    }
+
+    /// Was the probe of the flight scheduled at this instant?
+    #[inline]
+    pub(crate) fn planned_at(&self, now: Instant) -> bool {
+        self.planned == Some(now)
+    }
+
+    /// Is a probe due?
+    #[inline]
+    pub(crate) const fn probe_is_due(&self) -> bool {
+        self.probe_due
+    }
+}
+
+impl RackTlpState {
+    /// Is the flight lost in a timeout still being retransmitted?
+    pub(crate) fn repairs_timeout(&self) -> bool {
+        self.episode.timeout_until.is_some()
+    }
+}
+
+/// The state of RACK-TLP; returns a default on another stack.
+macro_rules! timed_of {
+    ($endpoint:expr) => {
+        match &mut $endpoint.snd.loss_detector {
+            $crate::loss::LossDetector::RackTlp(loss) => loss,
+            _ => return Default::default(),
+        }
+    };
+}
+use timed_of;
+
+impl TcpEndpoint {
+    /// Processes an acceptable acknowledgment.
+    pub(crate) fn rack_tlp_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        received: &ReceivedAck,
+    ) {
+        let advances = received.th_ack > self.snd.una;
+        if !advances && received.blocks().is_empty() && !self.is_rate_based() {
+            return;
+        }
+        self.begin_rate_sample();
+        let echo =
+            segment.timestamps.filter(|_| self.negotiated.timestamps).map(|stamps| stamps.ecr);
+        if advances {
+            self.undo_timeout_by_echo(cx, echo);
+        }
+        let (one_timer, awaited) = (self.has_one_timer(), self.awaits_reordering_or_probe());
+        let account = self.account(cx.now, received, echo);
+        if account.newly_reported > 0 {
+            let count = self.snd.scoreboard.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
+            cx.emit(|| Event::DupAck { count });
+        }
+        self.take_delivered_rtt(cx, segment, received.th_ack, &account);
+        if advances {
+            self.snd.shift = 0;
+            if received.th_ack == self.snd.max {
+                self.timers.stop(Purpose::Retransmit);
+            } else if !one_timer {
+                self.arm_retransmit(cx.now);
+            }
+        }
+        self.process_duplicate(cx, received, &account);
+        self.check_frto(cx, received, &account);
+        self.settle_recovery(cx, received, echo);
+        let reneged = self.check_reneging(cx.now, advances);
+        let found = self.detect_losses(cx.now, true);
+        if !one_timer {
+            self.watch_reordering(cx.now, &found);
+        } else if !reneged {
+            let sets = self.sets_timer(advances, &account);
+            self.set_timer(cx.now, found.reo_timeout, sets, awaited);
+        }
+        self.act_on_losses(cx, &found);
+        if self.cc.in_recovery() && self.snd.cwr_end.is_none() {
+            self.apply_prr(cx, &account, advances, found.packets > 0);
+        }
+        if advances {
+            let change = self.grow(cx.now, received.th_ack, account.packets, received.nsegs);
+            self.advance(cx, received.th_ack, received.wnd, received.nsegs, change);
+        } else if account.newly_reported > 0 && self.grows_on_reports() {
+            let change = self.grow(cx.now, received.th_ack, account.packets, received.nsegs);
+            self.note(cx, change, Cause::SlowStart);
+        }
+        if self.is_rate_based() {
+            self.end_delivery_sample(cx, &account);
+        }
+        self.plan_probe_timer(cx.now);
+        self.call_output();
+    }
+
+    /// Completes the rate sample of a rate-based controller.
+    #[cold]
+    fn end_delivery_sample<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, account: &AckAccounting) {
+        let bare = account.newly_reported == 0;
+        let delivery = AckDelivery {
+            packets: account.packets,
+            bare_bytes: if bare { account.changed } else { 0 },
+        };
+        self.end_rate_sample(cx, &delivery);
+    }
+
+    /// Applies the acknowledgment and its blocks to the scoreboard.
+    fn account(
+        &mut self,
+        now: Instant,
+        received: &ReceivedAck,
+        echo: Option<u32>,
+    ) -> AckAccounting {
+        let moment =
+            DeliveryContext { now, min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO) };
+        let clock = self.clock;
+        // Does the acknowledgment echo a timestamp older than the retransmission?
+        let echo_older =
+            |sent_at: Instant| echo.is_some_and(|e| tsecr_before(e, clock.timestamp(sent_at)));
+        let mut account = AckAccounting::default();
+        let duplicates = self.count_duplicates(received);
+        let (mss, una) = (self.mss(), self.snd.una);
+        let map = &mut self.snd.scoreboard;
+        let left = |map: &SendMap| {
+            let sums = map.sums();
+            (sums.all.bytes - sums.sacked.bytes, sums.all.packets - sums.sacked.packets)
+        };
+        let before = left(map);
+        let highest = map.highest_sacked().unwrap_or(una);
+        let loss = timed_of!(self);
+        loss.planned = None;
+        let judge = &mut loss.detector;
+        // The cumulative part first: packets SACKed by the same acknowledgment were not delivered
+        // before it.
+        let rates = &mut self.snd.rates;
+        map.acknowledge(received.th_ack, |sent_segment| {
+            account.acked.add(sent_segment);
+            if let Some(rates) = rates {
+                cold_path();
+                rates.delivery.on_delivered(sent_segment.end(), false);
+            }
+            lower(&mut account.first_acked, sent_segment);
+            // The echo matters only for retransmissions.
+            let tsecr_before =
+                sent_segment.transmissions() > 1 && echo_older(sent_segment.sent_at());
+            judge.on_acked(sent_segment, tsecr_before, &moment);
+        });
+        let reported = map.apply_sack(received.blocks(), |sent_segment| {
+            account.reported.add(sent_segment);
+            if let Some(rates) = rates {
+                cold_path();
+                rates.delivery.on_delivered(sent_segment.end(), true);
+            }
+            lower(&mut account.first_reported, sent_segment);
+            let tsecr_before =
+                sent_segment.transmissions() > 1 && echo_older(sent_segment.sent_at());
+            judge.on_reported(sent_segment, tsecr_before, &moment);
+        });
+        account.newly_reported = reported.packets;
+        account.changed = received.th_ack.since(una).get() + reported.bytes;
+        let after = left(map);
+        account.bytes = before.0.saturating_sub(after.0);
+        account.packets = before.1.saturating_sub(after.1) + duplicates;
+        // Compared with the blocks reported before: tcp_sacktag_one and tcp_clean_rtx_queue.
+        let behind = map.highest_sacked().unwrap_or(received.th_ack.max(una));
+        for first in [account.first_reported, account.first_acked] {
+            if let Some((start, _)) = first
+                && unlikely(start < highest)
+            {
+                loss.reordering.on_reordered(start, behind, mss);
+            }
+        }
+        account
+    }
+
+    /// Processes a D-SACK, and the outcome of a tail loss probe.
+    fn process_duplicate<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        received: &ReceivedAck,
+        account: &AckAccounting,
+    ) {
+        if received.blocks().is_empty() && !timed_of!(self).tlp.probing() {
+            // No D-SACK, and no probe outstanding.
+            return;
+        }
+        let duplicate = dsack::duplicate(received.th_ack, received.blocks());
+        let (una, max, mss) = (self.snd.una, self.snd.max, self.mss());
+        let loss = timed_of!(self);
+        let verdict = loss.tlp.on_ack(&ProbeAck {
+            th_ack: received.th_ack,
+            duplicate,
+            dup_ack_without_sack: received.th_ack == una
+                && account.bytes == 0
+                && received.blocks().is_empty(),
+        });
+        if let Some(block) = duplicate {
+            cold_path();
+            let packets = block.1.since(block.0).get().div_ceil(mss).max(1);
+            loss.episode.undo.on_duplicate(block, packets, una);
+            // A D-SACK for a probe is no evidence of reordering, nor on Linux a D-SACK before any
+            // reordering was seen (tcp_dsack_seen).
+            let counts = !loss.detector.supports_undo() || loss.reordering.seen() > 0;
+            if verdict != TlpOutcome::NoLoss && counts {
+                loss.detector.on_duplicate(una, max);
+            }
+        }
+        if unlikely(verdict == TlpOutcome::RepairedLoss) && !self.cc.in_recovery() {
+            // RFC 8985 section 7.4.2: the window is reduced at once, as for any loss.
+            let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
+            self.note(cx, change, Cause::LossProbe);
+            let pipe = self.snd.scoreboard.sums().pipe();
+            let change = self.cc.on_recovered(&RecoveryEnd { th_ack: received.th_ack, pipe });
+            self.note(cx, change, Cause::Recovered);
+        }
+    }
+
+    fn standing(&self, now: Instant) -> RackInput {
+        let in_recovery = match &self.snd.loss_detector {
+            LossDetector::RackTlp(loss) => {
+                self.cc.in_recovery() || loss.episode.timeout_until.is_some()
+            }
+            _ => false,
+        };
+        RackInput {
+            now,
+            in_recovery,
+            min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO),
+            srtt: self.rtt.srtt().unwrap_or(Duration::ZERO),
+        }
+    }
+
+    /// Detects losses. Linux does so when the acknowledgment has advanced RACK's transmission time
+    /// (tcp_rack_mark_lost), and when its timer fires.
+    pub(super) fn detect_losses(&mut self, now: Instant, on_ack: bool) -> RackLosses {
+        let sums = self.snd.scoreboard.sums();
+        if sums.sacked.packets == 0 && sums.lost.packets == 0 {
+            // No packet was sent before one that was delivered.
+            return RackLosses::default();
+        }
+        let standing = self.standing(now);
+        let map = &mut self.snd.scoreboard;
+        let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector else {
+            return RackLosses::default();
+        };
+        if let RackDetector::Linux(rack) = &mut loss.detector
+            && !rack.take_advanced()
+            && on_ack
+        {
+            return RackLosses::default();
+        }
+        loss.detector.detect(map, &standing)
+    }
+
+    /// Sets the reordering timer, where it is separate.
+    pub(super) fn watch_reordering(&mut self, now: Instant, found: &RackLosses) {
+        match found.reo_timeout {
+            Some(after) => {
+                let at = now + after.max(Duration::from_micros(1));
+                self.timers.set(Purpose::Reorder, at);
+            }
+            None => self.timers.stop(Purpose::Reorder),
+        }
+    }
+
+    /// Passes the packets delivered by an acknowledgment to the controller; `snd_una` has not
+    /// advanced yet.
+    #[inline(always)]
+    pub(in crate::loss) fn grow(
+        &mut self,
+        now: Instant,
+        th_ack: Offset,
+        packets: u64,
+        nsegs: u32,
+    ) -> WindowChange {
+        if self.cc.ignores_ack(self.snd.window_limited, self.snd.max_packets_out as u32) {
+            self.snd.rtt_sample = None;
+            return WindowChange::None;
+        }
+        self.cc.on_acked(&AckEvent {
+            now,
+            ticks: self.clock.tick(now),
+            rtt: self.snd.rtt_sample.take(),
+            srtt: self.smoothed(),
+            snd_nxt: self.snd.nxt,
+            una: th_ack,
+            bytes: th_ack - self.snd.una,
+            packets: packets.min(u64::from(u32::MAX)) as u32,
+            nsegs,
+            ends_recovery: false,
+            retransmitting: self.repairs_timeout(),
+            snd_wnd: self.snd.wnd,
+            window_limited: self.snd.window_limited,
+            max_packets_out: self.snd.max_packets_out as u32,
+        })
+    }
+
+    /// Takes a round-trip sample from the packets acknowledged, else from those SACKed.
+    fn take_delivered_rtt<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        th_ack: Offset,
+        account: &AckAccounting,
+    ) {
+        let by_ack = account.acked.packets > 0 || th_ack > self.snd.una;
+        let delivered = match timed_of!(self).detector {
+            RackDetector::Linux(_) => account.acked.with_sacked(&account.reported),
+            RackDetector::Rfc(_) if by_ack => account.acked,
+            RackDetector::Rfc(_) => account.reported,
+        };
+        if delivered.packets == 0 {
+            return;
+        }
+        if by_ack || delivered.oldest_sent().is_some() {
+            self.take_rtt(cx, segment, th_ack, &delivered);
+            timed_of!(self).tlp.on_rtt_sample();
+        }
+    }
+}
+
+/// Records a delivered packet that was sent only once.
+fn lower(first: &mut Option<SackRange>, sent_segment: &SentSegment) {
+    if sent_segment.transmissions() == 1 && !sent_segment.sacked() {
+        let (start, end) = first.unwrap_or((sent_segment.start(), sent_segment.end()));
+        *first = Some((start.min(sent_segment.start()), end.min(sent_segment.end())));
+    }
+}

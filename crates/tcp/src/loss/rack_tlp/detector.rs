@@ -1,0 +1,111 @@
+//! The loss detectors of the systems, from deliveries and their times.
+
+use recovery::prr::linux::PrrLinux;
+use recovery::prr::rfc9937::{FlightAtRecovery, Prr9937};
+use recovery::rack::{DeliveredSegment, Rack, RackInput, RackLosses};
+use recovery::sendmap::{SendMap, SendMapCounters, SentSegment};
+use units::{Duration, Instant, Offset};
+
+use super::prr_state::PrrState;
+use crate::profile::RackTlpRule;
+
+/// The loss detector.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(super) enum RackDetector {
+    /// RFC 8985.
+    Rfc(Rack),
+    /// Linux.
+    Linux(Rack),
+}
+
+/// Time of a delivery and the minimum round trip.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DeliveryContext {
+    pub(super) now: Instant,
+    pub(super) min_rtt: Duration,
+}
+
+impl RackDetector {
+    pub(super) fn new(rule: RackTlpRule) -> Self {
+        match rule {
+            RackTlpRule::Rfc => Self::Rfc(Rack::new()),
+            RackTlpRule::Linux => Self::Linux(Rack::new()),
+        }
+    }
+
+    /// Does the system undo spurious recoveries by timestamps and D-SACK (tcp_try_undo_recovery)?
+    pub(super) const fn supports_undo(&self) -> bool {
+        matches!(self, Self::Linux(_))
+    }
+
+    /// Processes a SACKed packet, passed in its state before the SACK.
+    pub(super) fn on_reported(
+        &mut self,
+        sent_segment: &SentSegment,
+        echo_older: bool,
+        at: &DeliveryContext,
+    ) {
+        let (rack, echo_older) = match self {
+            Self::Rfc(rack) => (rack, echo_older),
+            // tcp_rack_advance checks the round trip only: with reordering an older timestamp is
+            // echoed in any case.
+            Self::Linux(rack) => (rack, false),
+        };
+        rack.on_delivered(&DeliveredSegment::of(sent_segment, echo_older), at.now, at.min_rtt);
+    }
+
+    /// Processes an acknowledged packet, passed in its state before the acknowledgment.
+    pub(super) fn on_acked(
+        &mut self,
+        sent_segment: &SentSegment,
+        echo_older: bool,
+        at: &DeliveryContext,
+    ) {
+        if !sent_segment.sacked() {
+            self.on_reported(sent_segment, echo_older, at);
+        }
+    }
+
+    /// Processes a D-SACK.
+    pub(super) fn on_duplicate(&mut self, una: Offset, max: Offset) {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => rack.on_duplicate(una, max),
+        }
+    }
+
+    /// Handles the end of a recovery, or of the retransmissions after a timeout.
+    pub(super) fn on_recovered(&mut self) {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => rack.on_recovered(),
+        }
+    }
+
+    /// Detects and marks losses.
+    pub(super) fn detect(&mut self, map: &mut SendMap, standing: &RackInput) -> RackLosses {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => rack.detect_loss(map, standing),
+        }
+    }
+
+    /// Marks losses at a retransmission timeout.
+    pub(super) fn on_timeout(&mut self, map: &mut SendMap, standing: &RackInput) {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => {
+                rack.on_timeout(map, standing);
+            }
+        }
+    }
+
+    /// The initial PRR state of a recovery with this flight and window.
+    pub(super) fn new_prr(&self, flight: &SendMapCounters, window: u64, mss: u64) -> PrrState {
+        match self {
+            Self::Rfc(_) => PrrState::Rfc(Prr9937::begin(&FlightAtRecovery {
+                outstanding: flight.all.bytes,
+                sacked: flight.sacked.bytes,
+                newly_sacked: 0,
+                newly_acked: 0,
+            })),
+            Self::Linux(_) => PrrState::Linux(PrrLinux::begin(window / mss)),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The fast path: acknowledgments while nothing is missing, which are most of a transfer.
+//!
+//! A shortened [`TcpEndpoint::rack_tlp_ack`]: no SACK blocks, nothing lost, retransmitted or probed.
+//! This is header prediction for the sender (tcp_do_segment of FreeBSD, the fast path of
+//! tcp_rcv_established of Linux).
+
+use cc::Controller;
+use machine::Cx;
+use packet::Segment;
+use record::{Purpose, Recorder};
+use units::Offset;
+
+use super::RackTlpState;
+use super::detector::RackDetector;
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
+
+impl RackTlpState {
+    /// Is no recovery, probe or F-RTO in progress?
+    fn allows_fast_path(&self) -> bool {
+        self.episode.timeout_until.is_none() && !self.tlp.probing() && !self.frto.sends_new_data()
+    }
+}
+
+impl TcpEndpoint {
+    /// Processes an acknowledgment without blocks if nothing is missing; returns false if it does
+    /// not qualify.
+    pub(crate) fn fast_path_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        ack: Offset,
+        wnd: u64,
+    ) -> bool {
+        let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector else { return false };
+        let calm_here = loss.allows_fast_path();
+        let (RackDetector::Rfc(rack) | RackDetector::Linux(rack)) = &mut loss.detector;
+        let calm = calm_here
+            && ack > self.snd.una
+            && self.snd.scoreboard.all_in_order()
+            && self.snd.shift == 0
+            && self.snd.timeout_stamp.is_none()
+            && self.snd.cwr_end.is_none()
+            && self.snd.rates.is_none()
+            && !self.cc.in_recovery();
+        if !calm {
+            return false;
+        }
+        let row = self.snd.scoreboard.acknowledge_in_order(ack);
+        loss.planned = None;
+        if let Some(row) = &row {
+            rack.on_run_delivered(row, cx.now);
+            loss.tlp.on_rtt_sample();
+            self.take_batch_rtt(cx, segment, ack, row);
+        }
+        if ack == self.snd.max {
+            self.timers.stop(Purpose::Retransmit);
+        } else {
+            self.arm_retransmit_inline(cx.now);
+        }
+        self.timers.stop(Purpose::Reorder);
+        let nsegs = u32::from(segment.nsegs.max(1));
+        let packets = row.map_or(0, |row| row.packets);
+        let change = self.grow(cx.now, ack, packets, nsegs);
+        self.advance(cx, ack, wnd, nsegs, change);
+        self.plan_probe_timer_inline(cx.now);
+        self.call_output();
+        true
+    }
+}

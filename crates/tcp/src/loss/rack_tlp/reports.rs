@@ -1,0 +1,126 @@
+//! Counters of Linux: D-SACKs and the degree of reordering.
+//!
+//! Source: tcp_input.c of Linux 6.18 (tcp_dsack_seen, tcp_sacktag_one, tcp_may_raise_cwnd).
+
+use core::hint::cold_path;
+
+use recovery::dsack;
+use recovery::reordering::ReorderingMetric;
+
+use super::timed_of;
+use crate::endpoint::TcpEndpoint;
+use crate::loss::{LossDetector, ReceivedAck};
+
+impl TcpEndpoint {
+    /// Counts a D-SACK, before the acknowledgment is processed; returns the packets of it that
+    /// count as delivered: spurious retransmissions do.
+    pub(super) fn count_duplicates(&mut self, received: &ReceivedAck) -> u64 {
+        let (mss, max_wnd) = (self.mss(), self.snd.max_wnd);
+        let retransmission = self.totals.retransmitted_packets;
+        let loss = timed_of!(self);
+        if !loss.detector.supports_undo() {
+            return 0;
+        }
+        let Some((start, end)) = dsack::duplicate(received.th_ack, received.blocks()) else {
+            return 0;
+        };
+        cold_path();
+        let bytes = end - start;
+        if bytes > max_wnd {
+            return 0;
+        }
+        let packets = bytes.div_ceil(mss).max(1);
+        loss.reordering.on_duplicate(packets);
+        if u64::from(loss.reordering.dsack_dups()) > retransmission {
+            // More than were ever retransmitted: the network duplicated them.
+            return 0;
+        }
+        // Packets of it still in the scoreboard: their retransmissions were spurious. Packets no
+        // longer in it are counted when the acknowledgment is processed.
+        let mut at = start;
+        while let Some(sent_segment) =
+            self.snd.scoreboard.get(at).filter(|sent_segment| sent_segment.end() <= end)
+        {
+            if sent_segment.transmissions() > 1 {
+                loss.episode.undo.on_unacked_duplicate(sent_segment.end());
+            }
+            at = sent_segment.end();
+        }
+        packets
+    }
+
+    /// Does the window grow on SACKs alone, since reordering was seen (tcp_may_raise_cwnd)?
+    pub(super) const fn grows_on_reports(&self) -> bool {
+        match &self.snd.loss_detector {
+            LossDetector::RackTlp(loss) => {
+                loss.detector.supports_undo() && loss.reordering.grows_on_reports()
+            }
+            _ => false,
+        }
+    }
+
+    /// The degree of reordering, where it is measured.
+    pub(crate) const fn reordering(&self) -> ReorderingMetric {
+        match &self.snd.loss_detector {
+            LossDetector::RackTlp(loss) => loss.reordering,
+            _ => ReorderingMetric::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::{Flags, SackBlock, SackBlocks, Segment};
+    use units::{Duration, SeqNum};
+
+    use crate::TcpSide;
+    use crate::info::CaState;
+    use crate::tests::pair::{TcpPair, config};
+
+    fn place(packets: u32) -> SeqNum {
+        SeqNum(1_001 + packets * 1_460)
+    }
+
+    /// Ten packets in flight, and the ACKs for them: packets acknowledged, range of packets SACKed.
+    fn received(reports: &[(u32, u32, u32)]) -> TcpPair {
+        let mut client = config("linux-6.18", TcpSide::Client);
+        client.profile.timestamps = false;
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
+        pair.lose = |_, segment| segment.payload > 0;
+        pair.to_write = 10 * 1_460;
+        pair.run(Duration::from_millis(200));
+        for &(ack, from, to) in reports {
+            let mut blocks = SackBlocks::EMPTY;
+            blocks.push(SackBlock { left: place(from), right: place(to) });
+            let report = pair.forge(Flags::ACK, 1, 1 + i64::from(ack) * 1_460);
+            pair.hear(&Segment { options: blocks.into(), ..report });
+        }
+        pair
+    }
+
+    #[test]
+    fn reordering_is_measured_in_packets_that_overtook() {
+        // golden/packetdrill/rack-reordering-metric: 8, then 10 packets.
+        let pair = received(&[(0, 9, 10), (0, 2, 3)]);
+        assert_eq!((pair.client.info().reordering, pair.client.info().reord_seen), (8, 1));
+        let pair = received(&[(0, 9, 10), (10, 9, 10)]);
+        assert_eq!((pair.client.info().reordering, pair.client.info().reord_seen), (10, 1));
+    }
+
+    #[test]
+    fn the_window_grows_on_sacks_once_strong_reordering_was_seen() {
+        let pair = received(&[(0, 5, 6), (0, 0, 1)]);
+        assert_eq!((pair.client.info().reordering, pair.client.info().snd_cwnd), (6, 11));
+        let pair = received(&[(0, 2, 3), (0, 0, 1)]);
+        assert_eq!((pair.client.info().reordering, pair.client.info().snd_cwnd), (3, 10));
+    }
+
+    #[test]
+    fn a_dsack_for_the_only_retransmission_undoes_the_recovery() {
+        // golden/packetdrill/undo-dsack-fast-recovery: 10, and 8 delivered: 18.
+        let pair = received(&[(0, 1, 4), (10, 0, 1)]);
+        let info = pair.client.info();
+        assert_eq!((info.ca_state, info.snd_cwnd, info.snd_ssthresh), (CaState::Open, 18, None));
+        assert_eq!((info.dsack_dups, pair.client.totals().spurious), (1, 1));
+    }
+}

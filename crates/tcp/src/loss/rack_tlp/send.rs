@@ -1,0 +1,107 @@
+//! Retransmissions, and the room for new data.
+
+use cc::Controller;
+use record::{Cause, SentKind};
+use units::{Bytes, Offset};
+
+use super::timed_of;
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
+use crate::profile::Family;
+
+impl TcpEndpoint {
+    /// The next lost segment to retransmit, as far as window and PRR allow: its start, its length,
+    /// whether it includes a FIN, and the cause.
+    pub(crate) fn next_lost(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
+        let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector else { return None };
+        if !self.snd.scoreboard.any_lost() || loss.frto.sends_new_data() {
+            return None;
+        }
+        let sent_segment = *self.snd.scoreboard.next_lost()?;
+        let data_end = self.snd.una.max(Offset(1)) + self.snd.buffer.used();
+        let start = sent_segment.start();
+        let end = sent_segment.end().min(start + u64::from(self.negotiated.mss));
+        let fin = end > data_end;
+        let len = end.min(data_end).since(start).get();
+        if len > 0 && start + len > self.snd.una + self.snd.wnd {
+            // The peer has shrunk its window.
+            return None;
+        }
+        let sums = self.snd.scoreboard.sums();
+        let window = self.cc.control().window.get();
+        let has_room = match self.cfg.profile.family {
+            // tcp_xmit_retransmit_queue: packets of any size.
+            Family::Linux => window / u64::from(self.negotiated.mss) > sums.packets_in_flight(),
+            _ => window.saturating_sub(sums.pipe()) >= len,
+        };
+        // The first retransmission of a recovery is sent at once; with nothing in flight one is
+        // always allowed.
+        if !has_room && sums.pipe() > 0 && !loss.episode.prr.untouched() {
+            return None;
+        }
+        let repairs_timeout = loss.episode.timeout_until.is_some_and(|until| start < until);
+        let cause = if repairs_timeout { Cause::Timeout } else { Cause::FastRetransmit };
+        Some((start, len, fin, SentKind::Retransmission(cause)))
+    }
+
+    /// Room for new data while packets are SACKed or lost, or in recovery: the window less the data
+    /// in flight. `None` where the ordinary windows apply.
+    pub(crate) fn rack_tlp_room(&self) -> Option<u64> {
+        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
+        if !self.cc.in_recovery() && !self.snd.scoreboard.knows_losses() {
+            return None;
+        }
+        let sums = self.snd.scoreboard.sums();
+        let window = self.cc.control().window;
+        // In a recovery of RFC 6675 `pipe` applies even without SACKed data: a second copy may be
+        // in flight.
+        let counts = sums.sacked.packets > 0
+            || sums.lost.packets > 0
+            || (matches!(loss.detector, super::RackDetector::Rfc(_)) && self.cc.in_recovery());
+        counts.then(|| window.saturating_sub(Bytes(sums.pipe())).get())
+    }
+
+    /// Packets in flight (tcp_packets_in_flight of Linux).
+    pub(crate) fn packets_in_flight(&self) -> u64 {
+        match &self.snd.loss_detector {
+            LossDetector::RackTlp(_) => self.snd.scoreboard.sums().packets_in_flight(),
+            _ => self.snd.scoreboard.sums().all.packets,
+        }
+    }
+
+    /// The tail loss probe that is due: new data if the peer's window allows it, else the last
+    /// packet again.
+    pub(crate) fn next_probe(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
+        let mss = self.mss();
+        let loss = timed_of!(self);
+        if !core::mem::take(&mut loss.probe_due) {
+            return None;
+        }
+        let data_end = self.data_end();
+        let unsent = data_end.since(self.snd.max).get().min(mss);
+        let edge = self.snd.una + self.snd.wnd;
+        let fresh = unsent > 0 && self.snd.max + unsent <= edge && self.snd.nxt == self.snd.max;
+        let (end, repeats) = (self.snd.max, !fresh);
+        let last = *self.snd.scoreboard.last()?;
+        timed_of!(self).tlp.on_probe(if fresh { end + unsent } else { end }, repeats);
+        if fresh {
+            return Some((end, unsent, false, SentKind::New));
+        }
+        let len = last.end().min(data_end).since(last.start()).get();
+        let fin = last.end() > data_end;
+        Some((last.start(), len, fin, SentKind::Retransmission(Cause::LossProbe)))
+    }
+
+    /// Records `len` bytes sent, new or retransmitted (`repeated`).
+    pub(crate) fn rack_tlp_sent(&mut self, len: u64, packets: u64, repeated: bool) {
+        let stamp = repeated.then_some(self.snd.last_sent).map(|at| self.clock.timestamp(at));
+        let in_recovery = self.cc.in_recovery();
+        let loss = timed_of!(self);
+        if let Some(stamp) = stamp {
+            loss.episode.undo.on_retransmitted(packets, stamp);
+        }
+        if in_recovery {
+            loss.episode.prr.on_sent(len, packets);
+        }
+    }
+}

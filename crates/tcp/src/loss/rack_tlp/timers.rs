@@ -1,0 +1,171 @@
+//! The reordering timer, the tail loss probe, and the timeout.
+
+use core::hint::cold_path;
+
+use cc::Controller;
+use machine::Cx;
+use record::{Cause, Purpose, Recorder};
+use recovery::tlp::PtoInput;
+use recovery::undo::{UndoState, tsecr_before};
+use units::{Duration, Instant};
+
+use super::detector::RackDetector;
+use super::{AckAccounting, timed_of};
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
+use crate::profile::ProbeRule;
+
+impl TcpEndpoint {
+    /// Handles the reordering timer.
+    pub(crate) fn on_reorder_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let found = self.detect_losses(cx.now, false);
+        if self.has_one_timer() {
+            // tcp_rack_reo_timeout
+            self.rearm_timeout(cx.now, true);
+        } else {
+            self.watch_reordering(cx.now, &found);
+        }
+        let recovered = self.cc.in_recovery();
+        self.act_on_losses(cx, &found);
+        if self.cc.in_recovery() && !recovered {
+            self.count_timer_delivery(cx);
+        }
+        self.call_output();
+    }
+
+    /// Counts one packet as delivered in a recovery entered by the timer (tcp_rack_reo_timeout of
+    /// Linux).
+    fn count_timer_delivery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if matches!(timed_of!(self).detector, RackDetector::Linux(_)) {
+            let account = AckAccounting { packets: 1, ..AckAccounting::default() };
+            self.apply_prr(cx, &account, false, false);
+        }
+    }
+
+    /// Handles the probe timer: no acknowledgment for about two round trips.
+    pub(crate) fn on_probe_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if self.snd.wnd == 0 {
+            // The peer has closed its window since; window probes take over.
+            return;
+        }
+        let loss = timed_of!(self);
+        loss.probe_due = true;
+        // The timeout comes one timeout after the probe.
+        self.arm_retransmit(cx.now);
+        self.call_output();
+    }
+
+    /// Schedules a tail loss probe if data is in flight, nothing is SACKed, and no recovery is in
+    /// progress (RFC 8985 section 7.2; tcp_schedule_loss_probe).
+    #[inline(always)]
+    pub(crate) fn plan_probe_timer(&mut self, now: Instant) {
+        if let Some(quiet) = self.unplanned_probe(now) {
+            self.replan_probe_timer(now, quiet);
+        }
+    }
+
+    /// [`TcpEndpoint::plan_probe_timer`], inlined into the fast path of acknowledgments.
+    #[inline(always)]
+    pub(super) fn plan_probe_timer_inline(&mut self, now: Instant) {
+        if let Some(quiet) = self.unplanned_probe(now) {
+            self.replan_probe_timer_inline(now, quiet);
+        }
+    }
+
+    /// Whether a probe may be scheduled; `None` if its time is unchanged.
+    #[inline(always)]
+    fn unplanned_probe(&self, now: Instant) -> Option<bool> {
+        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
+        let sums = self.snd.scoreboard.sums();
+        let quiet = sums.all.packets > 0
+            && (sums.sacked.packets | sums.lost.packets) == 0
+            && !self.cc.in_recovery()
+            && self.snd.wnd > 0
+            && self.snd.shift == 0
+            && loss.episode.timeout_until.is_none()
+            && loss.tlp.allowed();
+        if quiet && sums.all.packets > 1 && loss.planned == Some(now) {
+            // Nothing that the time depends on has changed.
+            return None;
+        }
+        Some(quiet)
+    }
+
+    #[inline(never)]
+    fn replan_probe_timer(&mut self, now: Instant, quiet: bool) {
+        self.replan_probe_timer_inline(now, quiet);
+    }
+
+    #[inline(always)]
+    fn replan_probe_timer_inline(&mut self, now: Instant, quiet: bool) {
+        let single_packet = self.snd.scoreboard.sums().all.packets == 1;
+        let loss = timed_of!(self);
+        if !quiet || !self.cfg.profile.loss_probes {
+            loss.planned = None;
+            self.timers.stop(Purpose::LossProbe);
+            return;
+        }
+        loss.planned = (!single_packet).then_some(now);
+        let pto =
+            loss.pto.pto(&PtoInput { srtt: self.rtt.srtt(), single_packet, rto: self.rtt.rto() });
+        match loss.detector {
+            // Linux rounds to jiffies, the RFC does not round.
+            RackDetector::Linux(_) => {
+                self.timers.set_ticks(Purpose::LossProbe, &self.clock, now, pto);
+            }
+            RackDetector::Rfc(_) => {
+                let at = now + pto.max(Duration::from_micros(1));
+                self.timers.set(Purpose::LossProbe, at);
+            }
+        }
+    }
+
+    /// Handles a retransmission timeout: marks the flight lost by the system's rules and
+    /// retransmits its first packet at once.
+    pub(crate) fn rack_tlp_timeout(&mut self, now: Instant) {
+        let standing = self.standing(now);
+        let (una, max) = (self.snd.una, self.snd.max);
+        self.timers.stop(Purpose::Reorder);
+        self.timers.stop(Purpose::LossProbe);
+        self.begin_frto();
+        let loss = timed_of!(self);
+        if self.snd.scoreboard.reneged() {
+            if let Some(rates) = &mut self.snd.rates {
+                rates.reneged = true;
+            }
+            self.snd.scoreboard.clear_sacked();
+            if loss.detector.supports_undo() {
+                self.snd.scoreboard.mark_all_lost();
+            }
+        }
+        loss.detector.on_timeout(&mut self.snd.scoreboard, &standing);
+        loss.episode.prr = super::PrrState::None;
+        loss.tlp.forget();
+        loss.probe_due = false;
+        loss.planned = None;
+        loss.episode.undo = UndoState::begin(una, 0, None);
+        loss.episode.timeout_until = Some(max);
+        if self.snd.wnd > 0 || matches!(self.cfg.profile.probe, ProbeRule::Empty { .. }) {
+            self.snd.retransmit_head = Some(Cause::Timeout);
+        } else {
+            // A closed window is probed, not sent into (tcp_output, `watch_window`).
+            self.snd.nxt = una;
+            self.snd.retransmit_cause = Cause::Timeout;
+        }
+    }
+
+    /// Undoes a timeout if the first acknowledgment after it echoes a timestamp older than the
+    /// retransmission: the original had arrived (tcp_try_undo_loss; RFC 3522).
+    pub(super) fn undo_timeout_by_echo<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        echo: Option<u32>,
+    ) {
+        let Some(sent) = self.snd.timeout_stamp.take() else { return };
+        cold_path();
+        if self.snd.shift != 1 || !echo.is_some_and(|echo| tsecr_before(echo, sent)) {
+            return;
+        }
+        self.undo_timeout(cx);
+    }
+}

@@ -1,0 +1,77 @@
+//! The one timer of a Linux sender: it serves the reordering timeout, the tail loss probe or the
+//! retransmission timeout; setting one replaces the previous one.
+//!
+//! Source: tcp_ack, tcp_clean_rtx_queue, tcp_set_xmit_timer and tcp_rearm_rto of tcp_input.c,
+//! tcp_rack_mark_lost and tcp_rack_reo_timeout of tcp_recovery.c, tcp_xmit_retransmit_queue of tcp_output.c
+//! (Linux 6.18). The probe's own time is set in `timers`.
+
+use record::Purpose;
+use units::{Duration, Instant, Offset};
+
+use super::detector::RackDetector;
+use super::{AckAccounting, LINUX_TIMEOUT_MIN};
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
+
+impl TcpEndpoint {
+    /// Does the system have a single timer, as Linux does?
+    pub(super) fn has_one_timer(&self) -> bool {
+        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if matches!(loss.detector, RackDetector::Linux(_)))
+    }
+
+    /// Is the timer set for reordering or for a probe (`icsk_pending`)?
+    pub(super) fn awaits_reordering_or_probe(&self) -> bool {
+        self.timers.runs(Purpose::Reorder) || self.timers.runs(Purpose::LossProbe)
+    }
+
+    /// Does the acknowledgment set the timer (`FLAG_SET_XMIT_TIMER`)? One that only SACKs does if a
+    /// packet it SACKs was sent before the last transmission of the first packet in flight.
+    pub(super) fn sets_timer(&self, advances: bool, account: &AckAccounting) -> bool {
+        let head = self.snd.scoreboard.first().map(|head| head.sent_at());
+        advances
+            || account.reported.oldest_sent_once().zip(head).is_some_and(|(sent, head)| sent < head)
+    }
+
+    /// Sets the timer after an acknowledgment. `reordering`: the reordering timeout, if packets may
+    /// be lost; `sets`: the result of [`TcpEndpoint::sets_timer`]; `awaited`: that of
+    /// [`TcpEndpoint::awaits_reordering_or_probe`] before the acknowledgment.
+    pub(super) fn set_timer(
+        &mut self,
+        now: Instant,
+        reordering: Option<Duration>,
+        sets: bool,
+        awaited: bool,
+    ) {
+        if let Some(after) = reordering {
+            let at = self.clock.deadline(now, after + LINUX_TIMEOUT_MIN);
+            self.timers.set(Purpose::Reorder, at);
+            self.timers.stop(Purpose::Retransmit);
+        } else if sets {
+            self.timers.stop(Purpose::Reorder);
+            self.rearm_timeout(now, awaited);
+        }
+    }
+
+    /// tcp_rearm_rto: restarts the timeout from now, or, if the timer `awaited` something else,
+    /// from the last transmission of the first packet in flight.
+    pub(super) fn rearm_timeout(&mut self, now: Instant, awaited: bool) {
+        let Some(head) = self.snd.scoreboard.first() else {
+            self.timers.stop(Purpose::Retransmit);
+            return;
+        };
+        if !awaited {
+            self.arm_retransmit(now);
+            return;
+        }
+        let left = (head.sent_at() + self.rtt.rto()).since(now).max(Duration::from_micros(1));
+        self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, left);
+    }
+
+    /// tcp_xmit_retransmit_queue: restarts the timeout if the packet retransmitted at `at` is the
+    /// first in flight.
+    pub(crate) fn head_retransmitted(&mut self, now: Instant, at: Offset) {
+        if at == self.snd.una && self.has_one_timer() && !self.timers.runs(Purpose::Reorder) {
+            self.arm_retransmit(now);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Batches: full packets of new data sent at the same instant as the last one.
+
+use machine::Cx;
+use packet::{Flags, Segment};
+use record::{Purpose, Recorder};
+use units::{Instant, Offset};
+
+use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
+
+/// Number of full packets of new data that may follow the last one; the lowest bit is set if they
+/// fill the congestion window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub(crate) struct PacketBatch(u64);
+
+impl PacketBatch {
+    /// No packet: the next pass decides anew.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// A batch of `packets`.
+    pub(super) const fn new(packets: u64, fills_window: bool) -> Self {
+        Self(packets << 1 | fills_window as u64)
+    }
+
+    #[inline(always)]
+    pub(super) const fn packets(self) -> u64 {
+        self.0 >> 1
+    }
+
+    #[inline(always)]
+    pub(super) const fn fills_window(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn take_one(&mut self) {
+        self.0 -= 2;
+    }
+}
+
+impl TcpEndpoint {
+    /// Full packets that may follow the last one without another decision.
+    #[inline(always)]
+    pub const fn batch_packets(&self) -> u64 {
+        self.snd.batch.packets()
+    }
+
+    /// Begins a batch of packets that differ from `model`, the last one sent, only in their
+    /// sequence numbers; returns their number: the whole batch, or 0 if they would differ
+    /// otherwise. The caller must send them at once, one call of [`TcpEndpoint::next_in_batch`] for
+    /// each.
+    #[inline]
+    pub fn begin_batch(&mut self, now: Instant, model: &Segment) -> u64 {
+        let alike = model.flags == Flags::ACK
+            && u64::from(model.payload) == self.mss()
+            && !self.ecn.agreed()
+            && self.snd.rtt_timing.is_some()
+            && self.is_watched(now)
+            && self.last_field() == Some(model.window);
+        if !alike {
+            return 0;
+        }
+        let packets = self.snd.batch.packets();
+        self.snd.batch = PacketBatch::new(0, self.snd.batch.fills_window());
+        self.totals.data_packets += packets;
+        self.snd.last_sent = now;
+        self.rcv.policy.on_acks_sent(packets);
+        packets
+    }
+
+    /// Records the transmission of the batch's next packet, and sets the sequence number in a copy
+    /// of the template.
+    #[inline(always)]
+    pub fn next_in_batch<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &mut Segment) {
+        let at = self.snd.max;
+        segment.seq = at.to_seq(self.cfg.isn);
+        self.move_full(cx.now, at);
+        self.emit_full_sent(cx, at);
+    }
+
+    /// The window field of the next header, unless it must be recomputed.
+    #[inline(always)]
+    fn last_field(&self) -> Option<u16> {
+        let promised = self.rcv.adv.since(self.rcv.nxt).get();
+        let window = self.rcv.window.last_window(promised, self.rcv.reassembly.bytes());
+        window.map(|window| self.rcv.window.field(window))
+    }
+
+    /// Are the timers of the flight set as of now?
+    #[inline(always)]
+    fn is_watched(&self, now: Instant) -> bool {
+        let planned = match &self.snd.loss_detector {
+            LossDetector::RackTlp(loss) => loss.planned_at(now),
+            LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => true,
+        };
+        planned && self.timers.runs(Purpose::Retransmit)
+    }
+
+    /// Builds a full packet as `build_new` does, after another at the same instant and outside of
+    /// recovery: the timers of the flight run already.
+    #[inline(never)]
+    pub(super) fn build_next<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        let at = self.snd.max;
+        self.write_next_header(cx.now, at, self.mss(), slot);
+        self.note_full(cx.now);
+        if self.snd.rtt_timing.is_none() {
+            self.snd.rtt_timing = Some((at, cx.now));
+        }
+        if !self.is_watched(cx.now) {
+            self.watch_flight(cx.now);
+        }
+        self.emit_full_sent(cx, at);
+    }
+
+    /// Writes the header after another segment sent at the same instant: the ACK and the window are
+    /// the same unless the window has to be recomputed.
+    #[inline(always)]
+    fn write_next_header(&mut self, now: Instant, at: Offset, len: u64, slot: &mut Segment) {
+        let Some(field) = self.last_field() else {
+            return self.write_header_cold(now, at, len, Flags::ACK, slot);
+        };
+        self.write_fields(now, at, len, Flags::ACK, field, slot);
+        self.rcv.policy.on_ack_sent();
+    }
+}

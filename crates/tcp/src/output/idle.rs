@@ -1,0 +1,145 @@
+//! Passes without data to send, and pure ACKs.
+
+use cc::Controller;
+use machine::Cx;
+use packet::{Flags, Segment};
+use record::{Event, Recorder, SendLimit, SentKind};
+use units::unlikely;
+
+use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::loss::LossDetector;
+use crate::profile::BurstRule;
+
+impl TcpEndpoint {
+    /// Has all data been sent, with nothing else to do but perhaps to acknowledge? This is the case
+    /// in most passes of a receiver, and of a sender limited by its application or send buffer.
+    #[inline(always)]
+    pub(super) fn nothing_to_send(&self) -> bool {
+        let snd = &self.snd;
+        let quiet = match &snd.loss_detector {
+            LossDetector::RackTlp(loss) => !loss.probe_is_due() && !snd.scoreboard.any_lost(),
+            LossDetector::FreeBsdRack(rack) => !rack.is_entered(),
+            LossDetector::Sack(_) | LossDetector::NewReno => true,
+        };
+        self.state == TcpState::Established
+            && snd.nxt == snd.max
+            && snd.nxt == self.data_end()
+            && (snd.buffer.used() == 0 || matches!(self.cfg.profile.burst, BurstRule::Linux { .. }))
+            && quiet
+            && self.reset.is_none()
+            && snd.retransmit_head.is_none()
+            && snd.probe.is_none()
+            && snd.rates.is_none()
+            && !self.cc.in_recovery()
+    }
+
+    /// A pass without data to send: a shortened [`TcpEndpoint::pass`].
+    #[inline(always)]
+    pub(super) fn rest<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+    ) -> Result<(), SendLimit> {
+        if core::mem::take(&mut self.snd.first_pass) {
+            self.snd.idle = self.snd.max == self.snd.una;
+            self.snd.nxt_at_call = self.snd.nxt;
+        }
+        if self.snd.buffer.used() > 0 {
+            // Is the window full of whole packets? The test needs no division.
+            let full = (self.packets_in_flight() + 1) * self.mss() > self.send_window();
+            self.validate_window(full);
+        }
+        let why = if unlikely(self.snd.fin) { SendLimit::Done } else { SendLimit::Application };
+        self.end_pass(cx, why);
+        if self.rcv.ack_now || self.window_update_due() {
+            self.build_ack(cx, slot);
+            return Ok(());
+        }
+        Err(why)
+    }
+
+    /// The pass after a packet that filled the congestion window: a shortened
+    /// [`TcpEndpoint::pass`].
+    #[inline(never)]
+    pub(super) fn end_full_window<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+    ) -> Result<(), SendLimit> {
+        self.validate_window(true);
+        self.end_pass(cx, SendLimit::CongestionWindow);
+        if self.rcv.ack_now || self.window_update_due() {
+            self.build_ack_cold(cx, slot);
+            return Ok(());
+        }
+        Err(SendLimit::CongestionWindow)
+    }
+
+    /// Ends a call because nothing can be sent.
+    #[inline(always)]
+    pub(super) fn end_pass<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, why: SendLimit) {
+        self.snd.due = false;
+        self.validate_bytes(Some(why));
+        if why != self.snd.waiting {
+            cx.emit(|| Event::SendLimited(why));
+        }
+        self.snd.waiting = why;
+        if core::mem::take(&mut self.snd.check_space) {
+            self.wake_writer(cx);
+        }
+    }
+
+    /// Builds a pure ACK.
+    #[inline(always)]
+    pub(super) fn build_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        // A pure ACK carries the sequence number of the next new byte (FreeBSD uses snd_max, but
+        // snd_nxt while it probes a zero window).
+        let probes = self.snd.persisting && matches!(self.snd.loss_detector, LossDetector::Sack(_));
+        let at = if unlikely(probes) { self.snd.nxt } else { self.snd.max };
+        self.write_header(cx.now, at, 0, Flags::ACK, slot);
+        if self.has_blocks() {
+            self.write_blocks(0, slot);
+        }
+        cx.emit_with_state(self, || {
+            let at = self.payload_offset(at);
+            Event::Sent { at, len: 0, kind: SentKind::Ack }
+        });
+    }
+
+    #[inline(never)]
+    pub(super) fn build_ack_cold<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        self.build_ack(cx, slot);
+    }
+
+    /// Are there SACK blocks to send?
+    #[inline(always)]
+    pub(super) fn has_blocks(&self) -> bool {
+        if let Some(report) = &self.rcv.report {
+            return self.negotiated.sack && !report.is_empty();
+        }
+        self.negotiated.sack && (self.rcv.duplicate.0.is_some() || !self.rcv.reassembly.is_empty())
+    }
+
+    /// Writes SACK blocks into a segment with `len` bytes of payload.
+    #[inline(never)]
+    pub(super) fn write_blocks(&mut self, len: u64, slot: &mut Segment) {
+        let most_blocks = if self.negotiated.timestamps { 3 } else { 4 };
+        // Blocks fit only beside little data.
+        let fits = len == 0 || len + 4 + 8 * most_blocks as u64 <= self.mss();
+        if let Some(report) = &mut self.rcv.report {
+            if fits {
+                slot.options = report.blocks(self.rcv.irs, most_blocks).into();
+            }
+            report.on_sent(self.rcv.nxt);
+            return;
+        }
+        if fits {
+            let duplicate = self.rcv.duplicate.0;
+            if duplicate.is_some() {
+                self.rcv.duplicate.0 = None;
+            }
+            let blocks = self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks, duplicate);
+            slot.options = blocks.into();
+        }
+    }
+}

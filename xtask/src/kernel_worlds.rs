@@ -1,0 +1,227 @@
+//! Random worlds with real kernels as hosts, compared with the same worlds of models: first differences
+//! counted by their kind, and the smallest scenario of each kind.
+//!
+//! The worlds are those of [`simtest::worlds`], with hosts of Linux. Results are appended to a file as they
+//! come: a run that was interrupted goes on where it ended.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run(_: u64, _: u64, _: u64, _: Option<usize>, _: &Path) -> ExitCode {
+    eprintln!("worlds against a kernel need Linux");
+    ExitCode::from(2)
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn run(seed: u64, first: u64, count: u64, jobs: Option<usize>, out: &Path) -> ExitCode {
+    match linux::run(seed, first, count, jobs, out) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::BTreeMap;
+    use std::fs::{self, File};
+    use std::io::Write as _;
+    use std::path::{Path, PathBuf};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+
+    use guest::compare::{PacketRecord, compare};
+    use guest::kernel::{Cache, build};
+    use guest::uml::Protocol;
+    use guest::{GuestHost, Job, RunError};
+    use packet::Segment;
+    use scenario::{Overrides, load};
+    use simtest::worlds;
+    use toml::{Table, Value};
+    use units::{Duration, FlowId, Instant, RandomStream};
+
+    /// Virtual time of a world at most.
+    const LONGEST: &str = "5s";
+    /// Hosts of a world at most: each is a process.
+    const MOST_HOSTS: usize = 8;
+    /// Runs of one search for the smallest scenario.
+    const MOST_RUNS: u32 = 80;
+    /// Times may differ by as much: they are no difference of what is sent.
+    const TOLERANCE: Duration = Duration::from_millis(1);
+
+    /// A kernel with its process 1.
+    struct Kernel {
+        path: PathBuf,
+        init: PathBuf,
+        name: String,
+    }
+
+    pub(super) fn run(
+        seed: u64,
+        first: u64,
+        count: u64,
+        jobs: Option<usize>,
+        out: &Path,
+    ) -> Result<(), String> {
+        let kernel = kernel()?;
+        fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
+        let file = out.join(format!("{}-seed-{seed}.csv", kernel.name));
+        let known = known(&file)?;
+        let rows = File::options().create(true).append(true).open(&file);
+        let rows = Mutex::new(rows.map_err(|error| format!("{}: {error}", file.display()))?);
+        let results = Mutex::new(known);
+        let next = AtomicU64::new(first);
+        let worker = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= first.saturating_add(count) {
+                    return;
+                }
+                if results.lock().is_ok_and(|results| results.contains_key(&number)) {
+                    continue;
+                }
+                let kind = kind_of(&world(seed, number), &kernel);
+                // Whoever holds a lock does not panic.
+                if let (Ok(mut rows), Ok(mut results)) = (rows.lock(), results.lock()) {
+                    let _ = writeln!(rows, "{number},{kind:?}");
+                    results.insert(number, kind);
+                }
+            }
+        };
+        let processors = || thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            for _ in 0..jobs.unwrap_or_else(processors).max(1) {
+                scope.spawn(worker);
+            }
+        });
+        let results = results.into_inner().map_err(|error| error.to_string())?;
+        let mut kinds: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        for (&number, kind) in results.range(first..first.saturating_add(count)) {
+            kinds.entry(kind).or_default().push(number);
+        }
+        let mut kinds: Vec<_> = kinds.into_iter().collect();
+        kinds.sort_by_key(|(kind, numbers)| (core::cmp::Reverse(numbers.len()), *kind));
+        println!("seed {seed}, {}: first differences of {count} worlds", kernel.name);
+        for (kind, numbers) in &kinds {
+            println!("{:>6}  {kind}, first in world {}", numbers.len(), numbers[0]);
+        }
+        for (kind, numbers) in kinds {
+            if kind == SAME || kind.starts_with(NOT_RUN) {
+                continue;
+            }
+            let mut runs = 0;
+            let text = world(seed, numbers[0]);
+            let small = worlds::shrink(&text, |text| {
+                runs += 1;
+                runs <= MOST_RUNS && kind_of(text, &kernel) == kind
+            });
+            let name = kind.replace([' ', ','], "-");
+            let file = out.join(format!("{}-{name}.toml", kernel.name));
+            fs::write(&file, small).map_err(|error| format!("{}: {error}", file.display()))?;
+            println!("ackclock compare {}", file.display());
+        }
+        Ok(())
+    }
+
+    const SAME: &str = "no difference";
+    const NOT_RUN: &str = "not run";
+
+    fn kernel() -> Result<Kernel, String> {
+        let none = || "there is no kernel: `ackclock kernel build` makes one".to_owned();
+        let cache = Cache::of_user().ok_or_else(none)?;
+        let kernels = cache.kernels().map_err(|error| error.to_string())?;
+        let kernel = kernels.into_iter().next().ok_or_else(none)?;
+        let init = build::init(&cache).map_err(|error| error.to_string())?;
+        Ok(Kernel { path: kernel.path, init, name: kernel.info.name })
+    }
+
+    /// What an earlier run has found: number and kind.
+    fn known(file: &Path) -> Result<BTreeMap<u64, String>, String> {
+        let Ok(text) = fs::read_to_string(file) else { return Ok(BTreeMap::new()) };
+        // The last line may have been cut off.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let rows = whole.lines().map(|line| {
+            let (number, kind) = line.split_once(',')?;
+            Some((number.parse().ok()?, kind.trim_matches('"').to_owned()))
+        });
+        let wrong = || format!("{}: this is no file of an earlier run", file.display());
+        rows.collect::<Option<_>>().ok_or_else(wrong)
+    }
+
+    /// The world of that number with hosts of Linux.
+    fn world(seed: u64, number: u64) -> String {
+        let text = worlds::draw(seed, number);
+        let Ok(mut root) = text.parse::<Table>() else { return text };
+        let mut random = RandomStream::named(seed, &format!("world {number}"), "linux hosts");
+        if let Some(Value::Table(hosts)) = root.get_mut("host") {
+            for host in hosts.iter_mut().map(|(_, host)| host) {
+                let mut table = Table::new();
+                let cc = ["cubic", "reno", "bbr"][random.below(3) as usize];
+                table.insert("profile".into(), Value::String("linux-6.18".into()));
+                table.insert("cc".into(), Value::String(cc.into()));
+                table.insert("tso".into(), Value::Boolean(true));
+                *host = Value::Table(table);
+            }
+        }
+        root.insert("duration".into(), Value::String(LONGEST.into()));
+        root.to_string()
+    }
+
+    /// The kind of a world's first difference.
+    fn kind_of(text: &str, kernel: &Kernel) -> String {
+        differences(text, kernel).unwrap_or_else(|reason| format!("{NOT_RUN}: {reason}"))
+    }
+
+    fn differences(text: &str, kernel: &Kernel) -> Result<String, String> {
+        let loaded = load(text, "world", &Overrides::default())
+            .map_err(|_| "no scenario of Linux hosts".to_owned())?;
+        let mut scenario = loaded.scenario;
+        if scenario.hosts.len() > MOST_HOSTS {
+            return Err("too many hosts".to_owned());
+        }
+        let mut model = PacketRecord::new(&mut scenario, Instant::ZERO);
+        let mut real = PacketRecord::new(&mut scenario, Instant::ZERO);
+        sim::run(&scenario, &mut model).map_err(|_| "the model does not run it".to_owned())?;
+        let guest = |host| GuestHost {
+            host,
+            kernel: kernel.path.clone(),
+            init: kernel.init.clone(),
+            memory: 64,
+            sysctls: Vec::new(),
+            facts: false,
+        };
+        let guests: Vec<GuestHost> = (0..scenario.hosts.len()).map(guest).collect();
+        let flows = scenario.flows.iter().enumerate();
+        let endpoints: Vec<_> = flows
+            .map(|(flow, ends)| {
+                let flow = FlowId(flow as u32);
+                let segment = Segment { flow, ip: ends.ip, ..Segment::default() };
+                export::capture::endpoints(&scenario, &segment)
+            })
+            .collect();
+        let job = Job {
+            scenario: &scenario,
+            guests: &guests,
+            endpoints: &endpoints,
+            protocol: Protocol::default(),
+            pin: true,
+        };
+        match guest::run(&job, &mut real) {
+            Ok(_) => {}
+            Err(RunError::Unsupported(what)) => return Err(what.what),
+            // A kernel that fails is a finding of its own.
+            Err(error) => {
+                let text = error.to_string();
+                return Ok(format!("kernel fails: {}", text.lines().next().unwrap_or_default()));
+            }
+        }
+        let flows = compare(&scenario, &model, &real, TOLERANCE);
+        let first = flows.iter().filter(|flow| flow.first.is_some());
+        let first = first.min_by_key(|flow| flow.first.as_ref().map(|first| first.at_ns()));
+        Ok(first.and_then(|flow| flow.kind()).unwrap_or_else(|| SAME.to_owned()))
+    }
+}

@@ -1,0 +1,160 @@
+//! `packet_frames xtask words`: refuses phrases of the former private dialect.
+//!
+//! `xtask/words.toml` lists what is refused, what is only counted, and which lines quote others.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex_lite::Regex;
+use serde::Deserialize;
+
+/// Files whose text is checked.
+const EXTENSIONS: [&str; 7] = ["rs", "md", "toml", "py", "snap", "mjs", "pyi"];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WordList {
+    refused: Vec<RefusedPhrase>,
+    counted: Vec<String>,
+    quoted: Vec<QuotedLine>,
+    unread: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RefusedPhrase {
+    phrase: String,
+    write: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuotedLine {
+    file: String,
+    text: String,
+}
+
+/// The result of a survey.
+#[derive(Debug, Default)]
+pub(crate) struct WordSurvey {
+    /// Refused phrases: `FILE:LINE: …`.
+    pub(crate) complaints: Vec<String>,
+    /// For each counted word the files with most of it.
+    pub(crate) counts: BTreeMap<String, Vec<(usize, PathBuf)>>,
+}
+
+/// Checks all text files under `root`.
+///
+/// # Errors
+/// A word list that cannot be read, or a file that cannot.
+pub(crate) fn survey(root: &Path) -> Result<WordSurvey, String> {
+    let path = root.join("xtask/words.toml");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let list: WordList =
+        toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let refused = list
+        .refused
+        .iter()
+        .map(|refused| Ok((whole_words(&refused.phrase)?, refused)))
+        .collect::<Result<Vec<_>, String>>()?;
+    let mut survey = WordSurvey::default();
+    for file in text_files(root)? {
+        let name = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+        if list.unread.iter().any(|prefix| name.starts_with(prefix.as_str())) {
+            continue;
+        }
+        let text = fs::read_to_string(&file).map_err(|error| format!("{name}: {error}"))?;
+        for (number, line) in text.lines().enumerate() {
+            let is_quoted =
+                |quoted: &QuotedLine| name.starts_with(&quoted.file) && line.contains(&quoted.text);
+            if list.quoted.iter().any(is_quoted) {
+                continue;
+            }
+            for (found, write) in refused_in(&refused, line) {
+                let line = number + 1;
+                survey.complaints.push(format!("{name}:{line}: `{found}`; write {write}"));
+            }
+        }
+        count_words(&mut survey, &list.counted, Path::new(&name), &text);
+    }
+    for files in survey.counts.values_mut() {
+        files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    }
+    Ok(survey)
+}
+
+fn whole_words(phrase: &str) -> Result<Regex, String> {
+    Regex::new(&format!(r"\b(?:{phrase})\b")).map_err(|error| format!("`{phrase}`: {error}"))
+}
+
+/// The refused phrases of a line, each with what to write.
+fn refused_in<'a>(refused: &[(Regex, &'a RefusedPhrase)], line: &str) -> Vec<(String, &'a str)> {
+    let line = line.to_lowercase().replace('_', " ");
+    refused
+        .iter()
+        .filter_map(|(regex, refused)| {
+            Some((regex.find(&line)?.as_str().to_owned(), refused.write.as_str()))
+        })
+        .collect()
+}
+
+fn count_words(survey: &mut WordSurvey, words: &[String], name: &Path, text: &str) {
+    let text = text.to_lowercase();
+    for word in words {
+        let of_word = |found: &&str| {
+            found.strip_prefix(word.as_str()).is_some_and(|rest| rest.is_empty() || rest == "s")
+        };
+        let count = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(of_word).count();
+        if count > 0 {
+            survey.counts.entry(word.clone()).or_default().push((count, name.to_owned()));
+        }
+    }
+}
+
+fn text_files(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries =
+            fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for entry in entries {
+            let path = entry.map_err(|error| error.to_string())?.path();
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            let name = name.unwrap_or_default();
+            if path.is_dir() {
+                // Build output and hidden folders.
+                if !name.starts_with('.') && name != "target" && name != "node_modules" {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|e| EXTENSIONS.iter().any(|known| e == *known)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_the_project_uses_a_refused_phrase() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let complaints = survey(&root).unwrap().complaints;
+        assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    }
+
+    #[test]
+    fn a_phrase_is_found_in_prose_and_in_identifiers() {
+        let refused =
+            RefusedPhrase { phrase: "under way".to_owned(), write: "in flight".to_owned() };
+        let refused = [(whole_words(&refused.phrase).unwrap(), &refused)];
+        let found = |line| refused_in(&refused, line).len();
+        assert_eq!(found("/// Bytes Under way."), 1);
+        assert_eq!(found("let under_way = 3;"), 1);
+        assert_eq!(found("the underway crew"), 0);
+    }
+}
