@@ -38,11 +38,10 @@ mod linux {
     use guest::kernel::{Cache, build};
     use guest::uml::Protocol;
     use guest::{GuestHost, Job, RunError};
-    use packet::Segment;
     use scenario::{Overrides, load};
     use simtest::worlds;
     use toml::{Table, Value};
-    use units::{Duration, FlowId, Instant, RandomStream};
+    use units::{Duration, Instant, RandomStream};
 
     /// Virtual time of a world at most.
     const LONGEST: &str = "5s";
@@ -193,21 +192,16 @@ mod linux {
             memory: 64,
             sysctls: Vec::new(),
             facts: false,
+            tcp_info: Duration::from_millis(10),
         };
         let guests: Vec<GuestHost> = (0..scenario.hosts.len()).map(guest).collect();
-        let flows = scenario.flows.iter().enumerate();
-        let endpoints: Vec<_> = flows
-            .map(|(flow, ends)| {
-                let flow = FlowId(flow as u32);
-                let segment = Segment { flow, ip: ends.ip, ..Segment::default() };
-                export::capture::endpoints(&scenario, &segment)
-            })
-            .collect();
+        let endpoints = export::capture::flow_endpoints(&scenario);
         let job = Job {
             scenario: &scenario,
             guests: &guests,
             endpoints: &endpoints,
             protocol: Protocol::default(),
+            states: false,
             pin: true,
         };
         match guest::run(&job, &mut real) {

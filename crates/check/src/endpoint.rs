@@ -244,7 +244,8 @@ impl EndpointModel {
             | Event::RttSample { .. }
             | Event::StreamAcked { .. }
             | Event::QuicPacketsAcked { .. }
-            | Event::QuicPacketLost { .. } => {}
+            | Event::QuicPacketLost { .. }
+            | Event::TcpInfo { .. } => {}
         }
     }
 

@@ -8,11 +8,11 @@ use packet::wire::Endpoints;
 use packet::{Dir, Flags, IpVersion, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
-use sim::scenario::{Scenario, TapPoint};
+use sim::scenario::{FlowSpec, Scenario, TapPoint};
 use trace::pcapng::{InterfaceId, PacketDirection, PacketMeta, PcapngInterface, PcapngSection};
 use trace::tcpdump::{Stamp, Style};
 use trace::{pcapng, tcpdump};
-use units::{Duration, Instant, Offset, SeqNum};
+use units::{Duration, FlowId, Instant, Offset, SeqNum};
 
 /// Unix time at which virtual time begins in captures: 2 May 2023, 00:00 UTC.
 pub const EPOCH: Duration = Duration::from_secs(1_682_985_600);
@@ -30,6 +30,15 @@ pub fn address(host: usize, ip: IpVersion) -> IpAddr {
         IpVersion::V4 => Ipv4Addr::from_bits(10 << 24 | number & 0xff_ffff).into(),
         IpVersion::V6 => Ipv6Addr::from_bits(0xfd << 120 | u128::from(number)).into(),
     }
+}
+
+/// Addresses and ports of each flow of this scenario, seen from its connecting side.
+pub fn flow_endpoints(scenario: &Scenario) -> Vec<Endpoints> {
+    let first = |(number, flow): (usize, &FlowSpec)| {
+        let flow = Segment { flow: FlowId(number as u32), ip: flow.ip, ..Segment::default() };
+        endpoints(scenario, &flow)
+    };
+    scenario.flows.iter().enumerate().map(first).collect()
 }
 
 /// Addresses and ports of a segment of this scenario.

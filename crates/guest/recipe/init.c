@@ -20,6 +20,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -55,6 +57,7 @@ struct end {
 	ll request, response, think, count;
 	ll read_chunk, read_every;	/* 0: reads all there is */
 	int nodelay, reset, keepalive, keep_idle, keep_interval, keep_count;
+	pid_t process;
 };
 
 static struct end *ends;
@@ -62,6 +65,9 @@ static int n_ends;
 static ll end_of_run = LLONG_MAX;
 /* Report what depends on the kernel's build. */
 static int wants_facts;
+/* Wake at sample_from + k * sample_every and report tcp_info then, if samples are wanted. */
+static ll sample_from, sample_every = LLONG_MAX / 4;
+static int wants_samples;
 
 /* Of the end that this process runs. */
 static struct end *own;
@@ -167,6 +173,7 @@ static void broken(void)
 	char name[32];
 	snprintf(name, sizeof name, "%s", strerrorname_np(errno) ? strerrorname_np(errno) : "unknown");
 	report(name, 0);
+	close(fd);
 	_exit(0);
 }
 
@@ -190,6 +197,41 @@ static void stop_at_end(void (*at_end)(int))
 	signal(SIGALRM, at_end);
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, TIMER_ABSTIME, &at, 0))
 		fail("timer");
+}
+
+/*
+ * Reports tcp_info of the connection until it is closed, from a process of its own that shares the table
+ * of descriptors: it is not in the way of the application, whose close() is the last one. The values are in the
+ * order of crates/guest/src/results.rs. Nothing here reads the clock, which would take time. The process is
+ * there and wakes in every run: fork(2) draws a random number, and so would those after it be others.
+ */
+static void start_sampler(void)
+{
+	struct tcp_info i;
+	ll at = sample_from;
+	if (syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0))
+		return;
+	while (at < own->start)
+		at += sample_every;
+	for (; at < end_of_run; at += sample_every) {
+		socklen_t len = sizeof i;
+		int buffer = 0;
+		socklen_t buffer_len = sizeof buffer;
+		sleep_until(at);
+		if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len))
+			break;
+		if (!wants_samples)
+			continue;
+		getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, &buffer_len);
+		say("ackclock: tcp %d %d %lld %u %u %u %u %u %u %llu %u %u %u %u %u %u %u %llu %llu %llu %u %u %d",
+		    own->flow, own->listens, at, i.tcpi_ca_state, i.tcpi_snd_cwnd, i.tcpi_snd_ssthresh,
+		    i.tcpi_snd_mss, i.tcpi_rtt, i.tcpi_rto, (unsigned long long)i.tcpi_pacing_rate, i.tcpi_unacked,
+		    i.tcpi_sacked, i.tcpi_lost, i.tcpi_retrans, i.tcpi_total_retrans, i.tcpi_delivered,
+		    i.tcpi_reordering, (unsigned long long)i.tcpi_bytes_acked,
+		    (unsigned long long)i.tcpi_bytes_sent, (unsigned long long)i.tcpi_bytes_retrans,
+		    i.tcpi_notsent_bytes, i.tcpi_snd_wnd, buffer);
+	}
+	_exit(0);
 }
 
 static void options(void)
@@ -380,12 +422,24 @@ static void close_stream(void)
 static void play(void)
 {
 	options();
+	/* One that opened its connection has had its sampler since before the handshake. */
+	if (own->listens && own->app == REQUESTS)
+		start_sampler();
 	if (own->listens)
 		own->app == REQUESTS ? answer() : read_stream();
 	else
 		own->app == REQUESTS ? ask() : write_stream();
 	close_stream();
 	_exit(0);
+}
+
+/* Whether a process that has ended was that of an end; samplers are not. */
+static int is_end(pid_t process)
+{
+	for (int i = 0; i < n_ends; i++)
+		if (process > 0 && ends[i].process == process)
+			return 1;
+	return 0;
 }
 
 static socklen_t address(int six, const char *text, int port, struct sockaddr_storage *to)
@@ -415,6 +469,7 @@ static void connect_end(void)
 	if (bind(fd, (void *)&from, len))
 		fail("bind");
 	len = address(own->six, own->peer, own->peer_port, &to);
+	start_sampler();
 	sleep_until(own->start);
 	if (connect(fd, (void *)&to, len))
 		broken();
@@ -474,8 +529,10 @@ static void start_end(struct end *end, int accepted)
 	pid_t child = fork();
 	if (child < 0)
 		fail("fork");
-	if (child > 0)
+	if (child > 0) {
+		end->process = child;
 		return;
+	}
 	own = end;
 	fd = accepted;
 	stop_at_end(on_end);
@@ -656,6 +713,11 @@ int main(void)
 			facts();
 		} else if (!strcmp(word, "end")) {
 			end_of_run = number(rest);
+		} else if (!strcmp(word, "sample")) {
+			char *next;
+			sample_from = strtoll(rest, &next, 10);
+			sample_every = strtoll(next, &next, 10);
+			wants_samples = number(next);
 		} else if (!strcmp(word, "mtu")) {
 			mtu = number(rest);
 		} else if (!strcmp(word, "gro")) {
@@ -714,16 +776,15 @@ int main(void)
 			start_end(ends + i, -1);
 	while (open_ends > 0) {
 		if (n == 0) {
-			if (wait(0) > 0)
-				open_ends--;
+			open_ends -= is_end(wait(0));
 			continue;
 		}
 		if (ppoll(listeners, n, 0, &before) > 0)
 			for (int k = 0; k < n; k++)
 				if (listeners[k].revents)
 					accept_one(listeners[k].fd);
-		while (waitpid(-1, 0, WNOHANG) > 0)
-			open_ends--;
+		for (pid_t ended; (ended = waitpid(-1, 0, WNOHANG)) > 0;)
+			open_ends -= is_end(ended);
 	}
 	counters();
 	say("ackclock: done");

@@ -1,4 +1,4 @@
-//! The same scenario with modelled hosts and with kernels, packet by packet.
+//! The same scenario in two grades (modelled hosts, real kernels in virtual time, the wire), packet by packet.
 //!
 //! Packets are compared at the network card of the host that opened the connection, each direction by
 //! itself, with numbers relative to the initial sequence numbers, which are random. Timestamps are
@@ -8,7 +8,7 @@ use packet::{Dir, Flags, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use sim::scenario::{Scenario, TapPoint, TapSpec};
-use units::{Duration, Instant, SeqNum};
+use units::{Bytes, Duration, Instant, SeqNum};
 
 /// A packet as it is compared.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -60,10 +60,8 @@ pub struct Difference {
     pub index: usize,
     /// The first field in which they differ.
     pub field: Field,
-    /// That of the models.
-    pub model: Option<ComparedPacket>,
-    /// That of the kernels.
-    pub kernel: Option<ComparedPacket>,
+    /// That of the first grade, and that of the second.
+    pub packets: [Option<ComparedPacket>; 2],
     /// One of them retransmits data.
     pub retransmits: bool,
 }
@@ -71,7 +69,7 @@ pub struct Difference {
 impl Difference {
     /// When it happened first.
     pub fn at_ns(&self) -> u64 {
-        let times = [&self.model, &self.kernel].into_iter().flatten().map(|packet| packet.at_ns);
+        let times = self.packets.iter().flatten().map(|packet| packet.at_ns);
         times.min().unwrap_or(0)
     }
 }
@@ -81,10 +79,8 @@ impl Difference {
 pub struct FlowComparison {
     /// Name of the flow.
     pub flow: String,
-    /// Packets of the models, both directions.
-    pub model_packets: usize,
-    /// Packets of the kernels.
-    pub kernel_packets: usize,
+    /// Packets of both grades, both directions.
+    pub packets: [usize; 2],
     /// The first difference in what was sent; `None` if everything is the same.
     pub first: Option<Difference>,
     /// Packets before it, both directions; all, if there is none.
@@ -115,16 +111,26 @@ impl FlowComparison {
             Field::Time => "time",
             Field::Window => "window",
         };
-        let packets = || [&first.model, &first.kernel].into_iter().flatten();
         let what = if first.retransmits {
             "retransmission"
-        } else if packets().any(|packet| packet.len > 0) {
+        } else if first.packets.iter().flatten().any(|packet| packet.len > 0) {
             "new data"
         } else {
             "no data"
         };
         Some(format!("{way} {field}, {what}"))
     }
+}
+
+/// The windows of a sender at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowSample {
+    /// When.
+    pub at: Instant,
+    /// Congestion window, in bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold, in bytes.
+    pub ssthresh: Option<u64>,
 }
 
 /// Collects the packets of every flow at the card of the host that opened it.
@@ -136,6 +142,8 @@ pub struct PacketRecord {
     flows: Vec<[Direction; 2]>,
     /// The state of each flow's sender, up to a time.
     states: Vec<Option<SenderState>>,
+    /// The windows of each flow's sender, whenever they change.
+    windows: Vec<Vec<WindowSample>>,
     until: Instant,
     senders: Vec<usize>,
 }
@@ -175,6 +183,7 @@ impl PacketRecord {
             taps: hosts.iter().map(tap).collect(),
             flows: vec![Default::default(); flows],
             states: vec![None; flows],
+            windows: vec![Vec::new(); flows],
             until,
             senders: hosts,
         }
@@ -185,6 +194,24 @@ impl PacketRecord {
     pub fn state(&self, flow: usize) -> Option<&SenderState> {
         self.states.get(flow)?.as_ref()
     }
+
+    /// Adds the windows of the connecting end of a flow, known from elsewhere than events.
+    pub fn add_window(&mut self, flow: usize, at: Instant, cwnd: u64, ssthresh: Option<u64>) {
+        let Some(windows) = self.windows.get_mut(flow) else { return };
+        if windows.last().is_none_or(|last| (last.cwnd, last.ssthresh) != (cwnd, ssthresh)) {
+            windows.push(WindowSample { at, cwnd, ssthresh });
+        }
+    }
+
+    /// The packets of a flow, from the host that opened it (`forward`) or to it.
+    pub fn packets(&self, flow: usize, forward: bool) -> &[ComparedPacket] {
+        self.flows.get(flow).map_or(&[], |ways| &ways[usize::from(!forward)].packets)
+    }
+
+    /// The windows of the connecting end of a flow, whenever they changed.
+    pub fn windows(&self, flow: usize) -> &[WindowSample] {
+        self.windows.get(flow).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl Recorder for PacketRecord {
@@ -192,12 +219,14 @@ impl Recorder for PacketRecord {
 
     fn record(&mut self, at: Instant, who: EventSource, _: Event, state: Option<&SenderState>) {
         let flow = who.flow.0 as usize;
-        if let Some(state) = state
-            && at < self.until
-            && self.senders.get(flow) == Some(&usize::from(who.host.0))
-        {
+        let Some(state) = state else { return };
+        if self.senders.get(flow) != Some(&usize::from(who.host.0)) {
+            return;
+        }
+        if at < self.until {
             self.states[flow] = Some(*state);
         }
+        self.add_window(flow, at, state.cwnd.get(), state.ssthresh.map(Bytes::get));
     }
 }
 
@@ -235,61 +264,58 @@ impl Observer for PacketRecord {
 }
 
 /// The first field in which two packets differ.
-fn difference(model: Option<&ComparedPacket>, kernel: Option<&ComparedPacket>) -> Option<Field> {
-    let (Some(model), Some(kernel)) = (model, kernel) else {
-        return (model.is_some() || kernel.is_some()).then_some(Field::Missing);
+fn difference(one: Option<&ComparedPacket>, other: Option<&ComparedPacket>) -> Option<Field> {
+    let (Some(one), Some(other)) = (one, other) else {
+        return (one.is_some() || other.is_some()).then_some(Field::Missing);
     };
     let no_push = |flags: &str| flags.replace('P', "");
     let fields = [
-        (model.seq != kernel.seq, Field::Seq),
-        (model.len != kernel.len, Field::Len),
-        (model.ack != kernel.ack, Field::Ack),
-        (no_push(&model.flags) != no_push(&kernel.flags), Field::Flags),
-        (model.sack != kernel.sack, Field::Sack),
+        (one.seq != other.seq, Field::Seq),
+        (one.len != other.len, Field::Len),
+        (one.ack != other.ack, Field::Ack),
+        (no_push(&one.flags) != no_push(&other.flags), Field::Flags),
+        (one.sack != other.sack, Field::Sack),
     ];
     fields.into_iter().find(|field| field.0).map(|field| field.1)
 }
 
-/// Compares what both recorded of each flow.
+/// Compares what two grades recorded of each flow.
 pub fn compare(
     scenario: &Scenario,
-    model: &PacketRecord,
-    kernel: &PacketRecord,
+    one: &PacketRecord,
+    other: &PacketRecord,
     tolerance: Duration,
 ) -> Vec<FlowComparison> {
-    let flows = scenario.flows.iter().zip(model.flows.iter().zip(&kernel.flows));
-    flows
-        .map(|(flow, (model, kernel))| compare_flow(&flow.name, model, kernel, tolerance))
-        .collect()
+    let flows = scenario.flows.iter().zip(one.flows.iter().zip(&other.flows));
+    flows.map(|(flow, (one, other))| compare_flow(&flow.name, one, other, tolerance)).collect()
 }
 
 fn compare_flow(
     name: &str,
-    model: &[Direction; 2],
-    kernel: &[Direction; 2],
+    one: &[Direction; 2],
+    other: &[Direction; 2],
     tolerance: Duration,
 ) -> FlowComparison {
     let pair =
-        |way: usize, index: usize| (model[way].packets.get(index), kernel[way].packets.get(index));
+        |way: usize, index: usize| (one[way].packets.get(index), other[way].packets.get(index));
     let made = |way: usize, index: usize, field: Field| {
-        let (one, other) = pair(way, index);
-        let retransmits = model[way].retransmits(index) || kernel[way].retransmits(index);
-        let (model, kernel) = (one.cloned(), other.cloned());
-        Difference { forward: way == 0, index, field, model, kernel, retransmits }
+        let (first, second) = pair(way, index);
+        let retransmits = one[way].retransmits(index) || other[way].retransmits(index);
+        let packets = [first.cloned(), second.cloned()];
+        Difference { forward: way == 0, index, field, packets, retransmits }
     };
     let first_of = |way: usize| {
-        let packets = model[way].packets.len().max(kernel[way].packets.len());
+        let packets = one[way].packets.len().max(other[way].packets.len());
         (0..packets).find_map(|index| {
-            let (model, kernel) = pair(way, index);
-            difference(model, kernel).map(|field| made(way, index, field))
+            let (one, other) = pair(way, index);
+            difference(one, other).map(|field| made(way, index, field))
         })
     };
     let first = [first_of(0), first_of(1)].into_iter().flatten().min_by_key(Difference::at_ns);
     let before = first.as_ref().map_or(u64::MAX, Difference::at_ns);
     let mut comparison = FlowComparison {
         flow: name.to_owned(),
-        model_packets: model.iter().map(|way| way.packets.len()).sum(),
-        kernel_packets: kernel.iter().map(|way| way.packets.len()).sum(),
+        packets: [one, other].map(|one| one.iter().map(|way| way.packets.len()).sum()),
         first,
         same_packets: 0,
         largest_time_ns: 0,
@@ -299,21 +325,21 @@ fn compare_flow(
     };
     for way in [0, 1] {
         for index in 0.. {
-            let (Some(model), Some(kernel)) = pair(way, index) else { break };
-            if model.at_ns.min(kernel.at_ns) >= before {
+            let (Some(one), Some(other)) = pair(way, index) else { break };
+            if one.at_ns.min(other.at_ns) >= before {
                 break;
             }
             comparison.same_packets += 1;
-            let apart = model.at_ns.abs_diff(kernel.at_ns);
+            let apart = one.at_ns.abs_diff(other.at_ns);
             comparison.largest_time_ns = comparison.largest_time_ns.max(apart);
-            comparison.other_push += usize::from(model.flags != kernel.flags);
+            comparison.other_push += usize::from(one.flags != other.flags);
             let earlier = |known: &Option<Difference>| {
-                known.as_ref().is_none_or(|known| model.at_ns < known.at_ns())
+                known.as_ref().is_none_or(|known| one.at_ns < known.at_ns())
             };
             if apart > tolerance.as_nanos() && earlier(&comparison.first_late) {
                 comparison.first_late = Some(made(way, index, Field::Time));
             }
-            if model.window != kernel.window && earlier(&comparison.first_window) {
+            if one.window != other.window && earlier(&comparison.first_window) {
                 comparison.first_window = Some(made(way, index, Field::Window));
             }
         }

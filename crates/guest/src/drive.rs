@@ -4,9 +4,10 @@
 //! guest runs.
 
 use packet::Segment;
+use record::EventSource;
 use sim::Observer;
 use sim::live::{ExternalDelivery, LiveSimulation};
-use units::Instant;
+use units::{FlowId, HostId, Instant};
 
 use crate::flows::Flows;
 use crate::guest::{Guest, GuestError, Outlet, Packet};
@@ -78,12 +79,23 @@ pub fn drive<O: Observer, G: Guest>(
                 let mut outlet = WorldOutlet { live, flows, leaving: &mut leaving, limit };
                 counters.turns += 1;
                 one.guest.run(at, limit, &mut outlet).map_err(|error| one.failed(at, error))?;
+                record_samples(live, one);
             }
             _ => live.advance(event),
         }
         live.take_leaving(&mut leaving);
         counters.deliveries += deliver(guests, flows, &mut leaving)?;
     }
+}
+
+/// Records the states of senders that a guest has reported.
+fn record_samples<O: Observer, G: Guest>(live: &mut LiveSimulation<'_, O>, one: &mut Attached<G>) {
+    let host = HostId(one.host as u16);
+    one.guest.take_samples(&mut |at, sample| {
+        let source = EventSource { host, flow: FlowId(sample.flow as u32) };
+        let (event, state) = sample.row();
+        live.observer().record(at, source, event, Some(&state));
+    });
 }
 
 impl<G> Attached<G> {
@@ -99,7 +111,7 @@ fn deliver<G: Guest>(
     leaving: &mut Vec<ExternalDelivery>,
 ) -> Result<u64, Failed> {
     let mut deliveries = 0;
-    // PacketClass what has left at one time is in the list, unless a guest sends to another without delay
+    // All that has left at one time is in the list, unless a guest sends to another without delay
     // while it runs on: order by time, then as they came.
     leaving.sort_by_key(|packet| packet.at);
     let mut rest = &leaving[..];

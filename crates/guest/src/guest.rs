@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use units::Instant;
 
-use crate::results::HostResults;
+use crate::results::{GuestTcpInfo, HostResults};
 
 /// An IP packet between a guest and the world. Nothing has damaged it: its checksum need not be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,12 @@ pub trait Guest {
 
     /// What its applications and its kernel report.
     fn results(&self) -> &HostResults;
+
+    /// Calls `each` for every state of a sender that it has reported since, with its time, in order. A guest that
+    /// reports none needs nothing here.
+    fn take_samples(&mut self, each: &mut dyn FnMut(Instant, GuestTcpInfo)) {
+        let _ = each;
+    }
 }
 
 /// Why a guest cannot go on.

@@ -1,7 +1,9 @@
 //! What process 1 of a guest is to do: the text of `/plan`, which recipe/init.c reads.
 //!
 //! One directive a line: `sysctl NAME=VALUE`, `mtu`, `gro`, `four` and `six` (addresses), `end` (the
-//! guest's time at the end of the run), `facts` (report what depends on the kernel's build), and `flow` with `key=value` pairs for each end of a connection.
+//! guest's time at the end of the run), `sample` (first time and interval of `tcp_info`, and whether it is reported),
+//! `facts` (report what depends on the kernel's build), and `flow` with `key=value` pairs for each end of a
+//! connection.
 
 use core::fmt::Write as _;
 use std::net::IpAddr;
@@ -37,9 +39,19 @@ impl core::fmt::Display for Unsupported {
 
 impl core::error::Error for Unsupported {}
 
+/// Reports of the state of senders.
+#[derive(Debug, Clone, Copy)]
+pub struct Samples {
+    /// Their interval.
+    pub every: Duration,
+    /// Somebody wants them.
+    pub wanted: bool,
+}
+
 /// The plan of host number `host`. `endpoints` are those of the flows, each seen from its connecting
 /// side; `begins` is the guest's time at the world's time 0; `sysctls` come after those that follow
-/// from the host's profile; with `facts` it reports what depends on the kernel's build.
+/// from the host's profile; with `facts` it reports what depends on the kernel's build, with `samples` what
+/// its senders report.
 ///
 /// # Errors
 /// [`Unsupported`].
@@ -50,6 +62,7 @@ pub fn plan(
     begins: Duration,
     sysctls: &[(String, String)],
     facts: bool,
+    samples: Samples,
 ) -> Result<String, Unsupported> {
     let own = &scenario.hosts[host];
     let refuse = |what: String| Unsupported { host: own.name.clone(), what };
@@ -82,6 +95,10 @@ pub fn plan(
     line(format!("gro {gro}"));
     let end = begins.as_nanos() + scenario.duration.as_nanos();
     line(format!("end {}", end.saturating_sub(BEFORE_END.as_nanos())));
+    // A sampler wakes in every run, whether anybody wants samples or not: a timer interrupt adds to the kernel's pool
+    // of random numbers, and when it fires the next one may be late by a step of the clock (256 ns).
+    let every = samples.every.as_nanos().max(1);
+    line(format!("sample {} {every} {}", begins.as_nanos(), u32::from(samples.wanted)));
     let mut addresses: [Option<IpAddr>; 2] = [None, None];
     for (number, flow) in scenario.flows.iter().enumerate() {
         let endpoints = endpoints[number];

@@ -13,7 +13,7 @@ use units::{Bytes, Duration, Instant};
 use crate::drive::{Attached, DriveCounters, Failed, drive};
 use crate::flows::{FlowCounters, Flows};
 use crate::guest::{Guest, GuestError};
-use crate::plan::{Unsupported, plan};
+use crate::plan::{Samples, Unsupported, plan};
 use crate::results::{EndResults, HostResults};
 use crate::uml::{BOOT, NicCounters, PATIENCE, Protocol, UmlConfig, UmlGuest};
 
@@ -32,6 +32,8 @@ pub struct GuestHost {
     pub sysctls: Vec<(String, String)>,
     /// It reports what depends on the kernel's build.
     pub facts: bool,
+    /// How often its senders' state is recorded, where the observer records states.
+    pub tcp_info: Duration,
 }
 
 /// What to run.
@@ -45,6 +47,8 @@ pub struct Job<'a> {
     pub endpoints: &'a [Endpoints],
     /// How the guests' clocks are kept.
     pub protocol: Protocol,
+    /// Kernels report the state of their senders to the observer, if it records any. Packets are the same.
+    pub states: bool,
     /// Keep this thread and the guests on one processor: they never run at once, and moving between
     /// two costs more than it gives.
     pub pin: bool,
@@ -144,7 +148,7 @@ pub fn run<O: Observer>(job: &Job<'_>, observer: &mut O) -> Result<GuestRun, Run
     let mut live = LiveSimulation::new(scenario, &outside, observer).map_err(RunError::Setup)?;
     let mut guests = Vec::new();
     for guest in job.guests {
-        guests.push(Attached { host: guest.host, guest: boot(job, guest)? });
+        guests.push(Attached { host: guest.host, guest: boot(job, guest, O::ON)? });
     }
     let mut flows = Flows::new(job.endpoints);
     let end = Instant::ZERO + scenario.duration;
@@ -185,13 +189,15 @@ fn for_guests(job: &Job<'_>) -> Scenario {
     scenario
 }
 
-fn boot(job: &Job<'_>, guest: &GuestHost) -> Result<UmlGuest, RunError> {
+fn boot(job: &Job<'_>, guest: &GuestHost, records: bool) -> Result<UmlGuest, RunError> {
     let scenario = job.scenario;
     let host = &scenario.hosts[guest.host];
     let phase = host.stack.tcp().map_or(Duration::ZERO, |tcp| tcp.clock_phase);
     let begins = Duration::from_nanos(BOOT.as_nanos() + phase.as_nanos());
-    let plan = plan(scenario, guest.host, job.endpoints, begins, &guest.sysctls, guest.facts)
-        .map_err(RunError::Unsupported)?;
+    let samples = Samples { every: guest.tcp_info, wanted: records && job.states };
+    let plan =
+        plan(scenario, guest.host, job.endpoints, begins, &guest.sysctls, guest.facts, samples)
+            .map_err(RunError::Unsupported)?;
     let config = UmlConfig {
         kernel: &guest.kernel,
         init: &guest.init,

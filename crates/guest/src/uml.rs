@@ -17,7 +17,7 @@ use units::{Duration, Instant};
 
 use crate::guest::{Guest, GuestError, Outlet, Packet};
 use crate::plan::initial_archive;
-use crate::results::HostResults;
+use crate::results::{GuestTcpInfo, HostResults};
 use nic::{Nic, Served};
 use process::{Process, RunDirectory};
 use time_travel::{NEVER, TimeTravel};
@@ -107,8 +107,7 @@ impl UmlGuest {
             .map_err(|error| GuestError::Start { program: config.kernel.to_owned(), error })?;
         let mut process = Process::start(&kernel, &arguments(config), path)?;
         let stream = connection(&clock_listener, &mut process, config.patience)?;
-        let clock = TimeTravel::new(stream, config.protocol)
-            .map_err(GuestError::system("the clock of a guest"))?;
+        let clock = TimeTravel::new(stream, config.protocol)?;
         let mut guest = Self {
             clock,
             nic: None,
@@ -192,7 +191,7 @@ impl UmlGuest {
         if self.clock.deadline() > now {
             return Ok(());
         }
-        self.clock.run(now, limit).map_err(|error| self.lost(&error))?;
+        self.clock.run(now, limit)?;
         self.serve_until_it_waits(limit, outlet, card)
     }
 
@@ -211,13 +210,17 @@ impl UmlGuest {
                 (None, Some(listener)) => Some(listener.as_fd()),
                 (None, None) => None,
             };
-            let [card_is_ready, clock_is_ready] =
-                ready([card_fd, Some(self.clock.as_fd())], self.patience)?;
+            let [card_is_ready, clock_is_ready] = if self.nic.as_ref().is_some_and(Nic::has_message)
+            {
+                [true, false]
+            } else {
+                ready([card_fd, Some(self.clock.as_fd())], self.patience)?
+            };
             // What it has written to its card comes before what it says of its clock.
             if card_is_ready {
                 self.serve_card(&mut limit, outlet, card)?;
             } else if clock_is_ready {
-                self.clock.serve().map_err(|error| self.lost(&error))?;
+                self.clock.serve()?;
             }
         }
         self.clock.settle()?;
@@ -249,7 +252,7 @@ impl UmlGuest {
         let at = self.world(now);
         let Some(nic) = &mut self.nic else { return Ok(()) };
         let served = nic.serve();
-        match served.map_err(|error| self.ended_or(error))? {
+        match served? {
             Served::Nothing => {}
             Served::Buffers => self.has_buffers = true,
             Served::Transmits(kick) => {
@@ -272,7 +275,7 @@ impl UmlGuest {
 
     /// Interrupts it for one ring, while it waits.
     fn interrupt(&mut self, now: u64, transmit: bool) -> Result<(), GuestError> {
-        self.clock.interrupt_at(now).map_err(GuestError::system("the shared page"))?;
+        self.clock.interrupt_at(now)?;
         let Some(nic) = &mut self.nic else { return Ok(()) };
         nic.call(transmit)?;
         loop {
@@ -280,7 +283,7 @@ impl UmlGuest {
             let fds = [Some(self.clock.as_fd()), nic.calls_fd()];
             let [clock_is_ready, call_is_ready] = ready(fds, self.patience)?;
             if clock_is_ready {
-                self.clock.serve().map_err(|error| self.lost(&error))?;
+                self.clock.serve()?;
             } else if call_is_ready {
                 nic.finish_call()?;
                 return self.clock.read_request();
@@ -288,30 +291,24 @@ impl UmlGuest {
         }
     }
 
-    /// An error of its clock's socket.
-    fn lost(&mut self, error: &io::Error) -> GuestError {
+    /// That it has ended, if that is why a socket failed.
+    fn ended_or(&mut self, error: GuestError) -> GuestError {
         let gone = [
             io::ErrorKind::UnexpectedEof,
             io::ErrorKind::ConnectionReset,
             io::ErrorKind::BrokenPipe,
         ];
-        if gone.contains(&error.kind()) {
-            let status = self.process.end();
-            return GuestError::Ended { status, console: String::new() };
-        }
-        GuestError::protocol(error.to_string())
-    }
-
-    /// That it has ended, if that is why its card's socket failed.
-    fn ended_or(&mut self, error: GuestError) -> GuestError {
         match error {
-            GuestError::System { error, .. } => self.lost(&error),
+            GuestError::System { error, .. } if gone.contains(&error.kind()) => {
+                GuestError::Ended { status: self.process.end(), console: String::new() }
+            }
             other => other,
         }
     }
 
     /// Adds its console to an error.
     fn explain(&mut self, error: GuestError) -> GuestError {
+        let error = self.ended_or(error);
         let console = self.process.console.tail();
         match error {
             GuestError::Ended { status, .. } => GuestError::Ended { status, console },
@@ -336,7 +333,7 @@ impl Guest for UmlGuest {
     }
 
     fn receive(&mut self, now: Instant, packets: &[Packet<'_>]) -> Result<(), GuestError> {
-        let received = self.receive_all(now, packets).map_err(|error| self.ended_or(error));
+        let received = self.receive_all(now, packets);
         received.map_err(|error| self.explain(error))
     }
 
@@ -357,6 +354,12 @@ impl Guest for UmlGuest {
 
     fn results(&self) -> &HostResults {
         &self.results
+    }
+
+    fn take_samples(&mut self, each: &mut dyn FnMut(Instant, GuestTcpInfo)) {
+        for sample in core::mem::take(&mut self.results.samples) {
+            each(self.world(sample.at.as_nanos()), sample);
+        }
     }
 }
 

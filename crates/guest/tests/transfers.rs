@@ -9,13 +9,17 @@ use core::num::NonZeroU64;
 use ackclock_guest::kernel::check::PacketDigest;
 use ackclock_guest::uml::Protocol;
 use ackclock_guest::{GuestRun, Job, run};
-use packet::IpVersion;
+use cc::cubic::CubicVariant;
+use packet::{IpVersion, Segment};
+use record::{Event, EventSource, Recorder, SenderState};
+use sim::Observer;
 use sim::scenario::{
     App, Close, ElementSpec, KeepaliveSpec, OnPeriod, PacketClass, Pause, ReadPattern,
-    ReceiveOffloadSpec, Scenario, SelectionRule,
+    ReceiveOffloadSpec, Scenario, SelectionRule, StackSpec, TcpStack,
 };
 use support::{endpoints, flow, guests, job, kernel, scenario};
-use units::{Bytes, Duration, Ratio};
+use tcp::profile::TcpProfile;
+use units::{Bytes, Duration, Instant, Offset, Ratio};
 
 fn digest(job: &Job<'_>) -> (String, GuestRun) {
     let mut digest = PacketDigest::default();
@@ -59,6 +63,59 @@ fn a_run_is_a_function_of_scenario_and_kernel() {
     digests.sort();
     digests.dedup();
     assert_eq!(digests.len(), 3, "a model and a kernel have different numbers");
+}
+
+/// The packets, and the states that senders report.
+#[derive(Default)]
+struct StateRecord {
+    packets: Vec<(Instant, usize, Segment)>,
+    states: Vec<(Instant, SenderState)>,
+}
+
+impl Recorder for StateRecord {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, _: EventSource, event: Event, state: Option<&SenderState>) {
+        if let (Event::TcpInfo { .. }, Some(state)) = (event, state) {
+            self.states.push((at, *state));
+        }
+    }
+}
+
+impl Observer for StateRecord {
+    fn tap(&mut self, at: Instant, tap: usize, _: bool, segment: &Segment) {
+        self.packets.push((at, tap, *segment));
+    }
+}
+
+/// Asking a kernel for the state of its senders moves no packet, whatever its congestion control.
+#[test]
+fn states_of_kernels_cost_no_packet() {
+    let Some(kernel) = kernel() else { return };
+    for cc in [cc::Algorithm::Reno, cc::Algorithm::Cubic(CubicVariant::Linux), cc::Algorithm::Bbr] {
+        let mut scenario = with_losses(scenario(3_000_000));
+        for host in &mut scenario.hosts {
+            let profile = TcpProfile::named("linux-6.18").unwrap();
+            host.stack = StackSpec::Tcp(TcpStack::new(profile, cc));
+        }
+        let (guests, endpoints) = (guests(&kernel, &[0, 1]), endpoints(&scenario));
+        let job = job(&scenario, &guests, &endpoints);
+        let (mut without, mut record) = (StateRecord::default(), StateRecord::default());
+        let alone = run(&job, &mut without).unwrap();
+        let done = run(&Job { states: true, ..job }, &mut record).unwrap();
+        let other = record.packets.iter().zip(&without.packets).find(|(one, other)| one != other);
+        assert_eq!(other, None, "{cc:?}");
+        assert_eq!(record.packets.len(), without.packets.len());
+        assert_eq!(alone.outcome.flows[0].duration, done.outcome.flows[0].duration);
+        assert!(without.states.is_empty());
+        // Every 10 ms until the close, in order, and all data acknowledged by then.
+        let states = &record.states;
+        assert!(states.windows(2).all(|pair| pair[0].0 < pair[1].0), "{cc:?}");
+        let span = done.outcome.flows[0].duration.as_millis();
+        assert!(states.len() as u64 >= span / 10, "{cc:?}: {} in {span} ms", states.len());
+        let (_, last) = states.last().unwrap();
+        assert!(last.snd_max == Offset(3_000_000) && last.mss == Bytes(1_448), "{cc:?} {last:?}");
+    }
 }
 
 /// The seed decides the initial sequence numbers of kernels too.

@@ -27,7 +27,7 @@ use runner::sharing::Sharing;
 use scenario::Loaded;
 use spurious::SpuriousDetector;
 
-pub(crate) use panels::{of_curve, of_spans};
+pub use panels::{of_curve, of_spans};
 
 /// Limit of the values in all series of a page.
 const POINTS: usize = 1_500_000;

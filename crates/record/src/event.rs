@@ -119,6 +119,20 @@ pub enum Event {
         /// Trigger of the loss.
         trigger: LossTrigger,
     },
+    /// The kernel of a host was asked for its `tcp_info`: the sender's state is what it says, and these are
+    /// counts of packets.
+    TcpInfo {
+        /// SACKed (`tcpi_sacked`).
+        sacked: u32,
+        /// Marked lost (`tcpi_lost`).
+        lost: u32,
+        /// Retransmitted and in flight (`tcpi_retrans`).
+        retrans: u32,
+        /// Retransmitted so far (`tcpi_total_retrans`).
+        total_retrans: u32,
+        /// Delivered so far (`tcpi_delivered`).
+        delivered: u32,
+    },
 }
 
 const _: () = assert!(size_of::<Event>() <= 32);

@@ -1,10 +1,10 @@
 //! `kernel` of `[host.NAME]`: a host that is a real Linux kernel, for programs that can run one.
 
-use units::Bytes;
+use units::{Bytes, Duration};
 
 use super::host::HostTable;
 use super::keys::{Key, Located, ScenarioReader};
-use super::kinds::{SizeType, TextType};
+use super::kinds::{DurationType, SizeType, TextType};
 use super::setting::{KnobsType, RawValue};
 use super::source::SpannedError;
 use super::tree::TomlValue;
@@ -29,6 +29,16 @@ pub(super) static SYSCTL: Key<KnobsType> = Key::optional(
     "sysctls of the host's kernel under their own names, in quotes",
 );
 
+pub(super) static TCP_INFO: Key<DurationType> = Key::optional(
+    "tcp_info",
+    DurationType { least: Duration::from_micros(1), default_unit: "ms" },
+    "10ms",
+    "how often outputs with the state of a sender have a row of the host's kernel: what `tcp_info` says then; \
+     asking moves no packet",
+);
+
+/// Interval of rows of a kernel of which the scenario says nothing.
+pub const TCP_INFO_INTERVAL: Duration = Duration::from_millis(10);
 /// Memory of a kernel of which the scenario says nothing.
 const MEMORY: Bytes = Bytes(64 << 20);
 
@@ -43,6 +53,8 @@ pub struct KernelHost {
     pub memory: Bytes,
     /// Sysctls that the scenario sets, in the order of the file.
     pub sysctls: Vec<(String, String)>,
+    /// How often outputs have a row of its senders.
+    pub tcp_info: Duration,
 }
 
 /// Adds host number `host` to the kernels of `reader`, if it is one.
@@ -51,9 +63,10 @@ pub(super) fn kernel(host: usize, table: &HostTable, reader: &mut ScenarioReader
         let alone = [
             table.kernel_memory.as_ref().map(|memory| memory.span),
             table.sysctl.as_ref().map(|sysctl| sysctl.span),
+            table.tcp_info.as_ref().map(|interval| interval.span),
         ];
         for span in alone.into_iter().flatten() {
-            let message = "`kernel_memory` and `sysctl` belong to a host with `kernel`";
+            let message = "`kernel_memory`, `sysctl` and `tcp_info` belong to a host with `kernel`";
             let hint = "sysctls that are modelled go into the host's knobs: [host.NAME.knobs]";
             reader.report(SpannedError::new(span, message).hint(hint.to_owned()));
         }
@@ -68,7 +81,9 @@ pub(super) fn kernel(host: usize, table: &HostTable, reader: &mut ScenarioReader
     let settings = table.sysctl.as_ref().map_or(&[][..], |settings| &settings.value);
     let sysctls = settings.iter().filter_map(|setting| sysctl(setting, reader)).collect();
     let memory = table.kernel_memory.as_ref().map_or(MEMORY, |memory| memory.value);
-    reader.kernels.push(KernelHost { host, kernel: kernel.value.clone(), memory, sysctls });
+    let tcp_info = table.tcp_info.as_ref().map_or(TCP_INFO_INTERVAL, |interval| interval.value);
+    let kernel = kernel.value.clone();
+    reader.kernels.push(KernelHost { host, kernel, memory, sysctls, tcp_info });
 }
 
 fn sysctl(

@@ -66,7 +66,7 @@ use tree::TomlNode;
 pub use document::ScenarioFile;
 pub use error::ScenarioError;
 pub use files::{Files, ReadFile};
-pub use kernel::KernelHost;
+pub use kernel::{KernelHost, TCP_INFO_INTERVAL};
 pub use nearest::nearest;
 pub use reference::reference;
 pub use report::{ReportStyle, report};

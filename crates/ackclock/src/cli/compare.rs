@@ -1,5 +1,7 @@
 //! Arguments of `compare`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use scenario::units_text;
 use units::Duration;
@@ -10,10 +12,14 @@ use super::theory::words;
 const EXAMPLES: &str = "\
 Examples:
   ackclock compare my.toml --model --kernel
-  ackclock compare my.toml --kernel my-patch --json | jq '.flows[0].first'
+  ackclock compare my.toml --model --kernel --wire --tolerance 5ms
+  ackclock compare my.toml --report compare.html
+  ackclock compare my.toml --kernel my-patch --json | jq '.comparisons[0].flows[0].first'
 
-All hosts with a profile of Linux are kernels in the second run, unless the scenario names kernels itself;
-then those are. Packets are compared at the card of the host that opens the connection: sequence and
+A scenario has three grades: models (fast), kernels in virtual time (true), the wire (real). Two or three are
+compared, each with the first of them; without a choice models and kernels. All hosts with a profile of
+Linux are kernels in the second grade, unless the scenario names kernels itself; then those are. On the wire all
+hosts are this machine's kernel. Packets are compared at the card of the host that opens the connection: sequence and
 acknowledgment numbers, lengths, flags except PSH, and SACK blocks, each direction by itself.
 
 Exit status: 0 the packets are the same, and their times within --tolerance; 1 they differ; 2 a mistake.";
@@ -24,12 +30,19 @@ Exit status: 0 the packets are the same, and their times within --tolerance; 1 t
 pub(crate) struct GradesArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Compare with modelled hosts [always: there is no other pair of grades yet]
+    /// Run it with modelled hosts: the first grade, with which the others are compared
     #[arg(long)]
     pub(crate) model: bool,
-    /// Kernel of all Linux hosts [default: those of the scenario, else the first of `kernel list`]
+    /// Run it with kernels in virtual time: all Linux hosts with this one [default: those of the scenario, else
+    /// the first of `kernel list`]
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     pub(crate) kernel: Option<Option<String>>,
+    /// Run it with this machine's kernel in real time (see: ackclock wire)
+    #[arg(long)]
+    pub(crate) wire: bool,
+    /// Write a self-contained HTML page: sequence numbers and windows of all grades, first differences
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Let times differ by as much
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = span)]
     pub(crate) tolerance: Duration,

@@ -1,4 +1,4 @@
-//! `ackclock compare`: the same scenario with modelled hosts and with real kernels.
+//! `ackclock compare`: the same scenario with models, with real kernels, and on the wire.
 
 use std::process::ExitCode;
 
@@ -7,6 +7,8 @@ use crate::failure::Failure;
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod page;
 
 #[cfg(target_os = "linux")]
 pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {

@@ -47,6 +47,7 @@ impl Kernels {
                 memory: (host.memory.get() >> 20) as u32,
                 sysctls: host.sysctls.clone(),
                 facts: false,
+                tcp_info: host.tcp_info,
             });
         }
         Ok(Self { guests })
@@ -66,8 +67,18 @@ impl Kernels {
         &self,
         scenario: &Scenario,
     ) -> Result<Vec<guest::results::HostResults>, Failure> {
-        let done = self.run_guests(scenario, &mut record::NullRecorder)?;
+        let done = self.run_guests(scenario, &mut record::NullRecorder, false)?;
         Ok(done.hosts)
+    }
+
+    /// Runs a scenario without asking its kernels for the state of their senders.
+    #[cfg(target_os = "linux")]
+    pub(super) fn run_without_states<O: Observer>(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+    ) -> Result<RunOutcome, Failure> {
+        self.run_guests(scenario, observer, false).map(|done| done.outcome)
     }
 
     #[cfg(target_os = "linux")]
@@ -75,13 +86,15 @@ impl Kernels {
         &self,
         scenario: &Scenario,
         observer: &mut O,
+        states: bool,
     ) -> Result<guest::GuestRun, Failure> {
-        let endpoints = endpoints(scenario);
+        let endpoints = export::capture::flow_endpoints(scenario);
         let job = guest::Job {
             scenario,
             guests: &self.guests,
             endpoints: &endpoints,
             protocol: guest::uml::Protocol::default(),
+            states,
             pin: true,
         };
         guest::run(&job, observer).map_err(|error| Failure::new(error.to_string()))
@@ -95,20 +108,9 @@ impl Kernels {
     ) -> Result<RunOutcome, Failure> {
         #[cfg(target_os = "linux")]
         if !self.guests.is_empty() {
-            return self.run_guests(scenario, observer).map(|done| done.outcome);
+            return self.run_guests(scenario, observer, true).map(|done| done.outcome);
         }
         sim::run(scenario, observer)
             .map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))
     }
-}
-
-/// Addresses and ports of the flows, each seen from its connecting side.
-#[cfg(target_os = "linux")]
-fn endpoints(scenario: &Scenario) -> Vec<packet::wire::Endpoints> {
-    let first = |(flow, ends): (usize, &sim::scenario::FlowSpec)| {
-        let flow = units::FlowId(flow as u32);
-        let segment = packet::Segment { flow, ip: ends.ip, ..packet::Segment::default() };
-        export::capture::endpoints(scenario, &segment)
-    };
-    scenario.flows.iter().enumerate().map(first).collect()
 }

@@ -2,6 +2,11 @@
 
 use std::process::ExitCode;
 
+#[cfg(target_os = "linux")]
+pub(super) use self::{
+    compare::with_writes,
+    real::{RealTimeRun, prepare},
+};
 use crate::cli::WireCommand;
 use crate::failure::Failure;
 

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
@@ -221,8 +222,10 @@ pub fn init(cache: &Cache) -> Result<PathBuf, BuildError> {
         return Err(BuildError::Missing(missing));
     }
     fs::create_dir_all(&directory).map_err(with(&directory))?;
-    // Two processes may compile it at once: each its own file, and the last rename wins.
-    let stem = format!("{}", std::process::id());
+    // Two processes, or threads, may compile it at once: each its own file, and the last rename wins.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let stem = format!("{}-{number}", std::process::id());
     let source = directory.join(format!("init-{stem}.c"));
     let temporary = directory.join(format!("init-{stem}"));
     fs::write(&source, INIT).map_err(with(&source))?;

@@ -84,6 +84,7 @@ pub fn check(kernel: &Path, init: &Path) -> Result<Checked, RunError> {
         memory: 64,
         sysctls: Vec::new(),
         facts: true,
+        tcp_info: Duration::from_millis(10),
     };
     let guests = [guest(0), guest(1)];
     let endpoints = [Endpoints {
@@ -95,6 +96,7 @@ pub fn check(kernel: &Path, init: &Path) -> Result<Checked, RunError> {
         guests: &guests,
         endpoints: &endpoints,
         protocol: Protocol::SharedMemory,
+        states: false,
         pin: true,
     };
     let mut observers = [PacketDigest::default(), PacketDigest::default()];

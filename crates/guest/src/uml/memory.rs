@@ -1,11 +1,13 @@
 //! The memory of a guest, and the rings of its network card in it (VIRTIO 1.2, 2.7: split virtqueues).
 //!
-//! The memory is a file that the guest shares. It is read and written with pread(2) and pwrite(2),
-//! never mapped: an address outside the file is an error, not a fault of this program. The guest
-//! is stopped at a socket whenever this code runs.
+//! The memory is a file that the guest shares, mapped here. The length of the file is checked when it is mapped,
+//! and every address against that: a wrong one is an error. A guest that cuts its file short later would end this
+//! program (SIGBUS): it is foreign code in this respect too. The guest is stopped at a socket whenever this code
+//! runs.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+
+use vm_memory::{Bytes as _, FileOffset, MmapRegion, VolatileMemory as _};
 
 use crate::guest::GuestError;
 
@@ -26,36 +28,81 @@ pub(super) struct GuestMemory {
 #[derive(Debug)]
 struct Region {
     start: u64,
-    len: u64,
-    file: File,
-    offset: u64,
+    mapping: SharedFile,
+}
+
+/// A part of a file that the guest has mapped too.
+#[derive(Debug)]
+pub(super) struct SharedFile(MmapRegion);
+
+impl SharedFile {
+    /// Maps `len` bytes of `file` from `offset` on.
+    pub(super) fn map(file: File, offset: u64, len: u64) -> Result<Self, GuestError> {
+        let wrong = |error: &dyn core::fmt::Display| {
+            GuestError::protocol(format!("its memory of {len} bytes cannot be mapped: {error}"))
+        };
+        let has = file.metadata().map_err(|error| wrong(&error))?.len();
+        if offset.checked_add(len).is_none_or(|end| end > has) {
+            return Err(wrong(&format_args!("its file has {has}")));
+        }
+        let len = usize::try_from(len).map_err(|error| wrong(&error))?;
+        let mapped = MmapRegion::from_file(FileOffset::new(file, offset), len);
+        mapped.map(Self).map_err(|error| wrong(&error))
+    }
+
+    fn len(&self) -> u64 {
+        self.0.size() as u64
+    }
+
+    /// Reads from byte `at` on.
+    pub(super) fn read(&self, at: u64, into: &mut [u8]) -> Result<(), GuestError> {
+        let read = self.0.as_volatile_slice().read_slice(into, at as usize);
+        read.map_err(|_| outside(at, into.len()))
+    }
+
+    /// Writes from byte `at` on.
+    pub(super) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), GuestError> {
+        let written = self.0.as_volatile_slice().write_slice(bytes, at as usize);
+        written.map_err(|_| outside(at, bytes.len()))
+    }
+}
+
+fn outside(address: u64, len: usize) -> GuestError {
+    GuestError::protocol(format!("a ring refers to {len} bytes at {address:#x}"))
 }
 
 impl GuestMemory {
     /// Adds `len` bytes at guest address `start`, which `file` holds from `offset` on.
-    pub(super) fn add(&mut self, start: u64, len: u64, file: File, offset: u64) {
-        self.regions.push(Region { start, len, file, offset });
+    pub(super) fn add(
+        &mut self,
+        start: u64,
+        len: u64,
+        file: File,
+        offset: u64,
+    ) -> Result<(), GuestError> {
+        let mapping = SharedFile::map(file, offset, len)?;
+        self.regions.push(Region { start, mapping });
+        Ok(())
     }
 
-    fn locate(&self, address: u64, len: usize) -> Result<(&File, u64), GuestError> {
+    fn locate(&self, address: u64, len: usize) -> Result<(&SharedFile, u64), GuestError> {
         let fits = |region: &&Region| {
             let end = address.checked_add(len as u64);
-            address >= region.start && end.is_some_and(|end| end - region.start <= region.len)
+            address >= region.start
+                && end.is_some_and(|end| end - region.start <= region.mapping.len())
         };
-        let region = self.regions.iter().find(fits).ok_or_else(|| {
-            GuestError::protocol(format!("a ring refers to {len} bytes at {address:#x}"))
-        })?;
-        Ok((&region.file, region.offset + (address - region.start)))
+        let region = self.regions.iter().find(fits).ok_or_else(|| outside(address, len))?;
+        Ok((&region.mapping, address - region.start))
     }
 
     pub(super) fn read(&self, address: u64, into: &mut [u8]) -> Result<(), GuestError> {
-        let (file, at) = self.locate(address, into.len())?;
-        file.read_exact_at(into, at).map_err(GuestError::system("the memory of the guest"))
+        let (mapping, at) = self.locate(address, into.len())?;
+        mapping.read(at, into)
     }
 
     pub(super) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), GuestError> {
-        let (file, at) = self.locate(address, bytes.len())?;
-        file.write_all_at(bytes, at).map_err(GuestError::system("the memory of the guest"))
+        let (mapping, at) = self.locate(address, bytes.len())?;
+        mapping.write(at, bytes)
     }
 
     fn read_u16(&self, address: u64) -> Result<u16, GuestError> {
@@ -222,7 +269,7 @@ mod tests {
         let file = File::from(memfd_create(c"test", MFdFlags::empty()).unwrap());
         file.set_len(1 << 16).unwrap();
         let mut memory = GuestMemory::default();
-        memory.add(BASE, 1 << 16, file, 0);
+        memory.add(BASE, 1 << 16, file, 0).unwrap();
         let ring = Ring {
             size: 8,
             descriptors: 0x1000,
@@ -290,5 +337,10 @@ mod tests {
         for address in [0, BASE - 1, BASE + (1 << 16) - 1, u64::MAX] {
             assert!(memory.read(address, &mut [0; 2]).is_err(), "{address:#x}");
         }
+        // More memory than the file has.
+        let file = File::from(memfd_create(c"test", MFdFlags::empty()).unwrap());
+        file.set_len(1 << 12).unwrap();
+        let mut memory = GuestMemory::default();
+        assert!(matches!(memory.add(0, 1 << 13, file, 0), Err(GuestError::Protocol { .. })));
     }
 }

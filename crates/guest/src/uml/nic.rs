@@ -41,6 +41,8 @@ const CALL: u32 = 4;
 const VERSION: u32 = 1;
 const REPLY: u32 = 4;
 const NEED_REPLY: u32 = 8;
+/// Bytes of a message's head: request, flags, length of its body.
+const HEAD: usize = 12;
 /// A message has no larger body.
 const LARGEST_BODY: u32 = 4_096;
 
@@ -112,6 +114,9 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) struct Nic {
     stream: UnixStream,
+    /// What has been read of its socket and not yet served, and the descriptors that came with it.
+    inbox: Vec<u8>,
+    files: Vec<OwnedFd>,
     calls: Option<UnixStream>,
     memory: GuestMemory,
     rings: [Ring; 2],
@@ -130,6 +135,8 @@ impl Nic {
     pub(super) fn new(stream: UnixStream, tso: bool, mtu: u16) -> Self {
         Self {
             stream,
+            inbox: Vec::new(),
+            files: Vec::new(),
             calls: None,
             memory: GuestMemory::default(),
             rings: Default::default(),
@@ -172,18 +179,10 @@ impl Nic {
         offers
     }
 
-    /// ReadPattern one message, and answers it unless it is a kick of the transmit ring.
+    /// Reads one message, and answers it unless it is a kick of the transmit ring.
     pub(super) fn serve(&mut self) -> Result<Served, GuestError> {
-        let lost = GuestError::system("its vhost-user socket");
-        let mut head = [0; 12];
-        let mut files = Vec::new();
-        receive(&self.stream, &mut head, &mut files).map_err(&lost)?;
-        let (request, flags, size) = (u32_at(&head, 0), u32_at(&head, 4), u32_at(&head, 8));
-        if size > LARGEST_BODY {
-            return Err(GuestError::protocol(format!("a vhost-user message of {size} bytes")));
-        }
-        let mut body = vec![0; size as usize];
-        receive(&self.stream, &mut body, &mut files).map_err(&lost)?;
+        let (head, body) = self.next_message()?;
+        let (request, flags) = (u32_at(&head, 0), u32_at(&head, 4));
         let wants_reply = flags & NEED_REPLY != 0;
         let pending = Pending { request, wants_reply };
         let mut reply = None;
@@ -195,7 +194,7 @@ impl Nic {
             | request::RESET_OWNER
             | request::SET_CONFIG
             | request::SET_PROTOCOL_FEATURES => {}
-            request::SET_MEM_TABLE => self.set_memory(&body, files)?,
+            request::SET_MEM_TABLE => self.set_memory(&body)?,
             request::SET_VRING_NUM => self.ring(ring)?.size = u32_at(&body, 4) as u16,
             request::SET_VRING_ADDR => {
                 let [descriptors, used, available] = [8, 16, 24].map(|at| u64_at(&body, at));
@@ -207,7 +206,7 @@ impl Nic {
                 reply = Some(PROTOCOL_FEATURES.to_ne_bytes().to_vec());
             }
             request::SET_VRING_ENABLE => self.ring(ring)?.enabled = u32_at(&body, 4) != 0,
-            request::SET_BACKEND_REQ_FD => self.calls = files.pop().map(UnixStream::from),
+            request::SET_BACKEND_REQ_FD => self.calls = self.files.pop().map(UnixStream::from),
             request::GET_CONFIG => reply = Some(self.config(&body)),
             request::VRING_KICK if ring == TRANSMIT => return Ok(Served::Transmits(pending)),
             request::VRING_KICK => {
@@ -222,17 +221,41 @@ impl Nic {
         Ok(Served::Nothing)
     }
 
+    /// Whether a whole message has been read and not yet served: its socket need not be readable then.
+    pub(super) fn has_message(&self) -> bool {
+        self.inbox.len() >= HEAD && self.inbox.len() - HEAD >= u32_at(&self.inbox, 8) as usize
+    }
+
+    /// The next message of the guest: head and body.
+    fn next_message(&mut self) -> Result<([u8; HEAD], Vec<u8>), GuestError> {
+        while !self.has_message() {
+            if self.inbox.len() >= HEAD && u32_at(&self.inbox, 8) > LARGEST_BODY {
+                let size = u32_at(&self.inbox, 8);
+                return Err(GuestError::protocol(format!("a vhost-user message of {size} bytes")));
+            }
+            receive(&self.stream, &mut self.inbox, &mut self.files)
+                .map_err(GuestError::system("its vhost-user socket"))?;
+        }
+        let rest = self.inbox.split_off(HEAD + u32_at(&self.inbox, 8) as usize);
+        let body = self.inbox.split_off(HEAD);
+        let mut head = [0; HEAD];
+        head.copy_from_slice(&self.inbox);
+        self.inbox = rest;
+        Ok((head, body))
+    }
+
     fn ring(&mut self, number: usize) -> Result<&mut Ring, GuestError> {
         let unknown = || GuestError::protocol(format!("the card has no ring {number}"));
         self.rings.get_mut(number).ok_or_else(unknown)
     }
 
-    fn set_memory(&mut self, body: &[u8], files: Vec<OwnedFd>) -> Result<(), GuestError> {
+    fn set_memory(&mut self, body: &[u8]) -> Result<(), GuestError> {
         self.memory = GuestMemory::default();
+        let files = core::mem::take(&mut self.files);
         for (region, file) in files.into_iter().enumerate().take(u32_at(body, 0) as usize) {
             let at = 8 + 32 * region;
             let [start, len, offset] = [0, 8, 24].map(|field| u64_at(body, at + field));
-            self.memory.add(start, len, File::from(file), offset);
+            self.memory.add(start, len, File::from(file), offset)?;
         }
         Ok(())
     }
@@ -376,7 +399,7 @@ impl Nic {
         calls.write_all(&bytes).map_err(GuestError::system("its socket for calls"))
     }
 
-    /// ReadPattern the answer to a call.
+    /// Reads the answer to a call.
     pub(super) fn finish_call(&self) -> Result<(), GuestError> {
         let Some(mut calls) = self.calls.as_ref() else { return Ok(()) };
         let mut bytes = [0; 20];
@@ -400,24 +423,27 @@ fn ip_packet(frame: &[u8]) -> Option<Packet<'_>> {
     Some(Packet { bytes, gso_size })
 }
 
-/// ReadPattern exactly as many bytes, and the descriptors that come with them.
-fn receive(stream: &UnixStream, bytes: &mut [u8], files: &mut Vec<OwnedFd>) -> io::Result<()> {
-    let mut at = 0;
-    while at < bytes.len() {
-        let mut space = cmsg_space!([std::os::fd::RawFd; 8]);
-        let mut data = [IoSliceMut::new(&mut bytes[at..])];
-        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-        let message = recvmsg::<()>(stream.as_raw_fd(), &mut data, Some(&mut space), flags)?;
-        for control in message.cmsgs()? {
-            if let ControlMessageOwned::ScmRights(descriptors) = control {
-                files.extend(descriptors.into_iter().map(owned));
-            }
+/// Appends what is there to be read, and the descriptors that come with it.
+fn receive(
+    stream: &UnixStream,
+    into: &mut Vec<u8>,
+    files: &mut Vec<OwnedFd>,
+) -> Result<(), io::Error> {
+    let mut bytes = [0; 512];
+    let mut space = cmsg_space!([std::os::fd::RawFd; 8]);
+    let mut data = [IoSliceMut::new(&mut bytes)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(stream.as_raw_fd(), &mut data, Some(&mut space), flags)?;
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(descriptors) = control {
+            files.extend(descriptors.into_iter().map(owned));
         }
-        if message.bytes == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        at += message.bytes;
     }
+    let len = message.bytes;
+    if len == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    into.extend_from_slice(&bytes[..len]);
     Ok(())
 }
 

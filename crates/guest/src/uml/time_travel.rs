@@ -7,12 +7,12 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
+use super::memory::SharedFile;
 use crate::guest::GuestError;
 
 /// Operations (`enum um_timetravel_ops`).
@@ -51,6 +51,7 @@ pub enum Protocol {
 #[derive(Debug)]
 struct Page {
     file: File,
+    memory: SharedFile,
 }
 
 impl Page {
@@ -63,16 +64,19 @@ impl Page {
     const MOST_CLIENTS: u64 = 26;
 
     /// The page; a kernel that is offered version 0 does without it.
-    fn new(version: u32) -> io::Result<Self> {
-        let file = File::from(memfd_create(c"time travel", MFdFlags::MFD_CLOEXEC)?);
-        file.set_len(Self::LEN)?;
-        let page = Self { file };
-        page.file.write_all_at(&version.to_ne_bytes(), Self::VERSION)?;
-        page.file.write_all_at(&(Self::LEN as u32).to_ne_bytes(), Self::SIZE)?;
-        page.file.write_all_at(&2_u16.to_ne_bytes(), Self::MOST_CLIENTS)?;
+    fn new(version: u32) -> Result<Self, GuestError> {
+        let refused = GuestError::errno("the shared page");
+        let file =
+            File::from(memfd_create(c"time travel", MFdFlags::MFD_CLOEXEC).map_err(refused)?);
+        let failed = GuestError::system("the shared page");
+        file.set_len(Self::LEN).map_err(&failed)?;
+        let memory = SharedFile::map(file.try_clone().map_err(&failed)?, 0, Self::LEN)?;
+        memory.write(Self::VERSION, &version.to_ne_bytes())?;
+        memory.write(Self::SIZE, &(Self::LEN as u32).to_ne_bytes())?;
+        memory.write(Self::MOST_CLIENTS, &2_u16.to_ne_bytes())?;
         // The calendar can share time: a kernel that it interrupts writes its request into the page.
-        page.file.write_all_at(&1_u32.to_ne_bytes(), Self::client(CALENDAR))?;
-        Ok(page)
+        memory.write(Self::client(CALENDAR), &1_u32.to_ne_bytes())?;
+        Ok(Self { file, memory })
     }
 
     /// Where a client's entry begins: capabilities, flags, time of its request.
@@ -81,46 +85,46 @@ impl Page {
     }
 
     /// Sets limit, time and the client that runs, which are adjacent.
-    fn set_running(&self, client: u16, now: u64, limit: u64) -> io::Result<()> {
+    fn set_running(&self, client: u16, now: u64, limit: u64) -> Result<(), GuestError> {
         let mut bytes = [0; 18];
         bytes[..8].copy_from_slice(&limit.to_ne_bytes());
         bytes[8..16].copy_from_slice(&now.to_ne_bytes());
         bytes[16..].copy_from_slice(&client.to_ne_bytes());
-        self.file.write_all_at(&bytes, Self::FREE_UNTIL)
+        self.memory.write(Self::FREE_UNTIL, &bytes)
     }
 
-    fn set_limit(&self, limit: u64) -> io::Result<()> {
-        self.file.write_all_at(&limit.to_ne_bytes(), Self::FREE_UNTIL)
+    fn set_limit(&self, limit: u64) -> Result<(), GuestError> {
+        self.memory.write(Self::FREE_UNTIL, &limit.to_ne_bytes())
     }
 
-    fn now(&self) -> io::Result<u64> {
+    fn now(&self) -> Result<u64, GuestError> {
         let mut bytes = [0; 8];
-        self.file.read_exact_at(&mut bytes, Self::CURRENT_TIME)?;
+        self.memory.read(Self::CURRENT_TIME, &mut bytes)?;
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    fn give_up_turn(&self) -> io::Result<()> {
-        self.file.write_all_at(&CALENDAR.to_ne_bytes(), Self::RUNNING)
+    fn give_up_turn(&self) -> Result<(), GuestError> {
+        self.memory.write(Self::RUNNING, &CALENDAR.to_ne_bytes())
     }
 
     /// The kernel's request, if it has one.
-    fn request(&self) -> io::Result<Option<u64>> {
+    fn request(&self) -> Result<Option<u64>, GuestError> {
         let mut bytes = [0; 12];
-        self.file.read_exact_at(&mut bytes, Self::client(KERNEL) + 4)?;
+        self.memory.read(Self::client(KERNEL) + 4, &mut bytes)?;
         let (flags, time) = bytes.split_at(4);
         let time = time.try_into().map_or(0, u64::from_ne_bytes);
         Ok((flags[0] & 1 != 0).then_some(time))
     }
 
     /// Whether the kernel has said that it shares time.
-    fn is_shared(&self) -> io::Result<bool> {
+    fn is_shared(&self) -> Result<bool, GuestError> {
         let mut capabilities = [0; 4];
-        self.file.read_exact_at(&mut capabilities, Self::client(KERNEL))?;
+        self.memory.read(Self::client(KERNEL), &mut capabilities)?;
         Ok(u32::from_ne_bytes(capabilities) & 1 != 0)
     }
 
-    fn clear_request(&self) -> io::Result<()> {
-        self.file.write_all_at(&[0; 4], Self::client(KERNEL) + 4)
+    fn clear_request(&self) -> Result<(), GuestError> {
+        self.memory.write(Self::client(KERNEL) + 4, &[0; 4])
     }
 }
 
@@ -143,7 +147,7 @@ pub(super) struct TimeTravel {
 
 impl TimeTravel {
     /// Serves the kernel at the other end of `stream`.
-    pub(super) fn new(stream: UnixStream, protocol: Protocol) -> io::Result<Self> {
+    pub(super) fn new(stream: UnixStream, protocol: Protocol) -> Result<Self, GuestError> {
         let version = if protocol == Protocol::SharedMemory { 2 } else { 0 };
         let page = Page::new(version)?;
         page.set_running(KERNEL, 0, 0)?;
@@ -174,11 +178,10 @@ impl TimeTravel {
         self.request.unwrap_or(NEVER)
     }
 
-    /// ReadPattern its request from the page: after it has begun to wait, and after an interrupt.
+    /// Reads its request from the page: after it has begun to wait, and after an interrupt.
     pub(super) fn read_request(&mut self) -> Result<(), GuestError> {
         if self.shares {
-            let request = self.page.request().map_err(GuestError::system("the shared page"))?;
-            self.request = request.or(self.request);
+            self.request = self.page.request()?.or(self.request);
         }
         Ok(())
     }
@@ -186,7 +189,7 @@ impl TimeTravel {
     /// The time of the kernel. While it runs, that is the time of its last message.
     pub(super) fn now(&mut self) -> Result<u64, GuestError> {
         if self.shares {
-            let now = self.page.now().map_err(GuestError::system("the shared page"))?;
+            let now = self.page.now()?;
             if now < self.now {
                 return Err(GuestError::protocol("its clock goes backwards"));
             }
@@ -196,7 +199,7 @@ impl TimeTravel {
     }
 
     /// Gives the kernel its turn: it may go on by itself to times before `limit`.
-    pub(super) fn run(&mut self, now: u64, limit: u64) -> io::Result<()> {
+    pub(super) fn run(&mut self, now: u64, limit: u64) -> Result<(), GuestError> {
         self.waits = false;
         self.request = None;
         self.now = now;
@@ -204,30 +207,29 @@ impl TimeTravel {
             self.page.clear_request()?;
             self.page.set_running(KERNEL, now, limit.min(NEVER))?;
         } else if limit > now {
-            self.send(op::FREE_UNTIL, limit.min(NEVER))?;
+            self.send(op::FREE_UNTIL, limit.min(NEVER)).map_err(socket())?;
         }
-        self.send(op::RUN, now)
+        self.send(op::RUN, now).map_err(socket())
     }
 
     /// Shortens the limit while the kernel waits for the answer to a kick. With messages it is not
     /// answered before it has taken note: it would see the answer first, and go on with the old limit.
     pub(super) fn shorten(&mut self, limit: u64) -> Result<(), GuestError> {
         if self.shares {
-            return self.page.set_limit(limit.min(NEVER)).map_err(GuestError::system("the page"));
+            return self.page.set_limit(limit.min(NEVER));
         }
-        let lost = GuestError::system("its time-travel socket");
-        self.send(op::FREE_UNTIL, limit.min(NEVER)).map_err(&lost)?;
+        self.send(op::FREE_UNTIL, limit.min(NEVER)).map_err(socket())?;
         loop {
-            let message = self.receive().map_err(&lost)?;
+            let message = self.receive().map_err(socket())?;
             if message.op == op::ACK && message.sequence == self.sequence {
                 return Ok(());
             }
-            self.answer(message).map_err(&lost)?;
+            self.answer(message)?;
         }
     }
 
     /// Before an interrupt: the calendar runs, at `now`.
-    pub(super) fn interrupt_at(&mut self, now: u64) -> io::Result<()> {
+    pub(super) fn interrupt_at(&mut self, now: u64) -> Result<(), GuestError> {
         self.now = now;
         if self.shares { self.page.set_running(CALENDAR, now, NEVER) } else { Ok(()) }
     }
@@ -236,24 +238,24 @@ impl TimeTravel {
     pub(super) fn settle(&mut self) -> Result<(), GuestError> {
         self.now()?;
         if self.shares {
-            self.page.give_up_turn().map_err(GuestError::system("the shared page"))?;
+            self.page.give_up_turn()?;
         }
         self.read_request()
     }
 
-    /// ReadPattern and answers one message.
+    /// Reads and answers one message.
     ///
     /// # Errors
-    /// Those of the socket; its end is [`io::ErrorKind::UnexpectedEof`].
-    pub(super) fn serve(&mut self) -> io::Result<()> {
-        let message = self.receive()?;
+    /// Those of the socket; its end is [`io::ErrorKind::UnexpectedEof`]. An unknown message.
+    pub(super) fn serve(&mut self) -> Result<(), GuestError> {
+        let message = self.receive().map_err(socket())?;
         self.answer(message)
     }
 
-    fn answer(&mut self, message: Message) -> io::Result<()> {
+    fn answer(&mut self, message: Message) -> Result<(), GuestError> {
         let mut time = 0;
         match message.op {
-            op::START => return self.answer_start(message),
+            op::START => return self.answer_start(message).map_err(socket()),
             op::REQUEST => self.request = Some(message.time),
             op::WAIT => {
                 self.waits = true;
@@ -272,10 +274,11 @@ impl TimeTravel {
             op::ACK => return Ok(()),
             other => {
                 let what = format!("operation {other} of time travel is unknown");
-                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+                return Err(GuestError::protocol(what));
             }
         }
-        self.write(&Message { op: op::ACK, sequence: message.sequence, time })
+        let answer = Message { op: op::ACK, sequence: message.sequence, time };
+        self.write(&answer).map_err(socket())
     }
 
     /// The answer to START carries two descriptors: the page and a log. The kernel takes both without
@@ -311,6 +314,11 @@ impl TimeTravel {
         let time = u64::from_ne_bytes(time);
         Ok(Message { op, sequence, time })
     }
+}
+
+/// An error of its socket, for `map_err`.
+fn socket() -> impl Fn(io::Error) -> GuestError {
+    GuestError::system("its time-travel socket")
 }
 
 /// `struct um_timetravel_msg`.
@@ -377,11 +385,11 @@ mod tests {
         let (mut clock, mut kernel) = pair(Protocol::SharedMemory);
         // What a kernel does: a request in the page, then WAIT, which has no answer.
         let entry = Page::client(KERNEL) + 4;
-        clock.page.file.write_all_at(&1_u32.to_ne_bytes(), entry - 4).unwrap();
+        clock.page.memory.write(entry - 4, &1_u32.to_ne_bytes()).unwrap();
         let mut request = [0; 12];
         request[0] = 1;
         request[4..].copy_from_slice(&9_000_u64.to_ne_bytes());
-        clock.page.file.write_all_at(&request, entry).unwrap();
+        clock.page.memory.write(entry, &request).unwrap();
         kernel.write_all(&Message { op: op::WAIT, sequence: 1, time: 0 }.bytes()).unwrap();
         clock.serve().unwrap();
         clock.settle().unwrap();
@@ -390,9 +398,9 @@ mod tests {
         clock.run(9_000, 12_000).unwrap();
         assert_eq!(clock.deadline(), NEVER);
         assert_eq!(clock.now().unwrap(), 9_000);
-        clock.page.file.write_all_at(&11_000_u64.to_ne_bytes(), Page::CURRENT_TIME).unwrap();
+        clock.page.memory.write(Page::CURRENT_TIME, &11_000_u64.to_ne_bytes()).unwrap();
         assert_eq!(clock.now().unwrap(), 11_000);
-        clock.page.file.write_all_at(&10_000_u64.to_ne_bytes(), Page::CURRENT_TIME).unwrap();
+        clock.page.memory.write(Page::CURRENT_TIME, &10_000_u64.to_ne_bytes()).unwrap();
         assert!(clock.now().is_err(), "time went backwards");
     }
 
@@ -400,8 +408,9 @@ mod tests {
     fn an_unknown_operation_and_the_end_are_errors() {
         let (mut clock, mut kernel) = pair(Protocol::Messages);
         kernel.write_all(&Message { op: 99, sequence: 0, time: 0 }.bytes()).unwrap();
-        assert_eq!(clock.serve().unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert!(matches!(clock.serve(), Err(GuestError::Protocol { .. })));
         drop(kernel);
-        assert_eq!(clock.serve().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        let Err(GuestError::System { error, .. }) = clock.serve() else { panic!("no error") };
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

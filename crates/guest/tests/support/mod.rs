@@ -42,6 +42,7 @@ pub(crate) fn guests(kernel: &(PathBuf, PathBuf), hosts: &[usize]) -> Vec<GuestH
         memory: 64,
         sysctls: Vec::new(),
         facts: false,
+        tcp_info: Duration::from_millis(10),
     };
     hosts.iter().map(guest).collect()
 }
@@ -52,7 +53,7 @@ pub(crate) fn job<'a>(
     guests: &'a [GuestHost],
     endpoints: &'a [Endpoints],
 ) -> Job<'a> {
-    Job { scenario, guests, endpoints, protocol: Protocol::SharedMemory, pin: false }
+    Job { scenario, guests, endpoints, protocol: Protocol::SharedMemory, states: false, pin: false }
 }
 
 /// Two hosts with 10 Mbit/s and 20 ms between them, and a transfer of `bytes` bytes.

@@ -28,6 +28,7 @@ pub fn name(event: &Event) -> &'static str {
         Event::StreamAcked { .. } => "covered",
         Event::QuicPacketsAcked { .. } => "packets_acked",
         Event::QuicPacketLost { .. } => "packet_lost",
+        Event::TcpInfo { .. } => "tcp_info",
     }
 }
 
@@ -114,6 +115,13 @@ pub(super) fn write_detail(rows: &mut Text, event: &Event) {
                 LossTrigger::PacketThreshold => " by=packet_threshold",
                 LossTrigger::TimeThreshold => " by=time_threshold",
             });
+        }
+        Event::TcpInfo { sacked, lost, retrans, total_retrans, delivered } => {
+            pair("sacked=", sacked.into());
+            pair(" lost=", lost.into());
+            pair(" retrans=", retrans.into());
+            pair(" total_retrans=", total_retrans.into());
+            pair(" delivered=", delivered.into());
         }
     }
 }

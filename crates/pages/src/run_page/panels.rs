@@ -29,7 +29,8 @@ fn of_points(mut series: PlotSeries, (points, every): (Vec<ChartPoint>, i64)) ->
     series.with_points(points.iter().map(|point| (point.x, point.y)))
 }
 
-pub(crate) fn of_curve(
+/// A thinned curve as a series.
+pub fn of_curve(
     name: &str,
     role: SeriesRole,
     mark: SeriesMark,
@@ -38,7 +39,8 @@ pub(crate) fn of_curve(
     of_points(PlotSeries::new(name, role, mark), curve.finish())
 }
 
-pub(crate) fn of_spans(
+/// Thinned ranges as a series of bars.
+pub fn of_spans(
     name: &str,
     role: SeriesRole,
     mark: SeriesMark,

@@ -1,11 +1,11 @@
 //! Hosts that are real kernels.
 
-use units::Bytes;
+use units::{Bytes, Duration};
 
 use super::*;
 
 const KERNELS: &str = r#"host.a = { profile = "linux-6.18", kernel = "linux-6.12" }
-host.b = { profile = "linux-6.18", kernel = "./patched/linux", kernel_memory = "128MiB", sysctl = { "net.ipv4.tcp_ecn" = 1, "net.core.default_qdisc" = "fq", "net.ipv4.tcp_sack" = false } }
+host.b = { profile = "linux-6.18", kernel = "./patched/linux", kernel_memory = "128MiB", tcp_info = "5ms", sysctl = { "net.ipv4.tcp_ecn" = 1, "net.core.default_qdisc" = "fq", "net.ipv4.tcp_sack" = false } }
 host.c = { profile = "linux-6.18" }
 path = [ { from = "a", to = "b", forward = [ { delay = "5ms" } ], return = [] } ]
 flow = [ { name = "f", from = "a", to = "b", bulk = "1MB" } ]
@@ -22,6 +22,7 @@ fn kernels_are_read_where_they_can_be_run() {
             kernel: "linux-6.12".to_owned(),
             memory: Bytes(64 << 20),
             sysctls: Vec::new(),
+            tcp_info: Duration::from_millis(10),
         },
         KernelHost {
             host: 1,
@@ -32,6 +33,7 @@ fn kernels_are_read_where_they_can_be_run() {
                 sysctl("net.core.default_qdisc", "fq"),
                 sysctl("net.ipv4.tcp_sack", "0"),
             ],
+            tcp_info: Duration::from_millis(5),
         },
     ];
     assert_eq!(loaded.kernels, expected);
@@ -48,7 +50,7 @@ fn elsewhere_a_kernel_is_a_mistake_at_its_place() {
 fn sysctls_need_a_kernel_and_a_value() {
     let alone = KERNELS.replace(r#"kernel = "./patched/linux", "#, "");
     let overrides = Overrides { kernels: true, ..Overrides::default() };
-    assert_eq!(load(&alone, "test.toml", &overrides).unwrap_err().len(), 2);
+    assert_eq!(load(&alone, "test.toml", &overrides).unwrap_err().len(), 3);
     for bad in [r#""a b" = 1"#, r#""../x" = 1"#, r#""net.x" = [1]"#, "\"net.x\" = \"1\\n2\""] {
         let text = KERNELS.replace(r#""net.ipv4.tcp_ecn" = 1"#, bad);
         let errors = load(&text, "test.toml", &overrides).unwrap_err();

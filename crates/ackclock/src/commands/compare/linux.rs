@@ -2,33 +2,119 @@
 
 use std::process::ExitCode;
 
+use export::capture;
 use guest::compare::{ComparedPacket, Difference, FlowComparison, PacketRecord, compare};
 use guest::plan::BEFORE_END;
 use record::SenderState;
 use scenario::{KernelHost, Loaded};
 use serde_json::{Value as Json, json};
+use sim::scenario::Scenario;
 use tcp::profile::Family;
 use units::{Bytes, Duration, Instant};
+use wire_io::FlowBytes;
 
+use super::page::{self, GradePage};
 use crate::cli::GradesArgs;
 use crate::commands::guests::Kernels;
 use crate::commands::load_with_kernels;
+use crate::commands::run::{create, failed};
+use crate::commands::wire::{RealTimeRun, prepare, with_writes};
 use crate::failure::Failure;
 use crate::output::print;
 
 /// Memory of kernels that the scenario does not name.
 const MEMORY: Bytes = Bytes(64 << 20);
+/// Interval at which a kernel on the wire is asked for its `TCP_INFO`.
+const POLL: Duration = Duration::from_millis(1);
 
 /// What a sender's stack knew just before a packet: name and value.
 type State = Vec<(&'static str, String)>;
 
+/// The hosts of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grade {
+    /// Models.
+    Model,
+    /// Kernels in virtual time, where the scenario can have them.
+    Kernel,
+    /// This machine's kernel in real time.
+    Wire,
+}
+
+impl Grade {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Kernel => "kernel",
+            Self::Wire => "wire",
+        }
+    }
+}
+
+/// One run of the scenario.
+pub(super) struct GradeRun {
+    pub(super) grade: Grade,
+    pub(super) record: PacketRecord,
+    /// What was read from the sockets of the wire.
+    sockets: Vec<FlowBytes>,
+}
+
+/// Two runs compared.
+pub(super) struct Comparison {
+    /// Their numbers.
+    pub(super) runs: [usize; 2],
+    pub(super) flows: Vec<FlowComparison>,
+    /// Of each flow: both states just before the first difference.
+    states: Vec<[Option<State>; 2]>,
+}
+
 pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
+    let grades = grades(&args);
     let (file, mut loaded) = load_with_kernels(args.scenario)?;
     let named = args.kernel.flatten();
-    if named.is_some() || loaded.kernels.is_empty() {
+    let by_kernel = grades.contains(&Grade::Kernel);
+    if by_kernel && (named.is_some() || loaded.kernels.is_empty()) {
         loaded.kernels = linux_hosts(&loaded, named)?;
     }
-    let kernels = Kernels::of(&loaded, &file, args.allow_exec)?;
+    if grades.contains(&Grade::Wire) {
+        prepare()?;
+        // The applications of the wire write in pieces: so do all.
+        loaded.scenario = with_writes(&loaded.scenario);
+    }
+    let kernels = match by_kernel {
+        true => Kernels::of(&loaded, &file, args.allow_exec)?,
+        false => Kernels::default(),
+    };
+    let page = args.report.as_deref().map(|path| create(path, &file)).transpose()?;
+    let mut scenario = loaded.scenario.clone();
+    let mut runs = Vec::new();
+    for &grade in &grades {
+        runs.push(run_grade(grade, &mut scenario, &kernels, args.report.is_some())?);
+    }
+    let mut comparisons = Vec::new();
+    for other in 1..runs.len() {
+        let [one, second] = [&runs[0], &runs[other]];
+        let flows = compare(&scenario, &one.record, &second.record, args.tolerance);
+        let mut states = Vec::new();
+        for (number, flow) in flows.iter().enumerate() {
+            states.push(match &flow.first {
+                Some(first) => {
+                    let state = |run, packet| {
+                        let at = Option::as_ref(packet)
+                            .map_or(first.at_ns(), |packet: &ComparedPacket| packet.at_ns);
+                        state_before(&loaded, &kernels, run, number, at)
+                    };
+                    let [a, b] = &first.packets;
+                    [state(one, a)?, state(second, b)?]
+                }
+                None => [None, None],
+            });
+        }
+        comparisons.push(Comparison { runs: [0, other], flows, states });
+    }
+    let differs = |flow: &FlowComparison| flow.first.is_some() || flow.first_late.is_some();
+    let flows = || comparisons.iter().flat_map(|one| &one.flows);
+    let status = if flows().any(differs) { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     let names: Vec<String> = loaded
         .kernels
         .iter()
@@ -37,40 +123,105 @@ pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
             format!("{host} is {}", kernel.kernel)
         })
         .collect();
-    let mut scenario = loaded.scenario.clone();
-    let mut model = PacketRecord::new(&mut scenario, Instant::ZERO);
-    let mut kernel = PacketRecord::new(&mut scenario, Instant::ZERO);
-    Kernels::default().run(&scenario, &mut model)?;
-    kernels.run(&scenario, &mut kernel)?;
-    let flows = compare(&scenario, &model, &kernel, args.tolerance);
-    let mut states = Vec::new();
-    for (number, flow) in flows.iter().enumerate() {
-        states.push(match &flow.first {
-            Some(first) => states_before(&loaded, &kernels, number, first)?,
-            None => [None, None],
-        });
+    if let Some(mut out) = page {
+        let page = GradePage {
+            loaded: &loaded,
+            file: &file,
+            kernels: &names,
+            runs: &runs,
+            comparisons: &comparisons,
+            tolerance: args.tolerance,
+        };
+        let written = page::page(&page).write(&mut out);
+        written.map_err(|error| failed(args.report.as_deref(), &error))?;
+        out.commit()?;
     }
-    let differs = |flow: &FlowComparison| flow.first.is_some() || flow.first_late.is_some();
-    let status = if flows.iter().any(differs) { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     if args.json {
-        let flows: Vec<Json> = flows.iter().zip(&states).map(|(f, s)| as_json(f, s)).collect();
+        let comparisons: Vec<Json> = comparisons.iter().map(|one| as_json(one, &runs)).collect();
         print(&format!(
             "{:#}\n",
             json!({
                 "scenario_sha256": loaded.sha256,
                 "kernels": names,
                 "tolerance_ns": args.tolerance.as_nanos(),
-                "flows": flows,
+                "comparisons": comparisons,
             })
         ))?;
         return Ok(status);
     }
-    let mut text = format!("{}: models, and {}\n", scenario.title, names.join(", "));
-    for (flow, states) in flows.iter().zip(&states) {
-        text += &flow_text(flow, states, args.tolerance);
+    let mut text = format!("{}: {}", scenario.title, runs[0].grade.name());
+    for run in &runs[1..] {
+        text += &match run.grade {
+            Grade::Kernel => format!(", kernel ({})", names.join(", ")),
+            other => format!(", {}", other.name()),
+        };
+    }
+    text.push('\n');
+    for one in &comparisons {
+        let grades = one.runs.map(|run| runs[run].grade.name());
+        for (flow, states) in one.flows.iter().zip(&one.states) {
+            text += &flow_text(flow, states, grades, args.tolerance);
+        }
     }
     print(&text)?;
     Ok(status)
+}
+
+/// The grades asked for; models and kernels without any.
+fn grades(args: &GradesArgs) -> Vec<Grade> {
+    let asked = [
+        (args.model, Grade::Model),
+        (args.kernel.is_some(), Grade::Kernel),
+        (args.wire, Grade::Wire),
+    ];
+    let mut grades: Vec<Grade> = asked.into_iter().filter(|one| one.0).map(|one| one.1).collect();
+    // One alone is compared with the models; the models alone, or nothing, with kernels.
+    match grades[..] {
+        [] | [Grade::Model] => grades = vec![Grade::Model, Grade::Kernel],
+        [other] => grades = vec![Grade::Model, other],
+        _ => {}
+    }
+    grades
+}
+
+/// Runs one grade; `scenario` gets the taps that its record needs.
+fn run_grade(
+    grade: Grade,
+    scenario: &mut Scenario,
+    kernels: &Kernels,
+    windows: bool,
+) -> Result<GradeRun, Failure> {
+    let mut record = PacketRecord::new(scenario, Instant::ZERO);
+    let mut sockets = Vec::new();
+    match grade {
+        Grade::Model => drop(Kernels::default().run(scenario, &mut record)?),
+        Grade::Kernel if windows => drop(kernels.run(scenario, &mut record)?),
+        Grade::Kernel => drop(kernels.run_without_states(scenario, &mut record)?),
+        Grade::Wire => sockets = on_the_wire(scenario, &mut record)?,
+    }
+    Ok(GradeRun { grade, record, sockets })
+}
+
+/// Runs the scenario in real time, with this machine's kernel as all its hosts.
+fn on_the_wire(scenario: &Scenario, record: &mut PacketRecord) -> Result<Vec<FlowBytes>, Failure> {
+    let outside: Vec<usize> = (0..scenario.hosts.len()).collect();
+    let endpoints: Vec<_> = capture::flow_endpoints(scenario);
+    let real = RealTimeRun {
+        scenario,
+        outside: &outside,
+        play: wire_io::HostWorkload::Flows(&endpoints),
+        poll: POLL,
+        capture: None,
+    };
+    let done = real.run(record)?;
+    for (number, flow) in done.flows.iter().enumerate() {
+        for sample in &flow.samples {
+            let mss = u64::from(sample.info.mss);
+            let ssthresh = sample.info.ssthresh.map(|segments| u64::from(segments) * mss);
+            record.add_window(number, sample.at, u64::from(sample.info.cwnd) * mss, ssthresh);
+        }
+    }
+    Ok(done.flows)
 }
 
 /// All hosts with a profile of Linux, each with the kernel of that name.
@@ -98,6 +249,7 @@ fn linux_hosts(loaded: &Loaded, name: Option<String>) -> Result<Vec<KernelHost>,
             kernel: name.clone(),
             memory: MEMORY,
             sysctls: Vec::new(),
+            tcp_info: scenario::TCP_INFO_INTERVAL,
         })
         .collect();
     if kernels.is_empty() {
@@ -106,28 +258,37 @@ fn linux_hosts(loaded: &Loaded, name: Option<String>) -> Result<Vec<KernelHost>,
     Ok(kernels)
 }
 
-/// What the end that opened the flow knew just before the first difference, as a model and as a kernel: both
-/// run once more, the kernel to that time only.
-fn states_before(
+/// What the end that opened the flow knew just before a packet at `at`. A model and a kernel run once more for
+/// that, the kernel to that time only: asking it moves no packet then.
+fn state_before(
     loaded: &Loaded,
     kernels: &Kernels,
+    run: &GradeRun,
     flow: usize,
-    first: &Difference,
-) -> Result<[Option<State>; 2], Failure> {
-    let time = |packet: &Option<ComparedPacket>| packet.as_ref().map(|packet| packet.at_ns);
-    let other = first.at_ns();
-    let at = Instant::from_nanos(time(&first.model).unwrap_or(other));
+    at_ns: u64,
+) -> Result<Option<State>, Failure> {
     let mut scenario = loaded.scenario.clone();
-    let mut record = PacketRecord::new(&mut scenario, at);
-    Kernels::default().run(&scenario, &mut record)?;
-    let model = record.state(flow).map(model_state);
-    // It reports so long before the end: just before the packet.
-    let at = time(&first.kernel).unwrap_or(other) + BEFORE_END.as_nanos();
-    scenario.duration = Duration::from_nanos(at.saturating_sub(1)).min(scenario.duration);
-    let reports = kernels.reports(&scenario)?;
-    let host = loaded.kernels.iter().position(|one| one.host == scenario.flows[flow].from);
-    let end = host.and_then(|host| reports.get(host)?.end(flow, false).cloned());
-    Ok([model, end.map(|end| kernel_state(&end))])
+    match run.grade {
+        Grade::Model => {
+            let mut record = PacketRecord::new(&mut scenario, Instant::from_nanos(at_ns));
+            Kernels::default().run(&scenario, &mut record)?;
+            Ok(record.state(flow).map(model_state))
+        }
+        Grade::Kernel => {
+            // It reports so long before the end: just before the packet.
+            let end = Duration::from_nanos((at_ns + BEFORE_END.as_nanos()).saturating_sub(1));
+            scenario.duration = end.min(scenario.duration);
+            let reports = kernels.reports(&scenario)?;
+            let host = loaded.kernels.iter().position(|one| one.host == scenario.flows[flow].from);
+            let end = host.and_then(|host| reports.get(host)?.end(flow, false).cloned());
+            Ok(end.map(|end| kernel_state(&end)))
+        }
+        Grade::Wire => {
+            let samples = run.sockets.get(flow).map_or(&[][..], |flow| &flow.samples);
+            let before = samples.iter().rfind(|sample| sample.at.as_nanos() < at_ns);
+            Ok(before.map(|sample| wire_state(&sample.info)))
+        }
+    }
 }
 
 fn model_state(state: &SenderState) -> State {
@@ -162,37 +323,55 @@ fn kernel_state(end: &guest::results::EndResults) -> State {
     ]
 }
 
-fn as_json(flow: &FlowComparison, [model, kernel]: &[Option<State>; 2]) -> Json {
+fn wire_state(info: &wire_io::kernel::KernelTcpInfo) -> State {
+    let ssthresh = info.ssthresh.map_or("-".to_owned(), |segments| segments.to_string());
+    vec![
+        ("cwnd", info.cwnd.to_string()),
+        ("ssthresh", ssthresh),
+        ("srtt", format!("{} us", info.srtt.as_micros())),
+    ]
+}
+
+fn as_json(one: &Comparison, runs: &[GradeRun]) -> Json {
     let state = |state: &Option<State>| {
         let fields = state.iter().flatten().map(|(name, value)| ((*name).to_owned(), json!(value)));
         Json::Object(fields.collect())
     };
-    let mut value = json!(flow);
-    value["model_state"] = state(model);
-    value["kernel_state"] = state(kernel);
-    value
+    let flow = |(flow, states): (&FlowComparison, &[Option<State>; 2])| {
+        let mut value = json!(flow);
+        value["states"] = json!([state(&states[0]), state(&states[1])]);
+        value
+    };
+    let flows: Vec<Json> = one.flows.iter().zip(&one.states).map(flow).collect();
+    json!({ "grades": one.runs.map(|run| runs[run].grade.name()), "flows": flows })
 }
 
-fn flow_text(flow: &FlowComparison, states: &[Option<State>; 2], tolerance: Duration) -> String {
+fn flow_text(
+    flow: &FlowComparison,
+    states: &[Option<State>; 2],
+    grades: [&str; 2],
+    tolerance: Duration,
+) -> String {
+    let [one, other] = grades;
     let mut text = format!(
-        "\nflow {}: {} packets of the model, {} of the kernel\n",
-        flow.flow, flow.model_packets, flow.kernel_packets
+        "\nflow {}: {} packets of {one}, {} of {other}\n",
+        flow.flow, flow.packets[0], flow.packets[1]
     );
     match &flow.first {
         None => text += "  all packets are the same\n",
         Some(first) => {
             text += &format!("  {} packets are the same, then\n", flow.same_packets);
-            text += &pair_text(first);
-            text += &state_text(states);
+            text += &pair_text(first, grades);
+            text += &state_text(states, grades);
         }
     }
     let largest = Duration::from_nanos(flow.largest_time_ns);
     text += &format!("  times of the same packets differ by {largest} at most\n");
     if let Some(late) = &flow.first_late {
-        text += &format!("  first by more than {tolerance}:\n{}", pair_text(late));
+        text += &format!("  first by more than {tolerance}:\n{}", pair_text(late, grades));
     }
     if let Some(window) = &flow.first_window {
-        text += &format!("  first other window:\n{}", pair_text(window));
+        text += &format!("  first other window:\n{}", pair_text(window, grades));
     }
     if flow.other_push > 0 {
         text += &format!("  {} of them have another PSH\n", flow.other_push);
@@ -200,11 +379,11 @@ fn flow_text(flow: &FlowComparison, states: &[Option<State>; 2], tolerance: Dura
     text
 }
 
-/// A packet of the model above that of the kernel.
-fn pair_text(difference: &Difference) -> String {
+/// A packet of the first grade above that of the second.
+fn pair_text(difference: &Difference, grades: [&str; 2]) -> String {
     let way = if difference.forward { "forward" } else { "return" };
     let mut text = format!("    packet {} on the {way} path\n", difference.index + 1);
-    for (grade, packet) in [("model", &difference.model), ("kernel", &difference.kernel)] {
+    for (grade, packet) in grades.iter().zip(&difference.packets) {
         let packet = packet.as_ref().map_or_else(
             || "none".to_owned(),
             |packet| {
@@ -232,10 +411,10 @@ fn pair_text(difference: &Difference) -> String {
 }
 
 /// Both states side by side.
-fn state_text([model, kernel]: &[Option<State>; 2]) -> String {
+fn state_text(states: &[Option<State>; 2], grades: [&str; 2]) -> String {
     let empty = State::new();
-    let [model, kernel] = [model, kernel].map(|state| state.as_ref().unwrap_or(&empty));
-    let names = if model.is_empty() { kernel } else { model };
+    let states = [&states[0], &states[1]].map(|state| state.as_ref().unwrap_or(&empty));
+    let names = if states[0].is_empty() { states[1] } else { states[0] };
     if names.is_empty() {
         return String::new();
     }
@@ -243,10 +422,10 @@ fn state_text([model, kernel]: &[Option<State>; 2]) -> String {
         let found = state.iter().find(|field| field.0 == name);
         found.map_or_else(|| "-".to_owned(), |field| field.1.clone())
     };
-    let mut text = format!("    just before it{:>14} {:>14}\n", "model", "kernel");
+    let mut text = format!("    just before it{:>14} {:>14}\n", grades[0], grades[1]);
     for (name, _) in names {
-        text +=
-            &format!("      {name:<12}{:>14} {:>14}\n", value(model, name), value(kernel, name));
+        let [one, other] = states.map(|state| value(state, name));
+        text += &format!("      {name:<12}{one:>14} {other:>14}\n");
     }
     text
 }

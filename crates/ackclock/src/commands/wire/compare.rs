@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use export::capture;
 use pages::overlay::overlay;
 use pages::wire_page;
 use runner::run_report::FlowReport;
@@ -12,7 +13,7 @@ use sim::scenario::{App, Scenario};
 use units::Duration;
 use wire_io::FlowBytes;
 
-use super::real::{RealTimeRun, flows, prepare, print_report, report};
+use super::real::{RealTimeRun, prepare, print_report, report};
 use crate::cli::CompareArgs;
 use crate::commands::load_scenario;
 use crate::commands::run::{create, failed, require_distinct, subtitle};
@@ -36,7 +37,7 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     ])?;
     let outside: Vec<usize> = (0..scenario.hosts.len()).collect();
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
-    let endpoints = flows(scenario);
+    let endpoints = capture::flow_endpoints(scenario);
     let real = RealTimeRun {
         scenario,
         outside: &outside,
@@ -94,7 +95,7 @@ fn timeline(flow: &FlowBytes) -> SenderTimeline {
 }
 
 /// The scenario with the writes of the real applications.
-fn with_writes(scenario: &Scenario) -> Scenario {
+pub(in crate::commands) fn with_writes(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     for flow in &mut scenario.flows {
         if let App::Bulk { write, .. } = &mut flow.app {

@@ -16,7 +16,7 @@ use scenario::{Loaded, Overrides, load};
 use sim::scenario::{Scenario, TapPoint};
 use units::{Duration, FlowId, HostId};
 
-use super::real::{RealTimeRun, flows, model, prepare, print_report, report};
+use super::real::{RealTimeRun, model, prepare, print_report, report};
 use crate::cli::EndArgs;
 use crate::commands::load_scenario;
 use crate::commands::run::{EventObserver, RunLogs, create, failed, require_distinct, subtitle};
@@ -67,7 +67,7 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
         let log = Qlog::new(&scenario, side, &loaded.sha256, QlogFormat::Current, out);
         rows.logs.add(path, Box::new(log.map_err(|error| failed(Some(path), &error))?));
     }
-    let endpoints = flows(&scenario);
+    let endpoints = capture::flow_endpoints(&scenario);
     let real = RealTimeRun {
         scenario: &scenario,
         outside: &outside,

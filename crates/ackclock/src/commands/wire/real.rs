@@ -4,15 +4,14 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 
 use export::capture;
-use packet::wire::Endpoints;
-use packet::{IpVersion, Segment};
+use packet::IpVersion;
 use record::NullRecorder;
 use runner::wire_report::{BytesReport, ModelReport, TimingReport, WireReport, hex};
 use scenario::Loaded;
 use sim::Observer;
-use sim::scenario::{FlowSpec, HostSpec, Scenario, TcpStack};
+use sim::scenario::{HostSpec, Scenario, TcpStack};
 use trace::pcapng::PcapngSection;
-use units::{Duration, FlowId};
+use units::Duration;
 use wire_io::{HostWorkload, Job, WireOutcome, namespace};
 
 use crate::failure::Failure;
@@ -22,29 +21,32 @@ use crate::output::{OutFile, print};
 /// Prepares the process before anything else, even output files. A user other than root enters a
 /// user namespace, which is possible only while the process has one thread. From then on the first
 /// signal ends the run, whose measurements are printed, and the second one ends the program.
-pub(super) fn prepare() -> Result<(), Failure> {
+pub(in crate::commands) fn prepare() -> Result<(), Failure> {
     namespace::become_root().map_err(|error| Failure::new(error.to_string()))?;
     interrupt::orderly();
     Ok(())
 }
 
 /// A real-time run with some real hosts.
-pub(super) struct RealTimeRun<'a> {
-    pub(super) scenario: &'a Scenario,
+pub(in crate::commands) struct RealTimeRun<'a> {
+    pub(in crate::commands) scenario: &'a Scenario,
     /// Indices of the real hosts.
-    pub(super) outside: &'a [usize],
+    pub(in crate::commands) outside: &'a [usize],
     /// Their applications.
-    pub(super) play: HostWorkload<'a>,
+    pub(in crate::commands) play: HostWorkload<'a>,
     /// Polling interval of a real sender's `TCP_INFO`.
-    pub(super) poll: Duration,
+    pub(in crate::commands) poll: Duration,
     /// The capture file, its comment, and the number of requested taps; without any, it captures at
     /// every host's stack.
-    pub(super) capture: Option<(OutFile, &'a str, usize)>,
+    pub(in crate::commands) capture: Option<(OutFile, &'a str, usize)>,
 }
 
 impl RealTimeRun<'_> {
     /// Executes the run.
-    pub(super) fn run(self, observer: &mut impl Observer) -> Result<WireOutcome<OutFile>, Failure> {
+    pub(in crate::commands) fn run(
+        self,
+        observer: &mut impl Observer,
+    ) -> Result<WireOutcome<OutFile>, Failure> {
         let scenario = self.scenario;
         let pair = |&host: &usize| -> (IpAddr, IpAddr) {
             (capture::address(host, IpVersion::V4), capture::address(host, IpVersion::V6))
@@ -78,15 +80,6 @@ impl RealTimeRun<'_> {
         };
         wire_io::run(job, observer).map_err(|error| Failure::new(error.to_string()))
     }
-}
-
-/// Addresses and ports of each flow, as in captures of simulated runs.
-pub(super) fn flows(scenario: &Scenario) -> Vec<Endpoints> {
-    let first = |(flow, ends): (usize, &FlowSpec)| {
-        let first = Segment { flow: FlowId(flow as u32), ip: ends.ip, ..Segment::default() };
-        capture::endpoints(scenario, &first)
-    };
-    scenario.flows.iter().enumerate().map(first).collect()
 }
 
 /// The kernel's name of the real senders' congestion control.
