@@ -13,7 +13,7 @@
 //!
 //! Reading order: `random` (random numbers and quantities), `hosts`, `paths`, `flows` (hosts,
 //! paths and applications), `generator` (the whole scenario), `oracle` (the oracle), `verdict` (the
-//! run), `shrink`. `packet_frames xtask worlds` runs any number of them.
+//! run), `shrink`. `cargo xtask worlds` runs any number of them.
 
 mod flows;
 mod generator;
