@@ -126,7 +126,7 @@ impl Autosizing {
         self.last_tsecr == tsecr
     }
 
-    /// tcp_rcv_rtt_update: a a shorter sample replaces the estimate, a longer one counts an eighth,
+    /// tcp_rcv_rtt_update: a shorter sample replaces the estimate, a longer one counts an eighth,
     /// unless it `may_only_lower` the estimate.
     fn update_rtt(&mut self, micros: u64, may_only_lower: bool) {
         let sample = micros << 3;
