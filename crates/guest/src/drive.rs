@@ -99,8 +99,8 @@ fn deliver<G: Guest>(
     leaving: &mut Vec<ExternalDelivery>,
 ) -> Result<u64, Failed> {
     let mut deliveries = 0;
-    // PacketClass what has left at one time is in the list, unless a guest sends to another without delay
-    // while it runs on: order by time, then as they came.
+    // All packets in the list left at one time, unless a guest that ran on has sent to another
+    // without delay: order by time, then as they came.
     leaving.sort_by_key(|packet| packet.at);
     let mut rest = &leaving[..];
     while let Some(first) = rest.first() {

@@ -54,7 +54,7 @@ impl EndResults {
 }
 
 impl HostResults {
-    /// ReadPattern a line of the console; one that is not for this program is the kernel's own.
+    /// Parses a line of the console; one that is not for this program is the kernel's own.
     pub fn read_line(&mut self, line: &str) {
         let Some(text) = line.trim().strip_prefix("ackclock: ") else { return };
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));

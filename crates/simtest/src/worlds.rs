@@ -12,7 +12,7 @@
 //! (see `oracle`) every flow must also finish, with every byte read.
 //!
 //! Reading order: `random` (random numbers and quantities), `hosts`, `paths`, `flows` (hosts,
-//! paths and applications), `generator` (the whole scenario), `oracle` (the oracle), `verdict` (the
+//! paths and applications), `generator` (the whole scenario), `oracle` (which flows must finish), `verdict` (the
 //! run), `shrink`. `cargo xtask worlds` runs any number of them.
 
 mod flows;

@@ -172,7 +172,7 @@ impl Nic {
         offers
     }
 
-    /// ReadPattern one message, and answers it unless it is a kick of the transmit ring.
+    /// Reads one message, and answers it unless it is a kick of the transmit ring.
     pub(super) fn serve(&mut self) -> Result<Served, GuestError> {
         let lost = GuestError::system("its vhost-user socket");
         let mut head = [0; 12];
@@ -376,7 +376,7 @@ impl Nic {
         calls.write_all(&bytes).map_err(GuestError::system("its socket for calls"))
     }
 
-    /// ReadPattern the answer to a call.
+    /// Reads the answer to a call.
     pub(super) fn finish_call(&self) -> Result<(), GuestError> {
         let Some(mut calls) = self.calls.as_ref() else { return Ok(()) };
         let mut bytes = [0; 20];
@@ -400,7 +400,7 @@ fn ip_packet(frame: &[u8]) -> Option<Packet<'_>> {
     Some(Packet { bytes, gso_size })
 }
 
-/// ReadPattern exactly as many bytes, and the descriptors that come with them.
+/// Reads exactly as many bytes, and the descriptors that come with them.
 fn receive(stream: &UnixStream, bytes: &mut [u8], files: &mut Vec<OwnedFd>) -> io::Result<()> {
     let mut at = 0;
     while at < bytes.len() {

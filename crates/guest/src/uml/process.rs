@@ -57,7 +57,7 @@ impl Console {
         Ok((Self { file, read: 0, partial: Vec::new() }, writer))
     }
 
-    /// ReadPattern what is new; `line` gets each whole line.
+    /// Reads what is new; `line` gets each whole line.
     pub(super) fn read_lines(&mut self, mut line: impl FnMut(&str)) -> io::Result<()> {
         let mut bytes = [0; 4_096];
         loop {

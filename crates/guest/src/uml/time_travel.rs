@@ -174,7 +174,7 @@ impl TimeTravel {
         self.request.unwrap_or(NEVER)
     }
 
-    /// ReadPattern its request from the page: after it has begun to wait, and after an interrupt.
+    /// Reads its request from the page: after it has begun to wait, and after an interrupt.
     pub(super) fn read_request(&mut self) -> Result<(), GuestError> {
         if self.shares {
             let request = self.page.request().map_err(GuestError::system("the shared page"))?;
@@ -241,7 +241,7 @@ impl TimeTravel {
         self.read_request()
     }
 
-    /// ReadPattern and answers one message.
+    /// Reads and answers one message.
     ///
     /// # Errors
     /// Those of the socket; its end is [`io::ErrorKind::UnexpectedEof`].
