@@ -1,4 +1,5 @@
-//! Guests that do not boot, that panic, and that are killed: a clear error, and nothing is left behind.
+//! Guests that do not boot, that panic, and that are killed: a clear error, and nothing is left
+//! behind.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "tests")]
 

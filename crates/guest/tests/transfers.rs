@@ -35,8 +35,8 @@ fn with_losses(mut scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// Every mix of kernels and models moves all bytes, and does the same packets at the same times in every
-/// run, by shared memory and by messages.
+/// Every mix of kernels and models moves all bytes, and does the same packets at the same times in
+/// every run, by shared memory and by messages.
 #[test]
 fn a_run_is_a_function_of_scenario_and_kernel() {
     let Some(kernel) = kernel() else { return };
@@ -129,7 +129,8 @@ fn kernels_have_the_applications_of_models() {
     }
 }
 
-/// A burst that leaves the stack is split by the card: with TSO a tap at the stack sees fewer, longer ones.
+/// A burst that leaves the stack is split by the card: with TSO a tap at the stack sees fewer,
+/// longer ones.
 #[test]
 fn bursts_are_split_by_the_card() {
     let Some(kernel) = kernel() else { return };
@@ -185,7 +186,8 @@ fn an_endless_transfer_ends_with_the_run() {
     assert!(flow.fast_recoveries > 0 && flow.retransmitted_segments > 0, "{flow:?}");
 }
 
-/// Sysctls of the host come after those of its profile, and one that the kernel does not know is an error.
+/// Sysctls of the host come after those of its profile, and one that the kernel does not know is an
+/// error.
 #[test]
 fn sysctls_are_set_or_refused() {
     let Some(kernel) = kernel() else { return };

@@ -1,4 +1,5 @@
-//! `ackclock kernel`, `compare`, and hosts that are real kernels. What needs a kernel says why it skips.
+//! `ackclock kernel`, `compare`, and hosts that are real kernels. What needs a kernel says why it
+//! skips.
 #![cfg(target_os = "linux")]
 
 use super::test_directory::{SMALL, TestDirectory};

@@ -1,8 +1,9 @@
 //! The clock of a User-Mode Linux kernel: `time-travel=ext:` with this program as the calendar.
 //!
-//! Written after the protocol that include/uapi/linux/um_timetravel.h (BSD-3-Clause) describes. Every
-//! guest has a calendar of its own, and so a clock of its own: the calendar is client 0 of the shared
-//! page, the kernel client 1. Kernels before 6.12 know no shared memory; the same goes by messages then.
+//! Source: the protocol described in include/uapi/linux/um_timetravel.h (BSD-3-Clause). Every guest
+//! has a calendar of its own, and so a clock of its own: the calendar is client 0 of the shared
+//! page, the kernel client 1. Kernels before 6.12 do not support shared memory and use messages
+//! instead.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -31,19 +32,20 @@ mod op {
 
 /// A time that never comes: the kernel reads times as signed.
 pub(super) const NEVER: u64 = i64::MAX as u64;
-/// Wall clock at the guest's time 0, in nanoseconds since 1970. It only has to be the same in all runs.
+/// Wall clock at the guest's time 0, in nanoseconds since 1970. The value is arbitrary but the same
+/// in all runs.
 const TIME_OF_DAY: u64 = 1_700_000_000_000_000_000;
-/// Numbers of the clients in the shared page.
+/// Indices of the clients in the shared page.
 const CALENDAR: u16 = 0;
 const KERNEL: u16 = 1;
 
-/// How calendar and kernel talk.
+/// Protocol between calendar and kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
-    /// By shared memory where the kernel knows it (6.12 and newer), and messages for the rest.
+    /// Shared memory where the kernel supports it (6.12 and newer), and messages for the rest.
     #[default]
     SharedMemory,
-    /// By messages alone.
+    /// Messages only.
     Messages,
 }
 
@@ -62,7 +64,7 @@ impl Page {
     const RUNNING: u64 = 24;
     const MOST_CLIENTS: u64 = 26;
 
-    /// The page; a kernel that is offered version 0 does without it.
+    /// Creates the page; a kernel that is offered version 0 does not use it.
     fn new(version: u32) -> io::Result<Self> {
         let file = File::from(memfd_create(c"time travel", MFdFlags::MFD_CLOEXEC)?);
         file.set_len(Self::LEN)?;
@@ -70,17 +72,18 @@ impl Page {
         page.file.write_all_at(&version.to_ne_bytes(), Self::VERSION)?;
         page.file.write_all_at(&(Self::LEN as u32).to_ne_bytes(), Self::SIZE)?;
         page.file.write_all_at(&2_u16.to_ne_bytes(), Self::MOST_CLIENTS)?;
-        // The calendar can share time: a kernel that it interrupts writes its request into the page.
+        // The calendar supports shared time: a kernel that it interrupts writes its request into
+        // the page.
         page.file.write_all_at(&1_u32.to_ne_bytes(), Self::client(CALENDAR))?;
         Ok(page)
     }
 
-    /// Where a client's entry begins: capabilities, flags, time of its request.
+    /// Returns the offset of a client's entry: capabilities, flags, time of its request.
     const fn client(number: u16) -> u64 {
         4_096 + 128 * number as u64
     }
 
-    /// Sets limit, time and the client that runs, which are adjacent.
+    /// Sets limit, time and running client, which are adjacent.
     fn set_running(&self, client: u16, now: u64, limit: u64) -> io::Result<()> {
         let mut bytes = [0; 18];
         bytes[..8].copy_from_slice(&limit.to_ne_bytes());
@@ -103,7 +106,7 @@ impl Page {
         self.file.write_all_at(&CALENDAR.to_ne_bytes(), Self::RUNNING)
     }
 
-    /// The kernel's request, if it has one.
+    /// Returns the kernel's request, if there is one.
     fn request(&self) -> io::Result<Option<u64>> {
         let mut bytes = [0; 12];
         self.file.read_exact_at(&mut bytes, Self::client(KERNEL) + 4)?;
@@ -112,7 +115,7 @@ impl Page {
         Ok((flags[0] & 1 != 0).then_some(time))
     }
 
-    /// Whether the kernel has said that it shares time.
+    /// Returns whether the kernel has declared that it shares time.
     fn is_shared(&self) -> io::Result<bool> {
         let mut capabilities = [0; 4];
         self.file.read_exact_at(&mut capabilities, Self::client(KERNEL))?;
@@ -129,14 +132,14 @@ impl Page {
 pub(super) struct TimeTravel {
     stream: UnixStream,
     page: Page,
-    /// The kernel uses the page; assumed until it waits for the first time.
+    /// The kernel uses the page; assumed until its first wait.
     shares: bool,
-    /// The time of the kernel, in nanoseconds since it began.
+    /// The time of the kernel, in nanoseconds since its start.
     now: u64,
-    /// Its last request, in the page or by message.
+    /// The last request, in the page or by message.
     request: Option<u64>,
     waits: bool,
-    /// It has waited before.
+    /// The kernel has waited before.
     has_waited: bool,
     sequence: u32,
 }
@@ -164,17 +167,18 @@ impl TimeTravel {
         self.stream.as_fd()
     }
 
-    /// Whether the kernel waits for its turn.
+    /// Returns whether the kernel waits to run.
     pub(super) const fn waits(&self) -> bool {
         self.waits
     }
 
-    /// When the kernel wants its turn.
+    /// Returns the time at which the kernel requests to run.
     pub(super) fn deadline(&self) -> u64 {
         self.request.unwrap_or(NEVER)
     }
 
-    /// Reads its request from the page: after it has begun to wait, and after an interrupt.
+    /// Reads the kernel's request from the page: after the kernel has begun to wait, and after an
+    /// interrupt.
     pub(super) fn read_request(&mut self) -> Result<(), GuestError> {
         if self.shares {
             let request = self.page.request().map_err(GuestError::system("the shared page"))?;
@@ -183,7 +187,7 @@ impl TimeTravel {
         Ok(())
     }
 
-    /// The time of the kernel. While it runs, that is the time of its last message.
+    /// Returns the time of the kernel; while it runs, the time of its last message.
     pub(super) fn now(&mut self) -> Result<u64, GuestError> {
         if self.shares {
             let now = self.page.now().map_err(GuestError::system("the shared page"))?;
@@ -195,7 +199,7 @@ impl TimeTravel {
         Ok(self.now)
     }
 
-    /// Gives the kernel its turn: it may go on by itself to times before `limit`.
+    /// Lets the kernel run: it may advance by itself to times before `limit`.
     pub(super) fn run(&mut self, now: u64, limit: u64) -> io::Result<()> {
         self.waits = false;
         self.request = None;
@@ -209,8 +213,9 @@ impl TimeTravel {
         self.send(op::RUN, now)
     }
 
-    /// Shortens the limit while the kernel waits for the answer to a kick. With messages it is not
-    /// answered before it has taken note: it would see the answer first, and go on with the old limit.
+    /// Shortens the limit while the kernel waits for the answer to a kick. With messages the kernel
+    /// must acknowledge the limit before the answer is sent: otherwise it would read the answer
+    /// first, and continue with the old limit.
     pub(super) fn shorten(&mut self, limit: u64) -> Result<(), GuestError> {
         if self.shares {
             return self.page.set_limit(limit.min(NEVER)).map_err(GuestError::system("the page"));
@@ -226,13 +231,13 @@ impl TimeTravel {
         }
     }
 
-    /// Before an interrupt: the calendar runs, at `now`.
+    /// Prepares an interrupt: the calendar runs, at `now`.
     pub(super) fn interrupt_at(&mut self, now: u64) -> io::Result<()> {
         self.now = now;
         if self.shares { self.page.set_running(CALENDAR, now, NEVER) } else { Ok(()) }
     }
 
-    /// After the kernel has begun to wait.
+    /// Processes the kernel's transition to waiting.
     pub(super) fn settle(&mut self) -> Result<(), GuestError> {
         self.now()?;
         if self.shares {
@@ -244,7 +249,7 @@ impl TimeTravel {
     /// Reads and answers one message.
     ///
     /// # Errors
-    /// Those of the socket; its end is [`io::ErrorKind::UnexpectedEof`].
+    /// Errors of the socket; its end is [`io::ErrorKind::UnexpectedEof`].
     pub(super) fn serve(&mut self) -> io::Result<()> {
         let message = self.receive()?;
         self.answer(message)
@@ -257,7 +262,7 @@ impl TimeTravel {
             op::REQUEST => self.request = Some(message.time),
             op::WAIT => {
                 self.waits = true;
-                // A kernel before 6.12 has not entered the page: it goes on by messages.
+                // A kernel before 6.12 has not entered the page and continues with messages.
                 if !core::mem::replace(&mut self.has_waited, true) {
                     self.shares = self.shares && self.page.is_shared()?;
                 }
@@ -278,8 +283,8 @@ impl TimeTravel {
         self.write(&Message { op: op::ACK, sequence: message.sequence, time })
     }
 
-    /// The answer to START carries two descriptors: the page and a log. The kernel takes both without
-    /// a look at whether they are there.
+    /// The answer to START carries two descriptors: the page and a log. The kernel takes both
+    /// without checking that they are present.
     fn answer_start(&self, message: Message) -> io::Result<()> {
         let log = OpenOptions::new().write(true).open("/dev/null")?;
         let descriptors = [self.page.file.as_raw_fd(), log.as_raw_fd()];
@@ -375,7 +380,7 @@ mod tests {
     #[test]
     fn by_shared_memory_the_page_has_time_and_request() {
         let (mut clock, mut kernel) = pair(Protocol::SharedMemory);
-        // What a kernel does: a request in the page, then WAIT, which has no answer.
+        // The behaviour of a kernel: a request in the page, then WAIT, which has no answer.
         let entry = Page::client(KERNEL) + 4;
         clock.page.file.write_all_at(&1_u32.to_ne_bytes(), entry - 4).unwrap();
         let mut request = [0; 12];

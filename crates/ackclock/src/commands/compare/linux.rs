@@ -106,8 +106,8 @@ fn linux_hosts(loaded: &Loaded, name: Option<String>) -> Result<Vec<KernelHost>,
     Ok(kernels)
 }
 
-/// What the end that opened the flow knew just before the first difference, as a model and as a kernel: both
-/// run once more, the kernel to that time only.
+/// What the end that opened the flow knew just before the first difference, as a model and as a
+/// kernel: both run once more, the kernel to that time only.
 fn states_before(
     loaded: &Loaded,
     kernels: &Kernels,
