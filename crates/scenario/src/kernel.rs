@@ -29,7 +29,7 @@ pub(super) static SYSCTL: Key<KnobsType> = Key::optional(
     "sysctls of the host's kernel under their own names, in quotes",
 );
 
-/// Memory of a kernel of which the scenario says nothing.
+/// Default memory of a kernel.
 const MEMORY: Bytes = Bytes(64 << 20);
 
 /// A host that is a real kernel.
@@ -39,13 +39,13 @@ pub struct KernelHost {
     pub host: usize,
     /// Name of the kernel, or a path if it contains `/`.
     pub kernel: String,
-    /// Its memory.
+    /// Memory of the kernel.
     pub memory: Bytes,
     /// Sysctls that the scenario sets, in the order of the file.
     pub sysctls: Vec<(String, String)>,
 }
 
-/// Adds host number `host` to the kernels of `reader`, if it is one.
+/// Adds host number `host` to the kernels of `reader`, if it is a kernel.
 pub(super) fn kernel(host: usize, table: &HostTable, reader: &mut ScenarioReader) {
     let Some(kernel) = &table.kernel else {
         let alone = [

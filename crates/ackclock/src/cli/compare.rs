@@ -24,13 +24,13 @@ Exit status: 0 the packets are the same, and their times within --tolerance; 1 t
 pub(crate) struct GradesArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Compare with modelled hosts [always: there is no other pair of grades yet]
+    /// Compare with modelled hosts [always on: there is no other reference yet]
     #[arg(long)]
     pub(crate) model: bool,
     /// Kernel of all Linux hosts [default: those of the scenario, else the first of `kernel list`]
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     pub(crate) kernel: Option<Option<String>>,
-    /// Let times differ by as much
+    /// Tolerated difference of packet times
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = span)]
     pub(crate) tolerance: Duration,
     /// Run the programs that the scenario names as kernels of its hosts: they are foreign code

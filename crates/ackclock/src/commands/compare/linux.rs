@@ -1,4 +1,4 @@
-//! The comparison, where User-Mode Linux runs.
+//! The comparison, on systems that run User-Mode Linux.
 
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ use crate::output::print;
 /// Memory of kernels that the scenario does not name.
 const MEMORY: Bytes = Bytes(64 << 20);
 
-/// What a sender's stack knew just before a packet: name and value.
+/// State of a sender's stack just before a packet: name and value.
 type State = Vec<(&'static str, String)>;
 
 pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
@@ -73,7 +73,7 @@ pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
     Ok(status)
 }
 
-/// All hosts with a profile of Linux, each with the kernel of that name.
+/// Returns all hosts with a Linux profile, each with the kernel of that name.
 fn linux_hosts(loaded: &Loaded, name: Option<String>) -> Result<Vec<KernelHost>, Failure> {
     let name = match name {
         Some(name) => name,
@@ -106,8 +106,8 @@ fn linux_hosts(loaded: &Loaded, name: Option<String>) -> Result<Vec<KernelHost>,
     Ok(kernels)
 }
 
-/// What the end that opened the flow knew just before the first difference, as a model and as a
-/// kernel: both run once more, the kernel to that time only.
+/// Returns the states of the endpoint that opened the flow just before the first difference, as a
+/// model and as a kernel: both run once more, the kernel only to that time.
 fn states_before(
     loaded: &Loaded,
     kernels: &Kernels,
@@ -121,7 +121,7 @@ fn states_before(
     let mut record = PacketRecord::new(&mut scenario, at);
     Kernels::default().run(&scenario, &mut record)?;
     let model = record.state(flow).map(model_state);
-    // It reports so long before the end: just before the packet.
+    // The guest reports this long before the end, which is just before the packet.
     let at = time(&first.kernel).unwrap_or(other) + BEFORE_END.as_nanos();
     scenario.duration = Duration::from_nanos(at.saturating_sub(1)).min(scenario.duration);
     let reports = kernels.reports(&scenario)?;
@@ -200,7 +200,7 @@ fn flow_text(flow: &FlowComparison, states: &[Option<State>; 2], tolerance: Dura
     text
 }
 
-/// A packet of the model above that of the kernel.
+/// Formats a packet of the model above that of the kernel.
 fn pair_text(difference: &Difference) -> String {
     let way = if difference.forward { "forward" } else { "return" };
     let mut text = format!("    packet {} on the {way} path\n", difference.index + 1);
@@ -231,7 +231,7 @@ fn pair_text(difference: &Difference) -> String {
     text
 }
 
-/// Both states side by side.
+/// Formats both states side by side.
 fn state_text([model, kernel]: &[Option<State>; 2]) -> String {
     let empty = State::new();
     let [model, kernel] = [model, kernel].map(|state| state.as_ref().unwrap_or(&empty));
