@@ -14,7 +14,7 @@ pub(super) static KERNEL: Key<TextType> = Key::optional(
     TextType,
     "none, the host is modelled",
     "the host is a real Linux kernel in virtual time: its name in `ackclock kernel list`, or a path; \
-     its profile says what else is set, and is what models the host without kernels",
+     the profile gives its other settings, and models the host in runs without kernels",
 );
 pub(super) static KERNEL_MEMORY: Key<SizeType> = Key::optional(
     "kernel_memory",
