@@ -20,8 +20,8 @@ pub struct UndoState {
 }
 
 impl UndoState {
-    /// A recovery begins with `retransmission` retransmitted packets in flight, the first of them sent at
-    /// `stamp`.
+    /// A recovery begins with `retransmission` retransmitted packets in flight, the first of them
+    /// sent at `stamp`.
     pub const fn begin(snd_una: Offset, retransmission: u64, stamp: Option<u32>) -> Self {
         let retrans = if retransmission > 0 { Some(retransmission) } else { None };
         Self { marker: Some(snd_una), retrans, stamp }
