@@ -61,8 +61,8 @@ python:
 	  echo "python: skipped, it needs python3 with the module venv"; \
 	fi
 
-# Real kernels as hosts: one is built, tested and compared with models. Skipped where the tools or the source of
-# a kernel are missing, which takes an argument of apt-get only.
+# Real kernels as hosts: builds one, tests it and compares it with models. Skipped if the tools or the source of
+# a kernel are missing; apt-get installs them.
 kernels:
 	@for tool in gcc make flex bison bc xz; do \
 	  command -v $$tool > /dev/null || { echo "kernels: skipped, they need $$tool"; exit 0; }; \

@@ -2,7 +2,7 @@
 //! and show a slowdown of the engine, also in CI.
 //!
 //! The counts are committed in `counts.toml` and may change by 3 %; a larger intended change must
-//! update them (`packet_frames xtask count --write`).
+//! update them (`cargo xtask count --write`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! Random worlds with real kernels as hosts, compared with the same worlds of models: first differences
-//! counted by their kind, and the smallest scenario of each kind.
+//! Random worlds with real kernels as hosts, compared with the same worlds of models: first
+//! differences counted by their kind, and the smallest scenario of each kind.
 //!
-//! The worlds are those of [`simtest::worlds`], with hosts of Linux. Results are appended to a file as they
-//! come: a run that was interrupted goes on where it ended.
+//! The worlds are those of [`simtest::worlds`], with Linux hosts. Results are appended to a file at
+//! once, so that an interrupted run can be resumed.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -43,13 +43,13 @@ mod linux {
     use toml::{Table, Value};
     use units::{Duration, Instant, RandomStream};
 
-    /// Virtual time of a world at most.
+    /// Maximum virtual time of a world.
     const LONGEST: &str = "5s";
-    /// Hosts of a world at most: each is a process.
+    /// Maximum hosts of a world: each is a process.
     const MOST_HOSTS: usize = 8;
-    /// Runs of one search for the smallest scenario.
+    /// Maximum runs of one search for the smallest scenario.
     const MOST_RUNS: u32 = 80;
-    /// Times may differ by as much: they are no difference of what is sent.
+    /// Tolerated difference of packet times, which is no difference of the packets sent.
     const TOLERANCE: Duration = Duration::from_millis(1);
 
     /// A kernel with its process 1.
@@ -84,7 +84,7 @@ mod linux {
                     continue;
                 }
                 let kind = kind_of(&world(seed, number), &kernel);
-                // Whoever holds a lock does not panic.
+                // No thread panics while it holds a lock.
                 if let (Ok(mut rows), Ok(mut results)) = (rows.lock(), results.lock()) {
                     let _ = writeln!(rows, "{number},{kind:?}");
                     results.insert(number, kind);
@@ -138,10 +138,10 @@ mod linux {
         Ok(Kernel { path: kernel.path, init, name: kernel.info.name })
     }
 
-    /// What an earlier run has found: number and kind.
+    /// Reads the results of an earlier run: number and kind.
     fn known(file: &Path) -> Result<BTreeMap<u64, String>, String> {
         let Ok(text) = fs::read_to_string(file) else { return Ok(BTreeMap::new()) };
-        // The last line may have been cut off.
+        // The last line may be truncated.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let rows = whole.lines().map(|line| {
             let (number, kind) = line.split_once(',')?;
@@ -151,7 +151,7 @@ mod linux {
         rows.collect::<Option<_>>().ok_or_else(wrong)
     }
 
-    /// The world of that number with hosts of Linux.
+    /// Returns the world with this number, with Linux hosts.
     fn world(seed: u64, number: u64) -> String {
         let text = worlds::draw(seed, number);
         let Ok(mut root) = text.parse::<Table>() else { return text };
@@ -170,7 +170,7 @@ mod linux {
         root.to_string()
     }
 
-    /// The kind of a world's first difference.
+    /// Returns the kind of a world's first difference.
     fn kind_of(text: &str, kernel: &Kernel) -> String {
         differences(text, kernel).unwrap_or_else(|reason| format!("{NOT_RUN}: {reason}"))
     }
@@ -207,7 +207,7 @@ mod linux {
         match guest::run(&job, &mut real) {
             Ok(_) => {}
             Err(RunError::Unsupported(what)) => return Err(what.what),
-            // A kernel that fails is a finding of its own.
+            // A failure of a kernel is a result of its own.
             Err(error) => {
                 let text = error.to_string();
                 return Ok(format!("kernel fails: {}", text.lines().next().unwrap_or_default()));

@@ -1,15 +1,15 @@
 //! Tasks of the project.
 //!
-//! - `packet_frames xtask golden [DIR]` replays rows recorded from kernel functions and recorded transfers;
-//!   `packet_frames xtask golden import DIR` imports such transfers into the project.
-//! - `packet_frames xtask layers` lists the crates by layer and rejects an upward dependency.
-//! - `packet_frames xtask words` rejects phrases of the former private dialect (`words.toml`) and counts
+//! - `cargo xtask golden [DIR]` replays rows recorded from kernel functions and recorded transfers;
+//!   `cargo xtask golden import DIR` imports such transfers into the project.
+//! - `cargo xtask layers` lists the crates by layer and rejects an upward dependency.
+//! - `cargo xtask words` rejects phrases of the former private dialect (`words.toml`) and counts
 //!   words that are right in one sense only.
-//! - `packet_frames xtask digest` prints digests of fixed runs: the same in debug and release.
-//! - `packet_frames xtask worlds` runs random scenarios and minimizes a failing one.
-//! - `packet_frames xtask count` counts the instructions of fixed transfers and compares them with the
+//! - `cargo xtask digest` prints digests of fixed runs: the same in debug and release.
+//! - `cargo xtask worlds` runs random scenarios and minimizes a failing one.
+//! - `cargo xtask count` counts the instructions of fixed transfers and compares them with the
 //!   committed counts; `--write` updates those, `--growths` shows how the cost of a segment scales.
-//! - `packet_frames xtask docs` draws the pictures, updates the trace of docs/stories.md and writes the
+//! - `cargo xtask docs` draws the pictures, updates the trace of docs/stories.md and writes the
 //!   generated pages; `--pictures` omits the pages.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task reports to its caller")]

@@ -1,4 +1,4 @@
-//! `packet_frames xtask words`: refuses phrases of the former private dialect.
+//! `cargo xtask words`: refuses phrases of the former private dialect.
 //!
 //! `xtask/words.toml` lists what is refused, what is only counted, and which lines quote others.
 

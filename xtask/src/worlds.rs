@@ -160,7 +160,7 @@ impl fmt::Display for WorldsTally {
         let WorldStats { aborted, lost, copied, damaged, longest, .. } = self.passed;
         writeln!(f, "{} worlds, {} failures", self.worlds(), self.failures.len())?;
         writeln!(f, "  {ended} whose transfers had to end, and did")?;
-        writeln!(f, "  {segments} data packets sent, {retransmission} of them again")?;
+        writeln!(f, "  {segments} data packets sent, {retransmission} of them retransmitted")?;
         writeln!(f, "  {recoveries} fast recoveries, {timeouts} timeouts, {probes} window probes")?;
         writeln!(f, "  {lost} packets lost, {copied} doubled, {damaged} damaged")?;
         writeln!(f, "  {aborted} ends of connections that gave up")?;

@@ -1,7 +1,7 @@
 //! Charts with reproducible output. Layer 2.
 //!
 //! - [`svg`]: a chart or a heat map as SVG.
-//! - [`downsample`]: series of any length in bounded room, without loss of a peak.
+//! - [`downsample`]: series of any length in bounded memory, without loss of a peak.
 //!
 //! It opens no files and is independent of packets: a series is a list of points.
 

@@ -139,8 +139,8 @@ impl Traffic {
     /// Processes the end of the record.
     pub(crate) fn finish(&mut self, log: &mut ViolationLog) {
         self.check_in_transit(log);
-        for hop_index in &mut self.hops {
-            hop_index.overdue(log);
+        for element in &mut self.hops {
+            element.overdue(log);
         }
     }
 
@@ -184,14 +184,14 @@ impl Traffic {
 
     /// An element accepts the packet.
     pub(crate) fn enter(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
-        let Some((packet, hop_index)) = self.locate(log, number, id) else { return };
+        let Some((packet, element)) = self.locate(log, number, id) else { return };
         if packet.place == PacketPosition::AtElement {
             log.note(Subject::Packet(number), ViolationKind::IsElsewhere { hop_index: id });
             return;
         }
         packet.place = PacketPosition::AtElement;
         let way = (packet.flow, packet.from);
-        hop_index.enter(log, number, way, u64::from(packet.size));
+        element.enter(log, number, way, u64::from(packet.size));
         self.between -= 1;
     }
 
@@ -202,10 +202,10 @@ impl Traffic {
         number: PacketNumber,
         id: ElementId,
     ) -> Option<DroppedPacket> {
-        let (&mut packet, hop_index) = self.locate(log, number, id)?;
+        let (&mut packet, element) = self.locate(log, number, id)?;
         let inside = packet.place == PacketPosition::AtElement;
         let size = u64::from(packet.size);
-        hop_index.lose(log, (number, size), packet.contents.bare, inside);
+        element.lose(log, (number, size), packet.contents.bare, inside);
         self.packets.remove(&number.0);
         self.between -= usize::from(!inside);
         self.counts.lost += 1;
@@ -221,8 +221,8 @@ impl Traffic {
         id: ElementId,
         copy: PacketNumber,
     ) {
-        let Some((packet, hop_index)) = self.locate(log, number, id) else { return };
-        if !hop_index.law().copies || packet.copied_here {
+        let Some((packet, element)) = self.locate(log, number, id) else { return };
+        if !element.law().copies || packet.copied_here {
             log.note(Subject::Packet(number), ViolationKind::UnexpectedDuplicate { hop_index: id });
         }
         let packet = TrackedPacket { place: PacketPosition::Between, copied_here: true, ..*packet };
@@ -232,8 +232,8 @@ impl Traffic {
 
     /// An element corrupts the packet.
     pub(crate) fn damage(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
-        let Some((packet, hop_index)) = self.locate(log, number, id) else { return };
-        if !hop_index.law().damages {
+        let Some((packet, element)) = self.locate(log, number, id) else { return };
+        if !element.law().damages {
             log.note(
                 Subject::Packet(number),
                 ViolationKind::UnexpectedCorruption { hop_index: id },
@@ -245,8 +245,8 @@ impl Traffic {
 
     /// An element marks a packet in its queue.
     pub(crate) fn mark(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
-        let Some((packet, hop_index)) = self.locate(log, number, id) else { return };
-        if !hop_index.law().marks || !packet.capable || packet.place != PacketPosition::AtElement {
+        let Some((packet, element)) = self.locate(log, number, id) else { return };
+        if !element.law().marks || !packet.capable || packet.place != PacketPosition::AtElement {
             log.note(Subject::Packet(number), ViolationKind::UnexpectedMark { hop_index: id });
         }
         self.counts.marked += 1;
@@ -254,7 +254,7 @@ impl Traffic {
 
     /// The packet leaves an element.
     pub(crate) fn leave(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
-        let Some((packet, hop_index)) = self.locate(log, number, id) else { return };
+        let Some((packet, element)) = self.locate(log, number, id) else { return };
         if packet.place != PacketPosition::AtElement {
             log.note(Subject::Packet(number), ViolationKind::IsElsewhere { hop_index: id });
             return;
@@ -262,7 +262,7 @@ impl Traffic {
         packet.place = PacketPosition::Between;
         packet.hop += 1;
         packet.copied_here = false;
-        hop_index.leave(log, number);
+        element.leave(log, number);
         self.between += 1;
     }
 
@@ -304,7 +304,7 @@ impl Traffic {
             log.note(about, unknown(number, self.next));
             return None;
         };
-        let Some(hop_index) = self.hops.get_mut(id.0 as usize) else {
+        let Some(element) = self.hops.get_mut(id.0 as usize) else {
             log.note(about, ViolationKind::NoSuchElement { hop_index: id });
             return None;
         };
@@ -313,7 +313,7 @@ impl Traffic {
             log.note(about, ViolationKind::IsElsewhere { hop_index: id });
             return None;
         }
-        Some((packet, hop_index))
+        Some((packet, element))
     }
 }
 

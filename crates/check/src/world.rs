@@ -107,7 +107,7 @@ impl core::fmt::Display for WorldError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Direction { route } => {
-                write!(f, "direction {route} names a host or an element that does not exist")
+                write!(f, "route {route} names a host or an element that does not exist")
             }
             Self::Flow { flow } => {
                 write!(f, "flow {flow}: its directions do not join two hosts there and back")

@@ -1,7 +1,8 @@
 //! The logs of FreeBSD's own loggers for the sender of a run: Black Box Log and siftr.
 //!
-//! [`LoggedEndpoint`] selects the connection and its endpoint; [`BlackBox`] and [`Siftr`] observe the run.
-//! Both need the tap between stack and offloads of the sender's host ([`LoggedEndpoint::tap`]).
+//! [`LoggedEndpoint`] selects the connection and its endpoint; [`BlackBox`] and [`Siftr`] observe
+//! the run. Both need the tap between stack and offloads of the sender's host
+//! ([`LoggedEndpoint::tap`]).
 //!
 //! A record has the state before the packet, as in the kernel: TCP_LOG_IN is at the entry of
 //! tcp_do_segment, TCP_LOG_OUT before tcp_output advances snd_nxt, and siftr's hook is below the

@@ -55,7 +55,7 @@ struct end {
 	ll bytes;			/* -1: without end */
 	ll write, chunk, every;		/* 0: everything in one call */
 	ll request, response, think, count;
-	ll read_chunk, read_every;	/* 0: reads all there is */
+	ll read_chunk, read_every;	/* 0: reads all available data */
 	int nodelay, reset, keepalive, keep_idle, keep_interval, keep_count;
 	pid_t process;
 };
@@ -63,13 +63,13 @@ struct end {
 static struct end *ends;
 static int n_ends;
 static ll end_of_run = LLONG_MAX;
-/* Report what depends on the kernel's build. */
+/* Report facts that depend on the kernel's build. */
 static int wants_facts;
 /* Wake at sample_from + k * sample_every and report tcp_info then, if samples are wanted. */
 static ll sample_from, sample_every = LLONG_MAX / 4;
 static int wants_samples;
 
-/* Of the end that this process runs. */
+/* State of the end that this process runs. */
 static struct end *own;
 static int fd = -1;
 static ll sent, received, last_read_at;
@@ -139,7 +139,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The results of this end. */
+/* Reports the results of this end. */
 static void report(const char *error, int finished)
 {
 	struct tcp_info i;
@@ -250,7 +250,7 @@ static void options(void)
 		setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &own->keep_count, sizeof(int));
 }
 
-/* Writes the next `bytes` of the stream in as few calls as there can be. */
+/* Writes the next `bytes` of the stream in as few calls as possible. */
 static void write_all(ll bytes)
 {
 	static struct iovec vector[IOV_MAX];
@@ -302,7 +302,7 @@ static ll read_some(ll most)
 	return n;
 }
 
-/* What the send buffer of a fresh connection takes at once. */
+/* Reports the bytes that the send buffer of a fresh connection accepts at once. */
 static void first_write(void)
 {
 	struct iovec vector[4];
@@ -316,7 +316,7 @@ static void first_write(void)
 	say("ackclock: fact first_write=%lld", (ll)taken);
 }
 
-/* Writes what the application of a connecting end writes. */
+/* Writes the data of the application of a connecting end. */
 static void write_stream(void)
 {
 	if (wants_facts && own->bytes > 4 * BLOCK) {
@@ -511,7 +511,7 @@ static void configure(const char *four, const char *six, int mtu, int gro)
 		inet_pton(AF_INET6, six, &r6.ifr6_addr);
 		if (ioctl(s6, SIOCSIFADDR, &r6))
 			fail("IPv6 address");
-		/* The address is tentative until a worker of the kernel has looked at it. */
+		/* The address is tentative until a worker of the kernel has processed it. */
 		struct sockaddr_in6 a6 = { .sin6_family = AF_INET6, .sin6_addr = r6.ifr6_addr };
 		for (int n = 0; bind(s6, (void *)&a6, sizeof a6); n++) {
 			if (n == 500)
@@ -523,7 +523,7 @@ static void configure(const char *four, const char *six, int mtu, int gro)
 	close(s);
 }
 
-/* Forks the process of an end; the parent goes on. */
+/* Forks the process of an end; the parent continues. */
 static void start_end(struct end *end, int accepted)
 {
 	pid_t child = fork();
@@ -616,7 +616,7 @@ static void fact_of_file(const char *name, const char *path)
 	say("ackclock: fact %s=%s", name, text);
 }
 
-/* What depends on the kernel's build, before anything is set. */
+/* Reports facts that depend on the kernel's build, before anything is set. */
 static void facts(void)
 {
 	ll first = now_ns();

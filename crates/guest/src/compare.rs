@@ -1,8 +1,8 @@
 //! The same scenario in two grades (modelled hosts, real kernels in virtual time, the wire), packet by packet.
 //!
-//! Packets are compared at the network card of the host that opened the connection, each direction by
-//! itself, with numbers relative to the initial sequence numbers, which are random. Timestamps are
-//! random too and not compared.
+//! Packets are compared at the network card of the host that opened the connection, each direction
+//! by itself, with numbers relative to the initial sequence numbers, which are random. Timestamps
+//! are random too and not compared.
 
 use packet::{Dir, Flags, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
@@ -10,10 +10,10 @@ use sim::Observer;
 use sim::scenario::{Scenario, TapPoint, TapSpec};
 use units::{Bytes, Duration, Instant, SeqNum};
 
-/// A packet as it is compared.
+/// The fields of a packet that are compared.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ComparedPacket {
-    /// When it passed the card, in nanoseconds.
+    /// Time at the network card, in nanoseconds.
     pub at_ns: u64,
     /// Sequence number, relative.
     pub seq: u32,
@@ -29,11 +29,11 @@ pub struct ComparedPacket {
     pub window: u64,
 }
 
-/// In which field two packets differ first.
+/// The first field in which two packets differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Field {
-    /// One side has no such packet.
+    /// The packet is missing on one side.
     Missing,
     /// The sequence number.
     Seq,
@@ -41,7 +41,7 @@ pub enum Field {
     Len,
     /// The acknowledgment number.
     Ack,
-    /// The control bits, PSH apart.
+    /// The control bits, except PSH.
     Flags,
     /// The SACK blocks.
     Sack,
@@ -54,9 +54,9 @@ pub enum Field {
 /// Two packets that differ.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Difference {
-    /// It travelled from the host that opened the connection.
+    /// True if the packet travelled from the host that opened the connection.
     pub forward: bool,
-    /// Number of the packet in its direction, from 0 on.
+    /// Index of the packet in its direction, from 0.
     pub index: usize,
     /// The first field in which they differ.
     pub field: Field,
@@ -67,14 +67,14 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// When it happened first.
+    /// Time of the earlier packet.
     pub fn at_ns(&self) -> u64 {
         let times = self.packets.iter().flatten().map(|packet| packet.at_ns);
         times.min().unwrap_or(0)
     }
 }
 
-/// What one flow came to.
+/// The comparison of one flow.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct FlowComparison {
     /// Name of the flow.
@@ -83,21 +83,22 @@ pub struct FlowComparison {
     pub packets: [usize; 2],
     /// The first difference in what was sent; `None` if everything is the same.
     pub first: Option<Difference>,
-    /// Packets before it, both directions; all, if there is none.
+    /// Number of packets before the first difference in both directions; all packets if there is
+    /// none.
     pub same_packets: usize,
-    /// The largest difference of times among those, in nanoseconds.
+    /// The largest time difference among these packets, in nanoseconds.
     pub largest_time_ns: u64,
-    /// The first of those whose times differ by more than the tolerance.
+    /// The first of these packets whose times differ by more than the tolerance.
     pub first_late: Option<Difference>,
-    /// The first of those whose windows differ.
+    /// The first of these packets whose windows differ.
     pub first_window: Option<Difference>,
-    /// How many of those have another PSH.
+    /// Number of these packets that differ in PSH.
     pub other_push: usize,
 }
 
 impl FlowComparison {
-    /// The kind of the first difference, for counts: direction, field, and whether one of the packets is
-    /// a retransmission; `None` if everything is the same.
+    /// The kind of the first difference, for counts: direction, field, and whether one of the
+    /// packets is a retransmission; `None` if all packets are equal.
     pub fn kind(&self) -> Option<String> {
         let first = self.first.as_ref()?;
         let way = if first.forward { "forward" } else { "return" };
@@ -136,9 +137,9 @@ pub struct WindowSample {
 /// Collects the packets of every flow at the card of the host that opened it.
 #[derive(Debug)]
 pub struct PacketRecord {
-    /// For each flow the number of its tap.
+    /// Index of the tap of each flow.
     taps: Vec<usize>,
-    /// For each flow both directions.
+    /// The packets of both directions of each flow.
     flows: Vec<[Direction; 2]>,
     /// The state of each flow's sender, up to a time.
     states: Vec<Option<SenderState>>,
@@ -168,7 +169,8 @@ impl Direction {
 }
 
 impl PacketRecord {
-    /// Adds the taps that it needs to `scenario`; states are those of senders before `until`.
+    /// Creates a collector and adds its taps to `scenario`; sender states are recorded before
+    /// `until`.
     pub fn new(scenario: &mut Scenario, until: Instant) -> Self {
         let flows = scenario.flows.len();
         let hosts: Vec<usize> = scenario.flows.iter().map(|flow| flow.from).collect();
@@ -189,8 +191,8 @@ impl PacketRecord {
         }
     }
 
-    /// The state of a flow's connecting end after its last event before the time asked for; `None`
-    /// if it is a kernel.
+    /// The state of a flow's connecting endpoint after its last event before the requested time;
+    /// `None` if the endpoint is a kernel.
     pub fn state(&self, flow: usize) -> Option<&SenderState> {
         self.states.get(flow)?.as_ref()
     }

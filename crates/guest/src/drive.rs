@@ -1,7 +1,7 @@
-//! The event loop: the world's events and the guests' turns, in the order of time.
+//! The event loop: runs the events of the world and the guests in the order of time.
 //!
-//! At equal times the world comes first, then the guests by their numbers. At any moment at most one
-//! guest runs.
+//! At equal times the world runs first, then the guests by index. At most one guest runs at any
+//! time.
 
 use packet::Segment;
 use record::EventSource;
@@ -12,7 +12,7 @@ use units::{FlowId, HostId, Instant};
 use crate::flows::Flows;
 use crate::guest::{Guest, GuestError, Outlet, Packet};
 
-/// A guest with its place in the world.
+/// A guest with its host index in the world.
 #[derive(Debug)]
 pub struct Attached<G> {
     /// Index of the host.
@@ -26,22 +26,22 @@ pub struct Attached<G> {
 pub struct Failed {
     /// Index of the host.
     pub host: usize,
-    /// When, in the time of the world.
+    /// Time of the error in the world.
     pub at: Instant,
-    /// What.
+    /// The error.
     pub error: GuestError,
 }
 
-/// Turns of guests, by which the cost of a run goes.
+/// Counters that determine the cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DriveCounters {
-    /// Turns of guests.
+    /// Number of times a guest ran.
     pub turns: u64,
-    /// Interrupts of received packets.
+    /// Number of receive interrupts.
     pub deliveries: u64,
 }
 
-/// Runs a world with its guests until `end`, or until nothing more can happen.
+/// Runs a world with its guests until `end`, or until no event is left.
 ///
 /// # Errors
 /// [`Failed`] as soon as a guest cannot go on.
@@ -104,7 +104,8 @@ impl<G> Attached<G> {
     }
 }
 
-/// Gives what has come to guests to them: what reaches one at one time comes in one interrupt.
+/// Delivers packets to their guests: packets that reach a guest at the same time share one
+/// interrupt.
 fn deliver<G: Guest>(
     guests: &mut [Attached<G>],
     flows: &mut Flows,
@@ -142,7 +143,7 @@ fn deliver<G: Guest>(
     Ok(deliveries)
 }
 
-/// Where a guest's packets enter the world.
+/// The sink through which packets of a guest enter the world.
 struct WorldOutlet<'l, 'w, O: Observer> {
     live: &'l mut LiveSimulation<'w, O>,
     flows: &'l mut Flows,

@@ -1,7 +1,8 @@
-//! Packets of guests as segments of the world, and segments as packets for guests.
+//! Converts packets of guests to segments of the world, and segments to packets for guests.
 //!
-//! A world knows numbers of bytes, not the bytes: the byte at offset n of every stream is n modulo 251
-//! ([`packet::wire::payload_byte`]), as in captures of modelled hosts. What a guest sends is checked against that.
+//! A world stores byte counts, not bytes: the byte at offset n of every stream is n modulo 251
+//! ([`packet::wire::payload_byte`]), as in captures of modelled hosts. The payload that a guest
+//! sends is checked against this pattern.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +14,15 @@ use crate::guest::Packet;
 
 /// Length of the pattern of payload bytes.
 const PERIOD: usize = 251;
-/// A burst has no more payload.
+/// Maximum payload of a burst.
 const LARGEST: usize = 1 << 16;
 
-/// What became of packets that are no segments of a flow.
+/// Counters of packets that are not segments of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowCounters {
     /// Packets of no flow, or of another protocol than TCP.
     pub foreign: u64,
-    /// Segments whose payload is not what the application has written.
+    /// Segments whose payload differs from the data that the application wrote.
     pub altered: u64,
     /// Segments that cannot be packets: longer than the length field of the IP header allows.
     pub unsendable: u64,
@@ -36,7 +37,7 @@ pub struct Flows {
     streams: Vec<StreamPosition>,
     /// Bytes of any stream, from any offset modulo [`PERIOD`] on.
     pattern: Vec<u8>,
-    /// What was counted.
+    /// The counters.
     pub counters: FlowCounters,
 }
 
@@ -64,7 +65,8 @@ impl Flows {
         }
     }
 
-    /// The segment of a packet that a guest has sent; `None`, and counted, if it is none of a flow.
+    /// Returns the segment of a packet that a guest sent; `None` if it belongs to no flow, which is
+    /// counted.
     pub fn segment(&mut self, packet: &Packet<'_>) -> Option<Segment> {
         let parsed = parse(packet.bytes, Link::Raw).ok();
         let found = parsed.and_then(|parsed| Some((parsed, *self.numbers.get(&parsed.endpoints)?)));
@@ -86,10 +88,10 @@ impl Flows {
         Some(segment)
     }
 
-    /// Writes a segment as an IP packet into `out`, which is emptied first.
+    /// Writes a segment as an IP packet into `out`, which is cleared first.
     ///
     /// # Errors
-    /// [`EmitError`] if it cannot be one.
+    /// [`EmitError`] if it does not fit into an IP packet.
     pub fn packet(&mut self, segment: &Segment, out: &mut Vec<u8>) -> Result<(), EmitError> {
         out.clear();
         let forward = self.endpoints[segment.flow.0 as usize];
@@ -105,7 +107,7 @@ impl Flows {
         self.pattern.get(from..from + len as usize).unwrap_or_default()
     }
 
-    /// Where in its stream the payload of a segment begins; `None` before the first SYN.
+    /// Returns the stream offset of the payload of a segment; `None` before the first SYN.
     fn offset(&mut self, segment: &Segment) -> Option<Offset> {
         let index = 2 * segment.flow.0 as usize + usize::from(segment.dir == Dir::Reverse);
         let stream = &mut self.streams[index];

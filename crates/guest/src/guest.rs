@@ -6,7 +6,7 @@ use units::Instant;
 
 use crate::results::{GuestTcpInfo, HostResults};
 
-/// An IP packet between a guest and the world. Nothing has damaged it: its checksum need not be there.
+/// An IP packet between a guest and the world. It is undamaged, so its checksum may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// From the first byte of the IP header to the end of the packet.
@@ -15,28 +15,28 @@ pub struct Packet<'a> {
     pub gso_size: u16,
 }
 
-/// Where a guest's packets go.
+/// The receiver of a guest's packets.
 pub trait Outlet {
-    /// A packet leaves the guest at `at`. Returns the new limit: the guest must not go on to that
-    /// time, or past it, without being asked to.
+    /// A packet leaves the guest at `at`. Returns the new limit: the guest must stop before that
+    /// time until it is run again.
     fn send(&mut self, at: Instant, packet: &Packet<'_>) -> Instant;
 }
 
 /// A stack outside this program. Times are those of the world; equal calls give equal results.
 pub trait Guest {
-    /// When it wants to run next; [`Instant::MAX`] if it waits for a packet.
+    /// Returns the next deadline; [`Instant::MAX`] if the guest waits for a packet.
     ///
     /// # Errors
     /// [`GuestError`].
     fn next_deadline(&mut self) -> Result<Instant, GuestError>;
 
-    /// Packets reach its network card at `now`, all in one interrupt.
+    /// Delivers packets to the network card at `now`, in one interrupt.
     ///
     /// # Errors
     /// [`GuestError`].
     fn receive(&mut self, now: Instant, packets: &[Packet<'_>]) -> Result<(), GuestError>;
 
-    /// Runs it at `now`, its deadline, until it has nothing to do before `limit`.
+    /// Runs the guest at `now`, its deadline, until it has nothing to do before `limit`.
     ///
     /// # Errors
     /// [`GuestError`].
@@ -47,10 +47,10 @@ pub trait Guest {
         outlet: &mut dyn Outlet,
     ) -> Result<(), GuestError>;
 
-    /// Whether all its applications have ended.
+    /// Returns whether all applications have ended.
     fn is_finished(&self) -> bool;
 
-    /// What its applications and its kernel report.
+    /// Returns the results of the applications and of the kernel.
     fn results(&self) -> &HostResults;
 
     /// Calls `each` for every state of a sender that it has reported since, with its time, in order. A guest that
@@ -60,45 +60,45 @@ pub trait Guest {
     }
 }
 
-/// Why a guest cannot go on.
+/// Error that ends a guest.
 #[derive(Debug)]
 pub enum GuestError {
-    /// Its program cannot be started.
+    /// The program cannot be started.
     Start {
         /// The program.
         program: PathBuf,
         /// The system's error.
         error: std::io::Error,
     },
-    /// It ended before its time: a kernel panic, a signal, or no kernel at all.
+    /// The process ended early: a kernel panic, a signal, or a program that is no kernel.
     Ended {
-        /// Its exit status.
+        /// The exit status.
         status: String,
-        /// The last lines of its console.
+        /// The last lines of the console.
         console: String,
     },
-    /// Seconds of real time without an answer.
+    /// The guest did not answer for this real time.
     Silent {
         /// Seconds.
         seconds: u16,
-        /// The last lines of its console.
+        /// The last lines of the console.
         console: String,
     },
-    /// It broke the protocol of time travel or of vhost-user.
+    /// The guest violated the protocol of time travel or of vhost-user.
     Protocol {
-        /// What it did.
+        /// The violation.
         what: String,
-        /// The last lines of its console.
+        /// The last lines of the console.
         console: String,
     },
-    /// Its process 1 reports an error.
+    /// Process 1 of the guest reported an error.
     Init {
         /// The error.
         message: String,
     },
-    /// The system refused something that a guest needs.
+    /// The system refused a resource that a guest needs.
     System {
-        /// What.
+        /// The refused resource.
         what: &'static str,
         /// The system's error.
         error: std::io::Error,
@@ -106,17 +106,17 @@ pub enum GuestError {
 }
 
 impl GuestError {
-    /// The mistake of `what`, for `map_err`.
+    /// Returns the error of the operation `what`, for `map_err`.
     pub(crate) fn system(what: &'static str) -> impl Fn(std::io::Error) -> Self {
         move |error| Self::System { what, error }
     }
 
-    /// The same for an error number.
+    /// Like [`Self::system`], for an error number.
     pub(crate) fn errno(what: &'static str) -> impl Fn(nix::errno::Errno) -> Self {
         move |error| Self::System { what, error: error.into() }
     }
 
-    /// A breach of protocol; the console is added where it is known.
+    /// Creates a protocol violation; the caller that has the console adds it.
     pub(crate) fn protocol(what: impl Into<String>) -> Self {
         Self::Protocol { what: what.into(), console: String::new() }
     }

@@ -1,8 +1,9 @@
 //! Kernels for guests: found in a cache, or built there from source.
 //!
-//! A kernel is never shipped: [`build`] makes it from Debian's linux-source package, a tarball or a
-//! tree, with the options of recipe/kernel.config. The tree is left as it is: objects go to a directory
-//! of the cache, and the tick rate, which has no prompt on User-Mode Linux, is set by a Kconfig file beside them.
+//! Kernels are never shipped: [`build`] compiles them from Debian's linux-source package, a tarball
+//! or a tree, with the options of recipe/kernel.config. The tree is unchanged: objects are stored
+//! in a directory of the cache, and the tick rate, which has no prompt on User-Mode Linux, is set
+//! by a Kconfig file next to them.
 
 pub mod build;
 pub mod check;
@@ -13,31 +14,31 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of a built kernel: kernel.json beside it.
+/// Metadata of a built kernel, stored next to it as kernel.json.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelInfo {
-    /// The name by which scenarios refer to it: `linux-6.12`.
+    /// Name in scenarios: `linux-6.12`.
     pub name: String,
-    /// Its release (`uname -r`).
+    /// Release (`uname -r`).
     pub release: String,
-    /// Ticks of its clock per second (`CONFIG_HZ`).
+    /// Ticks of the kernel clock per second (`CONFIG_HZ`).
     pub hz: u32,
-    /// What it was built of: SHA-256 of source, options, tick rate and compiler.
+    /// SHA-256 of the inputs of the build: source, options, tick rate and compiler.
     pub key: String,
     /// SHA-256 of the executable.
     pub sha256: String,
-    /// Where its source came from.
+    /// Origin of the source.
     pub source: String,
     /// The compiler.
     pub compiler: String,
-    /// Options of the recipe that this kernel does not know.
+    /// Options of the recipe that this kernel does not have.
     pub unknown_options: Vec<String>,
 }
 
 /// A kernel of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// What is known of it.
+    /// The metadata.
     pub info: KernelInfo,
     /// The executable.
     pub path: PathBuf,
@@ -48,12 +49,13 @@ pub struct Kernel {
 pub struct Cache(PathBuf);
 
 impl Cache {
-    /// The cache in this directory, which need not exist.
+    /// Creates the cache in this directory, which need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// That of the user: `ackclock` in `$XDG_CACHE_HOME`, else in `~/.cache`; `None` without a home.
+    /// Returns the cache of the user: `ackclock` in `$XDG_CACHE_HOME`, else in `~/.cache`; `None`
+    /// without a home.
     #[expect(clippy::disallowed_methods, reason = "where kernels are, not what a run does")]
     pub fn of_user() -> Option<Self> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -74,7 +76,7 @@ impl Cache {
     /// All kernels, by name.
     ///
     /// # Errors
-    /// Those of the directory, other than that it is not there.
+    /// Errors of reading the directory; a missing directory is no error.
     pub fn kernels(&self) -> io::Result<Vec<Kernel>> {
         let entries = match fs::read_dir(self.0.join("kernels")) {
             Ok(entries) => entries,
@@ -90,10 +92,10 @@ impl Cache {
         Ok(kernels)
     }
 
-    /// The kernel of that name; `None` if there is none, or if it was not built to its end.
+    /// Returns the kernel with this name; `None` if it does not exist or its build is incomplete.
     ///
     /// # Errors
-    /// Those of its files.
+    /// Errors of reading its files.
     pub fn kernel(&self, name: &str) -> io::Result<Option<Kernel>> {
         let directory = self.directory(name);
         let text = match fs::read(directory.join("kernel.json")) {

@@ -1,16 +1,17 @@
 //! Hosts that are real Linux kernels, in virtual time. Layer 6.
 //!
-//! A guest is a User-Mode Linux kernel with time travel: a program without a clock of its own, whose
-//! network card is a vhost-user client. One thread is the event queue of the world, the calendar of
-//! every guest's clock, and the back end of every guest's card, so that at any moment at most one
-//! kernel runs and a run is a function of scenario, seed and kernel image.
+//! A guest is a User-Mode Linux kernel with time travel: a program without a clock of its own,
+//! whose network card is a vhost-user client. One thread is the event queue of the world, the
+//! calendar of every guest's clock, and the back end of every guest's network card. So at most one
+//! kernel runs at any time, and a run is a function of scenario, seed and kernel image.
 //!
-//! Reading order: [`guest`] (the interface of a guest: packets in, packets out, next deadline), [`drive`] (the
-//! event loop), [`flows`] (packets and segments), [`plan`] (what the applications of a guest do),
-//! [`results`] (what they report), [`uml`] (a guest that is a Linux kernel), [`run()`] (all together);
-//! beside them [`kernel`] (building kernels) and [`compare`] (the same scenario with models and kernels).
+//! Reading order: [`guest`] (the interface of a guest: packets in, packets out, next deadline),
+//! [`drive`] (the event loop), [`flows`] (packets and segments), [`plan`] (the applications of a
+//! guest), [`results`] (their results), [`uml`] (a guest that is a Linux kernel), [`run()`] (a
+//! whole run); in addition [`kernel`] (building kernels) and [`compare`] (the same scenario with
+//! models and kernels).
 //!
-//! It starts processes and reads files; it is empty on other systems than Linux.
+//! The crate starts processes and reads files; it is empty on systems other than Linux.
 #![cfg(target_os = "linux")]
 
 pub mod compare;

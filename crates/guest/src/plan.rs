@@ -1,4 +1,4 @@
-//! What process 1 of a guest is to do: the text of `/plan`, which recipe/init.c reads.
+//! Instructions for process 1 of a guest: the text of `/plan`, which recipe/init.c reads.
 //!
 //! One directive a line: `sysctl NAME=VALUE`, `mtu`, `gro`, `four` and `six` (addresses), `end` (the
 //! guest's time at the end of the run), `sample` (first time and interval of `tcp_info`, and whether it is reported),
@@ -18,16 +18,16 @@ use tcp::profile::{
 };
 use units::{Bytes, Duration};
 
-/// So long before the end of the run applications that still run report: that takes a few reads of the
-/// clock, each of 256 ns.
+/// Time before the end of the run at which running applications report: the report takes a few
+/// reads of the clock, 256 ns each.
 pub const BEFORE_END: Duration = Duration::from_micros(10);
 
-/// What a guest cannot do of a scenario.
+/// A feature of a scenario that a guest does not support.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsupported {
     /// Name of the host.
     pub host: String,
-    /// What it is.
+    /// The unsupported feature.
     pub what: String,
 }
 
@@ -123,7 +123,7 @@ pub fn plan(
             ));
         }
     }
-    // An interface has an IPv4 address even if nothing uses it.
+    // The interface has an IPv4 address even if no flow uses it.
     let four =
         addresses[0].map_or_else(|| format!("10.0.0.{}", host % 254 + 1), |ip| ip.to_string());
     line(format!("four {four}"));
@@ -143,7 +143,7 @@ fn congestion(tcp: &TcpStack) -> Option<&'static str> {
     }
 }
 
-/// No packet that no application asked for.
+/// Disables packets that no application causes.
 fn quiet() -> [(&'static str, String); 5] {
     let off = || "0".to_owned();
     [
@@ -155,8 +155,8 @@ fn quiet() -> [(&'static str, String); 5] {
     ]
 }
 
-/// The sysctls that follow from the host's profile, as far as a profile of Linux has them: its knobs
-/// are set in it.
+/// Returns the sysctls that follow from the host's profile, if it is a Linux profile: the knobs are
+/// set in the profile.
 fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
     if profile.family != Family::Linux {
         return Vec::new();
@@ -199,12 +199,12 @@ fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
         settings.push(("net.ipv4.tcp_comp_sack_slack_ns", compression.slack_ns.to_string()));
         settings.push(("net.ipv4.tcp_comp_sack_nr", compression.nr.to_string()));
     }
-    // Memory of the whole host: the model has no pressure on it.
+    // Memory of the whole host: the model has no memory pressure.
     settings.push(("net.ipv4.tcp_mem", "1000000 1000000 1000000".to_owned()));
     settings
 }
 
-/// What the application of one end does, as pairs that begin with a blank.
+/// Returns the workload of one endpoint, as pairs that begin with a blank.
 fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
     let mut text = String::new();
     let mut set = |key: &str, value: u64| {
@@ -253,12 +253,12 @@ fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
         set("keep_interval", seconds(keepalive.interval));
         set("keep_count", keepalive.count.unwrap_or(0).into());
     }
-    // Without end is -1 there.
+    // In the plan -1 means unlimited.
     Ok(format!(" app={name}{}", text.replace(&format!("={}", u64::MAX), "=-1")))
 }
 
-/// The first file system of a guest: an archive (newc, see cpio(5)) of `/init` and `/plan`. The kernel's own
-/// brings /dev/console.
+/// Returns the initial file system of a guest: an archive (newc, see cpio(5)) of `/init` and
+/// `/plan`. The kernel's built-in archive provides /dev/console.
 pub fn initial_archive(init: &[u8], plan: &[u8]) -> Vec<u8> {
     let mut archive = Vec::with_capacity(init.len() + plan.len() + 1_024);
     let mut file = |number: u32, name: &str, mode: u32, bytes: &[u8]| {

@@ -1,22 +1,22 @@
-//! What a guest reports on its console: lines that begin with `ackclock:`.
+//! Results that a guest reports on its console: lines that begin with `ackclock:`.
 
 use std::collections::BTreeMap;
 
 use record::{Event, SenderState};
 use units::{Bytes, Duration, Offset, Rate};
 
-/// What the applications and the kernel of one host report.
+/// Results of the applications and the kernel of one host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostResults {
     /// Process 1 has configured the host.
     pub ready: bool,
     /// All applications have ended.
     pub done: bool,
-    /// The ends of connections, in the order in which they ended.
+    /// The endpoints of connections, in the order in which they ended.
     pub ends: Vec<EndResults>,
     /// Counters of the host that are not 0 (`TcpExt` of /proc/net/netstat).
     pub counters: BTreeMap<String, u64>,
-    /// What depends on the kernel's build, in the order of the report.
+    /// Facts that depend on the kernel's build, in the order of the report.
     pub facts: Vec<(String, String)>,
     /// Settings that the kernel refused, each with its error.
     pub refused: Vec<String>,
@@ -26,16 +26,16 @@ pub struct HostResults {
     pub(crate) error: Option<String>,
 }
 
-/// What one end of a connection reports; the kernel's values are those of `tcp_info` at its end.
+/// Results of one endpoint of a connection; the kernel's values are those of `tcp_info` at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndResults {
     /// Index of the flow.
     pub flow: usize,
-    /// It is the listening end.
+    /// True for the listening endpoint.
     pub listens: bool,
-    /// It came to its end.
+    /// The endpoint completed its workload.
     pub finished: bool,
-    /// The guest's time of the last byte read; where it read none, of its end.
+    /// The guest's time of the last byte read, or of the end if no byte was read.
     pub at: Duration,
     /// Bytes written.
     pub sent: u64,
@@ -45,12 +45,12 @@ pub struct EndResults {
     pub error: Option<String>,
     /// Congestion control.
     pub cc: String,
-    /// The other values by their names.
+    /// The other values, by name.
     pub values: BTreeMap<String, u64>,
 }
 
 impl EndResults {
-    /// A value; 0 if it is not there.
+    /// Returns a value; 0 if it is missing.
     pub fn value(&self, name: &str) -> u64 {
         self.values.get(name).copied().unwrap_or(0)
     }
@@ -81,12 +81,12 @@ impl HostResults {
         }
     }
 
-    /// The results of one end of a flow.
+    /// Returns the results of one endpoint of a flow.
     pub fn end(&self, flow: usize, listens: bool) -> Option<&EndResults> {
         self.ends.iter().find(|end| (end.flow, end.listens) == (flow, listens))
     }
 
-    /// A counter of the host; 0 if it is not there.
+    /// Returns a counter of the host; 0 if it is missing.
     pub fn counter(&self, name: &str) -> u64 {
         self.counters.get(name).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! A scenario with real kernels as some of its hosts, from its beginning to its end.
+//! Runs a scenario with real kernels as some of its hosts.
 
 use std::path::PathBuf;
 
@@ -28,15 +28,15 @@ pub struct GuestHost {
     pub init: PathBuf,
     /// Memory in MiB.
     pub memory: u32,
-    /// Sysctls besides those of the host's profile.
+    /// Sysctls in addition to those of the host's profile.
     pub sysctls: Vec<(String, String)>,
-    /// It reports what depends on the kernel's build.
+    /// The guest reports facts that depend on the kernel's build.
     pub facts: bool,
     /// How often its senders' state is recorded, where the observer records states.
     pub tcp_info: Duration,
 }
 
-/// What to run.
+/// Parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
     /// The scenario.
@@ -45,7 +45,7 @@ pub struct Job<'a> {
     pub guests: &'a [GuestHost],
     /// Addresses and ports of each flow, seen from its connecting side.
     pub endpoints: &'a [Endpoints],
-    /// How the guests' clocks are kept.
+    /// Protocol of the guests' clocks.
     pub protocol: Protocol,
     /// Kernels report the state of their senders to the observer, if it records any. Packets are the same.
     pub states: bool,
@@ -54,14 +54,14 @@ pub struct Job<'a> {
     pub pin: bool,
 }
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Debug)]
 pub struct GuestRun {
-    /// As of a run of models; of an end that is a kernel it has what that reports.
+    /// Outcome as of a simulated run; for an endpoint that is a kernel, the values that it reports.
     pub outcome: RunOutcome,
-    /// What each guest reports.
+    /// Results of each guest.
     pub hosts: Vec<HostResults>,
-    /// What each guest's card counted.
+    /// Counters of each guest's network card.
     pub nics: Vec<NicCounters>,
     /// What became of packets that are no segments of a flow.
     pub flows: FlowCounters,
@@ -69,23 +69,23 @@ pub struct GuestRun {
     pub turns: DriveCounters,
 }
 
-/// Why a run did not come to its end.
+/// Error of a run.
 #[derive(Debug)]
 pub enum RunError {
-    /// The scenario refers to what is not there.
+    /// The scenario has an invalid reference.
     Setup(SetupError),
-    /// A kernel cannot be what the scenario says.
+    /// The scenario has a feature that a kernel does not support.
     Unsupported(Unsupported),
-    /// A guest could not go on.
+    /// A guest failed.
     Guest {
         /// Name of the host.
         host: String,
-        /// When, in the time of the world; `None` while it booted.
+        /// Time of the failure in the world; `None` during boot.
         at: Option<Instant>,
         /// What.
         error: GuestError,
     },
-    /// What a guest sent is not what its applications have written.
+    /// A guest sent data that its applications did not write.
     Altered {
         /// Segments.
         segments: u64,
@@ -110,11 +110,11 @@ impl core::fmt::Display for RunError {
 
 impl core::error::Error for RunError {}
 
-/// Keeps this thread on one processor until it goes out of scope.
+/// Pins this thread to one processor while the value exists.
 struct Pinned(Option<CpuSet>);
 
 impl Pinned {
-    /// Pins the thread to the processor that it is on. Where that is refused, runs are only slower.
+    /// Pins the thread to its current processor. If that is refused, runs are only slower.
     fn here() -> Self {
         let this = Pid::from_raw(0);
         let pin = || -> nix::Result<CpuSet> {
@@ -131,13 +131,13 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            // It was allowed before.
+            // The previous affinity was allowed.
             let _ = sched_setaffinity(Pid::from_raw(0), before);
         }
     }
 }
 
-/// Runs a job; `observer` sees what it sees of a run of models, except what goes on inside guests.
+/// Runs a job; `observer` receives the events of a simulated run, except those inside guests.
 ///
 /// # Errors
 /// [`RunError`].
@@ -176,8 +176,8 @@ pub fn run<O: Observer>(job: &Job<'_>, observer: &mut O) -> Result<GuestRun, Run
     })
 }
 
-/// The scenario without what the kernels do themselves: their packets reach them as they come, all
-/// those of one interrupt at once, and their own GRO merges them.
+/// Returns the scenario without the functions that the kernels have themselves: each kernel
+/// receives the packets of an interrupt at once, unmerged, and its own GRO merges them.
 fn for_guests(job: &Job<'_>) -> Scenario {
     let mut scenario = job.scenario.clone();
     for guest in job.guests {
@@ -221,7 +221,7 @@ fn boot(job: &Job<'_>, guest: &GuestHost, records: bool) -> Result<UmlGuest, Run
     }
 }
 
-/// Puts what an end reports into the outcome of its flow.
+/// Merges the results of an endpoint into the outcome of its flow.
 fn report(
     scenario: &Scenario,
     host: usize,
@@ -233,7 +233,7 @@ fn report(
     let measured = &mut outcome.flows[end.flow];
     let phase = scenario.hosts[host].stack.tcp().map_or(Duration::ZERO, |tcp| tcp.clock_phase);
     let requests = matches!(flow.app, App::Requests { .. });
-    // The bytes that count flow to the listener, but for responses.
+    // The counted bytes flow to the listener, except for responses.
     if end.listens != requests {
         measured.bytes = Bytes(end.received);
         measured.finished = end.finished;
@@ -258,7 +258,7 @@ fn report(
     let rtt = end.value("min_rtt");
     measured.min_rtt = (rtt != u64::from(u32::MAX)).then(|| Duration::from_micros(rtt));
     outcome.segments += end.value("data_segs");
-    // Counters of the host: exact where it has one flow.
+    // Counters of the host: exact if it has one flow.
     let measured = &mut outcome.flows[end.flow];
     measured.fast_recoveries =
         results.counter("TCPSackRecovery") + results.counter("TCPRenoRecovery");

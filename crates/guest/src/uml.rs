@@ -1,4 +1,5 @@
-//! A guest that is a Linux kernel: User-Mode Linux with `time-travel=ext:` and virtio-net over vhost-user.
+//! A guest that is a Linux kernel: User-Mode Linux with `time-travel=ext:` and virtio-net over
+//! vhost-user.
 
 mod memory;
 mod nic;
@@ -25,10 +26,10 @@ use time_travel::{NEVER, TimeTravel};
 pub use nic::NicCounters;
 pub use time_travel::Protocol;
 
-/// The guest's time at the world's time 0, plus its clock's phase: by then it has booted. A multiple of
-/// every tick.
+/// The guest's time at the world's time 0, less the phase of its clock: the guest has booted by
+/// then. A multiple of every tick.
 pub const BOOT: Duration = Duration::from_secs(1);
-/// Seconds of real time without an answer after which a guest counts as dead, unless a test says less.
+/// Seconds of real time without an answer after which a guest counts as dead; tests use less.
 pub const PATIENCE: u16 = 60;
 
 /// A kernel to start.
@@ -38,21 +39,21 @@ pub struct UmlConfig<'a> {
     pub kernel: &'a Path,
     /// Process 1, an executable.
     pub init: &'a Path,
-    /// What process 1 is to do: [`crate::plan`].
+    /// Instructions for process 1: [`crate::plan`].
     pub plan: &'a str,
     /// Memory in MiB.
     pub memory: u32,
-    /// A word of the command line, from which the kernel's random numbers follow.
+    /// A word of the command line, which determines the kernel's random numbers.
     pub seed: &'a str,
-    /// How far into its tick the kernel's clock is at the world's time 0.
+    /// Phase of the kernel clock within its tick at the world's time 0.
     pub clock_phase: Duration,
-    /// The card splits bursts.
+    /// The network card splits bursts.
     pub tso: bool,
     /// Largest IP packet.
     pub mtu: u16,
-    /// How the clock is kept.
+    /// Protocol of the clock.
     pub protocol: Protocol,
-    /// Seconds of real time without an answer after which it counts as dead.
+    /// Seconds of real time without an answer after which the guest counts as dead.
     pub patience: u16,
 }
 
@@ -62,20 +63,20 @@ pub struct UmlGuest {
     clock: TimeTravel,
     nic: Option<Nic>,
     listener: Option<UnixListener>,
-    /// Buffers were offered while packets waited for some.
+    /// The guest offered buffers while packets waited for them.
     has_buffers: bool,
     offset: Duration,
     patience: u16,
     results: HostResults,
     process: Process,
-    /// Removed last.
+    /// Dropped last, which removes the directory.
     _directory: RunDirectory,
 }
 
 /// Number of the next directory of this process.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// An outlet for what a guest sends before the world's time 0: router solicitations and the like.
+/// Discards packets that a guest sends before the world's time 0, such as router solicitations.
 struct Discard;
 
 impl Outlet for Discard {
@@ -125,7 +126,7 @@ impl UmlGuest {
         Ok(guest)
     }
 
-    /// What its card counted.
+    /// Returns the counters of the network card.
     pub fn nic_counters(&self) -> NicCounters {
         self.nic.as_ref().map(|nic| nic.counters).unwrap_or_default()
     }
@@ -138,7 +139,7 @@ impl UmlGuest {
             if at >= start {
                 break;
             }
-            // Before its applications are ready it may not run ahead, or it would run past them.
+            // Before its applications are ready the guest may not run ahead of the world.
             let limit = if self.results.ready { start } else { at };
             self.step(at, limit, &mut Discard, Some(&card))?;
         }
@@ -148,12 +149,12 @@ impl UmlGuest {
         Ok(())
     }
 
-    /// The guest's time at an instant of the world.
+    /// Returns the guest's time at an instant of the world.
     fn local(&self, at: Instant) -> u64 {
         at.as_nanos().saturating_add(self.offset.as_nanos()).min(NEVER)
     }
 
-    /// The instant of the world at a time of the guest.
+    /// Returns the instant of the world at a time of the guest.
     fn world(&self, at: u64) -> Instant {
         match at {
             NEVER.. => Instant::MAX,
@@ -161,7 +162,7 @@ impl UmlGuest {
         }
     }
 
-    /// When it wants to run, in its own time.
+    /// Returns the next deadline, in the guest's time.
     fn deadline(&mut self) -> Result<u64, GuestError> {
         let card_has_work = self
             .nic
@@ -170,7 +171,7 @@ impl UmlGuest {
         if card_has_work { self.clock.now() } else { Ok(self.clock.deadline()) }
     }
 
-    /// Gives the kernel its turn at `now`.
+    /// Lets the kernel run at `now`.
     fn step(
         &mut self,
         now: u64,
@@ -195,8 +196,8 @@ impl UmlGuest {
         self.serve_until_it_waits(limit, outlet, card)
     }
 
-    /// Serves its two sockets until it waits for its next turn. `card` makes its card, while there is
-    /// none.
+    /// Serves both sockets until the kernel waits to run. `card` creates the network card if there
+    /// is none.
     fn serve_until_it_waits(
         &mut self,
         limit: u64,
@@ -259,7 +260,8 @@ impl UmlGuest {
                 let Some(nic) = &mut self.nic else { return Ok(()) };
                 let mut least = Instant::MAX;
                 nic.transmit(|packet| least = least.min(outlet.send(at, packet)))?;
-                // The chains come back at the same time, so it must not go on past it.
+                // The descriptor chains are returned at the same time, so the guest must not run
+                // past it.
                 let shorter = if nic.has_sent() { now } else { self.local(least) };
                 if shorter < *limit {
                     *limit = shorter;
@@ -273,7 +275,7 @@ impl UmlGuest {
         Ok(())
     }
 
-    /// Interrupts it for one ring, while it waits.
+    /// Interrupts the waiting guest for one ring.
     fn interrupt(&mut self, now: u64, transmit: bool) -> Result<(), GuestError> {
         self.clock.interrupt_at(now)?;
         let Some(nic) = &mut self.nic else { return Ok(()) };
@@ -306,7 +308,7 @@ impl UmlGuest {
         }
     }
 
-    /// Adds its console to an error.
+    /// Adds the console to an error.
     fn explain(&mut self, error: GuestError) -> GuestError {
         let error = self.ended_or(error);
         let console = self.process.console.tail();
@@ -363,13 +365,13 @@ impl Guest for UmlGuest {
     }
 }
 
-/// Where directories of guests go: the names of sockets in them have to be short.
+/// Returns the parent of the guests' directories: names of sockets in them must be short.
 fn run_directory() -> PathBuf {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
-/// The command line. Nothing in it differs from run to run: its text is part of the kernel's entropy.
+/// Returns the command line. It is the same in every run: its text is part of the kernel's entropy.
 fn arguments(config: &UmlConfig<'_>) -> Vec<String> {
     let memory = format!("mem={}M", config.memory);
     let seed = format!("ackclock.seed={}", config.seed);
@@ -391,7 +393,7 @@ fn arguments(config: &UmlConfig<'_>) -> Vec<String> {
     .to_vec()
 }
 
-/// Waits for the connection of a process that may end instead.
+/// Waits for the connection of a process, which may end instead.
 fn connection(
     listener: &UnixListener,
     process: &mut Process,
@@ -412,7 +414,7 @@ fn connection(
     Err(GuestError::Silent { seconds: patience, console: process.console.tail() })
 }
 
-/// Waits until one of two descriptors can be read.
+/// Waits until one of two descriptors is readable.
 fn ready(fds: [Option<BorrowedFd<'_>>; 2], patience: u16) -> Result<[bool; 2], GuestError> {
     let mut polled: Vec<PollFd<'_>> =
         fds.iter().flatten().map(|&fd| PollFd::new(fd, PollFlags::POLLIN)).collect();

@@ -1,4 +1,5 @@
-//! Guests that do not boot, that panic, and that are killed: a clear error, and nothing is left behind.
+//! Guests that do not boot, panic, or are killed give a clear error and leave no process and no
+//! file.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, reason = "tests")]
 
@@ -20,7 +21,7 @@ use sim::Observer;
 use support::{endpoints, guests, job, kernel, scenario};
 use units::{Duration, Instant};
 
-/// One test at a time: each looks at what this process has left behind.
+/// Serializes the tests: each checks for leftovers of this process.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -48,7 +49,8 @@ fn boot_error(config: &UmlConfig<'_>) -> GuestError {
     }
 }
 
-/// Processes whose directory is that of a guest of this process, stubs of kernels among them.
+/// Returns the processes whose directory belongs to a guest of this process, stubs of kernels
+/// included.
 fn processes() -> Vec<i32> {
     let mark = format!("ackclock-guest-{}-", std::process::id());
     let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -60,10 +62,10 @@ fn processes() -> Vec<i32> {
     numbers.filter(is_ours).collect()
 }
 
-/// Nothing of a guest is left: no process, no directory.
+/// Asserts that no process and no directory of a guest is left.
 fn assert_nothing_is_left() {
     let mark = format!("ackclock-guest-{}-", std::process::id());
-    // A killed kernel takes its stubs with it, a moment later.
+    // The stubs of a killed kernel end shortly after it.
     for _ in 0..50 {
         if processes().is_empty() {
             break;
@@ -79,7 +81,7 @@ fn assert_nothing_is_left() {
     }
 }
 
-/// A file of this test, with these bytes.
+/// Creates a file of this test with these bytes.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, bytes).unwrap();

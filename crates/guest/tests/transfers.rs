@@ -28,7 +28,7 @@ fn digest(job: &Job<'_>) -> (String, GuestRun) {
     (digest.finish(), done)
 }
 
-/// Losses and reordering by the seed, both ways.
+/// Adds random losses and reordering in both directions.
 fn with_losses(mut scenario: Scenario) -> Scenario {
     let rule = |percent| SelectionRule::Share(Ratio::new(percent, 100).unwrap());
     let late =
@@ -39,8 +39,8 @@ fn with_losses(mut scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// Every mix of kernels and models moves all bytes, and does the same packets at the same times in every
-/// run, by shared memory and by messages.
+/// Every mix of kernels and models transfers all bytes, and sends the same packets at the same
+/// times in every run, with shared memory and with messages.
 #[test]
 fn a_run_is_a_function_of_scenario_and_kernel() {
     let Some(kernel) = kernel() else { return };
@@ -129,7 +129,7 @@ fn another_seed_is_another_run() {
     assert_ne!(one, digest(&job(&other, &guests, &endpoints)).0);
 }
 
-/// Every application that a kernel can have, in both places, and IPv6.
+/// Every application that a kernel supports, at both ends, and IPv6.
 #[test]
 fn kernels_have_the_applications_of_models() {
     let Some(kernel) = kernel() else { return };
@@ -186,7 +186,8 @@ fn kernels_have_the_applications_of_models() {
     }
 }
 
-/// A burst that leaves the stack is split by the card: with TSO a tap at the stack sees fewer, longer ones.
+/// The network card splits a burst that leaves the stack: with TSO a tap at the stack sees fewer,
+/// longer packets.
 #[test]
 fn bursts_are_split_by_the_card() {
     let Some(kernel) = kernel() else { return };
@@ -205,7 +206,7 @@ fn bursts_are_split_by_the_card() {
     assert!(bursts < 100, "{bursts}");
 }
 
-/// Packets of one interrupt are merged by the kernel's own GRO: it acknowledges fewer times.
+/// The kernel's own GRO merges the packets of one interrupt, so that the kernel sends fewer ACKs.
 #[test]
 fn the_kernels_own_gro_merges_the_packets_of_an_interrupt() {
     let Some(kernel) = kernel() else { return };
@@ -223,7 +224,7 @@ fn the_kernels_own_gro_merges_the_packets_of_an_interrupt() {
     assert!(4 * merged < 3 * apart, "{merged} {apart}");
 }
 
-/// What ends with the run is reported as it is then.
+/// An endpoint that is still active at the end of the run is reported in its current state.
 #[test]
 fn an_endless_transfer_ends_with_the_run() {
     let Some(kernel) = kernel() else { return };
@@ -242,7 +243,8 @@ fn an_endless_transfer_ends_with_the_run() {
     assert!(flow.fast_recoveries > 0 && flow.retransmitted_segments > 0, "{flow:?}");
 }
 
-/// Sysctls of the host come after those of its profile, and one that the kernel does not know is an error.
+/// Sysctls of the host follow those of its profile, and one that the kernel does not have is an
+/// error.
 #[test]
 fn sysctls_are_set_or_refused() {
     let Some(kernel) = kernel() else { return };

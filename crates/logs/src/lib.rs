@@ -1,4 +1,5 @@
-//! Logs of senders as text: those of FreeBSD, Linux and QUIC implementations, and our own tables. Layer 3.
+//! Logs of senders as text: those of FreeBSD, Linux and QUIC implementations, and our own tables.
+//! Layer 3.
 //!
 //! - [`siftr`]: logs of FreeBSD's siftr, written and read, also damaged ones.
 //! - [`tcp_probe`] and [`ss`]: the state of a Linux sender, at every packet and at polls.

@@ -1,9 +1,9 @@
 //! Reads and writes qlog with the event vocabulary of QUIC.
 //!
 //! Two formats are written: [`QlogFormat::Current`], JSON text sequences of the drafts, and
-//! [`QlogFormat::Qvis`], version 0.3, which qvis draws. Every version is read: `draft-00` to `draft-02`,
-//! 0.1 to 0.4, and the drafts with a `file_schema`; as one JSON document, as lines, or as a JSON
-//! text sequence.
+//! [`QlogFormat::Qvis`], version 0.3, which qvis draws. Every version is read: `draft-00` to
+//! `draft-02`, 0.1 to 0.4, and the drafts with a `file_schema`; as one JSON document, as lines, or
+//! as a JSON text sequence.
 //!
 //! ```
 //! # use ackclock_logs as logs;
@@ -32,8 +32,8 @@
 //! after 10 and 12), their versions 00 to 03 for 0.3, draft-marx-qlog-main-schema-01 and
 //! draft-marx-qlog-event-definitions-quic-h3 for earlier versions.
 //!
-//! Security keys, HTTP/3 and paths are not modelled; such events are read as [`QlogData::Other`], with
-//! their name and all their fields.
+//! Security keys, HTTP/3 and paths are not modelled; such events are read as [`QlogData::Other`],
+//! with their name and all their fields.
 
 mod decode;
 mod encode;

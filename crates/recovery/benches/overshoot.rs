@@ -1,5 +1,5 @@
 //! The slow-start overshoot: 28,000 packets in flight, half of them lost, every acknowledgment with
-//! three SACK blocks. `packet_frames bench -p ackclock-recovery` prints nanoseconds per packet; each line
+//! three SACK blocks. `cargo bench -p ackclock-recovery` prints nanoseconds per packet; each line
 //! is the best of several runs, since any disturbance makes a run slower.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]

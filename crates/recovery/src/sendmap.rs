@@ -12,9 +12,9 @@
 //!   sent once are in time order, so a cursor is enough; retransmitted ones are in a queue.
 //!
 //! Linear in the map are only operations once per timeout or revert ([`SendMap::mark_all_lost`],
-//! [`SendMap::unmark_lost`], [`SendMap::clear_sacked`]) and splitting a packet ([`SendMap::retransmit`]
-//! with a smaller segment size). A block that covers a packet in part does not SACK it
-//! (tcp_match_skb_to_sack).
+//! [`SendMap::unmark_lost`], [`SendMap::clear_sacked`]) and splitting a packet
+//! ([`SendMap::retransmit`] with a smaller segment size). A block that covers a packet in part does
+//! not SACK it (tcp_match_skb_to_sack).
 
 mod losses;
 mod sack;

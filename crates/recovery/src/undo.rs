@@ -20,10 +20,10 @@ pub struct UndoState {
 }
 
 impl UndoState {
-    /// A recovery begins with `retransmission` retransmitted packets in flight, the first of them sent at
-    /// `stamp`.
-    pub const fn begin(snd_una: Offset, retransmission: u64, stamp: Option<u32>) -> Self {
-        let retrans = if retransmission > 0 { Some(retransmission) } else { None };
+    /// A recovery begins with `retransmitted` retransmitted packets in flight, the first of them
+    /// sent at `stamp`.
+    pub const fn begin(snd_una: Offset, retransmitted: u64, stamp: Option<u32>) -> Self {
+        let retrans = if retransmitted > 0 { Some(retransmitted) } else { None };
         Self { marker: Some(snd_una), retrans, stamp }
     }
 

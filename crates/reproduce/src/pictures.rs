@@ -1,6 +1,6 @@
 //! The pictures of README and docs, drawn from runs.
 //!
-//! `packet_frames xtask docs` writes them; a test there rejects a picture that the current program would
+//! `cargo xtask docs` writes them; a test there rejects a picture that the current program would
 //! draw differently.
 
 use charts::svg::{Chart, ChartAxis, ChartMark, ChartPanel, ChartPoint, ChartSeries, Draw};

@@ -1,8 +1,8 @@
 //! Sweeps: many runs of one scenario on all cores, their results and tables.
 //!
-//! Reading order: [`SweepRow`] (the result of a run), [`execute()`] (the runs), [`csv`] (the table of
-//! all of them), [`SweepDescription`] (the description of the sweep), [`pivot`] (a pivot table). A
-//! study is a [`scenario::Study`].
+//! Reading order: [`SweepRow`] (the result of a run), [`execute()`] (the runs), [`csv`] (the table
+//! of all of them), [`SweepDescription`] (the description of the sweep), [`pivot`] (a pivot table).
+//! A study is a [`scenario::Study`].
 
 pub mod csv;
 pub mod pivot;

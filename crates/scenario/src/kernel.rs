@@ -14,7 +14,7 @@ pub(super) static KERNEL: Key<TextType> = Key::optional(
     TextType,
     "none, the host is modelled",
     "the host is a real Linux kernel in virtual time: its name in `ackclock kernel list`, or a path; \
-     its profile says what else is set, and is what models the host without kernels",
+     the profile gives its other settings, and models the host in runs without kernels",
 );
 pub(super) static KERNEL_MEMORY: Key<SizeType> = Key::optional(
     "kernel_memory",
@@ -49,7 +49,7 @@ pub struct KernelHost {
     pub host: usize,
     /// Name of the kernel, or a path if it contains `/`.
     pub kernel: String,
-    /// Its memory.
+    /// Memory of the kernel.
     pub memory: Bytes,
     /// Sysctls that the scenario sets, in the order of the file.
     pub sysctls: Vec<(String, String)>,
@@ -57,7 +57,7 @@ pub struct KernelHost {
     pub tcp_info: Duration,
 }
 
-/// Adds host number `host` to the kernels of `reader`, if it is one.
+/// Adds host number `host` to the kernels of `reader`, if it is a kernel.
 pub(super) fn kernel(host: usize, table: &HostTable, reader: &mut ScenarioReader) {
     let Some(kernel) = &table.kernel else {
         let alone = [

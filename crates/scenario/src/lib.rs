@@ -7,11 +7,11 @@
 //!
 //! Reading order: `tree`, `overrides` (`--set`, with `shorthand` for its keys), `keys`, `kinds`,
 //! `setting` and `table` (declaring, reading and writing tables), then the tables themselves, each
-//! with its conversion for the simulator: `world`, `host` with `knobs`
-//! and `offload`, `path` with `element`, `queue`, `files`, `presets`, `chance`, `reorder` and `shared`, `flow` with `apps`
-//! and `routes`, `tap`; and `sweep`, which expands a file to many runs. The declarations also give
-//! the [`schema()`] for editors and the [`reference()`] for users; [`report()`] shows errors beside
-//! the text. The format is described in docs/scenario.md.
+//! with its conversion for the simulator: `world`, `host` with `knobs` and `offload`, `path` with
+//! `element`, `queue`, `files`, `presets`, `chance`, `reorder` and `shared`, `flow` with `apps` and
+//! `routes`, `tap`; and `sweep`, which expands a file to many runs. The declarations also give the
+//! [`schema()`] for editors and the [`reference()`] for users; [`report()`] shows errors beside the
+//! text. The format is described in docs/scenario.md.
 
 mod apps;
 mod chance;

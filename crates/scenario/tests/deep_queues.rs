@@ -53,7 +53,7 @@ fn only_dropped_packets_are_retransmitted() {
     assert!(near(retransmitted("cubic", "100Mbit/s", "20ms", "8bdp"), 152));
 }
 
-/// The kernel retransmits 537 to 542 packets, or 740, on a cellular link with a round-trip time
+/// The kernel retransmits 537 to 542 packets, or 740, on a cellular link whose round-trip time
 /// grows to seven seconds, and never times out: SACKs rearm the timer (`FLAG_SET_XMIT_TIMER`).
 #[test]
 fn no_timeout_fires_while_sacks_arrive() {

@@ -1,4 +1,5 @@
-//! The packet scripts of `golden/`: 35 verified on real Linux kernels, and our own. All pass, strictly.
+//! The packet scripts of `golden/`: 35 verified on real Linux kernels, and our own. All pass,
+//! strictly.
 
 use std::fs;
 use std::path::{Path, PathBuf};

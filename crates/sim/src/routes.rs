@@ -359,7 +359,7 @@ fn kind(element: &ElementSpec) -> &'static str {
     }
 }
 
-/// Builds all elements, in the order of [`record::StationId`], and two routes per path: forward,
+/// Builds all elements, in the order of [`record::ElementId`], and two routes per path: forward,
 /// reverse.
 ///
 /// The names of an element's random streams contain its kind, its number among those of its kind on

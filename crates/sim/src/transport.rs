@@ -1,8 +1,8 @@
 //! Transport of a flow: TCP or QUIC, or an external stack.
 //!
 //! Connections take most of a world's memory. An unused one takes none, and an idle one little:
-//! [`World::wake_endpoint`](crate::world::World::wake_endpoint) creates or wakes it before any
-//! input.
+//! [`Simulation::wake_endpoint`](crate::world::Simulation::wake_endpoint) creates or wakes it
+//! before any input.
 
 use cc::external::ControllerError;
 use machine::{Cx, Endpoint as _, Signal};

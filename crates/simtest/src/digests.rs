@@ -1,6 +1,6 @@
 //! Fingerprints of a fixed set of runs: equal on every machine and in every build.
 //!
-//! `packet_frames xtask digest` prints them from a debug and a release build, bindings/wasm from
+//! `cargo xtask digest` prints them from a debug and a release build, bindings/wasm from
 //! WebAssembly; `make digest` compares.
 
 use record::Digest;

@@ -1,4 +1,4 @@
-//! The worlds of the performance measurements: `packet_frames bench`, `packet_frames xtask count` and
+//! The worlds of the performance measurements: `cargo bench`, `cargo xtask count` and
 //! `bench/peers`.
 //!
 //! Fixed: sender `linux-6.18` with reno, segments of 1448 bytes, timestamps and SACK on, TSO and

@@ -12,8 +12,8 @@
 //! (see `oracle`) every flow must also finish, with every byte read.
 //!
 //! Reading order: `random` (random numbers and quantities), `hosts`, `paths`, `flows` (hosts,
-//! paths and applications), `generator` (the whole scenario), `oracle` (the oracle), `verdict` (the
-//! run), `shrink`. `packet_frames xtask worlds` runs any number of them.
+//! paths and applications), `generator` (the whole scenario), `oracle` (which flows must finish),
+//! `verdict` (the run), `shrink`. `cargo xtask worlds` runs any number of them.
 
 mod flows;
 mod generator;

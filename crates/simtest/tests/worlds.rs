@@ -1,4 +1,4 @@
-//! Random worlds; `packet_frames xtask worlds` runs more of them, faster.
+//! Random worlds; `cargo xtask worlds` runs more of them, faster.
 
 use ackclock_simtest as simtest;
 use simtest::worlds::{WorldStats, draw, judge, smallest};

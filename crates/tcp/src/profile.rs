@@ -334,7 +334,7 @@ pub enum BurstRule {
         min_segments: u32,
         /// `net.ipv4.tcp_tso_rtt_log`.
         rtt_log: u32,
-        /// `net.ipv4.tcp_tso_win_divisor`: a a smaller burst than this fraction of the window is
+        /// `net.ipv4.tcp_tso_win_divisor`: a smaller burst than this fraction of the window is
         /// deferred if the next ACK is near (tcp_tso_should_defer); 0 for four segments.
         win_divisor: u32,
     },

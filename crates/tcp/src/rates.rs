@@ -3,7 +3,8 @@
 //!
 //! Sources: Linux 6.18, tcp_rate.c; tcp_input.c (tcp_ack: the order of the steps of an
 //! acknowledgment); tcp_output.c (tcp_update_skb_after_send, tcp_pacing_check, tcp_pace_kick: TCP's
-//! internal pacing, without the `fq` qdisc). Connections with other controllers have no [`RateState`].
+//! internal pacing, without the `fq` qdisc). Connections with other controllers have no
+//! [`RateState`].
 //!
 //! Without SACK, duplicates count as deliveries (tcp_add_reno_sack, tcp_remove_reno_sacks), but not
 //! as packets that have left the network; retransmissions then follow RFC 6582, as with Linux's

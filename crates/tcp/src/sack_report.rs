@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn a_duplicate_beyond_rcv_nxt_is_reported_until_that_has_passed_it() {
-        // The same transfer at 461592 and 484376 ns: `s7241:8689 s7241:11585 s14481:17377` twice, then
-        // without.
+        // The same transfer at 461592 and 484376 ns: `s7241:8689 s7241:11585 s14481:17377` twice,
+        // then without.
         let mut report = SackReport::default();
         arrive(&mut report, 14_481, 17_377, 1);
         arrive(&mut report, 7_241, 11_585, 1);

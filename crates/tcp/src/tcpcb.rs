@@ -10,8 +10,8 @@ use crate::loss::LossDetector;
 const SSTHRESH_UNSET: u64 = 65_535 << 14;
 
 impl TcpEndpoint {
-    /// Reports every field that is modelled, in the kernel's units: sequence numbers relative to the
-    /// SYN, `rto` in ticks, `srtt` and `var` in the kernel's fixed point.
+    /// Reports every field that is modelled, in the kernel's units: sequence numbers relative to
+    /// the SYN, `rto` in ticks, `srtt` and `var` in the kernel's fixed point.
     pub fn inspect_tcpcb(&self, report: &mut dyn FnMut(&'static str, i64)) {
         let snd = &self.snd;
         let mut see = |name, value: u64| report(name, value as i64);

@@ -104,8 +104,8 @@ impl Timers {
         }
     }
 
-    /// Sets a timer up to the retransmission timer to run for `span` from now on, in ticks of `clock`
-    /// ([`KernelClock::deadline`]).
+    /// Sets a timer up to the retransmission timer to run for `span` from now on, in ticks of
+    /// `clock` ([`KernelClock::deadline`]).
     #[inline(always)]
     pub(crate) fn set_ticks(
         &mut self,

@@ -2,9 +2,9 @@
 //!
 //! A record is the state of a connection at an event ([`TcpLogBuffer`], tcp_log_buffer of
 //! sys/netinet/tcp_log_buf.h), with the packet's headers if the event is one of a packet.
-//! [`BblogWriter`] makes files that tshark dissects. [`BblogReader`] reads such files of any system, also
-//! damaged ones: it resumes after every fault, reports its position ([`BblogProblem`]) and what is
-//! missing ([`BblogStats`]), and estimates `kern.hz`, which no file has ([`Hz`]).
+//! [`BblogWriter`] makes files that tshark dissects. [`BblogReader`] reads such files of any
+//! system, also damaged ones: it resumes after every fault, reports its position ([`BblogProblem`])
+//! and what is missing ([`BblogStats`]), and estimates `kern.hz`, which no file has ([`Hz`]).
 //!
 //! ```
 //! use trace::bblog::{BblogEvent, TcpLogBuffer, BblogItem, BblogReader, BblogSection, BblogWriter, flags};

@@ -1,7 +1,7 @@
 //! Packet lines of tcpdump.
 //!
-//! [`TcpdumpWriter`] prints segments; with [`Style::tcpdump`] its lines are, byte for byte, those of
-//! `tcpdump -n -r` on the same packets in a [pcapng](crate::pcapng) file, unless tcpdump decodes
+//! [`TcpdumpWriter`] prints segments; with [`Style::tcpdump`] its lines are, byte for byte, those
+//! of `tcpdump -n -r` on the same packets in a [pcapng](crate::pcapng) file, unless tcpdump decodes
 //! the payload of the port (80, 443, 53, ...). With [`Style::brief`] they have the form used in
 //! mails: host names, no ports, seconds with three decimals.
 //!

@@ -113,6 +113,7 @@ pub struct Candidate {
     /// Profile and congestion control.
     pub sender: String,
     /// It matches the recorded windows.
+    #[serde(rename = "told_by_windows")]
     pub shown_by_windows: bool,
     /// Its simulated transfer.
     pub course: TransferResult,

@@ -3,9 +3,9 @@
 //!
 //!     cargo run --manifest-path tools/qlog-reader/Cargo.toml -- FILE...
 //!
-//! What the crate does not know it leaves out without a word, so what it read is written again, and
-//! every field of ours must be in that. Printed is what it refuses or loses, each kind once with its
-//! count.
+//! The crate silently omits what it does not know. So the events that it read are written again,
+//! and every field of ours must be in the result. The program prints what the crate rejects or
+//! loses, each kind once with its count.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,7 @@ const SSTHRESH_UNSET: u64 = 65_535 << 14;
 /// A controller whose rows are replayed.
 pub(super) trait GoldenController: Controller {
     /// Returns the controller of a version, on a host of `hz` ticks per second, with
-    /// HyStartFreeBsd++ as the scenario allows it; `None` if the version is unknown.
+    /// HyStart++ as the scenario allows it; `None` if the version is unknown.
     fn of_version(version: &str, hz: u32, hystart: HyStartMode) -> Option<Self>;
 
     /// `snd_cwnd`, `snd_ssthresh`, `t_bytes_acked`.
@@ -33,7 +33,7 @@ pub(super) trait GoldenController: Controller {
     /// Flags: in fast recovery, in congestion recovery, `CCF_ABC_SENTAWND`.
     fn flags(&self) -> [bool; 3];
 
-    /// State of HyStartFreeBsd++.
+    /// State of HyStart++.
     fn hystart(&self) -> &HyStartFreeBsd;
 }
 
@@ -151,7 +151,7 @@ fn begin<C: GoldenController>(
     })
 }
 
-/// Returns the HyStartFreeBsd++ mode of a scenario.
+/// Returns the HyStart++ mode of a scenario.
 fn hystart_mode(scenario: &str) -> HyStartMode {
     match scenario {
         name if name.contains("hyst1") => HyStartMode::Plain,
@@ -161,7 +161,7 @@ fn hystart_mode(scenario: &str) -> HyStartMode {
     }
 }
 
-/// Returns the NewReno parameters of a version with the HyStartFreeBsd++ mode of a scenario.
+/// Returns the NewReno parameters of a version with the HyStart++ mode of a scenario.
 pub(super) fn allowed(params: NewRenoParams, mode: HyStartMode) -> NewRenoParams {
     NewRenoParams { hystart: params.hystart.map(|_| mode), ..params }
 }

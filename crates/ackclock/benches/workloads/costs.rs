@@ -1,4 +1,4 @@
-//! How the cost of a segment scales: `packet_frames bench -- costs`, or `-- costs flows loss` for some of
+//! How the cost of a segment scales: `cargo bench -- costs`, or `-- costs flows loss` for some of
 //! the tables.
 
 use simtest::workloads::growths;

@@ -1,10 +1,10 @@
 //! Benchmarks:
 //!
-//! - `packet_frames bench`, or `packet_frames bench -- W1 W3` for some: the five workloads with their targets;
-//! - `packet_frames bench -- costs`, or `-- costs flows loss` for some: how the cost of a segment scales;
-//! - `packet_frames bench -- recording`: the cost of the observers of a run;
-//! - `packet_frames bench -- sweeps`: the overhead of a sweep over its runs;
-//! - `packet_frames bench -- peer W1 0.1`: one run of a part of a workload, for `bench/peers`.
+//! - `cargo bench`, or `cargo bench -- W1 W3` for some: the five workloads with their targets;
+//! - `cargo bench -- costs`, or `-- costs flows loss` for some: how the cost of a segment scales;
+//! - `cargo bench -- recording`: the cost of the observers of a run;
+//! - `cargo bench -- sweeps`: the overhead of a sweep over its runs;
+//! - `cargo bench -- peer W1 0.1`: one run of a part of a workload, for `bench/peers`.
 //!
 //! Each line is the best of several runs, since any disturbance makes a run slower. docs/speed.md
 //! explains the figures.

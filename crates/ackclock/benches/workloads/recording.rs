@@ -1,4 +1,4 @@
-//! The cost of the observers of a run: `packet_frames bench -- recording`.
+//! The cost of the observers of a run: `cargo bench -- recording`.
 
 use std::hint::black_box;
 use std::io::{Sink, sink};

@@ -1,4 +1,4 @@
-//! The overhead of a sweep over its runs: `packet_frames bench -- sweeps`.
+//! The overhead of a sweep over its runs: `cargo bench -- sweeps`.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

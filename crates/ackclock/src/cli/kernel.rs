@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// What to do with kernels.
+/// The subcommands of `kernel`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelCommand {
     /// Build a kernel from Debian's source package, an archive or a tree
@@ -57,10 +57,10 @@ pub(crate) struct BuildArgs {
     /// Name of the kernel [default: linux-VERSION; of a tree, its directory]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Ticks of the kernel's clock per second (CONFIG_HZ)
+    /// Ticks of the kernel clock per second (CONFIG_HZ)
     #[arg(long, value_name = "HZ", default_value_t = 250, value_parser = clap::value_parser!(u32).range(24..=1_000))]
     pub(crate) hz: u32,
-    /// Compilations at a time [default: as many as there are processors]
+    /// Concurrent compilations [default: the number of processors]
     #[arg(long, value_name = "COUNT")]
     pub(crate) jobs: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! Scenarios some of whose hosts are real kernels.
+//! Runs of scenarios in which some hosts are real kernels.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use sim::{Observer, RunOutcome};
 
 use crate::failure::Failure;
 
-/// The kernels of a scenario, found.
+/// The kernels of a scenario, found in the cache.
 #[derive(Debug, Default)]
 pub(super) struct Kernels {
     #[cfg(target_os = "linux")]
@@ -16,7 +16,7 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// Those that a scenario names. A path is that of foreign code: it needs `allow_exec`.
+    /// Finds the kernels that a scenario names. A path names foreign code and needs `allow_exec`.
     #[cfg(target_os = "linux")]
     pub(super) fn of(loaded: &Loaded, file: &Path, allow_exec: bool) -> Result<Self, Failure> {
         use super::kernel::linux::{cache, find};
@@ -61,7 +61,7 @@ impl Kernels {
         }
     }
 
-    /// Runs a scenario with its kernels; what each reports.
+    /// Runs a scenario with its kernels; returns the results of each.
     #[cfg(target_os = "linux")]
     pub(super) fn reports(
         &self,
@@ -100,7 +100,7 @@ impl Kernels {
         guest::run(&job, observer).map_err(|error| Failure::new(error.to_string()))
     }
 
-    /// Runs a scenario: `scenario` is the one they were found in, perhaps with more taps.
+    /// Runs a scenario: `scenario` is the one that names the kernels, possibly with more taps.
     pub(super) fn run<O: Observer>(
         &self,
         scenario: &Scenario,

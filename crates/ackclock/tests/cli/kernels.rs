@@ -1,4 +1,5 @@
-//! `ackclock kernel`, `compare`, and hosts that are real kernels. What needs a kernel says why it skips.
+//! Tests of `ackclock kernel`, `compare`, and hosts that are real kernels. Tests that need a kernel
+//! print why they are skipped.
 #![cfg(target_os = "linux")]
 
 use super::test_directory::{SMALL, TestDirectory};
@@ -24,7 +25,7 @@ fn what_is_no_kernel_is_refused_with_a_cure() {
     let place = TestDirectory::new("what_is_no_kernel_is_refused");
     place.write("path.toml", with_kernel("./linux"));
     let answer = place.run(&["run", "path.toml"]);
-    // Without gcc the program for process 1 cannot be made, which is said first.
+    // Without gcc process 1 cannot be compiled, which is reported first.
     if !answer.err.contains("without gcc") {
         assert!(answer.err.contains("--allow-exec"), "{}", answer.err);
     }
@@ -33,7 +34,7 @@ fn what_is_no_kernel_is_refused_with_a_cure() {
     let answer = place.run(&["run", "name.toml"]);
     assert_eq!(answer.code, 2);
     assert!(answer.err.contains("linux-0.1") || answer.err.contains("gcc"), "{}", answer.err);
-    // Commands that cannot run one point at the key.
+    // Commands that cannot run a kernel point at the key.
     let answer = place.run(&["sweep", "name.toml"]);
     assert_eq!(answer.code, 2);
     assert!(
@@ -79,7 +80,7 @@ fn a_comparison_shows_the_first_difference_and_both_states() {
         return;
     }
     place.write("small.toml", with_kernel("linux-6.12"));
-    // A kernel that asks for ECN differs in its first packet from a model that does not.
+    // A kernel that requests ECN differs in its first packet from a model that does not.
     let other = "host.sender.sysctl={\"net.ipv4.tcp_ecn\" = 1}";
     let arguments = ["compare", "small.toml", "--model", "--kernel", "--set", other, "--json"];
     let answer = place.run(&arguments);

@@ -70,7 +70,6 @@ pub struct BicTcpState {
 
 impl LinuxCubic {
     /// A controller on a host with `hz` jiffies per second (`CONFIG_HZ`; 0 counts as 1); start it
-    /// with
     /// with [`on_established`](crate::Controller::on_established).
     pub fn new(hz: u32) -> Self {
         Self::with(Cubic {

@@ -144,7 +144,7 @@ impl UserController for Failing {
     }
 
     fn on_loss(&mut self, _: &LossReport) -> Result<CcDecision, ControllerError> {
-        unreachable!("a pilot that has failed is not called")
+        unreachable!("a controller that has failed is not called")
     }
 
     fn fork(&self) -> Box<dyn UserController> {

@@ -1,4 +1,4 @@
-//! Rules checked by hand calculation. `packet_frames xtask golden` replays the kernel's rows.
+//! Rules checked by hand calculation. `cargo xtask golden` replays the kernel's rows.
 
 use units::{Bytes, Duration, Instant, Offset};
 

@@ -25,30 +25,30 @@ use Step::{In, Lost, Out, Thrown};
 
 /// All violations, with the packet.
 fn found(law: ElementInvariants, steps: &[Step]) -> Vec<(u64, ViolationKind)> {
-    let mut hop_index = ElementModel::new(ElementId(0), law, &[vec![2, 2, 5]]);
+    let mut element = ElementModel::new(ElementId(0), law, &[vec![2, 2, 5]]);
     let mut log = ViolationLog::new();
     for &step in steps {
         match step {
             In(now, packet, size) => {
                 log.now = at(now);
-                hop_index.enter(&mut log, PacketNumber(packet), ((packet / 10) as u32, 0), size);
+                element.enter(&mut log, PacketNumber(packet), ((packet / 10) as u32, 0), size);
             }
             Lost(now, packet, size) => {
                 log.now = at(now);
-                hop_index.lose(&mut log, (PacketNumber(packet), size), false, false);
+                element.lose(&mut log, (PacketNumber(packet), size), false, false);
             }
             Thrown(now, packet, size) => {
                 log.now = at(now);
-                hop_index.lose(&mut log, (PacketNumber(packet), size), false, true);
+                element.lose(&mut log, (PacketNumber(packet), size), false, true);
             }
             Out(now, packet) => {
                 log.now = at(now);
-                hop_index.leave(&mut log, PacketNumber(packet));
+                element.leave(&mut log, PacketNumber(packet));
             }
         }
     }
     log.now += Duration::from_nanos(1);
-    hop_index.overdue(&mut log);
+    element.overdue(&mut log);
     let of = |violation: &crate::Violation| match violation.about {
         Subject::Packet(packet) => (packet.0, violation.what),
         other => panic!("{other:?}"),

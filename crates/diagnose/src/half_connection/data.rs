@@ -214,8 +214,8 @@ impl HalfConnection {
             .is_some_and(|sent| at.saturating_sub(sent.last_at.max(self.last_ack)) > limit)
     }
 
-    /// Accounts for a pause without data in flight since `all_acked_at`, after which the sender sends
-    /// without an ACK to trigger it.
+    /// Accounts for a pause without data in flight since `all_acked_at`, after which the sender
+    /// sends without an ACK to trigger it.
     fn account_pause(&mut self, all_acked_at: u64, at: u64, stamp: u32, frame: u64) {
         let drained = self.last_push || self.last_short;
         let after_loss = self.begin.point == CapturePoint::Receiver;

@@ -15,7 +15,7 @@ use super::{Cache, Kernel, KernelInfo};
 const CONFIG: &str = include_str!("../../recipe/kernel.config");
 /// Process 1.
 const INIT: &str = include_str!("../../recipe/init.c");
-/// Objects that a build compiles, about: for progress.
+/// Approximate number of objects that a build compiles, for progress.
 const OBJECTS: u32 = 660;
 /// Lines of make's output that an error shows.
 const SHOWN: usize = 15;
@@ -23,55 +23,55 @@ const SHOWN: usize = 15;
 /// What to build.
 #[derive(Debug, Clone)]
 pub struct Recipe {
-    /// Where the source is.
+    /// The source.
     pub source: Source,
-    /// The kernel's name; else it follows from its version, or from the name of its tree.
+    /// Name of the kernel; by default derived from its version, or from the name of its tree.
     pub name: Option<String>,
-    /// Ticks of its clock per second.
+    /// Ticks of the kernel clock per second.
     pub hz: u32,
-    /// Compilations at a time.
+    /// Number of concurrent compilations.
     pub jobs: usize,
 }
 
-/// Where a kernel's source is.
+/// Source of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// Debian's package linux-source-VERSION, installed or fetched by apt-get.
     Debian(String),
-    /// A tarball of the kernel's, or a Debian package with one.
+    /// A tarball of the kernel, or a Debian package that contains one.
     Archive(PathBuf),
-    /// A tree, perhaps with patches of the user's.
+    /// A source tree, possibly patched by the user.
     Tree(PathBuf),
 }
 
-/// How far a build is.
+/// Progress of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
-    /// What it does now.
+    /// The current step.
     Step(&'a str),
     /// Objects compiled, and their approximate total.
     Objects(u32, u32),
 }
 
-/// Why a kernel was not built.
+/// Error of a build.
 #[derive(Debug)]
 pub enum BuildError {
-    /// Programs or libraries are missing: each with the Debian package that has it.
+    /// Missing programs or libraries, each with the Debian package that contains it.
     Missing(Vec<(&'static str, &'static str)>),
-    /// There is no source.
+    /// The source was not found.
     NoSource(String),
     /// A command failed.
     Failed {
-        /// What was done.
+        /// The operation.
         step: &'static str,
-        /// Its last lines.
+        /// The last lines of its output.
         output: String,
     },
-    /// The system refused something.
+    /// A system call failed.
     Io {
-        /// With which file.
+        /// The file concerned.
         path: PathBuf,
-        /// Its error.
+        /// The error.
         error: io::Error,
     },
 }
@@ -99,7 +99,7 @@ fn with(path: &Path) -> impl Fn(io::Error) -> BuildError {
     move |error| BuildError::Io { path: path.to_owned(), error }
 }
 
-/// What is missing for a build of this source, each with its Debian package.
+/// Returns the tools missing for a build of this source, each with its Debian package.
 pub fn missing_tools(source: &Source) -> Vec<(&'static str, &'static str)> {
     let mut tools = vec![
         ("gcc", "gcc"),
@@ -125,13 +125,13 @@ fn runs(tool: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// gcc prints the path of a library that it finds, and the bare name of another.
+/// gcc prints the path of a library that it finds, and only the name of one that it does not find.
 fn has_static_libc() -> bool {
     let output = Command::new("gcc").arg("-print-file-name=libc.a").output();
     output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains('/'))
 }
 
-/// Builds a kernel, unless the cache has it; a tree is compiled anew as far as it has changed.
+/// Builds a kernel unless the cache contains it; of a tree, only changed files are recompiled.
 ///
 /// # Errors
 /// [`BuildError`].
@@ -201,7 +201,7 @@ pub fn build(
     Ok(Kernel { info, path })
 }
 
-/// Process 1 of guests: compiled once for each of its versions.
+/// Returns process 1 of guests, which is compiled once per version.
 ///
 /// # Errors
 /// [`BuildError`].
@@ -238,7 +238,7 @@ pub fn init(cache: &Cache) -> Result<PathBuf, BuildError> {
     Ok(path)
 }
 
-/// The tree of a source, and the identity of its content; a tree of the user's has none.
+/// Returns the tree of a source and the identity of its content; the user's own tree has none.
 fn tree(
     source: &Source,
     cache: &Cache,
@@ -275,7 +275,8 @@ fn tree(
     Ok((trees.next().ok_or_else(none)?, Some(identity)))
 }
 
-/// The archive of Debian's package: installed, or else fetched, which needs no privilege.
+/// Returns the archive of Debian's package: the installed one, else a downloaded one, which needs
+/// no privilege.
 fn debian(
     version: &str,
     cache: &Cache,
@@ -332,7 +333,7 @@ fn unpack(archive: &Path, directory: &Path) -> Result<(), BuildError> {
     output(&mut tar, "unpacking the source").map(drop)
 }
 
-/// VERSION.PATCHLEVEL of a tree.
+/// Returns VERSION.PATCHLEVEL of a tree.
 fn version(tree: &Path) -> Result<String, BuildError> {
     let makefile = tree.join("Makefile");
     let text = fs::read_to_string(&makefile).map_err(with(&makefile))?;
@@ -345,8 +346,8 @@ fn version(tree: &Path) -> Result<String, BuildError> {
     version.map(|(major, minor)| format!("{major}.{minor}")).ok_or_else(none)
 }
 
-/// A make in the tree, with all that must be the same in every build: the stamp is part of the kernel's
-/// entropy.
+/// Creates a make command in the tree with the settings that must be equal in every build: the
+/// build timestamp is part of the kernel's entropy.
 fn make(tree: &Path, objects: &Path) -> Command {
     let mut make = Command::new("make");
     make.current_dir(tree).arg("ARCH=um").arg(format!("O={}", objects.display()));
@@ -358,9 +359,9 @@ fn make(tree: &Path, objects: &Path) -> Command {
     make
 }
 
-/// Writes the configuration; returns the options that this kernel does not know.
+/// Writes the configuration; returns the options that this kernel does not have.
 fn configure(tree: &Path, objects: &Path, hz: u32) -> Result<Vec<String>, BuildError> {
-    // HZ has no prompt, and the first default counts: this one comes before that of arch/um.
+    // HZ has no prompt, and the first default applies: this one precedes that of arch/um.
     let kconfig = tree.join("Kconfig");
     let text = fs::read_to_string(&kconfig).map_err(with(&kconfig))?;
     let tick = format!("config HZ\n\tint\n\tdefault {hz}\n");
@@ -390,7 +391,7 @@ fn configure(tree: &Path, objects: &Path, hz: u32) -> Result<Vec<String>, BuildE
     Ok(unknown.map(str::to_owned).collect())
 }
 
-/// Writes a file unless it has that content: what depends on it is not compiled anew.
+/// Writes a file unless it already has this content, so that its dependents are not recompiled.
 fn write_changed(path: &Path, content: &str) -> Result<(), BuildError> {
     if fs::read_to_string(path).is_ok_and(|present| present == content) {
         return Ok(());
@@ -428,7 +429,7 @@ fn compile(
     Err(BuildError::Failed { step: "the compilation of the kernel", output: last_lines(&text) })
 }
 
-/// Runs a command; its standard output.
+/// Runs a command and returns its standard output.
 fn output(command: &mut Command, step: &'static str) -> Result<String, BuildError> {
     let program = PathBuf::from(command.get_program());
     let output = command.stdin(Stdio::null()).output().map_err(with(&program))?;

@@ -1,4 +1,4 @@
-//! Checks a kernel: two of it transfer 1 MB, twice, and both runs have to be the same.
+//! Checks a kernel: two instances transfer 1 MB, twice, and both runs must be identical.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,18 +26,18 @@ pub const BYTES: u64 = 1_000_000;
 /// The result of a check.
 #[derive(Debug)]
 pub struct Checked {
-    /// SHA-256 of all packets with their times, of each run.
+    /// SHA-256 of all packets with their times, for each run.
     pub digests: [String; 2],
     /// Packets of each run.
     pub packets: [u64; 2],
     /// The first run.
     pub run: GuestRun,
-    /// What depends on the kernel's build, as it reports it.
+    /// Facts that depend on the kernel's build, as the kernel reports them.
     pub build: Vec<(String, String)>,
 }
 
 impl Checked {
-    /// Whether both runs were the same and the transfer came to its end.
+    /// Returns whether both runs were identical and the transfer completed.
     pub fn is_good(&self) -> bool {
         self.digests[0] == self.digests[1] && self.run.outcome.flows[0].finished
     }
@@ -71,7 +71,7 @@ impl Observer for PacketDigest {
     }
 }
 
-/// Boots two of a kernel and transfers 1 MB at 100 Mbit/s and 20 ms, twice.
+/// Boots two instances of a kernel and transfers 1 MB at 100 Mbit/s and 20 ms, twice.
 ///
 /// # Errors
 /// [`RunError`].

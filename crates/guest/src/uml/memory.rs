@@ -1,4 +1,5 @@
-//! The memory of a guest, and the rings of its network card in it (VIRTIO 1.2, 2.7: split virtqueues).
+//! The memory of a guest, and the rings of its network card in it (VIRTIO 1.2, 2.7: split
+//! virtqueues).
 //!
 //! The memory is a file that the guest shares, mapped here. The length of the file is checked when it is mapped,
 //! and every address against that: a wrong one is an error. A guest that cuts its file short later would end this
@@ -11,12 +12,12 @@ use vm_memory::{Bytes as _, FileOffset, MmapRegion, VolatileMemory as _};
 
 use crate::guest::GuestError;
 
-/// Descriptor flags: the chain goes on; the buffer holds a table of descriptors.
+/// Descriptor flags: the chain continues; the buffer holds a table of descriptors.
 const NEXT: u16 = 1;
 const INDIRECT: u16 = 4;
 /// Bytes of a descriptor.
 const DESCRIPTOR: usize = 16;
-/// A chain has no more descriptors than that: MAX_SKB_FRAGS, headers, and to spare.
+/// Maximum descriptors of a chain: more than MAX_SKB_FRAGS and headers.
 const LONGEST_CHAIN: usize = 1_024;
 
 /// The memory of a guest.
@@ -122,7 +123,7 @@ pub(super) struct Buffer {
 /// A descriptor chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Chain {
-    /// Its number in the ring.
+    /// Index in the ring.
     pub(super) head: u16,
     pub(super) buffers: Vec<Buffer>,
 }
@@ -135,15 +136,15 @@ pub(super) struct Ring {
     pub(super) available: u64,
     pub(super) used: u64,
     pub(super) enabled: bool,
-    /// Next entry of the available ring to be taken.
+    /// Next entry of the available ring to take.
     next: u16,
-    /// The index of the available ring when it was read last.
+    /// The index of the available ring when last read.
     known: u16,
     used_index: u16,
 }
 
 impl Ring {
-    /// Begins at entry `index`.
+    /// Creates a ring that begins at entry `index`.
     pub(super) const fn set_base(&mut self, index: u16) {
         self.next = index;
         self.known = index;
@@ -177,7 +178,7 @@ impl Ring {
         Ok(true)
     }
 
-    /// Gives the chains taken last back, as if they had not been taken.
+    /// Puts back the chains taken last, as if they had not been taken.
     pub(super) const fn put_back(&mut self, chains: u16) {
         self.next = self.next.wrapping_sub(chains);
     }
@@ -229,7 +230,8 @@ impl Ring {
         memory.write(self.used + 2, &self.used_index.to_le_bytes())
     }
 
-    /// Whether the guest wants an interrupt for what was given back (`VIRTQ_AVAIL_F_NO_INTERRUPT`).
+    /// Returns whether the guest wants an interrupt for the returned chains
+    /// (`VIRTQ_AVAIL_F_NO_INTERRUPT`).
     pub(super) fn wants_interrupt(&self, memory: &GuestMemory) -> Result<bool, GuestError> {
         Ok(memory.read_u16(self.available)? & 1 == 0)
     }
@@ -263,8 +265,8 @@ mod tests {
 
     const BASE: u64 = 0x1000;
 
-    /// Memory of 64 KiB from 0x1000 on, with a ring of 8: descriptors at 0x1000, available at 0x2000, used
-    /// at 0x3000.
+    /// Memory of 64 KiB from 0x1000 on, with a ring of 8: descriptors at 0x1000, available at
+    /// 0x2000, used at 0x3000.
     fn ring() -> (GuestMemory, Ring) {
         let file = File::from(memfd_create(c"test", MFdFlags::empty()).unwrap());
         file.set_len(1 << 16).unwrap();
@@ -329,11 +331,11 @@ mod tests {
     fn what_a_guest_says_wrongly_is_an_error() {
         let (memory, mut ring) = ring();
         let mut chain = Chain::default();
-        // A circle of descriptors.
+        // Descriptors that form a cycle.
         describe(&memory, 0x1000, 0x5000, 12, NEXT, 0);
         offer(&memory, &[0]);
         assert!(matches!(ring.take(&memory, &mut chain), Err(GuestError::Protocol { .. })));
-        // Memory that is not there.
+        // Memory that does not exist.
         for address in [0, BASE - 1, BASE + (1 << 16) - 1, u64::MAX] {
             assert!(memory.read(address, &mut [0; 2]).is_err(), "{address:#x}");
         }

@@ -1,8 +1,10 @@
-//! The network card of a guest: the back end of a vhost-user device (virtio-net) over one Unix socket.
+//! The network card of a guest: the back end of a vhost-user device (virtio-net) over one Unix
+//! socket.
 //!
-//! Written after the specifications of vhost-user (QEMU's documentation) and of VIRTIO 1.2, 5.1. The card
-//! uses in-band notifications (`VHOST_USER_PROTOCOL_F_INBAND_NOTIFICATIONS`): kicks and calls are messages, so that
-//! nothing depends on when a host process sees an event descriptor.
+//! Sources: the specifications of vhost-user (QEMU's documentation) and of VIRTIO 1.2, 5.1. The
+//! network card uses in-band notifications (`VHOST_USER_PROTOCOL_F_INBAND_NOTIFICATIONS`): kicks
+//! and calls are messages, so that a run does not depend on when a host process reads an event
+//! descriptor.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -37,7 +39,7 @@ mod request {
 
 /// `VHOST_USER_BACKEND_VRING_CALL`.
 const CALL: u32 = 4;
-/// Flags of a message: version 1, a reply, an answer is wanted.
+/// Flags of a message: version 1, a reply, a reply is requested.
 const VERSION: u32 = 1;
 const REPLY: u32 = 4;
 const NEED_REPLY: u32 = 8;
@@ -62,7 +64,7 @@ const FEATURE_VERSION_1: u64 = 1 << 32;
 /// Protocol features: REPLY_ACK, BACKEND_REQ, CONFIG, INBAND_NOTIFICATIONS.
 const PROTOCOL_FEATURES: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
 
-/// Numbers of the two rings.
+/// Indices of the two rings.
 const RECEIVE: usize = 0;
 const TRANSMIT: usize = 1;
 
@@ -72,38 +74,38 @@ const CHECKSUM_IS_VALID: u8 = 2;
 const NO_BURST: u8 = 0;
 /// An Ethernet header.
 const ETHERNET: usize = 14;
-/// Every card has this address: a path has one destination, and no neighbour is asked for.
+/// Address of every network card: a path has one destination, so there is no neighbour discovery.
 const MAC: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
-/// Packets that wait for buffers of the guest; more are dropped.
+/// Maximum packets that wait for buffers of the guest; more are dropped.
 const MOST_WAITING: usize = 4_096;
 
-/// What the card counted.
+/// Counters of the network card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NicCounters {
-    /// Packets, bursts counted once, that the guest has sent.
+    /// Packets sent by the guest; a burst counts once.
     pub sent: u64,
-    /// Packets that it was given.
+    /// Packets delivered to the guest.
     pub received: u64,
     /// Interrupts.
     pub interrupts: u64,
-    /// Packets dropped, since the guest offered no buffers.
+    /// Packets dropped because the guest offered no buffers.
     pub dropped: u64,
     /// Frames of the guest that are neither IPv4 nor IPv6.
     pub foreign: u64,
 }
 
-/// What a message of the guest brought about.
+/// Effect of a message of the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Served {
-    /// Nothing that concerns the world.
+    /// No effect on the world.
     Nothing,
-    /// There is something in the transmit ring; the message still has to be answered.
+    /// The transmit ring has packets; the message is not answered yet.
     Transmits(Pending),
-    /// There may be buffers in the receive ring.
+    /// The receive ring may have buffers.
     Buffers,
 }
 
-/// A message that still has to be answered.
+/// A message that is not answered yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pending {
     request: u32,
@@ -123,9 +125,9 @@ pub(super) struct Nic {
     tso: bool,
     mtu: u16,
     features: u64,
-    /// Packets that have reached the card and not yet the guest's memory, each with its header.
+    /// Packets that have reached the network card but not the guest's memory, each with its header.
     waiting: VecDeque<Vec<u8>>,
-    /// Chains of the transmit ring that are to be given back.
+    /// Chains of the transmit ring to be returned.
     sent: Vec<u16>,
     chain: Chain,
     pub(super) counters: NicCounters,
@@ -154,17 +156,17 @@ impl Nic {
         self.stream.as_fd()
     }
 
-    /// The socket on which the answers to calls come.
+    /// Returns the socket that receives the answers to calls.
     pub(super) fn calls_fd(&self) -> Option<BorrowedFd<'_>> {
         self.calls.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether chains of the transmit ring wait to be given back.
+    /// Returns whether chains of the transmit ring wait to be returned.
     pub(super) fn has_sent(&self) -> bool {
         !self.sent.is_empty()
     }
 
-    /// Whether packets wait for buffers.
+    /// Returns whether packets wait for buffers.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -260,7 +262,7 @@ impl Nic {
         Ok(())
     }
 
-    /// The configuration space from the offset on that is asked for (VIRTIO 1.2, 5.1.4).
+    /// Returns the configuration space from the requested offset on (VIRTIO 1.2, 5.1.4).
     fn config(&self, body: &[u8]) -> Vec<u8> {
         let mut space = Vec::from(MAC);
         space.extend_from_slice(&[1, 0, 1, 0]);
@@ -288,7 +290,7 @@ impl Nic {
         (&self.stream).write_all(&bytes).map_err(GuestError::system("its vhost-user socket"))
     }
 
-    /// Takes everything from the transmit ring; `send` gets each packet.
+    /// Takes all packets from the transmit ring and passes each to `send`.
     pub(super) fn transmit(&mut self, mut send: impl FnMut(&Packet<'_>)) -> Result<(), GuestError> {
         let mut frame = Vec::new();
         let mut chain = core::mem::take(&mut self.chain);
@@ -314,14 +316,14 @@ impl Nic {
         Ok(())
     }
 
-    /// Gives the chains of sent packets back. True if the guest wants an interrupt.
+    /// Returns the chains of sent packets to the guest. True if the guest wants an interrupt.
     pub(super) fn complete_transmits(&mut self) -> Result<bool, GuestError> {
         let ring = &mut self.rings[TRANSMIT];
         ring.give_back(&self.memory, self.sent.drain(..).map(|head| (head, 0)))?;
         ring.wants_interrupt(&self.memory)
     }
 
-    /// A packet reaches the card.
+    /// Processes a packet that reaches the network card.
     pub(super) fn arrive(&mut self, packet: &Packet<'_>) {
         if self.waiting.len() >= MOST_WAITING {
             self.counters.dropped += 1;
@@ -341,8 +343,7 @@ impl Nic {
         self.waiting.push_back(frame);
     }
 
-    /// Moves packets into the guest's buffers as far as there are any. True if the guest wants an
-    /// interrupt.
+    /// Moves packets into the available buffers of the guest. True if the guest wants an interrupt.
     pub(super) fn fill(&mut self) -> Result<bool, GuestError> {
         let mut filled = Vec::new();
         let ring = &mut self.rings[RECEIVE];
@@ -384,7 +385,7 @@ impl Nic {
         ring.wants_interrupt(&self.memory)
     }
 
-    /// Calls the guest for one ring; its answer comes on [`Nic::calls_fd`].
+    /// Calls the guest for one ring; the answer arrives on [`Nic::calls_fd`].
     pub(super) fn call(&mut self, transmit: bool) -> Result<(), GuestError> {
         let Some(calls) = &self.calls else {
             return Err(GuestError::protocol("it has no socket for calls"));
@@ -411,7 +412,7 @@ impl Nic {
     }
 }
 
-/// The IP packet of a frame with its virtio-net header; `None` if it is of another protocol.
+/// Returns the IP packet of a frame with its virtio-net header; `None` for another protocol.
 fn ip_packet(frame: &[u8]) -> Option<Packet<'_>> {
     let (header, frame) = frame.split_at_checked(HEADER)?;
     let (ethernet, bytes) = frame.split_at_checked(ETHERNET)?;
@@ -447,7 +448,7 @@ fn receive(
     Ok(())
 }
 
-/// A descriptor that has just come by a socket.
+/// Takes ownership of a descriptor received from a socket.
 #[expect(unsafe_code, reason = "nix gives received descriptors as numbers")]
 fn owned(descriptor: std::os::fd::RawFd) -> OwnedFd {
     // SAFETY: the kernel has made this descriptor for the message; nothing else owns it.
@@ -498,7 +499,7 @@ mod tests {
             let offered = u64_at(&exchange(&mut nic, &mut guest, request::GET_FEATURES, &[]), 0);
             assert_eq!(offered & FEATURE_TSO4 != 0, tso);
             assert_eq!(offered & FEATURE_VERSION_1, FEATURE_VERSION_1);
-            // What happens in a ring must not depend on when an index was written (EVENT_IDX).
+            // A ring must not depend on the time at which an index was written (EVENT_IDX).
             assert_eq!(offered & 1 << 29, 0);
         }
     }

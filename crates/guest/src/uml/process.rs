@@ -1,4 +1,4 @@
-//! The process of a guest: what must be set before its first instruction, its console, its end.
+//! The process of a guest: settings before its first instruction, its console, its end.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,17 +13,17 @@ use nix::sys::resource::{Resource, setrlimit};
 
 use crate::guest::GuestError;
 
-/// Bytes of the console that an error shows at most.
+/// Maximum bytes of the console that an error shows.
 const SHOWN: u64 = 2_000;
-/// A console with more is that of a kernel in trouble.
+/// Maximum bytes of a console; a kernel that prints more has failed.
 const MOST_CONSOLE: u64 = 16 << 20;
 
-/// A directory of this run, with all that is in it.
+/// A directory of this run, which is removed with its contents.
 #[derive(Debug)]
 pub(super) struct RunDirectory(PathBuf);
 
 impl RunDirectory {
-    /// A new directory `name` in `parent`.
+    /// Creates a directory `name` in `parent`.
     pub(super) fn new(parent: &Path, name: &str) -> io::Result<Self> {
         let path = parent.join(name);
         fs::create_dir(&path)?;
@@ -37,12 +37,12 @@ impl RunDirectory {
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
-        // Files that cannot be removed stay: a destructor has no caller to report to.
+        // Files that cannot be removed stay: a destructor cannot report an error.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// What a guest prints.
+/// The console output of a guest.
 #[derive(Debug)]
 pub(super) struct Console {
     file: File,
@@ -80,7 +80,7 @@ impl Console {
         }
     }
 
-    /// The last lines, for errors.
+    /// Returns the last lines, for errors.
     pub(super) fn tail(&self) -> String {
         let len = self.file.metadata().map_or(0, |data| data.len());
         let mut bytes = vec![0; len.min(SHOWN) as usize];
@@ -99,7 +99,7 @@ impl Console {
     }
 }
 
-/// A guest's process; it ends with this value.
+/// A guest's process, which is killed when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -121,7 +121,7 @@ impl Process {
         let errors = output.try_clone().map_err(GuestError::system("the console of a guest"))?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(directory).env_clear();
-        // The memory of the guest is a file there, from which it executes.
+        // The memory of the guest is a file there, from which the guest executes code.
         let memory = Path::new("/dev/shm");
         command.env("TMPDIR", if memory.is_dir() { memory } else { directory });
         // 6.12 dies with its first process on a host whose libc registers restartable sequences.
@@ -133,27 +133,28 @@ impl Process {
         Ok(Self { child: child.map_err(failed)?, console })
     }
 
-    /// Its exit status, if it has ended.
+    /// Returns the exit status, if the process has ended.
     pub(super) fn ended(&mut self) -> Option<String> {
         self.child.try_wait().ok().flatten().map(|status| status.to_string())
     }
 
-    /// Its exit status, when it has closed its sockets: it is given a moment to end by itself.
+    /// Returns the exit status after the process closed its sockets: it gets some time to end by
+    /// itself.
     pub(super) fn end(&mut self) -> String {
         for _ in 0..20 {
             if let Some(status) = self.ended() {
                 return status;
             }
-            // A wait of 100 ms; an interrupted one is only shorter.
+            // Waits 100 ms; an interruption only shortens it.
             let _ = poll(&mut [], PollTimeout::from(100_u16));
         }
         self.kill();
         "it had closed its sockets, and was killed".to_owned()
     }
 
-    /// Kills it.
+    /// Kills the process.
     pub(super) fn kill(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -165,11 +166,11 @@ impl Drop for Process {
     }
 }
 
-/// What makes a guest the same in every run, and what makes it end with this program.
+/// Makes a guest the same in every run, and makes it end with this program.
 #[expect(unsafe_code, reason = "Command::pre_exec")]
 fn before_exec(command: &mut Command) {
-    // SAFETY: between fork and exec the closure makes system calls and nothing else; it allocates
-    // no memory and takes no lock.
+    // SAFETY: between fork and exec the closure only makes system calls; it allocates no memory and
+    // takes no lock.
     unsafe {
         command.pre_exec(|| {
             personality::set(personality::get()? | Persona::ADDR_NO_RANDOMIZE)?;
@@ -190,8 +191,8 @@ fn die_with_parent() -> io::Result<()> {
     }
 }
 
-/// getrandom(2) fails with ENOSYS from here on: it is the only entropy that a User-Mode Linux kernel takes
-/// from the host. What remains is its command line and virtual time.
+/// Makes getrandom(2) fail with ENOSYS: it is the only entropy that a User-Mode Linux kernel takes
+/// from the host, besides its command line and virtual time.
 #[expect(unsafe_code, reason = "seccomp(2) by prctl(2)")]
 fn refuse_getrandom() -> io::Result<()> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
@@ -206,7 +207,8 @@ fn refuse_getrandom() -> io::Result<()> {
         step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the kernel copies the filter, which outlives the call; the other arguments are numbers.
+    // SAFETY: the kernel copies the filter, which outlives the call; the other arguments are
+    // numbers.
     let set = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0

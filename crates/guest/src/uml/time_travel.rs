@@ -1,8 +1,9 @@
 //! The clock of a User-Mode Linux kernel: `time-travel=ext:` with this program as the calendar.
 //!
-//! Written after the protocol that include/uapi/linux/um_timetravel.h (BSD-3-Clause) describes. Every
-//! guest has a calendar of its own, and so a clock of its own: the calendar is client 0 of the shared
-//! page, the kernel client 1. Kernels before 6.12 know no shared memory; the same goes by messages then.
+//! Source: the protocol described in include/uapi/linux/um_timetravel.h (BSD-3-Clause). Every guest
+//! has a calendar of its own, and so a clock of its own: the calendar is client 0 of the shared
+//! page, the kernel client 1. Kernels before 6.12 do not support shared memory and use messages
+//! instead.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -31,19 +32,20 @@ mod op {
 
 /// A time that never comes: the kernel reads times as signed.
 pub(super) const NEVER: u64 = i64::MAX as u64;
-/// Wall clock at the guest's time 0, in nanoseconds since 1970. It only has to be the same in all runs.
+/// Wall clock at the guest's time 0, in nanoseconds since 1970. The value is arbitrary but the same
+/// in all runs.
 const TIME_OF_DAY: u64 = 1_700_000_000_000_000_000;
-/// Numbers of the clients in the shared page.
+/// Indices of the clients in the shared page.
 const CALENDAR: u16 = 0;
 const KERNEL: u16 = 1;
 
-/// How calendar and kernel talk.
+/// Protocol between calendar and kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
-    /// By shared memory where the kernel knows it (6.12 and newer), and messages for the rest.
+    /// Shared memory where the kernel supports it (6.12 and newer), and messages for the rest.
     #[default]
     SharedMemory,
-    /// By messages alone.
+    /// Messages only.
     Messages,
 }
 
@@ -79,7 +81,7 @@ impl Page {
         Ok(Self { file, memory })
     }
 
-    /// Where a client's entry begins: capabilities, flags, time of its request.
+    /// Returns the offset of a client's entry: capabilities, flags, time of its request.
     const fn client(number: u16) -> u64 {
         4_096 + 128 * number as u64
     }
@@ -133,14 +135,14 @@ impl Page {
 pub(super) struct TimeTravel {
     stream: UnixStream,
     page: Page,
-    /// The kernel uses the page; assumed until it waits for the first time.
+    /// The kernel uses the page; assumed until its first wait.
     shares: bool,
-    /// The time of the kernel, in nanoseconds since it began.
+    /// The time of the kernel, in nanoseconds since its start.
     now: u64,
-    /// Its last request, in the page or by message.
+    /// The last request, in the page or by message.
     request: Option<u64>,
     waits: bool,
-    /// It has waited before.
+    /// The kernel has waited before.
     has_waited: bool,
     sequence: u32,
 }
@@ -168,12 +170,12 @@ impl TimeTravel {
         self.stream.as_fd()
     }
 
-    /// Whether the kernel waits for its turn.
+    /// Returns whether the kernel waits to run.
     pub(super) const fn waits(&self) -> bool {
         self.waits
     }
 
-    /// When the kernel wants its turn.
+    /// Returns the time at which the kernel requests to run.
     pub(super) fn deadline(&self) -> u64 {
         self.request.unwrap_or(NEVER)
     }
@@ -186,7 +188,7 @@ impl TimeTravel {
         Ok(())
     }
 
-    /// The time of the kernel. While it runs, that is the time of its last message.
+    /// Returns the time of the kernel; while it runs, the time of its last message.
     pub(super) fn now(&mut self) -> Result<u64, GuestError> {
         if self.shares {
             let now = self.page.now()?;
@@ -212,8 +214,9 @@ impl TimeTravel {
         self.send(op::RUN, now).map_err(socket())
     }
 
-    /// Shortens the limit while the kernel waits for the answer to a kick. With messages it is not
-    /// answered before it has taken note: it would see the answer first, and go on with the old limit.
+    /// Shortens the limit while the kernel waits for the answer to a kick. With messages the kernel
+    /// must acknowledge the limit before the answer is sent: otherwise it would read the answer
+    /// first, and continue with the old limit.
     pub(super) fn shorten(&mut self, limit: u64) -> Result<(), GuestError> {
         if self.shares {
             return self.page.set_limit(limit.min(NEVER));
@@ -234,7 +237,7 @@ impl TimeTravel {
         if self.shares { self.page.set_running(CALENDAR, now, NEVER) } else { Ok(()) }
     }
 
-    /// After the kernel has begun to wait.
+    /// Processes the kernel's transition to waiting.
     pub(super) fn settle(&mut self) -> Result<(), GuestError> {
         self.now()?;
         if self.shares {
@@ -259,7 +262,7 @@ impl TimeTravel {
             op::REQUEST => self.request = Some(message.time),
             op::WAIT => {
                 self.waits = true;
-                // A kernel before 6.12 has not entered the page: it goes on by messages.
+                // A kernel before 6.12 has not entered the page and continues with messages.
                 if !core::mem::replace(&mut self.has_waited, true) {
                     self.shares = self.shares && self.page.is_shared()?;
                 }
@@ -281,8 +284,8 @@ impl TimeTravel {
         self.write(&answer).map_err(socket())
     }
 
-    /// The answer to START carries two descriptors: the page and a log. The kernel takes both without
-    /// a look at whether they are there.
+    /// The answer to START carries two descriptors: the page and a log. The kernel takes both
+    /// without checking that they are present.
     fn answer_start(&self, message: Message) -> io::Result<()> {
         let log = OpenOptions::new().write(true).open("/dev/null")?;
         let descriptors = [self.page.file.as_raw_fd(), log.as_raw_fd()];
@@ -383,7 +386,7 @@ mod tests {
     #[test]
     fn by_shared_memory_the_page_has_time_and_request() {
         let (mut clock, mut kernel) = pair(Protocol::SharedMemory);
-        // What a kernel does: a request in the page, then WAIT, which has no answer.
+        // The behaviour of a kernel: a request in the page, then WAIT, which has no answer.
         let entry = Page::client(KERNEL) + 4;
         clock.page.memory.write(entry - 4, &1_u32.to_ne_bytes()).unwrap();
         let mut request = [0; 12];

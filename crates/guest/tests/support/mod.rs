@@ -15,10 +15,10 @@ use sim::scenario::{
 };
 use units::{Bytes, Duration, Rate};
 
-/// A kernel and process 1; `None`, with a line that says so, where there is none.
+/// Returns a kernel and process 1; `None`, with a message, if there is no kernel.
 ///
 /// # Panics
-/// If there is none and `ACKCLOCK_REQUIRE_KERNEL` is set, as in CI.
+/// If there is no kernel and `ACKCLOCK_REQUIRE_KERNEL` is set, as in CI.
 #[expect(clippy::disallowed_methods, clippy::print_stderr, reason = "which tests are skipped")]
 pub(crate) fn kernel() -> Option<(PathBuf, PathBuf)> {
     let cache = Cache::of_user();
@@ -47,7 +47,7 @@ pub(crate) fn guests(kernel: &(PathBuf, PathBuf), hosts: &[usize]) -> Vec<GuestH
     hosts.iter().map(guest).collect()
 }
 
-/// A job without pinning: tests run beside each other.
+/// A job without pinning: tests run concurrently.
 pub(crate) fn job<'a>(
     scenario: &'a Scenario,
     guests: &'a [GuestHost],

@@ -471,8 +471,8 @@ proptest! {
             prop_assert!(holes.len() <= 5);
             let bytes: u64 = holes.iter().map(SackHole::bytes).sum();
             prop_assert_eq!(bytes, holes.hole_bytes);
-            let retransmission: u64 = holes.iter().map(SackHole::retransmitted_bytes).sum();
-            prop_assert!(holes.sack_bytes_rexmit() >= retransmission);
+            let retransmitted: u64 = holes.iter().map(SackHole::retransmitted_bytes).sum();
+            prop_assert!(holes.sack_bytes_rexmit() >= retransmitted);
             let sorted: Vec<_> = holes.iter().flat_map(|hole| [hole.start, hole.end]).collect();
             prop_assert!(sorted.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", sorted);
             prop_assert!(sorted.first().is_none_or(|&first| first >= Offset(una)));

@@ -56,6 +56,7 @@ pub struct TrialResult {
     /// Duration of the measurement.
     pub measured_s: f64,
     /// Retransmitted packets in the whole run.
+    #[serde(rename = "resent")]
     pub retransmission: u64,
     /// Fast recoveries in the whole run.
     pub fast_recoveries: u64,

@@ -1,4 +1,4 @@
-//! Hosts that are real kernels.
+//! Tests of hosts that are real kernels.
 
 use units::{Bytes, Duration};
 

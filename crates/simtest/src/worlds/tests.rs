@@ -36,8 +36,8 @@ fn every_scenario_feature_is_drawn() {
         let forms = [format!("{key} ="), format!("{key:?} =")].into_iter().chain(head);
         forms.into_iter().any(|form| all.contains(form.as_str()))
     };
-    // A world is one run; a sweep is many, and selects its own outputs. Hosts of a world are models:
-    // `cargo xtask worlds --against kernel` compares kernels with them.
+    // A world is one run; a sweep is many, and selects its own outputs. Hosts of a world are
+    // models: `cargo xtask worlds --against kernel` compares kernels with them.
     let elsewhere = ["sweep", "axes", "repeat", "series", "columns", "points"]
         .into_iter()
         .chain(["kernel", "kernel_memory", "sysctl"])

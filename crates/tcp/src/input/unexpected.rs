@@ -67,7 +67,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// RFC 5961 section 3.2: a a RST is accepted only at exactly `rcv_nxt`; elsewhere in the window
+    /// RFC 5961 section 3.2: a RST is accepted only at exactly `rcv_nxt`; elsewhere in the window
     /// it gets a challenge ACK, outside it is ignored.
     pub(super) fn input_reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, seq: Offset) {
         if seq == self.rcv.nxt {
@@ -136,7 +136,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// RFC 7323 section 5: a a segment older than the last one received is answered and dropped;
+    /// RFC 7323 section 5: a segment older than the last one received is answered and dropped;
     /// one without the negotiated timestamps is dropped on strict systems.
     pub(super) fn has_stale_timestamp<R: Recorder>(
         &mut self,

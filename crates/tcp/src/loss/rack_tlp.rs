@@ -3,8 +3,8 @@
 //! (`super::rack`).
 //!
 //! All acknowledgments are processed in the same steps: deliveries (`account`), end or undo of the
-//! recovery, loss detection, PRR (`recovery_state`, `prr_state`). `detector` is the loss detector of each
-//! system; `timers` has the reordering timer, the probe and the timeout. Linux only: `frto`
+//! recovery, loss detection, PRR (`recovery_state`, `prr_state`). `detector` is the loss detector
+//! of each system; `timers` has the reordering timer, the probe and the timeout. Linux only: `frto`
 //! (spurious timeouts), `reneging` (a receiver drops SACKed data), `reports` (D-SACKs and
 //! reordering).
 

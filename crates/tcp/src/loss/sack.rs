@@ -182,7 +182,8 @@ impl TcpEndpoint {
         holes_of!(self).holes.on_timeout(shift);
     }
 
-    /// The part of a hole to retransmit now (tcp_output, `sack_rxmit`): where it begins, its length.
+    /// The part of a hole to retransmit now (tcp_output, `sack_rxmit`): where it begins, its
+    /// length.
     pub(crate) fn next_hole(&mut self) -> Option<(Offset, u64)> {
         let point = self.cc.recovery_point();
         let window = self.snd.wnd.min(self.cwnd());

@@ -160,15 +160,15 @@ impl TcpEndpoint {
 
     /// Bytes from `snd_nxt` on that the windows allow; in a recovery with retransmissions, the PRR
     /// allowance less the bytes sent since.
-    fn room_for_new(&self, sendwin: u64, retransmission: u64) -> u64 {
+    fn room_for_new(&self, sendwin: u64, retransmitted: u64) -> u64 {
         let snd = &self.snd;
         let (avail, off) = (snd.buffer.used(), snd.nxt - snd.una);
-        if retransmission == 0 || snd.nxt < snd.max {
+        if retransmitted == 0 || snd.nxt < snd.max {
             return avail.min(sendwin).saturating_sub(off);
         }
         let len = avail.min(snd.wnd).saturating_sub(off);
         let since = snd.nxt.since(self.cc.recovery_point()).get();
-        len.min(self.cwnd().saturating_sub(since + retransmission))
+        len.min(self.cwnd().saturating_sub(since + retransmitted))
     }
 
     /// The sender's side of silly-window avoidance.

@@ -1,6 +1,6 @@
 //! Windows that count packets: tcp_write_xmit of Linux (tcp_output.c, 6.18).
 //!
-//! The congestion window counts packets; a a burst holds the bytes that the pacing rate sends in
+//! The congestion window counts packets; a burst holds the bytes that the pacing rate sends in
 //! about a millisecond (tcp_tso_autosize), and a smaller one is deferred if the next acknowledgment
 //! is near (tcp_tso_should_defer).
 
@@ -229,7 +229,7 @@ impl TcpEndpoint {
         Err(SendLimit::SmallSegment)
     }
 
-    /// tcp_nagle_check with Minshall's rule: a a partial segment waits only while another partial
+    /// tcp_nagle_check with Minshall's rule: a partial segment waits only while another partial
     /// one is in flight (tcp_minshall_check).
     fn partial_may_go(&self) -> bool {
         self.cfg.nodelay

@@ -117,7 +117,8 @@ pub(super) fn v13_0() -> TcpProfile {
         retries: 12,
         syn: SynRule { linear_timeouts: 0, retries: 12, answer_retries: 12 },
         probe: ProbeRule::Byte { min: Duration::from_secs(5), max: Duration::from_secs(60) },
-        // net.inet.tcp.keepidle, keepintvl, keepcnt (TCPTV_KEEP_IDLE, TCPTV_KEEPINTVL, TCPTV_KEEPCNT)
+        // net.inet.tcp.keepidle, keepintvl, keepcnt (TCPTV_KEEP_IDLE, TCPTV_KEEPINTVL,
+        // TCPTV_KEEPCNT)
         keepalive: Keepalive {
             idle: Duration::from_secs(7_200),
             interval: Duration::from_secs(75),

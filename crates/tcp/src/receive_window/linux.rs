@@ -126,7 +126,7 @@ impl Autosizing {
         self.last_tsecr == tsecr
     }
 
-    /// tcp_rcv_rtt_update: a a shorter sample replaces the estimate, a longer one counts an eighth,
+    /// tcp_rcv_rtt_update: a shorter sample replaces the estimate, a longer one counts an eighth,
     /// unless it `may_only_lower` the estimate.
     fn update_rtt(&mut self, micros: u64, may_only_lower: bool) {
         let sample = micros << 3;
@@ -402,7 +402,8 @@ mod tests {
         // estimated size of the peer's, or two of ours.
         assert_eq!((grew(127), grew(128)), (None, Some(2 * 536)));
         assert_eq!(grew(1_448), Some(2 * 1_448));
-        // __tcp_grow_window: 832 bytes for 128 are never worth a window beyond an eighth of the largest.
+        // __tcp_grow_window: 832 bytes for 128 are never worth a window beyond an eighth of the
+        // largest.
         let mut linux = recorded();
         linux.rcv_ssthresh = 8 << 20;
         assert!(!linux.on_data(32 << 20, 128, &ReceivedPayload { len: 128, ..segment(0, 128) }));

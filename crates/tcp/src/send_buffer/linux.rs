@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn the_first_write_accepts_what_the_kernel_accepts() {
-        // SO_SNDBUF 46080, a window of 10 packets, packets of half the peer's first window: the first write
-        // takes 32 segments (6.18.44 over a tun device).
+        // SO_SNDBUF 46080, a window of 10 packets, packets of half the peer's first window: the
+        // first write takes 32 segments (6.18.44 over a tun device).
         let mut sizes = PacketSizes::new(1_448);
         let queue = WriteQueue { size_goal: 22 * MSS, ..queue(0, 10) };
         assert_eq!(sizes.write(46_080, 0, 10_000_000, queue), 32 * MSS);

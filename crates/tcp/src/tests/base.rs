@@ -164,7 +164,7 @@ fn segments_of_limited_transmit_are_counted_until_the_next_first_duplicate() {
 
 #[test]
 fn a_window_update_is_sent_although_an_ack_is_delayed() {
-    // Rule 8: check_delack clears TF_DELACK when it sets the timer; a a large read then causes a
+    // Rule 8: check_delack clears TF_DELACK when it sets the timer; a large read then causes a
     // window update at once.
     let mut server = config("freebsd-14.3", TcpSide::Server);
     if let crate::profile::ReceiveBufferRule::FreeBsd { space, auto, .. } =

@@ -28,7 +28,8 @@ fn repeated(pair: &TcpPair, segments: u32) -> Segment {
 
 #[test]
 fn a_loss_repaired_by_a_probe_does_not_reduce_the_window() {
-    // rack_lower_cwnd_at_tlp is 0: rack_update_rtt signals no congestion (RFC 8985 section 7.4.2 would).
+    // rack_lower_cwnd_at_tlp is 0: rack_update_rtt signals no congestion (RFC 8985 section 7.4.2
+    // would).
     for stack in STACKS {
         let mut pair = sending(stack, 14_480);
         pair.lose = |number, s| number < 16 && s.payload > 0 && s.seq.0 == 1_001 + 9 * MSS;
@@ -234,8 +235,8 @@ fn the_window_is_kept_over_an_idle_period() {
 
 #[test]
 fn the_round_trip_of_the_syn_is_sampled() {
-    // R7: rack_do_syn_sent samples the SYN by its echo and by its segment: 100 ms twice, so that the
-    // variance has lost an eighth before any data is sent.
+    // R7: rack_do_syn_sent samples the SYN by its echo and by its segment: 100 ms twice, so that
+    // the variance has lost an eighth before any data is sent.
     for stack in STACKS {
         let mut pair = sending(stack, 1_000);
         pair.run(Duration::from_millis(101));

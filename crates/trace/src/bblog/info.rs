@@ -220,8 +220,8 @@ mod tests {
         let mut seen = Vec::new();
         info.each(|name, number| seen.push((name, number)));
         assert!(seen.contains(&("snd_cwnd", 7)));
-        // 8 of the event, 6 of the buffers, 4 + 7 + 10 of the connection, 4 of flex and first bytes,
-        // scales and length.
+        // 8 of the event, 6 of the buffers, 4 + 7 + 10 of the connection, 4 of flex and first
+        // bytes, scales and length.
         assert_eq!(seen.len(), 8 + 6 + 4 + 7 + 10 + 4 + 2);
         assert_eq!(seen.first().map(|(name, _)| *name), Some("tv_sec"));
     }

@@ -54,7 +54,8 @@ impl<R: Read> CaptureReader<R> {
         Ok(Self { form, tally: CaptureStats::default() })
     }
 
-    /// The interfaces declared so far, indexed by [`CapturedFrame::interface`](super::CapturedFrame::interface).
+    /// The interfaces declared so far, indexed by
+    /// [`CapturedFrame::interface`](super::CapturedFrame::interface).
     pub fn interfaces(&self) -> &[CaptureInterface] {
         match &self.form {
             FrameReader::Pcap(frames) => frames.interfaces(),

@@ -1,4 +1,4 @@
-//! The comparison, where User-Mode Linux runs.
+//! The comparison, on systems that run User-Mode Linux.
 
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ const MEMORY: Bytes = Bytes(64 << 20);
 /// Interval at which a kernel on the wire is asked for its `TCP_INFO`.
 const POLL: Duration = Duration::from_millis(1);
 
-/// What a sender's stack knew just before a packet: name and value.
+/// State of a sender's stack just before a packet: name and value.
 type State = Vec<(&'static str, String)>;
 
 /// The hosts of a run.

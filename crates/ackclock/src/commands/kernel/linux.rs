@@ -1,4 +1,4 @@
-//! The commands, where User-Mode Linux runs.
+//! The commands, on systems that run User-Mode Linux.
 
 use std::io::IsTerminal as _;
 use std::num::NonZeroUsize;
@@ -15,10 +15,9 @@ use crate::cli::{BuildArgs, KernelCheckArgs, ListArgs};
 use crate::failure::Failure;
 use crate::output::print;
 
-/// The user's cache.
+/// Returns the user's cache.
 pub(crate) fn cache() -> Result<Cache, Failure> {
-    let none =
-        || Failure::new("there is no place for kernels: neither HOME nor XDG_CACHE_HOME is set");
+    let none = || Failure::new("no directory for kernels: neither HOME nor XDG_CACHE_HOME is set");
     Cache::of_user().ok_or_else(none)
 }
 
@@ -41,13 +40,13 @@ pub(super) fn build(args: BuildArgs) -> Result<ExitCode, Failure> {
     let unknown = &kernel.info.unknown_options;
     if !unknown.is_empty() {
         let options = unknown.join(", ");
-        crate::failure::print_error(&format!("this kernel does not know {options}\n"));
+        crate::failure::print_error(&format!("this kernel does not have {options}\n"));
     }
     print(&format!("{}\n{}\n", line(&kernel), kernel.path.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a build does, on standard error.
+/// Shows the progress of a build on standard error.
 struct Shown(Option<ProgressBar>);
 
 impl Shown {
@@ -106,7 +105,7 @@ pub(super) fn list(args: &ListArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The kernel of that name.
+/// Returns the kernel with this name.
 pub(crate) fn find(cache: &Cache, name: &str) -> Result<Kernel, Failure> {
     let found = cache.kernel(name).map_err(|error| Failure::file("read", cache.path(), &error))?;
     let Some(kernel) = found else {

@@ -90,7 +90,8 @@ impl TcpEndpoint {
         None
     }
 
-    /// Records data sent, new or retransmitted (`repeated`); `retransmission` describes the retransmission.
+    /// Records data sent, new or retransmitted (`repeated`); `retransmission` describes the
+    /// retransmission.
     pub(crate) fn rack_sent(
         &mut self,
         at: Offset,

@@ -1,11 +1,11 @@
-//! What FreeBSD's RACK stack reports to HyStart++ ([`cc::hystart`]): round trips with the bytes in
+//! Reports of FreeBSD's RACK stack to HyStart++ ([`cc::hystart`]): round trips with the bytes in
 //! flight when the segment was sent (rack_update_rtt, `r_fas`), and the ends of rounds (the end of
-//! rack_do_segment_nounlock). It exists only where
-//! `net.inet.tcp.rack.features.hystartplusplus` is set.
+//! rack_do_segment_nounlock). The state exists only if `net.inet.tcp.rack.features.hystartplusplus`
+//! is set.
 //!
-//! The rule for rounds is that of rack.c of early 2023 (`roundends` is `snd_max` after the output that
-//! an ACK causes). Later sources begin the next round with the next transmission instead; no recording
-//! of either exists.
+//! The rule for rounds is that of rack.c of early 2023 (`roundends` is `snd_max` after the output
+//! that an ACK causes). Later sources begin the next round with the next transmission instead; no
+//! recording of either exists.
 
 use std::collections::VecDeque;
 
@@ -65,8 +65,8 @@ impl HyStartReports {
         if !core::mem::take(&mut self.ack_pending) {
             return None;
         }
-        // Not at `una == round_end` alone, as the draft has it: an application that pauses would end
-        // rounds without sending.
+        // The draft ends a round at `una == round_end` alone: an application that pauses would then
+        // end rounds without sending.
         if una > self.round_end || (una == self.round_end && max > una) {
             self.round += 1;
             self.round_end = max;

@@ -1,7 +1,7 @@
 //! The fast path: acknowledgments while nothing is missing, which are most of a transfer.
 //!
-//! A shortened [`TcpEndpoint::rack_tlp_ack`]: no SACK blocks, nothing lost, retransmitted or probed.
-//! This is header prediction for the sender (tcp_do_segment of FreeBSD, the fast path of
+//! A shortened [`TcpEndpoint::rack_tlp_ack`]: no SACK blocks, nothing lost, retransmitted or
+//! probed. This is header prediction for the sender (tcp_do_segment of FreeBSD, the fast path of
 //! tcp_rcv_established of Linux).
 
 use cc::Controller;

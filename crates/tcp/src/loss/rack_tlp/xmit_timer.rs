@@ -2,8 +2,8 @@
 //! retransmission timeout; setting one replaces the previous one.
 //!
 //! Source: tcp_ack, tcp_clean_rtx_queue, tcp_set_xmit_timer and tcp_rearm_rto of tcp_input.c,
-//! tcp_rack_mark_lost and tcp_rack_reo_timeout of tcp_recovery.c, tcp_xmit_retransmit_queue of tcp_output.c
-//! (Linux 6.18). The probe's own time is set in `timers`.
+//! tcp_rack_mark_lost and tcp_rack_reo_timeout of tcp_recovery.c, tcp_xmit_retransmit_queue of
+//! tcp_output.c (Linux 6.18). The probe's own time is set in `timers`.
 
 use record::Purpose;
 use units::{Duration, Instant, Offset};
