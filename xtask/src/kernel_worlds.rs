@@ -201,6 +201,7 @@ mod linux {
             guests: &guests,
             endpoints: &endpoints,
             protocol: Protocol::default(),
+            programs: &[],
             states: false,
             pin: true,
         };

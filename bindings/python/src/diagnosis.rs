@@ -63,13 +63,14 @@ pub(crate) fn whatif(
     let question = WhatIfRequest { compare, set, sender };
     let answer = watch(py, file.size, None, |watched| {
         let stream = stream(file.source(watched), flow)?;
-        Ok::<_, PyErr>(WhatIf::until(&stream, &question, watched.stop()))
+        Ok::<_, PyErr>(WhatIf::until(&stream, &question, watched.stop(), None))
     })??;
     match answer {
         Ok(answer) => Ok((answer.to_json(), answer.to_text())),
         Err(WhatIfError::Fit(unfit)) => Err(RunError::new_err(format!("{path}: {unfit}"))),
         Err(WhatIfError::Scenario(mistakes)) => Err(wrong_scenario(py, &mistakes)),
         Err(WhatIfError::Run(error)) => Err(RunError::new_err(format!("{path}: {error}"))),
+        Err(WhatIfError::Kernel(error)) => Err(RunError::new_err(error)),
     }
 }
 

@@ -39,6 +39,18 @@ impl Failure {
         Self::new(format!("cannot write to standard output: {error}"))
     }
 
+    /// The error without its hint, a line for each in a scenario.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Scenario(errors) => {
+                let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                lines.join("\n")
+            }
+            Self::Plain { message, .. } => message.clone(),
+        }
+    }
+
     /// Writes the error to standard error.
     pub(crate) fn report(self) -> ExitCode {
         match self {

@@ -99,6 +99,45 @@ pub fn plan(
     // of random numbers, and when it fires the next one may be late by a step of the clock (256 ns).
     let every = samples.every.as_nanos().max(1);
     line(format!("sample {} {every} {}", begins.as_nanos(), u32::from(samples.wanted)));
+    let (flows, addresses) = flows(scenario, host, endpoints, begins)?;
+    plan.push_str(&flows);
+    let mut line = |text: String| plan.push_str(&(text + "\n"));
+    // The interface has an IPv4 address even if no flow uses it.
+    let four =
+        addresses[0].map_or_else(|| format!("10.0.0.{}", host % 254 + 1), |ip| ip.to_string());
+    line(format!("four {four}"));
+    if let Some(six) = addresses[1] {
+        line(format!("six {six}"));
+    }
+    Ok(plan)
+}
+
+/// What a program that is no kernel is told of its host ([`crate::socket`]).
+///
+/// # Errors
+/// [`Unsupported`].
+pub fn program(
+    scenario: &Scenario,
+    host: usize,
+    endpoints: &[Endpoints],
+) -> Result<String, Unsupported> {
+    let own = &scenario.hosts[host];
+    let end = scenario.duration.as_nanos();
+    let (flows, _) = flows(scenario, host, endpoints, Duration::ZERO)?;
+    let (seed, mtu) = (scenario.seed, own.stack.mtu());
+    Ok(format!("version 1\nseed {seed}\nmtu {mtu}\nend {end}\n{flows}"))
+}
+
+/// A line for each end of a connection at a host, and the host's addresses of both versions.
+fn flows(
+    scenario: &Scenario,
+    host: usize,
+    endpoints: &[Endpoints],
+    begins: Duration,
+) -> Result<(String, [Option<IpAddr>; 2]), Unsupported> {
+    let refuse = |what: String| Unsupported { host: scenario.hosts[host].name.clone(), what };
+    let mut text = String::new();
+    let mut line = |flow: String| text.push_str(&(flow + "\n"));
     let mut addresses: [Option<IpAddr>; 2] = [None, None];
     for (number, flow) in scenario.flows.iter().enumerate() {
         let endpoints = endpoints[number];
@@ -123,14 +162,7 @@ pub fn plan(
             ));
         }
     }
-    // The interface has an IPv4 address even if no flow uses it.
-    let four =
-        addresses[0].map_or_else(|| format!("10.0.0.{}", host % 254 + 1), |ip| ip.to_string());
-    line(format!("four {four}"));
-    if let Some(six) = addresses[1] {
-        line(format!("six {six}"));
-    }
-    Ok(plan)
+    Ok((text, addresses))
 }
 
 /// The kernel's name of a host's congestion control.

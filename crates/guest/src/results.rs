@@ -18,6 +18,8 @@ pub struct HostResults {
     pub counters: BTreeMap<String, u64>,
     /// Facts that depend on the kernel's build, in the order of the report.
     pub facts: Vec<(String, String)>,
+    /// The guest's time at the world's time 0.
+    pub begins: Duration,
     /// Settings that the kernel refused, each with its error.
     pub refused: Vec<String>,
     /// `tcp_info` of senders over time, as far as nobody has taken it yet.

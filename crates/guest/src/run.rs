@@ -12,9 +12,10 @@ use units::{Bytes, Duration, Instant};
 
 use crate::drive::{Attached, DriveCounters, Failed, drive};
 use crate::flows::{FlowCounters, Flows};
-use crate::guest::{Guest, GuestError};
-use crate::plan::{Samples, Unsupported, plan};
-use crate::results::{EndResults, HostResults};
+use crate::guest::{Guest, GuestError, Outlet, Packet};
+use crate::plan::{self, Samples, Unsupported};
+use crate::results::{EndResults, GuestTcpInfo, HostResults};
+use crate::socket::SocketGuest;
 use crate::uml::{BOOT, NicCounters, PATIENCE, Protocol, UmlConfig, UmlGuest};
 
 /// A host that is a real kernel.
@@ -36,6 +37,15 @@ pub struct GuestHost {
     pub tcp_info: Duration,
 }
 
+/// A host that is a program of the protocol of [`crate::socket`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestProgram {
+    /// Index of the host.
+    pub host: usize,
+    /// The program.
+    pub program: PathBuf,
+}
+
 /// Parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
@@ -43,6 +53,8 @@ pub struct Job<'a> {
     pub scenario: &'a Scenario,
     /// The hosts that are real kernels.
     pub guests: &'a [GuestHost],
+    /// The hosts that are other programs.
+    pub programs: &'a [GuestProgram],
     /// Addresses and ports of each flow, seen from its connecting side.
     pub endpoints: &'a [Endpoints],
     /// Protocol of the guests' clocks.
@@ -67,6 +79,66 @@ pub struct GuestRun {
     pub flows: FlowCounters,
     /// Turns of guests.
     pub turns: DriveCounters,
+}
+
+/// A guest of either kind.
+#[derive(Debug)]
+enum AnyGuest {
+    Kernel(UmlGuest),
+    Program(SocketGuest),
+}
+
+impl AnyGuest {
+    fn nic_counters(&self) -> Option<NicCounters> {
+        match self {
+            Self::Kernel(kernel) => Some(kernel.nic_counters()),
+            Self::Program(_) => None,
+        }
+    }
+
+    fn any(&mut self) -> &mut dyn Guest {
+        match self {
+            Self::Kernel(kernel) => kernel,
+            Self::Program(program) => program,
+        }
+    }
+}
+
+impl Guest for AnyGuest {
+    fn next_deadline(&mut self) -> Result<Instant, GuestError> {
+        self.any().next_deadline()
+    }
+
+    fn receive(&mut self, now: Instant, packets: &[Packet<'_>]) -> Result<(), GuestError> {
+        self.any().receive(now, packets)
+    }
+
+    fn run(
+        &mut self,
+        now: Instant,
+        limit: Instant,
+        outlet: &mut dyn Outlet,
+    ) -> Result<(), GuestError> {
+        self.any().run(now, limit, outlet)
+    }
+
+    fn is_finished(&self) -> bool {
+        match self {
+            Self::Kernel(kernel) => kernel.is_finished(),
+            Self::Program(program) => program.is_finished(),
+        }
+    }
+
+    fn results(&self) -> &HostResults {
+        match self {
+            Self::Kernel(kernel) => kernel.results(),
+            Self::Program(program) => program.results(),
+        }
+    }
+
+    fn take_samples(&mut self, each: &mut dyn FnMut(Instant, GuestTcpInfo)) {
+        self.any().take_samples(each);
+    }
 }
 
 /// Error of a run.
@@ -144,11 +216,16 @@ impl Drop for Pinned {
 pub fn run<O: Observer>(job: &Job<'_>, observer: &mut O) -> Result<GuestRun, RunError> {
     let scenario = &for_guests(job);
     let _pinned = job.pin.then(Pinned::here);
-    let outside: Vec<usize> = job.guests.iter().map(|guest| guest.host).collect();
+    let kernels = job.guests.iter().map(|guest| guest.host);
+    let outside: Vec<usize> = kernels.chain(job.programs.iter().map(|one| one.host)).collect();
     let mut live = LiveSimulation::new(scenario, &outside, observer).map_err(RunError::Setup)?;
     let mut guests = Vec::new();
     for guest in job.guests {
-        guests.push(Attached { host: guest.host, guest: boot(job, guest, O::ON)? });
+        guests
+            .push(Attached { host: guest.host, guest: AnyGuest::Kernel(boot(job, guest, O::ON)?) });
+    }
+    for one in job.programs {
+        guests.push(Attached { host: one.host, guest: AnyGuest::Program(start(job, one)?) });
     }
     let mut flows = Flows::new(job.endpoints);
     let end = Instant::ZERO + scenario.duration;
@@ -162,15 +239,19 @@ pub fn run<O: Observer>(job: &Job<'_>, observer: &mut O) -> Result<GuestRun, Run
         return Err(RunError::Altered { segments: flows.counters.altered });
     }
     let mut outcome = live.outcome();
-    for Attached { host, guest } in &guests {
+    for Attached { guest, .. } in &guests {
+        let kind = match guest {
+            AnyGuest::Kernel(_) => "kernel",
+            AnyGuest::Program(_) => "program",
+        };
         for end in &guest.results().ends {
-            report(job.scenario, *host, end, guest.results(), &mut outcome);
+            report(job.scenario, kind, end, guest.results(), &mut outcome);
         }
     }
     Ok(GuestRun {
         outcome,
         hosts: guests.iter().map(|one| one.guest.results().clone()).collect(),
-        nics: guests.iter().map(|one| one.guest.nic_counters()).collect(),
+        nics: guests.iter().filter_map(|one| one.guest.nic_counters()).collect(),
         flows: flows.counters,
         turns,
     })
@@ -189,15 +270,30 @@ fn for_guests(job: &Job<'_>) -> Scenario {
     scenario
 }
 
+fn start(job: &Job<'_>, one: &GuestProgram) -> Result<SocketGuest, RunError> {
+    let hello =
+        plan::program(job.scenario, one.host, job.endpoints).map_err(RunError::Unsupported)?;
+    let started = SocketGuest::start(&one.program, &hello, PATIENCE);
+    let host = job.scenario.hosts[one.host].name.clone();
+    started.map_err(|error| RunError::Guest { host, at: None, error })
+}
+
 fn boot(job: &Job<'_>, guest: &GuestHost, records: bool) -> Result<UmlGuest, RunError> {
     let scenario = job.scenario;
     let host = &scenario.hosts[guest.host];
     let phase = host.stack.tcp().map_or(Duration::ZERO, |tcp| tcp.clock_phase);
     let begins = Duration::from_nanos(BOOT.as_nanos() + phase.as_nanos());
     let samples = Samples { every: guest.tcp_info, wanted: records && job.states };
-    let plan =
-        plan(scenario, guest.host, job.endpoints, begins, &guest.sysctls, guest.facts, samples)
-            .map_err(RunError::Unsupported)?;
+    let plan = plan::plan(
+        scenario,
+        guest.host,
+        job.endpoints,
+        begins,
+        &guest.sysctls,
+        guest.facts,
+        samples,
+    )
+    .map_err(RunError::Unsupported)?;
     let config = UmlConfig {
         kernel: &guest.kernel,
         init: &guest.init,
@@ -224,20 +320,19 @@ fn boot(job: &Job<'_>, guest: &GuestHost, records: bool) -> Result<UmlGuest, Run
 /// Merges the results of an endpoint into the outcome of its flow.
 fn report(
     scenario: &Scenario,
-    host: usize,
+    kind: &'static str,
     end: &EndResults,
     results: &HostResults,
     outcome: &mut RunOutcome,
 ) {
     let flow = &scenario.flows[end.flow];
     let measured = &mut outcome.flows[end.flow];
-    let phase = scenario.hosts[host].stack.tcp().map_or(Duration::ZERO, |tcp| tcp.clock_phase);
     let requests = matches!(flow.app, App::Requests { .. });
     // The counted bytes flow to the listener, except for responses.
     if end.listens != requests {
         measured.bytes = Bytes(end.received);
         measured.finished = end.finished;
-        let read = end.at.saturating_sub(Duration::from_nanos(BOOT.as_nanos() + phase.as_nanos()));
+        let read = end.at.saturating_sub(results.begins);
         let read = if end.finished { read } else { scenario.duration };
         measured.duration = read.saturating_sub(flow.start);
         if requests && end.value("requests") > 0 {
@@ -251,7 +346,7 @@ fn report(
         }
         return;
     }
-    measured.profile = "kernel";
+    measured.profile = kind;
     measured.retransmitted_segments = end.value("retransmitted");
     measured.mss = Bytes(end.value("mss"));
     measured.max_cwnd = Bytes(end.value("cwnd") * end.value("mss"));

@@ -3,11 +3,10 @@
 
 mod memory;
 mod nic;
-mod process;
+pub(crate) mod process;
 mod time_travel;
 
 use std::fs;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -73,8 +72,12 @@ pub struct UmlGuest {
     _directory: RunDirectory,
 }
 
-/// Number of the next directory of this process.
-static NUMBER: AtomicU32 = AtomicU32::new(0);
+/// A name for the directory of a guest, different from all others.
+pub(crate) fn next_name() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!("ackclock-guest-{}-{number}", std::process::id())
+}
 
 /// Discards packets that a guest sends before the world's time 0, such as router solicitations.
 struct Discard;
@@ -91,9 +94,7 @@ impl UmlGuest {
     /// # Errors
     /// [`GuestError`].
     pub fn boot(config: &UmlConfig<'_>) -> Result<Self, GuestError> {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("ackclock-guest-{}-{number}", std::process::id());
-        let directory = RunDirectory::new(&run_directory(), &name)
+        let directory = RunDirectory::new(&run_directory(), &next_name())
             .map_err(GuestError::system("the directory of a guest"))?;
         let path = directory.path();
         let init = fs::read(config.init)
@@ -116,7 +117,10 @@ impl UmlGuest {
             has_buffers: false,
             offset: Duration::from_nanos(BOOT.as_nanos() + config.clock_phase.as_nanos()),
             patience: config.patience,
-            results: HostResults::default(),
+            results: HostResults {
+                begins: Duration::from_nanos(BOOT.as_nanos() + config.clock_phase.as_nanos()),
+                ..HostResults::default()
+            },
             process,
             _directory: directory,
         };
@@ -293,31 +297,9 @@ impl UmlGuest {
         }
     }
 
-    /// That it has ended, if that is why a socket failed.
-    fn ended_or(&mut self, error: GuestError) -> GuestError {
-        let gone = [
-            io::ErrorKind::UnexpectedEof,
-            io::ErrorKind::ConnectionReset,
-            io::ErrorKind::BrokenPipe,
-        ];
-        match error {
-            GuestError::System { error, .. } if gone.contains(&error.kind()) => {
-                GuestError::Ended { status: self.process.end(), console: String::new() }
-            }
-            other => other,
-        }
-    }
-
-    /// Adds the console to an error.
+    /// Adds its exit status and console to an error.
     fn explain(&mut self, error: GuestError) -> GuestError {
-        let error = self.ended_or(error);
-        let console = self.process.console.tail();
-        match error {
-            GuestError::Ended { status, .. } => GuestError::Ended { status, console },
-            GuestError::Silent { seconds, .. } => GuestError::Silent { seconds, console },
-            GuestError::Protocol { what, .. } => GuestError::Protocol { what, console },
-            other => other,
-        }
+        self.process.explain(error)
     }
 
     fn receive_all(&mut self, now: Instant, packets: &[Packet<'_>]) -> Result<(), GuestError> {
@@ -366,7 +348,7 @@ impl Guest for UmlGuest {
 }
 
 /// Returns the parent of the guests' directories: names of sockets in them must be short.
-fn run_directory() -> PathBuf {
+pub(crate) fn run_directory() -> PathBuf {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }

@@ -9,7 +9,7 @@ use sim::scenario::{HostSpec, Offload, QuicStack, StackSpec, TcpStack};
 use tcp::profile::{NAMES, TcpProfile};
 use units::{Bytes, Duration};
 
-use super::kernel::{KERNEL, KERNEL_MEMORY, SYSCTL, TCP_INFO};
+use super::kernel::{GUEST, KERNEL, KERNEL_MEMORY, SYSCTL, TCP_INFO};
 use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
 use super::kinds::{
     BoolType, DurationType, EnumType, IntegerType, SizeType, self_named, type_mismatch,
@@ -126,6 +126,7 @@ table! {
         kernel_memory: Bytes = KERNEL_MEMORY,
         sysctl: RawValues = SYSCTL,
         tcp_info: Duration = TCP_INFO,
+        guest: String = GUEST,
     }
     elsewhere: elsewhere,
 }

@@ -29,6 +29,12 @@ pub(super) static SYSCTL: Key<KnobsType> = Key::optional(
     "sysctls of the host's kernel under their own names, in quotes",
 );
 
+pub(super) static GUEST: Key<TextType> = Key::optional(
+    "guest",
+    TextType,
+    "none, the host is modelled",
+    "the host is a program in virtual time, connected by a socket: a path (docs/kernels.md has the protocol)",
+);
 pub(super) static TCP_INFO: Key<DurationType> = Key::optional(
     "tcp_info",
     DurationType { least: Duration::from_micros(1), default_unit: "ms" },
@@ -57,8 +63,30 @@ pub struct KernelHost {
     pub tcp_info: Duration,
 }
 
+/// A host that is another program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramHost {
+    /// Index of the host.
+    pub host: usize,
+    /// Path of the program.
+    pub program: String,
+}
+
 /// Adds host number `host` to the kernels of `reader`, if it is a kernel.
 pub(super) fn kernel(host: usize, table: &HostTable, reader: &mut ScenarioReader) {
+    if let Some(program) = &table.guest {
+        if !reader.allows_kernels {
+            let message = "a host that is another program cannot be part of this command";
+            let hint = "`ackclock run` can run it; without `guest` the host is modelled";
+            reader.report(SpannedError::new(program.span, message).hint(hint.to_owned()));
+        } else if table.kernel.is_some() {
+            let message = "a host has a `kernel` or a `guest`, not both";
+            reader.report(SpannedError::new(program.span, message));
+        } else {
+            let program = program.value.clone();
+            reader.programs.push(ProgramHost { host, program });
+        }
+    }
     let Some(kernel) = &table.kernel else {
         let alone = [
             table.kernel_memory.as_ref().map(|memory| memory.span),

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Overrides;
 use super::files::Files;
-use super::kernel::KernelHost;
+use super::kernel::{KernelHost, ProgramHost};
 use super::nearest::{did_you_mean, nearest, one_of};
 use super::source::{SpannedError, TextSpan};
 use super::tree::{TomlEntry, TomlNode, TomlValue};
@@ -81,6 +81,8 @@ pub(super) struct ScenarioReader {
     pub(super) allows_kernels: bool,
     /// The hosts that are real kernels.
     pub(super) kernels: Vec<KernelHost>,
+    /// Hosts that are other programs.
+    pub(super) programs: Vec<ProgramHost>,
     /// Names of the keys with invalid values.
     invalid_keys: Vec<&'static str>,
 }

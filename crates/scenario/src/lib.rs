@@ -66,7 +66,7 @@ use tree::TomlNode;
 pub use document::ScenarioFile;
 pub use error::ScenarioError;
 pub use files::{Files, ReadFile};
-pub use kernel::{KernelHost, TCP_INFO_INTERVAL};
+pub use kernel::{KernelHost, ProgramHost, TCP_INFO_INTERVAL};
 pub use nearest::nearest;
 pub use reference::reference;
 pub use report::{ReportStyle, report};
@@ -95,6 +95,8 @@ pub struct Loaded {
     pub scenario: Scenario,
     /// The hosts that are real kernels, in the order of hosts.
     pub kernels: Vec<KernelHost>,
+    /// Hosts that are other programs.
+    pub programs: Vec<ProgramHost>,
     /// SHA-256 of [`Loaded::text`] in lower-case hexadecimal. If the scenario names files, a line
     /// per file (SHA-256, two spaces, name) is appended to the text before hashing.
     pub sha256: String,
@@ -138,7 +140,8 @@ pub fn load(
     match world::read(&root, &sources, &mut reader) {
         Some(scenario) => {
             let sha256 = digest(&composed, &reader.files);
-            Ok(Loaded { scenario, kernels: reader.kernels, sha256, text: composed })
+            let (kernels, programs) = (reader.kernels, reader.programs);
+            Ok(Loaded { scenario, kernels, programs, sha256, text: composed })
         }
         None => Err(sources.errors(reader.errors)),
     }

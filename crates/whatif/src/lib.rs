@@ -9,10 +9,13 @@ mod text;
 
 use diagnose::capture_point::CapturePoint;
 use fit::{FitError, LossPattern, PathFit, PeerSystem};
+use packet::{Flags, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
 use serde::Serialize;
+use sim::scenario::{Scenario, TapPoint, TapSpec};
 use sim::{Observer, RunError};
-use units::Instant;
+use tcp::profile::Family;
+use units::{Instant, Offset, SeqNum};
 
 use ingest::inputs::CapturedConnection;
 use runner::stop::{self, NEVER, StopFlag};
@@ -51,6 +54,8 @@ pub enum WhatIfError {
     Scenario(Vec<ScenarioError>),
     /// The fitted scenario could not be run to its end.
     Run(RunError),
+    /// It could not be run with real kernels.
+    Kernel(String),
 }
 
 impl core::fmt::Display for WhatIfError {
@@ -62,6 +67,7 @@ impl core::fmt::Display for WhatIfError {
                 f.write_str(&lines.join("\n"))
             }
             Self::Run(error) => error.fmt(f),
+            Self::Kernel(error) => f.write_str(error),
         }
     }
 }
@@ -117,6 +123,9 @@ pub struct Candidate {
     pub shown_by_windows: bool,
     /// Its simulated transfer.
     pub course: TransferResult,
+    /// The same with real kernels as its Linux hosts, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<TransferResult>,
     /// Misfit to the recorded transfer: the mean difference of the times at which the same bytes
     /// were delivered, as a fraction of the whole time.
     pub misfit: f64,
@@ -131,11 +140,17 @@ pub struct Alternative {
     pub runs: u64,
     /// The median run.
     pub course: TransferResult,
+    /// That run with real kernels as its Linux hosts, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<TransferResult>,
     /// Shortest and longest time, in seconds.
     pub spread_s: (f64, f64),
     /// Time of the median run relative to the best fitting sender's.
     pub time_ratio: f64,
 }
+
+/// Runs a scenario with real kernels as its Linux hosts.
+pub type KernelRunner<'a> = dyn Fn(&Scenario, &mut DeliveryCurve) -> Result<(), String> + 'a;
 
 /// The result of a run, and its bytes by time in ns.
 type SimulatedTransfer = (TransferResult, Vec<(u64, u64)>);
@@ -168,10 +183,11 @@ impl WhatIf {
     /// # Errors
     /// [`WhatIfError`].
     pub fn of(stream: &CapturedConnection, question: &WhatIfRequest) -> Result<Self, WhatIfError> {
-        Self::until(stream, question, &NEVER)
+        Self::until(stream, question, &NEVER, None)
     }
 
-    /// Does the same as [`of`](Self::of); ends its runs once `stop` is set.
+    /// Does the same as [`of`](Self::of); ends its runs once `stop` is set. `kernels` runs a scenario with real
+    /// kernels: every sender of Linux is then run with them too, as a check of the answer.
     ///
     /// # Errors
     /// [`WhatIfError`].
@@ -179,6 +195,7 @@ impl WhatIf {
         stream: &CapturedConnection,
         question: &WhatIfRequest,
         stop: StopFlag<'_>,
+        kernels: Option<&KernelRunner<'_>>,
     ) -> Result<Self, WhatIfError> {
         let fitted = PathFit::of(&stream.analysis).map_err(WhatIfError::Fit)?;
         let recorded = course(fitted.bytes, fitted.time);
@@ -187,10 +204,11 @@ impl WhatIf {
         for &(profile, cc) in senders(fitted.sender) {
             let text = fitted.scenario(profile, cc, LossPattern::Same, 1);
             let (course, curve) = simulate(&text, &[], &fitted, stop)?;
+            let kernel = with_kernels(&text, &[], &fitted, kernels)?;
             let misfit = misfit(&fitted.delivered, &curve, fitted.bytes, fitted.time);
             let shown_by_windows = reported.contains(&(profile, cc));
             candidates.push((
-                Candidate { sender: called(profile, cc), shown_by_windows, course, misfit },
+                Candidate { sender: called(profile, cc), shown_by_windows, course, kernel, misfit },
                 profile,
                 cc,
             ));
@@ -209,14 +227,15 @@ impl WhatIf {
                 Some((profile, cc)) => (profile, Some(cc)),
                 None => (name.as_str(), None),
             };
-            alternatives.push(alternative(&fitted, (profile, cc), &[], &best, stop)?);
+            alternatives.push(alternative(&fitted, (profile, cc), &[], &best, stop, kernels)?);
         }
         if !question.set.is_empty() || question.sender.is_some() {
             let (profile, cc) = match question.sender.as_deref() {
                 Some(name) => name.split_once('/').map_or((name, None), |(p, cc)| (p, Some(cc))),
                 None => (profile, cc),
             };
-            alternatives.push(alternative(&fitted, (profile, cc), &question.set, &best, stop)?);
+            let set = &question.set;
+            alternatives.push(alternative(&fitted, (profile, cc), set, &best, stop, kernels)?);
         }
         Ok(Self {
             format: FORMAT,
@@ -267,6 +286,7 @@ fn alternative(
     set: &[String],
     best: &Candidate,
     stop: StopFlag<'_>,
+    kernels: Option<&KernelRunner<'_>>,
 ) -> Result<Alternative, WhatIfError> {
     let by_chance = !fitted.losses.packets.is_empty();
     let (chance, seeds) =
@@ -274,10 +294,12 @@ fn alternative(
     let mut courses = Vec::new();
     for seed in 1..=seeds {
         let text = fitted.scenario(profile, cc, chance, seed);
-        courses.push(simulate(&text, set, fitted, stop)?.0);
+        courses.push((simulate(&text, set, fitted, stop)?.0, seed));
     }
-    courses.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
-    let middle = courses[courses.len() / 2];
+    courses.sort_by(|(a, _), (b, _)| a.time_s.total_cmp(&b.time_s));
+    let (middle, seed) = courses[courses.len() / 2];
+    let text = fitted.scenario(profile, cc, chance, seed);
+    let kernel = with_kernels(&text, set, fitted, kernels)?;
     let what = match set {
         [] => called(profile, cc),
         set => format!("{} with {}", called(profile, cc), set.join(", ")),
@@ -286,7 +308,8 @@ fn alternative(
         what,
         runs: seeds,
         course: middle,
-        spread_s: (courses[0].time_s, courses[courses.len() - 1].time_s),
+        kernel,
+        spread_s: (courses[0].0.time_s, courses[courses.len() - 1].0.time_s),
         time_ratio: middle.time_s / best.course.time_s,
     })
 }
@@ -302,14 +325,29 @@ fn simulate(
     let loaded = load(text, "the fitted scenario", &overrides).map_err(WhatIfError::Scenario)?;
     let mut seen = DeliveryCurve { bytes: fitted.bytes, ..DeliveryCurve::default() };
     stop::run(&loaded.scenario, &mut seen, stop).map_err(WhatIfError::Run)?;
-    let mut curve = seen.curve;
-    curve.extend(seen.last);
-    if fitted.point == CapturePoint::Receiver {
-        let way = fitted.rtt / 2;
-        curve.iter_mut().for_each(|point| point.0 = point.0.saturating_sub(way));
+    Ok(seen.result(fitted))
+}
+
+/// Runs a fitted scenario with real kernels as its Linux hosts; `None` without `kernels`, or if its sender
+/// is not of Linux.
+fn with_kernels(
+    text: &str,
+    set: &[String],
+    fitted: &PathFit,
+    kernels: Option<&KernelRunner<'_>>,
+) -> Result<Option<TransferResult>, WhatIfError> {
+    let Some(run) = kernels else { return Ok(None) };
+    let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
+    let loaded = load(text, "the fitted scenario", &overrides).map_err(WhatIfError::Scenario)?;
+    let linux = loaded.scenario.hosts.first().and_then(|host| host.stack.tcp());
+    if linux.is_none_or(|tcp| tcp.profile.family != Family::Linux) {
+        return Ok(None);
     }
-    let (time, bytes) = curve.last().copied().unwrap_or((1, 0));
-    Ok((course(bytes, time), curve))
+    let mut scenario = loaded.scenario;
+    scenario.taps = vec![TapSpec { host: 0, place: TapPoint::Stack }];
+    let mut seen = DeliveryCurve { bytes: fitted.bytes, ..DeliveryCurve::default() };
+    run(&scenario, &mut seen).map_err(WhatIfError::Kernel)?;
+    Ok(Some(seen.result(fitted).0))
 }
 
 fn course(bytes: u64, ns: u64) -> TransferResult {
@@ -337,13 +375,45 @@ fn misfit(recorded: &[(u64, u64)], simulated: &[(u64, u64)], bytes: u64, time: u
 /// Delivery curve at the sender: bytes acknowledged by time, at [`CURVE_POINTS`] offsets and at the
 /// last ACK.
 #[derive(Debug, Default)]
-struct DeliveryCurve {
+pub struct DeliveryCurve {
     /// Length of the stream in bytes.
     bytes: u64,
+    /// Sequence number of the first byte: seen at the sender's stack, where the sender is a kernel.
+    first: Option<SeqNum>,
     /// Number of points reached.
     reached: u64,
     curve: Vec<(u64, u64)>,
     last: Option<(u64, u64)>,
+}
+
+impl DeliveryCurve {
+    /// `una` is acknowledged.
+    fn on_acked(&mut self, at: Instant, una: u64) {
+        let point = (at.as_nanos(), una);
+        if self.last.is_some_and(|last| una <= last.1) {
+            return;
+        }
+        self.last = Some(point);
+        let before = self.reached;
+        while self.reached < CURVE_POINTS && una >= place(self.bytes, self.reached + 1) {
+            self.reached += 1;
+        }
+        if self.reached > before {
+            self.curve.push(point);
+        }
+    }
+
+    /// The transfer, its times those at the capture point.
+    fn result(self, fitted: &PathFit) -> SimulatedTransfer {
+        let mut curve = self.curve;
+        curve.extend(self.last);
+        if fitted.point == CapturePoint::Receiver {
+            let way = fitted.rtt / 2;
+            curve.iter_mut().for_each(|point| point.0 = point.0.saturating_sub(way));
+        }
+        let (time, bytes) = curve.last().copied().unwrap_or((1, 0));
+        (course(bytes, time), curve)
+    }
 }
 
 impl Recorder for DeliveryCurve {
@@ -352,20 +422,29 @@ impl Recorder for DeliveryCurve {
     fn record(&mut self, at: Instant, who: EventSource, event: Event, _: Option<&SenderState>) {
         // The sender is the first host of the scenario.
         if let (0, Event::Acked { una, .. }) = (who.host.0, event) {
-            let point = (at.as_nanos(), una.0);
-            self.last = Some(point);
-            let before = self.reached;
-            while self.reached < CURVE_POINTS && una.0 >= place(self.bytes, self.reached + 1) {
-                self.reached += 1;
-            }
-            if self.reached > before {
-                self.curve.push(point);
-            }
+            self.on_acked(at, una.0);
         }
     }
 }
 
-impl Observer for DeliveryCurve {}
+impl Observer for DeliveryCurve {
+    /// Only runs with kernels have a tap, at the sender's stack.
+    fn tap(&mut self, at: Instant, _: usize, outbound: bool, segment: &Segment) {
+        if outbound {
+            if segment.flags.has(Flags::SYN) {
+                self.first = Some(SeqNum(segment.seq.0.wrapping_add(1)));
+            }
+        } else if let Some(first) = self.first
+            && segment.flags.has(Flags::ACK)
+        {
+            let newest = Offset(self.last.map_or(0, |last| last.1));
+            if let Some(una) = segment.ack.near(first, newest) {
+                // The FIN has a number too.
+                self.on_acked(at, una.0.min(self.bytes));
+            }
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

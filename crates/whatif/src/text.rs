@@ -32,8 +32,16 @@ impl WhatIf {
         out.push_str(&aligned(&rows));
         writeln!(out, "\nthe same transfer simulated, by sender")?;
         let mut rows = vec![
-            ["  sender", "time", "goodput", "against recorded", "timing error", "windows"]
-                .map(str::to_owned),
+            [
+                "  sender",
+                "time",
+                "goodput",
+                "against recorded",
+                "timing error",
+                "windows",
+                if self.senders.iter().any(|one| one.kernel.is_some()) { KERNEL } else { "" },
+            ]
+            .map(str::to_owned),
         ];
         rows.extend(self.senders.iter().map(|one| {
             let [time, goodput] = figures(&one.course);
@@ -45,6 +53,7 @@ impl WhatIf {
                 format!("{ratio:+.1} %"),
                 format!("{:.1} % of the time", one.misfit * 100.0),
                 if one.shown_by_windows { "as recorded" } else { "" }.to_owned(),
+                kernel(one.kernel.as_ref(), &one.course),
             ]
         }));
         out.push_str(&aligned(&rows));
@@ -59,8 +68,11 @@ impl WhatIf {
             return Ok(());
         }
         writeln!(out, "\nwhat if")?;
-        let mut rows =
-            vec![["  sender", "time", "goodput", "spread", "relative time"].map(str::to_owned)];
+        let with =
+            if self.alternatives.iter().any(|one| one.kernel.is_some()) { KERNEL } else { "" };
+        let mut rows = vec![
+            ["  sender", "time", "goodput", "spread", "relative time", with].map(str::to_owned),
+        ];
         rows.extend(self.alternatives.iter().map(|one| {
             let [time, goodput] = figures(&one.course);
             let spread = match one.runs {
@@ -73,11 +85,23 @@ impl WhatIf {
                 goodput,
                 spread,
                 format!("{:.2} times", one.time_ratio),
+                kernel(one.kernel.as_ref(), &one.course),
             ]
         }));
         out.push_str(&aligned(&rows));
         Ok(())
     }
+}
+
+/// Heading of the check.
+const KERNEL: &str = "with real kernels";
+
+/// The time of the check, and how far it is from the model's.
+fn kernel(kernel: Option<&TransferResult>, model: &TransferResult) -> String {
+    kernel.map_or_else(String::new, |kernel| {
+        let apart = (kernel.time_s / model.time_s - 1.0) * 100.0;
+        format!("{:.3} s ({apart:+.1} %)", kernel.time_s)
+    })
 }
 
 fn figures(course: &TransferResult) -> [String; 2] {

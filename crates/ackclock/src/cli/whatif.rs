@@ -10,6 +10,7 @@ Examples:
   ackclock whatif slow.pcap --compare linux-6.18/cubic,freebsd-rack-main
   ackclock whatif slow.pcap --flow 3 --set sender.knobs.net.inet.tcp.abc_l_var=45
   ackclock whatif slow.pcap --set path.loss=0.1% --set path.forward.link.rate=1Gbit/s
+  ackclock whatif slow.pcap --compare linux-6.18/bbr --kernel linux-6.12
   ackclock whatif slow.pcap --compare freebsd-main --json | jq '.alternatives[0].time_ratio'
 
 The path is fitted from the capture; the recorded sender is simulated on it first. If even that
@@ -36,6 +37,10 @@ pub(crate) struct WhatIfArgs {
     /// Set one key of the fitted scenario (see: ackclock scenario from)
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Check the answer with real kernels: senders of Linux are run with this one too, in virtual time
+    /// [default: the first of `kernel list`]
+    #[arg(long, value_name = "NAME", num_args = 0..=1)]
+    pub(crate) kernel: Option<Option<String>>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

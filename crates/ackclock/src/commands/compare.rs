@@ -11,6 +11,9 @@ mod linux;
 mod page;
 
 #[cfg(target_os = "linux")]
+pub(super) use linux::{kernel_name, linux_hosts};
+
+#[cfg(target_os = "linux")]
 pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
     linux::run(args)
 }

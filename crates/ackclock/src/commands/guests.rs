@@ -1,6 +1,6 @@
 //! Runs of scenarios in which some hosts are real kernels.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use scenario::Loaded;
 use sim::scenario::Scenario;
@@ -13,30 +13,42 @@ use crate::failure::Failure;
 pub(super) struct Kernels {
     #[cfg(target_os = "linux")]
     guests: Vec<guest::GuestHost>,
+    #[cfg(target_os = "linux")]
+    programs: Vec<guest::GuestProgram>,
 }
 
 impl Kernels {
     /// Finds the kernels that a scenario names. A path names foreign code and needs `allow_exec`.
     #[cfg(target_os = "linux")]
     pub(super) fn of(loaded: &Loaded, file: &Path, allow_exec: bool) -> Result<Self, Failure> {
+        let mut found = Self::with(&loaded.scenario, &loaded.kernels, file, allow_exec)?;
+        for one in &loaded.programs {
+            let program = foreign(&loaded.scenario, one.host, &one.program, file, allow_exec)?;
+            found.programs.push(guest::GuestProgram { host: one.host, program });
+        }
+        Ok(found)
+    }
+
+    /// These kernels as hosts of `scenario`, which is that of `file`.
+    #[cfg(target_os = "linux")]
+    pub(super) fn with(
+        scenario: &Scenario,
+        kernels: &[scenario::KernelHost],
+        file: &Path,
+        allow_exec: bool,
+    ) -> Result<Self, Failure> {
         use super::kernel::linux::{cache, find};
 
-        if loaded.kernels.is_empty() {
+        if kernels.is_empty() {
             return Ok(Self::default());
         }
         let cache = cache()?;
         let init = guest::kernel::build::init(&cache);
         let init = init.map_err(|error| Failure::new(error.to_string()))?;
         let mut guests = Vec::new();
-        for host in &loaded.kernels {
+        for host in kernels {
             let kernel = if host.kernel.contains('/') {
-                let name = &loaded.scenario.hosts[host.host].name;
-                if !allow_exec {
-                    let message = format!("host `{name}` runs the program {}", host.kernel);
-                    let advice = "--allow-exec runs it: only for scenarios that you trust";
-                    return Err(Failure::new(message).hint(advice));
-                }
-                file.parent().unwrap_or(Path::new("")).join(&host.kernel)
+                foreign(scenario, host.host, &host.kernel, file, allow_exec)?
             } else {
                 find(&cache, &host.kernel)?.path
             };
@@ -50,14 +62,14 @@ impl Kernels {
                 tcp_info: host.tcp_info,
             });
         }
-        Ok(Self { guests })
+        Ok(Self { guests, programs: Vec::new() })
     }
 
     #[cfg(not(target_os = "linux"))]
     pub(super) fn of(loaded: &Loaded, _: &Path, _: bool) -> Result<Self, Failure> {
-        match loaded.kernels.is_empty() {
+        match loaded.kernels.is_empty() && loaded.programs.is_empty() {
             true => Ok(Self::default()),
-            false => Err(Failure::new("hosts that are real kernels need Linux")),
+            false => Err(Failure::new("hosts that are real kernels or other programs need Linux")),
         }
     }
 
@@ -94,6 +106,7 @@ impl Kernels {
             guests: &self.guests,
             endpoints: &endpoints,
             protocol: guest::uml::Protocol::default(),
+            programs: &self.programs,
             states,
             pin: true,
         };
@@ -107,10 +120,27 @@ impl Kernels {
         observer: &mut O,
     ) -> Result<RunOutcome, Failure> {
         #[cfg(target_os = "linux")]
-        if !self.guests.is_empty() {
+        if !self.guests.is_empty() || !self.programs.is_empty() {
             return self.run_guests(scenario, observer, true).map(|done| done.outcome);
         }
         sim::run(scenario, observer)
             .map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))
     }
+}
+
+/// The path of a program that a scenario names for a host, from where the scenario's file is.
+#[cfg(target_os = "linux")]
+fn foreign(
+    scenario: &Scenario,
+    host: usize,
+    program: &str,
+    file: &Path,
+    allow_exec: bool,
+) -> Result<PathBuf, Failure> {
+    if !allow_exec {
+        let name = &scenario.hosts[host].name;
+        let failure = Failure::new(format!("host `{name}` runs the program {program}"));
+        return Err(failure.hint("--allow-exec runs it: only for scenarios that you trust"));
+    }
+    Ok(file.parent().unwrap_or(Path::new("")).join(program))
 }

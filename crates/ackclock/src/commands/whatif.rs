@@ -5,9 +5,12 @@ use std::process::ExitCode;
 
 use diagnose::AnalysisSettings;
 use ingest::inputs::{self, CapturedConnection};
-use whatif::{WhatIf, WhatIfError, WhatIfRequest, scenario_of};
+use runner::stop::NEVER;
+use whatif::{KernelRunner, WhatIf, WhatIfError, WhatIfRequest, scenario_of};
 
 use super::diagnose::source;
+#[cfg(target_os = "linux")]
+use super::guests::Kernels;
 use crate::cli::{FromArgs, WhatIfArgs};
 use crate::failure::Failure;
 use crate::output::print;
@@ -15,13 +18,35 @@ use crate::output::print;
 pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
     let stream = stream(&args.file, args.flow)?;
     let question = WhatIfRequest { compare: args.compare, set: args.set, sender: args.sender };
-    let answer = WhatIf::of(&stream, &question).map_err(|fault| match fault {
+    let kernels = args.kernel.map(kernel_runner).transpose()?;
+    let answer = WhatIf::until(&stream, &question, &NEVER, kernels.as_deref());
+    let answer = answer.map_err(|fault| match fault {
         WhatIfError::Fit(unfit) => Failure::new(format!("{}: {unfit}", args.file.display())),
         WhatIfError::Scenario(mistakes) => Failure::Scenario(mistakes),
         WhatIfError::Run(error) => Failure::new(format!("{}: {error}", args.file.display())),
+        WhatIfError::Kernel(error) => Failure::new(error),
     })?;
     print(&if args.json { answer.to_json() } else { answer.to_text() })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs scenarios with a kernel as their Linux hosts.
+#[cfg(target_os = "linux")]
+fn kernel_runner(name: Option<String>) -> Result<Box<KernelRunner<'static>>, Failure> {
+    let name = super::compare::kernel_name(name)?;
+    // That it exists is known before the first run.
+    super::kernel::linux::find(&super::kernel::linux::cache()?, &name)?;
+    Ok(Box::new(move |scenario, seen| {
+        let text = |failure: Failure| failure.message();
+        let hosts = super::compare::linux_hosts(scenario, &name).map_err(text)?;
+        let kernels = Kernels::with(scenario, &hosts, Path::new(""), false).map_err(text)?;
+        kernels.run(scenario, seen).map(drop).map_err(text)
+    }))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kernel_runner(_: Option<String>) -> Result<Box<KernelRunner<'static>>, Failure> {
+    Err(Failure::new("hosts that are real kernels need Linux"))
 }
 
 /// `ackclock scenario from`.

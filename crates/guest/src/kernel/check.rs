@@ -96,6 +96,7 @@ pub fn check(kernel: &Path, init: &Path) -> Result<Checked, RunError> {
         guests: &guests,
         endpoints: &endpoints,
         protocol: Protocol::SharedMemory,
+        programs: &[],
         states: false,
         pin: true,
     };

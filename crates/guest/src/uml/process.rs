@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -20,17 +21,17 @@ const MOST_CONSOLE: u64 = 16 << 20;
 
 /// A directory of this run, which is removed with its contents.
 #[derive(Debug)]
-pub(super) struct RunDirectory(PathBuf);
+pub(crate) struct RunDirectory(PathBuf);
 
 impl RunDirectory {
     /// Creates a directory `name` in `parent`.
-    pub(super) fn new(parent: &Path, name: &str) -> io::Result<Self> {
+    pub(crate) fn new(parent: &Path, name: &str) -> io::Result<Self> {
         let path = parent.join(name);
         fs::create_dir(&path)?;
         Ok(Self(path))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -44,7 +45,7 @@ impl Drop for RunDirectory {
 
 /// The console output of a guest.
 #[derive(Debug)]
-pub(super) struct Console {
+pub(crate) struct Console {
     file: File,
     read: u64,
     partial: Vec<u8>,
@@ -58,7 +59,7 @@ impl Console {
     }
 
     /// Reads what is new; `line` gets each whole line.
-    pub(super) fn read_lines(&mut self, mut line: impl FnMut(&str)) -> io::Result<()> {
+    pub(crate) fn read_lines(&mut self, mut line: impl FnMut(&str)) -> io::Result<()> {
         let mut bytes = [0; 4_096];
         loop {
             let len = self.file.read_at(&mut bytes, self.read)?;
@@ -81,7 +82,7 @@ impl Console {
     }
 
     /// Returns the last lines, for errors.
-    pub(super) fn tail(&self) -> String {
+    pub(crate) fn tail(&self) -> String {
         let len = self.file.metadata().map_or(0, |data| data.len());
         let mut bytes = vec![0; len.min(SHOWN) as usize];
         let start = len - bytes.len() as u64;
@@ -101,9 +102,9 @@ impl Console {
 
 /// A guest's process, which is killed when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
-    pub(super) console: Console,
+    pub(crate) console: Console,
 }
 
 impl Process {
@@ -111,14 +112,11 @@ impl Process {
     ///
     /// # Errors
     /// [`GuestError::Start`], [`GuestError::System`].
-    pub(super) fn start(
+    pub(crate) fn start(
         program: &Path,
         arguments: &[String],
         directory: &Path,
     ) -> Result<Self, GuestError> {
-        let (console, output) = Console::create(&directory.join("console"))
-            .map_err(GuestError::system("the console of a guest"))?;
-        let errors = output.try_clone().map_err(GuestError::system("the console of a guest"))?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(directory).env_clear();
         // The memory of the guest is a file there, from which the guest executes code.
@@ -126,21 +124,65 @@ impl Process {
         command.env("TMPDIR", if memory.is_dir() { memory } else { directory });
         // 6.12 dies with its first process on a host whose libc registers restartable sequences.
         command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
-        command.stdin(Stdio::null()).stdout(output).stderr(errors);
-        before_exec(&mut command);
-        let child = command.spawn();
+        command.stdin(Stdio::null());
+        before_exec(&mut command, true);
+        Self::spawn(program, command, directory)
+    }
+
+    /// Starts a program that is no kernel in `directory`, with a socket as its standard input.
+    ///
+    /// # Errors
+    /// [`GuestError::Start`], [`GuestError::System`].
+    pub(crate) fn start_program(
+        program: &Path,
+        socket: OwnedFd,
+        directory: &Path,
+    ) -> Result<Self, GuestError> {
+        let mut command = Command::new(program);
+        command.current_dir(directory).stdin(socket);
+        before_exec(&mut command, false);
+        Self::spawn(program, command, directory)
+    }
+
+    fn spawn(program: &Path, mut command: Command, directory: &Path) -> Result<Self, GuestError> {
+        let (console, output) = Console::create(&directory.join("console"))
+            .map_err(GuestError::system("the console of a guest"))?;
+        let errors = output.try_clone().map_err(GuestError::system("the console of a guest"))?;
+        let child = command.stdout(output).stderr(errors).spawn();
         let failed = |error| GuestError::Start { program: program.to_owned(), error };
         Ok(Self { child: child.map_err(failed)?, console })
     }
 
+    /// Adds its console to an error; if a socket failed because it has ended, that is the error.
+    pub(crate) fn explain(&mut self, error: GuestError) -> GuestError {
+        let gone = [
+            io::ErrorKind::UnexpectedEof,
+            io::ErrorKind::ConnectionReset,
+            io::ErrorKind::BrokenPipe,
+        ];
+        match error {
+            GuestError::System { error, .. } if gone.contains(&error.kind()) => {
+                let status = self.end();
+                GuestError::Ended { status, console: self.console.tail() }
+            }
+            GuestError::Silent { seconds, .. } => {
+                GuestError::Silent { seconds, console: self.console.tail() }
+            }
+            GuestError::Protocol { what, .. } => {
+                GuestError::Protocol { what, console: self.console.tail() }
+            }
+            other => other,
+        }
+    }
+
     /// Returns the exit status, if the process has ended.
-    pub(super) fn ended(&mut self) -> Option<String> {
+    pub(crate) fn ended(&mut self) -> Option<String> {
         self.child.try_wait().ok().flatten().map(|status| status.to_string())
     }
 
     /// Returns the exit status after the process closed its sockets: it gets some time to end by
     /// itself.
-    pub(super) fn end(&mut self) -> String {
+    pub(crate) fn end(&mut self) -> String {
         for _ in 0..20 {
             if let Some(status) = self.ended() {
                 return status;
@@ -153,7 +195,7 @@ impl Process {
     }
 
     /// Kills the process.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         // The process may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -168,15 +210,15 @@ impl Drop for Process {
 
 /// Makes a guest the same in every run, and makes it end with this program.
 #[expect(unsafe_code, reason = "Command::pre_exec")]
-fn before_exec(command: &mut Command) {
+fn before_exec(command: &mut Command, is_kernel: bool) {
     // SAFETY: between fork and exec the closure only makes system calls; it allocates no memory and
     // takes no lock.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             personality::set(personality::get()? | Persona::ADDR_NO_RANDOMIZE)?;
             setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
             die_with_parent()?;
-            refuse_getrandom()
+            if is_kernel { refuse_getrandom() } else { Ok(()) }
         });
     }
 }

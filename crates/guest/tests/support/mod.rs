@@ -53,7 +53,15 @@ pub(crate) fn job<'a>(
     guests: &'a [GuestHost],
     endpoints: &'a [Endpoints],
 ) -> Job<'a> {
-    Job { scenario, guests, endpoints, protocol: Protocol::SharedMemory, states: false, pin: false }
+    Job {
+        scenario,
+        guests,
+        endpoints,
+        protocol: Protocol::SharedMemory,
+        programs: &[],
+        states: false,
+        pin: false,
+    }
 }
 
 /// Two hosts with 10 Mbit/s and 20 ms between them, and a transfer of `bytes` bytes.

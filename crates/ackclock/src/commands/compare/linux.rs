@@ -74,7 +74,7 @@ pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
     let named = args.kernel.flatten();
     let by_kernel = grades.contains(&Grade::Kernel);
     if by_kernel && (named.is_some() || loaded.kernels.is_empty()) {
-        loaded.kernels = linux_hosts(&loaded, named)?;
+        loaded.kernels = linux_hosts(&loaded.scenario, &kernel_name(named)?)?;
     }
     if grades.contains(&Grade::Wire) {
         prepare()?;
@@ -224,29 +224,34 @@ fn on_the_wire(scenario: &Scenario, record: &mut PacketRecord) -> Result<Vec<Flo
     Ok(done.flows)
 }
 
-/// All hosts with a profile of Linux, each with the kernel of that name.
-fn linux_hosts(loaded: &Loaded, name: Option<String>) -> Result<Vec<KernelHost>, Failure> {
-    let name = match name {
-        Some(name) => name,
-        None => {
-            let cache = crate::commands::kernel::linux::cache()?;
-            let kernels = cache.kernels();
-            let kernels = kernels.map_err(|error| Failure::file("read", cache.path(), &error))?;
-            let none = || {
-                let failure = Failure::new("there is no kernel to compare with");
-                failure.hint("`ackclock kernel build` makes one")
-            };
-            kernels.into_iter().next().ok_or_else(none)?.info.name
-        }
+/// The kernel of that name, or the first of the cache.
+pub(in crate::commands) fn kernel_name(name: Option<String>) -> Result<String, Failure> {
+    if let Some(name) = name {
+        return Ok(name);
+    }
+    let cache = crate::commands::kernel::linux::cache()?;
+    let kernels = cache.kernels();
+    let kernels = kernels.map_err(|error| Failure::file("read", cache.path(), &error))?;
+    let none = || {
+        let failure = Failure::new("there is no kernel to compare with");
+        failure.hint("`ackclock kernel build` makes one")
     };
-    let hosts = loaded.scenario.hosts.iter().enumerate();
+    Ok(kernels.into_iter().next().ok_or_else(none)?.info.name)
+}
+
+/// All hosts with a profile of Linux, each with the kernel of that name.
+pub(in crate::commands) fn linux_hosts(
+    scenario: &Scenario,
+    name: &str,
+) -> Result<Vec<KernelHost>, Failure> {
+    let hosts = scenario.hosts.iter().enumerate();
     let linux = hosts.filter(|(_, host)| {
         host.stack.tcp().is_some_and(|tcp| tcp.profile.family == Family::Linux)
     });
     let kernels: Vec<KernelHost> = linux
         .map(|(host, _)| KernelHost {
             host,
-            kernel: name.clone(),
+            kernel: name.to_owned(),
             memory: MEMORY,
             sysctls: Vec::new(),
             tcp_info: scenario::TCP_INFO_INTERVAL,
