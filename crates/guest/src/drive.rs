@@ -124,7 +124,7 @@ fn deliver<G: Guest>(
             for packet in batch.iter().filter(|packet| packet.host == one.host) {
                 let mut bytes = Vec::new();
                 match flows.packet(&packet.segment, &mut bytes) {
-                    Ok(()) => packets.push(bytes),
+                    Ok(()) => packets.push((bytes, merged_size(&packet.segment))),
                     Err(_) => flows.counters.unsendable += 1,
                 }
             }
@@ -132,7 +132,7 @@ fn deliver<G: Guest>(
                 continue;
             }
             let packets: Vec<Packet<'_>> =
-                packets.iter().map(|bytes| Packet { bytes, gso_size: 0 }).collect();
+                packets.iter().map(|(bytes, size)| Packet { bytes, gso_size: *size }).collect();
             deliveries += 1;
             let received = one.guest.receive(first.at, &packets);
             received.map_err(|error| one.failed(first.at, error))?;
@@ -141,6 +141,14 @@ fn deliver<G: Guest>(
     }
     leaving.clear();
     Ok(deliveries)
+}
+
+/// Payload of each packet that a card merged into this one; 0 for a single packet.
+fn merged_size(segment: &Segment) -> u16 {
+    match u32::from(segment.nsegs) {
+        0 | 1 => 0,
+        packets => segment.payload.div_ceil(packets).min(u32::from(u16::MAX)) as u16,
+    }
 }
 
 /// The sink through which packets of a guest enter the world.

@@ -263,6 +263,10 @@ fn for_guests(job: &Job<'_>) -> Scenario {
     let mut scenario = job.scenario.clone();
     for guest in job.guests {
         let offload = &mut scenario.hosts[guest.host].offload;
+        // LRO is the card's.
+        if matches!(offload.receive, ReceiveOffloadSpec::Lro(_)) {
+            continue;
+        }
         offload.receive = ReceiveOffloadSpec::Off;
         offload.flush = Duration::ZERO;
         offload.budget = None;
@@ -302,6 +306,7 @@ fn boot(job: &Job<'_>, guest: &GuestHost, records: bool) -> Result<UmlGuest, Run
         seed: &format!("{}.{}", scenario.seed, guest.host),
         clock_phase: phase,
         tso: host.offload.tso,
+        lro: matches!(host.offload.receive, ReceiveOffloadSpec::Lro(_)),
         mtu: host.stack.mtu().min(u32::from(u16::MAX)) as u16,
         protocol: job.protocol,
         patience: PATIENCE,

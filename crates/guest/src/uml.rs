@@ -48,6 +48,8 @@ pub struct UmlConfig<'a> {
     pub clock_phase: Duration,
     /// The network card splits bursts.
     pub tso: bool,
+    /// The card merges packets.
+    pub lro: bool,
     /// Largest IP packet.
     pub mtu: u16,
     /// Protocol of the clock.
@@ -125,7 +127,7 @@ impl UmlGuest {
             _directory: directory,
         };
         let mtu = config.mtu;
-        let booted = guest.start_up(|stream| Nic::new(stream, config.tso, mtu));
+        let booted = guest.start_up(|stream| Nic::new(stream, config.tso, config.lro, mtu));
         booted.map_err(|error| guest.explain(error))?;
         Ok(guest)
     }

@@ -36,6 +36,7 @@ fn config<'a>(kernel: &'a Path, init: &'a Path, patience: u16) -> UmlConfig<'a> 
         seed: "1",
         clock_phase: Duration::ZERO,
         tso: true,
+        lro: false,
         mtu: 1_500,
         protocol: Protocol::SharedMemory,
         patience,

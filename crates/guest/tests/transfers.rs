@@ -224,6 +224,27 @@ fn the_kernels_own_gro_merges_the_packets_of_an_interrupt() {
     assert!(4 * merged < 3 * apart, "{merged} {apart}");
 }
 
+/// A card with LRO hands merged packets to the kernel, which acknowledges fewer times.
+#[test]
+fn a_card_with_lro_merges_packets_before_the_kernel() {
+    let Some(kernel) = kernel() else { return };
+    let mut scenario = scenario(400_000);
+    scenario.hosts[1].offload.moderation = Duration::from_millis(8);
+    let sink = |scenario: &Scenario| {
+        let (guests, endpoints) = (guests(&kernel, &[1]), endpoints(scenario));
+        let (digest, done) = digest(&job(scenario, &guests, &endpoints));
+        assert_eq!(done.outcome.flows[0].bytes, Bytes(400_000));
+        (digest, done.nics[0])
+    };
+    let (_, apart) = sink(&scenario);
+    scenario.hosts[1].offload.receive =
+        ReceiveOffloadSpec::Lro(net::offload::LroParams::FREEBSD_14);
+    let (first, merged) = sink(&scenario);
+    assert!(2 * merged.received < apart.received, "{merged:?} {apart:?}");
+    assert!(4 * merged.sent < 3 * apart.sent, "{merged:?} {apart:?}");
+    assert_eq!(first, sink(&scenario).0);
+}
+
 /// An endpoint that is still active at the end of the run is reported in its current state.
 #[test]
 fn an_endless_transfer_ends_with_the_run() {

@@ -56,6 +56,8 @@ const FEATURE_MAC: u64 = 1 << 5;
 const FEATURE_TSO4: u64 = 1 << 11;
 const FEATURE_TSO6: u64 = 1 << 12;
 const FEATURE_TSO_ECN: u64 = 1 << 13;
+/// Merged packets of the card: GUEST_TSO4, GUEST_TSO6, GUEST_ECN.
+const FEATURES_LRO: u64 = 1 << 7 | 1 << 8 | 1 << 9;
 const FEATURE_MERGED_BUFFERS: u64 = 1 << 15;
 const FEATURE_INDIRECT: u64 = 1 << 28;
 const FEATURE_PROTOCOL: u64 = 1 << 30;
@@ -72,6 +74,8 @@ const TRANSMIT: usize = 1;
 const HEADER: usize = 12;
 const CHECKSUM_IS_VALID: u8 = 2;
 const NO_BURST: u8 = 0;
+const BURST_TCP4: u8 = 1;
+const BURST_TCP6: u8 = 4;
 /// An Ethernet header.
 const ETHERNET: usize = 14;
 /// Address of every network card: a path has one destination, so there is no neighbour discovery.
@@ -123,6 +127,8 @@ pub(super) struct Nic {
     memory: GuestMemory,
     rings: [Ring; 2],
     tso: bool,
+    /// The card merges packets (LRO).
+    lro: bool,
     mtu: u16,
     features: u64,
     /// Packets that have reached the network card but not the guest's memory, each with its header.
@@ -134,7 +140,7 @@ pub(super) struct Nic {
 }
 
 impl Nic {
-    pub(super) fn new(stream: UnixStream, tso: bool, mtu: u16) -> Self {
+    pub(super) fn new(stream: UnixStream, tso: bool, lro: bool, mtu: u16) -> Self {
         Self {
             stream,
             inbox: Vec::new(),
@@ -143,6 +149,7 @@ impl Nic {
             memory: GuestMemory::default(),
             rings: Default::default(),
             tso,
+            lro,
             mtu,
             features: 0,
             waiting: VecDeque::new(),
@@ -177,6 +184,9 @@ impl Nic {
         offers |= FEATURE_CHECKSUM | FEATURE_GUEST_CHECKSUM;
         if self.tso {
             offers |= FEATURE_TSO4 | FEATURE_TSO6 | FEATURE_TSO_ECN;
+        }
+        if self.lro {
+            offers |= FEATURES_LRO;
         }
         offers
     }
@@ -336,6 +346,10 @@ impl Nic {
         let mut frame = Vec::with_capacity(HEADER + ETHERNET + packet.bytes.len());
         frame.push(CHECKSUM_IS_VALID);
         frame.resize(HEADER, 0);
+        if packet.gso_size > 0 {
+            frame[1] = if kind == [8, 0] { BURST_TCP4 } else { BURST_TCP6 };
+            frame[4..6].copy_from_slice(&packet.gso_size.to_le_bytes());
+        }
         frame.extend_from_slice(&MAC);
         frame.extend_from_slice(&MAC);
         frame.extend_from_slice(&kind);
@@ -489,7 +503,7 @@ mod tests {
 
     fn nic(tso: bool) -> (Nic, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        (Nic::new(ours, tso, 1_500), theirs)
+        (Nic::new(ours, tso, false, 1_500), theirs)
     }
 
     #[test]
