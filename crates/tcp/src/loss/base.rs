@@ -132,13 +132,13 @@ impl TcpEndpoint {
             cx.emit(|| Event::DupAck { count: 1 });
             let maxseg = self.mss();
             if rule.newsack
-                && !self.cc.in_recovery()
+                && !self.in_fast_recovery()
                 && matches!(&self.snd.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg))
             {
                 self.enter_recovery(cx, &ack, rule);
             }
         }
-        if received.th_ack < self.cc.recovery_point() && self.cc.in_recovery() {
+        if received.th_ack < self.cc.recovery_point() && self.in_fast_recovery() {
             self.on_partial_ack(cx, &ack, rule);
         }
         self.advance_una(cx, segment, seq, received, rule);
@@ -150,7 +150,7 @@ impl TcpEndpoint {
     fn detect_lost_retransmission<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let point = self.cc.recovery_point();
         let outstanding = self.snd.max - self.snd.una;
-        let in_recovery = self.cc.in_recovery();
+        let in_recovery = self.in_fast_recovery();
         let loss = holes_of!(self);
         if !in_recovery || !loss.holes.lost_retransmission(point) {
             return;
@@ -225,9 +225,9 @@ impl TcpEndpoint {
         let count = self.snd.dup_acks;
         cx.emit(|| Event::DupAck { count });
         let maxseg = self.mss();
-        if count > DUP_THRESHOLD || self.cc.in_recovery() {
+        if count > DUP_THRESHOLD || self.in_fast_recovery() {
             self.count_duplicate(cx, ack.received);
-            if self.negotiated.sack && self.cc.in_recovery() {
+            if self.negotiated.sack && self.in_fast_recovery() {
                 self.sack_prr(cx, ack);
             } else {
                 // No PRR without SACK (`V_tcp_do_prr && TF_SACK_PERMIT`).
@@ -385,7 +385,7 @@ impl TcpEndpoint {
     ) {
         let ack = received.th_ack;
         let bytes = ack - self.snd.una;
-        let recovering = self.cc.in_recovery();
+        let recovering = self.in_fast_recovery();
         let early = rule.settle == SettleRule::BeforeCounting;
         if recovering && early && ack >= self.cc.recovery_point() {
             self.settle(cx, ack, (self.snd.max - ack) as i64);
@@ -408,7 +408,7 @@ impl TcpEndpoint {
             una: ack,
             bytes,
             packets: delivered.packets as u32,
-            ends_recovery: recovering && !self.cc.in_recovery(),
+            ends_recovery: recovering && !self.in_fast_recovery(),
             ..self.acked(cx, received)
         };
         let change = self.cc.on_acked(&acked);
@@ -424,7 +424,7 @@ impl TcpEndpoint {
             if ack > end {
                 self.end_cwr(cx, ack);
             }
-        } else if self.cc.in_recovery() && ack >= self.cc.recovery_point() {
+        } else if self.in_fast_recovery() && ack >= self.cc.recovery_point() {
             // Undoing a timeout may have restored a recovery that is over.
             if early {
                 self.cc.leave_recovery();
