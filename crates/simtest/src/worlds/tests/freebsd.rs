@@ -59,9 +59,108 @@ to = "b"
 requests = { request = "1B", response = "5793B", count = 1 }
 "#;
 
+/// Duplicates without blocks made RACK retransmit a segment again every millisecond: they count for
+/// one transmission.
+const OLD_DUPLICATES: &str = r#"
+[host.b]
+profile = "freebsd-rack-main"
+
+[host.c]
+profile = "freebsd-rack-main"
+cc = "newreno"
+delay = "1ms"
+
+[host.c.knobs]
+"net.inet.tcp.rack.tlp.reorder_fade" = "4ms"
+"net.inet.tcp.rack.timers.rtt_divisor" = 0
+
+[[path]]
+from = "b"
+to = "c"
+forward = [
+    { link = { rate = "9Mbit/s", buffer = "3p" } },
+]
+return = [
+    { reorder = { by = "5.649ms", every = 2 } },
+]
+
+[[flow]]
+name = "f0"
+from = "c"
+to = "b"
+bulk = "199825B"
+"#;
+
+/// In a recovery, three duplicates without blocks made RACK retransmit a segment, and none of them
+/// was reported.
+const UNREPORTED_DUPLICATES: &str = r#"
+seed = 3175942261
+
+[host.a]
+profile = "freebsd-rack-14.3"
+mtu = "615B"
+
+[host.a.knobs]
+"net.inet.tcp.initcwnd_segments" = 50
+"net.inet.tcp.recvspace" = "2301B"
+"net.inet.tcp.rack.misc.rack_dsack_ctl" = 0
+
+[host.b]
+profile = "freebsd-rack-14.3"
+cc = "cubic-freebsd-rfc9438"
+delay = "196ms"
+clock_phase = "1us"
+lro = true
+
+[host.b.knobs]
+"net.inet.tcp.rack.tlp.tlpminto" = "196ms"
+
+[host.c]
+profile = "freebsd-main"
+
+[shared.s]
+loss = { bytes = "0B..2B", times = 1 }
+
+[[path]]
+from = "b"
+to = "a"
+forward = [
+    { delay = "0ns" },
+    { loss = "7.75%" },
+]
+return = [
+    { loss = { bytes = "0B..2B", times = 1 } },
+]
+
+[[path]]
+from = "c"
+to = "b"
+forward = []
+return = []
+
+[[flow]]
+name = "f0"
+from = "b"
+to = "c"
+bulk = "0B"
+
+[[flow]]
+name = "f1"
+from = "b"
+to = "a"
+bulk = "96395B"
+keepalive = { idle = "124ms" }
+
+[[flow]]
+name = "f2"
+from = "a"
+to = "b"
+bulk = "725340B"
+"#;
+
 #[test]
 fn freebsd_in_worlds_that_once_failed() {
-    for text in [ECHO_UNDER_LINUX_CUBIC, ECHO_WITHOUT_SACK] {
+    for text in [ECHO_UNDER_LINUX_CUBIC, ECHO_WITHOUT_SACK, OLD_DUPLICATES, UNREPORTED_DUPLICATES] {
         assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
     }
 }

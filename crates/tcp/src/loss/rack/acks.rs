@@ -16,6 +16,7 @@ use recovery::sendmap::SentSegment;
 use recovery::{RttEstimator, RttInput, RttMeasurement};
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
+use super::super::newreno::DUP_THRESHOLD;
 use super::delivered::{AckContext, AckEffects};
 use super::rack_of;
 use crate::endpoint::{TcpEndpoint, TcpSide};
@@ -83,12 +84,16 @@ impl TcpEndpoint {
         }
     }
 
-    /// Counts a duplicate acknowledgment without blocks against the oldest segment
-    /// (rack_strike_dupack).
+    /// Counts a duplicate acknowledgment without blocks against the oldest segment, which is lost at
+    /// the third once the time for it has passed (rack_strike_dupack).
     fn strike<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let Some(oldest) = self.snd.scoreboard.oldest().map(SentSegment::start) else { return };
         let rack = rack_of!(self);
-        rack.strikes = (oldest, rack.strikes(oldest).saturating_add(1));
+        let count = rack.strikes(oldest).saturating_add(1);
+        rack.strikes = (oldest, count);
+        if count == DUP_THRESHOLD {
+            cx.emit(|| Event::DupAck { count });
+        }
         let Some(lost) = self.overdue(cx.now) else { return };
         if !self.in_fast_recovery() {
             self.begin_rack_recovery(cx);

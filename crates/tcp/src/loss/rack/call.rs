@@ -131,6 +131,10 @@ impl TcpEndpoint {
                 rack.timeout.in_recovery = false;
             }
         }
+        if repeated && at == rack.strikes.0 {
+            // rack_update_rsm: duplicates of the last transmission do not count for this one.
+            rack.strikes.1 = 0;
+        }
         rack.call.sent += len;
     }
 
