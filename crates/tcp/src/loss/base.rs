@@ -261,6 +261,7 @@ impl TcpEndpoint {
     ) {
         let maxseg = self.mss();
         let (una, nxt, max) = (self.snd.una, self.snd.nxt, self.snd.max);
+        let cause = self.snd.retransmit_cause;
         self.totals.fast_recoveries += 1;
         self.snd.dup_acks = DUP_THRESHOLD;
         self.abandon_cwr();
@@ -301,7 +302,9 @@ impl TcpEndpoint {
         let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
         let left = self.snd.dup_acks - self.snd.limited.min(DUP_THRESHOLD);
         self.override_window(Bytes(ssthresh + maxseg * u64::from(left)));
+        // If the flight of a timeout is still being retransmitted, that continues.
         self.snd.nxt = self.snd.nxt.max(nxt);
+        self.snd.retransmit_cause = cause;
         self.note(cx, change, Cause::FastRetransmit);
     }
 
@@ -363,13 +366,14 @@ impl TcpEndpoint {
     fn newreno_partial_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, th_ack: Offset) {
         let (nxt, cwnd, maxseg) = (self.snd.nxt, self.cwnd(), self.mss());
         let acked = th_ack - self.snd.una;
+        let cause = core::mem::replace(&mut self.snd.retransmit_cause, Cause::PartialAck);
         self.snd.nxt = th_ack;
-        self.snd.retransmit_cause = Cause::PartialAck;
         self.override_window(Bytes(maxseg + acked));
         self.rcv.ack_now = true;
         self.emit_window(cx, Cause::Recovering);
         self.output_now(cx);
         self.snd.nxt = self.snd.nxt.max(nxt);
+        self.snd.retransmit_cause = cause;
         self.override_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
         self.emit_window(cx, Cause::Recovering);
     }

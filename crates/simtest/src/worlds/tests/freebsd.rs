@@ -158,9 +158,46 @@ to = "b"
 bulk = "725340B"
 "#;
 
+/// A fast retransmit during the retransmissions of a timeout: those that followed were reported as
+/// fast retransmissions.
+const TIMEOUT_CONTINUES: &str = r#"
+[host.a]
+profile = "freebsd-rack-14.3"
+
+[host.b]
+profile = "freebsd-main"
+
+[host.b.knobs]
+"net.inet.tcp.sendspace" = "5841B"
+"net.inet.tcp.sendbuf_max" = "2KiB"
+
+[[path]]
+from = "b"
+to = "a"
+forward = [
+    { loss = { bytes = "0B..8469B" } },
+]
+return = [
+    { delay = "2ms" },
+]
+
+[[flow]]
+name = "f2"
+from = "b"
+to = "a"
+paced = { chunk = "869B", every = "1ms", bytes = "8749B" }
+keepalive = { idle = "1ms" }
+"#;
+
 #[test]
 fn freebsd_in_worlds_that_once_failed() {
-    for text in [ECHO_UNDER_LINUX_CUBIC, ECHO_WITHOUT_SACK, OLD_DUPLICATES, UNREPORTED_DUPLICATES] {
+    for text in [
+        ECHO_UNDER_LINUX_CUBIC,
+        ECHO_WITHOUT_SACK,
+        OLD_DUPLICATES,
+        UNREPORTED_DUPLICATES,
+        TIMEOUT_CONTINUES,
+    ] {
         assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
     }
 }
