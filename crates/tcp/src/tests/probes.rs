@@ -178,6 +178,27 @@ fn a_connection_to_a_peer_that_never_answers_is_dropped() {
 }
 
 #[test]
+fn a_keepalive_probe_of_freebsd_is_not_the_ack_that_is_due() {
+    // tcp_timer_keep sends it by tcp_respond, which leaves TF_ACKNOW and rcv_adv alone.
+    for system in crate::profile::NAMES.into_iter().filter(|name| name.starts_with("freebsd")) {
+        let mut client = config(system, TcpSide::Client);
+        // The delayed ACK and the probe are due at the same time.
+        let (idle, interval) = (Duration::from_millis(40), Duration::from_secs(100));
+        client.keepalive = Some(Keepalive { idle, interval, count: 3 });
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
+        pair.run(Duration::from_millis(500));
+        let data = packet::Segment { payload: 100, ..pair.forge(Flags::ACK, 1, 1) };
+        assert_eq!(pair.hear(&data), [], "{system}");
+        let before = pair.log.len();
+        pair.run(Duration::from_millis(580));
+        let sent = pair.log[before..].iter().filter(|s| s.dir == Dir::Forward);
+        let sent: Vec<_> = sent.map(|s| (s.seq.0, s.ack.0, s.payload)).take(2).collect();
+        let acked = 2_000_000_101;
+        assert_eq!(sent, [(1_000, acked, 0), (1_001, acked, 0)], "{system}");
+    }
+}
+
+#[test]
 fn data_of_the_peer_restarts_the_keepalive_timer() {
     let mut pair = with_keepalive("freebsd-13.2");
     let before = pair.log.len();
