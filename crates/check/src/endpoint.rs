@@ -321,7 +321,10 @@ impl EndpointModel {
     fn on_waiting(&mut self, log: &mut ViolationLog, state: Option<&SenderState>) {
         let Some(state) = state else { return };
         self.check_state(log, state);
-        if state.snd_wnd == Bytes::ZERO {
+        // FreeBSD's base stack probes if its congestion window is zero too (`sendwin == 0` of
+        // tcp_output). tcp_sack_partialack of 14.3 sets it to zero if `snd_nxt` is a segment below
+        // `snd_recover`; no other stack has such a window.
+        if state.snd_wnd == Bytes::ZERO || state.cwnd == Bytes::ZERO {
             self.sender.closed = self.sender.end();
         }
     }
