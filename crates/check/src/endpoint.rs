@@ -62,6 +62,8 @@ pub(crate) struct SenderModel {
     pub(crate) loss_probe_due: bool,
     /// The reordering timer fired, and nothing has been received or sent since.
     pub(crate) reordered: bool,
+    /// The timer of a loss probe fired, and the probe has not retransmitted anything.
+    pub(crate) loss_probe_unsent: bool,
     /// Ranges retransmitted since the last input from the peer or a timer.
     pub(crate) retransmitted_since_input: BTreeMap<u64, u64>,
 }
@@ -216,6 +218,7 @@ impl EndpointModel {
                 self.sender.loss_probe_due |= event == Event::Timer(Purpose::LossProbe);
                 if self.transport != TransportKind::Tcp {
                     // QUIC's probes may be empty (RFC 9002 section 6.2.4).
+                self.sender.loss_probe_unsent |= event == Event::Timer(Purpose::LossProbe);
                     let probe = event == Event::Timer(Purpose::LossProbe);
                     let (probes, beyond) = if probe { (PROBES, PROBES) } else { (0, 1) };
                     self.sender.probes_due = self.sender.probes_due.max(probes);

@@ -21,7 +21,7 @@ use units::{Bytes, Offset};
 use crate::arrivals::Arrivals;
 use crate::endpoint::{EndpointModel, PendingBurst, SentData};
 use crate::violation::{StateField, ViolationKind, ViolationLog};
-use crate::world::TransportKind;
+use crate::world::{RecoveryLimit, TransportKind};
 
 impl EndpointModel {
     /// Processes a transmission of the stack, with the state after it.
@@ -169,7 +169,16 @@ impl EndpointModel {
         if cause == Cause::LossProbe && self.transport != TransportKind::Tcp {
             return;
         }
+        // If a segment is lost when the timer of a probe fires, rack_output retransmits the lost one
+        // first. The probe stays pending (`rc_tlpsend`) for the next call, whichever segment it is.
+        let probe = cause == Cause::LossProbe
+            && core::mem::take(&mut self.sender.loss_probe_unsent)
+            && self.brake == RecoveryLimit::Credit;
         let before = &mut self.sender.retransmitted_since_input;
+        if probe {
+            before.insert(at, stop);
+            return;
+        }
         if before.range(..stop).next_back().is_some_and(|(_, &end)| end > at) {
             self.note(log, ViolationKind::RepeatedRetransmission { at: Offset(at) });
         } else {

@@ -4,6 +4,7 @@ mod common;
 
 use ackclock_check as check;
 use check::violation::StateField;
+use check::world::RecoveryLimit;
 use check::{RecordItem, ViolationKind};
 use common::*;
 use record::{
@@ -148,6 +149,41 @@ fn a_reason_allows_one_retransmission() {
     // With a reason of its own, only its departure is missing.
     let timer = Event::Timer(Purpose::Retransmit);
     assert!(matches!(twice(Some(timer)), Some(ViolationKind::Kept { .. })));
+}
+
+#[test]
+fn a_loss_and_the_timer_of_a_probe_are_two_reasons_for_rack() {
+    let found = |brake, probes: usize| {
+        let mut items = good();
+        let place = reported(&items, CLIENT, sent(3_000, TIMEOUT));
+        let (at, RecordItem::Event { who, .. }) = (items[place].at(), &items[place]) else {
+            unreachable!()
+        };
+        let report = |event| RecordItem::Event { at, who: *who, event, state: None };
+        let repeated = |cause| {
+            let mut item = items[place];
+            let RecordItem::Event { event, .. } = &mut item else { unreachable!() };
+            let kind = SentKind::Retransmission(cause);
+            *event = Event::Sent { at: Offset(3_000), len: 1_000, kind };
+            item
+        };
+        let timer = report(Event::Timer(Purpose::LossProbe));
+        let mut added = vec![timer, report(Event::DupAck { count: 3 })];
+        added.push(repeated(Cause::FastRetransmit));
+        let departure = items[place + 1];
+        let probe = repeated(Cause::LossProbe);
+        items.splice(place..=place, added);
+        assert_eq!(items[place + 3], departure);
+        items.splice(place + 4..place + 4, vec![probe; probes]);
+        let mut world = world();
+        world.flows[0].recovery_limits = [brake; 2];
+        first_breach(&world, &items)
+    };
+    let repeated = Some(ViolationKind::RepeatedRetransmission { at: Offset(3_000) });
+    assert_eq!(found(RecoveryLimit::Pipe, 1), repeated);
+    // Only its departure is missing.
+    assert!(matches!(found(RecoveryLimit::Credit, 1), Some(ViolationKind::Kept { .. })));
+    assert_eq!(found(RecoveryLimit::Credit, 2), repeated);
 }
 
 #[test]

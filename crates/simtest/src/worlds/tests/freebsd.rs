@@ -249,6 +249,34 @@ on_off = { on = "2B", off = { least = "0ns", most = "1ms" }, bytes = "4345B" }
 keepalive = { idle = "195ms" }
 "#;
 
+/// Three duplicates and the timer of a probe: rack_output retransmits the segment for the first,
+/// and the next call for the second.
+const PROBE_AFTER_LOSS: &str = r#"
+[host.b]
+profile = "freebsd-rack-14.3"
+mtu = "576B"
+
+[host.c]
+profile = "freebsd-13.2"
+
+[[path]]
+from = "b"
+to = "c"
+forward = [
+    { corrupt = { bytes = "0B..3457B" } },
+]
+return = [
+    { link = { rate = "1Mbit/s", buffer = "5p" } },
+]
+
+[[flow]]
+name = "f1"
+from = "b"
+to = "c"
+requests = { request = "1B", response = "7861B", count = 2 }
+nodelay = true
+"#;
+
 #[test]
 fn freebsd_in_worlds_that_once_failed() {
     for text in [
@@ -259,6 +287,7 @@ fn freebsd_in_worlds_that_once_failed() {
         TIMEOUT_CONTINUES,
         WINDOW_IN_PROBES,
         WINDOW_OF_ZERO,
+        PROBE_AFTER_LOSS,
     ] {
         assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
     }
