@@ -42,6 +42,8 @@ pub(crate) struct SenderModel {
     pub(crate) una: u64,
     /// Congestion window as last reported.
     pub(crate) cwnd: Option<u32>,
+    /// End of the data that a window allowed before slow start ended: RACK has planned to send it.
+    pub(crate) planned: u64,
     /// Ends of the data in flight when the retransmission timer fired, and when a duplicate
     /// acknowledgment arrived or a retransmission was found lost.
     pub(crate) timed_out: u64,
@@ -60,10 +62,10 @@ pub(crate) struct SenderModel {
     /// The current fast recovery, and whether a loss probe is allowed.
     pub(crate) recovery: Option<FastRecovery>,
     pub(crate) loss_probe_due: bool,
-    /// The reordering timer fired, and nothing has been received or sent since.
-    pub(crate) reordered: bool,
     /// The timer of a loss probe fired, and the probe has not retransmitted anything.
     pub(crate) loss_probe_unsent: bool,
+    /// The reordering timer fired, and nothing has been received or sent since.
+    pub(crate) reordered: bool,
     /// Ranges retransmitted since the last input from the peer or a timer.
     pub(crate) retransmitted_since_input: BTreeMap<u64, u64>,
 }
@@ -216,9 +218,9 @@ impl EndpointModel {
             Event::DupAck { .. } | Event::Lost { .. } | Event::Timer(Purpose::LossProbe) => {
                 self.sender.in_doubt = self.sender.end();
                 self.sender.loss_probe_due |= event == Event::Timer(Purpose::LossProbe);
+                self.sender.loss_probe_unsent |= event == Event::Timer(Purpose::LossProbe);
                 if self.transport != TransportKind::Tcp {
                     // QUIC's probes may be empty (RFC 9002 section 6.2.4).
-                self.sender.loss_probe_unsent |= event == Event::Timer(Purpose::LossProbe);
                     let probe = event == Event::Timer(Purpose::LossProbe);
                     let (probes, beyond) = if probe { (PROBES, PROBES) } else { (0, 1) };
                     self.sender.probes_due = self.sender.probes_due.max(probes);
@@ -308,7 +310,13 @@ impl EndpointModel {
         cause: Cause,
         state: Option<&SenderState>,
     ) {
-        self.sender.cwnd = Some(cwnd);
+        let before = self.sender.cwnd.replace(cwnd);
+        if cause == Cause::SlowStartExit && self.brake == RecoveryLimit::Credit {
+            // HyStart++ reduces the window between the segments of a flight. rack_fast_output sends
+            // the rest of what the window allowed (`fsb.left_to_send`) without another look at it.
+            let allowed = u64::from(before.unwrap_or(cwnd));
+            self.sender.planned = self.sender.una.saturating_add(allowed);
+        }
         self.on_recovery(cause);
         match cause {
             Cause::PathMtu => self.sender.too_large = self.sender.end(),

@@ -236,7 +236,8 @@ impl EndpointModel {
         let (flight, beyond) = match self.transport {
             TransportKind::Tcp => {
                 let doubted = una < self.sender.timed_out.max(self.sender.in_doubt);
-                (flight, !doubted && flight > state.cwnd)
+                let planned = stop <= self.sender.planned;
+                (flight, !doubted && !planned && flight > state.cwnd)
             }
             // QUIC compares packets including their headers with the window, even during loss
             // recovery; a knob lets the last packet exceed it.

@@ -73,10 +73,10 @@ fn retransmissions_may_have_other_causes() {
     assert_eq!(repeated(Cause::WindowProbe, None), none(Cause::WindowProbe));
     assert_eq!(repeated(Cause::WindowProbe, Some((waiting, full))), none(Cause::WindowProbe));
     assert_eq!(repeated(Cause::WindowProbe, Some((waiting, closed))), None);
-}
     // So is a congestion window of zero (`sendwin == 0` of tcp_output).
     let no_window = SenderState { cwnd: Bytes(0), ..full };
     assert_eq!(repeated(Cause::WindowProbe, Some((waiting, no_window))), None);
+}
 
 #[test]
 fn no_retransmission_without_a_reason() {

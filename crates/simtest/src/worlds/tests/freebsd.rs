@@ -277,6 +277,36 @@ requests = { request = "1B", response = "7861B", count = 2 }
 nodelay = true
 "#;
 
+/// HyStart++ reduces the window between the segments of a flight that rack_fast_output is sending.
+const SLOW_START_EXIT_IN_A_FLIGHT: &str = r#"
+[host.a]
+profile = "freebsd-rack-14.3"
+mtu = "576B"
+
+[host.a.knobs]
+"net.inet.tcp.abc_l_var" = 1
+"net.inet.tcp.rack.pacing.pace_max_seg" = 1
+"net.inet.tcp.rack.features.hystartplusplus" = 2
+
+[host.b]
+profile = "rfc"
+lro = true
+
+[[path]]
+from = "b"
+to = "a"
+forward = [
+    { link = { rate = "1kbit/s", buffer = "1p" } },
+]
+return = []
+
+[[flow]]
+name = "f7"
+from = "a"
+to = "b"
+paced = { chunk = "1B", every = "1us", bytes = "31441B" }
+"#;
+
 #[test]
 fn freebsd_in_worlds_that_once_failed() {
     for text in [
@@ -288,6 +318,7 @@ fn freebsd_in_worlds_that_once_failed() {
         WINDOW_IN_PROBES,
         WINDOW_OF_ZERO,
         PROBE_AFTER_LOSS,
+        SLOW_START_EXIT_IN_A_FLIGHT,
     ] {
         assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
     }
