@@ -1,4 +1,4 @@
-//! Worlds of FreeBSD hosts that once failed.
+//! Worlds of FreeBSD hosts, and some of QUIC hosts, that once failed.
 
 use crate::worlds::judge;
 
@@ -307,6 +307,127 @@ to = "b"
 paced = { chunk = "1B", every = "1us", bytes = "31441B" }
 "#;
 
+/// Without timestamps the retransmission of a request is not measured, and FreeBSD counts the
+/// timeouts of thirteen requests as one (`t_rxtshift`).
+const THIRTEEN_REQUESTS: &str = r#"
+[host.b]
+profile = "freebsd-main"
+
+[host.b.knobs]
+"net.inet.tcp.delayed_ack" = false
+"net.inet.tcp.rfc1323" = 0
+
+[host.c]
+profile = "linux-6.18"
+
+[[path]]
+from = "c"
+to = "b"
+forward = []
+return = [
+    { link = { rate = "1Mbit/s", buffer = "1p" } },
+]
+
+[[flow]]
+name = "f1"
+from = "b"
+to = "c"
+requests = { request = "1B", response = "1461B", count = 14 }
+"#;
+
+/// The same for thirteen flights that a short queue cuts.
+const THIRTEEN_FLIGHTS: &str = r#"
+[host.a]
+profile = "freebsd-main"
+cc = "cubic-ticks-2022"
+
+[host.a.knobs]
+"net.inet.tcp.rfc1323" = 0
+
+[host.b]
+profile = "freebsd-rack-14.3"
+mtu = "576B"
+
+[[path]]
+name = "one"
+from = "b"
+to = "a"
+forward = []
+return = [
+    { duplicate = "1%" },
+    { link = { rate = "1Gbit/s", buffer = "2p" } },
+]
+
+[[flow]]
+name = "f0"
+from = "a"
+to = "b"
+bulk = "408256B"
+"#;
+
+/// Every second packet is lost: each end's probes arrive, and no acknowledgment of them does.
+const EVERY_SECOND: &str = r#"
+[host.q]
+profile = "quic-inet-2025-03"
+
+[host.q.knobs]
+time_threshold_eighths = 757
+kInitialRtt = "14050us"
+
+[host.r]
+profile = "quic-inet-2025-02"
+
+[host.r.knobs]
+handshake = true
+
+[shared.s]
+loss = { every = 2 }
+
+[[path]]
+from = "q"
+to = "r"
+forward = [
+    { shared = "s" },
+]
+return = [
+    { shared = "s" },
+]
+
+[[flow]]
+name = "f3"
+from = "r"
+to = "q"
+paced = { chunk = "1B", every = "1us", bytes = "0B" }
+"#;
+
+/// Every second packet is damaged: of the two probes of a timeout always the same one.
+const EVERY_SECOND_DAMAGED: &str = r#"
+[host.q]
+profile = "quic-rfc9002"
+
+[host.r]
+profile = "quic-rfc9002"
+
+[shared.s]
+corrupt = { pass = 1 }
+
+[[path]]
+from = "q"
+to = "r"
+forward = [
+    { shared = "s" },
+]
+return = [
+    { shared = "s" },
+]
+
+[[flow]]
+name = "f4"
+from = "r"
+to = "q"
+requests = { request = "1B", response = "1B", count = 1 }
+"#;
+
 #[test]
 fn freebsd_in_worlds_that_once_failed() {
     for text in [
@@ -319,7 +440,16 @@ fn freebsd_in_worlds_that_once_failed() {
         WINDOW_OF_ZERO,
         PROBE_AFTER_LOSS,
         SLOW_START_EXIT_IN_A_FLIGHT,
+        THIRTEEN_REQUESTS,
+        THIRTEEN_FLIGHTS,
     ] {
+        assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
+    }
+}
+
+#[test]
+fn quic_may_probe_for_ever_if_every_second_packet_is_lost() {
+    for text in [EVERY_SECOND, EVERY_SECOND_DAMAGED] {
         assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
     }
 }
