@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use ackclock_sim as sim;
 use packet::{Dir, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
-use sim::scenario::Scenario;
+use sim::scenario::{HostSpec, Scenario};
 use sim::{Observer, RunOutcome};
-use tcp::profile::Family;
+use tcp::profile::{DuplicateRule, LossDetectionRule};
 use units::Instant;
 
 use crate::common::tcp_of;
@@ -92,11 +92,10 @@ impl Checker {
                 .sum();
             let hosts = [flow.from, flow.to].map(|host| &self.scenario.hosts[host]);
             for ((end, side), host) in ends.iter().zip(["client", "server"]).zip(hosts) {
-                // A probe need not wait for a delayed ACK. FreeBSD counts window updates as
-                // duplicates (docs/freebsd-window-updates.md).
+                // A probe need not wait for a delayed ACK.
                 let excused = dropped > 0
                     || end.timeouts + end.loss_probes > 0
-                    || tcp_of(host).profile.family == Family::FreeBsd;
+                    || (end.three_duplicates && counts_window_updates(host));
                 assert!(
                     end.retransmitted == 0 || excused,
                     "flow {number} {side}: retransmissions without a loss"
@@ -105,6 +104,13 @@ impl Checker {
             assert_eq!(result.rtos, ends[CLIENT].timeouts, "flow {number}: timeouts reported");
         }
     }
+}
+
+/// Does the host count bare ACKs as duplicates whatever their window while nothing is SACKed, as
+/// FreeBSD's default stack does since 14.0 (docs/freebsd-window-updates.md)?
+fn counts_window_updates(host: &HostSpec) -> bool {
+    let rule = &tcp_of(host).profile.loss;
+    matches!(rule, LossDetectionRule::Sack(rule) if rule.duplicates == DuplicateRule::AnyWhileEmpty)
 }
 
 fn common_total(flow: &sim::scenario::FlowSpec) -> u64 {
