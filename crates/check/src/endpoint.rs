@@ -13,7 +13,7 @@ use crate::recovery::FastRecovery;
 use crate::summary::EndpointSummary;
 use crate::traffic::PayloadRange;
 use crate::violation::{Subject, ViolationKind, ViolationLog};
-use crate::world::{FlowModel, RecoveryLimit, TransportKind};
+use crate::world::{FlowModel, OutputCalls, RecoveryLimit, TransportKind};
 
 #[derive(Debug, Clone)]
 pub(crate) struct EndpointModel {
@@ -26,8 +26,11 @@ pub(crate) struct EndpointModel {
     mtu: Bytes,
     isn: Option<SeqNum>,
     pub(crate) connected: bool,
+    pub(crate) calls: OutputCalls,
     /// Data sent by the stack and not yet by the card, in order: all at one instant.
     bursts: VecDeque<PendingBurst>,
+    /// The card has begun to send them: no other may follow.
+    departing: bool,
     pub(crate) sender: SenderModel,
     receiver: ReceiverModel,
 }
@@ -132,7 +135,9 @@ impl EndpointModel {
             mtu,
             isn: None,
             connected: false,
+            calls: flow.output_calls[usize::from(!opens)],
             bursts: VecDeque::new(),
+            departing: false,
             sender: SenderModel::default(),
             receiver: ReceiverModel::default(),
         }
@@ -161,10 +166,13 @@ impl EndpointModel {
         }
     }
 
-    /// Checks that data sent at an earlier instant has departed. Within an instant a stack may send
-    /// several times before the card takes the first: FreeBSD does while it processes an ACK.
+    /// Checks that data sent before has departed. A stack that sends while it processes an ACK may
+    /// send several times at one instant before the card takes the first, but not after that.
     fn check_departed(&mut self, log: &mut ViolationLog) {
-        while let Some(burst) = self.bursts.front().filter(|burst| burst.sent_at != log.now) {
+        let together = self.calls == OutputCalls::WithinInput && !self.departing;
+        while let Some(burst) =
+            self.bursts.front().filter(|burst| !together || burst.sent_at != log.now)
+        {
             let (at, bytes) = (Offset(burst.at), Bytes(burst.len));
             self.note(log, ViolationKind::Kept { at, bytes });
             self.bursts.pop_front();
@@ -313,7 +321,7 @@ impl EndpointModel {
         let before = self.sender.cwnd.replace(cwnd);
         if cause == Cause::SlowStartExit && self.brake == RecoveryLimit::Credit {
             // HyStart++ reduces the window between the segments of a flight. rack_fast_output sends
-            // the rest of what the window allowed (`fsb.left_to_send`) without another look at it.
+            // the rest of what the window allowed (`fsb.left_to_send`) and does not compare again.
             let allowed = u64::from(before.unwrap_or(cwnd));
             self.sender.planned = self.sender.una.saturating_add(allowed);
         }
@@ -424,6 +432,7 @@ impl EndpointModel {
         if rest.len > 0 {
             self.bursts.push_front(rest);
         }
+        self.departing = !self.bursts.is_empty();
         let receiver = &self.receiver;
         let had = receiver.arrivals.upto();
         Some(PayloadRange {

@@ -21,7 +21,7 @@ use units::{Bytes, Offset};
 use crate::arrivals::Arrivals;
 use crate::endpoint::{EndpointModel, PendingBurst, SentData};
 use crate::violation::{StateField, ViolationKind, ViolationLog};
-use crate::world::{RecoveryLimit, TransportKind};
+use crate::world::{OutputCalls, RecoveryLimit, TransportKind};
 
 impl EndpointModel {
     /// Processes a transmission of the stack, with the state after it.
@@ -66,7 +66,6 @@ impl EndpointModel {
                 .then(|| Offset(at.saturating_add(u64::from(!before_the_first)))),
             sent_at: log.now,
             bare,
-            // FreeBSD repeats an unacknowledged FIN in the ACKs it sends meanwhile.
             fin: last && kind != SentKind::Probe,
         }
     }
@@ -133,6 +132,12 @@ impl EndpointModel {
         }
         if at < self.sender.una || at > self.sender.end() {
             self.note(log, self.not_outstanding(at));
+        } else if at < self.sender.end()
+            && self.calls == OutputCalls::AfterInput
+            && self.transport == TransportKind::Tcp
+        {
+            let (at, snd_max) = (Offset(at), Offset(self.sender.end()));
+            self.note(log, ViolationKind::NotNext { at, snd_max });
         }
     }
 

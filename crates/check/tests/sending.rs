@@ -4,7 +4,7 @@ mod common;
 
 use ackclock_check as check;
 use check::violation::StateField;
-use check::world::RecoveryLimit;
+use check::world::{OutputCalls, RecoveryLimit};
 use check::{RecordItem, ViolationKind};
 use common::*;
 use record::{
@@ -177,13 +177,13 @@ fn a_loss_and_the_timer_of_a_probe_are_two_reasons_for_rack() {
         items.splice(place + 4..place + 4, vec![probe; probes]);
         let mut world = world();
         world.flows[0].recovery_limits = [brake; 2];
-        first_breach(&world, &items)
+        // The departures of the probes are missing too.
+        let repeated = ViolationKind::RepeatedRetransmission { at: Offset(3_000) };
+        all_breaches(&world, &items).contains(&repeated)
     };
-    let repeated = Some(ViolationKind::RepeatedRetransmission { at: Offset(3_000) });
-    assert_eq!(found(RecoveryLimit::Pipe, 1), repeated);
-    // Only its departure is missing.
-    assert!(matches!(found(RecoveryLimit::Credit, 1), Some(ViolationKind::Kept { .. })));
-    assert_eq!(found(RecoveryLimit::Credit, 2), repeated);
+    assert!(found(RecoveryLimit::Pipe, 1));
+    assert!(!found(RecoveryLimit::Credit, 1));
+    assert!(found(RecoveryLimit::Credit, 2));
 }
 
 #[test]
@@ -325,4 +325,54 @@ fn a_closed_window_is_probed_by_the_timer() {
         probe(true, 3_999, 1, 4_100),
         Some(ViolationKind::NotOutstanding { at, snd_una, snd_max })
     );
+}
+
+#[test]
+fn only_a_stack_that_sends_within_its_input_sends_before_the_card_does() {
+    let departure = |number| {
+        move |item: &RecordItem| {
+            matches!(item, RecordItem::PacketItem { movement: PacketEvent::Sent { packet, .. }, .. }
+                if *packet == PacketNumber(number))
+        }
+    };
+    let found = |calls, after: &[(u64, u64)]| {
+        let mut items = good();
+        for &(at, number) in after {
+            let sent = items.remove(reported(&items, CLIENT, sent(at, SentKind::New)));
+            items.insert(place(&items, departure(number)), sent);
+        }
+        let mut world = world();
+        world.flows[0].output_calls = [calls; 2];
+        first_breach(&world, &items)
+    };
+    // The second segment is sent before the first departs, or the third before the second does.
+    let kept = |at| Some(ViolationKind::Kept { at: Offset(at), bytes: Bytes(1_000) });
+    assert_eq!(found(OutputCalls::WithinInput, &[(1_000, 3)]), None);
+    assert_eq!(found(OutputCalls::AfterInput, &[(1_000, 3)]), kept(0));
+    assert_eq!(found(OutputCalls::WithinInput, &[(1_000, 3), (2_000, 3)]), None);
+    assert_eq!(found(OutputCalls::WithinInput, &[(1_000, 3), (2_000, 4)]), kept(1_000));
+}
+
+#[test]
+fn only_freebsds_base_stack_repeats_a_fin_in_an_ack() {
+    // After the FIN at 4,000, an ACK with that number or the next one.
+    let found = |calls, at: u64| {
+        let mut items = good();
+        items.truncate(place(&items, |item| item.at() == us(331_080)));
+        let mut story = RecordBuilder::new();
+        let closed = state(4_000, 4_001, 1_000);
+        story.at(325_000).send((12, CLIENT), (at, 0, SentKind::Ack), Some(closed));
+        story.enter(12, LINE).at(325_040).leave(12, LINE).enter(12, DELAY);
+        story.at(331_080).leave(11, DELAY).arrive(11, SERVER);
+        items.extend(story.items);
+        let mut world = world();
+        world.flows[0].output_calls = [calls; 2];
+        first_breach(&world, &items)
+    };
+    for calls in [OutputCalls::AfterInput, OutputCalls::WithinInput] {
+        assert_eq!(found(calls, 4_001), None, "{calls:?}");
+    }
+    assert_eq!(found(OutputCalls::WithinInput, 4_000), None);
+    let (at, snd_max) = (Offset(4_000), Offset(4_001));
+    assert_eq!(found(OutputCalls::AfterInput, 4_000), Some(ViolationKind::NotNext { at, snd_max }));
 }
