@@ -130,6 +130,36 @@ fn a_connection_that_times_out_is_ended_with_a_reset_by_freebsd_alone() {
     }
 }
 
+#[test]
+fn freebsd_13_ends_the_backoff_of_its_probes_at_every_segment() {
+    // tcp_output of 13.0 sets t_rxtshift to zero whenever it finds the window closed, 14.3 and main
+    // only if the persist timer does not run.
+    for (system, backs_off) in [
+        ("freebsd-13.0", false),
+        ("freebsd-13.2", false),
+        ("freebsd-14.3", true),
+        ("freebsd-main", true),
+    ] {
+        let mut pair = TcpPair::of(system, "linux-6.18");
+        pair.run(Duration::from_millis(500));
+        pair.lose = |_, _| true;
+        let closed = packet::Segment { window: 0, ..pair.forge(Flags::ACK, 1, 1) };
+        drop(pair.hear(&closed));
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+        pair.serve();
+        // A byte from the peer each second, and an ACK for it: a call of tcp_output.
+        for second in 1..=300 {
+            pair.run(Duration::from_secs(second));
+            pair.now = units::Instant::ZERO + Duration::from_secs(second);
+            let data = pair.forge(Flags::ACK, second as i64, 1);
+            drop(pair.hear(&packet::Segment { window: 0, payload: 1, ..data }));
+        }
+        let probes = pair.log.iter().filter(|s| s.dir == Dir::Forward && s.payload == 1).count();
+        // Every five seconds (TCPTV_PERSMIN), or with the backoff at last once a minute.
+        assert_eq!(probes < 30, backs_off, "{system}: {probes}");
+    }
+}
+
 fn with_keepalive(client: &str) -> TcpPair {
     let mut config_of_client = config(client, TcpSide::Client);
     config_of_client.keepalive = Some(Keepalive {
