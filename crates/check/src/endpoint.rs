@@ -13,7 +13,7 @@ use crate::recovery::FastRecovery;
 use crate::summary::EndpointSummary;
 use crate::traffic::PayloadRange;
 use crate::violation::{Subject, ViolationKind, ViolationLog};
-use crate::world::{FlowModel, RecoveryLimit, TransportKind};
+use crate::world::{FlowModel, OutputCalls, RecoveryLimit, TransportKind};
 
 #[derive(Debug, Clone)]
 pub(crate) struct EndpointModel {
@@ -26,8 +26,11 @@ pub(crate) struct EndpointModel {
     mtu: Bytes,
     isn: Option<SeqNum>,
     pub(crate) connected: bool,
+    pub(crate) calls: OutputCalls,
     /// Data sent by the stack and not yet by the card, in order: all at one instant.
     bursts: VecDeque<PendingBurst>,
+    /// The card has begun to send them: no other may follow.
+    departing: bool,
     pub(crate) sender: SenderModel,
     receiver: ReceiverModel,
 }
@@ -42,6 +45,8 @@ pub(crate) struct SenderModel {
     pub(crate) una: u64,
     /// Congestion window as last reported.
     pub(crate) cwnd: Option<u32>,
+    /// End of the data that a window allowed before slow start ended: RACK has planned to send it.
+    pub(crate) planned: u64,
     /// Ends of the data in flight when the retransmission timer fired, and when a duplicate
     /// acknowledgment arrived or a retransmission was found lost.
     pub(crate) timed_out: u64,
@@ -60,6 +65,8 @@ pub(crate) struct SenderModel {
     /// The current fast recovery, and whether a loss probe is allowed.
     pub(crate) recovery: Option<FastRecovery>,
     pub(crate) loss_probe_due: bool,
+    /// The timer of a loss probe fired, and the probe has not retransmitted anything.
+    pub(crate) loss_probe_unsent: bool,
     /// The reordering timer fired, and nothing has been received or sent since.
     pub(crate) reordered: bool,
     /// Ranges retransmitted since the last input from the peer or a timer.
@@ -128,7 +135,9 @@ impl EndpointModel {
             mtu,
             isn: None,
             connected: false,
+            calls: flow.output_calls[usize::from(!opens)],
             bursts: VecDeque::new(),
+            departing: false,
             sender: SenderModel::default(),
             receiver: ReceiverModel::default(),
         }
@@ -157,10 +166,13 @@ impl EndpointModel {
         }
     }
 
-    /// Checks that data sent at an earlier instant has departed. Within an instant a stack may send
-    /// several times before the card takes the first: FreeBSD does while it processes an ACK.
+    /// Checks that data sent before has departed. A stack that sends while it processes an ACK may
+    /// send several times at one instant before the card takes the first, but not after that.
     fn check_departed(&mut self, log: &mut ViolationLog) {
-        while let Some(burst) = self.bursts.front().filter(|burst| burst.sent_at != log.now) {
+        let together = self.calls == OutputCalls::WithinInput && !self.departing;
+        while let Some(burst) =
+            self.bursts.front().filter(|burst| !together || burst.sent_at != log.now)
+        {
             let (at, bytes) = (Offset(burst.at), Bytes(burst.len));
             self.note(log, ViolationKind::Kept { at, bytes });
             self.bursts.pop_front();
@@ -214,6 +226,7 @@ impl EndpointModel {
             Event::DupAck { .. } | Event::Lost { .. } | Event::Timer(Purpose::LossProbe) => {
                 self.sender.in_doubt = self.sender.end();
                 self.sender.loss_probe_due |= event == Event::Timer(Purpose::LossProbe);
+                self.sender.loss_probe_unsent |= event == Event::Timer(Purpose::LossProbe);
                 if self.transport != TransportKind::Tcp {
                     // QUIC's probes may be empty (RFC 9002 section 6.2.4).
                     let probe = event == Event::Timer(Purpose::LossProbe);
@@ -306,7 +319,13 @@ impl EndpointModel {
         cause: Cause,
         state: Option<&SenderState>,
     ) {
-        self.sender.cwnd = Some(cwnd);
+        let before = self.sender.cwnd.replace(cwnd);
+        if cause == Cause::SlowStartExit && self.brake == RecoveryLimit::Credit {
+            // HyStart++ reduces the window between the segments of a flight. rack_fast_output sends
+            // the rest of what the window allowed (`fsb.left_to_send`) and does not compare again.
+            let allowed = u64::from(before.unwrap_or(cwnd));
+            self.sender.planned = self.sender.una.saturating_add(allowed);
+        }
         self.on_recovery(cause);
         match cause {
             Cause::PathMtu => self.sender.too_large = self.sender.end(),
@@ -322,7 +341,10 @@ impl EndpointModel {
     fn on_waiting(&mut self, log: &mut ViolationLog, state: Option<&SenderState>) {
         let Some(state) = state else { return };
         self.check_state(log, state);
-        if state.snd_wnd == Bytes::ZERO {
+        // FreeBSD's base stack probes if its congestion window is zero too (`sendwin == 0` of
+        // tcp_output). tcp_sack_partialack of 14.3 sets it to zero if `snd_nxt` is a segment below
+        // `snd_recover`; no other stack has such a window.
+        if state.snd_wnd == Bytes::ZERO || state.cwnd == Bytes::ZERO {
             self.sender.closed = self.sender.end();
         }
     }
@@ -411,6 +433,7 @@ impl EndpointModel {
         if rest.len > 0 {
             self.bursts.push_front(rest);
         }
+        self.departing = !self.bursts.is_empty();
         let receiver = &self.receiver;
         let had = receiver.arrivals.upto();
         Some(PayloadRange {

@@ -21,7 +21,7 @@ use units::{Bytes, Offset};
 use crate::arrivals::Arrivals;
 use crate::endpoint::{EndpointModel, PendingBurst, SentData};
 use crate::violation::{StateField, ViolationKind, ViolationLog};
-use crate::world::TransportKind;
+use crate::world::{OutputCalls, RecoveryLimit, TransportKind};
 
 impl EndpointModel {
     /// Processes a transmission of the stack, with the state after it.
@@ -66,7 +66,6 @@ impl EndpointModel {
                 .then(|| Offset(at.saturating_add(u64::from(!before_the_first)))),
             sent_at: log.now,
             bare,
-            // FreeBSD repeats an unacknowledged FIN in the ACKs it sends meanwhile.
             fin: last && kind != SentKind::Probe,
         }
     }
@@ -133,6 +132,12 @@ impl EndpointModel {
         }
         if at < self.sender.una || at > self.sender.end() {
             self.note(log, self.not_outstanding(at));
+        } else if at < self.sender.end()
+            && self.calls == OutputCalls::AfterInput
+            && self.transport == TransportKind::Tcp
+        {
+            let (at, snd_max) = (Offset(at), Offset(self.sender.end()));
+            self.note(log, ViolationKind::NotNext { at, snd_max });
         }
     }
 
@@ -169,7 +174,16 @@ impl EndpointModel {
         if cause == Cause::LossProbe && self.transport != TransportKind::Tcp {
             return;
         }
+        // If a segment is lost when the timer of a probe fires, rack_output retransmits the lost one
+        // first. The probe stays pending (`rc_tlpsend`) for the next call, whichever segment it is.
+        let probe = cause == Cause::LossProbe
+            && core::mem::take(&mut self.sender.loss_probe_unsent)
+            && self.brake == RecoveryLimit::Credit;
         let before = &mut self.sender.retransmitted_since_input;
+        if probe {
+            before.insert(at, stop);
+            return;
+        }
         if before.range(..stop).next_back().is_some_and(|(_, &end)| end > at) {
             self.note(log, ViolationKind::RepeatedRetransmission { at: Offset(at) });
         } else {
@@ -227,7 +241,8 @@ impl EndpointModel {
         let (flight, beyond) = match self.transport {
             TransportKind::Tcp => {
                 let doubted = una < self.sender.timed_out.max(self.sender.in_doubt);
-                (flight, !doubted && flight > state.cwnd)
+                let planned = stop <= self.sender.planned;
+                (flight, !doubted && !planned && flight > state.cwnd)
             }
             // QUIC compares packets including their headers with the window, even during loss
             // recovery; a knob lets the last packet exceed it.

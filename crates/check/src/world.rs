@@ -50,6 +50,20 @@ pub struct FlowModel {
     pub transport: TransportKind,
     /// Limits of the opening end and of the other in a fast recovery of TCP.
     pub recovery_limits: [RecoveryLimit; 2],
+    /// When the stacks of the opening end and of the other send.
+    pub output_calls: [OutputCalls; 2],
+}
+
+/// When a stack sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputCalls {
+    /// After its input is processed: what it sends departs before it sends more.
+    AfterInput,
+    /// Also while it processes an acknowledgment (tcp_do_segment of FreeBSD's base stack calls
+    /// tcp_output before `snd_una` advances), several times at one instant. An ACK repeats a FIN
+    /// that is not acknowledged (tcp_outflags of TCPS_FIN_WAIT_1), and has the number `snd_nxt`
+    /// while the window is probed.
+    WithinInput,
 }
 
 /// Limit of a sender in a fast recovery, as far as a record shows it.

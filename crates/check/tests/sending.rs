@@ -4,6 +4,7 @@ mod common;
 
 use ackclock_check as check;
 use check::violation::StateField;
+use check::world::{OutputCalls, RecoveryLimit};
 use check::{RecordItem, ViolationKind};
 use common::*;
 use record::{
@@ -72,6 +73,9 @@ fn retransmissions_may_have_other_causes() {
     assert_eq!(repeated(Cause::WindowProbe, None), none(Cause::WindowProbe));
     assert_eq!(repeated(Cause::WindowProbe, Some((waiting, full))), none(Cause::WindowProbe));
     assert_eq!(repeated(Cause::WindowProbe, Some((waiting, closed))), None);
+    // So is a congestion window of zero (`sendwin == 0` of tcp_output).
+    let no_window = SenderState { cwnd: Bytes(0), ..full };
+    assert_eq!(repeated(Cause::WindowProbe, Some((waiting, no_window))), None);
 }
 
 #[test]
@@ -145,6 +149,41 @@ fn a_reason_allows_one_retransmission() {
     // With a reason of its own, only its departure is missing.
     let timer = Event::Timer(Purpose::Retransmit);
     assert!(matches!(twice(Some(timer)), Some(ViolationKind::Kept { .. })));
+}
+
+#[test]
+fn a_loss_and_the_timer_of_a_probe_are_two_reasons_for_rack() {
+    let found = |brake, probes: usize| {
+        let mut items = good();
+        let place = reported(&items, CLIENT, sent(3_000, TIMEOUT));
+        let (at, RecordItem::Event { who, .. }) = (items[place].at(), &items[place]) else {
+            unreachable!()
+        };
+        let report = |event| RecordItem::Event { at, who: *who, event, state: None };
+        let repeated = |cause| {
+            let mut item = items[place];
+            let RecordItem::Event { event, .. } = &mut item else { unreachable!() };
+            let kind = SentKind::Retransmission(cause);
+            *event = Event::Sent { at: Offset(3_000), len: 1_000, kind };
+            item
+        };
+        let timer = report(Event::Timer(Purpose::LossProbe));
+        let mut added = vec![timer, report(Event::DupAck { count: 3 })];
+        added.push(repeated(Cause::FastRetransmit));
+        let departure = items[place + 1];
+        let probe = repeated(Cause::LossProbe);
+        items.splice(place..=place, added);
+        assert_eq!(items[place + 3], departure);
+        items.splice(place + 4..place + 4, vec![probe; probes]);
+        let mut world = world();
+        world.flows[0].recovery_limits = [brake; 2];
+        // The departures of the probes are missing too.
+        let repeated = ViolationKind::RepeatedRetransmission { at: Offset(3_000) };
+        all_breaches(&world, &items).contains(&repeated)
+    };
+    assert!(found(RecoveryLimit::Pipe, 1));
+    assert!(!found(RecoveryLimit::Credit, 1));
+    assert!(found(RecoveryLimit::Credit, 2));
 }
 
 #[test]
@@ -286,4 +325,54 @@ fn a_closed_window_is_probed_by_the_timer() {
         probe(true, 3_999, 1, 4_100),
         Some(ViolationKind::NotOutstanding { at, snd_una, snd_max })
     );
+}
+
+#[test]
+fn only_a_stack_that_sends_within_its_input_sends_before_the_card_does() {
+    let departure = |number| {
+        move |item: &RecordItem| {
+            matches!(item, RecordItem::PacketItem { movement: PacketEvent::Sent { packet, .. }, .. }
+                if *packet == PacketNumber(number))
+        }
+    };
+    let found = |calls, after: &[(u64, u64)]| {
+        let mut items = good();
+        for &(at, number) in after {
+            let sent = items.remove(reported(&items, CLIENT, sent(at, SentKind::New)));
+            items.insert(place(&items, departure(number)), sent);
+        }
+        let mut world = world();
+        world.flows[0].output_calls = [calls; 2];
+        first_breach(&world, &items)
+    };
+    // The second segment is sent before the first departs, or the third before the second does.
+    let kept = |at| Some(ViolationKind::Kept { at: Offset(at), bytes: Bytes(1_000) });
+    assert_eq!(found(OutputCalls::WithinInput, &[(1_000, 3)]), None);
+    assert_eq!(found(OutputCalls::AfterInput, &[(1_000, 3)]), kept(0));
+    assert_eq!(found(OutputCalls::WithinInput, &[(1_000, 3), (2_000, 3)]), None);
+    assert_eq!(found(OutputCalls::WithinInput, &[(1_000, 3), (2_000, 4)]), kept(1_000));
+}
+
+#[test]
+fn only_freebsds_base_stack_repeats_a_fin_in_an_ack() {
+    // After the FIN at 4,000, an ACK with that number or the next one.
+    let found = |calls, at: u64| {
+        let mut items = good();
+        items.truncate(place(&items, |item| item.at() == us(331_080)));
+        let mut story = RecordBuilder::new();
+        let closed = state(4_000, 4_001, 1_000);
+        story.at(325_000).send((12, CLIENT), (at, 0, SentKind::Ack), Some(closed));
+        story.enter(12, LINE).at(325_040).leave(12, LINE).enter(12, DELAY);
+        story.at(331_080).leave(11, DELAY).arrive(11, SERVER);
+        items.extend(story.items);
+        let mut world = world();
+        world.flows[0].output_calls = [calls; 2];
+        first_breach(&world, &items)
+    };
+    for calls in [OutputCalls::AfterInput, OutputCalls::WithinInput] {
+        assert_eq!(found(calls, 4_001), None, "{calls:?}");
+    }
+    assert_eq!(found(OutputCalls::WithinInput, 4_000), None);
+    let (at, snd_max) = (Offset(4_000), Offset(4_001));
+    assert_eq!(found(OutputCalls::AfterInput, 4_000), Some(ViolationKind::NotNext { at, snd_max }));
 }

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use check::world::{RecoveryLimit, TransportKind};
+use check::world::{OutputCalls, RecoveryLimit, TransportKind};
 use check::{
     ElementInvariants, Line, Outage, QueueCapacity, Rejection, Thinning, VerifiedSummary, Verifier,
     WorldModel,
@@ -154,6 +154,16 @@ fn flow_of(scenario: &Scenario, flow: &FlowSpec) -> check::world::FlowModel {
         },
         recovery_limits: [(flow.from, flow.to), (flow.to, flow.from)]
             .map(|ends| brake(scenario, ends)),
+        output_calls: [flow.from, flow.to].map(|host| output_calls(scenario, host)),
+    }
+}
+
+/// When the stack of a host sends.
+fn output_calls(scenario: &Scenario, host: usize) -> OutputCalls {
+    let tcp = scenario.hosts.get(host).and_then(|host| host.stack.tcp());
+    match tcp.map(|tcp| tcp.profile.loss) {
+        Some(LossDetectionRule::Sack(_)) => OutputCalls::WithinInput,
+        _ => OutputCalls::AfterInput,
     }
 }
 

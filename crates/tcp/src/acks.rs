@@ -197,6 +197,12 @@ impl TcpEndpoint {
         self.note(cx, change, Cause::Recovered);
     }
 
+    /// Is a fast recovery in progress (`IN_FASTRECOVERY` of FreeBSD)? Linux's controllers are in
+    /// their reduction during the CWR state too.
+    pub(crate) fn in_fast_recovery(&self) -> bool {
+        self.cc.in_recovery() && self.snd.cwr_end.is_none()
+    }
+
     /// Leaves the CWR state when a fast recovery begins: the recovery has a recovery point of its
     /// own, at which both end (cc_cong_signal of FreeBSD sets `snd_recover` anew, EXIT_RECOVERY
     /// ends both).

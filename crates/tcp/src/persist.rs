@@ -8,6 +8,7 @@ use recovery::RttEstimator;
 use units::Instant;
 
 use crate::endpoint::TcpEndpoint;
+use crate::loss::LossDetector;
 use crate::probes::ProbeSegment;
 use crate::profile::ProbeRule;
 
@@ -15,6 +16,10 @@ impl TcpEndpoint {
     /// Handles a zero window in tcp_output while data is waiting: pulls `snd_nxt` back to
     /// `snd_una`.
     pub(crate) fn shut_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let LossDetector::Sack(loss) = &self.snd.loss_detector else { return };
+        if self.timers.runs(Purpose::Persist) && !loss.rule().output_ends_persist_backoff {
+            return;
+        }
         self.timers.stop(Purpose::Retransmit);
         self.snd.shift = 0;
         if self.snd.nxt > self.snd.una {

@@ -424,6 +424,9 @@ pub struct SackRule {
     pub undoes_on_any_ack: bool,
     /// Undoing a timeout sets `t_rxtshift` to zero (14.3).
     pub undo_ends_backoff: bool,
+    /// A closed window ends the backoff of the persist timer at each call of tcp_output (13.x);
+    /// later versions do nothing while that timer runs.
+    pub output_ends_persist_backoff: bool,
 }
 
 /// Which acknowledgments that do not advance `snd_una` are duplicates where SACK was negotiated.

@@ -5,7 +5,9 @@
 
 use ackclock_check as check;
 use check::invariants::{ElementInvariants, QueueCapacity};
-use check::world::{FlowModel, HostModel, RecoveryLimit, RouteModel, TransportKind, WorldModel};
+use check::world::{
+    FlowModel, HostModel, OutputCalls, RecoveryLimit, RouteModel, TransportKind, WorldModel,
+};
 use check::{RecordItem, Rejection, ViolationKind};
 use record::{
     Cause, ElementId, Event, EventSource, PacketEvent, PacketNumber, Purpose, SenderState, SentKind,
@@ -38,6 +40,7 @@ pub(crate) fn world() -> WorldModel {
             ip_header: Bytes(20),
             transport: TransportKind::Tcp,
             recovery_limits: [RecoveryLimit::Pipe; 2],
+            output_calls: [OutputCalls::AfterInput; 2],
         }],
         traces: Vec::new(),
     }

@@ -17,7 +17,8 @@
 //! FreeBSD's base stack counts consecutive timeouts until it measures a round-trip time: only
 //! tcp_xmit_timer sets `t_rxtshift` to zero. Without timestamps retransmitted segments are not
 //! measured (Karn), so a loss of each of thirteen consecutive segments makes it abort
-//! (tcp_timer_rexmt), and a list of bytes may cause them.
+//! (tcp_timer_rexmt). A list of bytes may cause them, and so may any queue that fills: it drops the
+//! last segments of each flight, which are the new ones, and only those are timed.
 //!
 //! A QUIC sender aborts after ten consecutive probe timeouts, the first of which may be only 27 ms
 //! after the last packet (RFC 9002 section 6.2.1, with acknowledgments delayed by at most 25 ms): a
@@ -64,7 +65,30 @@ pub(super) fn must_end(scenario: &Scenario, flow: &FlowSpec) -> bool {
 /// Returns whether the listening side may wait for ever. The reset may be lost; and if it precedes
 /// the establishment of the connection, the listener keeps listening (RFC 9293 section 3.10.7.4).
 pub(super) fn may_wait(scenario: &Scenario, flow: &FlowSpec) -> bool {
-    flow.close == Close::Reset || postpones_probes(scenario, flow)
+    flow.close == Close::Reset || may_probe_for_ever(scenario, flow)
+}
+
+/// Returns whether the probes of a flow may continue for ever.
+pub(super) fn may_probe_for_ever(scenario: &Scenario, flow: &FlowSpec) -> bool {
+    postpones_probes(scenario, flow) || repeats_losses(scenario, flow)
+}
+
+/// Returns whether every second packet of a QUIC flow is lost. Of the two probes of a timeout it may
+/// be the same one each time. The acknowledgment of the other resets the timeouts that are counted
+/// (RFC 9002 section 6.2.1), and every packet received restarts the idle timeout (RFC 9000 section
+/// 10.1).
+fn repeats_losses(scenario: &Scenario, flow: &FlowSpec) -> bool {
+    let quic = [flow.from, flow.to].iter().all(|&host| scenario.hosts[host].stack.quic().is_some());
+    let Some(path) = scenario.paths.get(flow.path).filter(|_| quic) else { return false };
+    let loses_half = |element: &ElementSpec| match element {
+        ElementSpec::Loss { rule: SelectionRule::Every(n), .. }
+        | ElementSpec::Corrupt { rule: SelectionRule::Every(n), .. } => n.get() <= 2,
+        _ => false,
+    };
+    path.forward.iter().chain(&path.reverse).any(|element| match element {
+        ElementSpec::Shared(index) => loses_half(&scenario.shared[*index].element),
+        own => loses_half(own),
+    })
 }
 
 /// Returns whether the keepalive probes of one end suppress the loss probe of the other end's RACK.
@@ -249,6 +273,8 @@ impl PathFaults {
     /// overtake it: with several retransmissions at one instant, the same one would be dropped
     /// every time.
     fn room(&mut self, rate: Rate, limit: QueueLimit, packets: u64, flows: u64) {
+        // The timeouts of several flights accumulate (tcp_timer_rexmt).
+        self.too_tight |= self.counts_on;
         let packets = packets + self.before * flows;
         let enough = match limit {
             QueueLimit::Bytes(bytes) => bytes.get() >= packets * self.largest.get(),

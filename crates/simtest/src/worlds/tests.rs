@@ -1,3 +1,4 @@
+mod freebsd;
 mod repairs;
 
 use core::fmt::Write as _;

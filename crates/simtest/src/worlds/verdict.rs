@@ -14,7 +14,7 @@ use sim::scenario::Scenario;
 use sim::{FlowOutcome, RunError, RunOutcome};
 use units::Instant;
 
-use super::oracle::{has_time, may_wait, must_end, postpones_probes, totals};
+use super::oracle::{has_time, may_probe_for_ever, may_wait, must_end, totals};
 use scenario::{self, Overrides};
 
 /// Number of events, packet events and event-loop steps after which a run counts as endless.
@@ -179,8 +179,8 @@ fn run(
     let (outcome, summary) = match catch_unwind(run) {
         Ok(Ok(found)) => found,
         Ok(Err(AuditError::Run(RunError::Stopped))) => {
-            // Keepalive probes and their answers may continue for ever.
-            let endless = scenario.flows.iter().any(|flow| postpones_probes(scenario, flow));
+            // Probes and their answers may continue for ever.
+            let endless = scenario.flows.iter().any(|flow| may_probe_for_ever(scenario, flow));
             return if endless { Ok(WorldStats::default()) } else { Err(WorldFailure::Endless) };
         }
         Ok(Err(AuditError::Run(error))) => return Err(WorldFailure::Refused(error.to_string())),

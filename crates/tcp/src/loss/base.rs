@@ -132,13 +132,13 @@ impl TcpEndpoint {
             cx.emit(|| Event::DupAck { count: 1 });
             let maxseg = self.mss();
             if rule.newsack
-                && !self.cc.in_recovery()
+                && !self.in_fast_recovery()
                 && matches!(&self.snd.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg))
             {
                 self.enter_recovery(cx, &ack, rule);
             }
         }
-        if received.th_ack < self.cc.recovery_point() && self.cc.in_recovery() {
+        if received.th_ack < self.cc.recovery_point() && self.in_fast_recovery() {
             self.on_partial_ack(cx, &ack, rule);
         }
         self.advance_una(cx, segment, seq, received, rule);
@@ -150,7 +150,7 @@ impl TcpEndpoint {
     fn detect_lost_retransmission<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let point = self.cc.recovery_point();
         let outstanding = self.snd.max - self.snd.una;
-        let in_recovery = self.cc.in_recovery();
+        let in_recovery = self.in_fast_recovery();
         let loss = holes_of!(self);
         if !in_recovery || !loss.holes.lost_retransmission(point) {
             return;
@@ -225,9 +225,9 @@ impl TcpEndpoint {
         let count = self.snd.dup_acks;
         cx.emit(|| Event::DupAck { count });
         let maxseg = self.mss();
-        if count > DUP_THRESHOLD || self.cc.in_recovery() {
+        if count > DUP_THRESHOLD || self.in_fast_recovery() {
             self.count_duplicate(cx, ack.received);
-            if self.negotiated.sack && self.cc.in_recovery() {
+            if self.negotiated.sack && self.in_fast_recovery() {
                 self.sack_prr(cx, ack);
             } else {
                 // No PRR without SACK (`V_tcp_do_prr && TF_SACK_PERMIT`).
@@ -261,6 +261,7 @@ impl TcpEndpoint {
     ) {
         let maxseg = self.mss();
         let (una, nxt, max) = (self.snd.una, self.snd.nxt, self.snd.max);
+        let cause = self.snd.retransmit_cause;
         self.totals.fast_recoveries += 1;
         self.snd.dup_acks = DUP_THRESHOLD;
         self.abandon_cwr();
@@ -301,7 +302,9 @@ impl TcpEndpoint {
         let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
         let left = self.snd.dup_acks - self.snd.limited.min(DUP_THRESHOLD);
         self.override_window(Bytes(ssthresh + maxseg * u64::from(left)));
+        // If the flight of a timeout is still being retransmitted, that continues.
         self.snd.nxt = self.snd.nxt.max(nxt);
+        self.snd.retransmit_cause = cause;
         self.note(cx, change, Cause::FastRetransmit);
     }
 
@@ -363,13 +366,14 @@ impl TcpEndpoint {
     fn newreno_partial_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, th_ack: Offset) {
         let (nxt, cwnd, maxseg) = (self.snd.nxt, self.cwnd(), self.mss());
         let acked = th_ack - self.snd.una;
+        let cause = core::mem::replace(&mut self.snd.retransmit_cause, Cause::PartialAck);
         self.snd.nxt = th_ack;
-        self.snd.retransmit_cause = Cause::PartialAck;
         self.override_window(Bytes(maxseg + acked));
         self.rcv.ack_now = true;
         self.emit_window(cx, Cause::Recovering);
         self.output_now(cx);
         self.snd.nxt = self.snd.nxt.max(nxt);
+        self.snd.retransmit_cause = cause;
         self.override_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
         self.emit_window(cx, Cause::Recovering);
     }
@@ -385,7 +389,7 @@ impl TcpEndpoint {
     ) {
         let ack = received.th_ack;
         let bytes = ack - self.snd.una;
-        let recovering = self.cc.in_recovery();
+        let recovering = self.in_fast_recovery();
         let early = rule.settle == SettleRule::BeforeCounting;
         if recovering && early && ack >= self.cc.recovery_point() {
             self.settle(cx, ack, (self.snd.max - ack) as i64);
@@ -408,7 +412,7 @@ impl TcpEndpoint {
             una: ack,
             bytes,
             packets: delivered.packets as u32,
-            ends_recovery: recovering && !self.cc.in_recovery(),
+            ends_recovery: recovering && !self.in_fast_recovery(),
             ..self.acked(cx, received)
         };
         let change = self.cc.on_acked(&acked);
@@ -424,7 +428,7 @@ impl TcpEndpoint {
             if ack > end {
                 self.end_cwr(cx, ack);
             }
-        } else if self.cc.in_recovery() && ack >= self.cc.recovery_point() {
+        } else if self.in_fast_recovery() && ack >= self.cc.recovery_point() {
             // Undoing a timeout may have restored a recovery that is over.
             if early {
                 self.cc.leave_recovery();

@@ -212,7 +212,7 @@ impl TcpEndpoint {
 
     /// Records `len` bytes sent, from a hole or not.
     pub(crate) fn sack_sent(&mut self, len: u64, hole: bool) {
-        let (point, recovering) = (self.cc.recovery_point(), self.cc.in_recovery());
+        let (point, recovering) = (self.cc.recovery_point(), self.in_fast_recovery());
         let congested = self.snd.cwr_end.is_some();
         let loss = holes_of!(self);
         if recovering || congested {

@@ -100,7 +100,7 @@ impl TcpEndpoint {
         let (una, nxt, max) = (snd.una, snd.nxt, snd.max);
         let (mss, avail, wnd, cwnd) = (self.mss(), snd.buffer.used(), snd.wnd, self.cwnd());
         let mut sendwin = wnd.min(cwnd + enlarged);
-        let recovering = self.cc.in_recovery();
+        let recovering = self.in_fast_recovery();
         let (scans, retransmission) = match &snd.loss_detector {
             LossDetector::Sack(loss) if self.negotiated.sack => {
                 let scans = recovering || (loss.rule().holes_after_timeout && nxt < max);
@@ -247,7 +247,7 @@ impl TcpEndpoint {
             (0, ..) if carries_fin => SentKind::Ack,
             (0, ..) if at < self.snd.max => SentKind::Retransmission(self.snd.retransmit_cause),
             (0, ..) => SentKind::Control,
-            (_, true, _) if self.cc.in_recovery() => {
+            (_, true, _) if self.in_fast_recovery() => {
                 SentKind::Retransmission(Cause::FastRetransmit)
             }
             // After a timeout holes are retransmitted outside of recovery (`snd_nxt < snd_max`).

@@ -12,6 +12,7 @@ use units::{Duration, Instant, Offset, unlikely};
 use super::SegmentPlan;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
+use crate::profile::Family;
 use crate::sent;
 
 impl TcpEndpoint {
@@ -141,12 +142,16 @@ impl TcpEndpoint {
         if unlikely(plan.fin) {
             flags |= Flags::FIN;
         }
-        self.write_header_cold(cx.now, plan.at, plan.len, flags, slot);
-        if plan.len > self.mss() {
-            slot.gso_size = self.negotiated.mss as u16;
-        }
-        if self.has_blocks() {
-            self.write_blocks(plan.len, slot);
+        if unlikely(self.is_tcp_respond(plan)) {
+            self.write_response(cx.now, plan.at, slot);
+        } else {
+            self.write_header_cold(cx.now, plan.at, plan.len, flags, slot);
+            if plan.len > self.mss() {
+                slot.gso_size = self.negotiated.mss as u16;
+            }
+            if self.has_blocks() {
+                self.write_blocks(plan.len, slot);
+            }
         }
         match plan.kind {
             SentKind::Probe => {
@@ -160,6 +165,22 @@ impl TcpEndpoint {
             let at = self.payload_offset(plan.at);
             Event::Sent { at, len: plan.len as u32, kind: plan.kind }
         });
+    }
+
+    /// Is it a keepalive probe of FreeBSD, sent by tcp_respond (tcp_timer_keep)?
+    fn is_tcp_respond(&self, plan: &SegmentPlan) -> bool {
+        plan.kind == SentKind::Probe && plan.len == 0 && self.cfg.profile.family == Family::FreeBsd
+    }
+
+    /// Writes the header of a segment that leaves the state of the receiver alone, as tcp_respond
+    /// does: an ACK that is due remains due, and the window does not count as advertised.
+    #[cold]
+    #[inline(never)]
+    fn write_response(&mut self, now: Instant, at: Offset, slot: &mut Segment) {
+        let promised = self.rcv.adv.since(self.rcv.nxt).get();
+        let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
+        let field = self.rcv.window.field(window);
+        self.write_fields(now, at, 0, Flags::ACK, field, slot);
     }
 
     /// Records a window probe, which may have carried a new byte.

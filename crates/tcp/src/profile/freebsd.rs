@@ -37,6 +37,7 @@ const HOLES_13_0: SackRule = SackRule {
     sacked_enlarges_window: false,
     undoes_on_any_ack: true,
     undo_ends_backoff: false,
+    output_ends_persist_backoff: true,
 };
 
 /// Loss recovery of releng/14.3.
@@ -53,6 +54,7 @@ const HOLES_14_3: SackRule = SackRule {
     sacked_enlarges_window: true,
     undoes_on_any_ack: false,
     undo_ends_backoff: true,
+    output_ends_persist_backoff: false,
 };
 
 /// Loss recovery of main of October 2024.

@@ -107,3 +107,26 @@ fn a_loss_after_an_echo_is_retransmitted_and_the_rest_is_sent() {
         }
     }
 }
+
+#[test]
+fn an_echo_begins_no_fast_recovery_whatever_the_controller() {
+    // IN_CONGRECOVERY of FreeBSD, not IN_FASTRECOVERY: nothing is retransmitted. Linux's controllers
+    // are in one state for both (TCP_CA_CWR and TCP_CA_Recovery).
+    for system in crate::profile::NAMES.into_iter().filter(|name| name.starts_with("freebsd")) {
+        for sack in [true, false] {
+            let mut client = config(system, TcpSide::Client);
+            client.algorithm = cc::Algorithm::Reno;
+            client.profile.ecn = EcnRule::Active;
+            client.profile.sack = sack;
+            client.tso = false;
+            let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
+            pair.to_write = 300_000;
+            pair.mark = Some(20);
+            pair.run(Duration::from_secs(30));
+            assert_eq!(pair.read, 300_000, "{system}, SACK {sack}");
+            assert!(pair.client.sender_state().ssthresh.is_some(), "{system}, SACK {sack}");
+            let totals = pair.client.totals();
+            assert_eq!(totals.retransmitted_packets, 0, "{system}, SACK {sack}");
+        }
+    }
+}

@@ -130,6 +130,36 @@ fn a_connection_that_times_out_is_ended_with_a_reset_by_freebsd_alone() {
     }
 }
 
+#[test]
+fn freebsd_13_ends_the_backoff_of_its_probes_at_every_segment() {
+    // tcp_output of 13.0 sets t_rxtshift to zero whenever it finds the window closed, 14.3 and main
+    // only if the persist timer does not run.
+    for (system, backs_off) in [
+        ("freebsd-13.0", false),
+        ("freebsd-13.2", false),
+        ("freebsd-14.3", true),
+        ("freebsd-main", true),
+    ] {
+        let mut pair = TcpPair::of(system, "linux-6.18");
+        pair.run(Duration::from_millis(500));
+        pair.lose = |_, _| true;
+        let closed = packet::Segment { window: 0, ..pair.forge(Flags::ACK, 1, 1) };
+        drop(pair.hear(&closed));
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+        pair.serve();
+        // A byte from the peer each second, and an ACK for it: a call of tcp_output.
+        for second in 1..=300 {
+            pair.run(Duration::from_secs(second));
+            pair.now = units::Instant::ZERO + Duration::from_secs(second);
+            let data = pair.forge(Flags::ACK, second as i64, 1);
+            drop(pair.hear(&packet::Segment { window: 0, payload: 1, ..data }));
+        }
+        let probes = pair.log.iter().filter(|s| s.dir == Dir::Forward && s.payload == 1).count();
+        // Every five seconds (TCPTV_PERSMIN), or with the backoff at last once a minute.
+        assert_eq!(probes < 30, backs_off, "{system}: {probes}");
+    }
+}
+
 fn with_keepalive(client: &str) -> TcpPair {
     let mut config_of_client = config(client, TcpSide::Client);
     config_of_client.keepalive = Some(Keepalive {
@@ -174,6 +204,27 @@ fn a_connection_to_a_peer_that_never_answers_is_dropped() {
         // The last segment was received at 100 ms; 100 s of idle time, then three probes 10 s
         // apart.
         assert_eq!(pair.now.as_nanos(), 130_100_000_000, "{system}");
+    }
+}
+
+#[test]
+fn a_keepalive_probe_of_freebsd_is_not_the_ack_that_is_due() {
+    // tcp_timer_keep sends it by tcp_respond, which leaves TF_ACKNOW and rcv_adv alone.
+    for system in crate::profile::NAMES.into_iter().filter(|name| name.starts_with("freebsd")) {
+        let mut client = config(system, TcpSide::Client);
+        // The delayed ACK and the probe are due at the same time.
+        let (idle, interval) = (Duration::from_millis(40), Duration::from_secs(100));
+        client.keepalive = Some(Keepalive { idle, interval, count: 3 });
+        let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
+        pair.run(Duration::from_millis(500));
+        let data = packet::Segment { payload: 100, ..pair.forge(Flags::ACK, 1, 1) };
+        assert_eq!(pair.hear(&data), [], "{system}");
+        let before = pair.log.len();
+        pair.run(Duration::from_millis(580));
+        let sent = pair.log[before..].iter().filter(|s| s.dir == Dir::Forward);
+        let sent: Vec<_> = sent.map(|s| (s.seq.0, s.ack.0, s.payload)).take(2).collect();
+        let acked = 2_000_000_101;
+        assert_eq!(sent, [(1_000, acked, 0), (1_001, acked, 0)], "{system}");
     }
 }
 

@@ -244,3 +244,25 @@ fn the_round_trip_of_the_syn_is_sampled() {
         assert_eq!(pair.client.sender_state().rto, Duration::from_micros(475_001), "{stack}");
     }
 }
+
+#[test]
+fn duplicates_count_for_one_transmission_of_a_segment() {
+    // rack_update_rsm clears r_dupack: three duplicates without blocks make RACK retransmit the
+    // segment once, a round trip and a quarter after its transmission, and not once more after
+    // another 125 ms.
+    for stack in STACKS {
+        let mut pair = sending(stack, 1_448);
+        pair.run(Duration::from_millis(110));
+        assert_eq!(pair.data().count(), 1, "{stack}");
+        pair.lose = |_, _| true;
+        pair.now += Duration::from_millis(130);
+        // The first one updates the window.
+        let ack = Segment { window: 1_027, ..pair.forge(Flags::ACK, 1, 1) };
+        for _ in 0..4 {
+            drop(pair.hear(&ack));
+        }
+        assert_eq!(pair.client.totals().retransmitted_packets, 1, "{stack}");
+        pair.run(Duration::from_millis(240 + 160));
+        assert_eq!(pair.client.totals().retransmitted_packets, 1, "{stack}");
+    }
+}

@@ -16,6 +16,7 @@ use recovery::sendmap::SentSegment;
 use recovery::{RttEstimator, RttInput, RttMeasurement};
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
+use super::super::newreno::DUP_THRESHOLD;
 use super::delivered::{AckContext, AckEffects};
 use super::rack_of;
 use crate::endpoint::{TcpEndpoint, TcpSide};
@@ -47,7 +48,7 @@ impl TcpEndpoint {
     ) {
         let (una, ack) = (self.snd.una, received.th_ack);
         let advances = ack > una;
-        let recovered = self.cc.in_recovery();
+        let recovered = self.in_fast_recovery();
         let no_blocks = received.blocks().is_empty();
         if ack == una
             && received.wnd == self.snd.wnd
@@ -57,7 +58,7 @@ impl TcpEndpoint {
         {
             self.strike(cx);
         }
-        let struck = !recovered && self.cc.in_recovery();
+        let struck = !recovered && self.in_fast_recovery();
         // rack_fastack: the window is updated before the acknowledgment is counted.
         let fast = advances
             && no_blocks
@@ -83,14 +84,18 @@ impl TcpEndpoint {
         }
     }
 
-    /// Counts a duplicate acknowledgment without blocks against the oldest segment
-    /// (rack_strike_dupack).
+    /// Counts a duplicate acknowledgment without blocks against the oldest segment, which is lost at
+    /// the third once the time for it has passed (rack_strike_dupack).
     fn strike<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let Some(oldest) = self.snd.scoreboard.oldest().map(SentSegment::start) else { return };
         let rack = rack_of!(self);
-        rack.strikes = (oldest, rack.strikes(oldest).saturating_add(1));
+        let count = rack.strikes(oldest).saturating_add(1);
+        rack.strikes = (oldest, count);
+        if count == DUP_THRESHOLD {
+            cx.emit(|| Event::DupAck { count });
+        }
         let Some(lost) = self.overdue(cx.now) else { return };
-        if !self.cc.in_recovery() {
+        if !self.in_fast_recovery() {
             self.begin_rack_recovery(cx);
         }
         let rack = rack_of!(self);
@@ -147,7 +152,7 @@ impl TcpEndpoint {
         let lost = self.overdue(cx.now);
         let mut began = struck;
         if let Some(lost) = &lost
-            && !self.cc.in_recovery()
+            && !self.in_fast_recovery()
             && !self.is_of_timeout(lost)
         {
             cold_path();
@@ -157,7 +162,7 @@ impl TcpEndpoint {
             rack.hpts.forget_early();
             began = true;
         }
-        if self.cc.in_recovery() && !began {
+        if self.in_fast_recovery() && !began {
             self.update_prr(changed.bytes, lost.is_some());
         }
         changed
@@ -228,7 +233,7 @@ impl TcpEndpoint {
     /// Processes blocks below the acknowledgment, which report duplicates (rack_note_dsack); a
     /// D-SACK round may end.
     fn note_duplicates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, received: &ReceivedAck) {
-        let (recover_or_restore, max) = (self.cc.in_recovery(), self.snd.max);
+        let (recover_or_restore, max) = (self.in_fast_recovery(), self.snd.max);
         let map = &mut self.snd.scoreboard;
         let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
         let mut restored = None;
@@ -257,7 +262,7 @@ impl TcpEndpoint {
         self.totals.spurious += 1;
         self.cc.set_threshold(if ssthresh == u64::MAX { None } else { Some(Bytes(ssthresh)) });
         rack_of!(self).undo.end();
-        if self.cc.in_recovery() {
+        if self.in_fast_recovery() {
             self.cc.leave_recovery();
         }
         self.emit_window(cx, Cause::Undone);
@@ -353,7 +358,7 @@ impl TcpEndpoint {
             }
             return;
         }
-        if !self.cc.in_recovery() || (ack < self.cc.recovery_point() && ack < self.snd.max) {
+        if !self.in_fast_recovery() || (ack < self.cc.recovery_point() && ack < self.snd.max) {
             return;
         }
         cold_path();

@@ -1,6 +1,5 @@
 //! A call of rack_output: its beginning, the records of segments sent, and its end.
 
-use cc::Controller;
 use machine::Cx;
 use record::{Purpose, Recorder, SendLimit, SentKind};
 use recovery::hpts_rack::{HptsTimer, RackTimer};
@@ -101,7 +100,7 @@ impl TcpEndpoint {
     ) {
         let now = self.snd.last_sent;
         let (una, mss, window) = (self.snd.una, self.mss(), self.initial_window());
-        let in_recovery = self.cc.in_recovery();
+        let in_recovery = self.in_fast_recovery();
         let len = end - at;
         let flight = self.snd.max - una - self.snd.scoreboard.sums().sacked.bytes;
         let rack = rack_of!(self);
@@ -132,6 +131,10 @@ impl TcpEndpoint {
             if end > rack.timeout.max {
                 rack.timeout.in_recovery = false;
             }
+        }
+        if repeated && at == rack.strikes.0 {
+            // rack_update_rsm: duplicates of the last transmission do not count for this one.
+            rack.strikes.1 = 0;
         }
         rack.call.sent += len;
     }
@@ -166,7 +169,7 @@ impl TcpEndpoint {
         let outstanding = self.snd.max - self.snd.una;
         let window_limited = outstanding + mss.max(self.snd.max_wnd / 2).min(mss) >= self.snd.wnd;
         let data_limited = outstanding >= self.snd.buffer.used();
-        let in_recovery = self.cc.in_recovery();
+        let in_recovery = self.in_fast_recovery();
         let srtt = self.rtt.srtt();
         let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
         rack.call.is_probe = false;

@@ -1,6 +1,5 @@
 //! Plans the next segment of a call of rack_output.
 
-use cc::Controller;
 use machine::Cx;
 use record::{Cause, Event, Recorder, SendLimit, SentKind};
 
@@ -49,7 +48,7 @@ impl TcpEndpoint {
         } else if let Some(lost) = self.overdue(cx.now) {
             let of_timeout = self.is_of_timeout(&lost);
             let was_recovering = rack_of!(self).timeout.in_recovery;
-            if !self.cc.in_recovery() && !of_timeout && !was_recovering {
+            if !self.in_fast_recovery() && !of_timeout && !was_recovering {
                 self.begin_rack_recovery(cx);
             }
             let cause = if of_timeout { Cause::Timeout } else { Cause::FastRetransmit };
@@ -90,7 +89,7 @@ impl TcpEndpoint {
         let offset = self.snd.nxt - self.snd.una;
         let available = self.snd.buffer.used();
         let unsent = available.saturating_sub(offset);
-        let in_recovery = self.cc.in_recovery();
+        let in_recovery = self.in_fast_recovery();
         let cwnd = self.cwnd();
         let wnd = self.snd.wnd;
         let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else {

@@ -41,7 +41,7 @@ impl TcpEndpoint {
             self.start_wheel(cx.now, Duration::ZERO);
             return Some(SendLimit::Pacing);
         };
-        if !self.cc.in_recovery() {
+        if !self.in_fast_recovery() {
             self.begin_rack_recovery(cx);
         }
         let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
@@ -60,7 +60,7 @@ impl TcpEndpoint {
     fn on_rack_probe(&mut self) {
         let (una, max, mss, wnd) = (self.snd.una, self.snd.max, self.mss(), self.snd.wnd);
         let (outstanding, available) = (max - una, self.snd.buffer.used());
-        let in_recovery = self.cc.in_recovery();
+        let in_recovery = self.in_fast_recovery();
         let collapsed = outstanding > wnd;
         let fresh = available >= outstanding + mss && outstanding + mss <= wnd;
         let rack = rack_of!(self);
@@ -105,7 +105,7 @@ impl TcpEndpoint {
         self.snd.rtt_timing = None;
         self.snd.cwr_end = None;
         let first = self.snd.scoreboard.first().copied();
-        let in_recovery = self.cc.in_recovery();
+        let in_recovery = self.in_fast_recovery();
         let stamp = first
             .filter(|sent_segment| self.negotiated.timestamps && sent_segment.transmissions() == 1)
             .filter(|_| self.snd.shift == 1)
