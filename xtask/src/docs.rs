@@ -88,6 +88,9 @@ figures, *calibrated* is what an input was fitted to, *info* cannot be derived f
 
 ";
 
+/// What `cargo xtask worlds --against kernel` printed last: it needs a kernel, and minutes.
+const KERNEL_WORLDS: &str = include_str!("../kernel-worlds.md");
+
 /// Returns docs/fidelity.md: every published figure and golden file, with the current result.
 fn ledger() -> Result<String, String> {
     let mut page = LEDGER.to_owned();
@@ -107,7 +110,9 @@ fn ledger() -> Result<String, String> {
         .output()
         .map_err(|error| format!("golden: {error}"))?;
     let printed = String::from_utf8(output.stdout).map_err(|error| format!("golden: {error}"))?;
-    Ok(format!("{page}<!-- golden -->\n```text\n{printed}```\n<!-- end of golden -->\n"))
+    Ok(format!(
+        "{page}<!-- golden -->\n```text\n{printed}```\n<!-- end of golden -->\n{KERNEL_WORLDS}"
+    ))
 }
 
 /// Takes a screenshot of the page of `ackclock reproduce --report`. Pixels depend on the browser

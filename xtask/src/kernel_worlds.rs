@@ -8,14 +8,21 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(_: u64, _: u64, _: u64, _: Option<usize>, _: &Path) -> ExitCode {
+pub(crate) fn run(_: u64, _: u64, _: u64, _: Option<usize>, _: bool, _: &Path) -> ExitCode {
     eprintln!("worlds against a kernel need Linux");
     ExitCode::from(2)
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) fn run(seed: u64, first: u64, count: u64, jobs: Option<usize>, out: &Path) -> ExitCode {
-    match linux::run(seed, first, count, jobs, out) {
+pub(crate) fn run(
+    seed: u64,
+    first: u64,
+    count: u64,
+    jobs: Option<usize>,
+    twice: bool,
+    out: &Path,
+) -> ExitCode {
+    match linux::run(seed, first, count, jobs, twice, out) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -34,7 +41,7 @@ mod linux {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
 
-    use guest::compare::{PacketRecord, compare};
+    use guest::compare::{FlowComparison, PacketRecord, compare};
     use guest::kernel::{Cache, build};
     use guest::uml::Protocol;
     use guest::{GuestHost, Job, RunError};
@@ -64,6 +71,7 @@ mod linux {
         first: u64,
         count: u64,
         jobs: Option<usize>,
+        twice: bool,
         out: &Path,
     ) -> Result<(), String> {
         let kernel = kernel()?;
@@ -83,7 +91,7 @@ mod linux {
                 if results.lock().is_ok_and(|results| results.contains_key(&number)) {
                     continue;
                 }
-                let kind = kind_of(&world(seed, number), &kernel);
+                let kind = kind_of(&world(seed, number), &kernel, twice);
                 // No thread panics while it holds a lock.
                 if let (Ok(mut rows), Ok(mut results)) = (rows.lock(), results.lock()) {
                     let _ = writeln!(rows, "{number},{kind:?}");
@@ -108,6 +116,7 @@ mod linux {
         for (kind, numbers) in &kinds {
             println!("{:>6}  {kind}, first in world {}", numbers.len(), numbers[0]);
         }
+        let differs = kinds.iter().any(|(kind, _)| *kind == DIFFERS);
         for (kind, numbers) in kinds {
             if kind == SAME || kind.starts_with(NOT_RUN) {
                 continue;
@@ -116,18 +125,19 @@ mod linux {
             let text = world(seed, numbers[0]);
             let small = worlds::shrink(&text, |text| {
                 runs += 1;
-                runs <= MOST_RUNS && kind_of(text, &kernel) == kind
+                runs <= MOST_RUNS && kind_of(text, &kernel, twice) == kind
             });
             let name = kind.replace([' ', ','], "-");
             let file = out.join(format!("{}-{name}.toml", kernel.name));
             fs::write(&file, small).map_err(|error| format!("{}: {error}", file.display()))?;
             println!("ackclock compare {}", file.display());
         }
-        Ok(())
+        if differs { Err("a run with kernels is not the same twice".to_owned()) } else { Ok(()) }
     }
 
     const SAME: &str = "no difference";
     const NOT_RUN: &str = "not run";
+    const DIFFERS: &str = "kernel differs from itself";
 
     fn kernel() -> Result<Kernel, String> {
         let none = || "there is no kernel: `ackclock kernel build` makes one".to_owned();
@@ -171,11 +181,11 @@ mod linux {
     }
 
     /// Returns the kind of a world's first difference.
-    fn kind_of(text: &str, kernel: &Kernel) -> String {
-        differences(text, kernel).unwrap_or_else(|reason| format!("{NOT_RUN}: {reason}"))
+    fn kind_of(text: &str, kernel: &Kernel, twice: bool) -> String {
+        differences(text, kernel, twice).unwrap_or_else(|reason| format!("{NOT_RUN}: {reason}"))
     }
 
-    fn differences(text: &str, kernel: &Kernel) -> Result<String, String> {
+    fn differences(text: &str, kernel: &Kernel, twice: bool) -> Result<String, String> {
         let loaded = load(text, "world", &Overrides::default())
             .map_err(|_| "no scenario of Linux hosts".to_owned())?;
         let mut scenario = loaded.scenario;
@@ -212,6 +222,15 @@ mod linux {
             Err(error) => {
                 let text = error.to_string();
                 return Ok(format!("kernel fails: {}", text.lines().next().unwrap_or_default()));
+            }
+        }
+        if twice {
+            let mut again = PacketRecord::new(&mut scenario.clone(), Instant::ZERO);
+            guest::run(&job, &mut again).map_err(|error| error.to_string())?;
+            let flows = compare(&scenario, &real, &again, Duration::ZERO);
+            let same = |flow: &FlowComparison| flow.first.is_none() && flow.largest_time_ns == 0;
+            if !flows.iter().all(same) {
+                return Ok(DIFFERS.to_owned());
             }
         }
         let flows = compare(&scenario, &model, &real, TOLERANCE);

@@ -39,6 +39,9 @@ struct WorldsOptions {
     /// Compare worlds whose hosts are real kernels with the same worlds of models.
     #[arg(long)]
     against: Option<Against>,
+    /// Run each world's kernels twice; packets that differ are an error.
+    #[arg(long, requires = "against")]
+    twice: bool,
     /// Directory for minimized failing scenarios.
     #[arg(long, default_value = "target/worlds")]
     out: PathBuf,
@@ -71,7 +74,8 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     if options.against == Some(Against::Kernel) {
         let first = options.world.unwrap_or(options.from);
         let count = if options.world.is_some() { 1 } else { options.count };
-        return kernel_worlds::run(options.seed, first, count, options.jobs, &options.out);
+        let WorldsOptions { seed, jobs, twice, ref out, .. } = options;
+        return kernel_worlds::run(seed, first, count, jobs, twice, out);
     }
     let tally = match options.world {
         Some(number) => {

@@ -44,7 +44,7 @@ impl core::error::Error for Unsupported {}
 pub struct Samples {
     /// Their interval.
     pub every: Duration,
-    /// Somebody wants them.
+    /// They are wanted.
     pub wanted: bool,
 }
 
@@ -94,7 +94,7 @@ pub fn plan(
     line(format!("gro {gro}"));
     let end = begins.as_nanos() + scenario.duration.as_nanos();
     line(format!("end {}", end.saturating_sub(BEFORE_END.as_nanos())));
-    // A sampler wakes in every run, whether anybody wants samples or not: a timer interrupt adds to the kernel's pool
+    // A sampler wakes in every run, whether an observer records samples or not: a timer interrupt adds to the kernel's pool
     // of random numbers, and when it fires the next one may be late by a step of the clock (256 ns).
     let every = samples.every.as_nanos().max(1);
     line(format!("sample {} {every} {}", begins.as_nanos(), u32::from(samples.wanted)));
@@ -111,7 +111,7 @@ pub fn plan(
     Ok(plan)
 }
 
-/// What a program that is no kernel is told of its host ([`crate::socket`]).
+/// The description of a host for a program that is no kernel ([`crate::socket`]).
 ///
 /// # Errors
 /// [`Unsupported`].

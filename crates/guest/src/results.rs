@@ -22,7 +22,7 @@ pub struct HostResults {
     pub begins: Duration,
     /// Settings that the kernel refused, each with its error.
     pub refused: Vec<String>,
-    /// `tcp_info` of senders over time, as far as nobody has taken it yet.
+    /// `tcp_info` of senders over time, not yet recorded.
     pub(crate) samples: Vec<GuestTcpInfo>,
     /// Why process 1 gave up.
     pub(crate) error: Option<String>,
@@ -141,7 +141,8 @@ impl GuestTcpInfo {
             retrans,
             rest @ ..,
         ] = self.values;
-        let [total_retrans, delivered, _, acked, sent, sent_again, unsent, window, buffer] = rest;
+        let [total_retrans, delivered, _, acked, sent, retransmitted, unsent, window, buffer] =
+            rest;
         let event = Event::TcpInfo {
             sacked: sacked as u32,
             lost: lost as u32,
@@ -151,7 +152,7 @@ impl GuestTcpInfo {
         };
         // `tcpi_bytes_acked` of an end that opened its connection counts its SYN.
         let una = acked.saturating_sub(u64::from(!self.listens));
-        let max = sent.saturating_sub(sent_again).max(una);
+        let max = sent.saturating_sub(retransmitted).max(una);
         let segments = |count: u64| Bytes(count * mss);
         let state = SenderState {
             snd_una: Offset(una),

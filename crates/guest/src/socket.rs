@@ -61,7 +61,7 @@ pub struct SocketGuest {
 }
 
 impl SocketGuest {
-    /// Starts `program`, and tells it what the host is.
+    /// Starts `program`, and describes the host to it.
     ///
     /// # Errors
     /// [`GuestError`].
@@ -80,7 +80,7 @@ impl SocketGuest {
         Ok(guest)
     }
 
-    /// The guest at the other end of `stream`, which was told what the host is.
+    /// The guest at the other end of `stream`, to which the host is described.
     ///
     /// # Errors
     /// [`GuestError`].

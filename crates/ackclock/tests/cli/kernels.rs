@@ -86,13 +86,18 @@ fn a_comparison_shows_the_first_difference_and_both_states() {
     let answer = place.run(&arguments);
     assert_eq!(answer.code, 1, "{}", answer.err);
     let value: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
-    let first = &value["flows"][0]["first"];
+    let flow = &value["comparisons"][0]["flows"][0];
+    let first = &flow["first"];
     assert_eq!(
         (&first["forward"], &first["index"], &first["field"]),
         (&true.into(), &0.into(), &"flags".into())
     );
-    assert_eq!(value["flows"][0]["same_packets"], 0);
-    assert!(value["flows"][0]["kernel_state"]["cwnd"].is_string(), "{value:#}");
+    assert_eq!(flow["same_packets"], 0);
+    assert!(flow["states"][1]["cwnd"].is_string(), "{value:#}");
     let text = place.run(&arguments[..6]);
     assert!(text.out.contains("packet 1 on the forward path"), "{}", text.out);
+    let page = place.run(&[&arguments[..6], &["--report", "page.html"]].concat());
+    assert_eq!(page.code, 1, "{}", page.err);
+    let page = String::from_utf8(place.read("page.html")).unwrap();
+    assert!(page.contains("First difference: packet 1 on the forward path"));
 }

@@ -41,7 +41,7 @@ fn every_scenario_feature_is_drawn() {
     // models: `cargo xtask worlds --against kernel` compares kernels with them.
     let elsewhere = ["sweep", "axes", "repeat", "series", "columns", "points"]
         .into_iter()
-        .chain(["kernel", "kernel_memory", "sysctl"])
+        .chain(["kernel", "kernel_memory", "sysctl", "tcp_info", "guest"])
         .collect::<Vec<_>>();
     let missing: Vec<&str> =
         keys.into_iter().filter(|key| !said(key) && !elsewhere.contains(key)).collect();
