@@ -84,8 +84,8 @@ pub struct GuestRun {
 /// A guest of either kind.
 #[derive(Debug)]
 enum AnyGuest {
-    Kernel(UmlGuest),
-    Program(SocketGuest),
+    Kernel(Box<UmlGuest>),
+    Program(Box<SocketGuest>),
 }
 
 impl AnyGuest {
@@ -98,8 +98,8 @@ impl AnyGuest {
 
     fn any(&mut self) -> &mut dyn Guest {
         match self {
-            Self::Kernel(kernel) => kernel,
-            Self::Program(program) => program,
+            Self::Kernel(kernel) => kernel.as_mut(),
+            Self::Program(program) => program.as_mut(),
         }
     }
 }
@@ -221,11 +221,16 @@ pub fn run<O: Observer>(job: &Job<'_>, observer: &mut O) -> Result<GuestRun, Run
     let mut live = LiveSimulation::new(scenario, &outside, observer).map_err(RunError::Setup)?;
     let mut guests = Vec::new();
     for guest in job.guests {
-        guests
-            .push(Attached { host: guest.host, guest: AnyGuest::Kernel(boot(job, guest, O::ON)?) });
+        guests.push(Attached {
+            host: guest.host,
+            guest: AnyGuest::Kernel(Box::new(boot(job, guest, O::ON)?)),
+        });
     }
     for one in job.programs {
-        guests.push(Attached { host: one.host, guest: AnyGuest::Program(start(job, one)?) });
+        guests.push(Attached {
+            host: one.host,
+            guest: AnyGuest::Program(Box::new(start(job, one)?)),
+        });
     }
     let mut flows = Flows::new(job.endpoints);
     let end = Instant::ZERO + scenario.duration;
