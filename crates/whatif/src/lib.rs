@@ -372,7 +372,7 @@ fn misfit(recorded: &[(u64, u64)], simulated: &[(u64, u64)], bytes: u64, time: u
     off as f64 / CURVE_POINTS as f64 / time.max(1) as f64
 }
 
-/// Delivery curve at the sender: bytes acknowledged by time, at [`CURVE_POINTS`] offsets and at the
+/// Delivery curve at the sender: bytes acknowledged by time, at fifty offsets and at the
 /// last ACK.
 #[derive(Debug, Default)]
 pub struct DeliveryCurve {
