@@ -26,8 +26,9 @@ pub use nic::NicCounters;
 pub use time_travel::Protocol;
 
 /// The guest's time at the world's time 0, less the phase of its clock: the guest has booted by
-/// then. A multiple of every tick.
-pub const BOOT: Duration = Duration::from_secs(1);
+/// then. A multiple of every tick, at which `jiffies`, which begins at -300 s, is a multiple of 512
+/// for every usual HZ: the buckets of the timer wheel then begin as in the models.
+pub const BOOT: Duration = Duration::from_millis(3_040);
 /// Seconds of real time without an answer after which a guest counts as dead; tests use less.
 pub const PATIENCE: u16 = 60;
 

@@ -180,13 +180,14 @@ impl Nic {
 
     const fn offers(&self) -> u64 {
         let mut offers = FEATURE_VERSION_1 | FEATURE_PROTOCOL | FEATURE_INDIRECT;
-        offers |= FEATURE_MAC | FEATURE_MTU | FEATURE_MERGED_BUFFERS;
+        offers |= FEATURE_MAC | FEATURE_MTU;
         offers |= FEATURE_CHECKSUM | FEATURE_GUEST_CHECKSUM;
         if self.tso {
             offers |= FEATURE_TSO4 | FEATURE_TSO6 | FEATURE_TSO_ECN;
         }
         if self.lro {
-            offers |= FEATURES_LRO;
+            // Without, every packet takes a buffer of the same size.
+            offers |= FEATURES_LRO | FEATURE_MERGED_BUFFERS;
         }
         offers
     }
