@@ -220,7 +220,7 @@ fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
     if let SendBufferRule::Linux { wmem } = profile.send_buffer {
         settings.push(("net.ipv4.tcp_wmem", three(wmem)));
     }
-    if let ReceiveBufferRule::Linux { rmem, auto, rmem_max } = profile.receive_buffer {
+    if let ReceiveBufferRule::Linux { rmem, auto, rmem_max, .. } = profile.receive_buffer {
         settings.push(("net.core.rmem_max", rmem_max.get().to_string()));
         settings.push(("net.ipv4.tcp_rmem", three(rmem)));
         settings.push(("net.ipv4.tcp_moderate_rcvbuf", switch(auto)));

@@ -11,8 +11,8 @@ use crate::dsack::SackRange;
 const NO_SRTT: Duration = Duration::from_secs(1);
 /// Linux: `TCP_RTO_MIN`, for a single packet.
 const LINUX_ALONE: Duration = Duration::from_millis(200);
-/// Linux: jiffies added (`TCP_TIMEOUT_MIN`).
-const LINUX_JIFFIES: u64 = 2;
+/// Linux: allowance for several packets (`TCP_TIMEOUT_MIN_US`).
+const LINUX_SEVERAL: Duration = Duration::from_millis(2);
 
 /// The rule for the probe timeout (PTO).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -22,11 +22,8 @@ pub enum PtoRule {
         /// The peer's maximum ACK delay (`TLP.max_ack_delay`).
         max_ack_delay: Duration,
     },
-    /// Linux: two RTTs plus two jiffies, or plus 200 ms for a single packet.
-    Linux {
-        /// Jiffies per second.
-        hz: u32,
-    },
+    /// Linux: two RTTs plus 2 ms, or plus 200 ms for a single packet.
+    Linux,
 }
 
 /// The input of the probe timeout.
@@ -49,17 +46,8 @@ impl PtoRule {
             Self::Rfc { max_ack_delay } => {
                 srtt + srtt + if input.single_packet { max_ack_delay } else { Duration::ZERO }
             }
-            Self::Linux { hz } => {
-                let more = match (input.single_packet, hz) {
-                    (true, _) => LINUX_ALONE,
-                    // The common values without a division: this runs for every packet.
-                    (false, 250) => Duration::from_nanos(LINUX_JIFFIES * 4_000_000),
-                    (false, 1_000) => Duration::from_nanos(LINUX_JIFFIES * 1_000_000),
-                    (false, hz) => {
-                        Duration::from_nanos(LINUX_JIFFIES * 1_000_000_000 / u64::from(hz.max(1)))
-                    }
-                };
-                srtt + srtt + more
+            Self::Linux => {
+                srtt + srtt + if input.single_packet { LINUX_ALONE } else { LINUX_SEVERAL }
             }
         };
         pto.min(input.rto)
@@ -183,16 +171,17 @@ mod tests {
         let rfc = PtoRule::Rfc { max_ack_delay: us(25_000) };
         assert_eq!(rfc.pto(&input(40_000, false)), us(80_000));
         assert_eq!(rfc.pto(&input(40_000, true)), us(105_000));
-        // Measured: a smoothed RTT of 48.25 ms and two jiffies of 4 ms; 106.6 ms elapsed, which
-        // includes the rounding up to the next jiffy.
-        let linux = PtoRule::Linux { hz: 250 };
-        assert_eq!(linux.pto(&input(48_250, false)), us(104_500));
+        // tcp_schedule_loss_probe of 6.12; a kernel with a smoothed RTT of 6.955 ms probes 24 ms
+        // after a transmission at 7.655 ms, jiffy 1 of 4 ms: its timer is set for jiffy 5.
+        let linux = PtoRule::Linux;
+        assert_eq!(linux.pto(&input(6_955, false)), us(15_910));
+        assert_eq!(linux.pto(&input(48_250, false)), us(98_500));
         assert_eq!(linux.pto(&input(48_250, true)), us(296_500));
     }
 
     #[test]
     fn never_later_than_the_timeout_and_a_second_without_a_sample() {
-        let rule = PtoRule::Linux { hz: 250 };
+        let rule = PtoRule::Linux;
         assert_eq!(rule.pto(&PtoInput { rto: us(70_000), ..input(40_000, false) }), us(70_000));
         assert_eq!(rule.pto(&PtoInput { srtt: None, ..input(0, false) }), us(1_000_000));
     }

@@ -1,8 +1,8 @@
 //! Delayed acknowledgments of in-order data.
 //!
 //! FreeBSD: DELAY_ACK of tcp_input.c. Linux: __tcp_ack_snd_check, tcp_event_data_recv,
-//! tcp_send_delayed_ack and tcp_cleanup_rbuf, as measured on Linux 6.18 (golden/linux). ACKs for
-//! data after a gap are in `sack_compression`.
+//! tcp_event_data_sent, tcp_fin, tcp_send_delayed_ack and tcp_cleanup_rbuf, as measured on Linux
+//! 6.18 (golden/linux). ACKs for data after a gap are in `sack_compression`.
 
 use units::{Duration, Instant};
 
@@ -26,8 +26,16 @@ pub(crate) struct DelayedAckPolicy {
     profile: SharedProfile,
     /// Linux: remaining quick ACKs.
     quick: u32,
+    /// Linux: something received since the last ACK asks for one (`ICSK_ACK_SCHED`).
+    scheduled: bool,
     /// Linux: ACK timeout, doubled when the timer fires.
     ato: Duration,
+    /// Linux: data was sent in reply to data, or the peer has closed: the next segment of ours is
+    /// expected to carry the ACK (`icsk_ack.pingpong`).
+    pingpong: bool,
+    /// Linux: segments since the last ACK that end a write of the peer, at most two
+    /// (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
+    pushed: u8,
     last_data: Option<Instant>,
 }
 
@@ -63,6 +71,8 @@ pub(crate) struct LinuxArrival {
     pub(crate) window_grew: bool,
     /// The space in the buffer allows a window as large as the last one advertised.
     pub(crate) window_holds: bool,
+    /// The buffer is more than half full.
+    pub(crate) tight: bool,
     /// Window last advertised.
     pub(crate) rcv_wnd: u64,
     /// Smoothed round trip, if known.
@@ -73,6 +83,19 @@ pub(crate) struct LinuxArrival {
     pub(crate) gap_left: bool,
     /// It filled a gap or a part of one.
     pub(crate) filled: bool,
+    /// It ends a write of the peer.
+    pub(crate) push: PushKind,
+}
+
+/// Does a segment end a write of the peer, as tcp_measure_rcv_mss sees it?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub(crate) enum PushKind {
+    /// A full segment without PSH, or a small one that is the new size of segments.
+    None,
+    /// A full segment with PSH.
+    Full,
+    /// A small segment.
+    Small,
 }
 
 impl DelayedAckPolicy {
@@ -81,7 +104,9 @@ impl DelayedAckPolicy {
             DelayedAckRule::FreeBsd { timeout, .. } | DelayedAckRule::Rfc { timeout } => timeout,
             DelayedAckRule::Linux { min, .. } => min,
         };
-        Self { profile: profile.clone(), quick: 0, ato, last_data: None }
+        let profile = profile.clone();
+        let (quick, scheduled, pingpong, pushed) = (0, false, false, 0);
+        Self { profile, quick, scheduled, ato, pingpong, pushed, last_data: None }
     }
 
     /// Replaces the profile with a shared equal one.
@@ -108,25 +133,71 @@ impl DelayedAckPolicy {
 
     /// Decides about in-order data on Linux; other systems acknowledge at once.
     pub(crate) fn on_data(&mut self, a: &LinuxArrival) -> AckDecision {
+        self.scheduled = true;
+        self.note_push(a.push);
         let before = self.last_data.replace(a.now);
         match self.profile.acks {
-            DelayedAckRule::Linux { min, max, .. } if !a.filled || a.gap_left => {
+            DelayedAckRule::Linux { .. } if !a.filled || a.gap_left => {
                 self.follow(before.map(|before| a.now.since(before)), a);
                 match self.at_once(a) {
                     true => AckDecision::Now,
                     false if a.gap_left => AckDecision::Compress,
-                    false => {
-                        let by_rtt = a.srtt.map_or(max, |srtt| srtt.max(min));
-                        AckDecision::Within(self.ato.min(by_rtt).min(max))
-                    }
+                    false => AckDecision::Within(self.delay(a.srtt)),
                 }
             }
             _ => AckDecision::Now,
         }
     }
 
+    /// Decides about the FIN that ends an established connection's data on Linux; `None` on other
+    /// systems (tcp_fin, then __tcp_ack_snd_check).
+    pub(crate) fn on_fin(&mut self, a: &LinuxArrival) -> Option<AckDecision> {
+        let DelayedAckRule::Linux { .. } = self.profile.acks else { return None };
+        self.scheduled = true;
+        self.pingpong = true;
+        if self.at_once(a) {
+            return Some(AckDecision::Now);
+        }
+        // Without data before it `icsk_ack.ato` is still zero.
+        let delay = if self.last_data.is_some() { self.delay(a.srtt) } else { Duration::ZERO };
+        Some(AckDecision::Within(delay))
+    }
+
+    /// tcp_event_data_sent: data sent soon after data was received is a reply.
+    #[inline(always)]
+    pub(crate) fn on_data_sent(&mut self, now: Instant) {
+        if let Some(last) = self.last_data {
+            self.note_reply(now.since(last));
+        }
+    }
+
+    #[inline(never)]
+    fn note_reply(&mut self, since: Duration) {
+        let linux = matches!(self.profile.acks, DelayedAckRule::Linux { .. });
+        self.pingpong |= linux && since < self.ato;
+    }
+
+    /// tcp_send_delayed_ack: the smoothed round trip limits the delay.
+    fn delay(&self, srtt: Option<Duration>) -> Duration {
+        let DelayedAckRule::Linux { min, max, .. } = self.profile.acks else { return self.ato };
+        let by_rtt = srtt.map_or(max, |srtt| srtt.max(min));
+        self.ato.min(by_rtt).min(max)
+    }
+
+    /// tcp_measure_rcv_mss.
+    const fn note_push(&mut self, push: PushKind) {
+        match push {
+            PushKind::None => {}
+            PushKind::Full if self.pushed > 0 => {}
+            PushKind::Full => self.pushed = 1,
+            PushKind::Small => self.pushed = if self.pushed > 0 { 2 } else { 1 },
+        }
+    }
+
     /// Decides about data after a gap.
     pub(crate) fn on_gap(&mut self, a: &LinuxArrival) -> AckDecision {
+        self.scheduled = true;
+        self.note_push(a.push);
         let linux = matches!(self.profile.acks, DelayedAckRule::Linux { .. });
         if linux && !self.at_once(a) { AckDecision::Compress } else { AckDecision::Now }
     }
@@ -135,7 +206,9 @@ impl DelayedAckPolicy {
     /// (tcp_enter_quickack_mode).
     pub(crate) fn on_old_data(&mut self, rcv_wnd: u64, mss: u64) {
         if let DelayedAckRule::Linux { min, .. } = self.profile.acks {
+            self.scheduled = true;
             self.incr_quickack(rcv_wnd, mss);
+            self.pingpong = false;
             self.ato = min;
         }
     }
@@ -143,12 +216,14 @@ impl DelayedAckPolicy {
     /// tcp_event_data_recv: acknowledges the first data, and data after a long pause, at once;
     /// otherwise adapts the delay to the time between arrivals.
     fn follow(&mut self, since: Option<Duration>, a: &LinuxArrival) {
-        let DelayedAckRule::Linux { min, .. } = self.profile.acks else { return };
+        let DelayedAckRule::Linux { min, max, .. } = self.profile.acks else { return };
         let half = |span: Duration| Duration::from_nanos(span.as_nanos() / 2);
         match since {
             None => self.incr_quickack(a.rcv_wnd, a.mss),
             Some(since) if since <= half(min) => self.ato = half(self.ato) + half(min),
-            Some(since) if since < self.ato => self.ato = (half(self.ato) + since).min(a.rto),
+            Some(since) if since < self.ato => {
+                self.ato = (half(self.ato) + since).min(a.rto).min(max);
+            }
             Some(since) if since > a.rto => self.incr_quickack(a.rcv_wnd, a.mss),
             Some(_) => {}
         }
@@ -168,33 +243,65 @@ impl DelayedAckPolicy {
         if a.window_grew {
             self.quick |= 1;
         }
-        always_quick || self.quick > 0 || (a.unacked > a.mss && a.window_holds)
+        if a.unacked > a.mss {
+            if a.window_holds {
+                return true;
+            }
+            self.on_window_selected(a.tight);
+        }
+        always_quick || (self.quick > 0 && !self.pingpong)
     }
 
-    /// Must the pending ACK be sent after the application has read? On Linux if the last data
-    /// carried PSH (tcp_cleanup_rbuf).
-    pub(crate) fn on_read(&self, pushed: bool, unacked: u64, mss: u64) -> bool {
+    /// __tcp_select_window: while the buffer is `tight`, no more quick ACKs.
+    pub(crate) const fn on_window_selected(&mut self, tight: bool) {
+        if tight {
+            self.quick = 0;
+        }
+    }
+
+    /// Are there quick ACKs left?
+    #[inline(always)]
+    pub(crate) const fn is_quick(&self) -> bool {
+        self.quick > 0
+    }
+
+    /// Must the pending ACK be sent after the application has read? On Linux if more than a segment
+    /// is not acknowledged, or if the buffer is now `emptied` of a write of the peer
+    /// (tcp_cleanup_rbuf).
+    pub(crate) fn on_read(&self, emptied: bool, unacked: u64, mss: u64) -> bool {
         match self.profile.acks {
             DelayedAckRule::FreeBsd { .. } | DelayedAckRule::Rfc { .. } => false,
-            DelayedAckRule::Linux { .. } => pushed || unacked > mss,
+            DelayedAckRule::Linux { .. } => {
+                let pushed = self.pushed > 1 || (self.pushed == 1 && !self.pingpong);
+                unacked > mss || (emptied && pushed)
+            }
         }
     }
 
-    /// Records an ACK sent, for whatever reason.
+    /// Records an ACK sent, for whatever reason (tcp_event_ack_sent, tcp_dec_quickack_mode).
+    #[inline(always)]
     pub(crate) fn on_ack_sent(&mut self) {
-        self.quick = self.quick.saturating_sub(1);
-    }
-
-    /// Records `n` ACKs sent.
-    pub(crate) fn on_acks_sent(&mut self, n: u64) {
-        self.quick = u64::from(self.quick).saturating_sub(n) as u32;
-    }
-
-    /// Handles the delayed-ACK timer.
-    pub(crate) fn on_timer(&mut self) {
-        if let DelayedAckRule::Linux { max, .. } = self.profile.acks {
-            self.ato = (self.ato + self.ato).min(max);
+        if core::mem::take(&mut self.scheduled) {
+            self.use_quick_ack();
         }
+    }
+
+    fn use_quick_ack(&mut self) {
+        self.pushed = 0;
+        if self.quick == 0 {
+            return;
+        }
+        self.quick -= 1;
+        if let (0, DelayedAckRule::Linux { min, .. }) = (self.quick, self.profile.acks) {
+            self.ato = min;
+        }
+    }
+
+    /// Handles the delayed-ACK timer; `rto`: the retransmission timeout.
+    pub(crate) fn on_timer(&mut self, rto: Duration) {
+        let DelayedAckRule::Linux { min, max, .. } = self.profile.acks else { return };
+        self.ato = if self.pingpong { min } else { (self.ato + self.ato).min(rto).min(max) };
+        self.pingpong = false;
     }
 }
 
@@ -223,11 +330,13 @@ mod tests {
             mss: 1_448,
             window_grew: false,
             window_holds: true,
+            tight: false,
             rcv_wnd: 65_160,
             srtt: Some(Duration::from_millis(100)),
             rto: Duration::from_millis(300),
             gap_left: false,
             filled: false,
+            push: PushKind::None,
         }
     }
 
@@ -310,13 +419,54 @@ mod tests {
         let mut policy = after_quick_acks();
         let full = LinuxArrival { window_holds: false, ..arrival(6 * 1_448) };
         assert_ne!(policy.on_data(&full), AckDecision::Now);
-        assert!(policy.on_read(false, 6 * 1_448, 1_448));
+        assert!(policy.on_read(true, 6 * 1_448, 1_448));
     }
 
     #[test]
     fn linux_answers_a_pushed_segment_once_it_is_read() {
-        let policy = DelayedAckPolicy::new(&TcpProfile::named("linux-6.18").unwrap().into());
-        assert!(policy.on_read(true, 1_448, 1_448));
-        assert!(!policy.on_read(false, 1_448, 1_448));
+        // tcp_cleanup_rbuf: in ping-pong mode only a second small segment is answered.
+        for (pushes, pingpong, answers) in [
+            (&[PushKind::None][..], false, false),
+            (&[PushKind::Full], false, true),
+            (&[PushKind::Small], false, true),
+            (&[PushKind::Small], true, false),
+            (&[PushKind::Full, PushKind::Full], true, false),
+            (&[PushKind::Full, PushKind::Small], true, true),
+        ] {
+            let mut policy = after_quick_acks();
+            for &push in pushes {
+                policy.on_data(&LinuxArrival { push, ..arrival(100) });
+            }
+            if pingpong {
+                policy.on_data_sent(Instant::ZERO);
+            }
+            assert_eq!(policy.on_read(true, 200, 1_448), answers, "{pushes:?} {pingpong}");
+            assert!(!policy.on_read(false, 200, 1_448), "more is unread");
+            policy.on_ack_sent();
+            assert!(!policy.on_read(true, 200, 1_448), "it is acknowledged");
+        }
+    }
+
+    #[test]
+    fn linux_delays_acks_in_ping_pong_mode() {
+        let forty = AckDecision::Within(Duration::from_millis(40));
+        let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut policy = DelayedAckPolicy::new(&TcpProfile::named("linux-6.18").unwrap().into());
+        assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now);
+        // A reply within the timeout; the quick ACKs are not used up.
+        policy.on_data_sent(ms(39));
+        assert_eq!(policy.on_data(&arrival(1_448)), forty);
+        // tcp_delack_timer_handler: the reply did not come.
+        policy.on_timer(Duration::from_millis(300));
+        assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now);
+        policy.on_data_sent(ms(41));
+        assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now, "the data was no reply");
+        // tcp_fin.
+        assert_eq!(policy.on_fin(&arrival(1)), Some(forty));
+        assert_eq!(policy.on_fin(&arrival(1_449)), Some(AckDecision::Now));
+        policy.on_old_data(65_160, 1_448);
+        assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now);
+        let mut policy = DelayedAckPolicy::new(&TcpProfile::named("linux-6.18").unwrap().into());
+        assert_eq!(policy.on_fin(&arrival(1)), Some(AckDecision::Within(Duration::ZERO)));
     }
 }

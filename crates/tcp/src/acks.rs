@@ -442,7 +442,7 @@ impl TcpEndpoint {
         match purpose {
             Purpose::DelayedAck => {
                 if self.rcv.compressed.waiting == 0 {
-                    self.rcv.policy.on_timer();
+                    self.rcv.policy.on_timer(self.rtt.rto());
                 }
                 self.ack_at_once();
             }

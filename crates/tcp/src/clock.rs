@@ -17,6 +17,34 @@ pub(crate) struct KernelClock {
     timestamp_base: u32,
     /// The timestamp clock advances with each tick (FreeBSD: getmicrouptime), not each millisecond.
     by_ticks: bool,
+    /// Timers are those of Linux's timer wheel.
+    wheel: bool,
+}
+
+/// The last rounding of a timer's span: timers are restarted with almost every segment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RoundedSpan {
+    /// The span, rounded up to whole ticks, in nanoseconds.
+    whole: u64,
+    /// Linux: length of a bucket of the timer wheel for that span, and the beginning of the last
+    /// bucket used, in nanoseconds of the clock.
+    bucket_len: u64,
+    bucket: u64,
+}
+
+/// Buckets of a level of Linux's timer wheel, and the shift from one level to the next
+/// (`LVL_SIZE`, `LVL_CLK_SHIFT` of kernel/time/timer.c).
+const LEVEL_SIZE: u64 = 64;
+const LEVEL_SHIFT: u32 = 3;
+const LEVELS: u32 = 9;
+
+/// Granularity in ticks, as a shift, of a timer that expires in `ticks` (calc_wheel_index).
+const fn wheel_shift(ticks: u64) -> u32 {
+    let mut level = 1;
+    while level < LEVELS && ticks >= (LEVEL_SIZE - 1) << ((level - 1) * LEVEL_SHIFT) {
+        level += 1;
+    }
+    (level - 1) * LEVEL_SHIFT
 }
 
 impl KernelClock {
@@ -25,13 +53,19 @@ impl KernelClock {
     pub(crate) const fn new(hz: u32, phase: Duration, timestamp_base: u32) -> Self {
         let whole = hz > 0 && NANOS_PER_SECOND.is_multiple_of(hz as u64);
         let tick_nanos = if whole { NonZeroU64::new(NANOS_PER_SECOND / hz as u64) } else { None };
-        Self { hz, tick_nanos, phase, timestamp_base, by_ticks: false }
+        Self { hz, tick_nanos, phase, timestamp_base, by_ticks: false, wheel: false }
     }
 
     /// The same clock with timestamps that advance only with ticks.
     pub(crate) const fn with_timestamps_by_ticks(self, by_ticks: bool) -> Self {
         // With more than 1,000 ticks a second time is taken once a millisecond (`tc_tick`).
         Self { by_ticks: by_ticks && self.hz < 1_000, ..self }
+    }
+
+    /// The same clock with timers of Linux's timer wheel: none fires early, and longer ones are
+    /// coarser.
+    pub(crate) const fn with_wheel(self, wheel: bool) -> Self {
+        Self { wheel, ..self }
     }
 
     /// The phase within its tick when the run began.
@@ -59,31 +93,53 @@ impl KernelClock {
     }
 
     /// When a timer set at `now` for `span` fires: on a tick, the span rounded up to whole ticks,
-    /// at least one.
+    /// at least one; on Linux at the end of the bucket of the timer wheel with that tick
+    /// (calc_index).
     pub(crate) fn deadline(&self, now: Instant, span: Duration) -> Instant {
-        self.after_ticks(now, self.ticks(span).max(1))
+        self.timer_at(now, self.ticks(span).max(1))
+    }
+
+    /// [`KernelClock::deadline`] for a span of whole ticks.
+    pub(crate) fn timer_at(&self, now: Instant, ticks: u64) -> Instant {
+        let at = self.tick(now) + ticks;
+        let shift = if self.wheel { wheel_shift(ticks) } else { 0 };
+        self.tick_begins(if self.wheel { ((at >> shift) + 1) << shift } else { at })
+    }
+
+    /// The tick for which a timer was set that fires at `deadline`, unless its bucket is longer.
+    pub(crate) fn timeout_of(&self, deadline: Instant) -> u64 {
+        self.tick(deadline).saturating_sub(u64::from(self.wheel))
     }
 
     /// [`KernelClock::deadline`] for timers that are restarted with almost every segment, without a
-    /// division as long as tick and rounded span are the same as last time. `tick`: when the tick
-    /// began, in nanoseconds of the clock; `whole`: the span, rounded up to whole ticks.
+    /// division as long as tick, rounded span and bucket are the same as last time. `tick`: when
+    /// the tick began, in nanoseconds of the clock.
     #[inline(always)]
     pub(crate) fn deadline_cached(
         &self,
         now: Instant,
         span: Duration,
         tick: &mut u64,
-        whole: &mut u64,
+        last: &mut RoundedSpan,
     ) -> Instant {
         let Some(length) = self.tick_nanos else { return self.deadline_fractional(now, span) };
         let (nanos, span) = (self.nanos(now), span.as_nanos().max(1));
         if unlikely(nanos.wrapping_sub(*tick) >= length.get()) {
             *tick = nanos - nanos % length;
         }
-        if unlikely(whole.wrapping_sub(span) >= length.get()) {
-            *whole = span.div_ceil(length.get()).saturating_mul(length.get());
+        if unlikely(last.whole.wrapping_sub(span) >= length.get()) {
+            let ticks = span.div_ceil(length.get());
+            last.whole = ticks.saturating_mul(length.get());
+            last.bucket_len = length.get() << wheel_shift(ticks);
+            last.bucket = u64::MAX;
         }
-        let at = tick.saturating_add(*whole);
+        let mut at = tick.saturating_add(last.whole);
+        if self.wheel {
+            if unlikely(at.wrapping_sub(last.bucket) >= last.bucket_len) {
+                last.bucket = at - at % last.bucket_len;
+            }
+            at = last.bucket.saturating_add(last.bucket_len);
+        }
         Instant::from_nanos(at.saturating_sub(self.phase.as_nanos()))
     }
 
@@ -94,9 +150,8 @@ impl KernelClock {
         self.deadline(now, span)
     }
 
-    /// The instant at which the clock has counted `ticks` more than at `now`.
-    pub(crate) fn after_ticks(&self, now: Instant, ticks: u64) -> Instant {
-        let count = self.tick(now) + ticks;
+    /// When the clock counts tick `count`.
+    fn tick_begins(&self, count: u64) -> Instant {
         let nanos = match self.tick_nanos {
             Some(nanos) => count.saturating_mul(nanos.get()),
             None => scaled_up(count, NANOS_PER_SECOND, u64::from(self.hz)),
@@ -148,17 +203,35 @@ mod tests {
     }
 
     #[test]
+    fn linux_timers_never_fire_early_and_longer_ones_are_coarser() {
+        // calc_wheel_index at HZ 250: levels of 4, 32 and 256 ms; the next one begins at 252 ms and
+        // at 2.016 s.
+        let clock = KernelClock::new(250, Duration::ZERO, 0).with_wheel(true);
+        let fires = |now: u64, ms: u64| {
+            let now = Instant::ZERO + Duration::from_micros(now);
+            clock.deadline(now, Duration::from_millis(ms)).as_nanos() / 1_000_000
+        };
+        assert_eq!((fires(0, 40), fires(3_900, 40), fires(4_000, 40)), (44, 44, 48));
+        assert_eq!((fires(0, 38), fires(0, 248)), (44, 252));
+        assert_eq!((fires(0, 252), fires(4_000, 252), fires(0, 288)), (256, 288, 320));
+        assert_eq!((fires(0, 2_012), fires(0, 2_016)), (2_016, 2_048));
+        assert_eq!((fires(0, 2_048), fires(0, 2_300)), (2_304, 2_304));
+    }
+
+    #[test]
     fn cached_rounding_equals_rounding() {
         let mut stream = units::RandomStream::named(1, "clock", "test");
-        for hz in [1_000, 300, 250, 100] {
-            let clock = KernelClock::new(hz, Duration::from_micros(700), 0);
-            let (mut tick, mut whole) = (0, 0);
+        for (hz, wheel) in
+            [1_000, 300, 250, 100].into_iter().flat_map(|hz| [(hz, false), (hz, true)])
+        {
+            let clock = KernelClock::new(hz, Duration::from_micros(700), 0).with_wheel(wheel);
+            let (mut tick, mut last) = (0, RoundedSpan::default());
             let mut now = Instant::ZERO;
             for _ in 0..10_000 {
                 let (most, longest) = (1 << stream.below(24), 1 << stream.below(30));
                 now += Duration::from_nanos(stream.below(most));
                 let span = Duration::from_nanos(stream.below(longest));
-                let at = clock.deadline_cached(now, span, &mut tick, &mut whole);
+                let at = clock.deadline_cached(now, span, &mut tick, &mut last);
                 assert_eq!(at, clock.deadline(now, span), "{hz} {now:?} {span:?}");
             }
         }

@@ -106,7 +106,8 @@ impl TcpEndpoint {
         let profile = &cfg.profile;
         let mss = profile.mtu - cfg.ip.header_len() - 20;
         let clock = KernelClock::new(profile.hz, cfg.clock_phase, cfg.timestamp)
-            .with_timestamps_by_ticks(profile.timestamps_by_ticks);
+            .with_timestamps_by_ticks(profile.timestamps_by_ticks)
+            .with_wheel(profile.family == Family::Linux);
         let rtt = match profile.rto {
             RtoRule::FreeBsd => RttFreeBsd::new(profile.hz).into(),
             RtoRule::Rack(bounds) => RttRack::new(bounds).into(),
@@ -195,10 +196,13 @@ impl TcpEndpoint {
         if self.is_rate_based() {
             self.check_app_limited();
         }
+        let mut call = None;
         let taken = match self.cfg.profile.burst {
             BurstRule::Linux { min_segments, rtt_log, .. } => {
                 let queue = self.write_queue(min_segments, rtt_log);
-                self.snd.buffer.write_packets(bytes, queue)
+                let taken = self.snd.buffer.write_packets(bytes, queue);
+                call = Some(self.begin_write_call(cx.now));
+                taken
             }
             BurstRule::FreeBsd { .. } | BurstRule::Rfc => self.snd.buffer.write(bytes),
         };
@@ -208,6 +212,7 @@ impl TcpEndpoint {
             // buffer.
             self.snd.check_space |= matches!(self.snd.loss_detector, LossDetector::Sack(_));
             self.call_output();
+            self.snd.write_call = call;
         }
         taken
     }
@@ -233,7 +238,9 @@ impl TcpEndpoint {
         let upto = Offset(self.payload_offset(end).0 - self.rcv.window.unread());
         cx.emit(|| Event::AppRead { bytes: bytes as u32, total: upto });
         let unacked = self.rcv.nxt - self.rcv.acked;
-        if unacked > 0 && self.rcv.policy.on_read(self.rcv.pushed, unacked, self.mss()) {
+        let emptied = self.rcv.window.unread() == 0 && self.rcv.reassembly.is_empty();
+        let mss = self.rcv.window.rcv_mss().unwrap_or_else(|| self.mss());
+        if unacked > 0 && self.rcv.policy.on_read(emptied, unacked, mss) {
             self.rcv.ack_now = true;
         }
         // FreeBSD calls tcp_output after every read (tcp_usr_rcvd). On other systems the call would
@@ -379,6 +386,7 @@ impl TcpEndpoint {
     pub(crate) fn call_output(&mut self) {
         self.snd.due = true;
         self.snd.first_pass = true;
+        self.snd.write_call = None;
         self.snd.batch = PacketBatch::NONE;
     }
 

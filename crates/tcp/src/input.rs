@@ -22,6 +22,8 @@ use crate::profile::EchoRule;
 struct SegmentPayload {
     left: Offset,
     right: Offset,
+    /// A FIN follows it.
+    fin: bool,
     pushed: bool,
     merged: bool,
     /// Header prediction accepts it (tcp_do_segment of FreeBSD).
@@ -128,17 +130,19 @@ impl TcpEndpoint {
         if self.state == TcpState::Established {
             self.measure_echo(cx.now, segment);
         }
-        if payload.right > payload.left {
+        let had_gap = !self.rcv.reassembly.is_empty() || self.rcv.fin.is_some();
+        let queues_fin = payload.fin && payload.left > self.rcv.nxt && self.queues_fin();
+        if payload.right > payload.left || queues_fin {
             self.on_payload(cx, payload);
         }
         if unlikely(flags.has(Flags::FIN)) {
             let place = *self.rcv.fin.get_or_insert(seq + u64::from(segment.payload));
-            if place > self.rcv.nxt {
+            if place > self.rcv.nxt && !queues_fin {
                 // Out of order, even without data (RFC 5681 section 4.2).
                 self.ack_at_once();
             }
         }
-        self.take_fin(cx);
+        self.take_fin(cx, had_gap);
     }
 
     /// Does the segment qualify for the fast path: the next bytes or a pure acknowledgment, in
@@ -190,6 +194,7 @@ impl TcpEndpoint {
                 SegmentPayload {
                     left: seq,
                     right: seq + u64::from(segment.payload),
+                    fin: false,
                     pushed: segment.flags.has(Flags::PSH),
                     merged: segment.is_aggregate(),
                     predicted,
@@ -220,6 +225,7 @@ impl TcpEndpoint {
         let payload = SegmentPayload {
             left: seq.max(self.rcv.nxt),
             right: end.min(self.rcv.adv).max(self.rcv.nxt),
+            fin: fin > 0,
             pushed: segment.flags.has(Flags::PSH),
             merged: segment.is_aggregate(),
             predicted: false,

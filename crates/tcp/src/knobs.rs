@@ -308,6 +308,11 @@ const KNOBS: &[Knob] = &[
         "enlarge the receive buffer as needed",
     ),
     linux(
+        "driver.truesize",
+        KnobSlot::Size { at: field!(receive_buffer, Linux, truesize), least: 0, most: 1 << 20 },
+        "memory that a received packet takes of the receive buffer; 0: as a TUN device; not a sysctl",
+    ),
+    linux(
         "net.ipv4.tcp_min_tso_segs",
         KnobSlot::Count { at: field!(burst, Linux, min_segments), least: 1, most: 45 },
         "minimum segments of a burst",

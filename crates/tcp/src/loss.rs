@@ -37,9 +37,7 @@ impl LossDetector {
     pub(crate) fn new(profile: &TcpProfile, sack: bool) -> Self {
         match profile.loss {
             LossDetectionRule::Sack(rule) => Self::Sack(Box::new(SackLossState::new(rule))),
-            LossDetectionRule::RackTlp(rule) if sack => {
-                Self::RackTlp(RackTlpState::new(rule, profile.hz))
-            }
+            LossDetectionRule::RackTlp(rule) if sack => Self::RackTlp(RackTlpState::new(rule)),
             LossDetectionRule::FreeBsdRack(rule) if sack => {
                 Self::FreeBsdRack(Box::new(FreeBsdRackState::new(rule, profile.newreno.hystart)))
             }

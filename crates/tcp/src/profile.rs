@@ -312,12 +312,28 @@ pub enum ReceiveBufferRule {
         auto: bool,
         /// `net.core.rmem_max`: affects the choice of the window scale.
         rmem_max: Bytes,
+        /// How autotuning enlarges the buffer.
+        growth: BufferGrowth,
+        /// Memory that a received packet takes of the buffer (`skb->truesize`), whatever its
+        /// length: most drivers have receive buffers of one size. Zero: that of a TUN device, which
+        /// allocates as much as a packet needs.
+        truesize: Bytes,
     },
     /// Fixed size.
     Fixed {
         /// Payload bytes.
         space: Bytes,
     },
+}
+
+/// How Linux enlarges the receive buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub enum BufferGrowth {
+    /// tcp_rcv_space_adjust of 6.12: for 16 segments more than the data of two round trips; the
+    /// receiver's round trip also grows while data is unread.
+    SpaceAdjust,
+    /// tcp_rcvbuf_grow of 6.18: also for data after a gap.
+    RcvbufGrow,
 }
 
 /// Size of a burst handed to the segmentation offload.
@@ -459,13 +475,14 @@ pub enum LimitedTransmitRule {
 }
 
 /// Names of all profiles, in the order they are listed to users.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 9] = [
     "freebsd-13.0",
     "freebsd-13.2",
     "freebsd-14.3",
     "freebsd-main",
     "freebsd-rack-14.3",
     "freebsd-rack-main",
+    "linux-6.12",
     "linux-6.18",
     "rfc",
 ];
@@ -485,6 +502,7 @@ impl TcpProfile {
             "freebsd-main" => Some(freebsd::main()),
             "freebsd-rack-14.3" => Some(freebsd::rack_14_3()),
             "freebsd-rack-main" => Some(freebsd::rack_main()),
+            "linux-6.12" => Some(linux::v6_12()),
             "linux-6.18" => Some(linux::v6_18()),
             "rfc" => Some(rfc::textbook()),
             _ => None,

@@ -1,7 +1,9 @@
 //! Bytes that arrived out of order, and the SACK blocks that report them (RFC 2018 section 4).
 //!
-//! A window may have thousands of holes: ranges are found by bisection, and a separate list has the
-//! most recently extended ones at its end.
+//! A window may have thousands of holes: ranges are found by bisection. The blocks reported are
+//! those of Linux (tcp_sack_new_ofo_skb, tcp_sack_maybe_coalesce and tcp_sack_remove of
+//! tcp_input.c), which remembers four and forgets the oldest: such a range is reported again only
+//! if it is extended, and then without what was reported before.
 
 use core::hint::cold_path;
 use std::collections::VecDeque;
@@ -14,8 +16,6 @@ use units::{Offset, SeqNum, unlikely};
 struct OutOfOrderRange {
     left: Offset,
     right: Offset,
-    /// Number of the arrival that last extended it: the newest is reported first.
-    touched: u64,
 }
 
 impl OutOfOrderRange {
@@ -23,9 +23,18 @@ impl OutOfOrderRange {
         self.right.0 - self.left.0
     }
 
-    /// Does an entry of [`OutOfOrderQueue::recent`] refer to this range?
-    fn is(&self, (left, touched): (Offset, u64)) -> bool {
-        self.left == left && self.touched == touched
+    /// tcp_sack_extend: extends it by a range that overlaps it or is adjacent.
+    fn extend(&mut self, other: Self) -> bool {
+        let touches = self.touches(&other);
+        if touches {
+            self.left = self.left.min(other.left);
+            self.right = self.right.max(other.right);
+        }
+        touches
+    }
+
+    fn touches(&self, other: &Self) -> bool {
+        other.left <= self.right && self.left <= other.right
     }
 }
 
@@ -40,17 +49,15 @@ pub(crate) struct Reassembly {
 #[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
 struct OutOfOrderQueue {
     ranges: VecDeque<OutOfOrderRange>,
-    /// Left edge of the range that an arrival extended, and the arrival's number; the newest last.
-    /// An entry is stale once its range was extended again, merged with another or delivered.
-    recent: Vec<(Offset, u64)>,
-    arrivals: u64,
+    /// Blocks to report (`selective_acks`), the most recently extended first; at most
+    /// [`NUM_SACKS`].
+    blocks: Vec<OutOfOrderRange>,
 }
 
-/// How many recent entries are searched for that of a range extended again: arrivals extend few
-/// ranges at a time.
-const LATELY: usize = 8;
-/// Stale entries allowed in addition to those of the ranges.
-const STALE: usize = 64;
+/// Blocks remembered (`TCP_NUM_SACKS`).
+const NUM_SACKS: usize = 4;
+/// Ranges for which room is reserved: sufficient unless hundreds of packets are missing.
+const RESERVED: usize = 64;
 
 impl Reassembly {
     #[inline]
@@ -77,12 +84,12 @@ impl Reassembly {
         more.is_some()
     }
 
-    /// Does `[left, right)` touch one of the `count` most recently extended ranges?
+    /// Does `[left, right)` touch one of the first `count` blocks, or are there fewer?
     pub(crate) fn touches(&self, left: Offset, right: Offset, count: usize) -> bool {
         let Some(held) = &self.out_of_order else { return count > 0 };
-        let lately = held.recent.iter().rev().filter_map(|&entry| live(&held.ranges, entry));
-        held.ranges.len() < count
-            || lately.take(count).any(|range| range.left <= right && left <= range.right)
+        let arrived = OutOfOrderRange { left, right };
+        held.blocks.len() < count
+            || held.blocks.iter().take(count).any(|block| block.touches(&arrived))
     }
 
     /// Delivers ranges once the stream reaches `rcv_nxt`; returns the new end of the in-order data.
@@ -100,8 +107,10 @@ impl Reassembly {
             end = end.max(range.right);
         }
         if held.ranges.is_empty() {
-            // All entries are stale: free the list.
-            held.recent.clear();
+            held.blocks.clear();
+        } else {
+            // tcp_sack_remove
+            held.blocks.retain(|block| block.left > end);
         }
         end
     }
@@ -115,8 +124,7 @@ impl Reassembly {
         Some((range.left.max(left), range.right.min(right)))
     }
 
-    /// Up to `most` blocks: a D-SACK, if any (RFC 2883), then the ranges, the most recently
-    /// extended first.
+    /// Up to `most` blocks: a D-SACK, if any (RFC 2883), then those remembered.
     pub(crate) fn sack_blocks(
         &self,
         isn: SeqNum,
@@ -129,24 +137,9 @@ impl Reassembly {
             blocks.push(SackBlock { left: left.to_seq(isn), right: right.to_seq(isn) });
         }
         let Some(held) = &self.out_of_order else { return blocks };
-        // After the entries of all ranges, only stale ones remain.
-        let mut room = most.saturating_sub(blocks.as_slice().len()).min(held.ranges.len());
-        // Ranges extended consecutively are usually adjacent.
-        let mut near = held.ranges.len();
-        for &entry in held.recent.iter().rev() {
-            if room == 0 {
-                break;
-            }
-            near = near.wrapping_sub(1);
-            let beside = held.ranges.get(near).filter(|range| range.is(entry));
-            let Some(range) = beside.or_else(|| {
-                near = held.ranges.partition_point(|range| range.left < entry.0);
-                held.ranges.get(near).filter(|range| range.is(entry))
-            }) else {
-                continue;
-            };
-            room -= 1;
-            let block = SackBlock { left: range.left.to_seq(isn), right: range.right.to_seq(isn) };
+        let room = most.saturating_sub(blocks.as_slice().len());
+        for block in held.blocks.iter().take(room) {
+            let block = SackBlock { left: block.left.to_seq(isn), right: block.right.to_seq(isn) };
             if !blocks.push(block) {
                 break;
             }
@@ -164,15 +157,13 @@ fn nothing() -> Box<OutOfOrderQueue> {
 impl OutOfOrderQueue {
     /// Adds `[left, right)`; returns the number of bytes added, `None` if it was dropped.
     fn insert(&mut self, left: Offset, right: Offset, most: usize) -> Option<u64> {
-        self.arrivals += 1;
-        if unlikely(self.recent.capacity() == 0) {
-            // Sufficient unless hundreds of packets are missing.
-            self.ranges.reserve(STALE);
-            self.recent.reserve(4 * STALE);
+        if unlikely(self.ranges.capacity() == 0) {
+            self.ranges.reserve(RESERVED);
+            self.blocks.reserve_exact(NUM_SACKS);
         }
         let first = self.ranges.partition_point(|range| range.right < left);
         let last = self.ranges.partition_point(|range| range.left <= right);
-        let mut merged = OutOfOrderRange { left, right, touched: self.arrivals };
+        let mut merged = OutOfOrderRange { left, right };
         let more;
         if unlikely(first >= last) {
             if self.ranges.len() >= most {
@@ -185,39 +176,36 @@ impl OutOfOrderQueue {
             merged.left = merged.left.min(self.ranges[first].left);
             merged.right = merged.right.max(self.ranges[last - 1].right);
             more = merged.len() - before;
-            let old = self.ranges[first];
-            self.forget(&old);
             self.ranges[first] = merged;
             if first + 1 < last {
                 cold_path();
                 self.ranges.drain(first + 1..last);
             }
         }
-        self.recent.push((merged.left, merged.touched));
-        if unlikely(self.recent.len() > 2 * self.ranges.len() + STALE) {
-            let ranges = &self.ranges;
-            self.recent.retain(|&entry| live(ranges, entry).is_some());
-        }
+        self.report(OutOfOrderRange { left, right });
         Some(more)
     }
 
-    /// Drops the entry of a range that is extended again, if it is recent.
-    fn forget(&mut self, range: &OutOfOrderRange) {
-        let from = self.recent.len().saturating_sub(LATELY);
-        let entry = (range.left, range.touched);
-        if let Some(at) = self.recent[from..].iter().rposition(|&other| other == entry) {
-            self.recent.remove(from + at);
+    /// tcp_sack_new_ofo_skb.
+    fn report(&mut self, arrived: OutOfOrderRange) {
+        let Some(at) = self.blocks.iter_mut().position(|block| block.extend(arrived)) else {
+            self.blocks.truncate(NUM_SACKS - 1);
+            self.blocks.insert(0, arrived);
+            return;
+        };
+        self.blocks[..=at].rotate_right(1);
+        // tcp_sack_maybe_coalesce
+        let Some((newest, others)) = self.blocks.split_first_mut() else { return };
+        let mut kept = 0;
+        for other in 0..others.len() {
+            let block = others[other];
+            if !newest.extend(block) {
+                others[kept] = block;
+                kept += 1;
+            }
         }
+        self.blocks.truncate(kept + 1);
     }
-}
-
-/// The range of an entry, unless the entry is stale.
-fn live(
-    ranges: &VecDeque<OutOfOrderRange>,
-    (left, touched): (Offset, u64),
-) -> Option<&OutOfOrderRange> {
-    let at = ranges.partition_point(|range| range.left < left);
-    ranges.get(at).filter(|range| range.is((left, touched)))
 }
 
 #[cfg(test)]
@@ -290,27 +278,29 @@ mod tests {
         }
     }
 
+    fn reported(r: &Reassembly) -> Vec<(u32, u32)> {
+        let blocks = r.sack_blocks(SeqNum(0), 4, None);
+        blocks.as_slice().iter().map(|block| (block.left.0, block.right.0)).collect()
+    }
+
     #[test]
-    fn blocks_are_reported_most_recently_extended_first() {
-        let mut stream = RandomStream::named(4, "reassembly", "test");
+    fn a_block_that_was_forgotten_is_reported_only_as_far_as_it_is_extended() {
         let mut r = Reassembly::default();
-        let mut nxt = 0;
-        for _ in 0..5_000 {
-            let left = nxt + 1 + stream.below(2_000);
-            r.insert(Offset(left), Offset(left + 1 + stream.below(5)), usize::MAX);
-            if stream.below(30) == 0 {
-                nxt = r.advance(Offset(nxt + 1 + stream.below(100))).0;
-            }
-            let held = r.out_of_order.as_deref().unwrap();
-            let mut ranges: Vec<OutOfOrderRange> = held.ranges.iter().copied().collect();
-            ranges.sort_by_key(|range| core::cmp::Reverse(range.touched));
-            let lefts: Vec<u32> = ranges.iter().take(3).map(|range| range.left.0 as u32).collect();
-            let blocks = r.sack_blocks(SeqNum(0), 3, None);
-            let reported: Vec<u32> = blocks.as_slice().iter().map(|block| block.left.0).collect();
-            assert_eq!(reported, lefts);
+        for left in [10, 30, 50, 70, 90] {
+            r.insert(Offset(left), Offset(left + 5), 100);
         }
-        let held = r.out_of_order.unwrap();
-        assert!(held.recent.len() <= 2 * held.ranges.len() + STALE + 1, "{}", held.recent.len());
+        assert_eq!(reported(&r), [(90, 95), (70, 75), (50, 55), (30, 35)]);
+        // The queue has 10 to 20 now.
+        r.insert(Offset(15), Offset(20), 100);
+        assert_eq!(reported(&r), [(15, 20), (90, 95), (70, 75), (50, 55)]);
+        r.insert(Offset(55), Offset(70), 100);
+        assert_eq!(reported(&r), [(50, 75), (15, 20), (90, 95)]);
+        // tcp_sack_remove
+        assert_eq!(r.advance(Offset(10)), Offset(20));
+        assert_eq!(reported(&r), [(50, 75), (90, 95)]);
+        assert!(r.touches(Offset(75), Offset(76), 1) && !r.touches(Offset(95), Offset(96), 1));
+        assert_eq!(r.advance(Offset(100)), Offset(100));
+        assert_eq!(reported(&r), []);
     }
 
     #[test]

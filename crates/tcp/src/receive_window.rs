@@ -10,6 +10,7 @@ use core::num::NonZeroU64;
 
 use units::{Duration, Instant, Offset};
 
+use crate::ack_policy::PushKind;
 use crate::profile::ReceiveBufferRule;
 use linux::Autosizing;
 
@@ -97,14 +98,15 @@ impl ReceiveWindow {
                 ReceiveAutotuning::FreeBsd { since: None, counted: 0 }
             }
             ReceiveBufferRule::Fixed { .. } => ReceiveAutotuning::Fixed,
-            ReceiveBufferRule::Linux { rmem, .. } => {
+            ReceiveBufferRule::Linux { rmem, growth, truesize, .. } => {
                 let mss = u64::from(mss);
                 // tcp_select_initial_window: whole segments, if one fits.
                 let window = |ratio: u64| match (size * ratio / 256).min(MAX_FIELD) {
                     room if room > mss => room / mss * mss,
                     room => room,
                 };
-                ReceiveAutotuning::Linux(Autosizing::new(mss, window, rmem[2].get()))
+                let memory = (rmem[2].get(), truesize.get());
+                ReceiveAutotuning::Linux(Autosizing::new(mss, window, memory, growth))
             }
         };
         let offered_scale = scaling.then(|| match rule {
@@ -155,7 +157,7 @@ impl ReceiveWindow {
                 self.size = self.size.next_multiple_of(u64::from(mss));
             }
             ReceiveAutotuning::Linux(linux) => {
-                linux.on_established(now, u64::from(advmss));
+                linux.on_established(now, u64::from(advmss), self.size);
             }
             ReceiveAutotuning::Fixed => {}
         }
@@ -230,16 +232,26 @@ impl ReceiveWindow {
     pub(crate) fn selected(&self, waiting: u64) -> u64 {
         let ReceiveAutotuning::Linux(linux) = &self.system else { return u64::MAX };
         let scale = self.scale;
-        let full = linux.window_of(self.size);
-        let free = full.saturating_sub(self.unread + waiting);
-        if free < full / 2 && (free < full / 16 || free < linux.advmss) {
-            0
-        } else if free < full / 2 {
-            (free >> scale << scale).min(linux.rcv_ssthresh)
-        } else {
-            let window = free.min(linux.rcv_ssthresh);
-            window.saturating_add((1 << scale) - 1) >> scale << scale
+        let allowed = linux.window_of(self.size);
+        let full = allowed.min(linux.window_clamp());
+        let mut free = allowed.saturating_sub(self.unread + waiting);
+        if free < full / 2 {
+            free = free >> scale << scale;
+            if free < allowed / 16 || free < linux.rcv_mss().min(full) {
+                return 0;
+            }
         }
+        let window = free.min(linux.rcv_ssthresh);
+        window.saturating_add((1 << scale) - 1) >> scale << scale
+    }
+
+    /// Linux: is the buffer more than half full, so that no quick ACKs are sent
+    /// (__tcp_select_window)?
+    pub(crate) fn is_tight(&self, waiting: u64) -> bool {
+        let ReceiveAutotuning::Linux(linux) = &self.system else { return false };
+        let allowed = linux.window_of(self.size);
+        let free = allowed.saturating_sub(self.unread + waiting);
+        free < allowed.min(linux.window_clamp()) / 2
     }
 
     /// A window in bytes as the field of a header.
@@ -269,8 +281,9 @@ impl ReceiveWindow {
         // The packet is charged to the buffer last (skb_set_owner_r).
         let held = (self.unread + data.waiting).saturating_sub(data.len);
         let grew = linux.on_gap(self.size, held, data, sack);
-        let wanted = linux.buffer_after_gap(reach);
-        self.grow_to(wanted);
+        if let Some(wanted) = linux.buffer_after_gap(reach) {
+            self.grow_to(wanted);
+        }
         grew
     }
 
@@ -279,6 +292,9 @@ impl ReceiveWindow {
         let size = wanted.min(self.grows_to?.get());
         (size > self.size).then(|| {
             self.size = size;
+            if let ReceiveAutotuning::Linux(linux) = &mut self.system {
+                linux.on_grown(size);
+            }
             size
         })
     }
@@ -291,6 +307,24 @@ impl ReceiveWindow {
             && !linux.echoed_last(tsecr)
         {
             linux.on_echo(tsecr, len, self.unread, age());
+        }
+    }
+
+    /// Linux: estimated payload of the peer's full segments (`icsk_ack.rcv_mss`).
+    #[inline(always)]
+    pub(crate) const fn rcv_mss(&self) -> Option<u64> {
+        match &self.system {
+            ReceiveAutotuning::Linux(linux) => Some(linux.rcv_mss()),
+            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => None,
+        }
+    }
+
+    /// Linux: did the last data end a write of the peer?
+    #[inline(always)]
+    pub(crate) const fn push(&self) -> PushKind {
+        match &self.system {
+            ReceiveAutotuning::Linux(linux) => linux.push(),
+            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => PushKind::None,
         }
     }
 
@@ -395,6 +429,8 @@ mod tests {
     use crate::profile::TcpProfile;
     use units::Bytes;
 
+    use crate::profile::BufferGrowth;
+
     #[test]
     fn freebsd_advertises_the_windows_of_the_freebsd_net_post() {
         // Seed 000 of the freebsd-net post: SYN `win 65535 ... wscale 10`, then `win 65`; the scale
@@ -430,6 +466,8 @@ mod tests {
             rmem: [Bytes(4_096), Bytes(131_072), Bytes(6 << 20)],
             auto: true,
             rmem_max: Bytes(212_992),
+            growth: BufferGrowth::RcvbufGrow,
+            truesize: Bytes::ZERO,
         };
         assert_eq!(ReceiveWindow::new(rule, true, 1_448).offered_scale(), Some(7));
     }
@@ -548,6 +586,8 @@ mod tests {
             rmem: [Bytes(4_096), Bytes(1_024_000), Bytes(6 << 20)],
             auto: true,
             rmem_max: Bytes(212_992),
+            growth: BufferGrowth::RcvbufGrow,
+            truesize: Bytes::ZERO,
         };
         let mut window = ReceiveWindow::new(rule, true, 1_448);
         window.on_established(Instant::ZERO, true, 1_448, 1_448);
@@ -556,19 +596,20 @@ mod tests {
 
     #[test]
     fn linux_advertises_zero_below_a_sixteenth_and_rounds_down_below_a_half() {
-        // __tcp_select_window: `free_space < (allowed_space >> 4) || free_space < mss` is 0; else
-        // whole units of the scaled field.
+        // __tcp_select_window: whole units of the scaled field, then
+        // `free_space < (allowed_space >> 4) || free_space < mss` is 0.
         let offered = |unread: u64| {
             let mut window = linux();
             let ReceiveAutotuning::Linux(linux) = &mut window.system else { unreachable!() };
             (linux.ratio, linux.rcv_ssthresh) = (160, u64::MAX);
+            linux.on_grown(1_024_000);
             window.unread = unread;
             window.window(0, 0)
         };
         // 160 of 256 parts are 640,000 bytes; a sixteenth are 40,000.
-        assert_eq!(offered(640_000 - 40_001), 40_001 / 128 * 128);
-        assert_eq!(offered(640_000 - 40_000), 40_000 / 128 * 128);
-        assert_eq!(offered(640_000 - 39_999), 0);
+        assert_eq!(offered(640_000 - 40_191), 313 * 128);
+        assert_eq!(offered(640_000 - 40_064), 313 * 128);
+        assert_eq!(offered(640_000 - 40_063), 0);
         // More than half is free: rounded up.
         assert_eq!(offered(640_000 - 320_001), 320_128);
     }

@@ -6,10 +6,12 @@
 
 mod linux;
 
+use units::Offset;
+
 use crate::profile::{SendBufferRule, SharedProfile};
 
 use linux::PacketSizes;
-pub(crate) use linux::WriteQueue;
+pub(crate) use linux::{SKB_OVERHEAD, WriteQueue};
 
 /// Free space at which a blocked writer is woken (FreeBSD `so_snd.sb_lowat`).
 const FREEBSD_LOWAT: u64 = 2_048;
@@ -105,6 +107,22 @@ impl SendBuffer {
     pub(crate) fn write_packets(&mut self, offered: u64, queue: WriteQueue) -> u64 {
         let taken = self.packets.write(self.size, self.used, offered, queue);
         self.wrote(offered, taken)
+    }
+
+    /// Linux: the end of the packet at the head of the write queue, unless it is the last one.
+    #[inline]
+    pub(crate) fn head_end(&mut self, nxt: Offset) -> Option<Offset> {
+        self.packets.head_end(nxt)
+    }
+
+    /// Linux: extends that packet up to `end`.
+    pub(crate) fn grow_head(&mut self, end: Offset) {
+        self.packets.grow_head(end);
+    }
+
+    /// Linux: where the last packet of the write queue begins.
+    pub(crate) fn tail_start(&self, nxt: Offset) -> Offset {
+        self.packets.tail_start(nxt)
     }
 
     const fn wrote(&mut self, offered: u64, taken: u64) -> u64 {

@@ -11,7 +11,7 @@ use crate::ack_policy::DelayedAckPolicy;
 use crate::endpoint::TcpConfig;
 use crate::loss::LossDetector;
 use crate::output::PacketBatch;
-use crate::output::packets::Pacing;
+use crate::output::packets::{Pacing, WriteCall};
 use crate::probes::ProbeSegment;
 use crate::rates::RateState;
 use crate::reassembly::Reassembly;
@@ -93,6 +93,8 @@ pub(crate) struct SendState {
     pub(crate) check_space: bool,
     /// Further packets that the last output decision covers.
     pub(crate) batch: PacketBatch,
+    /// Linux: the write that the output call belongs to.
+    pub(crate) write_call: Option<WriteCall>,
     /// An output call is pending; `first_pass` until its first pass.
     pub(crate) due: bool,
     pub(crate) first_pass: bool,
@@ -100,8 +102,6 @@ pub(crate) struct SendState {
     pub(crate) idle: bool,
     /// End of the last partial segment sent (Linux `snd_sml`).
     pub(crate) minshall_end: Offset,
-    /// Linux: end of the first unsent packet of the write queue.
-    pub(crate) head_end: Offset,
     /// `nxt` when the output call began.
     pub(crate) nxt_at_call: Offset,
     pub(crate) waiting: SendLimit,
@@ -127,8 +127,6 @@ pub(crate) struct ReceiveState {
     pub(crate) compressed: CompressedAcks,
     /// Offset of the peer's FIN, once received.
     pub(crate) fin: Option<Offset>,
-    /// The last in-order data carried PSH.
-    pub(crate) pushed: bool,
     pub(crate) ack_now: bool,
     /// FreeBSD: an ACK is to be delayed and its timer not yet set (`TF_DELACK`).
     pub(crate) delays_ack: bool,
@@ -211,11 +209,11 @@ impl SendState {
             rates: None,
             check_space: false,
             batch: PacketBatch::NONE,
+            write_call: None,
             due: false,
             first_pass: false,
             idle: false,
             minshall_end: Offset(0),
-            head_end: Offset(0),
             nxt_at_call: Offset(0),
             waiting: SendLimit::Handshake,
         }
@@ -236,7 +234,6 @@ impl ReceiveState {
             policy,
             compressed: CompressedAcks::default(),
             fin: None,
-            pushed: false,
             ack_now: false,
             delays_ack: false,
             ts_recent: 0,

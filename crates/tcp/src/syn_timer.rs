@@ -29,7 +29,7 @@ impl TcpEndpoint {
     /// that we send may clear it, so Linux tries again at once (tcp_rcv_synsent_state_process).
     pub(crate) fn retry_syn_soon(&mut self, now: Instant) {
         if self.cfg.profile.family == Family::Linux && self.snd.shift == 0 {
-            let at = self.clock.after_ticks(now, TIMEOUT_MIN_TICKS);
+            let at = self.clock.timer_at(now, TIMEOUT_MIN_TICKS);
             self.timers.set(Purpose::Retransmit, at);
         }
     }

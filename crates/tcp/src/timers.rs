@@ -3,7 +3,7 @@
 use record::Purpose;
 use units::{Duration, Instant};
 
-use crate::clock::KernelClock;
+use crate::clock::{KernelClock, RoundedSpan};
 
 /// In order of precedence at equal instants.
 const ALL: [Purpose; 8] = [
@@ -37,10 +37,22 @@ pub(crate) struct Timers {
     rare: Instant,
     /// The earliest deadline set since the last [`Timers::next_before`].
     fresh: Instant,
-    /// Cache of the last rounding to ticks: when the tick began, and the rounded span of each
-    /// timer.
+    #[serde(skip)]
+    rounding: RoundingCache,
+}
+
+/// The last rounding to ticks: when the tick began, and the rounded span of each timer.
+#[derive(Clone, Default)]
+struct RoundingCache {
     tick: u64,
-    spans: [u64; TICKED],
+    spans: [RoundedSpan; TICKED],
+}
+
+impl core::fmt::Debug for RoundingCache {
+    /// No state: the same deadlines follow from any contents.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("RoundingCache")
+    }
 }
 
 const fn slot(purpose: Purpose) -> usize {
@@ -69,8 +81,7 @@ impl Default for Timers {
             others: None,
             rare: none,
             fresh: none,
-            tick: 0,
-            spans: [0; TICKED],
+            rounding: RoundingCache::default(),
         }
     }
 }
@@ -115,7 +126,8 @@ impl Timers {
         span: Duration,
     ) {
         let slot = slot(purpose);
-        let at = clock.deadline_cached(now, span, &mut self.tick, &mut self.spans[slot]);
+        let RoundingCache { tick, spans } = &mut self.rounding;
+        let at = clock.deadline_cached(now, span, tick, &mut spans[slot]);
         self.at[slot] = at;
         self.fresh = self.fresh.min(at);
     }

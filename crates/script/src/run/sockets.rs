@@ -73,7 +73,7 @@ impl SocketOptions {
                     *auto = false;
                 }
                 // SOCK_RCVBUF_LOCK; sock_setsockopt doubles the value, up to the limit.
-                ReceiveBufferRule::Linux { rmem, auto, rmem_max } => {
+                ReceiveBufferRule::Linux { rmem, auto, rmem_max, .. } => {
                     rmem[1] = Bytes(2 * size.min(rmem_max.get()));
                     *auto = false;
                 }

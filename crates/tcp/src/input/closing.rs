@@ -5,11 +5,13 @@ use core::hint::cold_path;
 use machine::{Cx, Signal};
 use record::{Event, Purpose, Recorder};
 
+use crate::ack_policy::AckDecision;
 use crate::endpoint::{TcpEndpoint, TcpState};
 
 impl TcpEndpoint {
-    /// Processes the peer's FIN once all data before it has arrived.
-    pub(super) fn take_fin<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+    /// Processes the peer's FIN once all data before it has arrived; `had_gap`: data or the FIN
+    /// itself had arrived out of order.
+    pub(super) fn take_fin<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, had_gap: bool) {
         if self.rcv.fin != Some(self.rcv.nxt) {
             return;
         }
@@ -25,7 +27,21 @@ impl TcpEndpoint {
             other => other,
         };
         self.signal(Signal::Readable);
-        self.ack_at_once();
+        // Linux expects the application to close soon, too (tcp_fin).
+        let decision = match self.state {
+            TcpState::CloseWait if !had_gap => {
+                let arrival = self.arrival(cx.now, false);
+                self.rcv.policy.on_fin(&arrival)
+            }
+            _ => None,
+        };
+        match decision {
+            Some(AckDecision::Within(span)) => {
+                self.rcv.ack_now = false;
+                self.delay_ack(cx.now, span);
+            }
+            _ => self.ack_at_once(),
+        }
     }
 
     /// Handles the acknowledgment of our FIN.

@@ -6,12 +6,12 @@ use machine::{Cx, Signal};
 use packet::Segment;
 use record::{Event, Purpose, Recorder};
 use recovery::RttEstimator;
-use units::{Instant, Offset, unlikely};
+use units::{Duration, Instant, Offset, unlikely};
 
 use super::SegmentPayload;
 use crate::ack_policy::{AckDecision, InOrderArrival, LinuxArrival};
 use crate::endpoint::{TcpEndpoint, TcpState};
-use crate::profile::DelayedAckRule;
+use crate::profile::{DelayedAckRule, Family};
 use crate::receive_window::ReceivedPayload;
 use crate::sack_compression::BLOCKS_EXPECTED;
 
@@ -93,9 +93,11 @@ impl TcpEndpoint {
             // (tcp_try_rmem_schedule); the RFCs have no rule, and their profile uses this one.
             None => size / LEAST_TRUESIZE + 1,
         } as usize;
+        // A FIN occupies sequence space in Linux's queue (tcp_data_queue_ofo), and is SACKed.
+        let right = payload.right + u64::from(payload.fin && self.queues_fin());
         let interrupts = self.rcv.compressed.waiting > 0
-            && !self.rcv.reassembly.touches(payload.left, payload.right, BLOCKS_EXPECTED);
-        if self.rcv.reassembly.insert(payload.left, payload.right, most) {
+            && !self.rcv.reassembly.touches(payload.left, right, BLOCKS_EXPECTED);
+        if self.rcv.reassembly.insert(payload.left, right, most) {
             self.report_arrival(payload.left, payload.right, false);
         }
         let (arrived, reach) =
@@ -110,6 +112,12 @@ impl TcpEndpoint {
             AckDecision::Compress if !interrupts => self.compress_ack(cx.now),
             _ => self.ack_at_once(),
         }
+    }
+
+    /// Does a FIN after a gap wait in the same queue as data, as one byte? FreeBSD's is queued
+    /// without (tcp_reass).
+    pub(super) fn queues_fin(&self) -> bool {
+        self.cfg.profile.family == Family::Linux
     }
 
     /// Describes the payload to the receive window; `in_order` bytes extend the stream.
@@ -146,10 +154,12 @@ impl TcpEndpoint {
         LinuxArrival {
             now,
             unacked: self.rcv.nxt - self.rcv.acked,
-            mss: self.mss(),
+            mss: self.rcv.window.rcv_mss().unwrap_or_else(|| self.mss()),
+            push: self.rcv.window.push(),
             window_grew,
             window_holds: self.rcv.window.selected(self.rcv.reassembly.bytes())
                 >= self.rcv.adv.since(self.rcv.acked).get(),
+            tight: self.rcv.window.is_tight(self.rcv.reassembly.bytes()),
             rcv_wnd: self.rcv.adv.since(self.rcv.nxt).get(),
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),
@@ -170,8 +180,10 @@ impl TcpEndpoint {
             && matches!(self.cfg.profile.acks, DelayedAckRule::FreeBsd { .. });
         let filled_a_gap = !self.rcv.reassembly.is_empty() || fin_waits;
         let before = self.rcv.nxt;
-        self.rcv.nxt = self.rcv.reassembly.advance(payload.right);
-        self.rcv.pushed = payload.pushed;
+        let reached = self.rcv.reassembly.advance(payload.right);
+        // The FIN itself is taken afterwards; a hostile peer's may be before data already taken.
+        let fin = self.rcv.fin.filter(|&fin| fin >= before);
+        self.rcv.nxt = fin.map_or(reached, |fin| fin.min(reached));
         let len = self.rcv.nxt - before;
         let arrived = self.arrived(cx.now, &payload, len);
         let window_grew = self.rcv.window.on_data(&arrived);
@@ -201,12 +213,33 @@ impl TcpEndpoint {
         match decision {
             AckDecision::Now => self.ack_at_once(),
             AckDecision::Compress => self.compress_ack(cx.now),
-            AckDecision::Within(span) => {
-                self.rcv.delays_ack = true;
-                if !self.timers.runs(Purpose::DelayedAck) {
-                    self.timers.set_ticks(Purpose::DelayedAck, &self.clock, cx.now, span);
-                }
-            }
+            AckDecision::Within(span) => self.delay_ack(cx.now, span),
+        }
+    }
+
+    /// Sets the timer of a delayed ACK unless it runs.
+    #[inline(always)]
+    pub(super) fn delay_ack(&mut self, now: Instant, span: Duration) {
+        self.rcv.delays_ack = true;
+        match self.timers.at(Purpose::DelayedAck) {
+            None => self.timers.set_ticks(Purpose::DelayedAck, &self.clock, now, span),
+            Some(at) => self.delay_longer(now, at, span),
+        }
+    }
+
+    /// tcp_send_delayed_ack while the timer runs: it may only become shorter, and the ACK is sent
+    /// if it is about to expire.
+    #[inline(never)]
+    fn delay_longer(&mut self, now: Instant, at: Instant, span: Duration) {
+        if self.cfg.profile.family != Family::Linux {
+            return;
+        }
+        let (tick, delay) = (self.clock.tick(now), self.clock.ticks(span));
+        let timeout = self.clock.timeout_of(at);
+        if timeout <= tick + delay / 4 {
+            self.ack_at_once();
+        } else if tick + delay < timeout {
+            self.timers.set_ticks(Purpose::DelayedAck, &self.clock, now, span);
         }
     }
 

@@ -84,11 +84,11 @@ struct AckAccounting {
 }
 
 impl RackTlpState {
-    pub(crate) fn new(rule: RackTlpRule, hz: u32) -> Self {
+    pub(crate) fn new(rule: RackTlpRule) -> Self {
         let pto = match rule {
             // RFC 8985 section 7.2: the peer may delay an ACK by 200 ms, if the delay is unknown.
             RackTlpRule::Rfc => PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) },
-            RackTlpRule::Linux => PtoRule::Linux { hz },
+            RackTlpRule::Linux => PtoRule::Linux,
         };
         Self {
             detector: RackDetector::new(rule),
@@ -191,7 +191,7 @@ impl TcpEndpoint {
         if self.is_rate_based() {
             self.end_delivery_sample(cx, &account);
         }
-        self.plan_probe_timer(cx.now);
+        self.plan_probe_timer(cx.now, true);
         self.call_output();
     }
 

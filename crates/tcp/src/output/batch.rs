@@ -64,7 +64,6 @@ impl TcpEndpoint {
         self.snd.batch = PacketBatch::new(0, self.snd.batch.fills_window());
         self.totals.data_packets += packets;
         self.snd.last_sent = now;
-        self.rcv.policy.on_acks_sent(packets);
         packets
     }
 

@@ -38,7 +38,14 @@ impl TcpEndpoint {
         self.rcv.delays_ack = false;
         self.rcv.last_window_zero = field == 0;
         self.timers.stop(Purpose::DelayedAck);
+        if unlikely(self.rcv.policy.is_quick()) {
+            let tight = self.rcv.window.is_tight(self.rcv.reassembly.bytes());
+            self.rcv.policy.on_window_selected(tight);
+        }
         self.rcv.policy.on_ack_sent();
+        if len > 0 {
+            self.rcv.policy.on_data_sent(now);
+        }
         self.rcv.compressed.waiting = 0;
     }
 
@@ -291,7 +298,7 @@ impl TcpEndpoint {
             // Its timer is on the hpts wheel.
             return;
         }
-        self.plan_probe_timer(now);
+        self.plan_probe_timer(now, false);
         // The retransmission timer is set when the reordering timer has expired.
         if !self.timers.runs(Purpose::Retransmit) && !self.timers.runs(Purpose::Reorder) {
             self.arm_retransmit(now);

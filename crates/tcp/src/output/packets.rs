@@ -5,14 +5,14 @@
 //! is near (tcp_tso_should_defer).
 
 use cc::Controller;
-use record::{SendLimit, SentKind};
+use record::{Purpose, SendLimit, SentKind};
 use recovery::RttEstimator;
 use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, unlikely};
 
 use super::{PacketBatch, SegmentPlan};
 use crate::endpoint::TcpEndpoint;
-use crate::send_buffer::WriteQueue;
+use crate::send_buffer::{SKB_OVERHEAD, WriteQueue};
 
 /// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a
 /// kernel without tunnels and WLAN (sk_dst_gso_max_size).
@@ -46,6 +46,21 @@ impl Pacing {
 /// A burst is deferred if the next acknowledgment is expected within this time
 /// (tcp_tso_should_defer).
 const NEAR: Duration = Duration::from_millis(1);
+
+/// The device holds about a millisecond of the pacing rate (`sk_pacing_shift`).
+const TSQ_SHIFT: u32 = 10;
+
+/// The output call of a write.
+#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
+pub(crate) struct WriteCall {
+    /// Length of the packet at the end of the write queue; 0 if it is full.
+    tail: u64,
+    /// Memory of the flow's packets that the device holds (`sk_wmem_alloc`): those sent at this
+    /// instant.
+    held: u64,
+    /// Packets in the retransmission queue: 0, 1, or more.
+    bursts: u32,
+}
 
 /// Limits of a burst.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +123,8 @@ impl TcpEndpoint {
             let most = self.burst_segments(min_segments, rtt_log);
             let segments = most.min(quota).min(half);
             let room = window_end.since(self.snd.nxt).get();
-            let small = segments < most && unsent > mss && !retransmitting;
+            let limited = segments < most || room < most * mss;
+            let small = limited && unsent > mss && !retransmitting;
             let waits = small.then(|| {
                 let free = SendRoom { most: most * mss, window: room, cwnd, in_flight };
                 self.defers(now, &free, segments * mss, win_divisor)
@@ -118,8 +134,17 @@ impl TcpEndpoint {
                 None => self.whole_segments(unsent, segments * mss, room, retransmitting),
             }
         };
+        let outcome = match outcome {
+            Ok(len) if self.snd.write_call.is_some() && self.device_is_full(now, len) => {
+                Err(SendLimit::SmallSegment)
+            }
+            outcome => outcome,
+        };
         let limited = |why: &SendLimit| in_flight >= cwnd || *why == SendLimit::CongestionWindow;
         let len = outcome.inspect_err(|why| self.validate_window(limited(why)))?;
+        if self.cfg.tso && !retransmitting {
+            self.grow_head(len);
+        }
         let last = self.snd.nxt + len == end;
         if len != mss && !len.is_multiple_of(mss) {
             self.snd.minshall_end = self.snd.nxt + len;
@@ -152,6 +177,16 @@ impl TcpEndpoint {
         })
     }
 
+    /// The packet at the head of the queue holds the whole burst of `len` bytes: it took what it
+    /// lacked from the next one (tcp_grow_skb).
+    #[inline]
+    fn grow_head(&mut self, len: u64) {
+        let nxt = self.snd.nxt;
+        if self.snd.buffer.head_end(nxt).is_some() {
+            self.snd.buffer.grow_head(nxt + len);
+        }
+    }
+
     /// tcp_tso_should_defer: defers a burst that is smaller than possible if the next
     /// acknowledgment is expected within a millisecond; returns the limiting window. `quota`: bytes
     /// that may be sent.
@@ -167,12 +202,10 @@ impl TcpEndpoint {
         // The packet at the head of the queue: as long as when it was created, and at least as long
         // as may be sent (tcp_grow_skb).
         let nxt = self.snd.nxt;
-        if self.snd.head_end <= nxt {
-            self.snd.head_end = nxt + self.size_goal() * mss;
-        }
-        self.snd.head_end = self.snd.head_end.max(nxt + quota);
-        let tail = self.snd.head_end >= end;
-        let head = self.snd.head_end.min(end).since(nxt).get();
+        let head_end = self.snd.buffer.head_end(nxt);
+        let tail = head_end.is_none_or(|head_end| head_end.max(nxt + quota) >= end);
+        let head = head_end.map_or(end, |head_end| head_end.max(nxt + quota)).min(end);
+        let head = head.since(nxt).get();
         let recover_or_restore = self.cc.in_recovery() || self.repairs_timeout();
         if recover_or_restore || now.since(self.snd.last_sent) > NEAR {
             return None;
@@ -204,8 +237,54 @@ impl TcpEndpoint {
         (!self.fin_wanted()).then_some(SendLimit::SmallSegment)
     }
 
-    /// Length of a burst: whole segments, or all unsent data if Nagle and the peer's window allow
-    /// it.
+    /// The state of a write before its first burst.
+    #[inline(never)]
+    pub(crate) fn begin_write_call(&self, now: Instant) -> WriteCall {
+        let goal = if self.cfg.tso { self.size_goal() * self.mss() } else { self.mss() };
+        let (nxt, end) = (self.snd.nxt, self.data_end());
+        let begins = self.snd.buffer.tail_start(nxt);
+        let recent = self.snd.scoreboard.iter().rev().take_while(|sent| sent.sent_at() >= now);
+        let mut held = 0;
+        for sent in recent {
+            held += sent.len() + SKB_OVERHEAD;
+            // More makes no difference.
+            if held > GSO_MAX {
+                break;
+            }
+        }
+        let others = self.snd.max > self.snd.una;
+        WriteCall { tail: (end - begins) % goal, held, bursts: if others { 2 } else { 0 } }
+    }
+
+    /// Does the next burst of a write, of `len` bytes, wait because the device still holds others
+    /// of the flow? The device is done with the packets of one instant right afterwards, so this
+    /// matters only for what the application does at the same instant: a FIN then goes with the
+    /// last data.
+    #[inline(never)]
+    fn device_is_full(&mut self, now: Instant, len: u64) -> bool {
+        let (nxt, end) = (self.snd.nxt, self.data_end());
+        let rate = self.pacing_rate() >> TSQ_SHIFT;
+        let closes = self.fin_wanted();
+        let Some(call) = &mut self.snd.write_call else { return false };
+        // tcp_should_autocork: the end of a write, in a packet that is not full, waits for more.
+        let corked = call.tail > 0
+            && nxt + call.tail >= end
+            && call.bursts > 0
+            && call.held + 1 > call.tail + SKB_OVERHEAD;
+        // tcp_small_queue_check
+        let small = call.bursts > 1 && call.held + 1 > rate.max(2 * (len + SKB_OVERHEAD));
+        let waits = nxt + len == end && !closes && (corked || small);
+        call.held += len + SKB_OVERHEAD;
+        call.bursts += 1;
+        if waits {
+            self.snd.write_call = None;
+            self.timers.set(Purpose::Pacing, now);
+        }
+        waits
+    }
+
+    /// Length of a burst: whole segments, or all unsent data, or what the peer's window allows if
+    /// Nagle does too.
     fn whole_segments(
         &self,
         unsent: u64,
@@ -218,15 +297,16 @@ impl TcpEndpoint {
         if room < unsent.min(mss) {
             return Err(SendLimit::PeerWindow);
         }
-        let len = unsent.min(most).min(room);
-        let whole = if len == mss { mss } else { len / mss * mss };
-        if len == unsent && (len == whole || retransmitting || self.partial_may_go()) {
-            return Ok(len);
+        // tcp_mss_split_point: a burst may end with a partial segment at the edge of the window.
+        let needed = unsent.min(room);
+        if most <= needed {
+            return Ok(most);
         }
-        if whole > 0 {
-            return Ok(whole);
+        let whole = needed / mss * mss;
+        if needed == whole || retransmitting || self.partial_may_go() {
+            return Ok(needed);
         }
-        Err(SendLimit::SmallSegment)
+        if whole > 0 { Ok(whole) } else { Err(SendLimit::SmallSegment) }
     }
 
     /// tcp_nagle_check with Minshall's rule: a partial segment waits only while another partial
@@ -263,6 +343,7 @@ impl TcpEndpoint {
         // With a rate-based controller the next burst is paced (tcp_pacing_check).
         let window = if self.is_rate_based() { window.min(burst) } else { window };
         WriteQueue {
+            nxt: self.snd.max,
             unsent: self.data_end().since(self.snd.max).get(),
             size_goal: self.size_goal() * mss,
             burst,

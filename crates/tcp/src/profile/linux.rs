@@ -8,8 +8,9 @@ use units::{Bytes, Duration};
 use crate::probes::Keepalive;
 
 use super::{
-    BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LossDetectionRule, ProbeRule,
-    RackTlpRule, ReceiveBufferRule, RtoRule, SackCompression, SendBufferRule, SynRule, TcpProfile,
+    BufferGrowth, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule,
+    LossDetectionRule, ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule, SackCompression,
+    SendBufferRule, SynRule, TcpProfile,
 };
 
 /// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
@@ -48,6 +49,8 @@ pub(super) fn v6_18() -> TcpProfile {
             rmem: [Bytes(4_096), Bytes(131_072), Bytes(32 << 20)],
             auto: true,
             rmem_max: Bytes(212_992),
+            growth: BufferGrowth::RcvbufGrow,
+            truesize: Bytes::ZERO,
         },
         reassembly: None,
         burst: BurstRule::Linux { min_segments: 2, rtt_log: 9, win_divisor: 3 },
@@ -74,5 +77,24 @@ pub(super) fn v6_18() -> TcpProfile {
         },
         // TCP_TIMEWAIT_LEN
         time_wait: Duration::from_secs(60),
+    }
+}
+
+/// Linux 6.12, default sysctls, HZ = 250: what is known to differ from 6.18, by its source (Debian's
+/// linux-source-6.12, 6.12.117).
+pub(super) fn v6_12() -> TcpProfile {
+    TcpProfile {
+        name: "linux-6.12",
+        receive_buffer: ReceiveBufferRule::Linux {
+            // "tcp: increase tcp_rmem[2] to 32 MB" is of 6.16.
+            rmem: [Bytes(4_096), Bytes(131_072), Bytes(6 << 20)],
+            auto: true,
+            rmem_max: Bytes(212_992),
+            // "tcp: fix sk_rcvbuf overshoot", "tcp: add receive queue awareness in
+            // tcp_rcv_space_adjust()" and "tcp: adjust rcvbuf in presence of reorders" are of 6.16.
+            growth: BufferGrowth::SpaceAdjust,
+            truesize: Bytes::ZERO,
+        },
+        ..v6_18()
     }
 }

@@ -8,6 +8,8 @@
 use units::{Instant, Offset};
 
 use super::ReceivedPayload;
+use crate::ack_policy::PushKind;
+use crate::profile::BufferGrowth;
 
 /// Fraction of the receive buffer for payload before the first packet, in 256ths
 /// (`TCP_DEFAULT_SCALING_RATIO`).
@@ -37,14 +39,21 @@ pub(super) struct Autosizing {
     pub(super) ratio: u64,
     /// Limit of the window advertised (`rcv_ssthresh`).
     pub(super) rcv_ssthresh: u64,
+    /// Limit of that limit (`window_clamp`).
+    window_clamp: u64,
     /// MSS advertised to the peer, options deducted (`advmss`).
     pub(super) advmss: u64,
     /// `tcp_rmem[2]`.
     rmem_max: u64,
+    /// Memory of every packet; zero if it depends on its length.
+    truesize: u64,
+    growth: BufferGrowth,
     /// Estimated payload of the peer's full segments (`icsk_ack.rcv_mss`), and that of the last
     /// smaller segment (`last_seg_size`).
     rcv_mss: u64,
     last_seg_size: u64,
+    /// The last data ended a write of the peer.
+    push: PushKind,
     /// The receiver's round-trip estimate, in eighths of a microsecond (`rcv_rtt_est.rtt_us`).
     rtt: u64,
     /// Timestamp that the last segment echoed (`rcv_rtt_last_tsecr`).
@@ -73,15 +82,25 @@ const fn truesize(payload: u64) -> (u64, u64) {
 }
 
 impl Autosizing {
-    /// `size`: receive buffer; `mss`: payload of the largest segment; `window`: that of the SYN.
-    pub(super) fn new(mss: u64, window: impl FnOnce(u64) -> u64, rmem_max: u64) -> Self {
+    /// `mss`: payload of the largest segment; `window`: that of the SYN, for a fraction of the
+    /// buffer; `rmem_max` and `truesize`: the largest buffer and the memory of every packet.
+    pub(super) fn new(
+        mss: u64,
+        window: impl FnOnce(u64) -> u64,
+        (rmem_max, truesize): (u64, u64),
+        growth: BufferGrowth,
+    ) -> Self {
         Self {
             ratio: RATIO_START,
             rcv_ssthresh: window(RATIO_START),
+            window_clamp: u64::MAX,
             advmss: mss,
             rmem_max,
+            truesize,
+            growth,
             rcv_mss: MSS_DEFAULT,
             last_seg_size: 0,
+            push: PushKind::None,
             rtt: 0,
             last_tsecr: 0,
             window_end: Offset(0),
@@ -93,9 +112,17 @@ impl Autosizing {
     }
 
     /// tcp_init_buffer_space, tcp_initialize_rcv_mss.
-    pub(super) fn on_established(&mut self, now: Instant, advmss: u64) {
+    pub(super) fn on_established(&mut self, now: Instant, advmss: u64, size: u64) {
         self.advmss = advmss;
-        self.space = self.rcv_ssthresh.min(INIT_CWND * advmss);
+        let rcv_wnd = self.rcv_ssthresh;
+        // The room of a segment is reserved.
+        let most = self.window_of(size);
+        self.window_clamp = most;
+        if most > 2 * advmss {
+            self.window_clamp = (most - advmss).max(2 * advmss);
+        }
+        self.rcv_ssthresh = rcv_wnd.min(self.window_clamp);
+        self.space = self.rcv_ssthresh.min(rcv_wnd).min(INIT_CWND * advmss);
         self.space_since = now;
         self.rcv_mss = advmss.min(self.rcv_ssthresh / 2).clamp(MSS_MIN, MSS_DEFAULT);
     }
@@ -103,6 +130,26 @@ impl Autosizing {
     /// Payload that fits a buffer of `size` (tcp_win_from_space).
     pub(super) const fn window_of(&self, size: u64) -> u64 {
         size * self.ratio / 256
+    }
+
+    /// The largest window.
+    pub(super) const fn window_clamp(&self) -> u64 {
+        self.window_clamp
+    }
+
+    /// The buffer has grown to `size`.
+    pub(super) const fn on_grown(&mut self, size: u64) {
+        self.window_clamp = self.window_of(size);
+    }
+
+    /// Estimated payload of the peer's full segments.
+    pub(super) const fn rcv_mss(&self) -> u64 {
+        self.rcv_mss
+    }
+
+    /// Did the last data end a write of the peer?
+    pub(super) const fn push(&self) -> PushKind {
+        self.push
     }
 
     /// The round trip in nanoseconds; zero before the first sample.
@@ -116,7 +163,8 @@ impl Autosizing {
         self.last_tsecr = tsecr;
         // tcp_rtt_tsopt_us takes no sample below a millisecond, nor one that does not fit an s32.
         if len >= self.rcv_mss && elapsed > 0 && elapsed < i32::MAX as u32 / 1_000 {
-            self.update_rtt(u64::from(elapsed) * 1_000, unread > 0);
+            let only_lower = unread > 0 && self.growth == BufferGrowth::RcvbufGrow;
+            self.update_rtt(u64::from(elapsed) * 1_000, only_lower);
         }
     }
 
@@ -156,7 +204,7 @@ impl Autosizing {
     pub(super) fn on_data(&mut self, size: u64, held: u64, data: &ReceivedPayload) -> bool {
         self.measure_mss(size, data);
         self.measure_window(data);
-        data.len >= LEAST_OPENING && self.grow(size, held, data.len, true)
+        data.len >= LEAST_OPENING && self.grow(size, held, data, true)
     }
 
     /// tcp_data_queue_ofo: processes data after a gap; `held`: bytes in the buffer, this data not
@@ -169,7 +217,7 @@ impl Autosizing {
         opens: bool,
     ) -> bool {
         self.measure_mss(size, data);
-        opens && self.grow(size, held, data.len, false)
+        opens && self.grow(size, held, data, false)
     }
 
     /// tcp_measure_rcv_mss: the first full segment gives the ratio of payload to memory.
@@ -177,12 +225,20 @@ impl Autosizing {
         let len = data.len;
         let last = core::mem::take(&mut self.last_seg_size);
         let segment = if data.merged { len.min(self.advmss) } else { len };
+        self.push = PushKind::Small;
         if segment >= self.rcv_mss {
+            self.push = if data.pushed { PushKind::Full } else { PushKind::None };
             if segment != self.rcv_mss {
-                self.ratio = (len * 256 / truesize(len).0).max(1);
-                // tcp_set_window_clamp
+                self.ratio = (len * 256 / self.memory(len, data.merged).0).max(1);
                 let clamp = self.window_of(size);
-                self.rcv_ssthresh = self.rcv_ssthresh.max(data.window.min(clamp));
+                let before = core::mem::replace(&mut self.window_clamp, clamp);
+                // tcp_set_window_clamp
+                if self.growth == BufferGrowth::RcvbufGrow {
+                    self.rcv_ssthresh = match clamp < before {
+                        true => self.rcv_ssthresh.min(clamp),
+                        false => self.rcv_ssthresh.max(data.window.min(clamp)),
+                    };
+                }
                 self.space = self.space.min(clamp);
             }
             self.rcv_mss = segment.min(self.advmss);
@@ -190,18 +246,30 @@ impl Autosizing {
             self.last_seg_size = segment;
             if segment == last {
                 self.rcv_mss = segment;
+                self.push = PushKind::None;
             }
         }
     }
 
+    /// Memory of a packet as [`truesize`] has it, or that of as many receive buffers of the driver
+    /// as were merged.
+    const fn memory(&self, len: u64, merged: bool) -> (u64, u64) {
+        match self.truesize {
+            0 => truesize(len),
+            each if merged => (each * len.div_ceil(self.advmss), 0),
+            each => (each, 0),
+        }
+    }
+
     /// tcp_grow_window.
-    fn grow(&mut self, size: u64, held: u64, len: u64, in_order: bool) -> bool {
-        let clamp = self.window_of(size);
-        let room = clamp.saturating_sub(held).min(clamp).saturating_sub(self.rcv_ssthresh);
+    fn grow(&mut self, size: u64, held: u64, data: &ReceivedPayload, in_order: bool) -> bool {
+        let (len, merged) = (data.len, data.merged);
+        let free = self.window_of(size).saturating_sub(held);
+        let room = free.min(self.window_clamp).saturating_sub(self.rcv_ssthresh);
         if room == 0 {
             return false;
         }
-        let (memory, head) = truesize(len);
+        let (memory, head) = self.memory(len, merged);
         let memory = if in_order { memory - head } else { memory };
         let step = match self.window_of(memory) <= len {
             true => 2 * self.advmss,
@@ -248,15 +316,19 @@ impl Autosizing {
     #[cold]
     pub(super) fn buffer_for(&mut self, copied: u64, above_gap: u64) -> u64 {
         let before = core::mem::replace(&mut self.space, copied).max(1);
-        let twice = copied << 1;
+        let (twice, above_gap) = match self.growth {
+            BufferGrowth::RcvbufGrow => (copied << 1, above_gap),
+            BufferGrowth::SpaceAdjust => ((copied << 1) + 16 * self.advmss, 0),
+        };
         let grow = twice * (copied - before.min(copied)) / before;
         let window = twice + (grow << 1) + above_gap;
         window.saturating_mul(256) / self.ratio
     }
 
-    /// [`Autosizing::buffer_for`] after data that followed a gap.
-    pub(super) fn buffer_after_gap(&self, above_gap: u64) -> u64 {
-        ((self.space << 1) + above_gap).saturating_mul(256) / self.ratio
+    /// [`Autosizing::buffer_for`] after data that followed a gap; `None` if that enlarges nothing.
+    pub(super) fn buffer_after_gap(&self, above_gap: u64) -> Option<u64> {
+        let wanted = ((self.space << 1) + above_gap).saturating_mul(256) / self.ratio;
+        (self.growth == BufferGrowth::RcvbufGrow).then_some(wanted)
     }
 }
 
@@ -272,8 +344,8 @@ mod tests {
 
     /// The state after the handshake of the recorded transfers.
     fn recorded() -> Autosizing {
-        let mut linux = Autosizing::new(1_448, |_| 65_160, 32 << 20);
-        linux.on_established(at(30_000), 1_448);
+        let mut linux = Autosizing::new(1_448, |_| 65_160, (32 << 20, 0), BufferGrowth::RcvbufGrow);
+        linux.on_established(at(30_000), 1_448, 131_072);
         linux
     }
 
@@ -356,7 +428,7 @@ mod tests {
         let wanted = linux.buffer_for(copied, 0);
         assert_eq!((wanted, linux.window_of(wanted)), (244_316, 152_697));
         // Data after a gap gets room in addition.
-        assert_eq!(linux.buffer_after_gap(16_000), (57_920 + 16_000) * 256 / 160);
+        assert_eq!(linux.buffer_after_gap(16_000), Some((57_920 + 16_000) * 256 / 160));
     }
 
     #[test]
@@ -395,6 +467,8 @@ mod tests {
     fn small_segments_open_the_window_less() {
         let grew = |len: u64| {
             let mut linux = recorded();
+            linux.rcv_ssthresh = 65_160;
+            linux.on_grown(1 << 20);
             let data = ReceivedPayload { len, ..segment(0, len) };
             linux.on_data(1 << 20, len, &data).then(|| linux.rcv_ssthresh - 65_160)
         };
@@ -405,6 +479,7 @@ mod tests {
         // __tcp_grow_window: 832 bytes for 128 are never worth a window beyond an eighth of the
         // largest.
         let mut linux = recorded();
+        linux.on_grown(32 << 20);
         linux.rcv_ssthresh = 8 << 20;
         assert!(!linux.on_data(32 << 20, 128, &ReceivedPayload { len: 128, ..segment(0, 128) }));
     }

@@ -5,14 +5,20 @@
 //! fills up the unsent tail. As each full packet is passed to tcp_push_one while it is the only
 //! unsent one, a writer that is not blocked may fill the whole window past `sk_sndbuf`.
 
+use std::collections::VecDeque;
+
+use units::Offset;
+
 /// Memory of a queued packet besides its payload: `SKB_TRUESIZE` of a head with room for
 /// `MAX_TCP_HEADER`. It depends on the build; `sk_wmem_queued` less payload was a multiple of 832
 /// in readings of SO_MEMINFO on Linux 6.18, except for the bytes missing in a short segment.
-const SKB_OVERHEAD: u64 = 832;
+pub(crate) const SKB_OVERHEAD: u64 = 832;
 
 /// The write queue when the application writes, in bytes of payload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteQueue {
+    /// The first byte that was never sent.
+    pub(crate) nxt: Offset,
     /// Written but never sent.
     pub(crate) unsent: u64,
     /// Maximum size of a queued packet (tcp_xmit_size_goal).
@@ -23,16 +29,46 @@ pub(crate) struct WriteQueue {
     pub(crate) sendable: u64,
 }
 
-/// Sizes of the queued packets.
-#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
+/// The queued packets.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct PacketSizes {
+    /// Lengths of those sent and of those not yet sent, for memory.
     sent: u32,
     unsent: u32,
+    /// Where the packets of the write queue begin, except for the one at its head.
+    starts: VecDeque<Offset>,
 }
 
 impl PacketSizes {
     pub(super) const fn new(mss: u32) -> Self {
-        Self { sent: mss, unsent: mss }
+        Self { sent: mss, unsent: mss, starts: VecDeque::new() }
+    }
+
+    /// The end of the packet at the head of the write queue, from which `nxt` is sent next; `None`
+    /// if it is the last one.
+    #[inline]
+    pub(super) fn head_end(&mut self, nxt: Offset) -> Option<Offset> {
+        while self.starts.front().is_some_and(|&start| start <= nxt) {
+            self.starts.pop_front();
+        }
+        self.starts.front().copied()
+    }
+
+    /// tcp_grow_skb: the packet at the head takes what it lacks to end at `end` from the next ones.
+    pub(super) fn grow_head(&mut self, end: Offset) {
+        while let [Some(first), Some(second)] = [self.starts.front(), self.starts.get(1)]
+            && *second <= end.max(*first)
+        {
+            self.starts.pop_front();
+        }
+        if let Some(start) = self.starts.front_mut() {
+            *start = end.max(*start);
+        }
+    }
+
+    /// Where the last packet of the write queue begins.
+    pub(super) fn tail_start(&self, nxt: Offset) -> Offset {
+        self.starts.back().map_or(nxt, |&start| start.max(nxt))
     }
 
     /// `sk_wmem_queued`. Sent packets are counted as bursts of the latest size: the retransmission
@@ -50,14 +86,18 @@ impl PacketSizes {
 
     /// Bytes of `offered` that one write accepts; `used`: bytes already in the buffer.
     pub(super) fn write(&mut self, size: u64, used: u64, offered: u64, queue: WriteQueue) -> u64 {
-        let WriteQueue { mut unsent, size_goal, burst, mut sendable } = queue;
-        *self = Self { sent: burst as u32, unsent: size_goal as u32 };
+        let WriteQueue { mut nxt, mut unsent, size_goal, burst, mut sendable } = queue;
+        (self.sent, self.unsent) = (burst as u32, size_goal as u32);
         let mut taken = 0;
-        let mut tail = if unsent < size_goal { unsent } else { unsent % size_goal };
+        self.head_end(nxt);
+        let mut tail = nxt + unsent - self.tail_start(nxt);
         while taken < offered {
-            let full = tail == 0 || tail == size_goal;
+            let full = tail == 0 || tail >= size_goal;
             if full && self.memory(used + taken - unsent, unsent) >= size {
                 break;
+            }
+            if full && unsent > 0 {
+                self.starts.push_back(nxt + unsent);
             }
             tail = if full { 0 } else { tail };
             let copied = (size_goal - tail).min(offered - taken);
@@ -69,6 +109,7 @@ impl PacketSizes {
                 sendable -= pushed;
                 unsent -= pushed;
                 tail -= pushed;
+                nxt += pushed;
             }
         }
         taken
@@ -83,6 +124,7 @@ mod tests {
 
     fn queue(unsent: u64, sendable: u64) -> WriteQueue {
         WriteQueue {
+            nxt: Offset(1),
             unsent: unsent * MSS,
             size_goal: 45 * MSS,
             burst: 10 * MSS,
@@ -110,6 +152,20 @@ mod tests {
         let taken = sizes.write(4 << 20, used, u64::MAX, queue(0, 0));
         assert!((880 * MSS..960 * MSS).contains(&taken), "{}", taken / MSS);
         assert!(sizes.memory(used, taken) >= 4 << 20);
+    }
+
+    #[test]
+    fn packets_begin_where_writes_left_off() {
+        let mut sizes = PacketSizes::new(1_448);
+        let at = |segments: u64| Offset(1 + segments * MSS);
+        // Two packets and a half; the first of them is sent in parts.
+        assert_eq!(sizes.write(4 << 20, 0, 112 * MSS, queue(0, 0)), 112 * MSS);
+        assert_eq!((sizes.head_end(at(0)), sizes.head_end(at(44))), (Some(at(45)), Some(at(45))));
+        // tcp_grow_skb: the burst of ten segments takes nine from the second packet.
+        sizes.grow_head(at(54));
+        assert_eq!((sizes.head_end(at(45)), sizes.head_end(at(54))), (Some(at(54)), Some(at(90))));
+        assert_eq!(sizes.tail_start(at(54)), at(90));
+        assert_eq!(sizes.head_end(at(90)), None);
     }
 
     #[test]

@@ -113,13 +113,14 @@ fn linux_probes_with_the_head_and_backs_off_to_two_minutes() {
     let sent = live(&mut pair, Instant::ZERO + LONG, true);
     assert!(sent.iter().all(|(_, s)| s.payload == 1_448));
     let gaps: Vec<_> = sent.windows(2).map(|two| two[1].0.since(two[0].0).as_millis()).collect();
-    let doubling = gaps.windows(2).take_while(|two| two[1] < 120_000);
-    assert!(doubling.clone().count() > 5);
-    for two in doubling {
-        // A tick is 4 ms.
-        assert!(two[1].abs_diff(2 * two[0]) <= 8, "{gaps:?}");
+    // A timer of the wheel fires when its bucket has passed, and buckets are up to an eighth of
+    // what was asked for.
+    let mut timeout = gaps[0];
+    for &gap in &gaps {
+        assert!((timeout..=timeout + timeout / 7).contains(&gap.next_multiple_of(4)), "{gaps:?}");
+        timeout = (2 * timeout).min(120_000);
     }
-    assert!(gaps[gaps.len() - 100..].iter().all(|&gap| gap.abs_diff(120_000) <= 4), "{gaps:?}");
+    assert!(gaps.len() > 100);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use sim::scenario::{
     PathSpec, ReadPattern, ReceiveOffloadSpec, Scenario, SelectionRule, StackSpec, TcpStack,
     reverse,
 };
-use tcp::profile::{ReceiveBufferRule, TcpProfile};
+use tcp::profile::{BufferGrowth, ReceiveBufferRule, TcpProfile};
 use units::{Bytes, Duration, Offset, Rate};
 
 /// Delay from the arrival of a packet to the application's read: in the recordings' receiver rows
@@ -190,6 +190,8 @@ impl Truth {
                 rmem: [none, size, Bytes(rcvbuf)],
                 auto: false,
                 rmem_max: none,
+                growth: BufferGrowth::RcvbufGrow,
+                truesize: none,
             };
         }
         let cc = self.flow_arguments.first().map_or("cubic", |flow| flow.cc.as_str());

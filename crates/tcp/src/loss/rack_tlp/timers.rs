@@ -56,11 +56,12 @@ impl TcpEndpoint {
     }
 
     /// Schedules a tail loss probe if data is in flight, nothing is SACKed, and no recovery is in
-    /// progress (RFC 8985 section 7.2; tcp_schedule_loss_probe).
+    /// progress (RFC 8985 section 7.2; tcp_schedule_loss_probe), not later than the timeout of the
+    /// first packet in flight, or, if an acknowledgment is `advancing`, of one sent now.
     #[inline(always)]
-    pub(crate) fn plan_probe_timer(&mut self, now: Instant) {
+    pub(crate) fn plan_probe_timer(&mut self, now: Instant, advancing: bool) {
         if let Some(quiet) = self.unplanned_probe(now) {
-            self.replan_probe_timer(now, quiet);
+            self.replan_probe_timer(now, quiet, advancing);
         }
     }
 
@@ -68,7 +69,7 @@ impl TcpEndpoint {
     #[inline(always)]
     pub(super) fn plan_probe_timer_inline(&mut self, now: Instant) {
         if let Some(quiet) = self.unplanned_probe(now) {
-            self.replan_probe_timer_inline(now, quiet);
+            self.replan_probe_timer_inline(now, quiet, true);
         }
     }
 
@@ -92,13 +93,19 @@ impl TcpEndpoint {
     }
 
     #[inline(never)]
-    fn replan_probe_timer(&mut self, now: Instant, quiet: bool) {
-        self.replan_probe_timer_inline(now, quiet);
+    fn replan_probe_timer(&mut self, now: Instant, quiet: bool, advancing: bool) {
+        self.replan_probe_timer_inline(now, quiet, advancing);
     }
 
     #[inline(always)]
-    fn replan_probe_timer_inline(&mut self, now: Instant, quiet: bool) {
+    fn replan_probe_timer_inline(&mut self, now: Instant, quiet: bool, advancing: bool) {
         let single_packet = self.snd.scoreboard.sums().all.packets == 1;
+        let mut rto = self.rtt.rto();
+        if !advancing && let Some(head) = self.snd.scoreboard.first() {
+            // tcp_rto_delta_us
+            let left = (head.sent_at() + rto).since(now);
+            rto = if left > Duration::ZERO { left } else { rto };
+        }
         let loss = timed_of!(self);
         if !quiet || !self.cfg.profile.loss_probes {
             loss.planned = None;
@@ -106,8 +113,7 @@ impl TcpEndpoint {
             return;
         }
         loss.planned = (!single_packet).then_some(now);
-        let pto =
-            loss.pto.pto(&PtoInput { srtt: self.rtt.srtt(), single_packet, rto: self.rtt.rto() });
+        let pto = loss.pto.pto(&PtoInput { srtt: self.rtt.srtt(), single_packet, rto });
         match loss.detector {
             // Linux rounds to jiffies, the RFC does not round.
             RackDetector::Linux(_) => {

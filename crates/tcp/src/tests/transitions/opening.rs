@@ -171,8 +171,12 @@ fn syn_received_answers_a_repeated_syn() {
 fn syn_received_to_close_wait_on_ack_of_syn_and_fin() {
     for system in NAMES {
         let mut lone = SingleEndpoint::syn_received(system);
-        let sent = lone.hear(FIN, 1, 1);
+        let mut sent = lone.hear(FIN, 1, 1);
         lone.is(TcpState::CloseWait, system);
+        if system.starts_with("linux") {
+            assert!(sent.is_empty(), "{system}");
+            sent = lone.wait(Duration::from_millis(8));
+        }
         assert_eq!(said(&lone, &sent), [(Flags::ACK, 1, 2)], "{system}");
     }
 }
