@@ -138,6 +138,12 @@ impl Rack {
         self.rtt
     }
 
+    /// Send time and end of the most recently sent packet delivered (`RACK.xmit_ts`,
+    /// `RACK.end_seq`).
+    pub const fn newest(&self) -> Option<(Instant, Offset)> {
+        self.newest
+    }
+
     /// Reordering was detected in another way than by [`Rack::on_delivered`].
     pub const fn on_reordering(&mut self) {
         self.reordering_seen = true;

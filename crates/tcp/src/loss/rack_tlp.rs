@@ -336,8 +336,7 @@ impl TcpEndpoint {
     /// (tcp_rack_mark_lost), and when its timer fires.
     pub(super) fn detect_losses(&mut self, now: Instant, on_ack: bool) -> RackLosses {
         let sums = self.snd.scoreboard.sums();
-        if sums.sacked.packets == 0 && sums.lost.packets == 0 {
-            // No packet was sent before one that was delivered.
+        if sums.sacked.packets == 0 && sums.lost.packets == 0 && !self.delivered_a_later_packet() {
             return RackLosses::default();
         }
         let standing = self.standing(now);
@@ -352,6 +351,17 @@ impl TcpEndpoint {
             return RackLosses::default();
         }
         loss.detector.detect(map, &standing)
+    }
+
+    /// Was a packet sent before one that was delivered, although nothing is SACKed? A
+    /// retransmission that was acknowledged may be newer than what is in flight.
+    #[inline]
+    fn delivered_a_later_packet(&self) -> bool {
+        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return false };
+        let map = &self.snd.scoreboard;
+        let Some(first) = map.first() else { return false };
+        map.sums().retransmission.packets > 0
+            || loss.detector.newest() > Some((first.sent_at(), first.end()))
     }
 
     /// Sets the reordering timer, where it is separate.

@@ -380,3 +380,28 @@ fn linux_counts_packets_however_small_they_are() {
     assert_eq!(pair.client.snd.scoreboard.sums().lost.packets, 5);
     assert_eq!(sent.len(), 3, "{sent:?}");
 }
+
+#[test]
+fn a_retransmission_that_was_acknowledged_shows_the_loss_of_older_packets() {
+    // tcp_clean_rtx_queue passes it to tcp_rack_advance: what was sent a round trip before it and is
+    // still in flight is lost, although nothing is SACKed. Ten packets, the first and the last three
+    // lost; the retransmission of the first is acknowledged up to the seventh.
+    let mut pair = TcpPair::of("linux-6.18", "linux-6.18");
+    pair.run(Duration::from_millis(110));
+    assert_eq!(pair.with(TcpSide::Client, |cx, end| end.write(cx, 14_480)), 14_480);
+    pair.serve();
+    pair.now += Duration::from_millis(100);
+    let at = |packets: u32| units::SeqNum(1_001 + packets * 1_448);
+    let mut blocks = packet::SackBlocks::EMPTY;
+    blocks.push(packet::SackBlock { left: at(1), right: at(7) });
+    let ack = pair.forge(Flags::ACK, 1, 1);
+    let first = Segment { options: blocks.into(), window: 65_000, ..ack };
+    let sent = pair.hear(&first);
+    assert_eq!(sent[0].seq, at(0), "{sent:?}");
+    // Longer than the shortest round trip: otherwise it might be the original's.
+    pair.now += Duration::from_millis(110);
+    let echo = |stamps| packet::Timestamps { ecr: sent[0].timestamps.unwrap().val, ..stamps };
+    let stamps = ack.timestamps.map(echo);
+    let sent = pair.hear(&Segment { ack: at(7), window: 65_000, timestamps: stamps, ..ack });
+    assert_eq!(sent.first().map(|s| s.seq), Some(at(7)), "{sent:?}");
+}

@@ -45,16 +45,19 @@ impl RackDetector {
         echo_older: bool,
         at: &DeliveryContext,
     ) {
-        let (rack, echo_older) = match self {
-            Self::Rfc(rack) => (rack, echo_older),
-            // tcp_rack_advance checks the round trip only: with reordering an older timestamp is
-            // echoed in any case.
-            Self::Linux(rack) => (rack, false),
-        };
+        // tcp_sacktag_one: with reordering an older timestamp is echoed in any case, and
+        // tcp_rack_advance checks the round trip only.
+        let echo_older = echo_older && matches!(self, Self::Rfc(_));
+        self.on_delivered(sent_segment, echo_older, at);
+    }
+
+    fn on_delivered(&mut self, sent_segment: &SentSegment, echo_older: bool, at: &DeliveryContext) {
+        let (Self::Rfc(rack) | Self::Linux(rack)) = self;
         rack.on_delivered(&DeliveredSegment::of(sent_segment, echo_older), at.now, at.min_rtt);
     }
 
-    /// Processes an acknowledged packet, passed in its state before the acknowledgment.
+    /// Processes an acknowledged packet, passed in its state before the acknowledgment
+    /// (tcp_skb_spurious_retrans of tcp_clean_rtx_queue checks the echo).
     pub(super) fn on_acked(
         &mut self,
         sent_segment: &SentSegment,
@@ -62,7 +65,7 @@ impl RackDetector {
         at: &DeliveryContext,
     ) {
         if !sent_segment.sacked() {
-            self.on_reported(sent_segment, echo_older, at);
+            self.on_delivered(sent_segment, echo_older, at);
         }
     }
 
@@ -77,6 +80,13 @@ impl RackDetector {
     pub(super) fn on_recovered(&mut self) {
         match self {
             Self::Rfc(rack) | Self::Linux(rack) => rack.on_recovered(),
+        }
+    }
+
+    /// Send time and end of the most recently sent packet delivered.
+    pub(super) const fn newest(&self) -> Option<(Instant, Offset)> {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => rack.newest(),
         }
     }
 
