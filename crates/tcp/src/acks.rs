@@ -210,19 +210,26 @@ impl TcpEndpoint {
         self.snd.cwr_end = None;
     }
 
-    /// Returns how long the flow has been idle, and whether that is long: nothing received or
-    /// nothing sent for a timeout (tcp_output of FreeBSD), no data sent for more than a timeout
-    /// (tcp_slow_start_after_idle_check of Linux; RFC 5681 section 4.1).
-    pub(crate) fn idle_for(&self, now: Instant, rto: Duration) -> (Duration, bool) {
+    /// Returns how long the flow has been idle, the timeout `rto` in the same unit, and whether
+    /// that is long: nothing received or nothing sent for a timeout (tcp_output of FreeBSD), no
+    /// data sent for more than a timeout (tcp_slow_start_after_idle_check of Linux, in ticks; RFC
+    /// 5681 section 4.1).
+    pub(crate) fn idle_for(&self, now: Instant, rto: Duration) -> (Duration, Duration, bool) {
         match self.cfg.profile.idle {
             IdleRule::ReceivedOrSent => {
                 let since = self.snd.last_received.min(self.snd.last_sent);
                 let ticks = self.clock.tick(now) - self.clock.tick(since);
-                (now.since(since), ticks >= self.clock.ticks(rto))
+                (now.since(since), rto, ticks >= self.clock.ticks(rto))
+            }
+            IdleRule::Sent if self.cfg.profile.family == Family::Linux => {
+                let ticks = self.clock.tick(now) - self.clock.tick(self.snd.last_sent);
+                let span = |ticks: u64| Duration::from_nanos(self.clock.ticks_as_nanos(ticks));
+                let (idle, rto) = (span(ticks), span(self.clock.ticks(rto)));
+                (idle, rto, idle > rto)
             }
             IdleRule::Sent => {
                 let idle = now.since(self.snd.last_sent);
-                (idle, idle > rto)
+                (idle, rto, idle > rto)
             }
         }
     }
@@ -293,6 +300,10 @@ impl TcpEndpoint {
             self.snd.persisting = false;
             self.timers.stop(Purpose::Persist);
             self.call_output();
+        }
+        if unlikely(self.snd.max == self.snd.una) && wnd != self.snd.wnd {
+            // tcp_ack_update_window, before the acknowledgment is processed.
+            self.snd.opened_while_idle = self.data_end() > self.snd.nxt;
         }
         self.snd.wnd = wnd;
         self.snd.max_wnd = self.snd.max_wnd.max(wnd);

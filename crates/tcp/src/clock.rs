@@ -152,11 +152,15 @@ impl KernelClock {
 
     /// When the clock counts tick `count`.
     fn tick_begins(&self, count: u64) -> Instant {
-        let nanos = match self.tick_nanos {
+        Instant::from_nanos(self.ticks_as_nanos(count).saturating_sub(self.phase.as_nanos()))
+    }
+
+    /// Ticks in nanoseconds, rounded up.
+    pub(crate) fn ticks_as_nanos(&self, count: u64) -> u64 {
+        match self.tick_nanos {
             Some(nanos) => count.saturating_mul(nanos.get()),
             None => scaled_up(count, NANOS_PER_SECOND, u64::from(self.hz)),
-        };
-        Instant::from_nanos(nanos.saturating_sub(self.phase.as_nanos()))
+        }
     }
 
     /// A duration in whole ticks, rounded up.

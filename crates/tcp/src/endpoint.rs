@@ -198,11 +198,15 @@ impl TcpEndpoint {
         }
         let mut call = None;
         let taken = match self.cfg.profile.burst {
-            BurstRule::Linux { min_segments, rtt_log, .. } => {
-                let queue = self.write_queue(min_segments, rtt_log);
-                let taken = self.snd.buffer.write_packets(bytes, queue);
-                call = Some(self.begin_write_call(cx.now));
-                taken
+            BurstRule::Linux { min_segments, rtt_log, device_holds, .. } => {
+                self.restart_if_idle(cx);
+                let mut queue = self.write_queue(min_segments, rtt_log);
+                if device_holds {
+                    queue.device = Some(self.device_limits(cx.now));
+                }
+                let written = self.snd.buffer.write_packets(bytes, queue);
+                call = Some(self.begin_write_call(&queue, written.pushed));
+                written.taken
             }
             BurstRule::FreeBsd { .. } | BurstRule::Rfc => self.snd.buffer.write(bytes),
         };
@@ -273,6 +277,8 @@ impl TcpEndpoint {
         }
         self.snd.fin = true;
         self.call_output();
+        // tcp_send_fin: TCP_NAGLE_OFF.
+        self.snd.nagle_off = true;
     }
 
     /// Aborts the connection: unsent bytes are lost and the peer gets a RST (a close with
@@ -387,6 +393,7 @@ impl TcpEndpoint {
         self.snd.due = true;
         self.snd.first_pass = true;
         self.snd.write_call = None;
+        self.snd.nagle_off = false;
         self.snd.batch = PacketBatch::NONE;
     }
 

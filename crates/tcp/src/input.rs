@@ -86,6 +86,7 @@ impl TcpEndpoint {
             }
             return;
         }
+        let established = self.state == TcpState::Established;
         if self.state == TcpState::SynReceived {
             cold_path();
             if ack != Offset(1) || seq < self.rcv.nxt || seq > self.rcv.adv {
@@ -127,7 +128,8 @@ impl TcpEndpoint {
         self.take_timestamp(cx.now, segment, seq.max(self.rcv.nxt), payload.right + fin);
         self.note_duplicate(segment, seq);
         self.on_ack(cx, segment, seq, ack);
-        if self.state == TcpState::Established {
+        if established {
+            // Not for the segment that establishes the connection (tcp_rcv_state_process).
             self.measure_echo(cx.now, segment);
         }
         let had_gap = !self.rcv.reassembly.is_empty() || self.rcv.fin.is_some();

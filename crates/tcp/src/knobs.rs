@@ -313,6 +313,11 @@ const KNOBS: &[Knob] = &[
         "memory that a received packet takes of the receive buffer; 0: as a TUN device; not a sysctl",
     ),
     linux(
+        "driver.holds_packets",
+        KnobSlot::Switch { at: field!(burst, Linux, device_holds) },
+        "the device completes transmission later, which TCP small queues and autocorking see; not a sysctl",
+    ),
+    linux(
         "net.ipv4.tcp_min_tso_segs",
         KnobSlot::Count { at: field!(burst, Linux, min_segments), least: 1, most: 45 },
         "minimum segments of a burst",
@@ -563,7 +568,11 @@ mod tests {
                         KnobValue::Count(1)
                     }
                     KnobKind::Count => KnobValue::Count(31),
-                    KnobKind::Switch if knob.name.ends_with("quickack") => KnobValue::Switch(true),
+                    KnobKind::Switch
+                        if knob.name.ends_with("quickack") || knob.name.contains("holds") =>
+                    {
+                        KnobValue::Switch(true)
+                    }
                     KnobKind::Switch => KnobValue::Switch(false),
                     KnobKind::Size => KnobValue::Size(Bytes(99_999)),
                     KnobKind::Time => KnobValue::Time(Duration::from_millis(77)),

@@ -24,7 +24,7 @@ use units::{Offset, SeqNum, unlikely};
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::probes::ProbeSegment;
-use crate::profile::{BurstRule, DelayedAckRule, IdleRule};
+use crate::profile::{BurstRule, DelayedAckRule, Family};
 
 pub(crate) use batch::PacketBatch;
 
@@ -121,7 +121,7 @@ impl TcpEndpoint {
             match self.cfg.profile.burst {
                 BurstRule::FreeBsd { max } => self.plan_bytes(cx, max.get()),
                 BurstRule::Rfc => self.plan_bytes(cx, LARGEST_BURST),
-                BurstRule::Linux { min_segments, rtt_log, win_divisor } => {
+                BurstRule::Linux { min_segments, rtt_log, win_divisor, .. } => {
                     self.plan_packets(min_segments, rtt_log, win_divisor, cx.now)
                 }
             }
@@ -210,10 +210,23 @@ impl TcpEndpoint {
     fn begin_output<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.snd.idle = self.snd.max == self.snd.una;
         self.snd.nxt_at_call = self.snd.nxt;
-        // FreeBSD does not check whether there is anything to send.
-        let freebsd = self.cfg.profile.idle == IdleRule::ReceivedOrSent;
-        let sends = freebsd || self.data_end() > self.snd.nxt;
-        if self.snd.idle && self.cfg.profile.after_idle && sends {
+        // FreeBSD does not check whether there is anything to send; Linux checks with a write and
+        // with a new window of the peer.
+        let checks = match self.cfg.profile.family {
+            Family::FreeBsd => true,
+            Family::Linux => core::mem::take(&mut self.snd.opened_while_idle),
+            Family::Rfc => self.data_end() > self.snd.nxt,
+        };
+        if self.snd.idle && self.cfg.profile.after_idle && checks {
+            self.begin_after_idle(cx);
+        }
+    }
+
+    /// tcp_slow_start_after_idle_check at a write.
+    #[inline]
+    pub(crate) fn restart_if_idle<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let empty = self.snd.max == self.snd.una && self.data_end() == self.snd.nxt;
+        if empty && self.cfg.profile.after_idle {
             self.begin_after_idle(cx);
         }
     }
@@ -221,7 +234,7 @@ impl TcpEndpoint {
     #[inline(never)]
     fn begin_after_idle<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let rto = self.rtt.rto();
-        let (idle, long) = self.idle_for(cx.now, rto);
+        let (idle, rto, long) = self.idle_for(cx.now, rto);
         if long {
             let change = self.cc.on_idle(&IdleEvent { ticks: self.clock.tick(cx.now), idle, rto });
             self.note(cx, change, Cause::Idle);

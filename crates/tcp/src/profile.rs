@@ -353,6 +353,10 @@ pub enum BurstRule {
         /// `net.ipv4.tcp_tso_win_divisor`: a smaller burst than this fraction of the window is
         /// deferred if the next ACK is near (tcp_tso_should_defer); 0 for four segments.
         win_divisor: u32,
+        /// The device holds packets until all that happens at the instant is done (transmit
+        /// completion): TCP small queues and autocorking see them. A TUN device releases a
+        /// packet at once (skb_orphan).
+        device_holds: bool,
     },
     /// Whole segments up to 64 KiB, as the windows allow (RFC 9293 section 3.8.6.2.1).
     Rfc,

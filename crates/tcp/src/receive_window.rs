@@ -2,17 +2,19 @@
 //!
 //! FreeBSD: tcp_mss (rounding at the start), tcp_autorcvbuf of tcp_input.c, the window field of
 //! tcp_output.c. Linux: tcp_select_initial_window and __tcp_select_window of tcp_output.c; its
-//! autotuning is in `linux`.
+//! autotuning is in `linux`, the memory of its packets in `packets`.
 
 mod linux;
+mod packets;
 
 use core::num::NonZeroU64;
 
-use units::{Duration, Instant, Offset};
+use units::{Bytes, Duration, Instant, Offset};
 
 use crate::ack_policy::PushKind;
 use crate::profile::ReceiveBufferRule;
 use linux::Autosizing;
+use packets::{QueuedAs, QueuedPacket, ReceivedPackets};
 
 /// Largest window field.
 const MAX_FIELD: u64 = 65_535;
@@ -39,6 +41,15 @@ pub(crate) struct ReceivedPayload {
     pub(crate) waiting: u64,
 }
 
+/// What Linux's receive buffer holds.
+#[derive(Debug, Clone, Copy)]
+enum Held {
+    /// Bytes of payload, which count as the scaling ratio has it.
+    Payload(u64),
+    /// Memory (`sk_rmem_alloc`).
+    Memory(u64),
+}
+
 /// The receive buffer and the window advertised.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct ReceiveWindow {
@@ -55,6 +66,8 @@ pub(crate) struct ReceiveWindow {
     /// Payload of a full segment without options: a smaller window is not worth advertising.
     maxseg: u64,
     system: ReceiveAutotuning,
+    /// Linux: the packets held, if the memory of each is known.
+    packets: Option<Box<ReceivedPackets>>,
     /// The last result of [`ReceiveWindow::window`] with its arguments, while valid.
     answer: CachedWindow,
 }
@@ -119,6 +132,12 @@ impl ReceiveWindow {
                 (reach.max(1).ilog2().saturating_sub(15) as u8).min(MAX_SCALE)
             }
         });
+        let packets = match rule {
+            ReceiveBufferRule::Linux { truesize, .. } if truesize > Bytes::ZERO => {
+                Some(Box::default())
+            }
+            _ => None,
+        };
         let grows_to = match rule {
             ReceiveBufferRule::FreeBsd { auto: true, max, .. } => max.get(),
             ReceiveBufferRule::Linux { auto: true, rmem, .. } => rmem[2].get(),
@@ -132,6 +151,7 @@ impl ReceiveWindow {
             unread: 0,
             maxseg: u64::from(mss),
             system,
+            packets,
             answer: CachedWindow::NONE,
         }
     }
@@ -234,7 +254,7 @@ impl ReceiveWindow {
         let scale = self.scale;
         let allowed = linux.window_of(self.size);
         let full = allowed.min(linux.window_clamp());
-        let mut free = allowed.saturating_sub(self.unread + waiting);
+        let mut free = linux.space(self.size, self.held(waiting));
         if free < full / 2 {
             free = free >> scale << scale;
             if free < allowed / 16 || free < linux.rcv_mss().min(full) {
@@ -249,9 +269,16 @@ impl ReceiveWindow {
     /// (__tcp_select_window)?
     pub(crate) fn is_tight(&self, waiting: u64) -> bool {
         let ReceiveAutotuning::Linux(linux) = &self.system else { return false };
-        let allowed = linux.window_of(self.size);
-        let free = allowed.saturating_sub(self.unread + waiting);
-        free < allowed.min(linux.window_clamp()) / 2
+        let full = linux.window_of(self.size).min(linux.window_clamp());
+        linux.space(self.size, self.held(waiting)) < full / 2
+    }
+
+    /// What Linux's buffer holds; `waiting`: out-of-order bytes.
+    fn held(&self, waiting: u64) -> Held {
+        match &self.packets {
+            Some(packets) => Held::Memory(packets.held()),
+            None => Held::Payload(self.unread + waiting),
+        }
     }
 
     /// A window in bytes as the field of a header.
@@ -265,12 +292,19 @@ impl ReceiveWindow {
     pub(crate) fn on_data(&mut self, data: &ReceivedPayload) -> bool {
         self.unread += data.in_order;
         self.answer = CachedWindow::NONE;
-        match &mut self.system {
-            ReceiveAutotuning::Linux(linux) => {
-                linux.on_data(self.size, self.unread + data.waiting, data)
+        let ReceiveAutotuning::Linux(linux) = &mut self.system else { return false };
+        let held = match &mut self.packets {
+            Some(packets) => {
+                packets.on_data(linux.packet(data));
+                Held::Memory(packets.held())
             }
-            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => false,
+            None => Held::Payload(self.unread + data.waiting),
+        };
+        let grew = linux.on_data(self.size, held, data);
+        if let Some(packets) = &mut self.packets {
+            packets.join(data.end);
         }
+        grew
     }
 
     /// Processes payload after a gap; returns the same, for Linux only. `reach`: bytes from the
@@ -278,9 +312,24 @@ impl ReceiveWindow {
     pub(crate) fn on_gap(&mut self, data: &ReceivedPayload, reach: u64, sack: bool) -> bool {
         let ReceiveAutotuning::Linux(linux) = &mut self.system else { return false };
         self.answer = CachedWindow::NONE;
-        // The packet is charged to the buffer last (skb_set_owner_r).
-        let held = (self.unread + data.waiting).saturating_sub(data.len);
-        let grew = linux.on_gap(self.size, held, data, sack);
+        // A packet that is not merged is charged to the buffer last (skb_set_owner_r).
+        let grew = match &mut self.packets {
+            Some(packets) => {
+                let packet = linux.packet(data);
+                let queued = packets.on_gap(packet);
+                let held = Held::Memory(packets.held());
+                let opens = sack && queued != QueuedAs::Duplicate;
+                let grew = linux.on_gap(self.size, held, data, opens);
+                if queued == QueuedAs::Alone {
+                    packets.charge(&packet);
+                }
+                grew
+            }
+            None => {
+                let held = (self.unread + data.waiting).saturating_sub(data.len);
+                linux.on_gap(self.size, Held::Payload(held), data, sack)
+            }
+        };
         if let Some(wanted) = linux.buffer_after_gap(reach) {
             self.grow_to(wanted);
         }
@@ -406,6 +455,9 @@ impl ReceiveWindow {
     ) -> Option<u64> {
         self.unread -= len;
         self.answer = CachedWindow::NONE;
+        if let Some(packets) = &mut self.packets {
+            packets.on_read(len);
+        }
         let ReceiveAutotuning::Linux(linux) = &mut self.system else { return None };
         let copied = linux.on_read(mstamp, len, self.unread)?;
         let wanted = linux.buffer_for(copied, reach());

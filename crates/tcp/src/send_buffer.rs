@@ -11,7 +11,7 @@ use units::Offset;
 use crate::profile::{SendBufferRule, SharedProfile};
 
 use linux::PacketSizes;
-pub(crate) use linux::{SKB_OVERHEAD, WriteQueue};
+pub(crate) use linux::{DeviceLimits, SKB_OVERHEAD, WriteQueue, Written};
 
 /// Free space at which a blocked writer is woken (FreeBSD `so_snd.sb_lowat`).
 const FREEBSD_LOWAT: u64 = 2_048;
@@ -104,9 +104,10 @@ impl SendBuffer {
     }
 
     /// Linux: accepts as much of `offered` as one write puts into `queue`.
-    pub(crate) fn write_packets(&mut self, offered: u64, queue: WriteQueue) -> u64 {
-        let taken = self.packets.write(self.size, self.used, offered, queue);
-        self.wrote(offered, taken)
+    pub(crate) fn write_packets(&mut self, offered: u64, queue: WriteQueue) -> Written {
+        let written = self.packets.write(self.size, self.used, offered, queue);
+        self.wrote(offered, written.taken);
+        written
     }
 
     /// Linux: the end of the packet at the head of the write queue, unless it is the last one.

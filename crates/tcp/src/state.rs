@@ -95,11 +95,15 @@ pub(crate) struct SendState {
     pub(crate) batch: PacketBatch,
     /// Linux: the write that the output call belongs to.
     pub(crate) write_call: Option<WriteCall>,
+    /// Linux: the output call is that of a close.
+    pub(crate) nagle_off: bool,
     /// An output call is pending; `first_pass` until its first pass.
     pub(crate) due: bool,
     pub(crate) first_pass: bool,
     /// Nothing was in flight when the output call began.
     pub(crate) idle: bool,
+    /// Linux: the peer's window changed while nothing was in flight and data was waiting.
+    pub(crate) opened_while_idle: bool,
     /// End of the last partial segment sent (Linux `snd_sml`).
     pub(crate) minshall_end: Offset,
     /// `nxt` when the output call began.
@@ -210,9 +214,11 @@ impl SendState {
             check_space: false,
             batch: PacketBatch::NONE,
             write_call: None,
+            nagle_off: false,
             due: false,
             first_pass: false,
             idle: false,
+            opened_while_idle: false,
             minshall_end: Offset(0),
             nxt_at_call: Offset(0),
             waiting: SendLimit::Handshake,

@@ -8,11 +8,11 @@ use cc::Controller;
 use record::{Purpose, SendLimit, SentKind};
 use recovery::RttEstimator;
 use units::ratio::scaled;
-use units::{Bytes, Duration, Instant, unlikely};
+use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use super::{PacketBatch, SegmentPlan};
 use crate::endpoint::TcpEndpoint;
-use crate::send_buffer::{SKB_OVERHEAD, WriteQueue};
+use crate::send_buffer::{DeviceLimits, SKB_OVERHEAD, WriteQueue};
 
 /// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a
 /// kernel without tunnels and WLAN (sk_dst_gso_max_size).
@@ -55,11 +55,10 @@ const TSQ_SHIFT: u32 = 10;
 pub(crate) struct WriteCall {
     /// Length of the packet at the end of the write queue; 0 if it is full.
     tail: u64,
-    /// Memory of the flow's packets that the device holds (`sk_wmem_alloc`): those sent at this
-    /// instant.
-    held: u64,
-    /// Packets in the retransmission queue: 0, 1, or more.
-    bursts: u32,
+    /// The device before the write, if it holds packets.
+    device: Option<DeviceLimits>,
+    /// End of what is sent while the write goes on, without deferral (tcp_push_one).
+    pushed: Offset,
 }
 
 /// Limits of a burst.
@@ -124,7 +123,9 @@ impl TcpEndpoint {
             let segments = most.min(quota).min(half);
             let room = window_end.since(self.snd.nxt).get();
             let limited = segments < most || room < most * mss;
-            let small = limited && unsent > mss && !retransmitting;
+            let at = self.snd.nxt;
+            let pushed = self.snd.write_call.is_some_and(|call| at < call.pushed);
+            let small = limited && unsent > mss && !retransmitting && !pushed;
             let waits = small.then(|| {
                 let free = SendRoom { most: most * mss, window: room, cwnd, in_flight };
                 self.defers(now, &free, segments * mss, win_divisor)
@@ -237,12 +238,16 @@ impl TcpEndpoint {
         (!self.fin_wanted()).then_some(SendLimit::SmallSegment)
     }
 
-    /// The state of a write before its first burst.
+    /// The output call of a write into `queue`; `pushed`: end of what it sends by tcp_push_one.
     #[inline(never)]
-    pub(crate) fn begin_write_call(&self, now: Instant) -> WriteCall {
-        let goal = if self.cfg.tso { self.size_goal() * self.mss() } else { self.mss() };
-        let (nxt, end) = (self.snd.nxt, self.data_end());
-        let begins = self.snd.buffer.tail_start(nxt);
+    pub(crate) fn begin_write_call(&self, queue: &WriteQueue, pushed: Offset) -> WriteCall {
+        let goal = if self.cfg.tso { queue.size_goal } else { self.mss() };
+        let begins = self.snd.buffer.tail_start(self.snd.nxt);
+        WriteCall { tail: (self.data_end() - begins) % goal, device: queue.device, pushed }
+    }
+
+    /// What the device holds: the packets sent at this instant.
+    pub(crate) fn device_limits(&self, now: Instant) -> DeviceLimits {
         let recent = self.snd.scoreboard.iter().rev().take_while(|sent| sent.sent_at() >= now);
         let mut held = 0;
         for sent in recent {
@@ -252,8 +257,8 @@ impl TcpEndpoint {
                 break;
             }
         }
-        let others = self.snd.max > self.snd.una;
-        WriteCall { tail: (end - begins) % goal, held, bursts: if others { 2 } else { 0 } }
+        let in_flight = if self.snd.max > self.snd.una { 2 } else { 0 };
+        DeviceLimits { held, most: self.pacing_rate() >> TSQ_SHIFT, in_flight }
     }
 
     /// Does the next burst of a write, of `len` bytes, wait because the device still holds others
@@ -263,19 +268,17 @@ impl TcpEndpoint {
     #[inline(never)]
     fn device_is_full(&mut self, now: Instant, len: u64) -> bool {
         let (nxt, end) = (self.snd.nxt, self.data_end());
-        let rate = self.pacing_rate() >> TSQ_SHIFT;
         let closes = self.fin_wanted();
-        let Some(call) = &mut self.snd.write_call else { return false };
+        let Some(WriteCall { tail, device: Some(device), .. }) = &mut self.snd.write_call else {
+            return false;
+        };
         // tcp_should_autocork: the end of a write, in a packet that is not full, waits for more.
-        let corked = call.tail > 0
-            && nxt + call.tail >= end
-            && call.bursts > 0
-            && call.held + 1 > call.tail + SKB_OVERHEAD;
-        // tcp_small_queue_check
-        let small = call.bursts > 1 && call.held + 1 > rate.max(2 * (len + SKB_OVERHEAD));
-        let waits = nxt + len == end && !closes && (corked || small);
-        call.held += len + SKB_OVERHEAD;
-        call.bursts += 1;
+        let corked = *tail > 0
+            && nxt + *tail >= end
+            && device.in_flight > 0
+            && device.held + 1 > *tail + SKB_OVERHEAD;
+        let waits = nxt + len == end && !closes && (corked || !device.takes(len));
+        device.hold(len);
         if waits {
             self.snd.write_call = None;
             self.timers.set(Purpose::Pacing, now);
@@ -303,17 +306,20 @@ impl TcpEndpoint {
             return Ok(most);
         }
         let whole = needed / mss * mss;
-        if needed == whole || retransmitting || self.partial_may_go() {
+        let alone = unsent < mss;
+        if needed == whole || retransmitting || self.partial_may_go(alone) {
             return Ok(needed);
         }
         if whole > 0 { Ok(whole) } else { Err(SendLimit::SmallSegment) }
     }
 
     /// tcp_nagle_check with Minshall's rule: a partial segment waits only while another partial
-    /// one is in flight (tcp_minshall_check).
-    fn partial_may_go(&self) -> bool {
+    /// one is in flight (tcp_minshall_check). Only where it is `alone` does a FIN make it go
+    /// (tcp_nagle_test, but not tcp_mss_split_point).
+    fn partial_may_go(&self, alone: bool) -> bool {
         self.cfg.nodelay
-            || self.snd.fin
+            || self.snd.nagle_off
+            || (self.snd.fin && alone)
             || self.snd.minshall_end <= self.snd.una
             || self.sends_new_data_only()
     }
@@ -348,6 +354,8 @@ impl TcpEndpoint {
             size_goal: self.size_goal() * mss,
             burst,
             sendable: window.min(peer),
+            half_window: self.snd.max_wnd / 2,
+            device: None,
         }
     }
 

@@ -53,7 +53,12 @@ pub(super) fn v6_18() -> TcpProfile {
             truesize: Bytes::ZERO,
         },
         reassembly: None,
-        burst: BurstRule::Linux { min_segments: 2, rtt_log: 9, win_divisor: 3 },
+        burst: BurstRule::Linux {
+            min_segments: 2,
+            rtt_log: 9,
+            win_divisor: 3,
+            device_holds: false,
+        },
         loss: LossDetectionRule::RackTlp(RackTlpRule::Linux),
         loss_probes: true,
         limited_transmit: true,

@@ -7,7 +7,7 @@
 
 use units::{Instant, Offset};
 
-use super::ReceivedPayload;
+use super::{Held, QueuedPacket, ReceivedPayload};
 use crate::ack_policy::PushKind;
 use crate::profile::BufferGrowth;
 
@@ -199,20 +199,36 @@ impl Autosizing {
         self.window_since = Some(data.now);
     }
 
-    /// tcp_event_data_recv: processes in-order data; `held`: bytes in the buffer, this data
-    /// included. Returns whether the window may be larger now.
-    pub(super) fn on_data(&mut self, size: u64, held: u64, data: &ReceivedPayload) -> bool {
+    /// The packet that carried `data`, for the memory of the buffer.
+    pub(super) fn packet(&self, data: &ReceivedPayload) -> QueuedPacket {
+        let (memory, _) = self.memory(data.len, data.merged);
+        let buffers = if data.merged { data.len.div_ceil(self.advmss).max(1) } else { 1 };
+        let left = Offset(data.end.0 - data.len);
+        QueuedPacket { left, right: data.end, frags: buffers - 1, memory }
+    }
+
+    /// Payload that fits the rest of the buffer (tcp_space).
+    pub(super) fn space(&self, size: u64, held: Held) -> u64 {
+        match held {
+            Held::Memory(memory) => self.window_of(size.saturating_sub(memory)),
+            Held::Payload(payload) => self.window_of(size).saturating_sub(payload),
+        }
+    }
+
+    /// tcp_event_data_recv: processes in-order data; `held` by the buffer, this data included.
+    /// Returns whether the window may be larger now.
+    pub(super) fn on_data(&mut self, size: u64, held: Held, data: &ReceivedPayload) -> bool {
         self.measure_mss(size, data);
         self.measure_window(data);
         data.len >= LEAST_OPENING && self.grow(size, held, data, true)
     }
 
-    /// tcp_data_queue_ofo: processes data after a gap; `held`: bytes in the buffer, this data not
-    /// included. The window `opens` only with SACK: otherwise the ACK has to be a duplicate.
+    /// tcp_data_queue_ofo: processes data after a gap; `held` by the buffer before it is charged
+    /// with this data. The window `opens` only with SACK: otherwise the ACK has to be a duplicate.
     pub(super) fn on_gap(
         &mut self,
         size: u64,
-        held: u64,
+        held: Held,
         data: &ReceivedPayload,
         opens: bool,
     ) -> bool {
@@ -262,9 +278,9 @@ impl Autosizing {
     }
 
     /// tcp_grow_window.
-    fn grow(&mut self, size: u64, held: u64, data: &ReceivedPayload, in_order: bool) -> bool {
+    fn grow(&mut self, size: u64, held: Held, data: &ReceivedPayload, in_order: bool) -> bool {
         let (len, merged) = (data.len, data.merged);
-        let free = self.window_of(size).saturating_sub(held);
+        let free = self.space(size, held);
         let room = free.min(self.window_clamp).saturating_sub(self.rcv_ssthresh);
         if room == 0 {
             return false;
@@ -470,7 +486,7 @@ mod tests {
             linux.rcv_ssthresh = 65_160;
             linux.on_grown(1 << 20);
             let data = ReceivedPayload { len, ..segment(0, len) };
-            linux.on_data(1 << 20, len, &data).then(|| linux.rcv_ssthresh - 65_160)
+            linux.on_data(1 << 20, Held::Payload(len), &data).then(|| linux.rcv_ssthresh - 65_160)
         };
         // tcp_event_data_recv: `if (skb->len >= 128) tcp_grow_window(...)`; two segments of the
         // estimated size of the peer's, or two of ours.
@@ -481,7 +497,8 @@ mod tests {
         let mut linux = recorded();
         linux.on_grown(32 << 20);
         linux.rcv_ssthresh = 8 << 20;
-        assert!(!linux.on_data(32 << 20, 128, &ReceivedPayload { len: 128, ..segment(0, 128) }));
+        let data = ReceivedPayload { len: 128, ..segment(0, 128) };
+        assert!(!linux.on_data(32 << 20, Held::Payload(128), &data));
     }
 
     #[test]

@@ -27,6 +27,73 @@ pub(crate) struct WriteQueue {
     pub(crate) burst: u64,
     /// Bytes that the congestion window and the peer's window allow now.
     pub(crate) sendable: u64,
+    /// Half of the peer's largest window: more than that is pushed while the write goes on
+    /// (forced_push).
+    pub(crate) half_window: u64,
+    /// The device, if it holds packets.
+    pub(crate) device: Option<DeviceLimits>,
+}
+
+/// A device that holds packets until it has sent them.
+#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
+pub(crate) struct DeviceLimits {
+    /// Memory of the flow's packets that it holds (`sk_wmem_alloc`).
+    pub(crate) held: u64,
+    /// What it may hold of packets of any size (tcp_small_queue_check).
+    pub(crate) most: u64,
+    /// Packets in the retransmission queue: 0, 1, or more.
+    pub(crate) in_flight: u32,
+}
+
+impl DeviceLimits {
+    /// tcp_small_queue_check: may a burst of `len` bytes be passed to it?
+    pub(crate) const fn takes(&self, len: u64) -> bool {
+        let twice = 2 * (len + SKB_OVERHEAD);
+        let most = if self.most > twice { self.most } else { twice };
+        self.in_flight < 2 || self.held < most
+    }
+
+    /// Passes a burst of `len` bytes to it.
+    pub(crate) const fn hold(&mut self, len: u64) {
+        self.held += len + SKB_OVERHEAD;
+        self.in_flight += 1;
+    }
+}
+
+impl WriteQueue {
+    /// tcp_write_xmit within a write, of at most `most` bursts; returns the length of a packet that
+    /// was cut off the head and stays, since the device holds enough. It has sent what it held by
+    /// the next call, as printed by a kernel.
+    fn push(&mut self, most: u32) -> Option<u64> {
+        if let Some(device) = &mut self.device {
+            device.held = 0;
+        }
+        for _ in 0..most {
+            let len = self.burst.min(self.sendable).min(self.unsent);
+            if len == 0 {
+                return None;
+            }
+            if let Some(device) = &mut self.device {
+                if !device.takes(len) {
+                    return Some(len);
+                }
+                device.hold(len);
+            }
+            self.sendable -= len;
+            self.unsent -= len;
+            self.nxt += len;
+        }
+        None
+    }
+}
+
+/// What a write did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// Bytes accepted.
+    pub(crate) taken: u64,
+    /// End of the bursts that tcp_push_one sends while the write goes on.
+    pub(crate) pushed: Offset,
 }
 
 /// The queued packets.
@@ -84,35 +151,63 @@ impl PacketSizes {
         memory / (packet + SKB_OVERHEAD) * packet
     }
 
-    /// Bytes of `offered` that one write accepts; `used`: bytes already in the buffer.
-    pub(super) fn write(&mut self, size: u64, used: u64, offered: u64, queue: WriteQueue) -> u64 {
-        let WriteQueue { mut nxt, mut unsent, size_goal, burst, mut sendable } = queue;
-        (self.sent, self.unsent) = (burst as u32, size_goal as u32);
+    /// Takes of `offered` bytes what one write accepts (tcp_sendmsg_locked); `used`: bytes already
+    /// in the buffer.
+    pub(super) fn write(
+        &mut self,
+        size: u64,
+        used: u64,
+        offered: u64,
+        mut queue: WriteQueue,
+    ) -> Written {
+        (self.sent, self.unsent) = (queue.burst as u32, queue.size_goal as u32);
         let mut taken = 0;
-        self.head_end(nxt);
-        let mut tail = nxt + unsent - self.tail_start(nxt);
+        let mut pushed = queue.nxt;
+        // `pushed_seq`: every write ends with PSH.
+        let mut pushed_seq = queue.nxt + queue.unsent;
         while taken < offered {
-            let full = tail == 0 || tail >= size_goal;
-            if full && self.memory(used + taken - unsent, unsent) >= size {
-                break;
+            let end = queue.nxt + queue.unsent;
+            self.head_end(queue.nxt);
+            let mut tail = end - self.tail_start(queue.nxt);
+            if tail == 0 || tail >= queue.size_goal {
+                if self.memory(used + taken - queue.unsent, queue.unsent) >= size {
+                    break;
+                }
+                if queue.unsent > 0 {
+                    self.starts.push_back(end);
+                }
+                tail = 0;
             }
-            if full && unsent > 0 {
-                self.starts.push_back(nxt + unsent);
-            }
-            tail = if full { 0 } else { tail };
-            let copied = (size_goal - tail).min(offered - taken);
-            tail += copied;
+            let copied = (queue.size_goal - tail).min(offered - taken);
             taken += copied;
-            unsent += copied;
-            if tail == size_goal && unsent == size_goal {
-                let pushed = burst.min(sendable).min(unsent);
-                sendable -= pushed;
-                unsent -= pushed;
-                tail -= pushed;
-                nxt += pushed;
+            queue.unsent += copied;
+            if tail + copied < queue.size_goal {
+                continue;
+            }
+            let end = end + copied;
+            let kept = if end > pushed_seq + queue.half_window {
+                pushed_seq = end;
+                queue.push(u32::MAX)
+            } else if self.starts.is_empty() {
+                let kept = queue.push(1);
+                pushed = queue.nxt;
+                kept
+            } else {
+                None
+            };
+            if let Some(len) = kept {
+                self.head_end(queue.nxt);
+                self.cut_head(queue.nxt + len, end);
             }
         }
-        taken
+        Written { taken, pushed }
+    }
+
+    /// tso_fragment: the packet at the head ends at `at`; `end`: that of the write queue.
+    fn cut_head(&mut self, at: Offset, end: Offset) {
+        if at < self.starts.front().copied().unwrap_or(end) {
+            self.starts.push_front(at);
+        }
     }
 }
 
@@ -129,6 +224,8 @@ mod tests {
             size_goal: 45 * MSS,
             burst: 10 * MSS,
             sendable: sendable * MSS,
+            half_window: 1 << 40,
+            device: None,
         }
     }
 
@@ -138,7 +235,7 @@ mod tests {
         // first write takes 32 segments (6.18.44 over a tun device).
         let mut sizes = PacketSizes::new(1_448);
         let queue = WriteQueue { size_goal: 22 * MSS, ..queue(0, 10) };
-        assert_eq!(sizes.write(46_080, 0, 10_000_000, queue), 32 * MSS);
+        assert_eq!(sizes.write(46_080, 0, 10_000_000, queue).taken, 32 * MSS);
     }
 
     #[test]
@@ -147,9 +244,9 @@ mod tests {
         let used = 1_900 * MSS;
         // 2,900 packets take more than 4 MiB; the rest of the window is filled all the same, and
         // another packet.
-        assert_eq!(sizes.write(4 << 20, used, u64::MAX, queue(0, 1_250)), (1_250 + 45) * MSS);
+        assert_eq!(sizes.write(4 << 20, used, u64::MAX, queue(0, 1_250)).taken, (1_250 + 45) * MSS);
         // With a full window the write ends at the memory limit.
-        let taken = sizes.write(4 << 20, used, u64::MAX, queue(0, 0));
+        let taken = sizes.write(4 << 20, used, u64::MAX, queue(0, 0)).taken;
         assert!((880 * MSS..960 * MSS).contains(&taken), "{}", taken / MSS);
         assert!(sizes.memory(used, taken) >= 4 << 20);
     }
@@ -159,7 +256,7 @@ mod tests {
         let mut sizes = PacketSizes::new(1_448);
         let at = |segments: u64| Offset(1 + segments * MSS);
         // Two packets and a half; the first of them is sent in parts.
-        assert_eq!(sizes.write(4 << 20, 0, 112 * MSS, queue(0, 0)), 112 * MSS);
+        assert_eq!(sizes.write(4 << 20, 0, 112 * MSS, queue(0, 0)).taken, 112 * MSS);
         assert_eq!((sizes.head_end(at(0)), sizes.head_end(at(44))), (Some(at(45)), Some(at(45))));
         // tcp_grow_skb: the burst of ten segments takes nine from the second packet.
         sizes.grow_head(at(54));
@@ -169,10 +266,47 @@ mod tests {
     }
 
     #[test]
+    fn the_first_write_is_that_of_a_kernel_whose_device_holds_packets() {
+        // A 6.12 in User-Mode Linux, printed in tcp_sendmsg_locked and tcp_write_xmit: 22 segments
+        // are a packet, half the peer's window. tcp_push_one sends two of them; two more are
+        // written, and as that is more than half the window, all may go: the device takes two
+        // bursts of two segments, and the third stays, cut off. The packet behind it is filled up
+        // to 22 segments again; its memory exceeds sk_sndbuf.
+        let mut sizes = PacketSizes::new(1_448);
+        let device = Some(DeviceLimits { held: 0, most: 673, in_flight: 0 });
+        let size_goal = 22 * MSS;
+        let first = WriteQueue {
+            size_goal,
+            burst: 2 * MSS,
+            half_window: 65_160 / 2,
+            device,
+            ..queue(0, 10)
+        };
+        let at = |segments: u64| Offset(1 + segments * MSS);
+        let written = sizes.write(46_080, 0, 1 << 20, first);
+        assert_eq!(written, Written { taken: 30 * MSS, pushed: at(2) });
+        assert_eq!(sizes.starts, [at(8)]);
+        // Its third write: una at 16 segments, 7 more in flight.
+        let size_goal = 28 * MSS;
+        let third = WriteQueue {
+            nxt: at(23),
+            unsent: 7 * MSS,
+            size_goal,
+            burst: MSS,
+            sendable: MSS,
+            half_window: 81_536 / 2,
+            device,
+        };
+        let written = sizes.write(55_296, 14 * MSS, 1 << 20, third);
+        assert_eq!(written, Written { taken: 22 * MSS, pushed: at(24) });
+        assert!(sizes.starts.is_empty());
+    }
+
+    #[test]
     fn an_unsent_tail_is_filled_without_memory() {
         let mut sizes = PacketSizes::new(1_448);
-        assert_eq!(sizes.write(100_000, 200_000, u64::MAX, queue(40, 0)), 5 * MSS);
-        assert_eq!(sizes.write(100_000, 200_000, u64::MAX, queue(45, 0)), 0);
-        assert_eq!(sizes.write(100_000, 200_000, u64::MAX, queue(0, 0)), 0);
+        assert_eq!(sizes.write(100_000, 200_000, u64::MAX, queue(40, 0)).taken, 5 * MSS);
+        assert_eq!(sizes.write(100_000, 200_000, u64::MAX, queue(45, 0)).taken, 0);
+        assert_eq!(sizes.write(100_000, 200_000, u64::MAX, queue(0, 0)).taken, 0);
     }
 }

@@ -284,7 +284,7 @@ fn idle_time_counts_in_ticks() {
     let mut pair = in_flight("freebsd-main", true);
     let at = |us| Instant::ZERO + Duration::from_micros(us);
     (pair.client.snd.last_received, pair.client.snd.last_sent) = (at(6_900), at(6_900));
-    let is_long = |us| pair.client.idle_for(at(us), Duration::from_millis(230)).1;
+    let is_long = |us| pair.client.idle_for(at(us), Duration::from_millis(230)).2;
     assert!(is_long(236_100));
     assert!(!is_long(235_900));
 }
