@@ -175,7 +175,10 @@ mod linux {
                 let mut table = Table::new();
                 let cc = ["cubic", "reno", "bbr"][random.below(3) as usize];
                 table.insert("profile".into(), Value::String("linux-6.12".into()));
-                let knobs = [("driver.truesize".to_owned(), Value::String(TRUESIZE.into()))];
+                let knobs = [
+                    ("driver.truesize".to_owned(), Value::String(TRUESIZE.into())),
+                    ("driver.holds_packets".to_owned(), Value::Boolean(true)),
+                ];
                 table.insert("knobs".into(), Value::Table(knobs.into_iter().collect()));
                 table.insert("cc".into(), Value::String(cc.into()));
                 table.insert("tso".into(), Value::Boolean(true));
@@ -211,9 +214,10 @@ mod linux {
         let Ok(root) = text.parse::<Table>() else { return false };
         let Some(Value::Table(hosts)) = root.get("host") else { return false };
         let guest = |host: &Value| {
-            let knob = host.get("knobs").and_then(|knobs| knobs.get("driver.truesize"));
-            let same = knob.and_then(Value::as_str) == Some(TRUESIZE);
-            same && host.get("tso") == Some(&Value::Boolean(true))
+            let knob = |name: &str| host.get("knobs").and_then(|knobs| knobs.get(name));
+            knob("driver.truesize").and_then(Value::as_str) == Some(TRUESIZE)
+                && knob("driver.holds_packets") == Some(&Value::Boolean(true))
+                && host.get("tso") == Some(&Value::Boolean(true))
         };
         if !hosts.iter().all(|(_, host)| guest(host)) {
             return false;
