@@ -266,3 +266,52 @@ fn duplicates_count_for_one_transmission_of_a_segment() {
         assert_eq!(pair.client.totals().retransmitted_packets, 1, "{stack}");
     }
 }
+
+#[test]
+fn a_timeout_counts_from_the_last_transmission_of_the_oldest_segment() {
+    // R8: rack_timer_start takes the time since the oldest segment was sent last, here as a probe,
+    // from the timeout in microseconds; not the time since new data was sent.
+    for stack in STACKS {
+        let mut pair = sending(stack, 1_448);
+        pair.lose = |_, s| s.payload > 0;
+        pair.run(Duration::from_millis(101));
+        let rto = pair.client.sender_state().rto.as_micros();
+        pair.run(Duration::from_secs(2));
+        let sent = sent(&pair);
+        // Two probes, then the timeout.
+        let [probe, timeout] = [sent[2], sent[3]].map(|s| s.2);
+        // The wheel's slots are of 10 us.
+        assert!((rto..=rto + 10).contains(&(timeout - probe)), "{stack} {rto} {sent:?}");
+    }
+}
+
+/// A sender in recovery: the third segment is SACKed, and the first one is not a moment later.
+fn recovering(stack: &str) -> TcpPair {
+    let mut pair = sending(stack, 1_000_000);
+    pair.run(Duration::from_millis(110));
+    pair.now += Duration::from_millis(100);
+    drop(pair.hear(&third(&pair, 0)));
+    pair.now += Duration::from_millis(50);
+    drop(pair.hear(&third(&pair, 1)));
+    assert!(pair.client.sender_state().in_recovery, "{stack}");
+    pair
+}
+
+#[test]
+fn the_acknowledgment_that_undoes_a_recovery_also_grows_the_window() {
+    // R11: everything is acknowledged 1 ms after the retransmission, so it was spurious (D53832).
+    // The threshold is restored, and slow start counts two segments of the acknowledgment.
+    let mut pair = recovering("freebsd-rack-main");
+    let before = pair.client.sender_state();
+    pair.now += Duration::from_millis(1);
+    let all = before.snd_max.since(before.snd_una).get() as u32 / MSS + 1;
+    drop(
+        pair.hear(&Segment {
+            window: 65_000,
+            ..pair.forge(Flags::ACK, 1, i64::from(1 + all * MSS))
+        }),
+    );
+    let after = pair.client.sender_state();
+    assert_eq!((after.in_recovery, after.ssthresh), (false, None));
+    assert_eq!(after.cwnd, before.cwnd + Bytes(2 * 1_460));
+}

@@ -108,16 +108,20 @@ impl ReorderingRun {
         self.bytes.get() as f64 * 8.0 / self.duration.as_secs_f64() / 1e6
     }
 
-    /// Goodput in Mbit/s from the first data sent to the last read, as in the recordings of the
-    /// complete stack.
-    pub(super) fn goodput_of_data(&self) -> f64 {
+    /// Time from the first data sent to the last read, as in the recordings of the complete stack.
+    pub(super) fn duration_of_data(&self) -> Duration {
         let [first, last] = [self.first_data, self.last_read].map(|at| at.unwrap_or(Instant::ZERO));
-        self.bytes.get() as f64 * 8.0 / last.since(first).as_secs_f64() / 1e6
+        last.since(first)
     }
 
-    /// Round trips per recovery.
-    pub(super) fn round_trips_each(&self) -> Option<f64> {
-        let trips = self.duration.as_secs_f64() / RTT.as_secs_f64();
+    /// Goodput in Mbit/s of that time.
+    pub(super) fn goodput_of_data(&self) -> f64 {
+        self.bytes.get() as f64 * 8.0 / self.duration_of_data().as_secs_f64() / 1e6
+    }
+
+    /// Round trips of `rtt` in `duration` per recovery.
+    pub(super) fn round_trips_each(&self, duration: Duration, rtt: Duration) -> Option<f64> {
+        let trips = duration.as_secs_f64() / rtt.as_secs_f64();
         (self.recoveries > 0).then(|| trips / self.recoveries as f64)
     }
 
@@ -187,7 +191,17 @@ pub(super) fn run_order(
 ) -> Result<ReorderingRun, CaseError> {
     let own = order.set();
     let all: Vec<&str> = own.iter().map(String::as_str).chain(set.iter().copied()).collect();
-    let loaded = load(SCENARIO, "reordering.toml", &all)?;
+    run_text(SCENARIO, "reordering.toml", &all, stop)
+}
+
+/// Runs a scenario of two hosts, the first of which sends one flow, with the overrides `set`.
+pub(super) fn run_text(
+    text: &str,
+    name: &str,
+    set: &[&str],
+    stop: StopFlag<'_>,
+) -> Result<ReorderingRun, CaseError> {
+    let loaded = load(text, name, set)?;
     let mut seen = ReorderingRun::default();
     let outcome = run(&loaded, &mut seen, stop)?;
     if let Some(since) = seen.since.take() {
