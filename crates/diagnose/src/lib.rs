@@ -11,6 +11,8 @@
 //! [`analysis`] (the result), [`timeline`] (what limited it when: [`time_budget`] and
 //! [`lost_time`]), [`rules`] (the findings), [`Diagnosis`] (all of it).
 //!
+//! [`quic`] does the same for the log of a QUIC endpoint.
+//!
 //! The crate reads no files and simulates nothing; it has no profiles of senders.
 
 pub mod analysis;
@@ -26,6 +28,7 @@ pub mod lost_time;
 mod outstanding;
 mod packet;
 pub mod path;
+pub mod quic;
 mod ranges;
 pub mod reordering;
 mod round_trip;

@@ -38,6 +38,7 @@ mod cc905;
 mod tests;
 
 pub use case::{DiagnosisCase, TransferSummary, many, percent, rate, size, time};
+pub(crate) use case::{count, number, seconds};
 
 /// Fewest loss events that give a rate: the relative error of a count n is 1/sqrt(n).
 pub(crate) const ENOUGH_LOSSES: u64 = 10;

@@ -183,23 +183,23 @@ pub(super) struct EpisodeTotals {
 }
 
 impl Finding {
-    pub(super) fn at(mut self, interval: (u64, u64), frames: (u64, u64)) -> Self {
+    pub(crate) fn at(mut self, interval: (u64, u64), frames: (u64, u64)) -> Self {
         self.interval = interval;
         self.frames = frames;
         self
     }
 
-    pub(super) fn with(mut self, evidence: impl IntoIterator<Item = EvidenceItem>) -> Self {
+    pub(crate) fn with(mut self, evidence: impl IntoIterator<Item = EvidenceItem>) -> Self {
         self.evidence.extend(evidence);
         self
     }
 
-    pub(super) fn because(mut self, cause: impl Into<String>) -> Self {
+    pub(crate) fn because(mut self, cause: impl Into<String>) -> Self {
         self.cause = cause.into();
         self
     }
 
-    pub(super) fn unseen(mut self, text: impl Into<String>) -> Self {
+    pub(crate) fn unseen(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
         if !text.is_empty() {
             if !self.unseen.is_empty() {
@@ -210,13 +210,13 @@ impl Finding {
         self
     }
 
-    pub(super) fn note(mut self) -> Self {
+    pub(crate) fn note(mut self) -> Self {
         self.severity = Severity::Note;
         self
     }
 }
 
-pub(super) fn number(
+pub(crate) fn number(
     key: &'static str,
     value: f64,
     label: &'static str,
@@ -225,7 +225,7 @@ pub(super) fn number(
     EvidenceItem { key, value: EvidenceValue::Number(value), label, text }
 }
 
-pub(super) fn count(
+pub(crate) fn count(
     key: &'static str,
     value: u64,
     label: &'static str,
@@ -235,7 +235,7 @@ pub(super) fn count(
 }
 
 /// Seconds of nanoseconds.
-pub(super) fn seconds(ns: u64) -> f64 {
+pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 

@@ -1,0 +1,56 @@
+//! Finds what limited a QUIC connection, from the log of one of its endpoints.
+//!
+//! A reader turns a log into [`record::QuicRecord`]s and pushes them into a [`QuicAnalyzer`];
+//! [`QuicAnalyzer::finish`] returns the [`QuicAnalysis`], [`QuicDiagnosis::of`] its findings.
+//!
+//! Reading order: [`record`] (the events), `analyzer` (dispatch), `sender` and `receiver` (the two
+//! directions, built on `packets` and `streams`), [`handshake`], [`budget`] (what limited it),
+//! [`analysis`] (the result), [`rules`] (the findings).
+//!
+//! Memory: at most 131,072 packets in flight and as many lost ones in each packet number space,
+//! 16,384 streams in each direction, and as many congestion events; beyond these limits the oldest
+//! are forgotten.
+
+pub mod analysis;
+mod analyzer;
+pub mod budget;
+pub mod handshake;
+mod packets;
+mod receiver;
+pub mod record;
+pub mod rules;
+mod sender;
+mod streams;
+#[cfg(test)]
+mod tests;
+
+pub use analysis::QuicAnalysis;
+pub use analyzer::QuicAnalyzer;
+pub use budget::{QuicBudget, QuicLimiter};
+
+use crate::rules::{Finding, Severity};
+
+/// A QUIC connection with its findings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuicDiagnosis {
+    /// The findings, costliest first.
+    pub findings: Vec<Finding>,
+    /// Code of the finding that limited it; `None` without one.
+    pub primary: Option<&'static str>,
+}
+
+impl QuicDiagnosis {
+    /// Diagnoses a connection.
+    pub fn of(analysis: &QuicAnalysis) -> Self {
+        let findings = rules::check(analysis);
+        let worst = findings.iter().find(|finding| finding.severity > Severity::Note);
+        let saturated = || findings.iter().find(|finding| finding.code == rules::SATURATED);
+        let primary = worst.or_else(saturated).map(|finding| finding.code);
+        Self { findings, primary }
+    }
+
+    /// Cost of the costliest finding, in ns.
+    pub fn cost(&self) -> u64 {
+        self.findings.first().map_or(0, |finding| finding.cost)
+    }
+}

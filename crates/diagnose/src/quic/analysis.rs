@@ -1,0 +1,306 @@
+//! What the log of a QUIC endpoint shows: the input of the rules.
+
+use std::collections::BTreeMap;
+
+use super::budget::{QuicBudget, QuicLimiter, QuicSpan};
+use super::handshake::QuicHandshake;
+use super::record::QuicLossTrigger;
+
+/// A congestion event: the losses of one recovery period (RFC 9002 section 7.3.2), and what
+/// followed until the window was regained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicEpisode {
+    /// When its first packet was declared lost, in ns.
+    pub at: u64,
+    /// First and last event of its losses.
+    pub events: (u64, u64),
+    /// Packets declared lost.
+    pub lost: u64,
+    /// Those that arrived.
+    pub spurious: u64,
+    /// Congestion window before it.
+    pub window_before: Option<u64>,
+    /// Lowest congestion window since, until it was regained.
+    pub window_after: Option<u64>,
+    /// Whether its controller or its window shows persistent congestion (RFC 9002 section 7.6).
+    pub persistent: bool,
+    /// Whether a probe timeout began it.
+    pub by_timeout: bool,
+    /// Whether it began with CE marks rather than losses.
+    pub by_ce: bool,
+    /// Time in which the window limited the sender, until it was regained.
+    pub span: QuicSpan,
+}
+
+/// Reordering of packets that were declared lost and arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicReordering {
+    /// Most packets that overtook one of them.
+    pub packets: u64,
+    /// Longest time between the declaration and the acknowledgment, in ns.
+    pub late: u64,
+    /// Longest time between the transmission and the acknowledgment, in ns.
+    pub delay: u64,
+    /// First and last event.
+    pub events: (u64, u64),
+    /// Begin and end, in ns.
+    pub interval: (u64, u64),
+}
+
+/// Delays of the ACKs received, as the peer reports them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicAckDelays {
+    /// ACK frames with a delay, for a newly acknowledged ack-eliciting packet.
+    pub count: u64,
+    /// Sum of the delays, in ns.
+    pub sum: u64,
+    /// Largest, in ns.
+    pub max: u64,
+    /// Number above the peer's `max_ack_delay`.
+    pub above: u64,
+    /// Event of the largest.
+    pub event: u64,
+    /// Ack-eliciting packets that they acknowledged.
+    pub packets: u64,
+}
+
+/// Data received: gaps between packet numbers, and the order of arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicArrivals {
+    /// 1-RTT packets.
+    pub packets: u64,
+    /// Bytes of the packets.
+    pub bytes: u64,
+    /// Stream bytes received for the first time.
+    pub stream_bytes: u64,
+    /// Packet numbers never received below the largest.
+    pub missing: u64,
+    /// Packets that arrived after a larger number.
+    pub late: u64,
+    /// Most packets that overtook one.
+    pub max_overtaken: u64,
+    /// Time and event of the first and last packet with data.
+    pub interval: Option<(u64, u64)>,
+    /// See `interval`.
+    pub events: (u64, u64),
+}
+
+/// How the connection ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QuicClose {
+    /// Time in ns.
+    pub at: u64,
+    /// Event.
+    pub event: u64,
+    /// True if the peer closed it.
+    pub by_peer: Option<bool>,
+    /// Error code or name.
+    pub code: String,
+    /// Reason phrase.
+    pub reason: String,
+    /// Whether it ended by the idle timeout.
+    pub idle_timeout: bool,
+    /// Whether the code is an error.
+    pub is_error: bool,
+}
+
+/// A flow control limit that stopped the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicFlowLimits {
+    /// Last limit of the connection that was reached, in bytes.
+    pub connection: Option<u64>,
+    /// Stream that was last at its limit, and the limit.
+    pub stream: Option<(u64, u64)>,
+    /// Streams opened.
+    pub streams: u64,
+}
+
+/// Sizes of datagrams around a change of the path MTU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicSizes {
+    /// Largest packet sent.
+    pub largest_sent: u64,
+    /// Largest packet acknowledged.
+    pub largest_acked: u64,
+    /// Packets with stream data that were lost.
+    pub lost_data: u64,
+    /// Those of them larger than any packet acknowledged by then.
+    pub lost_larger: u64,
+    /// First and last event of these.
+    pub events: (u64, u64),
+    /// Begin and end, in ns.
+    pub interval: (u64, u64),
+    /// Path MTU as the log has it: first, largest, last.
+    pub mtu: Option<[u64; 3]>,
+}
+
+/// The window at its longest constant stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicPlateau {
+    /// Time in which it limited the sender, in ns.
+    pub ns: u64,
+    /// The window in bytes.
+    pub window: u64,
+    /// Begin and end, in ns.
+    pub interval: (u64, u64),
+    /// First and last event.
+    pub events: (u64, u64),
+}
+
+/// How the pacer and the window were used, weighted by time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct QuicPacing {
+    /// Time with a pacing rate, a window and a round trip, in ns.
+    pub ns: u64,
+    /// Integral of the pacing rate over the window's rate (window / smoothed RTT).
+    pub ratio: f64,
+    /// Integral of the bytes in flight over the window.
+    pub used: f64,
+    /// Time of `used`.
+    pub used_ns: u64,
+    /// Whether the log has pacing rates.
+    pub logged: bool,
+}
+
+/// The analysis of a QUIC connection from the log of one endpoint.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct QuicAnalysis {
+    /// Whether the log is the client's; `None` if unknown.
+    pub client: Option<bool>,
+    /// Time of its first event, in ns.
+    pub first: u64,
+    /// Time of its last event, in ns.
+    pub last: u64,
+    /// Index of the first and last event.
+    pub range: (u64, u64),
+    /// Events.
+    pub events: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Bytes of the packets sent, if the log has their lengths.
+    pub sent_bytes: u64,
+    /// Stream bytes sent for the first time.
+    pub stream_bytes: u64,
+    /// Time and event of the first and the last packet sent with data.
+    pub data: Option<(u64, u64)>,
+    /// Packets received.
+    pub received: u64,
+    /// ACK frames received.
+    pub acks: u64,
+    /// Packets declared lost, by trigger.
+    pub lost: BTreeMap<QuicLossTrigger, u64>,
+    /// Packets declared lost and acknowledged later.
+    pub spurious: u64,
+    /// Packets that the log itself calls spuriously lost.
+    pub reported_spurious: u64,
+    /// Reordering of these.
+    pub reordering: QuicReordering,
+    /// Congestion events.
+    pub episodes: Vec<QuicEpisode>,
+    /// Probe timeouts, and most in a row.
+    pub timeouts: u64,
+    /// See `timeouts`.
+    pub max_timeouts: u64,
+    /// Minimum RTT, last smoothed RTT and largest RTT sample, in ns.
+    pub round_trips: Option<[u64; 3]>,
+    /// Mean RTT, weighted by time, in ns.
+    pub mean_rtt: Option<u64>,
+    /// First, largest and last congestion window, in bytes.
+    pub windows: Option<[u64; 3]>,
+    /// Lowest slow-start threshold, in bytes.
+    pub ssthresh: Option<u64>,
+    /// Most bytes in flight.
+    pub max_in_flight: Option<u64>,
+    /// Largest datagram.
+    pub datagram: u64,
+    /// Rate of the bottleneck while it had a queue, in bytes per second.
+    pub bottleneck: Option<f64>,
+    /// Time budget of the side that sends the data.
+    pub budget: QuicBudget,
+    /// Slow start before the first congestion event.
+    pub slow_start: QuicSpan,
+    /// Window-limited time that no congestion event explains.
+    pub plain_window: QuicSpan,
+    /// Longest constant window.
+    pub plateau: QuicPlateau,
+    /// The handshake.
+    pub handshake: QuicHandshake,
+    /// Flow control limits that were reached.
+    pub flow: QuicFlowLimits,
+    /// Delays of ACKs.
+    pub ack_delays: QuicAckDelays,
+    /// The peer's `max_ack_delay`, in ns.
+    pub max_ack_delay: Option<u64>,
+    /// Data received.
+    pub arrivals: QuicArrivals,
+    /// Sizes of packets.
+    pub sizes: QuicSizes,
+    /// Use of the window and of the pacer.
+    pub pacing: QuicPacing,
+    /// Event at which ECN validation failed.
+    pub ecn_failed: Option<(u64, u64)>,
+    /// CE marks that the peer reported.
+    pub ce: u64,
+    /// Path challenges sent or received after the handshake: number, first time and event.
+    pub challenges: (u64, u64, u64),
+    /// Window before and after the first path challenge.
+    pub challenge_windows: Option<(u64, u64)>,
+    /// How it ended.
+    pub close: Option<QuicClose>,
+    /// Reordering threshold in packets, if the log has it.
+    pub reordering_threshold: Option<u64>,
+    /// Whether the controller reported that the application limited it.
+    pub reported_application: u64,
+    /// Information that the log lacks.
+    pub missing: Vec<&'static str>,
+}
+
+impl QuicAnalysis {
+    /// Whether this host sends the data that are diagnosed.
+    pub const fn is_sender(&self) -> bool {
+        self.stream_bytes >= self.arrivals.stream_bytes
+    }
+
+    /// Stream bytes of the main direction.
+    pub const fn bytes(&self) -> u64 {
+        if self.is_sender() { self.stream_bytes } else { self.arrivals.stream_bytes }
+    }
+
+    /// Duration in ns.
+    pub const fn duration(&self) -> u64 {
+        self.last - self.first
+    }
+
+    /// Goodput in bytes per second, over the whole log.
+    pub fn goodput(&self) -> f64 {
+        match self.duration() {
+            0 => 0.0,
+            ns => self.bytes() as f64 * 1e9 / ns as f64,
+        }
+    }
+
+    /// Packets declared lost.
+    pub fn all_lost(&self) -> u64 {
+        self.lost.values().sum()
+    }
+
+    /// Whether a queue was standing for at least a round trip, so that the rate of the bottleneck
+    /// is known.
+    pub fn is_bottleneck_known(&self) -> bool {
+        self.bottleneck.is_some()
+    }
+
+    /// Lost time of a span: its length less the time its bytes take at the rate of the bottleneck.
+    /// With an unknown rate the whole span counts, an upper bound.
+    pub fn lost_time(&self, span: &QuicSpan) -> u64 {
+        match self.bottleneck {
+            Some(rate) if rate > 0.0 => span.ns.saturating_sub((span.bytes as f64 * 1e9 / rate) as u64),
+            _ => span.ns,
+        }
+    }
+
+    /// Time of a limiter, in ns.
+    pub const fn time(&self, limiter: QuicLimiter) -> u64 {
+        self.budget.of(limiter).ns
+    }
+}

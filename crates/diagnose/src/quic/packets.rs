@@ -1,0 +1,93 @@
+//! Packets of a packet number space: in flight, declared lost, acknowledged.
+//!
+//! Delivery rates are those of draft-cheng-iccrg-delivery-rate-estimation: bytes delivered between
+//! the transmission and the acknowledgment of a packet, over the longer of the two intervals in
+//! which they were sent and acknowledged.
+
+use std::collections::BTreeMap;
+
+/// Most packets remembered in flight, and most remembered as lost. The oldest ones are forgotten.
+const MAX_PACKETS: usize = 1 << 17;
+
+/// A packet in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SentPacket {
+    pub(super) at: u64,
+    pub(super) bytes: u64,
+    pub(super) eliciting: bool,
+    /// Bytes in flight as this analysis counts them.
+    pub(super) counts: bool,
+    /// Bytes delivered before it was sent, and when the last of them were.
+    pub(super) delivered: u64,
+    pub(super) delivered_at: u64,
+    /// When the packet was sent whose acknowledgment delivered them.
+    pub(super) first_sent: u64,
+    pub(super) carries_data: bool,
+}
+
+/// A packet that was declared lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LostPacket {
+    pub(super) number: u64,
+    pub(super) lost_at: u64,
+    pub(super) sent_at: Option<u64>,
+    /// Index of its episode.
+    pub(super) episode: usize,
+}
+
+/// A packet number space.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PacketSpace {
+    sent: BTreeMap<u64, SentPacket>,
+    lost: BTreeMap<u64, LostPacket>,
+    pub(super) largest_acked: Option<u64>,
+}
+
+impl PacketSpace {
+    /// Remembers a packet; returns the bytes in flight that are forgotten.
+    pub(super) fn send(&mut self, number: u64, packet: SentPacket) -> u64 {
+        let mut forgotten = 0;
+        if self.sent.len() >= MAX_PACKETS {
+            forgotten = self.sent.pop_first().filter(|(_, old)| old.counts).map_or(0, |old| old.1.bytes);
+        }
+        let before = self.sent.insert(number, packet).filter(|old| old.counts);
+        forgotten + before.map_or(0, |old| old.bytes)
+    }
+
+    /// Removes a lost packet from those in flight.
+    pub(super) fn take_lost(&mut self, number: u64) -> Option<SentPacket> {
+        self.sent.remove(&number)
+    }
+
+    pub(super) fn remember_lost(&mut self, number: u64, lost: LostPacket) {
+        if self.lost.len() >= MAX_PACKETS {
+            self.lost.pop_first();
+        }
+        self.lost.insert(number, lost);
+    }
+
+    /// Removes the packets of a range that are newly acknowledged, and lost packets that arrived.
+    pub(super) fn acknowledge(
+        &mut self,
+        (from, to): (u64, u64),
+        newly: &mut Vec<SentPacket>,
+        spurious: &mut Vec<LostPacket>,
+    ) {
+        if from > to {
+            return;
+        }
+        self.largest_acked = self.largest_acked.max(Some(to));
+        while let Some((&number, _)) = self.sent.range(from..=to).next() {
+            newly.extend(self.sent.remove(&number));
+        }
+        while let Some((&number, _)) = self.lost.range(from..=to).next() {
+            spurious.extend(self.lost.remove(&number));
+        }
+    }
+
+    /// Discards the space; returns the bytes in flight.
+    pub(super) fn discard(&mut self) -> u64 {
+        let sent = core::mem::take(&mut self.sent);
+        sent.values().filter(|packet| packet.counts).map(|packet| packet.bytes).sum()
+    }
+}

@@ -1,0 +1,60 @@
+//! CC804: closed by an error or by the idle timeout.
+//!
+//! Checks the log's report of the end of the connection for an error code or the idle timeout, and
+//! how long the peer had been silent.
+//!
+//! Cost: none that the log shows; the silence before an idle timeout.
+
+use super::case::finding;
+use super::QuicRule;
+use crate::quic::QuicAnalysis;
+use crate::rules::{Finding, Severity, number, seconds, time};
+
+pub(super) const RULE: QuicRule = QuicRule {
+    code: "CC804",
+    name: "connection closed by an error",
+    check,
+    background: "\
+CONNECTION_CLOSE carries a code: transport errors of RFC 9000 section 20.1 (FLOW_CONTROL_ERROR,
+PROTOCOL_VIOLATION, ...), 0x100 and above for TLS alerts (0x12a is bad_certificate, 0x178 is
+no_application_protocol), or a code of the application. The idle timeout (RFC 9000 section 10.1) is
+the smaller of both sides' max_idle_timeout; it ends a connection silently.",
+    help: &[
+        ("quic-go", "Config.MaxIdleTimeout, Config.KeepAlivePeriod, Config.HandshakeIdleTimeout"),
+        ("quinn", "TransportConfig::max_idle_timeout, TransportConfig::keep_alive_interval"),
+        ("quiche", "Config::set_max_idle_timeout; Connection::send_ack_eliciting keeps it alive"),
+        ("msquic", "QUIC_SETTINGS IdleTimeoutMs, KeepAliveIntervalMs, DisconnectTimeoutMs"),
+        ("s2n-quic", "Limits::with_max_idle_timeout, Limits::with_max_keep_alive_period"),
+        ("other", "the code and the reason name the cause; the log of the side that closed has more"),
+    ],
+};
+
+fn check(analysis: &QuicAnalysis) -> Option<Finding> {
+    let close = analysis.close.as_ref()?;
+    if !close.is_error && !close.idle_timeout {
+        return None;
+    }
+    let by = match close.by_peer {
+        Some(true) => "the peer closed the connection",
+        Some(false) => "this host closed the connection",
+        None => "the connection was closed",
+    };
+    let silence = analysis.budget.of(crate::quic::QuicLimiter::Idle).ns;
+    let title = if close.idle_timeout {
+        "the connection ended by the idle timeout".to_owned()
+    } else {
+        format!("{by} with the error {}", close.code)
+    };
+    let mut found = finding(analysis, &RULE, 0, title)
+        .at((close.at, close.at), (close.event, close.event))
+        .with([number("at_s", seconds(close.at), "closed at", time(close.at))]);
+    found.cause = match (close.reason.is_empty(), close.idle_timeout) {
+        (false, _) => format!("the reason in the log: {}", close.reason),
+        (true, true) => format!("nothing was received for the timeout; idle {}", time(silence)),
+        (true, false) => "the log has no reason".to_owned(),
+    };
+    // An idle timeout after the last data is the usual end.
+    let in_order = close.idle_timeout && analysis.bytes() > 0 && analysis.timeouts == 0;
+    found.severity = if in_order { Severity::Note } else { Severity::Warning };
+    Some(found)
+}

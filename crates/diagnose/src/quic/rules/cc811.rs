@@ -1,0 +1,116 @@
+//! CC811: packet loss in QUIC.
+//!
+//! Checks for congestion events whose packets never arrived, and the time in which the window
+//! limited the sender until it was regained. On a log of the receiver: for packet numbers that
+//! never arrived.
+//!
+//! Cost: that time less the time its bytes take at the rate of the bottleneck. Losses of a
+//! saturated path cost little: the path stays busy.
+
+use super::case::{bound, episodes, finding, is_spurious, path_rate};
+use super::QuicRule;
+use crate::quic::QuicAnalysis;
+use crate::rules::{Confidence, Finding, Severity, count, many, number, percent, seconds, size, time};
+
+pub(super) const RULE: QuicRule = QuicRule {
+    code: "CC811",
+    name: "packet loss in QUIC",
+    check,
+    background: "\
+A loss-based controller (NewReno of RFC 9002, CUBIC of RFC 9438) reduces its window at each
+congestion event and needs many round trips to regain it, so even 0.1 % of random loss limits it:
+NewReno carries about 1.22 MSS / (RTT sqrt(p)). If the bottleneck's queue overflows the loss is the
+usual feedback and costs nothing; if round trips are at their minimum the loss is random (radio,
+policers, a short queue) or comes from bursts. Losses that turn out to be reordering are CC812.",
+    help: &[
+        ("quiche", "Config::set_cc_algorithm_name(\"bbr2_gcongestion\"), enable_pacing(true)"),
+        ("quinn", "TransportConfig::congestion_controller_factory with BbrConfig or CubicConfig"),
+        ("msquic", "QUIC_SETTINGS CongestionControlAlgorithm = QUIC_CONGESTION_CONTROL_ALGORITHM_BBR; PacingEnabled"),
+        ("picoquic", "picoquic_set_default_congestion_algorithm(quic, picoquic_bbr_algorithm)"),
+        ("s2n-quic", "provider::congestion_controller::Bbr"),
+        ("lsquic", "es_cc_algo = 2 (BBR), es_pace_packets = 1"),
+        ("mvfst", "TransportSettings::defaultCongestionController = CongestionControlType::BBR"),
+        ("other", "larger UDP socket buffers (net.core.rmem_max, net.core.wmem_max): a full one drops packets in the host"),
+    ],
+};
+
+fn check(analysis: &QuicAnalysis) -> Option<Finding> {
+    if !analysis.is_sender() {
+        return received(analysis);
+    }
+    let sum = episodes(analysis, |episode| !is_spurious(episode) && !episode.persistent)?;
+    let real = sum.lost - sum.spurious;
+    if real == 0 {
+        return None;
+    }
+    let share = percent(real, analysis.sent);
+    let title = format!(
+        "{} of {} packets were lost ({share}), in {}",
+        real,
+        analysis.sent,
+        many(sum.count, "congestion event")
+    );
+    let [min, _, max] = analysis.round_trips.unwrap_or_default();
+    let found = finding(analysis, &RULE, sum.cost, title)
+        .at(sum.interval, sum.events)
+        .with([
+            count("lost_packets", real, "lost", format!("{} of {} sent", real, analysis.sent)),
+            number(
+                "limited_s",
+                seconds(sum.span.ns),
+                "limited",
+                format!("the window for {} until it was regained", time(sum.span.ns)),
+            ),
+            count("congestion_events", sum.count, "", String::new()),
+            number(
+                "min_rtt_s",
+                seconds(min),
+                "round trip",
+                format!("{} at least, {} at most", time(min), time(max)),
+            ),
+        ])
+        .with(windows(analysis))
+        .with(path_rate(analysis))
+        .because(if analysis.is_bottleneck_known() {
+            "packets were dropped on the path or in a socket buffer"
+        } else {
+            "packets were dropped without a queue to show for it: random loss, a policer, or a short queue"
+        })
+        .unseen(if sum.cost > 0 { bound(analysis) } else { "" });
+    Some(found)
+}
+
+fn windows(analysis: &QuicAnalysis) -> Option<crate::rules::EvidenceItem> {
+    let low = analysis.episodes.iter().filter_map(|episode| episode.window_after).min()?;
+    let high = analysis.episodes.iter().filter_map(|episode| episode.window_before).max()?;
+    let text = format!("{} before a loss at most, {} after one at least", size(high), size(low));
+    Some(count("lowest_window_bytes", low, "window", text))
+}
+
+fn received(analysis: &QuicAnalysis) -> Option<Finding> {
+    let arrivals = &analysis.arrivals;
+    let all = arrivals.packets + arrivals.missing;
+    // Some senders skip packet numbers (RFC 9000 section 21.4), a few in a thousand.
+    if arrivals.missing * 1_000 < all * 5 || arrivals.missing < 3 {
+        return None;
+    }
+    let share = percent(arrivals.missing, all);
+    let title = format!("{} of {all} packet numbers never arrived ({share})", arrivals.missing);
+    let (from, to) = arrivals.interval?;
+    let mut found = finding(analysis, &RULE, 0, title)
+        .at((from, to), arrivals.events)
+        .with([
+            count("missing_packets", arrivals.missing, "missing", format!("{} numbers", arrivals.missing)),
+            count(
+                "late_packets",
+                arrivals.late,
+                "late",
+                format!("{}, overtaken by {} at most", many(arrivals.late, "packet"), arrivals.max_overtaken),
+            ),
+        ])
+        .because("packets were dropped on the path to this host or in its socket buffer, or the sender skipped numbers")
+        .unseen("what it cost: the log of the sender shows its window");
+    found.severity = Severity::Warning;
+    found.confidence = Confidence::Medium;
+    Some(found)
+}

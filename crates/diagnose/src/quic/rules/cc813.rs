@@ -1,0 +1,69 @@
+//! CC813: probe timeouts.
+//!
+//! Checks for probe timeouts after the handshake: their number, the longest chain, and the silence
+//! before them.
+//!
+//! Cost: the silence less a round trip for each timeout, when the acknowledgment would have come.
+
+use super::case::finding;
+use super::QuicRule;
+use crate::quic::{QuicAnalysis, QuicLimiter};
+use crate::rules::{Finding, count, many, number, seconds, time};
+
+pub(super) const RULE: QuicRule = QuicRule {
+    code: "CC813",
+    name: "probe timeouts",
+    check,
+    background: "\
+If nothing is acknowledged the sender sends a probe after smoothed_rtt + max(4*rttvar, 1 ms) +
+max_ack_delay (RFC 9002 section 6.2), and doubles the time at each further one. Losses at the end of
+a flight are found this way only. A chain of several is an outage of the path (handover, a dead NAT
+binding, a blocked UDP flow) or a peer that stopped; a peer that acknowledges later than its
+max_ack_delay causes spurious ones.",
+    help: &[
+        ("quic-go", "Config.KeepAlivePeriod below the NAT's timeout, if the chains follow idle times"),
+        ("quinn", "TransportConfig::keep_alive_interval; TransportConfig::initial_rtt"),
+        ("msquic", "QUIC_SETTINGS KeepAliveIntervalMs, DisconnectTimeoutMs"),
+        ("s2n-quic", "Limits::with_max_keep_alive_period"),
+        ("other", "migrate or reconnect after two timeouts on mobile hosts (RFC 9000 section 9)"),
+        ("other", "fewer, larger writes, so that the last packets of a message are seldom alone"),
+    ],
+};
+
+fn check(analysis: &QuicAnalysis) -> Option<Finding> {
+    let after = analysis.timeouts - analysis.handshake.timeouts.min(analysis.timeouts);
+    let waited = analysis.budget.of(QuicLimiter::Timeout);
+    if after == 0 || !analysis.is_sender() && waited.ns == 0 {
+        return None;
+    }
+    let rtt = analysis.round_trips.map_or(0, |[_, smoothed, _]| smoothed);
+    let cost = waited.ns.saturating_sub(after * rtt);
+    let chain = analysis.max_timeouts;
+    let title = match chain {
+        0 | 1 => format!("{}, {} of waiting for them", many(after, "probe timeout"), time(waited.ns)),
+        _ => format!(
+            "{}, up to {chain} in a row, {} of waiting for them",
+            many(after, "probe timeout"),
+            time(waited.ns)
+        ),
+    };
+    let (interval, events) = if waited.times > 0 {
+        (waited.interval, waited.events)
+    } else {
+        ((analysis.first, analysis.last), analysis.range)
+    };
+    Some(
+        finding(analysis, &RULE, cost, title)
+            .at(interval, events)
+            .with([
+                count("timeouts", after, "timeouts", many(after, "probe timeout")),
+                count("longest_chain", chain, "in a row", format!("{chain}")),
+                number("waited_s", seconds(waited.ns), "waited", format!("{}; a round trip is {}", time(waited.ns), time(rtt))),
+            ])
+            .because(if chain > 1 {
+                "nothing came back for several timeouts: the path or the peer was gone"
+            } else {
+                "the last packets of a flight, or all of their acknowledgments, were lost or late"
+            }),
+    )
+}

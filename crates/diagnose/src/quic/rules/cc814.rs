@@ -1,0 +1,56 @@
+//! CC814: persistent congestion.
+//!
+//! Checks for congestion events that took the window to its minimum: by the trigger in the log, or
+//! by a window of at most two datagrams (RFC 9002 section 7.2) that was more than four before.
+//!
+//! Cost: the time in which the window limited the sender until it was regained, less the time its
+//! bytes take at the rate of the bottleneck.
+
+use super::case::{bound, episodes, finding, path_rate};
+use super::QuicRule;
+use crate::quic::QuicAnalysis;
+use crate::rules::{Finding, count, many, number, seconds, size, time};
+
+pub(super) const RULE: QuicRule = QuicRule {
+    code: "CC814",
+    name: "persistent congestion",
+    check,
+    background: "\
+If all packets sent over three probe timeouts are lost, the window falls to its minimum of two
+datagrams (RFC 9002 section 7.6), as after a retransmission timeout of TCP, and slow start begins
+again. Short outages of a radio link look like this although nothing is congested. A wrong smoothed
+RTT or max_ack_delay makes it more likely: the duration counts from those.",
+    help: &[
+        ("quinn", "TransportConfig::persistent_congestion_threshold (default 3)"),
+        ("other", "the outage itself: handover, power saving, a queue that is flushed"),
+    ],
+};
+
+fn check(analysis: &QuicAnalysis) -> Option<Finding> {
+    let sum = episodes(analysis, |episode| episode.persistent)?;
+    let low = analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_after).min();
+    let high = analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_before).max();
+    let title = format!(
+        "the window fell to {} {}",
+        low.map_or("its minimum".to_owned(), size),
+        many(sum.count, "time")
+    );
+    Some(
+        finding(analysis, &RULE, sum.cost, title)
+            .at(sum.interval, sum.events)
+            .with([
+                count("persistent_congestions", sum.count, "collapses", many(sum.count, "time")),
+                count("lost_packets", sum.lost, "lost", many(sum.lost, "packet")),
+                count(
+                    "window_before_bytes",
+                    high.unwrap_or(0),
+                    "window",
+                    format!("{} before, {} after", size(high.unwrap_or(0)), size(low.unwrap_or(0))),
+                ),
+                number("limited_s", seconds(sum.span.ns), "limited", format!("for {} until it was regained", time(sum.span.ns))),
+            ])
+            .with(path_rate(analysis))
+            .because("every packet of three probe timeouts was lost, or the controller took it so")
+            .unseen(if sum.cost > 0 { bound(analysis) } else { "" }),
+    )
+}

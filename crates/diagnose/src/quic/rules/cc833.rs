@@ -1,0 +1,57 @@
+//! CC833: the congestion window does not grow.
+//!
+//! Checks for a window that stayed constant while it limited the sender, for at least ten round
+//! trips, without a queue and without a loss.
+//!
+//! Cost: that time; a window that grew by a datagram per round trip would have helped by an unknown
+//! amount, so the cost is an upper bound.
+
+use super::case::{finding, is_significant};
+use super::QuicRule;
+use crate::quic::QuicAnalysis;
+use crate::rules::{Confidence, Finding, Severity, count, number, seconds, size, time};
+
+pub(super) const RULE: QuicRule = QuicRule {
+    code: "CC833",
+    name: "the congestion window does not grow",
+    check,
+    background: "\
+A window that limits the sender and sees neither losses nor a queue must grow: by what is
+acknowledged in slow start, by a datagram per round trip at least afterwards. If it does not, the
+controller takes the sender for limited by the application (RFC 9002 section 7.8) because it compares
+bytes in flight with the window at the wrong moment, its window is capped by an option, or its model
+(BBR's bandwidth) is stuck at an old value.",
+    help: &[
+        ("mvfst", "TransportSettings::maxCwndInMss"),
+        ("quic-go", "the window is capped at protocol.MaxCongestionWindowPackets (10,000 packets)"),
+        ("other", "log the controller's reason for not growing; test with NewReno, which has the least state"),
+    ],
+};
+
+/// Round trips without growth that are not by chance.
+const ROUNDS: u64 = 10;
+
+fn check(analysis: &QuicAnalysis) -> Option<Finding> {
+    let plateau = &analysis.plateau;
+    let rtt = analysis.round_trips.map(|[min, ..]| min).filter(|&rtt| rtt > 0)?;
+    if plateau.ns < ROUNDS * rtt || !is_significant(analysis, plateau.ns) {
+        return None;
+    }
+    let title = format!(
+        "the window stays at {} for {} round trips",
+        size(plateau.window),
+        (plateau.interval.1 - plateau.interval.0) / rtt
+    );
+    let mut found = finding(analysis, &RULE, plateau.ns, title)
+        .at(plateau.interval, plateau.events)
+        .with([
+            count("window_bytes", plateau.window, "window", format!("{}, constant", size(plateau.window))),
+            number("limited_s", seconds(plateau.ns), "limited", format!("the sender for {}", time(plateau.ns))),
+            number("rtt_s", seconds(rtt), "round trip", time(rtt)),
+        ])
+        .because("the controller did not let the window grow although it was full and nothing was lost")
+        .unseen("what growth would have gained, so the cost is an upper bound");
+    found.confidence = Confidence::Medium;
+    found.severity = found.severity.min(Severity::Warning);
+    Some(found)
+}

@@ -1,0 +1,72 @@
+//! CC841: the peer delays its ACKs.
+//!
+//! Checks the ACK delays that the peer reports: above its own `max_ack_delay` (RFC 9000 section
+//! 13.2.1), or more than a quarter of the minimum RTT on average.
+//!
+//! Cost: the mean delay in each round trip of the time in which the congestion window was the
+//! limit without a queue.
+
+use super::case::{finding, is_significant};
+use super::QuicRule;
+use crate::quic::{QuicAnalysis, QuicLimiter};
+use crate::rules::{Finding, Severity, count, many, number, seconds, time};
+
+pub(super) const RULE: QuicRule = QuicRule {
+    code: "CC841",
+    name: "the peer delays its ACKs",
+    check,
+    background: "\
+A receiver acknowledges every second ack-eliciting packet at once and a single one within
+max_ack_delay, 25 ms unless it says otherwise (RFC 9000 section 13.2). Longer delays lengthen the
+sender's round trips, delay the window's growth and loss detection, and can fire its probe timeout.
+Causes are a busy receiver, batched reads (GRO, recvmmsg) that acknowledge once per batch, coarse
+timers, and ACK_FREQUENCY with too large a threshold.",
+    help: &[
+        ("quinn", "TransportConfig::ack_frequency_config at the sender asks the receiver for other values"),
+        ("quiche", "receiver: Config::set_max_ack_delay"),
+        ("msquic", "receiver: QUIC_SETTINGS MaxAckDelayMs"),
+        ("s2n-quic", "receiver: Limits::with_max_ack_delay"),
+        ("lsquic", "receiver: es_delayed_acks = 0"),
+        ("picoquic", "receiver: max_ack_delay of picoquic_set_default_tp"),
+        ("other", "receiver: read the socket and write ACKs on the same turn of the event loop"),
+    ],
+};
+
+fn check(analysis: &QuicAnalysis) -> Option<Finding> {
+    let delays = &analysis.ack_delays;
+    let [min, ..] = analysis.round_trips?;
+    if delays.count < 10 {
+        return None;
+    }
+    let mean = delays.sum / delays.count;
+    let limited: u64 = [QuicLimiter::SlowStart, QuicLimiter::Window, QuicLimiter::Recovery]
+        .iter()
+        .map(|limiter| analysis.time(*limiter))
+        .sum();
+    let cost = (u128::from(limited) * u128::from(mean) / u128::from((min + mean).max(1))) as u64;
+    let late = delays.above * 20 > delays.count && delays.above >= 3;
+    let long = mean * 4 > min && is_significant(analysis, cost);
+    if !late && !long {
+        return None;
+    }
+    let title = if late {
+        format!("{} of {} ACKs came after the peer's max_ack_delay", delays.above, delays.count)
+    } else {
+        format!("the peer delays its ACKs by {} on average", time(mean))
+    };
+    let per_ack = delays.packets as f64 / delays.count as f64;
+    let limit = analysis.max_ack_delay.map_or("not in the log".to_owned(), time);
+    let mut found = finding(analysis, &RULE, if long { cost } else { 0 }, title)
+        .at((analysis.first, analysis.last), (analysis.range.0, delays.event.max(analysis.range.0)))
+        .with([
+            number("mean_ack_delay_s", seconds(mean), "delay", format!("{} on average, {} at most", time(mean), time(delays.max))),
+            count("late_acks", delays.above, "late", format!("{} of {}; max_ack_delay is {limit}", delays.above, many(delays.count, "ACK"))),
+            number("packets_per_ack", per_ack, "per ACK", format!("{per_ack:.1} ack-eliciting packets")),
+            number("min_rtt_s", seconds(min), "round trip", time(min)),
+        ])
+        .because("the receiver holds ACKs back, or does not run when packets arrive");
+    if late && found.severity == Severity::Note && delays.above * 2 > delays.count {
+        found.severity = Severity::Warning;
+    }
+    Some(found)
+}

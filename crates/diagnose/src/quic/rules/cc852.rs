@@ -1,0 +1,57 @@
+//! CC852: large datagrams are lost.
+//!
+//! Checks for lost packets with stream data that were larger than any packet acknowledged by then,
+//! at least three, most of the losses: the path carries small datagrams only. Probes of path MTU
+//! discovery carry no stream data.
+//!
+//! Cost: the time that the losses took, if they are all of the losses.
+
+use super::case::{episodes, finding};
+use super::QuicRule;
+use crate::quic::QuicAnalysis;
+use crate::rules::{Finding, Severity, count, number, seconds, time};
+
+pub(super) const RULE: QuicRule = QuicRule {
+    code: "CC852",
+    name: "large datagrams are lost",
+    check,
+    background: "\
+QUIC forbids fragmentation and needs a path that carries 1,200 bytes (RFC 9000 section 14). A tunnel
+or a route change that lowers the path MTU drops larger datagrams, often without an ICMP message: all
+packets above a size are lost while smaller ones arrive. Stacks with DPLPMTUD (RFC 8899) notice such
+a black hole after some losses; stacks with a fixed size do not.",
+    help: &[
+        ("quic-go", "Config.InitialPacketSize, Config.DisablePathMTUDiscovery"),
+        ("quinn", "TransportConfig::initial_mtu, TransportConfig::mtu_discovery_config (black_hole_cooldown)"),
+        ("quiche", "Config::set_max_send_udp_payload_size, Config::discover_pmtu"),
+        ("msquic", "QUIC_SETTINGS MinimumMtu, MaximumMtu"),
+        ("lsquic", "es_base_plpmtu, es_max_plpmtu, es_dplpmtud"),
+        ("neqo", "ConnectionParameters::pmtud"),
+        ("mvfst", "TransportSettings::canIgnorePathMTU"),
+        ("other", "path: let ICMP \"fragmentation needed\" and \"packet too big\" pass"),
+    ],
+};
+
+fn check(analysis: &QuicAnalysis) -> Option<Finding> {
+    let sizes = &analysis.sizes;
+    if sizes.lost_larger < 3 || sizes.lost_larger * 2 < sizes.lost_data {
+        return None;
+    }
+    let all = sizes.lost_larger == sizes.lost_data;
+    let cost = episodes(analysis, |_| true).filter(|_| all).map_or(0, |sum| sum.cost);
+    let title = format!(
+        "{} of {} lost packets were larger than any that arrived",
+        sizes.lost_larger, sizes.lost_data
+    );
+    let mut found = finding(analysis, &RULE, cost, title)
+        .at(sizes.interval, sizes.events)
+        .with([
+            count("lost_larger", sizes.lost_larger, "lost", format!("{} larger ones", sizes.lost_larger)),
+            count("largest_acked_bytes", sizes.largest_acked, "arrived", format!("{} B at most", sizes.largest_acked)),
+            count("largest_sent_bytes", sizes.largest_sent, "sent", format!("{} B at most", sizes.largest_sent)),
+            number("until_s", seconds(sizes.interval.1), "until", time(sizes.interval.1)),
+        ])
+        .because("the path MTU is smaller than the datagrams that the sender uses");
+    found.severity = found.severity.max(Severity::Warning);
+    Some(found)
+}

@@ -1,0 +1,51 @@
+//! CC853: the path changed.
+//!
+//! Checks for path challenges after the handshake (RFC 9000 section 8.2) and the window around
+//! them: a new path begins with the initial window and round trip (section 9.4).
+//!
+//! Cost: none of its own; slow start on the new path is in the time budget.
+
+use super::case::finding;
+use super::QuicRule;
+use crate::quic::QuicAnalysis;
+use crate::rules::{Finding, Severity, count, many, number, seconds, size, time};
+
+pub(super) const RULE: QuicRule = QuicRule {
+    code: "CC853",
+    name: "the path changed",
+    check,
+    background: "\
+A client that changes its network, or whose NAT gives it another port, appears at a new address. The
+other side validates it with PATH_CHALLENGE and resets its congestion window and round trip unless
+only the port changed (RFC 9000 section 9.4). NATs that rebind every few seconds, or load balancers
+that change addresses, keep a transfer in slow start.",
+    help: &[
+        ("msquic", "QUIC_SETTINGS MigrationEnabled"),
+        ("quinn", "ServerConfig::migration"),
+        ("quiche", "Config::set_disable_active_migration"),
+        ("other", "a keep-alive interval below the NAT's timeout for UDP, often 30 s"),
+    ],
+};
+
+fn check(analysis: &QuicAnalysis) -> Option<Finding> {
+    let (challenges, at, event) = analysis.challenges;
+    if challenges == 0 {
+        return None;
+    }
+    let title = format!("the path was validated again, first at {}", time(at));
+    let mut found = finding(analysis, &RULE, 0, title)
+        .at((at, analysis.last), (event, event))
+        .with([
+            count("path_challenges", challenges, "challenges", many(challenges, "PATH_CHALLENGE frame")),
+            number("first_challenge_s", seconds(at), "", String::new()),
+        ])
+        .because("an endpoint's address changed, or it probes another path");
+    if let Some((before, after)) = analysis.challenge_windows {
+        let text = format!("{} before, {} at least since", size(before), size(after));
+        found = found.with([count("window_after_bytes", after, "window", text)]);
+        if after * 2 < before && challenges > 2 {
+            found.severity = Severity::Warning;
+        }
+    }
+    Some(found)
+}

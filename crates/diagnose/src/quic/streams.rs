@@ -1,0 +1,163 @@
+//! Flow control of the data that one side sends: bytes sent and limits, of the connection and of
+//! each stream (RFC 9000 section 4).
+
+use std::collections::BTreeMap;
+
+use super::record::QuicLimits;
+
+/// Most streams followed at once. The oldest ones are forgotten.
+const MAX_STREAMS: usize = 1 << 14;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct StreamState {
+    /// End of the highest byte.
+    end: u64,
+    /// Limit; `None` if unknown.
+    limit: Option<u64>,
+    fin: bool,
+    /// STREAM_DATA_BLOCKED was sent and the limit not raised since.
+    blocked: bool,
+}
+
+impl StreamState {
+    fn is_blocked(&self) -> bool {
+        !self.fin && (self.blocked || self.limit.is_some_and(|limit| limit > 0 && self.end >= limit))
+    }
+}
+
+/// The streams of one direction.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StreamsFlow {
+    streams: BTreeMap<u64, StreamState>,
+    /// Sum of the highest bytes of all streams.
+    pub(super) total: u64,
+    /// Limit of the connection.
+    pub(super) limit: Option<u64>,
+    initial: QuicLimits,
+    connection_blocked: bool,
+    pub(super) count_blocked: bool,
+    /// Number of streams at their limit.
+    blocked_streams: usize,
+    /// Number of streams that are not blocked and not ended.
+    pub(super) opened: u64,
+    /// The stream that was last found at its limit, with the limit.
+    pub(super) last_blocked: Option<(u64, u64)>,
+    /// Limit at which the connection was last blocked.
+    pub(super) last_connection: Option<u64>,
+    /// Whether the local host is the client; decides which initial limit applies.
+    sender_is_client: Option<bool>,
+}
+
+impl StreamsFlow {
+    pub(super) fn set_sender(&mut self, is_client: Option<bool>) {
+        self.sender_is_client = is_client;
+    }
+
+    /// Applies the receiver's transport parameters. Streams known before get their limits too.
+    pub(super) fn limits(&mut self, limits: QuicLimits) {
+        self.limit = self.limit.max(limits.max_data);
+        self.initial = limits;
+        let ids: Vec<u64> = self.streams.keys().copied().collect();
+        for id in ids {
+            if let Some(limit) = self.initial_limit(id) {
+                self.raise_stream(id, limit);
+            }
+        }
+    }
+
+    /// The receiver's first limit for a stream. The lowest bit of an ID is 0 for streams that the
+    /// client opened, the next one 0 for bidirectional streams (RFC 9000 section 2.1).
+    fn initial_limit(&self, id: u64) -> Option<u64> {
+        if id & 2 != 0 {
+            return self.initial.uni;
+        }
+        let sender_opened = (id & 1 == 0) == self.sender_is_client?;
+        // `local` and `remote` are those of the receiver, whose parameters these are.
+        if sender_opened { self.initial.bidi_remote } else { self.initial.bidi_local }
+    }
+
+    fn change(&mut self, id: u64, change: impl FnOnce(&mut StreamState)) -> StreamState {
+        let initial = self.initial_limit(id);
+        if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&id) {
+            // A finished stream would be better, but finding one is linear.
+            if let Some((_, old)) = self.streams.pop_first() {
+                self.blocked_streams -= usize::from(old.is_blocked());
+            }
+        }
+        let opened = &mut self.opened;
+        let state = self.streams.entry(id).or_insert_with(|| {
+            *opened += 1;
+            StreamState { limit: initial, ..StreamState::default() }
+        });
+        let before = state.is_blocked();
+        change(state);
+        let after = state.is_blocked();
+        match (before, after) {
+            (false, true) => self.blocked_streams += 1,
+            (true, false) => self.blocked_streams -= 1,
+            _ => {}
+        }
+        *state
+    }
+
+    /// Adds sent bytes; returns the bytes sent for the first time.
+    pub(super) fn send(&mut self, id: u64, offset: u64, length: u64, fin: bool) -> u64 {
+        let end = offset.saturating_add(length);
+        let mut new = 0;
+        let state = self.change(id, |state| {
+            new = end.saturating_sub(state.end);
+            state.end = state.end.max(end);
+            state.fin |= fin;
+        });
+        if state.is_blocked() {
+            self.last_blocked = Some((id, state.limit.unwrap_or(state.end)));
+        }
+        self.total = self.total.saturating_add(new);
+        if self.limit.is_some_and(|limit| limit > 0 && self.total >= limit) {
+            self.last_connection = self.limit;
+        }
+        new
+    }
+
+    pub(super) fn raise(&mut self, limit: u64) {
+        if self.limit.is_none_or(|old| limit > old) {
+            self.limit = Some(limit);
+            self.connection_blocked = false;
+        }
+    }
+
+    pub(super) fn raise_stream(&mut self, id: u64, limit: u64) {
+        self.change(id, |state| {
+            if state.limit.is_none_or(|old| limit > old) {
+                state.limit = Some(limit);
+                state.blocked = false;
+            }
+        });
+    }
+
+    pub(super) fn report_blocked(&mut self) {
+        self.connection_blocked = true;
+        self.last_connection = self.limit.or(Some(self.total));
+    }
+
+    pub(super) fn report_stream_blocked(&mut self, id: u64) {
+        let state = self.change(id, |state| state.blocked = true);
+        self.last_blocked = Some((id, state.limit.unwrap_or(state.end)));
+    }
+
+    /// Whether the connection is at its limit.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.connection_blocked
+            || self.limit.is_some_and(|limit| limit > 0 && self.total >= limit)
+    }
+
+    /// Whether a stream is at its limit.
+    pub(super) const fn is_stream_blocked(&self) -> bool {
+        self.blocked_streams > 0
+    }
+
+    /// Whether the receiver's limits are known.
+    pub(super) fn is_known(&self) -> bool {
+        self.limit.is_some()
+    }
+}
