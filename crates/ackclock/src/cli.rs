@@ -52,7 +52,7 @@ Exit status: 0 success; 1 a figure is outside its band; 2 an error in arguments 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find out from a capture why a transfer is slow, and what it costs
+    /// Find out from a capture or a qlog why a transfer is slow, and what it costs
     Diagnose(DiagnoseArgs),
     /// Explain a finding of diagnose: background, and what to do on each system
     Explain(ExplainArgs),
@@ -98,6 +98,7 @@ Examples:
   ackclock diagnose slow.pcap --report slow.html the graphs, with the findings on them
   ackclock diagnose ci.pcap --fail-on warning    exit 1 if something costs a tenth of the time
   ackclock diagnose ci.pcap --fail-on CC204      exit 1 if there was a timeout
+  ackclock diagnose connection.sqlog             what limited a QUIC connection, from its qlog
 
 Captures show most when taken at the host that sends the data, from before the connection opens;
 128 bytes of each packet are enough (tcpdump -s 128).
@@ -109,11 +110,11 @@ cannot be read.";
 #[derive(Debug, Args)]
 #[command(after_help = DIAGNOSE_EXAMPLES)]
 pub(crate) struct DiagnoseArgs {
-    /// Captures (pcap, pcapng, also compressed with gzip, xz, zstd), tcpdump's text, or logs; - is
-    /// standard input
+    /// Captures (pcap, pcapng, also compressed with gzip, xz, zstd), tcpdump's text, or logs (also
+    /// qlog of QUIC); - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Only this connection, by Wireshark's number (tcp.stream)
+    /// Only this connection, by Wireshark's number (tcp.stream); in a qlog by the number of its trace
     #[arg(long, value_name = "N")]
     pub(crate) flow: Option<u32>,
     /// Connections shown with their findings, worst first [default: 10; with --json all]

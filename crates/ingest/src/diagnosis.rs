@@ -7,8 +7,10 @@
 mod explain;
 mod joined;
 mod json;
+mod quic;
 mod text;
 
+use diagnose::quic::rules::quic_rule;
 use diagnose::rules::{Finding, Severity, TransferSummary, rule};
 use diagnose::{AnalysisSettings, Diagnosis, FlowAnalysis};
 use packet::Dir;
@@ -16,6 +18,7 @@ use packet::Dir;
 use crate::inputs::{self, CapturedConnection, File, InputFile, ReadError, Reading};
 
 pub use explain::{UnknownCode, explain, list};
+pub use quic::QuicReport;
 pub use text::{TextStyle, finding_text, guess_text};
 
 use joined::CapturePairReport;
@@ -39,6 +42,8 @@ pub struct FileReport {
     pub file: File,
     /// Its connections, worst first: by the cost of the costliest finding.
     pub connections: Vec<ConnectionReport>,
+    /// Its QUIC connections, worst first.
+    pub quic: Vec<QuicReport>,
     /// Summaries of the transfers by capture point: another point may have captured the same ones.
     neighbours: Vec<Vec<TransferSummary>>,
 }
@@ -74,7 +79,9 @@ impl FailOn {
     /// Parses the name of a severity or a code.
     pub fn from_name(name: &str) -> Option<Self> {
         let severity = Severity::from_name(&name.to_ascii_lowercase()).map(Self::Severity);
-        severity.or_else(|| rule(name).map(|rule| Self::Code(rule.code)))
+        let code = rule(name).map(|rule| rule.code);
+        let code = code.or_else(|| quic_rule(name).map(|rule| rule.code));
+        severity.or(code.map(Self::Code))
     }
 }
 
@@ -101,7 +108,12 @@ impl DiagnosisReport {
         let mut files: Vec<_> = reading
             .files
             .into_iter()
-            .map(|file| FileReport { file, connections: Vec::new(), neighbours: Vec::new() })
+            .map(|file| FileReport {
+                file,
+                connections: Vec::new(),
+                quic: Vec::new(),
+                neighbours: Vec::new(),
+            })
             .collect();
         let mut streams: Vec<Vec<CapturedConnection>> = files.iter().map(|_| Vec::new()).collect();
         for stream in reading.streams {
@@ -120,6 +132,14 @@ impl DiagnosisReport {
             file.connections.sort_by_key(|one| core::cmp::Reverse(one.cost));
             file.neighbours = neighbours;
         }
+        for connection in reading.quic {
+            if let Some(file) = files.get_mut(connection.file) {
+                file.quic.push(QuicReport::of(connection));
+            }
+        }
+        for file in &mut files {
+            file.quic.sort_by_key(|one| core::cmp::Reverse(one.diagnosis.cost()));
+        }
         Self { files, joined }
     }
 
@@ -128,7 +148,8 @@ impl DiagnosisReport {
         let mut found = false;
         for file in &mut self.files {
             file.connections.retain(|one| one.stream.analysis.stream == number);
-            found |= !file.connections.is_empty();
+            file.quic.retain(|one| one.connection.number == number);
+            found |= !file.connections.is_empty() || !file.quic.is_empty();
         }
         let files = &self.files;
         self.joined.retain(|pair| files.iter().any(|file| pair.concerns(&file.file.name, number)));
@@ -142,7 +163,9 @@ impl DiagnosisReport {
             FailOn::Code(code) => found.code == code,
         };
         self.files.iter().any(|file| {
-            file.connections.iter().any(|one| file.diagnosis(one).findings.iter().any(bad))
+            let of_quic = |one: &QuicReport| one.diagnosis.findings.iter().any(bad);
+            file.quic.iter().any(of_quic)
+                || file.connections.iter().any(|one| file.diagnosis(one).findings.iter().any(bad))
         })
     }
 }

@@ -38,7 +38,7 @@ pub use kind::InputKind;
 pub use logs::MAX_LOG_RECORDS;
 pub use others::OtherFrames;
 pub use problems::Problems;
-pub use quic::{QuicAnalysis, QuicLimit};
+pub use quic::QuicConnection;
 pub use transit::{MAX_TRANSIT_PACKETS, PacketOutcome, TwoPointTransit};
 
 use table::ConnectionTable;
@@ -115,7 +115,7 @@ pub struct Reading {
     /// Connections present at two capture points, compared.
     pub pairs: Vec<CapturePair>,
     /// QUIC connections from their logs.
-    pub quic: Vec<QuicAnalysis>,
+    pub quic: Vec<QuicConnection>,
 }
 
 /// Why a file cannot be read.

@@ -279,8 +279,7 @@ fn generations() -> Vec<(QlogGeneration, Container, String)> {
                 r#"["relative_time","CATEGORY","EVENT_TYPE","DATA"]"#,
                 ["TRANSPORT\",\"PACKET_SENT", "RECOVERY\",\"METRIC_UPDATE"],
                 "cwnd",
-            )
-            .replace("EVENT_TYPE", "EVENT"),
+            ),
         ),
         (
             QlogGeneration::Draft01,

@@ -170,11 +170,10 @@ fn siftr_logs() {
 
 #[test]
 fn qlogs() {
-    throw(
-        "qlog",
-        &["docs/samples/upload.sqlog", "docs/samples/damaged.qlog"],
-        properties::qlog::check,
-    );
+    throw("qlog", &["docs/samples/upload.sqlog", "docs/samples/damaged.qlog"], |input| {
+        properties::qlog::check(input);
+        properties::inputs::check((input, &[]));
+    });
 }
 
 #[test]

@@ -294,7 +294,9 @@ impl QuicAnalysis {
     /// With an unknown rate the whole span counts, an upper bound.
     pub fn lost_time(&self, span: &QuicSpan) -> u64 {
         match self.bottleneck {
-            Some(rate) if rate > 0.0 => span.ns.saturating_sub((span.bytes as f64 * 1e9 / rate) as u64),
+            Some(rate) if rate > 0.0 => {
+                span.ns.saturating_sub((span.bytes as f64 * 1e9 / rate) as u64)
+            }
             _ => span.ns,
         }
     }

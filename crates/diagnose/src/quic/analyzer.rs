@@ -3,7 +3,9 @@
 
 use super::analysis::{QuicAnalysis, QuicClose};
 use super::receiver::QuicReceiver;
-use super::record::{QuicFrame, QuicPacketKind, QuicPacketRecord, QuicRecord};
+use super::record::{
+    MAX_DATAGRAM, MAX_TIME, MAX_VALUE, QuicFrame, QuicPacketKind, QuicPacketRecord, QuicRecord,
+};
 use super::sender::QuicSender;
 
 /// Size of a packet if the log lacks it: the least that QUIC may send at first (RFC 9000 section
@@ -48,26 +50,26 @@ impl QuicAnalyzer {
     /// is counted twice.
     pub fn push(&mut self, at: u64, index: u64, record: &QuicRecord<'_>) {
         if self.out.events == 0 {
-            (self.out.first, self.out.last) = (at, at);
+            (self.out.first, self.out.last) = (at.min(MAX_TIME), at.min(MAX_TIME));
             self.out.range.0 = index;
         }
         self.out.events += 1;
         self.out.range.1 = index;
         let from = self.out.last;
-        let at = at.max(from);
+        let at = at.clamp(from, MAX_TIME);
         self.out.last = at;
         self.sender.advance(&mut self.out, from, at, index);
         if at > from {
             self.receiver.advance(&self.out, from, at, index);
         }
         match record {
-            QuicRecord::Sent(packet) => self.sent(at, index, packet),
-            QuicRecord::Received(packet) => self.received(at, index, packet),
+            QuicRecord::Sent(packet) => self.sent(at, index, &packet.bounded()),
+            QuicRecord::Received(packet) => self.received(at, index, &packet.bounded()),
             QuicRecord::Lost { kind, number, trigger } => {
                 self.sender.lost(&mut self.out, at, index, (*kind, *number), *trigger);
             }
             QuicRecord::Metrics(metrics) => {
-                self.sender.metrics(&mut self.out, at, index, metrics);
+                self.sender.metrics(&mut self.out, at, index, &metrics.bounded());
             }
             QuicRecord::State { new, trigger } => {
                 self.has_state = true;
@@ -75,14 +77,16 @@ impl QuicAnalyzer {
             }
             QuicRecord::TimeoutExpired => self.sender.timer_expired(&mut self.out, at, index),
             QuicRecord::Parameters { remote: true, limits } => {
-                self.out.max_ack_delay = limits.max_ack_delay.or(self.out.max_ack_delay);
+                let delay = limits.max_ack_delay.map(|delay| delay.min(MAX_VALUE));
+                self.out.max_ack_delay = delay.or(self.out.max_ack_delay);
                 self.sender.streams.limits(*limits);
             }
             QuicRecord::Parameters { remote: false, limits } => {
                 self.receiver.streams.limits(*limits);
             }
             QuicRecord::Constants { max_datagram_size, reordering_threshold } => {
-                self.out.datagram = max_datagram_size.unwrap_or(self.out.datagram).max(1);
+                self.out.datagram =
+                    max_datagram_size.unwrap_or(self.out.datagram).clamp(1, MAX_DATAGRAM);
                 self.out.reordering_threshold =
                     reordering_threshold.or(self.out.reordering_threshold);
             }

@@ -53,13 +53,19 @@ impl QuicHandshake {
     }
 
     fn begin(&mut self, at: u64, event: u64) {
-        if self.began.is_none() {
+        if self.began.is_none() && self.complete.is_none() {
             self.began = Some(at);
             self.events.0 = event;
         }
     }
 
-    pub(super) fn sent(&mut self, at: u64, event: u64, packet: &QuicPacketRecord<'_>, client: bool) {
+    pub(super) fn sent(
+        &mut self,
+        at: u64,
+        event: u64,
+        packet: &QuicPacketRecord<'_>,
+        client: bool,
+    ) {
         if packet.kind == QuicPacketKind::Retry {
             self.retries += 1;
         }
@@ -111,8 +117,8 @@ impl QuicHandshake {
             return;
         }
         self.received += packet.bytes.unwrap_or(0);
-        self.validated |= client
-            || matches!(packet.kind, QuicPacketKind::Handshake | QuicPacketKind::OneRtt);
+        self.validated |=
+            client || matches!(packet.kind, QuicPacketKind::Handshake | QuicPacketKind::OneRtt);
         let done = packet.frames.contains(&QuicFrame::HandshakeDone);
         let is_data = packet.kind == QuicPacketKind::OneRtt;
         if done || (is_data && (!client || self.began.is_none())) {

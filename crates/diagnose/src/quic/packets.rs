@@ -48,7 +48,8 @@ impl PacketSpace {
     pub(super) fn send(&mut self, number: u64, packet: SentPacket) -> u64 {
         let mut forgotten = 0;
         if self.sent.len() >= MAX_PACKETS {
-            forgotten = self.sent.pop_first().filter(|(_, old)| old.counts).map_or(0, |old| old.1.bytes);
+            forgotten =
+                self.sent.pop_first().filter(|(_, old)| old.counts).map_or(0, |old| old.1.bytes);
         }
         let before = self.sent.insert(number, packet).filter(|old| old.counts);
         forgotten + before.map_or(0, |old| old.bytes)

@@ -1,5 +1,14 @@
 //! Events of a QUIC endpoint as the analysis takes them, independent of the log's format.
 
+/// Largest UDP payload (RFC 768: 16 bits of length).
+pub(super) const MAX_DATAGRAM: u64 = 65_535;
+/// Largest span in ns and largest number of bytes that the analysis computes with: 36 years.
+pub(super) const MAX_VALUE: u64 = 1 << 60;
+/// Largest time of an event, in ns: 146 years.
+pub(super) const MAX_TIME: u64 = 1 << 62;
+/// Largest packet number and stream offset (RFC 9000 sections 12.3 and 16).
+const MAX_NUMBER: u64 = (1 << 62) - 1;
+
 /// Type of a QUIC packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum QuicPacketKind {
@@ -127,13 +136,22 @@ pub struct QuicPacketRecord<'a> {
 }
 
 impl QuicPacketRecord<'_> {
+    /// With values that a packet can have.
+    pub(super) fn bounded(self) -> Self {
+        Self {
+            number: self.number.filter(|&number| number <= MAX_NUMBER),
+            bytes: self.bytes.map(|bytes| bytes.min(MAX_DATAGRAM)),
+            ack_delay: self.ack_delay.map(|delay| delay.min(MAX_VALUE)),
+            ..self
+        }
+    }
+
     /// Whether the peer must acknowledge it (RFC 9000 section 13.2): not if it has ACK, PADDING and
     /// CONNECTION_CLOSE frames only. A packet without any frame comes from a log without frames and
     /// counts as ack-eliciting.
     pub fn is_ack_eliciting(&self) -> bool {
-        let passive = |frame: &QuicFrame| {
-            matches!(frame, QuicFrame::Padding | QuicFrame::ConnectionClose)
-        };
+        let passive =
+            |frame: &QuicFrame| matches!(frame, QuicFrame::Padding | QuicFrame::ConnectionClose);
         match self.frames {
             [] => !self.has_ack,
             frames => !frames.iter().all(passive),
@@ -162,6 +180,24 @@ pub struct QuicMetrics {
     pub ssthresh: Option<u64>,
     /// Pacing rate in bit/s.
     pub pacing_rate: Option<u64>,
+}
+
+impl QuicMetrics {
+    /// With values that can be computed with.
+    pub(super) fn bounded(self) -> Self {
+        let bound = |value: Option<u64>| value.map(|value| value.min(MAX_VALUE));
+        Self {
+            min_rtt: bound(self.min_rtt),
+            smoothed_rtt: bound(self.smoothed_rtt),
+            latest_rtt: bound(self.latest_rtt),
+            rtt_variance: bound(self.rtt_variance),
+            pto_count: self.pto_count,
+            congestion_window: bound(self.congestion_window),
+            bytes_in_flight: bound(self.bytes_in_flight),
+            ssthresh: self.ssthresh,
+            pacing_rate: bound(self.pacing_rate),
+        }
+    }
 }
 
 /// Flow control limits of transport parameters, and values that timers need.

@@ -2,17 +2,21 @@
 //!
 //! Between two events one limiter holds. In order: the handshake; a full congestion window (with a
 //! queue at the bottleneck the path is the limit, otherwise recovery, slow start or the window);
-//! the peer's flow control; the pacer until the next packet may leave; else the application. The
+//! the peer's flow control; the pacer until the next packet may leave (the window, if the pacer only
+//! spreads the window over the round trip); else the application. The
 //! silence before a probe timeout counts as waiting for it, whatever the limiter was.
 //!
 //! A queue is standing while round trips exceed the minimum by an eighth, at least by the timer
 //! granularity of 1 ms (RFC 9002 section 6.1.2), at most by 16 ms (RFC 9406 section 4.2 has the
 //! eighth and the 16 ms).
 
+mod metrics;
+mod timeouts;
+
 use super::analysis::{QuicAnalysis, QuicEpisode, QuicPlateau};
 use super::budget::{QuicLimiter, QuicSpan};
 use super::packets::{LostPacket, PacketSpace, SentPacket};
-use super::record::{QuicFrame, QuicLossTrigger, QuicMetrics, QuicPacketKind, QuicPacketRecord};
+use super::record::{QuicFrame, QuicLossTrigger, QuicPacketKind, QuicPacketRecord};
 use super::streams::StreamsFlow;
 
 /// Most congestion events listed; further ones count with the last.
@@ -26,6 +30,9 @@ const INITIAL_RTT: u64 = 333_000_000;
 const MAX_ACK_DELAY: u64 = 25_000_000;
 /// Pacing at 1.25 windows per round trip (RFC 9002 section 7.7), if the log has no rate.
 const PACING_GAIN: f64 = 1.25;
+
+/// Below this ratio of the pacing rate to the window's rate the window never fills.
+pub(super) const ENOUGH_PACING: f64 = 0.95;
 
 /// State of the sender.
 #[derive(Debug, Default)]
@@ -43,6 +50,8 @@ pub(super) struct QuicSender {
     smoothed: Option<u64>,
     variance: Option<u64>,
     queue: bool,
+    /// Whether acknowledgments gave round trips.
+    own_samples: bool,
     /// Transmission time that ends the recovery period once a later packet is acknowledged.
     recovery: Option<u64>,
     /// Congestion event whose window is not regained.
@@ -94,7 +103,8 @@ impl QuicSender {
             return self.add(out, QuicLimiter::Idle, (from, to), event);
         }
         let paced = self.not_before.clamp(from, to);
-        self.add(out, QuicLimiter::Pacing, (from, paced), event);
+        let pacer = self.pacer(out);
+        self.add(out, pacer, (from, paced), event);
         self.add(out, QuicLimiter::Application, (paced, to), event);
     }
 
@@ -158,20 +168,10 @@ impl QuicSender {
         }
         out.pacing.used += ns as f64 * (self.flight as f64 / window as f64).min(1.0);
         out.pacing.used_ns += ns;
-        if let (Some(rate), Some(smoothed)) = (self.pacing_rate, self.smoothed) {
-            let ratio = rate as f64 / 8.0 * smoothed as f64 / 1e9 / window as f64;
+        if let Some(ratio) = self.pacing_ratio() {
             out.pacing.ratio += ns as f64 * ratio;
             out.pacing.ns += ns;
         }
-    }
-
-    /// Probe timeout (RFC 9002 section 6.2.1).
-    fn timeout(&self, out: &QuicAnalysis) -> u64 {
-        let smoothed = self.smoothed.unwrap_or(INITIAL_RTT);
-        let variance = self.variance.unwrap_or(smoothed / 2);
-        smoothed
-            .saturating_add(variance.saturating_mul(4).max(GRANULARITY))
-            .saturating_add(out.max_ack_delay.unwrap_or(MAX_ACK_DELAY))
     }
 
     /// Whether the log shows the bytes in flight, logged or as lengths of packets.
@@ -191,15 +191,7 @@ impl QuicSender {
             _ => false,
         };
         if full {
-            return if self.recovery.is_some() {
-                QuicLimiter::Recovery
-            } else if self.queue {
-                QuicLimiter::Path
-            } else if self.in_slow_start(out) {
-                QuicLimiter::SlowStart
-            } else {
-                QuicLimiter::Window
-            };
+            return self.window_limiter(out);
         }
         if self.streams.is_blocked() {
             QuicLimiter::ConnectionFlow
@@ -212,6 +204,35 @@ impl QuicSender {
         } else {
             QuicLimiter::Application
         }
+    }
+
+    /// What a full window means.
+    fn window_limiter(&self, out: &QuicAnalysis) -> QuicLimiter {
+        if self.recovery.is_some() {
+            QuicLimiter::Recovery
+        } else if self.queue {
+            QuicLimiter::Path
+        } else if self.in_slow_start(out) {
+            QuicLimiter::SlowStart
+        } else {
+            QuicLimiter::Window
+        }
+    }
+
+    /// What limits the sender while the pacer holds the next packet: the window, if the pacer only
+    /// spreads it over the round trip; the pacer, if it allows less.
+    fn pacer(&self, out: &QuicAnalysis) -> QuicLimiter {
+        match self.pacing_ratio() {
+            Some(ratio) if ratio < ENOUGH_PACING => QuicLimiter::Pacing,
+            _ => self.window_limiter(out),
+        }
+    }
+
+    /// Pacing rate over the window's rate (window / smoothed RTT), if the log has a pacing rate.
+    fn pacing_ratio(&self) -> Option<f64> {
+        let window = self.window.filter(|&window| window > 0)?;
+        let (rate, smoothed) = (self.pacing_rate?, self.smoothed?);
+        Some(rate as f64 / 8.0 * smoothed as f64 / 1e9 / window as f64)
     }
 
     fn in_slow_start(&self, out: &QuicAnalysis) -> bool {
@@ -285,14 +306,6 @@ impl QuicSender {
         };
         let forgotten = self.spaces[space].send(number, packet);
         self.flight = self.flight.saturating_sub(forgotten);
-    }
-
-    /// Takes a silence of a probe timeout with bytes in flight for one, if the log has no timers.
-    fn guess_timeout(&mut self, out: &mut QuicAnalysis, at: u64, event: u64) {
-        let quiet: u64 = self.pending.iter().map(|(_, _, from, to)| to - from).sum();
-        if quiet >= self.timeout(out) {
-            self.timeout_at(out, at, event);
-        }
     }
 
     fn pace(&mut self, at: u64, bytes: u64) {
@@ -416,16 +429,19 @@ impl QuicSender {
         let (smoothed, variance) = match (self.smoothed, self.variance) {
             (Some(smoothed), Some(variance)) => {
                 let off = smoothed.abs_diff(adjusted);
-                ((7 * u128::from(smoothed) + u128::from(adjusted)) / 8, variance - variance / 4 + off / 4)
+                (
+                    (7 * u128::from(smoothed) + u128::from(adjusted)) / 8,
+                    variance - variance / 4 + off / 4,
+                )
             }
             _ => (u128::from(adjusted), adjusted / 2),
         };
         self.smoothed = Some(smoothed as u64);
         self.variance = Some(variance);
         trips[1] = smoothed as u64;
+        self.own_samples = true;
         self.queue = is_queue(min, adjusted);
     }
-
 
     pub(super) fn lost(
         &mut self,
@@ -495,144 +511,6 @@ impl QuicSender {
         self.slow_start = self.slow_start.map(|_| false);
     }
 
-    pub(super) fn metrics(
-        &mut self,
-        out: &mut QuicAnalysis,
-        at: u64,
-        event: u64,
-        metrics: &QuicMetrics,
-    ) {
-        if let Some(count) = metrics.pto_count {
-            self.timers = true;
-            out.max_timeouts = out.max_timeouts.max(count);
-            if count > self.pto_count {
-                self.timeout_at(out, at, event);
-            }
-            self.pto_count = count;
-        }
-        if let Some(flight) = metrics.bytes_in_flight {
-            self.logged_flight = true;
-            out.max_in_flight = out.max_in_flight.max(Some(flight));
-            // Logs that report the bytes of a packet before the packet itself must not count it
-            // twice, so only a lower value corrects the own count.
-            self.flight = if self.lengths { self.flight.min(flight) } else { flight };
-        }
-        self.logged_round_trips(out, metrics);
-        // Logs write all ones for an unset threshold.
-        if let Some(ssthresh) = metrics.ssthresh {
-            let set = Some(ssthresh).filter(|&bytes| bytes < u64::from(u32::MAX));
-            self.ssthresh = set;
-            if let Some(ssthresh) = set {
-                out.ssthresh = Some(out.ssthresh.map_or(ssthresh, |old| old.min(ssthresh)));
-            }
-        }
-        if let Some(rate) = metrics.pacing_rate.filter(|&rate| rate > 0) {
-            out.pacing.logged = true;
-            self.pacing_rate = Some(rate);
-        }
-        if let Some(window) = metrics.congestion_window {
-            self.set_window(out, at, window);
-        }
-    }
-
-    fn logged_round_trips(&mut self, out: &mut QuicAnalysis, metrics: &QuicMetrics) {
-        let latest = metrics.latest_rtt.or(metrics.smoothed_rtt).filter(|&rtt| rtt > 0);
-        let least = metrics.min_rtt.filter(|&rtt| rtt > 0 && rtt < u64::from(u32::MAX) * 1_000);
-        let Some(latest) = latest.or(least) else { return };
-        let trips = out.round_trips.get_or_insert([latest; 3]);
-        trips[0] = trips[0].min(least.unwrap_or(latest)).min(latest);
-        trips[1] = metrics.smoothed_rtt.unwrap_or(trips[1]);
-        trips[2] = trips[2].max(latest);
-        self.min_rtt = Some(trips[0]);
-        self.smoothed = metrics.smoothed_rtt.filter(|&rtt| rtt > 0).or(self.smoothed);
-        self.variance = metrics.rtt_variance.or(self.variance);
-        if metrics.latest_rtt.is_some() {
-            self.queue = is_queue(trips[0], latest);
-        }
-    }
-
-    fn set_window(&mut self, out: &mut QuicAnalysis, at: u64, window: u64) {
-        let windows = out.windows.get_or_insert([window; 3]);
-        (windows[1], windows[2]) = (windows[1].max(window), window);
-        if let Some(old) = self.window.filter(|&old| old != window) {
-            match self.window_before {
-                Some((_, changed)) if changed == at && old < window => {}
-                _ => self.window_before = Some((old, at)),
-            }
-        }
-        self.window = Some(window);
-        if out.challenges.0 > 0
-            && let Some((_, after)) = &mut out.challenge_windows
-        {
-            *after = (*after).min(window);
-        }
-        let Some(index) = self.episode else { return };
-        let floor = 2 * out.datagram;
-        let episode = &mut out.episodes[index];
-        if episode.window_after.is_none_or(|low| window < low) {
-            episode.window_after = Some(window);
-            episode.persistent |=
-                window <= floor && episode.window_before.is_some_and(|before| before > 2 * floor);
-        }
-        if window >= self.target && at > episode.at {
-            self.episode = None;
-        }
-    }
-
-    /// A probe timeout expired: the silence before it was spent on waiting for it.
-    pub(super) fn timeout_at(&mut self, out: &mut QuicAnalysis, at: u64, event: u64) {
-        // Logs may report one timeout as a timer and as a count.
-        if self.last_timeout == Some(at) {
-            return;
-        }
-        self.last_timeout = Some(at);
-        out.timeouts += 1;
-        if out.handshake.complete.is_none() {
-            out.handshake.timeouts += 1;
-        }
-        let mut waited = core::mem::take(&mut self.pending);
-        if waited.is_empty() && self.silence_end == at {
-            waited = core::mem::take(&mut self.silence);
-        }
-        for (limiter, episode, from, to) in waited {
-            // The handshake has its own rules.
-            if matches!(limiter, QuicLimiter::Handshake | QuicLimiter::AntiAmplification) {
-                continue;
-            }
-            let ns = to - from;
-            let span = &mut out.budget.spans[limiter as usize];
-            span.ns = span.ns.saturating_sub(ns);
-            let span = match episode {
-                Some(index) => &mut out.episodes[index].span,
-                None if out.episodes.is_empty() => &mut out.slow_start,
-                None => &mut out.plain_window,
-            };
-            span.ns = span.ns.saturating_sub(ns);
-            out.budget.spans[QuicLimiter::Timeout as usize].add(from, to, event);
-        }
-    }
-
-    pub(super) fn timer_expired(&mut self, out: &mut QuicAnalysis, at: u64, event: u64) {
-        self.timers = true;
-        self.timeout_at(out, at, event);
-    }
-
-    pub(super) fn state(&mut self, out: &mut QuicAnalysis, new: &str, trigger: Option<&str>) {
-        self.slow_start = match new {
-            "slow_start" | "SlowStart" | "startup" => Some(true),
-            "application_limited" | "ApplicationLimited" => {
-                out.reported_application += 1;
-                self.slow_start
-            }
-            _ => Some(false),
-        };
-        if trigger == Some("persistent_congestion")
-            && let Some(episode) = out.episodes.last_mut()
-        {
-            episode.persistent = true;
-        }
-    }
-
     /// Discards the packets of a space whose keys are dropped.
     pub(super) fn discard(&mut self, space: usize) {
         let bytes = self.spaces[space].discard();
@@ -670,13 +548,7 @@ impl QuicSender {
 
 /// Counts a packet that had been declared lost and is acknowledged; `before` is the largest number
 /// acknowledged before.
-fn arrived(
-    out: &mut QuicAnalysis,
-    at: u64,
-    event: u64,
-    lost: &LostPacket,
-    before: Option<u64>,
-) {
+fn arrived(out: &mut QuicAnalysis, at: u64, event: u64, lost: &LostPacket, before: Option<u64>) {
     if out.spurious == 0 {
         out.reordering.interval.0 = lost.lost_at;
         out.reordering.events.0 = event;

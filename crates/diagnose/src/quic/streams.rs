@@ -21,7 +21,8 @@ struct StreamState {
 
 impl StreamState {
     fn is_blocked(&self) -> bool {
-        !self.fin && (self.blocked || self.limit.is_some_and(|limit| limit > 0 && self.end >= limit))
+        !self.fin
+            && (self.blocked || self.limit.is_some_and(|limit| limit > 0 && self.end >= limit))
     }
 }
 
@@ -105,6 +106,7 @@ impl StreamsFlow {
         let end = offset.saturating_add(length);
         let mut new = 0;
         let state = self.change(id, |state| {
+            // A stream may begin anywhere in a log that lacks its beginning.
             new = end.saturating_sub(state.end);
             state.end = state.end.max(end);
             state.fin |= fin;
@@ -113,6 +115,7 @@ impl StreamsFlow {
             self.last_blocked = Some((id, state.limit.unwrap_or(state.end)));
         }
         self.total = self.total.saturating_add(new);
+        let new = new.min(length);
         if self.limit.is_some_and(|limit| limit > 0 && self.total >= limit) {
             self.last_connection = self.limit;
         }
@@ -147,8 +150,7 @@ impl StreamsFlow {
 
     /// Whether the connection is at its limit.
     pub(super) fn is_blocked(&self) -> bool {
-        self.connection_blocked
-            || self.limit.is_some_and(|limit| limit > 0 && self.total >= limit)
+        self.connection_blocked || self.limit.is_some_and(|limit| limit > 0 && self.total >= limit)
     }
 
     /// Whether a stream is at its limit.

@@ -1,6 +1,7 @@
 //! The background of a code.
 
-use diagnose::rules::{DiagnosisRule, RULES, rule};
+use diagnose::quic::rules::QUIC_RULES;
+use diagnose::rules::{Help, RULES};
 
 /// No finding has this code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,20 +20,48 @@ impl core::fmt::Display for UnknownCode {
 
 impl core::error::Error for UnknownCode {}
 
+/// What is common to the rules for TCP and QUIC.
+struct ExplainedRule {
+    code: &'static str,
+    name: &'static str,
+    background: &'static str,
+    help: Help,
+}
+
+/// All rules, by code.
+fn all() -> Vec<ExplainedRule> {
+    let tcp = RULES.iter().map(|rule| ExplainedRule {
+        code: rule.code,
+        name: rule.name,
+        background: rule.background,
+        help: rule.help,
+    });
+    let quic = QUIC_RULES.iter().map(|rule| ExplainedRule {
+        code: rule.code,
+        name: rule.name,
+        background: rule.background,
+        help: rule.help,
+    });
+    let mut all: Vec<_> = tcp.chain(quic).collect();
+    all.sort_by_key(|rule| rule.code);
+    all
+}
+
 /// Explains a finding: its meaning, its cause and the remedy on each system.
 ///
 /// # Errors
 /// [`UnknownCode`] if no finding has this code.
 pub fn explain(code: &str) -> Result<String, UnknownCode> {
-    let Some(DiagnosisRule { code, name, background, help, .. }) = rule(code) else {
-        let likeness = |rule: &&DiagnosisRule| {
+    let found = all().into_iter().find(|rule| rule.code.eq_ignore_ascii_case(code));
+    let Some(ExplainedRule { code, name, background, help }) = found else {
+        let likeness = |rule: &ExplainedRule| {
             (strsim::jaro_winkler(rule.code, &code.to_ascii_uppercase()) * 1e6) as u64
         };
-        let similar = RULES.iter().max_by_key(likeness).map(|rule| rule.code);
+        let similar = all().into_iter().max_by_key(likeness).map(|rule| rule.code);
         return Err(UnknownCode { code: code.to_string(), similar });
     };
     let mut text = format!("{code}: {name}\n\n{background}\n\nWhat to do:\n");
-    for (system, what) in *help {
+    for (system, what) in help {
         text.push_str(&format!("  {:<9}{what}\n", format!("{system}:")));
     }
     Ok(text)
@@ -40,7 +69,7 @@ pub fn explain(code: &str) -> Result<String, UnknownCode> {
 
 /// All codes, one per line.
 pub fn list() -> String {
-    RULES.iter().map(|rule| format!("{}  {}\n", rule.code, rule.name)).collect()
+    all().iter().map(|rule| format!("{}  {}\n", rule.code, rule.name)).collect()
 }
 
 #[cfg(test)]
@@ -59,8 +88,18 @@ mod tests {
     }
 
     #[test]
+    fn every_rule_of_quic_has_help_for_any_stack() {
+        for rule in QUIC_RULES {
+            let text = explain(rule.code).unwrap();
+            assert!(rule.help.iter().all(|(stack, what)| !stack.is_empty() && !what.is_empty()));
+            assert!(text.lines().all(|line| !line.ends_with(' ')), "{}", rule.code);
+        }
+    }
+
+    #[test]
     fn codes_are_in_order() {
-        assert!(RULES.windows(2).all(|pair| pair[0].code < pair[1].code));
+        assert!(all().windows(2).all(|pair| pair[0].code < pair[1].code));
+        assert!(QUIC_RULES.windows(2).all(|pair| pair[0].code < pair[1].code));
         assert_eq!(explain("cc101").unwrap(), explain("CC101").unwrap());
         let unknown = explain("CC110").unwrap_err();
         assert_eq!(unknown.to_string(), "unknown finding CC110");

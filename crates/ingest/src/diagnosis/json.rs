@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::joined::CapturePairReport;
+use super::quic::QuicJson;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
 
 /// Version of the JSON format; a new field does not change it, a changed or removed one does.
@@ -19,6 +20,9 @@ struct FileJson<'a> {
     frames: u64,
     problems: &'a [String],
     connections: Vec<ConnectionJson>,
+    /// Connections of QUIC, from logs; absent if there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    quic: Vec<QuicJson<'a>>,
     /// Comparisons with other captures of the same transfers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     joined: Vec<&'a CapturePairReport>,
@@ -70,7 +74,7 @@ impl Serialize for BudgetJson {
 }
 
 #[derive(Serialize)]
-struct FindingJson {
+pub(super) struct FindingJson {
     code: &'static str,
     severity: &'static str,
     confidence: &'static str,
@@ -78,6 +82,8 @@ struct FindingJson {
     cost_s: f64,
     interval_s: [f64; 2],
     frames: [u64; 2],
+    /// A display filter of Wireshark; absent for logs.
+    #[serde(skip_serializing_if = "String::is_empty")]
     filter: String,
     evidence: EvidenceJson,
     cause: String,
@@ -159,6 +165,7 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
             .take(limit)
             .map(|one| connection_json(report, one))
             .collect(),
+        quic: report.quic.iter().take(limit).map(super::QuicReport::json).collect(),
         joined: Vec::new(),
     }
 }
@@ -200,20 +207,27 @@ fn guess_json(guess: &fit::Guess) -> GuessJson {
 }
 
 fn finding_json(found: Finding, stream: u32) -> FindingJson {
-    let (from, to) = found.interval;
     let filter = found.filter(stream);
-    FindingJson {
-        code: found.code,
-        severity: found.severity.name(),
-        confidence: found.confidence.name(),
-        title: found.title,
-        cost_s: found.cost as f64 / 1e9,
-        interval_s: [from as f64 / 1e9, to as f64 / 1e9],
-        frames: [found.frames.0, found.frames.1],
-        filter,
-        evidence: EvidenceJson(found.evidence),
-        cause: found.cause,
-        help: HelpJson(found.help),
-        unseen: found.unseen,
+    FindingJson { filter, ..FindingJson::of_event(found) }
+}
+
+impl FindingJson {
+    /// A finding without a filter; its frames are events of a log.
+    pub(super) fn of_event(found: Finding) -> Self {
+        let (from, to) = found.interval;
+        Self {
+            code: found.code,
+            severity: found.severity.name(),
+            confidence: found.confidence.name(),
+            title: found.title,
+            cost_s: found.cost as f64 / 1e9,
+            interval_s: [from as f64 / 1e9, to as f64 / 1e9],
+            frames: [found.frames.0, found.frames.1],
+            filter: String::new(),
+            evidence: EvidenceJson(found.evidence),
+            cause: found.cause,
+            help: HelpJson(found.help),
+            unseen: found.unseen,
+        }
     }
 }

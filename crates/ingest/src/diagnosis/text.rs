@@ -6,6 +6,7 @@ use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time};
 use diagnose::{Diagnosis, Limiter, TimeBudget};
 
 use super::{ConnectionReport, DiagnosisReport, FileReport};
+use crate::inputs::InputKind;
 use scenario::ReportStyle;
 
 /// Options of the text output.
@@ -20,7 +21,7 @@ pub struct TextStyle {
 /// Most rows of the table of connections.
 const TABLE: usize = 20;
 /// Characters of the bar.
-const BAR: usize = 60;
+pub(super) const BAR: usize = 60;
 
 impl DiagnosisReport {
     /// Formats the report as text.
@@ -41,13 +42,17 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
     let file = &report.file;
     let connections = report.connections.len();
     let different = connections.saturating_sub(duplicate_connections);
+    let is_qlog = file.kind == InputKind::Qlog;
+    let (records, shown) =
+        if is_qlog { ("event", report.quic.len()) } else { ("frame", different) };
     let _ = write!(
         out,
-        "{}: {}, {}, {} of TCP",
+        "{}: {}, {}, {} of {}",
         file.name,
         file.kind,
-        many(file.frames, "frame"),
-        many(different as u64, "connection")
+        many(file.frames, records),
+        many(shown as u64, "connection"),
+        if is_qlog { "QUIC" } else { "TCP" }
     );
     let _ = match duplicate_connections {
         0 => writeln!(out),
@@ -61,6 +66,9 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
     }
     if file.problems.count > 3 {
         let _ = writeln!(out, "  damaged: {} more", file.problems.count - 3);
+    }
+    if is_qlog {
+        return quic_connections(report, view, out);
     }
     if connections == 0 {
         out.push_str("  no TCP connection found (for QUIC, pass its qlog)\n");
@@ -77,6 +85,16 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
             "\n{} not shown (--limit {connections}, or --flow N)",
             many((connections - view.limit) as u64, "more connection")
         );
+    }
+}
+
+fn quic_connections(report: &FileReport, view: TextStyle, out: &mut String) {
+    for judged in report.quic.iter().take(view.limit) {
+        judged.text(&report.file.name, view, out);
+    }
+    if report.quic.len() > view.limit {
+        let left = many((report.quic.len() - view.limit) as u64, "more connection");
+        let _ = writeln!(out, "\n{left} not shown (--limit {}, or --flow N)", report.quic.len());
     }
 }
 
@@ -136,7 +154,7 @@ fn connection(
             judged.transfer(),
             many(analysis.frames, "packet")
         );
-        return findings(judged, diagnosis, file, view, out);
+        return tcp_findings(judged, diagnosis, file, view, out);
     };
     let _ = writeln!(
         out,
@@ -170,7 +188,7 @@ fn connection(
         let _ = writeln!(out, "  {guess}");
     }
     budget(&course.budget, view.look, out);
-    findings(judged, diagnosis, file, view, out);
+    tcp_findings(judged, diagnosis, file, view, out);
 }
 
 /// The senders whose windows match the capture, as text.
@@ -192,25 +210,56 @@ pub fn guess_text(guesses: &[fit::Guess]) -> Option<String> {
 }
 
 /// Formats a finding without colours.
-pub fn finding_text(found: &Finding, place: (&str, u32, u64)) -> String {
+pub fn finding_text(found: &Finding, (file, number, active): (&str, u32, u64)) -> String {
     let mut out = String::new();
-    finding(found, place, ReportStyle::Plain, &mut out);
+    finding(found, &FindingSite::flow(file, number, active), ReportStyle::Plain, &mut out);
     out.trim_start().to_owned()
 }
 
-fn findings(
+/// Where a finding was made.
+pub(super) struct FindingSite<'a> {
+    pub(super) file: &'a str,
+    /// `flow` or `connection`, and its number.
+    pub(super) item: &'static str,
+    pub(super) number: u32,
+    /// `frames` or `events`.
+    pub(super) records: &'static str,
+    /// Active time in ns.
+    pub(super) active: u64,
+    /// Whether a display filter selects the frames.
+    pub(super) filtered: bool,
+}
+
+impl<'a> FindingSite<'a> {
+    const fn flow(file: &'a str, number: u32, active: u64) -> Self {
+        Self { file, item: "flow", number, records: "frames", active, filtered: true }
+    }
+}
+
+fn tcp_findings(
     judged: &ConnectionReport,
     diagnosis: &Diagnosis,
     file: &str,
     view: TextStyle,
     out: &mut String,
 ) {
-    if diagnosis.findings.is_empty() {
+    let active = diagnosis.course.budget.active();
+    let site = FindingSite::flow(file, judged.stream.analysis.stream, active);
+    findings(&diagnosis.findings, &site, view.look, out);
+}
+
+/// Writes the findings of a connection.
+pub(super) fn findings(
+    found: &[Finding],
+    site: &FindingSite<'_>,
+    look: ReportStyle,
+    out: &mut String,
+) {
+    if found.is_empty() {
         out.push_str("\nno findings\n");
     }
-    let active = diagnosis.course.budget.active();
-    for found in &diagnosis.findings {
-        finding(found, (file, judged.stream.analysis.stream, active), view.look, out);
+    for one in found {
+        finding(one, site, look, out);
     }
 }
 
@@ -252,12 +301,8 @@ fn budget(budget: &TimeBudget, look: ReportStyle, out: &mut String) {
     let _ = writeln!(out, "        {}", shares.join(" | "));
 }
 
-fn finding(
-    found: &Finding,
-    (file, number, active): (&str, u32, u64),
-    look: ReportStyle,
-    out: &mut String,
-) {
+fn finding(found: &Finding, site: &FindingSite<'_>, look: ReportStyle, out: &mut String) {
+    let &FindingSite { file, item, number, records, active, filtered } = site;
     let colour = match found.severity {
         Severity::Note => "36;1",
         Severity::Warning => "33;1",
@@ -270,7 +315,7 @@ fn finding(
     let seconds = |ns: u64| ns as f64 / 1e9;
     let _ = writeln!(
         out,
-        "  --> {file}  flow {number}  frames {first}..{last}  {:.3}-{:.3} s  confidence: {}",
+        "  --> {file}  {item} {number}  {records} {first}..{last}  {:.3}-{:.3} s  confidence: {}",
         seconds(from),
         seconds(to),
         found.confidence.name()
@@ -294,14 +339,16 @@ fn finding(
     if !found.unseen.is_empty() {
         let _ = writeln!(out, "   = not visible here: {}", found.unseen);
     }
-    let _ = writeln!(out, "   = filter: {}", found.filter(number));
+    if filtered {
+        let _ = writeln!(out, "   = filter: {}", found.filter(number));
+    }
 }
 
 fn row(label: &str, text: &str, out: &mut String) {
     let _ = writeln!(out, "   | {label:<13} {text}");
 }
 
-fn paint(text: &str, colour: &str, look: ReportStyle) -> String {
+pub(super) fn paint(text: &str, colour: &str, look: ReportStyle) -> String {
     if look == ReportStyle::Coloured && !text.is_empty() {
         format!("\x1b[{colour}m{text}\x1b[0m")
     } else {

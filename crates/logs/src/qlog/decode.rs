@@ -100,7 +100,10 @@ fn name(event: &mut Map<String, Value>) -> Option<String> {
     if let Some(name) = text("name") {
         return Some(name);
     }
-    let (category, kind) = (text("category")?, text("event").or_else(|| text("type"))?);
+    let category = text("category")?;
+    // `event` in most files of draft-00 and draft-01, `event_type` in those of picoquic, aioquic and
+    // the converters, `type` in 0.3's candidates.
+    let kind = text("event").or_else(|| text("event_type")).or_else(|| text("type"))?;
     Some(format!("{category}:{kind}").to_lowercase())
 }
 

@@ -1,7 +1,8 @@
-//! Any two files are read together or rejected; every packet is in a connection, and the packet
-//! outcomes between two capture points add up.
+//! Any two files are read together or rejected; every packet is in a connection, the packet outcomes
+//! between two capture points add up, and the time budget of a QUIC connection is its duration.
 
 use diagnose::AnalysisSettings;
+use diagnose::quic::QuicDiagnosis;
 use ingest::inputs::{InputFile, read};
 
 /// Checks `input`.
@@ -21,6 +22,14 @@ pub fn check(input: (&[u8], &[u8])) {
             return;
         }
     };
+    for quic in &reading.quic {
+        let analysis = &quic.analysis;
+        assert_eq!(analysis.budget.whole(), analysis.duration());
+        for found in QuicDiagnosis::of(analysis).findings {
+            assert!(found.cost <= analysis.duration(), "{}", found.code);
+            assert!(found.frames.0 <= found.frames.1 && found.interval.0 <= found.interval.1);
+        }
+    }
     let tcp: u64 = reading.files.iter().map(|file| file.tcp).sum();
     let frames: u64 = reading.streams.iter().map(|stream| stream.analysis.frames).sum();
     assert_eq!(tcp, frames);

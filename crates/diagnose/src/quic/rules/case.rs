@@ -29,10 +29,9 @@ pub(super) fn finding(
 
 /// Severity by cost: a tenth of the active time is a warning, half of it an error.
 pub(super) fn severity(analysis: &QuicAnalysis, cost: u64) -> Severity {
-    let active = analysis.budget.active();
-    if cost > 0 && cost * 2 >= active {
+    if is_at_least(analysis, cost, 2) {
         Severity::Error
-    } else if cost > 0 && cost * 10 >= active {
+    } else if is_at_least(analysis, cost, 10) {
         Severity::Warning
     } else {
         Severity::Note
@@ -41,7 +40,12 @@ pub(super) fn severity(analysis: &QuicAnalysis, cost: u64) -> Severity {
 
 /// Whether the cost is at least a twentieth of the active time.
 pub(super) fn is_significant(analysis: &QuicAnalysis, cost: u64) -> bool {
-    cost > 0 && cost * 20 >= analysis.budget.active()
+    is_at_least(analysis, cost, 20)
+}
+
+/// Whether the cost is at least this part of the active time.
+fn is_at_least(analysis: &QuicAnalysis, cost: u64, part: u64) -> bool {
+    cost > 0 && cost >= analysis.budget.active().div_ceil(part)
 }
 
 /// A note that the cost is an upper bound, if the rate of the bottleneck is unknown.

@@ -6,8 +6,8 @@
 //! Cost: the duration of the handshake less one round trip, the least that TLS 1.3 in QUIC needs
 //! (RFC 9001 section 4.1).
 
-use super::case::{finding, is_significant};
 use super::QuicRule;
+use super::case::{finding, is_significant};
 use crate::quic::QuicAnalysis;
 use crate::rules::{Confidence, Finding, count, many, number, seconds, time};
 
@@ -23,10 +23,22 @@ measured. A ClientHello of more than one datagram (post-quantum key shares) has 
 lost, and a certificate chain above the anti-amplification limit waits for the client (CC802).",
     help: &[
         ("quic-go", "Transport.VerifySourceAddress decides which clients get a Retry"),
-        ("quinn", "Incoming::retry is the application's choice; TransportConfig::initial_rtt on a known path"),
-        ("quiche", "quiche::retry is the application's choice; Config::set_initial_rtt on a known path"),
-        ("msquic", "QUIC_SETTINGS InitialRttMs on a known path; Retry begins above RetryMemoryLimit"),
-        ("s2n-quic", "Limits::with_initial_round_trip_time; endpoint_limits with a higher with_inflight_handshake_limit"),
+        (
+            "quinn",
+            "Incoming::retry is the application's choice; TransportConfig::initial_rtt on a known path",
+        ),
+        (
+            "quiche",
+            "quiche::retry is the application's choice; Config::set_initial_rtt on a known path",
+        ),
+        (
+            "msquic",
+            "QUIC_SETTINGS InitialRttMs on a known path; Retry begins above RetryMemoryLimit",
+        ),
+        (
+            "s2n-quic",
+            "Limits::with_initial_round_trip_time; endpoint_limits with a higher with_inflight_handshake_limit",
+        ),
         ("other", "offer the version that the server speaks; 0-RTT for repeated connections"),
     ],
 };
@@ -52,7 +64,11 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         (handshake.timeouts, "probe timeout"),
     ] {
         if n > 0 {
-            reasons.push(if what == "Retry" && n > 1 { format!("{n} Retries") } else { many(n, what) });
+            reasons.push(if what == "Retry" && n > 1 {
+                format!("{n} Retries")
+            } else {
+                many(n, what)
+            });
         }
     }
     let cause = if handshake.timeouts > 0 && handshake.timeouts >= handshake.retries {

@@ -5,8 +5,8 @@
 //!
 //! Cost: the time at the limit.
 
-use super::case::finding;
 use super::QuicRule;
+use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::rules::{Confidence, Finding, count, number, seconds, size, time};
 
@@ -21,8 +21,14 @@ not fit waits for the client's next packet, a round trip later; if that packet i
 wait for the client's probe timeout.",
     help: &[
         ("quiche", "Config::set_max_amplification_factor, at the risk of amplification attacks"),
-        ("other", "a shorter certificate chain (ECDSA, no superfluous intermediates, RFC 8879 compression)"),
-        ("other", "a token from NEW_TOKEN or Retry, or session resumption, validates the address at once"),
+        (
+            "other",
+            "a shorter certificate chain (ECDSA, no superfluous intermediates, RFC 8879 compression)",
+        ),
+        (
+            "other",
+            "a token from NEW_TOKEN or Retry, or session resumption, validates the address at once",
+        ),
         ("other", "client: pad all Initial datagrams to the path MTU, which raises the limit"),
     ],
 };

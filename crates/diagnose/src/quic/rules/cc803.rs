@@ -4,8 +4,8 @@
 //!
 //! Cost: the duration of the log.
 
-use super::case::finding;
 use super::QuicRule;
+use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::rules::{Finding, Severity, count, many, time};
 
@@ -33,7 +33,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let mut found = finding(analysis, &RULE, cost, title)
         .with([
             count("packets_sent", analysis.sent, "sent", many(analysis.sent, "packet")),
-            count("timeouts", analysis.timeouts, "timeouts", many(analysis.timeouts, "probe timeout")),
+            count(
+                "timeouts",
+                analysis.timeouts,
+                "timeouts",
+                many(analysis.timeouts, "probe timeout"),
+            ),
         ])
         .because("UDP is blocked, nobody listens, or the peer discards the packets")
         .unseen("where the packets are lost");

@@ -5,8 +5,8 @@
 //!
 //! Cost: none that the log shows; the silence before an idle timeout.
 
-use super::case::finding;
 use super::QuicRule;
+use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::rules::{Finding, Severity, number, seconds, time};
 
@@ -25,7 +25,10 @@ the smaller of both sides' max_idle_timeout; it ends a connection silently.",
         ("quiche", "Config::set_max_idle_timeout; Connection::send_ack_eliciting keeps it alive"),
         ("msquic", "QUIC_SETTINGS IdleTimeoutMs, KeepAliveIntervalMs, DisconnectTimeoutMs"),
         ("s2n-quic", "Limits::with_max_idle_timeout, Limits::with_max_keep_alive_period"),
-        ("other", "the code and the reason name the cause; the log of the side that closed has more"),
+        (
+            "other",
+            "the code and the reason name the cause; the log of the side that closed has more",
+        ),
     ],
 };
 

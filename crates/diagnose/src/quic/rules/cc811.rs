@@ -7,10 +7,12 @@
 //! Cost: that time less the time its bytes take at the rate of the bottleneck. Losses of a
 //! saturated path cost little: the path stays busy.
 
-use super::case::{bound, episodes, finding, is_spurious, path_rate};
 use super::QuicRule;
+use super::case::{bound, episodes, finding, is_spurious, path_rate};
 use crate::quic::QuicAnalysis;
-use crate::rules::{Confidence, Finding, Severity, count, many, number, percent, seconds, size, time};
+use crate::rules::{
+    Confidence, Finding, Severity, count, many, number, percent, seconds, size, time,
+};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC811",
@@ -25,12 +27,18 @@ policers, a short queue) or comes from bursts. Losses that turn out to be reorde
     help: &[
         ("quiche", "Config::set_cc_algorithm_name(\"bbr2_gcongestion\"), enable_pacing(true)"),
         ("quinn", "TransportConfig::congestion_controller_factory with BbrConfig or CubicConfig"),
-        ("msquic", "QUIC_SETTINGS CongestionControlAlgorithm = QUIC_CONGESTION_CONTROL_ALGORITHM_BBR; PacingEnabled"),
+        (
+            "msquic",
+            "QUIC_SETTINGS CongestionControlAlgorithm = QUIC_CONGESTION_CONTROL_ALGORITHM_BBR; PacingEnabled",
+        ),
         ("picoquic", "picoquic_set_default_congestion_algorithm(quic, picoquic_bbr_algorithm)"),
         ("s2n-quic", "provider::congestion_controller::Bbr"),
         ("lsquic", "es_cc_algo = 2 (BBR), es_pace_packets = 1"),
         ("mvfst", "TransportSettings::defaultCongestionController = CongestionControlType::BBR"),
-        ("other", "larger UDP socket buffers (net.core.rmem_max, net.core.wmem_max): a full one drops packets in the host"),
+        (
+            "other",
+            "larger UDP socket buffers (net.core.rmem_max, net.core.wmem_max): a full one drops packets in the host",
+        ),
     ],
 };
 
@@ -89,9 +97,9 @@ fn windows(analysis: &QuicAnalysis) -> Option<crate::rules::EvidenceItem> {
 
 fn received(analysis: &QuicAnalysis) -> Option<Finding> {
     let arrivals = &analysis.arrivals;
-    let all = arrivals.packets + arrivals.missing;
+    let all = arrivals.packets.saturating_add(arrivals.missing);
     // Some senders skip packet numbers (RFC 9000 section 21.4), a few in a thousand.
-    if arrivals.missing * 1_000 < all * 5 || arrivals.missing < 3 {
+    if arrivals.missing < all / 200 || arrivals.missing < 3 {
         return None;
     }
     let share = percent(arrivals.missing, all);

@@ -7,10 +7,10 @@
 //! Cost: the time in which the window limited the sender after such an event until it was regained,
 //! less the time its bytes take at the rate of the bottleneck.
 
-use super::case::{bound, episodes, finding, is_spurious, path_rate, severity};
 use super::QuicRule;
-use crate::quic::record::QuicLossTrigger;
+use super::case::{bound, episodes, finding, is_spurious, path_rate, severity};
 use crate::quic::QuicAnalysis;
+use crate::quic::record::QuicLossTrigger;
 use crate::rules::{Finding, Severity, count, many, number, percent, seconds, time};
 
 pub(super) const RULE: QuicRule = QuicRule {
@@ -24,9 +24,18 @@ A packet counts as lost when one sent three packets later is acknowledged (kPack
 queues) make the sender reduce its window for packets that arrive. RFC 9002 recommends no packet
 threshold below 3 and allows an adaptive one; few stacks adapt it, and few undo the reduction.",
     help: &[
-        ("quinn", "TransportConfig::packet_threshold above the reordering seen; TransportConfig::time_threshold"),
-        ("quic-go", "packetThreshold and timeThreshold are constants of internal/ackhandler; there is no option"),
-        ("other", "a higher packet threshold with the time threshold as the guard, as RACK has (RFC 8985)"),
+        (
+            "quinn",
+            "TransportConfig::packet_threshold above the reordering seen; TransportConfig::time_threshold",
+        ),
+        (
+            "quic-go",
+            "packetThreshold and timeThreshold are constants of internal/ackhandler; there is no option",
+        ),
+        (
+            "other",
+            "a higher packet threshold with the time threshold as the guard, as RACK has (RFC 8985)",
+        ),
         ("other", "path: one queue per flow; hash packets of a flow to the same link"),
     ],
 };
@@ -39,22 +48,35 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     }
     let sum = episodes(analysis, is_spurious).unwrap_or_default();
     let reordering = &analysis.reordering;
-    let title = format!("{arrived} of {lost} packets declared lost arrived ({})", percent(arrived, lost));
+    let title =
+        format!("{arrived} of {lost} packets declared lost arrived ({})", percent(arrived, lost));
     let mut found = finding(analysis, &RULE, sum.cost, title)
         .at(reordering.interval, reordering.events)
         .with([
-            count("spurious_packets", arrived, "spurious", format!("{arrived} of {lost} declared lost")),
+            count(
+                "spurious_packets",
+                arrived,
+                "spurious",
+                format!("{arrived} of {lost} declared lost"),
+            ),
             count(
                 "overtaken_by_packets",
                 reordering.packets,
                 "overtaken",
-                format!("by up to {}; the threshold is {}", many(reordering.packets, "packet"), analysis.reordering_threshold.unwrap_or(3)),
+                format!(
+                    "by up to {}; the threshold is {}",
+                    many(reordering.packets, "packet"),
+                    analysis.reordering_threshold.unwrap_or(3)
+                ),
             ),
             number(
                 "late_s",
                 seconds(reordering.late),
                 "late",
-                format!("acknowledged up to {} after they were declared lost", time(reordering.late)),
+                format!(
+                    "acknowledged up to {} after they were declared lost",
+                    time(reordering.late)
+                ),
             ),
             count(
                 "by_packet_threshold",
@@ -68,7 +90,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
                 "",
                 String::new(),
             ),
-            count("spurious_congestion_events", sum.count, "events", format!("{} in which most packets arrived", many(sum.count, "congestion event"))),
+            count(
+                "spurious_congestion_events",
+                sum.count,
+                "events",
+                format!("{} in which most packets arrived", many(sum.count, "congestion event")),
+            ),
         ])
         .with(path_rate(analysis))
         .because("the path reorders packets by more than the sender's thresholds allow")

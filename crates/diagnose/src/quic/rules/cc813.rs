@@ -5,8 +5,8 @@
 //!
 //! Cost: the silence less a round trip for each timeout, when the acknowledgment would have come.
 
-use super::case::finding;
 use super::QuicRule;
+use super::case::finding;
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Finding, count, many, number, seconds, time};
 
@@ -21,7 +21,10 @@ a flight are found this way only. A chain of several is an outage of the path (h
 binding, a blocked UDP flow) or a peer that stopped; a peer that acknowledges later than its
 max_ack_delay causes spurious ones.",
     help: &[
-        ("quic-go", "Config.KeepAlivePeriod below the NAT's timeout, if the chains follow idle times"),
+        (
+            "quic-go",
+            "Config.KeepAlivePeriod below the NAT's timeout, if the chains follow idle times",
+        ),
         ("quinn", "TransportConfig::keep_alive_interval; TransportConfig::initial_rtt"),
         ("msquic", "QUIC_SETTINGS KeepAliveIntervalMs, DisconnectTimeoutMs"),
         ("s2n-quic", "Limits::with_max_keep_alive_period"),
@@ -37,10 +40,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         return None;
     }
     let rtt = analysis.round_trips.map_or(0, |[_, smoothed, _]| smoothed);
-    let cost = waited.ns.saturating_sub(after * rtt);
+    let cost = waited.ns.saturating_sub(after.saturating_mul(rtt));
     let chain = analysis.max_timeouts;
     let title = match chain {
-        0 | 1 => format!("{}, {} of waiting for them", many(after, "probe timeout"), time(waited.ns)),
+        0 | 1 => {
+            format!("{}, {} of waiting for them", many(after, "probe timeout"), time(waited.ns))
+        }
         _ => format!(
             "{}, up to {chain} in a row, {} of waiting for them",
             many(after, "probe timeout"),
@@ -58,7 +63,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             .with([
                 count("timeouts", after, "timeouts", many(after, "probe timeout")),
                 count("longest_chain", chain, "in a row", format!("{chain}")),
-                number("waited_s", seconds(waited.ns), "waited", format!("{}; a round trip is {}", time(waited.ns), time(rtt))),
+                number(
+                    "waited_s",
+                    seconds(waited.ns),
+                    "waited",
+                    format!("{}; a round trip is {}", time(waited.ns), time(rtt)),
+                ),
             ])
             .because(if chain > 1 {
                 "nothing came back for several timeouts: the path or the peer was gone"

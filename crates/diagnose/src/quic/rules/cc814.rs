@@ -6,8 +6,8 @@
 //! Cost: the time in which the window limited the sender until it was regained, less the time its
 //! bytes take at the rate of the bottleneck.
 
-use super::case::{bound, episodes, finding, path_rate};
 use super::QuicRule;
+use super::case::{bound, episodes, finding, path_rate};
 use crate::quic::QuicAnalysis;
 use crate::rules::{Finding, count, many, number, seconds, size, time};
 
@@ -28,8 +28,10 @@ RTT or max_ack_delay makes it more likely: the duration counts from those.",
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let sum = episodes(analysis, |episode| episode.persistent)?;
-    let low = analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_after).min();
-    let high = analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_before).max();
+    let low =
+        analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_after).min();
+    let high =
+        analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_before).max();
     let title = format!(
         "the window fell to {} {}",
         low.map_or("its minimum".to_owned(), size),
@@ -47,7 +49,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
                     "window",
                     format!("{} before, {} after", size(high.unwrap_or(0)), size(low.unwrap_or(0))),
                 ),
-                number("limited_s", seconds(sum.span.ns), "limited", format!("for {} until it was regained", time(sum.span.ns))),
+                number(
+                    "limited_s",
+                    seconds(sum.span.ns),
+                    "limited",
+                    format!("for {} until it was regained", time(sum.span.ns)),
+                ),
             ])
             .with(path_rate(analysis))
             .because("every packet of three probe timeouts was lost, or the controller took it so")

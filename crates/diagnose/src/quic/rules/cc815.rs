@@ -5,8 +5,8 @@
 //!
 //! Cost: none of its own; the window's is that of the path.
 
-use super::case::finding;
 use super::QuicRule;
+use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::rules::{Finding, count, many};
 
@@ -19,9 +19,10 @@ An AQM marks packets instead of dropping them if both sides use ECN. The sender 
 as for a loss, without a retransmission. A few marks are the sign of a well managed queue; very many
 mean that several flows share a short queue, or that the marking threshold is below what the
 sender's bursts need.",
-    help: &[
-        ("other", "a longer marking threshold or pacing, if the path is not busy; otherwise nothing"),
-    ],
+    help: &[(
+        "other",
+        "a longer marking threshold or pacing, if the path is not busy; otherwise nothing",
+    )],
 };
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {

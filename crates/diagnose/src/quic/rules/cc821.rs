@@ -5,8 +5,8 @@
 //!
 //! Cost: that time less the time its bytes take at the rate of the bottleneck.
 
-use super::case::{bound, finding, is_significant, path_rate};
 use super::QuicRule;
+use super::case::{bound, finding, is_significant, path_rate};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Confidence, Finding, count, many, number, percent, rate, seconds, size, time};
 
@@ -20,11 +20,17 @@ per round trip: 1.5 MB at 100 ms is 120 Mbit/s on any path. Stacks raise the lim
 application has read a part of the window, some grow the window; an application that reads slowly
 stops the sender the same way.",
     help: &[
-        ("quic-go", "receiver: Config.InitialConnectionReceiveWindow, Config.MaxConnectionReceiveWindow"),
+        (
+            "quic-go",
+            "receiver: Config.InitialConnectionReceiveWindow, Config.MaxConnectionReceiveWindow",
+        ),
         ("quinn", "receiver: TransportConfig::receive_window"),
         ("quiche", "receiver: Config::set_initial_max_data, Config::set_max_connection_window"),
         ("picoquic", "receiver: initial_max_data of picoquic_set_default_tp"),
-        ("neqo", "receiver: ConnectionParameters::max_data; in Firefox network.http.http3.max_data"),
+        (
+            "neqo",
+            "receiver: ConnectionParameters::max_data; in Firefox network.http.http3.max_data",
+        ),
         ("msquic", "receiver: QUIC_SETTINGS ConnFlowControlWindow"),
         ("s2n-quic", "receiver: Limits::with_data_window"),
         ("mvfst", "receiver: TransportSettings::advertisedInitialConnectionFlowControlWindow"),
@@ -53,8 +59,17 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             count("limit_bytes", analysis.flow.connection.unwrap_or(0), "", String::new()),
         ])
         .with(path_rate(analysis))
-        .with(rtt.map(|rtt| number("rtt_s", seconds(rtt), "round trip", format!("{}; goodput {}", time(rtt), rate(analysis.goodput())))))
-        .with(analysis.max_in_flight.map(|most| count("max_in_flight_bytes", most, "in flight", format!("{} at most", size(most)))))
+        .with(rtt.map(|rtt| {
+            number(
+                "rtt_s",
+                seconds(rtt),
+                "round trip",
+                format!("{}; goodput {}", time(rtt), rate(analysis.goodput())),
+            )
+        }))
+        .with(analysis.max_in_flight.map(|most| {
+            count("max_in_flight_bytes", most, "in flight", format!("{} at most", size(most)))
+        }))
         .because("the receiver grants too little ahead, or its application reads slowly")
         .unseen("whether the receiver's window is small or its application reads slowly")
         .unseen(bound(analysis));

@@ -6,8 +6,8 @@
 //!
 //! Cost: that time less the time its bytes take at the rate of the bottleneck.
 
-use super::case::{bound, finding, is_significant, path_rate};
 use super::QuicRule;
+use super::case::{bound, finding, is_significant, path_rate};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Confidence, Finding, count, many, number, percent, rate, seconds, time};
 
@@ -26,8 +26,14 @@ often far below what a long path needs: 64 KB at 60 ms is 8.7 Mbit/s.",
             "quiche",
             "receiver: Config::set_initial_max_stream_data_bidi_local, _bidi_remote, _uni; Config::set_max_stream_window",
         ),
-        ("picoquic", "receiver: initial_max_stream_data_bidi_local, _bidi_remote, _uni of picoquic_set_default_tp"),
-        ("neqo", "receiver: ConnectionParameters::max_stream_data; in Firefox network.http.http3.max_stream_data"),
+        (
+            "picoquic",
+            "receiver: initial_max_stream_data_bidi_local, _bidi_remote, _uni of picoquic_set_default_tp",
+        ),
+        (
+            "neqo",
+            "receiver: ConnectionParameters::max_stream_data; in Firefox network.http.http3.max_stream_data",
+        ),
         ("msquic", "receiver: QUIC_SETTINGS StreamRecvWindowDefault"),
         (
             "s2n-quic",
@@ -59,17 +65,22 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
                 "blocked",
                 format!("{} in {}", time(span.ns), many(span.times, "stretch")),
             ),
-            count("streams", analysis.flow.streams, "streams", many(analysis.flow.streams, "stream")),
+            count(
+                "streams",
+                analysis.flow.streams,
+                "streams",
+                many(analysis.flow.streams, "stream"),
+            ),
         ])
-        .with(analysis.flow.stream.map(|(_, limit)| {
-            count("limit_bytes", limit, "", String::new())
-        }))
+        .with(analysis.flow.stream.map(|(_, limit)| count("limit_bytes", limit, "", String::new())))
         .with(path_rate(analysis))
         .with(rtt.map(|rtt| {
             let text = format!("{}; goodput {}", time(rtt), rate(analysis.goodput()));
             number("rtt_s", seconds(rtt), "round trip", text)
         }))
-        .because("the receiver grants too little ahead for this stream, or its application reads slowly")
+        .because(
+            "the receiver grants too little ahead for this stream, or its application reads slowly",
+        )
         .unseen("whether the receiver's window is small or its application reads slowly")
         .unseen(bound(analysis));
     if !analysis.is_sender() {

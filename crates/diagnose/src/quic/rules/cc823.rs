@@ -5,8 +5,8 @@
 //!
 //! Cost: that time.
 
-use super::case::{finding, is_significant};
 use super::QuicRule;
+use super::case::{finding, is_significant};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Finding, count, many, number, percent, seconds, time};
 
@@ -21,7 +21,10 @@ at least. A peer that never raises it stops the connection.",
     help: &[
         ("quic-go", "peer: Config.MaxIncomingStreams, Config.MaxIncomingUniStreams"),
         ("quinn", "peer: TransportConfig::max_concurrent_bidi_streams, max_concurrent_uni_streams"),
-        ("quiche", "peer: Config::set_initial_max_streams_bidi, Config::set_initial_max_streams_uni"),
+        (
+            "quiche",
+            "peer: Config::set_initial_max_streams_bidi, Config::set_initial_max_streams_uni",
+        ),
         ("msquic", "peer: QUIC_SETTINGS PeerBidiStreamCount, PeerUnidiStreamCount"),
         ("s2n-quic", "peer: Limits::with_max_open_remote_bidirectional_streams"),
         ("lsquic", "peer: es_init_max_streams_bidi, es_init_max_streams_uni"),
@@ -41,7 +44,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             .at(span.interval, span.events)
             .with([
                 number("blocked_s", seconds(span.ns), "blocked", time(span.ns)),
-                count("streams", analysis.flow.streams, "streams", many(analysis.flow.streams, "stream")),
+                count(
+                    "streams",
+                    analysis.flow.streams,
+                    "streams",
+                    many(analysis.flow.streams, "stream"),
+                ),
             ])
             .because("the peer limits the number of streams below what the application opens"),
     )

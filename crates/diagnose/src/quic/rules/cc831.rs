@@ -5,10 +5,12 @@
 //!
 //! Cost: that time. Idle time (nothing in flight for longer than a probe timeout) does not count.
 
-use super::case::{finding, is_significant};
 use super::QuicRule;
+use super::case::{finding, is_significant};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Confidence, Finding, Severity, count, many, number, percent, rate, seconds, size, time};
+use crate::rules::{
+    Confidence, Finding, Severity, count, many, number, percent, rate, seconds, size, time,
+};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC831",
@@ -22,9 +24,15 @@ same. A controller must not grow its window meanwhile (RFC 9002 section 7.8), so
 slow for a while afterwards.",
     help: &[
         ("quinn", "TransportConfig::send_window; drive the endpoint on its own task"),
-        ("msquic", "QUIC_SETTINGS SendBufferingEnabled; post the next send before the last completes"),
+        (
+            "msquic",
+            "QUIC_SETTINGS SendBufferingEnabled; post the next send before the last completes",
+        ),
         ("quic-go", "write larger chunks: each Stream.Write wakes the connection's goroutine"),
-        ("quiche", "call Connection::send until it returns Done, and stream_send whenever writable"),
+        (
+            "quiche",
+            "call Connection::send until it returns Done, and stream_send whenever writable",
+        ),
         ("s2n-quic", "Limits::with_max_send_buffer_size"),
         ("other", "profile the thread that drives the connection"),
     ],
@@ -48,14 +56,24 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
                 "window_used",
                 used,
                 "window",
-                format!("{:.0} % of it used on average while data were in flight; {} at the end", used * 100.0, size(window)),
+                format!(
+                    "{:.0} % of it used on average while data were in flight; {} at the end",
+                    used * 100.0,
+                    size(window)
+                ),
             ),
             number("goodput_bps", analysis.goodput() * 8.0, "goodput", rate(analysis.goodput())),
         ])
         .because("the window was open, the peer's limits were not reached, and nothing was sent");
     if analysis.reported_application > 0 {
-        let text = format!("{} by the controller itself", many(analysis.reported_application, "time"));
-        found = found.with([count("application_limited_states", analysis.reported_application, "reported", text)]);
+        let text =
+            format!("{} by the controller itself", many(analysis.reported_application, "time"));
+        found = found.with([count(
+            "application_limited_states",
+            analysis.reported_application,
+            "reported",
+            text,
+        )]);
     } else {
         found.confidence = Confidence::Medium;
         found = found.unseen(if pacing.logged {

@@ -6,8 +6,9 @@
 //!
 //! Cost: the time that the pacer held, less what it takes at the rate of the window.
 
-use super::case::finding;
 use super::QuicRule;
+use super::case::finding;
+use crate::quic::sender::ENOUGH_PACING;
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Finding, number, percent, rate, seconds, time};
 
@@ -25,23 +26,23 @@ timers that fire late (each firing must send all that is due), and a configured 
         ("msquic", "QUIC_SETTINGS PacingEnabled"),
         ("lsquic", "es_pace_packets, es_clock_granularity"),
         ("mvfst", "TransportSettings::pacingEnabled, pacingTickInterval"),
-        ("other", "pace at 1.25 windows per round trip at least, 2 in slow start; allow bursts as long as a timer tick"),
+        (
+            "other",
+            "pace at 1.25 windows per round trip at least, 2 in slow start; allow bursts as long as a timer tick",
+        ),
     ],
 };
-
-/// Below this ratio the window cannot fill.
-const ENOUGH: f64 = 0.95;
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let pacing = &analysis.pacing;
     let span = analysis.budget.of(QuicLimiter::Pacing);
-    if pacing.ns == 0 || span.ns * 4 < analysis.budget.active() {
+    if pacing.ns == 0 || span.ns < analysis.budget.active() / 4 {
         return None;
     }
     let ratio = pacing.ratio / pacing.ns as f64;
     let used = if pacing.used_ns == 0 { 0.0 } else { pacing.used / pacing.used_ns as f64 };
     // With a queue at the bottleneck the path is busy, as with BBR's window of two BDPs.
-    if ratio >= ENOUGH || analysis.bottleneck.is_some() {
+    if ratio >= ENOUGH_PACING || analysis.bottleneck.is_some() {
         return None;
     }
     let cost = (span.ns as f64 * (1.0 - ratio.max(0.0))) as u64;
@@ -50,17 +51,34 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         finding(analysis, &RULE, cost, title)
             .at(span.interval, span.events)
             .with([
-                number("windows_per_rtt", ratio, "pacing", format!("{ratio:.2} windows per round trip; 1.25 is recommended")),
-                number("window_used", used, "window", format!("{:.0} % of it used on average", used * 100.0)),
+                number(
+                    "windows_per_rtt",
+                    ratio,
+                    "pacing",
+                    format!("{ratio:.2} windows per round trip; 1.25 is recommended"),
+                ),
+                number(
+                    "window_used",
+                    used,
+                    "window",
+                    format!("{:.0} % of it used on average", used * 100.0),
+                ),
                 number(
                     "paced_s",
                     seconds(span.ns),
                     "held",
                     format!("{} ({})", time(span.ns), percent(span.ns, analysis.budget.active())),
                 ),
-                number("goodput_bps", analysis.goodput() * 8.0, "goodput", rate(analysis.goodput())),
+                number(
+                    "goodput_bps",
+                    analysis.goodput() * 8.0,
+                    "goodput",
+                    rate(analysis.goodput()),
+                ),
             ])
             .because("the pacing rate is below the window divided by the round trip")
-            .unseen("the rate of the path: with BBR a window of two bandwidth-delay products is usual"),
+            .unseen(
+                "the rate of the path: with BBR a window of two bandwidth-delay products is usual",
+            ),
     )
 }

@@ -6,8 +6,8 @@
 //! Cost: that time; a window that grew by a datagram per round trip would have helped by an unknown
 //! amount, so the cost is an upper bound.
 
-use super::case::{finding, is_significant};
 use super::QuicRule;
+use super::case::{finding, is_significant};
 use crate::quic::QuicAnalysis;
 use crate::rules::{Confidence, Finding, Severity, count, number, seconds, size, time};
 
@@ -34,7 +34,7 @@ const ROUNDS: u64 = 10;
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let plateau = &analysis.plateau;
     let rtt = analysis.round_trips.map(|[min, ..]| min).filter(|&rtt| rtt > 0)?;
-    if plateau.ns < ROUNDS * rtt || !is_significant(analysis, plateau.ns) {
+    if plateau.ns < ROUNDS.saturating_mul(rtt) || !is_significant(analysis, plateau.ns) {
         return None;
     }
     let title = format!(
@@ -45,11 +45,23 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let mut found = finding(analysis, &RULE, plateau.ns, title)
         .at(plateau.interval, plateau.events)
         .with([
-            count("window_bytes", plateau.window, "window", format!("{}, constant", size(plateau.window))),
-            number("limited_s", seconds(plateau.ns), "limited", format!("the sender for {}", time(plateau.ns))),
+            count(
+                "window_bytes",
+                plateau.window,
+                "window",
+                format!("{}, constant", size(plateau.window)),
+            ),
+            number(
+                "limited_s",
+                seconds(plateau.ns),
+                "limited",
+                format!("the sender for {}", time(plateau.ns)),
+            ),
             number("rtt_s", seconds(rtt), "round trip", time(rtt)),
         ])
-        .because("the controller did not let the window grow although it was full and nothing was lost")
+        .because(
+            "the controller did not let the window grow although it was full and nothing was lost",
+        )
         .unseen("what growth would have gained, so the cost is an upper bound");
     found.confidence = Confidence::Medium;
     found.severity = found.severity.min(Severity::Warning);

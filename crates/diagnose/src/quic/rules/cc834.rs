@@ -4,8 +4,8 @@
 //!
 //! Cost: that time less the time its bytes take at the rate of the bottleneck.
 
-use super::case::{bound, finding, is_significant, path_rate};
 use super::QuicRule;
+use super::case::{bound, finding, is_significant, path_rate};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Confidence, Finding, Severity, count, number, seconds, size, time};
 
@@ -33,11 +33,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let rtt = analysis.round_trips.map(|[min, ..]| min)?;
     // The first round trip of the data is unavoidable.
     let cost = analysis.lost_time(span).saturating_sub(rtt);
-    if !analysis.is_sender() || !is_significant(analysis, cost) || analysis.plateau.ns * 2 > span.ns {
+    if !analysis.is_sender() || !is_significant(analysis, cost) || analysis.plateau.ns > span.ns / 2
+    {
         return None;
     }
     let [first, largest, _] = analysis.windows?;
-    let in_slow_start = analysis.budget.of(QuicLimiter::SlowStart).ns * 2 > span.ns;
+    let in_slow_start = analysis.budget.of(QuicLimiter::SlowStart).ns > span.ns / 2;
     let title = format!(
         "{} before the first congestion event, from a window of {}",
         time(span.ns),
@@ -46,8 +47,18 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let mut found = finding(analysis, &RULE, cost, title)
         .at(span.interval, span.events)
         .with([
-            number("ramp_s", seconds(span.ns), "limited", format!("{} by the window", time(span.ns))),
-            count("first_window_bytes", first, "window", format!("{} at first, {} at most", size(first), size(largest))),
+            number(
+                "ramp_s",
+                seconds(span.ns),
+                "limited",
+                format!("{} by the window", time(span.ns)),
+            ),
+            count(
+                "first_window_bytes",
+                first,
+                "window",
+                format!("{} at first, {} at most", size(first), size(largest)),
+            ),
             number("rtt_s", seconds(rtt), "round trip", time(rtt)),
         ])
         .with(path_rate(analysis))

@@ -1,14 +1,15 @@
 //! CC835: the path is saturated (QUIC).
 //!
 //! Checks for time in which the window was full and round trips showed a queue, for a quarter of
-//! the active time.
+//! the active time, or the pacer kept the sender at the rate of the bottleneck.
 //!
 //! Cost: none; a standing queue delays other traffic.
 
-use super::case::finding;
 use super::QuicRule;
+use super::case::finding;
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Finding, Severity, number, percent, rate, seconds, time};
+use crate::timeline::SHARED_FRACTION;
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC835",
@@ -18,9 +19,10 @@ pub(super) const RULE: QuicRule = QuicRule {
 Round trips exceed their minimum while the window is full: the bottleneck has a queue and is busy,
 so the transfer is as fast as the path lets it be, or as its share of a shared one. A queue of many
 round trips delays everything else on the path (bufferbloat).",
-    help: &[
-        ("other", "nothing, if the rate is that of the line; against the queue: fq_codel or cake at the bottleneck, ECN, BBR"),
-    ],
+    help: &[(
+        "other",
+        "nothing, if the rate is that of the line; against the queue: fq_codel or cake at the bottleneck, ECN, BBR",
+    )],
 };
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
@@ -28,16 +30,29 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let busy = analysis.budget.of(QuicLimiter::Path);
     let recovery = analysis.budget.of(QuicLimiter::Recovery).ns;
     let active = analysis.budget.active();
-    if (busy.ns + recovery) * 4 < active {
+    // A pacer that keeps to the rate of the bottleneck keeps it busy (BBR).
+    let paced = analysis.budget.of(QuicLimiter::Pacing);
+    let full = paced.bytes as f64 * 1e9 >= SHARED_FRACTION * bottleneck * paced.ns as f64;
+    let held = if full { paced.ns } else { 0 };
+    if busy.ns + recovery + held < active / 4 {
         return None;
     }
     let [min, _, max] = analysis.round_trips?;
     let mean = analysis.mean_rtt.unwrap_or(min);
-    let title = format!("the path is busy {} of the time, at {}", percent(busy.ns, active), rate(bottleneck));
+    let title = format!(
+        "the path is busy {} of the time, at {}",
+        percent(busy.ns + held, active),
+        rate(bottleneck)
+    );
     let mut found = finding(analysis, &RULE, 0, title)
         .at(busy.interval, busy.events)
         .with([
-            number("path_rate_bps", bottleneck * 8.0, "path", format!("carries {}", rate(bottleneck))),
+            number(
+                "path_rate_bps",
+                bottleneck * 8.0,
+                "path",
+                format!("carries {}", rate(bottleneck)),
+            ),
             number("goodput_bps", analysis.goodput() * 8.0, "goodput", rate(analysis.goodput())),
             number(
                 "mean_rtt_s",
@@ -46,7 +61,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
                 format!("{} at least, {} on average, {} at most", time(min), time(mean), time(max)),
             ),
         ])
-        .because("the window was full and a queue was standing at the bottleneck");
+        .because("the sender kept the bottleneck busy, and round trips show its queue");
     found.severity = Severity::Note;
     Some(found)
 }

@@ -6,8 +6,8 @@
 //! Cost: the mean delay in each round trip of the time in which the congestion window was the
 //! limit without a queue.
 
-use super::case::{finding, is_significant};
 use super::QuicRule;
+use super::case::{finding, is_significant};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Finding, Severity, count, many, number, seconds, time};
 
@@ -22,7 +22,10 @@ sender's round trips, delay the window's growth and loss detection, and can fire
 Causes are a busy receiver, batched reads (GRO, recvmmsg) that acknowledge once per batch, coarse
 timers, and ACK_FREQUENCY with too large a threshold.",
     help: &[
-        ("quinn", "TransportConfig::ack_frequency_config at the sender asks the receiver for other values"),
+        (
+            "quinn",
+            "TransportConfig::ack_frequency_config at the sender asks the receiver for other values",
+        ),
         ("quiche", "receiver: Config::set_max_ack_delay"),
         ("msquic", "receiver: QUIC_SETTINGS MaxAckDelayMs"),
         ("s2n-quic", "receiver: Limits::with_max_ack_delay"),
@@ -59,9 +62,28 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let mut found = finding(analysis, &RULE, if long { cost } else { 0 }, title)
         .at((analysis.first, analysis.last), (analysis.range.0, delays.event.max(analysis.range.0)))
         .with([
-            number("mean_ack_delay_s", seconds(mean), "delay", format!("{} on average, {} at most", time(mean), time(delays.max))),
-            count("late_acks", delays.above, "late", format!("{} of {}; max_ack_delay is {limit}", delays.above, many(delays.count, "ACK"))),
-            number("packets_per_ack", per_ack, "per ACK", format!("{per_ack:.1} ack-eliciting packets")),
+            number(
+                "mean_ack_delay_s",
+                seconds(mean),
+                "delay",
+                format!("{} on average, {} at most", time(mean), time(delays.max)),
+            ),
+            count(
+                "late_acks",
+                delays.above,
+                "late",
+                format!(
+                    "{} of {}; max_ack_delay is {limit}",
+                    delays.above,
+                    many(delays.count, "ACK")
+                ),
+            ),
+            number(
+                "packets_per_ack",
+                per_ack,
+                "per ACK",
+                format!("{per_ack:.1} ack-eliciting packets"),
+            ),
             number("min_rtt_s", seconds(min), "round trip", time(min)),
         ])
         .because("the receiver holds ACKs back, or does not run when packets arrive");

@@ -4,8 +4,8 @@
 //!
 //! Cost: none that a log shows: without ECN an AQM drops what it would have marked.
 
-use super::case::finding;
 use super::QuicRule;
+use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::rules::{Finding, number, seconds, time};
 
@@ -32,7 +32,9 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         finding(analysis, &RULE, 0, "the path or the peer does not support ECN".into())
             .at((at, at), (event, event))
             .with([number("failed_at_s", seconds(at), "failed at", time(at))])
-            .because("the peer's ACKs did not count the marked packets, or marked packets were lost")
+            .because(
+                "the peer's ACKs did not count the marked packets, or marked packets were lost",
+            )
             .unseen("which of them: the path, the peer's socket, or this host's"),
     )
 }

@@ -6,8 +6,8 @@
 //!
 //! Cost: the time that the losses took, if they are all of the losses.
 
-use super::case::{episodes, finding};
 use super::QuicRule;
+use super::case::{episodes, finding};
 use crate::quic::QuicAnalysis;
 use crate::rules::{Finding, Severity, count, number, seconds, time};
 
@@ -46,9 +46,24 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let mut found = finding(analysis, &RULE, cost, title)
         .at(sizes.interval, sizes.events)
         .with([
-            count("lost_larger", sizes.lost_larger, "lost", format!("{} larger ones", sizes.lost_larger)),
-            count("largest_acked_bytes", sizes.largest_acked, "arrived", format!("{} B at most", sizes.largest_acked)),
-            count("largest_sent_bytes", sizes.largest_sent, "sent", format!("{} B at most", sizes.largest_sent)),
+            count(
+                "lost_larger",
+                sizes.lost_larger,
+                "lost",
+                format!("{} larger ones", sizes.lost_larger),
+            ),
+            count(
+                "largest_acked_bytes",
+                sizes.largest_acked,
+                "arrived",
+                format!("{} B at most", sizes.largest_acked),
+            ),
+            count(
+                "largest_sent_bytes",
+                sizes.largest_sent,
+                "sent",
+                format!("{} B at most", sizes.largest_sent),
+            ),
             number("until_s", seconds(sizes.interval.1), "until", time(sizes.interval.1)),
         ])
         .because("the path MTU is smaller than the datagrams that the sender uses");

@@ -5,8 +5,8 @@
 //!
 //! Cost: none of its own; slow start on the new path is in the time budget.
 
-use super::case::finding;
 use super::QuicRule;
+use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::rules::{Finding, Severity, count, many, number, seconds, size, time};
 
@@ -36,7 +36,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let mut found = finding(analysis, &RULE, 0, title)
         .at((at, analysis.last), (event, event))
         .with([
-            count("path_challenges", challenges, "challenges", many(challenges, "PATH_CHALLENGE frame")),
+            count(
+                "path_challenges",
+                challenges,
+                "challenges",
+                many(challenges, "PATH_CHALLENGE frame"),
+            ),
             number("first_challenge_s", seconds(at), "", String::new()),
         ])
         .because("an endpoint's address changed, or it probes another path");

@@ -1,5 +1,8 @@
 //! Tests of the analysis of a qlog.
 
+use diagnose::quic::QuicLimiter;
+use diagnose::quic::record::QuicLossTrigger;
+
 use super::*;
 
 /// A log in the format of the drafts, one record per line after its separator.
@@ -75,35 +78,31 @@ fn rtts_windows_losses_and_times_are_taken_from_the_log() {
     );
     let [quic] = &reading.quic[..] else { panic!("{:?}", reading.quic) };
     assert_eq!((&*quic.title, &*quic.group), ("a transfer", "c0ffee"));
+    let quic = &quic.analysis;
     assert_eq!((quic.sent, quic.sent_bytes, quic.stream_bytes), (3, 3_600, 2_000));
     assert_eq!((quic.received, quic.acks), (1, 1));
-    assert_eq!(quic.lost.get("reordering_threshold"), Some(&2));
+    assert_eq!(quic.lost.get(&QuicLossTrigger::Packets), Some(&2));
     assert_eq!(quic.spurious, 1);
-    let millis = Duration::from_millis;
-    assert_eq!(quic.round_trips, Some([millis(20), millis(22), millis(39)]));
+    let millis = |ms: u64| ms * 1_000_000;
+    // The sample of 22 ms at 60 ms is the third; the last is 39 ms.
+    let trips = quic.round_trips.unwrap();
+    assert_eq!([trips[0], trips[1]], [millis(20), millis(22)]);
     assert_eq!(quic.windows, Some([12_000, 24_000, 13_000]));
     assert_eq!(quic.max_in_flight, Some(12_000));
-    let budget: Vec<_> =
-        quic.budget.iter().map(|(limit, time)| (*limit, time.as_millis())).collect();
-    let expected = [
-        (QuicLimit::Handshake, 10),
-        (QuicLimit::Recovery, 60),
-        (QuicLimit::SlowStart, 50),
-        (QuicLimit::Window, 30),
-        (QuicLimit::Application, 40),
-    ];
-    assert_eq!(budget, expected);
-    assert_eq!(quic.untold, ["the peer's flow control"]);
+    let whole = millis(190);
+    assert_eq!(quic.budget.whole(), whole);
+    assert_eq!(quic.budget.of(QuicLimiter::Handshake).ns, millis(10));
+    assert_eq!(quic.missing, ["the peer's flow control"]);
 }
 
 #[test]
 fn missing_information_is_reported() {
     let file = log(&[&sent(10, 1, 0), &sent(30, 2, 1_000)]);
     let reading = read_bytes(&file);
-    let quic = &reading.quic[0];
-    assert!(quic.budget.is_empty() && quic.windows.is_none());
-    for lack in ["round trips", "the congestion window", "bytes in flight"] {
-        assert!(quic.untold.contains(&lack), "{:?}", quic.untold);
+    let quic = &reading.quic[0].analysis;
+    assert!(quic.windows.is_none());
+    for lack in ["round trips", "the congestion window"] {
+        assert!(quic.missing.contains(&lack), "{:?}", quic.missing);
     }
     assert!(refused(b"{}").starts_with("a: no packet or record found, taken for qlog"));
 }
@@ -113,8 +112,7 @@ fn a_sample_of_our_own_is_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples/upload.sqlog");
     let bytes = std::fs::read(path).unwrap();
     let reading = read_bytes(&bytes);
-    let quic = &reading.quic[0];
+    let quic = &reading.quic[0].analysis;
     assert!(quic.sent > 0 && quic.windows.is_some(), "{quic:?}");
-    let time_by_use: u64 = quic.budget.values().map(|time| time.as_nanos()).sum();
-    assert_eq!(time_by_use, quic.last.saturating_sub(quic.first).as_nanos());
+    assert_eq!(quic.budget.whole(), quic.last - quic.first);
 }

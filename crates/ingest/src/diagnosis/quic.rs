@@ -1,0 +1,213 @@
+//! Diagnosed QUIC connections of a log, as text and JSON.
+
+use core::fmt::Write;
+
+use diagnose::quic::{QuicBudget, QuicDiagnosis, QuicLimiter};
+use diagnose::rules::{many, percent, rate, size, time};
+use logs::qlog::Vantage;
+use scenario::ReportStyle;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::json::FindingJson;
+use super::text::{BAR, FindingSite, TextStyle, findings, paint};
+use crate::inputs::QuicConnection;
+
+/// A QUIC connection with the summary of its diagnosis.
+#[derive(Debug)]
+pub struct QuicReport {
+    /// The connection.
+    pub connection: QuicConnection,
+    /// Its findings.
+    pub diagnosis: QuicDiagnosis,
+}
+
+impl QuicReport {
+    pub(super) fn of(connection: QuicConnection) -> Self {
+        let diagnosis = QuicDiagnosis::of(&connection.analysis);
+        Self { connection, diagnosis }
+    }
+
+    /// Writes the connection with its findings.
+    pub(super) fn text(&self, file: &str, view: TextStyle, out: &mut String) {
+        let analysis = &self.connection.analysis;
+        let _ = writeln!(
+            out,
+            "\nconnection {}  {}  {} {} in {}, {}",
+            self.connection.number,
+            self.name(),
+            size(analysis.bytes()),
+            if analysis.is_sender() { "sent" } else { "received" },
+            time(analysis.duration()),
+            rate(analysis.goodput())
+        );
+        let mut facts = vec![match analysis.client {
+            Some(true) => "logged by the client".to_owned(),
+            Some(false) => "logged by the server".to_owned(),
+            None => "vantage point unknown".to_owned(),
+        }];
+        if let Some([min, ..]) = analysis.round_trips {
+            facts.push(format!("round trip {}", time(min)));
+        }
+        facts.push(format!(
+            "{} sent, {} received",
+            many(analysis.sent, "packet"),
+            analysis.received
+        ));
+        if analysis.all_lost() > 0 {
+            let spurious = match analysis.spurious {
+                0 => String::new(),
+                spurious => format!(", {spurious} of them arrived"),
+            };
+            facts.push(format!("{} declared lost{spurious}", analysis.all_lost()));
+        }
+        if let Some([first, largest, last]) = analysis.windows {
+            let text =
+                format!("window {}, at most {}, last {}", size(first), size(largest), size(last));
+            facts.push(text);
+        }
+        let _ = writeln!(out, "  {}", facts.join("; "));
+        if !analysis.missing.is_empty() {
+            let _ = writeln!(out, "  not in the log: {}", analysis.missing.join(", "));
+        }
+        budget(&analysis.budget, view.look, out);
+        let site = FindingSite {
+            file,
+            item: "connection",
+            number: self.connection.number,
+            records: "events",
+            active: analysis.budget.active(),
+            filtered: false,
+        };
+        findings(&self.diagnosis.findings, &site, view.look, out);
+    }
+
+    /// Title of the trace, or its connection ID.
+    fn name(&self) -> String {
+        let QuicConnection { title, group, .. } = &self.connection;
+        let name = if title.is_empty() { group } else { title };
+        if name.is_empty() { "QUIC".to_owned() } else { printable(name) }
+    }
+}
+
+/// Most characters of a name of the log.
+const NAME: usize = 60;
+
+/// A text of the log without control characters, truncated.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).take(NAME).collect()
+}
+
+const LETTERS: [(QuicLimiter, char, &str); 15] = [
+    (QuicLimiter::Handshake, 'h', "37"),
+    (QuicLimiter::AntiAmplification, '3', "37"),
+    (QuicLimiter::SlowStart, 's', "33"),
+    (QuicLimiter::Window, 'c', "35"),
+    (QuicLimiter::ConnectionFlow, 'f', "34"),
+    (QuicLimiter::StreamFlow, 'm', "34"),
+    (QuicLimiter::StreamCount, 'n', "34"),
+    (QuicLimiter::Pacing, 'p', "35"),
+    (QuicLimiter::Application, 'a', "36"),
+    (QuicLimiter::Recovery, 'r', "31"),
+    (QuicLimiter::Timeout, 't', "31;1"),
+    (QuicLimiter::Path, '=', "32"),
+    (QuicLimiter::Peer, 'd', "32"),
+    (QuicLimiter::Idle, '.', "90"),
+    (QuicLimiter::Unknown, '?', "90"),
+];
+
+/// Writes a bar with a letter for each limiter, and their percentages.
+fn budget(budget: &QuicBudget, look: ReportStyle, out: &mut String) {
+    let whole = budget.whole();
+    if whole == 0 {
+        return;
+    }
+    let (mut bar, mut shares) = (String::new(), Vec::new());
+    let (mut done, mut drawn) = (0_u128, 0);
+    for (limiter, letter, colour) in LETTERS {
+        let ns = budget.of(limiter).ns;
+        if ns == 0 {
+            continue;
+        }
+        done += u128::from(ns);
+        let until = (done * BAR as u128 / u128::from(whole)) as usize;
+        let part: String = core::iter::repeat_n(letter, until - drawn).collect();
+        drawn = until;
+        bar.push_str(&paint(&part, colour, look));
+        shares.push(format!("{letter} {} {}", limiter.name(), percent(ns, whole)));
+    }
+    let _ = writeln!(out, "  time  [{bar}]");
+    let _ = writeln!(out, "        {}", shares.join(" | "));
+}
+
+/// A connection in JSON.
+#[derive(Serialize)]
+pub(super) struct QuicJson<'a> {
+    id: u32,
+    title: &'a str,
+    group_id: &'a str,
+    vantage: &'static str,
+    sends: bool,
+    bytes: u64,
+    duration_s: f64,
+    goodput_bps: f64,
+    packets_sent: u64,
+    packets_received: u64,
+    lost_packets: u64,
+    spurious_packets: u64,
+    min_rtt_s: Option<f64>,
+    max_congestion_window_bytes: Option<u64>,
+    bottleneck_bps: Option<f64>,
+    time_budget: BudgetJson<'a>,
+    not_in_the_log: &'a [&'static str],
+    primary: Option<&'static str>,
+    findings: Vec<FindingJson>,
+}
+
+struct BudgetJson<'a>(&'a QuicBudget);
+
+impl Serialize for BudgetJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(QuicLimiter::ALL.len()))?;
+        for limiter in QuicLimiter::ALL {
+            let key = format!("{}_s", limiter.key());
+            map.serialize_entry(&key, &(self.0.of(limiter).ns as f64 / 1e9))?;
+        }
+        map.end()
+    }
+}
+
+impl QuicReport {
+    pub(super) fn json(&self) -> QuicJson<'_> {
+        let QuicConnection { number, title, group, vantage, analysis, .. } = &self.connection;
+        let found = self.diagnosis.findings.iter().cloned();
+        QuicJson {
+            id: *number,
+            title,
+            group_id: group,
+            vantage: match vantage {
+                Vantage::Unknown => match analysis.client {
+                    Some(true) => "client",
+                    Some(false) => "server",
+                    None => "unknown",
+                },
+                known => known.name(),
+            },
+            sends: analysis.is_sender(),
+            bytes: analysis.bytes(),
+            duration_s: analysis.duration() as f64 / 1e9,
+            goodput_bps: analysis.goodput() * 8.0,
+            packets_sent: analysis.sent,
+            packets_received: analysis.received,
+            lost_packets: analysis.all_lost(),
+            spurious_packets: analysis.spurious,
+            min_rtt_s: analysis.round_trips.map(|[min, ..]| min as f64 / 1e9),
+            max_congestion_window_bytes: analysis.windows.map(|[_, largest, _]| largest),
+            bottleneck_bps: analysis.bottleneck.map(|rate| rate * 8.0),
+            time_budget: BudgetJson(&analysis.budget),
+            not_in_the_log: &analysis.missing,
+            primary: self.diagnosis.primary,
+            findings: found.map(FindingJson::of_event).collect(),
+        }
+    }
+}
