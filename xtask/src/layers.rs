@@ -37,6 +37,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("ackclock-pages", 10),
     ("ackclock-whatif", 10),
     ("ackclock-reproduce", 11),
+    ("ackclock-suite", 11),
     ("ackclock-simtest", 11),
     ("ackclock-quinn-check", 12),
     ("ackclock-qlog-check", 12),

@@ -5,6 +5,7 @@ mod kernel;
 mod run;
 mod scenario;
 mod series;
+mod suite;
 mod sweep;
 mod theory;
 mod whatif;
@@ -19,6 +20,7 @@ pub(crate) use kernel::{BuildArgs, KernelCheckArgs, KernelCommand, ListArgs};
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
 pub(crate) use scenario::{CheckArgs, ScenarioArgs, ScenarioCommand};
 pub(crate) use series::ThinningArgs;
+pub(crate) use suite::{SuiteArgs, SuiteCommand};
 pub(crate) use sweep::{SweepArgs, TableArgs};
 pub(crate) use theory::{
     AimdArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs,
@@ -68,6 +70,9 @@ pub(crate) enum Command {
     /// Check scenario files and describe their format
     #[command(subcommand, after_help = scenario::SCENARIO_EXAMPLES)]
     Scenario(ScenarioCommand),
+    /// Evaluate a congestion controller by the criteria of a standard, with verdicts
+    #[command(subcommand, after_help = suite::SUITE_EXAMPLES)]
+    Suite(SuiteCommand),
     /// Print published figures next to Ackclock's measurements
     Reproduce(ReproduceArgs),
     /// Read a log, intact or damaged: FreeBSD's Black Box Log or siftr, or qlog

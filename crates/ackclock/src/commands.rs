@@ -11,6 +11,7 @@ mod read;
 mod reproduce;
 mod run;
 mod scenario;
+mod suite;
 mod sweep;
 mod table;
 mod theory;
@@ -35,6 +36,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Run(args) => run::run(args),
         Command::Scenario(command) => scenario::run(command),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Suite(command) => suite::run(command),
         Command::Sweep(args) => sweep::run(args),
         Command::Table(args) => table::run(&args),
         Command::Read(args) => read::run(&args),

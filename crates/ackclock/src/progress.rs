@@ -104,6 +104,39 @@ impl Drop for SweepProgress {
     }
 }
 
+/// Progress of a count, shown on standard error if it is a terminal.
+#[derive(Debug)]
+pub(crate) struct CountProgress {
+    bar: Option<ProgressBar>,
+}
+
+impl CountProgress {
+    /// A bar for `total` items of this name.
+    pub(crate) fn new(total: u64, what: &str) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template(&format!("{{bar:30}} {{pos}}/{{len}} {what}"));
+            ProgressBar::new(total)
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        Self { bar }
+    }
+
+    /// Sets the bar to this number of items.
+    pub(crate) fn at(&self, done: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+        }
+    }
+}
+
+impl Drop for CountProgress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Progress of reading a file, shown on standard error if it is a terminal, after one second.
 #[derive(Debug)]
 pub(crate) struct ProgressReader<R> {

@@ -1,0 +1,69 @@
+//! The criteria of RFC 9743 (BCP 133), one file per section.
+
+mod aqm;
+mod bufferbloat;
+mod collapse;
+mod data_centers;
+mod fairness;
+mod high_delay;
+mod high_loss;
+mod iot;
+mod mixed;
+mod paths;
+mod real_time;
+mod reordering;
+mod short_flows;
+mod transient;
+mod varying_delay;
+
+use crate::SuiteError;
+use crate::evaluation::Evaluation;
+
+/// A criterion of a document.
+#[derive(Debug)]
+pub struct SuiteCriterion {
+    /// Its section.
+    pub section: &'static str,
+    /// Its subject.
+    pub title: &'static str,
+    /// How its limits are set.
+    pub limits: &'static str,
+    /// Why it is not evaluated.
+    pub not_evaluated: Option<&'static str>,
+    pub(crate) evaluate: fn(&mut Evaluation<'_>) -> Result<(), SuiteError>,
+}
+
+const fn not_evaluated(
+    section: &'static str,
+    title: &'static str,
+    why: &'static str,
+) -> SuiteCriterion {
+    SuiteCriterion { section, title, limits: "", not_evaluated: Some(why), evaluate: |_| Ok(()) }
+}
+
+/// The criteria in the order of RFC 9743.
+pub static RFC9743: [SuiteCriterion; 23] = [
+    collapse::CRITERION,
+    bufferbloat::CRITERION,
+    high_loss::CRITERION,
+    fairness::CRITERION,
+    short_flows::CRITERION,
+    mixed::CRITERION,
+    real_time::CRITERION,
+    short_flows::BESIDE_LONG,
+    paths::TAIL_DROP,
+    paths::TUNNELS,
+    paths::WIRED,
+    paths::WIRELESS,
+    aqm::CRITERION,
+    high_loss::POLICER,
+    varying_delay::CRITERION,
+    iot::CRITERION,
+    high_delay::CRITERION,
+    not_evaluated("7.6", "misbehaving nodes", "receivers that lie are not modelled"),
+    reordering::CRITERION,
+    transient::OUTAGE,
+    transient::CROSS_TRAFFIC,
+    not_evaluated("7.10", "multipath transport", "all modelled transports use one path"),
+    data_centers::CRITERION,
+];

@@ -1,0 +1,103 @@
+//! Standard evaluations of a congestion controller, with verdicts.
+//!
+//! A suite is a list of criteria of a document. Each criterion runs worlds with the sender under
+//! test and the same worlds with the reference senders, and compares figures with limits. RFC 9743
+//! gives no limits: it asks that a new algorithm does no more harm than the existing ones. So each
+//! limit is the worst reference with a margin, and each figure prints both.
+//!
+//! Reading order: `sender` (who is tested), `world` (the scenarios), `measure` (a run), `evaluation`
+//! (the comparison), `criteria` (one file per section of the document), `report` (results), and the
+//! forms `text`, `markdown` and `junit`; `baseline` compares two reports.
+
+pub mod baseline;
+mod criteria;
+mod evaluation;
+pub mod junit;
+pub mod markdown;
+mod measure;
+pub mod page;
+mod report;
+mod sender;
+pub mod text;
+mod world;
+
+use core::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+pub use criteria::{RFC9743, SuiteCriterion};
+pub use evaluation::Evaluation;
+pub use report::{
+    CriterionReport, CriterionVerdict, FigureBound, SuiteFigure, SuiteReport, WorldText,
+};
+pub use sender::{SenderError, SuiteSender};
+
+/// What to evaluate.
+#[derive(Debug, Clone)]
+pub struct SuiteRequest {
+    /// The sender under test.
+    pub sender: SuiteSender,
+    /// The reference senders.
+    pub against: Vec<SuiteSender>,
+    /// Drawn start phases of each world with several flows.
+    pub phases: u32,
+}
+
+/// An error of a suite.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SuiteError {
+    /// A world cannot be read; the text says why.
+    World(String),
+    /// A run ended with an error: the world and the reason.
+    Run(String, String),
+}
+
+impl fmt::Display for SuiteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::World(errors) => f.write_str(errors),
+            Self::Run(world, error) => write!(f, "{world}: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for SuiteError {}
+
+/// Evaluates these criteria on `threads` threads. The report is the same for any number of them.
+/// `finished` is called after each criterion with the number of finished ones.
+///
+/// # Errors
+/// The first error of a criterion, in their order; `stop` ends the runs with an error.
+pub fn run(
+    request: &SuiteRequest,
+    criteria: &[&'static SuiteCriterion],
+    threads: usize,
+    stop: &AtomicBool,
+    finished: &(impl Fn(usize) + Sync),
+) -> Result<SuiteReport, SuiteError> {
+    let next = AtomicUsize::new(0);
+    let count = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<CriterionReport, SuiteError>>>> =
+        criteria.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(criterion) = criteria.get(at) else { return };
+                    let result = Evaluation::of(request, criterion, stop);
+                    if let Ok(mut place) = results[at].lock() {
+                        *place = Some(result);
+                    }
+                    finished(count.fetch_add(1, Ordering::Relaxed) + 1);
+                }
+            });
+        }
+    });
+    let mut reports = Vec::new();
+    for place in results {
+        let result = place.into_inner().ok().flatten();
+        reports.push(result.ok_or_else(|| SuiteError::World("a thread ended early".to_owned()))??);
+    }
+    Ok(SuiteReport::new(request, reports))
+}

@@ -1,0 +1,40 @@
+//! A report as a Markdown table, for a pull request or a mail.
+
+use core::fmt::Write as _;
+
+use crate::report::SuiteReport;
+use crate::text::{limit, reference, summary, value};
+
+/// The report with all figures.
+pub fn render(report: &SuiteReport) -> String {
+    let mut text = format!(
+        "## RFC 9743 (BCP 133): {} against {}\n\n{}; {} start phases of each world with several \
+         flows.\n\n| section | figure | value | worst reference | limit | |\n|---|---|---:|---:|---:|---|\n",
+        report.sender,
+        report.against.join(", "),
+        summary(report),
+        report.phases
+    );
+    for criterion in &report.criteria {
+        let _ = writeln!(
+            text,
+            "| **{}** | **{}** | {} | | | **{}** |",
+            criterion.section,
+            criterion.title,
+            criterion.reason.as_deref().unwrap_or_default(),
+            criterion.verdict.word()
+        );
+        for figure in &criterion.figures {
+            let _ = writeln!(
+                text,
+                "| | {} | {} | {} | {} | {} |",
+                figure.name,
+                value(figure),
+                reference(figure),
+                limit(figure),
+                if figure.holds { "" } else { "**beyond**" }
+            );
+        }
+    }
+    text
+}

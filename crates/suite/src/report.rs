@@ -1,0 +1,177 @@
+//! Results of a suite.
+
+use serde::{Deserialize, Serialize};
+
+use crate::SuiteRequest;
+use crate::criteria::SuiteCriterion;
+
+/// The verdict on a criterion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CriterionVerdict {
+    /// Every figure holds.
+    Pass,
+    /// A figure is beyond its limit.
+    Fail,
+    /// Not evaluated; `reason` says why.
+    NotEvaluated,
+}
+
+impl CriterionVerdict {
+    /// The verdict in one word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "FAIL",
+            Self::NotEvaluated => "-",
+        }
+    }
+}
+
+/// On which side of its limit a figure must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureBound {
+    /// At most the limit.
+    AtMost,
+    /// At least the limit.
+    AtLeast,
+    /// No limit: information.
+    None,
+}
+
+/// A measured figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SuiteFigure {
+    /// What was measured, and in which world.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// The mean over all start phases.
+    pub value: f64,
+    /// Half of its 95 % confidence interval, with several start phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// The worst of the references.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<f64>,
+    /// The limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+    /// Its side of the limit.
+    pub bound: FigureBound,
+    /// Whether it holds: the limit is met, or lies within the confidence interval.
+    pub holds: bool,
+}
+
+/// The scenario file of a world that was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorldText {
+    /// Its name, which is that of its file.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// The result of a criterion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CriterionReport {
+    /// Section of the document.
+    pub section: String,
+    /// Its subject.
+    pub title: String,
+    /// The verdict.
+    pub verdict: CriterionVerdict,
+    /// Why it was not evaluated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How its limits are set.
+    pub limits: String,
+    /// Its figures.
+    pub figures: Vec<SuiteFigure>,
+    /// The names of its worlds with the sender under test.
+    pub worlds: Vec<String>,
+    /// The worlds themselves.
+    #[serde(skip)]
+    pub texts: Vec<WorldText>,
+}
+
+impl CriterionReport {
+    pub(crate) fn new(
+        criterion: &SuiteCriterion,
+        figures: Vec<SuiteFigure>,
+        texts: Vec<WorldText>,
+    ) -> Self {
+        let all = figures.iter().all(|figure| figure.holds);
+        let verdict = match (criterion.not_evaluated, all) {
+            (Some(_), _) => CriterionVerdict::NotEvaluated,
+            (None, true) => CriterionVerdict::Pass,
+            (None, false) => CriterionVerdict::Fail,
+        };
+        Self {
+            section: criterion.section.to_owned(),
+            title: criterion.title.to_owned(),
+            verdict,
+            reason: criterion.not_evaluated.map(str::to_owned),
+            limits: criterion.limits.to_owned(),
+            figures,
+            worlds: texts.iter().map(|world| world.name.clone()).collect(),
+            texts,
+        }
+    }
+}
+
+/// The result of a suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SuiteReport {
+    /// Version of the program.
+    pub version: String,
+    /// Name of the suite.
+    pub suite: String,
+    /// The sender under test.
+    pub sender: String,
+    /// The references.
+    pub against: Vec<String>,
+    /// Start phases of each world with several flows.
+    pub phases: u32,
+    /// The criteria in the order of the document.
+    pub criteria: Vec<CriterionReport>,
+}
+
+impl SuiteReport {
+    pub(crate) fn new(request: &SuiteRequest, criteria: Vec<CriterionReport>) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            suite: "rfc9743".to_owned(),
+            sender: request.sender.to_string(),
+            against: request.against.iter().map(ToString::to_string).collect(),
+            phases: request.phases,
+            criteria,
+        }
+    }
+
+    /// True if no criterion failed.
+    pub fn passes(&self) -> bool {
+        self.count(CriterionVerdict::Fail) == 0
+    }
+
+    /// Number of criteria with this verdict.
+    pub fn count(&self, verdict: CriterionVerdict) -> usize {
+        self.criteria.iter().filter(|criterion| criterion.verdict == verdict).count()
+    }
+
+    /// The report as JSON, with a final line break.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// The text is not a report; the message has line and column.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+}

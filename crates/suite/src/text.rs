@@ -1,0 +1,90 @@
+//! A report as text for a terminal.
+
+use core::fmt::Write as _;
+
+use crate::report::{CriterionVerdict, FigureBound, SuiteFigure, SuiteReport};
+
+/// A number with three or four significant digits.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A figure's value with its confidence interval and unit.
+pub(crate) fn value(figure: &SuiteFigure) -> String {
+    let mut text = number(figure.value);
+    if let Some(half) = figure.confidence {
+        let _ = write!(text, " +- {}", number(half));
+    }
+    if !figure.unit.is_empty() {
+        let _ = write!(text, " {}", figure.unit);
+    }
+    text
+}
+
+/// A figure's limit.
+pub(crate) fn limit(figure: &SuiteFigure) -> String {
+    let side = match figure.bound {
+        FigureBound::AtMost => "at most",
+        FigureBound::AtLeast => "at least",
+        FigureBound::None => return String::new(),
+    };
+    figure.limit.map_or_else(String::new, |limit| format!("{side} {}", number(limit)))
+}
+
+/// The worst reference.
+pub(crate) fn reference(figure: &SuiteFigure) -> String {
+    figure.reference.map_or_else(String::new, number)
+}
+
+/// The counts of verdicts in one sentence.
+pub(crate) fn summary(report: &SuiteReport) -> String {
+    format!(
+        "{} criteria: {} pass, {} fail, {} not evaluated",
+        report.criteria.len(),
+        report.count(CriterionVerdict::Pass),
+        report.count(CriterionVerdict::Fail),
+        report.count(CriterionVerdict::NotEvaluated),
+    )
+}
+
+/// The verdicts, one line each, with the failed figures; `full`: with all figures and limits.
+pub fn render(report: &SuiteReport, full: bool) -> String {
+    let mut text = format!(
+        "RFC 9743 (BCP 133): {} against {}, {} start phases\n\n",
+        report.sender,
+        report.against.join(", "),
+        report.phases
+    );
+    for criterion in &report.criteria {
+        let _ = write!(
+            text,
+            "{:<5} {:<7} {}",
+            criterion.verdict.word(),
+            criterion.section,
+            criterion.title
+        );
+        if let Some(reason) = &criterion.reason {
+            let _ = write!(text, ": {reason}");
+        }
+        text.push('\n');
+        if full && !criterion.limits.is_empty() {
+            let _ = writeln!(text, "      limits: {}", criterion.limits);
+        }
+        for figure in criterion.figures.iter().filter(|figure| full || !figure.holds) {
+            let mark = if figure.holds { ' ' } else { '!' };
+            let mut line = format!("    {mark} {}: {}", figure.name, value(figure));
+            if figure.limit.is_some() {
+                let _ = write!(line, " ({}, worst reference {})", limit(figure), reference(figure));
+            } else if figure.reference.is_some() {
+                let _ = write!(line, " (references at most {})", reference(figure));
+            }
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    let _ = writeln!(text, "\n{}", summary(report));
+    text
+}

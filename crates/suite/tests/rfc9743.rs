@@ -1,0 +1,107 @@
+//! The suite of RFC 9743.
+
+use std::sync::atomic::AtomicBool;
+
+use ackclock_suite::baseline::regressions;
+use ackclock_suite::{
+    self as suite, CriterionVerdict, RFC9743, SuiteCriterion, SuiteError, SuiteReport,
+    SuiteRequest, SuiteSender,
+};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+fn sender(name: &str) -> SuiteSender {
+    SuiteSender::read(name).unwrap()
+}
+
+fn criteria(sections: &[&str]) -> Vec<&'static SuiteCriterion> {
+    RFC9743.iter().filter(|one| sections.contains(&one.section)).collect()
+}
+
+fn evaluate(name: &str, sections: &[&str], threads: usize) -> SuiteReport {
+    evaluate_phases(name, sections, threads, 2)
+}
+
+fn evaluate_phases(name: &str, sections: &[&str], threads: usize, phases: u32) -> SuiteReport {
+    let against = vec![sender("reno"), sender("cubic")];
+    let request = SuiteRequest { sender: sender(name), against, phases };
+    suite::run(&request, &criteria(sections), threads, &NEVER, &|_| ()).unwrap()
+}
+
+#[test]
+fn the_criteria_are_in_the_order_of_the_document_and_unique() {
+    let key = |one: &&SuiteCriterion| -> Vec<u32> {
+        one.section.split('.').map(|part| part.parse().unwrap()).collect()
+    };
+    let sections: Vec<_> = RFC9743.iter().collect();
+    assert!(sections.iter().map(key).is_sorted_by(|a, b| a < b));
+}
+
+/// RFC 9743 section 5.1.3 says it of BBR version 1: sustained loss where the queue is below about 1.5
+/// bandwidth-delay products.
+#[test]
+fn bbr_version_1_keeps_losses_high_in_shallow_queues_only() {
+    let report = evaluate_phases("bbr", &["5.1.3"], 2, 4);
+    assert_eq!(report.criteria[0].verdict, CriterionVerdict::Fail);
+    let beyond: Vec<_> = report.criteria[0].figures.iter().map(|one| one.holds).collect();
+    // 0.1, 0.25, 0.5, 1, 1.5 and 2 products.
+    assert_eq!(beyond[..3], [false; 3]);
+    assert_eq!(beyond[4..], [true; 2]);
+}
+
+#[test]
+fn a_reference_passes_against_itself() {
+    let report = evaluate("reno", &["5.1.2", "6.1", "7.5"], 2);
+    assert!(report.passes(), "{}", suite::text::render(&report, true));
+}
+
+#[test]
+fn threads_do_not_change_the_report_and_it_survives_json() {
+    let [one, two] = [1, 2].map(|threads| evaluate("newreno", &["5.1.1", "5.1.4", "7.6"], threads));
+    assert_eq!(one.to_json(), two.to_json());
+    let back = SuiteReport::from_json(&one.to_json()).unwrap();
+    assert_eq!(back.to_json(), one.to_json());
+    assert_eq!(back.criteria[2].verdict, CriterionVerdict::NotEvaluated);
+}
+
+#[test]
+fn a_sender_that_is_worse_than_its_baseline_is_named_with_the_criterion() {
+    let sections = ["5.1.2", "5.1.3"];
+    let (before, now) = (evaluate("cubic", &sections, 2), evaluate("bbr", &sections, 2));
+    let worse = regressions(&before, &now).unwrap();
+    assert!(worse.iter().any(|one| one.section == "5.1.3"), "{worse:?}");
+    assert!(worse.iter().all(|one| one.section != "5.1.2"), "{worse:?}");
+    assert_eq!(regressions(&before, &before).unwrap(), []);
+    let other = SuiteReport { phases: 3, ..before };
+    assert!(regressions(&other, &now).unwrap_err().to_string().contains("start phases"));
+}
+
+#[test]
+fn unknown_senders_are_refused_with_a_hint() {
+    let error = |name| SuiteSender::read(name).unwrap_err();
+    assert_eq!(error("newreon").hint, "did you mean `newreno`?");
+    assert!(error("linux-6.18/newrenno").message.contains("unknown congestion control"));
+    assert!(error("windows/cubic").message.contains("windows"));
+}
+
+#[test]
+fn a_stop_ends_the_runs() {
+    let request = SuiteRequest { sender: sender("reno"), against: vec![], phases: 2 };
+    let stop = AtomicBool::new(true);
+    let result = suite::run(&request, &criteria(&["5.1.1"]), 1, &stop, &|_| ());
+    assert!(matches!(result, Err(SuiteError::Run(..))));
+}
+
+#[test]
+fn every_form_has_every_criterion_and_escapes_its_text() {
+    let mut report = evaluate("reno", &["5.1.1", "7.6"], 2);
+    report.sender = "<&\">".to_owned();
+    let junit = suite::junit::render(&report);
+    assert!(junit.contains("&lt;&amp;&quot;&gt;") && junit.contains("<skipped message"));
+    for text in [junit, suite::markdown::render(&report), suite::text::render(&report, false)] {
+        assert!(text.contains("5.1.1") && text.contains("7.6"));
+    }
+    let mut page = Vec::new();
+    suite::page::page(&report).write(&mut page).unwrap();
+    assert!(String::from_utf8(page).unwrap().contains("misbehaving nodes"));
+}
