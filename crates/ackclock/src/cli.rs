@@ -243,7 +243,10 @@ Examples:
 
 A directory means all .pkt files in it and below. A script may name its profile in a comment at
 its top: // profile: freebsd-13.2. See docs/packet-scripts.md for what is supported.
-Exit status: 0 no script failed; 1 a script failed; 2 an error in arguments or scripts.";
+With -D, --ip-version, --mtu and --tolerance-usecs the scripts of a suite run as its own runner
+runs them: ackclock packetdrill -D CMSG_LEVEL_IP=SOL_IP --allow-unsupported --junit out.xml DIR
+Exit status: 0 all scripts passed; 1 a script failed or needs an unsupported feature, or none was
+run; 2 an error in arguments or scripts. --allow-unsupported forgives scripts that were not run.";
 
 /// Arguments of `packetdrill`.
 #[derive(Debug, Args)]
@@ -255,6 +258,24 @@ pub(crate) struct PacketdrillArgs {
     /// Profile to run the scripts against [default: the one in the script, else linux-6.18]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
+    /// Version of IP, in place of the scripts' --ip_version
+    #[arg(long, value_name = "VERSION", value_parser = ["ipv4", "ipv6", "ipv4-mapped-ipv6"], alias = "ip_version")]
+    pub(crate) ip_version: Option<String>,
+    /// Tolerance of times in microseconds, in place of the scripts' --tolerance_usecs
+    #[arg(long, value_name = "MICROSECONDS", alias = "tolerance_usecs")]
+    pub(crate) tolerance_usecs: Option<u32>,
+    /// MTU of the host, in place of the scripts' --mtu
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535))]
+    pub(crate) mtu: Option<u32>,
+    /// Define a word: NAME=VALUE replaces it, NAME makes `#ifdef NAME` true
+    #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
+    pub(crate) define: Vec<String>,
+    /// Succeed although scripts need unsupported features or cannot be read
+    #[arg(long)]
+    pub(crate) allow_unsupported: bool,
+    /// Write the results as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
     /// Ignore differences in the PSH flag
     #[arg(long)]
     pub(crate) relaxed_psh: bool,

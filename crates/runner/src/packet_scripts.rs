@@ -1,13 +1,20 @@
 //! Packet scripts: parsed, run against a profile, and reported as a table, as JSON, or as
 //! compiler-style diagnostics.
 
+mod junit;
+mod summary;
 mod text;
 
-use script::{Diagnostic, RunOptions, ScriptVerdict, parse, run};
+use script::{
+    Definitions, Diagnostic, RunOptions, ScriptVerdict, parse_with, run,
+};
 use serde::Serialize;
-use tcp::profile::{NAMES, TcpProfile};
+use tcp::profile::{Family, NAMES, TcpProfile};
 use units::Duration;
 
+pub use junit::junit;
+pub use script::ScriptOverrides;
+pub use summary::summary;
 pub use text::{details, table};
 
 /// Default profile of a script.
@@ -20,6 +27,10 @@ pub struct ScriptSettings<'a> {
     pub profile: Option<&'a str>,
     /// Ignore the PSH flag in comparisons.
     pub relaxed_psh: bool,
+    /// Words that scripts use, with their values.
+    pub definitions: &'a [(String, String)],
+    /// Values of options that replace the scripts'.
+    pub overrides: ScriptOverrides,
     /// Reads a file that a script's commands name.
     pub files: &'a dyn Fn(&str) -> Option<String>,
 }
@@ -50,6 +61,8 @@ pub struct ScriptResult {
     pub events: usize,
     /// Elapsed virtual time.
     pub time: Duration,
+    /// Commands of the script that were not run.
+    pub notes: Vec<String>,
 }
 
 /// Number of scripts by outcome.
@@ -67,7 +80,7 @@ pub struct ScriptTotals {
 
 impl ScriptTotals {
     /// Counts the outcomes.
-    pub fn of(results: &[ScriptResult]) -> Self {
+    pub fn of<'a>(results: impl IntoIterator<Item = &'a ScriptResult>) -> Self {
         let mut totals = Self::default();
         for one in results {
             *match one.ending {
@@ -111,20 +124,31 @@ pub fn run_script(file: &str, text: &str, settings: &ScriptSettings<'_>) -> Scri
         ending: Ending::Passed,
         events: 0,
         time: Duration::ZERO,
+        notes: Vec::new(),
     };
     let Some(profile) = TcpProfile::named(name) else {
         results.ending = Ending::Unreadable(unknown_profile(text, name));
         return results;
     };
-    let script = match parse(text) {
+    let mut definitions = Definitions::default();
+    // packetdrill defines the name of its system.
+    definitions.define(if profile.family == Family::FreeBsd { "FreeBSD" } else { "Linux" }, "");
+    for (name, value) in settings.definitions {
+        definitions.define(name, value);
+    }
+    let script = match parse_with(text, &definitions) {
         Ok(script) => script,
         Err(diagnostic) => {
             results.ending = Ending::Unreadable(diagnostic);
             return results;
         }
     };
-    let options =
-        RunOptions { profile: &profile, relaxed_psh: settings.relaxed_psh, files: settings.files };
+    let options = RunOptions {
+        profile: &profile,
+        relaxed_psh: settings.relaxed_psh,
+        overrides: settings.overrides,
+        files: settings.files,
+    };
     let outcome = run(text, &script, &options);
     results.ending = match outcome.verdict {
         ScriptVerdict::Passed => Ending::Passed,
@@ -133,6 +157,7 @@ pub fn run_script(file: &str, text: &str, settings: &ScriptSettings<'_>) -> Scri
     };
     results.events = outcome.events;
     results.time = outcome.time;
+    results.notes = outcome.notes;
     results
 }
 
@@ -172,6 +197,8 @@ struct ScriptRow<'a> {
     found: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -218,6 +245,7 @@ pub fn json(results: &[ScriptResult]) -> String {
                 expected: said.and_then(|d| d.expected.as_deref()),
                 found: said.and_then(|d| d.found.as_deref()),
                 hint: said.and_then(|d| d.hint.as_deref()),
+                notes: &one.notes,
             }
         })
         .collect();
@@ -233,7 +261,13 @@ mod tests {
         run_script(
             "a.pkt",
             text,
-            &ScriptSettings { profile: None, relaxed_psh: false, files: &|_| None },
+            &ScriptSettings {
+                profile: None,
+                relaxed_psh: false,
+                definitions: &[],
+                overrides: ScriptOverrides::default(),
+                files: &|_| None,
+            },
         )
     }
 

@@ -23,6 +23,8 @@ pub struct Script {
     pub init: Option<Spanned<String>>,
     /// The events, in the order of the text.
     pub events: Vec<ScriptEvent>,
+    /// The command after the last event, which restores the host.
+    pub cleanup: Option<Spanned<String>>,
 }
 
 /// An option at the top of a script: `--tolerance_usecs=6000`.

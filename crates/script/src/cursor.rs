@@ -4,12 +4,14 @@
 use units::Duration;
 
 use crate::ast::Spanned;
+use crate::conditional::Definitions;
 use crate::diagnostic::{Diagnostic, ScriptSpan};
 
 /// A position in a script.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptCursor<'t> {
     text: &'t str,
+    definitions: &'t Definitions,
     at: usize,
     /// End of the last token taken.
     end: usize,
@@ -18,9 +20,9 @@ pub(crate) struct ScriptCursor<'t> {
 type Result<T> = core::result::Result<T, Diagnostic>;
 
 impl<'t> ScriptCursor<'t> {
-    pub(crate) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str, definitions: &'t Definitions) -> Self {
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        Self { text, at, end: at }
+        Self { text, definitions, at, end: at }
     }
 
     pub(crate) fn text(&self) -> &'t str {
@@ -116,7 +118,12 @@ impl<'t> ScriptCursor<'t> {
         if !self.rest().starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             return Ok(None);
         }
-        self.run(|c| c.is_ascii_alphanumeric() || c == '_')
+        let word = self.run(|c| c.is_ascii_alphanumeric() || c == '_')?;
+        let definitions = self.definitions;
+        Ok(word.map(|word| Spanned {
+            value: definitions.value(word.value).unwrap_or(word.value),
+            span: word.span,
+        }))
     }
 
     /// Returns whether a word is next.
@@ -140,6 +147,11 @@ impl<'t> ScriptCursor<'t> {
         let Some(digits) = self.clone().run(|c| c.is_ascii_alphanumeric())? else {
             return Err(self.missing(what));
         };
+        let length = digits.value.len();
+        let digits = Spanned {
+            value: self.definitions.value(digits.value).unwrap_or(digits.value),
+            span: digits.span,
+        };
         let value = match digits.value.strip_prefix("0x").or(digits.value.strip_prefix("0X")) {
             Some(hex) => u64::from_str_radix(hex, 16),
             None => digits.value.parse(),
@@ -147,7 +159,7 @@ impl<'t> ScriptCursor<'t> {
         let all_digits = digits.value.bytes().all(|b| b.is_ascii_digit());
         match value {
             Ok(value) if value <= most => {
-                self.advance(digits.value.len());
+                self.advance(length);
                 Ok(Spanned { value, span: digits.span })
             }
             Err(_) if !all_digits && !digits.value.starts_with("0x") => Err(self.missing(what)),
@@ -229,17 +241,22 @@ fn nanoseconds(written: &str) -> core::result::Result<u64, &'static str> {
 mod tests {
     use super::*;
 
+    fn cursor(text: &str) -> ScriptCursor<'_> {
+        static NONE: std::sync::LazyLock<Definitions> = std::sync::LazyLock::new(Definitions::default);
+        ScriptCursor::new(text, &NONE)
+    }
+
     #[test]
     fn times_are_exact() {
         for (text, nanos) in
             [("0", 0), (".1", 100_000_000), ("1.", 1_000_000_000), ("+2", 0), ("0.000000001 x", 1)]
         {
-            let read = ScriptCursor::new(text).seconds().map(|time| time.value.as_nanos());
+            let read = cursor(text).seconds().map(|time| time.value.as_nanos());
             assert_eq!(read.ok(), (nanos > 0 || text == "0").then_some(nanos), "{text}");
         }
-        assert!(ScriptCursor::new("0.0000000001").seconds().is_err());
-        assert!(ScriptCursor::new("9999999").seconds().is_err());
-        let mut blocking = ScriptCursor::new("0...0.2");
+        assert!(cursor("0.0000000001").seconds().is_err());
+        assert!(cursor("9999999").seconds().is_err());
+        let mut blocking = cursor("0...0.2");
         assert!(blocking.seconds().unwrap().value.is_zero());
         assert!(blocking.take("...").unwrap());
         assert_eq!(blocking.seconds().unwrap().value, Duration::from_millis(200));
@@ -247,16 +264,16 @@ mod tests {
 
     #[test]
     fn comments_are_skipped_and_must_end() {
-        let mut cursor = ScriptCursor::new("// one\n /* two\n */ word");
-        assert_eq!(cursor.word().unwrap().unwrap().value, "word");
-        assert!(ScriptCursor::new(" /* ").skip().is_err());
+        let mut at = cursor("// one\n /* two\n */ word");
+        assert_eq!(at.word().unwrap().unwrap().value, "word");
+        assert!(cursor(" /* ").skip().is_err());
     }
 
     #[test]
     fn numbers_have_a_limit() {
-        assert_eq!(ScriptCursor::new("0x1f").number("a number", 99).unwrap().value, 31);
-        assert!(ScriptCursor::new("100").number("a number", 99).is_err());
-        assert!(ScriptCursor::new("ten").number("a number", 99).is_err());
-        assert!(ScriptCursor::new("99999999999999999999").number("a number", u64::MAX).is_err());
+        assert_eq!(cursor("0x1f").number("a number", 99).unwrap().value, 31);
+        assert!(cursor("100").number("a number", 99).is_err());
+        assert!(cursor("ten").number("a number", 99).is_err());
+        assert!(cursor("99999999999999999999").number("a number", u64::MAX).is_err());
     }
 }

@@ -14,6 +14,7 @@
 
 pub mod ast;
 mod code;
+pub mod conditional;
 mod cursor;
 mod diagnostic;
 mod parse;
@@ -22,5 +23,6 @@ pub mod settings;
 pub mod shell;
 
 pub use diagnostic::{Diagnostic, ScriptSpan};
-pub use parse::parse;
-pub use run::{RunOptions, ScriptOutcome, ScriptVerdict, run};
+pub use conditional::Definitions;
+pub use parse::{parse, parse_with};
+pub use run::{RunOptions, ScriptOutcome, ScriptOverrides, ScriptVerdict, run};

@@ -10,6 +10,7 @@ mod tcp_options;
 use units::Duration;
 
 use crate::ast::{Action, Script, ScriptEvent, ScriptOption, Spanned, When};
+use crate::conditional::{self, Definitions};
 use crate::cursor::ScriptCursor;
 use crate::diagnostic::{Diagnostic, ScriptSpan};
 
@@ -17,7 +18,7 @@ type Result<T> = core::result::Result<T, Diagnostic>;
 
 /// Options of scripts. The runner uses `mss`, `tolerance_usecs`, `tcp_ts_tick_usecs`, `ip_version`,
 /// `mtu`, `strict_segments`, `non_fatal`.
-const OPTIONS: [&str; 31] = [
+const OPTIONS: [&str; 35] = [
     "bind_port",
     "code_command",
     "code_format",
@@ -34,17 +35,21 @@ const OPTIONS: [&str; 31] = [
     "netmask_ip",
     "non_fatal",
     "persistent_tun_dev",
+    "psp_udp_port",
     "remote_ip",
     "send_omit_free",
     "so_filename",
     "so_flags",
     "speed",
     "strict_segments",
+    "tcp_md5_secret",
     "tcp_ts_ecr_scaled",
     "tcp_ts_tick_usecs",
     "tolerance_percent",
     "tolerance_usecs",
+    "tun_dev",
     "udp_encaps",
+    "udp_encapsulation",
     "verbose",
     "wire_client",
     "wire_server",
@@ -56,7 +61,17 @@ const OPTIONS: [&str; 31] = [
 /// # Errors
 /// The first error, with its position and the expected text.
 pub fn parse(text: &str) -> Result<Script> {
-    let mut cursor = ScriptCursor::new(text);
+    parse_with(text, &Definitions::default())
+}
+
+/// Parses a script with definitions: lines between `#ifdef NAME` and `#endif` count if the name is
+/// defined, and the value of a defined name replaces it.
+///
+/// # Errors
+/// The first error, with its position and the expected text.
+pub fn parse_with(text: &str, definitions: &Definitions) -> Result<Script> {
+    let text = &conditional::apply(text, definitions)?;
+    let mut cursor = ScriptCursor::new(text, definitions);
     let mut options = Vec::new();
     while cursor.next_is("--")? {
         options.push(option(&mut cursor)?);
@@ -64,7 +79,15 @@ pub fn parse(text: &str) -> Result<Script> {
     let init = command(&mut cursor)?;
     let mut events = Vec::new();
     let mut latest = Duration::ZERO;
+    let mut cleanup = None;
     while !cursor.at_end()? {
+        if !events.is_empty() && cursor.next_is("`")? {
+            cleanup = command(&mut cursor)?;
+            if !cursor.at_end()? {
+                return Err(cursor.missing("the end of the script: a command without a time is the last"));
+            }
+            break;
+        }
         events.push(event(&mut cursor, &mut latest)?);
     }
     if events.is_empty() {
@@ -72,7 +95,7 @@ pub fn parse(text: &str) -> Result<Script> {
             cursor.missing("an event, such as `0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3`")
         );
     }
-    Ok(Script { options, init, events })
+    Ok(Script { options, init, events, cleanup })
 }
 
 /// `--name` or `--name=value`.

@@ -25,6 +25,7 @@ mod sockets;
 mod wording;
 mod world;
 
+use packet::IpVersion;
 use tcp::profile::TcpProfile;
 use units::{Duration, Instant};
 
@@ -44,8 +45,21 @@ pub struct RunOptions<'a> {
     pub profile: &'a TcpProfile,
     /// Ignore the PSH flag of outbound packets.
     pub relaxed_psh: bool,
+    /// Values of options that replace the script's.
+    pub overrides: ScriptOverrides,
     /// Returns the text of a file that the script's commands name.
     pub files: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// Values of the command line, which replace those of the script's options.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScriptOverrides {
+    /// `--ip_version`
+    pub ip: Option<IpVersion>,
+    /// `--tolerance_usecs`
+    pub tolerance: Option<Duration>,
+    /// `--mtu`
+    pub mtu: Option<u32>,
 }
 
 /// How a run ended.
@@ -68,6 +82,8 @@ pub struct ScriptOutcome {
     pub events: usize,
     /// Simulated time elapsed.
     pub time: Duration,
+    /// Commands that were not run.
+    pub notes: Vec<String>,
 }
 
 /// Reason for which a run stops early.
@@ -82,19 +98,19 @@ type Result<T> = core::result::Result<T, ScriptStop>;
 /// Runs `script`, which was parsed from `text`.
 pub fn run(text: &str, script: &Script, options: &RunOptions<'_>) -> ScriptOutcome {
     let mut done = 0;
-    let (verdict, time) = match Runner::new(text, script, options) {
+    let (verdict, time, notes) = match Runner::new(text, script, options) {
         Ok(mut runner) => {
             let ended = runner.run(script, &mut done);
-            (ended, runner.world.elapsed())
+            (ended, runner.world.elapsed(), runner.notes)
         }
-        Err(stop) => (Err(stop), Duration::ZERO),
+        Err(stop) => (Err(stop), Duration::ZERO, Vec::new()),
     };
     let verdict = match verdict {
         Ok(()) => ScriptVerdict::Passed,
         Err(ScriptStop::Failed(diagnostic)) => ScriptVerdict::Failed(diagnostic),
         Err(ScriptStop::Unsupported(diagnostic)) => ScriptVerdict::Unsupported(diagnostic),
     };
-    ScriptOutcome { verdict, events: done, time }
+    ScriptOutcome { verdict, events: done, time, notes }
 }
 
 /// State of a run.
@@ -110,11 +126,14 @@ struct Runner<'a> {
     blocked: Option<BlockedCall<'a>>,
     /// Actual time of the previous event.
     base: Instant,
+    /// Commands that were not run.
+    notes: Vec<String>,
 }
 
 impl<'a> Runner<'a> {
     fn new(text: &'a str, script: &Script, options: &RunOptions<'a>) -> Result<Self> {
-        let (rules, host) = configure::configure(text, script, options)?;
+        let mut notes = Vec::new();
+        let (rules, host) = configure::configure(text, script, options, &mut notes)?;
         let world = ScriptWorld::new(host, rules.ip);
         let base = world.now();
         Ok(Self {
@@ -127,6 +146,7 @@ impl<'a> Runner<'a> {
             environment: Environment::default(),
             blocked: None,
             base,
+            notes,
         })
     }
 
@@ -135,8 +155,11 @@ impl<'a> Runner<'a> {
             *done += 1;
             self.event(event)?;
         }
-        match self.blocked.as_ref().map(|blocked| blocked.until) {
-            Some(until) => self.advance(until).and_then(|()| self.still_blocked()),
+        if let Some(until) = self.blocked.as_ref().map(|blocked| blocked.until) {
+            self.advance(until).and_then(|()| self.still_blocked())?;
+        }
+        match &script.cleanup {
+            Some(command) => self.command(&command.value, command.span),
             None => Ok(()),
         }
     }

@@ -1,10 +1,14 @@
 //! Maps sysctls to the engine: knobs of the profile, the congestion controller, settings with a
 //! fixed value, and settings without a visible effect.
 
+mod defaults;
+
 use cc::{Algorithm, ControllerNameError};
 use tcp::knobs::{self, KnobError, KnobKind, KnobValue};
 use tcp::profile::{Family, TcpProfile};
 use units::{Bytes, Duration};
+
+use defaults::{FIXED, WITHOUT_EFFECT};
 
 /// A host with its system and the script's settings.
 #[derive(Debug, Clone)]
@@ -16,56 +20,6 @@ pub struct ScriptHost {
     /// TSO: the NIC splits bursts.
     pub tso: bool,
 }
-
-/// Settings of which the engine implements only these values.
-const FIXED: &[(&str, &[&str])] = &[
-    ("net.ipv4.tcp_dsack", &["1"]),
-    ("net.ipv4.tcp_frto", &["1", "2"]),
-    ("net.ipv4.tcp_recovery", &["1"]),
-    ("net.ipv4.tcp_reordering", &["3"]),
-    ("net.ipv4.tcp_max_reordering", &["300"]),
-    ("net.ipv4.tcp_shrink_window", &["0"]),
-    ("net.ipv4.tcp_mtu_probing", &["0"]),
-    ("net.ipv4.tcp_thin_linear_timeouts", &["0"]),
-    ("net.ipv4.tcp_abort_on_overflow", &["0"]),
-    ("net.ipv4.tcp_adv_win_scale", &["1"]),
-    ("net.ipv4.tcp_workaround_signed_windows", &["0"]),
-    ("net.ipv4.tcp_rto_min_us", &["200000"]),
-    ("net.ipv4.tcp_rto_max_ms", &["120000"]),
-    ("net.ipv4.ip_no_pmtu_disc", &["0"]),
-    ("net.inet.tcp.rexmit_slop", &["200"]),
-    ("net.inet.tcp.functions_default", &["freebsd"]),
-];
-
-/// Settings without a visible effect here: there is one connection, without autocorking, cookies,
-/// metrics caches or a queue.
-const WITHOUT_EFFECT: &[&str] = &[
-    "net.ipv4.tcp_syncookies",
-    "net.ipv4.tcp_no_metrics_save",
-    "net.ipv4.tcp_no_ssthresh_metrics_save",
-    "net.ipv4.tcp_autocorking",
-    "net.ipv4.tcp_limit_output_bytes",
-    "net.ipv4.tcp_notsent_lowat",
-    "net.ipv4.tcp_fastopen",
-    "net.ipv4.tcp_fastopen_key",
-    "net.ipv4.tcp_pacing_ss_ratio",
-    "net.ipv4.tcp_pacing_ca_ratio",
-    "net.ipv4.tcp_fack",
-    "net.ipv4.tcp_mem",
-    "net.ipv4.tcp_challenge_ack_limit",
-    "net.ipv4.tcp_max_syn_backlog",
-    "net.ipv4.tcp_tw_reuse",
-    "net.ipv4.ip_local_port_range",
-    "net.core.wmem_max",
-    "net.core.netdev_max_backlog",
-    "net.core.default_qdisc",
-    "net.core.somaxconn",
-    "net.inet.tcp.hostcache.purgenow",
-    "net.inet.tcp.hostcache.enable",
-    "net.inet.tcp.syncookies",
-    "net.inet.tcp.syncache.rexmtlimit",
-    "net.inet.tcp.log_debug",
-];
 
 /// Error of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +101,7 @@ impl ScriptHost {
     }
 
     fn check_family(&self, name: &str) -> Result<(), SysctlError> {
-        let linux = ["net.ipv4.", "net.core.", "net.ipv6."].iter().any(|own| name.starts_with(own));
+        let linux = ["net.ipv4.", "net.core.", "net.ipv6.conf."].iter().any(|own| name.starts_with(own));
         let other = match self.profile.family {
             Family::Linux => !linux,
             Family::FreeBsd | Family::Rfc => linux,

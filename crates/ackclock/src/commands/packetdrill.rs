@@ -1,19 +1,22 @@
 //! `ackclock packetdrill`: packet scripts in virtual time.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use packet::IpVersion;
 use runner::packet_scripts::{
-    Ending, ScriptResult, ScriptSettings, ScriptTotals, check_profile, details, json, run_script,
-    table,
+    Ending, ScriptOverrides, ScriptResult, ScriptSettings, ScriptTotals, check_profile, details, json, junit,
+    run_script, summary, table,
 };
 use scenario::{decode, nearest};
+use units::Duration;
 
 use crate::cli::PacketdrillArgs;
 use crate::failure::{Failure, print_error_in_colour};
 use crate::input;
-use crate::output::print;
+use crate::output::{OutFile, print};
 
 /// Maximum directory depth: a deeper one is a symlink loop.
 const DEPTH: usize = 32;
@@ -34,14 +37,57 @@ pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
         several |= path.is_dir();
         collect(path, true, DEPTH, &mut files)?;
     }
-    let results = files.iter().map(|path| one(path, args)).collect::<Result<Vec<_>, _>>()?;
+    let settings = CommonSettings::of(args);
+    let results =
+        files.iter().map(|path| one(path, args, &settings)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = &args.junit {
+        let mut out = OutFile::create(path)?;
+        let written = out.write_all(junit(&results).as_bytes());
+        written.map_err(|error| Failure::file("write", path, &error))?;
+        out.commit()?;
+    }
     show(&results, args, several)?;
-    let totals = ScriptTotals::of(&results);
-    Ok(match totals {
-        ScriptTotals { unreadable: 1.., .. } => ExitCode::from(2),
-        ScriptTotals { failed: 1.., .. } => ExitCode::from(1),
-        _ => ExitCode::SUCCESS,
-    })
+    Ok(ExitCode::from(status(&ScriptTotals::of(&results), args.allow_unsupported)))
+}
+
+/// 0 if all scripts passed, 2 if one cannot be read, else 1. Scripts that were not run may be
+/// allowed, but not if no script was run.
+const fn status(totals: &ScriptTotals, allow_unsupported: bool) -> u8 {
+    let nothing = totals.passed + totals.failed == 0;
+    match totals {
+        ScriptTotals { unreadable: 1.., .. } if !allow_unsupported => 2,
+        ScriptTotals { failed: 1.., .. } => 1,
+        ScriptTotals { unsupported: 1.., .. } if !allow_unsupported => 1,
+        _ if nothing => 1,
+        _ => 0,
+    }
+}
+
+/// Settings of all scripts.
+struct CommonSettings {
+    definitions: Vec<(String, String)>,
+    overrides: ScriptOverrides,
+}
+
+impl CommonSettings {
+    fn of(args: &PacketdrillArgs) -> Self {
+        let definition = |text: &String| match text.split_once('=') {
+            Some((name, value)) => (name.to_owned(), value.to_owned()),
+            None => (text.clone(), String::new()),
+        };
+        let ip = args.ip_version.as_deref().map(|version| match version {
+            "ipv6" => IpVersion::V6,
+            _ => IpVersion::V4,
+        });
+        Self {
+            definitions: args.define.iter().map(definition).collect(),
+            overrides: ScriptOverrides {
+                ip,
+                tolerance: args.tolerance_usecs.map(|n| Duration::from_micros(u64::from(n))),
+                mtu: args.mtu,
+            },
+        }
+    }
 }
 
 fn show(results: &[ScriptResult], args: &PacketdrillArgs, several: bool) -> Result<(), Failure> {
@@ -49,12 +95,16 @@ fn show(results: &[ScriptResult], args: &PacketdrillArgs, several: bool) -> Resu
         return print(&json(results));
     }
     if several {
-        print(&table(results))?;
+        print(&(table(results) + &summary(results)))?;
     } else if let [only] = results
         && only.ending == Ending::Passed
     {
         let time = only.time.as_secs_f64();
-        print(&format!("{}: passed, {} events in {time:.3} s\n", only.file, only.events))?;
+        let mut text = format!("{}: passed, {} events in {time:.3} s\n", only.file, only.events);
+        for note in &only.notes {
+            text += &format!("note: {note}\n");
+        }
+        print(&text)?;
     }
     print_error_in_colour(|look| details(results, look));
     Ok(())
@@ -95,7 +145,11 @@ fn collect(
     Ok(())
 }
 
-fn one(path: &Path, args: &PacketdrillArgs) -> Result<ScriptResult, Failure> {
+fn one(
+    path: &Path,
+    args: &PacketdrillArgs,
+    common: &CommonSettings,
+) -> Result<ScriptResult, Failure> {
     let bytes = input::read(path)?;
     let name = path.display().to_string();
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
@@ -105,6 +159,8 @@ fn one(path: &Path, args: &PacketdrillArgs) -> Result<ScriptResult, Failure> {
     let settings = ScriptSettings {
         profile: args.profile.as_deref(),
         relaxed_psh: args.relaxed_psh,
+        definitions: &common.definitions,
+        overrides: common.overrides,
         files: &files,
     };
     Ok(run_script(&name, text, &settings))

@@ -345,6 +345,7 @@ mod tests {
             "assert 7 % 3 == 1 and -7 % 3 == 2 and 7 % -3 == -2",
             "assert tcpi_snd_cwnd == 7, 'cwnd %d' % tcpi_snd_cwnd",
             "x = 3; x += tcpi_snd_cwnd\nassert x == 10 # ten",
+            "assert 1 == 1;\\\n assert 2 \\\n == 2;\\\n",
             "assert (1,\n 2) and abs(-3) == 3 and min(4, 2) == 2",
             "assert 0x7fffffff == 2147483647",
             "assert 1 << 4 == 16 and 6 & 3 == 2 and 6 | 1 == 7 and 9 >> 1 == 4",

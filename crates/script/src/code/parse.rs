@@ -68,11 +68,19 @@ impl<'t> AssertionParser<'t> {
         &self.text[self.at..]
     }
 
+    /// Skips blanks; within parentheses also line ends, and everywhere those after a backslash.
     fn skip(&mut self) {
         let within = self.depth > 0;
-        let rest = self.rest();
-        let trimmed = rest.trim_start_matches(|c: char| c.is_whitespace() && (within || c != '\n'));
-        self.at += rest.len() - trimmed.len();
+        loop {
+            let rest = self.rest();
+            let blank = |c: char| c.is_whitespace() && (within || c != '\n');
+            let trimmed = rest.trim_start_matches(blank);
+            self.at += rest.len() - trimmed.len();
+            if !trimmed.starts_with("\\\n") {
+                return;
+            }
+            self.at += "\\\n".len();
+        }
     }
 
     fn skip_lines(&mut self) {
@@ -80,6 +88,10 @@ impl<'t> AssertionParser<'t> {
             let rest = self.rest();
             let trimmed = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
             self.at += rest.len() - trimmed.len();
+            if trimmed.starts_with("\\\n") {
+                self.at += "\\\n".len();
+                continue;
+            }
             if !trimmed.starts_with('#') {
                 return;
             }

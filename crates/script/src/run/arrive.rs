@@ -94,7 +94,7 @@ impl Runner<'_> {
                     }
                 }
                 TcpOption::Timestamps { val, ecr } => {
-                    let ecr = self.numbers.clock.ours(*ecr, self.rules.tick.is_some());
+                    let ecr = self.numbers.clock.ours(*ecr, self.rules.scaled_echo || self.rules.tick.is_some());
                     segment.timestamps = Some(Timestamps { val: *val, ecr });
                 }
                 TcpOption::Other(name) => {

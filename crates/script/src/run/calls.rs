@@ -322,8 +322,10 @@ impl<'a> Runner<'a> {
 
     /// Returns the length argument of a read or write.
     fn amount(&self, call: &SystemCall) -> Result<u64> {
-        let place =
-            if call.name.value.ends_with("msg") || call.name.value.ends_with('v') { 1 } else { 2 };
+        let place = match call.name.value.as_str() {
+            "readv" | "writev" | "sendmsg" | "recvmsg" => 1,
+            _ => 2,
+        };
         let Some(expr) = call.args.get(place) else {
             return self.unsupported(call.name.span, "this call lacks its length");
         };

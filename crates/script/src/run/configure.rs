@@ -1,6 +1,7 @@
 //! Applies the options and the initial command of a script to the run and its host.
 
 use packet::IpVersion;
+use tcp::TcpState;
 use units::Duration;
 
 use super::{Result, RunOptions, Runner, ScriptStop};
@@ -18,6 +19,8 @@ pub(super) struct Rules {
     pub(super) tick: Option<Duration>,
     /// Payload per packet of inbound bursts.
     pub(super) mss: Option<u16>,
+    /// Echoed timestamps that were never sent are mapped by their distance from the first.
+    pub(super) scaled_echo: bool,
     /// Data packets are not coalesced.
     pub(super) strict_segments: bool,
     pub(super) ip: IpVersion,
@@ -26,7 +29,14 @@ pub(super) struct Rules {
 impl Default for Rules {
     fn default() -> Self {
         let tolerance = Duration::from_millis(4);
-        Self { tolerance, tick: None, mss: None, strict_segments: false, ip: IpVersion::V4 }
+        Self {
+            tolerance,
+            tick: None,
+            mss: None,
+            scaled_echo: false,
+            strict_segments: false,
+            ip: IpVersion::V4,
+        }
     }
 }
 
@@ -34,14 +44,20 @@ pub(super) fn configure(
     text: &str,
     script: &Script,
     options: &RunOptions<'_>,
+    notes: &mut Vec<String>,
 ) -> Result<(Rules, ScriptHost)> {
     let mut rules = Rules::default();
     let mut host = ScriptHost::new(options.profile.clone());
     for option in &script.options {
         take_option(text, option, &mut rules, &mut host)?;
     }
+    rules.tolerance = options.overrides.tolerance.unwrap_or(rules.tolerance);
+    rules.ip = options.overrides.ip.unwrap_or(rules.ip);
+    if let Some(mtu) = options.overrides.mtu {
+        host.profile.mtu = mtu;
+    }
     if let Some(command) = &script.init {
-        take_command(text, &command.value, command.span, options, &mut host)?;
+        take_command(text, &command.value, command.span, options, &mut host, notes)?;
     }
     Ok((rules, host))
 }
@@ -84,8 +100,11 @@ fn take_option(
                 _ => return Err(bad("`ipv4`, `ipv6` or `ipv4-mapped-ipv6`")),
             };
         }
-        name @ ("tolerance_percent" | "non_fatal" | "define" | "udp_encaps" | "send_omit_free"
-        | "tcp_ts_ecr_scaled") => {
+        "tcp_ts_ecr_scaled" => rules.scaled_echo = true,
+        // Failures that do not end the original's run are failures here.
+        "non_fatal" => {}
+        name @ ("tolerance_percent" | "define" | "udp_encaps" | "udp_encapsulation"
+        | "tcp_md5_secret" | "psp_udp_port") => {
             let message = format!("`--{name}` is not supported");
             return Err(ScriptStop::Unsupported(Diagnostic::new(text, option.name.span, message)));
         }
@@ -95,17 +114,25 @@ fn take_option(
     Ok(())
 }
 
-/// Applies the settings of a command.
+/// A command that acts on or queries the connection, with its position.
+pub(super) struct HostQuery {
+    pub(super) kind: HostSettingKind,
+    pub(super) span: ScriptSpan,
+}
+
+/// Applies the settings of a command; returns what it does to connections.
 fn take_command(
     text: &str,
     command: &str,
     span: ScriptSpan,
     options: &RunOptions<'_>,
     host: &mut ScriptHost,
-) -> Result<()> {
+    notes: &mut Vec<String>,
+) -> Result<Vec<HostQuery>> {
     let unsupported = |span, message| ScriptStop::Unsupported(Diagnostic::new(text, span, message));
     let settings = shell::read(command, span, options.files)
         .map_err(|refused| unsupported(refused.span, refused.why))?;
+    let mut queries = Vec::new();
     for setting in settings {
         match setting.kind {
             HostSettingKind::Tso(on) => host.tso = on,
@@ -121,14 +148,76 @@ fn take_command(
                     }
                 })?;
             }
+            HostSettingKind::Ignored(command) => {
+                let note = format!("`{command}` was not run");
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+            kind @ (HostSettingKind::CountSockets(_) | HostSettingKind::Drop(_)) => {
+                queries.push(HostQuery { kind, span: setting.span });
+            }
         }
     }
-    Ok(())
+    Ok(queries)
 }
 
 impl Runner<'_> {
-    /// Runs a command between events; it applies to later connections.
+    /// Runs a command between events; its settings apply to later connections.
     pub(super) fn command(&mut self, command: &str, span: ScriptSpan) -> Result<()> {
-        take_command(self.text, command, span, &self.options, &mut self.world.host)
+        let queries = take_command(
+            self.text,
+            command,
+            span,
+            &self.options,
+            &mut self.world.host,
+            &mut self.notes,
+        )?;
+        for query in queries {
+            match query.kind {
+                HostSettingKind::Drop(state) => {
+                    if sockstat_name(self.world.state()) == state {
+                        self.world.connection = None;
+                    }
+                }
+                HostSettingKind::CountSockets(wanted) => {
+                    let version = match self.rules.ip {
+                        IpVersion::V4 => 4,
+                        IpVersion::V6 => 6,
+                    };
+                    let listed = wanted.ip.is_none_or(|ip| ip == version)
+                        && sockstat_name(self.world.state()) == wanted.state;
+                    let found = if listed { "1" } else { "0" };
+                    if !found.contains(&wanted.count) {
+                        let message =
+                            format!("another number of sockets is in {}", wanted.state);
+                        let state = sockstat_name(self.world.state());
+                        let error = self.at(query.span, message).expected(wanted.count).found(found);
+                        return Err(ScriptStop::Failed(
+                            error.hint(format!("the connection is in {state}")),
+                        ));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the name of a state as sockstat of FreeBSD prints it.
+const fn sockstat_name(state: TcpState) -> &'static str {
+    match state {
+        TcpState::Closed => "CLOSED",
+        TcpState::Listen => "LISTEN",
+        TcpState::SynSent => "SYN_SENT",
+        TcpState::SynReceived => "SYN_RCVD",
+        TcpState::Established => "ESTABLISHED",
+        TcpState::CloseWait => "CLOSE_WAIT",
+        TcpState::FinWait1 => "FIN_WAIT_1",
+        TcpState::Closing => "CLOSING",
+        TcpState::LastAck => "LAST_ACK",
+        TcpState::FinWait2 => "FIN_WAIT_2",
+        TcpState::TimeWait => "TIME_WAIT",
     }
 }

@@ -1,6 +1,6 @@
 //! Any text is a script or rejected with a position in it; any script runs to an end.
 
-use script::{Diagnostic, RunOptions, ScriptVerdict, parse, run};
+use script::{Diagnostic, RunOptions, ScriptOverrides, ScriptVerdict, parse, run};
 use tcp::profile::TcpProfile;
 
 /// Checks `text`.
@@ -13,7 +13,8 @@ pub fn check(text: &str) {
         Err(error) => return lies_within(text, &error),
     };
     let profile = TcpProfile::named("linux-6.18").expect("a profile");
-    let options = RunOptions { profile: &profile, relaxed_psh: false, files: &|_| None };
+    let overrides = ScriptOverrides::default();
+    let options = RunOptions { profile: &profile, relaxed_psh: false, overrides, files: &|_| None };
     match run(text, &script, &options).verdict {
         ScriptVerdict::Passed => {}
         ScriptVerdict::Failed(said) | ScriptVerdict::Unsupported(said) => lies_within(text, &said),
