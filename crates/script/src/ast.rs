@@ -229,6 +229,8 @@ pub struct ScriptSegment {
     pub ace: Option<u8>,
     /// First sequence number, relative to the start of the stream.
     pub seq: Spanned<u32>,
+    /// `...(0)`: any sequence number; `seq` is 0.
+    pub any_seq: bool,
     /// Bytes of payload.
     pub len: Spanned<u32>,
     /// Acknowledgment number.

@@ -61,6 +61,21 @@ impl ScriptHost {
             self.algorithm = self.controller(value)?;
             return Ok(());
         }
+        let lax = &mut self.profile.lax;
+        let rule = match name {
+            "net.inet.tcp.insecure_rst" => Some(&mut lax.insecure_rst),
+            "net.inet.tcp.insecure_syn" => Some(&mut lax.insecure_syn),
+            "net.inet.tcp.drop_synfin" => Some(&mut lax.drop_synfin),
+            _ => None,
+        };
+        if let Some(rule) = rule.filter(|_| self.profile.family == Family::FreeBsd) {
+            *rule = match value {
+                "0" => false,
+                "1" => true,
+                _ => return Err(SysctlError::Bad { expected: "0 or 1".to_owned() }),
+            };
+            return Ok(());
+        }
         if let Some(knob) = knobs::find(&self.profile, name) {
             let value = read(knob.kind(), name, value)?;
             return knob.set(&mut self.profile, value).map_err(|error| match error {

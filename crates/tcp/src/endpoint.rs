@@ -257,6 +257,11 @@ impl TcpEndpoint {
         bytes
     }
 
+    /// The next sequence number expected from the peer.
+    pub fn next_expected(&self) -> SeqNum {
+        self.rcv_nxt_seq()
+    }
+
     /// Closes the sending direction: a FIN follows the last byte.
     pub fn close(&mut self) {
         match self.state {

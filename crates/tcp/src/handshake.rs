@@ -10,6 +10,7 @@ use units::{Bytes, Instant, Offset};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
+use crate::profile::Family;
 use crate::receive_window::ReceiveWindow;
 use crate::sent::DeliveredPackets;
 
@@ -95,6 +96,10 @@ impl TcpEndpoint {
         segment: &Segment,
     ) {
         self.take_syn(cx.now, segment);
+        if self.cfg.profile.family == Family::FreeBsd {
+            // tcp_ecn_input_syn_sent: our own SYN need not have asked for ECN.
+            self.ecn.on_syn(segment.flags);
+        }
         self.state = TcpState::SynReceived;
         self.snd.last_received = cx.now;
         self.call_output();

@@ -67,6 +67,20 @@ pub struct TcpInfo {
     pub reord_seen: u32,
     /// Duplicates reported by D-SACK.
     pub dsack_dups: u32,
+    /// Sizes of the receive buffer and the send buffer, in the system's own unit.
+    pub buffers: (Bytes, Bytes),
+    /// Timestamps were negotiated.
+    pub timestamps: bool,
+    /// SACK was negotiated.
+    pub sack: bool,
+    /// Scale of the peer's window, if scaling was negotiated.
+    pub snd_scale: Option<u8>,
+    /// ECN was negotiated.
+    pub ecn: bool,
+    /// Payload of our largest segment, as announced to the peer, less its options.
+    pub advmss: u64,
+    /// Time since data was last received.
+    pub received_at: Instant,
 }
 
 impl TcpEndpoint {
@@ -109,6 +123,14 @@ impl TcpEndpoint {
             reordering: self.reordering().metric(),
             reord_seen: self.reordering().seen(),
             dsack_dups: self.reordering().dsack_dups(),
+            buffers: (Bytes(self.rcv.window.size()), Bytes(self.snd.buffer.size())),
+            timestamps: self.negotiated.timestamps,
+            sack: self.negotiated.sack,
+            snd_scale: self.negotiated.snd_scale,
+            ecn: self.ecn.agreed(),
+            advmss: u64::from(self.cfg.profile.mtu - self.cfg.ip.header_len() - 20)
+                - if self.negotiated.timestamps { 12 } else { 0 },
+            received_at: self.snd.last_received,
         }
     }
 

@@ -49,6 +49,11 @@ impl TcpEndpoint {
 
     #[inline(never)]
     fn input_slow_path<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        if unlikely(segment.flags.has(Flags::SYN | Flags::FIN))
+            && self.cfg.profile.lax.drop_synfin
+        {
+            return;
+        }
         match self.state {
             TcpState::Closed | TcpState::Listen | TcpState::SynSent => {
                 cold_path();

@@ -89,6 +89,8 @@ pub struct TcpProfile {
     pub echo: EchoRule,
     /// Drop segments without timestamps where timestamps were negotiated (RFC 7323 3.2).
     pub strict_timestamps: bool,
+    /// Exceptions from RFC 5961 that FreeBSD's administrator may allow.
+    pub lax: LaxRules,
     /// Limit of challenge ACKs (RFC 5961): maximum count and the interval it applies to.
     pub challenge: (u32, Duration),
     /// Minimum MSS accepted from a peer, options not deducted.
@@ -548,6 +550,17 @@ impl TcpProfile {
             },
         }
     }
+}
+
+/// Rules of FreeBSD for resets and SYNs that are off by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
+pub struct LaxRules {
+    /// `net.inet.tcp.insecure_rst`: a RST anywhere in the window resets.
+    pub insecure_rst: bool,
+    /// `net.inet.tcp.insecure_syn`: a SYN in the window resets.
+    pub insecure_syn: bool,
+    /// `net.inet.tcp.drop_synfin`: segments with SYN and FIN are dropped.
+    pub drop_synfin: bool,
 }
 
 #[cfg(test)]

@@ -53,6 +53,11 @@ impl SendBuffer {
         self.profile = profile.clone();
     }
 
+    /// Size in the system's own unit.
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Sets the size, in the system's own unit, and disables autotuning.
     pub(crate) const fn fix(&mut self, size: u64) {
         self.size = size;

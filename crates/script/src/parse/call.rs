@@ -162,7 +162,7 @@ fn fields(cursor: &mut ScriptCursor<'_>, depth: usize) -> Result<Vec<(Option<Str
             Some(word) => {
                 // `msg_iov(2)=[...]` has the length of the list.
                 if ahead.take("(")? {
-                    let _ = ahead.run(|c| c.is_ascii_digit())?;
+                    let _ = ahead.run(|c| c.is_ascii_digit() || c == '.')?;
                     ahead.take(")")?;
                 }
                 if ahead.take("=")? {

@@ -35,7 +35,15 @@ pub(super) fn packet(cursor: &mut ScriptCursor<'_>) -> Result<ScriptPacket> {
         let body = Body::Other(Spanned { value: word.value.to_owned(), span });
         return Ok(ScriptPacket { outbound, ecn, body });
     }
-    Ok(ScriptPacket { outbound, ecn, body: Body::Tcp(Box::new(tcp(cursor)?)) })
+    let segment = tcp(cursor)?;
+    // nplab's syntax of encapsulation: `<mss 1460>/udp(1 > 9811)`.
+    if cursor.take("/")? {
+        other(cursor);
+        let value = "encapsulation in UDP".to_owned();
+        let body = Body::Other(Spanned { value, span: cursor.span(start) });
+        return Ok(ScriptPacket { outbound, ecn, body });
+    }
+    Ok(ScriptPacket { outbound, ecn, body: Body::Tcp(Box::new(segment)) })
 }
 
 /// Parses `[ect0]` and similar.
@@ -62,7 +70,8 @@ fn other(cursor: &mut ScriptCursor<'_>) {
 
 fn tcp(cursor: &mut ScriptCursor<'_>) -> Result<ScriptSegment> {
     let (flags, ace) = flags(cursor)?;
-    let (seq, len) = numbers(cursor)?;
+    let any_seq = cursor.next_is("...")?;
+    let (seq, len) = if any_seq { any_number(cursor)? } else { numbers(cursor)? };
     let ack = if cursor.keyword("ack")? {
         let ack = cursor.number("an acknowledgment number", u64::from(u32::MAX))?;
         Some(Spanned { value: ack.value as u32, span: ack.span })
@@ -80,7 +89,7 @@ fn tcp(cursor: &mut ScriptCursor<'_>) -> Result<ScriptSegment> {
     let window = short("win", "a window field", cursor)?;
     let urgent = short("urg", "an urgent pointer", cursor)?;
     let options = tcp_options::list(cursor)?;
-    Ok(ScriptSegment { flags, ace, seq, len, ack, window, urgent, options })
+    Ok(ScriptSegment { flags, ace, seq, any_seq, len, ack, window, urgent, options })
 }
 
 /// Parses the letters of tcpdump; `-` is no flag, a digit is the ACE counter of accurate ECN.
@@ -115,6 +124,17 @@ fn flags(cursor: &mut ScriptCursor<'_>) -> Result<(Spanned<Flags>, Option<u8>)> 
     cursor.skip()?;
     cursor.advance(word.value.len());
     Ok((Spanned { value: flags, span: word.span }, ace))
+}
+
+/// Parses `...(1000)`.
+fn any_number(cursor: &mut ScriptCursor<'_>) -> Result<(Spanned<u32>, Spanned<u32>)> {
+    let start = cursor.start()?;
+    cursor.expect("...")?;
+    cursor.expect("(")?;
+    let len = cursor.number("the number of bytes", 1 << 20)?;
+    cursor.expect(")")?;
+    let seq = Spanned { value: 0, span: cursor.span(start) };
+    Ok((seq, Spanned { value: len.value as u32, span: len.span }))
 }
 
 /// Parses `1:1001(1000)`.

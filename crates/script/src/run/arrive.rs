@@ -1,6 +1,7 @@
 //! Inbound packets of the script.
 
 use packet::{Dir, Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
+use tcp::profile::Family;
 use tcp::{TcpSide, TcpState};
 use units::SeqNum;
 
@@ -19,7 +20,7 @@ impl Runner<'_> {
             return self.unsupported(tcp.flags.span, "accurate ECN is not supported");
         }
         let flags = tcp.flags.value;
-        self.renew_listener(flags);
+        self.renew_listener(flags, tcp.seq.value);
         // A SYN that opens a connection sets the start of the peer's stream.
         let opens = flags.has(Flags::SYN)
             && matches!(
@@ -62,10 +63,22 @@ impl Runner<'_> {
     }
 
     /// Lets a listener whose connection has ended accept the next one.
-    fn renew_listener(&mut self, flags: Flags) {
+    fn renew_listener(&mut self, flags: Flags, seq: u32) {
         let over = matches!(self.world.state(), TcpState::Closed | TcpState::TimeWait);
-        if !over || !flags.has(Flags::SYN) || flags.has(Flags::ACK) || self.sockets.connected() {
+        let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK | Flags::RST);
+        // tcp_twcheck: a SYN after the old connection's end opens a new one.
+        let replaces = self.world.state() == TcpState::TimeWait
+            && self.world.host.profile.family == Family::FreeBsd
+            && !flags.has(Flags::RST)
+            && self.world.connection.as_ref().is_some_and(|end| {
+                let isn = SeqNum(self.numbers.peer_isn.wrapping_add(seq));
+                (isn.0.wrapping_sub(end.next_expected().0) as i32) > 0
+            });
+        if !over || !opens || flags.has(Flags::ACK) || self.sockets.connected() && !replaces {
             return;
+        }
+        if self.sockets.listener().is_some() && replaces {
+            self.sockets.replace_connection();
         }
         let config = self.sockets.listener().map(|listener| {
             listener.wishes.config(&self.world.host, self.world.ip, TcpSide::Server)

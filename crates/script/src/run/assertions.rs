@@ -4,7 +4,7 @@ use record::SenderState;
 use tcp::info::{CaState, TcpInfo};
 use tcp::profile::Family;
 use tcp::{TcpEndpoint, TcpState};
-use units::{Bytes, Duration};
+use units::{Bytes, Duration, Instant};
 
 use super::{Result, Runner, ScriptStop};
 use crate::ast::Statement;
@@ -17,13 +17,17 @@ impl Runner<'_> {
     pub(super) fn check(&mut self, statements: &[Statement]) -> Result<()> {
         let connection = self.world.connection.as_ref();
         let info = connection.map(TcpEndpoint::info);
-        let bytes = match self.world.host.profile.family {
+        let family = self.world.host.profile.family;
+        let now = self.world.now();
+        let bytes = match family {
             Family::FreeBsd => connection.map(TcpEndpoint::sender_state),
             Family::Linux | Family::Rfc => None,
         };
         let known = |name: &str| {
             let freebsd = bytes.as_ref().and_then(|state| freebsd_field(state, name));
-            freebsd.or_else(|| constant(name)).or_else(|| field(info.as_ref()?, name))
+            freebsd
+                .or_else(|| constant(name, family))
+                .or_else(|| field(info.as_ref()?, name, family, now))
         };
         match code::run(statements, &mut self.environment, &known) {
             Ok(()) => Ok(()),
@@ -55,8 +59,24 @@ fn freebsd_field(state: &SenderState, name: &str) -> Option<i64> {
     i64::try_from(bytes).ok()
 }
 
-fn constant(name: &str) -> Option<i64> {
+fn constant(name: &str, family: Family) -> Option<i64> {
+    let of = |linux: i64, freebsd: i64| if family == Family::FreeBsd { freebsd } else { linux };
     Some(match name {
+        "TCPI_CLOSED" => of(7, 0),
+        "TCPI_LISTEN" => of(10, 1),
+        "TCPI_SYN_SENT" => 2,
+        "TCPI_SYN_RECEIVED" => 3,
+        "TCPI_ESTABLISHED" => of(1, 4),
+        "TCPI_CLOSE_WAIT" => of(8, 5),
+        "TCPI_FIN_WAIT_1" => of(4, 6),
+        "TCPI_CLOSING" => of(11, 7),
+        "TCPI_LAST_ACK" => of(9, 8),
+        "TCPI_FIN_WAIT_2" => of(5, 9),
+        "TCPI_TIME_WAIT" => of(6, 10),
+        "TCPI_OPT_TIMESTAMPS" => 1,
+        "TCPI_OPT_SACK" => 2,
+        "TCPI_OPT_WSCALE" => 4,
+        "TCPI_OPT_ECN" => 8,
         "TCP_CA_Open" => CaState::Open as i64,
         "TCP_CA_Disorder" => CaState::Disorder as i64,
         "TCP_CA_CWR" => CaState::Cwr as i64,
@@ -78,11 +98,23 @@ fn constant(name: &str) -> Option<i64> {
 }
 
 /// Returns a field of tcp_info in the kernel's units; `None` for fields that are not modelled.
-fn field(info: &TcpInfo, name: &str) -> Option<i64> {
+fn field(info: &TcpInfo, name: &str, family: Family, now: Instant) -> Option<i64> {
     let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let micros = |span: Duration| count(span.as_micros());
     Some(match name {
+        "tcpi_state" if family == Family::FreeBsd => freebsd_state(info.state),
         "tcpi_state" => state(info.state),
+        "tcpi_options" => {
+            i64::from(info.timestamps)
+                | i64::from(info.sack) << 1
+                | i64::from(info.snd_scale.is_some()) << 2
+                | i64::from(info.ecn) << 3
+        }
+        "tcpi_snd_wscale" => i64::from(info.snd_scale.unwrap_or(0)),
+        "tcpi_advmss" => count(info.advmss),
+        "tcpi_last_data_recv" if family == Family::Linux => {
+            count(now.since(info.received_at).as_micros() / 1_000)
+        }
         "tcpi_ca_state" => info.ca_state as i64,
         "tcpi_snd_cwnd" => count(info.snd_cwnd),
         "tcpi_snd_ssthresh" => info.snd_ssthresh.map_or(SSTHRESH_UNSET, count),
@@ -103,6 +135,23 @@ fn field(info: &TcpInfo, name: &str) -> Option<i64> {
         "tcpi_snd_wnd" => count(info.window.get()),
         _ => return None,
     })
+}
+
+/// TCPS_* of FreeBSD.
+const fn freebsd_state(state: TcpState) -> i64 {
+    match state {
+        TcpState::Closed => 0,
+        TcpState::Listen => 1,
+        TcpState::SynSent => 2,
+        TcpState::SynReceived => 3,
+        TcpState::Established => 4,
+        TcpState::CloseWait => 5,
+        TcpState::FinWait1 => 6,
+        TcpState::Closing => 7,
+        TcpState::LastAck => 8,
+        TcpState::FinWait2 => 9,
+        TcpState::TimeWait => 10,
+    }
 }
 
 const fn state(state: TcpState) -> i64 {

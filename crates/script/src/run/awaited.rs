@@ -92,7 +92,7 @@ impl Runner<'_> {
         let mut previous = size;
         let joins = !self.rules.strict_segments
             && whole.payload > 0
-            && whole.seq.0 == tcp.seq.value
+            && (whole.seq.0 == tcp.seq.value || tcp.any_seq)
             && !whole.flags.has(Flags::SYN);
         while joins
             && whole.payload < tcp.len.value
@@ -104,6 +104,7 @@ impl Runner<'_> {
                 && next.segment.payload > 0
                 && next.segment.payload <= size
                 && next.segment.ack == whole.ack
+                && next.segment.window == whole.window
                 && next.segment.options == whole.options
                 && next.segment.timestamps == whole.timestamps;
             if !follows {

@@ -159,7 +159,7 @@ impl<'a> Runner<'a> {
         let wishes = SocketOptions::default();
         self.sockets.open(
             number,
-            ScriptSocket { role: SocketRole::Unconnected, nonblocking, shut: false, wishes },
+            ScriptSocket { role: SocketRole::Unconnected, nonblocking, shut: false, shut_read: false, wishes },
         );
         Value(number)
     }
@@ -205,7 +205,7 @@ impl<'a> Runner<'a> {
             self.fix_send_buffer(size);
         }
         let socket =
-            ScriptSocket { role: SocketRole::Connection, nonblocking, shut: false, wishes };
+            ScriptSocket { role: SocketRole::Connection, nonblocking, shut: false, shut_read: false, wishes };
         self.sockets.open(number, socket);
         Ok(Value(number))
     }
@@ -243,6 +243,7 @@ impl<'a> Runner<'a> {
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
         let mut nonblocking = socket.nonblocking;
         let connected = socket.role == SocketRole::Connection;
+        let shut = socket.shut_read;
         let mut peeks = false;
         if let Some(flags) = call.args.get(3).filter(|_| call.name.value.starts_with("recv")) {
             for flag in words(flags) {
@@ -274,7 +275,7 @@ impl<'a> Runner<'a> {
         }
         let ended = self.world.connection.as_ref().is_none_or(tcp::TcpEndpoint::at_end);
         Ok(match self.world.state() {
-            _ if ended => Value(0),
+            _ if ended || shut => Value(0),
             TcpState::Closed | TcpState::TimeWait => Value(0),
             _ if nonblocking => Error("EAGAIN"),
             _ => Blocks,
@@ -354,11 +355,12 @@ impl<'a> Runner<'a> {
         };
         let Some(socket) = self.sockets.get_mut(number(call, 0)) else { return Ok(Error("EBADF")) };
         let writes = names(how, "SHUT_WR") || names(how, "SHUT_RDWR");
-        if !writes {
-            return Ok(Value(0));
-        }
         if socket.role != SocketRole::Connection || self.world.state() == TcpState::Closed {
             return Ok(Error("ENOTCONN"));
+        }
+        socket.shut_read |= !names(how, "SHUT_WR");
+        if !writes {
+            return Ok(Value(0));
         }
         socket.shut = true;
         let _: Option<()> = self.world.with(|_, end| end.close());

@@ -1,6 +1,6 @@
 //! setsockopt, getsockopt, fcntl, ioctl and poll.
 
-use tcp::profile::Family;
+use tcp::profile::{Family, ReceiveBufferRule, SendBufferRule};
 use tcp::{TcpEndpoint, TcpState};
 use units::{Bytes, Duration};
 
@@ -107,9 +107,34 @@ impl Runner<'_> {
         };
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
         let mss = self.world.connection.as_ref().map_or(536, |end| end.info().snd_mss);
+        let profile = &self.world.host.profile;
+        let connected = socket.role == SocketRole::Connection;
+        let buffers = self.world.connection.as_ref().filter(|_| connected);
+        let buffers = buffers.map(|end| end.info().buffers);
+        let doubled = if profile.family == Family::Linux { 2 } else { 1 };
+        let seconds = |span: Duration| (span.as_micros() / 1_000_000).to_string();
+        let keep = socket.wishes.keepalive_timers(profile);
         let found = match words(name).first().copied().unwrap_or_default() {
             "SO_ERROR" => self.world.error.take().unwrap_or("0").to_owned(),
             "TCP_NODELAY" => i64::from(socket.wishes.nodelay).to_string(),
+            "SO_RCVBUF" => match (buffers, socket.wishes.receive_buffer, profile.receive_buffer) {
+                (Some((size, _)), ..) => size.get().to_string(),
+                (None, Some(size), _) => (doubled * size).to_string(),
+                (None, None, ReceiveBufferRule::Linux { rmem, .. }) => rmem[1].get().to_string(),
+                (None, None, ReceiveBufferRule::FreeBsd { space, .. })
+                | (None, None, ReceiveBufferRule::Fixed { space }) => space.get().to_string(),
+            },
+            "SO_SNDBUF" => match (socket.wishes.send_buffer, buffers, profile.send_buffer) {
+                (Some(size), ..) => (doubled * size).to_string(),
+                (None, Some((_, size)), _) => size.get().to_string(),
+                (None, None, SendBufferRule::Linux { wmem, .. }) => wmem[1].get().to_string(),
+                (None, None, SendBufferRule::FreeBsd { space, .. })
+                | (None, None, SendBufferRule::Fixed { space }) => space.get().to_string(),
+            },
+            "TCP_KEEPIDLE" => seconds(keep.idle),
+            "TCP_KEEPINTVL" => seconds(keep.interval),
+            "TCP_KEEPCNT" => keep.count.to_string(),
+            "TCP_NOTSENT_LOWAT" => "0".to_owned(),
             "SO_KEEPALIVE" => i64::from(socket.wishes.keepalive).to_string(),
             "TCP_MAXSEG" => mss.to_string(),
             other => {

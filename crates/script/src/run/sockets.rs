@@ -22,6 +22,8 @@ pub(super) enum SocketRole {
     Listener,
     /// Has or had the connection.
     Connection,
+    /// Had a connection whose TIME-WAIT a new SYN has ended.
+    Replaced,
 }
 
 /// A socket of the application.
@@ -31,6 +33,8 @@ pub(super) struct ScriptSocket {
     pub(super) nonblocking: bool,
     /// The application has shut down writing.
     pub(super) shut: bool,
+    /// The application has shut down reading.
+    pub(super) shut_read: bool,
     pub(super) wishes: SocketOptions,
 }
 
@@ -53,11 +57,16 @@ pub(super) struct SocketOptions {
 impl SocketOptions {
     /// Returns the keepalive timers, with the system's values as defaults.
     pub(super) fn keepalive(&self, profile: &TcpProfile) -> Option<Keepalive> {
-        self.keepalive.then(|| Keepalive {
+        self.keepalive.then(|| self.keepalive_timers(profile))
+    }
+
+    /// Returns the keepalive timers, whether or not keepalive is on.
+    pub(super) fn keepalive_timers(&self, profile: &TcpProfile) -> Keepalive {
+        Keepalive {
             idle: self.keep_idle.unwrap_or(profile.keepalive.idle),
             interval: self.keep_interval.unwrap_or(profile.keepalive.interval),
             count: self.keep_count.unwrap_or(profile.keepalive.count),
-        })
+        }
     }
 
     /// Returns the configuration of a connection of this socket.
@@ -123,6 +132,15 @@ impl Sockets {
     /// Returns the listening socket.
     pub(super) fn listener(&self) -> Option<&ScriptSocket> {
         self.by_number.values().find(|socket| socket.role == SocketRole::Listener)
+    }
+
+    /// Detaches the socket of a connection that a new SYN replaces.
+    pub(super) fn replace_connection(&mut self) {
+        for socket in self.by_number.values_mut() {
+            if socket.role == SocketRole::Connection {
+                socket.role = SocketRole::Replaced;
+            }
+        }
     }
 
     /// Returns whether a socket has the connection.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use machine::{Cx, Endpoint as _, Signal};
 use packet::{Flags, IpVersion, Segment};
 use record::{EventSource, NullRecorder, Purpose};
+use tcp::profile::Family;
 use tcp::{TcpConfig, TcpEndpoint, TcpState};
 use units::{Duration, Instant};
 
@@ -98,9 +99,12 @@ impl ScriptWorld {
 
     /// A packet arrives.
     pub(super) fn arrive(&mut self, segment: &Segment) {
+        let linux = self.host.profile.family == Family::Linux;
         let reason = match self.state() {
             TcpState::SynSent => "ECONNREFUSED",
-            TcpState::CloseWait => "EPIPE",
+            // tcp_do_segment; tcp_reset of Linux.
+            TcpState::SynReceived if !linux => "ECONNREFUSED",
+            TcpState::CloseWait if linux => "EPIPE",
             _ => "ECONNRESET",
         };
         let mut cx = Cx { now: self.now, source: EventSource::default(), rec: &mut NullRecorder };

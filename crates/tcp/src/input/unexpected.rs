@@ -70,7 +70,8 @@ impl TcpEndpoint {
     /// RFC 5961 section 3.2: a RST is accepted only at exactly `rcv_nxt`; elsewhere in the window
     /// it gets a challenge ACK, outside it is ignored.
     pub(super) fn input_reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, seq: Offset) {
-        if seq == self.rcv.nxt {
+        let insecure = self.cfg.profile.lax.insecure_rst && self.in_receive_window(seq);
+        if seq == self.rcv.nxt || insecure {
             match (self.state, self.cfg.side) {
                 // A passive open returns to LISTEN.
                 (TcpState::SynReceived, TcpSide::Server) => self.begin_anew(),
@@ -82,9 +83,22 @@ impl TcpEndpoint {
                 }
                 _ => self.abort(cx),
             }
-        } else if seq > self.rcv.nxt && seq < self.rcv.adv {
+        } else if self.in_receive_window(seq) {
+            // The syncache answers for a passive open (syncache_chkrst).
             self.challenge(cx);
         }
+    }
+
+    /// Is `seq` in the window for resets and SYNs? FreeBSD counts it from the last ACK sent and
+    /// with all free space, whatever the field of the header could report (`rcv_wnd`); the syncache
+    /// has only the field of the SYN-ACK.
+    fn in_receive_window(&self, seq: Offset) -> bool {
+        let passive = self.state == TcpState::SynReceived && self.cfg.side == TcpSide::Server;
+        if self.cfg.profile.family != Family::FreeBsd || passive {
+            return seq >= self.rcv.nxt && seq < self.rcv.adv;
+        }
+        let window = self.rcv.window.space().max(self.rcv.adv.since(self.rcv.nxt).get());
+        seq >= self.rcv.acked && seq < self.rcv.acked + window
     }
 
     /// Handles a SYN on a connection that already has one: a retransmission or a simultaneous open
@@ -116,6 +130,12 @@ impl TcpEndpoint {
                 self.timers.stop_all();
                 self.answer_with_reset(segment);
             }
+        } else if self.cfg.profile.lax.insecure_syn
+            && self.state != TcpState::SynReceived
+            && seq.is_some_and(|seq| self.in_receive_window(seq))
+        {
+            // tcp_drop
+            self.reset(cx);
         } else {
             self.challenge(cx);
         }

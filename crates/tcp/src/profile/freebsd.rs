@@ -17,8 +17,7 @@ use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
 
-use super::{
-    BurstRule, DelayedAckRule, DuplicateRule, EchoRule, EcnRule, Family, IdleRule,
+use super::{LaxRules, BurstRule, DelayedAckRule, DuplicateRule, EchoRule, EcnRule, Family, IdleRule,
     LimitedTransmitRule, LossDetectionRule, ProbeRule, RackRule, ReceiveBufferRule, RtoRule,
     SackRule, SendBufferRule, SettleRule, SynRule, TcpProfile,
 };
@@ -111,6 +110,7 @@ pub(super) fn v13_0() -> TcpProfile {
         echo: EchoRule::CoversLastAck,
         // net.inet.tcp.tolerate_missing_ts = 0
         strict_timestamps: true,
+        lax: LaxRules::default(),
         // net.inet.tcp.ack_war_cnt within ack_war_timewindow
         challenge: (5, Duration::from_secs(1)),
         // net.inet.tcp.minmss

@@ -7,8 +7,7 @@ use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
 
-use super::{
-    BufferGrowth, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule,
+use super::{LaxRules, BufferGrowth, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule,
     LossDetectionRule, ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule, SackCompression,
     SendBufferRule, SynRule, TcpProfile,
 };
@@ -65,6 +64,7 @@ pub(super) fn v6_18() -> TcpProfile {
         timestamps_by_ticks: false,
         echo: EchoRule::UpToLastAck,
         strict_timestamps: false,
+        lax: LaxRules::default(),
         // tcp_invalid_ratelimit: one within half a second
         challenge: (1, Duration::from_millis(500)),
         // TCP_MIN_SND_MSS and 12 bytes of timestamps.

@@ -7,8 +7,7 @@ use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
 
-use super::{
-    BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LossDetectionRule, ProbeRule,
+use super::{LaxRules, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LossDetectionRule, ProbeRule,
     RackTlpRule, ReceiveBufferRule, RtoRule, SendBufferRule, SynRule, TcpProfile,
 };
 
@@ -44,6 +43,7 @@ pub(super) fn textbook() -> TcpProfile {
         timestamps_by_ticks: false,
         echo: EchoRule::UpToLastAck,
         strict_timestamps: true,
+        lax: LaxRules::default(),
         // RFC 5961 section 7.
         challenge: (10, Duration::from_secs(5)),
         min_mss: 64,
