@@ -99,6 +99,8 @@ impl TcpEndpoint {
         if self.cfg.profile.family == Family::FreeBsd {
             // tcp_ecn_input_syn_sent: our own SYN need not have asked for ECN.
             self.ecn.on_syn(segment.flags);
+            // tcp_mss
+            self.rcv.window.round_size(self.negotiated.maxseg);
         }
         self.state = TcpState::SynReceived;
         self.snd.last_received = cx.now;

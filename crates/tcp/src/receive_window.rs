@@ -183,6 +183,12 @@ impl ReceiveWindow {
         }
     }
 
+    /// Rounds the size up to whole segments, as FreeBSD does when it has the peer's MSS (tcp_mss).
+    pub(crate) fn round_size(&mut self, mss: u32) {
+        self.answer = CachedWindow::NONE;
+        self.size = self.size.next_multiple_of(u64::from(mss));
+    }
+
     /// Window field of a SYN, never scaled.
     pub(crate) fn syn_field(&self) -> u16 {
         let window = match &self.system {

@@ -5,6 +5,7 @@ use tcp::profile::Family;
 use tcp::{TcpSide, TcpState};
 use units::SeqNum;
 
+use super::sockets::SocketOptions;
 use super::{Result, Runner};
 use crate::ast::{Body, EcnMark, OptionList, ScriptPacket, ScriptSegment, TcpOption};
 
@@ -21,6 +22,11 @@ impl Runner<'_> {
         }
         let flags = tcp.flags.value;
         self.renew_listener(flags, tcp.seq.value);
+        if self.world.connection.is_none() {
+            // No socket: the host itself refuses the segment.
+            let config = SocketOptions::default();
+            self.world.begin(config.config(&self.world.host, self.world.ip, TcpSide::Client));
+        }
         // A SYN that opens a connection sets the start of the peer's stream.
         let opens = flags.has(Flags::SYN)
             && matches!(
@@ -65,16 +71,23 @@ impl Runner<'_> {
     /// Lets a listener whose connection has ended accept the next one.
     fn renew_listener(&mut self, flags: Flags, seq: u32) {
         let over = matches!(self.world.state(), TcpState::Closed | TcpState::TimeWait);
-        let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK | Flags::RST);
+        let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST);
+        let dropped =
+            self.world.host.profile.lax.drop_synfin && flags.has(Flags::SYN | Flags::FIN);
         // tcp_twcheck: a SYN after the old connection's end opens a new one.
         let replaces = self.world.state() == TcpState::TimeWait
             && self.world.host.profile.family == Family::FreeBsd
-            && !flags.has(Flags::RST)
+            && opens
+            && !dropped
             && self.world.connection.as_ref().is_some_and(|end| {
                 let isn = SeqNum(self.numbers.peer_isn.wrapping_add(seq));
                 (isn.0.wrapping_sub(end.next_expected().0) as i32) > 0
             });
-        if !over || !opens || flags.has(Flags::ACK) || self.sockets.connected() && !replaces {
+        if self.world.state() == TcpState::Listen && opens {
+            // The SYN comes from another port than the segments that the listener has refused.
+            self.world.sent.retain(|sent| !sent.segment.flags.has(Flags::RST));
+        }
+        if !over || !opens || self.sockets.connected() && !replaces {
             return;
         }
         if self.sockets.listener().is_some() && replaces {

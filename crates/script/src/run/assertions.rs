@@ -27,7 +27,12 @@ impl Runner<'_> {
             let freebsd = bytes.as_ref().and_then(|state| freebsd_field(state, name));
             freebsd
                 .or_else(|| constant(name, family))
-                .or_else(|| field(info.as_ref()?, name, family, now))
+                .or_else(|| match (&info, name) {
+                    (Some(info), _) => field(info, name, family, now),
+                    // A socket before connect or listen.
+                    (None, "tcpi_state") => constant("TCPI_CLOSED", family),
+                    (None, _) => None,
+                })
         };
         match code::run(statements, &mut self.environment, &known) {
             Ok(()) => Ok(()),

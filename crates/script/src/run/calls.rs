@@ -115,7 +115,7 @@ impl<'a> Runner<'a> {
             (ExprKind::Any, _) => true,
             (ExprKind::Int(n), Value(value)) => *n == value && call.errno.is_none(),
             (ExprKind::Int(-1), Error(name)) => {
-                call.errno.as_ref().is_none_or(|errno| errno.value == name)
+                call.errno.as_ref().is_none_or(|errno| same_error(&errno.value, name))
             }
             _ => false,
         };
@@ -384,6 +384,12 @@ impl<'a> Runner<'a> {
         });
         Value(0)
     }
+}
+
+/// Returns whether two names are of one error.
+fn same_error(left: &str, right: &str) -> bool {
+    let one = |name: &str| if name == "EWOULDBLOCK" { "EAGAIN" } else { name }.to_owned();
+    one(left) == one(right)
 }
 
 /// Returns a numeric argument; -1 if it is not a number.

@@ -88,7 +88,9 @@ impl Runner<'_> {
             let expected = range(tcp.seq.value, tcp.len.value);
             return differs(tcp.seq.span, what, &expected, &range(sent.seq.0, sent.payload));
         }
-        let ack = sent.ack.0.wrapping_sub(self.numbers.peer_isn);
+        // That of a SYN-ACK is absolute.
+        let start = if flags.has(Flags::SYN) { 0 } else { self.numbers.peer_isn };
+        let ack = sent.ack.0.wrapping_sub(start);
         if let Some(awaited) = tcp.ack.filter(|awaited| awaited.value != ack) {
             return differs(awaited.span, "the acknowledgment number", &awaited.value, &ack);
         }

@@ -32,7 +32,8 @@ pub(super) fn segment(segment: &Segment, peer_isn: u32) -> String {
     let end = seq.wrapping_add(segment.payload);
     let _ = write!(text, " {seq}:{end}({})", segment.payload);
     if segment.flags.has(Flags::ACK) {
-        let _ = write!(text, " ack {}", segment.ack.0.wrapping_sub(peer_isn));
+        let start = if segment.flags.has(Flags::SYN) { 0 } else { peer_isn };
+        let _ = write!(text, " ack {}", segment.ack.0.wrapping_sub(start));
     }
     let _ = write!(text, " win {}", segment.window);
     let listed = options(segment, peer_isn);
@@ -131,7 +132,7 @@ mod tests {
             }),
             ..Segment::default()
         };
-        let expected = "SE. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,TS val 100 ecr 7,nop,wscale 8>";
+        let expected = "SE. 0:0(0) ack 8 win 65535 <mss 1460,sackOK,TS val 100 ecr 7,nop,wscale 8>";
         assert_eq!(segment(&syn, 7), expected);
         let mut blocks = SackBlocks::EMPTY;
         blocks.push(SackBlock { left: SeqNum(1_008), right: SeqNum(2_008) });

@@ -7,6 +7,7 @@ use packet::{Flags, Segment};
 use record::Recorder;
 use units::{Duration, Instant, Offset, SeqNum, unlikely};
 
+use super::SegmentPayload;
 use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::loss::LossDetector;
 use crate::profile::Family;
@@ -61,9 +62,32 @@ impl TcpEndpoint {
         }
         match (flags.has(Flags::RST), flags.has(Flags::SYN), flags.has(Flags::ACK)) {
             (true, _, true) => self.abort(cx),
-            (false, true, true) => self.on_syn_ack(cx, segment),
+            (false, true, true) => {
+                self.on_syn_ack(cx, segment);
+                if self.cfg.profile.family == Family::FreeBsd {
+                    self.take_syn_payload(cx, segment);
+                }
+            }
             (false, true, false) => self.on_simultaneous_syn(cx, segment),
             _ => {}
+        }
+    }
+
+    /// Takes the payload of a SYN-ACK, and its FIN (tcp_do_segment). Linux drops them without Fast
+    /// Open (tcp_rcv_state_process).
+    fn take_syn_payload<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        let fin = segment.flags.has(Flags::FIN);
+        let (left, right) = (Offset(1), Offset(1) + u64::from(segment.payload));
+        if segment.payload > 0 {
+            let pushed = segment.flags.has(Flags::PSH);
+            let payload =
+                SegmentPayload { left, right, fin, pushed, merged: false, predicted: false };
+            self.on_payload(cx, payload);
+            self.ack_at_once();
+        }
+        if fin {
+            self.rcv.fin = Some(right);
+            self.take_fin(cx, false);
         }
     }
 
@@ -130,6 +154,9 @@ impl TcpEndpoint {
                 self.timers.stop_all();
                 self.answer_with_reset(segment);
             }
+        } else if self.state == TcpState::TimeWait && self.cfg.profile.family == Family::FreeBsd {
+            // tcp_twcheck answers every segment with an ACK.
+            self.respond(cx);
         } else if self.cfg.profile.lax.insecure_syn
             && self.state != TcpState::SynReceived
             && seq.is_some_and(|seq| self.in_receive_window(seq))
@@ -145,6 +172,11 @@ impl TcpEndpoint {
     /// nothing.
     pub(super) fn challenge<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if !self.challenge.allow(cx.now, self.cfg.profile.challenge) {
+            return;
+        }
+        let handshake = self.state == TcpState::SynReceived;
+        if handshake && self.cfg.profile.family == Family::FreeBsd {
+            self.respond(cx);
             return;
         }
         match self.snd.loss_detector {

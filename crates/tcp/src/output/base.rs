@@ -11,7 +11,7 @@ use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind};
 use recovery::sendmap::RetransmitResult;
 use units::{Instant, Offset};
 
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::sent;
 
@@ -223,11 +223,10 @@ impl TcpEndpoint {
         if plan.push {
             flags |= Flags::PSH;
         }
-        // Every ACK after an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1), but
-        // not in CLOSING.
-        let sent_fin = plan.fin && self.snd.max > self.data_end() && self.snd.nxt == self.snd.max;
-        let carries_fin = sent_fin && self.state != TcpState::Closing;
-        if plan.fin && carries_fin == sent_fin {
+        // Every ACK after an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1).
+        let carries_fin =
+            plan.fin && self.snd.max > self.data_end() && self.snd.nxt == self.snd.max;
+        if plan.fin {
             flags |= Flags::FIN;
             if carries_fin {
                 // The FIN already has a sequence number.
