@@ -267,6 +267,10 @@ pub(crate) struct PacketdrillArgs {
     /// MTU of the host, in place of the scripts' --mtu
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535))]
     pub(crate) mtu: Option<u32>,
+    /// Ticks of the kernel's clock per second, in place of the profile's (public suites of Linux:
+    /// 1000)
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(10..=10_000))]
+    pub(crate) hz: Option<u32>,
     /// Define a word: NAME=VALUE replaces it, NAME makes `#ifdef NAME` true
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     pub(crate) define: Vec<String>,

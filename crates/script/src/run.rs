@@ -60,6 +60,8 @@ pub struct ScriptOverrides {
     pub tolerance: Option<Duration>,
     /// `--mtu`
     pub mtu: Option<u32>,
+    /// Ticks of the kernel's clock per second, in place of the profile's.
+    pub hz: Option<u32>,
 }
 
 /// How a run ended.

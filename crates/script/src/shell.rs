@@ -137,8 +137,8 @@ fn read_command(
         | ["tc", "qdisc", "show" | "del" | "delete", ..] => {
             vec![HostSettingKind::Ignored(words.join(" "))]
         }
-        ["ethtool", "-K", _, "tso", value @ ("on" | "off")] => {
-            vec![HostSettingKind::Tso(*value == "on")]
+        ["ethtool", "-K", _, features @ ..] if offloads(features).is_some() => {
+            offloads(features).into_iter().flatten().map(HostSettingKind::Tso).collect()
         }
         ["tcpdrop", "-s", state] => vec![HostSettingKind::Drop((*state).to_owned())],
         ["sysctl", rest @ ..] => {
@@ -190,6 +190,20 @@ fn read_command(
             return refuse(format!("`{}` is a command Ackclock does not know", words.join(" ")));
         }
     })
+}
+
+/// Reads the features of `ethtool -K`: whether TSO is set, and to what. Software segmentation sends
+/// the same packets.
+fn offloads(features: &[&str]) -> Option<Option<bool>> {
+    let mut tso = None;
+    for feature in features.chunks(2) {
+        match feature {
+            ["tso", value @ ("on" | "off")] => tso = Some(*value == "on"),
+            ["gso" | "gro", "on" | "off"] => {}
+            _ => return None,
+        }
+    }
+    Some(tso)
 }
 
 /// Reads commands that are joined by `|`.

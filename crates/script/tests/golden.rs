@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ackclock_script::{RunOptions, ScriptOutcome, ScriptVerdict, parse, run};
+use ackclock_script::{RunOptions, ScriptOutcome, ScriptOverrides, ScriptVerdict, parse, run};
 use tcp::profile::TcpProfile;
 
 fn golden(part: &str) -> PathBuf {
@@ -29,7 +29,9 @@ fn outcome(path: &Path, text: &str) -> ScriptOutcome {
     let profile = TcpProfile::named(named.unwrap_or("linux-6.18")).expect("a profile");
     let script = parse(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let files = |name: &str| fs::read_to_string(path.parent()?.join(name)).ok();
-    run(text, &script, &RunOptions { profile: &profile, relaxed_psh: false, files: &files })
+    let overrides = ScriptOverrides::default();
+    let options = RunOptions { profile: &profile, relaxed_psh: false, overrides, files: &files };
+    run(text, &script, &options)
 }
 
 /// Runs all scripts of a directory; returns their number.

@@ -85,6 +85,7 @@ impl CommonSettings {
                 ip,
                 tolerance: args.tolerance_usecs.map(|n| Duration::from_micros(u64::from(n))),
                 mtu: args.mtu,
+                hz: args.hz,
             },
         }
     }

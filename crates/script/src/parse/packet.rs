@@ -24,6 +24,18 @@ pub(super) fn packet(cursor: &mut ScriptCursor<'_>) -> Result<ScriptPacket> {
         cursor.expect("<")?;
     }
     let ecn = mark(cursor)?;
+    if cursor.next_is("(")? {
+        // `(ttl 64)`, `(hlim 64)`, `(tos 0x10)`, `(class 0x10)`, `(flowlabel 1)`
+        let start = cursor.start()?;
+        cursor.expect("(")?;
+        let Some(field) = cursor.word()? else {
+            return Err(cursor.missing("`ttl`, `tos`, `hlim`, `class` or `flowlabel`"));
+        };
+        other(cursor);
+        let value = format!("{} of the IP header", field.value);
+        let body = Body::Other(Spanned { value, span: cursor.span(start) });
+        return Ok(ScriptPacket { outbound, ecn, body });
+    }
     let start = cursor.start()?;
     let mut ahead = cursor.clone();
     if let Some(word) = ahead.word()?

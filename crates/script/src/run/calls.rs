@@ -243,9 +243,9 @@ impl<'a> Runner<'a> {
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
         let mut nonblocking = socket.nonblocking;
         let connected = socket.role == SocketRole::Connection;
-        let shut = socket.shut_read;
+        let (shut, socket_inq) = (socket.shut_read, socket.wishes.inq);
         let mut peeks = false;
-        if let Some(flags) = call.args.get(3).filter(|_| call.name.value.starts_with("recv")) {
+        if let Some(flags) = message_flags(call, "recv") {
             for flag in words(flags) {
                 match flag {
                     "MSG_DONTWAIT" => nonblocking = true,
@@ -261,13 +261,18 @@ impl<'a> Runner<'a> {
         if !connected {
             return Ok(Error("ENOTCONN"));
         }
+        let (inq, null) = (socket_inq, self.null_buffer(call));
         let unread = self.world.connection.as_ref().map_or(0, |end| end.info().unread);
+        if unread > 0 && null {
+            return Ok(Error("EFAULT"));
+        }
         if unread > 0 {
             let taken = if peeks {
                 unread.min(most)
             } else {
                 self.world.with(|cx, end| end.read_up_to(cx, most)).unwrap_or(0)
             };
+            self.check_control(call, inq)?;
             return Ok(Value(i64::try_from(taken).unwrap_or(i64::MAX)));
         }
         if let Some(error) = self.world.error.take() {
@@ -285,7 +290,7 @@ impl<'a> Runner<'a> {
     fn write(&mut self, call: &SystemCall, progress: &mut u64) -> Result<CallResult> {
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
         let (mut nonblocking, shut) = (socket.nonblocking, socket.shut);
-        if let Some(flags) = call.args.get(3).filter(|_| call.name.value.starts_with("send")) {
+        if let Some(flags) = message_flags(call, "send") {
             for flag in words(flags) {
                 match flag {
                     "MSG_DONTWAIT" => nonblocking = true,
@@ -297,6 +302,9 @@ impl<'a> Runner<'a> {
             }
         }
         let wanted = self.amount(call)?;
+        if wanted > 0 && self.null_buffer(call) {
+            return Ok(Error("EFAULT"));
+        }
         if let Some(error) = self.world.error.take() {
             return Ok(Error(error));
         }
@@ -319,6 +327,46 @@ impl<'a> Runner<'a> {
         } else {
             Blocks
         })
+    }
+
+    /// Returns whether the buffer of a call is `NULL`.
+    fn null_buffer(&self, call: &SystemCall) -> bool {
+        call.args.get(1).is_some_and(|buffer| names(buffer, "NULL"))
+    }
+
+    /// Compares the control message that `recvmsg` returns for `TCP_INQ`: the bytes left, or 1
+    /// after the last one if the peer has closed (tcp_inq_hint).
+    fn check_control(&self, call: &SystemCall, inq: bool) -> Result<()> {
+        let Some(ExprKind::Struct(header)) = call.args.get(1).map(|arg| &arg.kind) else {
+            return Ok(());
+        };
+        let control = header.iter().find(|(name, _)| name.as_deref() == Some("msg_control"));
+        let Some((_, control)) = control else { return Ok(()) };
+        let ExprKind::List(messages) = &control.kind else { return Ok(()) };
+        for message in messages {
+            let ExprKind::Struct(fields) = &message.kind else { continue };
+            let field = |name: &str| {
+                fields.iter().find(|(field, _)| field.as_deref() == Some(name)).map(|(_, v)| v)
+            };
+            let kind = field("cmsg_type").map(words).unwrap_or_default();
+            let data = match (kind.as_slice(), field("cmsg_data").map(|data| &data.kind)) {
+                (["TCP_CM_INQ"], Some(ExprKind::Int(bytes))) if inq => *bytes,
+                _ => {
+                    let what = format!("control message `{}`", kind.join("|"));
+                    return self.unsupported(message.span, format!("the {what} is not supported"));
+                }
+            };
+            let end = self.world.connection.as_ref();
+            let left = end.map_or(0, |end| end.info().unread);
+            let closed = end.is_some_and(tcp::TcpEndpoint::at_end);
+            let found = if left == 0 && closed { 1 } else { i64::try_from(left).unwrap_or(0) };
+            if data != found {
+                let error = self.at(message.span, "another number of bytes is left");
+                let error = error.expected(data.to_string()).found(found.to_string());
+                return Err(ScriptStop::Failed(error));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the length argument of a read or write.
@@ -384,6 +432,13 @@ impl<'a> Runner<'a> {
         });
         Value(0)
     }
+}
+
+/// Returns the flags of a call of that family; those of `sendmsg` and `recvmsg` come third.
+fn message_flags<'c>(call: &'c SystemCall, family: &str) -> Option<&'c Expr> {
+    let name = call.name.value.as_str();
+    let place = if name.ends_with("msg") { 2 } else { 3 };
+    call.args.get(place).filter(|_| name.starts_with(family))
 }
 
 /// Returns whether two names are of one error.

@@ -56,6 +56,7 @@ pub(super) fn configure(
     if let Some(mtu) = options.overrides.mtu {
         host.profile.mtu = mtu;
     }
+    host.profile.hz = options.overrides.hz.unwrap_or(host.profile.hz);
     if let Some(command) = &script.init {
         take_command(text, &command.value, command.span, options, &mut host, notes)?;
     }

@@ -1,7 +1,7 @@
 //! setsockopt, getsockopt, fcntl, ioctl and poll.
 
 use tcp::profile::{Family, ReceiveBufferRule, SendBufferRule};
-use tcp::{TcpEndpoint, TcpState};
+use tcp::{TcpEndpoint, TcpSide, TcpState};
 use units::{Bytes, Duration};
 
 use super::calls::{CallResult, names, number, words};
@@ -56,9 +56,17 @@ impl Runner<'_> {
                 }
             }
             ("SO_RCVBUF", Some(size)) if fresh => wishes.receive_buffer = Some(size),
-            ("TCP_MAXSEG", Some(size)) if fresh => {
+            ("TCP_MAXSEG", Some(size)) if !connected => {
                 wishes.maxseg = Some(size.clamp(88, 32_767) as u32);
+                if !fresh && self.world.state() == TcpState::Listen {
+                    let config =
+                        wishes.config(&self.world.host, self.world.ip, TcpSide::Server);
+                    self.world.begin(config);
+                }
             }
+            ("TCP_INQ", Some(on)) => wishes.inq = on != 0,
+            // `MSG_ZEROCOPY` is refused by name.
+            ("SO_ZEROCOPY", Some(_)) => {}
             ("SO_KEEPALIVE", Some(on)) => wishes.keepalive = on != 0,
             ("TCP_KEEPIDLE", Some(_)) => wishes.keep_idle = seconds,
             ("TCP_KEEPINTVL", Some(_)) => wishes.keep_interval = seconds,
@@ -136,7 +144,10 @@ impl Runner<'_> {
             "TCP_KEEPCNT" => keep.count.to_string(),
             "TCP_NOTSENT_LOWAT" => "0".to_owned(),
             "SO_KEEPALIVE" => i64::from(socket.wishes.keepalive).to_string(),
+            // tcp_getsockopt: the value set, until there is a connection.
+            "TCP_MAXSEG" if !connected => socket.wishes.maxseg.map_or(mss, u64::from).to_string(),
             "TCP_MAXSEG" => mss.to_string(),
+            "TCP_INQ" => i64::from(socket.wishes.inq).to_string(),
             other => {
                 return self.unsupported(name.span, format!("`{other}` cannot be asked for here"));
             }

@@ -46,6 +46,8 @@ pub(super) struct SocketOptions {
     pub(super) receive_buffer: Option<u64>,
     pub(super) maxseg: Option<u32>,
     pub(super) algorithm: Option<Algorithm>,
+    /// `TCP_INQ`: recvmsg reports the bytes left.
+    pub(super) inq: bool,
     pub(super) keepalive: bool,
     pub(super) keep_idle: Option<Duration>,
     pub(super) keep_interval: Option<Duration>,

@@ -197,3 +197,29 @@ fn the_last_ack_of_a_handshake_must_be_in_the_window() {
         assert_eq!(pair.server.state(), TcpState::Established, "{system}");
     }
 }
+
+#[test]
+fn freebsd_takes_the_payload_of_a_syn_ack_and_linux_drops_it() {
+    for (system, bytes) in [("freebsd-14.3", 3), ("linux-6.18", 0)] {
+        let mut pair = TcpPair::of(system, system);
+        pair.client.open();
+        pair.serve();
+        let answer = pair.forge(Flags::SYN | Flags::ACK, 0, 1);
+        let answer = packet::Segment { payload: 3, ..answer };
+        let sent = pair.hear(&answer);
+        assert_eq!(pair.client.state(), TcpState::Established);
+        assert_eq!(sent[0].ack, SeqNum(2_000_000_001 + bytes), "{system}");
+        assert_eq!(pair.client.info().unread, u64::from(bytes), "{system}");
+    }
+}
+
+#[test]
+fn freebsd_agrees_to_ecn_in_a_simultaneous_open() {
+    // tcp_ecn_input_syn_sent: although its own SYN did not ask for it.
+    let mut pair = TcpPair::of("freebsd-14.3", "freebsd-14.3");
+    pair.client.open();
+    pair.serve();
+    let syn = pair.forge(Flags::SYN | Flags::ECE | Flags::CWR, 0, 0);
+    let answer = pair.hear(&syn);
+    assert_eq!(answer[0].flags, Flags::SYN | Flags::ACK | Flags::ECE);
+}

@@ -134,3 +134,66 @@ fn urgent_data_is_delivered_in_line() {
         assert_eq!(pair.client.state(), TcpState::Established, "{system}");
     }
 }
+
+/// A client of FreeBSD with rules that its administrator has relaxed.
+fn lax(rules: crate::profile::LaxRules) -> TcpPair {
+    let mut client = super::pair::config("freebsd-14.3", crate::TcpSide::Client);
+    client.profile.lax = rules;
+    let server = super::pair::config("freebsd-14.3", crate::TcpSide::Server);
+    let mut pair = TcpPair::new(client, server);
+    pair.run(Duration::from_secs(1));
+    pair
+}
+
+#[test]
+fn insecure_rst_accepts_a_reset_anywhere_in_the_window() {
+    use crate::profile::LaxRules;
+    let rules = LaxRules { insecure_rst: true, ..LaxRules::default() };
+    let mut pair = lax(rules);
+    let outside = pair.forge(Flags::RST, 100_000_000, 0);
+    assert!(pair.hear(&outside).is_empty());
+    assert_eq!(pair.client.state(), TcpState::Established);
+    let inside = pair.forge(Flags::RST, 2, 0);
+    assert!(pair.hear(&inside).is_empty());
+    assert_eq!(pair.client.state(), TcpState::Closed);
+}
+
+#[test]
+fn insecure_syn_resets_the_connection_for_a_syn_in_the_window() {
+    use crate::profile::LaxRules;
+    let rules = LaxRules { insecure_syn: true, ..LaxRules::default() };
+    let mut pair = lax(rules);
+    let outside = pair.forge(Flags::SYN, 100_000_000, 0);
+    assert_eq!(pair.hear(&outside)[0].flags, Flags::ACK);
+    let inside = pair.forge(Flags::SYN, 1, 0);
+    let answer = pair.hear(&inside);
+    assert_eq!(answer[0].flags, Flags::RST | Flags::ACK);
+    assert_eq!(pair.client.state(), TcpState::Closed);
+}
+
+#[test]
+fn drop_synfin_drops_segments_with_both_flags() {
+    use crate::profile::LaxRules;
+    let both = Flags::SYN | Flags::FIN;
+    for (drop_synfin, answers) in [(false, 1), (true, 0)] {
+        let mut pair = lax(LaxRules { drop_synfin, ..LaxRules::default() });
+        let segment = pair.forge(both, 1, 0);
+        assert_eq!(pair.hear(&segment).len(), answers);
+    }
+}
+
+#[test]
+fn a_reset_within_the_window_of_a_syn_ack_is_answered_with_a_pure_ack() {
+    // syncache_chkrst of FreeBSD: the SYN-ACK is not sent again.
+    let mut pair = TcpPair::of("freebsd-14.3", "freebsd-14.3");
+    let dir = packet::Dir::Forward;
+    let syn = packet::Segment { dir, flags: Flags::SYN, seq: SeqNum(77), ..Default::default() };
+    pair.arrive(&syn);
+    pair.serve();
+    assert_eq!(pair.server.state(), TcpState::SynReceived);
+    let before = pair.log.len();
+    pair.arrive(&packet::Segment { flags: Flags::RST, seq: SeqNum(79), ..syn });
+    pair.serve();
+    let answer: Vec<_> = pair.log[before..].iter().map(|s| (s.flags, s.ack)).collect();
+    assert_eq!(answer, [(Flags::ACK, SeqNum(78))]);
+}
