@@ -1,6 +1,6 @@
 # `make test` is all the tests; it installs the two tools they compare with where it can.
 
-.PHONY: test lint tools digest python kernels
+.PHONY: test lint tools digest python kernels selftests
 
 # Where cargo puts what it builds. Programs are run from there: `cargo run --package` would build anew
 # what they share, for each asks it for other features than all together.
@@ -14,6 +14,7 @@ test: tools lint
 	$(MAKE) digest
 	$(MAKE) python
 	$(MAKE) kernels
+	$(MAKE) selftests
 	@mkdir -p target
 	$(XTASK) golden > target/golden.txt; status=$$?; cat target/golden.txt; exit $$status
 	@sed -n '/^<!-- golden -->/,/^<!-- end of golden -->/p' docs/fidelity.md | grep -v '^<!--\|^```' \
@@ -75,6 +76,23 @@ kernels:
 	  $(BUILT)/debug/xtask worlds --against kernel --count 20; \
 	else \
 	  echo "kernels: skipped, they need Debian's linux-source-6.12"; \
+	fi
+
+# The kernel's own packet scripts, from Debian's source of it: each has the verdict, with its reason, that the list
+# expects. They are written for a kernel of 1000 Hz. Skipped without that source.
+SOURCE := /usr/src/linux-source-6.12.tar.xz
+selftests:
+	@if [ -e $(SOURCE) ]; then \
+	  rm -rf $(BUILT)/selftests && mkdir -p $(BUILT)/selftests && \
+	  tar --extract --xz --file $(SOURCE) --directory $(BUILT)/selftests --strip-components 6 \
+	    linux-source-6.12/tools/testing/selftests/net/packetdrill && \
+	  $(BINS) && \
+	  (cd $(BUILT)/selftests && $(BUILT)/debug/ackclock packetdrill --hz 1000 --profile linux-6.12 --allow-unsupported \
+	    . > verdicts.txt 2> details.txt; status=$$?; \
+	    [ $$status -lt 2 ] || { cat details.txt; exit $$status; }) && \
+	  diff golden/selftests-6.12.txt $(BUILT)/selftests/verdicts.txt && echo "selftests: verdicts as expected"; \
+	else \
+	  echo "selftests: skipped, they need Debian's linux-source-6.12"; \
 	fi
 
 # tcpdump and tshark are independent readers of what Ackclock writes.

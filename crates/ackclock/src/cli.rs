@@ -265,7 +265,7 @@ pub(crate) struct PacketdrillArgs {
     #[arg(long, value_name = "MICROSECONDS", alias = "tolerance_usecs")]
     pub(crate) tolerance_usecs: Option<u32>,
     /// MTU of the host, in place of the scripts' --mtu
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(68..=65_535))]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(72..=65_535))]
     pub(crate) mtu: Option<u32>,
     /// Ticks of the kernel's clock per second, in place of the profile's (public suites of Linux:
     /// 1000)

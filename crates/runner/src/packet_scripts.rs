@@ -5,9 +5,7 @@ mod junit;
 mod summary;
 mod text;
 
-use script::{
-    Definitions, Diagnostic, RunOptions, ScriptVerdict, parse_with, run,
-};
+use script::{Definitions, Diagnostic, RunOptions, ScriptVerdict, parse_with, run};
 use serde::Serialize;
 use tcp::profile::{Family, NAMES, TcpProfile};
 use units::Duration;

@@ -242,7 +242,8 @@ mod tests {
     use super::*;
 
     fn cursor(text: &str) -> ScriptCursor<'_> {
-        static NONE: std::sync::LazyLock<Definitions> = std::sync::LazyLock::new(Definitions::default);
+        static NONE: std::sync::LazyLock<Definitions> =
+            std::sync::LazyLock::new(Definitions::default);
         ScriptCursor::new(text, &NONE)
     }
 

@@ -22,7 +22,7 @@ pub mod run;
 pub mod settings;
 pub mod shell;
 
-pub use diagnostic::{Diagnostic, ScriptSpan};
 pub use conditional::Definitions;
+pub use diagnostic::{Diagnostic, ScriptSpan};
 pub use parse::{parse, parse_with};
 pub use run::{RunOptions, ScriptOutcome, ScriptOverrides, ScriptVerdict, run};

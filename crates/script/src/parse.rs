@@ -84,7 +84,9 @@ pub fn parse_with(text: &str, definitions: &Definitions) -> Result<Script> {
         if !events.is_empty() && cursor.next_is("`")? {
             cleanup = command(&mut cursor)?;
             if !cursor.at_end()? {
-                return Err(cursor.missing("the end of the script: a command without a time is the last"));
+                return Err(
+                    cursor.missing("the end of the script: a command without a time is the last")
+                );
             }
             break;
         }

@@ -116,7 +116,8 @@ impl ScriptHost {
     }
 
     fn check_family(&self, name: &str) -> Result<(), SysctlError> {
-        let linux = ["net.ipv4.", "net.core.", "net.ipv6.conf."].iter().any(|own| name.starts_with(own));
+        let linux =
+            ["net.ipv4.", "net.core.", "net.ipv6.conf."].iter().any(|own| name.starts_with(own));
         let other = match self.profile.family {
             Family::Linux => !linux,
             Family::FreeBsd | Family::Rfc => linux,

@@ -274,7 +274,8 @@ fn sum(text: &str) -> Option<i64> {
                 let value = quotients.try_fold(first, |value, n| value.checked_div(n?))?;
                 product = product.checked_mul(value)?;
             }
-            total = if nth == 0 { total.checked_add(product)? } else { total.checked_sub(product)? };
+            total =
+                if nth == 0 { total.checked_add(product)? } else { total.checked_sub(product)? };
         }
     }
     Some(total)

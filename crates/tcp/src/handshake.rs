@@ -35,7 +35,7 @@ impl TcpEndpoint {
             flags: if answers {
                 Flags::SYN | Flags::ACK | self.ecn.syn_ack_flags()
             } else {
-                Flags::SYN | self.ecn.syn_flags()
+                Flags::SYN | self.syn_ecn_flags()
             },
             seq: self.cfg.isn,
             ack: self.rcv.nxt.to_seq(self.rcv.irs),
@@ -63,6 +63,13 @@ impl TcpEndpoint {
             self.arm_retransmit(cx.now);
         }
         cx.emit(|| Event::Sent { at: Offset(0), len: 0, kind: SentKind::Control });
+    }
+
+    /// ECN flags of the SYN: later retransmissions do not ask for it (RFC 3168 section 6.1.1.1;
+    /// `net.inet.tcp.ecn.maxretries` of FreeBSD, `net.ipv4.tcp_ecn_fallback`, tcp_ecn_clear_syn).
+    fn syn_ecn_flags(&self) -> Flags {
+        let retries = if self.cfg.profile.family == Family::FreeBsd { 1 } else { 0 };
+        if self.snd.shift > retries { Flags::NONE } else { self.ecn.syn_flags() }
     }
 
     /// Payload of our largest segment without options.

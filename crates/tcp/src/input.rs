@@ -49,8 +49,7 @@ impl TcpEndpoint {
 
     #[inline(never)]
     fn input_slow_path<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        if unlikely(segment.flags.has(Flags::SYN | Flags::FIN))
-            && self.cfg.profile.lax.drop_synfin
+        if unlikely(segment.flags.has(Flags::SYN | Flags::FIN)) && self.cfg.profile.lax.drop_synfin
         {
             return;
         }
@@ -78,6 +77,9 @@ impl TcpEndpoint {
             return;
         }
         let Some(ack) = segment.ack.near(self.cfg.isn, self.snd.una) else { return };
+        if unlikely(self.state == TcpState::TimeWait) && self.answers_fin_beyond(cx, segment, seq) {
+            return;
+        }
         if !flags.has(Flags::ACK) || self.has_stale_timestamp(cx, segment) {
             return;
         }

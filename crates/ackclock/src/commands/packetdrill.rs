@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use packet::IpVersion;
 use runner::packet_scripts::{
-    Ending, ScriptOverrides, ScriptResult, ScriptSettings, ScriptTotals, check_profile, details, json, junit,
-    run_script, summary, table,
+    Ending, ScriptOverrides, ScriptResult, ScriptSettings, ScriptTotals, check_profile, details,
+    json, junit, run_script, summary, table,
 };
 use scenario::{decode, nearest};
 use units::Duration;

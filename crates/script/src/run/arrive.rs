@@ -72,8 +72,7 @@ impl Runner<'_> {
     fn renew_listener(&mut self, flags: Flags, seq: u32) {
         let over = matches!(self.world.state(), TcpState::Closed | TcpState::TimeWait);
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST);
-        let dropped =
-            self.world.host.profile.lax.drop_synfin && flags.has(Flags::SYN | Flags::FIN);
+        let dropped = self.world.host.profile.lax.drop_synfin && flags.has(Flags::SYN | Flags::FIN);
         // tcp_twcheck: a SYN after the old connection's end opens a new one.
         let replaces = self.world.state() == TcpState::TimeWait
             && self.world.host.profile.family == Family::FreeBsd
@@ -120,7 +119,10 @@ impl Runner<'_> {
                     }
                 }
                 TcpOption::Timestamps { val, ecr } => {
-                    let ecr = self.numbers.clock.ours(*ecr, self.rules.scaled_echo || self.rules.tick.is_some());
+                    let ecr = self
+                        .numbers
+                        .clock
+                        .ours(*ecr, self.rules.scaled_echo || self.rules.tick.is_some());
                     segment.timestamps = Some(Timestamps { val: *val, ecr });
                 }
                 TcpOption::Other(name) => {

@@ -25,14 +25,12 @@ impl Runner<'_> {
         };
         let known = |name: &str| {
             let freebsd = bytes.as_ref().and_then(|state| freebsd_field(state, name));
-            freebsd
-                .or_else(|| constant(name, family))
-                .or_else(|| match (&info, name) {
-                    (Some(info), _) => field(info, name, family, now),
-                    // A socket before connect or listen.
-                    (None, "tcpi_state") => constant("TCPI_CLOSED", family),
-                    (None, _) => None,
-                })
+            freebsd.or_else(|| constant(name, family)).or_else(|| match (&info, name) {
+                (Some(info), _) => field(info, name, family, now),
+                // A socket before connect or listen.
+                (None, "tcpi_state") => constant("TCPI_CLOSED", family),
+                (None, _) => None,
+            })
         };
         match code::run(statements, &mut self.environment, &known) {
             Ok(()) => Ok(()),

@@ -159,7 +159,13 @@ impl<'a> Runner<'a> {
         let wishes = SocketOptions::default();
         self.sockets.open(
             number,
-            ScriptSocket { role: SocketRole::Unconnected, nonblocking, shut: false, shut_read: false, wishes },
+            ScriptSocket {
+                role: SocketRole::Unconnected,
+                nonblocking,
+                shut: false,
+                shut_read: false,
+                wishes,
+            },
         );
         Value(number)
     }
@@ -204,8 +210,13 @@ impl<'a> Runner<'a> {
         if let Some(size) = wishes.send_buffer {
             self.fix_send_buffer(size);
         }
-        let socket =
-            ScriptSocket { role: SocketRole::Connection, nonblocking, shut: false, shut_read: false, wishes };
+        let socket = ScriptSocket {
+            role: SocketRole::Connection,
+            nonblocking,
+            shut: false,
+            shut_read: false,
+            wishes,
+        };
         self.sockets.open(number, socket);
         Ok(Value(number))
     }

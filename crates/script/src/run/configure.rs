@@ -56,6 +56,12 @@ pub(super) fn configure(
     if let Some(mtu) = options.overrides.mtu {
         host.profile.mtu = mtu;
     }
+    if rules.ip == IpVersion::V6 && host.profile.mtu < 1_280 {
+        let span = script.options.first().map_or(ScriptSpan { start: 0, end: 0 }, |o| o.name.span);
+        let error = Diagnostic::new(text, span, "this MTU is too small for IPv6");
+        let error = error.expected("1280 or more").found(host.profile.mtu.to_string());
+        return Err(ScriptStop::Failed(error));
+    }
     host.profile.hz = options.overrides.hz.unwrap_or(host.profile.hz);
     if let Some(command) = &script.init {
         take_command(text, &command.value, command.span, options, &mut host, notes)?;
@@ -87,8 +93,8 @@ fn take_option(
         "mss" => rules.mss = Some(number(65_535)? as u16).filter(|&mss| mss > 0),
         "mtu" => {
             let mtu = number(65_535)? as u32;
-            if mtu < 576 {
-                return Err(bad("576 or more"));
+            if mtu < 72 {
+                return Err(bad("72 or more"));
             }
             host.profile.mtu = mtu;
         }
@@ -190,10 +196,10 @@ impl Runner<'_> {
                         && sockstat_name(self.world.state()) == wanted.state;
                     let found = if listed { "1" } else { "0" };
                     if !found.contains(&wanted.count) {
-                        let message =
-                            format!("another number of sockets is in {}", wanted.state);
+                        let message = format!("another number of sockets is in {}", wanted.state);
                         let state = sockstat_name(self.world.state());
-                        let error = self.at(query.span, message).expected(wanted.count).found(found);
+                        let error =
+                            self.at(query.span, message).expected(wanted.count).found(found);
                         return Err(ScriptStop::Failed(
                             error.hint(format!("the connection is in {state}")),
                         ));

@@ -59,8 +59,7 @@ impl Runner<'_> {
             ("TCP_MAXSEG", Some(size)) if !connected => {
                 wishes.maxseg = Some(size.clamp(88, 32_767) as u32);
                 if !fresh && self.world.state() == TcpState::Listen {
-                    let config =
-                        wishes.config(&self.world.host, self.world.ip, TcpSide::Server);
+                    let config = wishes.config(&self.world.host, self.world.ip, TcpSide::Server);
                     self.world.begin(config);
                 }
             }
@@ -70,6 +69,8 @@ impl Runner<'_> {
             ("SO_KEEPALIVE", Some(on)) => wishes.keepalive = on != 0,
             ("TCP_KEEPIDLE", Some(_)) => wishes.keep_idle = seconds,
             ("TCP_KEEPINTVL", Some(_)) => wishes.keep_interval = seconds,
+            // The limit of connection setup is not modelled: one that all retransmissions fit in.
+            ("TCP_KEEPINIT", Some(362..)) => {}
             ("TCP_KEEPCNT", Some(count)) => wishes.keep_count = Some(count.min(127) as u32),
             ("SO_LINGER", _) => {
                 let on = named(value, "onoff").unwrap_or(0) != 0;
@@ -141,6 +142,7 @@ impl Runner<'_> {
             },
             "TCP_KEEPIDLE" => seconds(keep.idle),
             "TCP_KEEPINTVL" => seconds(keep.interval),
+            "TCP_KEEPINIT" => "75".to_owned(),
             "TCP_KEEPCNT" => keep.count.to_string(),
             "TCP_NOTSENT_LOWAT" => "0".to_owned(),
             "SO_KEEPALIVE" => i64::from(socket.wishes.keepalive).to_string(),

@@ -168,6 +168,22 @@ impl TcpEndpoint {
         }
     }
 
+    /// Answers a FIN after the end of the peer's stream in TIME-WAIT, as tcp_twcheck of FreeBSD
+    /// does: with an ACK.
+    pub(super) fn answers_fin_beyond<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        seq: Offset,
+    ) -> bool {
+        let beyond = seq > self.rcv.nxt && segment.flags.has(Flags::FIN | Flags::ACK);
+        let answers = beyond && self.cfg.profile.family == Family::FreeBsd;
+        if answers {
+            self.respond(cx);
+        }
+        answers
+    }
+
     /// Sends a challenge ACK: a peer with stale state resets, and an off-path attacker learns
     /// nothing.
     pub(super) fn challenge<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {

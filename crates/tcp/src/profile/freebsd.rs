@@ -17,7 +17,8 @@ use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
 
-use super::{LaxRules, BurstRule, DelayedAckRule, DuplicateRule, EchoRule, EcnRule, Family, IdleRule,
+use super::{
+    BurstRule, DelayedAckRule, DuplicateRule, EchoRule, EcnRule, Family, IdleRule, LaxRules,
     LimitedTransmitRule, LossDetectionRule, ProbeRule, RackRule, ReceiveBufferRule, RtoRule,
     SackRule, SendBufferRule, SettleRule, SynRule, TcpProfile,
 };

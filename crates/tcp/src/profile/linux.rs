@@ -7,7 +7,8 @@ use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
 
-use super::{LaxRules, BufferGrowth, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule,
+use super::{
+    BufferGrowth, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LaxRules,
     LossDetectionRule, ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule, SackCompression,
     SendBufferRule, SynRule, TcpProfile,
 };

@@ -7,8 +7,9 @@ use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
 
-use super::{LaxRules, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LossDetectionRule, ProbeRule,
-    RackTlpRule, ReceiveBufferRule, RtoRule, SendBufferRule, SynRule, TcpProfile,
+use super::{
+    BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LaxRules, LossDetectionRule,
+    ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule, SendBufferRule, SynRule, TcpProfile,
 };
 
 /// RFC 9293 with 5681, 6582, 6298, 6928, 7323, 2018, 3042, 3465 (L = 2), 3168 and 5961.

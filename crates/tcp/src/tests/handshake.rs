@@ -223,3 +223,19 @@ fn freebsd_agrees_to_ecn_in_a_simultaneous_open() {
     let answer = pair.hear(&syn);
     assert_eq!(answer[0].flags, Flags::SYN | Flags::ACK | Flags::ECE);
 }
+
+#[test]
+fn later_retransmissions_of_a_syn_do_not_ask_for_ecn() {
+    // RFC 3168 section 6.1.1.1: FreeBSD after one retransmission, Linux with the first.
+    for (system, asking) in [("freebsd-14.3", 2), ("linux-6.18", 1)] {
+        let mut client = config(system, TcpSide::Client);
+        client.profile.ecn = crate::profile::EcnRule::Active;
+        let mut pair = TcpPair::new(client, config(system, TcpSide::Server));
+        pair.lose = |_, _| true;
+        pair.run(Duration::from_secs(8));
+        let asks: Vec<_> = pair.log.iter().map(|syn| syn.flags.has(Flags::ECE)).collect();
+        assert!(asks.len() > 3, "{system}");
+        assert_eq!(asks.iter().filter(|asks| **asks).count(), asking, "{system}");
+        assert!(asks[..asking].iter().all(|asks| *asks), "{system}");
+    }
+}
