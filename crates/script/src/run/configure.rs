@@ -182,10 +182,8 @@ impl Runner<'_> {
         )?;
         for query in queries {
             match query.kind {
-                HostSettingKind::Drop(state) => {
-                    if sockstat_name(self.world.state()) == state {
-                        self.world.connection = None;
-                    }
+                HostSettingKind::Drop(state) if sockstat_name(self.world.state()) == state => {
+                    self.world.connection = None;
                 }
                 HostSettingKind::CountSockets(wanted) => {
                     let version = match self.rules.ip {
