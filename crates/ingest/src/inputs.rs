@@ -2,7 +2,7 @@
 //!
 //! [`read`] takes any number of files, each of which may be compressed (gzip, xz, zstd), and
 //! detects their kind by content: pcap, pcapng, tcpdump's text (also within prose, such as a mail),
-//! FreeBSD's BBLog and siftr, Linux' tcp_probe, polls of `ss -ti`, qlog. Packets are sorted into
+//! FreeBSD's BBLog and siftr, Linux' tcp_probe, polls of `ss -ti`, qlog, Chromium's NetLog. Packets are sorted into
 //! connections and passed to the analysis ([`diagnose::ConnectionAnalyzer`]); the samples of a
 //! kernel's log are added to the connection they describe.
 //!
@@ -16,6 +16,7 @@ mod captures;
 mod join;
 mod kind;
 mod logs;
+mod netlog;
 mod others;
 mod problems;
 mod quic;
@@ -170,6 +171,9 @@ pub fn read(sources: Vec<InputFile<'_>>, settings: AnalysisSettings) -> Result<R
             InputKind::TcpdumpText => text::read(input, number, &mut file, &mut table),
             InputKind::Qlog => {
                 quic::read(input, number, &mut file).map(|connections| quic.extend(connections))
+            }
+            InputKind::NetLog => {
+                netlog::read(input, number, &mut file).map(|connections| quic.extend(connections))
             }
             _ => logs::read(input, number, &mut file, &mut table),
         };

@@ -40,6 +40,7 @@ mod encode;
 mod fields;
 mod header;
 mod item;
+mod lean;
 mod model;
 mod problem;
 mod read;

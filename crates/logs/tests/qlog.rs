@@ -563,3 +563,22 @@ proptest! {
         prop_assert!(reported.problems.iter().all(|problem| problem.offset <= bytes.len() as u64));
     }
 }
+
+/// The lean reader has the same events at the same times, with the data of the model.
+#[test]
+fn the_lean_reader_has_the_same_data() {
+    for (_, _, log) in generations() {
+        let log = log.as_bytes();
+        let data = |reader: QlogReader<&[u8]>| -> Vec<_> {
+            reader
+                .filter_map(|item| match item.unwrap() {
+                    QlogItem::Event(event) => Some((event.at, event.data)),
+                    _ => None,
+                })
+                .collect()
+        };
+        let lean = data(QlogReader::lean(log));
+        assert!(!lean.is_empty());
+        assert_eq!(lean, data(QlogReader::new(log)));
+    }
+}

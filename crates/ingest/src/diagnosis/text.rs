@@ -42,7 +42,7 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
     let file = &report.file;
     let connections = report.connections.len();
     let different = connections.saturating_sub(duplicate_connections);
-    let is_qlog = file.kind == InputKind::Qlog;
+    let is_qlog = matches!(file.kind, InputKind::Qlog | InputKind::NetLog);
     let (records, shown) =
         if is_qlog { ("event", report.quic.len()) } else { ("frame", different) };
     let _ = write!(

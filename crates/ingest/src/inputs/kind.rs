@@ -20,6 +20,8 @@ pub enum InputKind {
     Ss,
     /// qlog of any version.
     Qlog,
+    /// Chromium's NetLog.
+    NetLog,
 }
 
 impl fmt::Display for InputKind {
@@ -32,6 +34,7 @@ impl fmt::Display for InputKind {
             Self::TcpProbe => "rows of tcp_probe",
             Self::Ss => "polls of ss",
             Self::Qlog => "qlog",
+            Self::NetLog => "a NetLog",
         })
     }
 }
@@ -50,6 +53,11 @@ impl InputKind {
         }
         // An object or a record separator, after an optional byte order mark and blanks.
         let json = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).trim_ascii_start();
+        if let Some(fields) = json.strip_prefix(b"{")
+            && fields.trim_ascii_start().starts_with(b"\"constants\"")
+        {
+            return Some(Self::NetLog);
+        }
         if matches!(json.first(), Some(b'{' | 0x1e)) {
             return Some(Self::Qlog);
         }

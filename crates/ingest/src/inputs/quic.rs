@@ -72,7 +72,7 @@ pub(super) fn read(
             });
         }
     };
-    for item in QlogReader::new(BufReader::with_capacity(1 << 16, input)) {
+    for item in QlogReader::lean(BufReader::with_capacity(1 << 16, input)) {
         match item {
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                 file.problems.push(&error);

@@ -129,15 +129,21 @@ impl<R: BufRead> JsonSource<R> {
     /// Collects bytes up to `end`, which is not consumed; false if there are more than `most`.
     pub(super) fn until(&mut self, end: u8, into: &mut Vec<u8>, most: usize) -> io::Result<bool> {
         into.clear();
-        while let Some(byte) = self.peek()? {
-            if byte == end {
+        while self.peek()?.is_some() {
+            let rest = &self.held[self.at..];
+            let room = rest.len().min(most - into.len());
+            let found = rest[..room].iter().position(|byte| *byte == end);
+            let taken = &rest[..found.unwrap_or(room)];
+            into.extend_from_slice(taken);
+            self.offset += taken.len() as u64;
+            self.line += taken.iter().filter(|byte| **byte == b'\n').count() as u64;
+            self.at += taken.len();
+            if found.is_some() {
                 break;
             }
             if into.len() == most {
-                return Ok(false);
+                return Ok(self.peek()?.is_none_or(|byte| byte == end));
             }
-            self.next()?;
-            into.push(byte);
         }
         Ok(true)
     }

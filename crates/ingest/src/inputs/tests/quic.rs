@@ -116,3 +116,62 @@ fn a_sample_of_our_own_is_read() {
     assert!(quic.sent > 0 && quic.windows.is_some(), "{quic:?}");
     assert_eq!(quic.budget.whole(), quic.last - quic.first);
 }
+
+/// A session of a NetLog: a packet with data, its loss, its retransmission and an ACK of both.
+#[test]
+fn sessions_of_a_netlog_are_connections() {
+    let constants = r#"{"constants":{"clientInfo":{},"logEventTypes":{"QUIC_SESSION":1,
+        "QUIC_SESSION_PACKET_SENT":2,"QUIC_SESSION_STREAM_FRAME_SENT":3,
+        "QUIC_SESSION_PACKET_RECEIVED":4,"QUIC_SESSION_UNAUTHENTICATED_PACKET_HEADER_RECEIVED":5,
+        "QUIC_SESSION_ACK_FRAME_RECEIVED":6,"QUIC_SESSION_PACKET_LOST":7,"URL_REQUEST":8,
+        "QUIC_SESSION_WINDOW_UPDATE_FRAME_RECEIVED":9,"QUIC_SESSION_CLOSED":10}},"events": ["#;
+    let event = |time: u64, kind: u64, params: &str| {
+        format!(
+            r#"{{"params":{params},"phase":0,"source":{{"id":7,"type":10}},"time":"{time}","type":{kind}}}"#
+        )
+    };
+    let sent = |time: u64, number: u64| {
+        let stream = event(time, 3, r#"{"fin":false,"length":1000,"offset":0,"stream_id":0}"#);
+        let packet = format!(
+            r#"{{"encryption_level":"ENCRYPTION_FORWARD_SECURE","packet_number":{number},"size":1030}}"#
+        );
+        format!("{stream},{}", event(time, 2, &packet))
+    };
+    let events = [
+        event(100, 1, r#"{"host":"example.org","connection_id":"c0ffee"}"#),
+        event(100, 8, r#"{"url":"https://example.org/"}"#),
+        sent(100, 1),
+        sent(100, 2),
+        event(150, 4, r#"{"size":40}"#),
+        event(150, 5, r#"{"packet_number":1,"long_header_type":"INVALID_PACKET_TYPE"}"#),
+        event(
+            150,
+            6,
+            r#"{"largest_observed":2,"smallest_observed":1,"missing_packets":[1],"delta_time_largest_observed_us":500}"#,
+        ),
+        event(150, 9, r#"{"stream_id":-1,"byte_offset":5000}"#),
+        event(151, 7, r#"{"packet_number":1,"transmission_type":"LOSS_RETRANSMISSION"}"#),
+        event(160, 4, r#"{"size":40}"#),
+        event(160, 6, r#"{"largest_observed":2,"missing_packets":[]}"#),
+        event(170, 10, r#"{"quic_error":67,"from_peer":true,"details":"too bad"}"#),
+    ];
+    let whole = format!("{constants}{}]}}", events.join(",\n"));
+    let reading = read_bytes(whole.as_bytes());
+    assert_eq!(reading.files[0].kind, InputKind::NetLog);
+    let [session] = &reading.quic[..] else { panic!("{:?}", reading.quic) };
+    assert_eq!((&*session.title, &*session.group), ("example.org", "c0ffee"));
+    let quic = &session.analysis;
+    assert_eq!((quic.sent, quic.received, quic.stream_bytes), (2, 2, 1_000));
+    assert_eq!((quic.all_lost(), quic.spurious), (1, 1));
+    assert_eq!(quic.round_trips.unwrap()[0], 50_000_000);
+    assert_eq!(quic.ack_delays.max, 500_000);
+    assert_eq!(quic.close.as_ref().unwrap().reason, "too bad");
+    // A browser that did not exit leaves the file without its end.
+    let cut = format!("{constants}{}", events[..9].join(",\n"));
+    let reading = read_bytes(cut.as_bytes());
+    assert_eq!(reading.quic[0].analysis.sent, 2);
+    let problem = &reading.files[0].problems.first[0];
+    assert!(problem.starts_with("event 12: EOF") && problem.contains("line "), "{problem}");
+    let none = format!("{constants}]}}");
+    assert!(refused(none.as_bytes()).contains("it has no QUIC session"));
+}

@@ -1,0 +1,374 @@
+//! Reads the QUIC sessions of Chromium's NetLog (chrome://net-export, `--log-net-log`).
+//!
+//! A NetLog is one JSON object: `constants` with the numbers of event types, then `events`, of all
+//! sources of the browser. Frames are logged before the packet that they are sent in, and after the
+//! packet that they arrive in. It has no congestion window. Times are milliseconds. The file of a
+//! browser that did not exit lacks its end; what precedes it is read.
+//!
+//! Sources: `net/log/net_log_event_type_list.h`, `net/quic/quic_event_logger.cc` of Chromium.
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::io::{BufReader, Read};
+
+use diagnose::quic::QuicAnalyzer;
+use diagnose::quic::record::{
+    QuicFrame, QuicLossTrigger, QuicPacketKind, QuicPacketRecord, QuicRecord,
+};
+use logs::qlog::Vantage;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::quic::QuicConnection;
+use super::{File, Reason};
+
+const NANOS_PER_MS: u64 = 1_000_000;
+const NANOS_PER_US: u64 = 1_000;
+/// Most missing packets taken from an ACK frame.
+const MAX_MISSING: usize = 1 << 16;
+
+#[derive(Deserialize)]
+struct Constants {
+    #[serde(rename = "logEventTypes")]
+    types: BTreeMap<String, u64>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(default)]
+    params: Value,
+    #[serde(default)]
+    phase: u64,
+    source: Source,
+    time: Value,
+    #[serde(rename = "type")]
+    kind: u64,
+}
+
+#[derive(Deserialize)]
+struct Source {
+    id: u64,
+}
+
+/// A session of QUIC.
+struct Session {
+    analyzer: QuicAnalyzer,
+    title: String,
+    group: String,
+    /// Frames and ACKs of the next packet to be sent.
+    sent: Vec<QuicFrame>,
+    sends_ack: bool,
+    /// The packet that is being received.
+    received: Option<Received>,
+}
+
+#[derive(Default)]
+struct Received {
+    at: u64,
+    event: u64,
+    kind: QuicPacketKind,
+    number: Option<u64>,
+    bytes: u64,
+    frames: Vec<QuicFrame>,
+    acked: Vec<(u64, u64)>,
+    ack_delay: Option<u64>,
+    has_ack: bool,
+}
+
+impl Session {
+    fn new() -> Self {
+        Self {
+            analyzer: QuicAnalyzer::new(Some(true)),
+            title: String::new(),
+            group: String::new(),
+            sent: Vec::new(),
+            sends_ack: false,
+            received: None,
+        }
+    }
+
+    /// Passes on the packet that was being received.
+    fn flush(&mut self) {
+        let Some(packet) = self.received.take() else { return };
+        let record = QuicPacketRecord {
+            kind: packet.kind,
+            number: packet.number,
+            bytes: Some(packet.bytes),
+            frames: &packet.frames,
+            has_ack: packet.has_ack,
+            acked: &packet.acked,
+            ack_delay: packet.ack_delay,
+            ce: None,
+        };
+        self.analyzer.push(packet.at, packet.event, &QuicRecord::Received(record));
+    }
+
+    fn event(&mut self, name: &str, at: u64, index: u64, params: &Map<String, Value>) {
+        let number = |name: &str| params.get(name).and_then(whole);
+        let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default();
+        if name == "QUIC_SESSION" {
+            if let Some(host) = params.get("host").and_then(Value::as_str) {
+                host.clone_into(&mut self.title);
+                text("connection_id").clone_into(&mut self.group);
+            }
+            return;
+        }
+        let Some(name) = name.strip_prefix("QUIC_SESSION_") else { return };
+        if let Some(kind) = name.strip_suffix("_FRAME_SENT") {
+            match frame(kind, params) {
+                Some(frame) => self.sent.push(frame),
+                None => self.sends_ack |= kind == "ACK",
+            }
+            return;
+        }
+        if let Some(kind) = name.strip_suffix("_FRAME_RECEIVED") {
+            let Some(packet) = &mut self.received else { return };
+            match frame(kind, params) {
+                Some(frame) => packet.frames.push(frame),
+                None if kind == "ACK" => {
+                    packet.has_ack = true;
+                    let delay = number("delta_time_largest_observed_us");
+                    packet.ack_delay = delay.and_then(|us| us.checked_mul(NANOS_PER_US));
+                    acked(params, &mut packet.acked);
+                }
+                None => {}
+            }
+            return;
+        }
+        match name {
+            "PACKET_SENT" => {
+                self.flush();
+                let packet = QuicPacketRecord {
+                    kind: level(text("encryption_level")),
+                    number: number("packet_number"),
+                    bytes: number("size"),
+                    frames: &self.sent,
+                    has_ack: self.sends_ack,
+                    ..QuicPacketRecord::default()
+                };
+                self.analyzer.push(at, index, &QuicRecord::Sent(packet));
+                self.sent.clear();
+                self.sends_ack = false;
+            }
+            "PACKET_RECEIVED" => {
+                self.flush();
+                let bytes = number("size").unwrap_or(0);
+                self.received = Some(Received { at, event: index, bytes, ..Received::default() });
+            }
+            "UNAUTHENTICATED_PACKET_HEADER_RECEIVED" => {
+                if let Some(packet) = &mut self.received {
+                    packet.number = number("packet_number").or(packet.number);
+                    packet.kind = level(text("long_header_type"));
+                }
+            }
+            "PACKET_LOST" => {
+                self.flush();
+                let trigger = match text("transmission_type") {
+                    "PTO_RETRANSMISSION" | "RTO_RETRANSMISSION" => QuicLossTrigger::Timeout,
+                    _ => QuicLossTrigger::Unknown,
+                };
+                let kind = QuicPacketKind::OneRtt;
+                let lost = QuicRecord::Lost { kind, number: number("packet_number"), trigger };
+                self.analyzer.push(at, index, &lost);
+            }
+            "CLOSED" | "CLOSE_ON_ERROR" => {
+                self.flush();
+                let error = number("quic_error").or_else(|| number("net_error")).unwrap_or(0);
+                // QUIC_NETWORK_IDLE_TIMEOUT is 25, QUIC_NO_ERROR 0 in quic_error_codes.h.
+                let code = error.to_string();
+                let closed = QuicRecord::Closed {
+                    by_peer: params.get("from_peer").and_then(Value::as_bool),
+                    code: &code,
+                    reason: text("details"),
+                    idle_timeout: name == "CLOSED" && error == 25,
+                    is_error: error != 0 && error != 25,
+                };
+                self.analyzer.push(at, index, &closed);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A frame other than ACK.
+fn frame(kind: &str, params: &Map<String, Value>) -> Option<QuicFrame> {
+    let number = |name: &str| params.get(name).and_then(whole).unwrap_or(0);
+    Some(match kind {
+        "ACK" => return None,
+        "PADDING" => QuicFrame::Padding,
+        "STREAM" => QuicFrame::Stream {
+            id: number("stream_id"),
+            offset: number("offset"),
+            length: number("length"),
+            fin: params.get("fin").and_then(Value::as_bool).unwrap_or(false),
+        },
+        "CRYPTO" => QuicFrame::Crypto { offset: number("offset"), length: number("data_length") },
+        // The connection has the stream ID -1.
+        "WINDOW_UPDATE" => match params.get("stream_id").and_then(whole) {
+            Some(id) => QuicFrame::MaxStreamData { id, limit: number("byte_offset") },
+            None => QuicFrame::MaxData(number("byte_offset")),
+        },
+        "BLOCKED" => match params.get("stream_id").and_then(whole) {
+            Some(id) => QuicFrame::StreamDataBlocked { id },
+            None => QuicFrame::DataBlocked,
+        },
+        "STREAMS_BLOCKED" => QuicFrame::StreamsBlocked,
+        "MAX_STREAMS" => QuicFrame::MaxStreams,
+        "PATH_CHALLENGE" => QuicFrame::PathChallenge,
+        "HANDSHAKE_DONE" => QuicFrame::HandshakeDone,
+        "CONNECTION_CLOSE" => QuicFrame::ConnectionClose,
+        _ => QuicFrame::Other,
+    })
+}
+
+/// The ranges of an ACK frame: its bounds less the missing packets.
+fn acked(params: &Map<String, Value>, ranges: &mut Vec<(u64, u64)>) {
+    let Some(largest) = params.get("largest_observed").and_then(whole) else { return };
+    let missing = params.get("missing_packets").and_then(Value::as_array);
+    let mut missing: Vec<u64> =
+        missing.into_iter().flatten().filter_map(whole).take(MAX_MISSING).collect();
+    missing.sort_unstable();
+    let mut from = params.get("smallest_observed").and_then(whole).unwrap_or(0);
+    for number in missing {
+        if number > from {
+            ranges.push((from, number - 1));
+        }
+        from = from.max(number.saturating_add(1));
+    }
+    if from <= largest {
+        ranges.push((from, largest));
+    }
+}
+
+fn level(name: &str) -> QuicPacketKind {
+    match name {
+        "ENCRYPTION_INITIAL" | "INITIAL" => QuicPacketKind::Initial,
+        "ENCRYPTION_HANDSHAKE" | "HANDSHAKE" => QuicPacketKind::Handshake,
+        "ENCRYPTION_ZERO_RTT" | "ZERO_RTT_PROTECTED" => QuicPacketKind::ZeroRtt,
+        "RETRY" => QuicPacketKind::Retry,
+        "VERSION_NEGOTIATION" => QuicPacketKind::VersionNegotiation,
+        _ => QuicPacketKind::OneRtt,
+    }
+}
+
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// Reads the sessions of a file.
+pub(super) fn read(
+    input: impl Read,
+    number: usize,
+    file: &mut File,
+) -> Result<Vec<QuicConnection>, Reason> {
+    let mut sessions = SessionTable::default();
+    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, input));
+    if let Err(error) = (&mut sessions).deserialize(&mut json) {
+        if error.is_io() {
+            return Err(Reason::Read(error.into()));
+        }
+        file.problems.push(&format_args!("event {}: {error}", sessions.events + 1));
+    }
+    file.frames = sessions.events;
+    let mut connections = Vec::new();
+    for (_, mut session) in sessions.open {
+        session.flush();
+        if let Some(analysis) = session.analyzer.finish() {
+            connections.push(QuicConnection {
+                file: number,
+                number: connections.len() as u32,
+                title: session.title,
+                group: session.group,
+                vantage: Vantage::Client,
+                analysis,
+            });
+        }
+    }
+    if connections.is_empty() {
+        let problem = file.problems.first.first().cloned();
+        let problem = problem.or_else(|| Some("it has no QUIC session".to_owned()));
+        return Err(Reason::Nothing { kind: file.kind, problem });
+    }
+    Ok(connections)
+}
+
+/// The sessions by their source, and the names of the event types of QUIC.
+#[derive(Default)]
+struct SessionTable {
+    names: BTreeMap<u64, String>,
+    open: BTreeMap<u64, Session>,
+    events: u64,
+}
+
+impl SessionTable {
+    fn event(&mut self, event: &Event) {
+        self.events += 1;
+        let Some(name) = self.names.get(&event.kind) else { return };
+        let time = whole(&event.time).and_then(|ms| ms.checked_mul(NANOS_PER_MS));
+        let (Some(at), Value::Object(params)) = (time, &event.params) else { return };
+        // The end of a session has no parameters of interest.
+        if name == "QUIC_SESSION" && event.phase == 2 {
+            return;
+        }
+        let session = self.open.entry(event.source.id).or_insert_with(Session::new);
+        session.event(name, at, self.events, params);
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut SessionTable {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut SessionTable {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a NetLog")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(field) = map.next_key::<String>()? {
+            match field.as_str() {
+                "constants" => {
+                    let types = map.next_value::<Constants>()?.types;
+                    let quic = types.into_iter().filter(|(name, _)| name.starts_with("QUIC_"));
+                    self.names = quic.map(|(name, number)| (number, name)).collect();
+                }
+                "events" => map.next_value_seed(EventList(self))?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The list of events.
+struct EventList<'a>(&'a mut SessionTable);
+
+impl<'de> DeserializeSeed<'de> for EventList<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for EventList<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("events of a NetLog")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(event) = list.next_element::<Event>()? {
+            self.0.event(&event);
+        }
+        Ok(())
+    }
+}
