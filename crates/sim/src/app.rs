@@ -113,9 +113,11 @@ impl Application {
     }
 
     /// Returns whether it will write no more; `at_end`: all data of the peer has been read.
-    pub(crate) fn done(&self, at_end: bool) -> bool {
+    pub(crate) fn done(&self, now: Instant, at_end: bool) -> bool {
         match self {
-            Self::Sink | Self::Reader(_) => at_end,
+            Self::Sink => at_end,
+            // The end of the stream is what its next read returns.
+            Self::Reader(reader) => at_end && reader.next_read() <= now,
             Self::Writer(writer) => writer.done(),
             Self::Bursts(bursts) => bursts.done(),
             Self::Asker(asker) => asker.done(),

@@ -215,6 +215,19 @@ fn of_a_simultaneous_arrival_and_read_the_one_scheduled_first_is_first() {
 }
 
 #[test]
+fn a_slow_reader_learns_of_the_end_with_its_next_read() {
+    // Handshake 20 ms, data and FIN 10 ms later; the reader pauses for 500 ms before it reads again,
+    // gets the end of the stream and closes, which takes a round trip more.
+    let hosts = [host("client", "linux-6.18"), host("server", "linux-6.18")];
+    let way = || vec![ElementSpec::Delay(ms(10))];
+    let reads = Some(ReadPattern { chunk: Bytes(10_000), every: ms(500) });
+    let scenario = pair(hosts, way(), way(), FlowSpec { reads, ..bulk(1_000) });
+    let outcome = sim::run(&scenario, &mut NullRecorder).unwrap();
+    assert_eq!(outcome.flows[0].duration, ms(30), "all data is read");
+    assert_eq!(outcome.ended, Instant::ZERO + ms(550));
+}
+
+#[test]
 fn an_application_may_reset_instead_of_closing() {
     for profile in PROFILES {
         let hosts = [host("client", profile), host("server", "linux-6.18")];

@@ -188,8 +188,10 @@ impl<O: Observer> Simulation<'_, O> {
             self.drain(index);
         }
         let end = &mut self.ends[index];
-        if end.app.done(end.stack.at_end()) {
+        if end.app.done(now, end.stack.at_end()) {
             self.finish(index);
+        } else if end.stack.at_end() && matches!(end.app, Application::Reader(_)) {
+            self.note_end_of_data(index);
         }
         let end = &self.ends[index];
         if let Some(at) = end.app.next_act(now).filter(|&at| at > now) {
@@ -211,7 +213,11 @@ impl<O: Observer> Simulation<'_, O> {
         } else {
             end.stack.close();
         }
-        // The transfer completes when the reader of the counted bytes does.
+        self.note_end_of_data(index);
+    }
+
+    /// The transfer completes when all of the counted bytes are read.
+    fn note_end_of_data(&mut self, index: usize) {
         let connection = &mut self.flows[index / 2];
         if index % 2 != connection.sender {
             connection.read_all_at.get_or_insert(self.network.now);
