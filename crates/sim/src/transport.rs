@@ -91,6 +91,12 @@ impl TransportEndpoint {
         either!(self, end => end.at_end(), false)
     }
 
+    /// Does a read send an acknowledgment by itself, before the application writes?
+    #[inline]
+    pub(crate) fn acknowledges_in_read(&self) -> bool {
+        matches!(self, Self::Tcp(tcp) if tcp.acknowledges_in_read())
+    }
+
     #[inline]
     pub(crate) fn poll_signal(&mut self) -> Option<Signal> {
         either!(self, end => end.poll_signal(), None)

@@ -313,3 +313,46 @@ fn no_writes_follow_an_aborted_connection() {
     assert!(!outcome.flows[0].finished && outcome.flows[1].finished);
     assert_eq!(lots.0, 0);
 }
+
+#[test]
+fn a_linux_reader_acknowledges_before_it_closes() {
+    // Small writes: the rest of them and the FIN arrive in one segment. The read sends the ACK that
+    // is due (tcp_cleanup_rbuf), and only then the reader learns of the end and closes: a 6.12 in
+    // User-Mode Linux sends an ACK of 1088, then the FIN.
+    let hosts = [host("client", "linux-6.12"), host("server", "linux-6.12")];
+    let app = App::Paced {
+        chunk: Bytes(29),
+        every: Duration::from_micros(46),
+        bytes: Some(Bytes(1_086)),
+    };
+    let flow = FlowSpec { app, ..bulk(0) };
+    let way = |micros| vec![ElementSpec::Delay(Duration::from_micros(micros))];
+    let mut scenario = pair(hosts, way(16_708), way(29_094), flow);
+    scenario.taps = all_taps(2);
+    scenario.taps.retain(|tap| tap.host == 1 && tap.place == sim::scenario::TapPoint::Stack);
+    let mut seen = Answers::default();
+    sim::run(&scenario, &mut seen).unwrap();
+    let isn = seen.0[0].ack;
+    let sent = seen.0.iter().map(|s| (s.flags.has(Flags::FIN), s.ack.0.wrapping_sub(isn.0) + 1));
+    let sent: Vec<_> = sent.collect();
+    let [.., ack, fin] = sent[..] else { panic!("{sent:?}") };
+    assert_eq!([ack, fin], [(false, 1_088), (true, 1_088)], "{sent:?}");
+}
+
+/// The segments that the listening side sends.
+#[derive(Default)]
+struct Answers(Vec<Segment>);
+
+impl Recorder for Answers {
+    const ON: bool = false;
+
+    fn record(&mut self, _: Instant, _: EventSource, _: Event, _: Option<&SenderState>) {}
+}
+
+impl Observer for Answers {
+    fn tap(&mut self, _: Instant, _: usize, _: bool, segment: &Segment) {
+        if segment.dir == packet::Dir::Reverse {
+            self.0.push(*segment);
+        }
+    }
+}

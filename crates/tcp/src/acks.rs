@@ -157,7 +157,7 @@ impl TcpEndpoint {
         let old_una = self.snd.una;
         let bytes = ack - old_una;
         self.snd.una = ack;
-        self.snd.buffer.acknowledge(ack.min(data_end) - old_una.min(data_end));
+        self.snd.buffer.acknowledge(ack.min(data_end) - old_una.min(data_end), ack);
         self.snd.nxt = self.snd.nxt.max(ack);
         self.snd.wnd = wnd;
         cx.emit_with_state(self, || {
@@ -321,7 +321,7 @@ impl TcpEndpoint {
             self.expand_buffer(cx);
         }
         let unsent = self.data_end().since(self.snd.max).get();
-        if self.snd.buffer.writable(unsent) {
+        if self.snd.buffer.writable(self.snd.max, unsent) {
             self.signal(Signal::Writable);
         }
     }

@@ -353,6 +353,12 @@ impl TcpEndpoint {
         self.rcv.window.unread() == 0 && self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin)
     }
 
+    /// Is an acknowledgment that a read causes sent before the read returns, as in Linux
+    /// (tcp_cleanup_rbuf)? Whatever the application writes next then follows it.
+    pub fn acknowledges_in_read(&self) -> bool {
+        self.cfg.profile.family == Family::Linux
+    }
+
     /// Counters so far.
     pub const fn totals(&self) -> &TcpTotals {
         &self.totals

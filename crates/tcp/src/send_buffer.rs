@@ -6,7 +6,7 @@
 
 mod linux;
 
-use units::Offset;
+use units::{Instant, Offset};
 
 use crate::profile::{SendBufferRule, SharedProfile};
 
@@ -108,8 +108,13 @@ impl SendBuffer {
         self.wrote(offered, if space < lowat { 0 } else { space.min(offered) })
     }
 
-    /// Linux: accepts as much of `offered` as one write puts into `queue`.
+    /// Linux: accepts as much of `offered` as one write puts into `queue`. A writer that is blocked
+    /// continues only if there is memory (sk_stream_wait_memory).
     pub(crate) fn write_packets(&mut self, offered: u64, queue: WriteQueue) -> Written {
+        let memory = || self.packets.memory(self.used - queue.unsent, 0, queue.nxt, queue.unsent);
+        if self.wanted > 0 && memory() >= self.size {
+            return Written { taken: 0, pushed: queue.nxt };
+        }
         let written = self.packets.write(self.size, self.used, offered, queue);
         self.wrote(offered, written.taken);
         written
@@ -121,9 +126,25 @@ impl SendBuffer {
         self.packets.head_end(nxt)
     }
 
-    /// Linux: extends that packet up to `end`.
-    pub(crate) fn grow_head(&mut self, end: Offset) {
-        self.packets.grow_head(end);
+    /// Linux: extends that packet up to `end` (tcp_grow_skb); `data_end`: the end of the queue.
+    pub(crate) fn grow_head(&mut self, end: Offset, data_end: Offset) {
+        self.packets.grow_head(end, data_end);
+    }
+
+    /// Linux: a burst that ends at `end` was sent.
+    #[inline]
+    pub(crate) fn on_burst_sent(&mut self, end: Offset) {
+        self.packets.on_sent(end);
+    }
+
+    /// Linux: the segment from `at` to `end` is retransmitted.
+    pub(crate) fn on_retransmitted(&mut self, at: Offset, end: Offset, now: Instant) {
+        self.packets.on_retransmitted(at, end, now);
+    }
+
+    /// Linux: the peer has SACKed a block.
+    pub(crate) fn on_sacked(&mut self, left: Offset, right: Offset) {
+        self.packets.on_sacked(left, right);
     }
 
     /// Linux: where the last packet of the write queue begins.
@@ -141,13 +162,15 @@ impl SendBuffer {
         self.size.saturating_sub(self.used)
     }
 
-    /// Removes `bytes` acknowledged by the peer.
-    pub(crate) fn acknowledge(&mut self, bytes: u64) {
+    /// Removes `bytes` acknowledged by the peer, up to `una`.
+    #[inline(always)]
+    pub(crate) fn acknowledge(&mut self, bytes: u64, una: Offset) {
         self.used -= bytes;
+        self.packets.on_acknowledged(una);
     }
 
-    /// Should a blocked writer be woken? `unsent` bytes were never sent.
-    pub(crate) fn writable(&mut self, unsent: u64) -> bool {
+    /// Should a blocked writer be woken? `unsent` bytes, from `nxt` on, were never sent.
+    pub(crate) fn writable(&mut self, nxt: Offset, unsent: u64) -> bool {
         if self.wanted == 0 {
             return false;
         }
@@ -157,7 +180,7 @@ impl SendBuffer {
             SendBufferRule::FreeBsd { .. } => self.space() >= FREEBSD_LOWAT.min(self.wanted),
             // sk_stream_is_writeable: the free space is at least half of the queued data.
             SendBufferRule::Linux { .. } => {
-                let queued = self.packets.memory(self.used - unsent, unsent);
+                let queued = self.packets.memory(self.used - unsent, 0, nxt, unsent);
                 queued < self.size && self.size - queued >= queued / 2
             }
             SendBufferRule::Fixed { .. } => self.space() > 0,
@@ -270,12 +293,12 @@ mod tests {
     fn freebsd_wakes_a_writer_for_2048_bytes() {
         let mut buffer = freebsd();
         buffer.write(1_000_000);
-        buffer.acknowledge(2_047);
-        assert!(!buffer.writable(0));
+        buffer.acknowledge(2_047, Offset(1));
+        assert!(!buffer.writable(Offset(1), 0));
         assert_eq!(buffer.write(5_000), 0);
-        buffer.acknowledge(1);
-        assert!(buffer.writable(0));
-        assert!(!buffer.writable(0), "woken once");
+        buffer.acknowledge(1, Offset(1));
+        assert!(buffer.writable(Offset(1), 0));
+        assert!(!buffer.writable(Offset(1), 0), "woken once");
         assert_eq!(buffer.write(5_000), 2_048);
     }
 
@@ -284,11 +307,38 @@ mod tests {
         // sosend_generic: `space < resid && (atomic || space < so->so_snd.sb_lowat)` sleeps.
         let mut buffer = freebsd();
         assert_eq!(buffer.write(33_580 + 868), 33_580);
-        buffer.acknowledge(867);
-        assert!(!buffer.writable(0));
-        buffer.acknowledge(1);
-        assert!(buffer.writable(0));
+        buffer.acknowledge(867, Offset(1));
+        assert!(!buffer.writable(Offset(1), 0));
+        buffer.acknowledge(1, Offset(1));
+        assert!(buffer.writable(Offset(1), 0));
         assert_eq!(buffer.write(868), 868);
+    }
+
+    #[test]
+    fn a_blocked_linux_writer_does_not_fill_the_tail_until_it_is_woken() {
+        // A 6.12 in User-Mode Linux: the first write takes 30 segments (43440 bytes, then
+        // sk_stream_wait_memory), though the last packet of the queue has room for two more.
+        let mut buffer = SendBuffer::new(&TcpProfile::named("linux-6.12").unwrap().into());
+        buffer.on_established(1_460, 1_448, (2, 10));
+        let queue = WriteQueue {
+            nxt: Offset(1),
+            unsent: 0,
+            bursts: 0,
+            size_goal: 22 * 1_448,
+            burst: 2 * 1_448,
+            sendable: 10 * 1_448,
+            half_window: 65_160 / 2,
+            device: Some(DeviceLimits { held: 0, most: 673, in_flight: 0 }),
+        };
+        assert_eq!(buffer.write_packets(1 << 20, queue).taken, 43_440);
+        let (nxt, unsent) = (Offset(14_481), 28_960);
+        let sent = WriteQueue { nxt, unsent, sendable: 0, ..queue };
+        assert_eq!(buffer.write_packets(1 << 20, sent).taken, 0);
+        // With room for two larger windows it goes on.
+        assert!(buffer.expand(2, 21).is_some());
+        buffer.acknowledge(14_480, nxt);
+        assert!(buffer.writable(nxt, unsent));
+        assert!(buffer.write_packets(1 << 20, sent).taken > 0);
     }
 
     #[test]

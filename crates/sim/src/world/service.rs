@@ -56,6 +56,9 @@ impl<O: Observer> Simulation<'_, O> {
             network.count_turn(turns);
             end.read += tcp.read_up_to(&mut network.cx(end.host, end.flow), u64::MAX);
             if unlikely(tcp.at_end()) {
+                if tcp.acknowledges_in_read() {
+                    network.send_all(tcp, end.host, end.flow, end.route);
+                }
                 self.finish(index);
                 break false;
             }
@@ -167,6 +170,9 @@ impl<O: Observer> Simulation<'_, O> {
         if matches!(end.app, Application::Sink) {
             end.read += end.stack.read_up_to(&mut self.network.cx(end.host, end.flow), u64::MAX);
             if end.stack.at_end() {
+                if end.stack.acknowledges_in_read() {
+                    self.drain(index);
+                }
                 self.finish(index);
             }
             return;
@@ -178,6 +184,11 @@ impl<O: Observer> Simulation<'_, O> {
             let read = end.stack.read_up_to(&mut cx, end.app.most(now));
             end.read += read;
             end.app.read(now, read);
+            if read > 0 && end.stack.acknowledges_in_read() {
+                self.drain(index);
+            }
+            let end = &mut self.ends[index];
+            let mut cx = self.network.cx(end.host, end.flow);
             let offered = end.app.offer(now);
             let taken = if offered == 0 { 0 } else { end.stack.write(&mut cx, offered) };
             if taken == 0 {

@@ -258,6 +258,13 @@ impl TcpEndpoint {
                 sent_segment.transmissions() > 1 && echo_older(sent_segment.sent_at());
             judge.on_reported(sent_segment, tsecr_before, &moment);
         });
+        if self.cfg.tso && reported.packets > 0 {
+            for &(left, right) in
+                received.blocks().iter().filter(|block| block.0 >= received.th_ack)
+            {
+                self.snd.buffer.on_sacked(left, right);
+            }
+        }
         account.newly_reported = reported.packets;
         account.changed = received.th_ack.since(una).get() + reported.bytes;
         let after = left(map);

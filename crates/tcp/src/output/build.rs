@@ -108,6 +108,7 @@ impl TcpEndpoint {
             self.rack_tlp_sent(mss, 1, false);
         }
         self.note_flight(cx.now, at);
+        self.on_burst_sent(cx, self.snd.max);
         self.emit_full_sent(cx, at);
     }
 
@@ -261,10 +262,14 @@ impl TcpEndpoint {
             self.rack_sent(plan.at, end, repeated, &retransmission);
         }
         if repeated {
+            if self.cfg.tso {
+                self.snd.buffer.on_retransmitted(plan.at, end, cx.now);
+            }
             self.head_retransmitted(cx.now, plan.at);
             self.watch_flight(cx.now);
         } else {
             self.note_flight(cx.now, plan.at);
+            self.on_burst_sent(cx, end);
         }
     }
 

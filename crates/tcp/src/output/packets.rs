@@ -5,13 +5,15 @@
 //! is near (tcp_tso_should_defer).
 
 use cc::Controller;
-use record::{Purpose, SendLimit, SentKind};
+use machine::Cx;
+use record::{Purpose, Recorder, SendLimit, SentKind};
 use recovery::RttEstimator;
 use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use super::{PacketBatch, SegmentPlan};
 use crate::endpoint::TcpEndpoint;
+use crate::profile::Family;
 use crate::send_buffer::{DeviceLimits, SKB_OVERHEAD, WriteQueue};
 
 /// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a
@@ -124,15 +126,19 @@ impl TcpEndpoint {
             let room = window_end.since(self.snd.nxt).get();
             let limited = segments < most || room < most * mss;
             let at = self.snd.nxt;
+            let mut head = unsent;
+            if self.cfg.tso && !retransmitting {
+                head = self.grow_head(segments * mss).min(unsent);
+            }
             let pushed = self.snd.write_call.is_some_and(|call| at < call.pushed);
-            let small = limited && unsent > mss && !retransmitting && !pushed;
+            let small = limited && head > mss && !retransmitting && !pushed;
             let waits = small.then(|| {
                 let free = SendRoom { most: most * mss, window: room, cwnd, in_flight };
-                self.defers(now, &free, segments * mss, win_divisor)
+                self.defers(now, &free, head, win_divisor)
             });
             match waits.flatten() {
                 Some(why) => Err(why),
-                None => self.whole_segments(unsent, segments * mss, room, retransmitting),
+                None => self.whole_segments(head, segments * mss, room, retransmitting),
             }
         };
         let outcome = match outcome {
@@ -143,9 +149,6 @@ impl TcpEndpoint {
         };
         let limited = |why: &SendLimit| in_flight >= cwnd || *why == SendLimit::CongestionWindow;
         let len = outcome.inspect_err(|why| self.validate_window(limited(why)))?;
-        if self.cfg.tso && !retransmitting {
-            self.grow_head(len);
-        }
         let last = self.snd.nxt + len == end;
         if len != mss && !len.is_multiple_of(mss) {
             self.snd.minshall_end = self.snd.nxt + len;
@@ -178,35 +181,43 @@ impl TcpEndpoint {
         })
     }
 
-    /// The packet at the head of the queue holds the whole burst of `len` bytes: it took what it
-    /// lacked from the next one (tcp_grow_skb).
+    /// The packet at the head of the queue takes what it lacks of `len` bytes from the next one
+    /// (tcp_grow_skb), whether it is sent or deferred; returns its length.
     #[inline]
-    fn grow_head(&mut self, len: u64) {
-        let nxt = self.snd.nxt;
+    fn grow_head(&mut self, len: u64) -> u64 {
+        let (nxt, end) = (self.snd.nxt, self.data_end());
         if self.snd.buffer.head_end(nxt).is_some() {
-            self.snd.buffer.grow_head(nxt + len);
+            self.snd.buffer.grow_head(nxt + len, end);
         }
+        self.snd.buffer.head_end(nxt).unwrap_or(end).since(nxt).get()
+    }
+
+    /// A burst of new data that ends at `end` was sent (tcp_event_new_data_sent): a blocked writer
+    /// may have space.
+    #[inline(always)]
+    pub(super) fn on_burst_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, end: Offset) {
+        if self.cfg.profile.family != Family::Linux {
+            return;
+        }
+        if self.cfg.tso {
+            self.snd.buffer.on_burst_sent(end);
+        }
+        self.wake_writer(cx);
     }
 
     /// tcp_tso_should_defer: defers a burst that is smaller than possible if the next
-    /// acknowledgment is expected within a millisecond; returns the limiting window. `quota`: bytes
-    /// that may be sent.
+    /// acknowledgment is expected within a millisecond; returns the limiting window. `head`: length
+    /// of the packet at the head of the queue.
     #[inline(never)]
     fn defers(
         &mut self,
         now: Instant,
         free: &SendRoom,
-        quota: u64,
+        head: u64,
         win_divisor: u32,
     ) -> Option<SendLimit> {
-        let (mss, end) = (self.mss(), self.data_end());
-        // The packet at the head of the queue: as long as when it was created, and at least as long
-        // as may be sent (tcp_grow_skb).
-        let nxt = self.snd.nxt;
-        let head_end = self.snd.buffer.head_end(nxt);
-        let tail = head_end.is_none_or(|head_end| head_end.max(nxt + quota) >= end);
-        let head = head_end.map_or(end, |head_end| head_end.max(nxt + quota)).min(end);
-        let head = head.since(nxt).get();
+        let mss = self.mss();
+        let tail = self.snd.nxt + head >= self.data_end();
         let recover_or_restore = self.cc.in_recovery() || self.repairs_timeout();
         if recover_or_restore || now.since(self.snd.last_sent) > NEAR {
             return None;
@@ -351,6 +362,7 @@ impl TcpEndpoint {
         WriteQueue {
             nxt: self.snd.max,
             unsent: self.data_end().since(self.snd.max).get(),
+            bursts: 0,
             size_goal: self.size_goal() * mss,
             burst,
             sendable: window.min(peer),

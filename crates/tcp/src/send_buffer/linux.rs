@@ -1,13 +1,15 @@
 //! How much a write on Linux may put into the send buffer: tcp_sendmsg_locked of tcp.c.
 //!
-//! The buffer counts memory (`sk_wmem_queued`): payload and, for each packet of the queue, its
-//! overhead. A write checks for memory (sk_stream_memory_free) when it begins a packet, not when it
+//! The buffer counts memory (`sk_wmem_queued`): payload and, for each packet of the write queue and
+//! of the retransmission queue, its overhead. A burst cut off the head of the write queue is a
+//! packet of its own (tso_fragment), as is what a retransmission cuts off (tcp_fragment); a block
+//! that the peer has SACKed becomes one packet (tcp_shift_skb_data). A write checks for memory (sk_stream_memory_free) when it begins a packet, not when it
 //! fills up the unsent tail. As each full packet is passed to tcp_push_one while it is the only
 //! unsent one, a writer that is not blocked may fill the whole window past `sk_sndbuf`.
 
 use std::collections::VecDeque;
 
-use units::Offset;
+use units::{Instant, Offset};
 
 /// Memory of a queued packet besides its payload: `SKB_TRUESIZE` of a head with room for
 /// `MAX_TCP_HEADER`. It depends on the build; `sk_wmem_queued` less payload was a multiple of 832
@@ -21,6 +23,8 @@ pub(crate) struct WriteQueue {
     pub(crate) nxt: Offset,
     /// Written but never sent.
     pub(crate) unsent: u64,
+    /// Bursts sent while the write goes on.
+    pub(crate) bursts: u64,
     /// Maximum size of a queued packet (tcp_xmit_size_goal).
     pub(crate) size_goal: u64,
     /// Maximum that one call of tcp_push_one sends (tcp_tso_autosize).
@@ -82,6 +86,7 @@ impl WriteQueue {
             self.sendable -= len;
             self.unsent -= len;
             self.nxt += len;
+            self.bursts += 1;
         }
         None
     }
@@ -99,16 +104,81 @@ pub(crate) struct Written {
 /// The queued packets.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct PacketSizes {
-    /// Lengths of those sent and of those not yet sent, for memory.
+    /// Length of those sent, where bursts are not known.
     sent: u32,
-    unsent: u32,
     /// Where the packets of the write queue begin, except for the one at its head.
     starts: VecDeque<Offset>,
+    /// Where the packets of the retransmission queue end, if bursts are passed to the card.
+    flight: VecDeque<Offset>,
+    /// Start of the retransmission queue.
+    una: Offset,
+    /// Where and when the last retransmission was cut off a packet.
+    cut: Option<(Offset, Instant)>,
 }
 
 impl PacketSizes {
     pub(super) const fn new(mss: u32) -> Self {
-        Self { sent: mss, unsent: mss, starts: VecDeque::new() }
+        Self {
+            sent: mss,
+            starts: VecDeque::new(),
+            flight: VecDeque::new(),
+            una: Offset(1),
+            cut: None,
+        }
+    }
+
+    /// A burst that ends at `end` was sent.
+    #[inline]
+    pub(super) fn on_sent(&mut self, end: Offset) {
+        self.flight.push_back(end);
+    }
+
+    /// The peer has acknowledged everything before `una`.
+    #[inline]
+    pub(super) fn on_acknowledged(&mut self, una: Offset) {
+        if self.flight.is_empty() {
+            return;
+        }
+        self.una = una;
+        while self.flight.front().is_some_and(|&end| end <= una) {
+            self.flight.pop_front();
+        }
+    }
+
+    /// The segment from `at` to `end` is retransmitted: it is cut off its packet, unless what
+    /// follows is retransmitted by the same call.
+    pub(super) fn on_retransmitted(&mut self, at: Offset, end: Offset, now: Instant) {
+        self.split(at);
+        if self.cut.take() == Some((at, now))
+            && let Ok(index) = self.flight.binary_search(&at)
+        {
+            self.flight.remove(index);
+        }
+        if self.split(end) {
+            self.cut = Some((end, now));
+        }
+    }
+
+    /// The peer has SACKed the bytes from `left` to `right`.
+    pub(super) fn on_sacked(&mut self, left: Offset, right: Offset) {
+        if self.flight.is_empty() {
+            return;
+        }
+        self.split(left);
+        self.split(right);
+        let first = self.flight.partition_point(|&end| end <= left);
+        let last = self.flight.partition_point(|&end| end < right);
+        self.flight.drain(first..last.max(first));
+    }
+
+    /// Splits the packet in flight that has `at` inside; returns whether there is one.
+    fn split(&mut self, at: Offset) -> bool {
+        let index = self.flight.partition_point(|&end| end < at);
+        let inside = at > self.una && self.flight.get(index).is_some_and(|&end| end > at);
+        if inside {
+            self.flight.insert(index, at);
+        }
+        inside
     }
 
     /// The end of the packet at the head of the write queue, from which `nxt` is sent next; `None`
@@ -121,15 +191,18 @@ impl PacketSizes {
         self.starts.front().copied()
     }
 
-    /// tcp_grow_skb: the packet at the head takes what it lacks to end at `end` from the next ones.
-    pub(super) fn grow_head(&mut self, end: Offset) {
-        while let [Some(first), Some(second)] = [self.starts.front(), self.starts.get(1)]
-            && *second <= end.max(*first)
-        {
-            self.starts.pop_front();
+    /// tcp_grow_skb: the packet at the head takes what it lacks to end at `end` from the next one,
+    /// which may be used up; `data_end`: the end of the queue.
+    pub(super) fn grow_head(&mut self, end: Offset, data_end: Offset) {
+        let Some(&head) = self.starts.front() else { return };
+        if end <= head {
+            return;
         }
-        if let Some(start) = self.starts.front_mut() {
-            *start = end.max(*start);
+        let next = self.starts.get(1).copied().unwrap_or(data_end);
+        if end < next {
+            self.starts[0] = end;
+        } else {
+            self.starts.pop_front();
         }
     }
 
@@ -138,11 +211,17 @@ impl PacketSizes {
         self.starts.back().map_or(nxt, |&start| start.max(nxt))
     }
 
-    /// `sk_wmem_queued`. Sent packets are counted as bursts of the latest size: the retransmission
-    /// queue has one packet for each.
-    pub(super) const fn memory(&self, sent: u64, unsent: u64) -> u64 {
-        let packets = sent.div_ceil(self.sent as u64) + unsent.div_ceil(self.unsent as u64);
-        sent + unsent + packets * SKB_OVERHEAD
+    /// `sk_wmem_queued`, with `sent` bytes of payload in flight and `unsent` from `nxt` on; `bursts`:
+    /// those that [`PacketSizes::on_sent`] has not seen yet. Without bursts, sent packets are counted
+    /// as those of the latest size.
+    pub(super) fn memory(&self, sent: u64, bursts: u64, nxt: Offset, unsent: u64) -> u64 {
+        let flight = match self.flight.len() as u64 {
+            0 => sent.div_ceil(u64::from(self.sent)),
+            packets => packets + bursts,
+        };
+        let past = self.starts.iter().take_while(|&&start| start <= nxt).count();
+        let waiting = if unsent > 0 { 1 + self.starts.len() - past } else { 0 };
+        sent + unsent + (flight + waiting as u64) * SKB_OVERHEAD
     }
 
     /// Payload that fits `memory` when all of it has been sent.
@@ -160,7 +239,7 @@ impl PacketSizes {
         offered: u64,
         mut queue: WriteQueue,
     ) -> Written {
-        (self.sent, self.unsent) = (queue.burst as u32, queue.size_goal as u32);
+        self.sent = queue.burst as u32;
         let mut taken = 0;
         let mut pushed = queue.nxt;
         // `pushed_seq`: every write ends with PSH.
@@ -170,7 +249,8 @@ impl PacketSizes {
             self.head_end(queue.nxt);
             let mut tail = end - self.tail_start(queue.nxt);
             if tail == 0 || tail >= queue.size_goal {
-                if self.memory(used + taken - queue.unsent, queue.unsent) >= size {
+                let sent = used + taken - queue.unsent;
+                if self.memory(sent, queue.bursts, queue.nxt, queue.unsent) >= size {
                     break;
                 }
                 if queue.unsent > 0 {
@@ -221,6 +301,7 @@ mod tests {
         WriteQueue {
             nxt: Offset(1),
             unsent: unsent * MSS,
+            bursts: 0,
             size_goal: 45 * MSS,
             burst: 10 * MSS,
             sendable: sendable * MSS,
@@ -248,7 +329,7 @@ mod tests {
         // With a full window the write ends at the memory limit.
         let taken = sizes.write(4 << 20, used, u64::MAX, queue(0, 0)).taken;
         assert!((880 * MSS..960 * MSS).contains(&taken), "{}", taken / MSS);
-        assert!(sizes.memory(used, taken) >= 4 << 20);
+        assert!(sizes.memory(used, 0, Offset(1), taken) >= 4 << 20);
     }
 
     #[test]
@@ -259,7 +340,7 @@ mod tests {
         assert_eq!(sizes.write(4 << 20, 0, 112 * MSS, queue(0, 0)).taken, 112 * MSS);
         assert_eq!((sizes.head_end(at(0)), sizes.head_end(at(44))), (Some(at(45)), Some(at(45))));
         // tcp_grow_skb: the burst of ten segments takes nine from the second packet.
-        sizes.grow_head(at(54));
+        sizes.grow_head(at(54), at(112));
         assert_eq!((sizes.head_end(at(45)), sizes.head_end(at(54))), (Some(at(54)), Some(at(90))));
         assert_eq!(sizes.tail_start(at(54)), at(90));
         assert_eq!(sizes.head_end(at(90)), None);
@@ -291,6 +372,7 @@ mod tests {
         let third = WriteQueue {
             nxt: at(23),
             unsent: 7 * MSS,
+            bursts: 0,
             size_goal,
             burst: MSS,
             sendable: MSS,
@@ -300,6 +382,60 @@ mod tests {
         let written = sizes.write(55_296, 14 * MSS, 1 << 20, third);
         assert_eq!(written, Written { taken: 22 * MSS, pushed: at(24) });
         assert!(sizes.starts.is_empty());
+    }
+
+    #[test]
+    fn memory_is_what_a_kernel_printed() {
+        // A 6.12 in User-Mode Linux, `sk_wmem_queued` printed when a blocked writer was woken: bursts of
+        // two segments, of which 10 are in flight, the first acknowledged in part; 35,832 bytes.
+        let mut sizes = PacketSizes::new(1_448);
+        let at = |segments: u64| Offset(1 + segments * MSS);
+        for burst in 1..=15 {
+            sizes.on_sent(at(2 * burst));
+        }
+        sizes.on_acknowledged(at(11));
+        assert_eq!(sizes.memory(19 * MSS, 0, at(30), 0), 35_832);
+        // 41,992 bytes wait in one packet, 79 segments are in flight in 40; 162,120 bytes.
+        let mut sizes = PacketSizes::new(1_448);
+        for burst in 1..=50 {
+            sizes.on_sent(at(2 * burst));
+        }
+        sizes.on_acknowledged(at(36));
+        assert_eq!(sizes.memory(64 * MSS, 0, at(100), 29 * MSS), 93 * MSS + 33 * SKB_OVERHEAD);
+        assert_eq!(93 * MSS + 33 * SKB_OVERHEAD, 162_120);
+    }
+
+    #[test]
+    fn retransmissions_and_sack_blocks_change_the_packets() {
+        let mut sizes = PacketSizes::new(1_448);
+        let at = |segments: u64| Offset(1 + segments * MSS);
+        for burst in 1..=10 {
+            sizes.on_sent(at(2 * burst));
+        }
+        // Segments 5 to 10: a half of a packet, two packets, a half; the block becomes one packet.
+        sizes.on_sacked(at(5), at(11));
+        assert_eq!(sizes.flight, [2, 4, 5, 11, 12, 14, 16, 18, 20].map(at));
+        // One segment of the first packet is retransmitted, later the other: the packet stays cut.
+        let now = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        sizes.on_retransmitted(at(0), at(1), now(1));
+        sizes.on_retransmitted(at(1), at(2), now(2));
+        assert_eq!(sizes.flight.len(), 10);
+        // Both segments of the next one by one call: it is not cut.
+        sizes.on_retransmitted(at(2), at(3), now(2));
+        sizes.on_retransmitted(at(3), at(4), now(2));
+        assert_eq!(sizes.flight.len(), 10);
+    }
+
+    #[test]
+    fn a_packet_grows_by_one_other_at_most() {
+        let mut sizes = PacketSizes::new(1_448);
+        let at = |segments: u64| Offset(1 + segments * MSS);
+        sizes.starts = [1, 2, 3].map(at).into();
+        // tcp_grow_skb takes from the next packet only.
+        sizes.grow_head(at(4), at(20));
+        assert_eq!(sizes.starts, [2, 3].map(at));
+        sizes.grow_head(at(2), at(20));
+        assert_eq!(sizes.starts, [2, 3].map(at));
     }
 
     #[test]
