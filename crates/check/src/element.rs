@@ -12,8 +12,12 @@ use units::{Duration, Instant};
 
 use service::LineService;
 
-use crate::invariants::{ElementInvariants, HoldTime, Loss, PacketOrder, QueueCapacity, Thinning};
+use crate::invariants::{
+    ElementChanges, ElementInvariants, HoldTime, Loss, PacketOrder, QueueCapacity, Selection,
+    Thinning,
+};
 use crate::violation::{Subject, ViolationKind, ViolationLog};
+use crate::world::WorldModel;
 
 const NANOS: u128 = 1_000_000_000;
 
@@ -26,6 +30,7 @@ pub(crate) struct ElementModel {
     held: VecDeque<HeldPacket>,
     /// IP bytes of all held packets.
     bytes: u64,
+    changes: ElementChanges,
 }
 
 /// A connection and the end of it that sent a packet.
@@ -45,6 +50,12 @@ enum ServiceState {
         level: u128,
         at: Instant,
     },
+    /// The last burst: its time, packets and bytes.
+    Burst {
+        at: Option<Instant>,
+        packets: u64,
+        bytes: u64,
+    },
     /// A line whose next packet is unknown before its departure.
     Service(LineService),
 }
@@ -60,18 +71,24 @@ struct HeldPacket {
 }
 
 impl ElementModel {
-    pub(crate) fn new(id: ElementId, law: ElementInvariants, traces: &[Vec<u32>]) -> Self {
+    pub(crate) fn new(id: ElementId, law: ElementInvariants, world: &WorldModel) -> Self {
+        let changes =
+            law.changes.and_then(|index| world.changes.get(index)).cloned().unwrap_or_default();
         let meter = match law.hold {
-            HoldTime::Exactly(_) | HoldTime::Between { .. } | HoldTime::Gate(_) => {
-                ServiceState::None
-            }
+            HoldTime::Exactly(_)
+            | HoldTime::Between { .. }
+            | HoldTime::Gate(_)
+            | HoldTime::Changing => ServiceState::None,
+            HoldTime::Slots { .. } => ServiceState::Burst { at: None, packets: 0, bytes: 0 },
             HoldTime::Line { .. } => ServiceState::Busy { since: Instant::ZERO, bits: 0 },
             HoldTime::Bucket { burst, .. } => {
                 ServiceState::Bucket { level: billionths(burst.get()), at: Instant::ZERO }
             }
-            HoldTime::Managed { line, .. } => ServiceState::Service(LineService::new(line, traces)),
+            HoldTime::Managed { line, .. } => {
+                ServiceState::Service(LineService::new(line, &world.traces, changes.rate.clone()))
+            }
         };
-        Self { id, law, meter, held: VecDeque::new(), bytes: 0 }
+        Self { id, law, meter, held: VecDeque::new(), bytes: 0, changes }
     }
 
     pub(crate) const fn law(&self) -> &ElementInvariants {
@@ -91,7 +108,7 @@ impl ElementModel {
         if !self.has_room(now, size) {
             log.note(about, ViolationKind::NoRoom { hop_index });
         }
-        if self.in_outage(now) {
+        if self.in_outage(now) || self.must_lose(now) {
             log.note(about, ViolationKind::PassedDuringOutage { hop_index });
         }
         let (earliest, latest) = self.leaves_between(now, size);
@@ -110,7 +127,7 @@ impl ElementModel {
         self.overdue(log);
         let may = match self.law.loss {
             Loss::Never => false,
-            Loss::Any => !inside,
+            Loss::Any => !inside && self.selection(log.now) != Selection::Nothing,
             Loss::BareAcks => bare,
             Loss::During(_) => !inside && self.in_outage(log.now),
             Loss::ByDiscipline(thinning) => self.may_drop(log.now, thinning, inside),
@@ -140,6 +157,35 @@ impl ElementModel {
         }
     }
 
+    /// Returns the bounds of the element's selection of packets.
+    pub(crate) fn selection(&self, now: Instant) -> Selection {
+        self.changes.selection.as_ref().map_or(Selection::Any, |changes| changes.at(now))
+    }
+
+    fn must_lose(&self, now: Instant) -> bool {
+        self.law.loss == Loss::Any && self.selection(now) == Selection::Everything
+    }
+
+    /// A packet leaves in a burst; returns when it may leave at the earliest.
+    fn join_burst(&mut self, now: Instant, size: u64) -> Instant {
+        let HoldTime::Slots { min, packets: most, bytes: limit, .. } = self.law.hold else {
+            return now;
+        };
+        let ServiceState::Burst { at, packets, bytes } = &mut self.meter else { return now };
+        let next = at.map_or(now, |at| at + min);
+        if *at != Some(now) {
+            (*at, *packets, *bytes) = (Some(now), 0, 0);
+            *packets += 1;
+            *bytes += size;
+            return next;
+        }
+        // With slots that may follow at once, a burst has no end.
+        let full = !min.is_zero() && (*packets >= most || *bytes >= limit);
+        *packets += 1;
+        *bytes += size;
+        if full { next } else { now }
+    }
+
     /// A packet leaves.
     pub(crate) fn leave(&mut self, log: &mut ViolationLog, packet: PacketNumber) {
         let (hop_index, about) = (self.id, Subject::Packet(packet));
@@ -161,6 +207,9 @@ impl ElementModel {
                 // The line cannot have taken a packet that arrived later than its start.
                 let earliest = if held.entered > begin { Instant::MAX } else { end };
                 HeldPacket { earliest, latest: end, ..held }
+            }
+            ServiceState::Burst { .. } => {
+                HeldPacket { earliest: self.join_burst(log.now, held.size), ..held }
             }
             _ => held,
         };
@@ -200,8 +249,16 @@ impl ElementModel {
             QueueCapacity::Bytes(limit) => bytes + size <= limit.get(),
             QueueCapacity::Packets(limit) => packets < limit as usize,
         };
+        let now_or = |constant| match &self.changes.room {
+            Some(changes) => changes.at(now),
+            None => constant,
+        };
         match self.law.hold {
-            HoldTime::Exactly(_) | HoldTime::Between { .. } | HoldTime::Gate(_) => true,
+            HoldTime::Exactly(_)
+            | HoldTime::Between { .. }
+            | HoldTime::Gate(_)
+            | HoldTime::Changing
+            | HoldTime::Slots { .. } => true,
             // The first held packet is in transmission and not queued.
             HoldTime::Managed { room, .. }
                 if self.law.loss == Loss::ByDiscipline(Thinning::PushOut) =>
@@ -209,15 +266,16 @@ impl ElementModel {
                 // A new packet always enters; the queue has dropped others for the earlier ones.
                 let most = self.held.iter().map(|held| held.size).max().unwrap_or_default();
                 self.held.is_empty()
-                    || match room {
+                    || match self.largest_room(room) {
                         QueueCapacity::Bytes(limit) => self.bytes - most <= limit.get(),
                         QueueCapacity::Packets(limit) => self.held.len() - 1 <= limit as usize,
                     }
             }
-            HoldTime::Line { room, .. } | HoldTime::Managed { room, .. } => self
-                .held
-                .front()
-                .is_none_or(|first| fits(room, self.held.len() - 1, self.bytes - first.size)),
+            HoldTime::Line { room, .. } | HoldTime::Managed { room, .. } => {
+                self.held.front().is_none_or(|first| {
+                    fits(now_or(room), self.held.len() - 1, self.bytes - first.size)
+                })
+            }
             HoldTime::Bucket { burst, room, .. } => {
                 let at_once = self.held.is_empty() && self.leaves_bucket(now, size).0 == now;
                 size <= burst.get() && (at_once || fits(room, self.held.len(), self.bytes))
@@ -225,12 +283,35 @@ impl ElementModel {
         }
     }
 
+    /// The largest capacity of the queue at any time: packets that a smaller queue has no room for
+    /// remain in it.
+    fn largest_room(&self, constant: QueueCapacity) -> QueueCapacity {
+        let Some(changes) = &self.changes.room else { return constant };
+        let largest = changes.steps.iter().map(|&(_, room)| room);
+        largest
+            .max_by_key(|room| match room {
+                QueueCapacity::Bytes(bytes) => bytes.get(),
+                QueueCapacity::Packets(packets) => u64::from(*packets),
+            })
+            .unwrap_or(constant)
+    }
+
     /// Returns the earliest and the latest time at which a packet that arrives now may leave.
     fn leaves_between(&mut self, now: Instant, size: u64) -> (Instant, Instant) {
         let exactly = match self.law.hold {
             HoldTime::Exactly(span) => now + span,
-            HoldTime::Gate(outage) if outage.covers(now) => outage.until,
-            HoldTime::Gate(_) => now,
+            HoldTime::Gate(outage) => outage.end(now).unwrap_or(now),
+            HoldTime::Changing => {
+                let delay =
+                    self.changes.delay.as_ref().map_or(Duration::ZERO, |delay| delay.at(now));
+                // It does not overtake the last.
+                self.held.back().map_or(now + delay, |last| last.earliest.max(now + delay))
+            }
+            HoldTime::Slots { max, .. } => {
+                // At worst each packet before it takes a burst of its own.
+                let bursts = self.held.len() as u64 + 1;
+                return (now, now + max.saturating_mul(bursts));
+            }
             HoldTime::Between { least, most } => return (now + least, now + most),
             HoldTime::Managed { .. } => {
                 let idle = self.held.is_empty();

@@ -17,6 +17,8 @@ pub struct ElementInvariants {
     pub damages: bool,
     /// Whether it may mark ECN-capable packets.
     pub marks: bool,
+    /// Index in [`crate::WorldModel::changes`] of what changes during the run.
+    pub changes: Option<usize>,
 }
 
 /// Capacity of a line.
@@ -46,6 +48,20 @@ pub enum Thinning {
 pub enum HoldTime {
     /// The same time for every packet.
     Exactly(Duration),
+    /// The delay of [`ElementChanges::delay`] at the packet's arrival, or longer to keep the order.
+    Changing,
+    /// Released in bursts at least `min` apart, each within `max` of the one before, or of the first
+    /// arrival since; a burst has at least one packet.
+    Slots {
+        /// The shortest time between two bursts.
+        min: Duration,
+        /// The longest time to the next burst.
+        max: Duration,
+        /// Maximum packets of a burst.
+        packets: u64,
+        /// Bytes that end a burst.
+        bytes: u64,
+    },
     /// Any time from `least` to `most`.
     Between {
         /// The shortest time.
@@ -116,6 +132,74 @@ pub enum Loss {
     ByDiscipline(Thinning),
 }
 
+/// A value over time, constant from each of its instants to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes<T> {
+    /// Instants in ascending order, the first [`Instant::ZERO`], and the values from then on.
+    pub steps: Vec<(Instant, T)>,
+    /// Time after which the steps repeat, beyond the last of them.
+    pub period: Option<Duration>,
+}
+
+/// What changes about an element during the run; `None` for what is constant.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ElementChanges {
+    /// Rate of its line in bits per second; 0 suspends it.
+    pub rate: Option<Changes<u64>>,
+    /// Capacity of its queue.
+    pub room: Option<Changes<QueueCapacity>>,
+    /// Its delay.
+    pub delay: Option<Changes<Duration>>,
+    /// Which packets it may select to drop, duplicate or corrupt.
+    pub selection: Option<Changes<Selection>>,
+}
+
+/// Bounds of a random selection of packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selection {
+    /// No packet.
+    Nothing,
+    /// Any packet.
+    Any,
+    /// Every packet.
+    Everything,
+}
+
+impl ElementChanges {
+    pub(crate) fn are_valid(&self) -> bool {
+        self.rate.as_ref().is_none_or(Changes::is_valid)
+            && self.room.as_ref().is_none_or(Changes::is_valid)
+            && self.delay.as_ref().is_none_or(Changes::is_valid)
+            && self.selection.as_ref().is_none_or(Changes::is_valid)
+    }
+}
+
+impl<T: Copy> Changes<T> {
+    /// Returns the value at an instant.
+    pub(crate) fn at(&self, now: Instant) -> T {
+        let into = self.split(now).1;
+        let past = self.steps.iter().rev().find(|(at, _)| at.as_nanos() <= into);
+        past.unwrap_or(&self.steps[0]).1
+    }
+
+    /// Returns the number of whole periods before an instant, and the nanoseconds since.
+    pub(crate) fn split(&self, now: Instant) -> (u64, u64) {
+        match self.period {
+            Some(period) => {
+                (now.as_nanos() / period.as_nanos(), now.as_nanos() % period.as_nanos())
+            }
+            None => (0, now.as_nanos()),
+        }
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        let starts = self.steps.first().is_some_and(|(at, _)| *at == Instant::ZERO);
+        let ordered = self.steps.is_sorted_by(|one, two| one.0 < two.0);
+        let last = self.steps.last().map_or(0, |(at, _)| at.as_nanos());
+        starts && ordered && self.period.is_none_or(|period| period.as_nanos() > last)
+    }
+}
+
 /// A period without service: from `from`, up to but not including `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outage {
@@ -123,6 +207,8 @@ pub struct Outage {
     pub from: Instant,
     /// End, exclusive.
     pub until: Instant,
+    /// Time after which it returns, longer than it lasts.
+    pub period: Option<Duration>,
 }
 
 impl ElementInvariants {
@@ -134,6 +220,7 @@ impl ElementInvariants {
         copies: false,
         damages: false,
         marks: false,
+        changes: None,
     };
 
     /// A drop-tail queue of `room` in front of a line.
@@ -165,6 +252,16 @@ impl ElementInvariants {
     /// A random delay per packet, at most `most`; order is kept.
     pub const fn jitter(most: Duration) -> Self {
         Self { hold: HoldTime::Between { least: Duration::ZERO, most }, ..Self::PASS }
+    }
+
+    /// A delay that changes; order is kept.
+    pub const fn changing_delay(changes: usize) -> Self {
+        Self { hold: HoldTime::Changing, changes: Some(changes), ..Self::PASS }
+    }
+
+    /// Bursts from `min` to `max` apart, which end with their packets or bytes.
+    pub const fn slots(min: Duration, max: Duration, packets: u64, bytes: u64) -> Self {
+        Self { hold: HoldTime::Slots { min, max, packets, bytes }, ..Self::PASS }
     }
 
     /// Reorders packets, holding none longer than `most`.
@@ -211,6 +308,14 @@ impl ElementInvariants {
 impl Outage {
     /// Returns whether it covers `at`.
     pub fn covers(&self, at: Instant) -> bool {
-        self.from <= at && at < self.until
+        self.end(at).is_some()
+    }
+
+    /// Returns the end of the outage that covers `at`.
+    pub fn end(&self, at: Instant) -> Option<Instant> {
+        let lasts = self.until.since(self.from).as_nanos();
+        let since = at.as_nanos().checked_sub(self.from.as_nanos())?;
+        let into = self.period.map_or(since, |period| since % period.as_nanos());
+        (into < lasts).then(|| at + Duration::from_nanos(lasts - into))
     }
 }

@@ -29,7 +29,8 @@ mod traffic;
 mod verifier;
 
 pub use invariants::{
-    ElementInvariants, HoldTime, Line, Loss, Outage, PacketOrder, QueueCapacity, Thinning,
+    Changes, ElementChanges, ElementInvariants, HoldTime, Line, Loss, Outage, PacketOrder,
+    QueueCapacity, Selection, Thinning,
 };
 pub use recording::{RecordItem, RecordedRun, verify};
 pub use summary::{EndpointSummary, VerifiedSummary};

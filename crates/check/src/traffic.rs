@@ -6,6 +6,7 @@ use record::{ElementId, PacketNumber};
 use units::HostId;
 
 use crate::element::ElementModel;
+use crate::invariants::Selection;
 use crate::violation::{Subject, ViolationKind, ViolationLog};
 use crate::world::{RouteModel, WorldModel};
 
@@ -100,7 +101,7 @@ impl Traffic {
         let laws = world.hops.iter().enumerate();
         Self {
             hops: laws
-                .map(|(n, &law)| ElementModel::new(ElementId(n as u32), law, &world.traces))
+                .map(|(n, &law)| ElementModel::new(ElementId(n as u32), law, world))
                 .collect(),
             routes: world.routes.clone(),
             flow_routes: world.flows.iter().map(|flow| flow.routes).collect(),
@@ -222,7 +223,8 @@ impl Traffic {
         copy: PacketNumber,
     ) {
         let Some((packet, element)) = self.locate(log, number, id) else { return };
-        if !element.law().copies || packet.copied_here {
+        let may = element.law().copies && element.selection(log.now) != Selection::Nothing;
+        if !may || packet.copied_here {
             log.note(Subject::Packet(number), ViolationKind::UnexpectedDuplicate { hop_index: id });
         }
         let packet = TrackedPacket { place: PacketPosition::Between, copied_here: true, ..*packet };
@@ -233,7 +235,7 @@ impl Traffic {
     /// An element corrupts the packet.
     pub(crate) fn damage(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
         let Some((packet, element)) = self.locate(log, number, id) else { return };
-        if !element.law().damages {
+        if !element.law().damages || element.selection(log.now) == Selection::Nothing {
             log.note(
                 Subject::Packet(number),
                 ViolationKind::UnexpectedCorruption { hop_index: id },

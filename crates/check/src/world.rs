@@ -3,7 +3,7 @@
 use record::ElementId;
 use units::{Bytes, HostId};
 
-use crate::invariants::{ElementInvariants, HoldTime, Line};
+use crate::invariants::{ElementChanges, ElementInvariants, HoldTime, Line};
 
 /// Hosts, elements, routes and connections; each list is indexed from 0, as in the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct WorldModel {
     /// Link traces: the milliseconds at which 1,500 bytes can be sent, in ascending order; they
     /// repeat after the last, which is not 0.
     pub traces: Vec<Vec<u32>>,
+    /// What changes about elements during the run.
+    pub changes: Vec<ElementChanges>,
 }
 
 /// A host.
@@ -110,6 +112,11 @@ pub enum WorldError {
         /// Index of the flow.
         flow: usize,
     },
+    /// Element number `hop_index` changes in an undefined way.
+    Changes {
+        /// Index of the element.
+        hop_index: usize,
+    },
     /// Element number `hop_index` follows a missing or invalid trace.
     Trace {
         /// Index of the element.
@@ -125,6 +132,9 @@ impl core::fmt::Display for WorldError {
             }
             Self::Flow { flow } => {
                 write!(f, "flow {flow}: its directions do not join two hosts there and back")
+            }
+            Self::Changes { hop_index } => {
+                write!(f, "element {hop_index} has no valid list of changes")
             }
             Self::Trace { hop_index } => write!(f, "element {hop_index} follows no valid trace"),
         }
@@ -157,6 +167,13 @@ impl WorldModel {
         };
         if let Some(hop_index) = self.hops.iter().position(|law| !follows(law)) {
             return Err(WorldError::Trace { hop_index });
+        }
+        let changes = |law: &ElementInvariants| match law.changes {
+            Some(index) => self.changes.get(index).is_some_and(ElementChanges::are_valid),
+            None => law.hold != HoldTime::Changing,
+        };
+        if let Some(hop_index) = self.hops.iter().position(|law| !changes(law)) {
+            return Err(WorldError::Changes { hop_index });
         }
         let joins = |flow: &FlowModel| {
             let [out, back] = flow.routes.map(|route| self.routes.get(route));

@@ -428,8 +428,9 @@ fn an_ack_filter_drops_pure_acks_only() {
 
 #[test]
 fn an_outage_drops_all_packets_and_no_others_are_dropped() {
-    let outage =
-        |from, until| ElementInvariants::outage(Outage { from: us(from), until: us(until) });
+    let outage = |from, until| {
+        ElementInvariants::outage(Outage { from: us(from), until: us(until), period: None })
+    };
     let mut items = until_the_first_ack();
     let kept = items.len();
     items.push(RecordItem::PacketItem {

@@ -250,6 +250,7 @@ fn outage((from, until): (u64, u64), hold: Option<bool>) -> ElementTable {
         from: given(Duration::from_micros(from.min(end) / 1_000)),
         until: given(Duration::from_micros(until.min(end) / 1_000 + 1)),
         hold: hold.and_then(given),
+        ..OutageTable::default()
     };
     ElementTable { outage: given(outage), ..ElementTable::default() }
 }

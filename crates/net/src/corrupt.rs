@@ -17,8 +17,8 @@ impl Corrupt {
 }
 
 impl Element for Corrupt {
-    fn accept(&mut self, _: Instant, _: PacketId, view: &PacketView) -> PacketVerdict {
-        if self.0.picks(view) { PacketVerdict::Corrupted } else { PacketVerdict::Forwarded }
+    fn accept(&mut self, now: Instant, _: PacketId, view: &PacketView) -> PacketVerdict {
+        if self.0.picks(now, view) { PacketVerdict::Corrupted } else { PacketVerdict::Forwarded }
     }
 }
 

@@ -17,8 +17,8 @@ impl Duplicate {
 }
 
 impl Element for Duplicate {
-    fn accept(&mut self, _: Instant, _: PacketId, view: &PacketView) -> PacketVerdict {
-        if self.0.picks(view) { PacketVerdict::Duplicated } else { PacketVerdict::Forwarded }
+    fn accept(&mut self, now: Instant, _: PacketId, view: &PacketView) -> PacketVerdict {
+        if self.0.picks(now, view) { PacketVerdict::Duplicated } else { PacketVerdict::Forwarded }
     }
 }
 

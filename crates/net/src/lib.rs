@@ -3,8 +3,8 @@
 //! Reading order: [`event_queue`] (events in time order), [`pool`] (storage of packets in transit),
 //! then the elements of a path, each of which does one thing. Elements that take time: [`link`] (a
 //! drop-tail queue and a line), [`qdisc_link`] (a line with a [`queue`] discipline that marks or
-//! drops packets before the queue is full, or a line that follows a [`trace`]), [`delay`],
-//! [`jitter`], [`token_bucket`]. Impairments: [`selection`] (selects the packets), [`loss`],
+//! drops packets before the queue is full, or a line that follows a [`trace`] or a [`schedule`]),
+//! [`delay`], [`jitter`], [`slot`], [`token_bucket`]. Impairments: [`selection`] (selects the packets), [`loss`],
 //! [`duplicate`], [`corrupt`], [`reorder`], [`outage`], [`ack_filter`]. At the ends of a path:
 //! [`offload`] (TSO, LRO, GRO: burst handling in a host's network card).
 //!
@@ -25,9 +25,12 @@ pub mod qdisc_link;
 pub mod queue;
 pub mod reorder;
 mod ring_buffer;
+pub mod schedule;
 pub mod selection;
+pub mod slot;
 pub mod token_bucket;
 pub mod trace;
+pub mod wifi;
 
 #[cfg(test)]
 mod testing;

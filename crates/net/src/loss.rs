@@ -17,8 +17,8 @@ impl Loss {
 }
 
 impl Element for Loss {
-    fn accept(&mut self, _: Instant, _: PacketId, view: &PacketView) -> PacketVerdict {
-        if self.0.picks(view) { PacketVerdict::Dropped } else { PacketVerdict::Forwarded }
+    fn accept(&mut self, now: Instant, _: PacketId, view: &PacketView) -> PacketVerdict {
+        if self.0.picks(now, view) { PacketVerdict::Dropped } else { PacketVerdict::Forwarded }
     }
 }
 

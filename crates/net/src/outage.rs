@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use machine::{Element, PacketId, PacketVerdict, PacketView};
-use units::Instant;
+use units::{Duration, Instant};
 
 /// Treatment of packets that arrive during an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,11 +14,12 @@ pub enum OutageMode {
     Hold,
 }
 
-/// Passes no packet from `from` up to but not including `until`.
+/// Passes no packet from `from` up to but not including `until`, once or periodically.
 #[derive(Debug, Clone)]
 pub struct Outage {
     from: Instant,
     until: Instant,
+    period: Option<Duration>,
     mode: OutageMode,
     held: VecDeque<PacketId>,
 }
@@ -26,12 +27,31 @@ pub struct Outage {
 impl Outage {
     /// Creates an outage.
     pub const fn new(from: Instant, until: Instant, during: OutageMode) -> Self {
-        Self { from, until, mode: during, held: VecDeque::new() }
+        Self { from, until, period: None, mode: during, held: VecDeque::new() }
+    }
+
+    /// Repeats the outage each `period`, which is longer than the outage.
+    #[must_use]
+    pub fn repeated(self, period: Option<Duration>) -> Self {
+        Self { period, ..self }
+    }
+
+    /// Moves a periodic outage to the last that has begun. Packets held in the one before have left
+    /// by then: an outage ends before the next begins.
+    fn advance(&mut self, now: Instant) {
+        if let Some(period) = self.period
+            && now >= self.from + period
+        {
+            let rounds = now.since(self.from).as_nanos() / period.as_nanos();
+            let shift = period.saturating_mul(rounds);
+            (self.from, self.until) = (self.from + shift, self.until + shift);
+        }
     }
 }
 
 impl Element for Outage {
     fn accept(&mut self, now: Instant, packet: PacketId, _: &PacketView) -> PacketVerdict {
+        self.advance(now);
         let passes = now < self.from || now >= self.until;
         match self.mode {
             OutageMode::Drop if !passes => PacketVerdict::Dropped,
@@ -80,5 +100,20 @@ mod tests {
         assert_eq!(outage.wake(Instant::from_nanos(19)), None);
         assert_eq!(drain(&mut outage), [(20, 10), (20, 19), (20, 20)]);
         assert_eq!(verdicts(&mut outage, [20, 21, 22, 23]), [passed; 4]);
+    }
+
+    #[test]
+    fn a_periodic_outage_returns() {
+        let (from, until) = (Instant::from_nanos(10), Instant::from_nanos(20));
+        let every =
+            |during| Outage::new(from, until, during).repeated(Some(Duration::from_nanos(100)));
+        let (lost, passed) = (PacketVerdict::Dropped, PacketVerdict::Forwarded);
+        let mut outage = every(OutageMode::Drop);
+        assert_eq!(verdicts(&mut outage, [9, 10, 19, 20]), [passed, lost, lost, passed]);
+        assert_eq!(verdicts(&mut outage, [109, 110, 119, 120]), [passed, lost, lost, passed]);
+        assert_eq!(verdicts(&mut outage, [509, 510, 611, 620]), [passed, lost, lost, passed]);
+        let mut outage = every(OutageMode::Hold);
+        assert_eq!(verdicts(&mut outage, [209, 210, 219, 219])[3], PacketVerdict::Queued);
+        assert_eq!(drain(&mut outage), [(220, 210), (220, 219), (220, 219)]);
     }
 }

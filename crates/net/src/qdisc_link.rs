@@ -1,11 +1,12 @@
-//! A queue discipline in front of a line that has a rate or follows a trace. [`crate::link`] is the
-//! faster special case of drop-tail at a constant rate.
+//! A queue discipline in front of a line that has a rate, changes it or follows a trace.
+//! [`crate::link`] is the faster special case of drop-tail at a constant rate.
 
 use machine::{Element, PacketAction, PacketId, PacketVerdict, PacketView};
 use units::{Bytes, Duration, Instant, Rate};
 
 use crate::link::QueueLimit;
 use crate::queue::{Qdisc, QdiscConfig, QueueOutcomes, QueuedPacket};
+use crate::schedule::{Schedule, ScheduledTransmitter};
 use crate::selection::RandomSource;
 use crate::trace::{LinkTrace, TraceTransmitter};
 
@@ -16,14 +17,22 @@ pub enum LinkCapacity {
     Rate(Rate),
     /// A trace of send opportunities.
     Trace(LinkTrace),
+    /// A rate in bits per second that changes; zero suspends the line.
+    Changing(Schedule<u64>),
 }
 
 impl LinkCapacity {
-    /// Mean rate.
+    /// Rate by which buffers and queue disciplines are sized: of a trace its mean, of a changing
+    /// rate the first that is not zero, at least 1 bit/s.
     pub fn mean(&self) -> Rate {
         match self {
             Self::Rate(rate) => *rate,
             Self::Trace(schedule) => schedule.mean(),
+            Self::Changing(schedule) => {
+                let mut rates = schedule.steps().iter().map(|&(_, rate)| rate);
+                let least = const { Rate::from_bits_per_second(1).unwrap() };
+                rates.find_map(Rate::from_bits_per_second).unwrap_or(least)
+            }
         }
     }
 }
@@ -32,11 +41,12 @@ impl LinkCapacity {
 enum Transmitter {
     Rate { rate: Rate, carry: u64 },
     Trace(TraceTransmitter),
+    Changing(ScheduledTransmitter),
 }
 
 impl Transmitter {
-    /// Returns when the last bit of a packet leaves whose transmission starts at `now`; `idle`: the
-    /// line was idle before.
+    /// Returns when the last bit of a packet leaves whose transmission starts at `now`, which may
+    /// be never; `idle`: the line was idle before.
     fn send(&mut self, now: Instant, size: Bytes, idle: bool) -> Instant {
         match self {
             Self::Rate { rate, carry } => {
@@ -47,15 +57,21 @@ impl Transmitter {
                 now + rate.time_to_send(size, carry)
             }
             Self::Trace(line) => line.send(now, size),
+            Self::Changing(line) => line.send(now, size.get() * 8, idle).unwrap_or(NEVER),
         }
     }
 }
+
+/// The end of a transmission on a line that stays suspended.
+const NEVER: Instant = Instant::MAX;
 
 /// A line and its queue.
 #[derive(Debug, Clone)]
 pub struct QdiscLink {
     line: Transmitter,
     limit: QueueLimit,
+    /// The limit over time, if it changes.
+    limits: Option<Schedule<QueueLimit>>,
     queue: Qdisc,
     /// The packet in transmission and when its last bit leaves.
     sending: Option<(PacketId, Instant)>,
@@ -77,9 +93,17 @@ impl QdiscLink {
         let line = match capacity {
             LinkCapacity::Rate(rate) => Transmitter::Rate { rate, carry: 0 },
             LinkCapacity::Trace(schedule) => Transmitter::Trace(TraceTransmitter::new(schedule)),
+            LinkCapacity::Changing(rate) => Transmitter::Changing(ScheduledTransmitter::new(rate)),
         };
         let queue = Qdisc::new(policy, slot, random_source);
-        Self { line, limit, queue, sending: None, fates: QueueOutcomes::new() }
+        Self { line, limit, limits: None, queue, sending: None, fates: QueueOutcomes::new() }
+    }
+
+    /// Changes the capacity of the queue over time. Packets that a smaller queue has no room for
+    /// remain in it.
+    #[must_use]
+    pub fn with_limits(self, limits: Option<Schedule<QueueLimit>>) -> Self {
+        Self { limits, ..self }
     }
 
     /// Starts the transmission of the next packet.
@@ -93,6 +117,9 @@ impl QdiscLink {
 impl Element for QdiscLink {
     fn accept(&mut self, now: Instant, packet: PacketId, view: &PacketView) -> PacketVerdict {
         let idle = self.sending.is_none();
+        if let Some(limits) = &self.limits {
+            self.limit = limits.at(now);
+        }
         let waiting =
             QueuedPacket { packet, size: view.size, enqueued_at: now, ecn_capable: view.capable };
         if !self.queue.enqueue(waiting, view, self.limit, idle, &mut self.fates) {
@@ -105,7 +132,7 @@ impl Element for QdiscLink {
     }
 
     fn next_wake(&self) -> Option<Instant> {
-        self.sending.map(|(_, at)| at)
+        self.sending.map(|(_, at)| at).filter(|&at| at < NEVER)
     }
 
     fn wake(&mut self, now: Instant) -> Option<PacketId> {

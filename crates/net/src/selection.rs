@@ -8,11 +8,13 @@ mod byte_range;
 use core::num::NonZeroU64;
 
 use machine::{PacketAck, PacketView};
-use units::{RandomStream, Ratio};
+use units::{Instant, RandomStream, Ratio};
 
 pub use byte_range::ByteRange;
 
 use byte_range::ByteRangeSelector;
+
+use crate::schedule::Schedule;
 
 /// Class of packets that a rule covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,6 +53,8 @@ pub enum SelectionRule {
     GilbertElliott(GilbertElliott),
     /// By the bytes they carry.
     Bytes(ByteRange),
+    /// Each with the probability of its instant, independently of the others.
+    Changing(Schedule<Ratio>),
 }
 
 /// A channel with a good and a bad state (Gilbert 1960, Elliott 1963), in the notation and the
@@ -117,6 +121,10 @@ enum SelectorState {
         changes: RandomStream,
     },
     Bytes(ByteRangeSelector),
+    Changing {
+        share: Schedule<Ratio>,
+        draws: RandomStream,
+    },
 }
 
 impl PacketSelector {
@@ -137,15 +145,22 @@ impl PacketSelector {
                 changes: random_source.stream("state"),
             },
             SelectionRule::Bytes(range) => SelectorState::Bytes(ByteRangeSelector::new(*range)),
+            SelectionRule::Changing(share) => SelectorState::Changing {
+                share: share.clone(),
+                draws: random_source.stream("choice"),
+            },
         };
         Self { only, state }
     }
 
     /// Returns whether this packet, the next one, is selected.
     #[inline]
-    pub fn picks(&mut self, view: &PacketView) -> bool {
+    pub fn picks(&mut self, now: Instant, view: &PacketView) -> bool {
         match &mut self.state {
             SelectorState::Bytes(bytes) => bytes.picks(view) && self.only.covers(view),
+            SelectorState::Changing { share, draws } => {
+                self.only.covers(view) && draws.chance(share.at(now))
+            }
             state => self.only.covers(view) && state.next(),
         }
     }
@@ -184,8 +199,8 @@ impl SelectorState {
                 *bad ^= changes.chance(change);
                 !fates.chance(pass)
             }
-            // It inspects every packet, see `PacketSelector::picks`.
-            Self::Bytes(_) => false,
+            // They need the packet or its time, see `PacketSelector::picks`.
+            Self::Bytes(_) | Self::Changing { .. } => false,
         }
     }
 }
@@ -204,13 +219,13 @@ mod tests {
     /// Numbers, from 1, of the packets selected among the first `of`.
     fn picked(rule: &SelectionRule, of: u64) -> Vec<u64> {
         let mut chooser = PacketSelector::new(rule, PacketClass::All, &RNG);
-        (1..=of).filter(|_| chooser.picks(&data(1_500))).collect()
+        (1..=of).filter(|_| chooser.picks(Instant::ZERO, &data(1_500))).collect()
     }
 
     /// Outcomes of a million packets.
     fn fates(rule: &SelectionRule) -> Vec<bool> {
         let mut chooser = PacketSelector::new(rule, PacketClass::All, &RNG);
-        (0..1_000_000).map(|_| chooser.picks(&data(1_500))).collect()
+        (0..1_000_000).map(|_| chooser.picks(Instant::ZERO, &data(1_500))).collect()
     }
 
     /// Returns whether `found` is within four standard deviations of `expected`.
@@ -244,7 +259,7 @@ mod tests {
         let packets = [handshake(), bare_ack(1), data(1_500), bare_ack(2), data(1_500)];
         let picked = |only| -> Vec<bool> {
             let mut chooser = PacketSelector::new(&second, only, &RNG);
-            packets.iter().map(|view| chooser.picks(view)).collect()
+            packets.iter().map(|view| chooser.picks(Instant::ZERO, view)).collect()
         };
         assert_eq!(picked(PacketClass::All), [false, true, false, false, false]);
         assert_eq!(picked(PacketClass::Data), [false, false, false, false, true]);

@@ -3,10 +3,11 @@
 use core::num::NonZeroU64;
 
 use serde_json::{Value as Json, json};
-use sim::scenario::{ByteRange, GilbertElliott, PacketClass, SelectionRule};
+use sim::scenario::{ByteRange, GilbertElliott, PacketClass, Schedule, SelectionRule};
 use toml_edit::Array;
-use units::{Bytes, Offset, Ratio};
+use units::{Bytes, Duration, Offset, Ratio};
 
+use super::changes::{self, PERIOD, RAMP, Step, StepsType};
 use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
 use super::kinds::{EnumType, IntegerType, TableType, integer, quantity, type_mismatch};
 use super::setting::RawValue;
@@ -49,6 +50,12 @@ static TIMES: Key<IntegerType> = Key::optional(
     "1",
     "with `bytes`: how often each packet is selected, retransmissions included",
 );
+static AT: Key<StepsType<FractionType>> = Key::optional(
+    "at",
+    StepsType(FractionType),
+    "",
+    "a percentage that changes: times, the first `\"0s\"`, each with the percentage from then on",
+);
 static GILBERT_ELLIOTT: Key<TableType<GilbertElliottTable>> = Key::optional(
     "gilbert_elliott",
     TableType::of(&GILBERT_ELLIOTT_SECTION),
@@ -65,8 +72,11 @@ table! {
         bytes: (Bytes, Bytes) = BYTES,
         times: u64 = TIMES,
         gilbert_elliott: Box<GilbertElliottTable> = GILBERT_ELLIOTT,
+        at: Vec<Step<Ratio>> = AT,
+        ramp: Duration = RAMP,
+        period: Duration = PERIOD,
     }
-    one_of: &["every", "pass", "packets", "bytes", "gilbert_elliott"],
+    one_of: &["every", "pass", "packets", "bytes", "gilbert_elliott", "at"],
     elsewhere: |key| match key {
         "seq" | "range" => Some("write bytes = \"434400B..435848B\""),
         "share" | "p" | "probability" | "random" => {
@@ -78,6 +88,12 @@ table! {
     check: |fields, reader| {
         if let Some(times) = fields.node(&TIMES).filter(|_| !fields.has(&BYTES)) {
             reader.report(SpannedError::new(times.span, "`times` goes with `bytes`"));
+        }
+        for key in [&RAMP, &PERIOD] {
+            if let Some(node) = fields.node(key).filter(|_| !fields.has(&AT)) {
+                let message = format!("`{}` goes with `at`", key.name);
+                reader.report(SpannedError::new(node.span, message));
+            }
         }
     },
 }
@@ -189,11 +205,14 @@ impl PacketRule {
     }
 
     /// Converts to the simulator's rule; `None` if a key is missing.
-    pub(super) fn rule(&self) -> Option<SelectionRule> {
-        let RuleTable { every, pass, packets, bytes, times, gilbert_elliott } = match self {
+    pub(super) fn rule(&self, reader: &mut ScenarioReader) -> Option<SelectionRule> {
+        let RuleTable { every, pass, packets, bytes, times, gilbert_elliott, at, .. } = match self {
             Self::Share(share) => return Some(SelectionRule::Share(*share)),
             Self::Rule(rule) => &**rule,
         };
+        if at.is_some() {
+            return self.changing(reader).map(SelectionRule::Changing);
+        }
         let every = every.as_ref().map(|n| n.value);
         let every = every.or(pass.as_ref().map(|n| n.value + 1)).and_then(NonZeroU64::new);
         let packets =
@@ -206,6 +225,13 @@ impl PacketRule {
         };
         let channel = || gilbert_elliott.as_ref().and_then(|channel| channel.value.channel());
         every.map(SelectionRule::Every).or_else(packets).or_else(bytes).or_else(channel)
+    }
+}
+
+impl PacketRule {
+    fn changing(&self, reader: &mut ScenarioReader) -> Option<Schedule<Ratio>> {
+        let Self::Rule(rule) = self else { return None };
+        changes::gradual(rule.at.as_ref(), rule.ramp.as_ref(), rule.period.as_ref(), reader)
     }
 }
 

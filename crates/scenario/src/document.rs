@@ -14,17 +14,20 @@ use super::world::SECTION;
 
 pub use super::apps::{OnOffTable, PacedTable, ReadsTable, RequestsTable, TransferSize};
 pub use super::chance::{GilbertElliottTable, PacketRule, RuleTable};
+pub use super::changes::{BufferChangesTable, DelayChangesTable, OverTime, RateChangesTable, Step};
 pub use super::element::{
     ElementTable, LinkTable, OutageTable, PolicerTable, ShaperTable, ThinTable,
 };
 pub use super::flow::FlowTable;
 pub use super::host::HostTable;
+pub use super::jitter::{JitterRule, JitterTable};
 pub use super::keys::Located;
 pub use super::offload::{GroTable, LroTable, ReceiveOffload};
 pub use super::path::PathTable;
 pub use super::queue::{CodelTable, Discipline, FqCodelTable, PieTable, RedTable};
 pub use super::reorder::ReorderTable;
 pub use super::setting::{ByName, RawValue, RawValues};
+pub use super::slot::SlotTable;
 pub use super::sweep::{SeriesTable, SweepTable};
 pub use super::tap::TapTable;
 pub use super::world::ScenarioFile;

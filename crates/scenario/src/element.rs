@@ -2,10 +2,14 @@
 
 use net::link::QueueLimit;
 use serde_json::{Value as Json, json};
-use sim::scenario::{ElementSpec, LinkCapacity, OutageMode, PacketClass, QdiscConfig};
+use sim::scenario::{ElementSpec, LinkCapacity, OutageMode, PacketClass, QdiscConfig, Schedule};
 use units::{Bytes, Duration, Rate};
 
 use super::chance::{self, PacketRule, PacketRuleType};
+use super::changes::{
+    self, BufferChangesTable, DelayChangesTable, OverTime, OverTimeType, RateChangesTable,
+};
+use super::jitter::{JitterRule, JitterType};
 use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader, TableFields, TableSpec};
 use super::kinds::{
     BoolType, BufferSizeType, DurationType, EnumType, IntegerType, RateType, SizeType, TableType,
@@ -14,6 +18,7 @@ use super::kinds::{
 use super::queue::{Discipline, DisciplineType};
 use super::reorder::{self, ReorderTable};
 use super::shared::SharedElements;
+use super::slot::{self, SlotTable};
 use super::source::{SpannedError, TextSpan};
 use super::table::table;
 use super::tree::TomlNode;
@@ -25,17 +30,20 @@ static LINK: Key<TableType<LinkTable>> = Key::optional(
     "",
     "a transmission rate or trace, with a queue",
 );
-static DELAY: Key<DurationType> = Key::optional(
+const MILLISECONDS: DurationType = DurationType { least: Duration::ZERO, default_unit: "ms" };
+
+static DELAY: Key<OverTimeType<DurationType, DelayChangesTable>> = Key::optional(
     "delay",
-    DurationType { least: Duration::ZERO, default_unit: "ms" },
+    OverTimeType::new(MILLISECONDS, &changes::DELAY_CHANGES),
     "",
-    "fixed propagation delay, the same for every packet",
+    "propagation delay, the same for every packet of an instant; fixed, or changing during the run",
 );
-static JITTER: Key<DurationType> = Key::optional(
+static JITTER: Key<JitterType> = Key::optional(
     "jitter",
-    DurationType { least: Duration::ZERO, default_unit: "ms" },
+    JitterType,
     "",
-    "random delay of each packet, uniform from 0s to this value; packets stay in order",
+    "random delay of each packet, uniform from 0s to this value, or of a model; packets stay in \
+     order",
 );
 static LOSS: Key<PacketRuleType> = Key::optional("loss", PacketRuleType, "", "packet loss");
 static DUPLICATE: Key<PacketRuleType> = Key::optional(
@@ -53,6 +61,12 @@ static THIN: Key<TableType<ThinTable>> = Key::optional(
     TableType::of(&THIN_SECTION),
     "",
     "ACK filter: passes the newest of several",
+);
+static SLOT: Key<TableType<SlotTable>> = Key::optional(
+    "slot",
+    TableType::of(&slot::SECTION),
+    "",
+    "delivers packets in bursts, as `slot` of netem",
 );
 static OUTAGE: Key<TableType<OutageTable>> = Key::optional(
     "outage",
@@ -91,6 +105,7 @@ const KINDS: &[&str] = &[
     "link",
     "delay",
     "jitter",
+    "slot",
     "loss",
     "duplicate",
     "corrupt",
@@ -106,8 +121,9 @@ table! {
     /// An element of a path; it has one function.
     pub ElementTable: ELEMENT = "an element" {
         link: Box<LinkTable> = LINK,
-        delay: Duration = DELAY,
-        jitter: Duration = JITTER,
+        delay: OverTime<Duration, DelayChangesTable> = DELAY,
+        jitter: JitterRule = JITTER,
+        slot: Box<SlotTable> = SLOT,
         loss: PacketRule = LOSS,
         duplicate: PacketRule = DUPLICATE,
         corrupt: PacketRule = CORRUPT,
@@ -133,8 +149,12 @@ pub(super) static SHARED_ELEMENT: TableSpec = TableSpec {
     check: check_only,
 };
 
-static RATE: Key<RateType> =
-    Key::optional("rate", RateType, "", "link rate, in bytes of IP packets");
+static RATE: Key<OverTimeType<RateType, RateChangesTable>> = Key::optional(
+    "rate",
+    OverTimeType::new(RateType, &changes::RATE_CHANGES),
+    "",
+    "link rate, in bytes of IP packets; fixed, or changing during the run",
+);
 static TRACE: Key<TraceNameType> = Key::optional(
     "trace",
     TraceNameType,
@@ -143,11 +163,12 @@ static TRACE: Key<TraceNameType> = Key::optional(
      time in milliseconds at which 1500 bytes can be delivered; or `preset:lte-down`, \
      `preset:lte-up`",
 );
-static BUFFER: Key<BufferSizeType> = Key::required(
+static BUFFER: Key<OverTimeType<BufferSizeType, BufferChangesTable>> = Key::required(
     "buffer",
-    BufferSizeType,
-    "queue capacity, without the packet in transmission; `1bdp` is the rate (of a trace, its mean) \
-     times the sum of the delays in both directions",
+    OverTimeType::new(BufferSizeType, &changes::BUFFER_CHANGES),
+    "queue capacity, without the packet in transmission; `1bdp` is the rate (of a trace, its mean; of \
+     a changing rate, its first) times the sum of the delays in both directions (of changing ones, \
+     the first)",
 );
 static QUEUE: Key<DisciplineType> = Key::optional(
     "queue",
@@ -159,9 +180,9 @@ static QUEUE: Key<DisciplineType> = Key::optional(
 table! {
     /// A queue and a transmission rate or trace.
     pub LinkTable: LINK_SECTION = "a link" {
-        rate: Rate = RATE,
+        rate: OverTime<Rate, RateChangesTable> = RATE,
         trace: String = TRACE,
-        buffer: BufferSize = BUFFER,
+        buffer: OverTime<BufferSize, BufferChangesTable> = BUFFER,
         queue: Discipline = QUEUE,
     }
     one_of: &["rate", "trace"],
@@ -213,6 +234,12 @@ static UNTIL: Key<DurationType> = Key::required(
     DurationType { least: Duration::from_nanos(1), default_unit: "s" },
     "end of the outage, exclusive",
 );
+static OUTAGE_PERIOD: Key<DurationType> = Key::optional(
+    "period",
+    DurationType { least: Duration::from_nanos(1), default_unit: "s" },
+    "none",
+    "time from the start of each outage to the start of the next; without it there is one outage",
+);
 static HOLD: Key<BoolType> = Key::optional(
     "hold",
     BoolType,
@@ -225,11 +252,13 @@ table! {
     pub OutageTable: OUTAGE_SECTION = "an outage" {
         from: Duration = OUTAGE_FROM,
         until: Duration = UNTIL,
+        period: Duration = OUTAGE_PERIOD,
         hold: bool = HOLD,
     }
     elsewhere: |key| match key {
         "duration" | "for" => Some("the end of an outage is called `until`, a time of the run"),
         "to" => Some("the end of an outage is called `until`"),
+        "every" | "repeat" => Some("the time between two outages is called `period`"),
         _ => None,
     },
 }
@@ -328,8 +357,14 @@ fn check_only(fields: &TableFields<'_>, reader: &mut ScenarioReader) {
 /// An element whose `1bdp` is not resolved yet.
 pub(super) enum UnresolvedElement {
     Resolved(ElementSpec),
-    Link { capacity: LinkCapacity, buffer: Located<BufferSize>, queue: QdiscConfig },
+    Link { capacity: LinkCapacity, buffer: UnresolvedBuffer, queue: QdiscConfig },
     Shaper { rate: Rate, burst: Bytes, buffer: Located<BufferSize> },
+}
+
+/// The capacity of a queue whose `1bdp` is not resolved yet.
+pub(super) enum UnresolvedBuffer {
+    Constant(Located<BufferSize>),
+    Changing(Schedule<Located<BufferSize>>),
 }
 
 /// Reads the element of a table; resolves references in `shared`.
@@ -372,18 +407,52 @@ pub(super) fn parse_element(
         let message = "pure ACKs carry no payload bytes";
         reader.report(SpannedError::new(choice.span, message).hint("leave `only` out".to_owned()));
     }
-    let [loss, duplicate, corrupt] = picked.map(|choice| choice.and_then(|c| c.value.rule()));
-    let delay = table.delay.as_ref().map(|span| ElementSpec::Delay(span.value));
-    let jitter = table.jitter.as_ref().map(|span| ElementSpec::Jitter { most: span.value });
+    let [loss, duplicate, corrupt] = picked.map(|choice| choice.and_then(|c| c.value.rule(reader)));
+    if let Some(slot) = &table.slot {
+        return slot.value.params(reader).map(ElementSpec::Slot).and_then(whole);
+    }
+    if let Some(delay) = &table.delay {
+        return self::delay(&delay.value, reader).and_then(whole);
+    }
+    if let Some(jitter) = &table.jitter {
+        return jitter.value.element(reader).and_then(whole);
+    }
     let loss = loss.map(|rule| ElementSpec::Loss { rule, only });
     let duplicate = duplicate.map(|rule| ElementSpec::Duplicate { rule, only });
     let corrupt = corrupt.map(|rule| ElementSpec::Corrupt { rule, only });
-    delay.or(jitter).or(loss).or(duplicate).or(corrupt).and_then(whole)
+    loss.or(duplicate).or(corrupt).and_then(whole)
+}
+
+/// Reads a delay, fixed or changing.
+fn delay(
+    delay: &OverTime<Duration, DelayChangesTable>,
+    reader: &mut ScenarioReader,
+) -> Option<ElementSpec> {
+    Some(match delay {
+        OverTime::Constant(span) => ElementSpec::Delay(*span),
+        OverTime::Changes(table) => {
+            let DelayChangesTable { at, ramp, period } = &**table;
+            let (at, ramp, period) = (at.as_ref(), ramp.as_ref(), period.as_ref());
+            ElementSpec::ChangingDelay(changes::gradual(at, ramp, period, reader)?)
+        }
+    })
 }
 
 fn link(table: &LinkTable, reader: &mut ScenarioReader) -> Option<UnresolvedElement> {
     let LinkTable { rate, trace, buffer, queue } = table;
-    let buffer = self::buffer(buffer.as_ref(), reader);
+    let buffer = buffer.as_ref().and_then(|located| match &located.value {
+        OverTime::Constant(value) => {
+            let buffer = Located { value: *value, span: located.span };
+            self::buffer(Some(&buffer), reader).map(UnresolvedBuffer::Constant)
+        }
+        OverTime::Changes(table) => {
+            let steps = changes::stepwise(table.at.as_ref(), table.period.as_ref(), reader)?;
+            for (_, buffer) in steps.steps() {
+                self::buffer(Some(buffer), reader);
+            }
+            Some(UnresolvedBuffer::Changing(steps))
+        }
+    });
     let trace = trace.as_ref().and_then(|name| match reader.files.trace(&name.value) {
         Ok(schedule) => Some(LinkCapacity::Trace(schedule)),
         Err(wrong) => {
@@ -392,7 +461,18 @@ fn link(table: &LinkTable, reader: &mut ScenarioReader) -> Option<UnresolvedElem
             None
         }
     });
-    let capacity = rate.as_ref().map(|rate| LinkCapacity::Rate(rate.value)).or(trace);
+    let rate = rate.as_ref().and_then(|located| match &located.value {
+        OverTime::Constant(rate) => Some(LinkCapacity::Rate(*rate)),
+        OverTime::Changes(table) => {
+            let RateChangesTable { at, ramp, period } = &**table;
+            let rate = changes::gradual(at.as_ref(), ramp.as_ref(), period.as_ref(), reader)?;
+            if rate.steps().iter().all(|&(_, rate)| rate == 0) {
+                reader.report(SpannedError::new(located.span, "this link never sends"));
+            }
+            Some(LinkCapacity::Changing(rate))
+        }
+    });
+    let capacity = rate.or(trace);
     let queue = match queue {
         Some(queue) => queue.value.policy(reader),
         None => Some(QdiscConfig::DropTail),
@@ -425,9 +505,18 @@ fn outage(table: &OutageTable, reader: &mut ScenarioReader) -> Option<ElementSpe
         reader.report(fault.expected(format!("a time after {}", from.value)));
         return None;
     }
+    if let Some(period) = &table.period
+        && period.value <= until.value.saturating_sub(from.value)
+    {
+        let fault = SpannedError::new(period.span, "each outage lasts until the next");
+        let lasts = until.value.saturating_sub(from.value);
+        reader.report(fault.expected(format!("a period longer than {lasts}")));
+        return None;
+    }
     let held = table.hold.as_ref().is_some_and(|hold| hold.value);
     let during = if held { OutageMode::Hold } else { OutageMode::Drop };
-    Some(ElementSpec::Outage { from: from.value, until: until.value, during })
+    let period = table.period.map(|period| period.value);
+    Some(ElementSpec::Outage { from: from.value, until: until.value, period, during })
 }
 
 impl UnresolvedElement {
@@ -440,6 +529,7 @@ impl UnresolvedElement {
     pub(super) fn delay(&self, shared: &SharedElements) -> Duration {
         let span = |element: &ElementSpec| match element {
             ElementSpec::Delay(span) => *span,
+            ElementSpec::ChangingDelay(span) => span.first(),
             _ => Duration::ZERO,
         };
         match self {
@@ -460,12 +550,30 @@ impl UnresolvedElement {
         Some(match self {
             Self::Resolved(element) => element,
             Self::Link { capacity, buffer, queue } => {
-                let limit = limit(capacity.mean(), buffer, round_trip, reader)?;
-                match (capacity, queue) {
-                    (LinkCapacity::Rate(rate), QdiscConfig::DropTail) => {
+                let (limit, limits) = match buffer {
+                    UnresolvedBuffer::Constant(buffer) => {
+                        (limit(capacity.mean(), buffer, round_trip, reader)?, None)
+                    }
+                    UnresolvedBuffer::Changing(buffers) => {
+                        let steps: Option<Vec<_>> = buffers
+                            .steps()
+                            .iter()
+                            .map(|&(at, buffer)| {
+                                let limit = limit(capacity.mean(), buffer, round_trip, reader);
+                                Some((at, limit?))
+                            })
+                            .collect();
+                        let limits = Schedule::new(steps?, buffers.period()).ok()?;
+                        (limits.first(), Some(limits))
+                    }
+                };
+                match (capacity, limits, queue) {
+                    (LinkCapacity::Rate(rate), None, QdiscConfig::DropTail) => {
                         ElementSpec::Link { rate, limit }
                     }
-                    (capacity, queue) => ElementSpec::LinkWithQdisc { capacity, limit, queue },
+                    (capacity, limits, queue) => {
+                        ElementSpec::LinkWithQdisc { capacity, limit, limits, queue }
+                    }
                 }
             }
             Self::Shaper { rate, burst, buffer } => {

@@ -83,6 +83,8 @@ pub(super) struct ScenarioReader {
     pub(super) kernels: Vec<KernelHost>,
     /// Hosts that are other programs.
     pub(super) programs: Vec<ProgramHost>,
+    /// The end of the run, if the file states it.
+    pub(super) end: Option<units::Duration>,
     /// Names of the keys with invalid values.
     invalid_keys: Vec<&'static str>,
 }

@@ -15,6 +15,7 @@
 
 mod apps;
 mod chance;
+mod changes;
 pub mod document;
 mod element;
 mod error;
@@ -22,6 +23,7 @@ mod files;
 mod flow;
 mod host;
 mod hosts;
+mod jitter;
 mod kernel;
 mod keys;
 mod kinds;
@@ -40,6 +42,7 @@ mod schema;
 mod setting;
 mod shared;
 mod shorthand;
+mod slot;
 pub mod snippet;
 mod source;
 mod sweep;

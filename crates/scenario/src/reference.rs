@@ -7,7 +7,10 @@ use tcp::profile::{Family, NAMES, TcpProfile};
 
 use super::keys::TableSpec;
 use super::knobs::{in_words, of_tcp};
-use super::{apps, chance, element, flow, host, offload, path, queue, reorder, sweep, tap, world};
+use super::{
+    apps, chance, changes, element, flow, host, jitter, offload, path, queue, reorder, slot, sweep,
+    tap, world,
+};
 
 /// Returns every key of a scenario file, by table, and every knob, by system, in Markdown.
 pub fn reference() -> String {
@@ -22,6 +25,11 @@ pub fn reference() -> String {
         ("Elements of a path", &element::ELEMENT),
         ("`[shared.NAME]`", &element::SHARED_ELEMENT),
         ("`link`", &element::LINK_SECTION),
+        ("`rate` as a table", &changes::RATE_CHANGES),
+        ("`buffer` as a table", &changes::BUFFER_CHANGES),
+        ("`delay` and `wifi` as a table", &changes::DELAY_CHANGES),
+        ("`jitter` as a table", &jitter::SECTION),
+        ("`slot`", &slot::SECTION),
         ("`queue` as a table", &queue::SECTION),
         ("`codel`", &queue::CODEL_SECTION),
         ("`fq_codel`", &queue::FQ_CODEL_SECTION),

@@ -120,6 +120,7 @@ fn scenario(
     sources: &Sources<'_>,
     reader: &mut ScenarioReader,
 ) -> Scenario {
+    reader.end = file.duration.map(|duration| duration.value);
     let named = items(&file.host);
     let names = Hosts::new(named.iter().map(|(name, _)| name.value.clone()));
     let hosts: Vec<HostSpec> =

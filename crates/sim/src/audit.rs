@@ -4,20 +4,22 @@ use core::ops::ControlFlow;
 
 use check::world::{OutputCalls, RecoveryLimit, TransportKind};
 use check::{
-    ElementInvariants, Line, Outage, QueueCapacity, Rejection, Thinning, VerifiedSummary, Verifier,
-    WorldModel,
+    Changes, ElementChanges, ElementInvariants, Line, Outage, QueueCapacity, Rejection, Selection,
+    Thinning, VerifiedSummary, Verifier, WorldModel,
 };
 use net::link::QueueLimit;
+use net::wifi::longest_delay;
 use packet::{IpVersion, Segment};
 use record::{ElementId, Event, EventSource, PacketEvent, Recorder, SenderState};
 use tcp::profile::{LossDetectionRule, RackTlpRule};
-use units::{Bytes, HostId, Instant};
+use units::{Bytes, HostId, Instant, Ratio};
 
 use crate::observer::Observer;
 use crate::outcome::RunOutcome;
 use crate::run_error::RunError;
 use crate::scenario::{
-    ElementSpec, FlowSpec, HostSpec, LinkCapacity, OutageMode, QdiscConfig, Scenario, reverse,
+    ElementSpec, FlowSpec, HostSpec, LinkCapacity, OutageMode, PacketClass, QdiscConfig, Scenario,
+    Schedule, SelectionRule, SlotParams, reverse,
 };
 use crate::world::run;
 
@@ -45,12 +47,12 @@ impl core::error::Error for AuditError {}
 /// record of a run, elements of the paths first, shared ones last.
 pub fn describe(scenario: &Scenario) -> WorldModel {
     let own = scenario.paths.iter().flat_map(|path| path.forward.iter().chain(&path.reverse));
-    let mut traces = Vec::new();
+    let mut tables = ChangeTables::default();
     let mut hops: Vec<ElementInvariants> =
-        own.filter_map(|element| law(element, &mut traces)).collect();
+        own.filter_map(|element| law(element, &mut tables)).collect();
     let first_shared = hops.len() as u32;
     let shared = scenario.shared.iter();
-    hops.extend(shared.filter_map(|shared| law(&shared.element, &mut traces)));
+    hops.extend(shared.filter_map(|shared| law(&shared.element, &mut tables)));
     let mut next = 0;
     let mut number = |element: &ElementSpec| match element {
         ElementSpec::Shared(index) => ElementId(first_shared + *index as u32),
@@ -77,22 +79,61 @@ pub fn describe(scenario: &Scenario) -> WorldModel {
         hops,
         routes,
         flows: scenario.flows.iter().map(|flow| flow_of(scenario, flow)).collect(),
-        traces,
+        traces: tables.traces,
+        changes: tables.changes,
     }
 }
 
-/// Returns the invariants of an element; `None` for a reference to a shared one. The trace of its
-/// link is appended to `traces`.
-fn law(element: &ElementSpec, traces: &mut Vec<Vec<u32>>) -> Option<ElementInvariants> {
+/// What elements refer to by index.
+#[derive(Debug, Default)]
+struct ChangeTables {
+    traces: Vec<Vec<u32>>,
+    changes: Vec<ElementChanges>,
+}
+
+impl ChangeTables {
+    fn add(&mut self, changes: ElementChanges) -> usize {
+        self.changes.push(changes);
+        self.changes.len() - 1
+    }
+
+    /// Adds the instants at which the selection of an element changes.
+    fn of_selection(&mut self, rule: &SelectionRule, only: PacketClass) -> Option<usize> {
+        let SelectionRule::Changing(share) = rule else { return None };
+        let bounds = |share: Ratio| match share.num() {
+            0 => Selection::Nothing,
+            num if num >= share.den() && only == PacketClass::All => Selection::Everything,
+            _ => Selection::Any,
+        };
+        let selection = Some(changes_of(share, bounds));
+        Some(self.add(ElementChanges { selection, ..ElementChanges::default() }))
+    }
+}
+
+fn changes_of<T: Copy, U>(schedule: &Schedule<T>, value: impl Fn(T) -> U) -> Changes<U> {
+    let steps = schedule.steps().iter().map(|&(at, given)| (Instant::ZERO + at, value(given)));
+    Changes { steps: steps.collect(), period: schedule.period() }
+}
+
+/// Returns the invariants of an element; `None` for a reference to a shared one. Its trace and its
+/// changes are added to `tables`.
+fn law(element: &ElementSpec, tables: &mut ChangeTables) -> Option<ElementInvariants> {
     Some(match *element {
-        ElementSpec::LinkWithQdisc { ref capacity, limit, queue } => {
+        ElementSpec::LinkWithQdisc { ref capacity, limit, ref limits, queue } => {
+            let mut changes = ElementChanges::default();
             let line = match capacity {
                 LinkCapacity::Rate(rate) => Line::Rate(*rate),
                 LinkCapacity::Trace(schedule) => {
-                    traces.push(schedule.opportunities_ms().to_vec());
-                    Line::Trace(traces.len() - 1)
+                    tables.traces.push(schedule.opportunities_ms().to_vec());
+                    Line::Trace(tables.traces.len() - 1)
+                }
+                LinkCapacity::Changing(rate) => {
+                    changes.rate = Some(changes_of(rate, |rate| rate));
+                    Line::Rate(capacity.mean())
                 }
             };
+            changes.room = limits.as_ref().map(|limits| changes_of(limits, room));
+            let changing = changes.rate.is_some() || changes.room.is_some();
             let (thinning, marks) = match queue {
                 QdiscConfig::DropTail => (Thinning::Full, false),
                 QdiscConfig::CoDel(codel) => (Thinning::AtHead, codel.ecn),
@@ -100,14 +141,37 @@ fn law(element: &ElementSpec, traces: &mut Vec<Vec<u32>>) -> Option<ElementInvar
                 QdiscConfig::Pie(pie) => (Thinning::AtEntrance, pie.ecn),
                 QdiscConfig::Red(red) => (Thinning::AtEntrance, red.ecn),
             };
-            ElementInvariants::managed(line, room(limit), thinning, marks)
+            let law = ElementInvariants::managed(line, room(limit), thinning, marks);
+            ElementInvariants { changes: changing.then(|| tables.add(changes)), ..law }
         }
         ElementSpec::Link { rate, limit } => ElementInvariants::link(rate, room(limit)),
         ElementSpec::Delay(span) => ElementInvariants::delay(span),
+        ElementSpec::ChangingDelay(ref span) => {
+            let delay = Some(changes_of(span, |span| span));
+            let changes = tables.add(ElementChanges { delay, ..ElementChanges::default() });
+            ElementInvariants::changing_delay(changes)
+        }
         ElementSpec::Jitter { most } => ElementInvariants::jitter(most),
-        ElementSpec::Loss { .. } => ElementInvariants::loss(),
-        ElementSpec::Duplicate { .. } => ElementInvariants::duplicate(),
-        ElementSpec::Corrupt { .. } => ElementInvariants::corrupt(),
+        ElementSpec::WifiJitter(ref average) => {
+            let longest = average.steps().iter().map(|&(_, average)| average).max();
+            ElementInvariants::jitter(longest_delay(longest.unwrap_or_default()))
+        }
+        ElementSpec::Slot(SlotParams { min, max, packets, bytes }) => {
+            let packets = packets.map_or(u64::MAX, u64::from);
+            ElementInvariants::slots(min, max, packets, bytes.map_or(u64::MAX, Bytes::get))
+        }
+        ElementSpec::Loss { ref rule, only } => {
+            let changes = tables.of_selection(rule, only);
+            ElementInvariants { changes, ..ElementInvariants::loss() }
+        }
+        ElementSpec::Duplicate { ref rule, only } => {
+            let changes = tables.of_selection(rule, only);
+            ElementInvariants { changes, ..ElementInvariants::duplicate() }
+        }
+        ElementSpec::Corrupt { ref rule, only } => {
+            let changes = tables.of_selection(rule, only);
+            ElementInvariants { changes, ..ElementInvariants::corrupt() }
+        }
         ElementSpec::Reverse(reverse::ReverseParams { group, gap, timeout, .. }) => {
             // The first of a group waits for all others, and then leaves after them.
             let others = u64::from(group.get()) - 1;
@@ -116,8 +180,9 @@ fn law(element: &ElementSpec, traces: &mut Vec<Vec<u32>>) -> Option<ElementInvar
         ElementSpec::Displace { timeout, .. } => ElementInvariants::reorder(timeout),
         ElementSpec::Late { by, .. } => ElementInvariants::reorder(by),
         ElementSpec::Thin { timeout, .. } => ElementInvariants::thin(timeout),
-        ElementSpec::Outage { from, until, during } => {
-            let outage = Outage { from: Instant::ZERO + from, until: Instant::ZERO + until };
+        ElementSpec::Outage { from, until, period, during } => {
+            let [from, until] = [from, until].map(|at| Instant::ZERO + at);
+            let outage = Outage { from, until, period };
             match during {
                 OutageMode::Drop => ElementInvariants::outage(outage),
                 OutageMode::Hold => ElementInvariants::gate(outage),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use machine::{Element as _, PacketAction, PacketId, PacketVerdict, PacketView};
 use net::ack_filter::AckFilter;
 use net::corrupt::Corrupt;
-use net::delay::Delay;
+use net::delay::{ChangingDelay, Delay};
 use net::duplicate::Duplicate;
 use net::jitter::Jitter;
 use net::link::Link;
@@ -16,7 +16,9 @@ use net::reorder::displace::Displace;
 use net::reorder::reverse::Reverse;
 use net::reorder::selective_delay::SelectiveDelay;
 use net::selection::RandomSource;
+use net::slot::Slot;
 use net::token_bucket::{Policer, Shaper};
+use net::wifi::WifiJitter;
 use units::{Bytes, Instant};
 
 use crate::scenario::{ElementSpec, Scenario};
@@ -113,7 +115,10 @@ const _: () = assert!(size_of::<ElementNode>() <= 128);
 #[derive(Debug)]
 enum BoxedElement {
     Managed(QdiscLink),
+    ChangingDelay(ChangingDelay),
     Jitter(Jitter),
+    WifiJitter(WifiJitter),
+    Slot(Slot),
     Loss(Loss),
     Duplicate(Duplicate),
     Corrupt(Corrupt),
@@ -131,7 +136,10 @@ macro_rules! ask {
     ($other:expr, $element:ident => $question:expr) => {
         match $other {
             BoxedElement::Managed($element) => $question,
+            BoxedElement::ChangingDelay($element) => $question,
             BoxedElement::Jitter($element) => $question,
+            BoxedElement::WifiJitter($element) => $question,
+            BoxedElement::Slot($element) => $question,
             BoxedElement::Loss($element) => $question,
             BoxedElement::Duplicate($element) => $question,
             BoxedElement::Corrupt($element) => $question,
@@ -191,9 +199,17 @@ impl ElementKind {
         let other = match element {
             ElementSpec::Link { .. } | ElementSpec::Delay(_) => return Self::plain(element),
             ElementSpec::Shared(_) => return None,
-            ElementSpec::LinkWithQdisc { capacity, limit, queue } => BoxedElement::Managed(
-                QdiscLink::new(capacity.clone(), *limit, *queue, random_source),
-            ),
+            ElementSpec::LinkWithQdisc { capacity, limit, limits, queue } => {
+                let link = QdiscLink::new(capacity.clone(), *limit, *queue, random_source);
+                BoxedElement::Managed(link.with_limits(limits.clone()))
+            }
+            ElementSpec::ChangingDelay(span) => {
+                BoxedElement::ChangingDelay(ChangingDelay::new(span.clone()))
+            }
+            ElementSpec::WifiJitter(average) => {
+                BoxedElement::WifiJitter(WifiJitter::new(average.clone(), random_source))
+            }
+            ElementSpec::Slot(params) => BoxedElement::Slot(Slot::new(*params, random_source)),
             ElementSpec::Jitter { most } => BoxedElement::Jitter(Jitter::new(*most, random_source)),
             ElementSpec::Loss { rule, only } => {
                 BoxedElement::Loss(Loss::new(rule, *only, random_source))
@@ -214,9 +230,9 @@ impl ElementKind {
             ElementSpec::Thin { bytes, timeout } => {
                 BoxedElement::Thin(AckFilter::new(*bytes, *timeout))
             }
-            ElementSpec::Outage { from, until, during } => {
+            ElementSpec::Outage { from, until, period, during } => {
                 let (from, until) = (Instant::ZERO + *from, Instant::ZERO + *until);
-                BoxedElement::Outage(Outage::new(from, until, *during))
+                BoxedElement::Outage(Outage::new(from, until, *during).repeated(*period))
             }
             ElementSpec::Policer { rate, burst } => {
                 BoxedElement::Policer(Policer::new(*rate, *burst))
@@ -343,8 +359,10 @@ impl ElementNode {
 fn kind(element: &ElementSpec) -> &'static str {
     match element {
         ElementSpec::Link { .. } | ElementSpec::LinkWithQdisc { .. } => "link",
-        ElementSpec::Delay(_) => "delay",
+        ElementSpec::Delay(_) | ElementSpec::ChangingDelay(_) => "delay",
         ElementSpec::Jitter { .. } => "jitter",
+        ElementSpec::WifiJitter(_) => "wifi",
+        ElementSpec::Slot(_) => "slot",
         ElementSpec::Loss { .. } => "loss",
         ElementSpec::Duplicate { .. } => "duplicate",
         ElementSpec::Corrupt { .. } => "corrupt",

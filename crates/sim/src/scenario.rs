@@ -14,7 +14,9 @@ pub use net::outage::OutageMode;
 pub use net::qdisc_link::LinkCapacity;
 pub use net::queue::QdiscConfig;
 pub use net::reorder::reverse;
+pub use net::schedule::Schedule;
 pub use net::selection::{ByteRange, GilbertElliott, PacketClass, SelectionRule};
+pub use net::slot::SlotParams;
 use packet::IpVersion;
 use units::{Bytes, Duration, Rate};
 
@@ -119,17 +121,25 @@ pub enum ElementSpec {
         /// Capacity of the queue, excluding the packet in transmission.
         limit: QueueLimit,
     },
-    /// A queue with a queue discipline, or in front of a line that follows a trace.
+    /// A queue with a queue discipline, or in front of a line that follows a trace or changes.
     LinkWithQdisc {
         /// Capacity of the line.
         capacity: LinkCapacity,
         /// Capacity of the queue, excluding the packet in transmission.
         limit: QueueLimit,
+        /// The capacity of the queue over time, if it changes.
+        limits: Option<Schedule<QueueLimit>>,
         /// Queue discipline.
         queue: QdiscConfig,
     },
     /// A fixed delay.
     Delay(Duration),
+    /// A delay that changes over time; order is kept.
+    ChangingDelay(Schedule<Duration>),
+    /// The random delay of a congested Wi-Fi channel, with this average over time; order is kept.
+    WifiJitter(Schedule<Duration>),
+    /// Releases packets in slots; order is kept.
+    Slot(SlotParams),
     /// A random delay per packet, uniform from 0 to `most`; order is kept.
     Jitter {
         /// The longest delay.
@@ -191,6 +201,9 @@ pub enum ElementSpec {
         from: Duration,
         /// End, exclusive.
         until: Duration,
+        /// Time from the start of one outage to that of the next, longer than an outage; without it
+        /// there is one.
+        period: Option<Duration>,
         /// Treatment of packets that arrive meanwhile.
         during: OutageMode,
     },

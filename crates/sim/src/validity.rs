@@ -188,6 +188,10 @@ fn segments(scenario: &Scenario, flow: &FlowSpec, path: &PathSpec) -> f64 {
 fn round_trip(scenario: &Scenario, flow: &FlowSpec, path: &PathSpec) -> Duration {
     let delays = elements(scenario, path).map(|element| match element {
         ElementSpec::Delay(span) => *span,
+        // The least delay at any time: a run must end whichever holds longest.
+        ElementSpec::ChangingDelay(span) => {
+            span.steps().iter().map(|&(_, span)| span).min().unwrap_or_default()
+        }
         ElementSpec::Jitter { most } => Duration::from_nanos(most.as_nanos() / 2),
         _ => Duration::ZERO,
     });

@@ -288,7 +288,7 @@ fn hectic(during: OutageMode) -> Scenario {
     let off = Pause::Fixed(Duration::from_micros(11));
     let app = App::OnOff { on, off, bytes: Some(Bytes(500_000)) };
     let hosts = [host("client", "freebsd-14.3"), host("server", "freebsd-14.3")];
-    let cut = ElementSpec::Outage { from: ms(50), until: ms(60_000), during };
+    let cut = ElementSpec::Outage { from: ms(50), until: ms(60_000), period: None, during };
     let back = vec![ElementSpec::Delay(ms(10)), cut];
     pair(hosts, route(100 * MBIT, ms(10)), back, FlowSpec { app, ..bulk(0) })
 }

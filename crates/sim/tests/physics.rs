@@ -176,8 +176,8 @@ fn elements() -> Vec<(&'static str, ElementSpec)> {
             ElementSpec::Displace { rule: sixth.clone(), places: four, timeout: ms(4), only },
         ),
         ("late", ElementSpec::Late { rule: sixth, by: ms(3), only }),
-        ("outage", ElementSpec::Outage { from, until, during: OutageMode::Drop }),
-        ("hold", ElementSpec::Outage { from, until, during: OutageMode::Hold }),
+        ("outage", ElementSpec::Outage { from, until, period: None, during: OutageMode::Drop }),
+        ("hold", ElementSpec::Outage { from, until, period: None, during: OutageMode::Hold }),
         ("policer", ElementSpec::Policer { rate, burst: Bytes(30_000) }),
         (
             "shaper",

@@ -72,7 +72,7 @@ impl QueueStatistics {
 
 fn queue(policy: QdiscConfig, limit: QueueLimit) -> ElementSpec {
     let capacity = LinkCapacity::Rate(Rate::from_bits_per_second(10 * MBIT).unwrap());
-    ElementSpec::LinkWithQdisc { capacity, limit, queue: policy }
+    ElementSpec::LinkWithQdisc { capacity, limit, limits: None, queue: policy }
 }
 
 /// `flows` bulk transfers of a minute from one host to another over 10 Mbit/s and 100 ms; the
@@ -233,8 +233,12 @@ fn a_line_follows_its_trace() {
     for (schedule, mbits) in [(even, 12.0), (uneven, 12.6)] {
         let mut scenario = loaded(QdiscConfig::DropTail, 1, false);
         let (capacity, limit) = (LinkCapacity::Trace(schedule), QueueLimit::Packets(300));
-        scenario.paths[0].forward[0] =
-            ElementSpec::LinkWithQdisc { capacity, limit, queue: QdiscConfig::DropTail };
+        scenario.paths[0].forward[0] = ElementSpec::LinkWithQdisc {
+            capacity,
+            limit,
+            limits: None,
+            queue: QdiscConfig::DropTail,
+        };
         let (_, watch) = watched(&scenario);
         let rate = watch.left as f64 * 1_500.0 * 8.0 / 50.0 / 1e6;
         assert!(rate > 0.97 * mbits && rate <= mbits + 0.01, "{rate}");

@@ -15,6 +15,7 @@
 //! paths and applications), `generator` (the whole scenario), `oracle` (which flows must finish),
 //! `verdict` (the run), `shrink`. `cargo xtask worlds` runs any number of them.
 
+mod changes;
 mod flows;
 mod generator;
 mod hosts;

@@ -1,7 +1,7 @@
 use units::{Bytes, Rate};
 
 use super::*;
-use crate::invariants::{Line, Outage};
+use crate::invariants::{Changes, Line, Outage};
 
 fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
@@ -25,7 +25,24 @@ use Step::{In, Lost, Out, Thrown};
 
 /// All violations, with the packet.
 fn found(law: ElementInvariants, steps: &[Step]) -> Vec<(u64, ViolationKind)> {
-    let mut element = ElementModel::new(ElementId(0), law, &[vec![2, 2, 5]]);
+    found_with(law, ElementChanges::default(), steps)
+}
+
+/// The same, for an element that changes.
+fn found_with(
+    law: ElementInvariants,
+    changes: ElementChanges,
+    steps: &[Step],
+) -> Vec<(u64, ViolationKind)> {
+    let world = WorldModel {
+        hosts: Vec::new(),
+        hops: vec![law],
+        routes: Vec::new(),
+        flows: Vec::new(),
+        traces: vec![vec![2, 2, 5]],
+        changes: vec![changes],
+    };
+    let mut element = ElementModel::new(ElementId(0), law, &world);
     let mut log = ViolationLog::new();
     for &step in steps {
         match step {
@@ -214,7 +231,7 @@ fn random_delays_may_keep_order_or_not() {
 
 #[test]
 fn a_gate_holds_until_the_outage_is_over() {
-    let law = ElementInvariants::gate(Outage { from: at(10), until: at(20) });
+    let law = ElementInvariants::gate(Outage { from: at(10), until: at(20), period: None });
     let good = [
         In(9, 1, 1),
         Out(9, 1),
@@ -324,4 +341,110 @@ fn a_line_with_a_trace_follows_it() {
     assert_eq!(found(law, &pause), []);
     let at_end = [In(10 * MS, 0, 1_500), Out(10 * MS, 0), In(11 * MS, 1, 1), Out(12 * MS, 1)];
     assert_eq!(found(law, &at_end), []);
+}
+
+/// 800 Mbit/s, 10 ns a byte, until 15,000 ns; then 400 Mbit/s.
+#[test]
+fn a_packet_continues_at_the_new_rate() {
+    let changes = || ElementChanges {
+        rate: Some(Changes {
+            steps: vec![(at(0), 800_000_000), (at(15_000), 400_000_000)],
+            period: None,
+        }),
+        ..ElementChanges::default()
+    };
+    let line = Line::Rate(Rate::from_bits_per_second(800_000_000).unwrap());
+    let law = ElementInvariants::managed(line, QueueCapacity::Packets(9), Thinning::Full, false);
+    let law = ElementInvariants { changes: Some(0), ..law };
+    let found = |out: u64| {
+        found_with(law, changes(), &[In(0, 1, 1_000), In(0, 2, 1_000), Out(10_000, 1), Out(out, 2)])
+    };
+    // Half of the second packet takes 5,000 ns, the other half twice that.
+    assert_eq!(found(25_000), []);
+    assert!(matches!(found(20_000)[..], [(2, ViolationKind::LeftEarly { .. })]));
+    assert!(matches!(found(25_001)[..], [(2, ViolationKind::LeftLate { .. }), ..]));
+}
+
+#[test]
+fn a_changing_delay_is_that_of_the_arrival() {
+    let changes = || ElementChanges {
+        delay: Some(Changes {
+            steps: vec![(at(0), Duration::from_nanos(50)), (at(10), Duration::from_nanos(20))],
+            period: Some(Duration::from_nanos(1_000)),
+        }),
+        ..ElementChanges::default()
+    };
+    let law = ElementInvariants::changing_delay(0);
+    // The second would overtake the first.
+    assert_eq!(
+        found_with(law, changes(), &[In(5, 1, 1), In(10, 2, 1), Out(55, 1), Out(55, 2)]),
+        []
+    );
+    assert_eq!(found_with(law, changes(), &[In(1_005, 1, 1), Out(1_055, 1)]), []);
+    let early = found_with(law, changes(), &[In(10, 1, 1), Out(29, 1)]);
+    assert!(matches!(early[..], [(1, ViolationKind::LeftEarly { .. })]));
+    let late = found_with(law, changes(), &[In(10, 1, 1), Out(60, 1)]);
+    assert!(matches!(late[0], (1, ViolationKind::LeftLate { .. })));
+}
+
+#[test]
+fn a_changing_loss_and_a_changing_buffer_hold_at_their_times() {
+    let bounds = |from: u64| ElementChanges {
+        selection: Some(Changes {
+            steps: vec![(at(0), Selection::Nothing), (at(from), Selection::Everything)],
+            period: None,
+        }),
+        ..ElementChanges::default()
+    };
+    let law = ElementInvariants { changes: Some(0), ..ElementInvariants::loss() };
+    assert_eq!(found_with(law, bounds(10), &[Lost(10, 1, 1)]), []);
+    assert!(matches!(
+        found_with(law, bounds(10), &[Lost(9, 1, 1)])[..],
+        [(1, ViolationKind::LostForNothing { .. })]
+    ));
+    let passed = found_with(law, bounds(10), &[In(10, 1, 1), Out(10, 1)]);
+    assert!(matches!(passed[..], [(1, ViolationKind::PassedDuringOutage { .. })]));
+    let room = ElementChanges {
+        room: Some(Changes {
+            steps: vec![(at(0), QueueCapacity::Packets(1)), (at(10), QueueCapacity::Packets(2))],
+            period: None,
+        }),
+        ..ElementChanges::default()
+    };
+    let line = Line::Rate(Rate::from_bits_per_second(8).unwrap());
+    let law = ElementInvariants::managed(line, QueueCapacity::Packets(1), Thinning::Full, false);
+    let law = ElementInvariants { changes: Some(0), ..law };
+    let full = |now: u64| found_with(law, room.clone(), &[In(0, 1, 9), In(0, 2, 9), In(now, 3, 9)]);
+    assert_eq!(full(10), []);
+    assert!(matches!(full(9)[..], [(3, ViolationKind::NoRoom { .. })]));
+    let lost =
+        |now: u64| found_with(law, room.clone(), &[In(0, 1, 9), In(0, 2, 9), Lost(now, 3, 9)]);
+    assert_eq!(lost(9), []);
+    assert!(matches!(lost(10)[..], [(3, ViolationKind::LostForNothing { .. })]));
+}
+
+#[test]
+fn bursts_are_apart_and_end_with_their_packets() {
+    let span = Duration::from_nanos;
+    let law = ElementInvariants::slots(span(100), span(200), 2, 10_000);
+    assert_eq!(
+        found(law, &[In(5, 1, 1), In(6, 2, 1), In(7, 3, 1), Out(105, 1), Out(105, 2), Out(205, 3)]),
+        []
+    );
+    let third =
+        found(law, &[In(5, 1, 1), In(6, 2, 1), In(7, 3, 1), Out(105, 1), Out(105, 2), Out(105, 3)]);
+    assert!(matches!(third[..], [(3, ViolationKind::LeftEarly { .. })]));
+    let soon = found(law, &[In(5, 1, 1), Out(105, 1), In(106, 2, 1), Out(204, 2)]);
+    assert!(matches!(soon[..], [(2, ViolationKind::LeftEarly { .. })]));
+    let late = found(law, &[In(5, 1, 1), Out(206, 1)]);
+    assert!(matches!(late[0], (1, ViolationKind::LeftLate { .. })));
+}
+
+#[test]
+fn a_periodic_outage_returns() {
+    let outage = Outage { from: at(10), until: at(20), period: Some(Duration::from_nanos(100)) };
+    let law = ElementInvariants::gate(outage);
+    assert_eq!(found(law, &[In(115, 1, 1), Out(120, 1), In(121, 2, 1), Out(121, 2)]), []);
+    let early = found(law, &[In(115, 1, 1), Out(115, 1)]);
+    assert!(matches!(early[..], [(1, ViolationKind::LeftEarly { .. })]));
 }

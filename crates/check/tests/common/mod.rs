@@ -43,6 +43,7 @@ pub(crate) fn world() -> WorldModel {
             output_calls: [OutputCalls::AfterInput; 2],
         }],
         traces: Vec::new(),
+        changes: Vec::new(),
     }
 }
 

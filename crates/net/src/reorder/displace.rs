@@ -64,7 +64,7 @@ impl Displace {
 
 impl Element for Displace {
     fn accept(&mut self, now: Instant, packet: PacketId, view: &PacketView) -> PacketVerdict {
-        let picked = self.chooser.picks(view);
+        let picked = self.chooser.picks(now, view);
         if !self.class.covers(view) {
             return PacketVerdict::Forwarded;
         }

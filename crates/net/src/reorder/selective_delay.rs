@@ -27,7 +27,7 @@ impl SelectiveDelay {
 
 impl Element for SelectiveDelay {
     fn accept(&mut self, now: Instant, packet: PacketId, view: &PacketView) -> PacketVerdict {
-        if self.chooser.picks(view) {
+        if self.chooser.picks(now, view) {
             self.delay.accept(now, packet, view)
         } else {
             PacketVerdict::Forwarded

@@ -90,7 +90,7 @@ impl ByteStreamState {
 
 #[cfg(test)]
 mod tests {
-    use units::FlowId;
+    use units::{FlowId, Instant};
 
     use super::*;
     use crate::selection::{PacketClass, PacketSelector, RandomSource, SelectionRule};
@@ -103,7 +103,7 @@ mod tests {
         let random_source = RandomSource { seed: 1, owner: "test" };
         let mut chooser =
             PacketSelector::new(&SelectionRule::Bytes(range), PacketClass::All, &random_source);
-        assert!(!chooser.picks(&syn()));
+        assert!(!chooser.picks(Instant::ZERO, &syn()));
         chooser
     }
 
@@ -120,7 +120,8 @@ mod tests {
     fn the_first_byte_decides() {
         let mut chooser = chooser(1_000, 2_000, 1);
         // A packet that only overlaps the range is not selected.
-        let picked = [0, 999, 1_000, 1_999, 2_000].map(|first| chooser.picks(&at(first)));
+        let picked =
+            [0, 999, 1_000, 1_999, 2_000].map(|first| chooser.picks(Instant::ZERO, &at(first)));
         assert_eq!(picked, [false, false, true, true, false]);
     }
 
@@ -128,19 +129,19 @@ mod tests {
     fn each_packet_is_selected_the_declared_number_of_times() {
         let mut chooser = chooser(0, 3_000, 2);
         let sent = [0, 1_448, 0, 0, 2_896, 1_448, 1_448, 700, 0, 2_896];
-        let picked = sent.map(|first| chooser.picks(&at(first)));
+        let picked = sent.map(|first| chooser.picks(Instant::ZERO, &at(first)));
         assert_eq!(picked, [true, true, true, false, true, true, false, true, false, true]);
     }
 
     #[test]
     fn a_retransmitted_syn_keeps_the_state() {
         let mut chooser = chooser(0, 10, 1);
-        assert!(chooser.picks(&at(0)));
-        assert!(!chooser.picks(&syn()));
-        assert!(!chooser.picks(&at(0)));
+        assert!(chooser.picks(Instant::ZERO, &at(0)));
+        assert!(!chooser.picks(Instant::ZERO, &syn()));
+        assert!(!chooser.picks(Instant::ZERO, &at(0)));
         // Another connection under the same number starts from scratch.
-        assert!(!chooser.picks(&PacketView { seq: SeqNum(ISN + 5), ..syn() }));
-        assert!(chooser.picks(&PacketView { seq: SeqNum(ISN + 6), ..data(1_500) }));
+        assert!(!chooser.picks(Instant::ZERO, &PacketView { seq: SeqNum(ISN + 5), ..syn() }));
+        assert!(chooser.picks(Instant::ZERO, &PacketView { seq: SeqNum(ISN + 6), ..data(1_500) }));
     }
 
     #[test]
@@ -148,9 +149,13 @@ mod tests {
         // The same 32-bit sequence numbers as those of the range, 4 GiB further on.
         let mut chooser = chooser(1_000, 2_000, 9);
         for first in (0..(1 << 32) + 10_000).step_by(1 << 20) {
-            assert_eq!(chooser.picks(&at(first)), (1_000..2_000).contains(&first), "{first}");
+            assert_eq!(
+                chooser.picks(Instant::ZERO, &at(first)),
+                (1_000..2_000).contains(&first),
+                "{first}"
+            );
         }
-        assert!(!chooser.picks(&at((1 << 32) + 1_500)));
+        assert!(!chooser.picks(Instant::ZERO, &at((1 << 32) + 1_500)));
     }
 
     #[test]
@@ -158,13 +163,13 @@ mod tests {
         let mut chooser = chooser(0, 10, 1);
         let back = |view: PacketView| PacketView { back: true, ..view };
         let other = |view: PacketView| PacketView { flow: FlowId(7), ..view };
-        assert!(!chooser.picks(&back(at(0))), "its SYN has not been seen");
-        assert!(!chooser.picks(&back(syn())));
-        assert!(!chooser.picks(&other(syn())));
-        assert!(chooser.picks(&at(0)));
-        assert!(chooser.picks(&back(at(0))));
-        assert!(chooser.picks(&other(at(0))));
-        assert!(!chooser.picks(&at(0)));
+        assert!(!chooser.picks(Instant::ZERO, &back(at(0))), "its SYN has not been seen");
+        assert!(!chooser.picks(Instant::ZERO, &back(syn())));
+        assert!(!chooser.picks(Instant::ZERO, &other(syn())));
+        assert!(chooser.picks(Instant::ZERO, &at(0)));
+        assert!(chooser.picks(Instant::ZERO, &back(at(0))));
+        assert!(chooser.picks(Instant::ZERO, &other(at(0))));
+        assert!(!chooser.picks(Instant::ZERO, &at(0)));
     }
 
     #[test]
@@ -173,7 +178,7 @@ mod tests {
         let random_source = RandomSource { seed: 1, owner: "test" };
         let mut chooser =
             PacketSelector::new(&SelectionRule::Bytes(range), PacketClass::Data, &random_source);
-        assert!(!chooser.picks(&syn()));
-        assert!(chooser.picks(&at(0)));
+        assert!(!chooser.picks(Instant::ZERO, &syn()));
+        assert!(chooser.picks(Instant::ZERO, &at(0)));
     }
 }

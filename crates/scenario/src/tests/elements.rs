@@ -4,8 +4,9 @@ use core::num::{NonZeroU32, NonZeroU64};
 
 use net::link::QueueLimit;
 use sim::scenario::{
-    App, ByteRange, Close, ElementSpec, GilbertElliott, KeepaliveSpec, OnPeriod, OutageMode,
-    PacketClass, Pause, ReadPattern, SelectionRule, SharedElement, reverse,
+    App, ByteRange, Close, ElementSpec, GilbertElliott, KeepaliveSpec, LinkCapacity, OnPeriod,
+    OutageMode, PacketClass, Pause, QdiscConfig, ReadPattern, Schedule, SelectionRule,
+    SharedElement, SlotParams, reverse,
 };
 use units::{Bytes, Duration, Offset, Rate, Ratio};
 
@@ -163,8 +164,18 @@ fn every_element_is_converted() {
         ElementSpec::Displace { rule: nth(10), places: places(3), timeout: ms(100), only: all },
         ElementSpec::Displace { rule: swap, places: places(1), timeout: ms(5), only: all },
         ElementSpec::Thin { bytes: Bytes(16 * 1_448), timeout: ms(4) },
-        ElementSpec::Outage { from: ms(1_200), until: ms(2_600), during: OutageMode::Drop },
-        ElementSpec::Outage { from: ms(3_000), until: ms(4_000), during: OutageMode::Hold },
+        ElementSpec::Outage {
+            from: ms(1_200),
+            until: ms(2_600),
+            period: None,
+            during: OutageMode::Drop,
+        },
+        ElementSpec::Outage {
+            from: ms(3_000),
+            until: ms(4_000),
+            period: None,
+            during: OutageMode::Hold,
+        },
         ElementSpec::Policer { rate, burst: Bytes(15_000) },
         // 1 MB/s times 5 ms, of the shared element, and 15 ms.
         ElementSpec::Shaper { rate, burst: Bytes(15_000), limit: QueueLimit::Bytes(Bytes(20_000)) },
@@ -383,4 +394,62 @@ fn the_samples_are_valid() {
         assert_eq!(mistakes(text, &[]), [""; 0]);
         assert!(valid(&schema_json(), &as_json(text)));
     }
+}
+
+#[test]
+fn changes_are_converted() {
+    let text = r#"duration = "10s"
+host.a = { profile = "freebsd-13.2" }
+host.b = { profile = "freebsd-13.2" }
+
+[[path]]
+from = "a"
+to = "b"
+forward = [
+    { link = { rate = { at = [["0s", "5Mbit/s"], ["2.5s", "0bit/s"]], period = "5s" }, buffer = { at = [["0s", "1bdp"], ["1s", "10p"]] } } },
+    { delay = { at = [["0s", "10ms"], ["1s", "20ms"]], ramp = "250ms" } },
+    { loss = { at = [["0s", "0%"], ["4s", "5%"]] } },
+    { jitter = { wifi = "7ms" } },
+    { slot = { min = "1ms", packets = 5 } },
+    { outage = { from = "1s", until = "1100ms", period = "3s" } },
+]
+return = [{ delay = "10ms" }]
+
+[[flow]]
+name = "f"
+from = "a"
+to = "b"
+bulk = "1MB"
+"#;
+    let scenario = loaded(text, &[]).unwrap_or_else(|errors| panic!("{errors:#?}")).scenario;
+    let ms = Duration::from_millis;
+    let rates = Schedule::new(vec![(ms(0), 5_000_000), (ms(2_500), 0)], Some(ms(5_000))).unwrap();
+    // 5 Mbit/s times 20 ms, the first delays.
+    let limits = [(ms(0), QueueLimit::Bytes(Bytes(12_500))), (ms(1_000), QueueLimit::Packets(10))];
+    // A quarter of the way each 250 ms.
+    let delays = [(0, 10_000), (250, 12_500), (500, 15_000), (750, 17_500), (1_000, 20_000)]
+        .map(|(at, us)| (ms(at), Duration::from_micros(us)));
+    let share = |n| Ratio::new(n, 100).unwrap();
+    let shares = vec![(ms(0), share(0)), (ms(4_000), share(5))];
+    let once = |steps| Schedule::new(steps, None).unwrap();
+    let rule = SelectionRule::Changing(once(shares));
+    let expected = [
+        ElementSpec::LinkWithQdisc {
+            capacity: LinkCapacity::Changing(rates),
+            limit: limits[0].1,
+            limits: Some(Schedule::new(limits.to_vec(), None).unwrap()),
+            queue: QdiscConfig::DropTail,
+        },
+        ElementSpec::ChangingDelay(Schedule::new(delays.to_vec(), None).unwrap()),
+        ElementSpec::Loss { rule, only: PacketClass::All },
+        ElementSpec::WifiJitter(Schedule::new(vec![(ms(0), ms(7))], None).unwrap()),
+        ElementSpec::Slot(SlotParams { min: ms(1), max: ms(1), packets: Some(5), bytes: None }),
+        ElementSpec::Outage {
+            from: ms(1_000),
+            until: ms(1_100),
+            period: Some(ms(3_000)),
+            during: OutageMode::Drop,
+        },
+    ];
+    assert_eq!(scenario.paths[0].forward, expected);
 }

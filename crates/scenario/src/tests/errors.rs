@@ -297,3 +297,42 @@ fn an_unlimited_flow_is_rejected_at_its_position() {
         assert_eq!(world(delay, volume, ""), [""; 0], "{delay} {volume}");
     }
 }
+
+#[test]
+fn invalid_changes_point_at_the_time() {
+    let one = |delay: &str, expected: &str| {
+        one_mistake("{ delay = \"5ms\" }", &format!("{{ delay = {delay} }}"), expected);
+    };
+    one(r#"{ at = [["0s", "5ms"], ["2s", "7ms"], ["2s", "9ms"]] }"#, "not after the one before it");
+    one(r#"{ at = [["0s", "5ms"], ["2s", "7ms"], ["1s", "9ms"]] }"#, "a time after 2s");
+    one(r#"{ at = [["1s", "5ms"]] }"#, "the first time is not 0s");
+    one(r#"{ at = [["0s", "5ms"], ["-1s", "7ms"]] }"#, "`time` is negative");
+    one(r#"{ at = [["0s", "5ms"], ["500s", "7ms"]] }"#, "this time is beyond the end of the run");
+    one(r#"{ at = [["0s", "5ms"], ["1", "7ms"]] }"#, "did you mean \"1s\"?");
+    let beyond = r#"{ at = [["0s", "5ms"], ["2s", "7ms"]], period = "2s" }"#;
+    one(beyond, "this time is beyond the period of this list");
+    one("{ at = [] }", "`at` is empty");
+    one(r#"{ at = ["0s", "5ms"] }"#, "a time and a value");
+    one(r#"{ at = [["0s"]] }"#, "two items: a time and a value");
+    one(r#"{ at = [["0s", "5ms"]], every = "2s" }"#, "repeats is `period`");
+    let long = r#"{ at = [["0s", "5ms"], ["4s", "7ms"]], ramp = "10us" }"#;
+    one(long, "this ramp has more than 100000 steps");
+    let link = |inner: &str, expected: &str| {
+        let link = format!("{{ link = {{ {inner} }} }}");
+        one_mistake("{ delay = \"5ms\" }", &link, expected);
+    };
+    link(r#"rate = { at = [["0s", "0Mbit/s"]] }, buffer = "9p""#, "this link never sends");
+    link(r#"rate = "0Mbit/s", buffer = "9p""#, "`rate`");
+    let buffer = r#"rate = "1Mbit/s", buffer = { at = [["0s", "0p"]] }"#;
+    link(buffer, "this buffer has zero capacity");
+    let outage = |inner: &str, expected: &str| {
+        let outage = format!("{{ outage = {{ from = \"1s\", until = \"3s\", {inner} }} }}");
+        one_mistake("{ delay = \"5ms\" }", &outage, expected);
+    };
+    outage(r#"period = "2s""#, "each outage lasts until the next");
+    outage(r#"every = "4s""#, "called `period`");
+    let slot = r#"{ slot = { min = "2ms", max = "1ms" } }"#;
+    one_mistake("{ delay = \"5ms\" }", slot, "`max` is less than `min`");
+    let loss = r#"{ loss = { every = 5, period = "1s" } }"#;
+    one_mistake("{ delay = \"5ms\" }", loss, "`period` goes with `at`");
+}

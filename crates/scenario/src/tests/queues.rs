@@ -103,8 +103,9 @@ const TRACE: &str = "trace = \"down.trace\", buffer = \"1bdp\"";
 #[test]
 fn a_link_follows_the_trace_in_a_file() {
     let loaded = load_with(&with_link(TRACE), b"1\n2\n2\n5\n").unwrap();
-    let ElementSpec::LinkWithQdisc { capacity: LinkCapacity::Trace(schedule), limit, queue } =
-        loaded.scenario.paths[0].forward[0].clone()
+    let ElementSpec::LinkWithQdisc {
+        capacity: LinkCapacity::Trace(schedule), limit, queue, ..
+    } = loaded.scenario.paths[0].forward[0].clone()
     else {
         panic!("{:?}", loaded.scenario.paths)
     };

@@ -3,10 +3,10 @@
 use toml::{Table, Value};
 use units::RandomStream;
 
-use super::flows;
 use super::hosts::DrawnHost;
 use super::paths::PathGenerator;
 use super::random::{WorldRandom, span, table};
+use super::{changes, flows};
 
 const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
 const SHARED: [&str; 2] = ["s", "t"];
@@ -117,6 +117,12 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
     let shared: Table = shared.collect();
     if !shared.is_empty() {
         root.insert("shared".into(), Value::Table(shared));
+    }
+    // A stream of its own: the other worlds are the same as before paths could change.
+    let mut varied = self::WorldRandom::new(seed, number, "changes");
+    if varied.once_in(3) {
+        let end = if cut { duration } else { 4_000_000 };
+        paths.iter_mut().for_each(|path| changes::vary(path, end, &mut varied));
     }
     root.insert("path".into(), paths.into());
     root.insert("flow".into(), flows.into());

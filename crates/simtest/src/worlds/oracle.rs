@@ -83,6 +83,8 @@ fn repeats_losses(scenario: &Scenario, flow: &FlowSpec) -> bool {
     let loses_half = |element: &ElementSpec| match element {
         ElementSpec::Loss { rule: SelectionRule::Every(n), .. }
         | ElementSpec::Corrupt { rule: SelectionRule::Every(n), .. } => n.get() <= 2,
+        // A periodic outage may meet the same probe each time, too.
+        ElementSpec::Outage { period, .. } => period.is_some(),
         _ => false,
     };
     path.forward.iter().chain(&path.reverse).any(|element| match element {
@@ -237,6 +239,11 @@ impl PathFaults {
                     self.passes = self.passes * Probability::of(2, n.get()).others();
                 }
                 SelectionRule::Every(_) => self.too_tight = true,
+                SelectionRule::Changing(share) => {
+                    let worst =
+                        share.steps().iter().map(|(_, p)| Probability::of(p.num(), p.den()));
+                    self.passes = self.passes * worst.max().unwrap_or(Probability::ONE).others();
+                }
                 SelectionRule::Share(p) => {
                     self.passes = self.passes * Probability::of(p.num(), p.den()).others();
                 }
@@ -251,6 +258,10 @@ impl PathFaults {
                     self.passes = self.passes * worse.others();
                 }
             },
+            // Its retransmissions may meet it every time.
+            ElementSpec::Outage { period: Some(_), .. } => self.too_tight = true,
+            // Bursts of few packets are a slow line without a limit.
+            ElementSpec::Slot(_) => self.too_tight = true,
             ElementSpec::Outage { from, until, .. } => {
                 self.outage += until.saturating_sub(*from);
             }
