@@ -351,6 +351,8 @@ fn report(
                 requests: end.value("requests"),
                 min: span("min"),
                 median: span("median"),
+                p95: None,
+                p99: None,
                 max: span("max"),
             });
         }

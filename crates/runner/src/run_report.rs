@@ -84,6 +84,12 @@ pub struct LatencyReport {
     pub min_s: f64,
     /// The median; of an even number, the lower of the two middle values.
     pub median_s: f64,
+    /// The time that 95 of 100 do not exceed; `None` if it is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95_s: Option<f64>,
+    /// The time that 99 of 100 do not exceed; `None` if it is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_s: Option<f64>,
     /// The longest.
     pub max_s: f64,
 }
@@ -94,6 +100,8 @@ impl From<&sim::Latency> for LatencyReport {
             requests: latency.requests,
             min_s: latency.min.as_secs_f64(),
             median_s: latency.median.as_secs_f64(),
+            p95_s: latency.p95.map(Duration::as_secs_f64),
+            p99_s: latency.p99.map(Duration::as_secs_f64),
             max_s: latency.max.as_secs_f64(),
         }
     }
@@ -178,12 +186,39 @@ pub fn table(loaded: &Loaded, outcome: &RunOutcome) -> String {
     let mut rows = vec![headings()];
     rows.extend(outcome.flows.iter().map(|flow| flow_row(&flow.name, &FlowReport::new(flow))));
     format!(
-        "{title}seed {}, {} data segments in {} s of virtual time\n\n{}",
+        "{title}seed {}, {} data segments in {} s of virtual time\n\n{}{}",
         loaded.scenario.seed,
         outcome.segments,
         seconds(Duration::from_nanos(outcome.ended.as_nanos())),
-        aligned(&rows)
+        aligned(&rows),
+        latencies(outcome)
     )
+}
+
+/// The response times of the flows that make requests, after an empty line; nothing without such
+/// flows.
+fn latencies(outcome: &RunOutcome) -> String {
+    let span = |span: Option<Duration>| span.map_or_else(|| "–".to_owned(), spaced);
+    let rows: Vec<[String; 6]> = outcome
+        .flows
+        .iter()
+        .filter_map(|flow| {
+            let latency = flow.latency?;
+            Some([
+                flow.name.clone(),
+                latency.requests.to_string(),
+                spaced(latency.median),
+                span(latency.p95),
+                span(latency.p99),
+                spaced(latency.max),
+            ])
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head = ["flow", "requests", "response p50", "p95", "p99", "max"].map(str::to_owned);
+    format!("\n{}", aligned(&[&[head], &rows[..]].concat()))
 }
 
 /// Headings of [`flow_row`].
@@ -306,6 +341,26 @@ flow  profile       cc       read       in       goodput      retrans  recoverie
 bulk  freebsd-13.2  newreno  1000000 B  1.600 s  5.00 Mbit/s  3        2 (1 undone)  1         15928 B (11 MSS)  100.25 ms
 ";
         assert_eq!(table(&loaded, &outcome()), expected);
+    }
+
+    #[test]
+    fn requests_have_a_table_of_response_times() {
+        let loaded = load(SCENARIO, "two.toml", &Overrides::default()).unwrap();
+        let mut outcome = outcome();
+        let ms = Duration::from_millis;
+        outcome.flows[0].latency = Some(sim::Latency {
+            requests: 50,
+            min: ms(20),
+            median: ms(21),
+            p95: Some(ms(48)),
+            p99: None,
+            max: ms(90),
+        });
+        let expected = "
+flow  requests  response p50  p95    p99  max
+bulk  50        21 ms         48 ms  –    90 ms
+";
+        assert!(table(&loaded, &outcome).ends_with(expected), "{}", table(&loaded, &outcome));
     }
 
     #[test]

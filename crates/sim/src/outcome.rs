@@ -61,6 +61,10 @@ pub struct Latency {
     pub min: Duration,
     /// The median; of an even number, the lower of the two middle values.
     pub median: Duration,
+    /// The time that 95 of 100 do not exceed; `None` if it is not measured.
+    pub p95: Option<Duration>,
+    /// The time that 99 of 100 do not exceed; `None` if it is not measured.
+    pub p99: Option<Duration>,
     /// The longest.
     pub max: Duration,
 }
@@ -71,7 +75,9 @@ impl Latency {
         spans.sort_unstable();
         let (&min, &max) = spans.first().zip(spans.last())?;
         let median = spans[(spans.len() - 1) / 2];
-        Some(Self { requests: spans.len() as u64, min, median, max })
+        let most = |percent: usize| Some(spans[(spans.len() * percent).div_ceil(100) - 1]);
+        let (p95, p99) = (most(95), most(99));
+        Some(Self { requests: spans.len() as u64, min, median, p95, p99, max })
     }
 }
 
@@ -80,5 +86,24 @@ impl FlowOutcome {
     pub fn goodput_bps(&self) -> f64 {
         let seconds = self.duration.as_secs_f64();
         if seconds > 0.0 { self.bytes.get() as f64 * 8.0 / seconds } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 1 to 200 ms: 190 do not exceed 190 ms, 198 do not exceed 198 ms.
+    #[test]
+    fn percentiles_are_those_of_the_requests() {
+        let ms = Duration::from_millis;
+        let latency = Latency::of((1..=200).rev().map(ms).collect()).unwrap();
+        assert_eq!((latency.requests, latency.min, latency.max), (200, ms(1), ms(200)));
+        assert_eq!(
+            (latency.median, latency.p95, latency.p99),
+            (ms(100), Some(ms(190)), Some(ms(198)))
+        );
+        let one = Latency::of(vec![ms(7)]).unwrap();
+        assert_eq!((one.median, one.p95, one.p99), (ms(7), Some(ms(7)), Some(ms(7))));
     }
 }

@@ -38,7 +38,8 @@ fn a_request_and_its_response_take_a_round_trip() {
             },
         );
         let trip = ms(20);
-        let latency = Latency { requests: 5, min: trip, median: trip, max: trip };
+        let (p95, p99) = (Some(trip), Some(trip));
+        let latency = Latency { requests: 5, min: trip, median: trip, p95, p99, max: trip };
         assert_eq!(flow.latency, Some(latency));
         assert!(flow.finished);
         // The responses are counted, and the side that sends them.

@@ -57,5 +57,8 @@ fn runs_and_sweeps_report_fairness() {
     assert!(cells("queue_delay_p95").contains("drop-tail"), "{}", cells("queue_delay_p95"));
     assert!(cells("mean_jain_index").lines().count() == 3, "{}", cells("mean_jain_index"));
     let csv = String::from_utf8(dir.read("late/runs.csv")).unwrap();
-    assert!(csv.lines().next().unwrap().ends_with("queue_delay_max_s,share"), "{csv}");
+    assert!(
+        csv.lines().next().unwrap().ends_with("share,latency_p50_s,latency_p95_s,latency_p99_s"),
+        "{csv}"
+    );
 }

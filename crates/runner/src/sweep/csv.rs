@@ -9,7 +9,7 @@ use crate::sharing::LinkReport;
 
 /// The figures of a flow, followed by those of its run: column name, description with unit, and
 /// accessor.
-pub const FIGURES: [SweepFigure; 21] = [
+pub const FIGURES: [SweepFigure; 24] = [
     SweepFigure::counted("bytes", "payload read by the receiving application, in bytes", |_, f| {
         Some(f.bytes as f64)
     }),
@@ -93,6 +93,21 @@ pub const FIGURES: [SweepFigure; 21] = [
             let all: u64 = row.flows.iter().map(|flow| flow.bytes).sum();
             (all > 0 && row.flows.len() > 1).then(|| f.bytes as f64 / all as f64)
         },
+    ),
+    SweepFigure::of_flow(
+        "latency_p50_s",
+        "median response time of requests, in seconds",
+        |_, f| f.latency.as_ref().map(|latency| latency.median_s),
+    ),
+    SweepFigure::of_flow(
+        "latency_p95_s",
+        "95th percentile of the response time of requests, in seconds",
+        |_, f| f.latency.as_ref()?.p95_s,
+    ),
+    SweepFigure::of_flow(
+        "latency_p99_s",
+        "99th percentile of the response time of requests, in seconds",
+        |_, f| f.latency.as_ref()?.p99_s,
     ),
 ];
 

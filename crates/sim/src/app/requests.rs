@@ -158,7 +158,8 @@ mod tests {
         assert!(asker.done());
         assert_eq!(asker.next_write(), None);
         // 7 and 10 ms.
-        let latency = Latency { requests: 2, min: ms(7), median: ms(7), max: ms(10) };
+        let (p95, p99) = (Some(ms(10)), Some(ms(10)));
+        let latency = Latency { requests: 2, min: ms(7), median: ms(7), p95, p99, max: ms(10) };
         assert_eq!(asker.latency(), Some(latency));
     }
 
