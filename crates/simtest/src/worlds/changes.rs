@@ -30,9 +30,14 @@ pub(super) fn vary(path: &mut Value, end: u64, random_source: &mut WorldRandom) 
 fn vary_element(element: &mut Value, end: u64, random_source: &mut WorldRandom) {
     let Some(keys) = element.as_table_mut() else { return };
     if let Some(delay) = keys.get_mut("delay").filter(|_| random_source.once_in(3)) {
+        let first = delay.clone();
         *delay = changes(end, true, random_source, |random_source| {
             if random_source.once_in(8) { span(0) } else { random_source.span(1..=100_000) }
         });
+        // Buffers of `1bdp` are sized by the first delays.
+        if let Some(step) = delay.get_mut("at").and_then(|at| at.get_mut(0)?.get_mut(1)) {
+            *step = first;
+        }
     }
     for kind in ["loss", "duplicate", "corrupt"] {
         if let Some(rule) = keys.get_mut(kind).filter(|rule| rule.is_str()) {

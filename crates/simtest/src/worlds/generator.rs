@@ -119,8 +119,8 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
         root.insert("shared".into(), Value::Table(shared));
     }
     // A stream of its own: the other worlds are the same as before paths could change.
-    let mut varied = self::WorldRandom::new(seed, number, "changes");
-    if varied.once_in(3) {
+    let mut varied = WorldRandom::new(seed, number, "changes");
+    if varied.once_in(12) {
         let end = if cut { duration } else { 4_000_000 };
         paths.iter_mut().for_each(|path| changes::vary(path, end, &mut varied));
     }

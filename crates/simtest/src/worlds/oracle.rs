@@ -29,7 +29,8 @@ use core::ops::Mul;
 
 use net::link::QueueLimit;
 use sim::scenario::{
-    App, Close, ElementSpec, FlowSpec, HostSpec, PathSpec, Scenario, SelectionRule,
+    App, Close, ElementSpec, FlowSpec, HostSpec, LinkCapacity, PathSpec, QdiscConfig, Scenario,
+    SelectionRule,
 };
 use tcp::profile::LossDetectionRule;
 use units::{Bytes, Duration, Rate};
@@ -261,9 +262,24 @@ impl PathFaults {
             // Its retransmissions may meet it every time.
             ElementSpec::Outage { period: Some(_), .. } => self.too_tight = true,
             // Bursts of few packets are a slow line without a limit.
-            ElementSpec::Slot(_) => self.too_tight = true,
+            ElementSpec::Slot(slot) => {
+                self.too_tight |= slot.packets.is_some() || slot.bytes.is_some();
+            }
             ElementSpec::Outage { from, until, .. } => {
                 self.outage += until.saturating_sub(*from);
+            }
+            // A line is as slow as at its slowest; suspensions may meet every retransmission.
+            ElementSpec::LinkWithQdisc {
+                capacity: LinkCapacity::Changing(rate),
+                limit,
+                limits: None,
+                queue: QdiscConfig::DropTail,
+            } => {
+                let slowest = rate.steps().iter().map(|&(_, rate)| rate).min().unwrap_or(0);
+                match Rate::from_bits_per_second(slowest) {
+                    Some(rate) => self.room(rate, *limit, 2 * (flows - 1), flows),
+                    None => self.too_tight = true,
+                }
             }
             // Its drops before it is full depend on the traffic.
             ElementSpec::LinkWithQdisc { .. } => self.too_tight = true,
