@@ -32,14 +32,20 @@ pub(crate) use wire::{CompareArgs, EndArgs, LinkArgs, WireCommand};
 /// Finds out why a TCP transfer is slow, reproduces it in virtual time, and shows what would
 /// cure it.
 #[derive(Debug, Parser)]
-#[command(name = "ackclock", version, after_help = EXAMPLES)]
+#[command(name = "ackclock", version, after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
+
+const USAGE: &str = "\
+ackclock FILE [OPTIONS]       the command for the file: diagnose, run, table, packetdrill
+       ackclock COMMAND [OPTIONS]
+       ackclock                      what can be done here";
 
 const EXAMPLES: &str = "\
 Examples:
+  ackclock demo                                         a diagnosis and its cure, without any file
   ackclock diagnose slow.pcap                           why was this transfer slow?
   ackclock run scenarios/slow-start-lro.toml            run a scenario, print a table
   ackclock run scenarios/slow-start-lro.toml --tcpdump  print what tcpdump would show
@@ -54,6 +60,8 @@ Exit status: 0 success; 1 a figure is outside its band; 2 an error in arguments 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Diagnose a capture that the program has in it, and try the cure
+    Demo(DemoArgs),
     /// Find out from a capture or a qlog why a transfer is slow, and what it costs
     Diagnose(DiagnoseArgs),
     /// Explain a finding of diagnose: background, and what to do on each system
@@ -92,6 +100,20 @@ pub(crate) enum Command {
     /// Build, list and check the real Linux kernels that hosts of scenarios can be
     #[command(subcommand, after_help = kernel::KERNEL_EXAMPLES)]
     Kernel(KernelCommand),
+}
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  ackclock demo
+  ackclock demo --save demo.pcap.xz";
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+#[command(after_help = DEMO_EXAMPLES)]
+pub(crate) struct DemoArgs {
+    /// Write the capture to a file and do nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
 }
 
 const DIAGNOSE_EXAMPLES: &str = "\
@@ -177,7 +199,7 @@ pub(crate) struct ReadArgs {
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
   ackclock reproduce
-  ackclock reproduce slow-start-lro
+  ackclock reproduce slow-start-lro --full
   ackclock reproduce reordering
   ackclock reproduce --report figures.html
   ackclock reproduce --list
@@ -190,6 +212,9 @@ pub(crate) struct ReproduceArgs {
     /// Cases to run [default: all]
     #[arg(value_name = "CASE")]
     pub(crate) cases: Vec<String>,
+    /// Print every figure with its source, after the declared knobs of its case
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) full: bool,
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 mod compare;
+mod demo;
 mod diagnose;
 mod explain;
 mod guests;
@@ -15,6 +16,7 @@ mod suite;
 mod sweep;
 mod table;
 mod theory;
+mod welcome;
 mod whatif;
 mod wire;
 
@@ -22,14 +24,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::scenario::{Files, Loaded, Overrides, decode, load};
+use ingest::inputs::InputKind;
 
 use crate::cli::{Cli, Command, ScenarioArgs};
 use crate::failure::Failure;
+use crate::file_kind::FileKind;
 use crate::input;
 
 /// Runs the command of the arguments.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
-    match cli.command {
+    let Some(command) = cli.command else { return welcome::run() };
+    match command {
+        Command::Demo(args) => demo::run(&args),
         Command::Diagnose(args) => diagnose::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::WhatIf(args) => whatif::run(args),
@@ -81,13 +87,32 @@ fn load_with_kernels(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
     load_with(args, true)
 }
 
+/// Reads a scenario: its name in messages, and its text.
+fn scenario_text(file: &Path) -> Result<(String, String), Failure> {
+    let bytes = input::read(file)?;
+    let name = match file == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => file.display().to_string(),
+    };
+    if let Some(kind @ (FileKind::Recording(_) | FileKind::Script | FileKind::Ini)) =
+        FileKind::of_bytes(file, &bytes)
+    {
+        let message = format!("{name} is {}, not a scenario", kind.name());
+        let mut advice = format!("for such files: ackclock {} {}", kind.command(), file.display());
+        if matches!(kind, FileKind::Recording(InputKind::Capture)) {
+            advice += &format!("; a scenario of it: ackclock scenario from {}", file.display());
+        }
+        return Err(Failure::new(message).hint(advice));
+    }
+    let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
+    Ok((name, text.to_owned()))
+}
+
 fn load_with(args: ScenarioArgs, kernels: bool) -> Result<(PathBuf, Loaded), Failure> {
     let Some(file) = args.file else {
         return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
     };
-    let bytes = input::read(&file)?;
-    let name = file.display().to_string();
-    let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
+    let (name, text) = scenario_text(&file)?;
     let overrides = Overrides {
         set: args.set,
         seed: args.seed,
@@ -95,6 +120,6 @@ fn load_with(args: ScenarioArgs, kernels: bool) -> Result<(PathBuf, Loaded), Fai
         kernels,
         ..Overrides::default()
     };
-    let loaded = load(text, &name, &overrides).map_err(Failure::Scenario)?;
+    let loaded = load(&text, &name, &overrides).map_err(Failure::Scenario)?;
     Ok((file, loaded))
 }

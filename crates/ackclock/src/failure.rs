@@ -31,7 +31,14 @@ impl Failure {
 
     /// An I/O error: the action, the file and the system's error.
     pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Self {
-        Self::new(format!("cannot {doing} {}: {error}", path.display()))
+        let failure = Self::new(format!("cannot {doing} {}: {error}", path.display()));
+        let name = path.display();
+        match error.kind() {
+            io::ErrorKind::PermissionDenied if doing == "read" => failure.hint(format!(
+                "tcpdump as root writes files that only root reads: sudo chmod a+r {name}, or sudo cat {name} | ackclock diagnose -"
+            )),
+            _ => failure,
+        }
     }
 
     /// An error of writing to standard output.

@@ -13,9 +13,13 @@ use crate::failure::Failure;
 /// Size limit of files that are read as a whole: scenarios, rate traces, scripts.
 const MOST: u64 = 64 << 20;
 
-/// Reads a file that an argument names.
+/// Reads a file that an argument names; `-` is standard input.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let all = open_argument(path).and_then(|file| whole(&file));
+    let all = if path == Path::new("-") {
+        whole(io::stdin().lock())
+    } else {
+        open_argument(path).and_then(|file| whole(&file))
+    };
     all.map_err(|error| Failure::file("read", path, &error))
 }
 
@@ -30,7 +34,8 @@ pub(crate) fn open(path: &Path) -> Result<File, Failure> {
     open_argument(path).map_err(|error| Failure::file("read", path, &error))
 }
 
-fn open_argument(path: &Path) -> io::Result<File> {
+/// Opens a file that an argument names.
+pub(crate) fn open_argument(path: &Path) -> io::Result<File> {
     if is_own(path) { File::open(path) } else { open_regular(path) }
 }
 
@@ -68,7 +73,7 @@ fn regular(metadata: &fs::Metadata) -> io::Result<()> {
     if metadata.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
-fn whole(file: &File) -> io::Result<Vec<u8>> {
+fn whole(file: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MOST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST {

@@ -8,6 +8,7 @@
 mod cli;
 mod commands;
 mod failure;
+mod file_kind;
 mod input;
 mod interrupt;
 mod output;
@@ -17,6 +18,7 @@ mod png;
 #[path = "png_absent.rs"]
 mod png;
 mod progress;
+mod shortcut;
 mod store;
 mod visible;
 
@@ -28,10 +30,11 @@ use clap::Parser;
 use failure::Failure;
 
 fn main() -> ExitCode {
-    let done = match cli::Cli::try_parse() {
+    let parsed = shortcut::arguments().map(cli::Cli::try_parse_from);
+    let done = parsed.and_then(|parsed| match parsed {
         Ok(cli) => commands::run(cli),
         Err(error) => answer(&error),
-    };
+    });
     match done {
         Ok(code) => code,
         Err(failure) => failure.report(),

@@ -17,6 +17,7 @@ use scenario::SeriesPlan;
 use scenario::Study;
 
 use crate::failure::{Failure, print_error};
+use crate::file_kind::other_command;
 use crate::output::OutFile;
 use checksums::ChecksumFile;
 
@@ -34,7 +35,11 @@ const SCENARIO: &str = "scenario.toml";
 pub(crate) fn read_about(dir: &Path) -> Result<SweepDescription, Failure> {
     let path = dir.join(ABOUT);
     let text = fs::read(&path).map_err(|error| {
-        Failure::new(format!("{} holds no sweep: {ABOUT}: {error}", dir.display()))
+        let failure = Failure::new(format!("{} holds no sweep: {ABOUT}: {error}", dir.display()));
+        match other_command(dir, "table") {
+            Some(other) => failure.hint(other),
+            None => failure,
+        }
     })?;
     SweepDescription::from_json(&text)
         .map_err(|error| Failure::new(format!("{} is damaged: {error}", path.display())))

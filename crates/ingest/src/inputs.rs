@@ -188,6 +188,12 @@ pub fn read(sources: Vec<InputFile<'_>>, settings: AnalysisSettings) -> Result<R
     Ok(Reading { files, streams, pairs, quic })
 }
 
+/// Detects the kind of a file from its first bytes, compressed or not.
+pub fn kind_of(begin: &[u8]) -> Option<InputKind> {
+    let mut unpacked = kind::PeekReader::new(Unpacked::new(begin).ok()?, BEGINNING);
+    InputKind::of(unpacked.begin().ok()?)
+}
+
 type PeekedInput<'a> = kind::PeekReader<Unpacked<Box<dyn Read + 'a>>>;
 
 /// Detects the kind of a file.

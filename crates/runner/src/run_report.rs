@@ -274,19 +274,92 @@ fn window(cwnd: Bytes, mss: Bytes) -> String {
     }
 }
 
-/// Rows as aligned columns, separated by two spaces.
+/// Columns of a terminal that tables fit.
+pub const TABLE_WIDTH: usize = 100;
+
+/// Widest first column of a table that would be too wide otherwise.
+const WIDEST_FIRST: usize = 44;
+
+/// Rows as aligned columns, separated by two spaces. In a table wider than [`TABLE_WIDTH`] long
+/// texts of the first column are wrapped; if it is still too wide, it continues below itself, after
+/// an empty line, with its first column repeated.
 pub fn aligned<R: AsRef<[String]>>(rows: &[R]) -> String {
     let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or_default();
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    let cells = |column: usize| rows.iter().filter_map(move |row| row.as_ref().get(column));
+    let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max();
+    let mut widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let first = |row: &R| -> Vec<String> {
+        row.as_ref().first().map_or_else(Vec::new, |cell| wrapped(cell, WIDEST_FIRST))
     };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let line = |row: &R| {
-        let cells = row.as_ref().iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    let wraps = span(&widths) > TABLE_WIDTH;
+    if wraps && columns > 1 {
+        let lines = rows.iter().flat_map(first).map(|line| line.chars().count());
+        widths[0] = lines.max().unwrap_or_default();
+    }
+    let block = |columns: &[usize]| -> String {
+        let line = |row: &R| {
+            let (head, below) = match first(row).split_first() {
+                Some((head, below)) if wraps && widths.len() > 1 => (head.clone(), below.to_vec()),
+                _ => (row.as_ref().first().cloned().unwrap_or_default(), Vec::new()),
+            };
+            let cells = columns.iter().filter_map(|&column| {
+                let cell = if column == 0 { &head } else { row.as_ref().get(column)? };
+                Some(format!("{cell:0$}", widths[column]))
+            });
+            let line = cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n";
+            below.iter().fold(line, |text, more| text + more + "\n")
+        };
+        rows.iter().map(line).collect()
     };
-    rows.iter().map(line).collect()
+    let blocks = folded(&widths);
+    blocks.iter().map(|columns| block(columns)).collect::<Vec<_>>().join("\n")
+}
+
+/// Width of columns of these widths; columns without text need none.
+fn span(widths: &[usize]) -> usize {
+    widths
+        .iter()
+        .filter(|width| **width > 0)
+        .map(|width| width + 2)
+        .sum::<usize>()
+        .saturating_sub(2)
+}
+
+/// Lines of at most `width` characters, broken after a space or a comma. A longer word has a line
+/// of its own; indentation stays, also on the lines that follow.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let body = text.trim_start();
+    let indent = &text[..text.len() - body.len()];
+    let mut lines = vec![indent.to_owned()];
+    for word in body.split_inclusive([' ', ',']) {
+        let line = lines.last_mut().map_or(0, |line| line.chars().count());
+        if line > indent.len() && line + word.trim_end().chars().count() > width {
+            lines.push(indent.to_owned());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(word);
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// The columns of each block of a table. Blocks have about the same number of columns, and all
+/// begin with the first.
+fn folded(widths: &[usize]) -> Vec<Vec<usize>> {
+    let span =
+        |columns: &[usize]| span(&columns.iter().map(|&column| widths[column]).collect::<Vec<_>>());
+    let all: Vec<usize> =
+        (0..widths.len()).filter(|&column| column == 0 || widths[column] > 0).collect();
+    let others = all.get(1..).unwrap_or_default();
+    let split = |blocks: usize| -> Vec<Vec<usize>> {
+        let parts = others.chunks(others.len().div_ceil(blocks));
+        parts.map(|part| [&all[..1], part].concat()).collect()
+    };
+    if span(&all) <= TABLE_WIDTH || others.is_empty() {
+        return vec![all];
+    }
+    let fits = |blocks: &Vec<Vec<usize>>| blocks.iter().all(|block| span(block) <= TABLE_WIDTH);
+    (2..=others.len()).map(split).find(fits).unwrap_or_else(|| split(others.len()))
 }
 
 #[cfg(test)]
@@ -337,8 +410,11 @@ flow = [ { name = "bulk", from = "a", to = "b", bulk = "1MB" } ]
 two hosts
 seed 7, 694 data segments in 1.700 s of virtual time
 
-flow  profile       cc       read       in       goodput      retrans  recoveries    timeouts  max cwnd          min RTT
-bulk  freebsd-13.2  newreno  1000000 B  1.600 s  5.00 Mbit/s  3        2 (1 undone)  1         15928 B (11 MSS)  100.25 ms
+flow  profile       cc       read       in       goodput
+bulk  freebsd-13.2  newreno  1000000 B  1.600 s  5.00 Mbit/s
+
+flow  retrans  recoveries    timeouts  max cwnd          min RTT
+bulk  3        2 (1 undone)  1         15928 B (11 MSS)  100.25 ms
 ";
         assert_eq!(table(&loaded, &outcome()), expected);
     }
@@ -371,9 +447,31 @@ bulk  50        21 ms         48 ms  –    90 ms
         outcome.flows[0].min_rtt = None;
         outcome.flows[0].max_cwnd = Bytes(2_172);
         let table = table(&loaded, &outcome);
-        let row = table.lines().last().unwrap();
-        assert!(row.contains("1.600 s (unfinished)"), "{row}");
-        assert!(row.ends_with("2172 B (1.5 MSS)  unknown"), "{row}");
+        assert!(table.contains("1.600 s (unfinished)"), "{table}");
+        assert!(table.ends_with("2172 B (1.5 MSS)  unknown\n"), "{table}");
+    }
+
+    #[test]
+    fn a_wide_table_continues_below_itself() {
+        let cells = |n: usize, width: usize| vec!["x".repeat(width); n];
+        // 10 columns of 8 and their gaps are 98 wide.
+        assert_eq!(aligned(&[cells(10, 8)]).lines().count(), 1);
+        // 11 are 108 wide: the first, and five of the other ten in each block.
+        let row = ["xxxxxxxx"; 6].join("  ");
+        assert_eq!(aligned(&[cells(11, 8)]), format!("{row}\n\n{row}\n"));
+        assert_eq!(aligned(&[cells(1, 200)]), "x".repeat(200) + "\n");
+        assert_eq!(aligned(&[cells(2, 90)]).lines().count(), 1);
+        let row =
+            ["  a sender with a setting of a rather long name, and more", "1", "", &"x".repeat(50)];
+        let wrapped = "  a sender with a setting of a rather long  1  ".to_owned()
+            + &"x".repeat(50)
+            + "\n  name, and more\n";
+        assert_eq!(aligned(&[row.map(str::to_owned)]), wrapped);
+        for width in 1..40 {
+            let text = aligned(&[cells(25, width)]);
+            assert!(text.lines().all(|line| line.len() <= TABLE_WIDTH), "{text}");
+        }
+        assert_eq!(aligned::<Vec<String>>(&[]), "");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) fn apply(
         let names = || knobs::all().map(|knob| knob.name).chain(of_quic.clone());
         for (knob, _) in knobs.iter().filter(|(knob, _)| names().all(|name| name != knob.value)) {
             let message = format!("no system has a knob `{}`", knob.value);
-            let guess = did_you_mean(&knob.value, names());
+            let guess = advice(&knob.value, names());
             reader.report(SpannedError::new(knob.span, message).hint(guess));
         }
         return;
@@ -161,11 +161,39 @@ fn unknown(name: &Located<String>, node: &TomlNode, profile: &TcpProfile) -> Spa
     let others: Vec<&str> = others.copied().collect();
     if others.is_empty() {
         let message = format!("{} has no knob `{}`", profile.name, name.value);
-        return SpannedError::new(name.span, message).hint(did_you_mean(&name.value, own()));
+        return SpannedError::new(name.span, message).hint(advice(&name.value, own()));
     }
     let others = others.join(", ");
     let message = format!("`{}` is a knob of {others}, not of {}", name.value, profile.name);
     SpannedError::new(name.span, message)
+}
+
+/// Settings of a kernel that are keys of a host or of its path here, with what to write.
+const KEYS: [(&str, &str); 5] = [
+    ("tcp_congestion_control", "it is a key of the host: cc = \"cubic\""),
+    ("cc.algorithm", "it is a key of the host: cc = \"cubic\""),
+    ("congestion_control", "it is a key of the host: cc = \"cubic\""),
+    (
+        "functions_default",
+        "the stack is part of the host's profile: profile = \"freebsd-rack-14.3\"",
+    ),
+    ("default_qdisc", "it is a key of the link: queue = \"fq_codel\""),
+];
+
+/// What to write instead of an unknown knob: the key that it is, its full name, or a similar one.
+fn advice<'c>(name: &str, own: impl Iterator<Item = &'c str>) -> Option<String> {
+    let ends_with = |whole: &str, part: &str| {
+        whole.strip_suffix(part).is_some_and(|front| front.is_empty() || front.ends_with('.'))
+    };
+    if let Some((_, key)) = KEYS.iter().find(|(key, _)| ends_with(name, key)) {
+        return Some((*key).to_owned());
+    }
+    let own: Vec<&str> = own.collect();
+    let mut full = own.iter().filter(|full| ends_with(full, name));
+    match (full.next(), full.next()) {
+        (Some(full), None) => Some(format!("did you mean `{full}`?")),
+        _ => did_you_mean(name, own),
+    }
 }
 
 /// Describes the values of a knob type.

@@ -11,6 +11,7 @@ use scenario::ReportStyle;
 
 use crate::cli::DiagnoseArgs;
 use crate::failure::{Failure, look_on};
+use crate::file_kind::other_command;
 use crate::input;
 use crate::output::{self, OutFile};
 use crate::progress::ProgressReader;
@@ -32,8 +33,10 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         }
     }
     let mut report = DiagnosisReport::read(sources, page.is_some()).map_err(|error| {
-        Failure::new(format!("cannot diagnose {error}"))
-            .hint("captures are those of tcpdump and Wireshark; text is that of tcpdump")
+        let other = args.files.iter().find_map(|file| other_command(file, "diagnose"));
+        Failure::new(format!("cannot diagnose {error}")).hint(other.unwrap_or_else(|| {
+            "captures are those of tcpdump and Wireshark; text is that of tcpdump".to_owned()
+        }))
     })?;
     if let Some(flow) = args.flow
         && !report.retain_flow(flow)

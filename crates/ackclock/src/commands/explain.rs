@@ -11,7 +11,7 @@ use crate::output;
 pub(super) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let text = match &args.code {
         None => diagnosis::list(),
-        Some(code) => diagnosis::explain(code).map_err(|unknown| {
+        Some(code) => diagnosis::explain(&with_letters(code)).map_err(|unknown| {
             let failure = Failure::new(unknown.to_string());
             match unknown.similar {
                 Some(code) => failure
@@ -22,4 +22,10 @@ pub(super) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// `401` is `CC401`.
+fn with_letters(code: &str) -> String {
+    let letters = if code.bytes().all(|byte| byte.is_ascii_digit()) { "CC" } else { "" };
+    format!("{letters}{code}")
 }

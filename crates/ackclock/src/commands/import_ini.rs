@@ -8,10 +8,12 @@ use scenario::decode;
 
 use crate::cli::ImportIniArgs;
 use crate::failure::{Failure, print_error};
+use crate::file_kind::expect_kind;
 use crate::output::{OutFile, print};
 
 pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
     let name = args.file.display().to_string();
+    expect_kind(&args.file, "import-ini", "an ini file")?;
     let bytes = crate::input::read(&args.file)?;
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
     let ini = import_inet::read(text, &name).map_err(Failure::Scenario)?;

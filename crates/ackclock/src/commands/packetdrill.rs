@@ -15,6 +15,7 @@ use units::Duration;
 
 use crate::cli::PacketdrillArgs;
 use crate::failure::{Failure, print_error_in_colour};
+use crate::file_kind::expect_kind;
 use crate::input;
 use crate::output::{OutFile, print};
 
@@ -35,6 +36,9 @@ pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
     let mut several = args.files.len() > 1;
     for path in &args.files {
         several |= path.is_dir();
+        if path.is_file() {
+            expect_kind(path, "packetdrill", "a packet script")?;
+        }
         collect(path, true, DEPTH, &mut files)?;
     }
     let settings = CommonSettings::of(args);

@@ -8,6 +8,7 @@ use ingest::log_view::{LogFormat, LogStatus, ViewError, view};
 
 use crate::cli::ReadArgs;
 use crate::failure::Failure;
+use crate::file_kind::other_command;
 use crate::input;
 use crate::output::{standard_output, written};
 use crate::visible::Visible;
@@ -38,12 +39,18 @@ pub(super) fn run(args: &ReadArgs) -> Result<ExitCode, Failure> {
         Ok(LogStatus::NoLog { taken_for, problem }) => {
             let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
             let message = format!("{name}: no record found, read as {taken_for}{problem}");
-            Err(Failure::new(message)
-                .hint("logs are those of tcplog_dumper (pcapng), of siftr (text) and qlog (JSON)"))
+            let other = other_command(path, "read");
+            Err(Failure::new(message).hint(other.as_deref().unwrap_or(
+                "logs are those of tcplog_dumper (pcapng), of siftr (text) and qlog (JSON)",
+            )))
         }
         Ok(LogStatus::Packed(format)) => {
             let failure = Failure::new(format!("{name} is compressed with {format}"));
-            Err(failure.hint(format!("decompress it first: {format} -dc {name} | ackclock read -")))
+            let capture = other_command(path, "read")
+                .map(|other| format!("{other}; if it is a log, "))
+                .unwrap_or_default();
+            let unpack = format!("decompress it first: {format} -dc {name} | ackclock read -");
+            Err(failure.hint(capture + &unpack))
         }
         Err(ViewError::Read(error)) => Err(Failure::file("read", path, &error)),
         Err(ViewError::Write(error)) => written(Err(error)).map(|()| ExitCode::SUCCESS),

@@ -24,7 +24,7 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
         let result = case.run().map_err(|error| Failure::new(format!("{}: {error}", case.id)))?;
         drop(spinner);
         if !args.json {
-            print(&text::render(&result))?;
+            print(&if args.full { text::render(&result) } else { text::summary(&result) })?;
         }
         report.cases.push(result);
     }
@@ -38,8 +38,25 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
     page.map_or(Ok(()), OutFile::commit)?;
     if args.json {
         print(&report.to_json())?;
+    } else if !args.full {
+        print(&end(&report))?;
     }
     Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The last lines of a summary: the verdict, and where the figures are.
+fn end(report: &CaseReport) -> String {
+    let rows = || report.cases.iter().flat_map(|case| &case.rows);
+    let asserted = rows().filter(|row| row.holds.is_some()).count();
+    let missed = rows().filter(|row| row.holds == Some(false)).count();
+    let verdict = match missed {
+        0 => format!("all {asserted} asserted figures hold"),
+        missed => format!("{missed} of {asserted} asserted figures do not hold (exit status 1)"),
+    };
+    let names: Vec<&str> = report.cases.iter().map(|case| case.id).collect();
+    let cases =
+        if names.len() == CASES.len() { String::new() } else { format!(" {}", names.join(" ")) };
+    format!("\n{verdict}\nEvery figure with its source: ackclock reproduce{cases} --full\n")
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Case>, Failure> {

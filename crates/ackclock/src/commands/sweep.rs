@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use runner::sweep::{StudyError, SweepRow, execute_with_series};
 use scenario::SeriesPlan;
-use scenario::{Overrides, Study, StudyOverrides, decode};
+use scenario::{Overrides, Study, StudyOverrides};
 
 use super::table::{report, summary};
 use crate::cli::SweepArgs;
@@ -26,9 +26,7 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
     let Some(file) = args.scenario.file else {
         return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
     };
-    let bytes = crate::input::read(&file)?;
-    let name = file.display().to_string();
-    let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
+    let (name, text) = super::scenario_text(&file)?;
     let overrides = StudyOverrides {
         scenario: Overrides {
             set: args.scenario.set,
@@ -40,7 +38,7 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
         repeat: args.repeat,
         only: args.only,
     };
-    let study = Study::load(text, &name, &overrides).map_err(Failure::Scenario)?;
+    let study = Study::load(&text, &name, &overrides).map_err(Failure::Scenario)?;
     if let Some(run) = args.show {
         if run >= study.runs() {
             let message = format!("there is no run {run}: the last is {}", study.runs() - 1);

@@ -13,6 +13,7 @@ use super::diagnose::source;
 use super::guests::Kernels;
 use crate::cli::{FromArgs, WhatIfArgs};
 use crate::failure::Failure;
+use crate::file_kind::other_command;
 use crate::output::print;
 
 pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
@@ -61,8 +62,13 @@ pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
 /// Reads the selected connection with all its packets.
 fn stream(file: &Path, flow: Option<u32>) -> Result<CapturedConnection, Failure> {
     let settings = AnalysisSettings { packets: usize::MAX, turns: whatif::MAX_EVENTS };
-    let reading = inputs::read(vec![source(file)?], settings)
-        .map_err(|error| Failure::new(format!("cannot read {error}")))?;
+    let reading = inputs::read(vec![source(file)?], settings).map_err(|error| {
+        let failure = Failure::new(format!("cannot read {error}"));
+        match other_command(file, "diagnose") {
+            Some(other) => failure.hint(other),
+            None => failure,
+        }
+    })?;
     let bytes = |stream: &CapturedConnection| stream.analysis.main().map_or(0, |flow| flow.bytes);
     let found = match flow {
         Some(number) => reading.streams.into_iter().find(|one| one.analysis.stream == number),

@@ -43,6 +43,11 @@ fn first_run() {
     check("docs/first-run.md");
 }
 
+#[test]
+fn first_mistakes() {
+    check("docs/first-mistakes.md");
+}
+
 /// The table of contents is complete: every page is in it once, and every entry exists.
 #[test]
 fn every_page_is_in_the_book() {

@@ -4,6 +4,7 @@ mod bad_input;
 mod diagnose;
 mod documents;
 mod files;
+mod first_minute;
 mod full;
 mod import_ini;
 mod kernels;

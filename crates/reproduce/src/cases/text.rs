@@ -2,6 +2,7 @@
 
 use core::fmt::Write;
 
+use runner::run_report::wrapped;
 use serde::Serialize;
 
 use super::{Case, CaseFigure, CaseResult, CaseRow, RowKind};
@@ -38,44 +39,102 @@ pub fn render(case: &CaseResult) -> String {
 }
 
 fn knobs(out: &mut String, case: &CaseResult) {
-    let width = |of: fn(&super::CaseInput) -> &str| {
-        case.knobs.iter().map(|knob| of(knob).chars().count()).max().unwrap_or(0)
-    };
-    let (name, value) = (width(|k| &k.name), width(|k| &k.value));
-    let _ = writeln!(out, "Declared knobs");
-    for knob in &case.knobs {
-        let _ = writeln!(out, "  {:<name$}  {:<value$}  {}", knob.name, knob.value, knob.source);
-    }
+    let mut lines = vec![["  Declared knobs", "value", "source"].map(str::to_owned)];
+    let knobs = case.knobs.iter();
+    lines.extend(
+        knobs.map(|knob| [format!("  {}", knob.name), knob.value.clone(), knob.source.clone()]),
+    );
+    columns(out, &lines, &[], &[30, 34, 32]);
     out.push('\n');
 }
 
+/// Width of a page of text.
+const WIDTH: usize = 100;
+/// Widest cells of each column of the table.
+const WIDEST: [usize; 7] = [10, 29, 15, 15, 7, 10, 4];
+
 fn table(out: &mut String, rows: &[CaseRow]) {
-    let header =
-        ["", "figure", "published", "measured", "unit", "kind", "band or deviation", "note"]
-            .map(str::to_owned);
-    let mut lines = vec![header];
+    let header = ["", "figure", "published", "measured", "unit", "band or deviation", "note"];
+    let mut lines = vec![header.map(str::to_owned)];
     let notes = notes(rows);
-    lines.extend(rows.iter().map(|row| cells(row, &notes)));
-    let mut widths = [0; 8];
-    for line in &lines {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    for line in lines {
-        let mut text = String::new();
-        for (column, (cell, width)) in line.iter().zip(widths).enumerate() {
-            // Figures are right-aligned, words left-aligned.
-            let _ = match column {
-                2 | 3 => write!(text, "{cell:>width$}  "),
-                _ => write!(text, "{cell:<width$}  "),
-            };
-        }
-        let _ = writeln!(out, "{}", text.trim_end());
-    }
+    lines.extend(rows.iter().map(|row| {
+        let [verdict, name, published, measured, unit, kind, band, note] = cells(row, &notes);
+        // Of an asserted figure the verdict says that it is one.
+        let first = if verdict.is_empty() { kind } else { verdict };
+        [first, name, published, measured, unit, band, note]
+    }));
+    columns(out, &lines, &[2, 3], &WIDEST);
     for (number, note) in notes.iter().enumerate() {
-        let _ = writeln!(out, "({}) {note}", number + 1);
+        let head = format!("({}) ", number + 1);
+        let room = WIDTH - head.len();
+        for (line, text) in wrapped(note, room).iter().enumerate() {
+            let head = if line == 0 { head.clone() } else { " ".repeat(head.len()) };
+            let _ = writeln!(out, "{head}{text}");
+        }
     }
+}
+
+/// Writes rows in columns; cells that are wider than their column's `widest` are wrapped. Columns
+/// in `right` are aligned right.
+fn columns<const N: usize>(
+    out: &mut String,
+    rows: &[[String; N]],
+    right: &[usize],
+    widest: &[usize; N],
+) {
+    let rows: Vec<Vec<Vec<String>>> = rows
+        .iter()
+        .map(|row| row.iter().zip(widest).map(|(cell, width)| wrapped(cell, *width)).collect())
+        .collect();
+    let mut widths = [0; N];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            let widest = cell.iter().map(|line| line.chars().count()).max();
+            *width = (*width).max(widest.unwrap_or_default());
+        }
+    }
+    for row in rows {
+        let lines = row.iter().map(Vec::len).max().unwrap_or_default();
+        for line in 0..lines {
+            let mut text = String::new();
+            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                let cell = cell.get(line).map_or("", String::as_str);
+                let _ = match right.contains(&column) {
+                    true => write!(text, "{cell:>width$}  "),
+                    false => write!(text, "{cell:<width$}  "),
+                };
+            }
+            let _ = writeln!(out, "{}", text.trim_end());
+        }
+    }
+}
+
+/// Misses that a summary names of each case.
+const MISSES_SHOWN: usize = 2;
+
+/// The case in a few lines: how many figures hold, and which do not.
+pub fn summary(case: &CaseResult) -> String {
+    let asserted = case.rows.iter().filter(|row| row.holds.is_some()).count();
+    let missed: Vec<_> = case.rows.iter().filter(|row| row.holds == Some(false)).collect();
+    let mut out = format!("{}: {}\n", case.id, case.title);
+    let others = match case.rows.len() - asserted {
+        0 => String::new(),
+        others => format!("; {others} more without a bound"),
+    };
+    let held = asserted - missed.len();
+    let _ = writeln!(out, "  {held} of {asserted} asserted figures hold{others}");
+    for row in missed.iter().take(MISSES_SHOWN) {
+        let measured = figure(row.measured.as_ref());
+        let unit = if row.unit.is_empty() { String::new() } else { format!(" {}", row.unit) };
+        let line = format!("MISS {}: {measured}{unit}, asserted {}", row.name, band(row));
+        for (number, line) in wrapped(&line, WIDTH - 9).iter().enumerate() {
+            let _ = writeln!(out, "{}{line}", if number == 0 { "  " } else { "       " });
+        }
+    }
+    if missed.len() > MISSES_SHOWN {
+        let _ = writeln!(out, "  and {} more that do not hold", missed.len() - MISSES_SHOWN);
+    }
+    out
 }
 
 /// The notes below the table, each once.
@@ -165,6 +224,41 @@ fn verdict(case: &CaseResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_fit_a_page() {
+        let long = "a figure with a name of many words, for it is of one seed of many";
+        let rows = [
+            CaseRow::band(long, "Mbit/s", 110.0, Some(111.123), 110.642, 115.158)
+                .note(long.repeat(3)),
+            CaseRow::text("options", "mss,nop,wscale,sackOK,TS", Some("mss,nop,wscale".into())),
+        ];
+        let mut out = String::new();
+        table(&mut out, &rows);
+        assert!(out.lines().all(|line| line.chars().count() <= WIDTH), "{out}");
+        let words: Vec<&str> = out.split_whitespace().collect();
+        assert!(long.split(' ').all(|word| words.contains(&word)), "{out}");
+        assert!(out.contains("mss,nop,wscale,\n") || out.contains("mss,nop,wscale,  "), "{out}");
+    }
+
+    #[test]
+    fn a_summary_names_what_does_not_hold() {
+        let row = |name: &str, value| CaseRow::exact(name, "B", 1.0, Some(value));
+        let predicted = CaseRow::predicted("guess", "B", None, Some(1.0));
+        let rows = vec![row("good", 1.0), row("bad", 2.0), row("b", 3.0), row("c", 4.0), predicted];
+        let case = CaseResult {
+            id: "x",
+            title: "t",
+            source: "s",
+            knobs: vec![],
+            rows,
+            exhibit: String::new(),
+        };
+        assert_eq!(
+            summary(&case),
+            "x: t\n  1 of 4 asserted figures hold; 1 more without a bound\n  MISS bad: 2 B, asserted exact\n  MISS b: 3 B, asserted exact\n  and 1 more that do not hold\n"
+        );
+    }
 
     #[test]
     fn numbers_are_short() {

@@ -342,3 +342,18 @@ fn invalid_changes_point_at_the_time() {
     let loss = r#"{ loss = { every = 5, period = "1s" } }"#;
     one_mistake("{ delay = \"5ms\" }", loss, "`period` goes with `at`");
 }
+
+#[test]
+fn settings_of_a_kernel_that_are_keys_name_the_key() {
+    let hint = |knob: &str| {
+        let line = mistakes(SMALL, &[&format!("host.a.knobs.{knob}=1")]).remove(0);
+        line.split_once("; ").map(|(_, hint)| hint.to_owned())
+    };
+    let cc = Some("it is a key of the host: cc = \"cubic\"".to_owned());
+    assert_eq!(hint("net.ipv4.tcp_congestion_control"), cc);
+    assert_eq!(hint("tcp_congestion_control"), cc);
+    assert_eq!(hint("net.inet.tcp.cc.algorithm"), cc);
+    // The end of a name leads to its whole, however different in length.
+    assert_eq!(hint("abc_l_var"), Some("did you mean `net.inet.tcp.abc_l_var`?".to_owned()));
+    assert_eq!(hint("warp"), None);
+}

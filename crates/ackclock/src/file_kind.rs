@@ -1,0 +1,123 @@
+//! What a file is, by its content, and the command that is made for it.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use ingest::inputs::{InputKind, kind_of};
+
+use crate::failure::Failure;
+use crate::input;
+
+/// Kind of a file that a command can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// A capture or a log.
+    Recording(InputKind),
+    /// A scenario.
+    Scenario,
+    /// An ini file of OMNeT++.
+    Ini,
+    /// A packetdrill script.
+    Script,
+    /// The directory of a sweep.
+    Sweep,
+}
+
+impl FileKind {
+    /// Detects the kind of a file or directory; `None` if no command reads such files.
+    pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
+        let metadata = fs::metadata(path)?;
+        if metadata.is_dir() {
+            return Ok(path.join("sweep.json").exists().then_some(Self::Sweep));
+        }
+        let mut begin = Vec::new();
+        input::open_argument(path)?.take(BEGINNING).read_to_end(&mut begin)?;
+        Ok(Self::of_bytes(path, &begin))
+    }
+
+    /// Detects the kind from the first bytes of a file and from the end of its name.
+    pub(crate) fn of_bytes(path: &Path, begin: &[u8]) -> Option<Self> {
+        if is_scenario(begin) {
+            return Some(Self::Scenario);
+        }
+        if let Some(kind) = kind_of(begin) {
+            return Some(Self::Recording(kind));
+        }
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("toml") => Some(Self::Scenario),
+            Some("ini") => Some(Self::Ini),
+            Some("pkt") => Some(Self::Script),
+            _ => None,
+        }
+    }
+
+    /// The kind with its article.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Recording(kind) => kind.to_string(),
+            Self::Scenario => "a scenario".to_owned(),
+            Self::Ini => "an ini file of OMNeT++".to_owned(),
+            Self::Script => "a packet script".to_owned(),
+            Self::Sweep => "a sweep".to_owned(),
+        }
+    }
+
+    /// The command for files of this kind.
+    pub(crate) const fn command(self) -> &'static str {
+        match self {
+            Self::Recording(_) => "diagnose",
+            Self::Scenario => "run",
+            Self::Ini => "import-ini",
+            Self::Script => "packetdrill",
+            Self::Sweep => "table",
+        }
+    }
+}
+
+/// Bytes that decide the kind.
+const BEGINNING: u64 = 64 * 1_024;
+
+/// Has the text a table or key that only scenarios have? A scenario may quote packets in comments.
+fn is_scenario(begin: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(begin);
+    let heads = ["[host.", "[[path]]", "[[flow]]", "[host]", "host.", "#:schema "];
+    text.lines().any(|line| heads.iter().any(|head| line.starts_with(head)))
+}
+
+/// What to do with a file that was given to the wrong command: the command for its kind. `None` if
+/// the kind is unknown, or `command` is that command.
+pub(crate) fn other_command(path: &Path, command: &str) -> Option<String> {
+    let kind = FileKind::of(path).ok().flatten()?;
+    let right = kind.command();
+    let name = path.display();
+    (right != command).then(|| format!("{name} is {}: ackclock {right} {name}", kind.name()))
+}
+
+/// Returns an error for a file of another kind than `wanted`, that of `command`. A file of an
+/// unknown kind may be one of those.
+pub(crate) fn expect_kind(path: &Path, command: &str, wanted: &str) -> Result<(), Failure> {
+    let Ok(Some(kind)) = FileKind::of(path) else { return Ok(()) };
+    if kind.command() == command {
+        return Ok(());
+    }
+    let message = format!("{} is {}, not {wanted}", path.display(), kind.name());
+    Err(Failure::new(message).hint(format!("try: ackclock {} {}", kind.command(), path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_content_decides() {
+        let of = |name: &str, text: &[u8]| FileKind::of_bytes(Path::new(name), text);
+        let pcap = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+        assert_eq!(of("a.toml", &pcap), Some(FileKind::Recording(InputKind::Capture)));
+        assert_eq!(of("a", b"# IP a > b: Flags [S]\n[host.a]\n"), Some(FileKind::Scenario));
+        assert_eq!(of("a.toml", b"title = \"x\"\n"), Some(FileKind::Scenario));
+        assert_eq!(of("a.pkt", b"0 socket(...)\n"), Some(FileKind::Script));
+        assert_eq!(of("a.ini", b"[General]\n"), Some(FileKind::Ini));
+        assert_eq!(of("a.txt", b"hello\n"), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! `ackclock FILE`: the command for the file.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::CommandFactory;
+
+use crate::cli::Cli;
+use crate::failure::{Failure, print_error};
+use crate::file_kind::FileKind;
+
+/// The arguments of the program. If the first is a file and not a command, the command for files of
+/// its kind is inserted before it.
+pub(crate) fn arguments() -> Result<Vec<OsString>, Failure> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let Some(first) = arguments.get(1) else { return Ok(arguments) };
+    let is_option = first.as_encoded_bytes().starts_with(b"-");
+    let cli = Cli::command();
+    let is_command = first == "help" || cli.get_subcommands().any(|one| one.get_name() == first);
+    let path = Path::new(first);
+    if is_option || is_command || !(path.exists() || looks_like_a_file(path)) {
+        return Ok(arguments);
+    }
+    let kind = FileKind::of(path).map_err(|error| Failure::file("read", path, &error))?;
+    let name = path.display();
+    let Some(kind) = kind else {
+        let message = format!("{name} is nothing that Ackclock knows");
+        return Err(Failure::new(message).hint(
+            "it reads captures, logs of kernels and of QUIC, scenarios, packet scripts and sweeps; see: ackclock --help",
+        ));
+    };
+    print_error(&format!("{name} is {}: ackclock {} {name}\n", kind.name(), kind.command()));
+    arguments.insert(1, kind.command().into());
+    Ok(arguments)
+}
+
+/// A name with a directory or an ending is no misspelt command.
+fn looks_like_a_file(path: &Path) -> bool {
+    path.extension().is_some() || path.components().count() > 1
+}
