@@ -9,6 +9,8 @@
 //! - `cargo xtask worlds` runs random scenarios and minimizes a failing one.
 //! - `cargo xtask count` counts the instructions of fixed transfers and compares them with the
 //!   committed counts; `--write` updates those, `--growths` shows how the cost of a segment scales.
+//! - `cargo xtask release` makes the packages of a release below `target/release-files`; of a
+//!   program that is built already if one is given, without wheels.
 //! - `cargo xtask docs` draws the pictures, updates the trace of docs/stories.md and writes the
 //!   generated pages; `--pictures` omits the pages.
 
@@ -20,6 +22,7 @@ mod docs;
 mod golden;
 mod kernel_worlds;
 mod layers;
+mod release;
 mod words;
 mod worlds;
 
@@ -27,7 +30,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask golden [DIR or FILE] | golden import DIR | layers | words | digest | docs [--pictures]
+usage: cargo xtask release [BINARY]
+       cargo xtask golden [DIR or FILE] | golden import DIR | layers | words | digest | docs [--pictures]
        cargo xtask count [--write | --growths]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
@@ -38,6 +42,8 @@ fn main() -> ExitCode {
         (Some("golden"), []) => golden::run_own_copy(),
         (Some("golden"), [import, from]) if import == "import" => golden::import(Path::new(from)),
         (Some("golden"), [place]) => golden::run(Path::new(place)),
+        (Some("release"), []) => release::run(None),
+        (Some("release"), [binary]) => release::run(Some(Path::new(binary))),
         (Some("layers"), []) => list_layers(),
         (Some("words"), []) => list_words(),
         (Some("digest"), []) => digest::run(),

@@ -1,6 +1,7 @@
 //! Arguments, with their help.
 
 mod compare;
+mod generated;
 mod kernel;
 mod run;
 mod scenario;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use compare::GradesArgs;
+pub(crate) use generated::{CompletionsArgs, ManArgs};
 pub(crate) use kernel::{BuildArgs, KernelCheckArgs, KernelCommand, ListArgs};
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
 pub(crate) use scenario::{CheckArgs, ScenarioArgs, ScenarioCommand};
@@ -100,6 +102,10 @@ pub(crate) enum Command {
     /// Build, list and check the real Linux kernels that hosts of scenarios can be
     #[command(subcommand, after_help = kernel::KERNEL_EXAMPLES)]
     Kernel(KernelCommand),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
 }
 
 const DEMO_EXAMPLES: &str = "\

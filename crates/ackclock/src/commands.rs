@@ -4,6 +4,7 @@ mod compare;
 mod demo;
 mod diagnose;
 mod explain;
+mod generated;
 mod guests;
 mod import_ini;
 mod kernel;
@@ -51,6 +52,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Wire(command) => wire::run(command),
         Command::Compare(args) => compare::run(args),
         Command::Kernel(command) => kernel::run(command),
+        Command::Completions(args) => generated::completions(&args),
+        Command::Man(args) => generated::man(&args),
         Command::Packetdrill(args) => packetdrill::run(&args),
     }
 }

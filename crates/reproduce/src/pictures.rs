@@ -43,7 +43,7 @@ pub const PICTURES: &[Picture] = &[
 ];
 
 /// The scenario of the case `reordering`.
-pub(crate) const REORDERING: &str = include_str!("../../../scenarios/reordering.toml");
+pub(crate) const REORDERING: &str = include_str!("../data/reordering.toml");
 
 /// Window and flight of a scenario's first flow.
 pub(crate) fn curve(text: &str, name: &str, set: &[&str]) -> Result<FlowCurves, CaseError> {

@@ -17,11 +17,11 @@ pub(super) const TRACES: [PresetTrace; 2] = [("lte-down", lte::down), ("lte-up",
 
 /// Paths by name, each with its scenario file.
 const PATHS: [(&str, &str); 5] = [
-    ("satellite", include_str!("../../../scenarios/presets/satellite.toml")),
-    ("lte", include_str!("../../../scenarios/presets/lte.toml")),
-    ("datacenter", include_str!("../../../scenarios/presets/datacenter.toml")),
-    ("home-wifi", include_str!("../../../scenarios/presets/home-wifi.toml")),
-    ("transatlantic", include_str!("../../../scenarios/presets/transatlantic.toml")),
+    ("satellite", include_str!("../data/satellite.toml")),
+    ("lte", include_str!("../data/lte.toml")),
+    ("datacenter", include_str!("../data/datacenter.toml")),
+    ("home-wifi", include_str!("../data/home-wifi.toml")),
+    ("transatlantic", include_str!("../data/transatlantic.toml")),
 ];
 
 /// Names of all paths.

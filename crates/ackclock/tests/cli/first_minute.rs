@@ -85,7 +85,7 @@ fn a_scenario_comes_from_standard_input_too() {
     let file = std::fs::File::open(dir.0.join("bad.toml")).unwrap();
     let output = dir.command(&["run", "-"]).stdin(Stdio::from(file)).output().unwrap();
     let shown = String::from_utf8(output.stderr).unwrap();
-    assert!(shown.contains("--> standard input:23:8"), "{shown}");
+    assert!(shown.contains("--> standard input:22:8"), "{shown}");
 }
 
 #[test]
@@ -144,4 +144,21 @@ fn published_cases_are_summed_up() {
         .take_while(|line| !line.is_empty());
     let wide: Vec<&str> = table.filter(|line| line.chars().count() > 100).collect();
     assert!(wide.is_empty(), "{wide:?}");
+}
+
+#[test]
+fn completions_and_manual_pages_have_every_command() {
+    let dir = TestDirectory::new("completions_and_manual_pages_have_every_command");
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let text = dir.run(&["completions", shell]).ok();
+        for word in ["diagnose", "whatif", "fail-on", "ack-delay"] {
+            assert!(text.contains(word), "{shell}: {word}");
+        }
+    }
+    dir.run(&["man", "pages"]).ok();
+    let pages = ["ackclock", "ackclock-diagnose", "ackclock-theory-mathis", "ackclock-wire-link"];
+    for name in pages {
+        let page = String::from_utf8(dir.read(&format!("pages/{name}.1"))).unwrap();
+        assert!(page.contains(".TH") && page.contains("Examples:"), "{name}: {page}");
+    }
 }

@@ -16,7 +16,7 @@ mod world;
 use super::{CaseError, CaseInput, Measured, StopFlag};
 
 /// The scenario of the case.
-pub(crate) const SCENARIO: &str = include_str!("../../../../scenarios/cubic-hz.toml");
+pub(crate) const SCENARIO: &str = include_str!("../../data/cubic-hz.toml");
 
 /// Runs all groups of rows.
 pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {

@@ -17,7 +17,7 @@ mod world;
 use super::{CaseError, CaseInput, Measured, StopFlag};
 
 /// The scenario of the case.
-pub(crate) const SCENARIO: &str = include_str!("../../../../scenarios/reordering.toml");
+pub(crate) const SCENARIO: &str = include_str!("../../data/reordering.toml");
 
 /// Runs all groups of rows.
 pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {

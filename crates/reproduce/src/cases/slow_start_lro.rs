@@ -13,12 +13,12 @@ mod trace;
 use super::{CaseError, CaseInput, Measured, StopFlag};
 
 /// The transfer of the freebsd-net post.
-pub(crate) const TRACE: &str = include_str!("../../../../scenarios/slow-start-lro.toml");
+pub(crate) const TRACE: &str = include_str!("../../data/slow-start-lro.toml");
 /// The bulk transfer of the ramps.
-pub(crate) const RAMP: &str = include_str!("../../../../scenarios/slow-start-ramp.toml");
+pub(crate) const RAMP: &str = include_str!("../../data/slow-start-ramp.toml");
 
 /// FreeBSD at both ends.
-pub(crate) const FREEBSD: &str = include_str!("../../../../scenarios/slow-start-freebsd.toml");
+pub(crate) const FREEBSD: &str = include_str!("../../data/slow-start-freebsd.toml");
 
 /// Runs the trace, all ramps, and FreeBSD at both ends.
 pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {

@@ -51,7 +51,7 @@ fn knobs(out: &mut String, case: &CaseResult) {
 /// Width of a page of text.
 const WIDTH: usize = 100;
 /// Widest cells of each column of the table.
-const WIDEST: [usize; 7] = [10, 29, 15, 15, 7, 10, 4];
+const WIDEST: [usize; 7] = [10, 27, 15, 15, 7, 10, 4];
 
 fn table(out: &mut String, rows: &[CaseRow]) {
     let header = ["", "figure", "published", "measured", "unit", "band or deviation", "note"];

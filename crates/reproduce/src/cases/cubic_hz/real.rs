@@ -5,9 +5,9 @@ use super::world::{LanSender, Loss, NEWRENO, PATCHED, STOCK, Transfer, sender, t
 use crate::cases::{CaseError, CaseRow, StopFlag};
 
 /// `version,cc,hz,loss,seed,seconds,mbit_per_s,rtos,fast_recoveries,…`
-const RUNS: &str = include_str!("../../../../../golden/freebsd-closed/long-runs.csv");
+const RUNS: &str = include_str!("../../../data/long-runs.csv");
 /// Lists of lost data packets: `probability seed: numbers`.
-const LOSSES: &str = include_str!("../../../../../golden/published/cubic-hz-losses.txt");
+const LOSSES: &str = include_str!("../../../data/cubic-hz-losses.txt");
 
 /// A transfer of the complete stack.
 struct RealRun {

@@ -10,7 +10,7 @@ use super::TRACE;
 use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
 
 /// The trace of the post with its comments.
-const MAIL: &str = include_str!("../../../../../golden/published/slow-start-lro.txt");
+const MAIL: &str = include_str!("../../../data/slow-start-lro.txt");
 
 /// Observes the sender's tap and the window at each flight.
 struct TraceWatcher {

@@ -1,0 +1,226 @@
+//! `cargo xtask release`: every package of a release, with checksums and a bill of materials.
+//!
+//! - `ackclock-VERSION-TARGET.tar.gz`: the static binary, manual pages, completions, licences;
+//! - `ackclock_VERSION_ARCH.deb`: the same for Debian, made by `dpkg-deb`;
+//! - `docker/`: a directory for `docker build`, from `packaging/Dockerfile`;
+//! - `wheels/`: the Python package for the stable ABI, made by maturin;
+//! - `ackclock.cdx.json`: the bill of materials of the binary ([`sbom`]);
+//! - `THIRD-PARTY.md`: the licences of everything in the binary ([`notices`]);
+//! - `SHA256SUMS`.
+//!
+//! What lacks its tool is skipped, and the report says so.
+
+mod notices;
+mod sbom;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use sha2::{Digest, Sha256};
+
+/// The static target, without a C library at run time.
+const MUSL: &str = "x86_64-unknown-linux-musl";
+/// Limit of the stripped binary.
+const MOST_BYTES: u64 = 20_000_000;
+/// Shells with completions, and the names of their files.
+const SHELLS: [(&str, &str); 4] = [
+    ("bash", "bash/ackclock"),
+    ("zsh", "zsh/_ackclock"),
+    ("fish", "fish/ackclock.fish"),
+    ("powershell", "powershell/ackclock.ps1"),
+];
+/// Maintainer of packages whose format demands one.
+const MAINTAINER: &str = "The Ackclock authors <to be set by the publisher>";
+
+type Done<T = ()> = Result<T, String>;
+
+/// Makes all packages; `binary` is a program to pack instead of building one.
+pub(crate) fn run(binary: Option<&Path>) -> ExitCode {
+    match release(binary) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("release: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn release(binary: Option<&Path>) -> Done {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let out = root.join("target/release-files");
+    if out.exists() {
+        fs::remove_dir_all(&out).map_err(text(&out))?;
+    }
+    fs::create_dir_all(&out).map_err(text(&out))?;
+    let (target, program) = match binary {
+        Some(program) => (MUSL, program.to_owned()),
+        None => (MUSL, build(&root)?),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let tree = out.join(format!("ackclock-{version}-{target}"));
+    gather(&root, &program, &tree)?;
+    let materials = sbom::of(&root, target)?;
+    fs::write(out.join("ackclock.cdx.json"), &materials.json).map_err(text(&out))?;
+    let notices = notices::of(&materials.packages);
+    fs::write(out.join("THIRD-PARTY.md"), &notices).map_err(text(&out))?;
+    fs::write(tree.join("THIRD-PARTY.md"), &notices).map_err(text(&tree))?;
+    let name = format!("ackclock-{version}-{target}");
+    call(
+        Command::new("tar")
+            .current_dir(&out)
+            .args(["--sort=name", "--owner=0", "--group=0"])
+            .args(["--mtime=@0", "--numeric-owner", "-czf", &format!("{name}.tar.gz"), &name]),
+    )?;
+    debian(&tree, &out, version)?;
+    docker(&root, &tree, &out)?;
+    if binary.is_none() {
+        wheels(&root, &out)?;
+    }
+    fs::remove_dir_all(&tree).map_err(text(&tree))?;
+    checksums(&out)
+}
+
+/// Builds the static binary, stripped, with all features.
+fn build(root: &Path) -> Done<PathBuf> {
+    let mut command = Command::new("cargo");
+    command.current_dir(root).args(["build", "--profile", "full", "--package", "ackclock"]);
+    command.args(["--all-features", "--target", MUSL]).env("CARGO_PROFILE_FULL_STRIP", "symbols");
+    call(&mut command)
+        .map_err(|error| format!("{error}; the target comes with: rustup target add {MUSL}"))?;
+    let built =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(built.join(MUSL).join("full/ackclock"))
+}
+
+/// Collects the files of the archive: program, manual pages, completions, licences.
+fn gather(root: &Path, program: &Path, tree: &Path) -> Done {
+    fs::create_dir_all(tree).map_err(text(tree))?;
+    let own = tree.join("ackclock");
+    fs::copy(program, &own).map_err(text(program))?;
+    let size = fs::metadata(&own).map_err(text(&own))?.len();
+    println!("binary: {size} bytes");
+    if size > MOST_BYTES {
+        return Err(format!("the binary has {size} bytes, more than {MOST_BYTES}"));
+    }
+    call(Command::new(&own).arg("man").arg(tree.join("man/man1")))?;
+    for (shell, name) in SHELLS {
+        let path = tree.join("completions").join(name);
+        let directory = path.parent().ok_or("a path without directory")?;
+        fs::create_dir_all(directory).map_err(text(directory))?;
+        let shown = Command::new(&own).args(["completions", shell]).output().map_err(text(&own))?;
+        fs::write(&path, shown.stdout).map_err(text(&path))?;
+    }
+    for name in ["LICENSE-MIT", "LICENSE-APACHE", "README.md", "CHANGELOG.md", "SECURITY.md"] {
+        fs::copy(root.join(name), tree.join(name)).map_err(text(&root.join(name)))?;
+    }
+    Ok(())
+}
+
+/// Makes the Debian package: the binary is static, so it depends on nothing.
+fn debian(tree: &Path, out: &Path, version: &str) -> Done {
+    if Command::new("dpkg-deb").arg("--version").output().is_err() {
+        println!("Debian package: skipped, it needs dpkg-deb");
+        return Ok(());
+    }
+    let deb = out.join("deb");
+    let places = [
+        ("ackclock", "usr/bin/ackclock"),
+        ("completions/bash/ackclock", "usr/share/bash-completion/completions/ackclock"),
+        ("completions/zsh/_ackclock", "usr/share/zsh/vendor-completions/_ackclock"),
+        ("completions/fish/ackclock.fish", "usr/share/fish/vendor_completions.d/ackclock.fish"),
+        ("LICENSE-MIT", "usr/share/doc/ackclock/LICENSE-MIT"),
+        ("LICENSE-APACHE", "usr/share/doc/ackclock/LICENSE-APACHE"),
+        ("THIRD-PARTY.md", "usr/share/doc/ackclock/THIRD-PARTY.md"),
+    ];
+    for (from, to) in places {
+        put(&tree.join(from), &deb.join(to))?;
+    }
+    for page in fs::read_dir(tree.join("man/man1")).map_err(text(tree))? {
+        let page = page.map_err(text(tree))?;
+        put(&page.path(), &deb.join("usr/share/man/man1").join(page.file_name()))?;
+    }
+    let control = format!(
+        "Package: ackclock\nVersion: {version}\nArchitecture: amd64\nMaintainer: {MAINTAINER}\n\
+         Section: net\nPriority: optional\nDescription: why a TCP or QUIC transfer is slow, and what would cure it\n \
+         Ackclock diagnoses slow TCP transfers from captures, and simulates TCP and QUIC\n \
+         transfers in virtual time with senders that follow the real stacks.\n"
+    );
+    fs::create_dir_all(deb.join("DEBIAN")).map_err(text(&deb))?;
+    fs::write(deb.join("DEBIAN/control"), control).map_err(text(&deb))?;
+    let file = out.join(format!("ackclock_{version}_amd64.deb"));
+    let mut command = Command::new("dpkg-deb");
+    command
+        .args(["--root-owner-group", "--build"])
+        .arg(&deb)
+        .arg(file)
+        .env("SOURCE_DATE_EPOCH", "0");
+    call(&mut command)?;
+    fs::remove_dir_all(&deb).map_err(text(&deb))
+}
+
+/// Makes the directory for `docker build`.
+fn docker(root: &Path, tree: &Path, out: &Path) -> Done {
+    put(&tree.join("ackclock"), &out.join("docker/ackclock"))?;
+    put(&root.join("packaging/Dockerfile"), &out.join("docker/Dockerfile"))
+}
+
+/// Makes the wheel of the Python package.
+fn wheels(root: &Path, out: &Path) -> Done {
+    if Command::new("maturin").arg("--version").output().is_err() {
+        println!("wheels: skipped, they need maturin (PyPI)");
+        return Ok(());
+    }
+    let mut command = Command::new("maturin");
+    command.current_dir(root).args(["build", "--locked", "--out"]).arg(out.join("wheels"));
+    call(&mut command)
+}
+
+/// Writes the checksums of all files below `out`.
+fn checksums(out: &Path) -> Done {
+    let mut files = Vec::new();
+    collect(out, &mut files)?;
+    files.sort();
+    let mut lines = String::new();
+    for file in files {
+        let bytes = fs::read(&file).map_err(text(&file))?;
+        let name = file.strip_prefix(out).map_err(|error| error.to_string())?.display().to_string();
+        let sum: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        lines += &format!("{sum}  {name}\n");
+    }
+    print!("{lines}");
+    fs::write(out.join("SHA256SUMS"), lines).map_err(text(out))
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Done {
+    for entry in fs::read_dir(directory).map_err(text(directory))? {
+        let path = entry.map_err(text(directory))?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn put(from: &Path, to: &Path) -> Done {
+    let directory = to.parent().ok_or("a path without directory")?;
+    fs::create_dir_all(directory).map_err(text(directory))?;
+    fs::copy(from, to).map(drop).map_err(text(from))
+}
+
+fn call(command: &mut Command) -> Done {
+    let name = command.get_program().to_string_lossy().into_owned();
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{name}: {status}")),
+        Err(error) => Err(format!("{name}: {error}")),
+    }
+}
+
+/// Adds the path to an I/O error.
+fn text(path: &Path) -> impl Fn(std::io::Error) -> String + use<> {
+    let path = path.display().to_string();
+    move |error| format!("{path}: {error}")
+}
