@@ -25,11 +25,15 @@ pub(crate) enum FileKind {
 }
 
 impl FileKind {
-    /// Detects the kind of a file or directory; `None` if no command reads such files.
+    /// Detects the kind of a file or directory; `None` if no command reads such files, and for pipes.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         let metadata = fs::metadata(path)?;
         if metadata.is_dir() {
             return Ok(path.join("sweep.json").exists().then_some(Self::Sweep));
+        }
+        // The beginning of a pipe can be read only once.
+        if !metadata.is_file() || input::is_own(path) {
+            return Ok(None);
         }
         let mut begin = Vec::new();
         input::open_argument(path)?.take(BEGINNING).read_to_end(&mut begin)?;

@@ -40,7 +40,7 @@ pub(crate) fn open_argument(path: &Path) -> io::Result<File> {
 }
 
 /// Is it a descriptor that the program inherited?
-fn is_own(path: &Path) -> bool {
+pub(crate) fn is_own(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
         || ["/dev/fd/", "/proc/self/fd/"].iter().any(|own| path.starts_with(own))
 }

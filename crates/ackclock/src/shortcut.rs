@@ -8,6 +8,7 @@ use clap::CommandFactory;
 use crate::cli::Cli;
 use crate::failure::{Failure, print_error};
 use crate::file_kind::FileKind;
+use crate::input;
 
 /// The arguments of the program. If the first is a file and not a command, the command for files of
 /// its kind is inserted before it.
@@ -19,6 +20,11 @@ pub(crate) fn arguments() -> Result<Vec<OsString>, Failure> {
     let is_command = first == "help" || cli.get_subcommands().any(|one| one.get_name() == first);
     let path = Path::new(first);
     if is_option || is_command || !(path.exists() || looks_like_a_file(path)) {
+        return Ok(arguments);
+    }
+    if input::is_own(path) {
+        // A pipe of the shell, `<(...)`, has no kind before it is read.
+        arguments.insert(1, "diagnose".into());
         return Ok(arguments);
     }
     let kind = FileKind::of(path).map_err(|error| Failure::file("read", path, &error))?;
