@@ -82,16 +82,17 @@ fn files_beside(scenario: &Path) -> Files {
 
 /// Loads the scenario of the arguments with its overrides; all its hosts are models.
 fn load_scenario(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
-    load_with(args, false)
+    load_with(args, false, true)
 }
 
 /// The scenario the arguments name, some of whose hosts may be real kernels.
 fn load_with_kernels(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
-    load_with(args, true)
+    load_with(args, true, true)
 }
 
-/// Reads a scenario: its name in messages, and its text.
-fn scenario_text(file: &Path) -> Result<(String, String), Failure> {
+/// Reads a scenario: its name in messages, and its text. With `kinds` a file of another kind is
+/// rejected by what it is, not by its first wrong byte.
+fn scenario_text(file: &Path, kinds: bool) -> Result<(String, String), Failure> {
     let bytes = input::read(file)?;
     let name = match file == Path::new("-") {
         true => "standard input".to_owned(),
@@ -99,6 +100,7 @@ fn scenario_text(file: &Path) -> Result<(String, String), Failure> {
     };
     if let Some(kind @ (FileKind::Recording(_) | FileKind::Script | FileKind::Ini)) =
         FileKind::of_bytes(file, &bytes)
+        && kinds
     {
         let message = format!("{name} is {}, not a scenario", kind.name());
         let mut advice = format!("for such files: ackclock {} {}", kind.command(), file.display());
@@ -111,11 +113,12 @@ fn scenario_text(file: &Path) -> Result<(String, String), Failure> {
     Ok((name, text.to_owned()))
 }
 
-fn load_with(args: ScenarioArgs, kernels: bool) -> Result<(PathBuf, Loaded), Failure> {
+/// Loads a scenario; `kinds` rejects files of other kinds by what they are.
+fn load_with(args: ScenarioArgs, kernels: bool, kinds: bool) -> Result<(PathBuf, Loaded), Failure> {
     let Some(file) = args.file else {
         return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
     };
-    let (name, text) = scenario_text(&file)?;
+    let (name, text) = scenario_text(&file, kinds)?;
     let overrides = Overrides {
         set: args.set,
         seed: args.seed,

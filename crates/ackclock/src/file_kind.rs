@@ -79,8 +79,8 @@ impl FileKind {
     }
 }
 
-/// Bytes that decide the kind.
-const BEGINNING: u64 = 64 * 1_024;
+/// Bytes that decide the kind: more than a block of xz or zstd, which is unpacked as a whole.
+const BEGINNING: u64 = 256 * 1_024;
 
 /// Has the text a table or key that only scenarios have? A scenario may quote packets in comments.
 fn is_scenario(begin: &[u8]) -> bool {

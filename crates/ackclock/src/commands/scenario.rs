@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use scenario::{Loaded, reference, schema};
 use serde_json::json;
 
-use super::load_with_kernels;
+use super::{load_with, load_with_kernels};
 use crate::cli::{CheckArgs, ScenarioCommand};
 use crate::failure::Failure;
 use crate::output::print;
@@ -23,7 +23,8 @@ pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
 
 fn check(args: CheckArgs) -> Result<ExitCode, Failure> {
     let as_json = args.json;
-    match load_with_kernels(args.scenario) {
+    // As JSON the errors have positions, whatever the file is.
+    match load_with(args.scenario, true, !as_json) {
         Ok((file, loaded)) if !as_json => {
             print(&format!("{}: ok, {}\n", file.display(), summary(&loaded)))?;
             Ok(ExitCode::SUCCESS)

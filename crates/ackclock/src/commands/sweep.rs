@@ -26,7 +26,7 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
     let Some(file) = args.scenario.file else {
         return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
     };
-    let (name, text) = super::scenario_text(&file)?;
+    let (name, text) = super::scenario_text(&file, true)?;
     let overrides = StudyOverrides {
         scenario: Overrides {
             set: args.scenario.set,

@@ -144,8 +144,7 @@ fn arguments_that_make_no_sense() {
     let dir = TestDirectory::new("arguments_that_make_no_sense");
     dir.write("small.toml", SMALL);
     for arguments in [
-        &[][..],
-        &["rnu"],
+        &["rnu"][..],
         &["run", "small.toml", "--sed", "1"],
         &["run", "small.toml", "--seed", "-1"],
         &["run", "small.toml", "--seed", "9223372036854775808"],

@@ -7,8 +7,12 @@ use crate::test_directory::{SMALL, TestDirectory};
 
 /// A capture of two kernels, taken at the sender.
 fn capture() -> Vec<u8> {
+    golden("h1_rwnd_cubic")
+}
+
+fn golden(name: &str) -> Vec<u8> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/linux");
-    std::fs::read(golden.join("h1_rwnd_cubic/sender.pcap.xz")).unwrap()
+    std::fs::read(golden.join(name).join("sender.pcap.xz")).unwrap()
 }
 
 #[test]
@@ -17,10 +21,13 @@ fn alone_it_lists_what_can_be_done_here() {
     let empty = dir.run(&[]).ok();
     assert!(empty.contains("ackclock demo") && !empty.contains("In this directory"), "{empty}");
     dir.write("slow.pcap.xz", capture());
+    // A block of its compression is longer than 64 KiB.
+    dir.write("large.pcap.xz", golden("f2_few_losses_cubic"));
     dir.write("small.toml", SMALL);
     dir.write("notes.txt", "nothing of ours\n");
     let shown = dir.run(&[]).ok();
     assert!(shown.contains("  ackclock diagnose slow.pcap.xz "), "{shown}");
+    assert!(shown.contains("  ackclock diagnose large.pcap.xz "), "{shown}");
     assert!(shown.contains("  ackclock run small.toml "), "{shown}");
     assert!(!shown.contains("notes.txt"), "{shown}");
     assert!(shown.lines().count() <= 20 && shown.lines().all(|line| line.len() <= 100), "{shown}");
