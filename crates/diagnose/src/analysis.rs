@@ -8,6 +8,10 @@ use crate::flow::FlowAnalysis;
 use crate::state::KernelStateSummary;
 use crate::{CapturedPacket, ObservedSyn, PathEstimate};
 
+/// Data packets among which a host sends a bare ACK: RFC 9293 section 3.8.6.3 requires one for every
+/// second full segment.
+const MIN_DATA_PACKETS: u64 = 10;
+
 /// The analysis of a connection.
 #[derive(Debug, Clone)]
 pub struct Analysis {
@@ -37,6 +41,8 @@ pub struct Analysis {
     pub closed: bool,
     /// Packets captured, by [`Dir`].
     pub seen: [u64; 2],
+    /// ACKs without data, SYN, FIN or RST captured, by [`Dir`].
+    pub bare_acks: [u64; 2],
     /// Packets whose payload the capture truncated.
     pub cut: u64,
     /// The data of each direction, by [`Dir`]; `None` without data.
@@ -62,6 +68,13 @@ impl Analysis {
     /// Path estimates from those data.
     pub fn path(&self) -> Option<PathEstimate> {
         self.main().map(PathEstimate::of)
+    }
+
+    /// Whether a filter took the bare ACKs out of the capture: both hosts sent packets, one of them
+    /// many data, and no bare ACK is there, not even that of the handshake.
+    pub fn has_no_bare_acks(&self) -> bool {
+        let data = self.main().map_or(0, |flow| flow.counts.new + flow.counts.retransmitted);
+        data >= MIN_DATA_PACKETS && self.bare_acks == [0; 2] && !self.seen.contains(&0)
     }
 
     /// From its first packet to its last.

@@ -73,6 +73,7 @@ pub struct ConnectionAnalyzer {
     halves: [Option<Box<HalfConnection>>; 2],
     /// Packets captured per direction.
     seen: [u64; 2],
+    bare_acks: [u64; 2],
     states: KernelStateSummary,
     packets: Vec<CapturedPacket>,
 }
@@ -98,6 +99,7 @@ impl ConnectionAnalyzer {
             waiting: Vec::new(),
             halves: [None, None],
             seen: [0; 2],
+            bare_acks: [0; 2],
             states: KernelStateSummary::default(),
             packets: Vec::new(),
         }
@@ -120,6 +122,10 @@ impl ConnectionAnalyzer {
         self.last = (at.max(self.last.0), packet.frame);
         let segment = &packet.segment;
         self.seen[segment.dir as usize] += 1;
+        let bare = segment.payload == 0 && segment.flags.has(Flags::ACK);
+        let opens_or_ends =
+            [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|&f| segment.flags.has(f));
+        self.bare_acks[segment.dir as usize] += u64::from(bare && !opens_or_ends);
         self.cut += u64::from(segment.payload > 0 && packet.captured < segment.payload);
         if segment.flags.has(Flags::SYN) {
             return self.opening(packet, at);
@@ -286,6 +292,7 @@ impl ConnectionAnalyzer {
             reset: self.reset.is_some(),
             closed: self.fins == 3,
             seen: self.seen,
+            bare_acks: self.bare_acks,
             cut: self.cut,
             flows,
             states: self.states,

@@ -10,6 +10,7 @@ use crate::half_connection::HalfConnection;
 use crate::reordering::ReorderingStats;
 use crate::rounds::Round;
 use crate::sender_events::SenderEvent;
+use crate::stalls::AckStalls;
 use crate::transmissions::Transmissions;
 
 /// The data of one direction and their ACKs.
@@ -25,6 +26,8 @@ pub struct FlowAnalysis {
     pub bytes: u64,
     /// Bytes acknowledged but not captured.
     pub unseen: u64,
+    /// Delayed ACKs that the sender waited for.
+    pub stalls: AckStalls,
     /// First and last moment of the connection, in ns.
     pub span: (u64, u64),
     /// Time in ns and frame of the first data.
@@ -86,6 +89,7 @@ impl FlowAnalysis {
             mss: 0,
             bytes: 0,
             unseen: 0,
+            stalls: AckStalls::default(),
             span: (start, end),
             first_data: (start, 0),
             answered: false,
@@ -124,6 +128,7 @@ impl FlowAnalysis {
             mss: half.mss,
             bytes: half.bytes(),
             unseen: half.unseen,
+            stalls: half.stalls,
             span: (start, end),
             first_data: half.first_data.unwrap_or((start, 0)),
             answered: half.answered,

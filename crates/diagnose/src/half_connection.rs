@@ -10,6 +10,7 @@
 mod acks;
 mod data;
 mod retransmissions;
+mod window;
 
 use std::collections::VecDeque;
 
@@ -19,12 +20,14 @@ use crate::capture_point::CapturePoint;
 use crate::coverage::Coverage;
 use crate::dispersion::Dispersion;
 use crate::episodes::RecoveryEpisode;
+use crate::ip_ids::IpIdCounter;
 use crate::outstanding::Outstanding;
 use crate::ranges::StreamRanges;
 use crate::reordering::ReorderingStats;
 use crate::round_trip::RoundTrip;
 use crate::rounds::{RoundLog, TimeUse};
 use crate::sender_events::{SenderEvent, SenderEventKind, SenderEventLog};
+use crate::stalls::AckStalls;
 use crate::transmissions::{OpenRetransmissions, Transmissions};
 
 /// Stream offset of the first byte: far enough from zero that earlier bytes have offsets too, when
@@ -132,7 +135,7 @@ pub(crate) struct HalfConnection {
     pub(crate) last_delivery: u64,
     pub(crate) last_frame: u64,
     pub(crate) zero_windows: u64,
-    window_closed: bool,
+    closure: window::WindowClosure,
     pub(crate) unseen: u64,
     pub(crate) pauses: u64,
     pub(crate) longest_pause: (u64, u64),
@@ -148,6 +151,18 @@ pub(crate) struct HalfConnection {
     last_stamp: u32,
     /// An idle time that may have been a retransmission timeout: its length and its end.
     suspected_timeout: Option<(u64, u64)>,
+    /// IPv4 identifications of the sender, and the packets missing before the current one.
+    ids: IpIdCounter,
+    missing_before: Option<u16>,
+    /// Distinct bytes of the stream that were captured.
+    pub(crate) captured: u64,
+    /// Highest ACK that passed the capture point, and the time of the latest ACK.
+    acked_here: u64,
+    acked_here_at: u64,
+    /// Time of the first data of the receiver since the last data of the sender: a request.
+    request_at: Option<u64>,
+    /// Delayed ACKs that the sender waited for: see [`stalls`](crate::stalls).
+    pub(crate) stalls: AckStalls,
     /// Arrival of data that the path had delayed (delay spike).
     delay_spike_at: Option<u64>,
 }
@@ -201,7 +216,7 @@ impl HalfConnection {
             last_delivery: 0,
             last_frame: 0,
             zero_windows: 0,
-            window_closed: false,
+            closure: window::WindowClosure::default(),
             unseen: 0,
             pauses: 0,
             longest_pause: (0, 0),
@@ -215,6 +230,13 @@ impl HalfConnection {
             last_stamp: 0,
             suspected_timeout: None,
             delay_spike_at: None,
+            ids: IpIdCounter::default(),
+            missing_before: None,
+            captured: 0,
+            acked_here: ORIGIN,
+            acked_here_at: begin.first,
+            request_at: None,
+            stalls: AckStalls::default(),
         }
     }
 
@@ -277,6 +299,7 @@ impl HalfConnection {
             self.on_ack_received(when, &ack);
         }
         if let Some(all_acked_at) = self.all_acked_at {
+            self.spend_closed_window(at);
             self.spend(TimeUse::Window, all_acked_at);
             self.spend(TimeUse::Idle, at);
         } else {

@@ -24,6 +24,7 @@ mod dispersion;
 pub mod episodes;
 pub mod flow;
 mod half_connection;
+mod ip_ids;
 pub mod lost_time;
 mod outstanding;
 mod packet;
@@ -35,6 +36,7 @@ mod round_trip;
 pub mod rounds;
 pub mod rules;
 pub mod sender_events;
+pub mod stalls;
 pub mod state;
 #[cfg(test)]
 mod tests;

@@ -63,6 +63,10 @@ pub(crate) fn blame(
     }
     // Tail losses: no packet followed that would have made the receiver report them. After the
     // recovery there was little new data to send.
+    // A chain of expiries is an outage, wherever in the data it began.
+    if episode.timeouts >= 2 {
+        return LostTimeCause::Timeout;
+    }
     let at_end = episode.sent_above * 2 < episode.window;
     if episode.trigger == RecoveryTrigger::Probe || (timer && at_end) {
         return LostTimeCause::TailLoss;

@@ -16,4 +16,6 @@ pub struct CapturedPacket {
     pub segment: Segment,
     /// Captured bytes, from the IP header on.
     pub captured: u32,
+    /// Identification of the IPv4 header; 0 in IPv6 and if it is unknown.
+    pub id: u16,
 }

@@ -67,11 +67,38 @@ impl PathEstimate {
 /// Whether the bottleneck was busy throughout the round: its queue never ran empty if even the
 /// shortest RTT includes queue delay. If the receive window limited the sender, the delay may be
 /// the receiver's.
-pub(crate) fn busy(round: &Round, base: u64) -> bool {
+pub(crate) fn busy(round: &Round, base: u64, mss: u64) -> bool {
     let held = round.of(TimeUse::ReceiveWindow) + round.of(TimeUse::Reader);
-    round.min_rtt != u64::MAX
+    // A packet or two at a time fill no queue: they were answered late.
+    round.flight >= 2 * mss
+        && round.min_rtt != u64::MAX
         && round.min_rtt >= base + queue_noise(base)
         && held * 2 < round.length()
+}
+
+/// Fewest rounds that show whether the delay follows the load.
+const MIN_LOADED_ROUNDS: usize = 8;
+
+/// Whether the round trips rise with the data in flight, as those through a queue of this flow's
+/// own do; jitter of radio and late answers do not depend on it. A flight that stays within half of
+/// its largest size cannot show it, and counts as long as there are enough rounds.
+pub(crate) fn delay_follows_load(flow: &FlowAnalysis, base: u64) -> bool {
+    let loaded = |round: &&Round| round.min_rtt != u64::MAX && round.flight >= flow.mss;
+    let mut rounds: Vec<(u64, u64)> =
+        flow.rounds.iter().filter(loaded).map(|round| (round.flight, round.min_rtt)).collect();
+    if rounds.len() < MIN_LOADED_ROUNDS || flow.bytes < 64 * flow.mss {
+        return false;
+    }
+    rounds.sort_unstable();
+    let third = rounds.len() / 3;
+    let (few, many) = (&rounds[..third], &rounds[rounds.len() - third..]);
+    let median = |part: &[(u64, u64)]| {
+        let mut trips: Vec<u64> = part.iter().map(|one| one.1).collect();
+        trips.sort_unstable();
+        trips[trips.len() / 2]
+    };
+    let steady = few[third / 2].0 * 2 >= many[third / 2].0;
+    steady || median(many) >= median(few) + queue_noise(base) / 2
 }
 
 /// Throughput in bytes per second over all rounds in which the bottleneck was busy and nothing else
@@ -84,7 +111,7 @@ fn busy_rate(flow: &FlowAnalysis, base: u64) -> Option<f64> {
         CapturePoint::Receiver => flow.rounds.iter().rposition(|round| round.sent > 0).unwrap_or(0),
         _ => flow.rounds.len(),
     };
-    for round in flow.rounds[..last].iter().filter(|round| busy(round, base)) {
+    for round in flow.rounds[..last].iter().filter(|round| busy(round, base, flow.mss)) {
         let ours = round.of(TimeUse::Window) + round.of(TimeUse::Recovery);
         if ours * 8 > round.length() * 7 {
             rounds += 1;
@@ -102,9 +129,8 @@ fn edge(flow: &FlowAnalysis, base: u64) -> Option<f64> {
     let [usual, _, most] = flow.dispersion?;
     let at_work: u64 = flow.rounds.iter().map(|r| r.length() - r.of(TimeUse::Idle)).sum();
     let mean = flow.bytes as f64 * 1e9 / at_work.max(1) as f64;
-    let queued = flow
-        .rounds
-        .iter()
-        .filter(|round| busy(round, base) && round.of(TimeUse::Window) * 2 > round.length());
+    let queued = flow.rounds.iter().filter(|round| {
+        busy(round, base, flow.mss) && round.of(TimeUse::Window) * 2 > round.length()
+    });
     (usual >= 0.85 * most && (usual >= 1.5 * mean || queued.count() >= 3)).then_some(usual)
 }

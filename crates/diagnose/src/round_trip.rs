@@ -94,6 +94,11 @@ impl RoundTrip {
         }
     }
 
+    /// Shortest round trip from the capture point to the receiver.
+    pub(crate) fn to_receiver(&self) -> u64 {
+        self.min_to_receiver.unwrap_or(0)
+    }
+
     /// Shortest round trip from the capture point to the sender.
     pub(crate) fn behind(&self) -> u64 {
         self.min_to_sender.unwrap_or(0)

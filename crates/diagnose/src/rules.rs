@@ -25,6 +25,7 @@ mod cc403;
 mod cc501;
 mod cc502;
 mod cc503;
+mod cc504;
 mod cc601;
 mod cc602;
 mod cc603;
@@ -34,6 +35,7 @@ mod cc902;
 mod cc903;
 mod cc904;
 mod cc905;
+mod cc906;
 #[cfg(test)]
 mod tests;
 
@@ -195,6 +197,7 @@ pub const RULES: &[DiagnosisRule] = &[
     cc501::RULE,
     cc502::RULE,
     cc503::RULE,
+    cc504::RULE,
     cc601::RULE,
     cc602::RULE,
     cc603::RULE,
@@ -204,6 +207,7 @@ pub const RULES: &[DiagnosisRule] = &[
     cc903::RULE,
     cc904::RULE,
     cc905::RULE,
+    cc906::RULE,
 ];
 
 /// The rule with this code.
@@ -213,8 +217,10 @@ pub fn rule(code: &str) -> Option<&'static DiagnosisRule> {
 
 /// Runs all rules; the findings are sorted by cost, highest first.
 pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
-    // Without data, or with one direction only, only the rules about the capture itself apply.
-    let reported = case.flow.bytes > 0 && case.analysis.seen.iter().all(|&packets| packets > 0);
+    // Without data, with one direction only, or without bare ACKs, only the rules about the capture
+    // itself apply.
+    let both = case.analysis.seen.iter().all(|&packets| packets > 0);
+    let reported = case.flow.bytes > 0 && both && !case.analysis.has_no_bare_acks();
     let judged = |rule: &&DiagnosisRule| reported || rule.code.starts_with("CC9");
     let rules = RULES.iter().filter(judged);
     let mut findings: Vec<_> = rules.filter_map(|rule| (rule.check)(case)).collect();

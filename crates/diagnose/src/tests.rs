@@ -15,6 +15,9 @@ pub(crate) struct TestConnection {
     frame: u64,
     stamps: bool,
     mss: u16,
+    /// The client's packets are numbered in the IPv4 header.
+    pub(crate) numbered: bool,
+    pub(crate) id: u16,
 }
 
 const ISN: u32 = 0xffff_ff00;
@@ -28,6 +31,8 @@ impl TestConnection {
             frame: 0,
             stamps: false,
             mss: 1_000,
+            numbered: false,
+            id: 0,
         }
     }
 
@@ -37,7 +42,10 @@ impl TestConnection {
             segment.timestamps = Some(Timestamps { val: stamps.0, ecr: stamps.1 });
         }
         let at = Instant::from_nanos(us * 1_000);
-        self.connection.push(&CapturedPacket { at, frame: self.frame, segment, captured: 100 });
+        self.id = self.id.wrapping_add(u16::from(segment.dir == Dir::Forward));
+        let id = if segment.dir == Dir::Forward && self.numbered { self.id } else { 0 };
+        let packet = CapturedPacket { at, frame: self.frame, segment, captured: 100, id };
+        self.connection.push(&packet);
     }
 
     /// The handshake captured at the sender, with an RTT of `rtt`.

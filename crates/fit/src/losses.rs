@@ -251,6 +251,7 @@ mod tests {
             frame: 1,
             segment,
             captured: 0,
+            id: 0,
         }
     }
 

@@ -11,6 +11,11 @@ impl HalfConnection {
     pub(crate) fn ack(&mut self, ack: CapturedAck) {
         self.rtt.ack_passed(ack.at, ack.stamp);
         self.last_frame = ack.frame;
+        let number = self.place(ack.number, self.una);
+        if number <= self.nxt.saturating_add(1) {
+            self.acked_here = self.acked_here.max(number);
+        }
+        self.acked_here_at = ack.at;
         if matches!(self.begin.point, CapturePoint::Sender | CapturePoint::Unknown) {
             let at = ack.at.max(self.since);
             self.on_ack_received(at, &ack);
@@ -46,16 +51,26 @@ impl HalfConnection {
         }
         if self.first_data.is_none() {
             // Before the first data only the window matters.
-            self.update_window(place, ack);
+            self.update_window(at, place, ack);
             return;
         }
         self.last_ack = at;
         self.answered = true;
         self.last_ack_pure = ack.pure;
         self.ece_pending |= ack.ece;
+        if !ack.pure {
+            self.request_at.get_or_insert(at);
+        }
+        self.accept_probe(place);
         if place > self.nxt {
-            // Data acknowledged but not captured: the capture missed them.
-            self.unseen += place - self.nxt;
+            if self.is_beyond(place) {
+                // The number of another connection, or damage: nothing in between was sent.
+                return self.resynchronise(ack.number);
+            }
+            // Data acknowledged but not captured: the capture missed them. A single byte is a FIN.
+            if place - self.nxt > 1 {
+                self.unseen += place - self.nxt;
+            }
             self.nxt = place;
             self.begun = true;
         }
@@ -64,7 +79,11 @@ impl HalfConnection {
         let mut news = NewlyDelivered { fack: self.fack, ..NewlyDelivered::default() };
         self.sack_blocks(ack, place, &mut news);
         if place > self.una {
+            let mut uncaptured = 0;
             self.out.pop_below(place, |sent| {
+                if sent.copies == 0 {
+                    uncaptured += sent.end - sent.start;
+                }
                 if !sent.sacked {
                     news.delivered(sent);
                 }
@@ -73,6 +92,11 @@ impl HalfConnection {
                 self.coverage.count(place - old_una, self.mss);
             }
             self.sacked.drop_below(place);
+            self.unseen += uncaptured;
+            if ack.pure && place == self.nxt && place - old_una < 2 * self.mss && !self.in_episode {
+                let took = ack.at.saturating_sub(self.last_sent);
+                self.stalls.all_acked(took.saturating_sub(self.rtt.to_receiver()));
+            }
             self.una = place;
             self.fack = self.fack.max(place);
         }
@@ -81,7 +105,7 @@ impl HalfConnection {
             self.turn(at, SenderEventKind::Marked, self.una.max(self.start), AckSummary::default());
         }
         let rtt = self.process_delivery(&news, ack, old_una, at);
-        self.update_window(place, ack);
+        self.update_window(at, place, ack);
         let advanced = place > old_una || news.bytes > 0;
         let was_in_episode = self.in_episode;
         self.progress(at, advanced);
@@ -210,20 +234,6 @@ impl HalfConnection {
             }
         }
         took
-    }
-
-    /// Updates the advertised window, unless the ACK is old.
-    fn update_window(&mut self, place: u64, ack: &CapturedAck) {
-        if place < self.una || !ack.scaled {
-            return;
-        }
-        self.edge = place + ack.window;
-        self.window = ack.window;
-        self.window_max = self.window_max.max(ack.window);
-        self.window_min = self.window_min.min(ack.window);
-        let closed = ack.window == 0;
-        self.zero_windows += u64::from(closed && !self.window_closed);
-        self.window_closed = closed;
     }
 
     fn progress(&mut self, at: u64, advanced: bool) {

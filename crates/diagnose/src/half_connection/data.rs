@@ -12,11 +12,15 @@ use crate::sender_events::SenderEventKind;
 /// ECN codepoint CE (RFC 3168 section 5).
 const CE: u8 = 3;
 
+/// A jump of sequence numbers that a capture with gaps may have, in bytes.
+const MAX_JUMP: u64 = 16 << 20;
+
 impl HalfConnection {
     /// Processes a segment of this direction: data, a FIN or a probe.
     pub(crate) fn data(&mut self, packet: &CapturedPacket) {
         let segment = &packet.segment;
         let at = packet.at.as_nanos();
+        self.missing_before = self.ids.next(packet.id);
         if segment.payload == 0 {
             return self.on_empty_segment(packet);
         }
@@ -34,7 +38,11 @@ impl HalfConnection {
             }
         }
         let len = u64::from(segment.payload);
-        let start = self.place(segment.seq.0, self.nxt);
+        let mut start = self.place(segment.seq.0, self.nxt);
+        if self.first_data.is_some() && self.is_jump(start) {
+            self.resynchronise(segment.seq.0);
+            start = self.nxt;
+        }
         let end = start + len;
         if self.first_data.is_none() {
             self.first_data = Some((at, packet.frame));
@@ -47,14 +55,21 @@ impl HalfConnection {
         if len == 1 && start + 1 == self.nxt && self.una == self.nxt {
             return self.probe();
         }
-        if len == 1 && self.window_closed && start >= self.edge {
-            self.counts.window_probes += 1;
+        if self.window_probe((start, end)) {
+            return;
         }
+        // The receiver took the byte of a probe without an ACK that was captured.
+        self.accept_probe(start);
         self.update_mss(segment.payload);
         let stamp = segment.timestamps.map_or(0, |stamps| stamps.val);
         self.marked += u64::from(segment.ecn == CE);
         if segment.flags.has(Flags::CWR) {
             self.reduced(at, packet.frame);
+        }
+        if start < self.start && self.begin.isn.is_none() && start + MAX_JUMP > self.start {
+            // Data from before the first captured byte.
+            self.captured += self.start - start;
+            self.start = start;
         }
         if start < self.nxt {
             self.old_data((start, end.min(self.nxt)), at, stamp, packet.frame);
@@ -70,6 +85,7 @@ impl HalfConnection {
         self.last_sent = at;
         self.rwnd_limited = self.edge.saturating_sub(self.nxt) < self.mss;
         self.all_acked_at = None;
+        self.request_at = None;
         let flight = self.flight();
         self.rounds.now.flight = self.rounds.now.flight.max(flight);
         self.turns.sent(flight);
@@ -89,8 +105,8 @@ impl HalfConnection {
     /// Counts a segment of at most one byte at `nxt - 1`: a window probe or a keepalive (RFC 9293
     /// sections 3.8.4 and 3.8.6.1).
     fn probe(&mut self) {
-        if self.window_closed {
-            self.counts.window_probes += 1;
+        if self.is_window_closed() {
+            self.count_closed_probe();
         } else {
             self.counts.keepalives += 1;
         }
@@ -132,6 +148,7 @@ impl HalfConnection {
         // The gap counts as sent: it was lost, or it arrives later.
         self.rounds.now.sent += end - self.nxt;
         self.nxt = end;
+        self.captured += end - start;
         self.counts.new += self.packets(end - start);
         if self.in_episode
             && let Some(episode) = self.episodes.last_mut()
@@ -179,6 +196,8 @@ impl HalfConnection {
         let request = !self.last_ack_pure && self.last_push;
         let since_ack = at.saturating_sub(self.last_ack);
         let triggered = since_ack <= reaction && !request;
+        self.stalls.new_data(triggered, at, frame);
+        self.spend_closed_window(at);
         let wait = at.saturating_sub(self.since);
         if let Some(all_acked_at) = self.all_acked_at
             && !(triggered && at - all_acked_at <= reaction)
@@ -224,13 +243,23 @@ impl HalfConnection {
                 self.delay_spike_at = Some(at);
                 return self.spend(TimeUse::Timeout, at);
             }
-            if !drained {
-                // The sender had more to send (no PSH) and both windows were open, yet nothing
-                // arrived: its data were lost before this point.
+            if !drained && self.lost_before(at) {
+                // The sender had more to send (no PSH) and both windows were open, and its counter
+                // of packets shows that it sent some which never arrived.
                 self.infer_episode(at, self.since, frame, true);
                 return self.spend(TimeUse::Timeout, at);
             }
         }
+        // The sender had nothing to do before the receiver's request.
+        let asked_at = self.request_at.filter(|&asked| asked > all_acked_at && asked <= at);
+        let all_acked_at = match asked_at {
+            Some(asked) if at - all_acked_at <= self.timeout() => {
+                self.spend(TimeUse::Window, all_acked_at);
+                self.spend(TimeUse::Idle, asked);
+                asked
+            }
+            _ => all_acked_at,
+        };
         if at - all_acked_at > self.timeout() {
             // First the last flight was outstanding, then the connection was idle.
             self.spend(TimeUse::Window, all_acked_at);
@@ -243,7 +272,8 @@ impl HalfConnection {
                 self.una,
                 AckSummary::default(),
             );
-            self.suspected_timeout = after_loss.then_some((at - all_acked_at, at));
+            let lost = after_loss && self.lost_before(at);
+            self.suspected_timeout = lost.then_some((at - all_acked_at, at));
         } else {
             self.pause(at - all_acked_at, frame);
             self.spend(TimeUse::Application, at);
@@ -257,10 +287,36 @@ impl HalfConnection {
         }
     }
 
-    pub(super) fn rwnd_limit_cause(&self) -> TimeUse {
-        // The window is the buffer less the unread data in it (RFC 9293 section 3.8.6): if it is
-        // well below the largest one advertised, the application reads late.
-        if self.window < self.window_max / 4 * 3 { TimeUse::Reader } else { TimeUse::ReceiveWindow }
+    /// Whether packets of the sender are missing in the silence before `at`: its IPv4 identification
+    /// counts packets, and some were not captured. If the receiver has sent a request since, it was
+    /// the sender that waited.
+    fn lost_before(&self, at: u64) -> bool {
+        let asked = self.request_at.is_some_and(|asked| asked <= at);
+        self.missing_before.is_some_and(|packets| packets > 0) && !asked
+    }
+
+    /// Whether data at `start` cannot belong to this stream as it was: so far from it that no window
+    /// reaches (RFC 7323 section 2.3: 1 GiB at most), or far beyond all that was advertised or sent.
+    fn is_jump(&self, start: u64) -> bool {
+        let limit = MAX_JUMP.max(self.window_max.saturating_mul(2)).min(1 << 30);
+        start > self.nxt.saturating_add(limit) || start.saturating_add(limit) < self.una
+    }
+
+    /// Whether an ACK of `offset` cannot be of this stream; see [`is_jump`](Self::is_jump).
+    pub(super) fn is_beyond(&self, offset: u64) -> bool {
+        self.is_jump(offset)
+    }
+
+    /// Begins the stream anew at `seq`, the next byte: the numbers in between were never sent.
+    pub(super) fn resynchronise(&mut self, seq: u32) {
+        let behind = self.place(seq, self.nxt);
+        // Offsets only grow: the new numbers follow the old ones.
+        let moved = behind.wrapping_sub(self.nxt) as u32;
+        self.first_seq = self.first_seq.wrapping_add(moved);
+        self.out.pop_below(self.nxt, |_| {});
+        self.sacked.drop_below(self.nxt);
+        (self.una, self.fack, self.mark) = (self.nxt, self.nxt, self.nxt);
+        self.acked_here = self.nxt;
     }
 
     /// Counts `bytes` that a capture at the receiver sees for the first time.
@@ -274,6 +330,6 @@ impl HalfConnection {
 
     /// Bytes of the stream that were captured or acknowledged.
     pub(crate) fn bytes(&self) -> u64 {
-        if self.first_data.is_some() { self.nxt - self.start } else { 0 }
+        self.captured + self.unseen
     }
 }

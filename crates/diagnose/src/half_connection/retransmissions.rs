@@ -4,6 +4,7 @@
 use super::{AckSummary, HalfConnection};
 use crate::capture_point::CapturePoint;
 use crate::episodes::{KEPT, RecoveryEpisode, RecoveryTrigger};
+use crate::outstanding::SentRange;
 use crate::rounds::{RoundOrigin, TimeUse};
 use crate::sender_events::SenderEventKind;
 
@@ -29,6 +30,14 @@ impl HalfConnection {
         let has_stamps = stamp != 0;
         let mut copies = 0;
         let mut last_at = 0;
+        let mut filled = 0;
+        // Both copies passed here. A receiver acknowledges within half a second (RFC 9293 section
+        // 3.8.6.3); if it has not answered the first for that long, the path beyond this point has
+        // lost it.
+        let (acked, answered_at) = (self.acked_here, self.acked_here_at);
+        let first_copy_arrived = |sent: &SentRange| {
+            sent.end <= acked || answered_at >= sent.last_at || at - sent.last_at < MIN_RTO
+        };
         self.out.visit(start, end, |sent| {
             if sent.copies == 0 {
                 // A hole is filled: by a reordered packet, if it was sent no later than the data
@@ -41,9 +50,10 @@ impl HalfConnection {
                     OldDataKind::Retransmitted { spurious: false }
                 };
                 sent.first_at = at;
+                filled += sent.end - sent.start;
             } else {
                 last_at = last_at.max(sent.last_at);
-                if at_receiver || sent.sacked {
+                if at_receiver && first_copy_arrived(sent) || sent.sacked {
                     what = OldDataKind::Retransmitted { spurious: true };
                 }
             }
@@ -52,6 +62,7 @@ impl HalfConnection {
             sent.last_at = at;
             sent.stamp = stamp;
         });
+        self.captured += filled;
         match what {
             OldDataKind::Late(late) => {
                 let (packets, extent) = (self.packets(end - start), self.nxt - start);

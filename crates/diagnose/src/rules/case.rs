@@ -51,6 +51,13 @@ pub struct DiagnosisCase<'a> {
     pub neighbours: &'a [TransferSummary],
 }
 
+/// One second, in ns.
+const SECOND: u64 = 1_000_000_000;
+/// Least cost of a warning, in ns: a frame of a film, which nobody notices.
+const MIN_COST: u64 = 20_000_000;
+/// Least cost of a warning in a small transfer, in ns: the shortest retransmission timeout.
+const MIN_SMALL_COST: u64 = 200_000_000;
+
 impl<'a> DiagnosisCase<'a> {
     /// A finding of `rule` about the whole transfer, with the severity of its cost.
     pub(super) fn finding(&self, rule: &DiagnosisRule, cost: u64, title: String) -> Finding {
@@ -83,16 +90,32 @@ impl<'a> DiagnosisCase<'a> {
         cost > 0 && cost * 20 >= self.active()
     }
 
-    /// Severity by cost: a tenth of the active time is a warning, half of it an error.
+    /// Severity by cost: a tenth of the active time is a warning, half of it an error. Both have a
+    /// floor: a warning needs [`MIN_COST`], in a small transfer [`MIN_SMALL_COST`], and an error a
+    /// transfer of some size or a second.
     pub(super) fn severity(&self, cost: u64) -> Severity {
         let active = self.active();
-        if cost * 2 >= active && cost > 0 {
-            Severity::Error
-        } else if cost * 10 >= active && cost > 0 {
-            Severity::Warning
-        } else {
+        let floor = if self.is_sizeable() { MIN_COST } else { MIN_SMALL_COST };
+        if cost < floor || cost * 10 < active {
             Severity::Note
+        } else if cost * 2 >= active && (self.is_sizeable() || cost >= SECOND) {
+            Severity::Error
+        } else {
+            Severity::Warning
         }
+    }
+
+    /// Whether the transfer is longer than a few initial windows (RFC 6928: ten segments each), so
+    /// that its windows matter.
+    pub(super) fn is_sizeable(&self) -> bool {
+        self.flow.bytes >= 30 * self.flow.mss.max(536)
+    }
+
+    /// Whether the transfer is bulk data: sizeable, in packets of half a segment or more on average.
+    /// Terminals, chats, polls and control channels are interactive: they wait for their users.
+    pub(super) fn is_bulk(&self) -> bool {
+        let packets = self.flow.counts.new.max(1);
+        self.is_sizeable() && self.flow.bytes * 2 >= packets * self.flow.mss
     }
 
     /// High at the sender; elsewhere the sender's actions are inferred.

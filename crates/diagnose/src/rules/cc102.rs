@@ -48,7 +48,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let all = case.course.lost(LostTimeCause::SlowStart) + trip;
     let cost = ((all as f64 * share) as u64).saturating_sub(trip + cc301::slow_start_delay(case));
     // A transfer within the first window waits for its RTT, not for slow start.
-    if !case.is_significant(cost) || ramp.rounds.0 == ramp.rounds.1 {
+    if !case.is_significant(cost) || !case.is_sizeable() || ramp.rounds.0 == ramp.rounds.1 {
         return None;
     }
     let (first, last) = ramp.windows;

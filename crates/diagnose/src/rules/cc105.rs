@@ -54,8 +54,12 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     if !case.is_significant(cost) {
         return None;
     }
+    // A window of less than two segments does not climb: the application has no more to send.
     let longest =
         case.course.linear_growths.iter().max_by_key(|linear_growth| linear_growth.lost)?;
+    if longest.windows.0 < 2 * case.flow.mss {
+        return None;
+    }
     let after = match longest.blame {
         LostTimeCause::SpuriousFastRecovery => "a recovery that nothing lost had called for",
         LostTimeCause::SpuriousRto => "a timeout that nothing lost had called for",

@@ -52,7 +52,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let title = format!(
         "the end of a flight was lost {}, {} of waiting for a timer",
         super::case::many(tails.count, "time"),
-        time(tails.stalled)
+        time(cost)
     );
     let mut finding = case
         .finding(&RULE, cost, title)
@@ -65,7 +65,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .because("nothing was sent behind the lost packets that would have made the receiver report them");
     if inferred {
         finding.confidence = Confidence::Medium;
-        finding = finding.unseen("the lost copies, which never came this far: a silence after data without PSH shows them");
+        finding = finding.unseen("the lost copies, which never came this far: the sender's counter of packets (IPv4 identification) runs on in a silence after data without PSH");
     }
     Some(finding)
 }

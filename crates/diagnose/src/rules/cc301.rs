@@ -44,7 +44,7 @@ pub(super) fn slow_start_delay(case: &DiagnosisCase<'_>) -> u64 {
     let behind: f64 = rounds
         .windows(2)
         .filter(|pair| pair[1].late > 0 && pair[0].sent > 0 && pair[1].sent > 0)
-        .filter(|pair| !busy(&pair[0], base))
+        .filter(|pair| !busy(&pair[0], base, case.flow.mss))
         .map(|pair| 1.0 - log2(pair[1].sent as f64 / pair[0].sent as f64))
         .sum();
     ((behind.max(0.0) * base as f64) as u64).min(ramp.lost)

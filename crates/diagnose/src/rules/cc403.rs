@@ -31,15 +31,17 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     if flow.zero_windows == 0 && !case.is_significant(cost) {
         return None;
     }
-    let (least, most, _) = flow.window?;
+    // Without the handshake only its closing is known.
+    let (least, most, _) = flow.window.unwrap_or((0, 0, 0));
     let span = flow.last_delivery.saturating_sub(flow.first_data.0).max(1);
     let drain = flow.bytes as f64 * 1e9 / span as f64;
-    let title = format!(
-        "the receiver reads at {}: its window is down to {} of {}",
-        rate(drain),
-        size(least),
-        size(most)
-    );
+    let title = if most > 0 {
+        let (least, most) = (size(least), size(most));
+        format!("the receiver reads at {}: its window is down to {least} of {most}", rate(drain))
+    } else {
+        let times = super::case::many(flow.zero_windows, "time");
+        format!("the receiver reads at {}: its window is closed {times}", rate(drain))
+    };
     Some(
         case.finding(&RULE, cost, title)
             .with([

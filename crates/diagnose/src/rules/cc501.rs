@@ -3,6 +3,8 @@
 //! Checks for time in which both windows were open, all written data were sent (the last segment
 //! carried PSH or was short), and the next data were not triggered by an ACK.
 //!
+//! Waits of an interactive connection (see `DiagnosisCase::is_bulk`) are a note.
+//!
 //! Cost: that time less the time its bytes take at the rate of the path. Idle times longer than a
 //! timeout do not count: no transfer was in progress.
 
@@ -39,34 +41,38 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         percent(waited, case.active())
     );
     let (longest, frame) = flow.longest_pause;
-    Some(
-        case.finding(&RULE, cost, title)
-            .with([
-                number(
-                    "waited_s",
-                    seconds(waited),
-                    "waited",
-                    format!("{} in {}", time(waited), super::case::many(flow.pauses, "pause")),
+    let mut finding = case
+        .finding(&RULE, cost, title)
+        .with([
+            number(
+                "waited_s",
+                seconds(waited),
+                "waited",
+                format!("{} in {}", time(waited), super::case::many(flow.pauses, "pause")),
+            ),
+            number(
+                "longest_pause_s",
+                seconds(longest),
+                "longest",
+                format!("{}, ended by frame {frame}", time(longest)),
+            ),
+            number(
+                "idle_s",
+                seconds(case.course.budget.of(Limiter::Idle)),
+                "rests",
+                format!(
+                    "{} longer than a timeout, not counted",
+                    time(case.course.budget.of(Limiter::Idle))
                 ),
-                number(
-                    "longest_pause_s",
-                    seconds(longest),
-                    "longest",
-                    format!("{}, ended by frame {frame}", time(longest)),
-                ),
-                number(
-                    "idle_s",
-                    seconds(case.course.budget.of(Limiter::Idle)),
-                    "rests",
-                    format!(
-                        "{} longer than a timeout, not counted",
-                        time(case.course.budget.of(Limiter::Idle))
-                    ),
-                ),
-                count("pauses", flow.pauses, "", String::new()),
-            ])
-            .because("the sending application writes less than the path carries")
-            .unseen("what it waits for; a full send buffer would look different (CC503)")
-            .unseen(case.bound()),
-    )
+            ),
+            count("pauses", flow.pauses, "", String::new()),
+        ])
+        .because("the sending application writes less than the path carries")
+        .unseen("what it waits for; a full send buffer would look different (CC503)")
+        .unseen(case.bound());
+    if !case.is_bulk() {
+        // An interactive connection waits for its users: no fault.
+        finding = finding.note();
+    }
+    Some(finding)
 }

@@ -7,6 +7,7 @@
 
 use super::case::{DiagnosisCase, number, percent, seconds, size, time};
 use super::{DiagnosisRule, Finding, Severity};
+use crate::path::delay_follows_load;
 use crate::time_budget::Limiter;
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -34,7 +35,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let base = case.course.path.base_rtt?;
     let busy = case.course.budget.of(Limiter::Path);
     // A queue of up to one RTT keeps the path busy through a window reduction.
-    if mean < base || busy * 4 < case.active() {
+    if mean < base || busy * 4 < case.active() || !delay_follows_load(case.flow, base) {
         return None;
     }
     let title = format!("a queue of {} stands in the path, on top of {}", time(mean), time(base));

@@ -9,6 +9,7 @@
 
 use super::case::{DiagnosisCase, TransferSummary, number, percent, rate};
 use super::{Confidence, DiagnosisRule, Finding};
+use crate::path::delay_follows_load;
 use crate::time_budget::Limiter;
 use crate::timeline::SHARED_FRACTION;
 
@@ -32,7 +33,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let path = &case.course.path;
     let (share, edge) = (path.share?, path.rate?);
     let busy = case.course.budget.of(Limiter::Path) + case.course.budget.of(Limiter::Recovery);
-    if !case.course.is_busy() {
+    let base = path.base_rtt?;
+    if !case.course.is_busy() || !delay_follows_load(case.flow, base) {
         return None;
     }
     let (others, concurrent_transfers) = concurrent_transfers(case);

@@ -77,7 +77,7 @@ impl TimelineBuilder<'_> {
     fn round(&mut self, n: usize, round: &Round) {
         let length = round.length();
         let end = round.start + length;
-        let busy = busy(round, self.base);
+        let busy = busy(round, self.base, self.flow.mss);
         if matches!(round.before, RoundOrigin::Opening | RoundOrigin::Idle | RoundOrigin::Timeout) {
             self.begin_ramp(n, round);
         }

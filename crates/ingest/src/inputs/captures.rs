@@ -54,6 +54,7 @@ pub(super) fn read(
                     frame: frame.number,
                     segment: parsed.segment,
                     captured: (parsed.segment.wire_len().get() as u32).saturating_sub(cut),
+                    id: parsed.id,
                 };
                 held.next(Some(taken), file, table);
             }
@@ -86,6 +87,7 @@ struct TimedPacket {
     frame: u64,
     segment: Segment,
     captured: u32,
+    id: u16,
 }
 
 /// Delays each packet by one, until the next packet shows whether its timestamp can be right.
@@ -147,6 +149,7 @@ impl TimestampFilter {
             frame: taken.frame,
             segment: taken.segment,
             captured: taken.captured,
+            id: taken.id,
         };
         table.packet(taken.point, taken.between, packet);
     }

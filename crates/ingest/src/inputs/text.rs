@@ -74,6 +74,7 @@ pub(super) fn read(
                 frame: line.line as u64,
                 segment,
                 captured: segment.wire_len().get() as u32,
+                id: 0,
             },
         );
         if hosts.named {
