@@ -132,11 +132,13 @@ Examples:
   ackclock diagnose ci.pcap --fail-on warning    exit 1 if something costs a tenth of the time
   ackclock diagnose ci.pcap --fail-on CC204      exit 1 if there was a timeout
   ackclock diagnose connection.sqlog             what limited a QUIC connection, from its qlog
+  ackclock diagnose --against labels.tsv DIR     compare verdicts with labels, as a confusion table
 
 Captures show most when taken at the host that sends the data, from before the connection opens;
 128 bytes of each packet are enough (tcpdump -s 128).
 
-Exit status: 0 success; 1 a finding that --fail-on names; 2 an error in arguments, or a file that
+Exit status: 0 success; 1 a finding that --fail-on names, or too many verdicts unlike the labels of
+--against; 2 an error in arguments, or a file that
 cannot be read.";
 
 /// Arguments of `diagnose`.
@@ -162,6 +164,10 @@ pub(crate) struct DiagnoseArgs {
     /// Exit with 1 on a finding of this severity (note, warning, error) or worse, or with this code
     #[arg(long, value_name = "SEVERITY|CODE")]
     pub(crate) fail_on: Option<String>,
+    /// Compare the verdicts on a folder of captures with a list of labels (source, file, label, why,
+    /// separated by tabs); FILE is the folder. Exits with 1 if fewer than 90 % agree
+    #[arg(long, value_name = "LABELS", conflicts_with_all = ["flow", "limit", "report", "fail_on"])]
+    pub(crate) against: Option<PathBuf>,
 }
 
 const EXPLAIN_EXAMPLES: &str = "\

@@ -231,6 +231,7 @@ impl ConnectionAnalyzer {
                 echo: segment.timestamps.map(|stamps| stamps.ecr),
                 sack,
                 pure: segment.payload == 0,
+                fin: segment.flags.has(Flags::FIN),
                 ece: segment.flags.has(Flags::ECE),
             });
         }

@@ -48,6 +48,8 @@ pub(crate) struct CapturedAck {
     pub(crate) sack: SackBlocks,
     /// The segment carries no data.
     pub(crate) pure: bool,
+    /// The segment is a FIN: what it says about the window concerns no sender that waits.
+    pub(crate) fin: bool,
     /// The ECE flag (RFC 3168) is set.
     pub(crate) ece: bool,
 }

@@ -20,6 +20,8 @@ pub(crate) struct TestConnection {
     pub(crate) id: u16,
 }
 
+mod wild;
+
 const ISN: u32 = 0xffff_ff00;
 
 impl TestConnection {

@@ -7,6 +7,7 @@
 mod explain;
 mod joined;
 mod json;
+mod not_read;
 mod quic;
 mod text;
 

@@ -10,9 +10,10 @@
 //! only kept if captures are compared (40 bytes per packet, at most [`MAX_TRANSIT_PACKETS`]).
 //!
 //! The module opens no files (callers give readers) and diagnoses nothing. It reassembles no
-//! fragments and decapsulates no tunnels; these are counted ([`OtherFrames`]).
+//! fragments; these are counted ([`OtherFrames`]).
 
 mod captures;
+mod duplicates;
 mod join;
 mod kind;
 mod logs;
@@ -71,6 +72,8 @@ pub struct File {
     pub frames: u64,
     /// TCP packets among them.
     pub tcp: u64,
+    /// Frames among them that were captured twice; the second copy is not analysed.
+    pub duplicates: u64,
     /// Frames that are not TCP or cannot be parsed.
     pub others: OtherFrames,
     /// Capture points (one in pcap); empty for logs.
@@ -214,6 +217,7 @@ fn open(name: String, bytes: Box<dyn Read + '_>) -> Result<(File, PeekedInput<'_
         begins: None,
         frames: 0,
         tcp: 0,
+        duplicates: 0,
         others: OtherFrames::default(),
         interfaces: Vec::new(),
         clocks: Vec::new(),

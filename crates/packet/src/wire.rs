@@ -32,14 +32,16 @@
 //! [`Options`](crate::Options) and the timestamps.
 
 mod emit;
+mod link;
 mod options;
 mod parse;
 #[cfg(test)]
 mod tests;
 
 pub use emit::{EmitError, emit, emit_payload, payload_byte};
+pub use link::Link;
 pub use options::OptionBytes;
-pub use parse::{Link, ParsedPacket, WireError, WireProblem, parse, parse_cut};
+pub use parse::{ParsedPacket, WireError, WireProblem, parse, parse_cut};
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,7 @@
 //! `ackclock diagnose`: why a transfer is slow.
 
+mod against;
+
 use std::fs::Metadata;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -20,6 +22,14 @@ use crate::progress::ProgressReader;
 const SHOWN: usize = 10;
 
 pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
+    if let Some(labels) = &args.against {
+        let [folder] = args.files.as_slice() else {
+            return Err(Failure::new(
+                "--against: expected one folder with the captures of the list",
+            ));
+        };
+        return against::run(labels, folder, args.json);
+    }
     let fail_on = args.fail_on.as_deref().map(fail_on).transpose()?;
     let standard = args.files.iter().filter(|file| file.as_path() == Path::new("-")).count();
     if standard > 1 {

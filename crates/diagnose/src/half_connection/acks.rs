@@ -259,7 +259,7 @@ impl HalfConnection {
         if self.una == self.nxt && self.all_acked_at.is_none() {
             self.all_acked_at = Some(at);
         }
-        if self.rwnd_limited && self.edge.saturating_sub(self.nxt) >= self.mss {
+        if self.rwnd_limited && !self.is_window_full() {
             if !self.in_episode && !self.in_timeout {
                 let what = self.rwnd_limit_cause();
                 self.spend(what, at);

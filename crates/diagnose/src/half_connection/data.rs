@@ -83,7 +83,7 @@ impl HalfConnection {
         self.last_push = segment.flags.has(Flags::PSH) || segment.flags.has(Flags::FIN);
         self.last_short = len % self.mss != 0;
         self.last_sent = at;
-        self.rwnd_limited = self.edge.saturating_sub(self.nxt) < self.mss;
+        self.rwnd_limited = self.is_window_full();
         self.all_acked_at = None;
         self.request_at = None;
         let flight = self.flight();
@@ -130,6 +130,10 @@ impl HalfConnection {
 
     /// Processes data above the highest captured byte.
     fn new_data(&mut self, (start, end): (u64, u64), at: u64, stamp: u32, frame: u64) {
+        if start > self.nxt {
+            // What should have come first is missing, whatever the counter of packets says.
+            self.missing_before = Some(self.missing_before.unwrap_or(0).max(1));
+        }
         self.account_until_new_data(at, stamp, frame);
         self.last_stamp = stamp;
         if self.round_over {
@@ -236,16 +240,15 @@ impl HalfConnection {
     /// Accounts for a pause without data in flight since `all_acked_at`, after which the sender
     /// sends without an ACK to trigger it.
     fn account_pause(&mut self, all_acked_at: u64, at: u64, stamp: u32, frame: u64) {
-        let drained = self.last_push || self.last_short;
         let after_loss = self.begin.point == CapturePoint::Receiver;
         if after_loss && at - all_acked_at > self.smoothed().max(self.reaction()) {
             if self.held(at, stamp) {
                 self.delay_spike_at = Some(at);
                 return self.spend(TimeUse::Timeout, at);
             }
-            if !drained && self.lost_before(at) {
-                // The sender had more to send (no PSH) and both windows were open, and its counter
-                // of packets shows that it sent some which never arrived.
+            if self.lost_before(at) {
+                // Its counter of packets, or a gap in the data, shows that the sender sent some in
+                // the silence which never arrived.
                 self.infer_episode(at, self.since, frame, true);
                 return self.spend(TimeUse::Timeout, at);
             }

@@ -26,7 +26,7 @@ pub(super) struct WindowClosure {
 impl HalfConnection {
     /// Updates the advertised window, unless the ACK is old.
     pub(super) fn update_window(&mut self, at: u64, place: u64, ack: &CapturedAck) {
-        if place < self.una {
+        if place < self.una || ack.fin && ack.window == 0 {
             return;
         }
         let closed = ack.window == 0;
@@ -50,6 +50,17 @@ impl HalfConnection {
             }
             _ => {}
         }
+    }
+
+    /// Whether the window has no room for a segment. A sender does not wait for one if the room is
+    /// half of the largest window (RFC 9293 section 3.8.6.2.1): on a loopback device a segment is as
+    /// long as a window without scale.
+    pub(super) fn is_window_full(&self) -> bool {
+        let wanted = match self.window_max / 2 {
+            0 => self.mss,
+            half => self.mss.min(half),
+        };
+        self.edge.saturating_sub(self.nxt) < wanted
     }
 
     pub(super) const fn is_window_closed(&self) -> bool {

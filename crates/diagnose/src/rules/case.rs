@@ -52,9 +52,11 @@ pub struct DiagnosisCase<'a> {
 }
 
 /// One second, in ns.
-const SECOND: u64 = 1_000_000_000;
-/// Least cost of a warning, in ns: a frame of a film, which nobody notices.
-const MIN_COST: u64 = 20_000_000;
+pub(super) const SECOND: u64 = 1_000_000_000;
+/// Least cost of a warning, in ns: half of the 0.1 s that a person perceives as no delay at all.
+const MIN_COST: u64 = 50_000_000;
+/// Fewest bytes of bulk data: a larger page.
+const MIN_BULK: u64 = 100_000;
 /// Least cost of a warning in a small transfer, in ns: the shortest retransmission timeout.
 const MIN_SMALL_COST: u64 = 200_000_000;
 
@@ -111,11 +113,13 @@ impl<'a> DiagnosisCase<'a> {
         self.flow.bytes >= 30 * self.flow.mss.max(536)
     }
 
-    /// Whether the transfer is bulk data: sizeable, in packets of half a segment or more on average.
-    /// Terminals, chats, polls and control channels are interactive: they wait for their users.
+    /// Whether the transfer is bulk data: of [`MIN_BULK`], in packets of half a segment or more on
+    /// average, and most of it captured. Terminals, chats, polls and control channels are
+    /// interactive: they wait for their users.
     pub(super) fn is_bulk(&self) -> bool {
-        let packets = self.flow.counts.new.max(1);
-        self.is_sizeable() && self.flow.bytes * 2 >= packets * self.flow.mss
+        let flow = self.flow;
+        let long = flow.bytes * 2 >= flow.counts.new * flow.mss.max(536);
+        self.is_sizeable() && flow.bytes >= MIN_BULK && long && flow.unseen * 2 <= flow.bytes
     }
 
     /// High at the sender; elsewhere the sender's actions are inferred.

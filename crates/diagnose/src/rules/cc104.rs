@@ -51,7 +51,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let ramp = case.course.ramps.iter().find(|ramp| ramp.before == RoundOrigin::Opening)?;
     let (base, capacity) = (path.base_rtt?, path.rate?);
     let holds = (capacity * base as f64 / 1e9) as u64;
-    if ramp.windows.1 * 4 >= holds * 3 {
+    // A transfer of less than the path holds twice is over before any growth matters.
+    if ramp.windows.1 * 4 >= holds * 3 || case.flow.bytes < 2 * holds {
         return None;
     }
     let title = format!(

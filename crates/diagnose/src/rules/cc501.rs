@@ -3,12 +3,13 @@
 //! Checks for time in which both windows were open, all written data were sent (the last segment
 //! carried PSH or was short), and the next data were not triggered by an ACK.
 //!
-//! Waits of an interactive connection (see `DiagnosisCase::is_bulk`) are a note.
+//! Waits of an interactive connection (see `DiagnosisCase::is_bulk`), or of less than a second in
+//! all, are a note.
 //!
 //! Cost: that time less the time its bytes take at the rate of the path. Idle times longer than a
 //! timeout do not count: no transfer was in progress.
 
-use super::case::{DiagnosisCase, count, number, percent, seconds, time};
+use super::case::{DiagnosisCase, SECOND, count, number, percent, seconds, time};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 use crate::time_budget::Limiter;
@@ -70,8 +71,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .because("the sending application writes less than the path carries")
         .unseen("what it waits for; a full send buffer would look different (CC503)")
         .unseen(case.bound());
-    if !case.is_bulk() {
-        // An interactive connection waits for its users: no fault.
+    if !case.is_bulk() || cost < SECOND {
+        // An interactive connection waits for its users, and nobody for less than a second.
         finding = finding.note();
     }
     Some(finding)

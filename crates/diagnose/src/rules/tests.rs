@@ -264,7 +264,9 @@ fn a_window_holds_at_least_a_segment() {
         let cwnd_limited_time = budget.of(Limiter::SlowStart) + budget.of(Limiter::Cwnd);
         // The ACK of the very first message is waited for in the first round.
         assert!(cwnd_limited_time <= 60_000_000, "{cwnd_limited_time}");
-        assert_eq!(diagnosis.primary, Some("CC501"), "{:?}", diagnosis.findings);
+        // Interactive: worth a note, no more.
+        assert_eq!(diagnosis.primary, None, "{:?}", diagnosis.findings);
+        assert_eq!(diagnosis.findings[0].code, "CC501");
         let text = format!("{:?}", diagnosis.findings);
         assert!(!text.contains("0 MSS"), "{text}");
     }

@@ -5,6 +5,7 @@ use core::fmt::Write;
 use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time};
 use diagnose::{Diagnosis, Limiter, TimeBudget};
 
+use super::not_read::not_read;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
 use crate::inputs::InputKind;
 use scenario::ReportStyle;
@@ -69,6 +70,9 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
     }
     if is_qlog {
         return quic_connections(report, view, out);
+    }
+    for line in not_read(file) {
+        let _ = writeln!(out, "  {line}");
     }
     if connections == 0 {
         out.push_str("  no TCP connection found (for QUIC, pass its qlog)\n");

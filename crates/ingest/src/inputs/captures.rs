@@ -21,6 +21,7 @@ pub(super) fn read(
         OpenError::Read(error) => Reason::Read(error),
         error => Reason::Nothing { kind: file.kind, problem: Some(error.to_string()) },
     })?;
+    let copies = table.copies;
     let mut last = None;
     let mut held = TimestampFilter { number, before: None, packet: None };
     loop {
@@ -55,12 +56,14 @@ pub(super) fn read(
                     segment: parsed.segment,
                     captured: (parsed.segment.wire_len().get() as u32).saturating_sub(cut),
                     id: parsed.id,
+                    ttl: parsed.ttl,
                 };
                 held.next(Some(taken), file, table);
             }
         }
     }
     held.next(None, file, table);
+    file.duplicates = table.copies - copies;
     file.frames = reader.tally().frames;
     file.interfaces = reader.interfaces().to_vec();
     if file.frames == 0 {
@@ -88,6 +91,7 @@ struct TimedPacket {
     segment: Segment,
     captured: u32,
     id: u16,
+    ttl: u8,
 }
 
 /// Delays each packet by one, until the next packet shows whether its timestamp can be right.
@@ -151,6 +155,6 @@ impl TimestampFilter {
             captured: taken.captured,
             id: taken.id,
         };
-        table.packet(taken.point, taken.between, packet);
+        table.packet(taken.point, taken.between, packet, taken.ttl);
     }
 }

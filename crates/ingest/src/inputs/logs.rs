@@ -175,7 +175,8 @@ fn place(
     let mut index = None;
     for &(at, between, packet) in &log.packets {
         file.tcp += 1;
-        index = Some(table.packet(point, between, CapturedPacket { at: since(at), ..packet }));
+        let packet = CapturedPacket { at: since(at), ..packet };
+        index = Some(table.packet(point, between, packet, 0));
     }
     let index = index.unwrap_or_else(|| table.open(point, between));
     for word in &log.words {

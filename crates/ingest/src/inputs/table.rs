@@ -17,6 +17,7 @@ use packet::{Dir, Flags};
 use units::{Duration, Instant};
 
 use super::CapturedConnection;
+use super::duplicates::DuplicateFilter;
 use super::join::{CapturePair, CapturedSide, join};
 use super::logs::{Anchor, ConnectionLog};
 use super::transit::{MAX_TRANSIT_PACKETS, PacketRecord};
@@ -107,6 +108,9 @@ pub(super) struct ConnectionTable {
     /// Whether packets are kept to compare captures, and how many are.
     crossing: bool,
     kept: usize,
+    duplicates: DuplicateFilter,
+    /// Packets that were second copies.
+    pub(super) copies: u64,
     /// Capture points with packets, and the start time of each file.
     points: Vec<CaptureSource>,
     begins: Vec<u64>,
@@ -122,6 +126,8 @@ impl ConnectionTable {
             recent: None,
             crossing,
             kept: 0,
+            duplicates: DuplicateFilter::default(),
+            copies: 0,
             points: Vec::new(),
             begins: Vec::new(),
         }
@@ -140,12 +146,14 @@ impl ConnectionTable {
         self.begins[file] = at.as_nanos();
     }
 
-    /// Adds a packet, sets its direction and returns the index of its connection.
+    /// Adds a packet with its time to live, unless it is the second copy of one; sets its direction
+    /// and returns the index of its connection.
     pub(super) fn packet(
         &mut self,
         point: CaptureSource,
         between: Endpoints,
         packet: CapturedPacket,
+        ttl: u8,
     ) -> usize {
         let key = ConnectionKey::of(point, between);
         let known = match self.recent {
@@ -168,6 +176,10 @@ impl ConnectionTable {
         let mut packet = packet;
         packet.segment.dir = dir;
         let at = packet.at.as_nanos();
+        if self.duplicates.is_copy(index, at, (packet.id, ttl), &packet.segment) {
+            self.copies += 1;
+            return index as usize;
+        }
         live.span = (live.span.0.min(at), live.span.1.max(at));
         if self.crossing && self.kept < MAX_TRANSIT_PACKETS {
             self.kept += 1;

@@ -47,12 +47,12 @@ fn capture(packets: &[Sent]) -> Vec<u8> {
             .add_interface(&PcapngInterface { name, snaplen: 96, ..PcapngInterface::default() })
             .unwrap()
     });
-    for &(tap, millis, between, flags, seq, ack, payload) in packets {
+    for (&(tap, millis, between, flags, seq, ack, payload), id) in packets.iter().zip(1..) {
         let at = Instant::from_nanos(millis * 1_000_000);
         let (seq, ack) = (SeqNum(seq), SeqNum(ack));
         let segment = Segment { flags, seq, ack, payload, ..Segment::default() };
         let seen = PacketMeta { tap: taps[tap], at, way: PacketDirection::Out };
-        writer.segment(seen, &segment, &between, 1, Offset(0)).unwrap();
+        writer.segment(seen, &segment, &between, id, Offset(0)).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -202,6 +202,34 @@ fn other_frames_are_counted() {
     assert_eq!(others.protocols.get(&17), Some(&1));
     assert_eq!((others.total(), reading.files[0].frames, reading.files[0].tcp), (6, 6, 0));
     assert!(reading.streams.is_empty());
+}
+
+/// A mirror port copies each frame when it enters and when it leaves, behind a router the time to
+/// live is one less. A retransmission has another identification.
+#[test]
+fn frames_captured_twice_count_once() {
+    let between = ends(1, 2);
+    let mut writer = PcapngWriter::new(Vec::new(), &PcapngSection::default()).unwrap();
+    let tap = writer.add_interface(&PcapngInterface::default()).unwrap();
+    let mut frame = |us: u64, id: u16, seq: u32, ttl: u8| {
+        let segment = Segment { flags: ACK, seq: SeqNum(seq), payload: 100, ..Segment::default() };
+        let mut bytes = Vec::new();
+        packet::wire::emit(&segment, &between, id, Offset(0), &mut bytes).unwrap();
+        bytes[8] = ttl;
+        let at = Instant::from_nanos(us * 1_000);
+        writer.packet(PacketMeta { tap, at, way: PacketDirection::In }, &bytes).unwrap();
+    };
+    for n in 0..10 {
+        let (us, id, seq) = (u64::from(n) * 10_000, 100 + n as u16, n * 100);
+        frame(us, id, seq, 64);
+        frame(us + 30, id, seq, if n < 5 { 64 } else { 63 });
+    }
+    // The last one again.
+    frame(300_000, 120, 900, 64);
+    let reading = read_bytes(&writer.finish().unwrap());
+    assert_eq!((reading.files[0].duplicates, reading.files[0].tcp), (10, 21));
+    let flow = reading.streams[0].analysis.main().unwrap();
+    assert_eq!((flow.counts.new, flow.counts.retransmitted, flow.bytes), (10, 1, 1_000));
 }
 
 #[test]

@@ -76,6 +76,7 @@ pub(super) fn read(
                 captured: segment.wire_len().get() as u32,
                 id: 0,
             },
+            0,
         );
         if hosts.named {
             table.name(index, |end| hosts.name(end));

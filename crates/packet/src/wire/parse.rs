@@ -12,52 +12,15 @@ use etherparse::err::{LenError, ip};
 use etherparse::{IpNumber, Ipv6RawExtHeaderSlice, LaxIpSlice, LaxIpv6Slice};
 use units::SeqNum;
 
+use super::link::{Link, tunnelled};
 use super::{Endpoints, options};
 use crate::{Flags, IpVersion, Segment};
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER: usize = 20;
 
-/// The header before the IP header, by the link types of pcap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Link {
-    /// None (`LINKTYPE_RAW`, `_IPV4`, `_IPV6`).
-    Raw,
-    /// Ethernet, with or without VLAN tags (also several, as in QinQ) and PPPoE.
-    Ethernet,
-    /// Four bytes of address family (`LINKTYPE_NULL`, `_LOOP`).
-    Loopback,
-    /// Linux "cooked" capture.
-    LinuxSll,
-    /// Linux "cooked" capture, version 2.
-    LinuxSll2,
-}
-
-impl Link {
-    /// The link type with this LINKTYPE number of pcap and pcapng.
-    pub const fn from_linktype(number: u16) -> Option<Self> {
-        match number {
-            // BSD systems use 12 and 14 for raw IP.
-            12 | 14 | 101 | 228 | 229 => Some(Self::Raw),
-            1 => Some(Self::Ethernet),
-            0 | 108 => Some(Self::Loopback),
-            113 => Some(Self::LinuxSll),
-            276 => Some(Self::LinuxSll2),
-            _ => None,
-        }
-    }
-
-    /// Bytes before the IP header, and the position of the EtherType among them.
-    const fn header(self) -> (usize, Option<usize>) {
-        match self {
-            Self::Raw => (0, None),
-            Self::Ethernet => (14, Some(12)),
-            Self::Loopback => (4, None),
-            Self::LinuxSll => (16, Some(14)),
-            Self::LinuxSll2 => (20, Some(0)),
-        }
-    }
-}
+/// Most headers of IP in a packet: tunnels within tunnels.
+const MAX_DEPTH: usize = 8;
 
 /// A packet read from a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +32,8 @@ pub struct ParsedPacket<'a> {
     pub segment: Segment,
     /// Identification of the IPv4 header; 0 in IPv6.
     pub id: u16,
+    /// Time to live of the IPv4 header, or hop limit of the IPv6 header.
+    pub ttl: u8,
     /// Captured payload bytes: fewer than `segment.payload` if the capture truncated the packet.
     pub payload: &'a [u8],
     /// True if the segment has all options. False if some are unknown, malformed or truncated.
@@ -90,13 +55,29 @@ pub fn parse(bytes: &[u8], link: Link) -> Result<ParsedPacket<'_>, WireError> {
 ///
 /// [`WireError`] with the offset into `bytes` if there is no TCP header.
 pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<ParsedPacket<'_>, WireError> {
-    let start = ip_offset(bytes, link)?;
+    let mut start = link.ip_offset(bytes)?;
+    for _ in 1..MAX_DEPTH {
+        match parse_ip(bytes, original, start) {
+            Err(WireError { offset, problem: WireProblem::NotTcp(number) }) => {
+                match tunnelled(bytes, number, offset) {
+                    Some(inner) if inner < bytes.len() => start = inner,
+                    _ => return Err(WireError::at(offset, WireProblem::NotTcp(number))),
+                }
+            }
+            parsed => return parsed,
+        }
+    }
+    parse_ip(bytes, original, start)
+}
+
+/// Parses the packet whose IP header is at `start`.
+fn parse_ip(bytes: &[u8], original: usize, start: usize) -> Result<ParsedPacket<'_>, WireError> {
     let (ip, _) = LaxIpSlice::from_slice(&bytes[start..]).map_err(|err| match err {
         ip::LaxHeaderSliceError::Len(len) => WireError::cut(start, &len),
         ip::LaxHeaderSliceError::Content(_) => WireError::at(start, WireProblem::NotIp),
     })?;
     // Bytes of IP headers, the length field (0: none), ECN bits, identification.
-    let (version, headers, reported, ecn, id) = match &ip {
+    let (version, headers, reported, ecn, id, ttl) = match &ip {
         LaxIpSlice::Ipv4(v4) => {
             let header = v4.header();
             let extensions = v4.extensions().auth.as_ref().map_or(0, |auth| auth.slice().len());
@@ -106,6 +87,7 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<ParsedPack
                 usize::from(header.total_len()),
                 header.ecn().value(),
                 header.identification(),
+                header.ttl(),
             )
         }
         LaxIpSlice::Ipv6(v6) => {
@@ -115,7 +97,7 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<ParsedPack
                 payload => header.slice().len() + payload,
             };
             let headers = header.slice().len() + v6.extensions().slice().len();
-            (IpVersion::V6, headers, reported, header.ecn().value(), 0)
+            (IpVersion::V6, headers, reported, header.ecn().value(), 0, header.hop_limit())
         }
     };
     let tcp_start = start + headers;
@@ -165,6 +147,7 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<ParsedPack
             ..Segment::default()
         },
         id,
+        ttl,
         payload: &captured[captured_header..],
         options_complete: read.complete && captured_header == header_len,
     })
@@ -191,44 +174,6 @@ fn jumbo(v6: &LaxIpv6Slice<'_>) -> Option<usize> {
             _ => return None,
         };
     }
-}
-
-/// Offset of the IP header.
-fn ip_offset(bytes: &[u8], link: Link) -> Result<usize, WireError> {
-    let (mut start, ether_type) = link.header();
-    if let Some(mut at) = ether_type {
-        loop {
-            let Some(&[high, low]) = bytes.get(at..at + 2) else {
-                return Err(WireError::at(at, WireProblem::Cut { needed: at + 2 - bytes.len() }));
-            };
-            match u16::from_be_bytes([high, low]) {
-                0x0800 | 0x86dd => break,
-                // A VLAN tag (802.1Q, 802.1ad, or the older QinQ), followed by the next type.
-                0x8100 | 0x88a8 | 0x9100 if link == Link::Ethernet => {
-                    at += 4;
-                    start += 4;
-                }
-                // PPPoE (RFC 2516): six bytes, then the PPP protocol, here IPv4 or IPv6.
-                0x8864 if link == Link::Ethernet => {
-                    at += 8;
-                    start += 8;
-                    match bytes.get(at..at + 2) {
-                        Some([0x00, 0x21 | 0x57]) => break,
-                        Some(_) => return Err(WireError::at(at, WireProblem::NotIp)),
-                        None => {
-                            let needed = at + 2 - bytes.len();
-                            return Err(WireError::at(bytes.len(), WireProblem::Cut { needed }));
-                        }
-                    }
-                }
-                _ => return Err(WireError::at(at, WireProblem::NotIp)),
-            }
-        }
-    }
-    if start > bytes.len() {
-        return Err(WireError::at(bytes.len(), WireProblem::Cut { needed: start - bytes.len() }));
-    }
-    Ok(start)
 }
 
 /// Why bytes are not a TCP segment.

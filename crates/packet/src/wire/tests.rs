@@ -164,7 +164,7 @@ fn the_header_below_is_stripped_by_link_type() {
         let seen = parse(&bytes, link).unwrap();
         assert_eq!((seen.segment, seen.payload.len()), (segment, 5), "{link:?}");
     }
-    assert_eq!(Link::from_linktype(105), None);
+    assert_eq!(Link::from_linktype(147), None);
 }
 
 #[test]

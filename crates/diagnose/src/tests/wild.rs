@@ -1,0 +1,278 @@
+//! What captures from other people's networks have: closed windows and probes, silences without a
+//! loss, numbers of another connection, saved selections of packets.
+
+use packet::{Dir, Flags, Segment};
+use units::SeqNum;
+
+use super::{ISN, TestConnection};
+use crate::{Diagnosis, Limiter};
+
+impl TestConnection {
+    /// Data of the server, below those of the client.
+    fn request(&mut self, us: u64, acked: u64) {
+        let ack = SeqNum(ISN.wrapping_add(1).wrapping_add(acked as u32));
+        let flags = Flags::ACK | Flags::PSH;
+        let seq = SeqNum(ISN.wrapping_add(1));
+        let data = Segment {
+            dir: Dir::Reverse,
+            flags,
+            seq,
+            ack,
+            payload: 20,
+            window: 60_000 >> 4,
+            ..Segment::default()
+        };
+        self.push(us, data, ((us / 1_000) as u32, 0));
+    }
+}
+
+/// A reader stops for ten seconds: the window closes, and the sender probes it with a byte at
+/// `snd_una`, again and again. Nothing is lost. Without the handshake the scale is unknown, but zero
+/// is zero.
+#[test]
+fn probes_of_a_closed_window_are_no_retransmissions() {
+    for opened in [true, false] {
+        let mut script = TestConnection::new();
+        if opened {
+            script.open(10_000);
+        }
+        let mut at = 10_020;
+        for n in 0..100 {
+            script.data(at, n * 1_000, 1_000);
+            script.ack_window(at + 10_000, (n + 1) * 1_000, &[], if n == 99 { 0 } else { 60_000 });
+            at += 10_050;
+        }
+        for wait in [200, 400, 800, 1_600, 3_200, 5_000] {
+            at += wait * 1_000;
+            script.data(at, 100_000, 1);
+            script.ack_window(at + 10_000, 100_000, &[], 0);
+        }
+        at += 500_000;
+        script.ack_window(at, 100_000, &[], 60_000);
+        for n in 0..10 {
+            script.data(at + 20 + n, 100_000 + n * 1_000, 1_000);
+        }
+        script.ack(at + 10_100, 110_000, &[]);
+        let analysis = script.finish();
+        let flow = analysis.main().unwrap();
+        assert_eq!((flow.counts.window_probes, flow.counts.retransmitted), (6, 0), "{opened}");
+        assert_eq!((flow.episodes.len(), flow.bytes, flow.zero_windows), (0, 110_000, 1));
+        let diagnosis = Diagnosis::of(&analysis, &[]);
+        assert_eq!(diagnosis.primary, Some("CC403"), "{:#?}", diagnosis.findings);
+        let closed = diagnosis.course.budget.of(Limiter::Rwnd);
+        assert!((11_600_000_000..11_800_000_000).contains(&closed), "{closed}");
+    }
+}
+
+/// The receiver accepts the byte of a probe and acknowledges it.
+#[test]
+fn an_accepted_probe_is_data() {
+    let mut script = TestConnection::new();
+    script.open(10_000);
+    script.data(10_020, 0, 1_000);
+    script.ack_window(20_020, 1_000, &[], 0);
+    script.data(300_000, 1_000, 1);
+    script.ack(310_000, 1_001, &[]);
+    script.data(310_020, 1_001, 1_000);
+    script.ack(320_020, 2_001, &[]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!((flow.bytes, flow.unseen, flow.counts.retransmitted), (2_001, 0, 0));
+    assert_eq!(flow.counts.window_probes, 1);
+}
+
+/// Flights that reach a capture at the receiver; one of them after a silence of 600 ms. `missing`
+/// packets of the sender were not captured in it, by its counter.
+fn silence_at_the_receiver(missing: u16, numbered: bool, asked: bool) -> Vec<&'static str> {
+    let mut script = TestConnection::new();
+    script.numbered = numbered;
+    script.open_between(10, 50_000);
+    let (mut at, mut offset) = (60_000, 0);
+    for flight in 0..30_u64 {
+        if flight == 20 {
+            if asked {
+                script.request(at + 549_000, offset);
+            }
+            at += 600_000;
+            script.id += missing;
+        }
+        for n in 0..4 {
+            script.data(at + n * 10, offset, 1_000);
+            offset += 1_000;
+            script.ack(at + n * 10 + 5, offset, &[]);
+        }
+        at += 50_000;
+    }
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    diagnosis.findings.iter().map(|found| found.code).collect()
+}
+
+#[test]
+fn a_silence_is_a_tail_loss_only_if_packets_are_missing_in_it() {
+    assert!(silence_at_the_receiver(2, true, false).contains(&"CC203"));
+    assert!(!silence_at_the_receiver(0, true, false).contains(&"CC203"));
+    assert!(!silence_at_the_receiver(2, false, false).contains(&"CC203"));
+    assert!(!silence_at_the_receiver(2, true, true).contains(&"CC203"));
+}
+
+/// Messages in two writes: Nagle's algorithm holds the second back until the delayed ACK of the
+/// first.
+#[test]
+fn a_sender_that_waits_for_delayed_acks_has_lost_nothing() {
+    let mut script = TestConnection::new();
+    script.open(10_000);
+    let mut at = 10_020;
+    for n in 0..40 {
+        script.pushed(at, n * 900, 400);
+        // 40 ms after it arrived.
+        script.ack(at + 50_000, n * 900 + 400, &[]);
+        script.pushed(at + 50_020, n * 900 + 400, 500);
+        script.request(at + 60_100, n * 900 + 900);
+        at += 60_200;
+    }
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let found = diagnosis.findings.iter().find(|found| found.code == "CC504").unwrap();
+    assert_eq!(diagnosis.primary, Some("CC504"), "{:#?}", diagnosis.findings);
+    // 40 ms each.
+    assert!((1_590_000_000..1_610_000_000).contains(&found.cost), "{}", found.cost);
+}
+
+/// Bytes are those captured, not the reach of sequence numbers.
+#[test]
+fn a_jump_of_sequence_numbers_sends_no_bytes() {
+    let mut script = TestConnection::new();
+    script.data(0, 0, 300);
+    script.ack(10_000, 300, &[]);
+    script.data(20_000, 2_000_000_000, 400);
+    script.ack(30_000, 2_000_000_400, &[]);
+    // Back again, from an ACK.
+    script.ack(40_000, 500, &[]);
+    script.data(50_000, 500, 100);
+    let analysis = script.finish();
+    assert_eq!(analysis.main().unwrap().bytes, 800);
+}
+
+/// A FIN that was not captured is no byte.
+#[test]
+fn the_number_of_a_fin_is_no_byte() {
+    let mut script = TestConnection::new();
+    script.open(10_000);
+    script.data(10_020, 0, 300);
+    script.ack(20_020, 301, &[]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!((flow.bytes, flow.unseen), (300, 0));
+}
+
+/// Both copies pass a capture near the receiver, which answers only the second: the path had lost
+/// the first beyond the capture point.
+#[test]
+fn a_copy_that_was_not_answered_was_needed() {
+    let mut script = TestConnection::new();
+    script.open_between(10, 50_000);
+    let mut at = 60_000;
+    for n in 0..20 {
+        script.data(at, n * 1_000, 1_000);
+        script.ack(at + 5, (n + 1) * 1_000, &[]);
+        at += 50_000;
+    }
+    script.data(at, 20_000, 1_000);
+    script.data(at + 300_000, 20_000, 1_000);
+    script.ack(at + 300_005, 21_000, &[]);
+    let counts = script.finish().main().unwrap().counts;
+    assert_eq!((counts.retransmitted, counts.spurious), (1, 0));
+}
+
+/// The last segment is retransmitted with doubled timers for 15 s: an outage, not a tail loss.
+#[test]
+fn a_chain_of_timeouts_is_an_outage() {
+    let mut script = TestConnection::new();
+    script.open(50_000);
+    let mut at = 50_020;
+    for n in 0..20 {
+        script.data(at, n * 1_000, 1_000);
+        script.ack(at + 50_000, (n + 1) * 1_000, &[]);
+        at += 50_050;
+    }
+    script.data(at, 20_000, 1_000);
+    for wait in [250, 500, 1_000, 2_000, 4_000, 8_000] {
+        at += wait * 1_000;
+        script.data(at, 20_000, 1_000);
+    }
+    script.ack(at + 50_000, 21_000, &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    assert_eq!(diagnosis.primary, Some("CC204"), "{:#?}", diagnosis.findings);
+    // All waits together, less what the path needs.
+    let cost = diagnosis.findings[0].cost;
+    assert!((15_000_000_000..16_000_000_000).contains(&cost), "{cost}");
+}
+
+/// Answers without a single bare ACK: saved through a display filter.
+#[test]
+fn a_capture_without_bare_acks_is_judged_as_such() {
+    let mut script = TestConnection::new();
+    let mut at = 0;
+    for n in 0..10 {
+        script.request(at, n * 3_000);
+        for part in 0..3 {
+            script.data(at + 50_000 + part, n * 3_000 + part * 1_000, 1_000);
+        }
+        at += 300_000;
+    }
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let codes: Vec<_> = diagnosis.findings.iter().map(|found| found.code).collect();
+    assert!(codes.contains(&"CC906"), "{codes:?}");
+    assert!(codes.iter().all(|code| code.starts_with("CC9")), "{codes:?}");
+}
+
+/// Messages of a few bytes, answered 200 to 400 ms late, a minute apart: no queue, and no fault.
+#[test]
+fn an_interactive_session_has_no_queue_and_no_fault() {
+    let mut script = TestConnection::new();
+    script.open(20_000);
+    let mut at = 20_020;
+    for n in 0..60 {
+        script.pushed(at, n * 80, 80);
+        script.ack(at + 200_000 + n * 3_000, (n + 1) * 80, &[]);
+        at += 900_000;
+    }
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    assert_eq!(diagnosis.primary, None, "{:#?}", diagnosis.findings);
+}
+
+/// On a loopback device a segment is as long as the window of 64 kB, and 300 bytes do not fill it.
+#[test]
+fn a_few_bytes_fill_no_window() {
+    let mut script = TestConnection::new();
+    script.mss = 65_495;
+    script.open(100);
+    let mut at = 200;
+    for n in 0..10 {
+        script.pushed(at, n * 30, 30);
+        script.ack_window(at + 100, (n + 1) * 30, &[], 65_536);
+        at += 100_000;
+    }
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    assert_eq!(diagnosis.course.budget.of(Limiter::Rwnd), 0, "{:#?}", diagnosis.findings);
+}
+
+/// Some systems send a FIN with a window of zero: they read nothing more, and no sender waits.
+#[test]
+fn the_zero_window_of_a_fin_closes_nothing() {
+    let mut script = TestConnection::new();
+    script.open(10_000);
+    script.data(10_020, 0, 1_000);
+    script.ack(20_020, 1_000, &[]);
+    let fin = Segment {
+        dir: Dir::Reverse,
+        flags: Flags::ACK | Flags::FIN,
+        seq: SeqNum(ISN.wrapping_add(1)),
+        ack: SeqNum(ISN.wrapping_add(1_001)),
+        ..Segment::default()
+    };
+    script.push(5_000_000, fin, (0, 0));
+    script.data(15_000_000, 1_000, 500);
+    let analysis = script.finish();
+    assert_eq!(analysis.main().unwrap().zero_windows, 0);
+    assert_eq!(Diagnosis::of(&analysis, &[]).primary, None);
+}

@@ -1,0 +1,70 @@
+//! Frames that were captured twice: a mirror port that copies a packet when it enters and when it
+//! leaves, a capture before and behind a router, `-i any` on a bridge.
+//!
+//! Both copies have the same IPv4 identification, sequence number, ACK and length within
+//! milliseconds, and the same time to live or one less. A retransmission has another identification:
+//! a host may not use one again within the life of a packet unless the packet is atomic (RFC 6864),
+//! and the hosts that send atomic packets with a constant one use 0.
+
+use packet::Segment;
+
+/// Longest time between the copies, in ns: a router's queue.
+const MAX_APART: u64 = 5_000_000;
+
+/// Recent packets that are remembered; a later one replaces another with the same hash.
+const REMEMBERED: usize = 4_096;
+
+/// A packet as its copy looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct PacketImage {
+    connection: u32,
+    id: u16,
+    forward: bool,
+    flags: u8,
+    seq: u32,
+    ack: u32,
+    payload: u32,
+    window: u16,
+    stamps: (u32, u32),
+}
+
+/// Recognises the second copy of a frame.
+#[derive(Debug, Default)]
+pub(super) struct DuplicateFilter {
+    recent: Vec<(PacketImage, u64, u8)>,
+}
+
+impl DuplicateFilter {
+    /// Whether the packet of `connection`, captured at `at` in ns, is the copy of an earlier one.
+    pub(super) fn is_copy(
+        &mut self,
+        connection: u32,
+        at: u64,
+        (id, ttl): (u16, u8),
+        segment: &Segment,
+    ) -> bool {
+        if id == 0 {
+            return false;
+        }
+        let stamps = segment.timestamps.map_or((0, 0), |stamps| (stamps.val, stamps.ecr));
+        let image = PacketImage {
+            connection,
+            id,
+            forward: segment.dir == packet::Dir::Forward,
+            flags: segment.flags.0,
+            seq: segment.seq.0,
+            ack: segment.ack.0,
+            payload: segment.payload,
+            window: segment.window,
+            stamps,
+        };
+        if self.recent.is_empty() {
+            self.recent = vec![(PacketImage::default(), 0, 0); REMEMBERED];
+        }
+        let hash = (u32::from(id) ^ connection.wrapping_mul(0x9e37_79b1)).wrapping_mul(0x85eb_ca6b);
+        let slot = &mut self.recent[hash as usize >> 20];
+        let (known, known_at, known_ttl) = *slot;
+        *slot = (image, at, ttl);
+        known == image && at.saturating_sub(known_at) <= MAX_APART && known_ttl.abs_diff(ttl) <= 1
+    }
+}
