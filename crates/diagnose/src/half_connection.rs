@@ -156,6 +156,8 @@ pub(crate) struct HalfConnection {
     /// IPv4 identifications of the sender, and the packets missing before the current one.
     ids: IpIdCounter,
     missing_before: Option<u16>,
+    /// The current data leave a gap below them.
+    gap_before: bool,
     /// Distinct bytes of the stream that were captured.
     pub(crate) captured: u64,
     /// Highest ACK that passed the capture point, and the time of the latest ACK.
@@ -234,6 +236,7 @@ impl HalfConnection {
             delay_spike_at: None,
             ids: IpIdCounter::default(),
             missing_before: None,
+            gap_before: false,
             captured: 0,
             acked_here: ORIGIN,
             acked_here_at: begin.first,

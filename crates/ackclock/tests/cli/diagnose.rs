@@ -164,6 +164,29 @@ fn fail_on_decides_the_exit_status() {
 }
 
 #[test]
+fn verdicts_are_compared_with_labels() {
+    let dir = TestDirectory::new("verdicts_are_compared_with_labels");
+    let rows = |labels: [&str; 3]| {
+        let files = ["c1_loss1p_rtt2_reno", "h1_rwnd_cubic", "l1_healthy_cubic"];
+        let row = |(file, label)| format!("linux\t{file}/sender.pcap.xz\t{label}\twhy\n");
+        files.into_iter().zip(labels).map(row).collect::<String>()
+    };
+    let golden = root("golden");
+    dir.write("right.tsv", format!("# source\n{}", rows(["CC201", "CC403, CC401", "healthy"])));
+    let right = dir.run(&["diagnose", "--against", "right.tsv", &golden]).ok();
+    assert!(right.contains("3 of 3 right (100.0 %)"), "{right}");
+    dir.write("wrong.tsv", rows(["CC204", "CC401", "healthy"]) + "linux\tnone.pcap\tCC201\n");
+    let wrong = dir.run(&["diagnose", "--against", "wrong.tsv", &golden, "--json"]);
+    assert_eq!(wrong.code, 1);
+    let report: Value = serde_json::from_str(&wrong.out).unwrap();
+    assert_eq!((&report["right"], &report["missing"]), (&2.into(), &1.into()));
+    assert_eq!(report["confusion"]["CC204"]["CC201"], 1);
+    dir.write("bad.tsv", "linux\tfile\tCC999\n");
+    let refused = dir.run(&["diagnose", "--against", "bad.tsv", &golden]).refused();
+    assert!(refused.contains("bad.tsv:1: unknown label `CC999`"), "{refused}");
+}
+
+#[test]
 fn what_cannot_be_diagnosed_is_refused() {
     let capture = root("golden/linux/h1_rwnd_cubic/sender.pcap.xz");
     let dir = TestDirectory::new("what_cannot_be_diagnosed_is_refused");

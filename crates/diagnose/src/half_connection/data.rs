@@ -130,7 +130,8 @@ impl HalfConnection {
 
     /// Processes data above the highest captured byte.
     fn new_data(&mut self, (start, end): (u64, u64), at: u64, stamp: u32, frame: u64) {
-        if start > self.nxt {
+        self.gap_before = start > self.nxt;
+        if self.gap_before {
             // What should have come first is missing, whatever the counter of packets says.
             self.missing_before = Some(self.missing_before.unwrap_or(0).max(1));
         }
@@ -240,15 +241,16 @@ impl HalfConnection {
     /// Accounts for a pause without data in flight since `all_acked_at`, after which the sender
     /// sends without an ACK to trigger it.
     fn account_pause(&mut self, all_acked_at: u64, at: u64, stamp: u32, frame: u64) {
+        let drained = self.last_push || self.last_short;
         let after_loss = self.begin.point == CapturePoint::Receiver;
         if after_loss && at - all_acked_at > self.smoothed().max(self.reaction()) {
             if self.held(at, stamp) {
                 self.delay_spike_at = Some(at);
                 return self.spend(TimeUse::Timeout, at);
             }
-            if self.lost_before(at) {
-                // Its counter of packets, or a gap in the data, shows that the sender sent some in
-                // the silence which never arrived.
+            if (!drained || self.gap_before) && self.lost_before(at) {
+                // The sender had more to send (no PSH), or the next data leave a gap, and its counter
+                // of packets shows that it sent some in the silence which never arrived.
                 self.infer_episode(at, self.since, frame, true);
                 return self.spend(TimeUse::Timeout, at);
             }

@@ -215,7 +215,22 @@ impl TimelineBuilder<'_> {
         let lost = |ns: u64| (ns as f64 * share) as u64;
         // Waiting for a timer belongs to the episode that the timer begins.
         let end = round.start + round.length() + 2 * self.base;
+        let timer = |n: &usize| {
+            matches!(
+                self.course.episode_causes[*n],
+                LostTimeCause::TailLoss | LostTimeCause::Timeout | LostTimeCause::SpuriousRto
+            )
+        };
+        let near = |n: &usize| self.flow.episodes[*n].begin <= end;
+        let begun = self.flow.episodes[..self.next_episode]
+            .iter()
+            .rev()
+            .take_while(|episode| episode.begin >= round.start)
+            .count();
+        let first = self.next_episode - begun;
+        let of_timer = (first..self.flow.episodes.len()).take_while(near).find(timer);
         let waited_for = match self.flow.episodes.get(self.next_episode) {
+            _ if of_timer.is_some() => self.course.episode_causes[of_timer.unwrap_or(first)],
             Some(next) if next.begin <= end => self.course.episode_causes[self.next_episode],
             _ => self.recovery_cause,
         };

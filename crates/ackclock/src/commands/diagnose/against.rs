@@ -123,7 +123,7 @@ fn parse(text: &str, path: &Path) -> Result<Vec<LabelledCapture>, Failure> {
 
 fn judge(one: &mut LabelledCapture, folder: &Path) {
     let path = folder.join(&one.source).join(&one.file);
-    let report = source(&path).map_err(|error| error.to_string()).and_then(|file| {
+    let report = source(&path).map_err(|error| error.message()).and_then(|file| {
         DiagnosisReport::read(vec![file], false).map_err(|error| error.to_string())
     });
     let report = match report {
