@@ -210,6 +210,8 @@ fn the_text_and_the_json_have_the_findings() {
         assert!(text.contains(part), "{part}\n{text}");
     }
     assert!(!text.contains("tcp.stream"), "{text}");
+    let plain = only(&report).plain_text("upload.sqlog");
+    assert!(plain.starts_with("connection 0  ") && text.ends_with(&plain), "{plain}");
     let json: serde_json::Value = serde_json::from_str(&report.json(9)).unwrap();
     assert_eq!(json["quic"][0]["primary"], "CC821");
     assert!(json["quic"][0]["findings"][0]["filter"].is_null());

@@ -38,6 +38,10 @@ pub fn page(report: &DiagnosisReport) -> Page {
 
 fn facts(report: &FileReport) -> String {
     let file = &report.file;
+    if !report.quic.is_empty() {
+        let connections = many(report.quic.len() as u64, "connection");
+        return format!("{}, {}, {connections} of QUIC", file.kind, many(file.frames, "event"));
+    }
     let connections = many(report.connections.len() as u64, "connection");
     format!("{}, {}, {connections} of TCP", file.kind, many(file.frames, "frame"))
 }
@@ -53,6 +57,11 @@ fn file_parts(report: &FileReport, number: usize, parts: &mut Vec<PagePart>) {
     if report.connections.len() > 1 {
         parts.push(PagePart::Heading(format!("Connections of {}", report.file.name)));
         parts.push(PagePart::Table(tables::connections(report)));
+    }
+    for judged in report.quic.iter().take(CHAPTERS) {
+        let number = judged.connection.number;
+        parts.push(PagePart::Heading(format!("QUIC connection {number}")));
+        parts.push(PagePart::Verbatim(judged.plain_text(&report.file.name)));
     }
     for judged in report.connections.iter().take(CHAPTERS) {
         chapter(report, judged, number, parts);

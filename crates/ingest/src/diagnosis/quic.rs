@@ -28,6 +28,13 @@ impl QuicReport {
         Self { connection, diagnosis }
     }
 
+    /// The connection with its findings, without colours.
+    pub fn plain_text(&self, file: &str) -> String {
+        let mut out = String::new();
+        self.text(file, TextStyle { limit: 1, look: ReportStyle::Plain }, &mut out);
+        out.trim_start().to_owned()
+    }
+
     /// Writes the connection with its findings.
     pub(super) fn text(&self, file: &str, view: TextStyle, out: &mut String) {
         let analysis = &self.connection.analysis;
