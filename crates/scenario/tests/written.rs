@@ -47,7 +47,7 @@ fn every_scenario_is_preserved_by_reading_and_writing() {
 fn a_program_writes_customary_text() {
     let delay = || ElementTable { delay: given(Duration::from_millis(20)), ..Default::default() };
     let link = LinkTable {
-        rate: Rate::from_bits_per_second(1_500_000).map(Into::into),
+        rate: Rate::from_bits_per_second(1_500_000).and_then(given),
         buffer: given(BufferSize::Packets(100)),
         ..LinkTable::default()
     };
