@@ -31,7 +31,7 @@ impl TcpEndpoint {
             if unlikely(seq < self.rcv.nxt) {
                 let nxt = self.rcv.nxt;
                 self.rcv.report.get_or_insert_default().on_old(seq, end.min(nxt), nxt);
-                self.rcv.ack_now = true;
+                self.ack_at_once();
             }
             return;
         }

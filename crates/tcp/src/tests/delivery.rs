@@ -254,6 +254,20 @@ fn only_the_duplicate_part_is_reported_as_dsack() {
 }
 
 #[test]
+fn freebsd_acknowledges_a_partly_old_segment_at_once() {
+    // TF_ACKNOW at `todrop` of tcp_do_segment, also where the new part alone would be delayed.
+    let mut pair = TcpPair::of("freebsd-14.3", "freebsd-14.3");
+    pair.to_write = 1_000;
+    pair.run(MINUTE);
+    let data = *pair.data().next().unwrap();
+    let before = pair.log.len();
+    pair.arrive(&Segment { payload: 1_100, ..data });
+    pair.serve();
+    let answers: Vec<_> = pair.log[before..].iter().map(|answer| answer.ack).collect();
+    assert_eq!(answers, [SeqNum(1_001 + 1_100)]);
+}
+
+#[test]
 fn freebsd_sends_a_window_update_for_two_more_segments() {
     // tcp_output: `adv >= 2 * t_maxseg`, where the buffer holds eight segments at most.
     let mut server = config("freebsd-13.2", TcpSide::Server);
