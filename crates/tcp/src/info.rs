@@ -79,8 +79,6 @@ pub struct TcpInfo {
     pub ecn: bool,
     /// Payload of our largest segment, as announced to the peer, less its options.
     pub advmss: u64,
-    /// Time since data was last received.
-    pub received_at: Instant,
 }
 
 impl TcpEndpoint {
@@ -130,7 +128,6 @@ impl TcpEndpoint {
             ecn: self.ecn.agreed(),
             advmss: u64::from(self.cfg.profile.mtu - self.cfg.ip.header_len() - 20)
                 - if self.negotiated.timestamps { 12 } else { 0 },
-            received_at: self.snd.last_received,
         }
     }
 

@@ -4,7 +4,7 @@ use record::SenderState;
 use tcp::info::{CaState, TcpInfo};
 use tcp::profile::Family;
 use tcp::{TcpEndpoint, TcpState};
-use units::{Bytes, Duration, Instant};
+use units::{Bytes, Duration};
 
 use super::{Result, Runner, ScriptStop};
 use crate::ast::Statement;
@@ -18,7 +18,6 @@ impl Runner<'_> {
         let connection = self.world.connection.as_ref();
         let info = connection.map(TcpEndpoint::info);
         let family = self.world.host.profile.family;
-        let now = self.world.now();
         let bytes = match family {
             Family::FreeBsd => connection.map(TcpEndpoint::sender_state),
             Family::Linux | Family::Rfc => None,
@@ -26,7 +25,7 @@ impl Runner<'_> {
         let known = |name: &str| {
             let freebsd = bytes.as_ref().and_then(|state| freebsd_field(state, name));
             freebsd.or_else(|| constant(name, family)).or_else(|| match (&info, name) {
-                (Some(info), _) => field(info, name, family, now),
+                (Some(info), _) => field(info, name, family),
                 // A socket before connect or listen.
                 (None, "tcpi_state") => constant("TCPI_CLOSED", family),
                 (None, _) => None,
@@ -101,7 +100,7 @@ fn constant(name: &str, family: Family) -> Option<i64> {
 }
 
 /// Returns a field of tcp_info in the kernel's units; `None` for fields that are not modelled.
-fn field(info: &TcpInfo, name: &str, family: Family, now: Instant) -> Option<i64> {
+fn field(info: &TcpInfo, name: &str, family: Family) -> Option<i64> {
     let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let micros = |span: Duration| count(span.as_micros());
     Some(match name {
@@ -115,9 +114,6 @@ fn field(info: &TcpInfo, name: &str, family: Family, now: Instant) -> Option<i64
         }
         "tcpi_snd_wscale" => i64::from(info.snd_scale.unwrap_or(0)),
         "tcpi_advmss" => count(info.advmss),
-        "tcpi_last_data_recv" if family == Family::Linux => {
-            count(now.since(info.received_at).as_micros() / 1_000)
-        }
         "tcpi_ca_state" => info.ca_state as i64,
         "tcpi_snd_cwnd" => count(info.snd_cwnd),
         "tcpi_snd_ssthresh" => info.snd_ssthresh.map_or(SSTHRESH_UNSET, count),
