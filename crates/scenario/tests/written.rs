@@ -43,6 +43,19 @@ fn every_scenario_is_preserved_by_reading_and_writing() {
     }
 }
 
+/// Each names its title and loads as it is.
+#[test]
+fn the_c4_tests_are_scenarios() {
+    let entries = fs::read_dir(folder().join("c4")).unwrap();
+    let loaded = entries.map(|entry| {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let read = load(&text, &path.to_string_lossy(), &Overrides::default());
+        read.unwrap_or_else(|errors| panic!("{errors:?}")).scenario.title
+    });
+    assert_eq!(loaded.filter(|title| title.starts_with("C4: ")).count(), 24);
+}
+
 #[test]
 fn a_program_writes_customary_text() {
     let delay = || ElementTable { delay: given(Duration::from_millis(20)), ..Default::default() };
