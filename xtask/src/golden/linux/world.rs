@@ -236,7 +236,7 @@ impl Truth {
 
 const fn outage(from: u64, until: u64, during: OutageMode) -> ElementSpec {
     let (from, until) = (Duration::from_micros(from), Duration::from_micros(until));
-    ElementSpec::Outage { from, until, during }
+    ElementSpec::Outage { from, until, during, period: None }
 }
 
 /// Parses the first two numbers separated by colons; the caller handles the rest.
