@@ -465,11 +465,10 @@ impl EndpointModel {
     pub(crate) fn may_speak(&self, kind: SentKind) -> bool {
         let opening = matches!(kind, SentKind::Control) && self.opens;
         let answer = matches!(kind, SentKind::Control | SentKind::Reset) && self.has_received();
-        // QUIC acknowledges packets of its handshake, and repeats them.
-        let quic = self.transport != TransportKind::Tcp
-            && matches!(kind, SentKind::Ack)
-            && self.has_received();
-        self.connected || opening || answer || quic
+        // QUIC acknowledges packets of its handshake, and repeats them. TCP answers a late SYN or RST
+        // in SYN-RECEIVED with a challenge ACK (RFC 5961; syncache_chkrst of FreeBSD).
+        let ack = matches!(kind, SentKind::Ack) && self.has_received();
+        self.connected || opening || answer || ack
     }
 }
 

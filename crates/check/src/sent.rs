@@ -38,7 +38,9 @@ impl EndpointModel {
         }
         let empty_probe = kind == SentKind::Probe && len == 0;
         let bare = kind == SentKind::Ack || empty_probe;
-        let before_the_first = !self.connected || (empty_probe && self.sender.una == 0);
+        // An ACK has the number after the SYN, whether that is acknowledged or not.
+        let handshake = !self.connected && kind != SentKind::Ack;
+        let before_the_first = handshake || (empty_probe && self.sender.una == 0);
         if kind == SentKind::Reset {
             // A reset may carry any number that the peer accepts.
             if len > 0 {

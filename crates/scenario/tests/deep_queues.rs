@@ -53,7 +53,7 @@ fn only_dropped_packets_are_retransmitted() {
     assert!(near(retransmitted("cubic", "100Mbit/s", "20ms", "8bdp"), 152));
 }
 
-/// The kernel retransmits 537 to 542 packets, or 740, on a cellular link whose round-trip time
+/// In seven transfers the kernel retransmits 536 to 541 packets, and once 740, on a cellular link whose round-trip time
 /// grows to seven seconds, and never times out: SACKs rearm the timer (`FLAG_SET_XMIT_TIMER`).
 #[test]
 fn no_timeout_fires_while_sacks_arrive() {
@@ -75,9 +75,5 @@ fn no_timeout_fires_while_sacks_arrive() {
     let loaded = load(text, "cellular", &Overrides::default()).unwrap();
     let flow = sim::run(&loaded.scenario, &mut record::NullRecorder).unwrap().flows.remove(0);
     assert_eq!((flow.rtos, flow.fast_recoveries), (0, 2));
-    assert!(
-        flow.retransmitted_segments.abs_diff(740) * 20 <= 740,
-        "{}",
-        flow.retransmitted_segments
-    );
+    assert!((536..=740).contains(&flow.retransmitted_segments), "{}", flow.retransmitted_segments);
 }

@@ -138,6 +138,11 @@ impl Victim {
         if !s.flags.has(Flags::ACK) {
             return;
         }
+        // In SYN-RECEIVED FreeBSD's syncache answers with the window of the SYN-ACK, not scaled
+        // (syncache_respond); a peer that scales it must not rely on it.
+        if s.syn_options().is_none() && self.tcp.info().state == TcpState::SynReceived {
+            return;
+        }
         let scaled = s.syn_options().is_none() && self.scale.1.is_some();
         let scale = if scaled { self.scale.0.unwrap_or(0) } else { 0 };
         let ack = ahead(s.ack.0, PEER);

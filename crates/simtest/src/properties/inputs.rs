@@ -30,7 +30,7 @@ pub fn check(input: (&[u8], &[u8])) {
             assert!(found.frames.0 <= found.frames.1 && found.interval.0 <= found.interval.1);
         }
     }
-    let tcp: u64 = reading.files.iter().map(|file| file.tcp).sum();
+    let tcp: u64 = reading.files.iter().map(|file| file.tcp - file.duplicates).sum();
     let frames: u64 = reading.streams.iter().map(|stream| stream.analysis.frames).sum();
     assert_eq!(tcp, frames);
     for pair in &reading.pairs {
