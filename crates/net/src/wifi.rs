@@ -6,7 +6,7 @@
 //! is from a Poisson law of mean 12 (retransmission on the radio link) for a fraction x of the
 //! packets, otherwise 0. The target average J gives x = (J - 1 ms) / 90 ms, from 0 to 1.
 //!
-//! Counts end at [`MOST_DEFERRALS`] and [`MOST_RETRANSMISSIONS`], whose probability is below 10^-14,
+//! Counts end at `MOST_DEFERRALS` and `MOST_RETRANSMISSIONS`, whose probability is below 10^-14,
 //! so that every delay has a bound.
 
 use std::collections::VecDeque;
