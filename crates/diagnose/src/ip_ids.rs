@@ -8,7 +8,7 @@
 /// Fewest steps that show a counter.
 const MIN_STEPS: u32 = 8;
 
-/// Most packets that a gap in the counter may stand for; a larger one is another flow's or random.
+/// Most packets that a gap in the counter may represent; a larger one is another flow's or random.
 const MAX_GAP: u16 = 256;
 
 /// The identifications of the packets of one host.

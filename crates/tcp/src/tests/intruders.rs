@@ -184,7 +184,7 @@ fn drop_synfin_drops_segments_with_both_flags() {
 
 #[test]
 fn a_reset_within_the_window_of_a_syn_ack_is_answered_with_a_pure_ack() {
-    // syncache_chkrst of FreeBSD: the SYN-ACK is not sent again.
+    // syncache_chkrst of FreeBSD: the SYN-ACK is not retransmitted.
     let mut pair = TcpPair::of("freebsd-14.3", "freebsd-14.3");
     let dir = packet::Dir::Forward;
     let syn = packet::Segment { dir, flags: Flags::SYN, seq: SeqNum(77), ..Default::default() };

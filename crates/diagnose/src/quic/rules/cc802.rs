@@ -37,7 +37,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let handshake = &analysis.handshake;
     let (received, sent) = handshake.limited_at?;
     let wait = handshake.amplification;
-    // The limit matters when the server had more to send: when it sent again at the next packet.
+    // The limit matters when the server had more to send: when it sent more at the next packet.
     let rtt = analysis.round_trips.map_or(0, |[min, ..]| min);
     let stopped = wait.ns > 0 && sent + 1_200 > 3 * received;
     if !stopped || wait.ns < rtt / 2 || handshake.repeated + handshake.packets == 0 {
