@@ -82,7 +82,7 @@ fn release(binary: Option<&Path>) -> Done {
 }
 
 /// Builds the static binary, stripped, with all features.
-#[expect(clippy::disallowed_methods, reason = "cargo is told by it where to build")]
+#[expect(clippy::disallowed_methods, reason = "the variable names the folder to build in")]
 fn build(root: &Path) -> Done<PathBuf> {
     let mut command = Command::new("cargo");
     command.current_dir(root).args(["build", "--profile", "full", "--package", "ackclock"]);

@@ -134,11 +134,15 @@ fn reno_cubic_and_prr_match_the_kernel_for_every_recorded_ack() {
 
 /// Recorded transfers with fixed losses in which the number of our recoveries or timeouts differs,
 /// and the first differing event.
-const OTHER_EVENTS: [(&str, &str); 2] = [
+const OTHER_EVENTS: [(&str, &str); 3] = [
     ("c1", "7 equal ACKs, then the sender, in a system call, coalesces two (tcp_add_backlog)"),
     (
         "c4",
         "11 equal, then the reading receiver acknowledges 12 packets at once (tcp_backlog_ack_defer)",
+    ),
+    (
+        "c6",
+        "6 equal, then the reading receiver acknowledges one segment more than ours, 28 µs earlier",
     ),
 ];
 

@@ -115,7 +115,7 @@ fn from_metadata(metadata: &Value, lock: &str) -> Result<Materials, String> {
     Ok(Materials { packages: linked, json: format!("{bill:#}\n") })
 }
 
-/// The checksums of Cargo.lock, by name and version.
+/// The checksums Cargo.lock holds, by name and version.
 fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     let value = |block: &str, key: &str| -> Option<String> {
         let line = block.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""))?;

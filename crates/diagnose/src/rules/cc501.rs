@@ -72,7 +72,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .unseen("what it waits for; a full send buffer would look different (CC503)")
         .unseen(case.bound());
     if !case.is_bulk() || cost < SECOND {
-        // An interactive connection waits for its users, and nobody for less than a second.
+        // An interactive connection waits for its users; a wait under a second is not one.
         finding = finding.note();
     }
     Some(finding)

@@ -404,7 +404,7 @@ impl<R: BufRead> QlogReader<R> {
     }
 
     fn event(&mut self, value: Value, place: (u64, u64)) {
-        // Writers that cannot take back the last comma end the list with an empty event.
+        // Writers that cannot remove the last comma end the list with an empty event.
         if matches!(&value, Value::Array(cells) if cells.is_empty()) {
             return;
         }

@@ -8,7 +8,7 @@ use crate::evaluation::Margin;
 use crate::world::{SuiteWorld, WorldFlow};
 
 /// Three times the loss of the worst reference is of another kind than a congestion signal; below
-/// 1 % it harms nobody.
+/// 1 % it does no harm.
 const LOSS: Margin = Margin::AtMost { factor: 3.0, free: 1.0 };
 
 pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {

@@ -97,7 +97,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             count(
                 "repeated_crypto_bytes",
                 handshake.repeated,
-                "sent again",
+                "retransmitted",
                 format!("{} B of CRYPTO frames", handshake.repeated),
             ),
         ])

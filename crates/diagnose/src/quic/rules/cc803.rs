@@ -40,7 +40,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
                 many(analysis.timeouts, "probe timeout"),
             ),
         ])
-        .because("UDP is blocked, nobody listens, or the peer discards the packets")
+        .because("UDP is blocked, no host listens, or the peer discards the packets")
         .unseen("where the packets are lost");
     found.severity = Severity::Error;
     Some(found)
