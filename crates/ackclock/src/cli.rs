@@ -132,6 +132,7 @@ Examples:
   ackclock diagnose ci.pcap --fail-on warning    exit 1 if something costs a tenth of the time
   ackclock diagnose ci.pcap --fail-on CC204      exit 1 if there was a timeout
   ackclock diagnose connection.sqlog             what limited a QUIC connection, from its qlog
+  ackclock diagnose ci.pcap --junit out.xml      for CI; also --sarif, --markdown, --openmetrics
   ackclock diagnose --against labels.tsv DIR     compare verdicts with labels, as a confusion table
 
 Captures show most when taken at the host that sends the data, from before the connection opens;
@@ -161,12 +162,26 @@ pub(crate) struct DiagnoseArgs {
     /// Write a self-contained HTML page with the time-sequence graphs and the findings on them
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Write the result as JUnit XML: a test case for each connection, which fails by --fail-on
+    /// [without it: by a warning or an error]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write the findings as SARIF 2.1.0
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+    /// Write the result as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write the figures of all connections and the costs of their findings as OpenMetrics text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) openmetrics: Option<PathBuf>,
     /// Exit with 1 on a finding of this severity (note, warning, error) or worse, or with this code
     #[arg(long, value_name = "SEVERITY|CODE")]
     pub(crate) fail_on: Option<String>,
     /// Compare the verdicts on a folder of captures with a list of labels (source, file, label, why,
     /// separated by tabs); FILE is the folder. Exits with 1 if fewer than 90 % agree
-    #[arg(long, value_name = "LABELS", conflicts_with_all = ["flow", "limit", "report", "fail_on"])]
+    #[arg(long, value_name = "LABELS", conflicts_with_all = ["flow", "limit", "report", "junit", "sarif", "markdown",
+          "openmetrics", "fail_on"])]
     pub(crate) against: Option<PathBuf>,
 }
 

@@ -2,14 +2,21 @@
 //!
 //! [`DiagnosisReport::of`] diagnoses what [`crate::inputs::read`] returned;
 //! [`DiagnosisReport::text`] formats it like compiler diagnostics, [`DiagnosisReport::json`] for
-//! programs; [`explain`] gives the background of a code.
+//! programs, [`DiagnosisReport::junit`], [`DiagnosisReport::sarif`],
+//! [`DiagnosisReport::markdown`] and [`DiagnosisReport::openmetrics`] in the formats of other tools;
+//! [`explain`] gives the background of a code.
 
 mod explain;
 mod joined;
 mod json;
+mod junit;
+mod markdown;
+mod metrics;
 mod not_read;
 mod quic;
+mod sarif;
 mod text;
+mod verdicts;
 
 use diagnose::quic::rules::quic_rule;
 use diagnose::rules::{Finding, Severity, TransferSummary, rule};
@@ -20,6 +27,7 @@ use crate::inputs::{self, CapturedConnection, File, InputFile, ReadError, Readin
 
 pub use explain::{UnknownCode, explain, list};
 pub use quic::QuicReport;
+pub use sarif::{path_uri, sarif_log};
 pub use text::{TextStyle, finding_text, guess_text};
 
 use joined::CapturePairReport;
@@ -77,6 +85,14 @@ pub enum FailOn {
 }
 
 impl FailOn {
+    /// Whether a finding meets the condition.
+    pub fn is_met_by(self, found: &Finding) -> bool {
+        match self {
+            Self::Severity(severity) => found.severity >= severity,
+            Self::Code(code) => found.code == code,
+        }
+    }
+
     /// Parses the name of a severity or a code.
     pub fn from_name(name: &str) -> Option<Self> {
         let severity = Severity::from_name(&name.to_ascii_lowercase()).map(Self::Severity);
@@ -159,10 +175,7 @@ impl DiagnosisReport {
 
     /// Whether a finding meets the condition.
     pub fn fails(&self, on: FailOn) -> bool {
-        let bad = |found: &Finding| match on {
-            FailOn::Severity(severity) => found.severity >= severity,
-            FailOn::Code(code) => found.code == code,
-        };
+        let bad = |found: &Finding| on.is_met_by(found);
         self.files.iter().any(|file| {
             let of_quic = |one: &QuicReport| one.diagnosis.findings.iter().any(bad);
             file.quic.iter().any(of_quic)

@@ -1,9 +1,9 @@
-//! Self-contained pages: interactive plots, tables, heat maps. Layer 2.
+//! Self-contained pages: interactive plots, tables, heat maps; JUnit XML and OpenMetrics. Layer 2.
 //!
 //! Reading order: [`page`] (the parts of a page), [`plots`] (curves over a common axis), [`grid`]
 //! (the runs of a sweep over any two axes), [`table`], then the output: `pack` (columns of numbers
 //! as short text) and `html`. The style and program of pages are in `assets`, both of this project;
-//! nothing is fetched from elsewhere.
+//! nothing is fetched from elsewhere. [`junit`] and [`openmetrics`] write results for other programs.
 //!
 //! ```
 //! use report::page::{Page, PagePart};
@@ -32,6 +32,8 @@
 //! files nor a clock.
 
 pub mod grid;
+pub mod junit;
+pub mod openmetrics;
 pub mod page;
 pub mod plots;
 pub mod table;

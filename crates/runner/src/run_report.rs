@@ -1,5 +1,7 @@
 //! The result of a run as JSON and as a table.
 
+mod metrics;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,8 @@ use units::{Bytes, Duration};
 
 use crate::sharing::{SecondsReport, Sharing, SharingReport};
 use scenario::Loaded;
+
+pub use metrics::openmetrics;
 
 /// Version of the JSON format; a new field does not change it, a changed or missing one does.
 pub const FORMAT: u32 = 1;

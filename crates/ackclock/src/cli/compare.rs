@@ -14,6 +14,7 @@ Examples:
   ackclock compare my.toml --model --kernel
   ackclock compare my.toml --model --kernel --wire --tolerance 5ms
   ackclock compare my.toml --report compare.html
+  ackclock compare my.toml --kernel --junit out.xml
   ackclock compare my.toml --kernel my-patch --json | jq '.comparisons[0].flows[0].first'
 
 A scenario has three grades: models (fast), kernels in virtual time (true), the wire (real). Two or three are
@@ -43,6 +44,15 @@ pub(crate) struct GradesArgs {
     /// Write a self-contained HTML page: sequence numbers and windows of all grades, first differences
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Write the result as JUnit XML: a test case for each flow, which fails if its packets differ
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write the differences as SARIF 2.1.0
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+    /// Write the result as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
     /// Let times differ by as much
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = span)]
     pub(crate) tolerance: Duration,

@@ -81,6 +81,9 @@ pub(crate) struct RunArgs {
     /// Format of --qlog
     #[arg(long, value_name = "FORM", default_value = "current", requires = "qlog")]
     pub(crate) qlog_form: QlogForm,
+    /// Write the figures of all flows as OpenMetrics text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) openmetrics: Option<PathBuf>,
     /// Run the programs that the scenario names as kernels of its hosts: they are foreign code
     #[arg(long)]
     pub(crate) allow_exec: bool,

@@ -6,6 +6,8 @@ use crate::cli::GradesArgs;
 use crate::failure::Failure;
 
 #[cfg(target_os = "linux")]
+mod formats;
+#[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
 mod page;

@@ -3,7 +3,7 @@
 mod against;
 
 use std::fs::Metadata;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -36,13 +36,9 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new("standard input can be read only once"));
     }
     let sources = args.files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
-    let page = args.report.as_deref().map(OutFile::create).transpose()?;
-    for file in &args.files {
-        if page.as_ref().is_some_and(|page| page.is(file)) {
-            return Err(Failure::new(format!("{} is an input file", file.display())));
-        }
-    }
-    let mut report = DiagnosisReport::read(sources, page.is_some()).map_err(|error| {
+    let outputs = outputs(args)?;
+    let graphs = args.report.is_some();
+    let mut report = DiagnosisReport::read(sources, graphs).map_err(|error| {
         let other = args.files.iter().find_map(|file| other_command(file, "diagnose"));
         Failure::new(format!("cannot diagnose {error}")).hint(other.unwrap_or_else(|| {
             "captures are those of tcpdump and Wireshark; text is that of tcpdump".to_owned()
@@ -54,9 +50,16 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new(format!("there is no connection {flow}"))
             .hint("connections are numbered from 0, as tcp.stream in Wireshark; without --flow all are listed"));
     }
-    if let (Some(mut out), Some(path)) = (page, args.report.as_deref()) {
-        let failure = |error: &io::Error| Failure::file("write", path, error);
-        pages::diagnosis_page::page(&report).write(&mut out).map_err(|error| failure(&error))?;
+    for (form, path, mut out) in outputs {
+        let limit = args.limit.unwrap_or(SHOWN);
+        let written = match form {
+            OutputForm::Page => pages::diagnosis_page::page(&report).write(&mut out),
+            OutputForm::Junit => out.write_all(report.junit(fail_on).as_bytes()),
+            OutputForm::Sarif => out.write_all(report.sarif().as_bytes()),
+            OutputForm::Markdown => out.write_all(report.markdown(limit).as_bytes()),
+            OutputForm::OpenMetrics => out.write_all(report.openmetrics().as_bytes()),
+        };
+        written.map_err(|error| Failure::file("write", path, &error))?;
         out.commit()?;
     }
     if args.json {
@@ -71,6 +74,40 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
     let failed = fail_on.is_some_and(|on| report.fails(on));
     Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// Formats of output files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OutputForm {
+    Page,
+    Junit,
+    Sarif,
+    Markdown,
+    OpenMetrics,
+}
+
+/// Creates the requested files; none may be an input file, or the file of another output.
+fn outputs(args: &DiagnoseArgs) -> Result<Vec<(OutputForm, &Path, OutFile)>, Failure> {
+    let requested = [
+        (OutputForm::Page, &args.report),
+        (OutputForm::Junit, &args.junit),
+        (OutputForm::Sarif, &args.sarif),
+        (OutputForm::Markdown, &args.markdown),
+        (OutputForm::OpenMetrics, &args.openmetrics),
+    ];
+    let mut created: Vec<(OutputForm, &Path, OutFile)> = Vec::new();
+    for (form, path) in requested {
+        let Some(path) = path.as_deref() else { continue };
+        let out = OutFile::create(path)?;
+        if args.files.iter().any(|file| out.is(file)) {
+            return Err(Failure::new(format!("{} is an input file", path.display())));
+        }
+        if created.iter().any(|(_, _, other)| other.is(path)) {
+            return Err(Failure::new(format!("two outputs write {}", path.display())));
+        }
+        created.push((form, path, out));
+    }
+    Ok(created)
 }
 
 fn fail_on(name: &str) -> Result<FailOn, Failure> {

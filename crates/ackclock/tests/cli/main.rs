@@ -5,6 +5,7 @@ mod diagnose;
 mod documents;
 mod files;
 mod first_minute;
+mod formats;
 mod full;
 mod import_ini;
 mod kernels;

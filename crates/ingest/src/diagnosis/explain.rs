@@ -21,15 +21,15 @@ impl core::fmt::Display for UnknownCode {
 impl core::error::Error for UnknownCode {}
 
 /// What is common to the rules for TCP and QUIC.
-struct ExplainedRule {
-    code: &'static str,
-    name: &'static str,
-    background: &'static str,
-    help: Help,
+pub(super) struct ExplainedRule {
+    pub(super) code: &'static str,
+    pub(super) name: &'static str,
+    pub(super) background: &'static str,
+    pub(super) help: Help,
 }
 
 /// All rules, by code.
-fn all() -> Vec<ExplainedRule> {
+pub(super) fn all() -> Vec<ExplainedRule> {
     let tcp = RULES.iter().map(|rule| ExplainedRule {
         code: rule.code,
         name: rule.name,

@@ -90,7 +90,7 @@ impl QuicReport {
     }
 
     /// Title of the trace, or its connection ID.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let QuicConnection { title, group, .. } = &self.connection;
         let name = if title.is_empty() { group } else { title };
         if name.is_empty() { "QUIC".to_owned() } else { printable(name) }

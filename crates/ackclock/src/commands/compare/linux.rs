@@ -1,5 +1,6 @@
 //! The comparison, on systems that run User-Mode Linux.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use export::capture;
@@ -13,11 +14,12 @@ use tcp::profile::Family;
 use units::{Bytes, Duration, Instant};
 use wire_io::FlowBytes;
 
+use super::formats::ComparedScenario;
 use super::page::{self, GradePage};
 use crate::cli::GradesArgs;
 use crate::commands::guests::Kernels;
 use crate::commands::load_with_kernels;
-use crate::commands::run::{create, failed};
+use crate::commands::run::{create, failed, require_distinct};
 use crate::commands::wire::{RealTimeRun, prepare, with_writes};
 use crate::failure::Failure;
 use crate::output::print;
@@ -28,7 +30,7 @@ const MEMORY: Bytes = Bytes(64 << 20);
 const POLL: Duration = Duration::from_millis(1);
 
 /// State of a sender's stack just before a packet: name and value.
-type State = Vec<(&'static str, String)>;
+pub(super) type State = Vec<(&'static str, String)>;
 
 /// The hosts of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +67,7 @@ pub(super) struct Comparison {
     pub(super) runs: [usize; 2],
     pub(super) flows: Vec<FlowComparison>,
     /// Of each flow: both states just before the first difference.
-    states: Vec<[Option<State>; 2]>,
+    pub(super) states: Vec<[Option<State>; 2]>,
 }
 
 pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
@@ -86,6 +88,16 @@ pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
         false => Kernels::default(),
     };
     let page = args.report.as_deref().map(|path| create(path, &file)).transpose()?;
+    let mut formats = Vec::new();
+    for path in [&args.junit, &args.sarif, &args.markdown] {
+        formats.push(path.as_deref().map(|path| create(path, &file)).transpose()?);
+    }
+    require_distinct(&[
+        ("--report", &page, args.report.as_deref()),
+        ("--junit", &formats[0], args.junit.as_deref()),
+        ("--sarif", &formats[1], args.sarif.as_deref()),
+        ("--markdown", &formats[2], args.markdown.as_deref()),
+    ])?;
     let mut scenario = loaded.scenario.clone();
     let mut runs = Vec::new();
     for &grade in &grades {
@@ -134,6 +146,20 @@ pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
         };
         let written = page::page(&page).write(&mut out);
         written.map_err(|error| failed(args.report.as_deref(), &error))?;
+        out.commit()?;
+    }
+    let compared = ComparedScenario {
+        file: &file,
+        runs: &runs,
+        comparisons: &comparisons,
+        tolerance: args.tolerance,
+    };
+    let forms = [ComparedScenario::junit, ComparedScenario::sarif, ComparedScenario::markdown];
+    let paths = [&args.junit, &args.sarif, &args.markdown];
+    for ((out, form), path) in formats.into_iter().zip(forms).zip(paths) {
+        let Some(mut out) = out else { continue };
+        let written = out.write_all(form(&compared).as_bytes());
+        written.map_err(|error| failed(path.as_deref(), &error))?;
         out.commit()?;
     }
     if args.json {
@@ -351,7 +377,7 @@ fn as_json(one: &Comparison, runs: &[GradeRun]) -> Json {
     json!({ "grades": one.runs.map(|run| runs[run].grade.name()), "flows": flows })
 }
 
-fn flow_text(
+pub(super) fn flow_text(
     flow: &FlowComparison,
     states: &[Option<State>; 2],
     grades: [&str; 2],

@@ -4,6 +4,7 @@ mod bblog;
 mod charts;
 mod csv;
 mod jsonl;
+mod openmetrics;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod pcap;
@@ -43,6 +44,7 @@ const OUTPUTS: &[&dyn Output] = &[
     &bblog::Bblog,
     &siftr::SiftrLog,
     &qlog::QlogFile,
+    &openmetrics::OpenMetrics,
 ];
 
 /// The data source of an output.
@@ -58,6 +60,8 @@ pub(super) enum OutputSource {
     Curves,
     /// The data of a page.
     Page,
+    /// The outcome of the run.
+    Outcome,
 }
 
 /// An output file of `run`.

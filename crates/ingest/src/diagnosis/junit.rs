@@ -1,0 +1,57 @@
+//! A diagnosis as JUnit XML: a test case for each connection.
+
+use core::fmt::Write;
+
+use diagnose::rules::{Finding, Severity, time};
+use report::junit::{TestCase, TestMessage, TestOutcome, TestSuite};
+
+use super::verdicts::{ConnectionVerdict, verdicts};
+use super::{DiagnosisReport, FailOn};
+
+impl DiagnosisReport {
+    /// Formats the report as JUnit XML. A connection fails on findings that meet the condition;
+    /// without one, on warnings and errors.
+    pub fn junit(&self, on: Option<FailOn>) -> String {
+        let on = on.unwrap_or(FailOn::Severity(Severity::Warning));
+        let cases = verdicts(self, usize::MAX).iter().map(|one| case(one, on)).collect();
+        TestSuite { name: "ackclock diagnose".to_owned(), cases }.to_xml()
+    }
+}
+
+fn case(one: &ConnectionVerdict<'_>, on: FailOn) -> TestCase {
+    let failing: Vec<&Finding> =
+        one.findings.iter().filter(|finding| on.is_met_by(finding)).collect();
+    TestCase {
+        class: one.file.to_owned(),
+        name: format!("connection {}: {}", one.number, one.transfer),
+        seconds: one.duration as f64 / 1e9,
+        outcome: match failing.first() {
+            None => TestOutcome::Passed,
+            Some(first) => TestOutcome::Failed(TestMessage {
+                message: headline(first),
+                text: failing.iter().map(|finding| details(finding)).collect(),
+            }),
+        },
+    }
+}
+
+/// Code, title and cost.
+pub(super) fn headline(finding: &Finding) -> String {
+    let Finding { code, title, cost, .. } = finding;
+    match cost {
+        0 => format!("{code}: {title}"),
+        cost => format!("{code}: {title} ({})", time(*cost)),
+    }
+}
+
+fn details(finding: &Finding) -> String {
+    let mut text = headline(finding) + "\n";
+    for item in finding.evidence.iter().filter(|item| !item.label.is_empty()) {
+        let _ = writeln!(text, "  {}: {}", item.label, item.text);
+    }
+    let _ = writeln!(text, "  cause: {}", finding.cause);
+    for (system, what) in finding.help {
+        let _ = writeln!(text, "  {system}: {what}");
+    }
+    text
+}

@@ -1,0 +1,91 @@
+//! What TCP and QUIC connections have in common, for formats of other programs.
+
+use diagnose::quic::rules::quic_rule;
+use diagnose::rules::{Finding, rule};
+use diagnose::{Limiter, quic::QuicLimiter};
+
+use super::DiagnosisReport;
+
+/// A diagnosed connection.
+#[derive(Debug)]
+pub(super) struct ConnectionVerdict<'a> {
+    /// Its file.
+    pub(super) file: &'a str,
+    /// Its number: Wireshark's `tcp.stream`, or the number of its trace in a qlog.
+    pub(super) number: u32,
+    /// Whether it is a QUIC connection.
+    pub(super) is_quic: bool,
+    /// Sender and receiver of the data, or the name of its trace.
+    pub(super) transfer: String,
+    /// Payload of the main direction.
+    pub(super) bytes: u64,
+    /// From the first to the last packet, in ns.
+    pub(super) duration: u64,
+    /// Bytes per second.
+    pub(super) goodput: f64,
+    /// Smallest round trip, in ns.
+    pub(super) round_trip: Option<u64>,
+    /// Time by limiter, in ns, with the names of the JSON.
+    pub(super) budget: Vec<(&'static str, u64)>,
+    /// Code of the finding that limited it.
+    pub(super) primary: Option<&'static str>,
+    /// Findings, costliest first.
+    pub(super) findings: Vec<Finding>,
+}
+
+impl ConnectionVerdict<'_> {
+    /// Whether `finding` is the one that limited the connection.
+    pub(super) fn is_primary(&self, finding: &Finding) -> bool {
+        self.primary == Some(finding.code)
+    }
+
+    /// Code and name of the finding that limited it.
+    pub(super) fn limited_by(&self) -> Option<String> {
+        let code = self.primary?;
+        let name = rule(code).map(|rule| rule.name);
+        let name = name.or_else(|| quic_rule(code).map(|rule| rule.name)).unwrap_or_default();
+        Some(format!("{code} {name}"))
+    }
+}
+
+/// The connections of all files, in the order of the text; at most `limit` of each file.
+pub(super) fn verdicts(report: &DiagnosisReport, limit: usize) -> Vec<ConnectionVerdict<'_>> {
+    let mut all = Vec::new();
+    for file in &report.files {
+        for one in file.connections.iter().take(limit) {
+            let diagnosis = file.diagnosis(one);
+            let budget = diagnosis.course.budget;
+            all.push(ConnectionVerdict {
+                file: &file.file.name,
+                number: one.stream.analysis.stream,
+                is_quic: false,
+                transfer: one.transfer(),
+                bytes: one.flow().map_or(0, |flow| flow.bytes),
+                duration: one.stream.analysis.duration().as_nanos(),
+                goodput: one.goodput(),
+                round_trip: diagnosis.course.path.base_rtt,
+                budget: Limiter::ALL.iter().map(|&of| (of.key(), budget.of(of))).collect(),
+                primary: diagnosis.primary,
+                findings: diagnosis.findings,
+            });
+        }
+        for one in file.quic.iter().take(limit) {
+            let analysis = &one.connection.analysis;
+            let budget = &analysis.budget;
+            all.push(ConnectionVerdict {
+                file: &file.file.name,
+                number: one.connection.number,
+                is_quic: true,
+                transfer: one.name(),
+                bytes: analysis.bytes(),
+                duration: analysis.duration(),
+                goodput: analysis.goodput(),
+                round_trip: analysis.round_trips.map(|[min, ..]| min),
+                budget: QuicLimiter::ALL.iter().map(|&of| (of.key(), budget.of(of).ns)).collect(),
+                primary: one.diagnosis.primary,
+                findings: one.diagnosis.findings.clone(),
+            });
+        }
+    }
+    all
+}
