@@ -3,6 +3,7 @@
 mod compare;
 mod generated;
 mod kernel;
+mod mcp;
 mod run;
 mod scenario;
 mod series;
@@ -17,8 +18,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use compare::GradesArgs;
-pub(crate) use generated::{CompletionsArgs, ManArgs};
+pub(crate) use generated::{CompletionsArgs, ManArgs, SchemaArgs};
 pub(crate) use kernel::{BuildArgs, KernelCheckArgs, KernelCommand, ListArgs};
+pub(crate) use mcp::McpArgs;
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
 pub(crate) use scenario::{CheckArgs, ScenarioArgs, ScenarioCommand};
 pub(crate) use series::ThinningArgs;
@@ -102,6 +104,10 @@ pub(crate) enum Command {
     /// Build, list and check the real Linux kernels that hosts of scenarios can be
     #[command(subcommand, after_help = kernel::KERNEL_EXAMPLES)]
     Kernel(KernelCommand),
+    /// Serve diagnoses and simulations to a language model (Model Context Protocol)
+    Mcp(McpArgs),
+    /// Print the JSON schema of what a command prints with --json
+    Schema(SchemaArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Write the manual pages

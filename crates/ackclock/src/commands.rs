@@ -8,11 +8,13 @@ mod generated;
 mod guests;
 mod import_ini;
 mod kernel;
+mod mcp;
 mod packetdrill;
 mod read;
 mod reproduce;
 mod run;
 mod scenario;
+mod schema;
 mod suite;
 mod sweep;
 mod table;
@@ -52,6 +54,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Wire(command) => wire::run(command),
         Command::Compare(args) => compare::run(args),
         Command::Kernel(command) => kernel::run(command),
+        Command::Mcp(args) => mcp::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => generated::completions(&args),
         Command::Man(args) => generated::man(&args),
         Command::Packetdrill(args) => packetdrill::run(&args),

@@ -6,7 +6,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::failure::Failure;
 
@@ -45,7 +46,28 @@ pub(crate) fn is_own(path: &Path) -> bool {
         || ["/dev/fd/", "/proc/self/fd/"].iter().any(|own| path.starts_with(own))
 }
 
+/// Variable with the folders, as in `PATH`, of which files may be read; without it all may.
+/// `ackclock mcp` sets it for its calls: a scenario can name further files.
+pub(crate) const ALLOWED_FOLDERS: &str = "ACKCLOCK_ALLOWED_FOLDERS";
+
+/// Returns an error for a file outside of the allowed folders.
+#[expect(clippy::disallowed_methods, reason = "a restriction, not a result")]
+fn require_allowed(path: &Path) -> io::Result<()> {
+    static FOLDERS: OnceLock<Option<Vec<PathBuf>>> = OnceLock::new();
+    let folders = FOLDERS.get_or_init(|| {
+        let folders = std::env::var_os(ALLOWED_FOLDERS)?;
+        Some(std::env::split_paths(&folders).collect())
+    });
+    let Some(folders) = folders else { return Ok(()) };
+    let path = fs::canonicalize(path).ok();
+    match path.is_some_and(|path| folders.iter().any(|folder| path.starts_with(folder))) {
+        true => Ok(()),
+        false => Err(io::Error::other("no such file in the allowed folders")),
+    }
+}
+
 fn open_regular(path: &Path) -> io::Result<File> {
+    require_allowed(path)?;
     regular(&fs::metadata(path)?)?;
     let file = open_at_once(path)?;
     // The path may have been replaced meanwhile.

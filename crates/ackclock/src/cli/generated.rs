@@ -1,4 +1,4 @@
-//! Arguments of `completions` and `man`.
+//! Arguments of `completions`, `man` and `schema`.
 
 use std::path::PathBuf;
 
@@ -19,6 +19,22 @@ pub(crate) struct CompletionsArgs {
     /// Shell to complete commands in
     #[arg(value_name = "SHELL")]
     pub(crate) shell: Shell,
+}
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  ackclock schema                              the commands with a schema
+  ackclock schema diagnose > diagnose.schema.json
+
+The schema of scenario files is printed by: ackclock scenario schema";
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+#[command(after_help = SCHEMA_EXAMPLES)]
+pub(crate) struct SchemaArgs {
+    /// Command whose JSON the schema describes [default: a list of all]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
 }
 
 const MAN_EXAMPLES: &str = "\

@@ -44,6 +44,11 @@ fn first_run() {
 }
 
 #[test]
+fn schemas() {
+    check("docs/json.md");
+}
+
+#[test]
 fn first_mistakes() {
     check("docs/first-mistakes.md");
 }

@@ -10,6 +10,7 @@ mod full;
 mod import_ini;
 mod kernels;
 mod logs;
+mod mcp;
 mod outputs;
 mod outside;
 mod packet_scripts;
