@@ -10,7 +10,7 @@ use crate::{CapturedPacket, ObservedSyn, PathEstimate};
 
 /// Data packets among which a host sends a bare ACK: RFC 9293 section 3.8.6.3 requires one for every
 /// second full segment.
-const MIN_DATA_PACKETS: u64 = 10;
+pub const MIN_DATA_PACKETS: u64 = 10;
 
 /// The analysis of a connection.
 #[derive(Debug, Clone)]
@@ -43,8 +43,12 @@ pub struct Analysis {
     pub seen: [u64; 2],
     /// ACKs without data, SYN, FIN or RST captured, by [`Dir`].
     pub bare_acks: [u64; 2],
+    /// The whole capture has data of many packets and no bare ACK of any connection.
+    pub of_filtered_capture: bool,
     /// Packets whose payload the capture truncated.
     pub cut: u64,
+    /// Packets whose TCP options the capture truncated.
+    pub options_cut: u64,
     /// The data of each direction, by [`Dir`]; `None` without data.
     pub flows: [Option<Box<FlowAnalysis>>; 2],
     /// Summary of the kernels' own logs.
@@ -71,10 +75,12 @@ impl Analysis {
     }
 
     /// Whether a filter took the bare ACKs out of the capture: both hosts sent packets, one of them
-    /// many data, and no bare ACK is there, not even that of the handshake.
+    /// many data (or the whole capture has many), and no bare ACK is there, not even that of the
+    /// handshake.
     pub fn has_no_bare_acks(&self) -> bool {
         let data = self.main().map_or(0, |flow| flow.counts.new + flow.counts.retransmitted);
-        data >= MIN_DATA_PACKETS && self.bare_acks == [0; 2] && !self.seen.contains(&0)
+        let enough = data >= MIN_DATA_PACKETS || self.of_filtered_capture;
+        enough && self.bare_acks == [0; 2] && !self.seen.contains(&0)
     }
 
     /// From its first packet to its last.

@@ -43,6 +43,8 @@ pub(crate) struct Syn {
     pub(crate) options: SynOptions,
     pub(crate) window: u16,
     pub(crate) stamps: bool,
+    /// All options were captured.
+    pub(crate) complete: bool,
 }
 
 /// Analyses the packets of a connection.
@@ -62,10 +64,14 @@ pub struct ConnectionAnalyzer {
     frames: u64,
     /// Packets whose payload was truncated by the capture.
     cut: u64,
+    /// Packets whose TCP options were truncated by the capture.
+    options_cut: u64,
     /// The last SYN of each direction.
     syn: [Option<Syn>; 2],
     opened: Option<u64>,
     syns: u32,
+    /// Copies of the SYN-ACK.
+    answers: u32,
     reset: Option<u64>,
     fins: u8,
     place: Option<CaptureDistances>,
@@ -90,9 +96,11 @@ impl ConnectionAnalyzer {
             last: (0, 0),
             frames: 0,
             cut: 0,
+            options_cut: 0,
             syn: [None; 2],
             opened: None,
             syns: 0,
+            answers: 0,
             reset: None,
             fins: 0,
             place: None,
@@ -127,6 +135,7 @@ impl ConnectionAnalyzer {
             [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|&f| segment.flags.has(f));
         self.bare_acks[segment.dir as usize] += u64::from(bare && !opens_or_ends);
         self.cut += u64::from(segment.payload > 0 && packet.captured < segment.payload);
+        self.options_cut += u64::from(packet.options_cut);
         if segment.flags.has(Flags::SYN) {
             return self.opening(packet, at);
         }
@@ -164,8 +173,10 @@ impl ConnectionAnalyzer {
             options,
             window: segment.window,
             stamps: segment.timestamps.is_some(),
+            complete: !packet.options_cut,
         };
         self.syns += u32::from(!segment.flags.has(Flags::ACK));
+        self.answers += u32::from(segment.flags.has(Flags::ACK));
         self.syn[segment.dir as usize] = Some(syn);
     }
 
@@ -179,7 +190,11 @@ impl ConnectionAnalyzer {
         if packet.segment.dir != Dir::Forward || !packet.segment.flags.has(Flags::ACK) {
             return None;
         }
-        self.opened = Some(at);
+        self.opened.get_or_insert(at);
+        if self.answers > 1 {
+            // Which copy this answers is unknown (Karn's algorithm, RFC 6298 section 3).
+            return None;
+        }
         Some(CaptureDistances {
             to_server: Some(answer.at.saturating_sub(syn.at)),
             to_client: Some(at.saturating_sub(answer.at)),
@@ -209,7 +224,9 @@ impl ConnectionAnalyzer {
         if let Some(half) = &mut self.halves[dir.reversed() as usize]
             && segment.flags.has(Flags::ACK)
         {
+            // Without all options of both the scale of the window is unknown.
             let both = syn(dir).zip(syn(dir.reversed()));
+            let both = both.filter(|(mine, theirs)| mine.complete && theirs.complete);
             let shift = both.map_or(0, |(mine, theirs)| {
                 match (mine.options.window_scale, theirs.options.window_scale) {
                     (Some(shift), Some(_)) => shift.min(14),
@@ -239,7 +256,9 @@ impl ConnectionAnalyzer {
 
     fn begin(&self, dir: Dir) -> StartConditions {
         let place = self.place.unwrap_or_default();
-        let sizes = self.syn[0].zip(self.syn[1]).map(|(one, other)| {
+        let both = self.syn[0].zip(self.syn[1]);
+        let both = both.filter(|(one, other)| one.complete && other.complete);
+        let sizes = both.map(|(one, other)| {
             let mss = one.options.mss.min(other.options.mss);
             let stamps = one.stamps && other.stamps;
             // RFC 9293 section 3.7.1: 536 without the option. The option may have any value, even
@@ -294,7 +313,9 @@ impl ConnectionAnalyzer {
             closed: self.fins == 3,
             seen: self.seen,
             bare_acks: self.bare_acks,
+            of_filtered_capture: false,
             cut: self.cut,
+            options_cut: self.options_cut,
             flows,
             states: self.states,
             packets: self.packets,

@@ -33,6 +33,12 @@ impl Diagnosis {
         Self { course, findings, primary }
     }
 
+    /// Cost of the finding that limited the connection, in ns; 0 without one.
+    pub fn primary_cost(&self) -> u64 {
+        let limit = self.findings.iter().find(|finding| Some(finding.code) == self.primary);
+        limit.map_or(0, |finding| finding.cost)
+    }
+
     /// Lost time that the findings explain, in ns: that of the costliest, since they overlap.
     pub fn cost(&self) -> u64 {
         self.findings.first().map_or(0, |finding| finding.cost)

@@ -42,6 +42,9 @@ pub struct RecoveryEpisode {
     pub retransmitted: u64,
     /// Spurious ones among them.
     pub spurious: u64,
+    /// Packets retransmitted although their ACK had passed the capture point: it did not reach the
+    /// sender.
+    pub acked_before: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u32,
     /// Bytes in flight at its begin, without those reported by SACK.

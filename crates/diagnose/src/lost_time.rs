@@ -54,6 +54,10 @@ pub(crate) fn blame(
     if episode.trigger == RecoveryTrigger::Inferred {
         return if episode.tail { LostTimeCause::TailLoss } else { LostTimeCause::Timeout };
     }
+    // Expiry after expiry, though the ACKs passed the capture point: the path back is out.
+    if episode.timeouts >= 2 && episode.acked_before >= episode.retransmitted {
+        return LostTimeCause::Timeout;
+    }
     if episode.spurious > 0 && episode.spurious >= episode.retransmitted {
         return if timer {
             LostTimeCause::SpuriousRto

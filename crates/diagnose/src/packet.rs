@@ -18,4 +18,6 @@ pub struct CapturedPacket {
     pub captured: u32,
     /// Identification of the IPv4 header; 0 in IPv6 and if it is unknown.
     pub id: u16,
+    /// The capture truncated the packet within its TCP options (snap length).
+    pub options_cut: bool,
 }

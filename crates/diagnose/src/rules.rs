@@ -224,8 +224,31 @@ pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
     let judged = |rule: &&DiagnosisRule| reported || rule.code.starts_with("CC9");
     let rules = RULES.iter().filter(judged);
     let mut findings: Vec<_> = rules.filter_map(|rule| (rule.check)(case)).collect();
+    if case.analysis.options_cut > 0 {
+        findings.iter_mut().for_each(|finding| without_options(finding, case));
+    }
     findings.sort_by(|a, b| b.cost.cmp(&a.cost).then(a.code.cmp(b.code)));
     findings
+}
+
+/// Lowers the confidence of what hangs on TCP options that the capture truncated: losses and
+/// spurious retransmissions on SACK and timestamps, windows on their scale.
+fn without_options(finding: &mut Finding, case: &DiagnosisCase<'_>) {
+    if !["CC2", "CC3", "CC4"].iter().any(|group| finding.code.starts_with(group)) {
+        return;
+    }
+    finding.confidence = finding.confidence.min(Confidence::Medium);
+    if case.flow.point != crate::capture_point::CapturePoint::Sender {
+        finding.confidence = Confidence::Low;
+    }
+    let cut = many(case.analysis.options_cut, "packet");
+    let text = format!(
+        "SACK, timestamps and scales in the TCP options of {cut}, which the snap length cut off"
+    );
+    if !finding.unseen.is_empty() {
+        finding.unseen.push_str("; ");
+    }
+    finding.unseen.push_str(&text);
 }
 
 /// The finding that limited the transfer: the costliest above a note, else that the path is

@@ -46,7 +46,14 @@ impl TestConnection {
         let at = Instant::from_nanos(us * 1_000);
         self.id = self.id.wrapping_add(u16::from(segment.dir == Dir::Forward));
         let id = if segment.dir == Dir::Forward && self.numbered { self.id } else { 0 };
-        let packet = CapturedPacket { at, frame: self.frame, segment, captured: 100, id };
+        let packet = CapturedPacket {
+            at,
+            frame: self.frame,
+            segment,
+            captured: 100,
+            id,
+            options_cut: false,
+        };
         self.connection.push(&packet);
     }
 

@@ -49,7 +49,8 @@ pub struct DiagnosisReport {
 pub struct FileReport {
     /// The file.
     pub file: File,
-    /// Its connections, worst first: by the cost of the costliest finding.
+    /// Its connections, worst first: by the cost of the finding that limited each, in seconds; those
+    /// without one by the cost of their notes.
     pub connections: Vec<ConnectionReport>,
     /// Its QUIC connections, worst first.
     pub quic: Vec<QuicReport>,
@@ -64,8 +65,10 @@ pub struct ConnectionReport {
     pub stream: CapturedConnection,
     /// Code of the finding that limited it.
     pub primary: Option<&'static str>,
-    /// Cost of the costliest finding, in ns.
+    /// Cost of that finding, in ns; 0 without one.
     pub cost: u64,
+    /// Cost of the costliest finding, also if it is a note, in ns.
+    pub noted: u64,
 }
 
 impl FileReport {
@@ -143,10 +146,11 @@ impl DiagnosisReport {
             let judge = |stream: CapturedConnection| {
                 let beside = transfers_at_point(&neighbours, &stream);
                 let diagnosis = Diagnosis::of(&stream.analysis, beside);
-                ConnectionReport { stream, primary: diagnosis.primary, cost: diagnosis.cost() }
+                let (primary, cost) = (diagnosis.primary, diagnosis.primary_cost());
+                ConnectionReport { stream, primary, cost, noted: diagnosis.cost() }
             };
             file.connections = streams.into_iter().map(judge).collect();
-            file.connections.sort_by_key(|one| core::cmp::Reverse(one.cost));
+            file.connections.sort_by_key(|one| core::cmp::Reverse((one.cost, one.noted)));
             file.neighbours = neighbours;
         }
         for connection in reading.quic {

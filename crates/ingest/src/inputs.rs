@@ -9,11 +9,12 @@
 //! Memory: the state of the analysis and about 200 bytes of addresses per connection; packets are
 //! only kept if captures are compared (40 bytes per packet, at most [`MAX_TRANSIT_PACKETS`]).
 //!
-//! The module opens no files (callers give readers) and diagnoses nothing. It reassembles no
-//! fragments; these are counted ([`OtherFrames`]).
+//! The module opens no files (callers give readers) and diagnoses nothing.
 
 mod captures;
+mod convertible;
 mod duplicates;
+mod fragments;
 mod join;
 mod kind;
 mod logs;
@@ -35,6 +36,8 @@ use trace::capture::CaptureInterface;
 use trace::unpack::{Packing, Unpacked};
 use units::Duration;
 
+pub use convertible::ConvertibleFormat;
+pub use fragments::FragmentCounts;
 pub use join::{CapturePair, ClockEstimate};
 pub use kind::InputKind;
 pub use logs::MAX_LOG_RECORDS;
@@ -74,6 +77,8 @@ pub struct File {
     pub tcp: u64,
     /// Frames among them that were captured twice; the second copy is not analysed.
     pub duplicates: u64,
+    /// TCP packets whose options the snap length truncated.
+    pub options_cut: u64,
     /// Frames that are not TCP or cannot be parsed.
     pub others: OtherFrames,
     /// Capture points (one in pcap); empty for logs.
@@ -140,6 +145,13 @@ pub enum Reason {
     Foreign {
         /// Its first bytes.
         begins: String,
+    },
+    /// A capture that another program has to convert first.
+    Convertible {
+        /// Its format.
+        format: ConvertibleFormat,
+        /// The command that converts it.
+        conversion: String,
     },
     /// The file has nothing usable.
     Nothing {
@@ -208,7 +220,14 @@ fn open(name: String, bytes: Box<dyn Read + '_>) -> Result<(File, PeekedInput<'_
     let kind = match InputKind::of(begin) {
         Some(kind) => kind,
         None if begin.is_empty() => return Err(Reason::Empty),
-        None => return Err(Reason::Foreign { begins: kind::beginning(begin) }),
+        None => {
+            return Err(match ConvertibleFormat::of(begin) {
+                Some(format) => {
+                    Reason::Convertible { format, conversion: format.conversion(&name) }
+                }
+                None => Reason::Foreign { begins: kind::beginning(begin) },
+            });
+        }
     };
     let file = File {
         name,
@@ -218,6 +237,7 @@ fn open(name: String, bytes: Box<dyn Read + '_>) -> Result<(File, PeekedInput<'_
         frames: 0,
         tcp: 0,
         duplicates: 0,
+        options_cut: 0,
         others: OtherFrames::default(),
         interfaces: Vec::new(),
         clocks: Vec::new(),
@@ -239,6 +259,9 @@ impl fmt::Display for Reason {
             Self::Foreign { begins } => {
                 write!(f, "expected a capture or a log of TCP or QUIC, found a file that begins ")?;
                 write!(f, "with {begins}")
+            }
+            Self::Convertible { format, conversion } => {
+                write!(f, "the file is {format}, which is not read; convert it: {conversion}")
             }
             Self::Nothing { kind, problem } => {
                 write!(f, "no packet or record found, taken for {kind}")?;

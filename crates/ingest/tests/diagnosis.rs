@@ -86,7 +86,7 @@ fn the_limit_of_each_transfer_is_found_or_is_a_known_miss() {
             for one in &file(&report).connections {
                 let diagnosis = file(&report).diagnosis(one);
                 let primary = diagnosis.primary.unwrap_or("-");
-                assert_eq!((diagnosis.primary, diagnosis.cost()), (one.primary, one.cost));
+                assert_eq!((diagnosis.primary, diagnosis.primary_cost()), (one.primary, one.cost));
                 if !allowed.contains(&primary) {
                     missed.push(format!("{transfer}, {end}: {primary}"));
                 }

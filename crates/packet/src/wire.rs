@@ -28,10 +28,11 @@
 //! assert_eq!(seen.payload, [0, 1, 2]);
 //! ```
 //!
-//! Not supported: fragments, IP options, emission of jumbograms, TCP options other than those of
+//! Not supported: emission of fragments, IP options, emission of jumbograms, TCP options other than those of
 //! [`Options`](crate::Options) and the timestamps.
 
 mod emit;
+mod fragment;
 mod link;
 mod options;
 mod parse;
@@ -39,6 +40,7 @@ mod parse;
 mod tests;
 
 pub use emit::{EmitError, emit, emit_payload, payload_byte};
+pub use fragment::{FragmentKey, IpFragment, fragment};
 pub use link::Link;
 pub use options::OptionBytes;
 pub use parse::{ParsedPacket, WireError, WireProblem, parse, parse_cut};

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ingest::diagnosis::{DiagnosisReport, FailOn, TextStyle};
-use ingest::inputs::InputFile;
+use ingest::inputs::{InputFile, Reason};
 use scenario::ReportStyle;
 
 use crate::cli::DiagnoseArgs;
@@ -39,8 +39,12 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     let outputs = outputs(args)?;
     let graphs = args.report.is_some();
     let mut report = DiagnosisReport::read(sources, graphs).map_err(|error| {
+        let failure = Failure::new(format!("cannot diagnose {error}"));
+        if matches!(error.reason, Reason::Convertible { .. }) {
+            return failure;
+        }
         let other = args.files.iter().find_map(|file| other_command(file, "diagnose"));
-        Failure::new(format!("cannot diagnose {error}")).hint(other.unwrap_or_else(|| {
+        failure.hint(other.unwrap_or_else(|| {
             "captures are those of tcpdump and Wireshark; text is that of tcpdump".to_owned()
         }))
     })?;

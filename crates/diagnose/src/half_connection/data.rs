@@ -212,13 +212,13 @@ impl HalfConnection {
         if self.rwnd_limited {
             return self.spend(self.rwnd_limit_cause(), at);
         }
-        if self.is_ack_overdue(at) {
-            // New data as a tail loss probe (RFC 8985 section 7.3): the sender waited for ACKs that
-            // are late.
+        let drained = self.last_push || self.last_short;
+        if !drained && self.is_ack_overdue(at) {
+            // New data as a tail loss probe (RFC 8985 section 7.3): the sender had them, and waited
+            // for ACKs that are late. Data that an application writes later are no probe.
             self.in_timeout = true;
             return self.spend(TimeUse::Timeout, at);
         }
-        let drained = self.last_push || self.last_short;
         if !triggered && drained && wait > reaction {
             self.pause(wait, frame);
             return self.spend(TimeUse::Application, at);

@@ -113,7 +113,7 @@ impl HalfConnection {
                 self.round_over = false;
                 self.next_round(at, frame, RoundOrigin::Round);
             }
-        } else {
+        } else if !self.resume_episode(end) {
             self.begin_episode(trigger, (start, end), at, frame);
         }
         if trigger == RecoveryTrigger::Timer {
@@ -132,6 +132,7 @@ impl HalfConnection {
         {
             episode.retransmitted += packets;
             episode.spurious += if spurious { packets } else { 0 };
+            episode.acked_before += if end <= self.una { packets } else { 0 };
             episode.frames.1 = frame;
             if trigger == RecoveryTrigger::Timer {
                 episode.timeouts += 1;
@@ -139,6 +140,19 @@ impl HalfConnection {
             }
         }
         self.open.push((start, end), at, packets, index as u32, spurious);
+    }
+
+    /// Continues the last episode if the sender still repeats what had been acknowledged: it has
+    /// received no ACK since, and its timer expires again and again.
+    fn resume_episode(&mut self, end: u64) -> bool {
+        let is_same_data = self.nxt == self.recover && end <= self.una;
+        let last = self.episodes.last_mut().filter(|_| is_same_data && self.more_episodes == 0);
+        let Some(last) = last.filter(|last| last.over && last.acked_before > 0) else {
+            return false;
+        };
+        last.over = false;
+        self.in_episode = true;
+        true
     }
 
     /// Trigger of a retransmission; `before` is when the previous copy was sent.
@@ -200,6 +214,7 @@ impl HalfConnection {
             frames: (frame, frame),
             retransmitted: 0,
             spurious: 0,
+            acked_before: 0,
             timeouts: u32::from(held),
             flight: self.flight(),
             window,
@@ -231,6 +246,7 @@ impl HalfConnection {
             frames: (frame, frame),
             retransmitted: 0,
             spurious: 0,
+            acked_before: 0,
             timeouts: 0,
             flight: self.flight(),
             window: self.rounds.now.flight.max(self.rounds.done.last().map_or(0, |r| r.flight)),
@@ -297,6 +313,7 @@ impl HalfConnection {
             frames: (frame, frame),
             retransmitted: 0,
             spurious: 0,
+            acked_before: 0,
             timeouts: u32::from(!tail),
             flight: 0,
             window: self.rounds.done.last().map_or(0, |r| r.flight).max(self.rounds.now.flight),

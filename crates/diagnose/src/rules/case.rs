@@ -145,6 +145,7 @@ impl<'a> DiagnosisCase<'a> {
             found.interval.1 = episode.end;
             found.frames.1 = episode.frames.1;
             found.retransmitted += episode.retransmitted;
+            found.acked_before += episode.acked_before;
             found.lost += episode.retransmitted - episode.spurious;
             found.timeouts += u64::from(episode.timeouts);
             found.stalled += episode.begin.saturating_sub(episode.silent_since);
@@ -202,6 +203,8 @@ pub(super) struct EpisodeTotals {
     pub(super) frames: (u64, u64),
     pub(super) retransmitted: u64,
     pub(super) lost: u64,
+    /// Packets whose ACK had passed the capture point.
+    pub(super) acked_before: u64,
     pub(super) timeouts: u64,
     /// Silence before the episodes, in ns.
     pub(super) stalled: u64,

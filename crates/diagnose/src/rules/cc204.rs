@@ -34,20 +34,47 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         return lost_opening(case);
     }
     let cost = case.course.lost(LostTimeCause::Timeout);
+    let acks_lost = outages.acked_before > 0 && outages.acked_before >= outages.retransmitted;
+    let what = if acks_lost { "no ACK came back" } else { "nothing came through" };
+    let cause = if acks_lost {
+        "the ACKs passed the capture point and did not reach the sender; each expiry doubles its timer"
+    } else {
+        "everything in flight was lost, so that only the timer was left; each expiry doubles it"
+    };
     let title = format!(
-        "nothing came through, {} of the retransmission timer",
+        "{what}, {} of the retransmission timer",
         super::case::many(outages.timeouts.max(1), "timeout")
     );
     Some(
         case.finding(&RULE, cost, title)
             .at(outages.interval, outages.frames)
             .with([
-                count("timeouts", outages.timeouts, "timeouts", format!("{} in {}", outages.timeouts, super::case::many(outages.count, "stretch")).replace("stretchs", "stretches")),
-                number("silence_s", seconds(outages.stalled), "silence", format!("{} before the first of each", time(outages.stalled))),
-                count("retransmitted_packets", outages.retransmitted, "retransmitted", super::case::many(outages.retransmitted, "packet")),
+                count(
+                    "timeouts",
+                    outages.timeouts,
+                    "timeouts",
+                    format!(
+                        "{} in {}",
+                        outages.timeouts,
+                        super::case::many(outages.count, "stretch")
+                    )
+                    .replace("stretchs", "stretches"),
+                ),
+                number(
+                    "silence_s",
+                    seconds(outages.stalled),
+                    "silence",
+                    format!("{} before the first of each", time(outages.stalled)),
+                ),
+                count(
+                    "retransmitted_packets",
+                    outages.retransmitted,
+                    "retransmitted",
+                    super::case::many(outages.retransmitted, "packet"),
+                ),
             ])
             .with(case.path_rate())
-            .because("everything in flight was lost, so that only the timer was left; each expiry doubles it")
+            .because(cause)
             .unseen("whether the path was down or a queue dropped everything")
             .unseen(case.bound()),
     )

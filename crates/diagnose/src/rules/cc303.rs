@@ -33,11 +33,15 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     }
     let cost = case.course.lost(LostTimeCause::SpuriousRto);
     let longest = case.flow.rtt.map_or(0, |(_, _, longest)| longest);
-    let title = format!(
-        "{} of the timer without a loss: the path held everything for {}",
-        super::case::many(alarms.timeouts.max(1), "timeout"),
-        time(longest)
-    );
+    let timeouts = super::case::many(alarms.timeouts.max(1), "timeout");
+    let title = match longest {
+        // Without a round trip, the time of the delay is unknown.
+        0 => format!("{timeouts} of the timer without a loss"),
+        _ => format!(
+            "{timeouts} of the timer without a loss: the path held everything for {}",
+            time(longest)
+        ),
+    };
     Some(
         case.finding(&RULE, cost, title)
             .at(alarms.interval, alarms.frames)

@@ -276,3 +276,117 @@ fn the_zero_window_of_a_fin_closes_nothing() {
     assert_eq!(analysis.main().unwrap().zero_windows, 0);
     assert_eq!(Diagnosis::of(&analysis, &[]).primary, None);
 }
+
+/// An interactive sender at whose receiver ACKs are delayed by 200 ms: it writes in the meantime. That
+/// is no tail loss probe, for it had nothing to send before.
+#[test]
+fn writes_while_an_ack_is_delayed_are_no_probes() {
+    let mut script = TestConnection::new();
+    script.open_between(10, 50_000);
+    let (mut at, mut offset) = (60_000, 0);
+    for n in 0..60 {
+        script.pushed(at, offset, 120);
+        offset += 120;
+        at += 130_000;
+        if n % 2 == 1 {
+            script.ack(at - 60_000, offset, &[]);
+        }
+    }
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    assert_eq!(diagnosis.course.budget.of(Limiter::Timeout), 0, "{:#?}", diagnosis.course.budget);
+    assert_eq!(diagnosis.primary, None, "{:#?}", diagnosis.findings);
+}
+
+/// The receiver acknowledges each copy, 0.25 to 8 s apart, and the sender repeats the segment all the
+/// same: no ACK reaches it. That is one outage of the path back, not six spurious timeouts.
+#[test]
+fn copies_of_acknowledged_data_are_one_outage_of_the_path_back() {
+    let mut script = TestConnection::new();
+    script.open_between(10, 50_000);
+    let mut at = 60_000;
+    for n in 0..20 {
+        script.data(at, n * 1_000, 1_000);
+        script.ack(at + 5, (n + 1) * 1_000, &[]);
+        at += 50_000;
+    }
+    script.data(at, 20_000, 1_000);
+    script.ack(at + 5, 21_000, &[]);
+    for wait in [250, 500, 1_000, 2_000, 4_000, 8_000] {
+        at += wait * 1_000;
+        script.data(at, 20_000, 1_000);
+        script.ack(at + 5, 21_000, &[]);
+    }
+    script.data(at + 300_000, 21_000, 1_000);
+    script.ack(at + 300_005, 22_000, &[]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    let episodes: Vec<_> =
+        flow.episodes.iter().map(|one| (one.timeouts, one.acked_before)).collect();
+    assert_eq!(episodes, [(6, 6)]);
+    let diagnosis = Diagnosis::of(&analysis, &[]);
+    assert_eq!(diagnosis.primary, Some("CC204"), "{:#?}", diagnosis.findings);
+    assert!(diagnosis.findings[0].title.starts_with("no ACK came back"));
+    // All waits together.
+    let cost = diagnosis.findings[0].cost;
+    assert!((15_000_000_000..16_100_000_000).contains(&cost), "{cost}");
+}
+
+/// A packet each second, whatever the peer does: the growing rounds are not a window that doubles.
+#[test]
+fn a_sender_with_a_clock_of_its_own_is_not_in_slow_start() {
+    let mut script = TestConnection::new();
+    script.open(100_000);
+    let (mut at, mut offset) = (200_000, 0);
+    for round in [1_u64, 2, 4, 8, 16, 32] {
+        for _ in 0..round {
+            script.pushed(at, offset, 1_000);
+            offset += 1_000;
+            at += 80_000;
+        }
+        script.ack(at + 20_000, offset, &[]);
+        at += 40_000;
+    }
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    assert!(diagnosis.findings.iter().all(|one| one.code != "CC102"), "{:#?}", diagnosis.findings);
+}
+
+/// The SYN-ACK was sent twice, 3 s apart, so that the ACK gives no round trip. A retransmission that
+/// is needed, 0.3 s after the first copy, is not spurious because of it.
+#[test]
+fn a_repeated_syn_ack_gives_no_round_trip() {
+    let mut script = TestConnection::new();
+    let syn = script.syn(0);
+    let flags = Flags::SYN | Flags::ACK;
+    script.push(20, Segment { flags, dir: Dir::Reverse, ..syn }, (0, 0));
+    script.push(3_000_020, Segment { flags, dir: Dir::Reverse, ..syn }, (0, 0));
+    script.push(7_000_000, Segment { flags: Flags::ACK, ..Segment::default() }, (0, 0));
+    let answer = |seq: u32, ack: u32, payload: u32| Segment {
+        dir: Dir::Reverse,
+        flags: Flags::ACK | Flags::PSH,
+        seq: SeqNum(ISN.wrapping_add(1).wrapping_add(seq)),
+        ack: SeqNum(ISN.wrapping_add(1).wrapping_add(ack)),
+        payload,
+        window: 4_000,
+        ..Segment::default()
+    };
+    let ask = |ack: u32| Segment {
+        flags: Flags::ACK,
+        seq: SeqNum(ISN.wrapping_add(1)),
+        ack: SeqNum(ISN.wrapping_add(1).wrapping_add(ack)),
+        window: 4_000,
+        ..Segment::default()
+    };
+    for (at, segment) in [
+        (7_000_100, answer(0, 0, 1_000)),
+        (7_100_100, ask(1_000)),
+        (7_100_200, answer(1_000, 0, 500)),
+        (7_400_200, answer(1_000, 0, 500)),
+        (7_500_200, ask(1_500)),
+    ] {
+        script.push(at, segment, (0, 0));
+    }
+    let analysis = script.finish();
+    assert!(analysis.opened);
+    let counts = analysis.main().unwrap().counts;
+    assert_eq!((counts.retransmitted, counts.spurious), (1, 0));
+}

@@ -262,7 +262,11 @@ impl TimelineBuilder<'_> {
         } else if pauses * 2 > round.length() {
             pauses += core::mem::take(&mut window);
         }
-        let doubles = self.previous_sent > 0 && round.sent * 2 >= self.previous_sent * 3;
+        // A round of a window lasts a round trip; in a longer one the sender was waited for.
+        let trip = round.max_rtt.max(self.base);
+        let doubles = self.previous_sent > 0
+            && round.sent * 2 >= self.previous_sent * 3
+            && round.length() <= trip.saturating_mul(2);
         if self.in_ramp && doubles && fills {
             // The pauses are pacing of a doubling window (RFC 9002 section 7.7).
             window += core::mem::take(&mut pauses);
@@ -284,7 +288,10 @@ impl TimelineBuilder<'_> {
                 Some(ramp) if ramp.before == RoundOrigin::Timeout => self.recovery_cause,
                 _ => LostTimeCause::SlowStart,
             };
-            blamed(blame, window - trip);
+            // After the last data the sender waits for their ACK, with any window.
+            if blame != LostTimeCause::SpuriousRto || !self.all_data_sent {
+                blamed(blame, window - trip);
+            }
             if let Some(ramp) = ramp {
                 ramp.time += window;
                 ramp.lost += lost(window);

@@ -4,10 +4,11 @@ use std::io::Read;
 
 use diagnose::CapturedPacket;
 use packet::Segment;
-use packet::wire::{Endpoints, parse_cut};
+use packet::wire::{Endpoints, Link, ParsedPacket, WireProblem, fragment, parse_cut};
 use trace::capture::{CaptureItem, CaptureReader, OpenError};
 use units::{Duration, Instant};
 
+use super::fragments::Reassembly;
 use super::table::{CaptureSource, ConnectionTable};
 use super::{File, Reason};
 
@@ -23,6 +24,7 @@ pub(super) fn read(
     })?;
     let copies = table.copies;
     let mut last = None;
+    let mut reassembly = Reassembly::new();
     let mut held = TimestampFilter { number, before: None, packet: None };
     loop {
         if reader.interfaces().len() > 1 {
@@ -43,25 +45,31 @@ pub(super) fn read(
         };
         file.others.untimed += u64::from(frame.at.is_none());
         last = frame.at.or(last);
+        let point = CaptureSource { file: number as u32, interface: frame.interface };
+        let seen = SeenFrame { time: last.unwrap_or(Duration::ZERO), point, frame: frame.number };
         match parse_cut(frame.bytes, frame.original as usize, link) {
-            Err(error) => file.others.count(&error, frame.bytes),
-            Ok(parsed) => {
-                file.tcp += 1;
-                let cut = parsed.segment.payload.saturating_sub(parsed.payload.len() as u32);
-                let taken = TimedPacket {
-                    time: last.unwrap_or(Duration::ZERO),
-                    point: CaptureSource { file: number as u32, interface: frame.interface },
-                    between: parsed.endpoints,
-                    frame: frame.number,
-                    segment: parsed.segment,
-                    captured: (parsed.segment.wire_len().get() as u32).saturating_sub(cut),
-                    id: parsed.id,
-                    ttl: parsed.ttl,
+            Ok(parsed) => held.next(Some(seen.packet(&parsed, None)), file, table),
+            Err(error) if error.problem == WireProblem::Fragment => {
+                let Some(part) = fragment(frame.bytes, frame.original as usize, link) else {
+                    file.others.fragments += 1;
+                    continue;
                 };
-                held.next(Some(taken), file, table);
+                let Some(whole) = reassembly.add(frame.interface, seen.time, &part) else {
+                    continue;
+                };
+                match parse_cut(&whole.bytes, whole.len, Link::Raw) {
+                    Ok(parsed) => {
+                        held.next(Some(seen.packet(&parsed, Some(whole.cut))), file, table);
+                    }
+                    Err(error) => file.others.count(&error, &whole.bytes),
+                }
             }
+            Err(error) => file.others.count(&error, frame.bytes),
         }
     }
+    reassembly.finish();
+    file.others.fragments += reassembly.counts.unused;
+    file.others.fragmented = reassembly.counts;
     held.next(None, file, table);
     file.duplicates = table.copies - copies;
     file.frames = reader.tally().frames;
@@ -81,6 +89,33 @@ const WRONG: Duration = Duration::from_secs(1);
 /// with.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
+/// Where and when a frame was captured.
+#[derive(Debug, Clone, Copy)]
+struct SeenFrame {
+    time: Duration,
+    point: CaptureSource,
+    frame: u64,
+}
+
+impl SeenFrame {
+    /// The packet in it; `cut`: bytes of a reassembled packet that the capture truncated.
+    fn packet(self, parsed: &ParsedPacket<'_>, cut: Option<u32>) -> TimedPacket {
+        let kept = parsed.payload.len() as u32;
+        let cut = cut.unwrap_or_else(|| parsed.segment.payload.saturating_sub(kept));
+        TimedPacket {
+            time: self.time,
+            point: self.point,
+            between: parsed.endpoints,
+            frame: self.frame,
+            segment: parsed.segment,
+            captured: (parsed.segment.wire_len().get() as u32).saturating_sub(cut),
+            id: parsed.id,
+            options_cut: parsed.options_cut,
+            ttl: parsed.ttl,
+        }
+    }
+}
+
 /// A packet with the timestamp of the file.
 #[derive(Debug, Clone, Copy)]
 struct TimedPacket {
@@ -91,6 +126,7 @@ struct TimedPacket {
     segment: Segment,
     captured: u32,
     id: u16,
+    options_cut: bool,
     ttl: u8,
 }
 
@@ -110,6 +146,8 @@ struct TimestampFilter {
 impl TimestampFilter {
     /// Passes the delayed packet on, with its time checked against the next packet.
     fn next(&mut self, next: Option<TimedPacket>, file: &mut File, table: &mut ConnectionTable) {
+        file.tcp += u64::from(next.is_some());
+        file.options_cut += u64::from(next.is_some_and(|next| next.options_cut));
         let Some(taken) = core::mem::replace(&mut self.packet, next) else { return };
         let mut time = taken.time;
         if let Some(next) = next.map(|next| next.time)
@@ -154,6 +192,7 @@ impl TimestampFilter {
             segment: taken.segment,
             captured: taken.captured,
             id: taken.id,
+            options_cut: taken.options_cut,
         };
         table.packet(taken.point, taken.between, packet, taken.ttl);
     }

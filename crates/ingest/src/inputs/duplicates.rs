@@ -43,7 +43,8 @@ impl DuplicateFilter {
         (id, ttl): (u16, u8),
         segment: &Segment,
     ) -> bool {
-        if id == 0 {
+        // Linux answers a SYN with identification 0; no SYN is retransmitted within milliseconds.
+        if id == 0 && !segment.flags.has(packet::Flags::SYN) {
             return false;
         }
         let stamps = segment.timestamps.map_or((0, 0), |stamps| (stamps.val, stamps.ecr));

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use packet::wire::{WireError, WireProblem};
 
+use super::fragments::FragmentCounts;
+
 /// Protocol numbers that carry packets in packets: IPv4, IPv6, GRE.
 const CARRIERS: [u8; 3] = [4, 41, 47];
 const UDP: u8 = 17;
@@ -17,8 +19,10 @@ pub struct OtherFrames {
     pub not_ip: u64,
     /// Other IP protocols, by number.
     pub protocols: BTreeMap<u8, u64>,
-    /// Fragments of IP packets.
+    /// Fragments of IP packets that were not reassembled.
     pub fragments: u64,
+    /// What became of all fragments with valid headers.
+    pub fragmented: FragmentCounts,
     /// Tunnelled packets: GRE, VXLAN, Geneve, IP in IP. Their contents are not read.
     pub tunnelled: u64,
     /// Truncated within a header by the snap length.
@@ -57,6 +61,8 @@ impl OtherFrames {
     /// The sum of all but `untimed`.
     pub fn total(&self) -> u64 {
         let maps = self.protocols.values().sum::<u64>() + self.links.values().sum::<u64>();
-        maps + self.not_ip + self.fragments + self.tunnelled + self.cut + self.broken
+        // Of a reassembled packet one fragment counts as the packet.
+        let parts = self.fragmented.used - self.fragmented.reassembled;
+        maps + parts + self.not_ip + self.fragments + self.tunnelled + self.cut + self.broken
     }
 }

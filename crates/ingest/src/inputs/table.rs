@@ -9,6 +9,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use diagnose::analysis::MIN_DATA_PACKETS;
 use diagnose::{AnalysisSettings, CapturedPacket, ConnectionAnalyzer, StateSample};
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
@@ -82,6 +83,8 @@ struct OpenConnection {
     ends: Endpoints,
     /// Initial sequence number of each host, if captured.
     isn: [Option<u32>; 2],
+    /// Data in the SYN of each host (RFC 7413), in bytes: its answer may acknowledge them.
+    syn_data: [u32; 2],
     /// The previous connection between the same addresses.
     before: Option<u32>,
     names: Option<[String; 2]>,
@@ -330,6 +333,7 @@ impl ConnectionTable {
             point,
             ends,
             isn: [None; 2],
+            syn_data: [0; 2],
             before,
             names: None,
             connection,
@@ -360,7 +364,24 @@ impl ConnectionTable {
             names: live.names,
             analysis: live.connection.finish(),
         };
-        (self.live.into_iter().map(finish).collect(), pairs)
+        let mut streams: Vec<CapturedConnection> = self.live.into_iter().map(finish).collect();
+        mark_filtered_captures(&mut streams);
+        (streams, pairs)
+    }
+}
+
+/// Marks the connections of files that have data of many packets and not one bare ACK: a display
+/// filter left them out, also in connections with too few packets to show it.
+fn mark_filtered_captures(streams: &mut [CapturedConnection]) {
+    let mut files: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+    for one in &*streams {
+        let (data, bare) = files.entry(one.file).or_default();
+        *data += one.analysis.main().map_or(0, |flow| flow.counts.new);
+        *bare += one.analysis.bare_acks.iter().sum::<u64>() + u64::from(one.analysis.syns);
+    }
+    for one in streams {
+        let (data, bare) = files.get(&one.file).copied().unwrap_or_default();
+        one.analysis.of_filtered_capture = bare == 0 && data >= MIN_DATA_PACKETS;
     }
 }
 
@@ -380,7 +401,8 @@ impl OpenConnection {
         if segment.flags.has(Flags::ACK) {
             // A server that lost its state answers the same SYN with another ISN.
             let answers = segment.ack.0.wrapping_sub(1);
-            peer.is_some_and(|isn| isn != answers)
+            let data = self.syn_data[dir.reversed() as usize];
+            peer.is_some_and(|isn| answers.wrapping_sub(isn) > data)
         } else {
             // Without an ISN, the earlier packets belong to a connection whose SYN was not
             // captured.
@@ -394,6 +416,7 @@ impl OpenConnection {
             let mss = segment.syn_options().map_or(0, |syn| syn.mss);
             self.mss[dir as usize] = (mss, segment.timestamps.is_some());
             self.isn[dir as usize] = Some(segment.seq.0);
+            self.syn_data[dir as usize] = self.syn_data[dir as usize].max(segment.payload);
             if segment.flags.has(Flags::ACK) {
                 self.isn[dir.reversed() as usize].get_or_insert(segment.ack.0.wrapping_sub(1));
             }

@@ -10,6 +10,8 @@ use units::{Bytes, Duration, Instant, Offset, SeqNum};
 
 use super::*;
 
+mod convertible;
+mod fragments;
 mod joined;
 mod logs;
 mod quic;
@@ -50,7 +52,7 @@ fn capture(packets: &[Sent]) -> Vec<u8> {
     for (&(tap, millis, between, flags, seq, ack, payload), id) in packets.iter().zip(1..) {
         let at = Instant::from_nanos(millis * 1_000_000);
         let (seq, ack) = (SeqNum(seq), SeqNum(ack));
-        let segment = Segment { flags, seq, ack, payload, ..Segment::default() };
+        let segment = Segment { flags, seq, ack, payload, window: 1_000, ..Segment::default() };
         let seen = PacketMeta { tap: taps[tap], at, way: PacketDirection::Out };
         writer.segment(seen, &segment, &between, id, Offset(0)).unwrap();
     }
@@ -351,4 +353,42 @@ fn the_recorded_transfers_are_one_connection_each() {
             }
         }
     }
+}
+
+/// A capture saved with a display filter: of no connection there is an ACK without data. Those with
+/// few packets are as incomplete as the others.
+#[test]
+fn a_capture_without_any_bare_ack_marks_all_its_connections() {
+    let mut packets: Vec<Sent> = Vec::new();
+    for (client, turns) in [(1, 12), (2, 2)] {
+        for n in 0..turns {
+            let at = u64::from(n) * 100;
+            packets.push((0, at, ends(client, 80), ACK, 100 + n * 10, 900 + n * 20, 10));
+            let reply = ends(client, 80).reversed();
+            packets.push((0, at + 50, reply, ACK, 900 + n * 20, 110 + n * 10, 20));
+        }
+    }
+    let marked = |packets: &[Sent]| -> Vec<bool> {
+        let reading = read_bytes(&capture(packets));
+        reading.streams.iter().map(|stream| stream.analysis.has_no_bare_acks()).collect()
+    };
+    assert_eq!(marked(&packets), [true, true]);
+    // One bare ACK shows that the capture is whole.
+    packets.push((0, 2_000, ends(1, 80), ACK, 220, 1_140, 0));
+    assert_eq!(marked(&packets), [false, false]);
+}
+
+/// The answer to a SYN with data (RFC 7413) acknowledges them; it is of the same connection.
+#[test]
+fn a_syn_with_data_and_its_answer_are_one_connection() {
+    let (there, back) = (ends(1, 80), ends(1, 80).reversed());
+    let packets = [
+        (0, 0, there, SYN, 10, 0, 100),
+        (0, 1, back, SYN_ACK, 50, 111, 0),
+        (0, 2, there, ACK, 111, 51, 20),
+    ];
+    assert_eq!(read_bytes(&capture(&packets)).streams.len(), 1);
+    // An answer to another SYN is not.
+    let packets = [(0, 0, there, SYN, 10, 0, 100), (0, 1, back, SYN_ACK, 50, 112, 0)];
+    assert_eq!(read_bytes(&capture(&packets)).streams.len(), 2);
 }

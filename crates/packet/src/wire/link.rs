@@ -3,7 +3,8 @@
 //! Sources: draft-ietf-opsawg-pcaplinktype (link types), IEEE 802.2 and RFC 1042 (LLC, SNAP), IEEE
 //! 802.11 and radiotap.org, RFC 1661 and 1662 (PPP), RFC 2516 (PPPoE), RFC 3032 (MPLS), RFC 2784 and
 //! 2890 (GRE), RFC 2637 (PPTP), draft-foschiano-erspan (ERSPAN), RFC 7348 (VXLAN), RFC 8926 (Geneve),
-//! 3GPP TS 29.281 section 5.1 (GTP-U), RFC 2003 and 4213 (IP in IP).
+//! 3GPP TS 29.281 section 5.1 (GTP-U), RFC 2003 and 4213 (IP in IP), RFC 8086 (GRE in UDP), draft-ietf-nvo3-vxlan-gpe, RFC 4391 (InfiniBand),
+//! IEEE 802.1ah, draft-wilson-wrec-wccp-v2 (WCCP).
 
 use super::parse::{WireError, WireProblem};
 
@@ -32,6 +33,10 @@ pub enum Link {
     Radiotap,
     /// Linux' netfilter log.
     Nflog,
+    /// FDDI with LLC.
+    Fddi,
+    /// IP over InfiniBand.
+    Ipoib,
 }
 
 impl Link {
@@ -50,6 +55,8 @@ impl Link {
             105 => Some(Self::Wlan),
             127 => Some(Self::Radiotap),
             239 => Some(Self::Nflog),
+            10 => Some(Self::Fddi),
+            242 => Some(Self::Ipoib),
             _ => None,
         }
     }
@@ -68,6 +75,10 @@ impl Link {
             Self::Wlan => wlan(bytes, 0, false),
             Self::Radiotap => radiotap(bytes),
             Self::Nflog => nflog(bytes),
+            // Frame control and two addresses.
+            Self::Fddi => llc(bytes, 13),
+            // Two global addresses of 20 bytes each, EtherType, two reserved bytes (RFC 4391).
+            Self::Ipoib => by_type(bytes, half(bytes, 40)?, 44),
         }
     }
 }
@@ -80,6 +91,13 @@ pub(super) fn tunnelled(bytes: &[u8], number: u8, at: usize) -> Option<usize> {
         47 => gre(bytes, at).ok(),
         17 => match half(bytes, at + 2).ok()? {
             4_789 | 8_472 => ethernet(bytes, at + 16).ok(),
+            // VXLAN-GPE: the next protocol is IPv4, IPv6 or Ethernet.
+            4_790 => match byte(bytes, at + 11).ok()? {
+                1 | 2 => Some(at + 16),
+                3 => ethernet(bytes, at + 16).ok(),
+                _ => None,
+            },
+            4_754 => gre(bytes, at + 8).ok(),
             6_081 => {
                 let options = usize::from(byte(bytes, at + 8).ok()? & 0x3f) * 4;
                 by_type(bytes, half(bytes, at + 10).ok()?, at + 16 + options).ok()
@@ -129,6 +147,15 @@ fn by_type(bytes: &[u8], ether_type: u16, at: usize) -> Result<usize, WireError>
             0x8100 | 0x88a8 | 0x9100 => {
                 ether_type = half(bytes, at + 2)?;
                 at += 4;
+            }
+            // A VN-tag; a service instance tag of 802.1ah, followed by the customer's addresses.
+            0x8926 => {
+                ether_type = half(bytes, at + 4)?;
+                at += 6;
+            }
+            0x88e7 => {
+                ether_type = half(bytes, at + 16)?;
+                at += 18;
             }
             0x8864 => return ppp(bytes, at + 6),
             0x8847 | 0x8848 => {
@@ -205,6 +232,11 @@ fn gre(bytes: &[u8], at: usize) -> Result<usize, WireError> {
             let subheader = if byte(bytes, inner + 11)? & 1 == 1 { 8 } else { 0 };
             ethernet(bytes, inner + 12 + subheader)
         }
+        // WCCP: a redirect header of 4 bytes in version 2, IP at once in version 1.
+        0x883e if byte(bytes, inner)? >> 4 == 4 => Ok(inner),
+        0x883e => within(bytes, inner + 4),
+        // Aruba: a frame of 802.11, by priority.
+        0x8200..=0x821f | 0x9000..=0x91ff => wlan(bytes, inner, false),
         _ => by_type(bytes, ether_type, inner),
     }
 }
@@ -345,9 +377,10 @@ mod tests {
         }
     }
 
+    const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+
     #[test]
     fn links_before_ip() {
-        const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
         reads(Link::Ppp, &[&[0xff, 3, 0, 0x21]]);
         reads(Link::Ppp, &[&[0x21]]);
         reads(Link::Ppp, &[&[0x0f, 0, 8, 0]]);
@@ -362,6 +395,10 @@ mod tests {
         // Radiotap with time and flags: the 802.11 header of 26 bytes is padded to 28.
         let radiotap = [0, 0, 17, 0, 3, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0x20];
         reads(Link::Radiotap, &[&radiotap, &[0x88, 1], &[0; 22], &[0, 0], &[0, 0], &SNAP]);
+        reads(Link::Fddi, &[&[0x50], &[2; 12], &SNAP]);
+        reads(Link::Ipoib, &[&[1; 40], &[8, 0, 0, 0]]);
+        reads(Link::Ethernet, &[&eth(0x8926), &[0; 4], &[8, 0]]);
+        reads(Link::Ethernet, &[&eth(0x88e7), &[0; 16], &[8, 0]]);
         reads(Link::Nflog, &[&[2, 0, 0, 1], &[5, 0, 10, 0, 0, 0, 0, 0], &[84, 0, 9, 0]]);
     }
 
@@ -383,6 +420,12 @@ mod tests {
             ip(17, &udp(4_789, &[&[8, 0, 0, 0, 0, 0, 1, 0][..], &in_eth].concat())),
             ip(17, &udp(6_081, &[&[1, 0, 0x65, 0x58, 0, 0, 1, 0][..], &[0; 4], &in_eth].concat())),
             ip(17, &udp(2_152, &gtp.concat())),
+            ip(17, &udp(4_790, &[&[12, 0, 0, 3, 0, 0, 1, 0][..], &in_eth].concat())),
+            ip(17, &udp(4_790, &[&[12, 0, 0, 1, 0, 0, 1, 0][..], &inner].concat())),
+            ip(17, &udp(4_754, &[&[0, 0, 8, 0][..], &inner].concat())),
+            ip(47, &[&[0, 0, 0x88, 0x3e][..], &inner].concat()),
+            ip(47, &[&[0, 0, 0x88, 0x3e, 0, 9, 1, 2][..], &inner].concat()),
+            ip(47, &[&[0, 0, 0x90, 0, 8, 1][..], &[0; 22], &SNAP, &inner].concat()),
             ip(4, &ip(4, &inner)),
         ] {
             let parsed = parse(&packet, Link::Raw).unwrap_or_else(|e| panic!("{packet:02x?}: {e}"));

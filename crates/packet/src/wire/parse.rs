@@ -20,7 +20,7 @@ use crate::{Flags, IpVersion, Segment};
 const TCP_HEADER: usize = 20;
 
 /// Most headers of IP in a packet: tunnels within tunnels.
-const MAX_DEPTH: usize = 8;
+pub(super) const MAX_DEPTH: usize = 8;
 
 /// A packet read from a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct ParsedPacket<'a> {
     pub payload: &'a [u8],
     /// True if the segment has all options. False if some are unknown, malformed or truncated.
     pub options_complete: bool,
+    /// The capture truncated the packet within its options.
+    pub options_cut: bool,
 }
 
 /// Parses one packet that was not truncated.
@@ -71,7 +73,11 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<ParsedPack
 }
 
 /// Parses the packet whose IP header is at `start`.
-fn parse_ip(bytes: &[u8], original: usize, start: usize) -> Result<ParsedPacket<'_>, WireError> {
+pub(super) fn parse_ip(
+    bytes: &[u8],
+    original: usize,
+    start: usize,
+) -> Result<ParsedPacket<'_>, WireError> {
     let (ip, _) = LaxIpSlice::from_slice(&bytes[start..]).map_err(|err| match err {
         ip::LaxHeaderSliceError::Len(len) => WireError::cut(start, &len),
         ip::LaxHeaderSliceError::Content(_) => WireError::at(start, WireProblem::NotIp),
@@ -150,6 +156,7 @@ fn parse_ip(bytes: &[u8], original: usize, start: usize) -> Result<ParsedPacket<
         ttl,
         payload: &captured[captured_header..],
         options_complete: read.complete && captured_header == header_len,
+        options_cut: captured_header < header_len,
     })
 }
 

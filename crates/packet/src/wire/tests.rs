@@ -108,10 +108,11 @@ fn truncated_options_are_flagged() {
     let timestamps = Some(Timestamps { val: 1, ecr: 2 });
     let sack = Segment { timestamps, options: blocks.into(), payload: 100, ..Segment::default() };
     let bytes = bytes_of(&sack, &linux_pair(), 1);
-    assert!(parse(&bytes, Link::Raw).unwrap().options_complete);
+    let whole = parse(&bytes, Link::Raw).unwrap();
+    assert!(whole.options_complete && !whole.options_cut);
     // 20 of IP, 20 of TCP, 12 of timestamps; of the SACK option only kind and length.
     let seen = parse(&bytes[..56], Link::Raw).unwrap();
-    assert!(!seen.options_complete && seen.payload.is_empty());
+    assert!(!seen.options_complete && seen.options_cut && seen.payload.is_empty());
     assert_eq!(seen.segment, Segment { options: Options::None, ..sack });
     let seen = parse(&bytes[..45], Link::Raw).unwrap();
     let bare = Segment { options: Options::None, timestamps: None, ..sack };

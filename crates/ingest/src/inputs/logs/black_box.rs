@@ -79,7 +79,14 @@ pub(super) fn read(input: impl Read, file: &mut File) -> io::Result<LogFile> {
             }
             // The log has headers only, which is not truncation.
             let captured = segment.wire_len().get() as u32;
-            let packet_at = CapturedPacket { at: Instant::ZERO, frame, segment, captured, id: 0 };
+            let packet_at = CapturedPacket {
+                at: Instant::ZERO,
+                frame,
+                segment,
+                captured,
+                id: 0,
+                options_cut: false,
+            };
             log.packets.push((at, packet.between, packet_at));
         }
     }
