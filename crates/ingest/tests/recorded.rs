@@ -148,3 +148,30 @@ fn options_that_the_snap_length_cut_off_lower_the_confidence() {
         assert_eq!(found.unseen.contains("snap length"), is_cut, "{}", found.unseen);
     }
 }
+
+/// A writer that keeps nothing and accepts so many bytes.
+struct Full(usize);
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// JSON is written as one document in parts, and an error of the output ends it.
+#[test]
+fn json_is_written_in_parts() {
+    let report = diagnose("taps.both.pcapng.gz");
+    let whole = report.json(usize::MAX);
+    let mut parts = Vec::new();
+    report.write_json(usize::MAX, &mut parts).unwrap();
+    assert_eq!(parts, whole.as_bytes());
+    let error = report.write_json(usize::MAX, Full(whole.len() / 2)).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
+    report.write_json(usize::MAX, Full(whole.len())).unwrap();
+}

@@ -20,6 +20,8 @@ use crate::progress::ProgressReader;
 
 /// Default number of connections shown in full.
 const SHOWN: usize = 10;
+/// Bytes of JSON that are written at a time.
+const JSON_BUFFER: usize = 64 * 1_024;
 
 pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     if let Some(labels) = &args.against {
@@ -67,7 +69,9 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         out.commit()?;
     }
     if args.json {
-        output::print(&report.json(args.limit.unwrap_or(usize::MAX)))?;
+        let mut out = io::BufWriter::with_capacity(JSON_BUFFER, output::standard_output());
+        let written = report.write_json(args.limit.unwrap_or(usize::MAX), &mut out);
+        output::written(written.and_then(|()| out.flush()))?;
     } else {
         let look = look_on(io::stdout().is_terminal());
         let text = report.text(TextStyle { limit: args.limit.unwrap_or(SHOWN), look });

@@ -1,5 +1,7 @@
 //! A diagnosis as JSON.
 
+use std::io;
+
 use diagnose::Limiter;
 use diagnose::rules::{EvidenceItem, EvidenceValue, Finding};
 use serde::ser::SerializeMap;
@@ -19,13 +21,27 @@ struct FileJson<'a> {
     file: &'a str,
     frames: u64,
     problems: &'a [String],
-    connections: Vec<ConnectionJson>,
+    connections: ConnectionsJson<'a>,
     /// Connections of QUIC, from logs; absent if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     quic: Vec<QuicJson<'a>>,
     /// Comparisons with other captures of the same transfers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     joined: Vec<&'a CapturePairReport>,
+}
+
+/// The first connections of a file; each is diagnosed when it is written.
+struct ConnectionsJson<'a> {
+    report: &'a FileReport,
+    limit: usize,
+}
+
+impl Serialize for ConnectionsJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { report, limit } = *self;
+        let shown = report.connections.iter().take(limit);
+        serializer.collect_seq(shown.map(|one| connection_json(report, one)))
+    }
 }
 
 #[derive(Serialize)]
@@ -130,9 +146,20 @@ impl Serialize for HelpJson {
 }
 
 impl DiagnosisReport {
-    /// Formats the report as JSON: an object for one file, an array for several. `limit` is the
-    /// most connections of each file.
+    /// Formats the report as JSON: see [`write_json`](Self::write_json).
     pub fn json(&self, limit: usize) -> String {
+        let mut text = Vec::new();
+        // Nothing fails in memory.
+        let _ = self.write_json(limit, &mut text);
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// Writes the report as one JSON document, connection by connection: an object for one file, an
+    /// array for several. `limit` is the most connections of each file.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json(&self, limit: usize, mut out: impl io::Write) -> io::Result<()> {
         let files: Vec<_> = self
             .files
             .iter()
@@ -144,11 +171,11 @@ impl DiagnosisReport {
                 }
             })
             .collect();
-        let text = match files.as_slice() {
-            [one] => serde_json::to_string_pretty(one),
-            _ => serde_json::to_string_pretty(&files),
-        };
-        text.unwrap_or_default() + "\n"
+        match files.as_slice() {
+            [one] => serde_json::to_writer_pretty(&mut out, one)?,
+            _ => serde_json::to_writer_pretty(&mut out, &files)?,
+        }
+        out.write_all(b"\n")
     }
 }
 
@@ -159,12 +186,7 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
         file: &report.file.name,
         frames: report.file.frames,
         problems: &report.file.problems.first,
-        connections: report
-            .connections
-            .iter()
-            .take(limit)
-            .map(|one| connection_json(report, one))
-            .collect(),
+        connections: ConnectionsJson { report, limit },
         quic: report.quic.iter().take(limit).map(super::QuicReport::json).collect(),
         joined: Vec::new(),
     }
