@@ -27,6 +27,9 @@ pub struct ConnectionStart {
     pub now: Instant,
     /// The kernel's tick counter (`ticks`, `jiffies`).
     pub ticks: u64,
+    /// The same when the control block was made: at the SYN of the active side, now on the passive one
+    /// (FreeBSD calls `cb_init` from tcp_newtcpcb).
+    pub created_ticks: u64,
     /// Oldest byte not yet acknowledged, the first one under congestion control.
     pub una: Offset,
     /// Payload bytes of a full segment, options deducted.

@@ -47,6 +47,7 @@ mod tests {
         let _ = cc.on_established(&ConnectionStart {
             now: Instant::ZERO,
             ticks: 0,
+            created_ticks: 0,
             una: Offset(0),
             mss: 1_448,
             maxseg: 1_460,

@@ -158,6 +158,7 @@ impl<'a> SenderReplay<'a> {
         let _ = cc.on_established(&ConnectionStart {
             now: Instant::from_nanos(start),
             ticks: ticks(start, hz),
+            created_ticks: ticks(start, hz),
             una: Offset(1),
             mss,
             maxseg: mss + 12 * u32::from(flow.stamps),

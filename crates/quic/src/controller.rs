@@ -207,6 +207,7 @@ impl TcpController {
         let _ = self.cc.on_established(&ConnectionStart {
             now,
             ticks: ticks(now),
+            created_ticks: ticks(now),
             una: Offset(self.settled),
             mss: datagram,
             maxseg: datagram,

@@ -1,7 +1,7 @@
 //! Configuration of a connection.
 
 use packet::IpVersion;
-use units::{Duration, FlowId, RandomStream, SeqNum};
+use units::{Duration, FlowId, Instant, RandomStream, SeqNum};
 
 use crate::endpoint::TcpEndpoint;
 use crate::probes::Keepalive;
@@ -66,6 +66,8 @@ pub(crate) struct HandshakeConfig {
     pub(crate) algorithm: cc::Algorithm,
     pub(crate) timestamp: u32,
     pub(crate) draws: RandomStream,
+    /// Time of the first SYN of an active opening.
+    pub(crate) opened: Option<Instant>,
 }
 
 impl TcpEndpoint {

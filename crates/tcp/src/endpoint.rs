@@ -155,6 +155,7 @@ impl TcpEndpoint {
                 algorithm: cfg.algorithm,
                 timestamp: cfg.timestamp,
                 draws: cfg.draws,
+                opened: None,
             })),
         }
     }

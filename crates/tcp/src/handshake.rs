@@ -21,6 +21,9 @@ impl TcpEndpoint {
     /// Writes the pending SYN or SYN-ACK into `slot`.
     pub(crate) fn send_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         let answers = self.state == TcpState::SynReceived;
+        if !answers && let Some(config) = &mut self.handshake_cfg {
+            config.opened.get_or_insert(cx.now);
+        }
         let profile = &self.cfg.profile;
         let timestamps = if answers { self.negotiated.timestamps } else { profile.timestamps };
         let sack = if answers { self.negotiated.sack } else { profile.sack };
@@ -203,7 +206,7 @@ impl TcpEndpoint {
             let bound = (self.snd.max_wnd / 2).max(u64::from(self.cfg.profile.min_mss));
             self.negotiated.mss = self.negotiated.mss.min(u32::try_from(bound).unwrap_or(u32::MAX));
         }
-        self.handshake_cfg = None;
+        let opened = self.handshake_cfg.take().and_then(|config| config.opened);
         self.snd.loss_detector = LossDetector::new(&self.cfg.profile, self.negotiated.sack);
         if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
             // Allocated before the transfer, so that the transfer itself allocates nothing.
@@ -212,6 +215,7 @@ impl TcpEndpoint {
         let change = self.cc.on_established(&ConnectionStart {
             now: cx.now,
             ticks: self.clock.tick(cx.now),
+            created_ticks: self.clock.tick(opened.unwrap_or(cx.now)),
             una: Offset(1),
             mss: self.negotiated.mss,
             maxseg: self.negotiated.maxseg,

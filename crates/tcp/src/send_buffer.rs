@@ -5,6 +5,7 @@
 //! sk_stream_is_writeable of sock.h.
 
 mod linux;
+mod mbufs;
 
 use units::{Instant, Offset};
 
@@ -12,6 +13,7 @@ use crate::profile::{SendBufferRule, SharedProfile};
 
 use linux::PacketSizes;
 pub(crate) use linux::{DeviceLimits, SKB_OVERHEAD, WriteQueue, Written};
+use mbufs::MbufChain;
 
 /// Free space at which a blocked writer is woken (FreeBSD `so_snd.sb_lowat`).
 const FREEBSD_LOWAT: u64 = 2_048;
@@ -32,6 +34,8 @@ pub(crate) struct SendBuffer {
     used: u64,
     /// Sizes of the packets, by which Linux counts memory.
     packets: PacketSizes,
+    /// FreeBSD: the mbufs that hold the bytes.
+    mbufs: Option<Box<MbufChain>>,
     /// Bytes that a blocked writer waits to write (Linux SOCK_NOSPACE); 0 if none.
     wanted: u64,
     /// The application has set the size (Linux SOCK_SNDBUF_LOCK, FreeBSD SB_AUTOSIZE off).
@@ -45,7 +49,9 @@ impl SendBuffer {
             SendBufferRule::Linux { wmem } => wmem[1].get(),
         };
         let packets = PacketSizes::new(1);
-        Self { profile: profile.clone(), size, used: 0, packets, wanted: 0, fixed: false }
+        let is_freebsd = matches!(profile.send_buffer, SendBufferRule::FreeBsd { .. });
+        let mbufs = is_freebsd.then(Box::default);
+        Self { profile: profile.clone(), size, used: 0, packets, mbufs, wanted: 0, fixed: false }
     }
 
     /// Replaces the profile with a shared equal one.
@@ -105,7 +111,20 @@ impl SendBuffer {
             SendBufferRule::Linux { .. } | SendBufferRule::Fixed { .. } => 0,
         };
         let space = self.space();
-        self.wrote(offered, if space < lowat { 0 } else { space.min(offered) })
+        let taken = if space < lowat { 0 } else { space.min(offered) };
+        if let Some(mbufs) = &mut self.mbufs {
+            mbufs.append(taken, self.used);
+        }
+        self.wrote(offered, taken)
+    }
+
+    /// FreeBSD: bytes of a burst of `len`, `offset` bytes after `snd_una`, that the
+    /// device takes as one packet.
+    pub(crate) fn one_packet(&mut self, offset: u64, len: u64) -> u64 {
+        match &mut self.mbufs {
+            Some(mbufs) => mbufs.limit(offset, len, self.used),
+            None => len,
+        }
     }
 
     /// Linux: accepts as much of `offered` as one write puts into `queue`. A writer that is blocked
@@ -166,6 +185,11 @@ impl SendBuffer {
     #[inline(always)]
     pub(crate) fn acknowledge(&mut self, bytes: u64, una: Offset) {
         self.used -= bytes;
+        if self.used == 0
+            && let Some(mbufs) = &mut self.mbufs
+        {
+            mbufs.clear();
+        }
         self.packets.on_acknowledged(una);
     }
 

@@ -128,6 +128,7 @@ fn begin<C: GoldenController>(
     let _: WindowChange = cc.on_established(&ConnectionStart {
         now: Instant::ZERO,
         ticks: row.number(inputs.ticks)?,
+        created_ticks: row.number(inputs.ticks)?,
         una: Offset(snd_una),
         mss,
         maxseg,

@@ -89,6 +89,7 @@ fn replay(transfer: &str) -> (u64, Differences) {
     let _ = bbr.on_established(&ConnectionStart {
         now: at(1),
         ticks: 0,
+        created_ticks: 0,
         una: Offset(0),
         mss: 1_448,
         maxseg: 1_460,

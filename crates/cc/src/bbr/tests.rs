@@ -8,6 +8,7 @@ fn bbr() -> Bbr {
     let _ = bbr.on_established(&ConnectionStart {
         now: Instant::ZERO,
         ticks: 0,
+        created_ticks: 0,
         una: Offset(1),
         mss: 1_448,
         maxseg: 1_460,

@@ -416,7 +416,8 @@ impl Controller for FreeBsdCubic {
     fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
         self.tcb.open(event);
         let (w_max, t_epoch) = match self.params.avoidance {
-            CubicGrowth::Jump => (u64::from(self.tcb.snd_cwnd), event.ticks as i32),
+            // cubic_cb_init sets the time, cubic_conn_init the window.
+            CubicGrowth::Jump => (u64::from(self.tcb.snd_cwnd), event.created_ticks as i32),
             CubicGrowth::Steps => (u64::from(u32::MAX), 0),
         };
         self.state =
@@ -539,5 +540,34 @@ impl Controller for FreeBsdCubic {
 
     fn recovery_point(&self) -> Offset {
         self.tcb.snd_recover
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Instant;
+
+    use super::*;
+    use crate::contract::ConnectionStart;
+
+    #[test]
+    fn time_counts_from_the_creation_of_the_control_block() {
+        // golden/freebsd-closed, 13.0's random-74: the first window after a timeout is 52,160 bytes,
+        // 10 ticks of the handshake more than from its end.
+        let newreno = newreno::NewRenoParams::FREEBSD_13_0;
+        let mut cc = FreeBsdCubic::new(CubicParams::FREEBSD_13_0, newreno, 1_000);
+        let _ = cc.on_established(&ConnectionStart {
+            now: Instant::ZERO,
+            ticks: 17,
+            created_ticks: 7,
+            una: Offset(1),
+            mss: 1_448,
+            maxseg: 1_460,
+            snd_scale: 6,
+            syn_retransmitted: false,
+            rtt: None,
+            ssthresh: None,
+        });
+        assert_eq!(cc.epoch().t_epoch, 7);
     }
 }

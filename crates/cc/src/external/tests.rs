@@ -53,6 +53,7 @@ fn started(mut cc: AnyController) -> AnyController {
     let _ = cc.on_established(&ConnectionStart {
         now: Instant::ZERO,
         ticks: 0,
+        created_ticks: 0,
         una: Offset(0),
         mss: 1_000,
         maxseg: 1_000,

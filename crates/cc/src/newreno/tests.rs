@@ -13,6 +13,7 @@ fn established() -> ConnectionStart {
     ConnectionStart {
         now: Instant::ZERO,
         ticks: 0,
+        created_ticks: 0,
         una: Offset(0),
         mss: MSS,
         maxseg: MAXSEG,

@@ -60,6 +60,7 @@ impl Sender {
         let _ = sender.cc.on_established(&ConnectionStart {
             now: Instant::ZERO,
             ticks,
+            created_ticks: ticks,
             una: Offset(1),
             mss: MSS,
             maxseg: MSS + 12,

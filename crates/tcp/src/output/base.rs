@@ -144,7 +144,8 @@ impl TcpEndpoint {
             let tso = self.cfg.tso && hole.is_none() && !self.has_blocks();
             let most = if tso { self.tso_len(len, off, burst_max) } else { mss };
             more |= most < len || !tso;
-            len = most;
+            // What the device does not take waits for the next call (tcp_m_copym cuts `len` only).
+            len = if tso { self.snd.buffer.one_packet(off, most) } else { most };
         }
         let push = len > 0 && off + len == avail;
         Ok(BasePlan {

@@ -220,6 +220,7 @@ impl<'a, C: Replayed> LinuxReplay<'a, C> {
         let _ = self.cc.on_established(&ConnectionStart {
             now: instant(row),
             ticks,
+            created_ticks: ticks,
             una: Offset(1),
             mss: 1,
             maxseg: 1,

@@ -20,6 +20,7 @@ fn avoiding(cwnd: u64) -> LinuxCubic {
     let _ = cc.on_established(&ConnectionStart {
         now: Instant::ZERO,
         ticks: 0,
+        created_ticks: 0,
         una: Offset(0),
         mss: MSS as u32,
         maxseg: 1_460,

@@ -46,6 +46,7 @@ fn gained(params: CubicParams, hz: u32, rtt_us: u64) -> Option<f64> {
     let _ = cubic.on_established(&ConnectionStart {
         now: Instant::ZERO,
         ticks: 0,
+        created_ticks: 0,
         una: Offset(0),
         mss: MSS,
         maxseg: MSS,

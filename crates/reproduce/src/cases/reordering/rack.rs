@@ -271,8 +271,7 @@ fn real_stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
 }
 
 const REAL_RACK: &str = "the complete stack with rack.c of July 2022, changed in the two places in which 14.x \
-    differs in effect (golden/freebsd-rack-closed), an upload from its first data to its last read; at 0 ms, where \
-    the packets of a group arrive at one instant, ours takes one round trip less, and no recording shows where";
+    differs in effect (golden/freebsd-rack-closed), an upload from its first data to its last read";
 
 /// The effect of FreeBSD's own receiver on such a path.
 fn receiver(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {

@@ -153,6 +153,7 @@ impl TcpEndpoint {
             let rtt = rack.least.unwrap_or(srtt.map_or(1, Duration::as_micros));
             let goes_on = more && sent < rack.burst.most(mss);
             if goes_on {
+                rack.call.fast = if left >= mss { left } else { 0 };
                 return;
             }
             rack.burst.pause(sent, rtt, mss)

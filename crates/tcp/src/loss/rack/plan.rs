@@ -142,13 +142,19 @@ impl TcpEndpoint {
                 self.waiting_reason(unsent, cwnd)
             });
         }
-        Ok(self.cut_rack_burst(len, unsent, most))
+        Ok(self.cut_rack_burst(len, unsent, most, fast > 0))
     }
 
-    /// Cuts a burst of at most `most` bytes out of `len`, in whole segments unless it is the last;
-    /// only the burst limit of the interface lets another follow in the call. The kernel's bursts
-    /// also end after 35 pieces of the writer's mbufs (tcp_m_copym), which are not modelled.
-    fn cut_rack_burst(&self, len: u64, unsent: u64, most: u64) -> (SegmentPlan, u64) {
+    /// Cuts a burst of at most `most` bytes out of `len`, in whole segments unless it is the last or
+    /// its mbufs are too many for the device; only the burst limit of the interface lets another
+    /// follow in the call. What is left of an earlier burst is not rounded (rack_fast_output).
+    fn cut_rack_burst(
+        &mut self,
+        len: u64,
+        unsent: u64,
+        most: u64,
+        fast: bool,
+    ) -> (SegmentPlan, u64) {
         let mss = self.mss();
         let mut burst = len;
         let mut more = false;
@@ -158,10 +164,12 @@ impl TcpEndpoint {
                 let largest = self.largest_burst().saturating_sub(headers).max(mss);
                 more = burst > largest;
                 burst = burst.min(largest);
-                if burst < unsent {
+                if burst < unsent && !fast {
                     burst -= burst % mss;
                 }
                 burst = burst.min(most);
+                let offset = self.snd.nxt - self.snd.una;
+                burst = self.snd.buffer.one_packet(offset, burst);
             } else {
                 burst = mss;
                 more = true;
