@@ -104,6 +104,7 @@ impl Victim {
                 window_scale: (b[14] & 1 != 0).then_some(b[14] >> 1),
                 sack_permitted: b[15] & 1 != 0,
                 layout: SynLayout::Linux,
+                fast_open: None,
             })
         } else {
             let mut blocks = SackBlocks::EMPTY;

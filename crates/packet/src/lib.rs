@@ -10,6 +10,6 @@ pub mod segment;
 pub mod wire;
 
 pub use segment::{
-    Dir, ECN_CE, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions,
-    Timestamps,
+    Dir, ECN_CE, FastOpenOption, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment,
+    SynLayout, SynOptions, Timestamps,
 };

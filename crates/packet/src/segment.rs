@@ -168,6 +168,47 @@ pub struct SynOptions {
     pub sack_permitted: bool,
     /// Order on the wire.
     pub layout: SynLayout,
+    /// TCP Fast Open (RFC 7413); written in Linux's order only.
+    pub fast_open: Option<FastOpenOption>,
+}
+
+/// The option of TCP Fast Open: a cookie, or without one the request for it (RFC 7413 section
+/// 4.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct FastOpenOption {
+    cookie: [u8; 16],
+    len: u8,
+    /// Experimental option 254 with the magic number 0xf989 in place of option 34.
+    pub experimental: bool,
+}
+
+impl FastOpenOption {
+    /// Creates an option; `None` if a cookie of that length is invalid: 4 to 16 bytes, an even
+    /// number, or none (tcp_parse_fastopen_option).
+    pub fn new(cookie: &[u8], experimental: bool) -> Option<Self> {
+        let valid = cookie.is_empty() || (4..=16).contains(&cookie.len());
+        if !valid || !cookie.len().is_multiple_of(2) {
+            return None;
+        }
+        let mut option = Self { cookie: [0; 16], len: cookie.len() as u8, experimental };
+        option.cookie[..cookie.len()].copy_from_slice(cookie);
+        Some(option)
+    }
+
+    /// The cookie; empty in a request.
+    pub fn cookie(&self) -> &[u8] {
+        &self.cookie[..usize::from(self.len)]
+    }
+
+    /// Bytes on the wire, without padding.
+    pub const fn wire_len(&self) -> u32 {
+        self.len as u32 + if self.experimental { 4 } else { 2 }
+    }
+
+    /// Is it a request for a cookie?
+    pub const fn is_request(&self) -> bool {
+        self.len == 0
+    }
 }
 
 /// One block of a SACK option: `[left, right)`.
@@ -312,7 +353,9 @@ impl Segment {
                     + 4 * u32::from(syn.window_scale.is_some())
                     + 2 * u32::from(syn.sack_permitted)
                     + 10 * u32::from(timestamps);
+                let fast_open = syn.fast_open.filter(|_| syn.layout == SynLayout::Linux);
                 bare.next_multiple_of(4)
+                    + fast_open.map_or(0, |option| option.wire_len().next_multiple_of(4))
             }
         }
     }
@@ -381,6 +424,7 @@ mod tests {
                 window_scale: Some(10),
                 sack_permitted: true,
                 layout: SynLayout::FreeBsd,
+                fast_open: None,
             }),
             ..Segment::default()
         };

@@ -274,7 +274,14 @@ pub enum TcpOption {
         /// TSecr.
         ecr: u32,
     },
-    /// An option that is parsed but not run: `FO`, `md5` and similar.
+    /// `FO 0123456789abcdef`, `FOEXP`: TCP Fast Open.
+    FastOpen {
+        /// The cookie; empty in a request.
+        cookie: Vec<u8>,
+        /// `FOEXP`: the experimental option.
+        experimental: bool,
+    },
+    /// An option that is parsed but not run: `md5` and similar.
     Other(String),
 }
 

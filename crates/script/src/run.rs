@@ -19,6 +19,7 @@ mod awaited;
 mod calls;
 mod compare;
 mod configure;
+mod fast_open;
 mod numbers;
 mod socket_options;
 mod sockets;
@@ -126,6 +127,8 @@ struct Runner<'a> {
     environment: Environment,
     /// The system call that is blocked, if any.
     blocked: Option<BlockedCall<'a>>,
+    /// It is being tried again.
+    retrying: bool,
     /// Actual time of the previous event.
     base: Instant,
     /// Commands that were not run.
@@ -147,6 +150,7 @@ impl<'a> Runner<'a> {
             numbers: StreamNumbers::default(),
             environment: Environment::default(),
             blocked: None,
+            retrying: false,
             base,
             notes,
         })

@@ -2,6 +2,7 @@
 //! fixed value, and settings without a visible effect.
 
 mod defaults;
+mod fast_open;
 
 use cc::{Algorithm, ControllerNameError};
 use tcp::knobs::{self, KnobError, KnobKind, KnobValue};
@@ -9,6 +10,7 @@ use tcp::profile::{Family, TcpProfile};
 use units::{Bytes, Duration};
 
 use defaults::{FIXED, WITHOUT_EFFECT};
+pub use fast_open::{FastOpenCache, FastOpenHost, HostAddresses};
 
 /// A host with its system and the script's settings.
 #[derive(Debug, Clone)]
@@ -19,6 +21,8 @@ pub struct ScriptHost {
     pub algorithm: Algorithm,
     /// TSO: the NIC splits bursts.
     pub tso: bool,
+    /// TCP Fast Open.
+    pub fast_open: FastOpenHost,
 }
 
 /// Error of a setting.
@@ -48,7 +52,7 @@ impl ScriptHost {
     /// Creates a host of that system, with its default congestion control.
     pub fn new(profile: TcpProfile) -> Self {
         let algorithm = profile.controller();
-        Self { profile, algorithm, tso: true }
+        Self { profile, algorithm, tso: true, fast_open: FastOpenHost::default() }
     }
 
     /// Sets one sysctl.
@@ -88,6 +92,9 @@ impl ScriptHost {
             });
         }
         self.check_family(name)?;
+        if let Some(done) = self.fast_open.set(name, value) {
+            return done;
+        }
         if WITHOUT_EFFECT.contains(&name) {
             return Ok(());
         }

@@ -24,6 +24,8 @@ pub enum HostSettingKind {
     },
     /// `ethtool -K tun0 tso off`
     Tso(bool),
+    /// `ip tcp_metrics flush`: the host forgets what it knows about its peers.
+    FlushMetrics,
     /// A command about the host without effect on the model: the command.
     Ignored(String),
     /// `sockstat ... | grep -c STATE | grep N`: FreeBSD's sockets in a state are counted.
@@ -128,7 +130,7 @@ fn read_command(
     let refuse = |why: String| Err(CommandError { span, why });
     Ok(match words.as_slice() {
         [] | ["true" | ":" | "exit" | "sleep" | "set" | "sync" | "export", ..] => Vec::new(),
-        ["ip", "tcp_metrics", "flush", ..] => Vec::new(),
+        ["ip", "tcp_metrics", "flush", ..] => vec![HostSettingKind::FlushMetrics],
         // The default queue of a link without a rate.
         ["tc", "qdisc", "add" | "replace", "dev", _, "root", "pfifo"] => Vec::new(),
         ["nstat" | "modprobe" | "kldload" | "kldstat" | "sockstat" | "ss" | "netstat", ..]
@@ -375,6 +377,7 @@ mod tests {
             .map(|setting| match setting.kind {
                 HostSettingKind::Sysctl { name, value } => (name, value),
                 HostSettingKind::Tso(on) => ("tso".to_owned(), on.to_string()),
+                HostSettingKind::FlushMetrics => ("flush".to_owned(), String::new()),
                 HostSettingKind::Ignored(command) => ("ignored".to_owned(), command),
                 HostSettingKind::Drop(state) => ("drop".to_owned(), state),
                 HostSettingKind::CountSockets(count) => (count.state, count.count),
@@ -406,7 +409,7 @@ mod tests {
     fn redirections_arithmetic_and_continuations_are_read_as_in_a_shell() {
         assert_eq!(
             settings("ip tcp_metrics flush all > /dev/null 2>&1\nsysctl -q a=$((15*1024*1024))"),
-            pairs(&[("a", "15728640")])
+            pairs(&[("flush", ""), ("a", "15728640")])
         );
         assert_eq!(
             settings("sysctl -q a=\"4096 $((256*1024)) 4194304\" 2> /dev/null \\\n  b=2"),

@@ -131,6 +131,15 @@ impl DelayedAckPolicy {
         Some(within.map_or(AckDecision::Now, AckDecision::Within))
     }
 
+    /// A SYN-ACK whose ACK waits for a pending write (tcp_rcv_synsent_state_process): that write
+    /// is the answer.
+    pub(crate) fn on_write_pending(&mut self, now: Instant) {
+        if let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks {
+            self.last_data = Some(now);
+            self.quick = quick_acks;
+        }
+    }
+
     /// Decides about in-order data on Linux; other systems acknowledge at once.
     pub(crate) fn on_data(&mut self, a: &LinuxArrival) -> AckDecision {
         self.scheduled = true;

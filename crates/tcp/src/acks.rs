@@ -489,6 +489,9 @@ impl TcpEndpoint {
             self.end_limited_transmit();
         }
         if matches!(self.state, TcpState::SynSent | TcpState::SynReceived) {
+            if self.is_fast_open_child() {
+                self.snd.rare.fast_open.syn_ack_due = true;
+            }
             self.arm_retransmit(cx.now);
             self.call_output();
             return;

@@ -4,6 +4,7 @@ use packet::IpVersion;
 use units::{Duration, FlowId, Instant, RandomStream, SeqNum};
 
 use crate::endpoint::TcpEndpoint;
+use crate::fast_open::FastOpenHandshake;
 use crate::probes::Keepalive;
 use crate::profile::SharedProfile;
 
@@ -68,6 +69,7 @@ pub(crate) struct HandshakeConfig {
     pub(crate) draws: RandomStream,
     /// Time of the first SYN of an active opening.
     pub(crate) opened: Option<Instant>,
+    pub(crate) fast_open: FastOpenHandshake,
 }
 
 impl TcpEndpoint {

@@ -17,6 +17,7 @@ use crate::clock::KernelClock;
 use crate::config::{ConnectionConfig, HandshakeConfig};
 pub use crate::config::{TcpConfig, TcpSide};
 use crate::ecn::Ecn;
+use crate::fast_open::FastOpenHandshake;
 use crate::loss::LossDetector;
 use crate::output::PacketBatch;
 use crate::profile::{BurstRule, Family, RtoRule};
@@ -156,6 +157,7 @@ impl TcpEndpoint {
                 timestamp: cfg.timestamp,
                 draws: cfg.draws,
                 opened: None,
+                fast_open: FastOpenHandshake::default(),
             })),
         }
     }
@@ -163,7 +165,9 @@ impl TcpEndpoint {
     /// Returns to the initial state; no effect once the connection has been established.
     pub(crate) fn begin_anew(&mut self) {
         if let Some(config) = self.config() {
+            let fast_open = self.fast_open_listener();
             *self = Self::new(config);
+            self.set_fast_open(fast_open);
         }
     }
 
@@ -191,7 +195,7 @@ impl TcpEndpoint {
             // RFC 9293 section 3.10.2; the kernels refuse it.
             self.open();
         }
-        if self.snd.fin || !matches!(self.state, TcpState::Established | TcpState::CloseWait) {
+        if self.snd.fin || !self.may_write() {
             return 0;
         }
         if self.is_rate_based() {
@@ -304,6 +308,9 @@ impl TcpEndpoint {
         self.snd.batch = PacketBatch::NONE;
         if reports {
             self.reset = Some((self.snd.nxt.to_seq(self.cfg.isn), Some(self.rcv_nxt_seq())));
+            if self.negotiated.timestamps && self.cfg.profile.family == Family::Linux {
+                self.snd.rare.stamped_reset = true;
+            }
         }
         self.abort(cx);
     }
@@ -352,6 +359,12 @@ impl TcpEndpoint {
     /// Has the peer closed, and has the application read all data?
     pub fn at_end(&self) -> bool {
         self.rcv.window.unread() == 0 && self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin)
+    }
+
+    /// Has the peer closed, whether or not the application has read everything
+    /// (`RCV_SHUTDOWN`)?
+    pub fn peer_has_closed(&self) -> bool {
+        self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin)
     }
 
     /// Is an acknowledgment that a read causes sent before the read returns, as in Linux

@@ -31,6 +31,7 @@ impl TcpEndpoint {
         let scale =
             if answers { scale.filter(|_| self.negotiated.snd_scale.is_some()) } else { scale };
         let window = self.rcv.window.syn_field();
+        let (fast_open, data) = self.fast_open_syn();
         *slot = Segment {
             flow: self.cfg.flow,
             dir: self.dir(),
@@ -50,14 +51,17 @@ impl TcpEndpoint {
                 window_scale: scale,
                 sack_permitted: sack,
                 layout: self.layout(),
+                fast_open,
             }),
+            payload: data,
             ..Segment::default()
         };
         if !answers {
             slot.ack = units::SeqNum(0);
         }
-        self.snd.nxt = Offset(1);
-        self.snd.max = Offset(1);
+        // With Fast Open the SYN or what follows the SYN-ACK has data.
+        self.snd.nxt = self.snd.nxt.max(Offset(1) + u64::from(data));
+        self.snd.max = self.snd.max.max(self.snd.nxt);
         self.snd.last_sent = cx.now;
         self.snd.rtt_timing = (self.snd.shift == 0).then_some((Offset(0), cx.now));
         self.rcv.adv = self.rcv.nxt + u64::from(window);
@@ -96,6 +100,9 @@ impl TcpEndpoint {
         self.state = TcpState::SynReceived;
         self.snd.last_received = cx.now;
         self.call_output();
+        if self.fast_open_listener().is_some() {
+            self.on_fast_open_syn(cx, segment);
+        }
     }
 
     /// Handles a simultaneous open (RFC 9293 section 3.5, figure 8): the peer's SYN instead of an
@@ -121,7 +128,11 @@ impl TcpEndpoint {
     pub(crate) fn on_syn_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         self.take_syn(cx.now, segment);
         self.ecn.on_syn_ack(segment.flags);
+        let (fast, shift) = (self.fast_open_client(), self.snd.shift);
         self.on_simultaneous_syn_ack(cx, segment);
+        if let Some(fast) = fast {
+            self.end_fast_open(cx, segment, fast, shift);
+        }
     }
 
     /// Handles the ACK of our SYN-ACK; its window is scaled.
@@ -195,7 +206,7 @@ impl TcpEndpoint {
         Some(Bytes(cached.max(2 * self.mss()).max(floor)))
     }
 
-    fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+    pub(crate) fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
         self.snd.last_received = cx.now;
         self.timers.stop(Purpose::Retransmit);

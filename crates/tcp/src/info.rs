@@ -3,7 +3,7 @@
 use cc::Controller;
 use cc::external::ControllerError;
 use record::Purpose;
-use units::{Bytes, Duration, Instant};
+use units::{Bytes, Duration, Instant, Offset};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
@@ -77,6 +77,10 @@ pub struct TcpInfo {
     pub snd_scale: Option<u8>,
     /// ECN was negotiated.
     pub ecn: bool,
+    /// The data of the SYN was accepted (Fast Open).
+    pub syn_data: bool,
+    /// Packets delivered (`tp->delivered`), a SYN included, retransmissions counted once.
+    pub delivered: u64,
     /// Payload of our largest segment, as announced to the peer, less its options.
     pub advmss: u64,
 }
@@ -111,7 +115,7 @@ impl TcpEndpoint {
             retrans: sums.retransmission.packets,
             snd_mss: mss,
             backoff: self.snd.shift,
-            probes: self.snd.probe_state.probes,
+            probes: self.snd.rare.probes,
             rto: self.rtt.rto(),
             rtt: self.rtt.srtt(),
             min_rtt: self.totals.min_rtt,
@@ -126,9 +130,22 @@ impl TcpEndpoint {
             sack: self.negotiated.sack,
             snd_scale: self.negotiated.snd_scale,
             ecn: self.ecn.agreed(),
+            syn_data: self.snd.rare.fast_open.syn_data_acked,
+            delivered: self.delivered(),
             advmss: u64::from(self.cfg.profile.mtu - self.cfg.ip.header_len() - 20)
                 - if self.negotiated.timestamps { 12 } else { 0 },
         }
+    }
+
+    /// The SYN, and the packets sent that are no longer outstanding, or SACKed.
+    fn delivered(&self) -> u64 {
+        if self.snd.una < Offset(1) || self.is_fast_open_child() {
+            return 0;
+        }
+        let sums = self.snd.scoreboard.sums();
+        let fin = u64::from(self.snd.max > self.data_end());
+        let first = self.totals.data_packets - self.totals.retransmitted_packets;
+        (1 + first + fin + sums.sacked.packets).saturating_sub(sums.all.packets)
     }
 
     fn ca_state(&self, sacked: u64) -> CaState {

@@ -96,10 +96,16 @@ impl TcpEndpoint {
         let established = self.state == TcpState::Established;
         if self.state == TcpState::SynReceived {
             cold_path();
-            if ack != Offset(1) || seq < self.rcv.nxt || seq > self.rcv.adv {
+            if self.is_fast_open_child() {
+                if ack < Offset(1) {
+                    return;
+                }
+                self.on_fast_open_ack(cx, segment, ack);
+            } else if ack != Offset(1) || seq < self.rcv.nxt || seq > self.rcv.adv {
                 return;
+            } else {
+                self.on_handshake_ack(cx, segment);
             }
-            self.on_handshake_ack(cx, segment);
         }
         self.snd.last_received = cx.now;
         self.rearm_keepalive(cx);

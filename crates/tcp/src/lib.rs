@@ -26,6 +26,7 @@ mod challenge;
 mod clock;
 mod config;
 mod ecn;
+pub mod fast_open;
 mod handshake;
 pub mod info;
 mod input;

@@ -17,7 +17,7 @@ use core::hint::cold_path;
 
 use cc::{Controller, IdleEvent};
 use machine::Cx;
-use packet::{Flags, Segment};
+use packet::{Flags, Segment, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind};
 use units::{Offset, SeqNum, unlikely};
 
@@ -72,6 +72,11 @@ impl TcpEndpoint {
         if let Some((seq, ack)) = self.reset.take() {
             cold_path();
             *slot = self.reset_segment(seq, ack);
+            if self.snd.rare.stamped_reset {
+                let (val, ecr) = (self.clock.timestamp(cx.now), self.rcv.ts_recent);
+                slot.timestamps = Some(Timestamps { val, ecr });
+                self.snd.rare.stamped_reset = false;
+            }
             let at = self.payload_offset(self.snd.nxt);
             cx.emit(|| Event::Sent { at, len: 0, kind: SentKind::Reset });
             return Ok(());
@@ -79,10 +84,13 @@ impl TcpEndpoint {
         match self.state {
             TcpState::SynSent | TcpState::SynReceived => {
                 cold_path();
-                self.snd.due = false;
-                self.snd.waiting = SendLimit::Handshake;
-                self.send_syn(cx, slot);
-                return Ok(());
+                let child = self.is_fast_open_child();
+                if !child || core::mem::take(&mut self.snd.rare.fast_open.syn_ack_due) {
+                    self.snd.due = child;
+                    self.snd.waiting = SendLimit::Handshake;
+                    self.send_syn(cx, slot);
+                    return Ok(());
+                }
             }
             TcpState::Closed | TcpState::Listen => {
                 cold_path();

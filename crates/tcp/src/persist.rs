@@ -51,7 +51,7 @@ impl TcpEndpoint {
             self.give_up(cx);
             return;
         }
-        self.snd.probe_state.probes += 1;
+        self.snd.rare.probes += 1;
         self.set_persist(cx.now);
         self.snd.probe = Some(ProbeSegment::Byte);
         self.snd.retransmit_cause = Cause::WindowProbe;
@@ -67,7 +67,7 @@ impl TcpEndpoint {
     pub(crate) fn end_persist(&mut self) {
         self.timers.stop(Purpose::Persist);
         self.snd.persisting = false;
-        self.snd.probe_state.probes = 0;
+        self.snd.rare.probes = 0;
         self.snd.shift = 0;
     }
 }

@@ -54,7 +54,7 @@ impl TcpEndpoint {
         }
         let idle = self.snd.nxt == self.snd.una && !self.timers.runs(Purpose::Retransmit);
         if idle && !self.timers.runs(Purpose::Persist) {
-            self.snd.probe_state.probes = 0;
+            self.snd.rare.probes = 0;
             self.snd.persisting = true;
             self.remove_from_wheel();
             self.set_window_timer(cx);
@@ -62,7 +62,7 @@ impl TcpEndpoint {
     }
 
     fn set_window_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let doublings = self.snd.probe_state.probes.min(12);
+        let doublings = self.snd.rare.probes.min(12);
         let span = match self.cfg.profile.probe {
             ProbeRule::Byte { min, max } => {
                 let base = self.rtt.srtt().unwrap_or(min);
@@ -94,12 +94,10 @@ impl TcpEndpoint {
         let silence = now.since(self.snd.last_received);
         let probes = match self.snd.loss_detector {
             LossDetector::Sack(_) => self.snd.shift,
-            _ => self.snd.probe_state.probes,
+            _ => self.snd.rare.probes,
         };
         match (self.cfg.profile.probe, self.rtt.all_timeouts()) {
-            (ProbeRule::Empty { .. }, _) => {
-                self.snd.probe_state.unanswered_probes >= self.retries()
-            }
+            (ProbeRule::Empty { .. }, _) => self.snd.rare.unanswered_probes >= self.retries(),
             (ProbeRule::Byte { max, .. }, Some(timeouts)) => {
                 (probes >= self.retries() && silence >= timeouts.min(MAX_PERSIST_IDLE))
                     || (self.snd.fin && silence >= max)
@@ -118,14 +116,14 @@ impl TcpEndpoint {
         if !self.snd.persisting || self.data_end() == self.snd.una {
             return;
         }
-        if self.snd.last_received > self.snd.probe_state.probed_at {
-            self.snd.probe_state.unanswered_probes = 0;
+        if self.snd.last_received > self.snd.rare.probed_at {
+            self.snd.rare.unanswered_probes = 0;
         }
         if self.probe_limit_reached(cx.now) {
             self.give_up(cx);
             return;
         }
-        self.snd.probe_state.probed_at = cx.now;
+        self.snd.rare.probed_at = cx.now;
         self.snd.probe = Some(match self.cfg.profile.probe {
             ProbeRule::Byte { .. } => ProbeSegment::Byte,
             // tcp_write_wakeup: the window is open, but too small for the segment.
@@ -141,8 +139,8 @@ impl TcpEndpoint {
             self.call_output();
             return;
         }
-        self.snd.probe_state.probes += 1;
-        self.snd.probe_state.unanswered_probes += 1;
+        self.snd.rare.probes += 1;
+        self.snd.rare.unanswered_probes += 1;
         self.set_window_timer(cx);
         self.call_output();
     }
@@ -161,7 +159,7 @@ impl TcpEndpoint {
         if let Some(keepalive) = self.cfg.keepalive.as_deref()
             && self.state == TcpState::Established
         {
-            self.snd.probe_state.unanswered_keepalives = 0;
+            self.snd.rare.unanswered_keepalives = 0;
             let at = self.clock.deadline(cx.now, keepalive.idle);
             self.timers.set(Purpose::Keepalive, at);
         }
@@ -176,7 +174,7 @@ impl TcpEndpoint {
             self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.idle));
             return;
         }
-        if self.snd.probe_state.unanswered_keepalives == keepalive.count {
+        if self.snd.rare.unanswered_keepalives == keepalive.count {
             // Both kernels send a RST.
             match self.cfg.profile.family {
                 Family::FreeBsd | Family::Linux => self.reset(cx),
@@ -184,7 +182,7 @@ impl TcpEndpoint {
             }
             return;
         }
-        self.snd.probe_state.unanswered_keepalives += 1;
+        self.snd.rare.unanswered_keepalives += 1;
         self.snd.probe = Some(ProbeSegment::Empty);
         self.call_output();
         self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.interval));

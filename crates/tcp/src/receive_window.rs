@@ -313,6 +313,17 @@ impl ReceiveWindow {
         grew
     }
 
+    /// Holds the payload of a SYN, which does not grow the window (tcp_fastopen_add_skb).
+    pub(crate) fn on_syn_data(&mut self, data: &ReceivedPayload) {
+        self.unread += data.in_order;
+        self.answer = CachedWindow::NONE;
+        let ReceiveAutotuning::Linux(linux) = &mut self.system else { return };
+        if let Some(packets) = &mut self.packets {
+            packets.on_data(linux.packet(data));
+            packets.join(data.end);
+        }
+    }
+
     /// Processes payload after a gap; returns the same, for Linux only. `reach`: bytes from the
     /// next one expected to the last one received; `sack`: the ACK reports it.
     pub(crate) fn on_gap(&mut self, data: &ReceivedPayload, reach: u64, sack: bool) -> bool {

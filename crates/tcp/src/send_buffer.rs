@@ -91,6 +91,11 @@ impl SendBuffer {
         }
     }
 
+    /// Holds `bytes` sent with the SYN.
+    pub(crate) const fn begin_with(&mut self, bytes: u64) {
+        self.used += bytes;
+    }
+
     /// Payload bytes held, sent or not.
     pub(crate) const fn used(&self) -> u64 {
         self.used

@@ -9,6 +9,7 @@ use units::{Duration, Instant, Offset, SeqNum};
 
 use crate::ack_policy::DelayedAckPolicy;
 use crate::endpoint::TcpConfig;
+use crate::fast_open::FastOpenState;
 use crate::loss::LossDetector;
 use crate::output::PacketBatch;
 use crate::output::packets::{Pacing, WriteCall};
@@ -67,7 +68,7 @@ pub(crate) struct SendState {
     /// The window is closed and being probed.
     pub(crate) persisting: bool,
     pub(crate) probe: Option<ProbeSegment>,
-    pub(crate) probe_state: LazyBox<ProbeState>,
+    pub(crate) rare: LazyBox<RareState>,
     /// Byte whose round trip is being measured and when it was sent, where timestamps are off.
     pub(crate) rtt_timing: Option<(Offset, Instant)>,
     /// Round-trip sample of the current acknowledgment, and the number of samples so far.
@@ -151,9 +152,10 @@ impl InitialValue for DuplicateRange {
     }
 }
 
-/// Window and keepalive probes sent.
+/// State that most connections never need: probes of windows and of idle peers, Fast Open, and
+/// socket options seldom used.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct ProbeState {
+pub(crate) struct RareState {
     /// Consecutive window probes, those of them since the last segment from the peer, and when the
     /// last was sent.
     pub(crate) probes: u32,
@@ -161,18 +163,28 @@ pub(crate) struct ProbeState {
     pub(crate) probed_at: Instant,
     /// Consecutive keepalive probes without an answer.
     pub(crate) unanswered_keepalives: u32,
+    pub(crate) fast_open: FastOpenState,
+    /// The pending RST has timestamps (tcp_send_active_reset).
+    pub(crate) stamped_reset: bool,
 }
 
-static NO_PROBES: ProbeState = ProbeState {
+static NO_RARE: RareState = RareState {
     probes: 0,
     unanswered_probes: 0,
     probed_at: Instant::ZERO,
     unanswered_keepalives: 0,
+    fast_open: FastOpenState {
+        child: false,
+        syn_ack_due: false,
+        syn_data_acked: false,
+        reply: None,
+    },
+    stamped_reset: false,
 };
 
-impl InitialValue for ProbeState {
+impl InitialValue for RareState {
     fn initial() -> &'static Self {
-        &NO_PROBES
+        &NO_RARE
     }
 }
 
@@ -198,7 +210,7 @@ impl SendState {
             cwr_end: None,
             persisting: false,
             probe: None,
-            probe_state: LazyBox::default(),
+            rare: LazyBox::default(),
             rtt_timing: None,
             rtt_sample: None,
             rtt_samples: 0,

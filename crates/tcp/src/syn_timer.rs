@@ -20,7 +20,10 @@ impl TcpEndpoint {
         match self.state {
             // tcp_write_timeout adds the linear timeouts to the others.
             TcpState::SynSent => profile.syn.retries + profile.syn.linear_timeouts,
-            TcpState::SynReceived => profile.syn.answer_retries,
+            // tcp_fastopen_synack_timer: one more with Fast Open.
+            TcpState::SynReceived => {
+                profile.syn.answer_retries + u32::from(self.is_fast_open_child())
+            }
             _ => profile.retries,
         }
     }

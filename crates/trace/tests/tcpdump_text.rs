@@ -118,6 +118,7 @@ fn segment(line: &TcpdumpLine<'_>, isn: SeqNum, peer_isn: SeqNum) -> Segment {
         window_scale: options.window_scale,
         sack_permitted: options.sack_permitted,
         layout: if from_sender { SynLayout::FreeBsd } else { SynLayout::Linux },
+        fast_open: None,
     };
     Segment {
         flags: line.flags,

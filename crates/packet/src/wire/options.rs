@@ -16,6 +16,10 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const FAST_OPEN: u8 = 34;
+/// Shared experimental option (RFC 6994), and its identifier of TCP Fast Open.
+const EXPERIMENTAL: u8 = 254;
+const FAST_OPEN_MAGIC: u16 = 0xf989;
 
 /// Space for options in a TCP header, in bytes.
 pub(super) const MAX_LEN: usize = 40;
@@ -91,6 +95,17 @@ impl OptionBytes {
         }
         if let Some(shift) = syn.window_scale {
             self.put(&[NOP, WINDOW_SCALE, 3, shift]);
+        }
+        if let Some(option) = &syn.fast_open {
+            let len = option.wire_len() as u8;
+            if option.experimental {
+                let [high, low] = FAST_OPEN_MAGIC.to_be_bytes();
+                self.put(&[EXPERIMENTAL, len, high, low]);
+            } else {
+                self.put(&[FAST_OPEN, len]);
+            }
+            self.put(option.cookie());
+            self.nops_until(4, 0);
         }
     }
 
@@ -215,6 +230,7 @@ fn layout(raw: &[u8], syn: SynOptions, timestamps: Option<Timestamps>) -> SynLay
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FastOpenOption;
 
     fn syn(layout: SynLayout) -> Segment {
         Segment {
@@ -224,6 +240,7 @@ mod tests {
                 window_scale: Some(10),
                 sack_permitted: true,
                 layout,
+                fast_open: None,
             }),
             ..Segment::default()
         }
@@ -269,10 +286,33 @@ mod tests {
                     window_scale: has(2).then_some(7),
                     sack_permitted: has(3),
                     layout: if has(4) { SynLayout::Linux } else { SynLayout::FreeBsd },
+                    fast_open: None,
                 }),
                 ..Segment::default()
             };
             assert_eq!(bytes(&segment).len(), segment.options_len() as usize, "{segment:?}");
+        }
+    }
+
+    #[test]
+    fn fast_open_comes_last_and_is_padded() {
+        // google/packetdrill, fastopen/server/simple1.pkt: `mss 1460,...,wscale 8, FOEXP` with a
+        // cookie of 8 bytes; opt34/simple1.pkt: `FO` with it, then `nop,nop`.
+        let cookie = [0x00, 0xab, 0xaa, 0xab, 0xe8, 0xe9, 0x54, 0xc2];
+        let with = |experimental, cookie: &[u8]| {
+            let fast_open = FastOpenOption::new(cookie, experimental);
+            let layout = SynLayout::Linux;
+            let options = Options::Syn(SynOptions { layout, fast_open, ..SynOptions::default() });
+            let segment = Segment { options, ..Segment::default() };
+            assert_eq!(bytes(&segment).len(), segment.options_len() as usize);
+            bytes(&segment)
+        };
+        let experimental = [&[254, 12, 0xf9, 0x89][..], &cookie].concat();
+        assert_eq!(with(true, &cookie), experimental);
+        assert_eq!(with(false, &cookie), [&[34, 10][..], &cookie, &[1, 1]].concat());
+        assert_eq!(with(false, &[]), [34, 2, 1, 1]);
+        for invalid in [2, 5, 18] {
+            assert_eq!(FastOpenOption::new(&[1; 18][..invalid], false), None);
         }
     }
 

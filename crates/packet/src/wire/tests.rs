@@ -45,6 +45,7 @@ fn a_syn_has_the_bytes_linux_sent() {
             window_scale: Some(10),
             sack_permitted: true,
             layout: SynLayout::Linux,
+            fast_open: None,
         }),
         ..Segment::default()
     };
@@ -262,7 +263,16 @@ fn syn_options() -> impl Strategy<Value = (bool, Options)> {
     (any::<u16>(), proptest::option::of(0..=14_u8), any::<bool>(), any::<bool>()).prop_map(
         |(mss, window_scale, sack_permitted, linux)| {
             let layout = if linux { SynLayout::Linux } else { SynLayout::FreeBsd };
-            (true, Options::Syn(SynOptions { mss, window_scale, sack_permitted, layout }))
+            (
+                true,
+                Options::Syn(SynOptions {
+                    mss,
+                    window_scale,
+                    sack_permitted,
+                    layout,
+                    fast_open: None,
+                }),
+            )
         },
     )
 }
@@ -365,6 +375,7 @@ fn layouts_that_differ_on_the_wire_are_distinguished() {
             window_scale: Some(7),
             sack_permitted: true,
             layout,
+            fast_open: None,
         });
         let syn = Segment { flags: Flags::SYN, options, ..Segment::default() };
         let bytes = bytes_of(&syn, &linux_pair(), 0);

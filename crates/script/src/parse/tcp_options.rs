@@ -8,10 +8,9 @@ use crate::ast::{OptionList, Spanned, TcpOption};
 use crate::cursor::ScriptCursor;
 use crate::diagnostic::{Diagnostic, ScriptSpan};
 
-const KNOWN: [&str; 7] = ["nop", "eol", "mss", "wscale", "sackOK", "sack", "TS"];
+const KNOWN: [&str; 9] = ["nop", "eol", "mss", "wscale", "sackOK", "sack", "TS", "FO", "FOEXP"];
 /// Options that are parsed but not run.
-const OTHERS: [&str; 10] =
-    ["FO", "FOEXP", "md5", "gre", "exp", "ACC", "AccECN", "ECN", "MPTCP", "generic"];
+const OTHERS: [&str; 8] = ["md5", "gre", "exp", "ACC", "AccECN", "ECN", "MPTCP", "generic"];
 
 /// Parses a list of options; returns an empty list if there is none.
 pub(super) fn list(cursor: &mut ScriptCursor<'_>) -> Result<Spanned<OptionList>> {
@@ -65,6 +64,7 @@ fn option(cursor: &mut ScriptCursor<'_>) -> Result<Spanned<TcpOption>> {
             }
             TcpOption::Timestamps { val, ecr: cursor.number("a timestamp", most)?.value as u32 }
         }
+        "FO" | "FOEXP" => fast_open(cursor, name.value == "FOEXP")?,
         other if OTHERS.contains(&other) => {
             let rest = cursor.rest();
             let length = rest.find([',', '>', '\n']).unwrap_or(rest.len());
@@ -79,6 +79,31 @@ fn option(cursor: &mut ScriptCursor<'_>) -> Result<Spanned<TcpOption>> {
         }
     };
     Ok(Spanned { value, span: cursor.span(start) })
+}
+
+/// Parses the hexadecimal digits of a cookie, if there are any.
+fn fast_open(cursor: &mut ScriptCursor<'_>, experimental: bool) -> Result<TcpOption> {
+    let mut cookie = Vec::new();
+    let digits = match cursor.word()? {
+        Some(word) => Some(word),
+        None => cursor.run(|c| c.is_ascii_alphanumeric() || c == '_')?,
+    };
+    if let Some(digits) = digits {
+        let bytes = digits.value.as_bytes().chunks(2).map(|pair| {
+            let pair = core::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+            u8::from_str_radix(pair, 16).ok()
+        });
+        let bytes: Option<Vec<u8>> = bytes.collect();
+        let Some(bytes) = bytes.filter(|bytes| bytes.len() <= 38) else {
+            let error = Diagnostic::new(cursor.text(), digits.span, "this is not a cookie");
+            let error = error.expected("hexadecimal digits, two for each byte");
+            return Err(error
+                .found(format!("`{}`", digits.value))
+                .hint(Some("a name is defined with `-D NAME=VALUE`".to_owned())));
+        };
+        cookie = bytes;
+    }
+    Ok(TcpOption::FastOpen { cookie, experimental })
 }
 
 fn blocks(cursor: &mut ScriptCursor<'_>) -> Result<Vec<SackBlock>> {

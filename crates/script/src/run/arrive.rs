@@ -1,6 +1,6 @@
 //! Inbound packets of the script.
 
-use packet::{Dir, Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
+use packet::{Dir, FastOpenOption, Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
 use tcp::profile::Family;
 use tcp::{TcpSide, TcpState};
 use units::SeqNum;
@@ -64,7 +64,11 @@ impl Runner<'_> {
             ..Segment::default()
         };
         self.put_options(tcp, &mut segment)?;
+        if self.world.state() == TcpState::Listen {
+            self.offer_fast_open();
+        }
         self.world.arrive(&segment);
+        self.cache_fast_open();
         Ok(())
     }
 
@@ -124,6 +128,10 @@ impl Runner<'_> {
                         .clock
                         .ours(*ecr, self.rules.scaled_echo || self.rules.tick.is_some());
                     segment.timestamps = Some(Timestamps { val: *val, ecr });
+                }
+                // Others are ignored, as are invalid cookies (tcp_parse_fastopen_option).
+                TcpOption::FastOpen { cookie, experimental } => {
+                    syn.fast_open = FastOpenOption::new(cookie, *experimental);
                 }
                 TcpOption::Other(name) => {
                     return self.unsupported(

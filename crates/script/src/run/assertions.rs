@@ -79,6 +79,8 @@ fn constant(name: &str, family: Family) -> Option<i64> {
         "TCPI_OPT_SACK" => 2,
         "TCPI_OPT_WSCALE" => 4,
         "TCPI_OPT_ECN" => 8,
+        "TCPI_OPT_ECN_SEEN" => 16,
+        "TCPI_OPT_SYN_DATA" => 32,
         "TCP_CA_Open" => CaState::Open as i64,
         "TCP_CA_Disorder" => CaState::Disorder as i64,
         "TCP_CA_CWR" => CaState::Cwr as i64,
@@ -111,6 +113,7 @@ fn field(info: &TcpInfo, name: &str, family: Family) -> Option<i64> {
                 | i64::from(info.sack) << 1
                 | i64::from(info.snd_scale.is_some()) << 2
                 | i64::from(info.ecn) << 3
+                | i64::from(info.syn_data) << 5
         }
         "tcpi_snd_wscale" => i64::from(info.snd_scale.unwrap_or(0)),
         "tcpi_advmss" => count(info.advmss),
@@ -131,6 +134,7 @@ fn field(info: &TcpInfo, name: &str, family: Family) -> Option<i64> {
         "tcpi_reord_seen" => i64::from(info.reord_seen),
         "tcpi_dsack_dups" => i64::from(info.dsack_dups),
         "tcpi_notsent_bytes" => count(info.unsent.1),
+        "tcpi_delivered" => count(info.delivered),
         "tcpi_snd_wnd" => count(info.window.get()),
         _ => return None,
     })

@@ -74,7 +74,10 @@ impl<'a> Runner<'a> {
     pub(super) fn retry(&mut self) -> Result<()> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
         let mut progress = blocked.progress;
-        match self.perform(blocked.call, &mut progress)? {
+        self.retrying = true;
+        let performed = self.perform(blocked.call, &mut progress);
+        self.retrying = false;
+        match performed? {
             Blocks if self.world.now() <= blocked.until => {
                 blocked.progress = progress;
                 self.blocked = Some(blocked);
@@ -162,6 +165,8 @@ impl<'a> Runner<'a> {
             ScriptSocket {
                 role: SocketRole::Unconnected,
                 nonblocking,
+                connecting: false,
+                deferred: false,
                 shut: false,
                 shut_read: false,
                 wishes,
@@ -176,7 +181,12 @@ impl<'a> Runner<'a> {
             return Ok(Value(0));
         }
         socket.role = SocketRole::Listener;
-        let config = socket.wishes.config(&self.world.host, self.world.ip, TcpSide::Server);
+        let wishes = &mut socket.wishes;
+        if self.world.host.fast_open.needs_no_option() && wishes.fast_open_queue.is_none() {
+            wishes.fast_open_queue = u64::try_from(number(call, 1)).ok();
+        }
+        let config = wishes.config(&self.world.host, self.world.ip, TcpSide::Server);
+        self.sockets.replace_connection();
         self.world.begin(config);
         self.numbers.active_open = false;
         Ok(Value(0))
@@ -187,11 +197,12 @@ impl<'a> Runner<'a> {
         if listener.role != SocketRole::Listener {
             return Ok(Error("EINVAL"));
         }
+        let opening = matches!(
+            self.world.state(),
+            TcpState::Listen | TcpState::SynReceived | TcpState::SynSent
+        );
         let ready = !self.sockets.connected()
-            && !matches!(
-                self.world.state(),
-                TcpState::Listen | TcpState::SynReceived | TcpState::SynSent
-            )
+            && (!opening || self.world.is_fast_open_child())
             && (self.world.state() != TcpState::Closed || self.world.aborted);
         if !ready {
             let nonblocking = listener.nonblocking;
@@ -213,6 +224,8 @@ impl<'a> Runner<'a> {
         let socket = ScriptSocket {
             role: SocketRole::Connection,
             nonblocking,
+            connecting: false,
+            deferred: false,
             shut: false,
             shut_read: false,
             wishes,
@@ -224,11 +237,26 @@ impl<'a> Runner<'a> {
     fn connect(&mut self, call: &SystemCall) -> Result<CallResult> {
         let fd = number(call, 0);
         let Some(socket) = self.sockets.get_mut(fd) else { return Ok(Error("EBADF")) };
+        if socket.deferred {
+            return Ok(Error("EISCONN"));
+        }
+        if socket.role == SocketRole::Unconnected && socket.wishes.fast_open_connect {
+            let nonblocking = socket.nonblocking;
+            if self.defers_connect() {
+                if let Some(socket) = self.sockets.get_mut(fd) {
+                    socket.deferred = true;
+                }
+                return Ok(Value(0));
+            }
+            self.open_fast(fd, 0, nonblocking);
+            return Ok(if nonblocking { Error("EINPROGRESS") } else { Blocks });
+        }
         if socket.role == SocketRole::Unconnected {
             let config = socket.wishes.config(&self.world.host, self.world.ip, TcpSide::Client);
             socket.role = SocketRole::Connection;
+            socket.connecting = true;
             let (nonblocking, size) = (socket.nonblocking, socket.wishes.send_buffer);
-            self.world.begin(config);
+            self.world.begin_active(config);
             self.numbers.active_open = true;
             if let Some(size) = size {
                 self.fix_send_buffer(size);
@@ -301,10 +329,12 @@ impl<'a> Runner<'a> {
     fn write(&mut self, call: &SystemCall, progress: &mut u64) -> Result<CallResult> {
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
         let (mut nonblocking, shut) = (socket.nonblocking, socket.shut);
+        let mut fast = socket.deferred;
         if let Some(flags) = message_flags(call, "send") {
             for flag in words(flags) {
                 match flag {
                     "MSG_DONTWAIT" => nonblocking = true,
+                    "MSG_FASTOPEN" => fast = true,
                     "MSG_NOSIGNAL" | "..." => {}
                     other => {
                         return self.unsupported(flags.span, format!("`{other}` is not supported"));
@@ -316,10 +346,14 @@ impl<'a> Runner<'a> {
         if wanted > 0 && self.null_buffer(call) {
             return Ok(Error("EFAULT"));
         }
+        if fast && let Some(result) = self.write_fast(call, wanted, nonblocking, progress) {
+            return Ok(result);
+        }
         if let Some(error) = self.world.error.take() {
             return Ok(Error(error));
         }
-        let may = matches!(self.world.state(), TcpState::Established | TcpState::CloseWait);
+        let may = matches!(self.world.state(), TcpState::Established | TcpState::CloseWait)
+            || self.world.is_fast_open_child();
         if shut || !may {
             let opening = matches!(self.world.state(), TcpState::SynSent | TcpState::SynReceived);
             return Ok(match opening && !shut {
@@ -428,6 +462,15 @@ impl<'a> Runner<'a> {
 
     fn close(&mut self, fd: i64) -> CallResult {
         let Some(socket) = self.sockets.close(fd) else { return Error("EBADF") };
+        if socket.role == SocketRole::Listener && !self.sockets.connected() {
+            // inet_csk_listen_stop: what was not accepted is reset.
+            let _: Option<()> = self.world.with(|cx, end| {
+                if end.state() != TcpState::Listen {
+                    end.reset(cx);
+                    while end.poll_signal().is_some() {}
+                }
+            });
+        }
         if socket.role != SocketRole::Connection {
             return Value(0);
         }
@@ -482,6 +525,7 @@ pub(super) fn words(expr: &Expr) -> Vec<&str> {
         ExprKind::Word(word) => vec![word],
         ExprKind::Or(parts) => parts.iter().flat_map(words).collect(),
         ExprKind::Int(0) => Vec::new(),
+        ExprKind::Int(0x2000_0000) => vec!["MSG_FASTOPEN"],
         ExprKind::Any => vec!["..."],
         _ => vec!["this value"],
     }

@@ -7,7 +7,7 @@ use units::Duration;
 use super::{Result, RunOptions, Runner, ScriptStop};
 use crate::ast::{Script, ScriptOption, ScriptSpan};
 use crate::diagnostic::Diagnostic;
-use crate::settings::{ScriptHost, SysctlError};
+use crate::settings::{FastOpenCache, ScriptHost, SysctlError};
 use crate::shell::{self, HostSettingKind};
 
 /// Options of the run.
@@ -107,6 +107,14 @@ fn take_option(
                 _ => return Err(bad("`ipv4`, `ipv6` or `ipv4-mapped-ipv6`")),
             };
         }
+        "local_ip" => {
+            host.fast_open.addresses.local =
+                Some(address(value).ok_or_else(|| bad("an IP address"))?);
+        }
+        "remote_ip" => {
+            host.fast_open.addresses.remote =
+                Some(address(value).ok_or_else(|| bad("an IP address"))?);
+        }
         "tcp_ts_ecr_scaled" => rules.scaled_echo = true,
         // Failures that do not end the original's run are failures here.
         "non_fatal" => {}
@@ -119,6 +127,11 @@ fn take_option(
         _ => {}
     }
     Ok(())
+}
+
+/// Parses an address; a prefix length is ignored.
+fn address(text: &str) -> Option<core::net::IpAddr> {
+    text.split('/').next()?.parse().ok()
 }
 
 /// A command that acts on or queries the connection, with its position.
@@ -143,6 +156,7 @@ fn take_command(
     for setting in settings {
         match setting.kind {
             HostSettingKind::Tso(on) => host.tso = on,
+            HostSettingKind::FlushMetrics => host.fast_open.cache = FastOpenCache::default(),
             HostSettingKind::Sysctl { name, value } => {
                 host.set(&name, &value).map_err(|refusal| match refusal {
                     SysctlError::NotModelled(why) => {

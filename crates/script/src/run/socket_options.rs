@@ -63,6 +63,23 @@ impl Runner<'_> {
                     self.world.begin(config);
                 }
             }
+            ("TCP_FASTOPEN", Some(queue)) if !connected => wishes.fast_open_queue = Some(queue),
+            ("TCP_FASTOPEN_KEY", _) => {
+                let Some(key) = super::fast_open::socket_key(value, number(call, 4)) else {
+                    return Ok(Error("EINVAL"));
+                };
+                wishes.fast_open_key = Some(key);
+            }
+            ("TCP_FASTOPEN_CONNECT", Some(on)) => {
+                if on > 1 || !fresh {
+                    return Ok(Error("EINVAL"));
+                }
+                if !self.world.host.fast_open.allows_client() {
+                    return Ok(Error("EOPNOTSUPP"));
+                }
+                wishes.fast_open_connect = on != 0;
+            }
+            ("TCP_SYNCNT", Some(count @ 1..=127)) => wishes.syn_count = Some(count as u32),
             ("TCP_INQ", Some(on)) => wishes.inq = on != 0,
             // `MSG_ZEROCOPY` is refused by name.
             ("SO_ZEROCOPY", Some(_)) => {}
@@ -260,13 +277,16 @@ impl Runner<'_> {
         if info.is_some_and(|info| info.unread > 0) || ended || over {
             events.push("POLLIN");
         }
-        if matches!(state, TcpState::Established | TcpState::CloseWait) || over {
+        let writes = matches!(state, TcpState::Established | TcpState::CloseWait)
+            || self.world.is_fast_open_child();
+        if writes || over {
             events.push("POLLOUT");
         }
-        if ended || over {
+        let closed = self.world.connection.as_ref().is_some_and(TcpEndpoint::peer_has_closed);
+        if closed || over {
             events.push("POLLRDHUP");
         }
-        if over || (ended && socket.shut) {
+        if over || (closed && socket.shut) {
             events.push("POLLHUP");
         }
         if self.world.error.is_some() {

@@ -31,6 +31,11 @@ pub(super) enum SocketRole {
 pub(super) struct ScriptSocket {
     pub(super) role: SocketRole,
     pub(super) nonblocking: bool,
+    /// A connect that has not returned success yet (`SS_CONNECTING`).
+    pub(super) connecting: bool,
+    /// `TCP_FASTOPEN_CONNECT`: connected in the application's view, the SYN goes with the first
+    /// write.
+    pub(super) deferred: bool,
     /// The application has shut down writing.
     pub(super) shut: bool,
     /// The application has shut down reading.
@@ -52,6 +57,13 @@ pub(super) struct SocketOptions {
     pub(super) keep_idle: Option<Duration>,
     pub(super) keep_interval: Option<Duration>,
     pub(super) keep_count: Option<u32>,
+    /// `TCP_FASTOPEN` of a listener: the length of its queue.
+    pub(super) fast_open_queue: Option<u64>,
+    pub(super) fast_open_key: Option<[u8; 16]>,
+    /// `TCP_FASTOPEN_CONNECT`
+    pub(super) fast_open_connect: bool,
+    /// `TCP_SYNCNT`
+    pub(super) syn_count: Option<u32>,
     /// `SO_LINGER` with a timeout of 0: a close resets.
     pub(super) no_linger: bool,
 }
@@ -77,6 +89,7 @@ impl SocketOptions {
         if let Some(maxseg) = self.maxseg {
             profile.mtu = profile.mtu.min(maxseg + ip.header_len() + 20);
         }
+        profile.syn.retries = self.syn_count.unwrap_or(profile.syn.retries);
         if let Some(size) = self.receive_buffer {
             match &mut profile.receive_buffer {
                 ReceiveBufferRule::FreeBsd { space, auto, .. } => {

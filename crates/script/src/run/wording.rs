@@ -74,6 +74,10 @@ pub(super) fn options(segment: &Segment, peer_isn: u32) -> Vec<TcpOption> {
                     .collect(),
             ),
             8 => TcpOption::Timestamps { val: word(0), ecr: word(4) },
+            34 => TcpOption::FastOpen { cookie: body.to_vec(), experimental: false },
+            254 if body.starts_with(&[0xf9, 0x89]) => {
+                TcpOption::FastOpen { cookie: body[2..].to_vec(), experimental: true }
+            }
             other => TcpOption::Other(other.to_string()),
         });
         rest = rest.get(length..).unwrap_or_default();
@@ -99,6 +103,14 @@ pub(super) fn option(option: &TcpOption) -> String {
             format!("sack {}", blocks.join(" "))
         }
         TcpOption::Timestamps { val, ecr } => format!("TS val {val} ecr {ecr}"),
+        TcpOption::FastOpen { cookie, experimental } => {
+            let mut text = if *experimental { "FOEXP" } else { "FO" }.to_owned();
+            text.push_str(if cookie.is_empty() { "" } else { " " });
+            for byte in cookie {
+                let _ = write!(text, "{byte:02x}");
+            }
+            text
+        }
         TcpOption::Other(name) => name.clone(),
     }
 }
@@ -129,6 +141,7 @@ mod tests {
                 window_scale: Some(8),
                 sack_permitted: true,
                 layout: SynLayout::Linux,
+                fast_open: None,
             }),
             ..Segment::default()
         };

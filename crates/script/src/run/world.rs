@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use machine::{Cx, Endpoint as _, Signal};
-use packet::{Flags, IpVersion, Segment};
+use packet::{FastOpenOption, Flags, IpVersion, Segment};
 use record::{EventSource, NullRecorder, Purpose};
 use tcp::profile::Family;
 use tcp::{TcpConfig, TcpEndpoint, TcpState};
@@ -35,6 +35,8 @@ pub(super) struct ScriptWorld {
     pub(super) error: Option<&'static str>,
     /// The connection was aborted or refused.
     pub(super) aborted: bool,
+    /// Fast Open's option of our SYN.
+    pub(super) fast_open_option: Option<FastOpenOption>,
 }
 
 impl ScriptWorld {
@@ -49,6 +51,7 @@ impl ScriptWorld {
             sent: VecDeque::new(),
             error: None,
             aborted: false,
+            fast_open_option: None,
         }
     }
 
@@ -80,6 +83,18 @@ impl ScriptWorld {
         self.connection = Some(TcpEndpoint::new(config));
         self.error = None;
         self.aborted = false;
+    }
+
+    /// Replaces the connection with one that this host opens; what the previous one sent is no
+    /// longer looked at, as in packetdrill.
+    pub(super) fn begin_active(&mut self, config: TcpConfig) {
+        self.begin(config);
+        self.sent.clear();
+    }
+
+    /// Is there a connection of a listener with Fast Open whose SYN-ACK is not acknowledged?
+    pub(super) fn is_fast_open_child(&self) -> bool {
+        self.connection.as_ref().is_some_and(TcpEndpoint::is_fast_open_child)
     }
 
     pub(super) fn state(&self) -> TcpState {

@@ -61,16 +61,13 @@ pub(super) const FIXED: &[(&str, &[&str])] = &[
 ];
 
 /// Settings without a visible effect here: there is one connection, without autocorking, cookies,
-/// metrics caches or a queue; Fast Open needs a call or an option that is refused by name.
+/// metrics caches or a queue.
 pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "net.ipv4.tcp_syncookies",
     "net.ipv4.tcp_no_metrics_save",
     "net.ipv4.tcp_no_ssthresh_metrics_save",
     "net.ipv4.tcp_autocorking",
     "net.ipv4.tcp_limit_output_bytes",
-    "net.ipv4.tcp_fastopen",
-    "net.ipv4.tcp_fastopen_key",
-    "net.ipv4.tcp_fastopen_cookies",
     "net.ipv4.tcp_fastopen_blackhole_timeout_sec",
     "net.ipv4.tcp_pacing_ss_ratio",
     "net.ipv4.tcp_pacing_ca_ratio",

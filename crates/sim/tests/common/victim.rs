@@ -237,6 +237,7 @@ const SYN: SynOptions = SynOptions {
     window_scale: Some(7),
     sack_permitted: true,
     layout: packet::SynLayout::FreeBsd,
+    fast_open: None,
 };
 
 /// The steps into each state, for the side that can be in it.

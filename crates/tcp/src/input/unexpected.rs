@@ -2,7 +2,7 @@
 //! SYNs, and segments answered with a challenge ACK or ignored (RFC 9293 section 3.10.7, RFC 5961,
 //! RFC 7323).
 
-use machine::Cx;
+use machine::{Cx, Signal};
 use packet::{Flags, Segment};
 use record::Recorder;
 use units::{Duration, Instant, Offset, SeqNum, unlikely};
@@ -55,7 +55,7 @@ impl TcpEndpoint {
     /// RFC 9293 section 3.10.7.3.
     pub(super) fn input_syn_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         let flags = segment.flags;
-        if flags.has(Flags::ACK) && segment.ack != Offset(1).to_seq(self.cfg.isn) {
+        if flags.has(Flags::ACK) && !self.acknowledges_syn(segment.ack) {
             self.retry_syn_soon(cx.now);
             self.answer_with_reset(segment);
             return;
@@ -70,6 +70,30 @@ impl TcpEndpoint {
             }
             (false, true, false) => self.on_simultaneous_syn(cx, segment),
             _ => {}
+        }
+    }
+
+    /// Takes the payload of a SYN with Fast Open, which counts neither for delayed ACKs nor for the
+    /// growth of the window, and its `fin` (tcp_fastopen_add_skb).
+    pub(crate) fn take_fast_open_payload<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        fin: bool,
+    ) {
+        let (left, right) = (Offset(1), Offset(1) + u64::from(segment.payload));
+        if segment.payload > 0 {
+            let pushed = segment.flags.has(Flags::PSH);
+            let payload =
+                SegmentPayload { left, right, fin, pushed, merged: false, predicted: false };
+            self.rcv.nxt = self.rcv.reassembly.advance(right);
+            let arrived = self.arrived(cx.now, &payload, right - left);
+            self.rcv.window.on_syn_data(&arrived);
+            self.signal(Signal::Readable);
+        }
+        if fin {
+            self.rcv.fin = Some(right);
+            self.take_fin(cx, false);
         }
     }
 
@@ -98,7 +122,9 @@ impl TcpEndpoint {
         if seq == self.rcv.nxt || insecure {
             match (self.state, self.cfg.side) {
                 // A passive open returns to LISTEN.
-                (TcpState::SynReceived, TcpSide::Server) => self.begin_anew(),
+                (TcpState::SynReceived, TcpSide::Server) if !self.is_fast_open_child() => {
+                    self.begin_anew();
+                }
                 // tcp_twcheck drops it, after RFC 1337.
                 (TcpState::TimeWait, _) if self.cfg.profile.family == Family::FreeBsd => {}
                 (TcpState::TimeWait, _) => {

@@ -11,7 +11,7 @@ use units::{Duration, Instant};
 
 use super::detector::RackDetector;
 use super::{AckAccounting, timed_of};
-use crate::endpoint::TcpEndpoint;
+use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
 
@@ -44,6 +44,10 @@ impl TcpEndpoint {
 
     /// Handles the probe timer: no acknowledgment for about two round trips.
     pub(crate) fn on_probe_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if self.state == TcpState::SynReceived {
+            // tcp_schedule_loss_probe: not before the handshake of a Fast Open ends.
+            return;
+        }
         if self.snd.wnd == 0 {
             // The peer has closed its window since; window probes take over.
             return;

@@ -1,0 +1,301 @@
+//! TCP Fast Open (RFC 7413; net/ipv4/tcp_fastopen.c and tcp_output.c of Linux 6.18).
+//!
+//! The endpoint compares and sends cookies; the host makes those of a listener
+//! (tcp_fastopen_cookie_gen) and caches those of servers (tcp_fastopen_cache_set). A server answers
+//! a SYN that has a valid cookie with a connection that the application may use at once: it is in
+//! SYN-RECEIVED, and until the handshake ends its retransmission timer is that of the SYN-ACK. A
+//! client sends data in its SYN; what the SYN-ACK does not acknowledge is sent again as data.
+
+use core::hint::cold_path;
+
+use machine::Cx;
+use packet::{FastOpenOption, Flags, Segment};
+use record::{Cause, Purpose, Recorder};
+use units::{Offset, SeqNum};
+
+use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::loss::LossDetector;
+
+/// Options of SYNs have at most this size (MAX_TCP_OPTION_SPACE): data in a SYN leaves room for
+/// all of them.
+const OPTION_SPACE: u32 = 40;
+
+/// Fast Open at a listener (tcp_try_fastopen).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FastOpenListener {
+    /// The valid cookie of the peer, the experimental format if the peer uses it.
+    pub cookie: FastOpenOption,
+    /// Data is accepted without a cookie (`TFO_SERVER_COOKIE_NOT_REQD`).
+    pub without_cookie: bool,
+}
+
+/// Fast Open at a client (`sendto` with `MSG_FASTOPEN`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FastOpenClient {
+    /// The server's cookie, or a request for one; `None` sends data without a cookie
+    /// (`TFO_CLIENT_NO_COOKIE`).
+    pub option: Option<FastOpenOption>,
+    /// The server's segment size, as cached; 0 if it is unknown.
+    pub mss: u16,
+    /// The application waits to write more (`sk_write_pending`): the ACK of the SYN-ACK is delayed.
+    pub waits: bool,
+}
+
+/// What a client learned from the SYN-ACK (tcp_rcv_fastopen_synack).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub struct FastOpenReply {
+    /// The cookie of the SYN-ACK.
+    #[serde(skip)]
+    pub cookie: Option<FastOpenOption>,
+    /// The segment size of the SYN-ACK.
+    pub mss: u16,
+    /// The SYN was retransmitted.
+    pub retransmitted: bool,
+}
+
+/// State of Fast Open of a connection.
+#[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
+pub(crate) struct FastOpenState {
+    /// A server's connection whose SYN-ACK is not acknowledged (`fastopen_rsk`).
+    pub(crate) child: bool,
+    /// Its SYN-ACK is to be retransmitted.
+    pub(crate) syn_ack_due: bool,
+    /// The data of the SYN was accepted (`syn_data_acked`).
+    pub(crate) syn_data_acked: bool,
+    pub(crate) reply: Option<FastOpenReply>,
+}
+
+/// Fast Open before the handshake ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FastOpenHandshake {
+    listener: Option<FastOpenListener>,
+    client: Option<FastOpenClient>,
+    /// The option of the first SYN or SYN-ACK.
+    option: Option<FastOpenOption>,
+    /// Bytes of data in the SYN.
+    data: u32,
+}
+
+impl TcpEndpoint {
+    /// Enables Fast Open at a listener, or disables it.
+    pub fn set_fast_open(&mut self, listener: Option<FastOpenListener>) {
+        if let Some(handshake) = &mut self.handshake_cfg {
+            handshake.fast_open.listener = listener;
+        }
+    }
+
+    /// Opens the connection with a SYN that has as much of `offered` bytes as fits, or requests a
+    /// cookie (tcp_send_syn_data); returns how many bytes it has.
+    pub fn open_fast(&mut self, client: FastOpenClient, offered: u64) -> u64 {
+        if self.state != TcpState::Closed {
+            return 0;
+        }
+        let own = self.negotiated.maxseg;
+        let mss = if client.mss == 0 { own } else { own.min(u32::from(client.mss)) };
+        let requests = client.option.is_some_and(|option| option.is_request());
+        let space = if requests { 0 } else { mss.saturating_sub(OPTION_SPACE) };
+        let data = u64::from(space).min(offered);
+        if let Some(handshake) = &mut self.handshake_cfg {
+            handshake.fast_open = FastOpenHandshake {
+                listener: None,
+                client: Some(FastOpenClient { waits: client.waits && data < offered, ..client }),
+                option: client.option,
+                data: data as u32,
+            };
+        }
+        self.snd.buffer.begin_with(data);
+        self.open();
+        data
+    }
+
+    /// Takes what the SYN-ACK of a Fast Open said, for the host's cache.
+    pub fn take_fast_open_reply(&mut self) -> Option<FastOpenReply> {
+        if self.snd.rare.fast_open.reply.is_some() {
+            self.snd.rare.fast_open.reply.take()
+        } else {
+            None
+        }
+    }
+
+    /// Fast Open of a listener.
+    pub(crate) fn fast_open_listener(&self) -> Option<FastOpenListener> {
+        self.handshake_cfg.as_ref()?.fast_open.listener
+    }
+
+    /// May the application write? In SYN-RECEIVED only with Fast Open.
+    #[inline(always)]
+    pub(crate) fn may_write(&self) -> bool {
+        matches!(self.state, TcpState::Established | TcpState::CloseWait)
+            || self.state == TcpState::SynReceived && self.is_fast_open_child()
+    }
+
+    /// Is it a connection of a listener with Fast Open whose SYN-ACK is not acknowledged?
+    #[inline]
+    pub fn is_fast_open_child(&self) -> bool {
+        self.snd.rare.fast_open.child
+    }
+
+    /// Fast Open's option and the data of the next SYN or SYN-ACK; retransmissions have neither
+    /// (tcp_send_syn_data, tcp_rtx_synack).
+    pub(crate) fn fast_open_syn(&self) -> (Option<FastOpenOption>, u32) {
+        match &self.handshake_cfg {
+            Some(handshake) if self.snd.shift == 0 => {
+                let fast = &handshake.fast_open;
+                // A simultaneous open goes on without Fast Open.
+                let crossed = fast.client.is_some() && self.state == TcpState::SynReceived;
+                if crossed { (None, 0) } else { (fast.option, fast.data) }
+            }
+            _ => (None, 0),
+        }
+    }
+
+    /// tcp_try_fastopen: decides on a SYN at a listener, which was processed except for this.
+    pub(crate) fn on_fast_open_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        let Some(handshake) = &mut self.handshake_cfg else { return };
+        let Some(listener) = handshake.fast_open.listener else { return };
+        cold_path();
+        let theirs = segment.syn_options().and_then(|syn| syn.fast_open);
+        if segment.payload == 0 && theirs.is_none() {
+            return;
+        }
+        let valid = theirs.is_some_and(|option| option.cookie() == listener.cookie.cookie());
+        if valid || listener.without_cookie {
+            self.begin_fast_open_child(cx, segment);
+        } else {
+            handshake.fast_open.option = theirs.map(|option| {
+                let mut cookie = listener.cookie;
+                cookie.experimental = option.experimental;
+                cookie
+            });
+        }
+    }
+
+    /// tcp_fastopen_create_child.
+    fn begin_fast_open_child<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        let one = Offset(1);
+        self.snd.una = one;
+        self.snd.nxt = one;
+        self.snd.max = one;
+        // The window of a SYN is not scaled.
+        self.snd.wnd = u64::from(segment.window);
+        self.snd.max_wnd = self.snd.wnd;
+        self.snd.wl2 = one;
+        self.establish(cx);
+        let room = u64::from(self.rcv.window.syn_field());
+        self.rcv.adv = self.rcv.nxt + room;
+        if segment.payload > 0 {
+            self.take_fast_open_payload(cx, segment, false);
+            self.snd.rare.fast_open.syn_data_acked = true;
+        }
+        self.rcv.ack_now = false;
+        self.timers.stop(Purpose::DelayedAck);
+        self.state = TcpState::SynReceived;
+        self.snd.rare.fast_open.child = true;
+        self.snd.rare.fast_open.syn_ack_due = true;
+        self.call_output();
+    }
+
+    /// The acknowledgment that ends the handshake of such a connection (tcp_rcv_state_process and
+    /// tcp_rcv_synrecv_state_fastopen).
+    pub(crate) fn on_fast_open_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        ack: Offset,
+    ) {
+        if ack == Offset(1) {
+            // tcp_synack_rtt_meas
+            self.take_rtt(cx, segment, Offset(1), &crate::sent::DeliveredPackets::default());
+        }
+        self.snd.rare.fast_open.child = false;
+        self.snd.rare.fast_open.syn_ack_due = false;
+        self.snd.wnd = self.scaled_window(segment);
+        self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
+        self.snd.wl1 = self.rcv.nxt;
+        self.snd.wl2 = ack;
+        self.snd.shift = 0;
+        self.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
+        if self.snd.max > self.snd.una {
+            self.arm_retransmit(cx.now);
+        } else {
+            self.timers.stop(Purpose::Retransmit);
+        }
+        self.update_pacing_rate();
+        self.call_output();
+    }
+
+    /// Is this acknowledgment number of a SYN-ACK valid: that of our SYN, or of data in it?
+    pub(crate) fn acknowledges_syn(&self, ack: SeqNum) -> bool {
+        let ack = ack.near(self.cfg.isn, Offset(1));
+        ack.is_some_and(|ack| ack >= Offset(1) && ack <= self.snd.max.max(Offset(1)))
+    }
+
+    /// Fast Open of this client; it ends with the SYN-ACK.
+    pub(crate) fn fast_open_client(&self) -> Option<FastOpenHandshake> {
+        let handshake = self.handshake_cfg.as_ref()?;
+        handshake.fast_open.client.map(|_| handshake.fast_open)
+    }
+
+    /// tcp_rcv_fastopen_synack, after the SYN-ACK itself was processed; `shift`: retransmissions of
+    /// the SYN.
+    pub(crate) fn end_fast_open<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        fast: FastOpenHandshake,
+        shift: u32,
+    ) {
+        let theirs = segment.syn_options().copied().unwrap_or_default();
+        let data = u64::from(fast.data);
+        let ack = segment.ack.near(self.cfg.isn, Offset(1)).unwrap_or(Offset(1));
+        let acked = ack.since(Offset(1)).get().min(data);
+        let whole = acked == data;
+        self.snd.rare.fast_open.reply = Some(FastOpenReply {
+            cookie: theirs.fast_open.filter(|option| !option.is_request()),
+            mss: if theirs.mss == 0 { 536 } else { theirs.mss },
+            retransmitted: shift > 0,
+        });
+        self.snd.una = Offset(1) + acked;
+        self.snd.buffer.acknowledge(acked, self.snd.una);
+        self.snd.nxt = self.snd.una;
+        self.snd.max = self.snd.una;
+        self.snd.wl2 = self.snd.una;
+        if whole {
+            self.snd.rare.fast_open.syn_data_acked = data > 0;
+            if segment.payload > 0 || segment.flags.has(Flags::FIN) {
+                self.take_fast_open_payload(cx, segment, segment.flags.has(Flags::FIN));
+            }
+        } else {
+            // tcp_mark_skb_lost and tcp_non_congestion_loss_retransmit.
+            let end = Offset(1) + data;
+            let mss = self.mss();
+            crate::sent::push(
+                &mut self.snd.scoreboard,
+                self.snd.una,
+                end,
+                false,
+                mss,
+                self.snd.last_sent,
+            );
+            self.snd.scoreboard.set_push();
+            let packets = self.snd.scoreboard.sums().all.packets;
+            self.totals.data_packets += packets;
+            self.snd.max = end;
+            if matches!(self.snd.loss_detector, LossDetector::RackTlp(_)) {
+                self.snd.scoreboard.mark_all_lost();
+                self.snd.nxt = end;
+            } else {
+                self.snd.retransmit_cause = Cause::Timeout;
+            }
+        }
+        let waits = fast.client.is_some_and(|client| client.waits);
+        // The data that is sent again, or that the application writes now, has the ACK.
+        if !whole || waits {
+            self.rcv.ack_now = false;
+        }
+        if waits {
+            self.rcv.policy.on_write_pending(cx.now);
+        }
+        self.call_output();
+    }
+}
