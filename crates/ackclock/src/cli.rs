@@ -298,6 +298,7 @@ Examples:
   ackclock packetdrill handshake.pkt --profile freebsd-13.2
   ackclock packetdrill golden/packetdrill golden/scripts
   ackclock packetdrill golden/packetdrill --json | jq '.totals'
+  ackclock packetdrill handshake.pkt -v          # all packets of the run
 
 A directory means all .pkt files in it and below. A script may name its profile in a comment at
 its top: // profile: freebsd-13.2. See docs/packet-scripts.md for what is supported.
@@ -341,6 +342,9 @@ pub(crate) struct PacketdrillArgs {
     /// Ignore differences in the PSH flag
     #[arg(long)]
     pub(crate) relaxed_psh: bool,
+    /// Print all packets, sent and received
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
     /// Print the verdicts as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -25,6 +25,8 @@ pub struct ScriptSettings<'a> {
     pub profile: Option<&'a str>,
     /// Ignore the PSH flag in comparisons.
     pub relaxed_psh: bool,
+    /// Return all packets of the runs.
+    pub packets: bool,
     /// Words that scripts use, with their values.
     pub definitions: &'a [(String, String)],
     /// Values of options that replace the scripts'.
@@ -61,6 +63,8 @@ pub struct ScriptResult {
     pub time: Duration,
     /// Commands of the script that were not run.
     pub notes: Vec<String>,
+    /// All packets, sent and received, if they were asked for.
+    pub packets: Vec<String>,
 }
 
 /// Number of scripts by outcome.
@@ -123,6 +127,7 @@ pub fn run_script(file: &str, text: &str, settings: &ScriptSettings<'_>) -> Scri
         events: 0,
         time: Duration::ZERO,
         notes: Vec::new(),
+        packets: Vec::new(),
     };
     let Some(profile) = TcpProfile::named(name) else {
         results.ending = Ending::Unreadable(unknown_profile(text, name));
@@ -144,6 +149,7 @@ pub fn run_script(file: &str, text: &str, settings: &ScriptSettings<'_>) -> Scri
     let options = RunOptions {
         profile: &profile,
         relaxed_psh: settings.relaxed_psh,
+        packets: settings.packets,
         overrides: settings.overrides,
         files: settings.files,
     };
@@ -156,6 +162,7 @@ pub fn run_script(file: &str, text: &str, settings: &ScriptSettings<'_>) -> Scri
     results.events = outcome.events;
     results.time = outcome.time;
     results.notes = outcome.notes;
+    results.packets = outcome.packets;
     results
 }
 
@@ -197,6 +204,8 @@ struct ScriptRow<'a> {
     hint: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    packets: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -244,6 +253,7 @@ pub fn json(results: &[ScriptResult]) -> String {
                 found: said.and_then(|d| d.found.as_deref()),
                 hint: said.and_then(|d| d.hint.as_deref()),
                 notes: &one.notes,
+                packets: &one.packets,
             }
         })
         .collect();
@@ -262,6 +272,7 @@ mod tests {
             &ScriptSettings {
                 profile: None,
                 relaxed_psh: false,
+                packets: false,
                 definitions: &[],
                 overrides: ScriptOverrides::default(),
                 files: &|_| None,

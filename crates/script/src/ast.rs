@@ -216,8 +216,19 @@ pub enum EcnMark {
 pub enum Body {
     /// A TCP segment.
     Tcp(Box<ScriptSegment>),
+    /// An ICMP message that a destination is unreachable.
+    Unreachable(IcmpUnreachable),
     /// `udp`, `icmp` and others that are parsed but not run: the keyword.
     Other(Spanned<String>),
+}
+
+/// An ICMP message: `icmp unreachable host_unreachable [0:10(10)]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IcmpUnreachable {
+    /// Its code; without one the network is unreachable.
+    pub code: Spanned<String>,
+    /// Sequence number of the segment that it quotes; that of the SYN if there is none.
+    pub seq: u32,
 }
 
 /// A TCP segment: `P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`.

@@ -19,7 +19,9 @@ mod awaited;
 mod calls;
 mod compare;
 mod configure;
+mod epoll;
 mod fast_open;
+mod icmp;
 mod numbers;
 mod socket_options;
 mod sockets;
@@ -46,6 +48,8 @@ pub struct RunOptions<'a> {
     pub profile: &'a TcpProfile,
     /// Ignore the PSH flag of outbound packets.
     pub relaxed_psh: bool,
+    /// Return all packets of the run.
+    pub packets: bool,
     /// Values of options that replace the script's.
     pub overrides: ScriptOverrides,
     /// Returns the text of a file that the script's commands name.
@@ -87,6 +91,8 @@ pub struct ScriptOutcome {
     pub time: Duration,
     /// Commands that were not run.
     pub notes: Vec<String>,
+    /// All packets, sent and received, if they were asked for.
+    pub packets: Vec<String>,
 }
 
 /// Reason for which a run stops early.
@@ -101,19 +107,20 @@ type Result<T> = core::result::Result<T, ScriptStop>;
 /// Runs `script`, which was parsed from `text`.
 pub fn run(text: &str, script: &Script, options: &RunOptions<'_>) -> ScriptOutcome {
     let mut done = 0;
-    let (verdict, time, notes) = match Runner::new(text, script, options) {
+    let (verdict, time, notes, packets) = match Runner::new(text, script, options) {
         Ok(mut runner) => {
             let ended = runner.run(script, &mut done);
-            (ended, runner.world.elapsed(), runner.notes)
+            let packets = runner.world.packet_lines();
+            (ended, runner.world.elapsed(), runner.notes, packets)
         }
-        Err(stop) => (Err(stop), Duration::ZERO, Vec::new()),
+        Err(stop) => (Err(stop), Duration::ZERO, Vec::new(), Vec::new()),
     };
     let verdict = match verdict {
         Ok(()) => ScriptVerdict::Passed,
         Err(ScriptStop::Failed(diagnostic)) => ScriptVerdict::Failed(diagnostic),
         Err(ScriptStop::Unsupported(diagnostic)) => ScriptVerdict::Unsupported(diagnostic),
     };
-    ScriptOutcome { verdict, events: done, time, notes }
+    ScriptOutcome { verdict, events: done, time, notes, packets }
 }
 
 /// State of a run.
@@ -139,7 +146,10 @@ impl<'a> Runner<'a> {
     fn new(text: &'a str, script: &Script, options: &RunOptions<'a>) -> Result<Self> {
         let mut notes = Vec::new();
         let (rules, host) = configure::configure(text, script, options, &mut notes)?;
-        let world = ScriptWorld::new(host, rules.ip);
+        let mut world = ScriptWorld::new(host, rules.ip);
+        if options.packets {
+            world.keep_packets();
+        }
         let base = world.now();
         Ok(Self {
             text,

@@ -107,6 +107,12 @@ fn read_line(
     settings: &mut Vec<HostSetting>,
 ) -> Result<(), CommandError> {
     let refuse = |why: String| CommandError { span, why };
+    if let Some(parameter) = module_parameter(line) {
+        return match parameter {
+            Ok(()) => Ok(()),
+            Err(why) => Err(refuse(why)),
+        };
+    }
     let line = arithmetic(line).map_err(refuse)?;
     for pipeline in pipelines(&line) {
         let kinds = match pipeline.as_slice() {
@@ -191,6 +197,32 @@ fn read_command(
         _ => {
             return refuse(format!("`{}` is a command Ackclock does not know", words.join(" ")));
         }
+    })
+}
+
+/// Parameters of the module tcp_cubic and their defaults, which are the ones that are modelled.
+const CUBIC: [(&str, &str); 7] = [
+    ("beta", "717"),
+    ("bic_scale", "41"),
+    ("fast_convergence", "1"),
+    ("hystart", "1"),
+    ("hystart_detect", "3"),
+    ("hystart_low_window", "16"),
+    ("tcp_friendliness", "1"),
+];
+
+/// Reads `echo 3 > /sys/module/tcp_cubic/parameters/hystart_detect`: a default, or an error;
+/// `None` for other commands.
+fn module_parameter(line: &str) -> Option<Result<(), String>> {
+    let (value, path) = line.trim().strip_prefix("echo ")?.split_once('>')?;
+    let name = path.trim().strip_prefix("/sys/module/tcp_cubic/parameters/")?;
+    let value = value.trim();
+    Some(match CUBIC.iter().find(|(parameter, _)| *parameter == name) {
+        Some((_, default)) if value == *default => Ok(()),
+        Some((_, default)) => {
+            Err(format!("`{name}` of the module tcp_cubic: only {default} is modelled"))
+        }
+        None => Err(format!("`{name}` of the module tcp_cubic is not modelled")),
     })
 }
 
@@ -403,6 +435,18 @@ mod tests {
         );
         assert_eq!(settings("ethtool -K tun0 tso off"), pairs(&[("tso", "false")]));
         assert_eq!(settings("tc qdisc add dev tun0 root pfifo 2>/dev/null"), pairs(&[]));
+    }
+
+    #[test]
+    fn parameters_of_cubic_are_accepted_at_their_defaults_only() {
+        let path = "/sys/module/tcp_cubic/parameters";
+        assert_eq!(settings(&format!("echo 3 > {path}/hystart_detect")), pairs(&[]));
+        for command in ["echo 2 > ", "echo 1 >"].map(|echo| format!("{echo}{path}/hystart_detect"))
+        {
+            let span = ScriptSpan { start: 0, end: command.len() };
+            let refused = read(&command, span, &|_| None).unwrap_err();
+            assert!(refused.why.contains("only 3 is modelled"), "{}", refused.why);
+        }
     }
 
     #[test]

@@ -30,7 +30,13 @@ fn outcome(path: &Path, text: &str) -> ScriptOutcome {
     let script = parse(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let files = |name: &str| fs::read_to_string(path.parent()?.join(name)).ok();
     let overrides = ScriptOverrides::default();
-    let options = RunOptions { profile: &profile, relaxed_psh: false, overrides, files: &files };
+    let options = RunOptions {
+        profile: &profile,
+        relaxed_psh: false,
+        packets: true,
+        overrides,
+        files: &files,
+    };
     run(text, &script, &options)
 }
 
@@ -68,6 +74,58 @@ fn our_own_scripts_pass_and_say_what_they_show() {
         assert!(text.contains("\n// Shows: "), "{}", path.display());
     }
     assert_eq!(all_pass("scripts"), paths.len());
+}
+
+#[test]
+fn the_packets_of_a_run_are_returned_in_the_syntax_of_scripts() {
+    let text = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 700:700(0) win 65535 <mss 1000>
++0 > S. 0:0(0) ack 701 <...>
++.05 < P. 1:11(10) ack 1 win 1024
++0 > . 1:1(0) ack 11
+";
+    let mut lines = outcome(Path::new("a.pkt"), text).packets;
+    // The window is not this test's subject.
+    let ack = lines.pop().unwrap();
+    assert!(ack.starts_with("0.050 > . 1:1(0) ack 11 win "), "{ack}");
+    assert_eq!(
+        lines,
+        [
+            "0.000 < S 700:700(0) win 65535 <mss 1000>",
+            "0.000 > S. 0:0(0) ack 701 win 64240 <mss 1460>",
+            "0.050 < P. 1:11(10) ack 1 win 1024",
+        ]
+    );
+}
+
+#[test]
+fn udp_and_sctp_sockets_are_refused_by_name() {
+    for (call, named) in [
+        ("socket(..., SOCK_DGRAM, IPPROTO_UDP) = 3", "UDP sockets"),
+        ("socket(..., SOCK_STREAM, IPPROTO_SCTP) = 3", "SCTP sockets"),
+    ] {
+        match outcome(Path::new("a.pkt"), &format!("0 {call}\n")).verdict {
+            ScriptVerdict::Unsupported(said) => assert!(said.to_string().contains(named), "{said}"),
+            other => panic!("{call}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_omitted_list_of_options_does_not_blame_the_next_event() {
+    let text = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 65535 <mss 1000>
++0 > S. 0:0(0) ack 1 win 64240
++0 accept(3, ..., ...) = 4
+";
+    match outcome(Path::new("a.pkt"), text).verdict {
+        ScriptVerdict::Failed(said) => assert_eq!((said.line, said.column), (5, 31), "{said}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -109,6 +109,11 @@ impl DelayedAckPolicy {
         Self { profile, quick, scheduled, ato, pingpong, pushed, last_data: None }
     }
 
+    /// When data was last received.
+    pub(crate) const fn last_data(&self) -> Option<Instant> {
+        self.last_data
+    }
+
     /// Replaces the profile with a shared equal one.
     pub(crate) fn share(&mut self, profile: &SharedProfile) {
         self.profile = profile.clone();

@@ -108,6 +108,24 @@ impl TcpEndpoint {
         data
     }
 
+    /// Is the segment that an ICMP message quotes one that may be in flight?
+    pub fn quotes_in_flight(&self, seq: SeqNum) -> bool {
+        let seq = seq.near(self.cfg.isn, self.snd.una);
+        // The SYN-ACK of a Fast Open is not acknowledged (`fastopen_rsk`).
+        let una = if self.is_fast_open_child() { Offset(0) } else { self.snd.una };
+        seq.is_some_and(|seq| una <= seq && seq <= self.snd.nxt)
+    }
+
+    /// Ends the connection without a RST, for an ICMP error (tcp_done_with_error).
+    pub fn fail<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        self.abort(cx);
+    }
+
+    /// Forgets the SYN that a listener has answered (inet_csk_reqsk_queue_drop).
+    pub fn drop_request(&mut self) {
+        self.begin_anew();
+    }
+
     /// Takes what the SYN-ACK of a Fast Open said, for the host's cache.
     pub fn take_fast_open_reply(&mut self) -> Option<FastOpenReply> {
         if self.snd.rare.fast_open.reply.is_some() {
@@ -126,13 +144,13 @@ impl TcpEndpoint {
     #[inline(always)]
     pub(crate) fn may_write(&self) -> bool {
         matches!(self.state, TcpState::Established | TcpState::CloseWait)
-            || self.state == TcpState::SynReceived && self.is_fast_open_child()
+            || self.is_fast_open_child()
     }
 
     /// Is it a connection of a listener with Fast Open whose SYN-ACK is not acknowledged?
     #[inline]
     pub fn is_fast_open_child(&self) -> bool {
-        self.snd.rare.fast_open.child
+        self.state == TcpState::SynReceived && self.snd.rare.fast_open.child
     }
 
     /// Fast Open's option and the data of the next SYN or SYN-ACK; retransmissions have neither

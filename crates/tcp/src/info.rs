@@ -77,6 +77,9 @@ pub struct TcpInfo {
     pub snd_scale: Option<u8>,
     /// ECN was negotiated.
     pub ecn: bool,
+    /// When data, or the end of the handshake, was last received (`icsk_ack.lrcvtime`); `None` if
+    /// there was no data since other segments arrived.
+    pub last_data: Option<Instant>,
     /// The data of the SYN was accepted (Fast Open).
     pub syn_data: bool,
     /// Packets delivered (`tp->delivered`), a SYN included, retransmissions counted once.
@@ -130,6 +133,11 @@ impl TcpEndpoint {
             sack: self.negotiated.sack,
             snd_scale: self.negotiated.snd_scale,
             ecn: self.ecn.agreed(),
+            last_data: self
+                .rcv
+                .policy
+                .last_data()
+                .or_else(|| (self.snd.una == Offset(1)).then_some(self.snd.last_received)),
             syn_data: self.snd.rare.fast_open.syn_data_acked,
             delivered: self.delivered(),
             advmss: u64::from(self.cfg.profile.mtu - self.cfg.ip.header_len() - 20)

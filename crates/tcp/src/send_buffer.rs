@@ -220,6 +220,18 @@ impl SendBuffer {
         enough
     }
 
+    /// Is there space for a writer that polls?
+    pub(crate) fn has_space(&self, nxt: Offset, unsent: u64) -> bool {
+        match self.profile.send_buffer {
+            SendBufferRule::FreeBsd { .. } => self.space() >= FREEBSD_LOWAT,
+            SendBufferRule::Linux { .. } => {
+                let queued = self.packets.memory(self.used - unsent, 0, nxt, unsent);
+                queued < self.size && self.size - queued >= queued / 2
+            }
+            SendBufferRule::Fixed { .. } => self.space() > 0,
+        }
+    }
+
     /// Is a writer blocked?
     pub(crate) const fn starved(&self) -> bool {
         self.wanted > 0

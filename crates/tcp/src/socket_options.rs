@@ -21,6 +21,13 @@ impl TcpEndpoint {
         self.snd.buffer.fix(size.get());
     }
 
+    /// Is there space for a write, as poll reports it (sk_stream_is_writeable; FreeBSD
+    /// `sowriteable`)?
+    pub fn has_send_space(&self) -> bool {
+        let unsent = self.data_end().since(self.snd.max).get();
+        self.snd.buffer.has_space(self.snd.max, unsent)
+    }
+
     /// `SO_KEEPALIVE` and its options: enables or disables keepalive; the idle time counts from
     /// now.
     pub fn set_keepalive<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, wanted: Option<Keepalive>) {

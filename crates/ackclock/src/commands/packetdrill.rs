@@ -99,6 +99,13 @@ fn show(results: &[ScriptResult], args: &PacketdrillArgs, several: bool) -> Resu
     if args.json {
         return print(&json(results));
     }
+    for one in results {
+        if !one.packets.is_empty() {
+            let indented: String =
+                one.packets.iter().map(|packet| format!("  {packet}\n")).collect();
+            print(&format!("{}:\n{indented}", one.file))?;
+        }
+    }
     if several {
         print(&(table(results) + &summary(results)))?;
     } else if let [only] = results
@@ -164,6 +171,7 @@ fn one(
     let settings = ScriptSettings {
         profile: args.profile.as_deref(),
         relaxed_psh: args.relaxed_psh,
+        packets: args.verbose,
         definitions: &common.definitions,
         overrides: common.overrides,
         files: &files,

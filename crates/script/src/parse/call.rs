@@ -6,7 +6,7 @@ use crate::cursor::ScriptCursor;
 use crate::diagnostic::Diagnostic;
 
 /// System calls of the public grammar.
-const CALLS: [&str; 33] = [
+const CALLS: [&str; 34] = [
     "accept",
     "accept4",
     "bind",
@@ -15,6 +15,7 @@ const CALLS: [&str; 33] = [
     "dup",
     "dup2",
     "epoll_create",
+    "epoll_create1",
     "epoll_ctl",
     "epoll_wait",
     "fcntl",

@@ -3,7 +3,7 @@
 use packet::Flags;
 
 use super::{Result, tcp_options};
-use crate::ast::{Body, EcnMark, ScriptPacket, ScriptSegment, Spanned};
+use crate::ast::{Body, EcnMark, IcmpUnreachable, ScriptPacket, ScriptSegment, Spanned};
 use crate::cursor::ScriptCursor;
 use crate::diagnostic::Diagnostic;
 
@@ -42,6 +42,12 @@ pub(super) fn packet(cursor: &mut ScriptCursor<'_>) -> Result<ScriptPacket> {
         && OTHERS.contains(&word.value)
     {
         *cursor = ahead;
+        if word.value == "icmp"
+            && let Some(message) = unreachable(&mut cursor.clone())?
+        {
+            other(cursor);
+            return Ok(ScriptPacket { outbound, ecn, body: Body::Unreachable(message) });
+        }
         other(cursor);
         let span = cursor.span(start);
         let body = Body::Other(Spanned { value: word.value.to_owned(), span });
@@ -56,6 +62,29 @@ pub(super) fn packet(cursor: &mut ScriptCursor<'_>) -> Result<ScriptPacket> {
         return Ok(ScriptPacket { outbound, ecn, body });
     }
     Ok(ScriptPacket { outbound, ecn, body: Body::Tcp(Box::new(segment)) })
+}
+
+/// Parses `unreachable host_unreachable [0:10(10)]` after `icmp`; `None` if it is another message.
+fn unreachable(cursor: &mut ScriptCursor<'_>) -> Result<Option<IcmpUnreachable>> {
+    let start = cursor.start()?;
+    if !cursor.keyword("unreachable")? {
+        return Ok(None);
+    }
+    let code = match cursor.word()? {
+        Some(code) if code.value == "frag_needed" => return Ok(None),
+        Some(code) => Spanned { value: code.value.to_owned(), span: code.span },
+        None => Spanned { value: "net_unreachable".to_owned(), span: cursor.span(start) },
+    };
+    let mut seq = 0;
+    if cursor.next_is("[")? {
+        cursor.expect("[")?;
+        seq = numbers(cursor)?.0.value;
+        // nplab's `/udp(9811 > 1)` is encapsulation.
+        if !cursor.take("]")? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(IcmpUnreachable { code, seq }))
 }
 
 /// Parses `[ect0]` and similar.

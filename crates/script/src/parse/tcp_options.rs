@@ -14,11 +14,11 @@ const OTHERS: [&str; 8] = ["md5", "gre", "exp", "ACC", "AccECN", "ECN", "MPTCP",
 
 /// Parses a list of options; returns an empty list if there is none.
 pub(super) fn list(cursor: &mut ScriptCursor<'_>) -> Result<Spanned<OptionList>> {
+    // The end of the previous token, if there is no list.
+    let end = cursor.span(0).end;
     let start = cursor.start()?;
     if !cursor.next_is("<")? {
-        let span = cursor.span(start);
-        let place = ScriptSpan { start: span.end.min(start), end: start };
-        let place = ScriptSpan { start: place.start, end: place.start };
+        let place = ScriptSpan { start: end, end };
         return Ok(Spanned { value: OptionList::ExactList(Vec::new()), span: place });
     }
     cursor.expect("<")?;

@@ -13,6 +13,7 @@ impl Runner<'_> {
     pub(super) fn arrive(&mut self, packet: &ScriptPacket) -> Result<()> {
         let tcp = match &packet.body {
             Body::Tcp(tcp) => tcp,
+            Body::Unreachable(message) => return self.icmp(message),
             Body::Other(what) => {
                 return self.unsupported(what.span, format!("`{}` is not supported", what.value));
             }
@@ -131,6 +132,7 @@ impl Runner<'_> {
                 }
                 // Others are ignored, as are invalid cookies (tcp_parse_fastopen_option).
                 TcpOption::FastOpen { cookie, experimental } => {
+                    self.requires_fast_open(option.span)?;
                     syn.fast_open = FastOpenOption::new(cookie, *experimental);
                 }
                 TcpOption::Other(name) => {

@@ -22,7 +22,12 @@ impl Runner<'_> {
             Family::FreeBsd => connection.map(TcpEndpoint::sender_state),
             Family::Linux | Family::Rfc => None,
         };
+        let now = self.world.now();
         let known = |name: &str| {
+            if name == "tcpi_last_data_recv" {
+                let last = info.as_ref().and_then(|info| info.last_data)?;
+                return i64::try_from(now.since(last).as_micros() / 1_000).ok();
+            }
             let freebsd = bytes.as_ref().and_then(|state| freebsd_field(state, name));
             freebsd.or_else(|| constant(name, family)).or_else(|| match (&info, name) {
                 (Some(info), _) => field(info, name, family),

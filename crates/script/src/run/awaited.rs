@@ -27,6 +27,9 @@ impl Runner<'_> {
     ) -> Result<()> {
         let tcp = match &packet.body {
             Body::Tcp(tcp) => tcp,
+            Body::Unreachable(message) => {
+                return self.unsupported(message.code.span, "`icmp` is not supported");
+            }
             Body::Other(what) => {
                 return self.unsupported(what.span, format!("`{}` is not supported", what.value));
             }
@@ -34,6 +37,7 @@ impl Runner<'_> {
         if tcp.ace.is_some() {
             return self.unsupported(tcp.flags.span, "accurate ECN is not supported");
         }
+        self.check_fast_open(&tcp.options.value)?;
         let allowed = self.allowed(event.when.value);
         let until =
             allowed.map_or(self.world.now() + LONGEST, |allowed| allowed.to + allowed.slack);

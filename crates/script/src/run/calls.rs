@@ -135,7 +135,7 @@ impl<'a> Runner<'a> {
     fn perform(&mut self, call: &SystemCall, progress: &mut u64) -> Result<CallResult> {
         let fd = |n: usize| number(call, n);
         match call.name.value.as_str() {
-            "socket" => Ok(self.socket(call)),
+            "socket" => self.socket(call),
             "bind" => Ok(Value(0)),
             "listen" => self.listen(call),
             "accept" | "accept4" => self.accept(call),
@@ -149,14 +149,29 @@ impl<'a> Runner<'a> {
             "fcntl" => self.fcntl(call),
             "ioctl" => self.ioctl(call),
             "poll" => self.poll(call),
+            "epoll_create" | "epoll_create1" => Ok(self.epoll_create(call)),
+            "epoll_ctl" => self.epoll_ctl(call),
+            "epoll_wait" => self.epoll_wait(call),
             other => self.unsupported(call.name.span, format!("`{other}` is not supported")),
         }
     }
 
-    fn socket(&mut self, call: &SystemCall) -> CallResult {
-        let ExprKind::Int(number) = call.result.kind else { return Value(0) };
+    fn socket(&mut self, call: &SystemCall) -> Result<CallResult> {
+        for part in &call.args {
+            let other = words(part).into_iter().find_map(|word| match word {
+                "SOCK_DGRAM" | "IPPROTO_UDP" | "IPPROTO_UDPLITE" => Some("UDP"),
+                "SOCK_SEQPACKET" | "IPPROTO_SCTP" => Some("SCTP"),
+                "SOCK_RAW" => Some("raw"),
+                "IPPROTO_MPTCP" => Some("MPTCP"),
+                _ => None,
+            });
+            if let Some(other) = other {
+                return self.unsupported(part.span, format!("{other} sockets are not supported"));
+            }
+        }
+        let ExprKind::Int(number) = call.result.kind else { return Ok(Value(0)) };
         if number < 0 {
-            return Value(3);
+            return Ok(Value(3));
         }
         let nonblocking = call.args.get(1).is_some_and(|kind| names(kind, "SOCK_NONBLOCK"));
         let wishes = SocketOptions::default();
@@ -172,7 +187,7 @@ impl<'a> Runner<'a> {
                 wishes,
             },
         );
-        Value(number)
+        Ok(Value(number))
     }
 
     fn listen(&mut self, call: &SystemCall) -> Result<CallResult> {
@@ -280,6 +295,9 @@ impl<'a> Runner<'a> {
 
     fn read(&mut self, call: &SystemCall) -> Result<CallResult> {
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
+        if socket.deferred {
+            return Ok(if socket.nonblocking { Error("EAGAIN") } else { Blocks });
+        }
         let mut nonblocking = socket.nonblocking;
         let connected = socket.role == SocketRole::Connection;
         let (shut, socket_inq) = (socket.shut_read, socket.wishes.inq);
@@ -461,6 +479,9 @@ impl<'a> Runner<'a> {
     }
 
     fn close(&mut self, fd: i64) -> CallResult {
+        if self.sockets.close_epoll(fd) {
+            return Value(0);
+        }
         let Some(socket) = self.sockets.close(fd) else { return Error("EBADF") };
         if socket.role == SocketRole::Listener && !self.sockets.connected() {
             // inet_csk_listen_stop: what was not accepted is reset.

@@ -2,6 +2,7 @@
 
 use packet::IpVersion;
 use tcp::TcpState;
+use tcp::profile::Family;
 use units::Duration;
 
 use super::{Result, RunOptions, Runner, ScriptStop};
@@ -155,7 +156,9 @@ fn take_command(
     let mut queries = Vec::new();
     for setting in settings {
         match setting.kind {
-            HostSettingKind::Tso(on) => host.tso = on,
+            // TCP of Linux always builds bursts (sk_setup_caps); without TSO they are split before
+            // the card, which makes no difference here.
+            HostSettingKind::Tso(on) => host.tso = on || host.profile.family == Family::Linux,
             HostSettingKind::FlushMetrics => host.fast_open.cache = FastOpenCache::default(),
             HostSettingKind::Sysctl { name, value } => {
                 host.set(&name, &value).map_err(|refusal| match refusal {

@@ -6,14 +6,32 @@ use tcp::fast_open::{FastOpenClient, FastOpenListener};
 use tcp::profile::Family;
 use tcp::{TcpSide, TcpState};
 
-use super::Runner;
 use super::calls::{CallResult, number};
 use super::sockets::SocketRole;
-use crate::ast::{Expr, ExprKind, SystemCall};
+use super::{Result, Runner};
+use crate::ast::{Expr, ExprKind, OptionList, ScriptSpan, SystemCall, TcpOption};
 
 use CallResult::{Blocks, Error, Value};
 
 impl Runner<'_> {
+    /// Refuses Fast Open of other systems, which is not modelled.
+    pub(super) fn requires_fast_open(&self, span: ScriptSpan) -> Result<()> {
+        let profile = &self.world.host.profile;
+        if profile.family == Family::Linux {
+            return Ok(());
+        }
+        self.unsupported(span, format!("TCP Fast Open of {} is not supported", profile.name))
+    }
+
+    /// Refuses an expected packet with the option on other systems.
+    pub(super) fn check_fast_open(&self, options: &OptionList) -> Result<()> {
+        let OptionList::ExactList(list) = options else { return Ok(()) };
+        match list.iter().find(|option| matches!(option.value, TcpOption::FastOpen { .. })) {
+            Some(option) => self.requires_fast_open(option.span),
+            None => Ok(()),
+        }
+    }
+
     /// Enables Fast Open at the listener, if the socket and the host have it.
     pub(super) fn offer_fast_open(&mut self) {
         let host = &self.world.host;

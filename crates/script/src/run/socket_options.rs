@@ -32,6 +32,9 @@ impl Runner<'_> {
             return self.unsupported(call.name.span, "`setsockopt` lacks its value");
         };
         let fd = number(call, 0);
+        if words(name).first().is_some_and(|name| name.starts_with("TCP_FASTOPEN")) {
+            self.requires_fast_open(name.span)?;
+        }
         let profile = self.world.host.profile.clone();
         let Some(socket) = self.sockets.get_mut(fd) else { return Ok(Error("EBADF")) };
         let connected = socket.role == SocketRole::Connection;
@@ -263,13 +266,17 @@ impl Runner<'_> {
         Ok(if ready == 0 && waits { Blocks } else { Value(ready) })
     }
 
-    fn poll_events(&self, fd: Option<i64>) -> Vec<&'static str> {
+    pub(super) fn poll_events(&self, fd: Option<i64>) -> Vec<&'static str> {
         let Some(socket) = fd.and_then(|fd| self.sockets.get(fd)) else { return Vec::new() };
         let state = self.world.state();
         let mut events = Vec::new();
         if socket.role == SocketRole::Listener {
             let waiting = !self.sockets.connected() && state == TcpState::Established;
             return if waiting { vec!["POLLIN"] } else { events };
+        }
+        if socket.deferred {
+            // tcp_poll: in SYN-SENT with DEFER_CONNECT.
+            return vec!["POLLOUT"];
         }
         let info = self.world.connection.as_ref().map(TcpEndpoint::info);
         let ended = self.world.connection.as_ref().is_some_and(TcpEndpoint::at_end);
@@ -279,7 +286,8 @@ impl Runner<'_> {
         }
         let writes = matches!(state, TcpState::Established | TcpState::CloseWait)
             || self.world.is_fast_open_child();
-        if writes || over {
+        let space = self.world.connection.as_ref().is_some_and(TcpEndpoint::has_send_space);
+        if writes && space || over {
             events.push("POLLOUT");
         }
         let closed = self.world.connection.as_ref().is_some_and(TcpEndpoint::peer_has_closed);

@@ -125,6 +125,18 @@ impl SocketOptions {
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
     by_number: BTreeMap<i64, ScriptSocket>,
+    /// The epoll instances.
+    pub(super) epolls: BTreeMap<i64, Vec<Watch>>,
+}
+
+/// What an epoll instance watches.
+#[derive(Debug, Clone)]
+pub(super) struct Watch {
+    pub(super) fd: i64,
+    /// Events, and flags such as `EPOLLET`.
+    pub(super) events: Vec<String>,
+    /// Signals of the connection when it was last reported; `None` before that.
+    pub(super) seen: Option<u64>,
 }
 
 impl Sockets {
@@ -134,6 +146,11 @@ impl Sockets {
 
     pub(super) fn close(&mut self, number: i64) -> Option<ScriptSocket> {
         self.by_number.remove(&number)
+    }
+
+    /// Closes an epoll instance; returns whether there was one.
+    pub(super) fn close_epoll(&mut self, number: i64) -> bool {
+        self.epolls.remove(&number).is_some()
     }
 
     pub(super) fn get(&self, number: i64) -> Option<&ScriptSocket> {

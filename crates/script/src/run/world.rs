@@ -7,8 +7,9 @@ use packet::{FastOpenOption, Flags, IpVersion, Segment};
 use record::{EventSource, NullRecorder, Purpose};
 use tcp::profile::Family;
 use tcp::{TcpConfig, TcpEndpoint, TcpState};
-use units::{Duration, Instant};
+use units::{Duration, Instant, SeqNum};
 
+use super::wording;
 use crate::settings::ScriptHost;
 
 /// Maximum segments sent per event, to stop an endless loop.
@@ -35,6 +36,10 @@ pub(super) struct ScriptWorld {
     pub(super) error: Option<&'static str>,
     /// The connection was aborted or refused.
     pub(super) aborted: bool,
+    /// All packets of the run, with their time and whether this host sent them, if they are kept.
+    log: Option<Vec<(Instant, bool, Segment)>>,
+    /// Signals to the application so far: data, space, a change of state.
+    pub(super) signals: u64,
     /// Fast Open's option of our SYN.
     pub(super) fast_open_option: Option<FastOpenOption>,
 }
@@ -51,8 +56,34 @@ impl ScriptWorld {
             sent: VecDeque::new(),
             error: None,
             aborted: false,
+            log: None,
+            signals: 0,
             fast_open_option: None,
         }
+    }
+
+    /// Keeps all packets from now on.
+    pub(super) fn keep_packets(&mut self) {
+        self.log = Some(Vec::new());
+    }
+
+    /// The packets kept, one a line in the syntax of scripts, with the time in seconds.
+    pub(super) fn packet_lines(&self) -> Vec<String> {
+        let mut peer_isn = 0;
+        let lines = self.log.iter().flatten().map(|(at, outbound, segment)| {
+            let time = wording::seconds(self.script_time(*at));
+            if *outbound {
+                return format!("{time} > {}", wording::segment(segment, peer_isn));
+            }
+            let syn = segment.flags.has(Flags::SYN);
+            if syn {
+                peer_isn = segment.seq.0;
+            }
+            let start = if syn { 0 } else { peer_isn };
+            let seq = SeqNum(segment.seq.0.wrapping_sub(start));
+            format!("{time} < {}", wording::segment(&Segment { seq, ..*segment }, 0))
+        });
+        lines.collect()
     }
 
     pub(super) const fn now(&self) -> Instant {
@@ -122,6 +153,9 @@ impl ScriptWorld {
             TcpState::CloseWait if linux => "EPIPE",
             _ => "ECONNRESET",
         };
+        if let Some(log) = &mut self.log {
+            log.push((self.now, false, *segment));
+        }
         let mut cx = Cx { now: self.now, source: EventSource::default(), rec: &mut NullRecorder };
         if let Some(connection) = &mut self.connection {
             connection.handle_segment(&mut cx, segment);
@@ -152,9 +186,15 @@ impl ScriptWorld {
             if connection.poll_transmit(&mut cx, &mut slot).is_err() {
                 break;
             }
-            split(&slot, |segment| self.sent.push_back(SentPacket { at: self.now, segment }));
+            split(&slot, |segment| {
+                if let Some(log) = &mut self.log {
+                    log.push((self.now, true, segment));
+                }
+                self.sent.push_back(SentPacket { at: self.now, segment });
+            });
         }
         while let Some(signal) = connection.poll_signal() {
+            self.signals += 1;
             if signal == Signal::Aborted {
                 self.aborted = true;
                 self.error = Some(reason);
@@ -180,7 +220,7 @@ fn split(burst: &Segment, mut give: impl FnMut(Segment)) {
         if at + payload < burst.payload {
             flags = flags.without(Flags::FIN | Flags::PSH);
         }
-        let seq = units::SeqNum(burst.seq.0.wrapping_add(at));
+        let seq = SeqNum(burst.seq.0.wrapping_add(at));
         give(Segment { seq, payload, flags, gso_size: 0, ..*burst });
         at += payload;
     }

@@ -14,7 +14,13 @@ pub fn check(text: &str) {
     };
     let profile = TcpProfile::named("linux-6.18").expect("a profile");
     let overrides = ScriptOverrides::default();
-    let options = RunOptions { profile: &profile, relaxed_psh: false, overrides, files: &|_| None };
+    let options = RunOptions {
+        profile: &profile,
+        relaxed_psh: false,
+        packets: true,
+        overrides,
+        files: &|_| None,
+    };
     match run(text, &script, &options).verdict {
         ScriptVerdict::Passed => {}
         ScriptVerdict::Failed(said) | ScriptVerdict::Unsupported(said) => lies_within(text, &said),
