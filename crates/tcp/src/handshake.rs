@@ -113,6 +113,11 @@ impl TcpEndpoint {
         segment: &Segment,
     ) {
         self.take_syn(cx.now, segment);
+        if self.fast_open_client().is_some() {
+            // The data of our SYN is sent again when the connection is open.
+            self.snd.nxt = Offset(1);
+            self.snd.max = Offset(1);
+        }
         if self.cfg.profile.family == Family::FreeBsd {
             // tcp_ecn_input_syn_sent: our own SYN need not have asked for ECN.
             self.ecn.on_syn(segment.flags);
