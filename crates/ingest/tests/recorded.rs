@@ -149,7 +149,7 @@ fn options_that_the_snap_length_cut_off_lower_the_confidence() {
     }
 }
 
-/// A writer that keeps nothing and accepts so many bytes.
+/// A writer that keeps nothing and accepts a number of bytes.
 struct Full(usize);
 
 impl std::io::Write for Full {

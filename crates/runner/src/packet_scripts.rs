@@ -299,7 +299,7 @@ mod tests {
         let all = [
             results("0 close(9) = -1 EBADF"),
             results("0 close(9) = 0"),
-            results("0 epoll_create(1) = 3"),
+            results("0 splice(1) = 3"),
             results("0 close(9 = 0"),
         ];
         let totals = ScriptTotals::of(&all);

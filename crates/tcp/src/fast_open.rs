@@ -4,7 +4,7 @@
 //! (tcp_fastopen_cookie_gen) and caches those of servers (tcp_fastopen_cache_set). A server answers
 //! a SYN that has a valid cookie with a connection that the application may use at once: it is in
 //! SYN-RECEIVED, and until the handshake ends its retransmission timer is that of the SYN-ACK. A
-//! client sends data in its SYN; what the SYN-ACK does not acknowledge is sent again as data.
+//! client sends data in its SYN; what the SYN-ACK does not acknowledge is retransmitted as data.
 
 use core::hint::cold_path;
 
@@ -307,7 +307,7 @@ impl TcpEndpoint {
             }
         }
         let waits = fast.client.is_some_and(|client| client.waits);
-        // The data that is sent again, or that the application writes now, has the ACK.
+        // Retransmitted data, or data that the application writes now, has the ACK.
         if !whole || waits {
             self.rcv.ack_now = false;
         }

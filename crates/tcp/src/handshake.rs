@@ -114,7 +114,7 @@ impl TcpEndpoint {
     ) {
         self.take_syn(cx.now, segment);
         if self.fast_open_client().is_some() {
-            // The data of our SYN is sent again when the connection is open.
+            // The data of our SYN is retransmitted when the connection is open.
             self.snd.nxt = Offset(1);
             self.snd.max = Offset(1);
         }

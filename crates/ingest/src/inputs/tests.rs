@@ -373,7 +373,7 @@ fn a_capture_without_any_bare_ack_marks_all_its_connections() {
         reading.streams.iter().map(|stream| stream.analysis.has_no_bare_acks()).collect()
     };
     assert_eq!(marked(&packets), [true, true]);
-    // One bare ACK shows that the capture is whole.
+    // One bare ACK shows that the capture was not filtered.
     packets.push((0, 2_000, ends(1, 80), ACK, 220, 1_140, 0));
     assert_eq!(marked(&packets), [false, false]);
 }

@@ -46,7 +46,7 @@ pub struct IpFragment<'a> {
 
 impl IpFragment<'_> {
     /// The IP header of the packet. Its length field is 0: the length is that of the bytes that
-    /// [`parse_cut`](super::parse_cut) is told.
+    /// [`parse_cut`](super::parse_cut) receives.
     pub fn whole_header(&self) -> Vec<u8> {
         let mut header = self.header.to_vec();
         if self.key.src.is_ipv4() {

@@ -11,7 +11,7 @@ const CLUSTER: u64 = 2_048;
 const ALONE: u64 = 224;
 /// From this size on data has a cluster (`MINCLSIZE`).
 const LEAST_IN_CLUSTER: u64 = 169;
-/// At most so many bytes are copied into the last mbuf (`MCLBYTES / 4`).
+/// The largest length that is copied into the last mbuf (`MCLBYTES / 4`).
 const COPIED: u64 = CLUSTER / 4;
 /// Pieces of a packet with its header (`if_hw_tsomaxsegcount`), and bytes of a piece.
 const PIECES: u64 = 35;

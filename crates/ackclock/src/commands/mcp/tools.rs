@@ -194,7 +194,7 @@ fn allowed(name: &str, folders: &[PathBuf], file_limit: u64) -> Result<PathBuf, 
             folders.iter().map(|folder| folder.display().to_string()).collect();
         names.join(", ")
     };
-    // What is outside of the folders is not told apart from what does not exist.
+    // What is outside of the folders and what does not exist get the same answer.
     let refused =
         || format!("cannot read {name}: no such file in the allowed folders ({})", list());
     let path = first.join(name).canonicalize().map_err(|_| refused())?;
