@@ -51,6 +51,7 @@ mod table;
 mod tap;
 mod tree;
 pub mod units_text;
+mod unresolved;
 mod world;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use sim::scenario::{ElementSpec, PathSpec};
 use units::Duration;
 
-use super::element::{self, ELEMENT, ElementTable, UnresolvedElement, not_on_a_path};
+use super::element::{self, ELEMENT, ElementTable, not_on_a_path};
 use super::hosts::Hosts;
 use super::keys::{AnyKey as _, Key, KeyCodec, KeyType, Located, ScenarioReader, TableFields};
 use super::kinds::{EnumType, TableListType, TextType, self_named};
@@ -13,6 +13,7 @@ use super::shared::SharedElements;
 use super::source::SpannedError;
 use super::table::table;
 use super::tree::TomlNode;
+use super::unresolved::UnresolvedElement;
 
 /// Maximum elements of a direction; the simulator counts them in 16 bits.
 const MAX_ELEMENTS: usize = 10_000;

@@ -164,11 +164,8 @@ fn the_number_of_a_fin_is_no_byte() {
     assert_eq!((flow.bytes, flow.unseen), (300, 0));
 }
 
-/// Both copies pass a capture near the receiver, which answers only the second: the path had lost
-/// the first beyond the capture point.
-#[test]
-fn a_copy_that_was_not_answered_was_needed() {
-    let mut script = TestConnection::new();
+/// Opens a connection near the receiver, which answers twenty segments; returns when the next follows.
+fn twenty_answered_segments(script: &mut TestConnection) -> u64 {
     script.open_between(10, 50_000);
     let mut at = 60_000;
     for n in 0..20 {
@@ -176,6 +173,15 @@ fn a_copy_that_was_not_answered_was_needed() {
         script.ack(at + 5, (n + 1) * 1_000, &[]);
         at += 50_000;
     }
+    at
+}
+
+/// Both copies pass a capture near the receiver, which answers only the second: the path had lost
+/// the first beyond the capture point.
+#[test]
+fn a_copy_that_was_not_answered_was_needed() {
+    let mut script = TestConnection::new();
+    let at = twenty_answered_segments(&mut script);
     script.data(at, 20_000, 1_000);
     script.data(at + 300_000, 20_000, 1_000);
     script.ack(at + 300_005, 21_000, &[]);
@@ -302,13 +308,7 @@ fn writes_while_an_ack_is_delayed_are_no_probes() {
 #[test]
 fn copies_of_acknowledged_data_are_one_outage_of_the_path_back() {
     let mut script = TestConnection::new();
-    script.open_between(10, 50_000);
-    let mut at = 60_000;
-    for n in 0..20 {
-        script.data(at, n * 1_000, 1_000);
-        script.ack(at + 5, (n + 1) * 1_000, &[]);
-        at += 50_000;
-    }
+    let mut at = twenty_answered_segments(&mut script);
     script.data(at, 20_000, 1_000);
     script.ack(at + 5, 21_000, &[]);
     for wait in [250, 500, 1_000, 2_000, 4_000, 8_000] {
