@@ -265,10 +265,15 @@ impl ElementModel {
             {
                 // A new packet always enters; the queue has dropped others for the earlier ones.
                 let most = self.held.iter().map(|held| held.size).max().unwrap_or_default();
+                let remains = |room: &QueueCapacity| match room {
+                    QueueCapacity::Bytes(limit) => self.bytes - most <= limit.get(),
+                    QueueCapacity::Packets(limit) => self.held.len() - 1 <= *limit as usize,
+                };
+                // Packets that a queue made smaller has no room for remain in it.
                 self.held.is_empty()
-                    || match self.largest_room(room) {
-                        QueueCapacity::Bytes(limit) => self.bytes - most <= limit.get(),
-                        QueueCapacity::Packets(limit) => self.held.len() - 1 <= limit as usize,
+                    || match &self.changes.room {
+                        Some(changes) => changes.steps.iter().any(|(_, room)| remains(room)),
+                        None => remains(&room),
                     }
             }
             HoldTime::Line { room, .. } | HoldTime::Managed { room, .. } => {
@@ -281,19 +286,6 @@ impl ElementModel {
                 size <= burst.get() && (at_once || fits(room, self.held.len(), self.bytes))
             }
         }
-    }
-
-    /// The largest capacity of the queue at any time: packets that a smaller queue has no room for
-    /// remain in it.
-    fn largest_room(&self, constant: QueueCapacity) -> QueueCapacity {
-        let Some(changes) = &self.changes.room else { return constant };
-        let largest = changes.steps.iter().map(|&(_, room)| room);
-        largest
-            .max_by_key(|room| match room {
-                QueueCapacity::Bytes(bytes) => bytes.get(),
-                QueueCapacity::Packets(packets) => u64::from(*packets),
-            })
-            .unwrap_or(constant)
     }
 
     /// Returns the earliest and the latest time at which a packet that arrives now may leave.

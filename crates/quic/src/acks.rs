@@ -298,7 +298,7 @@ impl QuicEndpoint {
             return;
         }
         let rule = self.cfg.profile.pto;
-        if self.pto_count >= rule.max_timeouts {
+        if self.silent_timeouts >= rule.max_timeouts {
             self.abort(cx, QuicState::Draining);
             return;
         }
@@ -319,6 +319,7 @@ impl QuicEndpoint {
         }
         self.totals.timeouts += 1;
         self.pto_count += 1;
+        self.silent_timeouts += 1;
         self.set_loss_timer(cx.now);
     }
 

@@ -145,6 +145,9 @@ pub struct QuicEndpoint {
     pub(crate) underused: bool,
     /// Consecutive probe timeouts.
     pub(crate) pto_count: u32,
+    /// Timeouts since a packet was received: a client's count of timeouts goes on until the server
+    /// has validated its address, whatever it answers (section 6.2.1).
+    pub(crate) silent_timeouts: u32,
     /// The loss detection timer (RFC 9002 appendix A.8).
     pub(crate) loss_timer: Option<(Instant, Purpose)>,
     /// When the pacer allows the next packet.
@@ -199,6 +202,7 @@ impl QuicEndpoint {
             bytes_in_flight: 0,
             underused: true,
             pto_count: 0,
+            silent_timeouts: 0,
             loss_timer: None,
             paced_until: None,
             send: SendStream::new(profile.send_buffer.get()),

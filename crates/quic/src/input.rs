@@ -29,6 +29,7 @@ impl QuicEndpoint {
             self.due |= self.handshake.allowance(self.is_server()) > 0;
             return;
         }
+        self.silent_timeouts = 0;
         if space == Space::Handshake && self.is_server() {
             // RFC 9001 section 4.9.1; RFC 9000 section 8.1.
             self.handshake.validated = true;

@@ -11,7 +11,8 @@ pub struct QuicPtoRule {
     pub initial_rtt: Duration,
     /// Probe packets per timeout: one or two (section 6.2.4).
     pub probes: u32,
-    /// Consecutive timeouts after which the connection is closed.
+    /// Consecutive timeouts without a packet from the peer after which the connection is closed, in
+    /// place of its idle timeout (RFC 9000 section 10.1).
     pub max_timeouts: u32,
 }
 

@@ -101,6 +101,13 @@ impl RttRack {
         Duration::from_micros(self.rto)
     }
 
+    /// Interval between window probes, `shift` of which were not answered: 250 ms to 2 s with the
+    /// slop (rack_get_persists_timer_val, `rack_persist_min`, `rack_persist_max`).
+    pub fn persist(&self, shift: u32) -> Duration {
+        let value = self.srtt.unwrap_or(0) + 4 * self.rttvar;
+        Duration::from_micros(((value << shift.min(9)) + SLOP).clamp(250_000, 2_000_000))
+    }
+
     /// Total duration of the timeouts before a connection is dropped (rack_timeout_persist):
     /// `TCP_REXMTVAL`, which has no slop, times `tcp_totbackoff`.
     pub fn all_timeouts(&self) -> Duration {

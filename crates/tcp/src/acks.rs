@@ -295,7 +295,11 @@ impl TcpEndpoint {
         if wnd > self.snd.wnd || wnd == 0 {
             self.call_output();
         }
-        if unlikely(self.snd.persisting) && wnd > 0 {
+        if unlikely(self.snd.persisting) && self.is_rack() {
+            if !self.is_shut_for_rack(wnd) {
+                self.exit_rack_persist();
+            }
+        } else if unlikely(self.snd.persisting) && wnd > 0 {
             // The window is open again; if it is still too small, the next pass resumes probing.
             self.snd.persisting = false;
             self.timers.stop(Purpose::Persist);

@@ -39,11 +39,14 @@ impl TcpEndpoint {
     /// Sets the persist timer, unless it runs, if data is waiting, nothing is in flight and the
     /// window prevents sending.
     pub(crate) fn watch_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if self.is_rack() {
+            self.watch_rack_window(cx);
+            return;
+        }
         if self.snd.wnd == 0 && matches!(self.cfg.profile.probe, ProbeRule::Byte { .. }) {
-            // The peer may have closed its window over outstanding data: rack_output then pulls
-            // back snd_nxt and probes from the head on, as long as there are answers.
+            // The peer may have closed its window over outstanding data: probe from the head on, as
+            // long as there are answers.
             self.timers.stop(Purpose::Retransmit);
-            self.remove_from_wheel();
             self.snd.shift = 0;
             self.snd.timeout_stamp = None;
             if self.snd.nxt > self.snd.una {
@@ -56,7 +59,6 @@ impl TcpEndpoint {
         if idle && !self.timers.runs(Purpose::Persist) {
             self.snd.rare.probes = 0;
             self.snd.persisting = true;
-            self.remove_from_wheel();
             self.set_window_timer(cx);
         }
     }
@@ -69,6 +71,7 @@ impl TcpEndpoint {
                 base.saturating_mul(1 << doublings).max(min).min(max)
             }
             ProbeRule::Empty { max } => self.rtt.rto().saturating_mul(1 << doublings).min(max),
+            ProbeRule::Rack { .. } => return,
         };
         self.timers.set(Purpose::Persist, self.clock.deadline(cx.now, span));
     }
@@ -93,17 +96,17 @@ impl TcpEndpoint {
     pub(crate) fn probe_limit_reached(&self, now: Instant) -> bool {
         let silence = now.since(self.snd.last_received);
         let probes = match self.snd.loss_detector {
-            LossDetector::Sack(_) => self.snd.shift,
+            LossDetector::Sack(_) | LossDetector::FreeBsdRack(_) => self.snd.shift,
             _ => self.snd.rare.probes,
         };
         match (self.cfg.profile.probe, self.rtt.all_timeouts()) {
             (ProbeRule::Empty { .. }, _) => self.snd.rare.unanswered_probes >= self.retries(),
-            (ProbeRule::Byte { max, .. }, Some(timeouts)) => {
+            (ProbeRule::Byte { max: closed, .. } | ProbeRule::Rack { closed }, Some(timeouts)) => {
                 (probes >= self.retries() && silence >= timeouts.min(MAX_PERSIST_IDLE))
-                    || (self.snd.fin && silence >= max)
+                    || (self.snd.fin && silence >= closed)
             }
             // RFC 9293 section 3.8.6.1 sets no limit.
-            (ProbeRule::Byte { .. }, None) => false,
+            (ProbeRule::Byte { .. } | ProbeRule::Rack { .. }, None) => false,
         }
     }
 
@@ -111,6 +114,10 @@ impl TcpEndpoint {
     pub(crate) fn on_window_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
             self.on_persist_timer(cx);
+            return;
+        }
+        if self.is_rack() {
+            self.on_rack_persist_timer(cx);
             return;
         }
         if !self.snd.persisting || self.data_end() == self.snd.una {
@@ -130,7 +137,7 @@ impl TcpEndpoint {
             ProbeRule::Empty { .. } if self.snd.una + self.snd.wnd > self.snd.nxt => {
                 ProbeSegment::Part
             }
-            ProbeRule::Empty { .. } => ProbeSegment::Empty,
+            ProbeRule::Empty { .. } | ProbeRule::Rack { .. } => ProbeSegment::Empty,
         });
         self.snd.retransmit_cause = Cause::WindowProbe;
         if self.snd.probe == Some(ProbeSegment::Part) {
@@ -170,11 +177,20 @@ impl TcpEndpoint {
         let Some(keepalive) = self.cfg.keepalive.as_deref().copied() else { return };
         // tcp_keepalive_timer: "It is alive without keepalive" while data is outstanding or unsent.
         // FreeBSD's tcp_timer_keep does not check that.
-        if self.cfg.profile.family != Family::FreeBsd && self.data_end() > self.snd.una {
+        // rack_start_hpts_timer sets it only if no other timer runs.
+        let checks = self.cfg.profile.family != Family::FreeBsd || self.is_rack();
+        if checks && self.data_end() > self.snd.una {
             self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.idle));
             return;
         }
-        if self.snd.rare.unanswered_keepalives == keepalive.count {
+        // rack_timeout_keepalive measures the silence, and waits for `keepidle` after a probe, too.
+        let silence = cx.now.since(self.snd.last_received);
+        let most = keepalive.interval.saturating_mul(u64::from(keepalive.count));
+        let hopeless = match self.is_rack() {
+            true => silence.saturating_sub(keepalive.idle) >= most,
+            false => self.snd.rare.unanswered_keepalives == keepalive.count,
+        };
+        if hopeless {
             // Both kernels send a RST.
             match self.cfg.profile.family {
                 Family::FreeBsd | Family::Linux => self.reset(cx),
@@ -185,6 +201,7 @@ impl TcpEndpoint {
         self.snd.rare.unanswered_keepalives += 1;
         self.snd.probe = Some(ProbeSegment::Empty);
         self.call_output();
-        self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.interval));
+        let wait = if self.is_rack() { keepalive.idle } else { keepalive.interval };
+        self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, wait));
     }
 }

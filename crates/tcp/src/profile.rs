@@ -204,6 +204,12 @@ pub enum ProbeRule {
         /// `net.inet.tcp.persmax`.
         max: Duration,
     },
+    /// An empty segment with the sequence number `snd_una - 1`, at persist intervals
+    /// (rack_timeout_persist of FreeBSD).
+    Rack {
+        /// TCPTV_PERSMAX: silence after which the probes end once the application has closed.
+        closed: Duration,
+    },
     /// An empty segment with an old sequence number, after a retransmission timeout
     /// (tcp_send_probe0 of Linux).
     Empty {

@@ -20,7 +20,8 @@
 //! (tcp_timer_rexmt). A list of bytes may cause them, and so may any queue that fills: it drops the
 //! last segments of each flight, which are the new ones, and only those are timed.
 //!
-//! A QUIC sender aborts after ten consecutive probe timeouts, the first of which may be only 27 ms
+//! A QUIC sender aborts after ten consecutive probe timeouts without a packet from the peer, the
+//! first of which may be only 27 ms
 //! after the last packet (RFC 9002 section 6.2.1, with acknowledgments delayed by at most 25 ms): a
 //! fifth of a second without packets consumes three of them, each listed fault another. So the
 //! limits are lower, and five remain, each lost with a probability of at most a tenth.
@@ -32,7 +33,7 @@ use sim::scenario::{
     App, Close, ElementSpec, FlowSpec, HostSpec, LinkCapacity, PathSpec, QdiscConfig, Scenario,
     SelectionRule,
 };
-use tcp::profile::LossDetectionRule;
+use tcp::profile::{LossDetectionRule, ReceiveBufferRule};
 use units::{Bytes, Duration, Rate};
 
 use scenario::units_text::MAX_DURATION;
@@ -71,7 +72,30 @@ pub(super) fn may_wait(scenario: &Scenario, flow: &FlowSpec) -> bool {
 
 /// Returns whether the probes of a flow may continue for ever.
 pub(super) fn may_probe_for_ever(scenario: &Scenario, flow: &FlowSpec) -> bool {
-    postpones_probes(scenario, flow) || repeats_losses(scenario, flow)
+    postpones_probes(scenario, flow)
+        || repeats_losses(scenario, flow)
+        || stays_below_a_segment(scenario, flow)
+}
+
+/// Returns whether the receive buffer of one end holds less than four packets and the other end runs
+/// RACK. A window below a segment then may stay so, since rack.c neither sends into it nor puts data
+/// into its probes (rack_do_segment, rack_timeout_persist).
+fn stays_below_a_segment(scenario: &Scenario, flow: &FlowSpec) -> bool {
+    [(flow.from, flow.to), (flow.to, flow.from)].iter().any(|&(one, other)| {
+        let tcp = |host: usize| scenario.hosts[host].stack.tcp();
+        let (Some(one), Some(other)) = (tcp(one), tcp(other)) else { return false };
+        let (buffer, packet) = match one.profile.receive_buffer {
+            ReceiveBufferRule::FreeBsd { space, auto, max, .. } => {
+                (if auto { space.max(max) } else { space }, Bytes::ZERO)
+            }
+            ReceiveBufferRule::Linux { rmem, auto, truesize, .. } => {
+                (if auto { rmem[1].max(rmem[2]) } else { rmem[1] }, truesize)
+            }
+            ReceiveBufferRule::Fixed { space } => (space, Bytes::ZERO),
+        };
+        let packet = packet.get().max(2 * u64::from(one.profile.mtu));
+        buffer.get() < 4 * packet && matches!(other.profile.loss, LossDetectionRule::FreeBsdRack(_))
+    })
 }
 
 /// Returns whether every second packet of a QUIC flow is lost. Of the two probes of a timeout it may

@@ -1,4 +1,5 @@
 mod freebsd;
+mod probes;
 mod repairs;
 
 use core::fmt::Write as _;

@@ -10,6 +10,7 @@ mod acks;
 mod call;
 mod delivered;
 mod hystart;
+mod persist;
 mod plan;
 mod timeouts;
 

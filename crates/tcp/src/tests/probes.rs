@@ -39,8 +39,14 @@ fn a_zero_window_is_probed_and_its_reopening_detected() {
 }
 
 #[test]
-fn freebsd_probes_with_a_byte_and_linux_with_an_old_number() {
-    for (system, payload, ahead) in [("freebsd-13.2", 1, 0), ("rfc", 1, 0), ("linux-6.18", 0, -1)] {
+fn the_base_stack_probes_with_a_byte_rack_and_linux_with_an_old_number() {
+    for (system, payload, ahead) in [
+        ("freebsd-13.2", 1, 0),
+        ("rfc", 1, 0),
+        ("linux-6.18", 0, -1),
+        // rack_timeout_persist: what a keepalive sends.
+        ("freebsd-rack-14.3", 0, -1),
+    ] {
         let mut pair = with_filled_window(system);
         let una = 1_001 + pair.client.sender_state().snd_una.0 as u32;
         let before = pair.log.len();
@@ -48,6 +54,34 @@ fn freebsd_probes_with_a_byte_and_linux_with_an_old_number() {
         let probe = pair.log[before..].iter().find(|s| s.dir == Dir::Forward).unwrap();
         assert_eq!(probe.payload, payload, "{system}");
         assert_eq!(probe.seq, SeqNum(una.wrapping_add_signed(ahead)), "{system}");
+    }
+}
+
+#[test]
+fn rack_probes_a_window_below_a_segment_for_ever() {
+    // rack_do_segment leaves persist mode only at min(rc_high_rwnd / 2, rc_pace_min_segs), here a
+    // segment.
+    // In units of 1,024 bytes: less than a segment, more than one.
+    for (window, sends) in [(1, false), (2, true)] {
+        let mut pair = TcpPair::of("freebsd-rack-14.3", "linux-6.18");
+        pair.run(Duration::from_millis(500));
+        pair.lose = |_, _| true;
+        let hear = |pair: &mut TcpPair, seq, window| {
+            let data = pair.forge(Flags::ACK, seq, 1);
+            drop(pair.hear(&packet::Segment { window, payload: 1, ..data }));
+        };
+        hear(&mut pair, 1, 0);
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 5_000), 5_000));
+        pair.serve();
+        let before = pair.log.len();
+        hear(&mut pair, 2, window);
+        pair.run(Duration::from_secs(100));
+        let sent = &pair.log[before..];
+        assert_eq!(sent.iter().any(|s| s.payload > 0), sends, "{window}");
+        if !sends {
+            // Unanswered, every two seconds at last (`rack_persist_max`).
+            assert!((49..=55).contains(&sent.len()), "{}", sent.len());
+        }
     }
 }
 
@@ -198,14 +232,22 @@ fn a_connection_to_a_peer_that_never_answers_is_dropped() {
         pair.run(HOUR);
         let resets: Vec<_> = pair.log[before..].iter().map(|s| s.flags.has(Flags::RST)).collect();
         let reported: &[bool] = if system == "rfc" { &[] } else { &[true] };
-        assert_eq!(resets, [&[false; 3], reported].concat(), "{system}");
+        // rack_timeout_keepalive waits for `keepidle` again after its probe, and then finds that
+        // the silence exceeds the 130 s.
+        let rack = system.starts_with("freebsd-rack");
+        let probes: &[bool] = if rack { &[false] } else { &[false; 3] };
+        assert_eq!(resets, [probes, reported].concat(), "{system}");
         assert_eq!(pair.client.state(), TcpState::Closed, "{system}");
         assert!(pair.signals.contains(&(TcpSide::Client, Signal::Aborted)), "{system}");
         // The last segment was received at 100 ms; 100 s of idle time, then three probes 10 s
         // apart. Linux's timer wheel has buckets of 2,048 ms for the first of these spans, of 256
         // ms for the others, and a timer fires when its bucket has passed: at 100,352, 110,592,
         // 120,832 and 131,072 ms.
-        let closes = if system.starts_with("linux") { 131_072 } else { 130_100 };
+        let closes = match system {
+            _ if rack => 200_100,
+            _ if system.starts_with("linux") => 131_072,
+            _ => 130_100,
+        };
         assert_eq!(pair.now.as_nanos() / 1_000_000, closes, "{system}");
     }
 }

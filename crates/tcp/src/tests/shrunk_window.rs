@@ -78,8 +78,9 @@ fn the_connection_is_kept_as_long_as_the_peer_answers() {
             assert_eq!(pair.client.state(), TcpState::Established, "{system} {bytes}");
             // After backoff there are at most two minutes between two probes.
             assert!(sent.len() as u64 >= LONG.as_nanos() / 120_000_000_000, "{system} {bytes}");
-            // Only the head of the unacknowledged data.
-            assert!(sent.iter().all(|(_, s)| s.seq == SeqNum(1_001)), "{system} {bytes}");
+            // Only the head of the unacknowledged data; rack.c sends what a keepalive sends.
+            let head = if system.starts_with("freebsd-rack") { 1_000 } else { 1_001 };
+            assert!(sent.iter().all(|(_, s)| s.seq == SeqNum(head)), "{system} {bytes}");
         }
     }
 }

@@ -46,6 +46,7 @@ impl TcpEndpoint {
         segment: &Segment,
         received: &ReceivedAck,
     ) {
+        self.answer_rack_probe();
         let (una, ack) = (self.snd.una, received.th_ack);
         let advances = ack > una;
         let recovered = self.in_fast_recovery();

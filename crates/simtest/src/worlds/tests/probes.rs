@@ -1,0 +1,154 @@
+//! Worlds that once failed because of probes or of queues that change.
+
+use crate::worlds::judge;
+
+/// RACK probes a window below a segment, which an empty probe does not open, for ever.
+const SMALL_WINDOW: &str = r#"
+[host.b]
+profile = "linux-6.18"
+gro = true
+
+[host.b.knobs]
+"net.ipv4.tcp_rmem" = ["0B", "2898B", "2968B"]
+"driver.truesize" = "3754B"
+
+[host.c]
+profile = "freebsd-rack-14.3"
+lro = { flush = "212us" }
+
+[shared.t]
+delay = "23us"
+
+[[path]]
+from = "b"
+to = "c"
+forward = [
+    { delay = "1us" },
+    { delay = "2us" },
+]
+return = [
+    { delay = "2.058ms" },
+    { delay = "23us" },
+    { delay = "7us" },
+]
+
+[[flow]]
+name = "f0"
+from = "b"
+to = "c"
+requests = { request = "3324B", response = "34724B", count = 5 }
+"#;
+
+/// rack_start_hpts_timer sets the keepalive timer only if no other runs: it must not postpone the
+/// probe of the lost tail.
+const OWN_KEEPALIVE: &str = r#"
+[host.a]
+profile = "linux-6.12"
+
+[host.b]
+profile = "freebsd-rack-main"
+
+[host.b.knobs]
+"net.inet.tcp.keepidle" = "1ms"
+"net.inet.tcp.keepintvl" = "72ms"
+"net.inet.tcp.rack.tlp.tlpminto" = "73ms"
+
+[[path]]
+from = "b"
+to = "a"
+forward = [
+    { link = { rate = "1Mbit/s", buffer = "1p" } },
+]
+return = []
+
+[[flow]]
+name = "f0"
+from = "b"
+to = "a"
+bulk = "37467B"
+keepalive = true
+"#;
+
+/// A queue of one packet becomes one of one byte: the packet in it remains.
+const SHRINKING_QUEUE: &str = r#"
+[host.a]
+profile = "freebsd-13.0"
+
+[host.b]
+profile = "freebsd-main"
+
+[[path]]
+from = "a"
+to = "b"
+forward = []
+return = [
+    { link = { rate = { at = [["0ns", "1Mbit/s"]] }, buffer = { at = [["0ns", "1p"], ["1ms", "1B"]] }, queue = "fq_codel" } },
+]
+
+[[flow]]
+name = "f0"
+from = "b"
+to = "a"
+bulk = "1B"
+"#;
+
+/// A queue of two bytes becomes one of a packet.
+const GROWING_QUEUE: &str = r#"
+[host.a]
+profile = "freebsd-13.0"
+
+[host.b]
+profile = "linux-6.12"
+
+[[path]]
+from = "b"
+to = "a"
+forward = []
+return = [
+    { link = { rate = { at = [["0ns", "1Mbit/s"]] }, buffer = { at = [["0ns", "2B"], ["1ms", "1p"]] }, queue = "fq_codel" } },
+]
+
+[[flow]]
+name = "f0"
+from = "a"
+to = "b"
+on_off = { on = "1B", off = { least = "0ns", most = "1us" }, bytes = "2897B" }
+"#;
+
+/// Until the server has validated its address, a client's probe timeouts are counted although the
+/// server answers each (RFC 9002 section 6.2.1); the connection must not end for that.
+const CLIENT_TIMEOUTS: &str = r#"
+[host.q]
+profile = "quic-rfc9002"
+
+[host.q.knobs]
+kInitialRtt = "0us"
+
+[host.r]
+profile = "quic-inet-2025-02"
+
+[host.r.knobs]
+kPacketThreshold = 19
+time_threshold_eighths = 50
+
+[[path]]
+from = "q"
+to = "r"
+forward = []
+return = [
+    { outage = { from = "0ns", until = "1ms" } },
+]
+
+[[flow]]
+name = "f3"
+from = "q"
+to = "r"
+bulk = "0B"
+"#;
+
+#[test]
+fn probes_and_changing_queues_in_worlds_that_once_failed() {
+    for text in [SMALL_WINDOW, OWN_KEEPALIVE, SHRINKING_QUEUE, GROWING_QUEUE, CLIENT_TIMEOUTS] {
+        assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
+    }
+}
