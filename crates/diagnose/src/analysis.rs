@@ -83,6 +83,16 @@ impl Analysis {
         enough && self.bare_acks == [0; 2] && !self.seen.contains(&0)
     }
 
+    /// Goodput of the main direction from the first packet until the last delivery, in bytes per
+    /// second.
+    pub fn goodput(&self) -> f64 {
+        let Some(flow) = self.main() else { return 0.0 };
+        // Data never acknowledged count as delivered at the last packet.
+        let last = if flow.answered { flow.last_delivery } else { self.last.as_nanos() };
+        let ns = last.saturating_sub(self.first.as_nanos());
+        if ns == 0 { 0.0 } else { flow.bytes as f64 * 1e9 / ns as f64 }
+    }
+
     /// From its first packet to its last.
     pub fn duration(&self) -> Duration {
         self.last.since(self.first)

@@ -1,8 +1,8 @@
 //! Analyses one connection packet by packet.
 
 use packet::wire::Endpoints;
-use packet::{Dir, Flags, SackBlocks, SynOptions};
-use units::Instant;
+use packet::{Dir, Flags, Options, SackBlocks, SynOptions};
+use units::{Instant, SeqNum};
 
 use crate::analysis::Analysis;
 use crate::capture_point::CaptureDistances;
@@ -76,6 +76,8 @@ pub struct ConnectionAnalyzer {
     fins: u8,
     place: Option<CaptureDistances>,
     waiting: Vec<CapturedPacket>,
+    /// Whether the SYN of each host carries data.
+    has_syn_data: [bool; 2],
     halves: [Option<Box<HalfConnection>>; 2],
     /// Packets captured per direction.
     seen: [u64; 2],
@@ -105,12 +107,28 @@ impl ConnectionAnalyzer {
             fins: 0,
             place: None,
             waiting: Vec::new(),
+            has_syn_data: [false; 2],
             halves: [None, None],
             seen: [0; 2],
             bare_acks: [0; 2],
             states: KernelStateSummary::default(),
             packets: Vec::new(),
         }
+    }
+
+    /// The hosts that it was created with.
+    pub const fn ends(&self) -> Endpoints {
+        self.ends
+    }
+
+    /// Times of the first and the last packet, in ns; `None` without one.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        self.first.map(|(first, _)| (first, self.last.0))
+    }
+
+    /// The last SYN of each host, by [`Dir`]: MSS option, and whether it has timestamps.
+    pub fn syns(&self) -> [Option<(u16, bool)>; 2] {
+        self.syn.map(|syn| syn.map(|syn| (syn.options.mss, syn.stamps)))
     }
 
     /// Processes the next packet.
@@ -147,6 +165,7 @@ impl ConnectionAnalyzer {
         if self.place.is_none() {
             if let Some(place) = self.handshake_distances(packet, at) {
                 self.place = Some(place);
+                self.process_waiting();
             } else {
                 self.waiting.push(*packet);
                 if self.waiting.len() >= MAX_WAITING {
@@ -177,7 +196,10 @@ impl ConnectionAnalyzer {
         };
         self.syns += u32::from(!segment.flags.has(Flags::ACK));
         self.answers += u32::from(segment.flags.has(Flags::ACK));
-        self.syn[segment.dir as usize] = Some(syn);
+        let before = self.syn[segment.dir as usize].replace(syn);
+        if self.place.is_none() {
+            self.data_of_syn(packet, before.is_none_or(|before| before.seq != syn.seq));
+        }
     }
 
     /// Distances from the capture point, if this packet ends the handshake.
@@ -203,11 +225,37 @@ impl ConnectionAnalyzer {
 
     /// Estimates the capture point from the waiting packets, then processes them.
     fn settle(&mut self) {
-        let waiting = core::mem::take(&mut self.waiting);
-        self.place = Some(CaptureDistances::estimate(&waiting));
-        for packet in &waiting {
-            self.process(packet);
+        self.place = Some(CaptureDistances::estimate(&self.waiting));
+        self.process_waiting();
+    }
+
+    fn process_waiting(&mut self) {
+        for packet in core::mem::take(&mut self.waiting) {
+            self.process(&packet);
         }
+    }
+
+    /// Takes the data of a SYN (RFC 9293 section 3.4, RFC 7413) as a segment after it, and the
+    /// answer to them as an ACK. A SYN repeated with its data repeats the handshake only.
+    fn data_of_syn(&mut self, packet: &CapturedPacket, is_first: bool) {
+        let mut segment = packet.segment;
+        let answers = segment.flags.has(Flags::ACK) && self.has_syn_data[1 - segment.dir as usize];
+        let carries = segment.payload > 0 && is_first;
+        if !(carries || answers) {
+            return;
+        }
+        if carries {
+            self.has_syn_data[segment.dir as usize] = true;
+        } else {
+            segment.payload = 0;
+        }
+        // The window of a SYN is not scaled (RFC 7323 section 2.2).
+        let shift = segment.syn_options().and_then(|syn| syn.window_scale).unwrap_or(0).min(14);
+        segment.window >>= shift;
+        segment.seq = SeqNum(segment.seq.0.wrapping_add(1));
+        segment.flags = segment.flags.without(Flags::SYN);
+        segment.options = Options::None;
+        self.waiting.push(CapturedPacket { segment, ..*packet });
     }
 
     fn process(&mut self, packet: &CapturedPacket) {

@@ -26,6 +26,8 @@ pub struct FlowAnalysis {
     pub bytes: u64,
     /// Bytes acknowledged but not captured.
     pub unseen: u64,
+    /// Distinct bytes captured.
+    pub captured: u64,
     /// Delayed ACKs that the sender waited for.
     pub stalls: AckStalls,
     /// First and last moment of the connection, in ns.
@@ -89,6 +91,7 @@ impl FlowAnalysis {
             mss: 0,
             bytes: 0,
             unseen: 0,
+            captured: 0,
             stalls: AckStalls::default(),
             span: (start, end),
             first_data: (start, 0),
@@ -128,6 +131,7 @@ impl FlowAnalysis {
             mss: half.mss,
             bytes: half.bytes(),
             unseen: half.unseen,
+            captured: half.captured,
             stalls: half.stalls,
             span: (start, end),
             first_data: half.first_data.unwrap_or((start, 0)),

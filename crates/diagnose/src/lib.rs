@@ -2,7 +2,8 @@
 //!
 //! A reader (in `trace`) parses a capture into [`CapturedPacket`]s, sorts them into connections and
 //! pushes them into a [`ConnectionAnalyzer`]; [`ConnectionAnalyzer::finish`] returns the
-//! [`Analysis`].
+//! [`Analysis`]. A [`ConnectionRecorder`] does the same in less memory: it keeps the packets
+//! themselves while they are few.
 //!
 //! Reading order: [`capture_point`] (where the capture was taken), `half_connection` (one
 //! direction: data in `half_connection/data`, ACKs in `half_connection/acks`, built on
@@ -18,6 +19,7 @@
 pub mod analysis;
 pub mod capture_point;
 mod connection;
+mod connection_record;
 pub mod coverage;
 mod diagnosis;
 mod dispersion;
@@ -28,6 +30,7 @@ mod ip_ids;
 pub mod lost_time;
 mod outstanding;
 mod packet;
+mod packet_log;
 pub mod path;
 pub mod quic;
 mod ranges;
@@ -46,6 +49,7 @@ pub mod transmissions;
 
 pub use analysis::Analysis;
 pub use connection::{AnalysisSettings, ConnectionAnalyzer, ObservedSyn};
+pub use connection_record::{ConnectionRecorder, RecordedConnection};
 pub use diagnosis::Diagnosis;
 pub use flow::FlowAnalysis;
 pub use packet::CapturedPacket;

@@ -18,10 +18,13 @@ mod sarif;
 mod text;
 mod verdicts;
 
+use std::borrow::Cow;
+
 use diagnose::quic::rules::quic_rule;
 use diagnose::rules::{Finding, Severity, TransferSummary, rule};
-use diagnose::{AnalysisSettings, Diagnosis, FlowAnalysis};
+use diagnose::{Analysis, AnalysisSettings, Diagnosis};
 use packet::Dir;
+use packet::wire::Endpoints;
 
 use crate::inputs::{self, CapturedConnection, File, InputFile, ReadError, Reading};
 
@@ -74,7 +77,12 @@ pub struct ConnectionReport {
 impl FileReport {
     /// Diagnoses one of its connections in full.
     pub fn diagnosis(&self, judged: &ConnectionReport) -> Diagnosis {
-        Diagnosis::of(&judged.stream.analysis, transfers_at_point(&self.neighbours, &judged.stream))
+        self.diagnosis_of(judged, &judged.analysis())
+    }
+
+    /// Diagnoses a connection that has this [analysis](ConnectionReport::analysis).
+    pub fn diagnosis_of(&self, judged: &ConnectionReport, analysis: &Analysis) -> Diagnosis {
+        Diagnosis::of(analysis, transfers_at_point(&self.neighbours, &judged.stream))
     }
 }
 
@@ -135,17 +143,14 @@ impl DiagnosisReport {
                 neighbours: Vec::new(),
             })
             .collect();
-        let mut streams: Vec<Vec<CapturedConnection>> = files.iter().map(|_| Vec::new()).collect();
-        for stream in reading.streams {
-            if let Some(of_file) = streams.get_mut(stream.file) {
-                of_file.push(stream);
-            }
-        }
-        for (file, streams) in files.iter_mut().zip(streams) {
+        // By file; the last file's connections leave the list first.
+        let mut streams = reading.streams;
+        for (number, file) in files.iter_mut().enumerate().rev() {
+            let streams = streams.split_off(streams.partition_point(|one| one.file < number));
             let neighbours = neighbours(&streams);
             let judge = |stream: CapturedConnection| {
                 let beside = transfers_at_point(&neighbours, &stream);
-                let diagnosis = Diagnosis::of(&stream.analysis, beside);
+                let diagnosis = Diagnosis::of(&stream.analysis(), beside);
                 let (primary, cost) = (diagnosis.primary, diagnosis.primary_cost());
                 ConnectionReport { stream, primary, cost, noted: diagnosis.cost() }
             };
@@ -168,7 +173,7 @@ impl DiagnosisReport {
     pub fn retain_flow(&mut self, number: u32) -> bool {
         let mut found = false;
         for file in &mut self.files {
-            file.connections.retain(|one| one.stream.analysis.stream == number);
+            file.connections.retain(|one| one.stream.stream() == number);
             file.quic.retain(|one| one.connection.number == number);
             found |= !file.connections.is_empty() || !file.quic.is_empty();
         }
@@ -195,7 +200,7 @@ fn neighbours(streams: &[CapturedConnection]) -> Vec<Vec<TransferSummary>> {
         if points.len() <= stream.interface {
             points.resize_with(stream.interface + 1, Vec::new);
         }
-        points[stream.interface].extend(TransferSummary::of(&stream.analysis));
+        points[stream.interface].extend(TransferSummary::of(&stream.analysis()));
     }
     points.into_iter().map(TransferSummary::sorted).collect()
 }
@@ -209,42 +214,30 @@ fn transfers_at_point<'a>(
 }
 
 impl ConnectionReport {
+    /// Its analysis; may be computed from the packets, so keep it.
+    pub fn analysis(&self) -> Cow<'_, Analysis> {
+        self.stream.analysis()
+    }
+
+    /// Its number in the file: Wireshark's `tcp.stream`.
+    pub fn number(&self) -> u32 {
+        self.stream.stream()
+    }
+
     /// Names of the client and the server, with ports.
-    fn ends(&self) -> [String; 2] {
-        let ends = self.stream.analysis.ends;
-        self.stream.names.clone().unwrap_or_else(|| [ends.src.to_string(), ends.dst.to_string()])
+    fn ends(&self, analysis: &Analysis) -> [String; 2] {
+        let Endpoints { src, dst } = analysis.ends;
+        let names = self.stream.names.as_deref().cloned();
+        names.unwrap_or_else(|| [src.to_string(), dst.to_string()])
     }
 
     /// Sender and receiver of the data.
-    pub fn transfer(&self) -> String {
-        let [client, server] = self.ends();
-        if self.client_sends() {
-            format!("{client} > {server}")
-        } else {
-            format!("{server} > {client}")
+    pub fn transfer(&self, analysis: &Analysis) -> String {
+        let [client, server] = self.ends(analysis);
+        match analysis.main_dir() {
+            Dir::Forward => format!("{client} > {server}"),
+            Dir::Reverse => format!("{server} > {client}"),
         }
-    }
-
-    /// The data that were diagnosed.
-    pub fn flow(&self) -> Option<&FlowAnalysis> {
-        self.stream.analysis.main()
-    }
-
-    /// Whether the host that opened the connection sends them.
-    pub fn client_sends(&self) -> bool {
-        self.stream.analysis.main_dir() == Dir::Forward
-    }
-
-    /// Goodput from the first packet until the last delivery, in bytes per second.
-    pub fn goodput(&self) -> f64 {
-        let Some(flow) = self.flow() else { return 0.0 };
-        // Data never acknowledged count as delivered at the last packet.
-        let last = match flow.answered {
-            true => flow.last_delivery,
-            false => self.stream.analysis.last.as_nanos(),
-        };
-        let ns = last.saturating_sub(self.stream.analysis.first.as_nanos());
-        if ns == 0 { 0.0 } else { flow.bytes as f64 * 1e9 / ns as f64 }
     }
 }
 

@@ -6,8 +6,9 @@
 //! connections and passed to the analysis ([`diagnose::ConnectionAnalyzer`]); the samples of a
 //! kernel's log are added to the connection they describe.
 //!
-//! Memory: the state of the analysis and about 200 bytes of addresses per connection; packets are
-//! only kept if captures are compared (40 bytes per packet, at most [`MAX_TRANSIT_PACKETS`]).
+//! Memory: about 200 bytes per connection, and its packets in a compact form or, when there are more
+//! than about thirty, the state of the analysis; the packets of those only if captures are compared
+//! (40 bytes per packet, at most [`MAX_TRANSIT_PACKETS`]).
 //!
 //! The module opens no files (callers give readers) and diagnoses nothing.
 
@@ -29,9 +30,10 @@ mod text;
 mod transit;
 
 use core::fmt;
+use std::borrow::Cow;
 use std::io::{self, Read};
 
-use diagnose::{Analysis, AnalysisSettings};
+use diagnose::{Analysis, AnalysisSettings, RecordedConnection};
 use trace::capture::CaptureInterface;
 use trace::unpack::{Packing, Unpacked};
 use units::Duration;
@@ -109,9 +111,20 @@ pub struct CapturedConnection {
     pub interface: usize,
     /// Names of the client and the server that replace the addresses of [`Analysis::ends`], if
     /// a text had names only.
-    pub names: Option<[String; 2]>,
-    /// Analysis of its packets.
-    pub analysis: Analysis,
+    pub names: Option<Box<[String; 2]>>,
+    record: RecordedConnection,
+}
+
+impl CapturedConnection {
+    /// Analysis of its packets; computed from them if they are few, so keep it.
+    pub fn analysis(&self) -> Cow<'_, Analysis> {
+        self.record.analysis()
+    }
+
+    /// Its number: see [`Analysis::stream`].
+    pub fn stream(&self) -> u32 {
+        self.record.stream()
+    }
 }
 
 /// The result of reading.

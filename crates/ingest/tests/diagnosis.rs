@@ -116,14 +116,14 @@ fn transmissions_at_the_sender_match_the_emulator() {
     let mut seen: BTreeMap<(String, u16), [u64; 4]> = BTreeMap::new();
     for (transfer, ..) in TRANSFERS {
         for one in &file(&diagnose(transfer, "sender")).connections {
-            let counts = one.stream.analysis.main().unwrap().counts;
+            let counts = one.stream.analysis().main().unwrap().counts;
             let figures = [
                 counts.new + counts.retransmitted,
                 counts.retransmitted,
                 counts.spurious,
                 counts.needed(),
             ];
-            seen.insert((transfer.to_string(), one.stream.analysis.ends.src.port()), figures);
+            seen.insert((transfer.to_string(), one.stream.analysis().ends.src.port()), figures);
         }
     }
     let mut checked = 0;
@@ -158,10 +158,11 @@ fn a_healthy_transfer_has_only_notes() {
 fn reordering_cost_d2_little() {
     let report = diagnose("d2_rev4_rtt45_reno", "sender");
     let one = &file(&report).connections[0];
-    let flow = one.stream.analysis.main().unwrap();
+    let analysis = one.analysis();
+    let flow = analysis.main().unwrap();
     let diagnosis = file(&report).diagnosis(one);
     let control = diagnose("f1_single_loss_reno", "sender");
-    let control = file(&control).connections[0].stream.analysis.main().unwrap().clone();
+    let control = file(&control).connections[0].stream.analysis().main().unwrap().clone();
     // The first round in which the queue never runs empty; both are still in slow start then.
     let base = flow.rtt.unwrap().0;
     let full = flow.rounds.iter().position(|round| round.min_rtt > base * 9 / 8).unwrap();
@@ -177,7 +178,7 @@ fn reordering_cost_d2_little() {
         diagnosis.findings.iter().find(|found| found.code == code).unwrap().cost / 1_000
     };
     let (reordering, slow_start) = (reported("CC301") + reported("CC302"), reported("CC102"));
-    let mut fitted = fit::PathFit::of(&whole("d2_rev4_rtt45_reno").analysis).unwrap();
+    let mut fitted = fit::PathFit::of(&whole("d2_rev4_rtt45_reno").analysis()).unwrap();
     assert!(fitted.late.is_some());
     let with = simulated(&fitted);
     fitted.late = None;
@@ -243,7 +244,8 @@ at = "stack"
             assert_eq!(one.primary, Some("CC206"), "{profile}, tap {tap}: {findings:#?}");
             let others = findings.iter().filter(|found| found.code.starts_with("CC2"));
             assert_eq!(others.count(), 1, "{profile}, tap {tap}: {findings:#?}");
-            let flow = one.stream.analysis.main().unwrap();
+            let analysis = one.analysis();
+            let flow = analysis.main().unwrap();
             assert_eq!((flow.counts.retransmitted, flow.marked > 0), (0, tap == 1));
         }
     }
@@ -275,7 +277,7 @@ fn the_time_budget_adds_up() {
             let report = diagnose(transfer, end);
             for one in &file(&report).connections {
                 let whole = file(&report).diagnosis(one).course.budget.whole();
-                assert_eq!(whole, one.stream.analysis.duration().as_nanos(), "{transfer}, {end}");
+                assert_eq!(whole, one.stream.analysis().duration().as_nanos(), "{transfer}, {end}");
             }
         }
     }

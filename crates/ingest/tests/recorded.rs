@@ -41,7 +41,8 @@ fn a_closed_window_is_the_readers() {
         assert_eq!(report.files[0].connections[0].primary, Some("CC403"), "{end}: {all:?}");
         assert_eq!(grave, ["CC403"], "{end}");
         assert!(LOSSES.iter().all(|code| !all.contains(code)), "{end}: {all:?}");
-        let flow = report.files[0].connections[0].flow().unwrap();
+        let analysis = report.files[0].connections[0].analysis();
+        let flow = analysis.main().unwrap();
         // The reader is three times 3 s late; its window closes each time.
         assert_eq!((flow.bytes, flow.zero_windows), (450_000, 3), "{end}");
         let cost = report.files[0].connections[0].cost;
@@ -83,7 +84,7 @@ fn frames_captured_twice_are_neither_retransmitted_nor_counted() {
         let report = diagnose(&format!("{name}.pcap.gz"));
         let file = &report.files[0].file;
         assert_eq!((file.frames, file.duplicates), (frames, frames / 2), "{name}");
-        let counts = report.files[0].connections[0].flow().unwrap().counts;
+        let counts = report.files[0].connections[0].analysis().main().unwrap().counts;
         assert_eq!((counts.retransmitted, counts.spurious), (0, 0), "{name}");
     }
 }
@@ -138,7 +139,8 @@ fn options_that_the_snap_length_cut_off_lower_the_confidence() {
         let source = InputFile { name: "cut.pcap".to_owned(), bytes: Box::new(&bytes[..]) };
         let report = DiagnosisReport::read(vec![source], false).unwrap();
         let file = &report.files[0];
-        let flow = file.connections[0].flow().unwrap();
+        let analysis = file.connections[0].analysis();
+        let flow = analysis.main().unwrap();
         assert_eq!((file.file.options_cut > 0, flow.window.is_none()), (is_cut, is_cut));
         assert_eq!((flow.bytes, flow.zero_windows), (450_000, 3));
         let diagnosis = file.diagnosis(&file.connections[0]);

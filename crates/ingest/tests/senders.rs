@@ -52,8 +52,8 @@ fn guessed(name: &str, bytes: Box<dyn Read>) -> Vec<Guess> {
     let settings = AnalysisSettings { turns: MAX_EVENTS, ..AnalysisSettings::default() };
     let reading = inputs::read(vec![source], settings).unwrap();
     let bytes = |analysis: &diagnose::Analysis| analysis.main().map_or(0, |flow| flow.bytes);
-    let main = reading.streams.iter().max_by_key(|stream| bytes(&stream.analysis)).unwrap();
-    guesses(&main.analysis)
+    let main = reading.streams.iter().max_by_key(|stream| bytes(&stream.analysis())).unwrap();
+    guesses(&main.analysis())
 }
 
 fn recorded(name: &str, side: &str) -> Vec<Guess> {

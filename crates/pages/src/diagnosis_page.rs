@@ -76,11 +76,11 @@ fn file_parts(report: &FileReport, number: usize, parts: &mut Vec<PagePart>) {
 }
 
 fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &mut Vec<PagePart>) {
-    let analysis = &judged.stream.analysis;
+    let analysis = &*judged.analysis();
     let number = analysis.stream;
-    let diagnosis = report.diagnosis(judged);
-    parts.push(PagePart::Heading(format!("Flow {number}: {}", judged.transfer())));
-    let Some(flow) = judged.flow() else {
+    let diagnosis = report.diagnosis_of(judged, analysis);
+    parts.push(PagePart::Heading(format!("Flow {number}: {}", judged.transfer(analysis))));
+    let Some(flow) = analysis.main() else {
         parts.push(PagePart::Text(format!("{}, no data.", many(analysis.frames, "packet"))));
         return findings(report, judged, &diagnosis, "", parts);
     };
@@ -88,7 +88,7 @@ fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &
     let mut figures = vec![
         ("time".to_owned(), time(analysis.duration().as_nanos())),
         ("bytes".to_owned(), size(flow.bytes)),
-        ("goodput".to_owned(), rate(judged.goodput())),
+        ("goodput".to_owned(), rate(analysis.goodput())),
         ("retransmitted".to_owned(), {
             let all = counts.new + counts.retransmitted;
             format!("{} of {all}", counts.retransmitted)
@@ -134,7 +134,7 @@ fn findings(
     if diagnosis.findings.is_empty() {
         return parts.push(PagePart::Text("No findings.".into()));
     }
-    let number = judged.stream.analysis.stream;
+    let number = judged.number();
     let active = diagnosis.course.budget.active();
     parts.push(PagePart::Table(tables::findings(&diagnosis.findings, number, active, plots)));
     for found in &diagnosis.findings {

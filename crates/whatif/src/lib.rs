@@ -160,7 +160,7 @@ type SimulatedTransfer = (TransferResult, Vec<(u64, u64)>);
 /// # Errors
 /// [`FitError`] if the capture lacks information.
 pub fn scenario_of(stream: &CapturedConnection) -> Result<String, FitError> {
-    let fitted = PathFit::of(&stream.analysis)?;
+    let fitted = PathFit::of(&stream.analysis())?;
     let reported = reported(stream);
     let senders = senders(fitted.sender);
     let (profile, cc) =
@@ -171,7 +171,7 @@ pub fn scenario_of(stream: &CapturedConnection) -> Result<String, FitError> {
 /// Senders that match the recorded windows; empty if no known sender does, or if the sender events
 /// were not kept.
 fn reported(stream: &CapturedConnection) -> Vec<(&'static str, Option<&'static str>)> {
-    let guesses = fit::guesses(&stream.analysis);
+    let guesses = fit::guesses(&stream.analysis());
     let Some(best) = guesses.first().filter(|best| best.fits()) else { return Vec::new() };
     let reported = guesses.iter().filter(|guess| guess.equals(best));
     reported.map(|guess| (guess.profile, Some(guess.cc))).collect()
@@ -197,7 +197,7 @@ impl WhatIf {
         stop: StopFlag<'_>,
         kernels: Option<&KernelRunner<'_>>,
     ) -> Result<Self, WhatIfError> {
-        let fitted = PathFit::of(&stream.analysis).map_err(WhatIfError::Fit)?;
+        let fitted = PathFit::of(&stream.analysis()).map_err(WhatIfError::Fit)?;
         let recorded = course(fitted.bytes, fitted.time);
         let reported = reported(stream);
         let mut candidates = Vec::new();

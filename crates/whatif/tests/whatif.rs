@@ -23,7 +23,7 @@ fn read(capture: &Path) -> CapturedConnection {
     let source = InputFile { name: capture.display().to_string(), bytes };
     let settings = AnalysisSettings { packets: usize::MAX, turns: MAX_EVENTS };
     let reading = inputs::read(vec![source], settings).unwrap();
-    let bytes = |stream: &CapturedConnection| stream.analysis.main().map_or(0, |flow| flow.bytes);
+    let bytes = |stream: &CapturedConnection| stream.analysis().main().map_or(0, |flow| flow.bytes);
     reading.streams.into_iter().max_by_key(bytes).unwrap()
 }
 

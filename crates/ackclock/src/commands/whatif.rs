@@ -69,9 +69,9 @@ fn stream(file: &Path, flow: Option<u32>) -> Result<CapturedConnection, Failure>
             None => failure,
         }
     })?;
-    let bytes = |stream: &CapturedConnection| stream.analysis.main().map_or(0, |flow| flow.bytes);
+    let bytes = |stream: &CapturedConnection| stream.analysis().main().map_or(0, |flow| flow.bytes);
     let found = match flow {
-        Some(number) => reading.streams.into_iter().find(|one| one.analysis.stream == number),
+        Some(number) => reading.streams.into_iter().find(|one| one.stream() == number),
         None => reading.streams.into_iter().max_by_key(bytes),
     };
     found.ok_or_else(|| match flow {

@@ -68,7 +68,7 @@ impl HalfConnection {
         }
         if start < self.start && self.begin.isn.is_none() && start + MAX_JUMP > self.start {
             // Data from before the first captured byte.
-            self.captured += self.start - start;
+            self.captured += end.min(self.start) - start;
             self.start = start;
         }
         if start < self.nxt {

@@ -1,7 +1,7 @@
 //! What captures from other people's networks have: closed windows and probes, silences without a
 //! loss, numbers of another connection, saved selections of packets.
 
-use packet::{Dir, Flags, Segment};
+use packet::{Dir, Flags, Options, Segment, SynOptions};
 use units::SeqNum;
 
 use super::{ISN, TestConnection};
@@ -389,4 +389,52 @@ fn a_repeated_syn_ack_gives_no_round_trip() {
     assert!(analysis.opened);
     let counts = analysis.main().unwrap().counts;
     assert_eq!((counts.retransmitted, counts.spurious), (1, 0));
+}
+
+/// TCP Fast Open: a SYN with a request of 200 bytes, answered by 300 bytes after the SYN-ACK; the SYN
+/// is repeated once. By RFC 9293 section 3.4 its data are the first of the stream.
+#[test]
+fn the_data_of_a_syn_are_bytes_of_the_stream() {
+    let mut script = TestConnection::new();
+    let options = Options::Syn(SynOptions {
+        mss: 1_000,
+        window_scale: Some(7),
+        sack_permitted: true,
+        ..SynOptions::default()
+    });
+    let syn = Segment {
+        flags: Flags::SYN,
+        seq: SeqNum(ISN),
+        window: 65_535,
+        payload: 200,
+        options,
+        ..Segment::default()
+    };
+    script.push(0, syn, (0, 0));
+    script.push(1_000_000, syn, (0, 0));
+    let (flags, dir) = (Flags::SYN | Flags::ACK, Dir::Reverse);
+    let ack = SeqNum(ISN.wrapping_add(201));
+    script.push(1_010_000, Segment { flags, dir, ack, payload: 0, ..syn }, (0, 0));
+    let answer = Segment {
+        flags: Flags::ACK,
+        dir,
+        seq: SeqNum(ISN.wrapping_add(1)),
+        ack,
+        payload: 300,
+        window: 500,
+        ..Segment::default()
+    };
+    script.push(1_010_100, answer, (0, 0));
+    let seq = ack;
+    let ack = SeqNum(ISN.wrapping_add(301));
+    script.push(1_010_200, Segment { dir: Dir::Forward, seq, ack, payload: 0, ..answer }, (0, 0));
+    let analysis = script.connection.finish();
+    let flow = |dir: Dir| analysis.flows[dir as usize].as_ref().unwrap();
+    let request = flow(Dir::Forward);
+    assert_eq!((request.bytes, request.captured, request.unseen), (200, 200, 0));
+    assert_eq!((request.counts.new, request.counts.retransmitted), (1, 0));
+    assert_eq!(request.window.unwrap().2, 500 << 7);
+    let answer = flow(Dir::Reverse);
+    assert_eq!((answer.bytes, answer.captured), (300, 300));
+    assert_eq!((analysis.syns, analysis.opened), (2, true));
 }

@@ -98,7 +98,7 @@ impl CapturePairReport {
         let point = |index: usize| {
             let stream = streams.get(index)?;
             let file = names.get(stream.file)?.clone();
-            Some(FlowRef { file, flow: stream.analysis.stream })
+            Some(FlowRef { file, flow: stream.stream() })
         };
         let [from_client, from_server] = [Dir::Forward, Dir::Reverse].map(|dir| {
             let of_dir = pair.transits.iter().find(|crossing| crossing.dir == dir);
@@ -166,8 +166,7 @@ impl DiagnosisReport {
     /// Number of connections of `report` that are another capture point's view of one of its
     /// connections.
     pub(super) fn duplicate_connections(&self, report: &FileReport) -> usize {
-        let has =
-            |flow: u32| report.connections.iter().any(|one| one.stream.analysis.stream == flow);
+        let has = |flow: u32| report.connections.iter().any(|one| one.number() == flow);
         let name = &report.file.name;
         let here = self.joined.iter().filter(|pair| pair.is_single_file() && pair.has(name));
         here.filter(|pair| has(pair.near.flow) && has(pair.far.flow)).count()

@@ -4,6 +4,7 @@ use std::io;
 
 use diagnose::Limiter;
 use diagnose::rules::{EvidenceItem, EvidenceValue, Finding};
+use packet::Dir;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -52,6 +53,7 @@ struct ConnectionJson {
     sender: &'static str,
     captured_at: &'static str,
     bytes: u64,
+    captured_bytes: CapturedBytesJson,
     duration_s: f64,
     goodput_bps: f64,
     packets: u64,
@@ -64,6 +66,13 @@ struct ConnectionJson {
     profile_guess: Vec<GuessJson>,
     primary: Option<&'static str>,
     findings: Vec<FindingJson>,
+}
+
+/// Distinct bytes captured from each host.
+#[derive(Serialize)]
+struct CapturedBytesJson {
+    client: u64,
+    server: u64,
 }
 
 #[derive(Serialize)]
@@ -193,20 +202,25 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
 }
 
 fn connection_json(report: &FileReport, one: &ConnectionReport) -> ConnectionJson {
-    let diagnosis = report.diagnosis(one);
-    let analysis = &one.stream.analysis;
-    let flow = one.flow();
-    let [client, server] = one.ends();
+    let analysis = &*one.analysis();
+    let diagnosis = report.diagnosis_of(one, analysis);
+    let flow = analysis.main();
+    let [client, server] = one.ends(analysis);
     let counts = flow.map(|flow| flow.counts).unwrap_or_default();
+    let captured = |dir: Dir| analysis.flows[dir as usize].as_ref().map_or(0, |flow| flow.captured);
     ConnectionJson {
         id: analysis.stream,
         client,
         server,
-        sender: if one.client_sends() { "client" } else { "server" },
+        sender: if analysis.main_dir() == Dir::Forward { "client" } else { "server" },
         captured_at: flow.map_or("unknown", |flow| flow.point.name()),
         bytes: flow.map_or(0, |flow| flow.bytes),
+        captured_bytes: CapturedBytesJson {
+            client: captured(Dir::Forward),
+            server: captured(Dir::Reverse),
+        },
         duration_s: analysis.duration().as_secs_f64(),
-        goodput_bps: one.goodput() * 8.0,
+        goodput_bps: analysis.goodput() * 8.0,
         packets: counts.new + counts.retransmitted,
         retransmitted_packets: counts.retransmitted,
         spurious_packets: counts.spurious,

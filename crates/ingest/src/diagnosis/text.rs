@@ -3,7 +3,7 @@
 use core::fmt::Write;
 
 use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time};
-use diagnose::{Diagnosis, Limiter, TimeBudget};
+use diagnose::{Limiter, TimeBudget};
 
 use super::not_read::not_read;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
@@ -81,7 +81,7 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
         table(report, out);
     }
     for judged in report.connections.iter().take(view.limit) {
-        connection(judged, &report.diagnosis(judged), &file.name, view, out);
+        connection(judged, report, view, out);
     }
     if connections > view.limit {
         let _ = writeln!(
@@ -108,12 +108,13 @@ fn table(report: &FileReport, out: &mut String) {
     ];
     for judged in report.connections.iter().take(TABLE) {
         let limit = judged.primary.and_then(rule);
+        let analysis = judged.analysis();
         rows.push([
-            judged.stream.analysis.stream.to_string(),
-            judged.transfer(),
-            size(judged.flow().map_or(0, |flow| flow.bytes)),
-            time(judged.stream.analysis.duration().as_nanos()),
-            rate(judged.goodput()),
+            analysis.stream.to_string(),
+            judged.transfer(&analysis),
+            size(analysis.main().map_or(0, |flow| flow.bytes)),
+            time(analysis.duration().as_nanos()),
+            rate(analysis.goodput()),
             time(judged.cost),
             limit.map_or("-".into(), |rule| format!("{} {}", rule.code, rule.name)),
         ]);
@@ -141,32 +142,28 @@ fn table(report: &FileReport, out: &mut String) {
     }
 }
 
-fn connection(
-    judged: &ConnectionReport,
-    diagnosis: &Diagnosis,
-    file: &str,
-    view: TextStyle,
-    out: &mut String,
-) {
-    let analysis = &judged.stream.analysis;
+fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, out: &mut String) {
+    let analysis = &*judged.analysis();
+    let diagnosis = report.diagnosis_of(judged, analysis);
     let course = &diagnosis.course;
     let number = analysis.stream;
-    let Some(flow) = judged.flow() else {
+    let site = FindingSite::flow(&report.file.name, number, course.budget.active());
+    let Some(flow) = analysis.main() else {
         let _ = writeln!(
             out,
             "\nflow {number}  {}  {}, no data",
-            judged.transfer(),
+            judged.transfer(analysis),
             many(analysis.frames, "packet")
         );
-        return tcp_findings(judged, diagnosis, file, view, out);
+        return findings(&diagnosis.findings, &site, view.look, out);
     };
     let _ = writeln!(
         out,
         "\nflow {number}  {}  {} in {}, {}",
-        judged.transfer(),
+        judged.transfer(analysis),
         size(flow.bytes),
         time(analysis.duration().as_nanos()),
-        rate(judged.goodput())
+        rate(analysis.goodput())
     );
     let counts = &flow.counts;
     let mut facts = vec![format!("captured at the {}", flow.point.name())];
@@ -192,7 +189,7 @@ fn connection(
         let _ = writeln!(out, "  {guess}");
     }
     budget(&course.budget, view.look, out);
-    tcp_findings(judged, diagnosis, file, view, out);
+    findings(&diagnosis.findings, &site, view.look, out);
 }
 
 /// The senders whose windows match the capture, as text.
@@ -238,18 +235,6 @@ impl<'a> FindingSite<'a> {
     const fn flow(file: &'a str, number: u32, active: u64) -> Self {
         Self { file, item: "flow", number, records: "frames", active, filtered: true }
     }
-}
-
-fn tcp_findings(
-    judged: &ConnectionReport,
-    diagnosis: &Diagnosis,
-    file: &str,
-    view: TextStyle,
-    out: &mut String,
-) {
-    let active = diagnosis.course.budget.active();
-    let site = FindingSite::flow(file, judged.stream.analysis.stream, active);
-    findings(&diagnosis.findings, &site, view.look, out);
 }
 
 /// Writes the findings of a connection.

@@ -53,16 +53,17 @@ pub(super) fn verdicts(report: &DiagnosisReport, limit: usize) -> Vec<Connection
     let mut all = Vec::new();
     for file in &report.files {
         for one in file.connections.iter().take(limit) {
-            let diagnosis = file.diagnosis(one);
+            let analysis = one.analysis();
+            let diagnosis = file.diagnosis_of(one, &analysis);
             let budget = diagnosis.course.budget;
             all.push(ConnectionVerdict {
                 file: &file.file.name,
-                number: one.stream.analysis.stream,
+                number: analysis.stream,
                 is_quic: false,
-                transfer: one.transfer(),
-                bytes: one.flow().map_or(0, |flow| flow.bytes),
-                duration: one.stream.analysis.duration().as_nanos(),
-                goodput: one.goodput(),
+                transfer: one.transfer(&analysis),
+                bytes: analysis.main().map_or(0, |flow| flow.bytes),
+                duration: analysis.duration().as_nanos(),
+                goodput: analysis.goodput(),
                 round_trip: diagnosis.course.path.base_rtt,
                 budget: Limiter::ALL.iter().map(|&of| (of.key(), budget.of(of))).collect(),
                 primary: diagnosis.primary,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use diagnose::analysis::MIN_DATA_PACKETS;
-use diagnose::{AnalysisSettings, CapturedPacket, ConnectionAnalyzer, StateSample};
+use diagnose::{AnalysisSettings, CapturedPacket, ConnectionRecorder, StateSample};
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use packet::wire::Endpoints;
@@ -38,7 +38,8 @@ pub(super) struct CaptureSource {
 /// The addresses of a connection at a capture point, the lower one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ConnectionKey {
-    addresses: [u128; 2],
+    /// Halves of the addresses: a `u128` would be aligned to 16 bytes.
+    addresses: [[u64; 2]; 2],
     /// Ports (two bytes each), interface, and whether it is IPv6.
     rest: u64,
     file: u32,
@@ -47,7 +48,7 @@ struct ConnectionKey {
 impl Hash for ConnectionKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // Folding an address to 64 bits distributes well enough and is faster.
-        let fold = |address: u128| (address >> 64) as u64 ^ address as u64;
+        let fold = |[high, low]: [u64; 2]| high ^ low;
         state.write_u64(fold(self.addresses[0]));
         state.write_u64(fold(self.addresses[1]));
         state.write_u64(self.rest ^ u64::from(self.file) << 56);
@@ -61,18 +62,25 @@ fn number(address: IpAddr) -> (u128, bool) {
     }
 }
 
+const fn halves(address: u128) -> [u64; 2] {
+    [(address >> 64) as u64, address as u64]
+}
+
 impl ConnectionKey {
-    fn of(point: CaptureSource, ends: Endpoints) -> Self {
+    /// The key of a packet, and whether its sender has the lower address.
+    fn of(point: CaptureSource, ends: Endpoints) -> (Self, bool) {
         let (src, v6) = number(ends.src.ip());
         let (dst, _) = number(ends.dst.ip());
         let (src, dst) = ((src, ends.src.port()), (dst, ends.dst.port()));
-        let (low, high) = if src <= dst { (src, dst) } else { (dst, src) };
+        let src_is_low = src <= dst;
+        let (low, high) = if src_is_low { (src, dst) } else { (dst, src) };
         let ports = u64::from(low.1) << 16 | u64::from(high.1);
-        Self {
-            addresses: [low.0, high.0],
+        let key = Self {
+            addresses: [low.0, high.0].map(halves),
             rest: ports << 32 | u64::from(point.interface) << 1 | u64::from(v6),
             file: point.file,
-        }
+        };
+        (key, src_is_low)
     }
 }
 
@@ -80,21 +88,40 @@ impl ConnectionKey {
 #[derive(Debug)]
 struct OpenConnection {
     point: CaptureSource,
-    ends: Endpoints,
+    /// The host that opened it has the lower address.
+    client_is_low: bool,
     /// Initial sequence number of each host, if captured.
     isn: [Option<u32>; 2],
     /// Data in the SYN of each host (RFC 7413), in bytes: its answer may acknowledge them.
     syn_data: [u32; 2],
-    /// The previous connection between the same addresses.
-    before: Option<u32>,
+    /// The previous connection between the same addresses, [`NONE`] without one.
+    before: u32,
+    record: ConnectionRecorder,
+    /// What few connections have.
+    extra: Option<Box<ExtraState>>,
+}
+
+// A million connections are kept at a time.
+const _: () = assert!(size_of::<OpenConnection>() <= 112);
+
+/// Index of no connection.
+const NONE: u32 = u32::MAX;
+
+/// State that connections of a single capture without names do not have.
+#[derive(Debug, Default)]
+struct ExtraState {
     names: Option<[String; 2]>,
-    connection: ConnectionAnalyzer,
     /// Packets of each direction, if captures are compared.
     seen: [Vec<PacketRecord>; 2],
-    /// Time of the first and the last packet, in nanoseconds since the first of the file.
-    span: (u64, u64),
-    /// MSS option of each host, and whether it sent timestamps.
-    mss: [(u16, bool); 2],
+}
+
+/// What all connections of a file have in common.
+#[derive(Debug, Clone, Copy, Default)]
+struct FileSummary {
+    /// Time of its first packet, on its own clock.
+    begins: u64,
+    /// A bare ACK or a SYN was captured.
+    has_bare_ack: bool,
 }
 
 /// The connections of all files.
@@ -114,9 +141,9 @@ pub(super) struct ConnectionTable {
     duplicates: DuplicateFilter,
     /// Packets that were second copies.
     pub(super) copies: u64,
-    /// Capture points with packets, and the start time of each file.
+    /// Capture points with packets.
     points: Vec<CaptureSource>,
-    begins: Vec<u64>,
+    files: Vec<FileSummary>,
 }
 
 impl ConnectionTable {
@@ -132,7 +159,7 @@ impl ConnectionTable {
             duplicates: DuplicateFilter::default(),
             copies: 0,
             points: Vec::new(),
-            begins: Vec::new(),
+            files: Vec::new(),
         }
     }
 
@@ -143,10 +170,14 @@ impl ConnectionTable {
 
     /// Sets the time of the first packet of a file, on its own clock.
     pub(super) fn file_begins(&mut self, file: usize, at: Duration) {
-        if self.begins.len() <= file {
-            self.begins.resize(file + 1, 0);
+        self.summary(file).begins = at.as_nanos();
+    }
+
+    fn summary(&mut self, file: usize) -> &mut FileSummary {
+        if self.files.len() <= file {
+            self.files.resize(file + 1, FileSummary::default());
         }
-        self.begins[file] = at.as_nanos();
+        &mut self.files[file]
     }
 
     /// Adds a packet with its time to live, unless it is the second copy of one; sets its direction
@@ -158,23 +189,23 @@ impl ConnectionTable {
         packet: CapturedPacket,
         ttl: u8,
     ) -> usize {
-        let key = ConnectionKey::of(point, between);
+        let (key, src_is_low) = ConnectionKey::of(point, between);
         let known = match self.recent {
             Some((recent, index)) if recent == key => Some(index),
             _ => self.last.get(&key).copied(),
         };
         let segment = &packet.segment;
-        let known =
-            known.filter(|&index| !self.live[index as usize].is_new_connection(between, &packet));
+        let known = known
+            .filter(|&index| !self.live[index as usize].is_new_connection(src_is_low, &packet));
         let index = known.unwrap_or_else(|| {
             // The sender of a SYN-ACK is the server.
             let answers = segment.flags.has(Flags::SYN | Flags::ACK);
             let ends = if answers { between.reversed() } else { between };
-            self.begin(key, point, ends)
+            self.begin(key, point, ends, src_is_low != answers)
         });
         self.recent = Some((key, index));
         let live = &mut self.live[index as usize];
-        let dir = live.dir(between.src);
+        let dir = live.dir(src_is_low);
         live.record_isn(dir, &packet);
         let mut packet = packet;
         packet.segment.dir = dir;
@@ -183,12 +214,20 @@ impl ConnectionTable {
             self.copies += 1;
             return index as usize;
         }
-        live.span = (live.span.0.min(at), live.span.1.max(at));
         if self.crossing && self.kept < MAX_TRANSIT_PACKETS {
             self.kept += 1;
-            live.seen[dir as usize].push(PacketRecord::of(&packet));
+            let extra = live.extra.get_or_insert_default();
+            extra.seen[dir as usize].push(PacketRecord::of(&packet));
         }
-        live.connection.push(&packet);
+        live.record.push(&packet);
+        let segment = &packet.segment;
+        let bare = segment.payload == 0 && segment.flags.has(Flags::ACK);
+        let opens_or_ends =
+            [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|&f| segment.flags.has(f));
+        let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        if bare && !opens_or_ends || opens {
+            self.summary(point.file as usize).has_bare_ack = true;
+        }
         index as usize
     }
 
@@ -197,8 +236,10 @@ impl ConnectionTable {
         let others = self.points.iter().filter(|other| other.file != point.file);
         others
             .flat_map(|&other| {
-                let last = self.last.get(&ConnectionKey::of(other, between)).copied();
-                core::iter::successors(last, |&index| self.live[index as usize].before)
+                let last = self.last.get(&ConnectionKey::of(other, between).0).copied();
+                core::iter::successors(last, |&index| {
+                    Some(self.live[index as usize].before).filter(|&before| before != NONE)
+                })
             })
             .map(|index| index as usize)
             .collect()
@@ -209,7 +250,7 @@ impl ConnectionTable {
         let mut found: Vec<Endpoints> = self
             .live
             .iter()
-            .map(|live| live.ends)
+            .map(|live| live.record.ends())
             .filter_map(|ends| match (ends.src.port() == port, ends.dst.port() == port) {
                 (true, false) => Some(ends),
                 (false, true) => Some(ends.reversed()),
@@ -226,8 +267,9 @@ impl ConnectionTable {
         const USUAL: u64 = 1_448;
         let between = Endpoints { src, dst };
         let known = self.points.iter().find_map(|&point| {
-            let index = *self.last.get(&ConnectionKey::of(point, between))?;
-            let [(one, stamps), (other, also)] = self.live[index as usize].mss;
+            let index = *self.last.get(&ConnectionKey::of(point, between).0)?;
+            let syns = self.live[index as usize].record.syns();
+            let [(one, stamps), (other, also)] = syns.map(Option::unwrap_or_default);
             let least = one.min(other);
             (least > 0).then(|| u64::from(least) - if stamps && also { 12 } else { 0 })
         });
@@ -236,7 +278,7 @@ impl ConnectionTable {
 
     /// Start time of the file of a connection, in nanoseconds on its own clock.
     pub(super) fn begins(&self, index: usize) -> u64 {
-        self.begins.get(self.file(index)).copied().unwrap_or(0)
+        self.files.get(self.file(index)).map_or(0, |file| file.begins)
     }
 
     /// The file of a connection.
@@ -248,7 +290,7 @@ impl ConnectionTable {
     pub(super) fn overlaps(&self, index: usize, from: u64, to: u64) -> bool {
         /// Logs have records before the first packet of a connection and after its last.
         const SLACK: u64 = 1_000_000_000;
-        let (first, last) = self.live[index].span;
+        let Some((first, last)) = self.live[index].record.span() else { return false };
         from <= last.saturating_add(SLACK) && to.saturating_add(SLACK) >= first
     }
 
@@ -261,16 +303,18 @@ impl ConnectionTable {
         log: &ConnectionLog,
     ) -> Option<(i64, usize)> {
         let live = &self.live[index];
-        let dir = live.dir(between.src);
+        let dir = if live.record.ends().src == between.src { Dir::Forward } else { Dir::Reverse };
+        let seen =
+            |dir: Dir| live.extra.as_ref().map_or(&[][..], |extra| &extra.seen[dir as usize]);
         let base = if log.relative { live.isn[dir as usize]?.wrapping_add(1) } else { 0 };
         // Time of the first occurrence of each event.
         let mut first = BTreeMap::new();
-        for seen in &live.seen[dir as usize] {
+        for seen in seen(dir) {
             if seen.len > 0 {
                 first.entry(Anchor::Sent(seen.seq)).or_insert(seen.at);
             }
         }
-        for seen in &live.seen[dir.reversed() as usize] {
+        for seen in seen(dir.reversed()) {
             first.entry(Anchor::Acked(seen.ack)).or_insert(seen.at);
         }
         let begins = self.begins(index);
@@ -293,25 +337,36 @@ impl ConnectionTable {
     /// Adds a sample of a log about host `of`, at nanoseconds since the first packet.
     pub(super) fn state(&mut self, index: usize, of: SocketAddr, at: u64, sample: StateSample) {
         let live = &mut self.live[index];
-        let (at, of) = (Instant::from_nanos(at), live.dir(of));
-        live.connection.push_state(&StateSample { at, of, ..sample });
+        let is_client = live.record.ends().src == of;
+        let of = if is_client { Dir::Forward } else { Dir::Reverse };
+        let at = Instant::from_nanos(at);
+        live.record.push_state(&StateSample { at, of, ..sample });
     }
 
     /// Adds a connection without packets.
     pub(super) fn open(&mut self, point: CaptureSource, ends: Endpoints) -> usize {
-        self.begin(ConnectionKey::of(point, ends), point, ends) as usize
+        let (key, client_is_low) = ConnectionKey::of(point, ends);
+        self.begin(key, point, ends, client_is_low) as usize
     }
 
     /// Sets the names of the client and the server of a connection.
     pub(super) fn name(&mut self, index: usize, of: impl Fn(SocketAddr) -> Option<String>) {
         let live = &mut self.live[index];
-        if live.names.is_none() {
-            let name = |end| of(end).unwrap_or_else(|| end.to_string());
-            live.names = Some([name(live.ends.src), name(live.ends.dst)]);
+        let names = &mut live.extra.get_or_insert_default().names;
+        if names.is_none() {
+            let name = |end: SocketAddr| of(end).unwrap_or_else(|| end.to_string());
+            let ends = live.record.ends();
+            *names = Some([name(ends.src), name(ends.dst)]);
         }
     }
 
-    fn begin(&mut self, key: ConnectionKey, point: CaptureSource, ends: Endpoints) -> u32 {
+    fn begin(
+        &mut self,
+        key: ConnectionKey,
+        point: CaptureSource,
+        ends: Endpoints,
+        client_is_low: bool,
+    ) -> u32 {
         if self.streams.0 != point.file {
             self.streams = (point.file, 0);
         }
@@ -327,19 +382,16 @@ impl ConnectionTable {
         // The connections share the limit.
         let AnalysisSettings { packets, turns } = self.settings;
         let settings = AnalysisSettings { packets: share(packets), turns: share(turns) };
-        let connection = ConnectionAnalyzer::new(ends, stream, settings);
-        let before = self.last.insert(key, index);
+        let record = ConnectionRecorder::new(ends, stream, settings);
+        let before = self.last.insert(key, index).unwrap_or(NONE);
         self.live.push(OpenConnection {
             point,
-            ends,
+            client_is_low,
             isn: [None; 2],
             syn_data: [0; 2],
             before,
-            names: None,
-            connection,
-            seen: [Vec::new(), Vec::new()],
-            span: (u64::MAX, 0),
-            mss: [(0, false); 2],
+            record,
+            extra: None,
         });
         if self.points.last() != Some(&point) && !self.points.contains(&point) {
             self.points.push(point);
@@ -350,53 +402,61 @@ impl ConnectionTable {
     /// Ends all connections; returns them by file in order of their begin, and those present at two
     /// capture points.
     pub(super) fn finish(mut self) -> (Vec<CapturedConnection>, Vec<CapturePair>) {
+        // The map takes as much memory as the connections.
+        drop(core::mem::take(&mut self.last));
         self.live.sort_by_key(|live| live.point.file);
         let sides = self.live.iter_mut().map(|live| CapturedSide {
             point: live.point,
-            ends: live.ends,
+            ends: live.record.ends(),
             isn: live.isn,
-            seen: core::mem::take(&mut live.seen),
+            seen: live
+                .extra
+                .as_mut()
+                .map(|extra| core::mem::take(&mut extra.seen))
+                .unwrap_or_default(),
         });
         let pairs = if self.crossing { join(&sides.collect::<Vec<_>>()) } else { Vec::new() };
         let finish = |live: OpenConnection| CapturedConnection {
             file: live.point.file as usize,
             interface: live.point.interface as usize,
-            names: live.names,
-            analysis: live.connection.finish(),
+            names: live.extra.and_then(|extra| extra.names).map(Box::new),
+            record: live.record.finish(),
         };
         let mut streams: Vec<CapturedConnection> = self.live.into_iter().map(finish).collect();
-        mark_filtered_captures(&mut streams);
+        mark_filtered_captures(&mut streams, &self.files);
         (streams, pairs)
     }
 }
 
 /// Marks the connections of files that have data of many packets and not one bare ACK: a display
 /// filter left them out, also in connections with too few packets to show it.
-fn mark_filtered_captures(streams: &mut [CapturedConnection]) {
-    let mut files: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
-    for one in &*streams {
-        let (data, bare) = files.entry(one.file).or_default();
-        *data += one.analysis.main().map_or(0, |flow| flow.counts.new);
-        *bare += one.analysis.bare_acks.iter().sum::<u64>() + u64::from(one.analysis.syns);
-    }
-    for one in streams {
-        let (data, bare) = files.get(&one.file).copied().unwrap_or_default();
-        one.analysis.of_filtered_capture = bare == 0 && data >= MIN_DATA_PACKETS;
+fn mark_filtered_captures(streams: &mut [CapturedConnection], files: &[FileSummary]) {
+    for of_file in streams.chunk_by_mut(|one, next| one.file == next.file) {
+        let file = of_file.first().and_then(|one| files.get(one.file));
+        if file.is_some_and(|file| file.has_bare_ack) {
+            continue;
+        }
+        let data: u64 =
+            of_file.iter().map(|one| one.analysis().main().map_or(0, |flow| flow.counts.new)).sum();
+        if data >= MIN_DATA_PACKETS {
+            of_file.iter_mut().for_each(|one| one.record.set_of_filtered_capture());
+        }
     }
 }
 
 impl OpenConnection {
-    fn dir(&self, src: SocketAddr) -> Dir {
-        if src == self.ends.src { Dir::Forward } else { Dir::Reverse }
+    /// Direction of a packet, whose sender has the lower address or not.
+    const fn dir(&self, src_is_low: bool) -> Dir {
+        if src_is_low == self.client_is_low { Dir::Forward } else { Dir::Reverse }
     }
 
     /// Whether this packet begins another connection between the same addresses.
-    fn is_new_connection(&self, between: Endpoints, packet: &CapturedPacket) -> bool {
+    fn is_new_connection(&self, src_is_low: bool, packet: &CapturedPacket) -> bool {
         let segment = &packet.segment;
         if !segment.flags.has(Flags::SYN) {
             return false;
         }
-        let dir = self.dir(between.src);
+        let dir = self.dir(src_is_low);
         let (own, peer) = (self.isn[dir as usize], self.isn[dir.reversed() as usize]);
         if segment.flags.has(Flags::ACK) {
             // A server that lost its state answers the same SYN with another ISN.
@@ -413,8 +473,6 @@ impl OpenConnection {
     fn record_isn(&mut self, dir: Dir, packet: &CapturedPacket) {
         let segment = &packet.segment;
         if segment.flags.has(Flags::SYN) {
-            let mss = segment.syn_options().map_or(0, |syn| syn.mss);
-            self.mss[dir as usize] = (mss, segment.timestamps.is_some());
             self.isn[dir as usize] = Some(segment.seq.0);
             self.syn_data[dir as usize] = self.syn_data[dir as usize].max(segment.payload);
             if segment.flags.has(Flags::ACK) {

@@ -62,9 +62,9 @@ fn capture(packets: &[Sent]) -> Vec<u8> {
 /// Addresses and frames of each connection.
 fn connections(reading: &Reading) -> Vec<(Endpoints, Vec<u64>)> {
     let frames = |stream: &CapturedConnection| {
-        stream.analysis.packets.iter().map(|packet| packet.frame).collect::<Vec<_>>()
+        stream.analysis().packets.iter().map(|packet| packet.frame).collect::<Vec<_>>()
     };
-    reading.streams.iter().map(|stream| (stream.analysis.ends, frames(stream))).collect()
+    reading.streams.iter().map(|stream| (stream.analysis().ends, frames(stream))).collect()
 }
 
 #[test]
@@ -82,12 +82,12 @@ fn packets_of_both_directions_are_one_connection() {
     let file = &reading.files[0];
     assert_eq!((file.kind, file.frames, file.tcp), (InputKind::Capture, 5, 5));
     assert_eq!(file.begins, Some(Duration::from_millis(1_000_500)));
-    let packet = &reading.streams[0].analysis.packets[2];
+    let packet = &reading.streams[0].analysis().packets[2];
     assert_eq!(packet.at, Instant::from_nanos(20_000_000));
     assert_eq!((packet.segment.dir, packet.segment.payload), (Dir::Forward, 1_000));
     assert_eq!(packet.captured, 96);
-    assert_eq!(reading.streams[0].analysis.packets[1].segment.dir, Dir::Reverse);
-    assert_eq!(reading.streams.iter().map(|s| s.analysis.stream).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(reading.streams[0].analysis().packets[1].segment.dir, Dir::Reverse);
+    assert_eq!(reading.streams.iter().map(|s| s.stream()).collect::<Vec<_>>(), [0, 1]);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_timestamp_far_in_the_future_does_not_move_later_packets() {
         let packets = stamps.map(|ms| (0, ms, one, ACK, 101, 901, 10));
         let reading = read_bytes(&capture(&packets));
         let at = |packet: &diagnose::CapturedPacket| packet.at.as_nanos() / 1_000_000;
-        let times: Vec<_> = reading.streams[0].analysis.packets.iter().map(at).collect();
+        let times: Vec<_> = reading.streams[0].analysis().packets.iter().map(at).collect();
         (times, reading.files[0].problems.clone())
     };
     let far = 3_600_000;
@@ -230,7 +230,8 @@ fn frames_captured_twice_count_once() {
     frame(300_000, 120, 900, 64);
     let reading = read_bytes(&writer.finish().unwrap());
     assert_eq!((reading.files[0].duplicates, reading.files[0].tcp), (10, 21));
-    let flow = reading.streams[0].analysis.main().unwrap();
+    let analysis = reading.streams[0].analysis();
+    let flow = analysis.main().unwrap();
     assert_eq!((flow.counts.new, flow.counts.retransmitted, flow.bytes), (10, 1, 1_000));
 }
 
@@ -279,8 +280,8 @@ fn the_freebsd_net_post_is_a_connection() {
         (InputKind::TcpdumpText, 11, &Problems::default())
     );
     let [stream] = &reading.streams[..] else { panic!("{:?}", reading.streams.len()) };
-    assert_eq!(stream.names, Some(["sender".to_owned(), "sink".to_owned()]));
-    let packets = &stream.analysis.packets;
+    assert_eq!(stream.names, Some(Box::new(["sender".to_owned(), "sink".to_owned()])));
+    let packets = &stream.analysis().packets;
     // The ISN of the sender, 205083268, and of its peer.
     let data: Vec<_> = packets
         .iter()
@@ -311,8 +312,8 @@ fn text_without_a_handshake_counts_from_its_first_packet() {
 ";
     let reading = read_bytes(text.as_bytes());
     let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
-    assert_eq!((stream.analysis.ends, &stream.names), (ends(4_000, 80), &None));
-    let packets = &stream.analysis.packets;
+    assert_eq!((stream.analysis().ends, &stream.names), (ends(4_000, 80), &None));
+    let packets = &stream.analysis().packets;
     assert_eq!((packets[1].segment.seq, packets[1].segment.ack), (SeqNum(6_000), SeqNum(77)));
     assert_eq!((packets[2].segment.seq, packets[2].segment.ack), (SeqNum(76), SeqNum(6_000)));
     let mut blocks = SackBlocks::EMPTY;
@@ -340,10 +341,10 @@ fn the_recorded_transfers_are_one_connection_each() {
             assert_eq!(reading.streams.len(), flows);
             assert_eq!(reading.files[0].packing, Some(Packing::Xz));
             for stream in &reading.streams {
-                assert_eq!(stream.analysis.ends.dst.port(), 47_101);
-                assert_eq!(stream.analysis.packets.len() as u64, stream.analysis.frames);
+                assert_eq!(stream.analysis().ends.dst.port(), 47_101);
+                assert_eq!(stream.analysis().packets.len() as u64, stream.analysis().frames);
                 let bytes: u64 = stream
-                    .analysis
+                    .analysis()
                     .packets
                     .iter()
                     .filter(|packet| packet.segment.dir == Dir::Reverse)
@@ -370,7 +371,7 @@ fn a_capture_without_any_bare_ack_marks_all_its_connections() {
     }
     let marked = |packets: &[Sent]| -> Vec<bool> {
         let reading = read_bytes(&capture(packets));
-        reading.streams.iter().map(|stream| stream.analysis.has_no_bare_acks()).collect()
+        reading.streams.iter().map(|stream| stream.analysis().has_no_bare_acks()).collect()
     };
     assert_eq!(marked(&packets), [true, true]);
     // One bare ACK shows that the capture was not filtered.

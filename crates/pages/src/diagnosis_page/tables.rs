@@ -13,12 +13,13 @@ const ROWS: usize = 500;
 pub(super) fn connections(report: &FileReport) -> ReportTable {
     let rows = report.connections.iter().take(ROWS).map(|judged| {
         let limit = judged.primary.and_then(rule);
+        let analysis = judged.analysis();
         vec![
-            TableCell::from(judged.stream.analysis.stream.to_string()),
-            judged.transfer().into(),
-            size(judged.flow().map_or(0, |flow| flow.bytes)).into(),
-            time(judged.stream.analysis.duration().as_nanos()).into(),
-            rate(judged.goodput()).into(),
+            TableCell::from(analysis.stream.to_string()),
+            judged.transfer(&analysis).into(),
+            size(analysis.main().map_or(0, |flow| flow.bytes)).into(),
+            time(analysis.duration().as_nanos()).into(),
+            rate(analysis.goodput()).into(),
             time(judged.cost).into(),
             limit.map_or("–".into(), |rule| format!("{} {}", rule.code, rule.name)).into(),
         ]

@@ -31,7 +31,7 @@ pub fn check(input: (&[u8], &[u8])) {
         }
     }
     let tcp: u64 = reading.files.iter().map(|file| file.tcp - file.duplicates).sum();
-    let frames: u64 = reading.streams.iter().map(|stream| stream.analysis.frames).sum();
+    let frames: u64 = reading.streams.iter().map(|stream| stream.analysis().frames).sum();
     assert_eq!(tcp, frames);
     for pair in &reading.pairs {
         assert!(pair.near != pair.far && pair.near.max(pair.far) < reading.streams.len());

@@ -76,7 +76,7 @@ fn outcome(reading: &Reading) -> (u64, FragmentCounts) {
 }
 
 fn bytes(reading: &Reading) -> u64 {
-    reading.streams.iter().filter_map(|one| one.analysis.main()).map(|flow| flow.bytes).sum()
+    reading.streams.iter().map(|one| one.analysis().main().map_or(0, |flow| flow.bytes)).sum()
 }
 
 /// In order, in reverse, with a fragment captured twice, with a TCP header in three fragments, and
@@ -96,7 +96,7 @@ fn fragments_are_reassembled_in_any_order() {
             let counts = FragmentCounts { reassembled: 1, used, ..FragmentCounts::default() };
             assert_eq!(outcome(&reading), (1, counts), "IPv6: {v6}");
             assert_eq!(bytes(&reading), 3_000);
-            let packet = reading.streams[0].analysis.packets[0];
+            let packet = reading.streams[0].analysis().packets[0];
             assert_eq!((packet.segment.seq, packet.frame), (SeqNum(1_000), packets.len() as u64));
             assert_eq!(packet.captured < 3_000, snap < 100);
         }

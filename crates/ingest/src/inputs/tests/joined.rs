@@ -32,7 +32,7 @@ fn packet_outcomes_match_the_emulator() {
         let pair = reading
             .pairs
             .iter()
-            .find(|pair| reading.streams[pair.near].analysis.ends.src.port() == port)
+            .find(|pair| reading.streams[pair.near].analysis().ends.src.port() == port)
             .unwrap();
         let offset = pair.offset.unwrap();
         let begins = |index: usize| {

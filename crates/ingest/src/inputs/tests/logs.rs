@@ -18,7 +18,7 @@ fn tcp_probe_and_ss_join_the_capture() {
         let kinds: Vec<_> = reading.files.iter().map(|file| (file.kind, file.frames)).collect();
         assert_eq!(kinds[..2], [(InputKind::Ss, polls), (InputKind::TcpProbe, rows)]);
         let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
-        assert_eq!(stream.analysis.states.samples, [rows + polls, 0]);
+        assert_eq!(stream.analysis().states.samples, [rows + polls, 0]);
         // The recording counts from the first SYN, as the capture does: the probe records an ACK a
         // few microseconds after it.
         let [clock] = reading.files[1].clocks[..] else { panic!("no clock") };
@@ -35,7 +35,7 @@ fn windows_in_packets_become_bytes_by_the_segments_of_the_connection() {
     let names = ["tcp_probe.csv.gz", "sender.pcap.xz"];
     let reading = read(files("h1_rwnd_cubic", &names), AnalysisSettings::default()).unwrap();
     // 112 packets of 1448 bytes (`zcat tcp_probe.csv.gz | cut -d, -f6 | sort -n | tail -1`).
-    assert_eq!(reading.streams[0].analysis.states.cwnd_max[0], 112 * 1_448);
+    assert_eq!(reading.streams[0].analysis().states.cwnd_max[0], 112 * 1_448);
 }
 
 #[test]
@@ -44,22 +44,22 @@ fn logs_alone_are_connections_too() {
     let reading = read(vec![source("a", &bblog)], KEEP).unwrap();
     assert_eq!(reading.files[0].kind, InputKind::BlackBox);
     let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
-    let states = &stream.analysis.states;
+    let states = &stream.analysis().states;
     assert_eq!(states.samples[0], reading.files[0].frames);
     assert!(states.ticks.is_some() && states.declared_hz.is_some(), "{states:?}");
-    assert!(!stream.analysis.packets.is_empty());
-    assert_eq!(reading.files[0].tcp, stream.analysis.packets.len() as u64);
+    assert!(!stream.analysis().packets.is_empty());
+    assert_eq!(reading.files[0].tcp, stream.analysis().packets.len() as u64);
 
     let siftr = sample("upload.siftr.log");
     let reading = read(vec![source("a", &siftr)], KEEP).unwrap();
     assert_eq!((reading.files[0].kind, reading.streams.len()), (InputKind::Siftr, 1));
-    assert_eq!(reading.streams[0].analysis.states.samples[0], reading.files[0].frames);
-    assert!(reading.streams[0].analysis.packets.is_empty());
+    assert_eq!(reading.streams[0].analysis().states.samples[0], reading.files[0].frames);
+    assert!(reading.streams[0].analysis().packets.is_empty());
 
     let names = ["tcp_probe.csv.gz"];
     let reading = read(files("k1_two_flows", &names), KEEP).unwrap();
     let ports: Vec<_> =
-        reading.streams.iter().map(|stream| stream.analysis.ends.src.port()).collect();
+        reading.streams.iter().map(|stream| stream.analysis().ends.src.port()).collect();
     assert_eq!(ports, [40_001, 40_002]);
 }
 
@@ -74,8 +74,8 @@ fn a_log_joins_the_capture_of_the_same_transfer() {
     let mut writer = PcapngWriter::new(Vec::new(), &section).unwrap();
     let tap = writer.add_interface(&PcapngInterface::default()).unwrap();
     let stream = &single_packet.streams[0];
-    for packet in &stream.analysis.packets {
-        let ends = stream.analysis.ends;
+    for packet in &stream.analysis().packets {
+        let ends = stream.analysis().ends;
         let between = if packet.segment.dir == Dir::Forward { ends } else { ends.reversed() };
         let seen = PacketMeta { tap, at: packet.at, way: PacketDirection::In };
         writer.segment(seen, &packet.segment, &between, 0, Offset(0)).unwrap();
@@ -84,7 +84,7 @@ fn a_log_joins_the_capture_of_the_same_transfer() {
     let reading = read(vec![source("log", &bblog), source("capture", &capture)], KEEP).unwrap();
     let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
     assert_eq!(
-        (stream.file, stream.analysis.states.samples[0]),
+        (stream.file, stream.analysis().states.samples[0]),
         (1, single_packet.files[0].frames)
     );
     let [clock] = reading.files[0].clocks[..] else { panic!("no clock") };
@@ -98,7 +98,7 @@ fn polls_without_a_time_are_reported() {
     let text = "ESTAB 0 0 10.0.0.1:4000 10.0.0.2:80 cubic rtt:1/2 mss:1000 cwnd:3\n";
     let reading = read_bytes(text.as_bytes());
     assert_eq!(reading.files[0].problems.count, 1);
-    assert_eq!(reading.streams[0].analysis.states.cwnd_last[0], 3_000);
+    assert_eq!(reading.streams[0].analysis().states.cwnd_last[0], 3_000);
 }
 
 #[test]
@@ -107,5 +107,5 @@ fn two_logs_of_one_transfer_are_one_connection() {
     let reading = read(vec![source("a", &bblog), source("b", &siftr)], KEEP).unwrap();
     let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
     let records: u64 = reading.files.iter().map(|file| file.frames).sum();
-    assert_eq!(stream.analysis.states.samples, [records, 0]);
+    assert_eq!(stream.analysis().states.samples, [records, 0]);
 }

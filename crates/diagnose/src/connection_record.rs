@@ -1,0 +1,225 @@
+//! Connections of a capture in little memory: their packets while they are few, their analysis from
+//! then on.
+//!
+//! Most connections of a large capture have few packets: scans, lookups, one request. Their packets
+//! take less memory than the state of the analysis, which is computed when it is asked for.
+
+use std::borrow::Cow;
+
+use packet::wire::Endpoints;
+
+use crate::packet_log::{PacketLog, PacketLogReader};
+use crate::{Analysis, AnalysisSettings, CapturedPacket, ConnectionAnalyzer, StateSample};
+
+/// Most bytes of stored packets, about thirty of them. The state of the analysis of a connection
+/// with data takes several times as much.
+const MAX_LOG: usize = 640;
+
+/// The analyzer of a connection, after these packets.
+fn analyzer(packets: PacketLogReader<'_>) -> ConnectionAnalyzer {
+    let [stream, packets_kept, turns] = packets.numbers();
+    let settings = AnalysisSettings { packets: packets_kept as usize, turns: turns as usize };
+    let mut analyzer = ConnectionAnalyzer::new(packets.ends(), stream, settings);
+    packets.for_each(|packet| analyzer.push(&packet));
+    analyzer
+}
+
+/// A connection that is being read, as by a [`ConnectionAnalyzer`].
+#[derive(Debug)]
+pub struct ConnectionRecorder(Recorder);
+
+#[derive(Debug)]
+enum Recorder {
+    Few(PacketLog),
+    Many(Box<ConnectionAnalyzer>),
+}
+
+impl ConnectionRecorder {
+    /// A connection from `ends.src` to `ends.dst`: see [`ConnectionAnalyzer::new`].
+    pub fn new(ends: Endpoints, stream: u32, settings: AnalysisSettings) -> Self {
+        let limit = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
+        let numbers = [stream, limit(settings.packets), limit(settings.turns)];
+        Self(Recorder::Few(PacketLog::new(ends, numbers)))
+    }
+
+    /// Adds the next packet, in the order of the capture.
+    pub fn push(&mut self, packet: &CapturedPacket) {
+        match &mut self.0 {
+            Recorder::Few(log) if log.len() < MAX_LOG => log.push(packet),
+            Recorder::Few(_) => self.analyzer().push(packet),
+            Recorder::Many(analyzer) => analyzer.push(packet),
+        }
+    }
+
+    /// Adds a sample of a kernel's log: see [`ConnectionAnalyzer::push_state`].
+    pub fn push_state(&mut self, sample: &StateSample) {
+        self.analyzer().push_state(sample);
+    }
+
+    /// Host that opened the connection, or was seen first, and the other.
+    pub fn ends(&self) -> Endpoints {
+        match &self.0 {
+            Recorder::Few(log) => log.reader().ends(),
+            Recorder::Many(analyzer) => analyzer.ends(),
+        }
+    }
+
+    /// Times of the first and the last packet, in ns; `None` without one.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        match &self.0 {
+            Recorder::Few(log) => {
+                let mut times = log.reader().map(|packet| packet.at.as_nanos());
+                let first = times.next()?;
+                Some(times.fold((first, first), |(from, to), at| (from.min(at), to.max(at))))
+            }
+            Recorder::Many(analyzer) => analyzer.span(),
+        }
+    }
+
+    /// The last SYN of each host, by [`packet::Dir`]: MSS option, and whether it has timestamps.
+    pub fn syns(&self) -> [Option<(u16, bool)>; 2] {
+        match &self.0 {
+            Recorder::Few(log) => analyzer(log.reader()).syns(),
+            Recorder::Many(analyzer) => analyzer.syns(),
+        }
+    }
+
+    /// The analyzer, which holds the packets from now on.
+    fn analyzer(&mut self) -> &mut ConnectionAnalyzer {
+        if let Recorder::Few(log) = &self.0 {
+            self.0 = Recorder::Many(Box::new(analyzer(log.reader())));
+        }
+        match &mut self.0 {
+            Recorder::Many(analyzer) => analyzer,
+            Recorder::Few(_) => unreachable!("it was replaced"),
+        }
+    }
+
+    /// Ends the connection at the end of the capture.
+    pub fn finish(self) -> RecordedConnection {
+        let content = match self.0 {
+            Recorder::Few(log) => {
+                Recorded::Few { log: log.into_bytes(), of_filtered_capture: false }
+            }
+            Recorder::Many(analyzer) => Recorded::Many(Box::new(analyzer.finish())),
+        };
+        RecordedConnection(content)
+    }
+}
+
+/// A connection that has been read.
+#[derive(Debug, Clone)]
+pub struct RecordedConnection(Recorded);
+
+#[derive(Debug, Clone)]
+enum Recorded {
+    Few { log: Box<[u8]>, of_filtered_capture: bool },
+    Many(Box<Analysis>),
+}
+
+impl RecordedConnection {
+    /// Stream index in the file: see [`Analysis::stream`].
+    pub fn stream(&self) -> u32 {
+        match &self.0 {
+            Recorded::Few { log, .. } => {
+                let [stream, ..] = PacketLogReader::new(log).numbers();
+                stream
+            }
+            Recorded::Many(analysis) => analysis.stream,
+        }
+    }
+
+    /// Sets [`Analysis::of_filtered_capture`].
+    pub fn set_of_filtered_capture(&mut self) {
+        match &mut self.0 {
+            Recorded::Few { of_filtered_capture, .. } => *of_filtered_capture = true,
+            Recorded::Many(analysis) => analysis.of_filtered_capture = true,
+        }
+    }
+
+    /// The analysis, computed from the packets if they are few.
+    pub fn analysis(&self) -> Cow<'_, Analysis> {
+        match &self.0 {
+            Recorded::Many(analysis) => Cow::Borrowed(analysis),
+            Recorded::Few { log, of_filtered_capture } => {
+                let mut analysis = analyzer(PacketLogReader::new(log)).finish();
+                analysis.of_filtered_capture = *of_filtered_capture;
+                Cow::Owned(analysis)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use packet::{Dir, Flags, Segment};
+    use units::{Instant, SeqNum};
+
+    use super::*;
+
+    /// A request and an answer again and again: `count` packets.
+    fn packets(count: u32) -> impl Iterator<Item = CapturedPacket> {
+        (0..count).map(|n| {
+            let dir = if n % 3 == 0 { Dir::Forward } else { Dir::Reverse };
+            let segment = Segment {
+                dir,
+                flags: Flags::ACK,
+                seq: SeqNum(n * 900),
+                ack: SeqNum(n * 800),
+                payload: 700 + n,
+                window: 500,
+                ..Segment::default()
+            };
+            CapturedPacket {
+                at: Instant::from_nanos(u64::from(n) * 30_000_000),
+                frame: u64::from(n) + 1,
+                segment,
+                captured: segment.wire_len().get() as u32,
+                id: 0,
+                options_cut: false,
+            }
+        })
+    }
+
+    fn ends() -> Endpoints {
+        Endpoints {
+            src: SocketAddr::from(([192, 0, 2, 1], 40_000)),
+            dst: SocketAddr::from(([192, 0, 2, 2], 80)),
+        }
+    }
+
+    /// Few or many packets: the result is that of the analyzer.
+    #[test]
+    fn a_record_has_the_analysis_of_its_packets() {
+        for count in [0, 1, 5, 30, 60, 500] {
+            let settings = AnalysisSettings { packets: 40, turns: 50 };
+            let mut record = ConnectionRecorder::new(ends(), 3, settings);
+            let mut analyzer = ConnectionAnalyzer::new(ends(), 3, settings);
+            packets(count).for_each(|packet| {
+                record.push(&packet);
+                analyzer.push(&packet);
+            });
+            assert_eq!((record.ends(), record.span()), (ends(), analyzer.span()));
+            let (record, analysis) = (record.finish(), analyzer.finish());
+            assert_eq!(record.stream(), 3);
+            assert_eq!(format!("{:?}", record.analysis()), format!("{analysis:?}"), "{count}");
+        }
+    }
+
+    /// The goal for a connection with data is a kilobyte: most bytes of its packets, and those of
+    /// the table of connections.
+    #[test]
+    fn few_packets_take_less_than_a_kilobyte() {
+        let mut record = ConnectionRecorder::new(ends(), 0, AnalysisSettings::default());
+        packets(1_000).for_each(|packet| {
+            record.push(&packet);
+            if let Recorder::Few(log) = &record.0 {
+                assert!(log.len() < MAX_LOG + 128);
+            }
+        });
+        assert!(matches!(record.0, Recorder::Many(_)));
+        assert!(size_of::<ConnectionRecorder>() <= 64);
+    }
+}
