@@ -173,9 +173,9 @@ fn useless(what: &str, error: &ReadError) -> PyErr {
 fn stream(source: InputFile<'_>, flow: Option<u32>) -> PyResult<CapturedConnection> {
     let settings = AnalysisSettings { packets: usize::MAX, turns: ::whatif::MAX_EVENTS };
     let reading = inputs::read(vec![source], settings).map_err(|error| useless("read", &error))?;
-    let bytes = |stream: &CapturedConnection| stream.analysis.main().map_or(0, |flow| flow.bytes);
+    let bytes = |stream: &CapturedConnection| stream.analysis().main().map_or(0, |flow| flow.bytes);
     let found = match flow {
-        Some(number) => reading.streams.into_iter().find(|one| one.analysis.stream == number),
+        Some(number) => reading.streams.into_iter().find(|one| one.stream() == number),
         None => reading.streams.into_iter().max_by_key(bytes),
     };
     found.ok_or_else(|| match flow {

@@ -139,6 +139,9 @@ pub(crate) struct HalfConnection {
     pub(crate) zero_windows: u64,
     closure: window::WindowClosure,
     pub(crate) unseen: u64,
+    /// The latest ranges among them, and the time of the last ACK that covered some.
+    unseen_ranges: StreamRanges,
+    unseen_at: u64,
     pub(crate) pauses: u64,
     pub(crate) longest_pause: (u64, u64),
     pub(crate) ecn_echoes: u64,
@@ -222,6 +225,8 @@ impl HalfConnection {
             zero_windows: 0,
             closure: window::WindowClosure::default(),
             unseen: 0,
+            unseen_ranges: StreamRanges::default(),
+            unseen_at: 0,
             pauses: 0,
             longest_pause: (0, 0),
             ecn_echoes: 0,

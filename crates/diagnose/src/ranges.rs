@@ -48,6 +48,33 @@ impl StreamRanges {
         self.list.insert(left, right);
     }
 
+    /// Removes `[start, end)`; returns how many of its bytes were in the set.
+    pub(crate) fn remove(&mut self, start: u64, end: u64) -> u64 {
+        let before = self.bytes;
+        while let Some((&left, &right)) = self.list.range(..end).next_back()
+            && right > start
+        {
+            self.list.remove(&left);
+            self.bytes -= right.min(end) - left.max(start);
+            if left < start {
+                self.list.insert(left, start);
+            }
+            if right > end {
+                self.list.insert(end, right);
+            }
+        }
+        before - self.bytes
+    }
+
+    /// Removes the lowest ranges until there are at most `most`.
+    pub(crate) fn limit(&mut self, most: usize) {
+        while self.list.len() > most
+            && let Some((left, right)) = self.list.pop_first()
+        {
+            self.bytes -= right - left;
+        }
+    }
+
     /// Removes everything below `offset`.
     pub(crate) fn drop_below(&mut self, place: u64) {
         while let Some(first) = self.list.first_entry() {
@@ -89,14 +116,20 @@ mod tests {
     proptest! {
         #[test]
         fn matches_a_set_of_bytes(
-            steps in proptest::collection::vec((0_u64..200, 1_u64..30, any::<bool>()), 1..60),
+            steps in proptest::collection::vec((0_u64..200, 1_u64..30, 0..3_u8), 1..60),
         ) {
             let mut ranges = StreamRanges::default();
             let mut model = BTreeSet::new();
-            for (start, len, cut) in steps {
-                if cut {
+            for (start, len, step) in steps {
+                if step == 0 {
                     ranges.drop_below(start);
                     model = model.split_off(&start);
+                    continue;
+                }
+                if step == 1 {
+                    let removed = (start..start + len).filter(|byte| model.remove(byte)).count();
+                    prop_assert_eq!(ranges.remove(start, start + len), removed as u64);
+                    prop_assert_eq!(ranges.bytes(), model.len() as u64);
                     continue;
                 }
                 let mut fresh = BTreeSet::new();

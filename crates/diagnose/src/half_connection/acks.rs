@@ -6,6 +6,9 @@ use crate::outstanding::SentRange;
 use crate::rounds::TimeUse;
 use crate::sender_events::SenderEventKind;
 
+/// Most ranges of acknowledged bytes that are remembered because they may be captured yet.
+const MAX_UNSEEN_RANGES: usize = 64;
+
 impl HalfConnection {
     /// Processes an ACK that passes the capture point.
     pub(crate) fn ack(&mut self, ack: CapturedAck) {
@@ -69,7 +72,7 @@ impl HalfConnection {
             }
             // Data acknowledged but not captured: the capture missed them. A single byte is a FIN.
             if place - self.nxt > 1 {
-                self.unseen += place - self.nxt;
+                self.count_unseen((self.nxt, place), ack.at);
             }
             self.nxt = place;
             self.begun = true;
@@ -79,10 +82,10 @@ impl HalfConnection {
         let mut news = NewlyDelivered { fack: self.fack, ..NewlyDelivered::default() };
         self.sack_blocks(ack, place, &mut news);
         if place > self.una {
-            let mut uncaptured = 0;
+            let mut uncaptured = Vec::new();
             self.out.pop_below(place, |sent| {
                 if sent.copies == 0 {
-                    uncaptured += sent.end - sent.start;
+                    uncaptured.push((sent.start, sent.end));
                 }
                 if !sent.sacked {
                     news.delivered(sent);
@@ -92,7 +95,9 @@ impl HalfConnection {
                 self.coverage.count(place - old_una, self.mss);
             }
             self.sacked.drop_below(place);
-            self.unseen += uncaptured;
+            for range in uncaptured {
+                self.count_unseen(range, ack.at);
+            }
             if ack.pure && place == self.nxt && place - old_una < 2 * self.mss && !self.in_episode {
                 let took = ack.at.saturating_sub(self.last_sent);
                 self.stalls.all_acked(took.saturating_sub(self.rtt.to_receiver()));
@@ -120,6 +125,14 @@ impl HalfConnection {
                 AckSummary { acked, delivered: news.bytes, late: news.reordering_extent, rtt };
             self.turn(at, what, una, received);
         }
+    }
+
+    /// Counts bytes that were acknowledged and have not been captured.
+    fn count_unseen(&mut self, (start, end): (u64, u64), at: u64) {
+        self.unseen += end - start;
+        self.unseen_at = at;
+        self.unseen_ranges.add(start, end, |_, _| {});
+        self.unseen_ranges.limit(MAX_UNSEEN_RANGES);
     }
 
     fn sack_blocks(&mut self, ack: &CapturedAck, place: u64, news: &mut NewlyDelivered) {

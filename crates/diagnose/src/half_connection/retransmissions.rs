@@ -23,6 +23,9 @@ enum OldDataKind {
 impl HalfConnection {
     /// Processes data below `nxt`: a retransmission, or a reordered packet.
     pub(super) fn old_data(&mut self, (start, end): (u64, u64), at: u64, stamp: u32, frame: u64) {
+        if self.captured_after_ack((start, end), at) {
+            return;
+        }
         let mut what =
             OldDataKind::Retransmitted { spurious: start < self.una && start >= self.start };
         let at_receiver = self.begin.point == CapturePoint::Receiver;
@@ -80,6 +83,21 @@ impl HalfConnection {
                 self.on_retransmission((start, end), at, frame, (copies, last_at), spurious);
             }
         }
+    }
+
+    /// Moves bytes that were acknowledged before they were captured from the unseen to the captured
+    /// ones. True if these data are no retransmission: all of them are new here, and an ACK passed so
+    /// shortly before that only the capture can have put it first, as it does with packets of several
+    /// NIC queues.
+    fn captured_after_ack(&mut self, (start, end): (u64, u64), at: u64) -> bool {
+        let found = self.unseen_ranges.remove(start, end);
+        self.captured += found;
+        self.unseen -= found;
+        let is_order = found == end - start && at - self.unseen_at.min(at) <= self.reaction();
+        if is_order {
+            self.counts.new += self.packets(end - start);
+        }
+        is_order
     }
 
     fn on_retransmission(

@@ -438,3 +438,20 @@ fn the_data_of_a_syn_are_bytes_of_the_stream() {
     assert_eq!((answer.bytes, answer.captured), (300, 300));
     assert_eq!((analysis.syns, analysis.opened), (2, true));
 }
+
+/// Packets of two NIC queues: an ACK is captured microseconds before the data that it covers. They
+/// are neither missing in the capture nor retransmitted.
+#[test]
+fn data_captured_after_their_ack_are_no_retransmission() {
+    let mut script = TestConnection::new();
+    script.open(10_000);
+    script.data(10_100, 0, 1_000);
+    script.ack(20_100, 3_000, &[]);
+    script.data(20_105, 1_000, 1_000);
+    script.data(20_106, 2_000, 1_000);
+    script.data(30_000, 3_000, 1_000);
+    script.ack(40_000, 4_000, &[]);
+    let flow = script.finish().main().unwrap().clone();
+    assert_eq!((flow.bytes, flow.captured, flow.unseen), (4_000, 4_000, 0));
+    assert_eq!((flow.counts.new, flow.counts.retransmitted), (4, 0));
+}
