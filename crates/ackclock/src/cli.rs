@@ -333,6 +333,11 @@ pub(crate) struct PacketdrillArgs {
     /// Define a word: NAME=VALUE replaces it, NAME makes `#ifdef NAME` true
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     pub(crate) define: Vec<String>,
+    /// Run each script on a real kernel, too, and print both runs packet by packet: `kernel`, the guest
+    /// kernel of the profile, or the name of one (`ackclock kernel list`), whose profile and tick rate
+    /// are then the defaults
+    #[arg(long, value_name = "KERNEL", conflicts_with = "junit")]
+    pub(crate) against: Option<String>,
     /// Succeed although scripts need unsupported features or cannot be read
     #[arg(long)]
     pub(crate) allow_unsupported: bool,

@@ -679,6 +679,10 @@ static void set(struct end *e, const char *key, char *value)
 				e->app = i;
 }
 
+#ifdef ACKCLOCK_SCRIPTS
+#include "script.c"
+#endif
+
 int main(void)
 {
 	static char four[64], six[64], line[4096];
@@ -745,6 +749,9 @@ int main(void)
 	}
 	fclose(plan);
 	configure(four, six, mtu, gro);
+#ifdef ACKCLOCK_SCRIPTS
+	serve_script();
+#endif
 
 	struct pollfd listeners[MOST_LISTENERS];
 	int families[MOST_LISTENERS], ports[MOST_LISTENERS], n = 0;

@@ -8,7 +8,8 @@
 //! Reading order: [`guest`] (the interface of a guest: packets in, packets out, next deadline),
 //! [`drive`] (the event loop), [`flows`] (packets and segments), [`plan`] (the applications of a
 //! guest), [`results`] (their results), [`uml`] (a guest that is a Linux kernel), [`socket`] (a
-//! guest that is any program), [`run()`] (a whole run); in addition [`kernel`] (building kernels) and [`compare`] (the same scenario with
+//! guest that is any program), [`run()`] (a whole run),
+//! [`script`](mod@script) (a kernel that a packet script drives); in addition [`kernel`] (building kernels) and [`compare`] (the same scenario with
 //! models and kernels).
 //!
 //! The crate starts processes and reads files; it is empty on systems other than Linux.
@@ -22,6 +23,7 @@ pub mod kernel;
 pub mod plan;
 pub mod results;
 pub mod run;
+pub mod script;
 pub mod socket;
 pub mod uml;
 

@@ -111,6 +111,22 @@ pub fn plan(
     Ok(plan)
 }
 
+/// The plan of a host that a packet script drives: `profile` gives its sysctls.
+pub(crate) fn script_plan(profile: &TcpProfile, mtu: u32, addresses: [IpAddr; 2]) -> String {
+    let mut plan = String::new();
+    let settings = quiet().into_iter().chain(settings(profile));
+    for (name, value) in settings {
+        let _ = writeln!(plan, "sysctl {name}={value}");
+    }
+    let [four, six] = addresses;
+    let _ = writeln!(plan, "mtu {mtu}\ngro 0\nfour {four}");
+    // IPv6 needs an MTU of 1280 or more.
+    if mtu >= 1_280 {
+        let _ = writeln!(plan, "six {six}");
+    }
+    plan
+}
+
 /// The description of a host for a program that is no kernel ([`crate::socket`]).
 ///
 /// # Errors

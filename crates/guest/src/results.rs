@@ -24,6 +24,8 @@ pub struct HostResults {
     pub refused: Vec<String>,
     /// `tcp_info` of senders over time, not yet recorded.
     pub(crate) samples: Vec<GuestTcpInfo>,
+    /// Results of the system calls of a packet script, not yet taken.
+    pub(crate) calls: Vec<String>,
     /// Why process 1 gave up.
     pub(crate) error: Option<String>,
 }
@@ -78,6 +80,7 @@ impl HostResults {
                 }
             }
             "end" => self.ends.push(end(rest)),
+            "call" => self.calls.push(rest.to_owned()),
             "tcp" => self.samples.extend(GuestTcpInfo::read(rest)),
             _ => {}
         }

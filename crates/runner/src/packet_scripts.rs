@@ -1,6 +1,7 @@
 //! Packet scripts: parsed, run against a profile, and reported as a table, as JSON, or as
 //! compiler-style diagnostics.
 
+mod against;
 mod junit;
 mod summary;
 mod text;
@@ -10,8 +11,10 @@ use serde::Serialize;
 use tcp::profile::{Family, NAMES, TcpProfile};
 use units::Duration;
 
+pub use against::{Compared, compared_json, compared_table};
 pub use junit::junit;
 pub use script::ScriptOverrides;
+pub use script::real;
 pub use summary::summary;
 pub use text::{details, table};
 
@@ -33,6 +36,8 @@ pub struct ScriptSettings<'a> {
     pub overrides: ScriptOverrides,
     /// Reads a file that a script's commands name.
     pub files: &'a dyn Fn(&str) -> Option<String>,
+    /// Starts a real host that runs the scripts in place of the model.
+    pub real: Option<real::Boot<'a>>,
 }
 
 /// The outcome of a script.
@@ -152,6 +157,7 @@ pub fn run_script(file: &str, text: &str, settings: &ScriptSettings<'_>) -> Scri
         packets: settings.packets,
         overrides: settings.overrides,
         files: settings.files,
+        real: settings.real,
     };
     let outcome = run(text, &script, &options);
     results.ending = match outcome.verdict {
@@ -276,6 +282,7 @@ mod tests {
                 definitions: &[],
                 overrides: ScriptOverrides::default(),
                 files: &|_| None,
+                real: None,
             },
         )
     }

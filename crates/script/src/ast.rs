@@ -105,7 +105,9 @@ pub enum StatementKind {
     Assert(AssertionExpr, Option<AssertionExpr>),
     /// `name = value`, or with an operator: `name += value`.
     Assign(String, Option<Operator>, AssertionExpr),
-    /// `pass`, `print(...)`: no effect.
+    /// `print(...)`: the values are a line of the packets of the run.
+    Print(AssertionExpr),
+    /// `pass`: no effect.
     Nothing,
 }
 

@@ -1,5 +1,5 @@
 //! Packet scripts: the packets that a host sends in response to system calls and received packets.
-//! Layer 6.
+//! Layer 5.
 //!
 //! The language is packetdrill's public one: [`parse()`] converts a text to a
 //! [`Script`](ast::Script), [`run()`] drives one [`tcp::TcpEndpoint`] with it in simulated time,
@@ -8,9 +8,10 @@
 //! Reading order: [`ast`], `parse` (times, packets, options, calls), [`shell`] and [`settings`]
 //! (settings made by the commands of a script), `code` (assertions), [`run`](mod@run).
 //!
-//! Not supported: UDP, ICMP, Fast Open, several concurrent connections, and features that end a run
-//! with [`ScriptVerdict::Unsupported`]. It reads no files: the caller provides shell scripts of a
-//! script.
+//! With [`real`] a script drives a real stack in place of the model, with the same comparison.
+//!
+//! Not supported: UDP, several concurrent connections, and features that end a run with
+//! [`ScriptVerdict::Unsupported`]. It reads no files: the caller provides shell scripts of a script.
 
 pub mod ast;
 mod code;
@@ -18,6 +19,7 @@ pub mod conditional;
 mod cursor;
 mod diagnostic;
 mod parse;
+pub mod real;
 pub mod run;
 pub mod settings;
 pub mod shell;

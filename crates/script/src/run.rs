@@ -23,6 +23,7 @@ mod epoll;
 mod fast_open;
 mod icmp;
 mod numbers;
+mod real;
 mod socket_options;
 mod sockets;
 mod wording;
@@ -35,6 +36,7 @@ use units::{Duration, Instant};
 use crate::ast::{Action, Script, ScriptEvent, When};
 use crate::code::Environment;
 use crate::diagnostic::{Diagnostic, ScriptSpan};
+use crate::real::{Boot, BootOptions};
 use calls::BlockedCall;
 use configure::Rules;
 use numbers::StreamNumbers;
@@ -54,6 +56,8 @@ pub struct RunOptions<'a> {
     pub overrides: ScriptOverrides,
     /// Returns the text of a file that the script's commands name.
     pub files: &'a dyn Fn(&str) -> Option<String>,
+    /// Starts a real host that runs the script in place of the model.
+    pub real: Option<Boot<'a>>,
 }
 
 /// Values of the command line, which replace those of the script's options.
@@ -140,6 +144,10 @@ struct Runner<'a> {
     base: Instant,
     /// Commands that were not run.
     notes: Vec<String>,
+    /// Number of the call that the real host makes for the blocked call.
+    real_call: Option<u32>,
+    /// The peer's initial sequence number is known to the real host.
+    real_synchronised: bool,
 }
 
 impl<'a> Runner<'a> {
@@ -151,7 +159,7 @@ impl<'a> Runner<'a> {
             world.keep_packets();
         }
         let base = world.now();
-        Ok(Self {
+        let mut runner = Self {
             text,
             options: *options,
             rules,
@@ -163,7 +171,36 @@ impl<'a> Runner<'a> {
             retrying: false,
             base,
             notes,
-        })
+            real_call: None,
+            real_synchronised: false,
+        };
+        if let Some(boot) = options.real {
+            runner.boot(boot, script)?;
+        }
+        Ok(runner)
+    }
+
+    /// Starts the real host and runs the command before the first event on it.
+    fn boot(&mut self, boot: Boot<'_>, script: &Script) -> Result<()> {
+        let start = ScriptSpan { start: 0, end: 0 };
+        let host = &self.world.host;
+        let [four, six] = [IpVersion::V4, IpVersion::V6].map(|ip| host.fast_open.addresses.of(ip));
+        let options = BootOptions {
+            profile: self.options.profile.clone(),
+            mtu: host.profile.mtu,
+            tso: host.tso,
+            local: [four.0, six.0],
+            remote: [four.1, six.1],
+        };
+        let (local, remote) = host.fast_open.addresses.of(self.rules.ip);
+        match boot(&options) {
+            Ok(real) => self.world.real = Some(real::RealWorld::new(real, local, remote)),
+            Err(error) => return self.unsupported(start, format!("the kernel: {error}")),
+        }
+        match &script.init {
+            Some(command) => self.command(&command.value, command.span),
+            None => Ok(()),
+        }
     }
 
     fn run(&mut self, script: &'a Script, done: &mut usize) -> Result<()> {
@@ -206,6 +243,7 @@ impl<'a> Runner<'a> {
             Action::Command(command) => self.command(&command.value, command.span)?,
             Action::Code(statements) => self.check(statements)?,
         }
+        self.check_real(event.span)?;
         self.base = self.world.now();
         self.retry()
     }

@@ -36,6 +36,7 @@ fn outcome(path: &Path, text: &str) -> ScriptOutcome {
         packets: true,
         overrides,
         files: &files,
+        real: None,
     };
     run(text, &script, &options)
 }

@@ -1,11 +1,14 @@
 //! `ackclock packetdrill`: packet scripts in virtual time.
 
+mod against;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use packet::IpVersion;
+use runner::packet_scripts::real::Boot;
 use runner::packet_scripts::{
     Ending, ScriptOverrides, ScriptResult, ScriptSettings, ScriptTotals, check_profile, details,
     json, junit, run_script, summary, table,
@@ -42,8 +45,11 @@ pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
         collect(path, true, DEPTH, &mut files)?;
     }
     let settings = CommonSettings::of(args);
+    if let Some(kernel) = &args.against {
+        return against::run(kernel, &files, args, settings);
+    }
     let results =
-        files.iter().map(|path| one(path, args, &settings)).collect::<Result<Vec<_>, _>>()?;
+        files.iter().map(|path| one(path, args, &settings, None)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &args.junit {
         let mut out = OutFile::create(path)?;
         let written = out.write_all(junit(&results).as_bytes());
@@ -69,6 +75,8 @@ const fn status(totals: &ScriptTotals, allow_unsupported: bool) -> u8 {
 
 /// Settings of all scripts.
 struct CommonSettings {
+    profile: Option<String>,
+    packets: bool,
     definitions: Vec<(String, String)>,
     overrides: ScriptOverrides,
 }
@@ -84,6 +92,8 @@ impl CommonSettings {
             _ => IpVersion::V4,
         });
         Self {
+            profile: args.profile.clone(),
+            packets: args.verbose,
             definitions: args.define.iter().map(definition).collect(),
             overrides: ScriptOverrides {
                 ip,
@@ -161,6 +171,7 @@ fn one(
     path: &Path,
     args: &PacketdrillArgs,
     common: &CommonSettings,
+    real: Option<Boot<'_>>,
 ) -> Result<ScriptResult, Failure> {
     let bytes = input::read(path)?;
     let name = path.display().to_string();
@@ -169,12 +180,13 @@ fn one(
     let beside = path.parent().unwrap_or(Path::new("."));
     let files = |file: &str| String::from_utf8(input::read_named(&beside.join(file)).ok()?).ok();
     let settings = ScriptSettings {
-        profile: args.profile.as_deref(),
+        profile: common.profile.as_deref(),
         relaxed_psh: args.relaxed_psh,
-        packets: args.verbose,
+        packets: common.packets,
         definitions: &common.definitions,
         overrides: common.overrides,
         files: &files,
+        real,
     };
     Ok(run_script(&name, text, &settings))
 }

@@ -15,6 +15,8 @@ use super::{Cache, Kernel, KernelInfo};
 const CONFIG: &str = include_str!("../../recipe/kernel.config");
 /// Process 1.
 const INIT: &str = include_str!("../../recipe/init.c");
+/// The part of process 1 that executes the system calls of a packet script.
+const SCRIPT: &str = include_str!("../../recipe/script.c");
 /// Approximate number of objects that a build compiles, for progress.
 const OBJECTS: u32 = 660;
 /// Lines of make's output that an error shows.
@@ -206,8 +208,21 @@ pub fn build(
 /// # Errors
 /// [`BuildError`].
 pub fn init(cache: &Cache) -> Result<PathBuf, BuildError> {
+    compile_init(cache, None)
+}
+
+/// Returns process 1 of a guest that a packet script drives.
+///
+/// # Errors
+/// [`BuildError`].
+pub fn script_init(cache: &Cache) -> Result<PathBuf, BuildError> {
+    compile_init(cache, Some(SCRIPT))
+}
+
+fn compile_init(cache: &Cache, script: Option<&str>) -> Result<PathBuf, BuildError> {
     let directory = cache.path().join("init");
-    let path = directory.join(&hex(&Sha256::digest(INIT))[..16]);
+    let key = format!("{INIT}{}", script.unwrap_or_default());
+    let path = directory.join(&hex(&Sha256::digest(key))[..16]);
     if path.is_file() {
         return Ok(path);
     }
@@ -226,13 +241,21 @@ pub fn init(cache: &Cache) -> Result<PathBuf, BuildError> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let stem = format!("{}-{number}", std::process::id());
-    let source = directory.join(format!("init-{stem}.c"));
+    let sources = directory.join(format!("source-{stem}"));
+    fs::create_dir_all(&sources).map_err(with(&sources))?;
+    let source = sources.join("init.c");
     let temporary = directory.join(format!("init-{stem}"));
     fs::write(&source, INIT).map_err(with(&source))?;
     let mut gcc = Command::new("gcc");
-    gcc.args(["-Wall", "-Os", "-static", "-s", "-o"]).arg(&temporary).arg(&source);
+    gcc.args(["-Wall", "-Os", "-static", "-s"]);
+    if let Some(script) = script {
+        let file = sources.join("script.c");
+        fs::write(&file, script).map_err(with(&file))?;
+        gcc.arg("-DACKCLOCK_SCRIPTS");
+    }
+    gcc.arg("-o").arg(&temporary).arg(&source);
     let compiled = output(&mut gcc, "the compilation of process 1");
-    let _ = fs::remove_file(&source);
+    let _ = fs::remove_dir_all(&sources);
     compiled?;
     fs::rename(&temporary, &path).map_err(with(&path))?;
     Ok(path)

@@ -59,6 +59,8 @@ pub(crate) enum EvaluationError {
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     variables: BTreeMap<String, AssertionValue>,
+    /// Lines printed and not yet taken.
+    pub(crate) printed: Vec<String>,
 }
 
 type Result<T> = core::result::Result<T, EvaluationError>;
@@ -73,6 +75,15 @@ pub(crate) fn run(
         let look = Evaluator { variables: &environment.variables, known };
         match &statement.kind {
             StatementKind::Nothing => {}
+            StatementKind::Print(value) => {
+                let text = match look.value(value)? {
+                    AssertionValue::Tuple(values) => {
+                        values.iter().map(AssertionValue::to_string).collect::<Vec<_>>().join(" ")
+                    }
+                    value => value.to_string(),
+                };
+                environment.printed.push(text);
+            }
             StatementKind::Assert(condition, message) => {
                 if !truth(&look.value(condition)?) {
                     let mut names = Vec::new();

@@ -156,8 +156,7 @@ impl<'t> AssertionParser<'t> {
         }
         let Some(name) = self.word() else { return Err(self.missing(EXPECTED)) };
         if name == "print" {
-            let _ = self.expression()?;
-            return Ok(StatementKind::Nothing);
+            return Ok(StatementKind::Print(self.expression()?));
         }
         let _ = self.take(name);
         self.skip();

@@ -21,6 +21,9 @@ impl Runner<'_> {
         if tcp.ace.is_some() {
             return self.unsupported(tcp.flags.span, "accurate ECN is not supported");
         }
+        if self.world.real.is_some() {
+            return self.arrive_real(packet, tcp);
+        }
         let flags = tcp.flags.value;
         self.renew_listener(flags, tcp.seq.value);
         if self.world.connection.is_none() {
@@ -37,6 +40,22 @@ impl Runner<'_> {
         if opens {
             self.numbers.peer_isn = tcp.seq.value;
         }
+        let segment = self.segment_of(packet, tcp)?;
+        if self.world.state() == TcpState::Listen {
+            self.offer_fast_open();
+        }
+        self.world.arrive(&segment);
+        self.cache_fast_open();
+        Ok(())
+    }
+
+    /// Returns the packet with the numbers of this host.
+    pub(super) fn segment_of(
+        &self,
+        packet: &ScriptPacket,
+        tcp: &ScriptSegment,
+    ) -> Result<Segment> {
+        let flags = tcp.flags.value;
         let ecn = match packet.ecn.map(|mark| mark.value) {
             None | Some(EcnMark::NotCapable) => 0,
             Some(EcnMark::Ect1) => 1,
@@ -65,12 +84,7 @@ impl Runner<'_> {
             ..Segment::default()
         };
         self.put_options(tcp, &mut segment)?;
-        if self.world.state() == TcpState::Listen {
-            self.offer_fast_open();
-        }
-        self.world.arrive(&segment);
-        self.cache_fast_open();
-        Ok(())
+        Ok(segment)
     }
 
     /// Lets a listener whose connection has ended accept the next one.

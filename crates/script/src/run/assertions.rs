@@ -23,7 +23,11 @@ impl Runner<'_> {
             Family::Linux | Family::Rfc => None,
         };
         let now = self.world.now();
+        let real = self.real_info();
         let known = |name: &str| {
+            if let Some(real) = &real {
+                return real.field(name).or_else(|| constant(name, family));
+            }
             if name == "tcpi_last_data_recv" {
                 let last = info.as_ref().and_then(|info| info.last_data)?;
                 return i64::try_from(now.since(last).as_micros() / 1_000).ok();
@@ -36,7 +40,11 @@ impl Runner<'_> {
                 (None, _) => None,
             })
         };
-        match code::run(statements, &mut self.environment, &known) {
+        let run = code::run(statements, &mut self.environment, &known);
+        for line in core::mem::take(&mut self.environment.printed) {
+            self.world.print(line);
+        }
+        match run {
             Ok(()) => Ok(()),
             Err(EvaluationError::Unknown { span, name }) => {
                 self.unsupported(span, format!("`{name}` is not known here"))

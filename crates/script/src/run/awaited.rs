@@ -42,6 +42,7 @@ impl Runner<'_> {
         let until =
             allowed.map_or(self.world.now() + LONGEST, |allowed| allowed.to + allowed.slack);
         let Some(first) = self.next_sent(until)? else {
+            self.check_real(event.span)?;
             return Err(ScriptStop::Failed(self.no_packet_error(event, allowed)));
         };
         let (whole, last) = self.coalesce(first, tcp, until)?;
@@ -172,6 +173,9 @@ impl Runner<'_> {
             let timer = purpose.name().replace('_', " ");
             format!("the next timer ({timer}) fires at {at} s")
         });
+        if self.world.real.is_some() {
+            return error;
+        }
         error.hint(next.or(Some("no timer runs: nothing will be sent by itself".to_owned())))
     }
 }

@@ -38,7 +38,11 @@ impl<'a> Runner<'a> {
             return self.unsupported(call.name.span, format!("`{busy}` has not returned yet"));
         }
         let mut progress = 0;
-        let returned = self.perform(call, &mut progress)?;
+        let returned = if self.world.real.is_some() {
+            self.call_real(call, matches!(event.when.value, When::Blocking { .. }))?
+        } else {
+            self.perform(call, &mut progress)?
+        };
         let end = match event.when.value {
             When::Blocking { relative, to, .. } => {
                 Some(if relative { self.base + to } else { self.world.at(to) })
@@ -75,7 +79,11 @@ impl<'a> Runner<'a> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
         let mut progress = blocked.progress;
         self.retrying = true;
-        let performed = self.perform(blocked.call, &mut progress);
+        let performed = if self.world.real.is_some() {
+            self.returned_real(blocked.call)
+        } else {
+            self.perform(blocked.call, &mut progress)
+        };
         self.retrying = false;
         match performed? {
             Blocks if self.world.now() <= blocked.until => {
@@ -157,18 +165,7 @@ impl<'a> Runner<'a> {
     }
 
     fn socket(&mut self, call: &SystemCall) -> Result<CallResult> {
-        for part in &call.args {
-            let other = words(part).into_iter().find_map(|word| match word {
-                "SOCK_DGRAM" | "IPPROTO_UDP" | "IPPROTO_UDPLITE" => Some("UDP"),
-                "SOCK_SEQPACKET" | "IPPROTO_SCTP" => Some("SCTP"),
-                "SOCK_RAW" => Some("raw"),
-                "IPPROTO_MPTCP" => Some("MPTCP"),
-                _ => None,
-            });
-            if let Some(other) = other {
-                return self.unsupported(part.span, format!("{other} sockets are not supported"));
-            }
-        }
+        self.refuse_other_sockets(call)?;
         let ExprKind::Int(number) = call.result.kind else { return Ok(Value(0)) };
         if number < 0 {
             return Ok(Value(3));
@@ -188,6 +185,23 @@ impl<'a> Runner<'a> {
             },
         );
         Ok(Value(number))
+    }
+
+    /// Refuses sockets of other protocols than TCP.
+    pub(super) fn refuse_other_sockets(&self, call: &SystemCall) -> Result<()> {
+        for part in &call.args {
+            let other = words(part).into_iter().find_map(|word| match word {
+                "SOCK_DGRAM" | "IPPROTO_UDP" | "IPPROTO_UDPLITE" => Some("UDP"),
+                "SOCK_SEQPACKET" | "IPPROTO_SCTP" => Some("SCTP"),
+                "SOCK_RAW" => Some("raw"),
+                "IPPROTO_MPTCP" => Some("MPTCP"),
+                _ => None,
+            });
+            if let Some(other) = other {
+                return self.unsupported(part.span, format!("{other} sockets are not supported"));
+            }
+        }
+        Ok(())
     }
 
     fn listen(&mut self, call: &SystemCall) -> Result<CallResult> {
@@ -393,7 +407,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Returns whether the buffer of a call is `NULL`.
-    fn null_buffer(&self, call: &SystemCall) -> bool {
+    pub(super) fn null_buffer(&self, call: &SystemCall) -> bool {
         call.args.get(1).is_some_and(|buffer| names(buffer, "NULL"))
     }
 
@@ -433,7 +447,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Returns the length argument of a read or write.
-    fn amount(&self, call: &SystemCall) -> Result<u64> {
+    pub(super) fn amount(&self, call: &SystemCall) -> Result<u64> {
         let place = match call.name.value.as_str() {
             "readv" | "writev" | "sendmsg" | "recvmsg" => 1,
             _ => 2,
@@ -510,7 +524,7 @@ impl<'a> Runner<'a> {
 }
 
 /// Returns the flags of a call of that family; those of `sendmsg` and `recvmsg` come third.
-fn message_flags<'c>(call: &'c SystemCall, family: &str) -> Option<&'c Expr> {
+pub(super) fn message_flags<'c>(call: &'c SystemCall, family: &str) -> Option<&'c Expr> {
     let name = call.name.value.as_str();
     let place = if name.ends_with("msg") { 2 } else { 3 };
     call.args.get(place).filter(|_| name.starts_with(family))
@@ -531,7 +545,7 @@ pub(super) fn number(call: &SystemCall, place: usize) -> i64 {
 }
 
 /// Returns the length of an element of an iovec: `{..., 1000}`.
-fn length(part: &Expr) -> Option<u64> {
+pub(super) fn length(part: &Expr) -> Option<u64> {
     let ExprKind::Struct(fields) = &part.kind else { return None };
     let named = fields.iter().find(|(name, _)| name.as_deref() == Some("iov_len"));
     match &named.or(fields.last())?.1.kind {

@@ -64,7 +64,7 @@ pub(super) fn configure(
         return Err(ScriptStop::Failed(error));
     }
     host.profile.hz = options.overrides.hz.unwrap_or(host.profile.hz);
-    if let Some(command) = &script.init {
+    if let Some(command) = script.init.as_ref().filter(|_| options.real.is_none()) {
         take_command(text, &command.value, command.span, options, &mut host, notes)?;
     }
     Ok((rules, host))
@@ -187,8 +187,33 @@ fn take_command(
 }
 
 impl Runner<'_> {
+    /// Runs a command on the real host.
+    fn command_real(&mut self, command: &str, span: ScriptSpan) -> Result<()> {
+        let settings = shell::read(command, span, self.options.files);
+        let settings = settings.map_err(|refused| {
+            ScriptStop::Unsupported(Diagnostic::new(self.text, refused.span, refused.why))
+        })?;
+        for setting in settings {
+            match setting.kind {
+                HostSettingKind::Sysctl { name, value } => {
+                    self.set_real(&name, &value, setting.span)?;
+                }
+                HostSettingKind::Ignored(command) => self.notes.push(command),
+                // A fresh kernel knows no peers, and its card always has TSO.
+                HostSettingKind::Tso(_) | HostSettingKind::FlushMetrics => {}
+                HostSettingKind::CountSockets(_) | HostSettingKind::Drop(_) => {
+                    return self.unsupported(setting.span, "this command is FreeBSD's");
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Runs a command between events; its settings apply to later connections.
     pub(super) fn command(&mut self, command: &str, span: ScriptSpan) -> Result<()> {
+        if self.world.real.is_some() {
+            return self.command_real(command, span);
+        }
         let queries = take_command(
             self.text,
             command,

@@ -114,7 +114,7 @@ impl Runner<'_> {
 }
 
 /// Returns a field of `{events=EPOLLIN, fd=4}`, possibly passed by pointer.
-fn field<'e>(event: &'e Expr, name: &str) -> Option<&'e Expr> {
+pub(super) fn field<'e>(event: &'e Expr, name: &str) -> Option<&'e Expr> {
     match &event.kind {
         ExprKind::List(values) if values.len() == 1 => field(&values[0], name),
         ExprKind::Struct(fields) => {

@@ -178,7 +178,7 @@ impl Runner<'_> {
     }
 
     /// Compares a value passed by pointer: `[ECONNREFUSED]`.
-    fn compare_pointed(&self, value: &Expr, found: &str, call: &SystemCall) -> Result<CallResult> {
+    pub(super) fn compare_pointed(&self, value: &Expr, found: &str, call: &SystemCall) -> Result<CallResult> {
         let inner = match &value.kind {
             ExprKind::List(values) => values.first(),
             ExprKind::Any => return Ok(Value(0)),
@@ -305,7 +305,7 @@ impl Runner<'_> {
 }
 
 /// Returns a number, possibly passed by pointer.
-fn single(value: &Expr) -> Option<i64> {
+pub(super) fn single(value: &Expr) -> Option<i64> {
     match &value.kind {
         ExprKind::Int(n) => Some(*n),
         ExprKind::List(values) if values.len() == 1 => single(&values[0]),
@@ -314,7 +314,7 @@ fn single(value: &Expr) -> Option<i64> {
 }
 
 /// Returns a field of a structure, possibly passed by pointer.
-fn named(value: &Expr, name: &str) -> Option<i64> {
+pub(super) fn named(value: &Expr, name: &str) -> Option<i64> {
     match &value.kind {
         ExprKind::List(values) if values.len() == 1 => named(&values[0], name),
         ExprKind::Struct(fields) => fields

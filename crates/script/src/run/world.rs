@@ -9,6 +9,7 @@ use tcp::profile::Family;
 use tcp::{TcpConfig, TcpEndpoint, TcpState};
 use units::{Duration, Instant, SeqNum};
 
+use super::real::RealWorld;
 use super::wording;
 use crate::settings::ScriptHost;
 
@@ -20,6 +21,15 @@ const MOST_AT_ONCE: usize = 1 << 16;
 pub(super) struct SentPacket {
     pub(super) at: Instant,
     pub(super) segment: Segment,
+}
+
+/// A line of the log.
+#[derive(Debug)]
+enum LogLine {
+    /// A packet with its time and whether this host sent it.
+    Packet(Instant, bool, Segment),
+    /// A text that the script has printed.
+    Printed(Instant, String),
 }
 
 /// One host with at most one connection at a time.
@@ -36,12 +46,14 @@ pub(super) struct ScriptWorld {
     pub(super) error: Option<&'static str>,
     /// The connection was aborted or refused.
     pub(super) aborted: bool,
-    /// All packets of the run, with their time and whether this host sent them, if they are kept.
-    log: Option<Vec<(Instant, bool, Segment)>>,
+    /// All packets of the run, if they are kept.
+    log: Option<Vec<LogLine>>,
     /// Signals to the application so far: data, space, a change of state.
     pub(super) signals: u64,
     /// Fast Open's option of our SYN.
     pub(super) fast_open_option: Option<FastOpenOption>,
+    /// A real host in place of the model.
+    pub(super) real: Option<RealWorld>,
 }
 
 impl ScriptWorld {
@@ -59,6 +71,32 @@ impl ScriptWorld {
             log: None,
             signals: 0,
             fast_open_option: None,
+            real: None,
+        }
+    }
+
+    /// Keeps a packet, if packets are kept.
+    pub(super) fn log(&mut self, at: Instant, outbound: bool, segment: Segment) {
+        if let Some(log) = &mut self.log {
+            log.push(LogLine::Packet(at, outbound, segment));
+        }
+    }
+
+    /// Keeps a line that the script prints, if packets are kept.
+    pub(super) fn print(&mut self, text: String) {
+        if let Some(log) = &mut self.log {
+            log.push(LogLine::Printed(self.now, text));
+        }
+    }
+
+    /// Takes the packets that the real host has sent.
+    pub(super) fn take_real(&mut self, sent: Vec<(Instant, Segment)>) {
+        for (at, burst) in sent {
+            self.now = self.now.max(at);
+            split(&burst, |segment| {
+                self.log(at, true, segment);
+                self.sent.push_back(SentPacket { at, segment });
+            });
         }
     }
 
@@ -69,9 +107,21 @@ impl ScriptWorld {
 
     /// The packets kept, one a line in the syntax of scripts, with the time in seconds.
     pub(super) fn packet_lines(&self) -> Vec<String> {
+        // The readings of its clock, of 256 ns each, delay what a real host sends.
+        let step = if self.real.is_some() { 1_000 } else { 1 };
+        let round = |at: Instant| {
+            let exact = self.script_time(at).as_nanos();
+            wording::seconds(Duration::from_nanos(exact / step * step))
+        };
         let mut peer_isn = 0;
-        let lines = self.log.iter().flatten().map(|(at, outbound, segment)| {
-            let time = wording::seconds(self.script_time(*at));
+        let lines = self.log.iter().flatten().map(|line| {
+            let (at, outbound, segment) = match line {
+                LogLine::Packet(at, outbound, segment) => (at, outbound, segment),
+                LogLine::Printed(at, text) => {
+                    return format!("{} | {text}", round(*at));
+                }
+            };
+            let time = round(*at);
             if *outbound {
                 return format!("{time} > {}", wording::segment(segment, peer_isn));
             }
@@ -153,9 +203,7 @@ impl ScriptWorld {
             TcpState::CloseWait if linux => "EPIPE",
             _ => "ECONNRESET",
         };
-        if let Some(log) = &mut self.log {
-            log.push((self.now, false, *segment));
-        }
+        self.log(self.now, false, *segment);
         let mut cx = Cx { now: self.now, source: EventSource::default(), rec: &mut NullRecorder };
         if let Some(connection) = &mut self.connection {
             connection.handle_segment(&mut cx, segment);
@@ -165,6 +213,13 @@ impl ScriptWorld {
 
     /// Fires the next timer due by `until`; returns whether there was one.
     pub(super) fn step(&mut self, until: Instant) -> bool {
+        if let Some(real) = &mut self.real {
+            let mut sent = Vec::new();
+            let fired = real.step(until, &mut sent);
+            self.now = self.now.max(fired.unwrap_or(self.now));
+            self.take_real(sent);
+            return fired.is_some();
+        }
         let due = self.connection.as_ref().and_then(machine::Endpoint::poll_timeout);
         let Some((at, _)) = due.filter(|&(at, _)| at <= until) else { return false };
         self.now = self.now.max(at);
@@ -188,7 +243,7 @@ impl ScriptWorld {
             }
             split(&slot, |segment| {
                 if let Some(log) = &mut self.log {
-                    log.push((self.now, true, segment));
+                    log.push(LogLine::Packet(self.now, true, segment));
                 }
                 self.sent.push_back(SentPacket { at: self.now, segment });
             });
@@ -204,7 +259,7 @@ impl ScriptWorld {
 }
 
 /// Splits a burst as TSO does: FIN and PSH on the last packet, CWR on the first.
-fn split(burst: &Segment, mut give: impl FnMut(Segment)) {
+pub(super) fn split(burst: &Segment, mut give: impl FnMut(Segment)) {
     let size = u32::from(burst.gso_size);
     if size == 0 || burst.payload <= size {
         give(*burst);

@@ -153,7 +153,7 @@ impl FastOpenHost {
 impl HostAddresses {
     /// The addresses of this host and of the peer; those of the public suite's own runner if the
     /// script sets none.
-    fn of(&self, ip: IpVersion) -> (IpAddr, IpAddr) {
+    pub(crate) fn of(&self, ip: IpVersion) -> (IpAddr, IpAddr) {
         let (local, remote): (IpAddr, IpAddr) = match ip {
             IpVersion::V4 => {
                 (Ipv4Addr::new(192, 168, 0, 1).into(), Ipv4Addr::new(192, 0, 2, 1).into())

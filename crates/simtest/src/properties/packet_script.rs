@@ -20,6 +20,7 @@ pub fn check(text: &str) {
         packets: true,
         overrides,
         files: &|_| None,
+        real: None,
     };
     match run(text, &script, &options).verdict {
         ScriptVerdict::Passed => {}

@@ -1,0 +1,277 @@
+//! A script on a real host: sequence numbers, addresses and packets between the script and the host.
+//!
+//! The script counts the host's sequence numbers from 0, as the model does: the host's initial sequence number is
+//! read from its SYN, and added and subtracted here. Ports are those of packetdrill: 8080 for the end that listens.
+
+mod calls;
+mod constants;
+mod info;
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::BTreeMap;
+
+use packet::wire::{Endpoints, Link, emit, parse};
+use packet::{Flags, Options, Segment};
+use units::{Duration, Instant, Offset, SeqNum};
+
+use super::{Result, Runner, ScriptStop};
+use crate::ast::{ScriptPacket, ScriptSegment, ScriptSpan};
+use crate::real::{RealHost, RealPacket};
+
+/// Port of the end that listens.
+const LISTEN_PORT: u16 = 8_080;
+/// First port of a peer that connects.
+const FIRST_PORT: u16 = 10_001;
+/// Time that the host has for what follows at once: each reading of its clock takes 256 ns.
+const AT_ONCE: Duration = Duration::from_micros(20);
+
+/// The socket that the script tests, as packetdrill counts it: the one that was made last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SocketUnderTest {
+    Fresh,
+    Listening,
+    Passive,
+    Active,
+}
+
+/// The result of a system call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct RealAnswer {
+    value: i64,
+    error: String,
+    /// What the call returned by pointer.
+    extra: String,
+}
+
+/// A real host with the connection of a script.
+pub(super) struct RealWorld {
+    host: Box<dyn RealHost>,
+    local: SocketAddr,
+    remote: SocketAddr,
+    under_test: SocketUnderTest,
+    /// The script's number of that socket.
+    fd: i64,
+    /// The host's initial sequence number.
+    isn: u32,
+    next_port: u16,
+    /// Number of calls made.
+    made: u32,
+    answers: BTreeMap<u32, RealAnswer>,
+    /// Why the host cannot go on.
+    pub(super) failure: Option<String>,
+    /// Packets that were not TCP, or of no connection of the script.
+    foreign: u64,
+}
+
+impl RealWorld {
+    pub(super) fn new(host: Box<dyn RealHost>, local: IpAddr, remote: IpAddr) -> Self {
+        Self {
+            host,
+            local: SocketAddr::new(local, LISTEN_PORT),
+            remote: SocketAddr::new(remote, FIRST_PORT),
+            under_test: SocketUnderTest::Fresh,
+            fd: -1,
+            isn: 0,
+            next_port: FIRST_PORT,
+            made: 0,
+            answers: BTreeMap::new(),
+            failure: None,
+            foreign: 0,
+        }
+    }
+
+    /// Keeps the first failure; `None` after one.
+    fn check<T>(&mut self, result: core::result::Result<T, String>) -> Option<T> {
+        result.map_err(|error| self.failure.get_or_insert(error).clone()).ok()
+    }
+
+    /// Fires the next timer due by `until` and adds the packets sent; returns its time, `None` if there was none.
+    pub(super) fn step(
+        &mut self,
+        until: Instant,
+        sent: &mut Vec<(Instant, Segment)>,
+    ) -> Option<Instant> {
+        let deadline = self.host.next_deadline();
+        let deadline = self.check(deadline).filter(|&at| at <= until)?;
+        self.turn(deadline, sent)
+    }
+
+    fn turn(&mut self, now: Instant, sent: &mut Vec<(Instant, Segment)>) -> Option<Instant> {
+        let mut packets = Vec::new();
+        let run = self.host.run(now, now + AT_ONCE, &mut packets);
+        self.check(run)?;
+        for packet in packets {
+            self.take(&packet, sent);
+        }
+        for line in self.host.take_results() {
+            let mut parts = line.splitn(4, ' ');
+            let mut next = || parts.next().unwrap_or_default();
+            let (number, value) = (next().parse(), next().parse());
+            let (error, extra) = (next().to_owned(), next().trim().to_owned());
+            if let (Ok(number), Ok(value)) = (number, value) {
+                self.answers.insert(number, RealAnswer { value, error, extra });
+            }
+        }
+        Some(now)
+    }
+
+    /// Lets the host do what follows at once from what happened at `now`.
+    fn settle(&mut self, now: Instant, sent: &mut Vec<(Instant, Segment)>) {
+        let until = now + AT_ONCE;
+        while let Some(at) = {
+            let deadline = self.host.next_deadline();
+            self.check(deadline).filter(|&at| at <= until)
+        } {
+            if self.turn(at, sent).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Returns `now`, or the host's own time if that is later.
+    fn time(&mut self, now: Instant) -> Instant {
+        let own = self.host.now();
+        self.check(own).map_or(now, |own| own.max(now))
+    }
+
+    /// A sent packet in the numbers of the script.
+    fn take(&mut self, packet: &RealPacket, sent: &mut Vec<(Instant, Segment)>) {
+        let Ok(parsed) = parse(&packet.bytes, Link::Raw) else {
+            self.foreign += 1;
+            return;
+        };
+        let Endpoints { src, dst } = parsed.endpoints;
+        let mut segment = parsed.segment;
+        let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        if opens && self.under_test == SocketUnderTest::Active {
+            (self.local, self.remote) = (src, dst);
+        }
+        if (src, dst) != (self.local, self.remote) {
+            self.foreign += 1;
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            self.isn = segment.seq.0;
+        }
+        segment.seq = SeqNum(segment.seq.0.wrapping_sub(self.isn));
+        if u32::from(packet.gso_size) < segment.payload {
+            segment.gso_size = packet.gso_size;
+        }
+        sent.push((packet.at, segment));
+    }
+
+    /// A packet of the script arrives; a burst is in segments of its `gso_size`.
+    fn receive(&mut self, now: Instant, segment: &Segment) {
+        let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        if opens && self.under_test == SocketUnderTest::Listening {
+            self.under_test = SocketUnderTest::Passive;
+            self.remote.set_port(self.next_port);
+            self.next_port += 1;
+            self.isn = 0;
+        }
+        let mut real = *segment;
+        if segment.flags.has(Flags::ACK) {
+            real.ack = SeqNum(segment.ack.0.wrapping_add(self.isn));
+        }
+        if let Options::Sack(blocks) = &mut real.options {
+            let mut shifted = packet::SackBlocks::EMPTY;
+            for block in blocks.as_slice() {
+                let shift = |number: SeqNum| SeqNum(number.0.wrapping_add(self.isn));
+                shifted.push(packet::SackBlock { left: shift(block.left), right: shift(block.right) });
+            }
+            *blocks = shifted;
+        }
+        let between = Endpoints { src: self.remote, dst: self.local };
+        let mut packets = Vec::new();
+        super::world::split(&real, |segment| {
+            let mut bytes = Vec::new();
+            packets.push(emit(&segment, &between, 0, Offset(0), &mut bytes).map(|()| bytes));
+        });
+        let packets: core::result::Result<Vec<_>, _> = packets.into_iter().collect();
+        let packets = packets.map_err(|error| error.to_string());
+        if let Some(packets) = self.check(packets) {
+            let at = self.time(now);
+            let received = self.host.receive(at, &packets);
+            self.check(received);
+        }
+    }
+
+    /// Makes a system call and returns its number.
+    fn call(&mut self, now: Instant, blocks: bool, text: &str) -> u32 {
+        self.made += 1;
+        let at = self.time(now);
+        let call = format!("{} {} {text}", self.made, u32::from(blocks));
+        let called = self.host.call(at, &call);
+        self.check(called);
+        self.made
+    }
+}
+
+impl Runner<'_> {
+    /// A packet of the script arrives at the real host.
+    pub(super) fn arrive_real(
+        &mut self,
+        packet: &ScriptPacket,
+        tcp: &ScriptSegment,
+    ) -> Result<()> {
+        let flags = tcp.flags.value;
+        let opens = flags.has(Flags::SYN) && !flags.has(Flags::RST);
+        if opens && !self.real_synchronised {
+            self.numbers.peer_isn = tcp.seq.value;
+            self.real_synchronised = true;
+        }
+        let segment = self.segment_of(packet, tcp)?;
+        self.world.arrive_real(&segment);
+        Ok(())
+    }
+
+    /// Sets a sysctl of the real host.
+    pub(super) fn set_real(&mut self, name: &str, value: &str, span: ScriptSpan) -> Result<()> {
+        let answer = self.ask_real(&format!("sysctl {name} {value}"));
+        match answer {
+            Some(answer) if answer.value == 0 => Ok(()),
+            Some(answer) => {
+                let message = format!("the kernel refuses `{name}={value}`");
+                Err(ScriptStop::Failed(self.at(span, message).found(answer.error)))
+            }
+            None => self.unsupported(span, "the kernel does not answer"),
+        }
+    }
+
+    /// Makes a call that does not block, and returns its result.
+    fn ask_real(&mut self, text: &str) -> Option<RealAnswer> {
+        let number = self.world.call_real(false, text)?;
+        self.world.real.as_mut()?.answers.remove(&number)
+    }
+
+    /// Stops a script whose host has failed.
+    pub(super) fn check_real(&self, span: ScriptSpan) -> Result<()> {
+        match self.world.real.as_ref().and_then(|real| real.failure.as_ref()) {
+            Some(failure) => self.unsupported(span, format!("the kernel has failed: {failure}")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl super::world::ScriptWorld {
+    fn arrive_real(&mut self, segment: &Segment) {
+        self.log(self.now(), false, *segment);
+        let now = self.now();
+        let mut sent = Vec::new();
+        if let Some(real) = &mut self.real {
+            real.receive(now, segment);
+            real.settle(now, &mut sent);
+        }
+        self.take_real(sent);
+    }
+
+    fn call_real(&mut self, blocks: bool, text: &str) -> Option<u32> {
+        let now = self.now();
+        let mut sent = Vec::new();
+        let real = self.real.as_mut()?;
+        let number = real.call(now, blocks, text);
+        real.settle(now, &mut sent);
+        self.take_real(sent);
+        Some(number)
+    }
+}
