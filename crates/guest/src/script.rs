@@ -42,7 +42,7 @@ impl ScriptGuest {
             seed: "script",
             clock_phase: Duration::ZERO,
             tso: options.tso,
-            lro: false,
+            lro: options.large,
             mtu: options.mtu.min(u32::from(u16::MAX)) as u16,
             protocol: Protocol::default(),
             patience: PATIENCE,
@@ -69,10 +69,6 @@ impl Outlet for Collector<'_> {
 }
 
 impl RealHost for ScriptGuest {
-    fn now(&mut self) -> Result<Instant, String> {
-        self.guest.now().map_err(|error| error.to_string())
-    }
-
     fn next_deadline(&mut self) -> Result<Instant, String> {
         self.guest.next_deadline().map_err(|error| error.to_string())
     }
@@ -88,15 +84,15 @@ impl RealHost for ScriptGuest {
     }
 
     fn receive(&mut self, now: Instant, packets: &[Vec<u8>]) -> Result<(), String> {
-        let packets: Vec<_> =
-            packets.iter().map(|bytes| Packet { bytes, gso_size: 0 }).collect();
+        let packets: Vec<_> = packets.iter().map(|bytes| Packet { bytes, gso_size: 0 }).collect();
         self.guest.receive(now, &packets).map_err(|error| error.to_string())
     }
 
     fn call(&mut self, now: Instant, call: &str) -> Result<(), String> {
         let from = SocketAddr::new(self.remote, CALL_PORT);
         let to = SocketAddr::new(self.local, CALL_PORT);
-        let datagram = datagram(from, to, call.as_bytes()).ok_or("the guest has no IPv4 address")?;
+        let datagram =
+            datagram(from, to, call.as_bytes()).ok_or("the guest has no IPv4 address")?;
         self.receive(now, &[datagram])
     }
 

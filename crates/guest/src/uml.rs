@@ -133,15 +133,6 @@ impl UmlGuest {
         Ok(guest)
     }
 
-    /// Returns the guest's own time, which may be later than that of its last deadline.
-    ///
-    /// # Errors
-    /// [`GuestError`].
-    pub(crate) fn now(&mut self) -> Result<Instant, GuestError> {
-        let now = self.clock.now()?;
-        Ok(self.world(now))
-    }
-
     /// Returns the results of a script's system calls that have come since.
     pub(crate) fn take_calls(&mut self) -> Vec<String> {
         core::mem::take(&mut self.results.calls)

@@ -14,6 +14,8 @@ pub struct BootOptions {
     pub mtu: u32,
     /// The network card splits bursts.
     pub tso: bool,
+    /// The card delivers packets that are larger than the MTU: the script has some.
+    pub large: bool,
     /// Its addresses, of IPv4 and of IPv6.
     pub local: [IpAddr; 2],
     /// Those of the peer.
@@ -36,12 +38,6 @@ pub struct RealPacket {
 /// The text of a system call has its number, 1 if it may block, its name and its arguments, separated by blanks. A
 /// result has the number, the return value, the name of the error or `-`, and what was returned by pointer.
 pub trait RealHost {
-    /// Returns the host's own time: not before it ran last.
-    ///
-    /// # Errors
-    /// The host has failed.
-    fn now(&mut self) -> Result<Instant, String>;
-
     /// Returns the time of the next timer.
     ///
     /// # Errors

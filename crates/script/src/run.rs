@@ -184,23 +184,26 @@ impl<'a> Runner<'a> {
     fn boot(&mut self, boot: Boot<'_>, script: &Script) -> Result<()> {
         let start = ScriptSpan { start: 0, end: 0 };
         let host = &self.world.host;
-        let [four, six] = [IpVersion::V4, IpVersion::V6].map(|ip| host.fast_open.addresses.of(ip));
+        let addresses = host.fast_open.addresses;
+        let [four, six] = [IpVersion::V4, IpVersion::V6].map(|ip| addresses.of_version(ip));
         let options = BootOptions {
             profile: self.options.profile.clone(),
             mtu: host.profile.mtu,
             tso: host.tso,
+            large: script.events.iter().any(|event| real::is_larger(event, host.profile.mtu)),
             local: [four.0, six.0],
             remote: [four.1, six.1],
         };
-        let (local, remote) = host.fast_open.addresses.of(self.rules.ip);
+        let (local, remote) = addresses.of_version(self.rules.ip);
         match boot(&options) {
             Ok(real) => self.world.real = Some(real::RealWorld::new(real, local, remote)),
             Err(error) => return self.unsupported(start, format!("the kernel: {error}")),
         }
-        match &script.init {
-            Some(command) => self.command(&command.value, command.span),
-            None => Ok(()),
-        }
+        let Some(command) = &script.init else { return Ok(()) };
+        self.command(&command.value, command.span)?;
+        self.world.begin_script();
+        self.base = self.world.now();
+        Ok(())
     }
 
     fn run(&mut self, script: &'a Script, done: &mut usize) -> Result<()> {

@@ -64,7 +64,7 @@ impl TcpEndpoint {
         self.snd.max = self.snd.max.max(self.snd.nxt);
         self.snd.last_sent = cx.now;
         self.snd.rtt_timing = (self.snd.shift == 0).then_some((Offset(0), cx.now));
-        self.rcv.adv = self.rcv.nxt + u64::from(window);
+        self.rcv.adv = self.rcv.nxt + self.rcv.window.syn_window();
         self.rcv.acked = self.rcv.nxt;
         if !self.timers.runs(Purpose::Retransmit) {
             self.arm_retransmit(cx.now);

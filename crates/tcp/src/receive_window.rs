@@ -113,8 +113,8 @@ impl ReceiveWindow {
             ReceiveBufferRule::Fixed { .. } => ReceiveAutotuning::Fixed,
             ReceiveBufferRule::Linux { rmem, growth, truesize, .. } => {
                 let mss = u64::from(mss);
-                // tcp_select_initial_window: whole segments, if one fits.
-                let window = |ratio: u64| match (size * ratio / 256).min(MAX_FIELD) {
+                // tcp_select_initial_window: whole segments, if one fits. The field of a SYN may be less.
+                let window = |ratio: u64| match size * ratio / 256 {
                     room if room > mss => room / mss * mss,
                     room => room,
                 };
@@ -191,11 +191,18 @@ impl ReceiveWindow {
 
     /// Window field of a SYN, never scaled.
     pub(crate) fn syn_field(&self) -> u16 {
-        let window = match &self.system {
-            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => self.size,
+        self.syn_window().min(MAX_FIELD) as u16
+    }
+
+    /// Window that counts as advertised by a SYN. Linux counts all of `rcv_wnd`, more than the field may hold
+    /// (tcp_select_initial_window), and so does not advertise the rest with the first ACK.
+    pub(crate) fn syn_window(&self) -> u64 {
+        match &self.system {
+            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => {
+                self.size.min(MAX_FIELD)
+            }
             ReceiveAutotuning::Linux(linux) => linux.rcv_ssthresh,
-        };
-        window.min(MAX_FIELD) as u16
+        }
     }
 
     /// The window to advertise, in bytes; `promised`: the rest of the last window advertised;

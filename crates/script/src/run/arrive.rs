@@ -50,11 +50,7 @@ impl Runner<'_> {
     }
 
     /// Returns the packet with the numbers of this host.
-    pub(super) fn segment_of(
-        &self,
-        packet: &ScriptPacket,
-        tcp: &ScriptSegment,
-    ) -> Result<Segment> {
+    pub(super) fn segment_of(&self, packet: &ScriptPacket, tcp: &ScriptSegment) -> Result<Segment> {
         let flags = tcp.flags.value;
         let ecn = match packet.ecn.map(|mark| mark.value) {
             None | Some(EcnMark::NotCapable) => 0,

@@ -7,7 +7,7 @@ use super::{Result, Runner};
 use crate::ast::IcmpUnreachable;
 
 /// Errors of the codes of "destination unreachable" (`icmp_err_convert`).
-const ERRORS: [(&str, &str); 12] = [
+pub(super) const ERRORS: [(&str, &str); 12] = [
     ("net_unreachable", "ENETUNREACH"),
     ("host_unreachable", "EHOSTUNREACH"),
     ("protocol_unreachable", "ENOPROTOOPT"),
@@ -25,6 +25,9 @@ const ERRORS: [(&str, &str); 12] = [
 impl Runner<'_> {
     /// An ICMP message that the peer is unreachable arrives.
     pub(super) fn icmp(&mut self, message: &IcmpUnreachable) -> Result<()> {
+        if self.world.real.is_some() {
+            return self.icmp_real(message);
+        }
         let code = &message.code;
         if self.world.host.profile.family != Family::Linux {
             return self.unsupported(code.span, "`icmp` is not supported");

@@ -11,11 +11,13 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
 
 use packet::wire::{Endpoints, Link, emit, parse};
-use packet::{Flags, Options, Segment};
+use packet::{FastOpenOption, Flags, Options, Segment, SynLayout};
 use units::{Duration, Instant, Offset, SeqNum};
 
-use super::{Result, Runner, ScriptStop};
-use crate::ast::{ScriptPacket, ScriptSegment, ScriptSpan};
+use super::{Result, Runner, wording};
+use crate::ast::{
+    Action, Body, IcmpUnreachable, ScriptEvent, ScriptPacket, ScriptSegment, ScriptSpan, TcpOption,
+};
 use crate::real::{RealHost, RealPacket};
 
 /// Port of the end that listens.
@@ -24,6 +26,10 @@ const LISTEN_PORT: u16 = 8_080;
 const FIRST_PORT: u16 = 10_001;
 /// Time that the host has for what follows at once: each reading of its clock takes 256 ns.
 const AT_ONCE: Duration = Duration::from_micros(20);
+/// 512 ticks of 8 ms, 4 ms, 2 ms or 1 ms, after which a timer wheel is as at the start of the guest.
+const WHEEL: Duration = Duration::from_millis(4_096);
+/// Longest time of a command.
+const COMMAND: Duration = Duration::from_secs(2);
 
 /// The socket that the script tests, as packetdrill counts it: the one that was made last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +60,8 @@ pub(super) struct RealWorld {
     /// The host's initial sequence number.
     isn: u32,
     next_port: u16,
+    /// Time at which the host ran last.
+    ran_at: Instant,
     /// Number of calls made.
     made: u32,
     answers: BTreeMap<u32, RealAnswer>,
@@ -73,6 +81,7 @@ impl RealWorld {
             fd: -1,
             isn: 0,
             next_port: FIRST_PORT,
+            ran_at: Instant::ZERO,
             made: 0,
             answers: BTreeMap::new(),
             failure: None,
@@ -97,8 +106,11 @@ impl RealWorld {
     }
 
     fn turn(&mut self, now: Instant, sent: &mut Vec<(Instant, Segment)>) -> Option<Instant> {
+        let now = self.time(now);
         let mut packets = Vec::new();
-        let run = self.host.run(now, now + AT_ONCE, &mut packets);
+        self.ran_at = now;
+        // It stops whenever its clock goes on, which is its time then: nothing may reach it earlier.
+        let run = self.host.run(now, now + Duration::from_nanos(1), &mut packets);
         self.check(run)?;
         for packet in packets {
             self.take(&packet, sent);
@@ -129,9 +141,20 @@ impl RealWorld {
     }
 
     /// Returns `now`, or the host's own time if that is later.
-    fn time(&mut self, now: Instant) -> Instant {
-        let own = self.host.now();
-        self.check(own).map_or(now, |own| own.max(now))
+    fn time(&self, now: Instant) -> Instant {
+        self.ran_at.max(now)
+    }
+
+    /// Fires the timers due before something arrives; returns the time of the arrival, `now` or the host's own time.
+    fn before(&mut self, now: Instant, sent: &mut Vec<(Instant, Segment)>) -> Instant {
+        loop {
+            let at = self.time(now);
+            let deadline = self.host.next_deadline();
+            let due = self.check(deadline).is_some_and(|deadline| deadline <= at);
+            if !due || self.turn(at, sent).is_none() {
+                return at;
+            }
+        }
     }
 
     /// A sent packet in the numbers of the script.
@@ -153,6 +176,18 @@ impl RealWorld {
         if segment.flags.has(Flags::SYN) {
             self.isn = segment.seq.0;
         }
+        if let Options::Syn(syn) = &mut segment.options {
+            let options = wording::option_list(option_bytes(&packet.bytes), 0);
+            let cookie = options.iter().find_map(|option| match option {
+                TcpOption::FastOpen { cookie, experimental } => {
+                    FastOpenOption::new(cookie, *experimental)
+                }
+                _ => None,
+            });
+            if cookie.is_some() {
+                (syn.layout, syn.fast_open) = (SynLayout::Linux, cookie);
+            }
+        }
         segment.seq = SeqNum(segment.seq.0.wrapping_sub(self.isn));
         if u32::from(packet.gso_size) < segment.payload {
             segment.gso_size = packet.gso_size;
@@ -161,7 +196,8 @@ impl RealWorld {
     }
 
     /// A packet of the script arrives; a burst is in segments of its `gso_size`.
-    fn receive(&mut self, now: Instant, segment: &Segment) {
+    fn receive(&mut self, now: Instant, segment: &Segment, sent: &mut Vec<(Instant, Segment)>) {
+        let at = self.before(now, sent);
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         if opens && self.under_test == SocketUnderTest::Listening {
             self.under_test = SocketUnderTest::Passive;
@@ -177,7 +213,8 @@ impl RealWorld {
             let mut shifted = packet::SackBlocks::EMPTY;
             for block in blocks.as_slice() {
                 let shift = |number: SeqNum| SeqNum(number.0.wrapping_add(self.isn));
-                shifted.push(packet::SackBlock { left: shift(block.left), right: shift(block.right) });
+                shifted
+                    .push(packet::SackBlock { left: shift(block.left), right: shift(block.right) });
             }
             *blocks = shifted;
         }
@@ -190,16 +227,51 @@ impl RealWorld {
         let packets: core::result::Result<Vec<_>, _> = packets.into_iter().collect();
         let packets = packets.map_err(|error| error.to_string());
         if let Some(packets) = self.check(packets) {
-            let at = self.time(now);
             let received = self.host.receive(at, &packets);
             self.check(received);
         }
     }
 
+    /// An ICMP message "destination unreachable" of IPv4 arrives (RFC 792).
+    fn icmp(&mut self, now: Instant, seq: u32, code: u8, sent: &mut Vec<(Instant, Segment)>) {
+        let at = self.before(now, sent);
+        let seq = SeqNum(seq.wrapping_add(self.isn));
+        let quoted = Segment { seq, flags: Flags::ACK, ..Segment::default() };
+        let back = Endpoints { src: self.local, dst: self.remote };
+        let mut quote = Vec::new();
+        let emitted = emit(&quoted, &back, 0, Offset(0), &mut quote);
+        if self.check(emitted.map_err(|error| error.to_string())).is_none() {
+            return;
+        }
+        quote.truncate(28);
+        let (IpAddr::V4(source), IpAddr::V4(destination)) = (self.remote.ip(), self.local.ip())
+        else {
+            return;
+        };
+        let mut icmp = vec![3, code, 0, 0, 0, 0, 0, 0];
+        icmp.extend_from_slice(&quote);
+        let sum = checksum(&icmp);
+        icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+        let mut packet = vec![0x45, 0, 0, 20 + icmp.len() as u8, 0, 0, 0x40, 0, 64, 1, 0, 0];
+        packet.extend_from_slice(&source.octets());
+        packet.extend_from_slice(&destination.octets());
+        let sum = checksum(&packet);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet.extend_from_slice(&icmp);
+        let received = self.host.receive(at, &[packet]);
+        self.check(received);
+    }
+
     /// Makes a system call and returns its number.
-    fn call(&mut self, now: Instant, blocks: bool, text: &str) -> u32 {
+    fn call(
+        &mut self,
+        now: Instant,
+        blocks: bool,
+        text: &str,
+        sent: &mut Vec<(Instant, Segment)>,
+    ) -> u32 {
         self.made += 1;
-        let at = self.time(now);
+        let at = self.before(now, sent);
         let call = format!("{} {} {text}", self.made, u32::from(blocks));
         let called = self.host.call(at, &call);
         self.check(called);
@@ -207,13 +279,58 @@ impl RealWorld {
     }
 }
 
+/// Returns whether a packet of the script is larger than the MTU of the host that it reaches.
+pub(super) fn is_larger(event: &ScriptEvent, mtu: u32) -> bool {
+    match &event.action {
+        Action::Packet(packet) if !packet.outbound => match &packet.body {
+            Body::Tcp(tcp) => tcp.len.value + 52 > mtu,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The Internet checksum (RFC 1071) of an even number of bytes.
+fn checksum(bytes: &[u8]) -> u16 {
+    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+/// Returns the bytes of the TCP options of an IP packet.
+fn option_bytes(packet: &[u8]) -> &[u8] {
+    let start = match packet.first() {
+        Some(first) if first >> 4 == 4 => usize::from(first & 15) * 4,
+        _ => 40,
+    };
+    let header = packet.get(start..).unwrap_or_default();
+    let len = header.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4);
+    header.get(20..len).unwrap_or_default()
+}
+
 impl Runner<'_> {
+    /// An ICMP error of IPv4 about a segment arrives at the real host.
+    pub(super) fn icmp_real(&mut self, message: &IcmpUnreachable) -> Result<()> {
+        let code = &message.code;
+        let known = super::icmp::ERRORS.iter().position(|(name, _)| *name == code.value);
+        // The codes 4 and 8 to 12: `ERRORS` lacks "fragmentation needed".
+        let number = match known {
+            Some(at @ 0..=3) => at as u8,
+            Some(at) => at as u8 + 1,
+            None => {
+                let what = format!("the ICMP code `{}` is not supported", code.value);
+                return self.unsupported(code.span, what);
+            }
+        };
+        if self.rules.ip == packet::IpVersion::V6 {
+            return self.unsupported(code.span, "ICMPv6 is not supported");
+        }
+        self.world.icmp_real(message.seq, number);
+        Ok(())
+    }
+
     /// A packet of the script arrives at the real host.
-    pub(super) fn arrive_real(
-        &mut self,
-        packet: &ScriptPacket,
-        tcp: &ScriptSegment,
-    ) -> Result<()> {
+    pub(super) fn arrive_real(&mut self, packet: &ScriptPacket, tcp: &ScriptSegment) -> Result<()> {
         let flags = tcp.flags.value;
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::RST);
         if opens && !self.real_synchronised {
@@ -225,16 +342,34 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Sets a sysctl of the real host.
+    /// Sets a sysctl of the real host; one that it refuses is noted, as a shell goes on after it.
     pub(super) fn set_real(&mut self, name: &str, value: &str, span: ScriptSpan) -> Result<()> {
-        let answer = self.ask_real(&format!("sysctl {name} {value}"));
-        match answer {
-            Some(answer) if answer.value == 0 => Ok(()),
-            Some(answer) => {
-                let message = format!("the kernel refuses `{name}={value}`");
-                Err(ScriptStop::Failed(self.at(span, message).found(answer.error)))
+        let Some(number) = self.world.call_real(false, &format!("sysctl {name} {value}")) else {
+            return Ok(());
+        };
+        // Some wait for a grace period of RCU.
+        let latest = self.world.now() + COMMAND;
+        let answer = loop {
+            let real = self.world.real.as_mut();
+            if let Some(answer) = real.and_then(|real| real.answers.remove(&number)) {
+                break Some(answer);
             }
-            None => self.unsupported(span, "the kernel does not answer"),
+            if !self.world.step(latest) {
+                break None;
+            }
+        };
+        match answer {
+            Some(answer) => {
+                if answer.value != 0 {
+                    let note = format!("the kernel refuses {name}={value} ({})", answer.error);
+                    self.notes.push(note);
+                }
+                Ok(())
+            }
+            None => {
+                self.check_real(span)?;
+                self.unsupported(span, format!("the kernel does not answer to {name}={value}"))
+            }
         }
     }
 
@@ -254,12 +389,31 @@ impl Runner<'_> {
 }
 
 impl super::world::ScriptWorld {
+    /// Starts the script's time after its first command, at a time that is as good as 0 for the kernel's timer wheel.
+    pub(super) fn begin_script(&mut self) {
+        let periods = self.now().as_nanos().div_ceil(WHEEL.as_nanos());
+        let start = Instant::from_nanos(periods * WHEEL.as_nanos());
+        while self.step(start) {}
+        self.start_at(start);
+        self.sent.clear();
+    }
+
     fn arrive_real(&mut self, segment: &Segment) {
         self.log(self.now(), false, *segment);
         let now = self.now();
         let mut sent = Vec::new();
         if let Some(real) = &mut self.real {
-            real.receive(now, segment);
+            real.receive(now, segment, &mut sent);
+            real.settle(now, &mut sent);
+        }
+        self.take_real(sent);
+    }
+
+    fn icmp_real(&mut self, seq: u32, code: u8) {
+        let now = self.now();
+        let mut sent = Vec::new();
+        if let Some(real) = &mut self.real {
+            real.icmp(now, seq, code, &mut sent);
             real.settle(now, &mut sent);
         }
         self.take_real(sent);
@@ -269,7 +423,7 @@ impl super::world::ScriptWorld {
         let now = self.now();
         let mut sent = Vec::new();
         let real = self.real.as_mut()?;
-        let number = real.call(now, blocks, text);
+        let number = real.call(now, blocks, text, &mut sent);
         real.settle(now, &mut sent);
         self.take_real(sent);
         Some(number)

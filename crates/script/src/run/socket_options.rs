@@ -178,7 +178,12 @@ impl Runner<'_> {
     }
 
     /// Compares a value passed by pointer: `[ECONNREFUSED]`.
-    pub(super) fn compare_pointed(&self, value: &Expr, found: &str, call: &SystemCall) -> Result<CallResult> {
+    pub(super) fn compare_pointed(
+        &self,
+        value: &Expr,
+        found: &str,
+        call: &SystemCall,
+    ) -> Result<CallResult> {
         let inner = match &value.kind {
             ExprKind::List(values) => values.first(),
             ExprKind::Any => return Ok(Value(0)),

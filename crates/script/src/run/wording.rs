@@ -48,7 +48,12 @@ pub(super) fn segment(segment: &Segment, peer_isn: u32) -> String {
 pub(super) fn options(segment: &Segment, peer_isn: u32) -> Vec<TcpOption> {
     // The engine never sends options that exceed the header.
     let Ok(bytes) = OptionBytes::of(segment) else { return Vec::new() };
-    let mut rest = bytes.as_slice();
+    option_list(bytes.as_slice(), peer_isn)
+}
+
+/// Returns the options of these bytes.
+pub(super) fn option_list(bytes: &[u8], peer_isn: u32) -> Vec<TcpOption> {
+    let mut rest = bytes;
     let mut found = Vec::new();
     while let Some((&kind, behind)) = rest.split_first() {
         let length = match kind {

@@ -75,6 +75,11 @@ impl ScriptWorld {
         }
     }
 
+    /// Sets the start of script time, which is now.
+    pub(super) fn start_at(&mut self, start: Instant) {
+        (self.start, self.now) = (start, start);
+    }
+
     /// Keeps a packet, if packets are kept.
     pub(super) fn log(&mut self, at: Instant, outbound: bool, segment: Segment) {
         if let Some(log) = &mut self.log {

@@ -151,9 +151,15 @@ impl FastOpenHost {
 }
 
 impl HostAddresses {
+    /// The addresses of one version of IP: a script may set those of the other.
+    pub(crate) fn of_version(&self, ip: IpVersion) -> (IpAddr, IpAddr) {
+        let fits = |address: &IpAddr| address.is_ipv6() == (ip == IpVersion::V6);
+        Self { local: self.local.filter(fits), remote: self.remote.filter(fits) }.of(ip)
+    }
+
     /// The addresses of this host and of the peer; those of the public suite's own runner if the
     /// script sets none.
-    pub(crate) fn of(&self, ip: IpVersion) -> (IpAddr, IpAddr) {
+    fn of(&self, ip: IpVersion) -> (IpAddr, IpAddr) {
         let (local, remote): (IpAddr, IpAddr) = match ip {
             IpVersion::V4 => {
                 (Ipv4Addr::new(192, 168, 0, 1).into(), Ipv4Addr::new(192, 0, 2, 1).into())

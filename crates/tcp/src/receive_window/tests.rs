@@ -45,6 +45,24 @@ fn linux_scale_follows_tcp_rmem() {
     assert_eq!(ReceiveWindow::new(rule, true, 1_448).offered_scale(), Some(7));
 }
 
+#[test]
+fn linux_counts_more_than_the_field_of_a_syn_can_hold() {
+    // Linux 6.12 with tcp_rmem 4096 540000 15728640: its SYN-ACK has `win 65535`, the segments after the handshake
+    // `win 1050` with scale 8 and no ACK in between: 184 * 1460 of 270,000 bytes, in units of 256 rounded up.
+    let rule = ReceiveBufferRule::Linux {
+        rmem: [Bytes(4_096), Bytes(540_000), Bytes(15_728_640)],
+        auto: true,
+        rmem_max: Bytes(212_992),
+        growth: BufferGrowth::RcvbufGrow,
+        truesize: Bytes::ZERO,
+    };
+    let mut window = ReceiveWindow::new(rule, true, 1_460);
+    assert_eq!((window.syn_field(), window.syn_window()), (65_535, 184 * 1_460));
+    window.on_established(Instant::ZERO, true, 1_460, 1_460);
+    let offered = window.window(window.syn_window(), 0);
+    assert_eq!((window.scale(), window.field(offered)), (8, 1_050));
+}
+
 /// In-order payload of one segment.
 fn in_order(len: u64, merged: bool) -> ReceivedPayload {
     ReceivedPayload {

@@ -174,10 +174,8 @@ impl Runner<'_> {
         let Some(flags) = message_flags(call, family) else { return Ok(0) };
         match &flags.kind {
             ExprKind::Any => Ok(0),
-            _ => value(flags).map_or_else(
-                || self.unsupported(flags.span, "this value is not known"),
-                Ok,
-            ),
+            _ => value(flags)
+                .map_or_else(|| self.unsupported(flags.span, "this value is not known"), Ok),
         }
     }
 
@@ -301,9 +299,11 @@ fn is_addressed(call: &SystemCall) -> bool {
     let is_null = |expr: &Expr| matches!(&expr.kind, ExprKind::Word(word) if word == "NULL");
     match call.name.value.as_str() {
         "sendto" => call.args.get(4).is_some_and(|address| !is_null(address)),
-        "sendmsg" => {
-            call.args.get(1).and_then(|header| field(header, "msg_name")).is_some_and(|a| !is_null(a))
-        }
+        "sendmsg" => call
+            .args
+            .get(1)
+            .and_then(|header| field(header, "msg_name"))
+            .is_some_and(|a| !is_null(a)),
         _ => false,
     }
 }
