@@ -71,7 +71,6 @@ impl TcpEndpoint {
                 base.saturating_mul(1 << doublings).max(min).min(max)
             }
             ProbeRule::Empty { max } => self.rtt.rto().saturating_mul(1 << doublings).min(max),
-            ProbeRule::Rack { .. } => return,
         };
         self.timers.set(Purpose::Persist, self.clock.deadline(cx.now, span));
     }
@@ -101,12 +100,12 @@ impl TcpEndpoint {
         };
         match (self.cfg.profile.probe, self.rtt.all_timeouts()) {
             (ProbeRule::Empty { .. }, _) => self.snd.rare.unanswered_probes >= self.retries(),
-            (ProbeRule::Byte { max: closed, .. } | ProbeRule::Rack { closed }, Some(timeouts)) => {
+            (ProbeRule::Byte { max, .. }, Some(timeouts)) => {
                 (probes >= self.retries() && silence >= timeouts.min(MAX_PERSIST_IDLE))
-                    || (self.snd.fin && silence >= closed)
+                    || (self.snd.fin && silence >= max)
             }
             // RFC 9293 section 3.8.6.1 sets no limit.
-            (ProbeRule::Byte { .. } | ProbeRule::Rack { .. }, None) => false,
+            (ProbeRule::Byte { .. }, None) => false,
         }
     }
 
@@ -137,7 +136,7 @@ impl TcpEndpoint {
             ProbeRule::Empty { .. } if self.snd.una + self.snd.wnd > self.snd.nxt => {
                 ProbeSegment::Part
             }
-            ProbeRule::Empty { .. } | ProbeRule::Rack { .. } => ProbeSegment::Empty,
+            ProbeRule::Empty { .. } => ProbeSegment::Empty,
         });
         self.snd.retransmit_cause = Cause::WindowProbe;
         if self.snd.probe == Some(ProbeSegment::Part) {

@@ -197,18 +197,13 @@ pub enum IdleRule {
 /// Probes of a zero window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbeRule {
-    /// One byte beyond the window, at persist intervals (tcp_setpersist of FreeBSD).
+    /// One byte beyond the window, at persist intervals (tcp_setpersist of FreeBSD). Its RACK stack
+    /// has its own probes (rack_timeout_persist).
     Byte {
         /// `net.inet.tcp.persmin`.
         min: Duration,
         /// `net.inet.tcp.persmax`.
         max: Duration,
-    },
-    /// An empty segment with the sequence number `snd_una - 1`, at persist intervals
-    /// (rack_timeout_persist of FreeBSD).
-    Rack {
-        /// TCPTV_PERSMAX: silence after which the probes end once the application has closed.
-        closed: Duration,
     },
     /// An empty segment with an old sequence number, after a retransmission timeout
     /// (tcp_send_probe0 of Linux).

@@ -199,7 +199,6 @@ fn with_rack(mut profile: TcpProfile, name: &'static str, d53832: bool) -> TcpPr
     profile.after_idle = false;
     profile.newreno.counting = AckCounting::Limited;
     profile.rto = RtoRule::Rack(RtoBounds::DEFAULT);
-    profile.probe = ProbeRule::Rack { closed: Duration::from_secs(60) };
     profile.loss = LossDetectionRule::FreeBsdRack(rule);
     profile
 }

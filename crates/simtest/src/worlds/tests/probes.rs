@@ -146,9 +146,36 @@ to = "r"
 bulk = "0B"
 "#;
 
+/// Without SACK the base stack's recovery runs, and its probes with it.
+const WITHOUT_SACK: &str = r#"
+[host.a]
+profile = "linux-6.18"
+
+[host.a.knobs]
+"net.ipv4.tcp_rmem" = ["0B", "2048B", "2KiB"]
+"net.ipv4.tcp_sack" = false
+
+[host.b]
+profile = "freebsd-rack-14.3"
+
+[[path]]
+from = "b"
+to = "a"
+forward = []
+return = []
+
+[[flow]]
+name = "f1"
+from = "b"
+to = "a"
+paced = { chunk = "516B", every = "1us", bytes = "1025B" }
+"#;
+
 #[test]
 fn probes_and_changing_queues_in_worlds_that_once_failed() {
-    for text in [SMALL_WINDOW, OWN_KEEPALIVE, SHRINKING_QUEUE, GROWING_QUEUE, CLIENT_TIMEOUTS] {
+    for text in
+        [SMALL_WINDOW, OWN_KEEPALIVE, SHRINKING_QUEUE, GROWING_QUEUE, CLIENT_TIMEOUTS, WITHOUT_SACK]
+    {
         assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
     }
 }
