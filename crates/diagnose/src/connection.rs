@@ -121,6 +121,11 @@ impl ConnectionAnalyzer {
         self.ends
     }
 
+    /// Sets the stream index.
+    pub(crate) const fn set_stream(&mut self, stream: u32) {
+        self.stream = stream;
+    }
+
     /// Times of the first and the last packet, in ns; `None` without one.
     pub fn span(&self) -> Option<(u64, u64)> {
         self.first.map(|(first, _)| (first, self.last.0))

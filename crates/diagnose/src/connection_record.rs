@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use packet::Segment;
 use packet::wire::Endpoints;
 
 use crate::packet_log::{PacketLog, PacketLogReader};
@@ -84,6 +85,47 @@ impl ConnectionRecorder {
         }
     }
 
+    /// Sets the stream index: see [`Analysis::stream`].
+    pub fn set_stream(&mut self, stream: u32) {
+        match &mut self.0 {
+            Recorder::Few(log) => {
+                let [_, packets, turns] = log.reader().numbers();
+                *log = log.with_numbers([stream, packets, turns]);
+            }
+            Recorder::Many(analyzer) => analyzer.set_stream(stream),
+        }
+    }
+
+    /// Whether the next packet makes it too many to be kept.
+    pub fn is_full(&self) -> bool {
+        matches!(&self.0, Recorder::Few(log) if log.len() >= MAX_LOG)
+    }
+
+    /// Adds the packets of `other`, another capture point's part of the same connection, in order of
+    /// time; `is_reversed`: its client is the server of this one. False if either has too many
+    /// packets, or if both captured the same packet and are two views of the connection.
+    pub fn absorb(&mut self, other: &Self, is_reversed: bool) -> bool {
+        let (Recorder::Few(log), Recorder::Few(theirs)) = (&self.0, &other.0) else { return false };
+        let turned = |packet: CapturedPacket| {
+            let dir = packet.segment.dir;
+            let dir = if is_reversed { dir.reversed() } else { dir };
+            CapturedPacket { segment: Segment { dir, ..packet.segment }, ..packet }
+        };
+        let mut all: Vec<_> = log.reader().collect();
+        let own = all.len();
+        all.extend(theirs.reader().map(turned));
+        let (one, other) = all.split_at(own);
+        if one.iter().any(|packet| other.iter().any(|copy| is_same(packet, copy))) {
+            return false;
+        }
+        all.sort_by_key(|packet| packet.frame);
+        let [stream, packets, turns] = log.reader().numbers();
+        let settings = AnalysisSettings { packets: packets as usize, turns: turns as usize };
+        *self = Self::new(log.reader().ends(), stream, settings);
+        all.iter().for_each(|packet| self.push(packet));
+        true
+    }
+
     /// The analyzer, which holds the packets from now on.
     fn analyzer(&mut self) -> &mut ConnectionAnalyzer {
         if let Recorder::Few(log) = &self.0 {
@@ -105,6 +147,14 @@ impl ConnectionRecorder {
         };
         RecordedConnection(content)
     }
+}
+
+/// Whether both are the same packet with data, a SYN or a FIN. Bare ACKs may be equal.
+fn is_same(one: &CapturedPacket, other: &CapturedPacket) -> bool {
+    let (one, other) = (&one.segment, &other.segment);
+    one.seq_len() > 0
+        && (one.dir, one.seq, one.payload) == (other.dir, other.seq, other.payload)
+        && (one.flags, one.timestamps) == (other.flags, other.timestamps)
 }
 
 /// A connection that has been read.
@@ -154,7 +204,7 @@ impl RecordedConnection {
 mod tests {
     use std::net::SocketAddr;
 
-    use packet::{Dir, Flags, Segment};
+    use packet::{Dir, Flags};
     use units::{Instant, SeqNum};
 
     use super::*;

@@ -36,6 +36,8 @@ pub struct FlowAnalysis {
     pub first_data: (u64, u64),
     /// The receiver sent a packet after the first data.
     pub answered: bool,
+    /// The capture has packets of the receiver, of which a SYN is one.
+    pub receiver_captured: bool,
     /// Time of the last delivery, in ns.
     pub last_delivery: u64,
     /// Last frame with these data or their ACKs.
@@ -96,6 +98,7 @@ impl FlowAnalysis {
             span: (start, end),
             first_data: (start, 0),
             answered: false,
+            receiver_captured: false,
             last_delivery: start,
             last_frame: 0,
             counts: Transmissions::default(),
@@ -136,6 +139,7 @@ impl FlowAnalysis {
             span: (start, end),
             first_data: half.first_data.unwrap_or((start, 0)),
             answered: half.answered,
+            receiver_captured: half.answered || syn[half.begin.dir.reversed() as usize].is_some(),
             last_delivery: half.last_delivery,
             last_frame: half.last_frame,
             counts: half.counts,

@@ -153,7 +153,10 @@ pub(crate) struct HalfConnection {
     largest: u32,
     start: u64,
     fin: Option<u64>,
+    /// Timestamp of the first and the last new data, and their times.
+    first_stamp: (u32, u64),
     last_stamp: u32,
+    last_stamp_at: u64,
     /// An idle time that may have been a retransmission timeout: its length and its end.
     suspected_timeout: Option<(u64, u64)>,
     /// IPv4 identifications of the sender, and the packets missing before the current one.
@@ -236,7 +239,9 @@ impl HalfConnection {
             largest: 0,
             start: ORIGIN,
             fin: None,
+            first_stamp: (0, 0),
             last_stamp: 0,
+            last_stamp_at: 0,
             suspected_timeout: None,
             delay_spike_at: None,
             ids: IpIdCounter::default(),

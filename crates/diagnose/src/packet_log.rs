@@ -140,6 +140,15 @@ impl PacketLog {
         log
     }
 
+    /// The same packets with other numbers.
+    pub(crate) fn with_numbers(&self, numbers: [u32; 3]) -> Self {
+        let reader = self.reader();
+        let mut log = Self::new(reader.ends(), numbers);
+        log.bytes.extend_from_slice(reader.rest);
+        log.next = self.next;
+        log
+    }
+
     /// Bytes of the log.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()

@@ -13,6 +13,7 @@
 //! The module opens no files (callers give readers) and diagnoses nothing.
 
 mod captures;
+mod connection_key;
 mod convertible;
 mod duplicates;
 mod fragments;

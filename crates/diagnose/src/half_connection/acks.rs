@@ -250,7 +250,8 @@ impl HalfConnection {
     }
 
     fn progress(&mut self, at: u64, advanced: bool) {
-        if self.in_timeout && advanced {
+        // Copies of data that had been acknowledged advance nothing.
+        if self.in_timeout && (advanced || self.una == self.nxt) {
             self.spend(TimeUse::Timeout, at);
             self.in_timeout = false;
         }

@@ -136,7 +136,10 @@ impl HalfConnection {
             self.missing_before = Some(self.missing_before.unwrap_or(0).max(1));
         }
         self.account_until_new_data(at, stamp, frame);
-        self.last_stamp = stamp;
+        if self.first_stamp.0 == 0 {
+            self.first_stamp = (stamp, at);
+        }
+        (self.last_stamp, self.last_stamp_at) = (stamp, at);
         if self.round_over {
             self.round_over = false;
             self.next_round(at, frame, RoundOrigin::Round);
@@ -259,7 +262,10 @@ impl HalfConnection {
         let asked_at = self.request_at.filter(|&asked| asked > all_acked_at && asked <= at);
         let all_acked_at = match asked_at {
             Some(asked) if at - all_acked_at <= self.timeout() => {
-                self.spend(TimeUse::Window, all_acked_at);
+                // Once an answer is complete, its ACK may be delayed: nothing waits for it.
+                if !drained {
+                    self.spend(TimeUse::Window, all_acked_at);
+                }
                 self.spend(TimeUse::Idle, asked);
                 asked
             }

@@ -12,6 +12,13 @@ use crate::sender_events::SenderEventKind;
 /// margin for measurement.
 const MIN_RTO: u64 = 190_000_000;
 
+/// Longest retransmission timeout, in ns (Linux `TCP_RTO_MAX`, 120 s; FreeBSD 64 s), and a round trip.
+/// A longer silence is a rest, a capture that paused, or a clock that was set.
+const MAX_RTO: u64 = 125_000_000_000;
+
+/// Least time, in ns, from which the rate of a timestamp clock is known: 20 ticks of 10 ms.
+const MIN_CLOCK_TIME: u64 = 200_000_000;
+
 /// Classification of data below `nxt`.
 enum OldDataKind {
     /// Reordered: late by this time in ns.
@@ -109,6 +116,9 @@ impl HalfConnection {
         spurious: bool,
     ) {
         let packets = self.packets(end - start);
+        if self.silence_before(at) > MAX_RTO {
+            self.spend(TimeUse::Idle, at);
+        }
         self.counts.retransmitted += packets;
         self.counts.spurious += if spurious { packets } else { 0 };
         self.counts.retransmitted_bytes += end - start;
@@ -173,6 +183,11 @@ impl HalfConnection {
         true
     }
 
+    /// Time since the sender sent or received something.
+    fn silence_before(&self, at: u64) -> u64 {
+        at.saturating_sub(self.last_ack.max(self.last_sent))
+    }
+
     /// Trigger of a retransmission; `before` is when the previous copy was sent.
     fn trigger(
         &self,
@@ -181,8 +196,11 @@ impl HalfConnection {
         copies: u8,
         before: u64,
     ) -> RecoveryTrigger {
-        let silent = at.saturating_sub(self.last_ack.max(self.last_sent));
+        let silent = self.silence_before(at);
         let srtt = self.smoothed();
+        if silent > MAX_RTO {
+            return RecoveryTrigger::Acks;
+        }
         // A stack without lost retransmission detection waits for its timer, however many ACKs
         // arrive for later data (FreeBSD without net.inet.tcp.do_lrd).
         let waited = at.saturating_sub(before.max(self.last_rto));
@@ -291,12 +309,18 @@ impl HalfConnection {
         }
     }
 
-    /// Whether data captured after a pause were sent before it, by their timestamps. Timestamp
-    /// clocks run at 1 kHz on Linux and FreeBSD (RFC 7323 section 5.4 allows 1 ms to 1 s).
+    /// Whether data captured after a pause were sent before it, by their timestamps: their clock made
+    /// less than half of the ticks that it makes in such a time. Its rate is that before the pause,
+    /// since it differs between systems (RFC 7323 section 5.4: a tick of 1 ms to 1 s).
     pub(super) fn held(&self, at: u64, stamp: u32) -> bool {
-        let ticks = u64::from(stamp.wrapping_sub(self.last_stamp));
-        let pause = at.saturating_sub(self.last_sent) / 1_000_000;
-        stamp != 0 && self.last_stamp != 0 && ticks < 1 << 31 && pause >= 50 && ticks < pause / 2
+        let (first, first_at) = self.first_stamp;
+        let known = self.last_stamp_at.saturating_sub(first_at);
+        let pause = at.saturating_sub(self.last_stamp_at);
+        let [before, ticks] = [(self.last_stamp, first), (stamp, self.last_stamp)]
+            .map(|(to, from)| u64::from(to.wrapping_sub(from)));
+        let is_known = stamp != 0 && first != 0 && known >= MIN_CLOCK_TIME && before < 1 << 31;
+        let expected = units::ratio::scaled(before, pause, known.max(1));
+        is_known && ticks < 1 << 31 && pause >= 50_000_000 && ticks < expected / 2
     }
 
     /// Decides whether an idle time was a retransmission timeout. One full segment alone after the

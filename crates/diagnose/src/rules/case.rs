@@ -3,6 +3,7 @@
 use super::{Confidence, DiagnosisRule, EvidenceItem, EvidenceValue, Finding, Severity};
 use crate::capture_point::CapturePoint;
 use crate::lost_time::LostTimeCause;
+use crate::time_budget::Limiter;
 use crate::timeline::Timeline;
 use crate::{Analysis, FlowAnalysis};
 
@@ -85,6 +86,11 @@ impl<'a> DiagnosisCase<'a> {
     /// Active time of the connection, in ns.
     pub(super) fn active(&self) -> u64 {
         self.course.budget.active()
+    }
+
+    /// Whether the connection rested longer than it was at work: a session of requests, not a transfer.
+    pub(super) fn is_mostly_idle(&self) -> bool {
+        self.course.budget.of(Limiter::Idle) > self.active()
     }
 
     /// Whether the cost is at least a twentieth of the active time.

@@ -68,7 +68,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .with(case.path_rate())
         .because("the transfer is short for its path: the window begins at a few segments and doubles each round trip")
         .unseen(case.bound());
-    // It is how TCP works, not a fault.
-    finding.severity = finding.severity.min(Severity::Warning);
+    // It is how TCP works, not a fault; and a session that mostly rests waits for its user.
+    let limit = if case.is_mostly_idle() { Severity::Note } else { Severity::Warning };
+    finding.severity = finding.severity.min(limit);
     Some(finding)
 }

@@ -34,13 +34,16 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let cost = case.course.lost(LostTimeCause::SpuriousRto);
     let longest = case.flow.rtt.map_or(0, |(_, _, longest)| longest);
     let timeouts = super::case::many(alarms.timeouts.max(1), "timeout");
-    let title = match longest {
-        // Without a round trip, the time of the delay is unknown.
-        0 => format!("{timeouts} of the timer without a loss"),
-        _ => format!(
-            "{timeouts} of the timer without a loss: the path held everything for {}",
-            time(longest)
-        ),
+    // The longest round trip shows the delay, if one was measured across it.
+    let base = case.course.path.base_rtt.unwrap_or(longest);
+    let is_shown = longest > 2 * base;
+    let mut title = format!("{timeouts} of the timer without a loss");
+    if is_shown {
+        title += &format!(": the path held everything for {}", time(longest));
+    }
+    let cause = match is_shown {
+        true => "the path delivered nothing for longer than the timer, and then all of it",
+        false => "the data had arrived, and their ACKs reached the sender too late or not at all",
     };
     Some(
         case.finding(&RULE, cost, title)
@@ -68,7 +71,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
                 ),
             ])
             .with(case.path_rate())
-            .because("the path delivered nothing for longer than the timer, and then all of it")
+            .because(cause)
             .unseen("what held the packets")
             .unseen(case.bound()),
     )

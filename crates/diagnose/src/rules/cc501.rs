@@ -71,8 +71,9 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .because("the sending application writes less than the path carries")
         .unseen("what it waits for; a full send buffer would look different (CC503)")
         .unseen(case.bound());
-    if !case.is_bulk() || cost < SECOND {
-        // An interactive connection waits for its users; a wait under a second is not one.
+    if !case.is_bulk() || cost < SECOND || case.is_mostly_idle() {
+        // An interactive connection waits for its users, and so does one that mostly rests; a wait
+        // under a second is not one.
         finding = finding.note();
     }
     Some(finding)

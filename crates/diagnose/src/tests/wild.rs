@@ -5,6 +5,7 @@ use packet::{Dir, Flags, Options, Segment, SynOptions};
 use units::SeqNum;
 
 use super::{ISN, TestConnection};
+use crate::rules::Severity;
 use crate::{Diagnosis, Limiter};
 
 impl TestConnection {
@@ -454,4 +455,129 @@ fn data_captured_after_their_ack_are_no_retransmission() {
     let flow = script.finish().main().unwrap().clone();
     assert_eq!((flow.bytes, flow.captured, flow.unseen), (4_000, 4_000, 0));
     assert_eq!((flow.counts.new, flow.counts.retransmitted), (4, 0));
+}
+
+/// The server answers the handshake and then nothing: the client repeats its request at 0.3, 0.9, 2.1
+/// and 4.5 s. The other direction is in the capture, so the silence is the path's or the server's.
+#[test]
+fn a_request_repeated_without_an_answer_is_an_outage() {
+    let mut script = TestConnection::new();
+    script.open(5_000);
+    for us in [5_100, 305_000, 905_000, 2_105_000, 4_505_000] {
+        script.pushed(us, 0, 400);
+    }
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    assert_eq!(diagnosis.primary, Some("CC204"));
+    // From the request to the last repetition.
+    let cost = diagnosis.primary_cost();
+    assert!((4_000_000_000..=4_505_000_000).contains(&cost), "{cost}");
+}
+
+/// An answer within one flight, whose ACK the client delays by 200 ms, since no more comes, and its
+/// next request: the server waited for the client, not in slow start.
+#[test]
+fn the_delayed_ack_of_a_complete_answer_is_no_slow_start() {
+    let mut script = TestConnection::new();
+    script.open(50_000);
+    let (mut us, mut place) = (60_000, 0);
+    for _ in 0..6 {
+        for n in 0..6 {
+            match n {
+                5 => script.pushed(us + n, place, 700),
+                _ => script.data(us + n, place, 1_000),
+            }
+            place += if n == 5 { 700 } else { 1_000 };
+        }
+        script.ack(us + 250_000, place, &[]);
+        script.request(us + 260_000, place);
+        us += 260_100;
+    }
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    assert_eq!(diagnosis.primary, None, "{:?}", diagnosis.findings);
+}
+
+/// A sender whose timestamps count 10 ms (RFC 7323 section 5.4 allows it) rests for 20 s. Captured at
+/// the receiver, its clock shows that it rested, not that the path held its packets.
+#[test]
+fn a_slow_timestamp_clock_shows_a_rest() {
+    let mut script = TestConnection::new();
+    script.stamps = true;
+    script.open_between(10, 10_000);
+    for n in 0..8_u64 {
+        let us = 100_000 * n + if n == 7 { 20_000_000 } else { 100_000 };
+        let segment = Segment {
+            flags: Flags::ACK | Flags::PSH,
+            seq: SeqNum(ISN.wrapping_add(1 + 500 * n as u32)),
+            payload: 500,
+            window: 1_000,
+            ..Segment::default()
+        };
+        script.push(us, segment, (1_000 + (us / 10_000) as u32, 0));
+        script.ack(us + 50, 500 * (n + 1), &[]);
+    }
+    let flow = script.finish();
+    let budget = crate::Timeline::of(flow.main().unwrap()).budget;
+    assert_eq!(budget.of(Limiter::Timeout), 0, "{budget:?}");
+}
+
+/// Copies of data that had been acknowledged, and then a rest of 30 s: the rest is no timeout.
+#[test]
+fn a_rest_after_spurious_copies_is_no_timeout() {
+    let mut script = TestConnection::new();
+    script.open(50_000);
+    script.data(50_100, 0, 1_000);
+    script.pushed(50_200, 1_000, 500);
+    script.ack(100_300, 1_500, &[]);
+    script.data(600_000, 0, 1_000);
+    script.ack(650_100, 1_500, &[]);
+    script.pushed(30_650_000, 1_500, 500);
+    script.ack(30_700_000, 2_000, &[]);
+    let budget = crate::Timeline::of(script.finish().main().unwrap()).budget;
+    assert!(budget.of(Limiter::Timeout) <= 600_000_000, "{budget:?}");
+    assert!(budget.of(Limiter::Idle) >= 29_000_000_000, "{budget:?}");
+}
+
+/// No retransmission timer runs for five minutes (Linux TCP_RTO_MAX: 120 s): the clock was set, or the
+/// capture paused.
+#[test]
+fn no_timer_runs_for_minutes() {
+    let mut script = TestConnection::new();
+    script.open(50_000);
+    script.pushed(50_100, 0, 1_000);
+    script.pushed(300_050_100, 0, 1_000);
+    script.ack(300_100_000, 1_000, &[]);
+    let budget = crate::Timeline::of(script.finish().main().unwrap()).budget;
+    assert_eq!(budget.of(Limiter::Timeout), 0, "{budget:?}");
+    assert!(budget.of(Limiter::Idle) >= 299_000_000_000, "{budget:?}");
+}
+
+/// A session with a file server: 40 exchanges of 20 kB, 100 ms apart, and then half a minute of rest. It
+/// waits for its user; without the rest the application limits it.
+#[test]
+fn a_session_that_mostly_rests_is_not_limited_by_its_application() {
+    for (rest, severity) in [(0, Severity::Error), (30_000_000, Severity::Note)] {
+        let mut script = TestConnection::new();
+        script.open(20_000);
+        let (mut us, mut place) = (21_000, 0);
+        for n in 0..80 {
+            us += if n == 40 { rest } else { 100_000 };
+            for _ in 0..19 {
+                script.data(us, place, 1_000);
+                place += 1_000;
+                us += 5;
+            }
+            script.pushed(us, place, 900);
+            place += 900;
+            us += 20_000;
+            script.ack(us, place, &[]);
+        }
+        let diagnosis = Diagnosis::of(&script.finish(), &[]);
+        let found = &diagnosis.findings;
+        let codes: Vec<_> = found.iter().map(|found| (found.code, found.severity)).collect();
+        assert!(
+            codes.contains(&("CC501", severity)),
+            "{rest}: {codes:?} {:?}",
+            diagnosis.course.budget
+        );
+    }
 }

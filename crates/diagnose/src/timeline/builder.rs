@@ -349,7 +349,7 @@ impl TimelineBuilder<'_> {
     fn finish(mut self) -> Timeline {
         self.end_linear_growth();
         let mut course = self.course;
-        if !self.flow.answered {
+        if !self.flow.receiver_captured {
             let mut budget = TimeBudget::default();
             budget.add(Limiter::Unknown, course.budget.whole());
             course = Timeline { budget, lost: [0; LOST_TIME_CAUSES], ramps: Vec::new(), ..course };

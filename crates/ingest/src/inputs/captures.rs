@@ -8,8 +8,9 @@ use packet::wire::{Endpoints, Link, ParsedPacket, WireProblem, fragment, parse_c
 use trace::capture::{CaptureItem, CaptureReader, OpenError};
 use units::{Duration, Instant};
 
+use super::connection_key::CaptureSource;
 use super::fragments::Reassembly;
-use super::table::{CaptureSource, ConnectionTable};
+use super::table::ConnectionTable;
 use super::{File, Reason};
 
 pub(super) fn read(
@@ -54,7 +55,8 @@ pub(super) fn read(
                     file.others.fragments += 1;
                     continue;
                 };
-                let Some(whole) = reassembly.add(frame.interface, seen.time, &part) else {
+                let Some(whole) = reassembly.add(frame.interface, (seen.time, seen.frame), &part)
+                else {
                     continue;
                 };
                 match parse_cut(&whole.bytes, whole.len, Link::Raw) {
@@ -67,10 +69,20 @@ pub(super) fn read(
             Err(error) => file.others.count(&error, frame.bytes),
         }
     }
-    reassembly.finish();
+    held.next(None, file, table);
+    // The header of a packet that stays incomplete shows a connection of which nothing else does.
+    for (interface, since, frame, beginning) in reassembly.finish() {
+        let point = CaptureSource { file: number as u32, interface };
+        let seen = SeenFrame { time: last.unwrap_or(since), point, frame };
+        if let Ok(parsed) = parse_cut(&beginning.bytes, beginning.len, Link::Raw)
+            && !table.has(point, parsed.endpoints)
+        {
+            held.next(Some(seen.packet(&parsed, Some(beginning.cut))), file, table);
+            held.next(None, file, table);
+        }
+    }
     file.others.fragments += reassembly.counts.unused;
     file.others.fragmented = reassembly.counts;
-    held.next(None, file, table);
     file.duplicates = table.copies - copies;
     file.frames = reader.tally().frames;
     file.interfaces = reader.interfaces().to_vec();

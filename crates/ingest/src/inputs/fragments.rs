@@ -46,6 +46,8 @@ pub struct FragmentCounts {
 #[derive(Debug)]
 struct PartialPacket {
     since: Duration,
+    /// Number of the first frame.
+    frame: u64,
     header: Vec<u8>,
     head: Vec<u8>,
     /// Sorted ranges that were received and do not touch.
@@ -74,11 +76,11 @@ impl Reassembly {
         Self { packets, counts: FragmentCounts::default() }
     }
 
-    /// Adds a fragment captured at a time and a capture point; returns the packet that it completes.
+    /// Adds a fragment captured at a time, in a frame, and at a capture point; returns the packet that it completes.
     pub(super) fn add(
         &mut self,
         point: u32,
-        at: Duration,
+        (at, frame): (Duration, u64),
         fragment: &IpFragment<'_>,
     ) -> Option<WholePacket> {
         let key = (point, fragment.key);
@@ -91,6 +93,7 @@ impl Reassembly {
         }
         let packet = self.packets.entry(key).or_insert_with(|| PartialPacket {
             since: at,
+            frame,
             header: Vec::new(),
             head: Vec::new(),
             ranges: Vec::new(),
@@ -114,11 +117,25 @@ impl Reassembly {
         Some(WholePacket { bytes, len: whole, cut: packet.cut })
     }
 
-    /// Counts what is left.
-    pub(super) fn finish(&mut self) {
+    /// Counts what is left. Returns the beginnings of incomplete packets, oldest first, with the
+    /// capture point, the time and the frame of each: their headers and the payload up to the first
+    /// gap.
+    pub(super) fn finish(&mut self) -> Vec<(u32, Duration, u64, WholePacket)> {
+        let mut beginnings = Vec::new();
+        for ((point, _), packet) in &self.packets {
+            if let Some(&(0, end)) = packet.ranges.first()
+                && !packet.refused
+            {
+                let bytes = [&packet.header[..], &packet.head].concat();
+                let len = packet.header.len() + end as usize;
+                let whole = WholePacket { bytes, len, cut: packet.cut.min(end) };
+                beginnings.push((*point, packet.since, packet.frame, whole));
+            }
+        }
         while !self.packets.is_empty() {
             self.give_up(0, None);
         }
+        beginnings
     }
 
     /// Gives up the packet with this key, or the one at this index.

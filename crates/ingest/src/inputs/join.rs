@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use packet::Dir;
 use packet::wire::Endpoints;
 
-use super::table::CaptureSource;
+use super::connection_key::CaptureSource;
 use super::transit::{PacketRecord, TwoPointTransit};
 
 /// Intervals into which a transfer is divided to estimate the drift.

@@ -18,7 +18,8 @@ use packet::Dir;
 use packet::wire::Endpoints;
 use units::{Duration, Instant};
 
-use super::table::{CaptureSource, ConnectionTable};
+use super::connection_key::CaptureSource;
+use super::table::ConnectionTable;
 use super::{ClockOffset, File, InputKind, Reason};
 
 /// Most records of a log that are used.

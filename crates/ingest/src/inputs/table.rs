@@ -5,9 +5,8 @@
 //! 3.6.1 allows reuse of ports); so does a SYN after packets of a connection whose SYN was not
 //! captured.
 
-use core::hash::{Hash, Hasher};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use diagnose::analysis::MIN_DATA_PACKETS;
 use diagnose::{AnalysisSettings, CapturedPacket, ConnectionRecorder, StateSample};
@@ -18,6 +17,7 @@ use packet::{Dir, Flags};
 use units::{Duration, Instant};
 
 use super::CapturedConnection;
+use super::connection_key::{CaptureSource, ConnectionKey};
 use super::duplicates::DuplicateFilter;
 use super::join::{CapturePair, CapturedSide, join};
 use super::logs::{Anchor, ConnectionLog};
@@ -25,64 +25,6 @@ use super::transit::{MAX_TRANSIT_PACKETS, PacketRecord};
 
 /// Fewest packets or sender events of a connection that are useful.
 const LEAST: usize = 64;
-
-/// A capture point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct CaptureSource {
-    /// Index of the file.
-    pub(super) file: u32,
-    /// Index of the capture point in it.
-    pub(super) interface: u32,
-}
-
-/// The addresses of a connection at a capture point, the lower one first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ConnectionKey {
-    /// Halves of the addresses: a `u128` would be aligned to 16 bytes.
-    addresses: [[u64; 2]; 2],
-    /// Ports (two bytes each), interface, and whether it is IPv6.
-    rest: u64,
-    file: u32,
-}
-
-impl Hash for ConnectionKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        // Folding an address to 64 bits distributes well enough and is faster.
-        let fold = |[high, low]: [u64; 2]| high ^ low;
-        state.write_u64(fold(self.addresses[0]));
-        state.write_u64(fold(self.addresses[1]));
-        state.write_u64(self.rest ^ u64::from(self.file) << 56);
-    }
-}
-
-fn number(address: IpAddr) -> (u128, bool) {
-    match address {
-        IpAddr::V4(v4) => (u128::from(v4.to_bits()), false),
-        IpAddr::V6(v6) => (v6.to_bits(), true),
-    }
-}
-
-const fn halves(address: u128) -> [u64; 2] {
-    [(address >> 64) as u64, address as u64]
-}
-
-impl ConnectionKey {
-    /// The key of a packet, and whether its sender has the lower address.
-    fn of(point: CaptureSource, ends: Endpoints) -> (Self, bool) {
-        let (src, v6) = number(ends.src.ip());
-        let (dst, _) = number(ends.dst.ip());
-        let (src, dst) = ((src, ends.src.port()), (dst, ends.dst.port()));
-        let src_is_low = src <= dst;
-        let (low, high) = if src_is_low { (src, dst) } else { (dst, src) };
-        let ports = u64::from(low.1) << 16 | u64::from(high.1);
-        let key = Self {
-            addresses: [low.0, high.0].map(halves),
-            rest: ports << 32 | u64::from(point.interface) << 1 | u64::from(v6),
-            file: point.file,
-        };
-        (key, src_is_low)
-    }
-}
 
 /// A connection, with the state that distinguishes it from the next between the same addresses.
 #[derive(Debug)]
@@ -96,6 +38,8 @@ struct OpenConnection {
     syn_data: [u32; 2],
     /// The previous connection between the same addresses, [`NONE`] without one.
     before: u32,
+    /// Its packets were added to those of another capture point.
+    is_merged: bool,
     record: ConnectionRecorder,
     /// What few connections have.
     extra: Option<Box<ExtraState>>,
@@ -195,15 +139,31 @@ impl ConnectionTable {
             _ => self.last.get(&key).copied(),
         };
         let segment = &packet.segment;
-        let known = known
-            .filter(|&index| !self.live[index as usize].is_new_connection(src_is_low, &packet));
+        let known = known.and_then(|index| {
+            let live = &self.live[index as usize];
+            match live.is_new_connection(src_is_low, &packet) {
+                false => Some(index),
+                // The answer to the SYN of the connection before, repeated.
+                true => self.live.get(live.before as usize).and_then(|before| {
+                    before.is_answered_by(src_is_low, &packet).then_some(live.before)
+                }),
+            }
+        });
+        let is_latest = known.is_none_or(|index| self.last.get(&key) == Some(&index));
         let index = known.unwrap_or_else(|| {
             // The sender of a SYN-ACK is the server.
             let answers = segment.flags.has(Flags::SYN | Flags::ACK);
             let ends = if answers { between.reversed() } else { between };
             self.begin(key, point, ends, src_is_low != answers)
         });
-        self.recent = Some((key, index));
+        let index = if self.crossing && self.live[index as usize].record.is_full() {
+            self.merge_points(index, point, between)
+        } else {
+            index
+        };
+        if is_latest {
+            self.recent = Some((key, index));
+        }
         let live = &mut self.live[index as usize];
         let dir = live.dir(src_is_low);
         live.record_isn(dir, &packet);
@@ -231,6 +191,66 @@ impl ConnectionTable {
         index as usize
     }
 
+    /// Whether there is a connection between these addresses at a capture point.
+    pub(super) fn has(&self, point: CaptureSource, between: Endpoints) -> bool {
+        self.last.contains_key(&ConnectionKey::of(point, between).0)
+    }
+
+    /// Merges a connection with the parts of it that other capture points of the file have, unless
+    /// they captured the same packets: a tap has an interface for each direction, and a merged file
+    /// one for each of its parts. Returns the index of the connection.
+    fn merge_points(&mut self, index: u32, point: CaptureSource, between: Endpoints) -> u32 {
+        let mut index = index;
+        let points =
+            self.points.iter().filter(|other| other.file == point.file && **other != point);
+        for other_point in points.copied().collect::<Vec<_>>() {
+            let (own_key, _) = ConnectionKey::of(point, between);
+            let (key, _) = ConnectionKey::of(other_point, between);
+            let Some(&other) = self.last.get(&key) else { continue };
+            if other == index {
+                continue;
+            }
+            // The one that was seen first remains.
+            let (first, second) = (index.min(other), index.max(other));
+            let (low, high) = self.live.split_at_mut(second as usize);
+            let (kept, added) = (&mut low[first as usize], &mut high[0]);
+            let is_reversed = kept.client_is_low != added.client_is_low;
+            if kept.is_merged || added.is_merged || !kept.has_isns_of(added, is_reversed) {
+                continue;
+            }
+            if !kept.record.absorb(&added.record, is_reversed) {
+                continue;
+            }
+            kept.take_state_of(added, is_reversed);
+            added.is_merged = true;
+            self.last.insert(own_key, first);
+            self.last.insert(key, first);
+            index = first;
+        }
+        index
+    }
+
+    /// Merges what is left of [`merge_points`](Self::merge_points), and numbers the connections anew.
+    fn merge_all_points(&mut self) {
+        for index in 0..self.live.len() as u32 {
+            let live = &self.live[index as usize];
+            if !live.is_merged {
+                let (point, ends) = (live.point, live.record.ends());
+                self.merge_points(index, point, ends);
+            }
+        }
+        if !self.live.iter().any(|live| live.is_merged) {
+            return;
+        }
+        self.live.retain(|live| !live.is_merged);
+        let mut next: BTreeMap<u32, u32> = BTreeMap::new();
+        for live in &mut self.live {
+            let number = next.entry(live.point.file).or_default();
+            live.record.set_stream(*number);
+            *number += 1;
+        }
+    }
+
     /// Connections between these addresses in files other than that of `point`.
     pub(super) fn in_other_files(&self, point: CaptureSource, between: Endpoints) -> Vec<usize> {
         let others = self.points.iter().filter(|other| other.file != point.file);
@@ -250,6 +270,7 @@ impl ConnectionTable {
         let mut found: Vec<Endpoints> = self
             .live
             .iter()
+            .filter(|live| !live.is_merged)
             .map(|live| live.record.ends())
             .filter_map(|ends| match (ends.src.port() == port, ends.dst.port() == port) {
                 (true, false) => Some(ends),
@@ -390,6 +411,7 @@ impl ConnectionTable {
             isn: [None; 2],
             syn_data: [0; 2],
             before,
+            is_merged: false,
             record,
             extra: None,
         });
@@ -402,6 +424,9 @@ impl ConnectionTable {
     /// Ends all connections; returns them by file in order of their begin, and those present at two
     /// capture points.
     pub(super) fn finish(mut self) -> (Vec<CapturedConnection>, Vec<CapturePair>) {
+        if self.crossing {
+            self.merge_all_points();
+        }
         // The map takes as much memory as the connections.
         drop(core::mem::take(&mut self.last));
         self.live.sort_by_key(|live| live.point.file);
@@ -462,7 +487,7 @@ impl OpenConnection {
             // A server that lost its state answers the same SYN with another ISN.
             let answers = segment.ack.0.wrapping_sub(1);
             let data = self.syn_data[dir.reversed() as usize];
-            peer.is_some_and(|isn| answers.wrapping_sub(isn) > data)
+            !self.is_stray(dir, packet) && peer.is_some_and(|isn| answers.wrapping_sub(isn) > data)
         } else {
             // Without an ISN, the earlier packets belong to a connection whose SYN was not
             // captured.
@@ -470,9 +495,46 @@ impl OpenConnection {
         }
     }
 
+    /// Whether this is a SYN-ACK that acknowledges the SYN of its own host.
+    fn is_stray(&self, dir: Dir, packet: &CapturedPacket) -> bool {
+        let own = self.isn[dir as usize];
+        let segment = &packet.segment;
+        segment.flags.has(Flags::SYN | Flags::ACK) && own == Some(segment.ack.0.wrapping_sub(1))
+    }
+
+    /// Whether this packet is a SYN-ACK that answers the SYN of this connection.
+    fn is_answered_by(&self, src_is_low: bool, packet: &CapturedPacket) -> bool {
+        let segment = &packet.segment;
+        let peer = self.dir(src_is_low).reversed();
+        segment.flags.has(Flags::SYN | Flags::ACK)
+            && self.isn[peer as usize] == Some(segment.ack.0.wrapping_sub(1))
+    }
+
+    /// Whether no ISN of `other`, a part of the connection, contradicts this one's.
+    fn has_isns_of(&self, other: &Self, is_reversed: bool) -> bool {
+        [0, 1].into_iter().all(|host| {
+            let theirs = other.isn[if is_reversed { 1 - host } else { host }];
+            self.isn[host].zip(theirs).is_none_or(|(one, other)| one == other)
+        })
+    }
+
+    /// Takes over what the state of `other` knows in addition.
+    fn take_state_of(&mut self, other: &mut Self, is_reversed: bool) {
+        for host in [0, 1] {
+            let theirs = if is_reversed { 1 - host } else { host };
+            self.isn[host] = self.isn[host].or(other.isn[theirs]);
+            self.syn_data[host] = self.syn_data[host].max(other.syn_data[theirs]);
+            if let Some(extra) = &mut other.extra {
+                let seen = &mut self.extra.get_or_insert_default().seen[host];
+                seen.append(&mut extra.seen[theirs]);
+                seen.sort_by_key(|packet| packet.at);
+            }
+        }
+    }
+
     fn record_isn(&mut self, dir: Dir, packet: &CapturedPacket) {
         let segment = &packet.segment;
-        if segment.flags.has(Flags::SYN) {
+        if segment.flags.has(Flags::SYN) && !self.is_stray(dir, packet) {
             self.isn[dir as usize] = Some(segment.seq.0);
             self.syn_data[dir as usize] = self.syn_data[dir as usize].max(segment.payload);
             if segment.flags.has(Flags::ACK) {

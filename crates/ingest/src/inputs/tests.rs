@@ -145,6 +145,53 @@ fn each_capture_point_has_its_own_connection() {
     assert_eq!(reading.files[0].interfaces[1].name, "eth1");
 }
 
+/// A SYN-ACK is repeated after a SYN of another connection: it answers the earlier one. One that
+/// acknowledges its own host's SYN begins no connection.
+#[test]
+fn a_repeated_syn_ack_belongs_to_its_syn() {
+    let one = ends(4_000, 80);
+    let file = capture(&[
+        (0, 0, one, SYN, 3_000, 0, 0),
+        (0, 1, one.reversed(), SYN_ACK, 7_000, 3_001, 0),
+        (0, 100, one, SYN, 7_777_777, 0, 0),
+        (0, 200, one.reversed(), SYN_ACK, 7_000, 3_001, 0),
+        (0, 201, one, SYN_ACK, 424_242, 7_777_778, 0),
+        (0, 300, one.reversed(), SYN_ACK, 9_000, 7_777_778, 0),
+    ]);
+    assert_eq!(connections(&read_bytes(&file)), [(one, vec![1, 2, 4]), (one, vec![3, 5, 6])]);
+}
+
+/// A tap has an interface for each direction; mergecap keeps one for each of its inputs. Without a
+/// packet in common these are parts of one connection, whether they have few packets or many.
+#[test]
+fn an_interface_per_direction_is_one_connection() {
+    let one = ends(4_000, 80);
+    let other = ends(4_001, 80);
+    for count in [3, 300] {
+        let mut packets = vec![
+            (0, 0, one, SYN, 99, 0, 0),
+            (1, 5, one.reversed(), SYN_ACK, 7, 100, 0),
+            (0, 10, one, ACK, 100, 8, 0),
+        ];
+        for n in 0..count {
+            let at = 10 + 20 * u64::from(n);
+            packets.push((0, at, one, ACK, 100 + 1_000 * n, 8, 1_000));
+            packets.push((1, at + 5, one.reversed(), ACK, 8, 1_100 + 1_000 * n, 0));
+        }
+        packets.push((1, 100_000, other, SYN, 1, 0, 0));
+        let reading = read_bytes(&capture(&packets));
+        let frames: Vec<u64> = (1..packets.len() as u64).collect();
+        let last = packets.len() as u64;
+        assert_eq!(connections(&reading), [(one, frames), (other, vec![last])], "{count}");
+        assert_eq!(reading.streams.iter().map(|s| s.stream()).collect::<Vec<_>>(), [0, 1]);
+        let analysis = reading.streams[0].analysis();
+        let flow = analysis.main().unwrap();
+        assert!(analysis.opened && flow.answered && reading.pairs.is_empty());
+        // Without the option the MSS is 536: two packets each.
+        assert_eq!((flow.counts.new, flow.unseen), (2 * u64::from(count), 0));
+    }
+}
+
 #[test]
 fn a_timestamp_far_in_the_future_does_not_move_later_packets() {
     let one = ends(4_000, 80);

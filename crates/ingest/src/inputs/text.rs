@@ -11,7 +11,8 @@ use packet::{Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynOptio
 use trace::tcpdump::{Address, LineOptions, SeqNumbering, TcpdumpLine, TcpdumpLines};
 use units::{Instant, SeqNum};
 
-use super::table::{CaptureSource, ConnectionTable};
+use super::connection_key::CaptureSource;
+use super::table::ConnectionTable;
 use super::{File, Reason};
 
 /// Longest text read, in bytes.

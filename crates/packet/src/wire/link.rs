@@ -4,7 +4,8 @@
 //! 802.11 and radiotap.org, RFC 1661 and 1662 (PPP), RFC 2516 (PPPoE), RFC 3032 (MPLS), RFC 2784 and
 //! 2890 (GRE), RFC 2637 (PPTP), draft-foschiano-erspan (ERSPAN), RFC 7348 (VXLAN), RFC 8926 (Geneve),
 //! 3GPP TS 29.281 section 5.1 (GTP-U), RFC 2003 and 4213 (IP in IP), RFC 8086 (GRE in UDP), draft-ietf-nvo3-vxlan-gpe, RFC 4391 (InfiniBand),
-//! IEEE 802.1ah, draft-wilson-wrec-wccp-v2 (WCCP).
+//! IEEE 802.1ah, draft-wilson-wrec-wccp-v2 (WCCP), RFC 1051 and 1201 (ARCNET),
+//! draft-massar-v6ops-ayiya-02 (AYIYA), tcpdump's print-juniper.c (Juniper's captures).
 
 use super::parse::{WireError, WireProblem};
 
@@ -37,6 +38,12 @@ pub enum Link {
     Fddi,
     /// IP over InfiniBand.
     Ipoib,
+    /// ARCNET as BSD captures it.
+    Arcnet,
+    /// ARCNET as Linux captures it.
+    ArcnetLinux,
+    /// Ethernet captured by a Juniper router.
+    JuniperEthernet,
 }
 
 impl Link {
@@ -57,6 +64,9 @@ impl Link {
             239 => Some(Self::Nflog),
             10 => Some(Self::Fddi),
             242 => Some(Self::Ipoib),
+            7 => Some(Self::Arcnet),
+            129 => Some(Self::ArcnetLinux),
+            178 => Some(Self::JuniperEthernet),
             _ => None,
         }
     }
@@ -79,6 +89,10 @@ impl Link {
             Self::Fddi => llc(bytes, 13),
             // Two global addresses of 20 bytes each, EtherType, two reserved bytes (RFC 4391).
             Self::Ipoib => by_type(bytes, half(bytes, 40)?, 44),
+            // Two addresses of a byte; Linux adds the offset in the buffer.
+            Self::Arcnet => arcnet(bytes, 2),
+            Self::ArcnetLinux => arcnet(bytes, 4),
+            Self::JuniperEthernet => juniper(bytes),
         }
     }
 }
@@ -103,6 +117,9 @@ pub(super) fn tunnelled(bytes: &[u8], number: u8, at: usize) -> Option<usize> {
                 by_type(bytes, half(bytes, at + 10).ok()?, at + 16 + options).ok()
             }
             2_152 => gtp(bytes, at + 8).ok(),
+            5_072 => ayiya(bytes, at + 8).ok(),
+            // The answers of the tunnel's server.
+            _ if half(bytes, at).ok()? == 5_072 => ayiya(bytes, at + 8).ok(),
             _ => None,
         },
         _ => None,
@@ -266,6 +283,50 @@ fn gtp(bytes: &[u8], at: usize) -> Result<usize, WireError> {
     }
 }
 
+/// A packet of ARCNET with its protocol at `at`. The parts of a packet longer than a frame (RFC 1201)
+/// are not reassembled.
+fn arcnet(bytes: &[u8], at: usize) -> Result<usize, WireError> {
+    // A longer frame has padding and a second flag in between (RFC 1201 section 2).
+    const EXCEPTION: u8 = 0xff;
+    match byte(bytes, at)? {
+        // RFC 1051.
+        240 => within(bytes, at + 1),
+        // RFC 1201: a flag of parts and a sequence number of two bytes.
+        212 | 196 => {
+            let flag = match byte(bytes, at + 1)? {
+                EXCEPTION => at + 4,
+                _ => at + 1,
+            };
+            if byte(bytes, flag)? == 0 { within(bytes, flag + 3) } else { Err(not_ip(at)) }
+        }
+        _ => Err(not_ip(at)),
+    }
+}
+
+/// Ethernet after the header of Juniper's captures: a magic number, flags, and fields of a total
+/// length.
+fn juniper(bytes: &[u8]) -> Result<usize, WireError> {
+    const NO_LINK_HEADER: u8 = 2;
+    const HAS_FIELDS: u8 = 0x80;
+    let flags = byte(bytes, 3)?;
+    if !bytes.starts_with(b"MGC") || flags & NO_LINK_HEADER != 0 {
+        return Err(not_ip(0));
+    }
+    let fields = if flags & HAS_FIELDS == 0 { 0 } else { 2 + usize::from(half(bytes, 4)?) };
+    ethernet(bytes, 4 + fields)
+}
+
+/// IPv6 in AYIYA: a header of 8 bytes, an identity of 2^n bytes, a signature of 4n bytes.
+fn ayiya(bytes: &[u8], at: usize) -> Result<usize, WireError> {
+    const FORWARD: u8 = 1;
+    const IPV6: u8 = 41;
+    let (identity, signature) = (byte(bytes, at)? >> 4, byte(bytes, at + 1)? >> 4);
+    if byte(bytes, at + 2)? & 0xf != FORWARD || byte(bytes, at + 3)? != IPV6 {
+        return Err(not_ip(at));
+    }
+    within(bytes, at + 8 + (1 << identity) + 4 * usize::from(signature))
+}
+
 fn radiotap(bytes: &[u8]) -> Result<usize, WireError> {
     let little = |at: usize| half(bytes, at).map(u16::swap_bytes);
     let header = usize::from(little(2)?);
@@ -399,6 +460,13 @@ mod tests {
         reads(Link::Ipoib, &[&[1; 40], &[8, 0, 0, 0]]);
         reads(Link::Ethernet, &[&eth(0x8926), &[0; 4], &[8, 0]]);
         reads(Link::Ethernet, &[&eth(0x88e7), &[0; 16], &[8, 0]]);
+        reads(Link::Arcnet, &[&[0xbe, 0x50, 240]]);
+        reads(Link::Arcnet, &[&[0xbe, 0x50, 212, 0, 1, 0x66]]);
+        reads(Link::Arcnet, &[&[0xbe, 0x50, 212, 0xff, 0xff, 0xff, 0, 1, 0x66]]);
+        reads(Link::ArcnetLinux, &[&[0xbe, 0x50, 0xc3, 0, 240]]);
+        reads(Link::ArcnetLinux, &[&[0xbe, 0x50, 0xa8, 8, 212, 0, 1, 0x66]]);
+        reads(Link::JuniperEthernet, &[b"MGC\x80", &[0, 4, 3, 1, 1, 6], &eth(0x0800)]);
+        reads(Link::JuniperEthernet, &[b"MGC\x01", &eth(0x0800)]);
         reads(Link::Nflog, &[&[2, 0, 0, 1], &[5, 0, 10, 0, 0, 0, 0, 0], &[84, 0, 9, 0]]);
     }
 
@@ -410,6 +478,7 @@ mod tests {
         let erspan_3 =
             [&[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1][..], &[0; 11], &[1], &[0; 8], &in_eth].concat();
         let gtp = [&[0x34, 0xff, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 0, 0][..], &inner];
+        let ayiya = [&[0x41, 0x52, 0x11, 41][..], &[9; 40], &inner].concat();
         for packet in [
             ip(4, &inner),
             ip(47, &[&[0x20, 0, 8, 0, 0, 0, 0, 9][..], &inner].concat()),
@@ -427,6 +496,8 @@ mod tests {
             ip(47, &[&[0, 0, 0x88, 0x3e, 0, 9, 1, 2][..], &inner].concat()),
             ip(47, &[&[0, 0, 0x90, 0, 8, 1][..], &[0; 22], &SNAP, &inner].concat()),
             ip(4, &ip(4, &inner)),
+            ip(17, &udp(5_072, &ayiya)),
+            ip(17, &[&[0x13, 0xd0, 0xd2, 0x63, 0, 0, 0, 0][..], &ayiya].concat()),
         ] {
             let parsed = parse(&packet, Link::Raw).unwrap_or_else(|e| panic!("{packet:02x?}: {e}"));
             assert_eq!((parsed.segment.payload, parsed.endpoints.dst.port()), (40, 80));

@@ -128,3 +128,15 @@ fn memory_for_fragments_is_bounded() {
     let (_, counts) = outcome(&reading);
     assert_eq!((counts.reassembled, counts.incomplete), (0, 5_000));
 }
+
+/// Only the first fragment of a packet was captured: its header shows the connection, and the bytes of
+/// the fragment, less the header of 20 bytes, were captured.
+#[test]
+fn a_first_fragment_alone_shows_its_connection() {
+    let packets = [fragmented(false, 1, 1_000, 3_000, &[0, 1_480]).remove(0)];
+    let reading = read_bytes(&pcap(&packets, 65_535));
+    assert_eq!((reading.streams.len(), bytes(&reading)), (1, 1_460));
+    assert_eq!(reading.streams[0].analysis().packets[0].frame, 1);
+    let counts = FragmentCounts { unused: 1, incomplete: 1, ..FragmentCounts::default() };
+    assert_eq!(outcome(&reading), (1, counts));
+}
