@@ -30,6 +30,8 @@ use crate::sender_events::{SenderEvent, SenderEventKind, SenderEventLog};
 use crate::stalls::AckStalls;
 use crate::transmissions::{OpenRetransmissions, Transmissions};
 
+use retransmissions::MAX_RTO;
+
 /// Stream offset of the first byte: far enough from zero that earlier bytes have offsets too, when
 /// a capture begins in the middle.
 pub(crate) const ORIGIN: u64 = 1 << 32;
@@ -283,6 +285,12 @@ impl HalfConnection {
     }
 
     fn spend(&mut self, what: TimeUse, until: u64) {
+        // No timer runs for so long.
+        let is_rest = until.saturating_sub(self.since) > MAX_RTO;
+        let what = match what {
+            TimeUse::Timeout | TimeUse::Recovery if is_rest => TimeUse::Idle,
+            _ => what,
+        };
         self.rounds.spend(what, until.saturating_sub(self.since));
         self.since = self.since.max(until);
     }

@@ -14,7 +14,7 @@ const MIN_RTO: u64 = 190_000_000;
 
 /// Longest retransmission timeout, in ns (Linux `TCP_RTO_MAX`, 120 s; FreeBSD 64 s), and a round trip.
 /// A longer silence is a rest, a capture that paused, or a clock that was set.
-const MAX_RTO: u64 = 125_000_000_000;
+pub(super) const MAX_RTO: u64 = 125_000_000_000;
 
 /// Least time, in ns, from which the rate of a timestamp clock is known: 20 ticks of 10 ms.
 const MIN_CLOCK_TIME: u64 = 200_000_000;
