@@ -7,6 +7,7 @@
 //!   words that are right in one sense only.
 //! - `cargo xtask digest` prints digests of fixed runs: the same in debug and release.
 //! - `cargo xtask worlds` runs random scenarios and minimizes a failing one.
+//! - `cargo xtask scripts` runs random and mutated packet scripts on the model and on a real kernel.
 //! - `cargo xtask count` counts the instructions of fixed transfers and compares them with the
 //!   committed counts; `--write` updates those, `--growths` shows how the cost of a segment scales.
 //! - `cargo xtask release` makes the packages of a release below `target/release-files`; of a
@@ -20,6 +21,7 @@ mod count;
 mod digest;
 mod docs;
 mod golden;
+mod kernel_scripts;
 mod kernel_worlds;
 mod layers;
 mod release;
@@ -33,6 +35,7 @@ const USAGE: &str = "\
 usage: cargo xtask release [BINARY]
        cargo xtask golden [DIR or FILE] | golden import DIR | layers | words | digest | docs [--pictures]
        cargo xtask count [--write | --growths]
+       cargo xtask scripts [--random N] [--mutants N] [--seed S] [--kernel NAME] [--out DIR] [FILE...]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
 fn main() -> ExitCode {
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         (Some("count"), [inside, name]) if inside == "--inside" => {
             count::run_inside(&name.to_string_lossy())
         }
+        (Some("scripts"), options) => kernel_scripts::run(options),
         (Some("worlds"), options) => worlds::run(options),
         _ => {
             eprintln!("{USAGE}");

@@ -156,6 +156,7 @@ impl<'t> AssertionParser<'t> {
         }
         let Some(name) = self.word() else { return Err(self.missing(EXPECTED)) };
         if name == "print" {
+            let _ = self.take(name);
             return Ok(StatementKind::Print(self.expression()?));
         }
         let _ = self.take(name);
