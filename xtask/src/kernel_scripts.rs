@@ -106,7 +106,8 @@ mod linux {
             Ok(Self { kernel, init, profile })
         }
 
-        fn run(&self, text: &str, on_kernel: bool) -> ScriptResult {
+        /// Runs a script that is in `directory`.
+        fn run(&self, text: &str, directory: &Path, on_kernel: bool) -> ScriptResult {
             let boot = |options: &BootOptions| -> Result<Box<dyn RealHost>, String> {
                 let guest = ScriptGuest::boot(&self.kernel.path, &self.init, options);
                 Ok(Box::new(guest.map_err(|error| error.to_string())?))
@@ -120,14 +121,15 @@ mod linux {
                     hz: Some(self.kernel.info.hz),
                     ..ScriptOverrides::default()
                 },
-                files: &|_| None,
+                files: &|file| fs::read_to_string(directory.join(file)).ok(),
                 real: if on_kernel { Some(&boot) } else { None },
             };
             run_script("script", text, &settings)
         }
 
-        fn compare(&self, text: &str) -> Compared {
-            Compared { model: self.run(text, false), kernel: self.run(text, true) }
+        fn compare(&self, text: &str, directory: &Path) -> Compared {
+            let [model, kernel] = [false, true].map(|real| self.run(text, directory, real));
+            Compared { model, kernel }
         }
     }
 
@@ -135,9 +137,10 @@ mod linux {
     pub(super) fn random(pair: &Pair, options: &ScriptsOptions) -> Result<bool, String> {
         let (mut differ, mut queries, mut packets) = (0, 0, 0);
         for number in 0..options.random {
-            let text =
-                generator::script(options.seed, number, &|text| pair.run(text, false).packets);
-            let compared = pair.compare(&text);
+            let text = generator::script(options.seed, number, &|text| {
+                pair.run(text, &options.out, false).packets
+            });
+            let compared = pair.compare(&text, &options.out);
             if let Ending::Unsupported(found) | Ending::Unreadable(found) = &compared.kernel.ending
             {
                 return Err(format!("random script {number}: {}", found.message));
@@ -172,7 +175,7 @@ mod linux {
         for path in &sources {
             let text =
                 fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let compared = pair.compare(&text);
+            let compared = pair.compare(&text, directory(path));
             if compared.model.ending == Ending::Passed && compared.kernel.ending == Ending::Passed {
                 usable.push((path, text));
             }
@@ -194,11 +197,11 @@ mod linux {
             }
             let (path, text) = &usable[draws.below(usable.len() as u64) as usize];
             let Some(mutant) = mutate::mutant(text, &mut draws) else { continue };
-            let model = pair.run(&mutant, false);
+            let model = pair.run(&mutant, directory(path), false);
             if matches!(model.ending, Ending::Unreadable(_) | Ending::Unsupported(_)) {
                 continue;
             }
-            let kernel = pair.run(&mutant, true);
+            let kernel = pair.run(&mutant, directory(path), true);
             if matches!(kernel.ending, Ending::Unsupported(_)) {
                 continue;
             }
@@ -234,6 +237,10 @@ mod linux {
              false passes {pass}, false failures {failure}, another line {line}"
         );
         Ok(wrong == [0; 3])
+    }
+
+    fn directory(path: &Path) -> &Path {
+        path.parent().unwrap_or(Path::new(""))
     }
 
     fn write(path: &Path, text: &str) -> Result<(), String> {

@@ -371,7 +371,11 @@ impl TcpEndpoint {
         let sample = match self.rtt {
             RttEstimator::FreeBsd(_) | RttEstimator::Rfc(_) => by_echo().or(timed.map(since)),
             RttEstimator::Rack(_) => delivered.newest_sent().or(timed).map(since),
-            RttEstimator::Linux(_) => delivered.oldest_sent().or(timed).map(since).or_else(by_echo),
+            // No sample of a retransmission: only the SYN is timed otherwise.
+            RttEstimator::Linux(_) => {
+                let syn = timed.filter(|_| delivered.packets == 0);
+                delivered.oldest_sent().or(syn).map(since).or_else(by_echo)
+            }
         };
         let Some(sample) = sample else { return };
         let rtt = self.rtt.on_sample(&RttInput {

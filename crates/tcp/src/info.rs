@@ -139,21 +139,24 @@ impl TcpEndpoint {
                 .last_data()
                 .or_else(|| (self.snd.una == Offset(1)).then_some(self.snd.last_received)),
             syn_data: self.snd.rare.fast_open.syn_data_acked,
-            delivered: self.delivered(),
+            delivered: self.delivered(sacked),
             advmss: u64::from(self.cfg.profile.mtu - self.cfg.ip.header_len() - 20)
                 - if self.negotiated.timestamps { 12 } else { 0 },
         }
     }
 
-    /// The SYN, and the packets sent that are no longer outstanding, or SACKed.
-    fn delivered(&self) -> u64 {
+    /// The SYN, the packets sent that are no longer outstanding, or SACKed (without SACK: counted by duplicate ACKs,
+    /// tcp_add_reno_sack), and spurious retransmissions that D-SACKs have reported (tcp_dsack_seen).
+    fn delivered(&self, sacked: u64) -> u64 {
         if self.snd.una < Offset(1) || self.is_fast_open_child() {
             return 0;
         }
         let sums = self.snd.scoreboard.sums();
         let fin = u64::from(self.snd.max > self.data_end());
         let first = self.totals.data_packets - self.totals.retransmitted_packets;
-        (1 + first + fin + sums.sacked.packets).saturating_sub(sums.all.packets)
+        let spurious = u64::from(self.reordering().dsack_dups());
+        let spurious = if spurious > self.totals.retransmitted_packets { 0 } else { spurious };
+        (1 + first + fin + sacked + spurious).saturating_sub(sums.all.packets)
     }
 
     fn ca_state(&self, sacked: u64) -> CaState {

@@ -14,9 +14,9 @@ const MSS: u64 = 1_000;
 const MOST_ACKS: usize = 150;
 /// End of a script in microseconds.
 const LONGEST: u64 = 40_000_000;
-/// Fields of `tcp_info`; the round-trip time in units of 0.1 ms, since the kernel reads its clock later.
+/// Fields of `tcp_info`.
 const FIELDS: &str = "tcpi_ca_state, tcpi_snd_cwnd, tcpi_snd_ssthresh, tcpi_unacked, tcpi_sacked, tcpi_lost, \
-    tcpi_retrans, tcpi_backoff, tcpi_reordering, tcpi_reord_seen, tcpi_dsack_dups, tcpi_delivered, (tcpi_rtt + 50) // 100";
+    tcpi_retrans, tcpi_backoff, tcpi_reordering, tcpi_reord_seen, tcpi_dsack_dups, tcpi_delivered, tcpi_rtt";
 
 /// Properties of a path and of a receiver.
 struct Path {
