@@ -25,7 +25,7 @@ pub(super) fn mutant(text: &str, draws: &mut RandomStream) -> Option<String> {
 fn is_event(line: &str) -> bool {
     let line = line.trim();
     let starts = line.starts_with(['+', '*']) || line.starts_with(|c: char| c.is_ascii_digit());
-    starts && !line.contains('`') && !(line.contains("%{") && !line.contains("}%"))
+    starts && !line.contains('`') && (!line.contains("%{") || line.contains("}%"))
 }
 
 /// Adds PSH to the flags of a packet, or removes it.

@@ -222,6 +222,9 @@ impl Runner<'_> {
         let (Some(request), Some(value)) = (call.args.get(1), call.args.get(2)) else {
             return self.unsupported(call.name.span, "`ioctl` lacks its value");
         };
+        if self.sockets.get(number(call, 0)).is_none() {
+            return Ok(Error("EBADF"));
+        }
         let Some(info) = self.world.connection.as_ref().map(TcpEndpoint::info) else {
             return Ok(Error("EINVAL"));
         };

@@ -57,9 +57,10 @@ fn linux_counts_more_than_the_field_of_a_syn_can_hold() {
         truesize: Bytes::ZERO,
     };
     let mut window = ReceiveWindow::new(rule, true, 1_460);
-    assert_eq!((window.syn_field(), window.syn_window()), (65_535, 184 * 1_460));
+    let promised = window.syn_window();
+    assert_eq!((window.syn_field(), promised), (65_535, 184 * 1_460));
     window.on_established(Instant::ZERO, true, 1_460, 1_460);
-    let offered = window.window(window.syn_window(), 0);
+    let offered = window.window(promised, 0);
     assert_eq!((window.scale(), window.field(offered)), (8, 1_050));
 }
 
