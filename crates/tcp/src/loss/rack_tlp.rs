@@ -253,7 +253,7 @@ impl TcpEndpoint {
                 sent_segment.transmissions() > 1 && echo_older(sent_segment.sent_at());
             judge.on_acked(sent_segment, tsecr_before, &moment);
         });
-        // In the order of the stream, not of the option: the order of delivery tells reordering
+        // In the order of the stream, not of the option: the order of delivery shows reordering
         // (tcp_sacktag_write_queue).
         let mut ordered = [(Offset(0), Offset(0)); 4];
         let ordered = match received.blocks() {
