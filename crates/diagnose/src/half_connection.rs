@@ -285,10 +285,10 @@ impl HalfConnection {
     }
 
     fn spend(&mut self, what: TimeUse, until: u64) {
-        // No timer runs for so long.
+        // No timer runs for so long, and none lets a sender wait so long for an ACK.
         let is_rest = until.saturating_sub(self.since) > MAX_RTO;
         let what = match what {
-            TimeUse::Timeout | TimeUse::Recovery if is_rest => TimeUse::Idle,
+            TimeUse::Timeout | TimeUse::Recovery | TimeUse::Window if is_rest => TimeUse::Idle,
             _ => what,
         };
         self.rounds.spend(what, until.saturating_sub(self.since));

@@ -549,6 +549,15 @@ fn no_timer_runs_for_minutes() {
     let budget = crate::Timeline::of(script.finish().main().unwrap()).budget;
     assert_eq!(budget.of(Limiter::Timeout), 0, "{budget:?}");
     assert!(budget.of(Limiter::Idle) >= 299_000_000_000, "{budget:?}");
+
+    // New data after a clock was set, with data outstanding.
+    let mut script = TestConnection::new();
+    script.open(50_000);
+    script.data(50_100, 0, 1_000);
+    script.data(300_000_000_000, 1_000, 1_000);
+    script.ack(300_000_050_000, 2_000, &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    assert!(diagnosis.course.budget.active() < 1_000_000_000, "{:?}", diagnosis.course.budget);
 }
 
 /// A session with a file server: 40 exchanges of 20 kB, 100 ms apart, and then half a minute of rest. It
