@@ -139,17 +139,17 @@ impl ConnectionTable {
             _ => self.last.get(&key).copied(),
         };
         let segment = &packet.segment;
+        let mut is_latest = true;
         let known = known.and_then(|index| {
             let live = &self.live[index as usize];
-            match live.is_new_connection(src_is_low, &packet) {
-                false => Some(index),
-                // The answer to the SYN of the connection before, repeated.
-                true => self.live.get(live.before as usize).and_then(|before| {
-                    before.is_answered_by(src_is_low, &packet).then_some(live.before)
-                }),
+            if !live.is_new_connection(src_is_low, &packet) {
+                return Some(index);
             }
+            // The answer to the SYN of the connection before, repeated.
+            let before = self.live.get(live.before as usize)?;
+            is_latest = !before.is_answered_by(src_is_low, &packet);
+            (!is_latest).then_some(live.before)
         });
-        let is_latest = known.is_none_or(|index| self.last.get(&key) == Some(&index));
         let index = known.unwrap_or_else(|| {
             // The sender of a SYN-ACK is the server.
             let answers = segment.flags.has(Flags::SYN | Flags::ACK);
