@@ -217,10 +217,11 @@ impl DelayedAckPolicy {
     }
 
     /// Handles entirely old data: Linux acknowledges the next segments at once
-    /// (tcp_enter_quickack_mode).
-    pub(crate) fn on_old_data(&mut self, rcv_wnd: u64, mss: u64) {
+    /// (tcp_enter_quickack_mode). Its own ACK uses one of these up only if it is `scheduled`, which
+    /// tcp_data_queue does, and tcp_send_dupack does not.
+    pub(crate) fn on_old_data(&mut self, rcv_wnd: u64, mss: u64, scheduled: bool) {
         if let DelayedAckRule::Linux { min, .. } = self.profile.acks {
-            self.scheduled = true;
+            self.scheduled |= scheduled;
             self.incr_quickack(rcv_wnd, mss);
             self.pingpong = false;
             self.ato = min;
@@ -372,7 +373,7 @@ mod tests {
         // 301 ms later, longer than the timeout.
         assert_eq!(policy.on_data(&later(600)), AckDecision::Now);
         let mut policy = after_quick_acks();
-        policy.on_old_data(65_160, 1_448);
+        policy.on_old_data(65_160, 1_448, true);
         assert_eq!(policy.on_data(&later(1)), AckDecision::Now);
     }
 
@@ -478,7 +479,7 @@ mod tests {
         // tcp_fin.
         assert_eq!(policy.on_fin(&arrival(1)), Some(forty));
         assert_eq!(policy.on_fin(&arrival(1_449)), Some(AckDecision::Now));
-        policy.on_old_data(65_160, 1_448);
+        policy.on_old_data(65_160, 1_448, true);
         assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now);
         let mut policy = DelayedAckPolicy::new(&TcpProfile::named("linux-6.18").unwrap().into());
         assert_eq!(policy.on_fin(&arrival(1)), Some(AckDecision::Within(Duration::ZERO)));

@@ -15,7 +15,7 @@ use units::{Instant, Offset, unlikely};
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::output::PacketBatch;
-use crate::profile::EchoRule;
+use crate::profile::{EchoRule, Family};
 
 /// The payload of a segment within the window, as offsets.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +80,7 @@ impl TcpEndpoint {
         if unlikely(self.state == TcpState::TimeWait) && self.answers_fin_beyond(cx, segment, seq) {
             return;
         }
-        if !flags.has(Flags::ACK) || self.has_stale_timestamp(cx, segment) {
+        if !flags.has(Flags::ACK) || self.has_stale_timestamp(cx, segment, seq, ack) {
             return;
         }
         // RFC 5961 section 5: the ACK is for data never sent, or too old.
@@ -113,6 +113,10 @@ impl TcpEndpoint {
         let Some(payload) = self.trim(segment, seq) else {
             cold_path();
             // Nothing new, or nothing within the window: RFC 9293 3.10.7.4 requires an ACK.
+            if self.cfg.profile.family == Family::Linux && self.state != TcpState::TimeWait {
+                self.input_old(cx, segment, seq, ack);
+                return;
+            }
             let answers = self.may_answer(cx.now, segment);
             if self.state == TcpState::TimeWait && flags.has(Flags::FIN) {
                 self.enter_time_wait(cx);
@@ -123,10 +127,6 @@ impl TcpEndpoint {
                 self.take_timestamp(cx.now, segment, end, end);
             }
             self.note_duplicate(segment, seq);
-            if segment.payload > 0 {
-                let window = self.rcv.adv.since(self.rcv.nxt).get();
-                self.rcv.policy.on_old_data(window, self.mss());
-            }
             if answers {
                 self.ack_at_once();
             }

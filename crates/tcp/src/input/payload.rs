@@ -3,7 +3,7 @@
 use core::hint::cold_path;
 
 use machine::{Cx, Signal};
-use packet::Segment;
+use packet::{Flags, Segment};
 use record::{Event, Purpose, Recorder};
 use recovery::RttEstimator;
 use units::{Duration, Instant, Offset, unlikely};
@@ -36,13 +36,22 @@ impl TcpEndpoint {
             return;
         }
         if unlikely(seq < self.rcv.nxt) {
-            self.rcv.duplicate.0 = Some((seq, end.min(self.rcv.nxt)));
+            self.note_old(segment, seq);
         } else if seq > self.rcv.nxt && !self.rcv.reassembly.is_empty() {
             let overlap = self.rcv.reassembly.overlap(seq, end);
             if let Some(overlap) = overlap {
                 cold_path();
                 self.rcv.duplicate.0 = Some(overlap);
             }
+        }
+    }
+
+    /// Records the part of a segment before `rcv_nxt` as duplicate (tcp_dsack_set). The FIN counts.
+    pub(super) fn note_old(&mut self, segment: &Segment, seq: Offset) {
+        let fin = u64::from(segment.flags.has(Flags::FIN));
+        let end = seq + u64::from(segment.payload) + fin;
+        if self.negotiated.sack {
+            self.rcv.duplicate.0 = Some((seq, end.min(self.rcv.nxt)));
         }
     }
 

@@ -5,6 +5,7 @@
 use machine::{Cx, Signal};
 use packet::{Flags, Segment};
 use record::Recorder;
+use units::ratio::scaled;
 use units::{Duration, Instant, Offset, SeqNum, unlikely};
 
 use super::SegmentPayload;
@@ -236,6 +237,8 @@ impl TcpEndpoint {
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
+        seq: Offset,
+        ack: Offset,
     ) -> bool {
         if !self.negotiated.timestamps {
             return false;
@@ -243,18 +246,81 @@ impl TcpEndpoint {
         let Some(stamps) = segment.timestamps else { return self.cfg.profile.strict_timestamps };
         let tsecr_before = (stamps.val.wrapping_sub(self.rcv.ts_recent) as i32) < 0;
         let stale = tsecr_before && cx.now.since(self.rcv.ts_recent_at) < PAWS_IDLE;
-        if unlikely(stale) && self.may_answer(cx.now, segment) {
+        if !unlikely(stale) {
+            return false;
+        }
+        let linux = self.cfg.profile.family == Family::Linux;
+        if linux && self.is_disordered_ack(segment, stamps.val, seq, ack) {
+            return false;
+        }
+        if linux && self.state != TcpState::TimeWait {
+            self.answer_old(cx.now, segment, seq);
+        } else if self.may_answer(cx.now, segment) {
             self.ack_at_once();
         }
-        stale
+        true
+    }
+
+    /// tcp_disordered_ack: a duplicate ACK that was overtaken by another is no error.
+    fn is_disordered_ack(&self, segment: &Segment, val: u32, seq: Offset, ack: Offset) -> bool {
+        let wnd = self.scaled_window(segment);
+        let updates =
+            seq > self.snd.wl1 || (seq == self.snd.wl1 && (wnd > self.snd.wnd || wnd == 0));
+        let age = u64::from(self.rcv.ts_recent.wrapping_sub(val));
+        // tcp_tsval_replay: the peer's clock may run at 1,200 Hz.
+        let replay = scaled(self.rtt.rto().as_nanos(), 1_200, Duration::from_secs(1).as_nanos());
+        is_bare(segment) && seq == self.rcv.nxt && ack == self.snd.una && !updates && age <= replay
+    }
+
+    /// Linux: a segment without new data, or beyond the window (tcp_sequence, tcp_data_queue).
+    pub(super) fn input_old<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        seq: Offset,
+        ack: Offset,
+    ) {
+        let fin = u64::from(segment.flags.has(Flags::FIN));
+        let end = seq + u64::from(segment.payload) + fin;
+        if end < self.rcv.acked || seq > self.rcv.adv.max(self.rcv.nxt) {
+            self.answer_old(cx.now, segment, seq);
+            return;
+        }
+        self.take_timestamp(cx.now, segment, seq, end);
+        self.on_ack(cx, segment, seq, ack);
+        if is_bare(segment) {
+            return;
+        }
+        // A retransmission, or data for a closed window.
+        self.note_duplicate(segment, seq);
+        let window = self.rcv.adv.since(self.rcv.nxt).get();
+        self.rcv.policy.on_old_data(window, self.mss(), true);
+        self.ack_at_once();
+    }
+
+    /// tcp_send_dupack of Linux: the ACK reports old data as duplicate.
+    fn answer_old(&mut self, now: Instant, segment: &Segment, seq: Offset) {
+        if !self.may_answer(now, segment) {
+            return;
+        }
+        if !is_bare(segment) && seq < self.rcv.nxt {
+            let window = self.rcv.adv.since(self.rcv.nxt).get();
+            self.rcv.policy.on_old_data(window, self.mss(), false);
+            self.note_old(segment, seq);
+        }
+        self.ack_at_once();
     }
 
     /// Linux limits its answers to unacceptable pure ACKs and to repeated SYNs to one in half a
     /// second, so that two endpoints in disagreement do not loop for ever (tcp_oow_rate_limited,
     /// `net.ipv4.tcp_invalid_ratelimit`). Data cannot cause such a loop.
     pub(super) fn may_answer(&mut self, now: Instant, segment: &Segment) -> bool {
-        let bare = segment.payload == 0 && !segment.flags.has(Flags::FIN);
-        let limited = self.cfg.profile.family == Family::Linux && bare;
+        let limited = self.cfg.profile.family == Family::Linux && is_bare(segment);
         !limited || self.challenge.allow(now, self.cfg.profile.challenge)
     }
+}
+
+/// Does a segment occupy no sequence number?
+fn is_bare(segment: &Segment) -> bool {
+    segment.payload == 0 && !segment.flags.has(Flags::FIN)
 }

@@ -1,7 +1,7 @@
 //! Loss recovery: RFC 5681, RFC 6582, RFC 6298.
 
 use packet::{Dir, Flags, Segment};
-use units::Duration;
+use units::{Duration, SeqNum};
 
 use super::pair::{TcpPair, config};
 use crate::TcpSide;
@@ -404,4 +404,29 @@ fn a_retransmission_that_was_acknowledged_shows_the_loss_of_older_packets() {
     let stamps = ack.timestamps.map(echo);
     let sent = pair.hear(&Segment { ack: at(7), window: 65_000, timestamps: stamps, ..ack });
     assert_eq!(sent.first().map(|s| s.seq), Some(at(7)), "{sent:?}");
+}
+
+#[test]
+fn a_probe_takes_the_place_of_the_timeout() {
+    // tcp_set_xmit_timer: the timeout of the first packet in flight would come before the probe.
+    let mut pair = TcpPair::of("linux-6.18", "linux-6.18");
+    pair.run(Duration::from_millis(500));
+    pair.lose = |_, _| true;
+    pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 5_792), 5_792));
+    pair.serve();
+    let sent = pair.now;
+    let ack = pair.forge(Flags::ACK, 1, 1);
+    let mut blocks = packet::SackBlocks::default();
+    blocks.push(packet::SackBlock { left: SeqNum(2_449), right: SeqNum(3_897) });
+    pair.now += Duration::from_millis(200);
+    drop(pair.hear(&Segment { options: blocks.into(), ..ack }));
+    pair.now += Duration::from_millis(10);
+    drop(pair.hear(&Segment { ack: SeqNum(3_897), ..ack }));
+    let before = pair.log.len();
+    pair.run(Duration::from_secs(2));
+    // The timeout would retransmit the first packet after 418 ms.
+    assert_eq!(
+        (pair.log[before].seq, pair.times[before].since(sent)),
+        (SeqNum(5_345), Duration::from_millis(490))
+    );
 }

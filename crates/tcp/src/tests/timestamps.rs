@@ -1,7 +1,7 @@
 //! Timestamps: RFC 7323 sections 3 to 5.
 
 use packet::{Flags, Segment, Timestamps};
-use units::Duration;
+use units::{Duration, SeqNum};
 
 use super::pair::TcpPair;
 use crate::TcpSide;
@@ -28,6 +28,36 @@ fn a_segment_older_than_the_last_is_dropped_and_answered() {
         assert_eq!(answer.len(), 1, "{system}");
         pair.hear(&stamped(&data, recent));
         assert_eq!(pair.with(TcpSide::Client, |cx, end| end.read(cx)), 500, "{system}");
+    }
+}
+
+#[test]
+fn linux_reports_old_data_with_an_old_timestamp_as_duplicate() {
+    // tcp_validate_incoming calls tcp_send_dupack if PAWS rejects a segment; a FIN counts as a byte.
+    for (flags, end) in [(Flags::ACK, 501), (Flags::ACK | Flags::FIN, 502)] {
+        let (mut pair, data) = established("linux-6.18");
+        let data = Segment { flags, ..data };
+        pair.hear(&data);
+        let recent = data.timestamps.unwrap().val;
+        let answer = pair.hear(&stamped(&data, recent - 100));
+        let blocks: Vec<_> = answer[0].sack_blocks().iter().copied().collect();
+        let at = |n: u32| SeqNum(2_000_000_000 + n);
+        assert_eq!(blocks.len(), 1);
+        assert_eq!((blocks[0].left, blocks[0].right), (at(1), at(end)));
+    }
+}
+
+#[test]
+fn linux_takes_an_overtaken_duplicate_ack() {
+    // tcp_disordered_ack: it is not answered, unless it is older than the timeout.
+    for (age, answers) in [(1, 0), (10_000, 1)] {
+        let (mut pair, data) = established("linux-6.18");
+        pair.hear(&data);
+        let recent = data.timestamps.unwrap().val;
+        let ack = Segment { payload: 0, seq: SeqNum(data.seq.0 + 500), ..data };
+        pair.hear(&ack);
+        let answer = pair.hear(&stamped(&ack, recent.wrapping_sub(age)));
+        assert_eq!(answer.len(), answers, "{age}");
     }
 }
 

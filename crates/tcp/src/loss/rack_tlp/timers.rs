@@ -81,19 +81,26 @@ impl TcpEndpoint {
     #[inline(always)]
     fn unplanned_probe(&self, now: Instant) -> Option<bool> {
         let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
+        let quiet = self.may_probe();
+        if quiet && self.snd.scoreboard.sums().all.packets > 1 && loss.planned == Some(now) {
+            // Nothing that the time depends on has changed.
+            return None;
+        }
+        Some(quiet)
+    }
+
+    /// Do the conditions of a tail loss probe hold?
+    #[inline(always)]
+    pub(super) fn may_probe(&self) -> bool {
+        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return false };
         let sums = self.snd.scoreboard.sums();
-        let quiet = sums.all.packets > 0
+        sums.all.packets > 0
             && (sums.sacked.packets | sums.lost.packets) == 0
             && !self.cc.in_recovery()
             && self.snd.wnd > 0
             && self.snd.shift == 0
             && loss.episode.timeout_until.is_none()
-            && loss.tlp.allowed();
-        if quiet && sums.all.packets > 1 && loss.planned == Some(now) {
-            // Nothing that the time depends on has changed.
-            return None;
-        }
-        Some(quiet)
+            && loss.tlp.allowed()
     }
 
     #[inline(never)]

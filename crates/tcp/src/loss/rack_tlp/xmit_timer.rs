@@ -48,7 +48,9 @@ impl TcpEndpoint {
             self.timers.stop(Purpose::Retransmit);
         } else if sets {
             self.timers.stop(Purpose::Reorder);
-            self.rearm_timeout(now, awaited);
+            // tcp_set_xmit_timer: a probe takes the place of the timeout.
+            let probes = self.cfg.profile.loss_probes && self.may_probe();
+            self.rearm_timeout(now, awaited && !probes);
         }
     }
 
