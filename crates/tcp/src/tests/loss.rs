@@ -116,10 +116,8 @@ fn the_first_two_duplicates_each_release_a_new_segment() {
             let before = pair.data().count();
             let dup = |right: u32| {
                 let mut blocks = packet::SackBlocks::EMPTY;
-                let left = packet::SackBlock {
-                    left: units::SeqNum(1_001 + 1_448),
-                    right: units::SeqNum(1_001 + right),
-                };
+                let left =
+                    packet::SackBlock { left: SeqNum(1_001 + 1_448), right: SeqNum(1_001 + right) };
                 blocks.push(left);
                 Segment { options: blocks.into(), window: 65_000, ..pair.forge(Flags::ACK, 1, 1) }
             };
@@ -143,7 +141,7 @@ fn limited_transmit_raises_the_window_only_for_its_own_call() {
         pair.now += Duration::from_millis(100);
         let before = pair.data().count();
         let mut blocks = packet::SackBlocks::EMPTY;
-        let [left, right] = [1, 2].map(|segments| units::SeqNum(1_001 + segments * 1_448));
+        let [left, right] = [1, 2].map(|segments| SeqNum(1_001 + segments * 1_448));
         blocks.push(packet::SackBlock { left, right });
         let dup = pair.forge(Flags::ACK, 1, 1);
         let dup = Segment { options: blocks.into(), window: 65_000, ..dup };
@@ -165,7 +163,7 @@ fn limited_transmit_is_for_duplicates_that_advance_nothing() {
         pair.to_write = 60_000;
         pair.run(Duration::from_millis(110));
         let mut blocks = packet::SackBlocks::EMPTY;
-        let [left, right] = [2, 3].map(|segments| units::SeqNum(1_001 + segments * 1_448));
+        let [left, right] = [2, 3].map(|segments| SeqNum(1_001 + segments * 1_448));
         blocks.push(packet::SackBlock { left, right });
         let ack = pair.forge(Flags::ACK, 1, 1 + 1_448);
         let ack = Segment { options: blocks.into(), window: 65_000, ..ack };
@@ -214,7 +212,7 @@ fn a_lost_retransmission_stays_counted_in_sack_bytes_rexmit() {
         let una = state.snd_una.0 as u32;
         let dup = |segments: u32| {
             let mut blocks = packet::SackBlocks::EMPTY;
-            let [left, right] = [1, 1 + segments].map(|n| units::SeqNum(1_001 + una + n * 1_448));
+            let [left, right] = [1, 1 + segments].map(|n| SeqNum(1_001 + una + n * 1_448));
             blocks.push(packet::SackBlock { left, right });
             let ack = pair.forge(Flags::ACK, 1, i64::from(una) + 1);
             Segment { options: blocks.into(), window: 65_000, ..ack }
@@ -372,7 +370,7 @@ fn linux_counts_packets_however_small_they_are() {
     assert_eq!(pair.data().count(), 10);
     pair.now += Duration::from_millis(100);
     let mut blocks = packet::SackBlocks::EMPTY;
-    let [left, right] = [5, 8].map(|packets| units::SeqNum(1_001 + packets * 100));
+    let [left, right] = [5, 8].map(|packets| SeqNum(1_001 + packets * 100));
     blocks.push(packet::SackBlock { left, right });
     let ack = pair.forge(Flags::ACK, 1, 1);
     let ack = Segment { options: blocks.into(), window: 65_000, ..ack };
@@ -391,7 +389,7 @@ fn a_retransmission_that_was_acknowledged_shows_the_loss_of_older_packets() {
     assert_eq!(pair.with(TcpSide::Client, |cx, end| end.write(cx, 14_480)), 14_480);
     pair.serve();
     pair.now += Duration::from_millis(100);
-    let at = |packets: u32| units::SeqNum(1_001 + packets * 1_448);
+    let at = |packets: u32| SeqNum(1_001 + packets * 1_448);
     let mut blocks = packet::SackBlocks::EMPTY;
     blocks.push(packet::SackBlock { left: at(1), right: at(7) });
     let ack = pair.forge(Flags::ACK, 1, 1);

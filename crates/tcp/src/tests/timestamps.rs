@@ -40,7 +40,7 @@ fn linux_reports_old_data_with_an_old_timestamp_as_duplicate() {
         pair.hear(&data);
         let recent = data.timestamps.unwrap().val;
         let answer = pair.hear(&stamped(&data, recent - 100));
-        let blocks: Vec<_> = answer[0].sack_blocks().iter().copied().collect();
+        let blocks: Vec<_> = answer[0].sack_blocks().to_vec();
         let at = |n: u32| SeqNum(2_000_000_000 + n);
         assert_eq!(blocks.len(), 1);
         assert_eq!((blocks[0].left, blocks[0].right), (at(1), at(end)));

@@ -1,7 +1,7 @@
 //! The persist timer of the RACK stack (rack_enter_persist, rack_timeout_persist,
 //! rack_exit_persist of tcp_stacks/rack.c). A probe is a keepalive: an empty segment with the
-//! sequence number `snd_una - 1`. It ends only once the window is as large as half the largest one
-//! that the peer has advertised, or a segment: a smaller one is probed for ever.
+//! sequence number `snd_una - 1`. Persist mode ends only once the window is as large as half the
+//! largest one that the peer has advertised, or a segment: a smaller one is probed for ever.
 
 use machine::Cx;
 use record::{Cause, Event, Purpose, Recorder, SendLimit};
