@@ -127,7 +127,7 @@ impl PacketLog {
     pub(crate) fn new(ends: Endpoints, numbers: [u32; 3]) -> Self {
         let mut header = PacketBytes { bytes: [0; LONGEST], len: 0 };
         numbers.into_iter().for_each(|number| header.number(u64::from(number)));
-        // A log of the kernel may name one end by an address that stands for an IPv4 address.
+        // A log may have an IPv6 address at one end and an IPv4 address at the other.
         header.byte(u8::from(ends.src.is_ipv6()) | u8::from(ends.dst.is_ipv6()) << 1);
         for end in [ends.src, ends.dst] {
             match end.ip() {
