@@ -186,7 +186,7 @@ fn data(line: &str) -> Option<(u64, u64)> {
     let (seconds, fraction) = at.split_once('.')?;
     let fraction: u64 = format!("{fraction:0<6}").get(..6)?.parse().ok()?;
     let micros = seconds.parse::<u64>().ok()? * 1_000_000 + fraction;
-    (direction == ">" && !range.ends_with("(0)") && seq > 0).then_some((micros, (seq - 1) / MSS))
+    (direction == ">" && !range.ends_with("(0)") && seq > 0).then(|| (micros, (seq - 1) / MSS))
 }
 
 #[cfg(test)]
@@ -213,6 +213,7 @@ mod tests {
     fn data_packets_are_read() {
         assert_eq!(data("0.1005 > P. 2001:3001(1000) ack 1 win 502"), Some((100_500, 2)));
         assert_eq!(data("0.100 > . 2001:2001(0) ack 1 win 502"), None);
+        assert_eq!(data("0.000 > S. 0:0(0) ack 1 win 65535"), None);
         assert_eq!(data("0.100 < . 1:1001(1000) ack 1 win 502"), None);
     }
 }
