@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ jsonschema = pytest.importorskip("jsonschema")
 GOLDEN = ROOT / "golden/linux"
 CAPTURE = GOLDEN / "h1_rwnd_cubic/sender.pcap.xz"
 MATHIS = ["theory", "mathis", "--rtt", "20ms", "--loss", "0.1%"]
+SWEEP = ["sweep", ROOT / "scenarios/example.toml", "-m", "sender.cc=newreno,cubic", "-m", "seed=1,2"]
 
 CALLS = {
     "diagnose": [
@@ -21,7 +24,9 @@ CALLS = {
         ["diagnose", GOLDEN / "k1_two_flows/sender.pcap.xz", GOLDEN / "k1_two_flows/receiver.pcap.xz"],
         *(["diagnose", ROOT / "docs/samples" / name] for name in ("upload.sqlog", "damaged.qlog", "upload.siftr.log")),
     ],
+    "kernel-list": [["kernel", "list"]],
     "packetdrill": [["packetdrill", ROOT / "golden/packetdrill"], ["packetdrill", ROOT / "docs/samples/packet-scripts"]],
+    "read": [["read", ROOT / "docs/samples" / name] for name in ("upload.siftr.log", "upload.sqlog", "damaged.qlog")],
     "run": [
         ["run", ROOT / "scenarios" / f"{name}.toml"]
         for name in ("example", "fairness-cubic-newreno", "rough-path", "shared-bottleneck", "slow-start-lro")
@@ -30,6 +35,9 @@ CALLS = {
         ["scenario", "check", ROOT / "scenarios/example.toml"],
         ["scenario", "check", ROOT / "docs/samples/unitless.toml"],
     ],
+    # Made in the folder of the test, by the first call.
+    "sweep": [[*SWEEP, "--out", "cells"]],
+    "table": [[*SWEEP, "--out", "cells"], ["table", "cells", "--rows", "sender.cc", "--value", "rtos"]],
     "theory": [
         MATHIS,
         [*MATHIS, "--rate", "1Gbit/s", "--window", "1MiB", "--run", "linux-6.18"],
@@ -58,16 +66,17 @@ def test_every_schema_is_tested(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
-def test_output_is_of_its_schema(command: list[str], name: str) -> None:
+def test_output_is_of_its_schema(command: list[str], name: str, tmp_path: Path) -> None:
     schema = json.loads(output(command, "schema", name))
     jsonschema.Draft202012Validator.check_schema(schema)
     validators = [jsonschema.Draft202012Validator(one) for one in (schema, closed(schema))]
     for call in CALLS[name]:
-        done = subprocess.run([*command, *map(str, call), "--json"], capture_output=True)
+        done = subprocess.run([*command, *map(str, call), "--json"], capture_output=True, cwd=tmp_path)
         assert done.stdout, done.stderr
-        document = json.loads(done.stdout)
-        for validator in validators:
-            errors = [f"{one.json_path}: {one.message[:200]}" for one in validator.iter_errors(document)]
+        texts = done.stdout.splitlines() if name == "read" else [done.stdout]
+        for text, validator in itertools.product(texts, validators):
+            found = validator.iter_errors(json.loads(text))
+            errors = [f"{one.json_path}: {one.message[:200]}" for one in found]
             assert not errors, (call, errors[:5])
-    # A document of another kind is not of the schema.
-    assert not validators[0].is_valid({"format": 1})
+    # A document of another kind is not of the schema; the fields of a line of `read` are all optional.
+    assert not validators[name == "read"].is_valid({"format": 1})

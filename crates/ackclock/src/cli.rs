@@ -22,7 +22,7 @@ pub(crate) use generated::{CompletionsArgs, ManArgs, SchemaArgs};
 pub(crate) use kernel::{BuildArgs, KernelCheckArgs, KernelCommand, ListArgs};
 pub(crate) use mcp::McpArgs;
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
-pub(crate) use scenario::{CheckArgs, ScenarioArgs, ScenarioCommand};
+pub(crate) use scenario::{CheckArgs, ExportArgs, ScenarioArgs, ScenarioCommand};
 pub(crate) use series::ThinningArgs;
 pub(crate) use suite::{SuiteArgs, SuiteCommand};
 pub(crate) use sweep::{SweepArgs, TableArgs};
@@ -139,6 +139,7 @@ Examples:
   ackclock diagnose ci.pcap --fail-on CC204      exit 1 if there was a timeout
   ackclock diagnose connection.sqlog             what limited a QUIC connection, from its qlog
   ackclock diagnose ci.pcap --junit out.xml      for CI; also --sarif, --markdown, --openmetrics
+  ackclock diagnose slow.pcap --wireshark f.lua  then: wireshark -X lua_script:f.lua slow.pcap
   ackclock diagnose --against labels.tsv DIR     compare verdicts with labels, as a confusion table
 
 Captures show most when taken at the host that sends the data, from before the connection opens;
@@ -181,13 +182,16 @@ pub(crate) struct DiagnoseArgs {
     /// Write the figures of all connections and the costs of their findings as OpenMetrics text
     #[arg(long, value_name = "FILE")]
     pub(crate) openmetrics: Option<PathBuf>,
+    /// Write a Lua script with which Wireshark and tshark show the findings on the packets they concern
+    #[arg(long, value_name = "FILE")]
+    pub(crate) wireshark: Option<PathBuf>,
     /// Exit with 1 on a finding of this severity (note, warning, error) or worse, or with this code
     #[arg(long, value_name = "SEVERITY|CODE")]
     pub(crate) fail_on: Option<String>,
     /// Compare the verdicts on a folder of captures with a list of labels (source, file, label, why,
     /// separated by tabs); FILE is the folder. Exits with 1 if fewer than 90 % agree
     #[arg(long, value_name = "LABELS", conflicts_with_all = ["flow", "limit", "report", "junit", "sarif", "markdown",
-          "openmetrics", "fail_on"])]
+          "openmetrics", "wireshark", "fail_on"])]
     pub(crate) against: Option<PathBuf>,
 }
 

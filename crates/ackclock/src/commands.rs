@@ -3,6 +3,7 @@
 mod compare;
 mod demo;
 mod diagnose;
+mod emulator;
 mod explain;
 mod generated;
 mod guests;

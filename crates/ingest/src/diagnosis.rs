@@ -17,6 +17,7 @@ mod quic;
 mod sarif;
 mod text;
 mod verdicts;
+mod wireshark;
 
 use std::borrow::Cow;
 

@@ -30,6 +30,10 @@ pub(crate) enum ScenarioCommand {
     Show(ScenarioArgs),
     /// Fit a scenario to a transfer in a capture
     From(FromArgs),
+    /// Print the path of a scenario as commands of an emulator: tc/netem or dummynet
+    Export(ExportArgs),
+    /// Read commands of tc/netem or dummynet, and print a scenario with their path
+    Import(ImportArgs),
     /// Print all keys of scenario files and all knobs of each system, as Markdown tables
     #[command(after_help = KEYS_EXAMPLES)]
     Keys,
@@ -74,4 +78,46 @@ pub(crate) struct CheckArgs {
     /// Print the errors as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario export my.toml > path.sh                       for Linux: tc qdisc ... netem
+  ackclock scenario export my.toml --to dummynet --devices em0,em1   for FreeBSD
+  ackclock scenario export my.toml --set path.delay=20ms
+
+The first device is the one that packets of the direction `forward` leave through, the second that of `return`.
+Elements that the emulator has not, such as an ACK filter, are an error.";
+
+/// Arguments of `scenario export`.
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_EXAMPLES, override_usage = "ackclock scenario export [OPTIONS] <FILE>")]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Emulator
+    #[arg(long, value_name = "EMULATOR", default_value = "netem", value_parser = ["netem", "dummynet"])]
+    pub(crate) to: String,
+    /// Index of the path, if there are several
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) path: usize,
+    /// Devices of both directions
+    #[arg(long, value_name = "FORWARD,RETURN", default_value = "eth0,eth1")]
+    pub(crate) devices: String,
+}
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario import path.sh > my.toml
+  tc qdisc show | ackclock scenario import - > my.toml
+
+The first netem or pipe is the direction `forward`, the second `return`; without a second both are the same. Hosts and
+transfer are an example.";
+
+/// Arguments of `scenario import`.
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub(crate) struct ImportArgs {
+    /// File with commands of tc or ipfw, or what `tc qdisc show` printed; - is standard input
+    pub(crate) file: PathBuf,
 }

@@ -9,7 +9,7 @@ Examples:
   ackclock whatif slow.pcap                                        how well the fit follows the capture
   ackclock whatif slow.pcap --compare linux-6.18/cubic,freebsd-rack-main
   ackclock whatif slow.pcap --flow 3 --set sender.knobs.net.inet.tcp.abc_l_var=45
-  ackclock whatif slow.pcap --set path.loss=0.1% --set path.forward.link.rate=1Gbit/s
+  ackclock whatif slow.pcap --set path.forward.link.rate=1Gbit/s --set sender.cc=bbr
   ackclock whatif slow.pcap --compare linux-6.18/bbr --kernel linux-6.12
   ackclock whatif slow.pcap --compare freebsd-main --json | jq '.alternatives[0].time_ratio'
 

@@ -38,6 +38,9 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new("standard input can be read only once"));
     }
     let sources = args.files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
+    if args.wireshark.is_some() && args.files.len() > 1 {
+        return Err(Failure::new("--wireshark: expected one capture, as its frames are numbered"));
+    }
     let outputs = outputs(args)?;
     let graphs = args.report.is_some();
     let mut report = DiagnosisReport::read(sources, graphs).map_err(|error| {
@@ -64,6 +67,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
             OutputForm::Sarif => out.write_all(report.sarif().as_bytes()),
             OutputForm::Markdown => out.write_all(report.markdown(limit).as_bytes()),
             OutputForm::OpenMetrics => out.write_all(report.openmetrics().as_bytes()),
+            OutputForm::Wireshark => out.write_all(report.wireshark().as_bytes()),
         };
         written.map_err(|error| Failure::file("write", path, &error))?;
         out.commit()?;
@@ -92,6 +96,7 @@ enum OutputForm {
     Sarif,
     Markdown,
     OpenMetrics,
+    Wireshark,
 }
 
 /// Creates the requested files; none may be an input file, or the file of another output.
@@ -102,6 +107,7 @@ fn outputs(args: &DiagnoseArgs) -> Result<Vec<(OutputForm, &Path, OutFile)>, Fai
         (OutputForm::Sarif, &args.sarif),
         (OutputForm::Markdown, &args.markdown),
         (OutputForm::OpenMetrics, &args.openmetrics),
+        (OutputForm::Wireshark, &args.wireshark),
     ];
     let mut created: Vec<(OutputForm, &Path, OutFile)> = Vec::new();
     for (form, path) in requested {

@@ -14,6 +14,8 @@ pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
     match command {
         ScenarioCommand::Check(args) => return check(args),
         ScenarioCommand::From(args) => return super::whatif::from(&args),
+        ScenarioCommand::Export(args) => print(&super::emulator::export(args)?)?,
+        ScenarioCommand::Import(args) => print(&super::emulator::import(&args.file)?)?,
         ScenarioCommand::Show(args) => print(&load_with_kernels(args)?.1.text)?,
         ScenarioCommand::Keys => print(&reference())?,
         ScenarioCommand::Schema => print(&schema())?,

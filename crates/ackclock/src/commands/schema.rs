@@ -7,11 +7,15 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// Commands with their schemas.
-const SCHEMAS: [(&str, &str); 6] = [
+const SCHEMAS: [(&str, &str); 10] = [
     ("diagnose", include_str!("../schemas/diagnose.json")),
+    ("kernel-list", include_str!("../schemas/kernel-list.json")),
     ("packetdrill", include_str!("../schemas/packetdrill.json")),
+    ("read", include_str!("../schemas/read.json")),
     ("run", include_str!("../schemas/run.json")),
     ("scenario-check", include_str!("../schemas/scenario-check.json")),
+    ("sweep", include_str!("../schemas/sweep.json")),
+    ("table", include_str!("../schemas/table.json")),
     ("theory", include_str!("../schemas/theory.json")),
     ("whatif", include_str!("../schemas/whatif.json")),
 ];

@@ -133,7 +133,7 @@ fn every_link_leads_somewhere() {
 }
 
 /// The words of a shell command without quotes, up to `#`, `|`, `>` or `&&`.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

@@ -3,10 +3,12 @@
 mod bad_input;
 mod diagnose;
 mod documents;
+mod emulators;
 mod files;
 mod first_minute;
 mod formats;
 mod full;
+mod help;
 mod import_ini;
 mod kernels;
 mod logs;
@@ -21,3 +23,4 @@ mod sweeps;
 mod test_directory;
 mod theory;
 mod wire;
+mod wireshark;

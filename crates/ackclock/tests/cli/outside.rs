@@ -9,7 +9,7 @@ const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
 /// Output lines of a program; `None` if it is not installed, which must not happen in CI.
 #[expect(clippy::disallowed_methods, reason = "whether a skipped test is a failure depends on CI")]
 #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
-fn lines(dir: &TestDirectory, program: &str, arguments: &[&str]) -> Option<Vec<String>> {
+pub(crate) fn lines(dir: &TestDirectory, program: &str, arguments: &[&str]) -> Option<Vec<String>> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&dir.0).env("TZ", "UTC");
     let Ok(output) = command.output() else {

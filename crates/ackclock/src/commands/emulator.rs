@@ -1,0 +1,82 @@
+//! `ackclock scenario export` and `import`: paths as commands of tc/netem and dummynet.
+
+use std::path::Path;
+
+use export::emulator;
+
+use super::load_with;
+use crate::cli::ExportArgs;
+use crate::failure::Failure;
+use crate::input;
+
+/// Returns the commands for both directions of a path.
+pub(super) fn export(args: ExportArgs) -> Result<String, Failure> {
+    let (file, loaded) = load_with(args.scenario, true, true)?;
+    let paths = &loaded.scenario.paths;
+    let Some(path) = paths.get(args.path) else {
+        return Err(Failure::new(format!(
+            "--path {}: the scenario has {} paths",
+            args.path,
+            paths.len()
+        )));
+    };
+    let Some((forward, reverse)) = args.devices.split_once(',') else {
+        return Err(Failure::new("--devices: expected two names, such as eth0,eth1"));
+    };
+    if let Some(wrong) = [forward, reverse].iter().find(|name| !is_device(name)) {
+        return Err(Failure::new(format!("--devices: `{wrong}` is no name of a device")));
+    }
+    let mut out = String::new();
+    let directions =
+        [("forward", &path.forward, forward, 1), ("return", &path.reverse, reverse, 2)];
+    for (direction, elements, device, pipe) in directions {
+        let command = match args.to.as_str() {
+            "netem" => emulator::netem(elements, device),
+            _ => emulator::dummynet(elements, device, pipe),
+        };
+        let command = command.map_err(|error| {
+            Failure::new(format!("{}: path {}, {direction}: {error}", file.display(), args.path))
+        })?;
+        out += &format!("# {direction}\n{command}\n");
+    }
+    Ok(out)
+}
+
+/// The text becomes part of a command of a shell.
+fn is_device(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}
+
+/// Returns a scenario with the path that commands describe.
+pub(super) fn import(file: &Path) -> Result<String, Failure> {
+    let bytes = input::read(file)?;
+    let name =
+        if file == Path::new("-") { "standard input".into() } else { file.to_string_lossy() };
+    let Ok(text) = core::str::from_utf8(&bytes) else {
+        return Err(Failure::new(format!("{name} is no text")));
+    };
+    let directions =
+        emulator::parse(text).map_err(|error| Failure::new(format!("{name}: {error}")))?;
+    let (forward, back) = match directions.as_slice() {
+        [] => {
+            return Err(Failure::new(format!("{name}: no netem and no pipe"))
+                .hint("expected lines as of: tc qdisc show; or: ipfw pipe 1 config bw 10Mbit/s delay 20ms"));
+        }
+        [both] => (both, both),
+        [forward, back] => (forward, back),
+        more => {
+            return Err(Failure::new(format!(
+                "{name}: expected one or two directions, found {}",
+                more.len()
+            )));
+        }
+    };
+    Ok(format!(
+        "title = \"imported\"\nseed = 1\nduration = \"60s\"\n\n\
+         [host.sender]\nprofile = \"linux-6.18\"\n\n[host.receiver]\nprofile = \"linux-6.18\"\n\n\
+         [[path]]\nfrom = \"sender\"\nto = \"receiver\"\nforward = {}\nreturn = {}\n\n\
+         [[flow]]\nname = \"transfer\"\nfrom = \"sender\"\nto = \"receiver\"\nbulk = \"10MB\"\n",
+        forward.toml(),
+        back.toml()
+    ))
+}

@@ -1,0 +1,90 @@
+//! Paths as commands of tc/netem and dummynet, and back.
+
+use crate::test_directory::{SMALL, TestDirectory};
+
+const PATH: &str = r#"
+title = "path"
+duration = "60s"
+[host.a]
+profile = "linux-6.18"
+[host.b]
+profile = "linux-6.18"
+[[path]]
+from = "a"
+to = "b"
+forward = [
+    { loss = { gilbert_elliott = { p = "1%", r = "30%", h = "10%" } } },
+    { link = { rate = "10Mbit/s", buffer = "60kB" } },
+    { delay = "20ms" },
+    { jitter = "2ms" },
+]
+return = [{ link = { rate = "1Gbit/s", buffer = "100p" } }, { delay = "20ms" }, { loss = "0.5%" }]
+[[flow]]
+name = "t"
+from = "a"
+to = "b"
+bulk = "1MB"
+"#;
+
+#[test]
+fn a_path_as_netem_comes_back() {
+    let dir = TestDirectory::new("a_path_as_netem_comes_back");
+    dir.write("path.toml", PATH);
+    let commands = dir.run(&["scenario", "export", "path.toml", "--devices", "em0,em1"]).ok();
+    // 40 packets of the buffer and 18 in the delay of 21 ms.
+    let forward = "tc qdisc replace dev em0 root netem limit 58 delay 21000us 1000us \
+                   loss gemodel 1% 30% 90% 0% rate 10000000bit\n";
+    assert!(commands.contains(forward), "{commands}");
+    dir.write("path.sh", &commands);
+    dir.write("back.toml", dir.run(&["scenario", "import", "path.sh"]).ok());
+    let again = dir.run(&["scenario", "export", "back.toml", "--devices", "em0,em1"]).ok();
+    assert_eq!(again, commands);
+}
+
+#[test]
+fn a_path_as_dummynet_comes_back() {
+    let dir = TestDirectory::new("a_path_as_dummynet_comes_back");
+    dir.write("small.toml", SMALL);
+    let export = ["scenario", "export", "--to", "dummynet"];
+    let commands = dir.run(&[&export[..], &["small.toml"]].concat()).ok();
+    assert!(commands.contains("ipfw pipe 1 config bw 10000000bit/s "), "{commands}");
+    assert!(
+        commands.contains("ipfw add 200 pipe 2 ip from any to any out xmit eth1"),
+        "{commands}"
+    );
+    dir.write("path.sh", &commands);
+    dir.write("back.toml", dir.run(&["scenario", "import", "path.sh"]).ok());
+    assert_eq!(dir.run(&[&export[..], &["back.toml"]].concat()).ok(), commands);
+}
+
+#[test]
+fn what_tc_shows_is_read() {
+    let dir = TestDirectory::new("what_tc_shows_is_read");
+    let shown = "qdisc noqueue 0: dev lo root refcnt 2\n\
+                 qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 delay 100ms  10ms loss 1% \
+                 rate 10Mbit\n";
+    dir.write("shown.txt", shown);
+    let scenario = dir.run(&["scenario", "import", "shown.txt"]).ok();
+    for text in ["loss = \"1%\"", "10000000bit/s", "buffer = \"916p\"", "jitter = \"20000000ns\""] {
+        assert!(scenario.contains(text), "{text}: {scenario}");
+    }
+    dir.write("shown.toml", scenario);
+    dir.run(&["scenario", "check", "shown.toml"]).ok();
+}
+
+#[test]
+fn what_cannot_be_emulated_is_an_error() {
+    let dir = TestDirectory::new("what_cannot_be_emulated");
+    dir.write("path.toml", PATH);
+    for (arguments, message) in [
+        (&["export", "path.toml", "--to", "dummynet"][..], "dummynet has no jitter"),
+        (&["export", "path.toml", "--devices", "a;b,c"], "`a;b` is no name of a device"),
+        (&["export", "path.toml", "--path", "1"], "--path 1: the scenario has 1 paths"),
+        (&["import", "gap.sh"], "line 2: netem: option `gap` is not supported"),
+        (&["import", "path.toml"], "no netem and no pipe"),
+    ] {
+        dir.write("gap.sh", "# netem\ntc qdisc add dev x root netem gap 5\n");
+        let refused = dir.run(&[&["scenario"], arguments].concat()).refused();
+        assert!(refused.contains(message), "{arguments:?}: {refused}");
+    }
+}
