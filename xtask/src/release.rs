@@ -1,6 +1,7 @@
 //! `cargo xtask release`: every package of a release, with checksums and a bill of materials.
 //!
-//! - `ackclock-VERSION-TARGET.tar.gz`: the static binary, manual pages, completions, licences;
+//! - `ackclock-VERSION-TARGET.tar.gz`: the static binary, manual pages, completions, licences,
+//!   an extcap for Wireshark;
 //! - `ackclock_VERSION_ARCH.deb`: the same for Debian, made by `dpkg-deb`;
 //! - `docker/`: a directory for `docker build`, from `packaging/Dockerfile`;
 //! - `wheels/`: the Python package for the stable ABI, made by maturin;
@@ -62,7 +63,7 @@ fn release(binary: Option<&Path>) -> Done {
     gather(&root, &program, &tree)?;
     let materials = sbom::of(&root, target)?;
     fs::write(out.join("ackclock.cdx.json"), &materials.json).map_err(text(&out))?;
-    let notices = notices::of(&materials.packages);
+    let notices = notices::of(&materials.packages)?;
     fs::write(out.join("THIRD-PARTY.md"), &notices).map_err(text(&out))?;
     fs::write(tree.join("THIRD-PARTY.md"), &notices).map_err(text(&tree))?;
     let name = format!("ackclock-{version}-{target}");
@@ -91,13 +92,13 @@ fn release(binary: Option<&Path>) -> Done {
 #[expect(clippy::disallowed_methods, reason = "the variable names the folder to build in")]
 fn build(root: &Path) -> Done<PathBuf> {
     let mut command = Command::new("cargo");
-    command.current_dir(root).args(["build", "--profile", "full", "--package", "ackclock"]);
-    command.args(["--all-features", "--target", MUSL]).env("CARGO_PROFILE_FULL_STRIP", "symbols");
+    command.current_dir(root).args(["build", "--profile", "packages", "--package", "ackclock"]);
+    command.args(["--all-features", "--target", MUSL]);
     call(&mut command)
         .map_err(|error| format!("{error}; the target comes with: rustup target add {MUSL}"))?;
     let built =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(built.join(MUSL).join("full/ackclock"))
+    Ok(built.join(MUSL).join("packages/ackclock"))
 }
 
 /// Collects the files of the archive: program, manual pages, completions, licences.
@@ -118,7 +119,8 @@ fn gather(root: &Path, program: &Path, tree: &Path) -> Done {
     for name in ["LICENSE-MIT", "LICENSE-APACHE", "README.md", "CHANGELOG.md", "SECURITY.md"] {
         fs::copy(root.join(name), tree.join(name)).map_err(text(&root.join(name)))?;
     }
-    Ok(())
+    let extcap = "wireshark/ackclock-extcap";
+    put(&root.join("packaging").join(extcap), &tree.join(extcap))
 }
 
 /// Makes the Debian package: the binary is static, so it depends on nothing.

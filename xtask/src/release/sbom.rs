@@ -2,7 +2,7 @@
 //! `cargo metadata` and Cargo.lock.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -16,6 +16,8 @@ pub(super) struct LinkedPackage {
     pub(super) version: String,
     /// Licence as an SPDX expression.
     pub(super) license: String,
+    /// Folder of its source.
+    pub(super) folder: PathBuf,
     /// Whether it is a crate of this project.
     pub(super) is_own: bool,
 }
@@ -96,7 +98,9 @@ fn from_metadata(metadata: &Value, lock: &str) -> Result<Materials, String> {
             components.push(component);
         }
         let is_own = package["source"].is_null();
-        linked.push(LinkedPackage { name: crate_name, version, license, is_own });
+        let manifest = PathBuf::from(word(&package["manifest_path"]));
+        let folder = manifest.parent().map(Path::to_owned).unwrap_or_default();
+        linked.push(LinkedPackage { name: crate_name, version, license, folder, is_own });
     }
     linked.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
     let bill = json!({
