@@ -73,6 +73,19 @@ fn what_tc_shows_is_read() {
 }
 
 #[test]
+fn a_number_alone_is_milliseconds_for_dummynet() {
+    let dir = TestDirectory::new("a_number_alone_is_milliseconds");
+    dir.write("pipe.sh", "ipfw pipe 1 config bw 1Mbit/s delay 20 queue 64KB\n");
+    let scenario = dir.run(&["scenario", "import", "pipe.sh"]).ok();
+    for text in ["delay = \"20000000ns\"", "buffer = \"65536B\""] {
+        assert!(scenario.contains(text), "{text}: {scenario}");
+    }
+    dir.write("long.sh", "ipfw pipe 1 config queue 18446744073709551615KB\n");
+    let refused = dir.run(&["scenario", "import", "long.sh"]).refused();
+    assert!(refused.contains("line 1: queue `18446744073709551615KB` is out of range"));
+}
+
+#[test]
 fn what_cannot_be_emulated_is_an_error() {
     let dir = TestDirectory::new("what_cannot_be_emulated");
     dir.write("path.toml", PATH);

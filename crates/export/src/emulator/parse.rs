@@ -150,18 +150,23 @@ fn dummynet(words: &[&str]) -> Result<ParsedDirection, String> {
         match word {
             "bw" => of.rate = Some(rate(value)?),
             "delay" => {
-                of.delay = time(value).or_else(|_| time(&format!("{value}ms")))?;
+                // A number alone is milliseconds, unlike for tc.
+                let bare = value.chars().all(|c| c.is_ascii_digit() || c == '.');
+                of.delay = if bare { time(&format!("{value}ms"))? } else { time(value)? };
             }
             "queue" => {
                 let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
                 let count: u64 = digits.parse().map_err(|_| format!("queue `{value}`"))?;
-                of.buffer = Some(match value[digits.len()..].to_ascii_lowercase().as_str() {
-                    "" => format!("{count}p"),
-                    "b" | "bytes" => format!("{count}B"),
-                    "kb" | "kbytes" => format!("{}B", count * 1_024),
-                    "mb" | "mbytes" => format!("{}B", count * 1_024 * 1_024),
+                let (scale, unit) = match value[digits.len()..].to_ascii_lowercase().as_str() {
+                    "" => (1, 'p'),
+                    "b" | "bytes" => (1, 'B'),
+                    "kb" | "kbytes" => (1_024, 'B'),
+                    "mb" | "mbytes" => (1_024 * 1_024, 'B'),
                     unit => return Err(format!("queue: unit `{unit}`")),
-                });
+                };
+                let count: Option<u64> = count.checked_mul(scale);
+                let count = count.ok_or_else(|| format!("queue `{value}` is out of range"))?;
+                of.buffer = Some(format!("{count}{unit}"));
             }
             "plr" => {
                 let share: f64 = value.parse().map_err(|_| format!("plr `{value}`"))?;
