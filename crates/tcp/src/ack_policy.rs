@@ -6,11 +6,7 @@
 
 use units::{Duration, Instant};
 
-use crate::clock::KernelClock;
 use crate::profile::{DelayedAckRule, SharedProfile};
-
-/// Least retransmission timeout (`TCP_RTO_MIN`).
-const RTO_MIN: Duration = Duration::from_millis(200);
 
 /// When to acknowledge a data segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +28,8 @@ pub(crate) struct DelayedAckPolicy {
     quick: u32,
     /// Linux: something received since the last ACK asks for one (`ICSK_ACK_SCHED`).
     scheduled: bool,
-    /// Linux: ACK timeout in ticks, doubled when the timer fires; zero before the first data
-    /// (`icsk_ack.ato`).
-    ato: u64,
+    /// Linux: ACK timeout, doubled when the timer fires.
+    ato: Duration,
     /// Linux: data was sent in reply to data, or the peer has closed: the next segment of ours is
     /// expected to carry the ACK (`icsk_ack.pingpong`).
     pingpong: bool,
@@ -42,8 +37,6 @@ pub(crate) struct DelayedAckPolicy {
     /// (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
     pushed: u8,
     last_data: Option<Instant>,
-    /// Linux: tick of the last data in order (`icsk_ack.lrcvtime`).
-    last_tick: u64,
 }
 
 /// In-order data, as the policies of FreeBSD and of the RFCs see it.
@@ -70,8 +63,6 @@ pub(crate) struct InOrderArrival {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LinuxArrival {
     pub(crate) now: Instant,
-    /// Ticks counted at `now`.
-    pub(crate) tick: u64,
     /// In-order payload not yet acknowledged, this segment included.
     pub(crate) unacked: u64,
     /// Payload of a full segment (`rcv_mss`).
@@ -82,12 +73,12 @@ pub(crate) struct LinuxArrival {
     pub(crate) window_holds: bool,
     /// The buffer is more than half full.
     pub(crate) tight: bool,
-    /// Window last advertised (`rcv_wnd`).
+    /// Window last advertised.
     pub(crate) rcv_wnd: u64,
-    /// Smoothed round trip, if known, in ticks.
-    pub(crate) srtt: Option<u64>,
-    /// Retransmission timeout in force, in ticks.
-    pub(crate) rto: u64,
+    /// Smoothed round trip, if known.
+    pub(crate) srtt: Option<Duration>,
+    /// Retransmission timeout in force.
+    pub(crate) rto: Duration,
     /// Out-of-order data remains: the segment is after a gap or did not fill all of it.
     pub(crate) gap_left: bool,
     /// It filled a gap or a part of one.
@@ -109,18 +100,13 @@ pub(crate) enum PushKind {
 
 impl DelayedAckPolicy {
     pub(crate) fn new(profile: &SharedProfile) -> Self {
+        let ato = match profile.acks {
+            DelayedAckRule::FreeBsd { timeout, .. } | DelayedAckRule::Rfc { timeout } => timeout,
+            DelayedAckRule::Linux { min, .. } => min,
+        };
         let profile = profile.clone();
-        let (quick, scheduled, ato, pingpong, pushed) = (0, false, 0, false, 0);
-        let (last_data, last_tick) = (None, 0);
-        Self { profile, quick, scheduled, ato, pingpong, pushed, last_data, last_tick }
-    }
-
-    /// Linux: the smallest timeout and the largest delay, in ticks (`TCP_ATO_MIN` and
-    /// `TCP_DELACK_MAX`).
-    fn limits(&self) -> (u64, u64) {
-        let DelayedAckRule::Linux { min, max, .. } = self.profile.acks else { return (0, 0) };
-        let clock = KernelClock::new(self.profile.hz, Duration::ZERO, 0);
-        (clock.ticks(min), clock.ticks(max))
+        let (quick, scheduled, pingpong, pushed) = (0, false, false, 0);
+        Self { profile, quick, scheduled, ato, pingpong, pushed, last_data: None }
     }
 
     /// When data was last received.
@@ -152,10 +138,9 @@ impl DelayedAckPolicy {
 
     /// A SYN-ACK whose ACK waits for a pending write (tcp_rcv_synsent_state_process): that write
     /// is the answer.
-    pub(crate) fn on_write_pending(&mut self, now: Instant, tick: u64) {
+    pub(crate) fn on_write_pending(&mut self, now: Instant) {
         if let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks {
-            (self.last_data, self.last_tick) = (Some(now), tick);
-            self.ato = self.limits().0;
+            self.last_data = Some(now);
             self.quick = quick_acks;
         }
     }
@@ -164,18 +149,17 @@ impl DelayedAckPolicy {
     pub(crate) fn on_data(&mut self, a: &LinuxArrival) -> AckDecision {
         self.scheduled = true;
         self.note_push(a.push);
-        self.last_data = Some(a.now);
-        let before = core::mem::replace(&mut self.last_tick, a.tick);
-        if !matches!(self.profile.acks, DelayedAckRule::Linux { .. }) {
-            return AckDecision::Now;
-        }
-        self.follow(a.tick.saturating_sub(before), a);
-        let at_once = self.at_once(a);
-        match a.gap_left {
-            // tcp_data_queue: `ICSK_ACK_NOW` once the gap is filled.
-            _ if at_once || (a.filled && !a.gap_left) => AckDecision::Now,
-            true => AckDecision::Compress,
-            false => AckDecision::Within(self.delay(a.srtt)),
+        let before = self.last_data.replace(a.now);
+        match self.profile.acks {
+            DelayedAckRule::Linux { .. } if !a.filled || a.gap_left => {
+                self.follow(before.map(|before| a.now.since(before)), a);
+                match self.at_once(a) {
+                    true => AckDecision::Now,
+                    false if a.gap_left => AckDecision::Compress,
+                    false => AckDecision::Within(self.delay(a.srtt)),
+                }
+            }
+            _ => AckDecision::Now,
         }
     }
 
@@ -188,25 +172,30 @@ impl DelayedAckPolicy {
         if self.at_once(a) {
             return Some(AckDecision::Now);
         }
-        Some(AckDecision::Within(self.delay(a.srtt)))
+        // Without data before it `icsk_ack.ato` is still zero.
+        let delay = if self.last_data.is_some() { self.delay(a.srtt) } else { Duration::ZERO };
+        Some(AckDecision::Within(delay))
     }
 
     /// tcp_event_data_sent: data sent soon after data was received is a reply.
     #[inline(always)]
-    pub(crate) fn on_data_sent(&mut self, tick: impl FnOnce() -> u64) {
-        if self.ato > 0 && !self.pingpong {
-            self.pingpong = tick().saturating_sub(self.last_tick) < self.ato;
+    pub(crate) fn on_data_sent(&mut self, now: Instant) {
+        if let Some(last) = self.last_data {
+            self.note_reply(now.since(last));
         }
     }
 
-    /// tcp_send_delayed_ack: the smoothed round trip limits the delay, and the least
-    /// retransmission timeout (tcp_delack_max).
-    fn delay(&self, srtt: Option<u64>) -> Duration {
-        let (min, max) = self.limits();
-        let clock = KernelClock::new(self.profile.hz, Duration::ZERO, 0);
+    #[inline(never)]
+    fn note_reply(&mut self, since: Duration) {
+        let linux = matches!(self.profile.acks, DelayedAckRule::Linux { .. });
+        self.pingpong |= linux && since < self.ato;
+    }
+
+    /// tcp_send_delayed_ack: the smoothed round trip limits the delay.
+    fn delay(&self, srtt: Option<Duration>) -> Duration {
+        let DelayedAckRule::Linux { min, max, .. } = self.profile.acks else { return self.ato };
         let by_rtt = srtt.map_or(max, |srtt| srtt.max(min));
-        let by_rto = clock.ticks(RTO_MIN).max(2) - 1;
-        clock.span(self.ato.min(by_rtt).min(max).min(by_rto))
+        self.ato.min(by_rtt).min(max)
     }
 
     /// tcp_measure_rcv_mss.
@@ -231,43 +220,36 @@ impl DelayedAckPolicy {
     /// (tcp_enter_quickack_mode). Its own ACK uses one of these up only if it is `scheduled`, which
     /// tcp_data_queue does, and tcp_send_dupack does not.
     pub(crate) fn on_old_data(&mut self, rcv_wnd: u64, mss: u64, scheduled: bool) {
-        if let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks {
+        if let DelayedAckRule::Linux { min, .. } = self.profile.acks {
             self.scheduled |= scheduled;
-            self.enter_quickack_mode(rcv_wnd, mss, quick_acks);
+            self.incr_quickack(rcv_wnd, mss);
+            self.pingpong = false;
+            self.ato = min;
         }
     }
 
-    /// tcp_enter_quickack_mode.
-    fn enter_quickack_mode(&mut self, rcv_wnd: u64, mss: u64, most: u32) {
-        self.incr_quickack(rcv_wnd, mss, most);
-        self.pingpong = false;
-        self.ato = self.limits().0;
-    }
-
     /// tcp_event_data_recv: acknowledges the first data, and data after a long pause, at once;
-    /// otherwise adapts the delay to the ticks `since` the last arrival.
-    fn follow(&mut self, since: u64, a: &LinuxArrival) {
-        let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks else { return };
-        let (min, max) = self.limits();
-        if self.ato == 0 {
-            self.incr_quickack(a.rcv_wnd, a.mss, quick_acks);
-            self.ato = min;
-        } else if since <= min / 2 {
-            self.ato = self.ato / 2 + min / 2;
-        } else if since < self.ato {
-            self.ato = (self.ato / 2 + since).min(a.rto).min(max);
-        } else if since > a.rto {
-            self.incr_quickack(a.rcv_wnd, a.mss, quick_acks);
+    /// otherwise adapts the delay to the time between arrivals.
+    fn follow(&mut self, since: Option<Duration>, a: &LinuxArrival) {
+        let DelayedAckRule::Linux { min, max, .. } = self.profile.acks else { return };
+        let half = |span: Duration| Duration::from_nanos(span.as_nanos() / 2);
+        match since {
+            None => self.incr_quickack(a.rcv_wnd, a.mss),
+            Some(since) if since <= half(min) => self.ato = half(self.ato) + half(min),
+            Some(since) if since < self.ato => {
+                self.ato = (half(self.ato) + since).min(a.rto).min(max);
+            }
+            Some(since) if since > a.rto => self.incr_quickack(a.rcv_wnd, a.mss),
+            Some(_) => {}
         }
     }
 
     /// tcp_incr_quickack.
-    fn incr_quickack(&mut self, rcv_wnd: u64, mss: u64, most: u32) {
-        let half = match rcv_wnd / (2 * mss.max(1)) {
-            0 => 2,
-            half => half.min(u64::from(most)) as u32,
-        };
-        self.quick = self.quick.max(half.min(most));
+    fn incr_quickack(&mut self, rcv_wnd: u64, mss: u64) {
+        if let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks {
+            let cwnd_limited_time = (rcv_wnd / (2 * mss.max(1))).max(2) as u32;
+            self.quick = self.quick.max(cwnd_limited_time.min(quick_acks));
+        }
     }
 
     /// The first condition of __tcp_ack_snd_check.
@@ -325,16 +307,15 @@ impl DelayedAckPolicy {
             return;
         }
         self.quick -= 1;
-        if self.quick == 0 {
-            self.ato = self.limits().0;
+        if let (0, DelayedAckRule::Linux { min, .. }) = (self.quick, self.profile.acks) {
+            self.ato = min;
         }
     }
 
-    /// Handles the delayed-ACK timer; `rto`: the retransmission timeout in ticks.
-    pub(crate) fn on_timer(&mut self, rto: u64) {
-        let DelayedAckRule::Linux { .. } = self.profile.acks else { return };
-        let (min, max) = self.limits();
-        self.ato = if self.pingpong { min } else { (2 * self.ato).min(rto).min(max) };
+    /// Handles the delayed-ACK timer; `rto`: the retransmission timeout.
+    pub(crate) fn on_timer(&mut self, rto: Duration) {
+        let DelayedAckRule::Linux { min, max, .. } = self.profile.acks else { return };
+        self.ato = if self.pingpong { min } else { (self.ato + self.ato).min(rto).min(max) };
         self.pingpong = false;
     }
 }
@@ -360,15 +341,14 @@ mod tests {
     fn arrival(unacked: u64) -> LinuxArrival {
         LinuxArrival {
             now: Instant::ZERO,
-            tick: 0,
             unacked,
             mss: 1_448,
             window_grew: false,
             window_holds: true,
             tight: false,
             rcv_wnd: 65_160,
-            srtt: Some(25),
-            rto: 75,
+            srtt: Some(Duration::from_millis(100)),
+            rto: Duration::from_millis(300),
             gap_left: false,
             filled: false,
             push: PushKind::None,
@@ -386,11 +366,12 @@ mod tests {
 
     #[test]
     fn linux_acknowledges_at_once_after_a_pause_and_after_duplicate_data() {
-        let later = |ms: u64| LinuxArrival { tick: ms / 4, ..arrival(1_448) };
+        let later =
+            |ms: u64| LinuxArrival { now: Instant::from_nanos(ms * 1_000_000), ..arrival(1_448) };
         let mut policy = after_quick_acks();
-        assert_ne!(policy.on_data(&later(300)), AckDecision::Now);
-        // 304 ms later, longer than the timeout of 300 ms.
-        assert_eq!(policy.on_data(&later(604)), AckDecision::Now);
+        assert_ne!(policy.on_data(&later(299)), AckDecision::Now);
+        // 301 ms later, longer than the timeout.
+        assert_eq!(policy.on_data(&later(600)), AckDecision::Now);
         let mut policy = after_quick_acks();
         policy.on_old_data(65_160, 1_448, true);
         assert_eq!(policy.on_data(&later(1)), AckDecision::Now);
@@ -472,7 +453,7 @@ mod tests {
                 policy.on_data(&LinuxArrival { push, ..arrival(100) });
             }
             if pingpong {
-                policy.on_data_sent(|| 0);
+                policy.on_data_sent(Instant::ZERO);
             }
             assert_eq!(policy.on_read(true, 200, 1_448), answers, "{pushes:?} {pingpong}");
             assert!(!policy.on_read(false, 200, 1_448), "more is unread");
@@ -484,15 +465,16 @@ mod tests {
     #[test]
     fn linux_delays_acks_in_ping_pong_mode() {
         let forty = AckDecision::Within(Duration::from_millis(40));
+        let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut policy = DelayedAckPolicy::new(&TcpProfile::named("linux-6.18").unwrap().into());
         assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now);
         // A reply within the timeout; the quick ACKs are not used up.
-        policy.on_data_sent(|| 9);
+        policy.on_data_sent(ms(39));
         assert_eq!(policy.on_data(&arrival(1_448)), forty);
         // tcp_delack_timer_handler: the reply did not come.
-        policy.on_timer(75);
+        policy.on_timer(Duration::from_millis(300));
         assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now);
-        policy.on_data_sent(|| 10);
+        policy.on_data_sent(ms(41));
         assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now, "the data was no reply");
         // tcp_fin.
         assert_eq!(policy.on_fin(&arrival(1)), Some(forty));

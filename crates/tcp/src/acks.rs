@@ -461,7 +461,7 @@ impl TcpEndpoint {
         match purpose {
             Purpose::DelayedAck => {
                 if self.rcv.compressed.waiting == 0 {
-                    self.rcv.policy.on_timer(self.clock.ticks(self.rtt.rto()));
+                    self.rcv.policy.on_timer(self.rtt.rto());
                 }
                 self.ack_at_once();
             }

@@ -26,8 +26,6 @@ struct SegmentPayload {
     fin: bool,
     pushed: bool,
     merged: bool,
-    /// Bytes of TCP options.
-    options: u32,
     /// Header prediction accepts it (tcp_do_segment of FreeBSD).
     predicted: bool,
 }
@@ -214,7 +212,6 @@ impl TcpEndpoint {
                     fin: false,
                     pushed: segment.flags.has(Flags::PSH),
                     merged: segment.is_aggregate(),
-                    options: segment.options_len(),
                     predicted,
                 },
             );
@@ -246,7 +243,6 @@ impl TcpEndpoint {
             fin: fin > 0,
             pushed: segment.flags.has(Flags::PSH),
             merged: segment.is_aggregate(),
-            options: segment.options_len(),
             predicted: false,
         };
         if segment.payload == 0 && fin == 0 {

@@ -32,9 +32,6 @@ pub(crate) struct ReceivedPayload {
     /// It was merged from several packets by LRO or GRO.
     pub(crate) merged: bool,
     pub(crate) pushed: bool,
-    /// TCP options of the segment in bytes, and those that every segment has
-    /// (`tcp_header_len` less 20).
-    pub(crate) options: (u64, u64),
     /// Window last advertised (`rcv_wnd`).
     pub(crate) window: u64,
     /// Bytes by which it extends the in-order data, with queued data that it joins; 0 if it is
@@ -278,18 +275,7 @@ impl ReceiveWindow {
             }
         }
         let window = free.min(linux.rcv_ssthresh);
-        if scale == 0 {
-            return linux.whole_segments(window, full);
-        }
         window.saturating_add((1 << scale) - 1) >> scale << scale
-    }
-
-    /// Linux: the largest window (`window_clamp`). Unlimited on other systems.
-    pub(crate) const fn clamp(&self) -> u64 {
-        match &self.system {
-            ReceiveAutotuning::Linux(linux) => linux.window_clamp(),
-            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => u64::MAX,
-        }
     }
 
     /// Linux: is the buffer more than half full, so that no quick ACKs are sent
@@ -423,13 +409,11 @@ impl ReceiveWindow {
         }
     }
 
-    /// Records a segment sent with this `window`: it begins FreeBSD's measurement (tcp_output).
+    /// Records a segment sent: it begins FreeBSD's measurement (tcp_output).
     #[inline(always)]
-    pub(crate) fn on_sent(&mut self, window: u64, ms: impl FnOnce() -> u32) {
-        match &mut self.system {
-            ReceiveAutotuning::FreeBsd { since: since @ None, .. } => *since = Some(ms()),
-            ReceiveAutotuning::Linux(linux) => linux.rcv_wnd = window,
-            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => {}
+    pub(crate) fn on_sent(&mut self, ms: impl FnOnce() -> u32) {
+        if let ReceiveAutotuning::FreeBsd { since: since @ None, .. } = &mut self.system {
+            *since = Some(ms());
         }
     }
 
@@ -483,13 +467,13 @@ impl ReceiveWindow {
         self.size.saturating_sub(self.unread)
     }
 
-    /// Processes a read of `len` bytes by the application at `now`; `mstamp`: arrival of the last
-    /// segment; `reach`: bytes from the next one expected to the last one received, if some are out of
+    /// Processes a read of `len` bytes by the application. `mstamp`: arrival of the last segment;
+    /// `reach`: bytes from the next one expected to the last one received, if some are out of
     /// order. Returns the new size if the buffer grew.
     #[inline(always)]
     pub(crate) fn on_read(
         &mut self,
-        (now, mstamp): (Instant, Instant),
+        mstamp: Instant,
         len: u64,
         reach: impl FnOnce() -> u64,
     ) -> Option<u64> {
@@ -499,7 +483,7 @@ impl ReceiveWindow {
             packets.on_read(len);
         }
         let ReceiveAutotuning::Linux(linux) = &mut self.system else { return None };
-        let copied = linux.on_read((now, mstamp), len, self.unread)?;
+        let copied = linux.on_read(mstamp, len, self.unread)?;
         let wanted = linux.buffer_for(copied, reach());
         self.grow_to(wanted)
     }

@@ -85,8 +85,8 @@ impl TcpEndpoint {
         let (left, right) = (Offset(1), Offset(1) + u64::from(segment.payload));
         if segment.payload > 0 {
             let pushed = segment.flags.has(Flags::PSH);
-            let (merged, predicted, options) = (false, false, segment.options_len());
-            let payload = SegmentPayload { left, right, fin, pushed, merged, options, predicted };
+            let payload =
+                SegmentPayload { left, right, fin, pushed, merged: false, predicted: false };
             self.rcv.nxt = self.rcv.reassembly.advance(right);
             let arrived = self.arrived(cx.now, &payload, right - left);
             self.rcv.window.on_syn_data(&arrived);
@@ -105,8 +105,8 @@ impl TcpEndpoint {
         let (left, right) = (Offset(1), Offset(1) + u64::from(segment.payload));
         if segment.payload > 0 {
             let pushed = segment.flags.has(Flags::PSH);
-            let (merged, predicted, options) = (false, false, segment.options_len());
-            let payload = SegmentPayload { left, right, fin, pushed, merged, options, predicted };
+            let payload =
+                SegmentPayload { left, right, fin, pushed, merged: false, predicted: false };
             self.on_payload(cx, payload);
             self.ack_at_once();
         }
@@ -293,7 +293,8 @@ impl TcpEndpoint {
         }
         // A retransmission, or data for a closed window.
         self.note_duplicate(segment, seq);
-        self.rcv.policy.on_old_data(self.rcv_wnd(), self.rcv_mss(), true);
+        let window = self.rcv.adv.since(self.rcv.nxt).get();
+        self.rcv.policy.on_old_data(window, self.mss(), true);
         self.ack_at_once();
     }
 
@@ -303,7 +304,8 @@ impl TcpEndpoint {
             return;
         }
         if !is_bare(segment) && seq < self.rcv.nxt {
-            self.rcv.policy.on_old_data(self.rcv_wnd(), self.rcv_mss(), false);
+            let window = self.rcv.adv.since(self.rcv.nxt).get();
+            self.rcv.policy.on_old_data(window, self.mss(), false);
             self.note_old(segment, seq);
         }
         self.ack_at_once();

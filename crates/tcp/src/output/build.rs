@@ -33,9 +33,7 @@ impl TcpEndpoint {
         self.rcv.adv =
             self.rcv.adv.max(self.rcv.nxt + (u64::from(field) << self.rcv.window.scale()));
         self.rcv.acked = self.rcv.nxt;
-        self.rcv
-            .window
-            .on_sent(u64::from(field) << self.rcv.window.scale(), || self.clock.timestamp(now));
+        self.rcv.window.on_sent(|| self.clock.timestamp(now));
         self.rcv.ack_now = false;
         self.rcv.delays_ack = false;
         self.rcv.last_window_zero = field == 0;
@@ -46,7 +44,7 @@ impl TcpEndpoint {
         }
         self.rcv.policy.on_ack_sent();
         if len > 0 {
-            self.rcv.policy.on_data_sent(|| self.clock.tick(now));
+            self.rcv.policy.on_data_sent(now);
         }
         self.rcv.compressed.waiting = 0;
     }

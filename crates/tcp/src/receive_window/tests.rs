@@ -72,7 +72,6 @@ fn in_order(len: u64, merged: bool) -> ReceivedPayload {
         end: Offset(len),
         merged,
         pushed: false,
-        options: (12, 12),
         window: 65_160,
         in_order: len,
         waiting: 0,
@@ -90,7 +89,7 @@ fn linux_windows_are_those_of_a_recorded_transfer() {
     window.on_data(&in_order(14_480, true));
     let first = window.window(promised - 14_480, 0);
     assert_eq!((first, window.field(first)), (94_208, 92));
-    window.on_read((Instant::ZERO, Instant::ZERO), 14_480, || 0);
+    window.on_read(Instant::ZERO, 14_480, || 0);
     window.on_data(&in_order(28_960, true));
     let second = window.window(first - 28_960, 0);
     assert_eq!((second, window.field(second)), (81_920, 80));
