@@ -83,6 +83,11 @@ fn a_number_alone_is_milliseconds_for_dummynet() {
     dir.write("long.sh", "ipfw pipe 1 config queue 18446744073709551615KB\n");
     let refused = dir.run(&["scenario", "import", "long.sh"]).refused();
     assert!(refused.contains("line 1: queue `18446744073709551615KB` is out of range"));
+    for share in ["nan", "-0.1", "1.5"] {
+        dir.write("share.sh", format!("ipfw pipe 1 config plr {share}\n"));
+        let refused = dir.run(&["scenario", "import", "share.sh"]).refused();
+        assert!(refused.contains(&format!("line 1: plr `{share}`: expected 0 to 1")), "{refused}");
+    }
 }
 
 #[test]

@@ -156,20 +156,22 @@ fn dummynet(words: &[&str]) -> Result<ParsedDirection, String> {
             }
             "queue" => {
                 let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-                let count: u64 = digits.parse().map_err(|_| format!("queue `{value}`"))?;
+                let count: u64 =
+                    digits.parse().map_err(|_| format!("queue `{value}`: expected a size"))?;
                 let (scale, unit) = match value[digits.len()..].to_ascii_lowercase().as_str() {
                     "" => (1, 'p'),
                     "b" | "bytes" => (1, 'B'),
                     "kb" | "kbytes" => (1_024, 'B'),
                     "mb" | "mbytes" => (1_024 * 1_024, 'B'),
-                    unit => return Err(format!("queue: unit `{unit}`")),
+                    unit => return Err(format!("queue: unit `{unit}` is not known")),
                 };
                 let count: Option<u64> = count.checked_mul(scale);
                 let count = count.ok_or_else(|| format!("queue `{value}` is out of range"))?;
                 of.buffer = Some(format!("{count}{unit}"));
             }
             "plr" => {
-                let share: f64 = value.parse().map_err(|_| format!("plr `{value}`"))?;
+                let share = value.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+                let share: f64 = share.ok_or_else(|| format!("plr `{value}`: expected 0 to 1"))?;
                 of.others.push(format!("{{ loss = \"{}%\" }}", share * 100.0));
             }
             other => return Err(format!("dummynet: option `{other}` is not supported")),
