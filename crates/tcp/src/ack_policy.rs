@@ -6,7 +6,11 @@
 
 use units::{Duration, Instant};
 
+use crate::clock::KernelClock;
 use crate::profile::{DelayedAckRule, SharedProfile};
+
+/// Least retransmission timeout (`TCP_RTO_MIN`).
+const RTO_MIN: Duration = Duration::from_millis(200);
 
 /// When to acknowledge a data segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +32,9 @@ pub(crate) struct DelayedAckPolicy {
     quick: u32,
     /// Linux: something received since the last ACK asks for one (`ICSK_ACK_SCHED`).
     scheduled: bool,
-    /// Linux: ACK timeout, doubled when the timer fires.
-    ato: Duration,
+    /// Linux: ACK timeout in ticks, doubled when the timer fires; zero before the first data
+    /// (`icsk_ack.ato`).
+    ato: u64,
     /// Linux: data was sent in reply to data, or the peer has closed: the next segment of ours is
     /// expected to carry the ACK (`icsk_ack.pingpong`).
     pingpong: bool,
@@ -37,6 +42,33 @@ pub(crate) struct DelayedAckPolicy {
     /// (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
     pushed: u8,
     last_data: Option<Instant>,
+    /// Linux: tick of the last data in order (`icsk_ack.lrcvtime`).
+    last_tick: u64,
+    limits: DelayLimits,
+}
+
+/// Limits of Linux's delay, in ticks of `clock`.
+#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
+struct DelayLimits {
+    /// `TCP_ATO_MIN`.
+    min: u64,
+    /// `TCP_DELACK_MAX`.
+    max: u64,
+    /// Below the least retransmission timeout (tcp_delack_max).
+    below_rto: u64,
+    clock: KernelClock,
+}
+
+impl DelayLimits {
+    fn new(profile: &SharedProfile) -> Self {
+        let clock = KernelClock::new(profile.hz, Duration::ZERO, 0);
+        let (min, max) = match profile.acks {
+            DelayedAckRule::Linux { min, max, .. } => (clock.ticks(min), clock.ticks(max)),
+            DelayedAckRule::FreeBsd { .. } | DelayedAckRule::Rfc { .. } => (0, 0),
+        };
+        let below_rto = clock.ticks(RTO_MIN).max(2) - 1;
+        Self { min, max, below_rto, clock }
+    }
 }
 
 /// In-order data, as the policies of FreeBSD and of the RFCs see it.
@@ -63,6 +95,8 @@ pub(crate) struct InOrderArrival {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LinuxArrival {
     pub(crate) now: Instant,
+    /// Ticks counted at `now`.
+    pub(crate) tick: u64,
     /// In-order payload not yet acknowledged, this segment included.
     pub(crate) unacked: u64,
     /// Payload of a full segment (`rcv_mss`).
@@ -73,12 +107,12 @@ pub(crate) struct LinuxArrival {
     pub(crate) window_holds: bool,
     /// The buffer is more than half full.
     pub(crate) tight: bool,
-    /// Window last advertised.
+    /// Window last advertised (`rcv_wnd`).
     pub(crate) rcv_wnd: u64,
-    /// Smoothed round trip, if known.
-    pub(crate) srtt: Option<Duration>,
-    /// Retransmission timeout in force.
-    pub(crate) rto: Duration,
+    /// Smoothed round trip, if known, in ticks.
+    pub(crate) srtt: Option<u64>,
+    /// Retransmission timeout in force, in ticks.
+    pub(crate) rto: u64,
     /// Out-of-order data remains: the segment is after a gap or did not fill all of it.
     pub(crate) gap_left: bool,
     /// It filled a gap or a part of one.
@@ -100,13 +134,11 @@ pub(crate) enum PushKind {
 
 impl DelayedAckPolicy {
     pub(crate) fn new(profile: &SharedProfile) -> Self {
-        let ato = match profile.acks {
-            DelayedAckRule::FreeBsd { timeout, .. } | DelayedAckRule::Rfc { timeout } => timeout,
-            DelayedAckRule::Linux { min, .. } => min,
-        };
+        let limits = DelayLimits::new(profile);
         let profile = profile.clone();
-        let (quick, scheduled, pingpong, pushed) = (0, false, false, 0);
-        Self { profile, quick, scheduled, ato, pingpong, pushed, last_data: None }
+        let (quick, scheduled, ato, pingpong, pushed) = (0, false, 0, false, 0);
+        let (last_data, last_tick) = (None, 0);
+        Self { profile, quick, scheduled, ato, pingpong, pushed, last_data, last_tick, limits }
     }
 
     /// When data was last received.
@@ -138,9 +170,10 @@ impl DelayedAckPolicy {
 
     /// A SYN-ACK whose ACK waits for a pending write (tcp_rcv_synsent_state_process): that write
     /// is the answer.
-    pub(crate) fn on_write_pending(&mut self, now: Instant) {
+    pub(crate) fn on_write_pending(&mut self, now: Instant, tick: u64) {
         if let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks {
-            self.last_data = Some(now);
+            (self.last_data, self.last_tick) = (Some(now), tick);
+            self.ato = self.limits.min;
             self.quick = quick_acks;
         }
     }
@@ -149,17 +182,18 @@ impl DelayedAckPolicy {
     pub(crate) fn on_data(&mut self, a: &LinuxArrival) -> AckDecision {
         self.scheduled = true;
         self.note_push(a.push);
-        let before = self.last_data.replace(a.now);
-        match self.profile.acks {
-            DelayedAckRule::Linux { .. } if !a.filled || a.gap_left => {
-                self.follow(before.map(|before| a.now.since(before)), a);
-                match self.at_once(a) {
-                    true => AckDecision::Now,
-                    false if a.gap_left => AckDecision::Compress,
-                    false => AckDecision::Within(self.delay(a.srtt)),
-                }
-            }
-            _ => AckDecision::Now,
+        self.last_data = Some(a.now);
+        let before = core::mem::replace(&mut self.last_tick, a.tick);
+        if !matches!(self.profile.acks, DelayedAckRule::Linux { .. }) {
+            return AckDecision::Now;
+        }
+        self.follow(a.tick.saturating_sub(before), a);
+        let at_once = self.at_once(a);
+        match a.gap_left {
+            // tcp_data_queue: `ICSK_ACK_NOW` once the gap is filled.
+            _ if at_once || (a.filled && !a.gap_left) => AckDecision::Now,
+            true => AckDecision::Compress,
+            false => AckDecision::Within(self.delay(a.srtt)),
         }
     }
 
@@ -172,30 +206,23 @@ impl DelayedAckPolicy {
         if self.at_once(a) {
             return Some(AckDecision::Now);
         }
-        // Without data before it `icsk_ack.ato` is still zero.
-        let delay = if self.last_data.is_some() { self.delay(a.srtt) } else { Duration::ZERO };
-        Some(AckDecision::Within(delay))
+        Some(AckDecision::Within(self.delay(a.srtt)))
     }
 
     /// tcp_event_data_sent: data sent soon after data was received is a reply.
     #[inline(always)]
-    pub(crate) fn on_data_sent(&mut self, now: Instant) {
-        if let Some(last) = self.last_data {
-            self.note_reply(now.since(last));
+    pub(crate) fn on_data_sent(&mut self, tick: impl FnOnce() -> u64) {
+        if self.ato > 0 && !self.pingpong {
+            self.pingpong = tick().saturating_sub(self.last_tick) < self.ato;
         }
     }
 
-    #[inline(never)]
-    fn note_reply(&mut self, since: Duration) {
-        let linux = matches!(self.profile.acks, DelayedAckRule::Linux { .. });
-        self.pingpong |= linux && since < self.ato;
-    }
-
-    /// tcp_send_delayed_ack: the smoothed round trip limits the delay.
-    fn delay(&self, srtt: Option<Duration>) -> Duration {
-        let DelayedAckRule::Linux { min, max, .. } = self.profile.acks else { return self.ato };
+    /// tcp_send_delayed_ack: the smoothed round trip limits the delay, and the least
+    /// retransmission timeout (tcp_delack_max).
+    fn delay(&self, srtt: Option<u64>) -> Duration {
+        let DelayLimits { min, max, below_rto, clock } = self.limits;
         let by_rtt = srtt.map_or(max, |srtt| srtt.max(min));
-        self.ato.min(by_rtt).min(max)
+        clock.span(self.ato.min(by_rtt).min(max).min(below_rto))
     }
 
     /// tcp_measure_rcv_mss.
@@ -220,36 +247,43 @@ impl DelayedAckPolicy {
     /// (tcp_enter_quickack_mode). Its own ACK uses one of these up only if it is `scheduled`, which
     /// tcp_data_queue does, and tcp_send_dupack does not.
     pub(crate) fn on_old_data(&mut self, rcv_wnd: u64, mss: u64, scheduled: bool) {
-        if let DelayedAckRule::Linux { min, .. } = self.profile.acks {
+        if let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks {
             self.scheduled |= scheduled;
-            self.incr_quickack(rcv_wnd, mss);
-            self.pingpong = false;
-            self.ato = min;
+            self.enter_quickack_mode(rcv_wnd, mss, quick_acks);
         }
     }
 
+    /// tcp_enter_quickack_mode.
+    fn enter_quickack_mode(&mut self, rcv_wnd: u64, mss: u64, most: u32) {
+        self.incr_quickack(rcv_wnd, mss, most);
+        self.pingpong = false;
+        self.ato = self.limits.min;
+    }
+
     /// tcp_event_data_recv: acknowledges the first data, and data after a long pause, at once;
-    /// otherwise adapts the delay to the time between arrivals.
-    fn follow(&mut self, since: Option<Duration>, a: &LinuxArrival) {
-        let DelayedAckRule::Linux { min, max, .. } = self.profile.acks else { return };
-        let half = |span: Duration| Duration::from_nanos(span.as_nanos() / 2);
-        match since {
-            None => self.incr_quickack(a.rcv_wnd, a.mss),
-            Some(since) if since <= half(min) => self.ato = half(self.ato) + half(min),
-            Some(since) if since < self.ato => {
-                self.ato = (half(self.ato) + since).min(a.rto).min(max);
-            }
-            Some(since) if since > a.rto => self.incr_quickack(a.rcv_wnd, a.mss),
-            Some(_) => {}
+    /// otherwise adapts the delay to the ticks `since` the last arrival.
+    fn follow(&mut self, since: u64, a: &LinuxArrival) {
+        let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks else { return };
+        let DelayLimits { min, max, .. } = self.limits;
+        if self.ato == 0 {
+            self.incr_quickack(a.rcv_wnd, a.mss, quick_acks);
+            self.ato = min;
+        } else if since <= min / 2 {
+            self.ato = self.ato / 2 + min / 2;
+        } else if since < self.ato {
+            self.ato = (self.ato / 2 + since).min(a.rto).min(max);
+        } else if since > a.rto {
+            self.incr_quickack(a.rcv_wnd, a.mss, quick_acks);
         }
     }
 
     /// tcp_incr_quickack.
-    fn incr_quickack(&mut self, rcv_wnd: u64, mss: u64) {
-        if let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks {
-            let cwnd_limited_time = (rcv_wnd / (2 * mss.max(1))).max(2) as u32;
-            self.quick = self.quick.max(cwnd_limited_time.min(quick_acks));
-        }
+    fn incr_quickack(&mut self, rcv_wnd: u64, mss: u64, most: u32) {
+        let half = match rcv_wnd / (2 * mss.max(1)) {
+            0 => 2,
+            half => half.min(u64::from(most)) as u32,
+        };
+        self.quick = self.quick.max(half.min(most));
     }
 
     /// The first condition of __tcp_ack_snd_check.
@@ -307,15 +341,16 @@ impl DelayedAckPolicy {
             return;
         }
         self.quick -= 1;
-        if let (0, DelayedAckRule::Linux { min, .. }) = (self.quick, self.profile.acks) {
-            self.ato = min;
+        if self.quick == 0 {
+            self.ato = self.limits.min;
         }
     }
 
-    /// Handles the delayed-ACK timer; `rto`: the retransmission timeout.
-    pub(crate) fn on_timer(&mut self, rto: Duration) {
-        let DelayedAckRule::Linux { min, max, .. } = self.profile.acks else { return };
-        self.ato = if self.pingpong { min } else { (self.ato + self.ato).min(rto).min(max) };
+    /// Handles the delayed-ACK timer; `rto`: the retransmission timeout in ticks.
+    pub(crate) fn on_timer(&mut self, rto: u64) {
+        let DelayedAckRule::Linux { .. } = self.profile.acks else { return };
+        let DelayLimits { min, max, .. } = self.limits;
+        self.ato = if self.pingpong { min } else { (2 * self.ato).min(rto).min(max) };
         self.pingpong = false;
     }
 }
@@ -341,14 +376,15 @@ mod tests {
     fn arrival(unacked: u64) -> LinuxArrival {
         LinuxArrival {
             now: Instant::ZERO,
+            tick: 0,
             unacked,
             mss: 1_448,
             window_grew: false,
             window_holds: true,
             tight: false,
             rcv_wnd: 65_160,
-            srtt: Some(Duration::from_millis(100)),
-            rto: Duration::from_millis(300),
+            srtt: Some(25),
+            rto: 75,
             gap_left: false,
             filled: false,
             push: PushKind::None,
@@ -366,12 +402,11 @@ mod tests {
 
     #[test]
     fn linux_acknowledges_at_once_after_a_pause_and_after_duplicate_data() {
-        let later =
-            |ms: u64| LinuxArrival { now: Instant::from_nanos(ms * 1_000_000), ..arrival(1_448) };
+        let later = |ms: u64| LinuxArrival { tick: ms / 4, ..arrival(1_448) };
         let mut policy = after_quick_acks();
-        assert_ne!(policy.on_data(&later(299)), AckDecision::Now);
-        // 301 ms later, longer than the timeout.
-        assert_eq!(policy.on_data(&later(600)), AckDecision::Now);
+        assert_ne!(policy.on_data(&later(300)), AckDecision::Now);
+        // 304 ms later, longer than the timeout of 300 ms.
+        assert_eq!(policy.on_data(&later(604)), AckDecision::Now);
         let mut policy = after_quick_acks();
         policy.on_old_data(65_160, 1_448, true);
         assert_eq!(policy.on_data(&later(1)), AckDecision::Now);
@@ -453,7 +488,7 @@ mod tests {
                 policy.on_data(&LinuxArrival { push, ..arrival(100) });
             }
             if pingpong {
-                policy.on_data_sent(Instant::ZERO);
+                policy.on_data_sent(|| 0);
             }
             assert_eq!(policy.on_read(true, 200, 1_448), answers, "{pushes:?} {pingpong}");
             assert!(!policy.on_read(false, 200, 1_448), "more is unread");
@@ -463,18 +498,40 @@ mod tests {
     }
 
     #[test]
+    fn linux_counts_data_that_fills_a_gap() {
+        // After a pause longer than the timeout, 75 ticks, the first data fills a gap:
+        // tcp_event_data_recv gives quick ACKs for those that follow.
+        let mut policy = after_quick_acks();
+        assert_ne!(policy.on_data(&arrival(1_448)), AckDecision::Now);
+        let filling = LinuxArrival { tick: 76, filled: true, ..arrival(1_448) };
+        assert_eq!(policy.on_data(&filling), AckDecision::Now);
+        policy.on_ack_sent();
+        assert_eq!(policy.on_data(&LinuxArrival { tick: 76, ..arrival(1_448) }), AckDecision::Now);
+    }
+
+    #[test]
+    fn linux_gives_one_quick_ack_to_a_window_of_few_segments() {
+        // tcp_incr_quickack: rcv_wnd / (2 * rcv_mss), and 2 only if that is 0.
+        for (rcv_wnd, quick) in [(2 * 1_448, 1), (1_448, 2), (6 * 1_448, 3)] {
+            let mut policy =
+                DelayedAckPolicy::new(&TcpProfile::named("linux-6.18").unwrap().into());
+            policy.on_data(&LinuxArrival { rcv_wnd, ..arrival(1_448) });
+            assert_eq!(policy.quick, quick, "{rcv_wnd}");
+        }
+    }
+
+    #[test]
     fn linux_delays_acks_in_ping_pong_mode() {
         let forty = AckDecision::Within(Duration::from_millis(40));
-        let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut policy = DelayedAckPolicy::new(&TcpProfile::named("linux-6.18").unwrap().into());
         assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now);
         // A reply within the timeout; the quick ACKs are not used up.
-        policy.on_data_sent(ms(39));
+        policy.on_data_sent(|| 9);
         assert_eq!(policy.on_data(&arrival(1_448)), forty);
         // tcp_delack_timer_handler: the reply did not come.
-        policy.on_timer(Duration::from_millis(300));
+        policy.on_timer(75);
         assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now);
-        policy.on_data_sent(ms(41));
+        policy.on_data_sent(|| 10);
         assert_eq!(policy.on_data(&arrival(1_448)), AckDecision::Now, "the data was no reply");
         // tcp_fin.
         assert_eq!(policy.on_fin(&arrival(1)), Some(forty));

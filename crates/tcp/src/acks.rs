@@ -41,6 +41,9 @@ impl TcpEndpoint {
         self.update_window(seq, ack, wnd);
         self.update_pacing_rate();
         if self.cfg.profile.family == Family::Linux {
+            if unlikely(self.snd.persisting) {
+                self.restart_window_timer(cx);
+            }
             // tcp_data_snd_check pushes first and then checks for space (tcp_check_space).
             self.snd.check_space = true;
             self.call_output();
@@ -461,7 +464,7 @@ impl TcpEndpoint {
         match purpose {
             Purpose::DelayedAck => {
                 if self.rcv.compressed.waiting == 0 {
-                    self.rcv.policy.on_timer(self.rtt.rto());
+                    self.rcv.policy.on_timer(self.clock.ticks(self.rtt.rto()));
                 }
                 self.ack_at_once();
             }

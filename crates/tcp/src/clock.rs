@@ -163,6 +163,14 @@ impl KernelClock {
         }
     }
 
+    /// Ticks as a duration, rounded down, so that [`KernelClock::ticks`] returns the same number.
+    pub(crate) fn span(&self, ticks: u64) -> Duration {
+        Duration::from_nanos(match self.tick_nanos {
+            Some(nanos) => ticks.saturating_mul(nanos.get()),
+            None => scaled(ticks, NANOS_PER_SECOND, u64::from(self.hz)),
+        })
+    }
+
     /// A duration in whole ticks, rounded up.
     pub(crate) fn ticks(&self, span: Duration) -> u64 {
         match self.tick_nanos {

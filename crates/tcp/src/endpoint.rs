@@ -239,7 +239,8 @@ impl TcpEndpoint {
             return 0;
         }
         let reach = || self.rcv.reassembly.reach(self.rcv.nxt);
-        if let Some(size) = self.rcv.window.on_read(self.snd.last_received, bytes, reach) {
+        if let Some(size) = self.rcv.window.on_read((cx.now, self.snd.last_received), bytes, reach)
+        {
             cold_path();
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }
@@ -248,8 +249,10 @@ impl TcpEndpoint {
         cx.emit(|| Event::AppRead { bytes: bytes as u32, total: upto });
         let unacked = self.rcv.nxt - self.rcv.acked;
         let emptied = self.rcv.window.unread() == 0 && self.rcv.reassembly.is_empty();
-        let mss = self.rcv.window.rcv_mss().unwrap_or_else(|| self.mss());
+        let mss = self.rcv_mss();
         if unacked > 0 && self.rcv.policy.on_read(emptied, unacked, mss) {
+            self.rcv.ack_now = true;
+        } else if self.cfg.profile.family == Family::Linux && self.read_doubles_window() {
             self.rcv.ack_now = true;
         }
         // FreeBSD calls tcp_output after every read (tcp_usr_rcvd). On other systems the call would

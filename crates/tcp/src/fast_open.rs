@@ -312,7 +312,7 @@ impl TcpEndpoint {
             self.rcv.ack_now = false;
         }
         if waits {
-            self.rcv.policy.on_write_pending(cx.now);
+            self.rcv.policy.on_write_pending(cx.now, self.clock.tick(cx.now));
         }
         self.call_output();
     }

@@ -187,6 +187,10 @@ impl TcpEndpoint {
         self.rcv.irs = segment.seq;
         self.rcv.nxt = Offset(1);
         self.rcv.acked = Offset(1);
+        if self.cfg.profile.family == Family::Linux && self.state == TcpState::SynSent {
+            // tcp_rcv_synsent_state_process: `rcv_wup` moves, `rcv_wnd` stays.
+            self.rcv.adv += 1;
+        }
         // RFC 9293 section 3.7.1: 536 without the option; a tiny MSS would make a flood of
         // segments, or none once options are deducted.
         let least = profile.min_mss;

@@ -26,6 +26,8 @@ struct SegmentPayload {
     fin: bool,
     pushed: bool,
     merged: bool,
+    /// Bytes of TCP options.
+    options: u32,
     /// Header prediction accepts it (tcp_do_segment of FreeBSD).
     predicted: bool,
 }
@@ -212,6 +214,7 @@ impl TcpEndpoint {
                     fin: false,
                     pushed: segment.flags.has(Flags::PSH),
                     merged: segment.is_aggregate(),
+                    options: segment.options_len(),
                     predicted,
                 },
             );
@@ -243,6 +246,7 @@ impl TcpEndpoint {
             fin: fin > 0,
             pushed: segment.flags.has(Flags::PSH),
             merged: segment.is_aggregate(),
+            options: segment.options_len(),
             predicted: false,
         };
         if segment.payload == 0 && fin == 0 {

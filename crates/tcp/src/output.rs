@@ -357,12 +357,12 @@ impl TcpEndpoint {
     /// tcp_cleanup_rbuf of Linux)? Called only if nothing else is sent.
     #[inline(always)]
     pub(crate) fn window_update_due(&mut self) -> bool {
-        // FreeBSD delays it only until the delayed-ACK timer is set (check_delack).
+        // FreeBSD delays it only until the delayed-ACK timer is set (check_delack); Linux sends it
+        // after a read and at no other time.
         let delays = match self.cfg.profile.acks {
             DelayedAckRule::FreeBsd { .. } => core::mem::take(&mut self.rcv.delays_ack),
-            DelayedAckRule::Linux { .. } | DelayedAckRule::Rfc { .. } => {
-                self.timers.runs(Purpose::DelayedAck)
-            }
+            DelayedAckRule::Linux { .. } => true,
+            DelayedAckRule::Rfc { .. } => self.timers.runs(Purpose::DelayedAck),
         };
         let closed = self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin);
         if closed || delays {
@@ -370,22 +370,32 @@ impl TcpEndpoint {
         }
         let promised = self.rcv.adv.since(self.rcv.nxt).get();
         let size = self.rcv.window.size();
-        let linux = matches!(self.cfg.profile.burst, BurstRule::Linux { .. });
         // Cheaper than computing the window, and usually sufficient.
         let most = self.rcv.window.most_growth(promised);
-        if !linux && most < 2 * self.maxseg() && 2 * most < size {
+        if most < 2 * self.maxseg() && 2 * most < size {
             return false;
         }
         let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
         let grown = window.saturating_sub(promised);
-        match self.cfg.profile.burst {
-            BurstRule::FreeBsd { .. } | BurstRule::Rfc => {
-                let is_significant = grown >= 2 * self.maxseg()
-                    && (grown >= size / 4 || window <= size / 8 || size <= 8 * self.maxseg());
-                self.rcv.window.field(window) > self.rcv.window.field(promised)
-                    && (is_significant || 2 * grown >= size)
-            }
-            BurstRule::Linux { .. } => window >= 2 * promised.max(1),
+        let is_significant = grown >= 2 * self.maxseg()
+            && (grown >= size / 4 || window <= size / 8 || size <= 8 * self.maxseg());
+        self.rcv.window.field(window) > self.rcv.window.field(promised)
+            && (is_significant || 2 * grown >= size)
+    }
+
+    /// Linux: has a read at least doubled the window that can be advertised (__tcp_cleanup_rbuf)?
+    pub(crate) fn read_doubles_window(&mut self) -> bool {
+        if self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin) {
+            return false;
         }
+        let promised = self.rcv.adv.since(self.rcv.nxt).get();
+        if 2 * promised > self.rcv.window.clamp() {
+            return false;
+        }
+        let waiting = self.rcv.reassembly.bytes();
+        let tight = self.rcv.window.is_tight(waiting);
+        self.rcv.policy.on_window_selected(tight);
+        let window = self.rcv.window.selected(waiting);
+        window > 0 && window >= 2 * promised
     }
 }

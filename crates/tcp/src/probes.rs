@@ -63,6 +63,14 @@ impl TcpEndpoint {
         }
     }
 
+    /// Restarts the timer of window probes after an acknowledgment that leaves the window shut
+    /// (tcp_ack_probe of Linux).
+    pub(crate) fn restart_window_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if self.snd.max == self.snd.una && self.data_end() > self.snd.nxt {
+            self.set_window_timer(cx);
+        }
+    }
+
     fn set_window_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let doublings = self.snd.rare.probes.min(12);
         let span = match self.cfg.profile.probe {

@@ -72,6 +72,11 @@ impl TcpEndpoint {
         self.snd.rates.is_some()
     }
 
+    /// When data was last sent, or may be sent next if the flow is paced (`tcp_wstamp_ns`).
+    pub(crate) fn last_departure(&self) -> Instant {
+        self.snd.rates.as_ref().map_or(self.snd.last_sent, |rates| rates.next_departure)
+    }
+
     /// Sets the window, unless the controller is rate-based.
     pub(crate) fn override_window(&mut self, window: Bytes) {
         if !self.is_rate_based() {

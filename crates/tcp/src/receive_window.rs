@@ -32,6 +32,9 @@ pub(crate) struct ReceivedPayload {
     /// It was merged from several packets by LRO or GRO.
     pub(crate) merged: bool,
     pub(crate) pushed: bool,
+    /// TCP options of the segment in bytes, and those that every segment has
+    /// (`tcp_header_len` less 20).
+    pub(crate) options: (u64, u64),
     /// Window last advertised (`rcv_wnd`).
     pub(crate) window: u64,
     /// Bytes by which it extends the in-order data, with queued data that it joins; 0 if it is
@@ -161,11 +164,6 @@ impl ReceiveWindow {
         self.offered_scale
     }
 
-    /// Shift in force on the windows that we advertise.
-    pub(crate) const fn scale(&self) -> u8 {
-        self.scale
-    }
-
     /// Initialises the window after the handshake. `scaling`: both sides offered it. `mss`: payload
     /// of our largest segment without options.
     pub(crate) fn on_established(&mut self, now: Instant, scaling: bool, mss: u32, advmss: u32) {
@@ -254,9 +252,7 @@ impl ReceiveWindow {
                 room.max(rounded_up(promised)).min(most)
             }
             // tcp_select_window never shrinks the window.
-            ReceiveAutotuning::Linux(_) => {
-                self.selected(waiting).max(rounded_up(promised)).min(most)
-            }
+            ReceiveAutotuning::Linux(_) => self.selected(waiting).max(rounded_up(promised)),
         }
     }
 
@@ -275,7 +271,18 @@ impl ReceiveWindow {
             }
         }
         let window = free.min(linux.rcv_ssthresh);
+        if scale == 0 {
+            return linux.whole_segments(window, full);
+        }
         window.saturating_add((1 << scale) - 1) >> scale << scale
+    }
+
+    /// Linux: the largest window (`window_clamp`). Unlimited on other systems.
+    pub(crate) const fn clamp(&self) -> u64 {
+        match &self.system {
+            ReceiveAutotuning::Linux(linux) => linux.window_clamp(),
+            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => u64::MAX,
+        }
     }
 
     /// Linux: is the buffer more than half full, so that no quick ACKs are sent
@@ -296,7 +303,20 @@ impl ReceiveWindow {
 
     /// A window in bytes as the field of a header.
     pub(crate) const fn field(&self, window: u64) -> u16 {
-        (window >> self.scale) as u16
+        let field = window >> self.scale;
+        if field < MAX_FIELD { field as u16 } else { MAX_FIELD as u16 }
+    }
+
+    /// The part of a `window` that counts as advertised by a header with this `field`: of Linux all
+    /// of it, more than the field may hold (tcp_select_window sets `rcv_wnd` first).
+    #[inline(always)]
+    pub(crate) const fn counted(&self, window: u64, field: u16) -> u64 {
+        match &self.system {
+            ReceiveAutotuning::Linux(_) => window,
+            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => {
+                (field as u64) << self.scale
+            }
+        }
     }
 
     /// Processes in-order payload of one segment. Returns true if the window may now grow, which
@@ -409,11 +429,13 @@ impl ReceiveWindow {
         }
     }
 
-    /// Records a segment sent: it begins FreeBSD's measurement (tcp_output).
+    /// Records a segment sent with this `window`: it begins FreeBSD's measurement (tcp_output).
     #[inline(always)]
-    pub(crate) fn on_sent(&mut self, ms: impl FnOnce() -> u32) {
-        if let ReceiveAutotuning::FreeBsd { since: since @ None, .. } = &mut self.system {
-            *since = Some(ms());
+    pub(crate) fn on_sent(&mut self, window: u64, ms: impl FnOnce() -> u32) {
+        match &mut self.system {
+            ReceiveAutotuning::FreeBsd { since: since @ None, .. } => *since = Some(ms()),
+            ReceiveAutotuning::Linux(linux) => linux.rcv_wnd = window,
+            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => {}
         }
     }
 
@@ -467,13 +489,13 @@ impl ReceiveWindow {
         self.size.saturating_sub(self.unread)
     }
 
-    /// Processes a read of `len` bytes by the application. `mstamp`: arrival of the last segment;
-    /// `reach`: bytes from the next one expected to the last one received, if some are out of
+    /// Processes a read of `len` bytes by the application at `now`; `mstamp`: arrival of the last
+    /// segment; `reach`: bytes from the next one expected to the last one received, if some are out of
     /// order. Returns the new size if the buffer grew.
     #[inline(always)]
     pub(crate) fn on_read(
         &mut self,
-        mstamp: Instant,
+        (now, mstamp): (Instant, Instant),
         len: u64,
         reach: impl FnOnce() -> u64,
     ) -> Option<u64> {
@@ -483,7 +505,7 @@ impl ReceiveWindow {
             packets.on_read(len);
         }
         let ReceiveAutotuning::Linux(linux) = &mut self.system else { return None };
-        let copied = linux.on_read(mstamp, len, self.unread)?;
+        let copied = linux.on_read((now, mstamp), len, self.unread)?;
         let wanted = linux.buffer_for(copied, reach());
         self.grow_to(wanted)
     }

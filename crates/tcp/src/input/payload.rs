@@ -18,6 +18,8 @@ use crate::sack_compression::BLOCKS_EXPECTED;
 /// Memory that the smallest packet takes of a receive buffer: SKB_TRUESIZE of its header alone, in
 /// slabs.
 const LEAST_TRUESIZE: u64 = 768;
+/// Timestamps with their padding (`TCPOLEN_TSTAMP_ALIGNED`).
+const STAMPS_LEN: u64 = 12;
 
 impl TcpEndpoint {
     /// Records duplicate data, in order or not, to be reported with the next ACK (RFC 2883;
@@ -143,7 +145,11 @@ impl TcpEndpoint {
             end: payload.right,
             merged: payload.merged,
             pushed: payload.pushed,
-            window: self.rcv.adv.since(self.rcv.acked).get(),
+            options: (
+                u64::from(payload.options),
+                if self.negotiated.timestamps { STAMPS_LEN } else { 0 },
+            ),
+            window: self.rcv_wnd(),
             in_order,
             waiting: self.rcv.reassembly.bytes(),
         }
@@ -162,16 +168,17 @@ impl TcpEndpoint {
     pub(super) fn arrival(&self, now: Instant, window_grew: bool) -> LinuxArrival {
         LinuxArrival {
             now,
+            tick: self.clock.tick(now),
             unacked: self.rcv.nxt - self.rcv.acked,
-            mss: self.rcv.window.rcv_mss().unwrap_or_else(|| self.mss()),
+            mss: self.rcv_mss(),
             push: self.rcv.window.push(),
             window_grew,
             window_holds: self.rcv.window.selected(self.rcv.reassembly.bytes())
                 >= self.rcv.adv.since(self.rcv.acked).get(),
             tight: self.rcv.window.is_tight(self.rcv.reassembly.bytes()),
-            rcv_wnd: self.rcv.adv.since(self.rcv.nxt).get(),
-            srtt: self.rtt.srtt(),
-            rto: self.rtt.rto(),
+            rcv_wnd: self.rcv_wnd(),
+            srtt: self.rtt.srtt().map(|srtt| self.clock.ticks(srtt)),
+            rto: self.clock.ticks(self.rtt.rto()),
             gap_left: !self.rcv.reassembly.is_empty(),
             filled: false,
         }
@@ -217,7 +224,7 @@ impl TcpEndpoint {
         };
         let decision = match self.rcv.policy.on_in_order_data(&plain) {
             Some(decision) => decision,
-            None => self.linux_ack_decision(cx.now, before, window_grew, filled_a_gap),
+            None => self.linux_ack_decision(cx.now, window_grew, filled_a_gap),
         };
         match decision {
             AckDecision::Now => self.ack_at_once(),
@@ -272,17 +279,25 @@ impl TcpEndpoint {
         }
     }
 
-    /// Linux's decision about data that continues the stream at `before`.
+    /// Window last advertised, whatever of it has been used (`rcv_wnd`).
+    pub(super) fn rcv_wnd(&self) -> u64 {
+        self.rcv.adv.since(self.rcv.acked).get()
+    }
+
+    /// Estimated payload of the peer's full segments.
+    pub(crate) fn rcv_mss(&self) -> u64 {
+        self.rcv.window.rcv_mss().unwrap_or_else(|| self.mss())
+    }
+
+    /// Linux's decision about data that continues the stream.
     #[inline(never)]
     pub(super) fn linux_ack_decision(
         &mut self,
         now: Instant,
-        before: Offset,
         window_grew: bool,
         filled: bool,
     ) -> AckDecision {
-        let rcv_wnd = self.rcv.adv.since(before).get();
-        let arrival = LinuxArrival { rcv_wnd, filled, ..self.arrival(now, window_grew) };
+        let arrival = LinuxArrival { filled, ..self.arrival(now, window_grew) };
         self.rcv.policy.on_data(&arrival)
     }
 }

@@ -85,8 +85,8 @@ impl TcpEndpoint {
         let (left, right) = (Offset(1), Offset(1) + u64::from(segment.payload));
         if segment.payload > 0 {
             let pushed = segment.flags.has(Flags::PSH);
-            let payload =
-                SegmentPayload { left, right, fin, pushed, merged: false, predicted: false };
+            let (merged, predicted, options) = (false, false, segment.options_len());
+            let payload = SegmentPayload { left, right, fin, pushed, merged, options, predicted };
             self.rcv.nxt = self.rcv.reassembly.advance(right);
             let arrived = self.arrived(cx.now, &payload, right - left);
             self.rcv.window.on_syn_data(&arrived);
@@ -105,8 +105,8 @@ impl TcpEndpoint {
         let (left, right) = (Offset(1), Offset(1) + u64::from(segment.payload));
         if segment.payload > 0 {
             let pushed = segment.flags.has(Flags::PSH);
-            let payload =
-                SegmentPayload { left, right, fin, pushed, merged: false, predicted: false };
+            let (merged, predicted, options) = (false, false, segment.options_len());
+            let payload = SegmentPayload { left, right, fin, pushed, merged, options, predicted };
             self.on_payload(cx, payload);
             self.ack_at_once();
         }
@@ -293,8 +293,7 @@ impl TcpEndpoint {
         }
         // A retransmission, or data for a closed window.
         self.note_duplicate(segment, seq);
-        let window = self.rcv.adv.since(self.rcv.nxt).get();
-        self.rcv.policy.on_old_data(window, self.mss(), true);
+        self.rcv.policy.on_old_data(self.rcv_wnd(), self.rcv_mss(), true);
         self.ack_at_once();
     }
 
@@ -304,8 +303,7 @@ impl TcpEndpoint {
             return;
         }
         if !is_bare(segment) && seq < self.rcv.nxt {
-            let window = self.rcv.adv.since(self.rcv.nxt).get();
-            self.rcv.policy.on_old_data(window, self.mss(), false);
+            self.rcv.policy.on_old_data(self.rcv_wnd(), self.rcv_mss(), false);
             self.note_old(segment, seq);
         }
         self.ack_at_once();

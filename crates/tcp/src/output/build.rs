@@ -30,10 +30,9 @@ impl TcpEndpoint {
         let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
         let field = self.rcv.window.field(window);
         self.write_fields(now, at, len, flags, field, slot);
-        self.rcv.adv =
-            self.rcv.adv.max(self.rcv.nxt + (u64::from(field) << self.rcv.window.scale()));
+        self.rcv.adv = self.rcv.adv.max(self.rcv.nxt + self.rcv.window.counted(window, field));
         self.rcv.acked = self.rcv.nxt;
-        self.rcv.window.on_sent(|| self.clock.timestamp(now));
+        self.rcv.window.on_sent(window, || self.clock.timestamp(now));
         self.rcv.ack_now = false;
         self.rcv.delays_ack = false;
         self.rcv.last_window_zero = field == 0;
@@ -44,7 +43,7 @@ impl TcpEndpoint {
         }
         self.rcv.policy.on_ack_sent();
         if len > 0 {
-            self.rcv.policy.on_data_sent(now);
+            self.rcv.policy.on_data_sent(|| self.clock.tick(now));
         }
         self.rcv.compressed.waiting = 0;
     }

@@ -219,7 +219,7 @@ impl TcpEndpoint {
         let mss = self.mss();
         let tail = self.snd.nxt + head >= self.data_end();
         let recover_or_restore = self.cc.in_recovery() || self.repairs_timeout();
-        if recover_or_restore || now.since(self.snd.last_sent) > NEAR {
+        if recover_or_restore || now.since(self.last_departure()) > NEAR {
             return None;
         }
         let congestion = (free.cwnd - free.in_flight) * mss;

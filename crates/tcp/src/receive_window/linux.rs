@@ -39,6 +39,8 @@ pub(super) struct Autosizing {
     pub(super) ratio: u64,
     /// Limit of the window advertised (`rcv_ssthresh`).
     pub(super) rcv_ssthresh: u64,
+    /// Window last advertised (`rcv_wnd`).
+    pub(super) rcv_wnd: u64,
     /// Limit of that limit (`window_clamp`).
     window_clamp: u64,
     /// MSS advertised to the peer, options deducted (`advmss`).
@@ -93,6 +95,7 @@ impl Autosizing {
         Self {
             ratio: RATIO_START,
             rcv_ssthresh: window(RATIO_START),
+            rcv_wnd: 0,
             window_clamp: u64::MAX,
             advmss: mss,
             rmem_max,
@@ -207,6 +210,21 @@ impl Autosizing {
         QueuedPacket { left, right: data.end, frags: buffers - 1, memory }
     }
 
+    /// Without window scaling the window is one of whole segments, and holds while it fits
+    /// (__tcp_select_window).
+    pub(super) fn whole_segments(&self, free: u64, full: u64) -> u64 {
+        let (mss, rcv_wnd) = (self.rcv_mss.min(full), self.rcv_wnd);
+        if mss == 0 {
+            0
+        } else if rcv_wnd + mss <= free || rcv_wnd > free {
+            free / mss * mss
+        } else if mss == full && free > rcv_wnd + full / 2 {
+            free
+        } else {
+            rcv_wnd
+        }
+    }
+
     /// Payload that fits the rest of the buffer (tcp_space).
     pub(super) fn space(&self, size: u64, held: Held) -> u64 {
         match held {
@@ -238,7 +256,7 @@ impl Autosizing {
 
     /// tcp_measure_rcv_mss: the first full segment gives the ratio of payload to memory.
     fn measure_mss(&mut self, size: u64, data: &ReceivedPayload) {
-        let len = data.len;
+        let (len, (options, usual)) = (data.len, data.options);
         let last = core::mem::take(&mut self.last_seg_size);
         let segment = if data.merged { len.min(self.advmss) } else { len };
         self.push = PushKind::Small;
@@ -258,7 +276,10 @@ impl Autosizing {
                 self.space = self.space.min(clamp);
             }
             self.rcv_mss = segment.min(self.advmss);
-        } else if segment >= MSS_DEFAULT || (segment >= MSS_MIN && !data.pushed) {
+        } else if segment + options >= MSS_DEFAULT || (segment + options >= MSS_MIN && !data.pushed)
+        {
+            // SACK blocks count, timestamps do not.
+            let segment = (segment + options).saturating_sub(usual);
             self.last_seg_size = segment;
             if segment == last {
                 self.rcv_mss = segment;
@@ -313,11 +334,21 @@ impl Autosizing {
     }
 
     /// tcp_rcv_space_adjust, once per round trip: `len` bytes were read and `unread` remain;
-    /// `mstamp`: arrival of the last packet. Returns the bytes read in the last round trip if they
+    /// the time is that of the read or, since 6.16, of the arrival of the last packet, `mstamp`.
+    /// Returns the bytes read in the last round trip if they
     /// are a new maximum, for [`Autosizing::buffer_for`].
     #[inline(always)]
-    pub(super) fn on_read(&mut self, mstamp: Instant, len: u64, unread: u64) -> Option<u64> {
+    pub(super) fn on_read(
+        &mut self,
+        (now, mstamp): (Instant, Instant),
+        len: u64,
+        unread: u64,
+    ) -> Option<u64> {
         self.copied += len;
+        let mstamp = match self.growth {
+            BufferGrowth::SpaceAdjust => now,
+            BufferGrowth::RcvbufGrow => mstamp,
+        };
         if self.rtt == 0 || mstamp.since(self.space_since).as_nanos() < (self.rtt >> 3) * 1_000 {
             return None;
         }
@@ -373,6 +404,7 @@ mod tests {
             end: Offset(end),
             merged: false,
             pushed: false,
+            options: (12, 12),
             window: 65_160,
             in_order: 1_448,
             waiting: 0,
@@ -435,12 +467,12 @@ mod tests {
         linux.measure_mss(131_072, &segment(46_763, 1_448));
         assert_eq!((linux.ratio, linux.rcv_ssthresh), (160, 65_160));
         linux.on_echo(1, 1_448, 0, 31);
-        assert_eq!(linux.on_read(at(60_999), 14_480, 0), None);
-        let copied = linux.on_read(at(78_218), 1_448, 0).unwrap();
+        assert_eq!(linux.on_read((at(60_999), at(60_999)), 14_480, 0), None);
+        let copied = linux.on_read((at(78_218), at(78_218)), 1_448, 0).unwrap();
         assert_eq!(copied, 15_928);
         assert!(linux.buffer_for(copied, 0) < 131_072);
-        assert_eq!(linux.on_read(at(108_000), 27_512, 0), None);
-        let copied = linux.on_read(at(109_587), 1_448, 0).unwrap();
+        assert_eq!(linux.on_read((at(108_000), at(108_000)), 27_512, 0), None);
+        let copied = linux.on_read((at(109_587), at(109_587)), 1_448, 0).unwrap();
         let wanted = linux.buffer_for(copied, 0);
         assert_eq!((wanted, linux.window_of(wanted)), (244_316, 152_697));
         // Data after a gap gets room in addition.
@@ -453,7 +485,7 @@ mod tests {
         let read = |copied: u64, unread: u64| {
             let mut linux = recorded();
             linux.on_echo(1, 1_448, 0, 1);
-            linux.on_read(at(32_000), copied, unread)
+            linux.on_read((at(32_000), at(32_000)), copied, unread)
         };
         assert_eq!(read(14_480, 0), None);
         assert_eq!(read(14_481, 0), Some(14_481));

@@ -61,7 +61,7 @@ fn linux_counts_more_than_the_field_of_a_syn_can_hold() {
     assert_eq!((window.syn_field(), promised), (65_535, 184 * 1_460));
     window.on_established(Instant::ZERO, true, 1_460, 1_460);
     let offered = window.window(promised, 0);
-    assert_eq!((window.scale(), window.field(offered)), (8, 1_050));
+    assert_eq!((window.scale, window.field(offered)), (8, 1_050));
 }
 
 /// In-order payload of one segment.
@@ -72,6 +72,7 @@ fn in_order(len: u64, merged: bool) -> ReceivedPayload {
         end: Offset(len),
         merged,
         pushed: false,
+        options: (12, 12),
         window: 65_160,
         in_order: len,
         waiting: 0,
@@ -89,10 +90,21 @@ fn linux_windows_are_those_of_a_recorded_transfer() {
     window.on_data(&in_order(14_480, true));
     let first = window.window(promised - 14_480, 0);
     assert_eq!((first, window.field(first)), (94_208, 92));
-    window.on_read(Instant::ZERO, 14_480, || 0);
+    window.on_read((Instant::ZERO, Instant::ZERO), 14_480, || 0);
     window.on_data(&in_order(28_960, true));
     let second = window.window(first - 28_960, 0);
     assert_eq!((second, window.field(second)), (81_920, 80));
+}
+
+#[test]
+fn linux_counts_a_window_beyond_what_the_field_can_hold() {
+    // Linux 6.12 without window scaling advertises 65535 while `rcv_wnd` is larger, and sends no
+    // window update for the rest.
+    let profile = TcpProfile::named("linux-6.12").unwrap();
+    let mut window = ReceiveWindow::new(profile.receive_buffer, false, 1_240);
+    window.on_established(Instant::ZERO, false, 1_240, 1_240);
+    assert_eq!((window.field(70_000), window.counted(70_000, 65_535)), (65_535, 70_000));
+    assert_eq!(freebsd(64).counted(70_000, 65_535), 65_535);
 }
 
 /// A FreeBSD window with a buffer of that many segments of 1,000 bytes, unscaled.
@@ -145,7 +157,7 @@ fn freebsd_grows_if_more_than_three_eighths_arrive_in_half_a_round_trip() {
     // tcp_autorcvbuf: `rfbuf_cnt > so_rcv.sb_hiwat / 2 / 4 * 3` grows it by a half.
     let after = |bytes: u64| {
         let mut window = freebsd(80);
-        window.on_sent(|| 1);
+        window.on_sent(0, || 1);
         assert_eq!(window.autosize(bytes, |_| (5, Some(5))), None);
         window.autosize(1, |_| (6, Some(5)))
     };
@@ -160,15 +172,15 @@ fn freebsd_measures_from_one_segment_sent_to_the_next_in_whole_milliseconds() {
     let mut window = freebsd(8);
     let long = |_| (u64::MAX, Some(0));
     assert_eq!(window.autosize(8_000, long), None, "nothing was sent");
-    window.on_sent(|| 1);
+    window.on_sent(0, || 1);
     assert_eq!(window.autosize(1, long), Some(12_000));
     window.on_data(&in_order(8_000, false));
     assert_eq!(window.autosize(8_000, long), None, "counted, not measured");
-    window.on_sent(|| 2);
+    window.on_sent(0, || 2);
     assert_eq!(window.autosize(8_000, |since| (u64::from(since), Some(2))), None);
     assert_eq!(window.autosize(0, |since| (u64::from(since), Some(1))), Some(18_000));
     // The segments that ended measurements are not counted.
-    window.on_sent(|| 3);
+    window.on_sent(0, || 3);
     assert_eq!(window.autosize(8_000, long), None);
 }
 

@@ -2,7 +2,7 @@
 
 use machine::Signal;
 use packet::{Dir, Flags};
-use units::{Duration, SeqNum};
+use units::{Duration, Instant, SeqNum};
 
 use super::pair::{TcpPair, config};
 use crate::knobs::{self, KnobValue};
@@ -83,6 +83,31 @@ fn rack_probes_a_window_below_a_segment_for_ever() {
             assert!((49..=55).contains(&sent.len()), "{}", sent.len());
         }
     }
+}
+
+#[test]
+fn an_answer_that_leaves_the_window_shut_restarts_linux_probe_timer() {
+    // tcp_ack_probe; least RTO: 200 ms.
+    let mut pair = TcpPair::of("linux-6.12", "linux-6.12");
+    pair.run(Duration::from_millis(500));
+    pair.lose = |_, _| true;
+    let hear = |pair: &mut TcpPair| {
+        let ack = pair.forge(Flags::ACK, 1, 1);
+        drop(pair.hear(&packet::Segment { window: 0, ..ack }));
+    };
+    hear(&mut pair);
+    pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 5_000), 5_000));
+    pair.serve();
+    for ms in [650, 800, 950] {
+        pair.run(Duration::from_millis(ms));
+        pair.now = Instant::ZERO + Duration::from_millis(ms);
+        hear(&mut pair);
+    }
+    let before = pair.log.len();
+    pair.run(Duration::from_millis(1_140));
+    assert_eq!(pair.log.len(), before, "no probe within 200 ms of an answer");
+    pair.run(Duration::from_millis(1_400));
+    assert_eq!(pair.log.len(), before + 1);
 }
 
 #[test]
