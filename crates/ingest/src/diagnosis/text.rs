@@ -312,7 +312,14 @@ fn finding(found: &Finding, site: &FindingSite<'_>, look: ReportStyle, out: &mut
     if found.cost > 0 {
         row(
             "cost",
-            &format!("{} ({} of the time at work)", time(found.cost), percent(found.cost, active)),
+            &match active {
+                0 => time(found.cost),
+                _ => format!(
+                    "{} ({} of the time at work)",
+                    time(found.cost),
+                    percent(found.cost, active)
+                ),
+            },
             out,
         );
     }
