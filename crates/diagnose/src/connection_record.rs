@@ -216,6 +216,14 @@ impl RecordedConnection {
         }
     }
 
+    /// The client and the server: see [`Analysis::ends`].
+    pub fn ends(&self) -> Endpoints {
+        match &self.0 {
+            Recorded::Few { log, .. } => PacketLogReader::new(log).ends(),
+            Recorded::Many(analysis) => analysis.ends,
+        }
+    }
+
     /// Sets [`Analysis::of_filtered_capture`].
     pub fn set_of_filtered_capture(&mut self) {
         match &mut self.0 {
