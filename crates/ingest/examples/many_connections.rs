@@ -23,9 +23,9 @@ const RTT: u64 = 20_000;
 const TTL: [u8; 2] = [60, 62];
 const MSS: u32 = 1_460;
 
-/// What becomes of a connection.
+/// Outcome of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Outcome {
     LateAnswer,
     Refused,
     Unanswered,
@@ -34,7 +34,7 @@ enum Fate {
     Exchange,
 }
 
-impl Fate {
+impl Outcome {
     const fn of(number: u64) -> Self {
         match number % 100 {
             10 | 40 | 70 => Self::LateAnswer,
@@ -61,7 +61,7 @@ impl Fate {
 /// A packet: microseconds after the begin of its connection, segment and time to live.
 type TimedSegment = (u64, Segment, u8);
 
-fn packets(fate: Fate) -> Vec<TimedSegment> {
+fn packets(outcome: Outcome) -> Vec<TimedSegment> {
     let (ask, answer) = (Dir::Forward, Dir::Reverse);
     let segment = |dir, flags, seq: u32, ack: u32, payload| Segment {
         dir,
@@ -84,13 +84,13 @@ fn packets(fate: Fate) -> Vec<TimedSegment> {
     let syn_ack = Segment { options, ..segment(answer, Flags::SYN | Flags::ACK, 0, 1, 0) };
     let push = Flags::ACK | Flags::PSH;
     let repeated = [0, 1_000_000, 3_000_000].map(|at| client(at, syn));
-    let mut all = match fate {
-        Fate::Unanswered => return repeated.to_vec(),
-        Fate::Refused => {
+    let mut all = match outcome {
+        Outcome::Unanswered => return repeated.to_vec(),
+        Outcome::Refused => {
             let refusal = segment(answer, Flags::RST | Flags::ACK, 0, 1, 0);
             return vec![client(0, syn), server(RTT, refusal)];
         }
-        Fate::LateAnswer => repeated.to_vec(),
+        Outcome::LateAnswer => repeated.to_vec(),
         _ => vec![client(0, syn)],
     };
     let mut at = all.last().map_or(0, |last| last.0) + RTT;
@@ -100,7 +100,7 @@ fn packets(fate: Fate) -> Vec<TimedSegment> {
     at += RTT;
     // Windows of slow start: ten segments, then twice as many each time.
     let (mut window, mut next) = (10, 1);
-    let mut left = if fate == Fate::Download { 100 } else { 3 };
+    let mut left = if outcome == Outcome::Download { 100 } else { 3 };
     while left > 0 {
         let count = left.min(window);
         for n in 0..count {
@@ -115,7 +115,7 @@ fn packets(fate: Fate) -> Vec<TimedSegment> {
         window *= 2;
         at += if left > 0 { RTT } else { 0 };
     }
-    if fate == Fate::ResetBetween {
+    if outcome == Outcome::ResetBetween {
         all.push(client(at + 1_000, segment(ask, push, 301, next, 300)));
         all.push((at + 9_000, segment(answer, Flags::RST, next, 0, 0), TTL[1]));
         return all;
@@ -140,7 +140,7 @@ pub(crate) fn write_capture(connections: u64, mut out: impl Write) -> io::Result
     loop {
         let due = coming.first_key_value().map(|(key, _)| key.0);
         if begun < connections && due.is_none_or(|due| due >= begun * EVERY) {
-            for (n, (at, segment, ttl)) in packets(Fate::of(begun)).into_iter().enumerate() {
+            for (n, (at, segment, ttl)) in packets(Outcome::of(begun)).into_iter().enumerate() {
                 coming.insert((begun * EVERY + at, begun, n), (segment, ttl));
             }
             begun += 1;
@@ -149,7 +149,7 @@ pub(crate) fn write_capture(connections: u64, mut out: impl Write) -> io::Result
         let Some(((at, number, _), (segment, ttl))) = coming.pop_first() else { return Ok(()) };
         let host = [10, 1, (number >> 14) as u8, (number >> 6) as u8];
         let src = SocketAddr::from((host, 20_000 + (number & 63) as u16));
-        let ends = Endpoints { src, dst: Fate::of(number).server() };
+        let ends = Endpoints { src, dst: Outcome::of(number).server() };
         let ends = if segment.dir == Dir::Reverse { ends.reversed() } else { ends };
         let mut packet = Vec::new();
         emit(&segment, &ends, 0, Offset(0), &mut packet).map_err(io::Error::other)?;

@@ -13,7 +13,7 @@ pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     name: "handshake never completed",
     check,
     background: "\
-A SYN that nobody answers is repeated after a second, and then after twice as long each time (RFC 6298);
+A SYN without an answer is repeated after a second, and then after twice as long each time (RFC 6298);
 the application learns of it after its own timeout, or after two minutes (Linux, net.ipv4.tcp_syn_retries)
 or 75 s (FreeBSD). Firewalls that drop, hosts that are down, and servers whose queue of new connections
 is full look like that. SYN-ACKs without an answer show that the way to the server works and the way back

@@ -47,7 +47,7 @@ enum ResetOrigin {
     BetweenByTtl,
     /// Something between the hosts: the host that it names went on.
     BetweenBySequel,
-    /// It cannot be told.
+    /// The packets do not show it.
     Unknown,
 }
 
