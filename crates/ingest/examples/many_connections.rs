@@ -1,11 +1,12 @@
 //! Writes a capture of many connections at a client, of which some fail, to standard output.
 //!
-//!     cargo run --workspace --all-features --example many_connections -- 1000 > many.pcap
+//!     cargo run --workspace --all-features --example many_connections -- mixed 1000 > many.pcap
 //!
-//! Of each hundred connections three wait 3 s for the answer to their SYN (192.168.0.1:389), one is
-//! refused (192.168.0.2:8080), one has no answer (192.168.0.3:443), one is reset by something between
-//! the hosts (192.168.0.4:443), and one is a download of 146 kB; the others are a request and a
-//! response in 20 ms (192.168.0.5:443).
+//! The kinds are `syn` (each is one SYN), `request` (a request and a response in 20 ms,
+//! 192.168.0.5:443) and `mixed`: of each hundred connections three wait 3 s for the answer to their
+//! SYN (192.168.0.1:389), one is refused (192.168.0.2:8080), one has no answer (192.168.0.3:443), one
+//! is reset by something between the hosts (192.168.0.4:443), and one is a download of 146 kB; the
+//! others are requests.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -32,10 +33,24 @@ enum Outcome {
     ResetBetween,
     Download,
     Exchange,
+    Syn,
+}
+
+/// What the connections of a capture are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CaptureKind {
+    Syn,
+    Request,
+    Mixed,
 }
 
 impl Outcome {
-    const fn of(number: u64) -> Self {
+    const fn of(kind: CaptureKind, number: u64) -> Self {
+        match kind {
+            CaptureKind::Syn => return Self::Syn,
+            CaptureKind::Request => return Self::Exchange,
+            CaptureKind::Mixed => {}
+        }
         match number % 100 {
             10 | 40 | 70 => Self::LateAnswer,
             20 => Self::Refused,
@@ -52,7 +67,7 @@ impl Outcome {
             Self::Refused => (2, 8_080),
             Self::Unanswered => (3, 443),
             Self::ResetBetween => (4, 443),
-            Self::Download | Self::Exchange => (5, 443),
+            Self::Download | Self::Exchange | Self::Syn => (5, 443),
         };
         SocketAddr::from(([192, 168, 0, host], port))
     }
@@ -85,6 +100,7 @@ fn packets(outcome: Outcome) -> Vec<TimedSegment> {
     let push = Flags::ACK | Flags::PSH;
     let repeated = [0, 1_000_000, 3_000_000].map(|at| client(at, syn));
     let mut all = match outcome {
+        Outcome::Syn => return vec![client(0, syn)],
         Outcome::Unanswered => return repeated.to_vec(),
         Outcome::Refused => {
             let refusal = segment(answer, Flags::RST | Flags::ACK, 0, 1, 0);
@@ -130,7 +146,11 @@ fn packets(outcome: Outcome) -> Vec<TimedSegment> {
 ///
 /// # Errors
 /// Those of `out`.
-pub(crate) fn write_capture(connections: u64, mut out: impl Write) -> io::Result<()> {
+pub(crate) fn write_capture(
+    kind: CaptureKind,
+    connections: u64,
+    mut out: impl Write,
+) -> io::Result<()> {
     // pcap, microseconds, raw IP (link type 101).
     for word in [0xa1b2_c3d4_u32, 2 | 4 << 16, 0, 0, 65_535, 101] {
         out.write_all(&word.to_le_bytes())?;
@@ -140,7 +160,8 @@ pub(crate) fn write_capture(connections: u64, mut out: impl Write) -> io::Result
     loop {
         let due = coming.first_key_value().map(|(key, _)| key.0);
         if begun < connections && due.is_none_or(|due| due >= begun * EVERY) {
-            for (n, (at, segment, ttl)) in packets(Outcome::of(begun)).into_iter().enumerate() {
+            for (n, (at, segment, ttl)) in packets(Outcome::of(kind, begun)).into_iter().enumerate()
+            {
                 coming.insert((begun * EVERY + at, begun, n), (segment, ttl));
             }
             begun += 1;
@@ -149,7 +170,7 @@ pub(crate) fn write_capture(connections: u64, mut out: impl Write) -> io::Result
         let Some(((at, number, _), (segment, ttl))) = coming.pop_first() else { return Ok(()) };
         let host = [10, 1, (number >> 14) as u8, (number >> 6) as u8];
         let src = SocketAddr::from((host, 20_000 + (number & 63) as u16));
-        let ends = Endpoints { src, dst: Outcome::of(number).server() };
+        let ends = Endpoints { src, dst: Outcome::of(kind, number).server() };
         let ends = if segment.dir == Dir::Reverse { ends.reversed() } else { ends };
         let mut packet = Vec::new();
         emit(&segment, &ends, 0, Offset(0), &mut packet).map_err(io::Error::other)?;
@@ -167,6 +188,18 @@ pub(crate) fn write_capture(connections: u64, mut out: impl Write) -> io::Result
 
 #[allow(dead_code, reason = "a test uses the capture alone")]
 fn main() -> io::Result<()> {
-    let count = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(1_000);
-    write_capture(count, io::BufWriter::new(io::stdout().lock()))
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let kind = match arguments.first().map(String::as_str) {
+        Some("syn") => Some(CaptureKind::Syn),
+        Some("request") => Some(CaptureKind::Request),
+        Some("mixed") => Some(CaptureKind::Mixed),
+        _ => None,
+    };
+    let count = arguments.get(1).and_then(|count| count.parse().ok());
+    let (Some(kind), Some(count)) = (kind, count) else {
+        return Err(io::Error::other(
+            "expected syn, request or mixed, and a number of connections",
+        ));
+    };
+    write_capture(kind, count, io::BufWriter::new(io::stdout().lock()))
 }

@@ -11,7 +11,8 @@ mod many_connections;
 
 fn report() -> DiagnosisReport {
     let mut capture = Vec::new();
-    many_connections::write_capture(1_000, &mut capture).unwrap();
+    many_connections::write_capture(many_connections::CaptureKind::Mixed, 1_000, &mut capture)
+        .unwrap();
     let source = InputFile { name: "many.pcap".to_owned(), bytes: Box::new(&capture[..]) };
     DiagnosisReport::read(vec![source], false).unwrap()
 }
