@@ -133,6 +133,8 @@ Examples:
   ackclock diagnose slow.pcap                    what limited each connection, worst first
   ackclock diagnose slow.pcapng.xz --flow 3      one connection (Wireshark's tcp.stream)
   tcpdump -i em0 -s 128 -w - port 443 | ackclock diagnose -
+  ackclock diagnose day.pcap --port 443 --min-bytes 1MB --sort goodput
+  ackclock diagnose day.pcap --filter 'server = 10.0.0.5 and lost > 1s' --csv slow.csv
   ackclock diagnose slow.pcap --json | jq '.connections[0].primary'
   ackclock diagnose slow.pcap --report slow.html the graphs, with the findings on them
   ackclock diagnose ci.pcap --fail-on warning    exit 1 if something costs a tenth of the time
@@ -149,12 +151,27 @@ Exit status: 0 success; 1 a finding that --fail-on names, or too many verdicts u
 --against; 2 an error in arguments, or a file that
 cannot be read.";
 
+/// Order of the connections of `diagnose`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SortOrder {
+    /// Lost time, most first
+    Lost,
+    /// Payload, most first
+    Bytes,
+    /// Duration, longest first
+    Time,
+    /// Goodput, least first
+    Goodput,
+    /// Number of the connection
+    Flow,
+}
+
 /// Arguments of `diagnose`.
 #[derive(Debug, Args)]
 #[command(after_help = DIAGNOSE_EXAMPLES)]
 pub(crate) struct DiagnoseArgs {
     /// Captures (pcap, pcapng, also compressed with gzip, xz, zstd), tcpdump's text, or logs (also
-    /// qlog of QUIC); - is standard input
+    /// qlog of QUIC), or folders of them; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Only this connection, by Wireshark's number (tcp.stream); in a qlog by the number of its trace
@@ -163,9 +180,31 @@ pub(crate) struct DiagnoseArgs {
     /// Connections shown with their findings, worst first [default: 10; with --json all]
     #[arg(long, value_name = "COUNT")]
     pub(crate) limit: Option<usize>,
+    /// Only connections of this host, client or server; several: any of them
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) host: Vec<std::net::IpAddr>,
+    /// Only connections with this port, client's or server's; several: any of them
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Vec<u16>,
+    /// Only connections with this finding; several: any of them
+    #[arg(long, value_name = "CODE")]
+    pub(crate) code: Vec<String>,
+    /// Only connections with at least this much payload, such as 1MB
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) min_bytes: Option<String>,
+    /// Only connections of which this is true: comparisons of host, client, server, port, code, bytes,
+    /// time, lost, goodput and flow, with and, or, not and parentheses
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
+    /// Order of the connections
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "lost")]
+    pub(crate) sort: SortOrder,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write a table of all connections as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
     /// Write a self-contained HTML page with the time-sequence graphs and the findings on them
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
@@ -190,7 +229,7 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) fail_on: Option<String>,
     /// Compare the verdicts on a folder of captures with a list of labels (source, file, label, why,
     /// separated by tabs); FILE is the folder. Exits with 1 if fewer than 90 % agree
-    #[arg(long, value_name = "LABELS", conflicts_with_all = ["flow", "limit", "report", "junit", "sarif", "markdown",
+    #[arg(long, value_name = "LABELS", conflicts_with_all = ["flow", "limit", "host", "port", "code", "min_bytes", "filter", "csv", "report", "junit", "sarif", "markdown",
           "openmetrics", "wireshark", "fail_on"])]
     pub(crate) against: Option<PathBuf>,
 }

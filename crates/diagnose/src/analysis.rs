@@ -4,6 +4,8 @@ use packet::Dir;
 use packet::wire::Endpoints;
 use units::{Duration, Instant};
 
+use crate::capture_point::{CaptureDistances, CapturePoint};
+use crate::connection_events::ConnectionEvents;
 use crate::flow::FlowAnalysis;
 use crate::state::KernelStateSummary;
 use crate::{CapturedPacket, ObservedSyn, PathEstimate};
@@ -51,6 +53,14 @@ pub struct Analysis {
     pub options_cut: u64,
     /// The data of each direction, by [`Dir`]; `None` without data.
     pub flows: [Option<Box<FlowAnalysis>>; 2],
+    /// Round-trip times from the capture point to the hosts.
+    pub distances: CaptureDistances,
+    /// How it was opened and how it ended.
+    pub events: ConnectionEvents,
+    /// Time in ns from the end of an earlier connection between the same ports; `None` without one.
+    pub after_previous: Option<u64>,
+    /// From its last packet to the end of the capture, in ns; 0 if that is unknown.
+    pub silent_after: u64,
     /// Summary of the kernels' own logs.
     pub states: KernelStateSummary,
     /// The first packets, at most [`AnalysisSettings::packets`](crate::AnalysisSettings::packets).
@@ -67,6 +77,11 @@ impl Analysis {
     /// The data of [`main_dir`](Self::main_dir).
     pub fn main(&self) -> Option<&FlowAnalysis> {
         self.flows[self.main_dir() as usize].as_deref()
+    }
+
+    /// The capture point relative to the sender of a direction.
+    pub fn capture_point(&self, dir: Dir) -> CapturePoint {
+        self.distances.point(dir)
     }
 
     /// Path estimates from those data.

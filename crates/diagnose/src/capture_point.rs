@@ -37,11 +37,11 @@ impl CapturePoint {
 
 /// Round-trip times from the capture point, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct CaptureDistances {
+pub struct CaptureDistances {
     /// To the host that sent the SYN (or was seen first).
-    pub(crate) to_client: Option<u64>,
+    pub to_client: Option<u64>,
     /// To the other host.
-    pub(crate) to_server: Option<u64>,
+    pub to_server: Option<u64>,
 }
 
 impl CaptureDistances {

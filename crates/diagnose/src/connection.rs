@@ -6,6 +6,7 @@ use units::{Instant, SeqNum};
 
 use crate::analysis::Analysis;
 use crate::capture_point::CaptureDistances;
+use crate::connection_events::{ConnectionEvents, IcmpNotice};
 use crate::flow::FlowAnalysis;
 use crate::half_connection::{CapturedAck, HalfConnection, StartConditions};
 use crate::state::KernelStateSummary;
@@ -83,6 +84,8 @@ pub struct ConnectionAnalyzer {
     seen: [u64; 2],
     bare_acks: [u64; 2],
     states: KernelStateSummary,
+    events: ConnectionEvents,
+    after_previous: Option<u64>,
     packets: Vec<CapturedPacket>,
 }
 
@@ -112,6 +115,8 @@ impl ConnectionAnalyzer {
             seen: [0; 2],
             bare_acks: [0; 2],
             states: KernelStateSummary::default(),
+            events: ConnectionEvents::default(),
+            after_previous: None,
             packets: Vec::new(),
         }
     }
@@ -146,6 +151,7 @@ impl ConnectionAnalyzer {
         if self.packets.len() < self.settings.packets {
             self.packets.push(*packet);
         }
+        self.events.push(packet);
         let at = packet.at.as_nanos();
         if self.first.is_none() {
             self.first = Some((at, packet.frame));
@@ -186,6 +192,21 @@ impl ConnectionAnalyzer {
     /// packets.
     pub fn push_state(&mut self, sample: &StateSample) {
         self.states.push(sample);
+    }
+
+    /// Adds an ICMP error about a packet of the connection.
+    pub fn push_icmp(&mut self, notice: IcmpNotice) {
+        self.events.push_icmp(notice);
+    }
+
+    /// Sets the time in ns since the end of an earlier connection between the same ports.
+    pub(crate) const fn set_previous(&mut self, gap: u64) {
+        self.after_previous = Some(gap);
+    }
+
+    /// Whether there are packets other than SYNs and resets.
+    pub(crate) fn has_been_open(&self) -> bool {
+        self.events.others.iter().any(|others| others.count > 0)
     }
 
     fn opening(&mut self, packet: &CapturedPacket, at: u64) {
@@ -370,6 +391,10 @@ impl ConnectionAnalyzer {
             cut: self.cut,
             options_cut: self.options_cut,
             flows,
+            distances: self.place.unwrap_or_default(),
+            events: self.events,
+            after_previous: self.after_previous,
+            silent_after: 0,
             states: self.states,
             packets: self.packets,
         }

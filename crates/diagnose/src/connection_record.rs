@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 
-use packet::Segment;
 use packet::wire::Endpoints;
+use packet::{Flags, Segment};
 
+use crate::connection_events::IcmpNotice;
 use crate::packet_log::{PacketLog, PacketLogReader};
 use crate::{Analysis, AnalysisSettings, CapturedPacket, ConnectionAnalyzer, StateSample};
 
@@ -18,9 +19,12 @@ const MAX_LOG: usize = 640;
 
 /// The analyzer of a connection, after these packets.
 fn analyzer(packets: PacketLogReader<'_>) -> ConnectionAnalyzer {
-    let [stream, packets_kept, turns] = packets.numbers();
+    let [stream, packets_kept, turns, previous] = packets.numbers();
     let settings = AnalysisSettings { packets: packets_kept as usize, turns: turns as usize };
     let mut analyzer = ConnectionAnalyzer::new(packets.ends(), stream, settings);
+    if let Some(millis) = previous.checked_sub(1) {
+        analyzer.set_previous(u64::from(millis) * 1_000_000);
+    }
     packets.for_each(|packet| analyzer.push(&packet));
     analyzer
 }
@@ -39,7 +43,7 @@ impl ConnectionRecorder {
     /// A connection from `ends.src` to `ends.dst`: see [`ConnectionAnalyzer::new`].
     pub fn new(ends: Endpoints, stream: u32, settings: AnalysisSettings) -> Self {
         let limit = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
-        let numbers = [stream, limit(settings.packets), limit(settings.turns)];
+        let numbers = [stream, limit(settings.packets), limit(settings.turns), 0];
         Self(Recorder::Few(PacketLog::new(ends, numbers)))
     }
 
@@ -55,6 +59,34 @@ impl ConnectionRecorder {
     /// Adds a sample of a kernel's log: see [`ConnectionAnalyzer::push_state`].
     pub fn push_state(&mut self, sample: &StateSample) {
         self.analyzer().push_state(sample);
+    }
+
+    /// Adds an ICMP error about a packet of the connection.
+    pub fn push_icmp(&mut self, notice: IcmpNotice) {
+        self.analyzer().push_icmp(notice);
+    }
+
+    /// Sets the time in ns since the end of an earlier connection between the same ports.
+    pub fn set_previous(&mut self, gap: u64) {
+        match &mut self.0 {
+            Recorder::Few(log) => {
+                let [stream, packets, turns, _] = log.reader().numbers();
+                let millis = u32::try_from(gap / 1_000_000).unwrap_or(u32::MAX - 1);
+                *log = log.with_numbers([stream, packets, turns, millis.saturating_add(1)]);
+            }
+            Recorder::Many(analyzer) => analyzer.set_previous(gap),
+        }
+    }
+
+    /// Whether it has packets other than SYNs and resets.
+    pub fn has_been_open(&self) -> bool {
+        match &self.0 {
+            Recorder::Few(log) => log.reader().any(|packet| {
+                let flags = packet.segment.flags;
+                !flags.has(Flags::SYN) && !flags.has(Flags::RST)
+            }),
+            Recorder::Many(analyzer) => analyzer.has_been_open(),
+        }
     }
 
     /// Host that opened the connection, or was seen first, and the other.
@@ -89,8 +121,8 @@ impl ConnectionRecorder {
     pub fn set_stream(&mut self, stream: u32) {
         match &mut self.0 {
             Recorder::Few(log) => {
-                let [_, packets, turns] = log.reader().numbers();
-                *log = log.with_numbers([stream, packets, turns]);
+                let [_, packets, turns, previous] = log.reader().numbers();
+                *log = log.with_numbers([stream, packets, turns, previous]);
             }
             Recorder::Many(analyzer) => analyzer.set_stream(stream),
         }
@@ -119,7 +151,7 @@ impl ConnectionRecorder {
             return false;
         }
         all.sort_by_key(|packet| packet.frame);
-        let [stream, packets, turns] = log.reader().numbers();
+        let [stream, packets, turns, _] = log.reader().numbers();
         let settings = AnalysisSettings { packets: packets as usize, turns: turns as usize };
         *self = Self::new(log.reader().ends(), stream, settings);
         all.iter().for_each(|packet| self.push(packet));
@@ -137,13 +169,18 @@ impl ConnectionRecorder {
         }
     }
 
-    /// Ends the connection at the end of the capture.
-    pub fn finish(self) -> RecordedConnection {
+    /// Ends the connection; `end` is the time of the capture's last packet, in ns.
+    pub fn finish(self, end: u64) -> RecordedConnection {
+        let silent = end.saturating_sub(self.span().map_or(end, |(_, last)| last));
         let content = match self.0 {
             Recorder::Few(log) => {
-                Recorded::Few { log: log.into_bytes(), of_filtered_capture: false }
+                let silent_after_ms = u32::try_from(silent / 1_000_000).unwrap_or(u32::MAX);
+                Recorded::Few { log: log.into_bytes(), of_filtered_capture: false, silent_after_ms }
             }
-            Recorder::Many(analyzer) => Recorded::Many(Box::new(analyzer.finish())),
+            Recorder::Many(analyzer) => {
+                let analysis = Analysis { silent_after: silent, ..analyzer.finish() };
+                Recorded::Many(Box::new(analysis))
+            }
         };
         RecordedConnection(content)
     }
@@ -163,7 +200,7 @@ pub struct RecordedConnection(Recorded);
 
 #[derive(Debug, Clone)]
 enum Recorded {
-    Few { log: Box<[u8]>, of_filtered_capture: bool },
+    Few { log: Box<[u8]>, of_filtered_capture: bool, silent_after_ms: u32 },
     Many(Box<Analysis>),
 }
 
@@ -179,6 +216,14 @@ impl RecordedConnection {
         }
     }
 
+    /// The client and the server: see [`Analysis::ends`].
+    pub fn ends(&self) -> Endpoints {
+        match &self.0 {
+            Recorded::Few { log, .. } => PacketLogReader::new(log).ends(),
+            Recorded::Many(analysis) => analysis.ends,
+        }
+    }
+
     /// Sets [`Analysis::of_filtered_capture`].
     pub fn set_of_filtered_capture(&mut self) {
         match &mut self.0 {
@@ -191,9 +236,10 @@ impl RecordedConnection {
     pub fn analysis(&self) -> Cow<'_, Analysis> {
         match &self.0 {
             Recorded::Many(analysis) => Cow::Borrowed(analysis),
-            Recorded::Few { log, of_filtered_capture } => {
+            Recorded::Few { log, of_filtered_capture, silent_after_ms } => {
                 let mut analysis = analyzer(PacketLogReader::new(log)).finish();
                 analysis.of_filtered_capture = *of_filtered_capture;
+                analysis.silent_after = u64::from(*silent_after_ms) * 1_000_000;
                 Cow::Owned(analysis)
             }
         }
@@ -228,6 +274,7 @@ mod tests {
                 segment,
                 captured: segment.wire_len().get() as u32,
                 id: 0,
+                ttl: 0,
                 options_cut: false,
             }
         })
@@ -252,7 +299,8 @@ mod tests {
                 analyzer.push(&packet);
             });
             assert_eq!((record.ends(), record.span()), (ends(), analyzer.span()));
-            let (record, analysis) = (record.finish(), analyzer.finish());
+            let end = analyzer.span().map_or(0, |(_, last)| last);
+            let (record, analysis) = (record.finish(end), analyzer.finish());
             assert_eq!(record.stream(), 3);
             assert_eq!(format!("{:?}", record.analysis()), format!("{analysis:?}"), "{count}");
         }

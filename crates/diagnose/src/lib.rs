@@ -19,6 +19,7 @@
 pub mod analysis;
 pub mod capture_point;
 mod connection;
+pub mod connection_events;
 mod connection_record;
 pub mod coverage;
 mod diagnosis;

@@ -18,6 +18,8 @@ pub struct CapturedPacket {
     pub captured: u32,
     /// Identification of the IPv4 header; 0 in IPv6 and if it is unknown.
     pub id: u16,
+    /// Time to live of the IPv4 header, or hop limit of the IPv6 header; 0 if it is unknown.
+    pub ttl: u8,
     /// The capture truncated the packet within its TCP options (snap length).
     pub options_cut: bool,
 }

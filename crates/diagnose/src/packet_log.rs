@@ -33,8 +33,10 @@ mod first {
 /// Bits of the third byte of a packet.
 mod second {
     pub(super) const V6: u8 = 1;
-    pub(super) const BURST: u8 = 1 << 1;
-    pub(super) const MERGED: u8 = 1 << 2;
+    /// Offloads merged the packet: `gso_size` and `nsegs` are written.
+    pub(super) const MERGED: u8 = 1 << 1;
+    /// The time to live is not that of the host's packet before.
+    pub(super) const TTL: u8 = 1 << 2;
     pub(super) const FLOW: u8 = 1 << 3;
     pub(super) const ID: u8 = 1 << 4;
     pub(super) const PAYLOAD: u8 = 1 << 5;
@@ -60,6 +62,8 @@ struct Prediction {
     seq: [u32; 2],
     /// Last timestamp of each host.
     stamp: [u32; 2],
+    /// Last time to live of each host.
+    ttl: [u8; 2],
 }
 
 impl Prediction {
@@ -67,6 +71,7 @@ impl Prediction {
         let segment = &packet.segment;
         (self.at, self.frame) = (packet.at.as_nanos(), packet.frame);
         let dir = segment.dir as usize;
+        self.ttl[dir] = packet.ttl;
         self.seq[dir] = segment.seq.0.wrapping_add(segment.seq_len());
         if let Some(stamps) = segment.timestamps {
             self.stamp[dir] = stamps.val;
@@ -124,7 +129,7 @@ pub(crate) struct PacketLog {
 
 impl PacketLog {
     /// A log of the connection between `ends`; `numbers` are kept with it.
-    pub(crate) fn new(ends: Endpoints, numbers: [u32; 3]) -> Self {
+    pub(crate) fn new(ends: Endpoints, numbers: [u32; 4]) -> Self {
         let mut header = PacketBytes { bytes: [0; LONGEST], len: 0 };
         numbers.into_iter().for_each(|number| header.number(u64::from(number)));
         // A log may have an IPv6 address at one end and an IPv4 address at the other.
@@ -142,7 +147,7 @@ impl PacketLog {
     }
 
     /// The same packets with other numbers.
-    pub(crate) fn with_numbers(&self, numbers: [u32; 3]) -> Self {
+    pub(crate) fn with_numbers(&self, numbers: [u32; 4]) -> Self {
         let reader = self.reader();
         let mut log = Self::new(reader.ends(), numbers);
         log.bytes.extend_from_slice(reader.rest);
@@ -186,6 +191,7 @@ fn encode(packet: &CapturedPacket, next: &Prediction) -> PacketBytes {
     let bit = |is: bool, bit: u8| if is { bit } else { 0 };
     let is_cut = u64::from(packet.captured) != segment.wire_len().get();
     let sack = segment.sack_blocks();
+    let is_merged = segment.gso_size != 0 || segment.nsegs != 0;
     out.byte(segment.flags.0);
     out.byte(
         bit(segment.dir == Dir::Reverse, first::REVERSE)
@@ -198,8 +204,8 @@ fn encode(packet: &CapturedPacket, next: &Prediction) -> PacketBytes {
     );
     out.byte(
         bit(segment.ip == IpVersion::V6, second::V6)
-            | bit(segment.gso_size != 0, second::BURST)
-            | bit(segment.nsegs != 0, second::MERGED)
+            | bit(is_merged, second::MERGED)
+            | bit(packet.ttl != next.ttl[dir], second::TTL)
             | bit(segment.flow != FlowId::default(), second::FLOW)
             | bit(packet.id != 0, second::ID)
             | bit(segment.payload != 0, second::PAYLOAD)
@@ -221,11 +227,12 @@ fn encode(packet: &CapturedPacket, next: &Prediction) -> PacketBytes {
     if packet.id != 0 {
         out.two(packet.id);
     }
-    if segment.gso_size != 0 {
+    if is_merged {
         out.two(segment.gso_size);
-    }
-    if segment.nsegs != 0 {
         out.two(segment.nsegs);
+    }
+    if packet.ttl != next.ttl[dir] {
+        out.byte(packet.ttl);
     }
     if segment.flow != FlowId::default() {
         out.number(u64::from(segment.flow.0));
@@ -274,7 +281,7 @@ fn encode_syn(options: &SynOptions, out: &mut PacketBytes) {
 #[derive(Debug, Clone)]
 pub(crate) struct PacketLogReader<'a> {
     rest: &'a [u8],
-    numbers: [u32; 3],
+    numbers: [u32; 4],
     ends: Endpoints,
     next: Prediction,
 }
@@ -284,7 +291,7 @@ impl<'a> PacketLogReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let ends = Endpoints { src: nowhere, dst: nowhere };
-        let mut log = Self { rest: bytes, numbers: [0; 3], ends, next: Prediction::default() };
+        let mut log = Self { rest: bytes, numbers: [0; 4], ends, next: Prediction::default() };
         log.numbers = core::array::from_fn(|_| log.number() as u32);
         let v6 = log.byte();
         let mut end = |bit: u8| {
@@ -299,7 +306,7 @@ impl<'a> PacketLogReader<'a> {
     }
 
     /// The numbers that the log was created with.
-    pub(crate) const fn numbers(&self) -> [u32; 3] {
+    pub(crate) const fn numbers(&self) -> [u32; 4] {
         self.numbers
     }
 
@@ -391,8 +398,9 @@ impl Iterator for PacketLogReader<'_> {
         let window = if has(second::WINDOW) { self.two() } else { 0 };
         let payload = if has(second::PAYLOAD) { self.number() as u32 } else { 0 };
         let id = if has(second::ID) { self.two() } else { 0 };
-        let gso_size = if has(second::BURST) { self.two() } else { 0 };
-        let nsegs = if has(second::MERGED) { self.two() } else { 0 };
+        let merged = has(second::MERGED);
+        let [gso_size, nsegs] = if merged { [self.two(), self.two()] } else { [0; 2] };
+        let ttl = if has(second::TTL) { self.byte() } else { self.next.ttl[own] };
         let flow = if has(second::FLOW) { FlowId(self.number() as u32) } else { FlowId::default() };
         let captured = is(first::CUT).then(|| self.number() as u32);
         let timestamps = is(first::TIMESTAMPS).then(|| Timestamps {
@@ -427,6 +435,7 @@ impl Iterator for PacketLogReader<'_> {
             segment,
             captured: captured.unwrap_or_else(|| segment.wire_len().get() as u32),
             id,
+            ttl,
             options_cut: is(first::OPTIONS_CUT),
         };
         self.next.follow(&packet);
@@ -465,13 +474,13 @@ mod tests {
 
     fn packet() -> impl Strategy<Value = CapturedPacket> {
         let numbers = (any::<u64>(), any::<u64>(), any::<u32>(), any::<u32>(), any::<u32>());
-        let small = (any::<u16>(), any::<u16>(), any::<u16>(), any::<u16>(), 0..4_u8);
+        let small = (any::<u16>(), any::<u16>(), any::<u16>(), any::<u16>(), 0..4_u8, 0..3_u8);
         let stamps = any::<Option<(u32, u32)>>();
         let rest = (any::<u8>(), any::<[bool; 4]>(), any::<u32>(), 0..3_u32);
         (numbers, small, stamps, rest, options()).prop_map(
             |(numbers, small, stamps, (flags, bools, captured, flow), options)| {
                 let (at, frame, seq, ack, payload) = numbers;
-                let (window, gso_size, nsegs, id, ecn) = small;
+                let (window, gso_size, nsegs, id, ecn, ttl) = small;
                 let [reverse, v6, options_cut, whole] = bools;
                 let segment = Segment {
                     flow: FlowId(flow),
@@ -496,6 +505,7 @@ mod tests {
                     segment,
                     captured: if whole { wire } else { captured },
                     id,
+                    ttl,
                     options_cut,
                 }
             },
@@ -515,10 +525,10 @@ mod tests {
         #[test]
         fn packets_survive(packets in proptest::collection::vec(packet(), 0..20), src6: bool, dst6: bool) {
             let ends = Endpoints { src: ends(src6).src, dst: ends(dst6).dst };
-            let mut log = PacketLog::new(ends, [0, 7, u32::MAX]);
+            let mut log = PacketLog::new(ends, [0, 7, u32::MAX, 9]);
             packets.iter().for_each(|packet| log.push(packet));
             prop_assert_eq!(log.reader().ends(), ends);
-            prop_assert_eq!(log.reader().numbers(), [0, 7, u32::MAX]);
+            prop_assert_eq!(log.reader().numbers(), [0, 7, u32::MAX, 9]);
             let bytes = log.into_bytes();
             prop_assert_eq!(PacketLogReader::new(&bytes).collect::<Vec<_>>(), packets);
         }
@@ -529,7 +539,7 @@ mod tests {
     /// 2 of identification, 1 each of the timestamps.
     #[test]
     fn a_usual_packet_takes_seventeen_bytes() {
-        let mut log = PacketLog::new(ends(false), [0; 3]);
+        let mut log = PacketLog::new(ends(false), [0; 4]);
         let mut before = 0;
         for n in 1..=3_u32 {
             let segment = Segment {
@@ -547,6 +557,7 @@ mod tests {
                 segment,
                 captured: segment.wire_len().get() as u32,
                 id: 100 + n as u16,
+                ttl: 64,
                 options_cut: false,
             };
             before = log.len();

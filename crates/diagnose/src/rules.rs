@@ -5,6 +5,11 @@
 //! to the same transfer without this one problem.
 
 mod case;
+mod cc001;
+mod cc002;
+mod cc003;
+mod cc004;
+mod cc005;
 mod cc101;
 mod cc102;
 mod cc103;
@@ -37,6 +42,8 @@ mod cc904;
 mod cc905;
 mod cc906;
 #[cfg(test)]
+mod opening_tests;
+#[cfg(test)]
 mod tests;
 
 pub use case::{DiagnosisCase, TransferSummary, many, percent, rate, size, time};
@@ -52,7 +59,7 @@ pub enum Severity {
     Note,
     /// Costs a tenth of the transfer or more.
     Warning,
-    /// Costs half of the transfer or more.
+    /// Costs half of the transfer or more, or the connection failed.
     Error,
 }
 
@@ -177,6 +184,11 @@ pub struct DiagnosisRule {
 
 /// All rules, by code.
 pub const RULES: &[DiagnosisRule] = &[
+    cc001::RULE,
+    cc002::RULE,
+    cc003::RULE,
+    cc004::RULE,
+    cc005::RULE,
     cc101::RULE,
     cc102::RULE,
     cc103::RULE,
@@ -217,11 +229,13 @@ pub fn rule(code: &str) -> Option<&'static DiagnosisRule> {
 
 /// Runs all rules; the findings are sorted by cost, highest first.
 pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
-    // Without data, with one direction only, or without bare ACKs, only the rules about the capture
-    // itself apply.
+    // Without data, with one direction only, or without bare ACKs, only the rules about the opening
+    // and the end (CC0xx) and about the capture itself (CC9xx) apply.
     let both = case.analysis.seen.iter().all(|&packets| packets > 0);
     let reported = case.flow.bytes > 0 && both && !case.analysis.has_no_bare_acks();
-    let judged = |rule: &&DiagnosisRule| reported || rule.code.starts_with("CC9");
+    let judged = |rule: &&DiagnosisRule| {
+        reported || rule.code.starts_with("CC0") || rule.code.starts_with("CC9")
+    };
     let rules = RULES.iter().filter(judged);
     let mut findings: Vec<_> = rules.filter_map(|rule| (rule.check)(case)).collect();
     if case.analysis.options_cut > 0 {

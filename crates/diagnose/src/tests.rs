@@ -18,6 +18,8 @@ pub(crate) struct TestConnection {
     /// The client's packets are numbered in the IPv4 header.
     pub(crate) numbered: bool,
     pub(crate) id: u16,
+    /// Time to live of each host's packets.
+    pub(crate) ttl: [u8; 2],
 }
 
 mod wild;
@@ -35,10 +37,11 @@ impl TestConnection {
             mss: 1_000,
             numbered: false,
             id: 0,
+            ttl: [0; 2],
         }
     }
 
-    fn push(&mut self, us: u64, mut segment: Segment, stamps: (u32, u32)) {
+    pub(crate) fn push(&mut self, us: u64, mut segment: Segment, stamps: (u32, u32)) {
         self.frame += 1;
         if self.stamps {
             segment.timestamps = Some(Timestamps { val: stamps.0, ecr: stamps.1 });
@@ -52,6 +55,7 @@ impl TestConnection {
             segment,
             captured: 100,
             id,
+            ttl: self.ttl[segment.dir as usize],
             options_cut: false,
         };
         self.connection.push(&packet);

@@ -252,6 +252,7 @@ mod tests {
             segment,
             captured: 0,
             id: 0,
+            ttl: 0,
             options_cut: false,
         }
     }

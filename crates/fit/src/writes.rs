@@ -94,7 +94,15 @@ mod tests {
         let segment =
             Segment { dir, seq: SeqNum(seq), ack: SeqNum(ack), payload, ..Segment::default() };
         let at = Instant::from_nanos(millis * 1_000_000);
-        CapturedPacket { at, frame: 1, segment, captured: payload, id: 0, options_cut: false }
+        CapturedPacket {
+            at,
+            frame: 1,
+            segment,
+            captured: payload,
+            id: 0,
+            ttl: 0,
+            options_cut: false,
+        }
     }
 
     #[test]

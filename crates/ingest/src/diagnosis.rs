@@ -6,7 +6,10 @@
 //! [`DiagnosisReport::markdown`] and [`DiagnosisReport::openmetrics`] in the formats of other tools;
 //! [`explain`] gives the background of a code.
 
+mod csv_table;
 mod explain;
+mod filter_expression;
+mod groups;
 mod joined;
 mod json;
 mod junit;
@@ -15,6 +18,7 @@ mod metrics;
 mod not_read;
 mod quic;
 mod sarif;
+mod selection;
 mod text;
 mod verdicts;
 mod wireshark;
@@ -29,12 +33,16 @@ use packet::wire::Endpoints;
 
 use crate::inputs::{self, CapturedConnection, File, InputFile, ReadError, Reading};
 
+pub use filter_expression::{FilterError, FilterExpression};
+pub use selection::{ConnectionFilter, ConnectionOrder};
+
 pub use explain::{UnknownCode, explain, list};
 pub use quic::QuicReport;
 pub use sarif::{path_uri, sarif_log};
 pub use text::{TextStyle, finding_text, guess_text};
 
 use joined::CapturePairReport;
+use selection::code_bit;
 
 /// Most packets kept for the graphs of a capture.
 const PACKETS: usize = 1_000_000;
@@ -73,6 +81,14 @@ pub struct ConnectionReport {
     pub cost: u64,
     /// Cost of the costliest finding, also if it is a note, in ns.
     pub noted: u64,
+    /// Payload of the main direction.
+    pub bytes: u64,
+    /// From its first packet to its last, in ns.
+    pub duration: u64,
+    /// Goodput of the main direction, in bits per second.
+    pub goodput_bps: u64,
+    /// Codes of its findings: see [`has_finding`](Self::has_finding).
+    codes: u64,
 }
 
 impl FileReport {
@@ -151,9 +167,27 @@ impl DiagnosisReport {
             let neighbours = neighbours(&streams);
             let judge = |stream: CapturedConnection| {
                 let beside = transfers_at_point(&neighbours, &stream);
-                let diagnosis = Diagnosis::of(&stream.analysis(), beside);
+                let analysis = stream.analysis();
+                let diagnosis = Diagnosis::of(&analysis, beside);
                 let (primary, cost) = (diagnosis.primary, diagnosis.primary_cost());
-                ConnectionReport { stream, primary, cost, noted: diagnosis.cost() }
+                let codes = diagnosis.findings.iter().map(|found| code_bit(found.code));
+                let (bytes, duration, goodput_bps, codes) = (
+                    analysis.main().map_or(0, |flow| flow.bytes),
+                    analysis.duration().as_nanos(),
+                    (analysis.goodput() * 8.0) as u64,
+                    codes.fold(0, |set, bit| set | bit),
+                );
+                drop(analysis);
+                ConnectionReport {
+                    stream,
+                    primary,
+                    cost,
+                    noted: diagnosis.cost(),
+                    bytes,
+                    duration,
+                    goodput_bps,
+                    codes,
+                }
             };
             file.connections = streams.into_iter().map(judge).collect();
             file.connections.sort_by_key(|one| core::cmp::Reverse((one.cost, one.noted)));

@@ -35,6 +35,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use diagnose::{Analysis, AnalysisSettings, RecordedConnection};
+use packet::wire::Endpoints;
 use trace::capture::CaptureInterface;
 use trace::unpack::{Packing, Unpacked};
 use units::Duration;
@@ -120,6 +121,11 @@ impl CapturedConnection {
     /// Analysis of its packets; computed from them if they are few, so keep it.
     pub fn analysis(&self) -> Cow<'_, Analysis> {
         self.record.analysis()
+    }
+
+    /// The client and the server: see [`Analysis::ends`].
+    pub fn ends(&self) -> Endpoints {
+        self.record.ends()
     }
 
     /// Its number: see [`Analysis::stream`].

@@ -33,6 +33,7 @@
 
 mod emit;
 mod fragment;
+mod icmp;
 mod link;
 mod options;
 mod parse;
@@ -41,6 +42,7 @@ mod tests;
 
 pub use emit::{EmitError, emit, emit_payload, payload_byte};
 pub use fragment::{FragmentKey, IpFragment, fragment};
+pub use icmp::{IcmpError, IcmpProblem, icmp_error};
 pub use link::Link;
 pub use options::OptionBytes;
 pub use parse::{ParsedPacket, WireError, WireProblem, parse, parse_cut};

@@ -1,10 +1,12 @@
 //! `ackclock diagnose`: why a transfer is slow.
 
 mod against;
+mod folders;
+mod selection;
 
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ingest::diagnosis::{DiagnosisReport, FailOn, TextStyle};
@@ -37,18 +39,20 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     if standard > 1 {
         return Err(Failure::new("standard input can be read only once"));
     }
-    let sources = args.files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
-    if args.wireshark.is_some() && args.files.len() > 1 {
+    let filter = selection::filter(args)?;
+    let files = folders::expand(&args.files)?;
+    let sources = files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
+    if args.wireshark.is_some() && files.len() > 1 {
         return Err(Failure::new("--wireshark: expected one capture, as its frames are numbered"));
     }
-    let outputs = outputs(args)?;
+    let outputs = outputs(args, &files)?;
     let graphs = args.report.is_some();
     let mut report = DiagnosisReport::read(sources, graphs).map_err(|error| {
         let failure = Failure::new(format!("cannot diagnose {error}"));
         if matches!(error.reason, Reason::Convertible { .. }) {
             return failure;
         }
-        let other = args.files.iter().find_map(|file| other_command(file, "diagnose"));
+        let other = files.iter().find_map(|file| other_command(file, "diagnose"));
         failure.hint(other.unwrap_or_else(|| {
             "captures are those of tcpdump and Wireshark; text is that of tcpdump".to_owned()
         }))
@@ -59,10 +63,12 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new(format!("there is no connection {flow}"))
             .hint("connections are numbered from 0, as tcp.stream in Wireshark; without --flow all are listed"));
     }
+    selection::select(&mut report, filter.as_ref(), args.sort)?;
     for (form, path, mut out) in outputs {
         let limit = args.limit.unwrap_or(SHOWN);
         let written = match form {
             OutputForm::Page => pages::diagnosis_page::page(&report).write(&mut out),
+            OutputForm::Csv => report.write_csv(&mut out),
             OutputForm::Junit => out.write_all(report.junit(fail_on).as_bytes()),
             OutputForm::Sarif => out.write_all(report.sarif().as_bytes()),
             OutputForm::Markdown => out.write_all(report.markdown(limit).as_bytes()),
@@ -92,6 +98,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OutputForm {
     Page,
+    Csv,
     Junit,
     Sarif,
     Markdown,
@@ -100,9 +107,13 @@ enum OutputForm {
 }
 
 /// Creates the requested files; none may be an input file, or the file of another output.
-fn outputs(args: &DiagnoseArgs) -> Result<Vec<(OutputForm, &Path, OutFile)>, Failure> {
+fn outputs<'a>(
+    args: &'a DiagnoseArgs,
+    files: &[PathBuf],
+) -> Result<Vec<(OutputForm, &'a Path, OutFile)>, Failure> {
     let requested = [
         (OutputForm::Page, &args.report),
+        (OutputForm::Csv, &args.csv),
         (OutputForm::Junit, &args.junit),
         (OutputForm::Sarif, &args.sarif),
         (OutputForm::Markdown, &args.markdown),
@@ -113,7 +124,7 @@ fn outputs(args: &DiagnoseArgs) -> Result<Vec<(OutputForm, &Path, OutFile)>, Fai
     for (form, path) in requested {
         let Some(path) = path.as_deref() else { continue };
         let out = OutFile::create(path)?;
-        if args.files.iter().any(|file| out.is(file)) {
+        if files.iter().any(|file| out.is(file)) {
             return Err(Failure::new(format!("{} is an input file", path.display())));
         }
         if created.iter().any(|(_, _, other)| other.is(path)) {

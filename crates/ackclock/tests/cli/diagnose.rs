@@ -261,3 +261,24 @@ fn two_capture_points_of_a_file_are_two_views_of_a_connection() {
     let least = json["joined"][0]["from_client"]["delays_s"][0].as_f64().unwrap();
     assert!(least > 0.010 && least < 0.020, "{least}");
 }
+
+/// A folder is its captures; conditions choose among their connections, and a mistake in one is
+/// named with its column.
+#[test]
+fn connections_are_chosen_by_conditions() {
+    let folder = root("golden/captures/recorded/failures");
+    let dir = TestDirectory::new("connections_are_chosen_by_conditions");
+    let chosen = ["diagnose", &folder, "--code", "CC003", "--csv", "out.csv", "--limit", "0"];
+    assert_eq!(dir.run(&chosen).code, 0);
+    let table = String::from_utf8(dir.read("out.csv")).unwrap();
+    assert_eq!(table.lines().count(), 7, "{table}");
+    for (arguments, message) in [
+        (["--filter", "lost > 5"], "--filter lost > 5: column 8: `5` "),
+        (["--filter", "lost > 100s"], "no connection meets the conditions"),
+        (["--code", "CC999"], "--code CC999: no finding of TCP has this code"),
+        (["--min-bytes", "5"], "--min-bytes: `5` "),
+    ] {
+        let refused = dir.run(&["diagnose", &folder, arguments[0], arguments[1]]).refused();
+        assert!(refused.contains(message), "{refused}");
+    }
+}

@@ -85,7 +85,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
 fn lost_opening(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let took = case.course.budget.of(Limiter::Handshake);
     let cost = took.saturating_sub(case.course.path.base_rtt?);
-    if case.analysis.syns < 2 || cost < 500_000_000 {
+    let foreign = case.analysis.events.foreign_acks.count > 0;
+    if case.analysis.syns < 2 || foreign || cost < 500_000_000 {
         return None;
     }
     let title =

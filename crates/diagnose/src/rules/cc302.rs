@@ -6,8 +6,11 @@
 //! Cost: the recoveries and the growth after them, less the time their bytes take at the rate of
 //! the path. Linear growth beyond the old window is CC105's.
 
+use packet::wire::IcmpProblem;
+
 use super::case::{DiagnosisCase, count, time};
 use super::{DiagnosisRule, Finding};
+use crate::connection_events::IcmpNotice;
 use crate::lost_time::LostTimeCause;
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -29,7 +32,9 @@ RACK does since D53832.",
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let alarms = case.episodes(LostTimeCause::SpuriousFastRecovery);
-    if alarms.count == 0 {
+    // A router discarded packets that were too big, and what replaces them is smaller.
+    let too_big = |one: &IcmpNotice| matches!(one.problem, IcmpProblem::TooBig { .. });
+    if alarms.count == 0 || case.analysis.events.icmp.iter().any(too_big) {
         return None;
     }
     let cost = case.course.lost(LostTimeCause::SpuriousFastRecovery);

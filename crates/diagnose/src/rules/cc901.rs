@@ -25,7 +25,7 @@ leaves the receive window unreadable, and the first slow start unseen.",
 };
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
-    if case.analysis.opened {
+    if case.analysis.opened || case.analysis.events.never_opened() {
         return None;
     }
     // With a SYN the capture did not begin too late: the answer is missing.

@@ -22,7 +22,8 @@ data and ACKs: round trips, windows, and what a sender waited for come from both
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let [forward, back] = case.analysis.seen;
-    if forward > 0 && back > 0 {
+    // SYNs alone have no answer: another rule reports it.
+    if forward > 0 && back > 0 || case.analysis.events.is_unanswered() {
         return None;
     }
     let mut finding = case

@@ -8,6 +8,7 @@ use packet::Dir;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::groups::{ConnectionGroup, groups};
 use super::joined::CapturePairReport;
 use super::quic::QuicJson;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
@@ -22,6 +23,9 @@ struct FileJson<'a> {
     file: &'a str,
     frames: u64,
     problems: &'a [String],
+    /// Connections by server and cause; absent if nothing limited any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<ConnectionGroup>,
     connections: ConnectionsJson<'a>,
     /// Connections of QUIC, from logs; absent if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -195,6 +199,7 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
         file: &report.file.name,
         frames: report.file.frames,
         problems: &report.file.problems.first,
+        groups: groups(report),
         connections: ConnectionsJson { report, limit },
         quic: report.quic.iter().take(limit).map(super::QuicReport::json).collect(),
         joined: Vec::new(),

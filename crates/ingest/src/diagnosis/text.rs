@@ -5,6 +5,7 @@ use core::fmt::Write;
 use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time};
 use diagnose::{Limiter, TimeBudget};
 
+use super::groups::summary;
 use super::not_read::not_read;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
 use crate::inputs::InputKind;
@@ -77,6 +78,13 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
     if connections == 0 {
         out.push_str("  no TCP connection found (for QUIC, pass its qlog)\n");
     }
+    let summary = summary(report);
+    if !summary.is_empty() {
+        out.push('\n');
+    }
+    for line in summary {
+        let _ = writeln!(out, "{line}");
+    }
     if connections > 1 {
         table(report, out);
     }
@@ -138,7 +146,7 @@ fn table(report: &FileReport, out: &mut String) {
         out.push('\n');
     }
     if report.connections.len() > TABLE {
-        let _ = writeln!(out, "... and {} more", report.connections.len() - TABLE);
+        let _ = writeln!(out, "... and {} more (--csv has all)", report.connections.len() - TABLE);
     }
 }
 
@@ -312,7 +320,14 @@ fn finding(found: &Finding, site: &FindingSite<'_>, look: ReportStyle, out: &mut
     if found.cost > 0 {
         row(
             "cost",
-            &format!("{} ({} of the time at work)", time(found.cost), percent(found.cost, active)),
+            &match active {
+                0 => time(found.cost),
+                _ => format!(
+                    "{} ({} of the time at work)",
+                    time(found.cost),
+                    percent(found.cost, active)
+                ),
+            },
             out,
         );
     }

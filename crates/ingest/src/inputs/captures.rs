@@ -4,7 +4,7 @@ use std::io::Read;
 
 use diagnose::CapturedPacket;
 use packet::Segment;
-use packet::wire::{Endpoints, Link, ParsedPacket, WireProblem, fragment, parse_cut};
+use packet::wire::{Endpoints, Link, ParsedPacket, WireProblem, fragment, icmp_error, parse_cut};
 use trace::capture::{CaptureItem, CaptureReader, OpenError};
 use units::{Duration, Instant};
 
@@ -66,7 +66,15 @@ pub(super) fn read(
                     Err(error) => file.others.count(&error, &whole.bytes),
                 }
             }
-            Err(error) => file.others.count(&error, frame.bytes),
+            Err(error) => {
+                file.others.count(&error, frame.bytes);
+                if let Some(icmp) = icmp_error(frame.bytes, frame.original as usize, link) {
+                    // The packet that it is about comes first.
+                    held.next(None, file, table);
+                    let at = seen.time.saturating_sub(file.begins.unwrap_or(seen.time));
+                    table.icmp(point, (at.as_nanos(), seen.frame), &icmp);
+                }
+            }
         }
     }
     held.next(None, file, table);
@@ -204,6 +212,7 @@ impl TimestampFilter {
             segment: taken.segment,
             captured: taken.captured,
             id: taken.id,
+            ttl: taken.ttl,
             options_cut: taken.options_cut,
         };
         table.packet(taken.point, taken.between, packet, taken.ttl);

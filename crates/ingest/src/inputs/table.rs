@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use diagnose::analysis::MIN_DATA_PACKETS;
+use diagnose::connection_events::IcmpNotice;
 use diagnose::{AnalysisSettings, CapturedPacket, ConnectionRecorder, StateSample};
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
-use packet::wire::Endpoints;
+use packet::wire::{Endpoints, IcmpError};
 use packet::{Dir, Flags};
 use units::{Duration, Instant};
 
@@ -57,13 +58,20 @@ struct ExtraState {
     names: Option<[String; 2]>,
     /// Packets of each direction, if captures are compared.
     seen: [Vec<PacketRecord>; 2],
+    /// ICMP errors about its packets, the first of them.
+    icmp: Vec<IcmpNotice>,
 }
+
+/// Most ICMP errors of a connection that are kept.
+const MAX_ICMP: usize = 10_000;
 
 /// What all connections of a file have in common.
 #[derive(Debug, Clone, Copy, Default)]
 struct FileSummary {
     /// Time of its first packet, on its own clock.
     begins: u64,
+    /// Time of its last packet, since the first.
+    ends: u64,
     /// A bare ACK or a SYN was captured.
     has_bare_ack: bool,
 }
@@ -154,7 +162,9 @@ impl ConnectionTable {
             // The sender of a SYN-ACK is the server.
             let answers = segment.flags.has(Flags::SYN | Flags::ACK);
             let ends = if answers { between.reversed() } else { between };
-            self.begin(key, point, ends, src_is_low != answers)
+            let index = self.begin(key, point, ends, src_is_low != answers);
+            self.set_previous(index, packet.at.as_nanos());
+            index
         });
         let index = if self.crossing && self.live[index as usize].record.is_full() {
             self.merge_points(index, point, between)
@@ -185,10 +195,25 @@ impl ConnectionTable {
         let opens_or_ends =
             [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|&f| segment.flags.has(f));
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
-        if bare && !opens_or_ends || opens {
-            self.summary(point.file as usize).has_bare_ack = true;
-        }
+        let summary = self.summary(point.file as usize);
+        summary.has_bare_ack |= bare && !opens_or_ends || opens;
+        summary.ends = summary.ends.max(at);
         index as usize
+    }
+
+    /// Adds an ICMP error at a time in ns and a frame to the connection that it is about.
+    pub(super) fn icmp(&mut self, point: CaptureSource, at: (u64, u64), error: &IcmpError) {
+        let (key, src_is_low) = ConnectionKey::of(point, error.packet);
+        let Some(&index) = self.last.get(&key) else { return };
+        let live = &mut self.live[index as usize];
+        let dir = live.dir(src_is_low);
+        let notices = &mut live.extra.get_or_insert_default().icmp;
+        if notices.len() < MAX_ICMP {
+            let &IcmpError { reporter, problem, .. } = error;
+            notices.push(IcmpNotice { at, reporter, problem, dir });
+        }
+        let summary = self.summary(point.file as usize);
+        summary.ends = summary.ends.max(at.0);
     }
 
     /// Whether there is a connection between these addresses at a capture point.
@@ -421,6 +446,15 @@ impl ConnectionTable {
         index
     }
 
+    /// Sets what a new connection has of the one before between the same ports, if that was open.
+    fn set_previous(&mut self, index: u32, at: u64) {
+        let before = self.live[index as usize].before;
+        let Some(previous) = self.live.get(before as usize) else { return };
+        if let Some((_, end)) = previous.record.span().filter(|_| previous.record.has_been_open()) {
+            self.live[index as usize].record.set_previous(at.saturating_sub(end));
+        }
+    }
+
     /// Ends all connections; returns them by file in order of their begin, and those present at two
     /// capture points.
     pub(super) fn finish(mut self) -> (Vec<CapturedConnection>, Vec<CapturePair>) {
@@ -441,11 +475,17 @@ impl ConnectionTable {
                 .unwrap_or_default(),
         });
         let pairs = if self.crossing { join(&sides.collect::<Vec<_>>()) } else { Vec::new() };
-        let finish = |live: OpenConnection| CapturedConnection {
-            file: live.point.file as usize,
-            interface: live.point.interface as usize,
-            names: live.extra.and_then(|extra| extra.names).map(Box::new),
-            record: live.record.finish(),
+        let files = &self.files;
+        let finish = |mut live: OpenConnection| {
+            let file = live.point.file as usize;
+            let extra = live.extra.map(|extra| *extra).unwrap_or_default();
+            extra.icmp.into_iter().for_each(|notice| live.record.push_icmp(notice));
+            CapturedConnection {
+                file,
+                interface: live.point.interface as usize,
+                names: extra.names.map(Box::new),
+                record: live.record.finish(files.get(file).map_or(0, |file| file.ends)),
+            }
         };
         let mut streams: Vec<CapturedConnection> = self.live.into_iter().map(finish).collect();
         mark_filtered_captures(&mut streams, &self.files);
@@ -529,6 +569,11 @@ impl OpenConnection {
                 seen.append(&mut extra.seen[theirs]);
                 seen.sort_by_key(|packet| packet.at);
             }
+        }
+        if let Some(extra) = other.extra.as_mut().filter(|extra| !extra.icmp.is_empty()) {
+            let icmp = &mut self.extra.get_or_insert_default().icmp;
+            icmp.append(&mut extra.icmp);
+            icmp.sort_by_key(|notice| notice.at);
         }
     }
 

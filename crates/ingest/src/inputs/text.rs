@@ -76,6 +76,7 @@ pub(super) fn read(
                 segment,
                 captured: segment.wire_len().get() as u32,
                 id: 0,
+                ttl: 0,
                 options_cut: false,
             },
             0,

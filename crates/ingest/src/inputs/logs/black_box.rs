@@ -85,6 +85,7 @@ pub(super) fn read(input: impl Read, file: &mut File) -> io::Result<LogFile> {
                 segment,
                 captured,
                 id: 0,
+                ttl: 0,
                 options_cut: false,
             };
             log.packets.push((at, packet.between, packet_at));

@@ -1,0 +1,84 @@
+//! Tests of the rules about the opening and the end of a connection.
+
+use packet::{Dir, Flags, Segment};
+use units::SeqNum;
+
+use super::{Finding, Severity};
+use crate::tests::TestConnection;
+use crate::{Analysis, Diagnosis};
+
+fn findings(analysis: &Analysis) -> Vec<Finding> {
+    Diagnosis::of(analysis, &[]).findings
+}
+
+fn reset(dir: Dir, seq: u32) -> Segment {
+    Segment { dir, flags: Flags::RST, seq: SeqNum(seq), ..Segment::default() }
+}
+
+/// One SYN at the end of a capture may be answered after it; a second later the client would have
+/// repeated it.
+#[test]
+fn one_syn_at_the_end_of_a_capture_is_a_note() {
+    for (silent_after, severity) in [(0, Severity::Note), (1_000_000_000, Severity::Error)] {
+        let mut script = TestConnection::new();
+        script.syn(0);
+        let analysis = Analysis { silent_after, ..script.finish() };
+        let all = findings(&analysis);
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert_eq!((all[0].code, all[0].severity), ("CC002", severity));
+    }
+}
+
+#[test]
+fn syn_acks_without_an_ack_are_a_half_open_connection() {
+    let mut script = TestConnection::new();
+    let syn = script.syn(0);
+    for us in [20_000, 1_020_000, 3_020_000] {
+        let answer = Segment { flags: Flags::SYN | Flags::ACK, dir: Dir::Reverse, ..syn };
+        script.push(us, answer, (0, 0));
+    }
+    let all = findings(&script.finish());
+    assert_eq!((all[0].code, all[0].severity), ("CC002", Severity::Error), "{all:?}");
+    assert_eq!(all[0].title, "3 SYN-ACKs in 3.02 s, none acknowledged");
+}
+
+/// A connection between the same ports ended a second before.
+#[test]
+fn silence_after_an_earlier_connection_may_be_its_time_wait() {
+    let mut script = TestConnection::new();
+    script.syn(0);
+    script.syn(1_000_000);
+    let analysis = Analysis { after_previous: Some(1_000_000_000), ..script.finish() };
+    let all = findings(&analysis);
+    assert_eq!((all[0].code, all.len()), ("CC004", 1), "{all:?}");
+}
+
+/// The time to live of the resets, of the server's other packets, and what is reported.
+#[test]
+fn a_reset_with_another_time_to_live_is_not_the_hosts() {
+    for (ttl, sequel, by) in [
+        (57, false, "by the server"),
+        (58, false, "in the server's name, by something between the hosts"),
+        // 121 of 128: as many routers.
+        (121, false, "by the server, or in its name"),
+        (0, false, "by the server, or in its name"),
+        (57, true, "in the server's name, by something between the hosts"),
+    ] {
+        let mut script = TestConnection::new();
+        script.ttl = [64, 57];
+        script.open(20_000);
+        script.data(20_020, 0, 1_000);
+        script.ack(40_020, 1_000, &[]);
+        script.data(50_020, 1_000, 1_000);
+        script.ttl[1] = ttl;
+        script.push(60_000, reset(Dir::Reverse, 1), (0, 0));
+        script.ttl[1] = 57;
+        if sequel {
+            script.ack(70_020, 2_000, &[]);
+        }
+        let all = findings(&script.finish());
+        let found = all.iter().find(|found| found.code == "CC003").unwrap();
+        assert_eq!(found.title, format!("the connection was reset {by}"), "{ttl}");
+        assert!(found.severity >= Severity::Warning);
+    }
+}

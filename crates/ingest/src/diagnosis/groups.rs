@@ -1,0 +1,102 @@
+//! Connections to the same server with the same cause.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use diagnose::rules::{many, rule, time};
+use serde::Serialize;
+
+use super::FileReport;
+
+/// Most groups that are shown.
+const SHOWN: usize = 10;
+/// Fewest connections of a file that are summarised.
+const MIN_CONNECTIONS: usize = 4;
+
+/// Connections to a server that one cause limited.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct ConnectionGroup {
+    /// Address and port.
+    server: String,
+    /// Code of the finding.
+    code: &'static str,
+    /// Number of connections.
+    connections: u64,
+    /// Median and sum of its cost, in seconds.
+    median_cost_s: f64,
+    cost_s: f64,
+    #[serde(skip)]
+    cost: (u64, u64),
+}
+
+impl ConnectionGroup {
+    /// Whether these connections failed: they never opened, or were reset.
+    fn failed(&self) -> bool {
+        self.code.starts_with("CC0")
+    }
+
+    fn text(&self) -> String {
+        let name = rule(self.code).map_or("", |rule| rule.name);
+        let (median, sum) = self.cost;
+        let cost = match (median, sum) {
+            (_, 0) => String::new(),
+            (median, _) if self.connections > 1 => {
+                format!(", {} each, {} in all", time(median), time(sum))
+            }
+            _ => format!(", {}", time(sum)),
+        };
+        let connections = many(self.connections, "connection");
+        format!("{connections} to {}: {} {name}{cost}", self.server, self.code)
+    }
+}
+
+/// The groups of a file: failed connections first, then by cost.
+pub(super) fn groups(report: &FileReport) -> Vec<ConnectionGroup> {
+    let mut costs: BTreeMap<(SocketAddr, &'static str), Vec<u64>> = BTreeMap::new();
+    for one in &report.connections {
+        if let Some(code) = one.primary {
+            costs.entry((one.stream.ends().dst, code)).or_default().push(one.cost);
+        }
+    }
+    let mut all: Vec<_> = costs
+        .into_iter()
+        .map(|((server, code), mut costs)| {
+            costs.sort_unstable();
+            let median = costs[costs.len() / 2];
+            let sum = costs.iter().fold(0_u64, |sum, cost| sum.saturating_add(*cost));
+            let seconds = |ns: u64| ns as f64 / 1e9;
+            ConnectionGroup {
+                server: server.to_string(),
+                code,
+                connections: costs.len() as u64,
+                median_cost_s: seconds(median),
+                cost_s: seconds(sum),
+                cost: (median, sum),
+            }
+        })
+        .collect();
+    all.sort_by_key(|one| core::cmp::Reverse((one.failed(), one.cost.1, one.connections)));
+    all
+}
+
+/// The summary of a file with several connections, in lines.
+pub(super) fn summary(report: &FileReport) -> Vec<String> {
+    if report.connections.len() < MIN_CONNECTIONS {
+        return Vec::new();
+    }
+    let of = |found: &dyn Fn(&str) -> bool| {
+        report.connections.iter().filter(|one| one.primary.is_some_and(found)).count()
+    };
+    let failed = of(&|code| code.starts_with("CC0"));
+    let limited = of(&|code| !code.starts_with("CC0"));
+    let rest = report.connections.len() - failed - limited;
+    let mut lines = vec![format!(
+        "summary: {failed} failed, {limited} limited by a finding, {rest} without one above a note"
+    )];
+    let groups = groups(report);
+    lines.extend(groups.iter().take(SHOWN).map(|group| format!("  {}", group.text())));
+    if groups.len() > SHOWN {
+        lines.push(format!("  ... and {} more (--csv, --json)", groups.len() - SHOWN));
+    }
+    lines
+}

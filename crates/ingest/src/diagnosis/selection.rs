@@ -1,0 +1,143 @@
+//! Which connections of a report are shown, and in which order. Neither changes their numbers.
+
+use core::cmp::Reverse;
+use std::net::IpAddr;
+
+use diagnose::rules::RULES;
+
+use super::filter_expression::{ComparedConnection, Field, FieldValue, FilterExpression};
+use super::{ConnectionReport, DiagnosisReport};
+
+/// Conditions that a connection must meet, all of them; of hosts, ports and codes one.
+#[derive(Debug, Clone, Default)]
+pub struct ConnectionFilter {
+    /// Addresses of either host.
+    pub hosts: Vec<IpAddr>,
+    /// Ports of either host.
+    pub ports: Vec<u16>,
+    /// Codes of findings.
+    pub codes: Vec<&'static str>,
+    /// Least payload of the main direction, in bytes.
+    pub min_bytes: u64,
+    /// A condition.
+    pub expression: Option<FilterExpression>,
+}
+
+/// Order of connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConnectionOrder {
+    /// Costliest first.
+    #[default]
+    Lost,
+    /// Most payload first.
+    Bytes,
+    /// Longest first.
+    Time,
+    /// Least goodput first.
+    Goodput,
+    /// By their numbers.
+    Flow,
+}
+
+impl ConnectionFilter {
+    fn admits(&self, one: &ConnectionReport) -> bool {
+        let ends = one.stream.ends();
+        let any = |listed: bool, found: bool| !listed || found;
+        let has_ip = |ip: &IpAddr| ends.src.ip() == *ip || ends.dst.ip() == *ip;
+        let has_port = |port: &u16| ends.src.port() == *port || ends.dst.port() == *port;
+        any(!self.hosts.is_empty(), self.hosts.iter().any(has_ip))
+            && any(!self.ports.is_empty(), self.ports.iter().any(has_port))
+            && any(!self.codes.is_empty(), self.codes.iter().any(|code| one.has_finding(code)))
+            && one.bytes >= self.min_bytes
+            && self.expression.as_ref().is_none_or(|expression| expression.holds(one))
+    }
+
+    /// Whether it has conditions on what a log of QUIC lacks: addresses.
+    const fn concerns_tcp_only(&self) -> bool {
+        !self.hosts.is_empty() || !self.ports.is_empty() || self.expression.is_some()
+    }
+}
+
+impl ComparedConnection for ConnectionReport {
+    fn number(&self, field: Field) -> u64 {
+        match field {
+            Field::Bytes => self.bytes,
+            Field::Time => self.duration,
+            Field::Lost => self.cost,
+            Field::Goodput => self.goodput_bps,
+            _ => u64::from(Self::number(self)),
+        }
+    }
+
+    fn has(&self, field: Field, value: &FieldValue) -> bool {
+        let ends = self.stream.ends();
+        let sides = match field {
+            Field::Client => vec![ends.src],
+            Field::Server => vec![ends.dst],
+            _ => vec![ends.src, ends.dst],
+        };
+        match value {
+            FieldValue::Code(code) => self.has_finding(code),
+            FieldValue::Address(ip) => sides.iter().any(|end| end.ip() == *ip),
+            FieldValue::Endpoint(other) => sides.contains(other),
+            FieldValue::Number(port) => sides.iter().any(|end| u64::from(end.port()) == *port),
+        }
+    }
+}
+
+/// A set of codes: a bit for each of [`RULES`].
+const _: () = assert!(RULES.len() <= u64::BITS as usize);
+
+/// The bit of a code.
+pub(super) fn code_bit(code: &str) -> u64 {
+    RULES.iter().position(|rule| rule.code == code).map_or(0, |index| 1 << index)
+}
+
+/// The codes of a set, in order.
+pub(super) fn codes(set: u64) -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|rule| rule.code).filter(move |code| set & code_bit(code) != 0)
+}
+
+impl ConnectionReport {
+    /// Whether it has a finding with this code.
+    pub fn has_finding(&self, code: &str) -> bool {
+        self.codes & code_bit(code) != 0
+    }
+}
+
+impl DiagnosisReport {
+    /// Keeps the connections that meet the conditions; returns how many those are.
+    pub fn retain(&mut self, filter: &ConnectionFilter) -> usize {
+        let mut kept = 0;
+        for file in &mut self.files {
+            file.connections.retain(|one| filter.admits(one));
+            file.quic.retain(|one| {
+                let found = |code: &&str| one.diagnosis.findings.iter().any(|f| f.code == *code);
+                !filter.concerns_tcp_only()
+                    && (filter.codes.is_empty() || filter.codes.iter().any(found))
+                    && one.connection.analysis.bytes() >= filter.min_bytes
+            });
+            kept += file.connections.len() + file.quic.len();
+        }
+        let files = &self.files;
+        self.joined.retain(|pair| {
+            let has = |one: &ConnectionReport, name: &str| pair.concerns(name, one.number());
+            files.iter().any(|file| file.connections.iter().any(|one| has(one, &file.file.name)))
+        });
+        kept
+    }
+
+    /// Orders the connections of each file.
+    pub fn sort(&mut self, order: ConnectionOrder) {
+        for file in &mut self.files {
+            let all = &mut file.connections;
+            match order {
+                ConnectionOrder::Lost => all.sort_by_key(|one| Reverse((one.cost, one.noted))),
+                ConnectionOrder::Bytes => all.sort_by_key(|one| Reverse(one.bytes)),
+                ConnectionOrder::Time => all.sort_by_key(|one| Reverse(one.duration)),
+                ConnectionOrder::Goodput => all.sort_by_key(|one| one.goodput_bps),
+                ConnectionOrder::Flow => all.sort_by_key(ConnectionReport::number),
+            }
+        }
+    }
+}
