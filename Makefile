@@ -90,6 +90,8 @@ kernels:
 	  $(BUILT)/debug/ackclock kernel build && \
 	  $(BUILT)/debug/ackclock kernel check linux-6.12 && \
 	  ACKCLOCK_REQUIRE_KERNEL=1 cargo test --workspace --all-features --quiet --test transfers --test errors && \
+	  { [ ! -x $(VENV)/bin/pytest ] || ACKCLOCK_REQUIRE_KERNEL=1 ACKCLOCK_BIN=$(BUILT)/debug/ackclock \
+	    $(VENV)/bin/python -m pytest -q bindings/python/tests/test_schemas.py -k 'compare or kernel'; } && \
 	  $(BUILT)/debug/xtask worlds --against kernel --count 20; \
 	else \
 	  echo "kernels: skipped, they need Debian's linux-source-6.12"; \
