@@ -41,7 +41,10 @@ CALLS = {
     "kernel-check": [["kernel", "check"]],
     "kernel-list": [["kernel", "list"]],
     "packetdrill": [["packetdrill", ROOT / "golden/packetdrill"], ["packetdrill", ROOT / "docs/samples/packet-scripts"]],
-    "read": [["read", ROOT / "docs/samples" / name] for name in ("upload.siftr.log", "upload.sqlog", "damaged.qlog")],
+    "read": [
+        ["read", ROOT / "docs/samples" / name]
+        for name in ("upload.siftr.log", "upload.sqlog", "damaged.qlog", "bufferbloat.flent.gz")
+    ],
     "reproduce": [REPRODUCE, [*REPRODUCE, "--list"]],
     "run": [
         ["run", ROOT / "scenarios" / f"{name}.toml"]
