@@ -21,10 +21,25 @@ pub fn run_shared<O: Observer>(
     observer: &mut O,
 ) -> Result<RunOutcome, RunError> {
     if O::PACKETS {
-        run(scenario, &mut ErasedObserver::<true>::new(observer))
+        run_with_packets(scenario, ErasedObserver::new(observer))
     } else {
-        run(scenario, &mut ErasedObserver::<false>::new(observer))
+        run_without_packets(scenario, ErasedObserver::new(observer))
     }
+}
+
+/// Not generic, so that optimised builds have its engine once, and not once for each crate.
+fn run_with_packets(
+    scenario: &Scenario,
+    mut observer: ErasedObserver<'_, true>,
+) -> Result<RunOutcome, RunError> {
+    run(scenario, &mut observer)
+}
+
+fn run_without_packets(
+    scenario: &Scenario,
+    mut observer: ErasedObserver<'_, false>,
+) -> Result<RunOutcome, RunError> {
+    run(scenario, &mut observer)
 }
 
 /// An observer whose type is known at run time only. It receives events of single packets if
