@@ -47,7 +47,8 @@ digest:
 	fi
 
 # The Python package, with its notebooks, in an environment of its own, built without optimisation as
-# all tests are. Skipped where Python cannot make one.
+# all tests are; two processes run the tests of different files. Modules are compiled when they are
+# imported first, which most never are. Skipped where Python cannot make one.
 BUILT := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(BUILT)/python
 python: export MATURIN_PEP517_ARGS = --profile dev
@@ -55,9 +56,10 @@ python: export ACKCLOCK_BIN = $(abspath $(BUILT)/debug/ackclock)
 python:
 	@if python3 -c 'import ensurepip, venv' > /dev/null 2>&1; then \
 	  python3 -m venv $(VENV) && \
-	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement bindings/python/tests/requirements.txt . && \
+	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-compile \
+	    --requirement bindings/python/tests/requirements.txt . && \
 	  $(BINS) && \
-	  $(VENV)/bin/python -m pytest -q && \
+	  $(VENV)/bin/python -m pytest -q --numprocesses 2 --dist loadfile && \
 	  $(VENV)/bin/python -m mypy && \
 	  $(VENV)/bin/python -m mypy.stubtest ackclock._engine; \
 	else \
@@ -90,6 +92,8 @@ kernels:
 	  $(BUILT)/debug/ackclock kernel build && \
 	  $(BUILT)/debug/ackclock kernel check linux-6.12 && \
 	  ACKCLOCK_REQUIRE_KERNEL=1 cargo test --workspace --all-features --quiet --test transfers --test errors && \
+	  { [ ! -x $(VENV)/bin/pytest ] || ACKCLOCK_REQUIRE_KERNEL=1 ACKCLOCK_BIN=$(BUILT)/debug/ackclock \
+	    $(VENV)/bin/python -m pytest -q bindings/python/tests/test_schemas.py -k 'compare or kernel'; } && \
 	  $(BUILT)/debug/xtask worlds --against kernel --count 20; \
 	else \
 	  echo "kernels: skipped, they need Debian's linux-source-6.12"; \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,33 @@ CAPTURE = GOLDEN / "h1_rwnd_cubic/sender.pcap.xz"
 MATHIS = ["theory", "mathis", "--rtt", "20ms", "--loss", "0.1%"]
 SWEEP = ["sweep", ROOT / "scenarios/example.toml", "-m", "sender.cc=newreno,cubic", "-m", "seed=1,2"]
 
+# Both hosts are Linux, so that a kernel can be either.
+LINUX = """
+title = "two Linux hosts"
+duration = "20s"
+host = { a = { profile = "linux-6.18" }, b = { profile = "linux-6.18" } }
+path = [ { from = "a", to = "b", return = [ { delay = "5ms" } ], forward = [
+  { link = { rate = "20Mbit/s", buffer = "64KiB" } }, { delay = "5ms" } ] } ]
+flow = [ { name = "up", from = "a", to = "b", bulk = "300kB" } ]
+"""
+REPRODUCE = ["reproduce", "slow-start-lro"]
+
 CALLS = {
+    # The files are made in the folder of the test.
+    "compare": [["compare", "linux.toml", "--model", "--kernel"], ["compare", "linux.toml", "--model", "--wire"]],
     "diagnose": [
         *(["diagnose", path] for path in sorted(GOLDEN.glob("*/sender.pcap.xz"))),
         ["diagnose", GOLDEN / "k1_two_flows/sender.pcap.xz", GOLDEN / "k1_two_flows/receiver.pcap.xz"],
         *(["diagnose", ROOT / "docs/samples" / name] for name in ("upload.sqlog", "damaged.qlog", "upload.siftr.log")),
     ],
+    "kernel-check": [["kernel", "check"]],
     "kernel-list": [["kernel", "list"]],
     "packetdrill": [["packetdrill", ROOT / "golden/packetdrill"], ["packetdrill", ROOT / "docs/samples/packet-scripts"]],
-    "read": [["read", ROOT / "docs/samples" / name] for name in ("upload.siftr.log", "upload.sqlog", "damaged.qlog")],
+    "read": [
+        ["read", ROOT / "docs/samples" / name]
+        for name in ("upload.siftr.log", "upload.sqlog", "damaged.qlog", "bufferbloat.flent.gz")
+    ],
+    "reproduce": [REPRODUCE, [*REPRODUCE, "--list"]],
     "run": [
         ["run", ROOT / "scenarios" / f"{name}.toml"]
         for name in ("example", "fairness-cubic-newreno", "rough-path", "shared-bottleneck", "slow-start-lro")
@@ -35,6 +54,7 @@ CALLS = {
         ["scenario", "check", ROOT / "scenarios/example.toml"],
         ["scenario", "check", ROOT / "docs/samples/unitless.toml"],
     ],
+    "suite": [["suite", "rfc9743", "--cc", "cubic", "--phases", "2", "--criterion", "5.1.1,5.1.2,7.4,7.7"]],
     # Made in the folder of the test, by the first call.
     "sweep": [[*SWEEP, "--out", "cells"]],
     "table": [[*SWEEP, "--out", "cells"], ["table", "cells", "--rows", "sender.cc", "--value", "rtos"]],
@@ -46,7 +66,15 @@ CALLS = {
         ["theory", "cubic", "--rtt", "2ms", "--loss", "1%"],
     ],
     "whatif": [["whatif", CAPTURE], ["whatif", CAPTURE, "--compare", "linux-6.18/reno,freebsd-main"]],
+    "wire": [
+        ["wire", "send", "linux.toml"],
+        ["wire", "receive", "--bytes", "100kB"],
+        ["wire", "compare", "linux.toml"],
+        ["wire", "link", "linux.toml", "--run", "a=true", "--set", "host.a.cc=reno", "--set", "host.b.cc=reno"],
+    ],
 }
+# What a command says that lacks the privilege or the kernel it needs. `make kernels` runs these tests with a kernel.
+LACKING = (b"this needs CAP_", b"there is no kernel", b"without gcc")
 
 
 def closed(schema: Any) -> Any:
@@ -70,8 +98,13 @@ def test_output_is_of_its_schema(command: list[str], name: str, tmp_path: Path) 
     schema = json.loads(output(command, "schema", name))
     jsonschema.Draft202012Validator.check_schema(schema)
     validators = [jsonschema.Draft202012Validator(one) for one in (schema, closed(schema))]
+    (tmp_path / "linux.toml").write_text(LINUX)
+    lacking = []
     for call in CALLS[name]:
         done = subprocess.run([*command, *map(str, call), "--json"], capture_output=True, cwd=tmp_path)
+        if name in ("compare", "kernel-check", "wire") and any(one in done.stderr for one in LACKING):
+            lacking.append(f"{call}: {done.stderr.decode()}")
+            continue
         assert done.stdout, done.stderr
         texts = done.stdout.splitlines() if name == "read" else [done.stdout]
         for text, validator in itertools.product(texts, validators):
@@ -80,3 +113,7 @@ def test_output_is_of_its_schema(command: list[str], name: str, tmp_path: Path) 
             assert not errors, (call, errors[:5])
     # A document of another kind is not of the schema; the fields of a line of `read` are all optional.
     assert not validators[name == "read"].is_valid({"format": 1})
+    if os.environ.get("ACKCLOCK_REQUIRE_KERNEL"):
+        assert all("CAP_" in one for one in lacking), lacking
+    if lacking:
+        pytest.skip(" ".join(lacking))

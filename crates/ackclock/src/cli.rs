@@ -253,6 +253,7 @@ Examples:
   cat UNKNOWN_5001_10.0.0.2_49152.?.pcapng | ackclock read -
   ackclock read siftr.log --csv > siftr.csv
   ackclock read connection.sqlog
+  ackclock read rrul.flent.gz                          its series, and what limits
   ackclock read bblog.pcapng --json | jq 'select(.record.snd_cwnd < 14480)'
 
 Problems of a log are reported with their position: in the text, in the JSON, or with --csv on

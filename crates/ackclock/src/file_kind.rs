@@ -70,6 +70,7 @@ impl FileKind {
     /// The command for files of this kind.
     pub(crate) const fn command(self) -> &'static str {
         match self {
+            Self::Recording(InputKind::Flent) => "read",
             Self::Recording(_) => "diagnose",
             Self::Scenario => "run",
             Self::Ini => "import-ini",

@@ -7,7 +7,7 @@ use nix::unistd::Pid;
 use packet::wire::Endpoints;
 use sim::live::LiveSimulation;
 use sim::scenario::{App, ReceiveOffloadSpec, Scenario};
-use sim::{Latency, Observer, RunOutcome, SetupError};
+use sim::{ErasedObserver, Latency, Observer, RunOutcome, SetupError};
 use units::{Bytes, Duration, Instant};
 
 use crate::drive::{Attached, DriveCounters, Failed, drive};
@@ -218,7 +218,8 @@ pub fn run<O: Observer>(job: &Job<'_>, observer: &mut O) -> Result<GuestRun, Run
     let _pinned = job.pin.then(Pinned::here);
     let kernels = job.guests.iter().map(|guest| guest.host);
     let outside: Vec<usize> = kernels.chain(job.programs.iter().map(|one| one.host)).collect();
-    let mut live = LiveSimulation::new(scenario, &outside, observer).map_err(RunError::Setup)?;
+    let mut shared = ErasedObserver::<true>::new(observer);
+    let mut live = LiveSimulation::new(scenario, &outside, &mut shared).map_err(RunError::Setup)?;
     let mut guests = Vec::new();
     for guest in job.guests {
         guests.push(Attached {

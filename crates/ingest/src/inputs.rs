@@ -210,6 +210,7 @@ pub fn read(sources: Vec<InputFile<'_>>, settings: AnalysisSettings) -> Result<R
             InputKind::NetLog => {
                 netlog::read(input, number, &mut file).map(|connections| quic.extend(connections))
             }
+            InputKind::Flent => Err(Reason::Nothing { kind: InputKind::Flent, problem: None }),
             _ => logs::read(input, number, &mut file, &mut table),
         };
         if let Err(reason) = done {

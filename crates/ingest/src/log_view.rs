@@ -1,15 +1,17 @@
-//! Displays FreeBSD's stack logs and qlog as text, JSON lines or CSV.
+//! Displays FreeBSD's stack logs, qlog and data files of flent as text, JSON lines or CSV.
 //!
 //! [`view`] detects the kind of log by its first bytes. Problems of a log are printed between its
 //! records, in CSV on a separate output; a summary ends the text and the JSON.
 
 mod black_box;
+mod flent;
 mod qlog;
 mod siftr;
 
 use core::fmt;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, BufReader, Write};
 
+use trace::unpack::Unpacked;
 use units::Duration;
 
 /// Output format.
@@ -78,6 +80,16 @@ pub fn view(
         (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
     ];
     if let Some((_, name)) = packed.iter().find(|(magic, _)| begin.starts_with(magic)) {
+        if *name == "gzip" {
+            // Data files of flent are always packed.
+            let unpacked = Unpacked::new(log).map_err(ViewError::Read)?;
+            let mut unpacked = BufReader::new(unpacked);
+            if unpacked.fill_buf().is_ok_and(logs::flent::is_flent) {
+                let mut show =
+                    LogWriter { form, out, aside, begun: false, first: None, held: vec![] };
+                return flent::view(unpacked, &mut show);
+            }
+        }
         return Ok(LogStatus::Packed(name));
     }
     // A siftr log begins with a line of text, even the binary one.
@@ -92,7 +104,9 @@ pub fn view(
         matches!(first, Some(b'{' | 0x1e))
     });
     let mut show = LogWriter { form, out, aside, begun: false, first: None, held: Vec::new() };
-    if json {
+    if logs::flent::is_flent(begin) {
+        flent::view(log, &mut show)
+    } else if json {
         qlog::view(log, &mut show)
     } else if text && !begin.is_empty() {
         siftr::view(log, &mut show)

@@ -152,7 +152,7 @@ impl RunPageRecorder {
 pub fn plots_of(loaded: &Loaded, id: &str, title: &str) -> Result<Plots, String> {
     let mut scenario = loaded.scenario.clone();
     let mut story = RunPageRecorder::of(&mut scenario);
-    let outcome = sim::run(&scenario, &mut story).map_err(|error| error.to_string())?;
+    let outcome = sim::run_shared(&scenario, &mut story).map_err(|error| error.to_string())?;
     let detector = story.detector.finish().into_iter().next().unwrap_or_default();
     let first = story.flows.first_mut().zip(outcome.flows.first());
     let (flow, outcome) = first.ok_or_else(|| String::from("the scenario has no flow"))?;

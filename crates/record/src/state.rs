@@ -23,6 +23,18 @@ macro_rules! sender {
             }
         }
 
+        impl<S: Sender + ?Sized> Sender for &S {
+            $(#[inline(always)]
+            fn $field(&self) -> $type {
+                (**self).$field()
+            })+
+
+            #[inline(always)]
+            fn snapshot(&self) -> SenderState {
+                (**self).snapshot()
+            }
+        }
+
         impl Sender for SenderState {
             $(#[inline(always)]
             fn $field(&self) -> $type {

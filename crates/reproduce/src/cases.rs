@@ -160,7 +160,8 @@ pub(crate) fn run(
     observer: &mut impl sim::Observer,
     stop: StopFlag<'_>,
 ) -> Result<sim::RunOutcome, CaseError> {
-    stop::run(&loaded.scenario, observer, stop).map_err(|error| CaseError(format!("{error}")))
+    stop::run_shared(&loaded.scenario, observer, stop)
+        .map_err(|error| CaseError(format!("{error}")))
 }
 
 impl Case {

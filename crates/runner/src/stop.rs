@@ -30,6 +30,22 @@ pub fn run(
     sim::run(scenario, &mut Stoppable(observer, stop))
 }
 
+/// Runs a scenario like [`run`], with an engine that all observers share: for runs where speed does
+/// not matter.
+///
+/// # Errors
+/// Those of [`sim::run`].
+pub fn run_shared(
+    scenario: &Scenario,
+    observer: &mut impl Observer,
+    stop: StopFlag<'_>,
+) -> Result<RunOutcome, RunError> {
+    if stop.load(Ordering::Relaxed) {
+        return Err(RunError::Stopped);
+    }
+    sim::run_shared(scenario, &mut Stoppable(observer, stop))
+}
+
 /// Forwards to another observer and checks the flag.
 #[derive(Debug)]
 struct Stoppable<'a, O>(&'a mut O, StopFlag<'a>);

@@ -4,7 +4,8 @@
 //! [`outcome`] (the results), `validity` (which scenarios can be run), then the run itself: `world`
 //! (the event loop), `routes` (the elements of a path), `nic` (a host's network card), `transport`
 //! (TCP or QUIC), `datagrams` (QUIC packets on the network), `app` (the applications). In addition:
-//! [`audit`] (a run checked by the verifier) and [`live`] (a world with external hosts).
+//! [`audit`] (a run checked by the verifier), [`live`] (a world with external hosts) and `erased` (one
+//! engine for many observers).
 //!
 //! The crate reads no file, has no text form, prints nothing and never reads a clock. The same
 //! scenario gives the same bytes on any machine.
@@ -17,6 +18,7 @@ pub mod scenario;
 
 mod app;
 mod datagrams;
+mod erased;
 mod nic;
 mod routes;
 mod run_error;
@@ -24,6 +26,7 @@ mod transport;
 mod validity;
 mod world;
 
+pub use erased::{ErasedObserver, run_shared};
 pub use observer::{Observer, ObserverPair};
 pub use outcome::{FlowOutcome, Latency, RunOutcome};
 pub use run_error::{DuplicationLimit, MAX_PACKETS_IN_FLIGHT, RunError};

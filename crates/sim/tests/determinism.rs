@@ -170,3 +170,48 @@ fn hibernation_among_many_flows_does_not_change_results() {
     assert_eq!((packed.value(), packed.events()), (rested.value(), rested.events()));
     assert!(outcome.flows.iter().all(|flow| flow.finished));
 }
+
+/// Counts the events of single packets.
+#[derive(Default)]
+struct CountedPackets {
+    digest: Digest,
+    packets: u64,
+    segments: u64,
+}
+
+impl Recorder for CountedPackets {
+    const ON: bool = true;
+    const PACKETS: bool = true;
+
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
+        self.digest.record(at, who, event, state);
+    }
+
+    fn record_packet(&mut self, _: Instant, _: record::PacketEvent) {
+        self.packets += 1;
+    }
+}
+
+impl Observer for CountedPackets {
+    fn tap(&mut self, _: Instant, _: usize, _: bool, _: &Segment) {
+        self.segments += 1;
+    }
+}
+
+#[test]
+fn the_shared_engine_reports_the_same() {
+    for mut scenario in worlds() {
+        let mut shared = Digest::default();
+        sim::run_shared(&scenario, &mut shared).unwrap();
+        assert_eq!((shared.value(), shared.events()), digest(&scenario), "{}", scenario.title);
+        scenario.taps = all_taps(scenario.hosts.len());
+        let (mut own, mut shared) = (CountedPackets::default(), CountedPackets::default());
+        sim::run(&scenario, &mut own).unwrap();
+        sim::run_shared(&scenario, &mut shared).unwrap();
+        let counts = |one: &CountedPackets| (one.digest.value(), one.packets, one.segments);
+        assert_eq!(counts(&shared), counts(&own), "{}", scenario.title);
+        assert!(own.packets > 1_000 && own.segments > 1_000, "{:?}", counts(&own));
+        // An observer that wants no events is given none.
+        sim::run_shared(&scenario, &mut NullRecorder).unwrap();
+    }
+}

@@ -36,7 +36,7 @@ pub fn page(report: &SuiteReport) -> Page {
             ("references".to_owned(), report.against.join(", ")),
             ("start phases of worlds with several flows".to_owned(), report.phases.to_string()),
         ],
-        maker: format!("ackclock {}", report.version),
+        maker: format!("Ackclock {}", report.version),
         parts,
     }
 }
@@ -94,11 +94,16 @@ fn figures(criterion: &CriterionReport) -> ReportTable {
                 vec![
                     TableCell::from(figure.name.as_str()),
                     TableCell::from(value(figure)).tone(tone),
-                    TableCell::from(reference(figure)),
-                    TableCell::from(limit(figure)),
+                    TableCell::from(with_unit(reference(figure), &figure.unit)),
+                    TableCell::from(with_unit(limit(figure), &figure.unit)),
                 ]
             })
             .collect(),
         ..ReportTable::default()
     }
+}
+
+/// A figure with its unit; nothing without a figure.
+fn with_unit(figure: String, unit: &str) -> String {
+    if figure.is_empty() || unit.is_empty() { figure } else { format!("{figure} {unit}") }
 }

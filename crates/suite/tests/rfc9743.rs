@@ -105,3 +105,18 @@ fn every_form_has_every_criterion_and_escapes_its_text() {
     suite::page::page(&report).write(&mut page).unwrap();
     assert!(String::from_utf8(page).unwrap().contains("misbehaving nodes"));
 }
+
+#[test]
+fn every_figure_of_a_page_has_its_unit() {
+    let text = r#"{"version": "0", "suite": "rfc9743", "sender": "s", "against": [], "phases": 2,
+        "criteria": [{"section": "7.4", "title": "t", "verdict": "pass", "limits": "", "worlds": [],
+            "figures": [{"name": "loss", "unit": "%", "value": 3.7, "reference": 3.5, "limit": 11.1,
+                         "bound": "at_most", "holds": true}]}]}"#;
+    let report = SuiteReport::from_json(text).unwrap();
+    let mut page = Vec::new();
+    suite::page::page(&report).write(&mut page).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    for figure in ["3.70 %", "3.50 %", "at most 11.1 %"] {
+        assert!(page.contains(figure), "{figure}");
+    }
+}

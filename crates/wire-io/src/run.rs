@@ -11,7 +11,7 @@ use packet::wire::Endpoints;
 use sha2::{Digest, Sha256};
 use sim::live::LiveSimulation;
 use sim::scenario::{App, Close, Scenario, StackSpec, TapPoint, TapSpec};
-use sim::{Observer, RunOutcome, SetupError};
+use sim::{ErasedObserver, Observer, RunOutcome, SetupError};
 use trace::pcapng::PcapngSection;
 use units::{Bytes, Duration, Instant};
 
@@ -250,7 +250,7 @@ pub fn run<O: Observer, W: Write>(
     });
     let flows = scenario.flows.len();
     let mut watcher = WireObserver {
-        user: observer,
+        user: &mut ErasedObserver::<true>::new(observer),
         user_taps,
         stack_taps,
         streams: streams.collect(),

@@ -25,6 +25,7 @@ const SCHEMA_EXAMPLES: &str = "\
 Examples:
   ackclock schema                              the commands with a schema
   ackclock schema diagnose > diagnose.schema.json
+  ackclock schema wire send                    that of all commands of `wire`
 
 The schema of scenario files is printed by: ackclock scenario schema";
 
@@ -34,7 +35,7 @@ The schema of scenario files is printed by: ackclock scenario schema";
 pub(crate) struct SchemaArgs {
     /// Command whose JSON the schema describes [default: a list of all]
     #[arg(value_name = "COMMAND")]
-    pub(crate) command: Option<String>,
+    pub(crate) command: Vec<String>,
 }
 
 const MAN_EXAMPLES: &str = "\

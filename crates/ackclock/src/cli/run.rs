@@ -84,6 +84,9 @@ pub(crate) struct RunArgs {
     /// Write the figures of all flows as OpenMetrics text
     #[arg(long, value_name = "FILE")]
     pub(crate) openmetrics: Option<PathBuf>,
+    /// Write rate, round-trip time and window of every sender as a data file of flent (.flent.gz)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) flent: Option<PathBuf>,
     /// Run the programs that the scenario names as kernels of its hosts: they are foreign code
     #[arg(long)]
     pub(crate) allow_exec: bool,

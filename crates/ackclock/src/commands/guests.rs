@@ -123,9 +123,25 @@ impl Kernels {
         if !self.guests.is_empty() || !self.programs.is_empty() {
             return self.run_guests(scenario, observer, true).map(|done| done.outcome);
         }
-        sim::run(scenario, observer)
-            .map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))
+        sim::run(scenario, observer).map_err(|error| cannot_run(&error))
     }
+
+    /// Runs a scenario like [`Kernels::run`], with the engine that all observers share.
+    pub(super) fn run_shared<O: Observer>(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+    ) -> Result<RunOutcome, Failure> {
+        #[cfg(target_os = "linux")]
+        if !self.guests.is_empty() || !self.programs.is_empty() {
+            return self.run_guests(scenario, observer, true).map(|done| done.outcome);
+        }
+        sim::run_shared(scenario, observer).map_err(|error| cannot_run(&error))
+    }
+}
+
+fn cannot_run(error: &sim::RunError) -> Failure {
+    Failure::new(format!("the scenario cannot be run: {error}"))
 }
 
 /// The path of a program that a scenario names for a host, from where the scenario's file is.

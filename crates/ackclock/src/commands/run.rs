@@ -90,11 +90,16 @@ pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
     // A page also shows the queues of a single flow.
     let is_shared = Sharing::concerns(scenario);
     let mut sharing = (is_shared || story.is_some()).then(|| Sharing::new(scenario));
-    let outcome = if rows.is_empty() {
-        watch(&kernels, scenario, story.as_mut(), &mut taps, sharing.as_mut())?
-    } else {
-        let mut all = ObserverPair(&mut rows, &mut taps);
-        watch(&kernels, scenario, story.as_mut(), &mut all, sharing.as_mut())?
+    let outcome = match (&mut story, &mut sharing) {
+        // Only these have an engine of their own: writing takes longer than the calls of the shared one.
+        (None, None) if rows.is_empty() => kernels.run(scenario, &mut taps)?,
+        (None, Some(sharing)) if rows.is_empty() => {
+            kernels.run(scenario, &mut ObserverPair(sharing, &mut taps))?
+        }
+        (story, sharing) => {
+            let mut all = ObserverPair(&mut rows, &mut taps);
+            watch(&kernels, scenario, story.as_mut(), &mut all, sharing.as_mut())?
+        }
     };
 
     rows.logs.finish()?;
@@ -160,8 +165,8 @@ fn simulate<O: Observer>(
     sharing: Option<&mut Sharing>,
 ) -> Result<RunOutcome, Failure> {
     match sharing {
-        Some(sharing) => kernels.run(scenario, &mut ObserverPair(sharing, observer)),
-        None => kernels.run(scenario, observer),
+        Some(sharing) => kernels.run_shared(scenario, &mut ObserverPair(sharing, observer)),
+        None => kernels.run_shared(scenario, observer),
     }
 }
 

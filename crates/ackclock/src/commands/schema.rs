@@ -7,41 +7,85 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// Commands with their schemas.
-const SCHEMAS: [(&str, &str); 10] = [
+const SCHEMAS: [(&str, &str); 15] = [
+    ("compare", include_str!("../schemas/compare.json")),
     ("diagnose", include_str!("../schemas/diagnose.json")),
+    ("kernel-check", include_str!("../schemas/kernel-check.json")),
     ("kernel-list", include_str!("../schemas/kernel-list.json")),
     ("packetdrill", include_str!("../schemas/packetdrill.json")),
     ("read", include_str!("../schemas/read.json")),
+    ("reproduce", include_str!("../schemas/reproduce.json")),
     ("run", include_str!("../schemas/run.json")),
     ("scenario-check", include_str!("../schemas/scenario-check.json")),
+    ("suite", include_str!("../schemas/suite.json")),
     ("sweep", include_str!("../schemas/sweep.json")),
     ("table", include_str!("../schemas/table.json")),
     ("theory", include_str!("../schemas/theory.json")),
     ("whatif", include_str!("../schemas/whatif.json")),
+    ("wire", include_str!("../schemas/wire.json")),
 ];
 
 pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
     let names = SCHEMAS.map(|(name, _)| name);
-    let text = match &args.command {
-        None => names.join("\n") + "\n",
-        Some(command) => {
-            let found = SCHEMAS.iter().find(|(name, _)| name == command);
-            let unknown = || {
-                let failure = Failure::new(format!("no schema for `{command}`"));
-                failure.hint(format!("there are schemas for {}", names.join(", ")))
-            };
-            found.ok_or_else(unknown)?.1.to_owned()
-        }
-    };
-    print(&text)?;
+    if args.command.is_empty() {
+        print(&(names.join("\n") + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let found = schema_of(&args.command.join("-")).ok_or_else(|| {
+        let failure = Failure::new(format!("no schema for `{}`", args.command.join(" ")));
+        failure.hint(format!("there are schemas for {}", names.join(", ")))
+    })?;
+    print(found)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The schema of a command, whose words are joined by hyphens: its own, or that of the commands it
+/// is one of (`wire-send`: `wire`).
+fn schema_of(command: &str) -> Option<&'static str> {
+    let is_of = |name| {
+        command.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    SCHEMAS.iter().find(|(name, _)| is_of(name)).map(|(_, schema)| *schema)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{Command, CommandFactory};
     use serde_json::Value;
 
     use super::*;
+    use crate::cli::Cli;
+
+    /// Adds the commands below this one that have `--json`, their words joined by hyphens.
+    fn with_json(command: &Command, name: &str, found: &mut BTreeSet<String>) {
+        for sub in command.get_subcommands() {
+            let name =
+                format!("{name}{}{}", if name.is_empty() { "" } else { "-" }, sub.get_name());
+            if sub.get_arguments().any(|argument| argument.get_long() == Some("json")) {
+                found.insert(name.clone());
+            }
+            with_json(sub, &name, found);
+        }
+    }
+
+    #[test]
+    fn every_command_with_json_has_a_schema() {
+        let mut commands = BTreeSet::new();
+        with_json(&Cli::command(), "", &mut commands);
+        assert!(commands.len() > 15, "{commands:?}");
+        for command in &commands {
+            assert!(schema_of(command).is_some(), "{command} --json has no schema");
+        }
+        // No schema is of a command that does not exist.
+        for (name, schema) in SCHEMAS {
+            let mut names = commands.iter().filter_map(|command| schema_of(command));
+            assert!(names.any(|found| found == schema), "no command prints `{name}`");
+        }
+        assert_eq!(schema_of("wires"), None);
+        assert_eq!(schema_of("kernel"), None);
+    }
 
     #[test]
     fn schemas_are_json_with_the_title_of_their_command() {

@@ -41,7 +41,7 @@ fn kernel_runner(name: Option<String>) -> Result<Box<KernelRunner<'static>>, Fai
         let text = |failure: Failure| failure.message();
         let hosts = super::compare::linux_hosts(scenario, &name).map_err(text)?;
         let kernels = Kernels::with(scenario, &hosts, Path::new(""), false).map_err(text)?;
-        kernels.run(scenario, seen).map(drop).map_err(text)
+        kernels.run_shared(scenario, seen).map(drop).map_err(text)
     }))
 }
 

@@ -6,6 +6,7 @@ mod documents;
 mod emulators;
 mod files;
 mod first_minute;
+mod flent;
 mod formats;
 mod full;
 mod help;

@@ -22,6 +22,8 @@ pub enum InputKind {
     Qlog,
     /// Chromium's NetLog.
     NetLog,
+    /// A data file of flent, which has no connections.
+    Flent,
 }
 
 impl fmt::Display for InputKind {
@@ -35,6 +37,7 @@ impl fmt::Display for InputKind {
             Self::Ss => "polls of ss",
             Self::Qlog => "qlog",
             Self::NetLog => "a NetLog",
+            Self::Flent => "a data file of flent",
         })
     }
 }
@@ -57,6 +60,9 @@ impl InputKind {
             && fields.trim_ascii_start().starts_with(b"\"constants\"")
         {
             return Some(Self::NetLog);
+        }
+        if logs::flent::is_flent(json) {
+            return Some(Self::Flent);
         }
         if matches!(json.first(), Some(b'{' | 0x1e)) {
             return Some(Self::Qlog);

@@ -106,10 +106,10 @@ pub fn measure_until(
     let is_quic = loaded.scenario.hosts.first().is_some_and(|host| host.stack.quic().is_some());
     let (outcome, bytes) = if is_quic {
         let mut packets = PacketMeter { from, in_flight: VecDeque::new(), bytes: 0 };
-        (stop::run(&loaded.scenario, &mut packets, stop), packets.bytes)
+        (stop::run_shared(&loaded.scenario, &mut packets, stop), packets.bytes)
     } else {
         let mut reads = ReadMeter { from, bytes: 0 };
-        (stop::run(&loaded.scenario, &mut reads, stop), reads.bytes)
+        (stop::run_shared(&loaded.scenario, &mut reads, stop), reads.bytes)
     };
     let outcome = outcome.map_err(|_| Vec::new())?;
     let Some(flow) = outcome.flows.first() else { return Err(Vec::new()) };

@@ -221,7 +221,7 @@ fn run_grade(
     let mut sockets = Vec::new();
     match grade {
         Grade::Model => drop(Kernels::default().run(scenario, &mut record)?),
-        Grade::Kernel if windows => drop(kernels.run(scenario, &mut record)?),
+        Grade::Kernel if windows => drop(kernels.run_shared(scenario, &mut record)?),
         Grade::Kernel => drop(kernels.run_without_states(scenario, &mut record)?),
         Grade::Wire => sockets = on_the_wire(scenario, &mut record)?,
     }

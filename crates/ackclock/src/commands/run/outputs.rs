@@ -3,6 +3,7 @@
 mod bblog;
 mod charts;
 mod csv;
+mod flent;
 mod jsonl;
 mod openmetrics;
 #[cfg(feature = "parquet")]
@@ -45,6 +46,7 @@ const OUTPUTS: &[&dyn Output] = &[
     &siftr::SiftrLog,
     &qlog::QlogFile,
     &openmetrics::OpenMetrics,
+    &flent::Flent,
 ];
 
 /// The data source of an output.

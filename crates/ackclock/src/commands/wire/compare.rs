@@ -107,7 +107,7 @@ pub(in crate::commands) fn with_writes(scenario: &Scenario) -> Scenario {
 
 fn model(scenario: &Scenario) -> Result<(sim::RunOutcome, Vec<SenderTimeline>), Failure> {
     let mut timelines = TimelineRecorder::new(scenario, POLL);
-    let outcome = sim::run(scenario, &mut timelines)
+    let outcome = sim::run_shared(scenario, &mut timelines)
         .map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))?;
     Ok((outcome, timelines.into_timelines()))
 }

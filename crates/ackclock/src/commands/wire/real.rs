@@ -149,7 +149,7 @@ pub(super) fn report(
 
 /// Simulates the same scenario in virtual time.
 pub(super) fn model(scenario: &Scenario) -> Result<ModelReport, Failure> {
-    let outcome = sim::run(scenario, &mut NullRecorder)
+    let outcome = sim::run_shared(scenario, &mut NullRecorder)
         .map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))?;
     let flows = outcome.flows.iter().map(runner::run_report::FlowReport::new).collect();
     Ok(ModelReport { added_rtt_s: 0.0, flows })
