@@ -209,7 +209,7 @@ fn freebsd_13_ends_the_backoff_of_its_probes_at_every_segment() {
         // A byte from the peer each second, and an ACK for it: a call of tcp_output.
         for second in 1..=300 {
             pair.run(Duration::from_secs(second));
-            pair.now = units::Instant::ZERO + Duration::from_secs(second);
+            pair.now = Instant::ZERO + Duration::from_secs(second);
             let data = pair.forge(Flags::ACK, second as i64, 1);
             drop(pair.hear(&packet::Segment { window: 0, payload: 1, ..data }));
         }
@@ -304,7 +304,7 @@ fn data_of_the_peer_restarts_the_keepalive_timer() {
     let before = pair.log.len();
     for seconds in [90, 180, 270] {
         pair.run(Duration::from_secs(seconds));
-        pair.now = units::Instant::ZERO + Duration::from_secs(seconds);
+        pair.now = Instant::ZERO + Duration::from_secs(seconds);
         pair.with(TcpSide::Server, |cx, end| assert_eq!(end.write(cx, 10), 10));
         pair.serve();
     }
