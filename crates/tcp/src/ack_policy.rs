@@ -34,7 +34,7 @@ pub(crate) struct DelayedAckPolicy {
     scheduled: bool,
     /// Linux: ACK timeout in ticks, doubled when the timer fires; zero before the first data
     /// (`icsk_ack.ato`).
-    ato: u64,
+    ato: u16,
     /// Linux: data was sent in reply to data, or the peer has closed: the next segment of ours is
     /// expected to carry the ACK (`icsk_ack.pingpong`).
     pingpong: bool,
@@ -43,32 +43,35 @@ pub(crate) struct DelayedAckPolicy {
     pushed: u8,
     last_data: Option<Instant>,
     /// Linux: tick of the last data in order (`icsk_ack.lrcvtime`).
-    last_tick: u64,
+    last_tick: u32,
     limits: DelayLimits,
 }
 
-/// Limits of Linux's delay, in ticks of `clock`.
+/// Limits of Linux's delay, in ticks.
 #[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct DelayLimits {
     /// `TCP_ATO_MIN`.
-    min: u64,
+    min: u16,
     /// `TCP_DELACK_MAX`.
-    max: u64,
+    max: u16,
     /// Below the least retransmission timeout (tcp_delack_max).
-    below_rto: u64,
-    clock: KernelClock,
+    below_rto: u16,
 }
 
 impl DelayLimits {
     fn new(profile: &SharedProfile) -> Self {
         let clock = KernelClock::new(profile.hz, Duration::ZERO, 0);
+        let ticks = |span| narrow(clock.ticks(span));
         let (min, max) = match profile.acks {
-            DelayedAckRule::Linux { min, max, .. } => (clock.ticks(min), clock.ticks(max)),
+            DelayedAckRule::Linux { min, max, .. } => (ticks(min), ticks(max)),
             DelayedAckRule::FreeBsd { .. } | DelayedAckRule::Rfc { .. } => (0, 0),
         };
-        let below_rto = clock.ticks(RTO_MIN).max(2) - 1;
-        Self { min, max, below_rto, clock }
+        Self { min, max, below_rto: ticks(RTO_MIN).max(2) - 1 }
     }
+}
+
+fn narrow(ticks: u64) -> u16 {
+    u16::try_from(ticks).unwrap_or(u16::MAX)
 }
 
 /// In-order data, as the policies of FreeBSD and of the RFCs see it.
@@ -172,7 +175,7 @@ impl DelayedAckPolicy {
     /// is the answer.
     pub(crate) fn on_write_pending(&mut self, now: Instant, tick: u64) {
         if let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks {
-            (self.last_data, self.last_tick) = (Some(now), tick);
+            (self.last_data, self.last_tick) = (Some(now), tick as u32);
             self.ato = self.limits.min;
             self.quick = quick_acks;
         }
@@ -183,11 +186,12 @@ impl DelayedAckPolicy {
         self.scheduled = true;
         self.note_push(a.push);
         self.last_data = Some(a.now);
-        let before = core::mem::replace(&mut self.last_tick, a.tick);
+        // `lrcvtime` is a 32-bit number.
+        let before = core::mem::replace(&mut self.last_tick, a.tick as u32);
         if !matches!(self.profile.acks, DelayedAckRule::Linux { .. }) {
             return AckDecision::Now;
         }
-        self.follow(a.tick.saturating_sub(before), a);
+        self.follow(u64::from((a.tick as u32).wrapping_sub(before)), a);
         let at_once = self.at_once(a);
         match a.gap_left {
             // tcp_data_queue: `ICSK_ACK_NOW` once the gap is filled.
@@ -213,16 +217,17 @@ impl DelayedAckPolicy {
     #[inline(always)]
     pub(crate) fn on_data_sent(&mut self, tick: impl FnOnce() -> u64) {
         if self.ato > 0 && !self.pingpong {
-            self.pingpong = tick().saturating_sub(self.last_tick) < self.ato;
+            self.pingpong = (tick() as u32).wrapping_sub(self.last_tick) < u32::from(self.ato);
         }
     }
 
     /// tcp_send_delayed_ack: the smoothed round trip limits the delay, and the least
     /// retransmission timeout (tcp_delack_max).
     fn delay(&self, srtt: Option<u64>) -> Duration {
-        let DelayLimits { min, max, below_rto, clock } = self.limits;
-        let by_rtt = srtt.map_or(max, |srtt| srtt.max(min));
-        clock.span(self.ato.min(by_rtt).min(max).min(below_rto))
+        let DelayLimits { min, max, below_rto } = self.limits;
+        let by_rtt = srtt.map_or(max, |srtt| narrow(srtt).max(min));
+        let ticks = self.ato.min(by_rtt).min(max).min(below_rto);
+        KernelClock::new(self.profile.hz, Duration::ZERO, 0).span(ticks.into())
     }
 
     /// tcp_measure_rcv_mss.
@@ -268,10 +273,10 @@ impl DelayedAckPolicy {
         if self.ato == 0 {
             self.incr_quickack(a.rcv_wnd, a.mss, quick_acks);
             self.ato = min;
-        } else if since <= min / 2 {
+        } else if since <= u64::from(min / 2) {
             self.ato = self.ato / 2 + min / 2;
-        } else if since < self.ato {
-            self.ato = (self.ato / 2 + since).min(a.rto).min(max);
+        } else if since < u64::from(self.ato) {
+            self.ato = narrow((u64::from(self.ato / 2) + since).min(a.rto)).min(max);
         } else if since > a.rto {
             self.incr_quickack(a.rcv_wnd, a.mss, quick_acks);
         }
@@ -350,7 +355,8 @@ impl DelayedAckPolicy {
     pub(crate) fn on_timer(&mut self, rto: u64) {
         let DelayedAckRule::Linux { .. } = self.profile.acks else { return };
         let DelayLimits { min, max, .. } = self.limits;
-        self.ato = if self.pingpong { min } else { (2 * self.ato).min(rto).min(max) };
+        self.ato =
+            if self.pingpong { min } else { narrow((2 * u64::from(self.ato)).min(rto)).min(max) };
         self.pingpong = false;
     }
 }

@@ -87,9 +87,11 @@ fn rack_probes_a_window_below_a_segment_for_ever() {
 
 #[test]
 fn an_answer_that_leaves_the_window_shut_restarts_linux_probe_timer() {
-    // tcp_ack_probe; least RTO: 200 ms.
+    // tcp_ack_probe; the retransmission timeout is 200 to 300 ms.
     let mut pair = TcpPair::of("linux-6.12", "linux-6.12");
     pair.run(Duration::from_millis(500));
+    let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+    pair.now = at(500);
     pair.lose = |_, _| true;
     let hear = |pair: &mut TcpPair| {
         let ack = pair.forge(Flags::ACK, 1, 1);
@@ -98,15 +100,15 @@ fn an_answer_that_leaves_the_window_shut_restarts_linux_probe_timer() {
     hear(&mut pair);
     pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 5_000), 5_000));
     pair.serve();
-    for ms in [650, 800, 950] {
+    let before = pair.log.len();
+    for ms in [550, 600, 650] {
         pair.run(Duration::from_millis(ms));
-        pair.now = Instant::ZERO + Duration::from_millis(ms);
+        pair.now = at(ms);
         hear(&mut pair);
     }
-    let before = pair.log.len();
-    pair.run(Duration::from_millis(1_140));
+    pair.run(Duration::from_millis(840));
     assert_eq!(pair.log.len(), before, "no probe within 200 ms of an answer");
-    pair.run(Duration::from_millis(1_400));
+    pair.run(Duration::from_millis(1_100));
     assert_eq!(pair.log.len(), before + 1);
 }
 
