@@ -44,11 +44,13 @@ pub(crate) struct DelayedAckPolicy {
     last_data: Option<Instant>,
     /// Linux: tick of the last data in order (`icsk_ack.lrcvtime`).
     last_tick: u32,
+    /// Those of the profile.
+    #[serde(skip)]
     limits: DelayLimits,
 }
 
 /// Limits of Linux's delay, in ticks.
-#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default)]
 struct DelayLimits {
     /// `TCP_ATO_MIN`.
     min: u16,
@@ -152,6 +154,7 @@ impl DelayedAckPolicy {
     /// Replaces the profile with a shared equal one.
     pub(crate) fn share(&mut self, profile: &SharedProfile) {
         self.profile = profile.clone();
+        self.limits = DelayLimits::new(profile);
     }
 
     /// Decides about in-order data; `None` on Linux, which needs more input
