@@ -250,9 +250,10 @@ impl TcpEndpoint {
         let unacked = self.rcv.nxt - self.rcv.acked;
         let emptied = self.rcv.window.unread() == 0 && self.rcv.reassembly.is_empty();
         let mss = self.rcv_mss();
-        if unacked > 0 && self.rcv.policy.on_read(emptied, unacked, mss) {
-            self.rcv.ack_now = true;
-        } else if self.cfg.profile.family == Family::Linux && self.read_doubles_window() {
+        let linux = self.cfg.profile.family == Family::Linux;
+        if (unacked > 0 && self.rcv.policy.on_read(emptied, unacked, mss))
+            || (linux && self.read_doubles_window())
+        {
             self.rcv.ack_now = true;
         }
         // FreeBSD calls tcp_output after every read (tcp_usr_rcvd). On other systems the call would
