@@ -43,6 +43,7 @@ mod linux {
 
     use guest::compare::{FlowComparison, PacketRecord, compare};
     use guest::kernel::{Cache, build};
+    use guest::likeness::Likeness;
     use guest::uml::Protocol;
     use guest::{GuestHost, Job, RunError};
     use scenario::{Overrides, load};
@@ -95,11 +96,11 @@ mod linux {
                 if results.lock().is_ok_and(|results| results.contains_key(&number)) {
                     continue;
                 }
-                let kind = kind_of(&world(seed, number), &kernel, twice);
+                let result = result_of(&world(seed, number), &kernel, twice);
                 // No thread panics while it holds a lock.
                 if let (Ok(mut rows), Ok(mut results)) = (rows.lock(), results.lock()) {
-                    let _ = writeln!(rows, "{number},{kind:?}");
-                    results.insert(number, kind);
+                    let _ = writeln!(rows, "{number},{}", result.to_row());
+                    results.insert(number, result);
                 }
             }
         };
@@ -111,14 +112,28 @@ mod linux {
         });
         let results = results.into_inner().map_err(|error| error.to_string())?;
         let mut kinds: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-        for (&number, kind) in results.range(first..first.saturating_add(count)) {
-            kinds.entry(kind).or_default().push(number);
+        for (&number, result) in results.range(first..first.saturating_add(count)) {
+            kinds.entry(&result.kind).or_default().push(number);
         }
         let mut kinds: Vec<_> = kinds.into_iter().collect();
         kinds.sort_by_key(|(kind, numbers)| (core::cmp::Reverse(numbers.len()), *kind));
         println!("seed {seed}, {}: first differences of {count} worlds", kernel.name);
         for (kind, numbers) in &kinds {
             println!("{:>6}  {kind}, first in world {}", numbers.len(), numbers[0]);
+        }
+        let results = results.range(first..first.saturating_add(count)).map(|(_, result)| result);
+        let run: Vec<_> = results.filter(|result| !result.kind.starts_with(NOT_RUN)).collect();
+        for (what, several) in [("one flow", false), ("several flows", true)] {
+            let worlds = run.iter().filter(|result| (result.flows > 1) == several);
+            let count = |is: fn(&WorldResult) -> bool| worlds.clone().filter(|one| is(one)).count();
+            println!(
+                "of {} worlds of {what}: {} without a difference; {} with the same data packets and number of \
+                 acknowledgments, within 1 % and a tick; {} within 1 % in duration, retransmissions and largest window",
+                worlds.clone().count(),
+                count(|one| one.kind == SAME),
+                count(|one| one.identical),
+                count(|one| one.near),
+            );
         }
         let differs = kinds.iter().any(|(kind, _)| *kind == DIFFERS);
         for (kind, numbers) in kinds {
@@ -152,14 +167,41 @@ mod linux {
         Ok(Kernel { path: kernel.path, init, name: kernel.info.name })
     }
 
-    /// Reads the results of an earlier run: number and kind.
-    fn known(file: &Path) -> Result<BTreeMap<u64, String>, String> {
+    /// What the comparison of a world gave.
+    struct WorldResult {
+        /// Kind of the first difference.
+        kind: String,
+        /// Number of flows.
+        flows: usize,
+        /// All flows are identical in the sense of [`Likeness::is_identical`].
+        identical: bool,
+        /// All flows are near in the sense of [`Likeness::is_near`].
+        near: bool,
+    }
+
+    impl WorldResult {
+        fn to_row(&self) -> String {
+            let Self { kind, flows, identical, near } = self;
+            format!("{kind:?},{flows},{identical},{near}")
+        }
+
+        fn from_row(row: &str) -> Option<Self> {
+            let mut fields = row.rsplitn(4, ',');
+            let near = fields.next()?.parse().ok()?;
+            let identical = fields.next()?.parse().ok()?;
+            let flows = fields.next()?.parse().ok()?;
+            Some(Self { kind: fields.next()?.trim_matches('"').to_owned(), flows, identical, near })
+        }
+    }
+
+    /// Reads the results of an earlier run.
+    fn known(file: &Path) -> Result<BTreeMap<u64, WorldResult>, String> {
         let Ok(text) = fs::read_to_string(file) else { return Ok(BTreeMap::new()) };
         // The last line may be truncated.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let rows = whole.lines().map(|line| {
-            let (number, kind) = line.split_once(',')?;
-            Some((number.parse().ok()?, kind.trim_matches('"').to_owned()))
+            let (number, result) = line.split_once(',')?;
+            Some((number.parse().ok()?, WorldResult::from_row(result)?))
         });
         let wrong = || format!("{}: this is no file of an earlier run", file.display());
         rows.collect::<Option<_>>().ok_or_else(wrong)
@@ -186,6 +228,14 @@ mod linux {
             }
         }
         root.insert("duration".into(), Value::String(LONGEST.into()));
+        let mut bursts = RandomStream::named(seed, &format!("world {number}"), "linux bursts");
+        if let Some(Value::Array(flows)) = root.get_mut("flow") {
+            flows.iter_mut().filter_map(Value::as_table_mut).for_each(|flow| {
+                if let Some(Value::Table(on_off)) = flow.get_mut("on_off") {
+                    steady_bursts(on_off, &mut bursts);
+                }
+            });
+        }
         // What happens at one instant has no order that two grades share.
         if let Some(Value::Array(paths)) = root.get_mut("path") {
             for path in paths.iter_mut().filter_map(Value::as_table_mut) {
@@ -195,6 +245,18 @@ mod linux {
             }
         }
         root.to_string()
+    }
+
+    /// Makes bursts of a duration bursts in bytes, and random pauses the longest of them: a guest's application has no
+    /// other.
+    fn steady_bursts(on_off: &mut Table, random: &mut RandomStream) {
+        let bytes = 1 + random.below(50_000);
+        let on = on_off.get("on").and_then(Value::as_str);
+        if on.is_some_and(|on| on.ends_with('s')) {
+            on_off.insert("on".into(), Value::String(format!("{bytes}B")));
+        }
+        let most = on_off.get("off").and_then(|off| off.get("most")).cloned();
+        on_off.extend(most.map(|most| ("off".to_owned(), most)));
     }
 
     /// Adds a line and its delay to one direction of a path.
@@ -234,10 +296,16 @@ mod linux {
 
     /// Returns the kind of a world's first difference.
     fn kind_of(text: &str, kernel: &Kernel, twice: bool) -> String {
-        differences(text, kernel, twice).unwrap_or_else(|reason| format!("{NOT_RUN}: {reason}"))
+        result_of(text, kernel, twice).kind
     }
 
-    fn differences(text: &str, kernel: &Kernel, twice: bool) -> Result<String, String> {
+    fn result_of(text: &str, kernel: &Kernel, twice: bool) -> WorldResult {
+        let unlike = |kind| WorldResult { kind, flows: 0, identical: false, near: false };
+        differences(text, kernel, twice)
+            .unwrap_or_else(|reason| unlike(format!("{NOT_RUN}: {reason}")))
+    }
+
+    fn differences(text: &str, kernel: &Kernel, twice: bool) -> Result<WorldResult, String> {
         let loaded = load(text, "world", &Overrides::default())
             .map_err(|_| "no scenario of Linux hosts".to_owned())?;
         let mut scenario = loaded.scenario;
@@ -256,6 +324,10 @@ mod linux {
             facts: false,
             tcp_info: Duration::from_millis(10),
         };
+        let unlike = |kind| {
+            let flows = scenario.flows.len();
+            WorldResult { kind, flows, identical: false, near: false }
+        };
         let guests: Vec<GuestHost> = (0..scenario.hosts.len()).map(guest).collect();
         let endpoints = export::capture::flow_endpoints(&scenario);
         let job = Job {
@@ -273,7 +345,8 @@ mod linux {
             // A failure of a kernel is a result of its own.
             Err(error) => {
                 let text = error.to_string();
-                return Ok(format!("kernel fails: {}", text.lines().next().unwrap_or_default()));
+                let line = text.lines().next().unwrap_or_default();
+                return Ok(unlike(format!("kernel fails: {line}")));
             }
         }
         if twice {
@@ -282,12 +355,20 @@ mod linux {
             let flows = compare(&scenario, &real, &again, Duration::ZERO);
             let same = |flow: &FlowComparison| flow.first.is_none() && flow.largest_time_ns == 0;
             if !flows.iter().all(same) {
-                return Ok(DIFFERS.to_owned());
+                return Ok(unlike(DIFFERS.to_owned()));
             }
         }
         let flows = compare(&scenario, &model, &real, TOLERANCE);
         let first = flows.iter().filter(|flow| flow.first.is_some());
         let first = first.min_by_key(|flow| flow.first.as_ref().map(|first| first.at_ns()));
-        Ok(first.and_then(|flow| flow.kind()).unwrap_or_else(|| SAME.to_owned()))
+        let kind = first.and_then(|flow| flow.kind()).unwrap_or_else(|| SAME.to_owned());
+        let alike: Vec<_> =
+            (0..flows.len()).map(|flow| Likeness::of(flow, &model, &real)).collect();
+        Ok(WorldResult {
+            kind,
+            flows: flows.len(),
+            identical: alike.iter().all(Likeness::is_identical),
+            near: alike.iter().all(Likeness::is_near),
+        })
     }
 }

@@ -20,6 +20,7 @@ pub mod drive;
 pub mod flows;
 pub mod guest;
 pub mod kernel;
+pub mod likeness;
 pub mod plan;
 pub mod results;
 pub mod run;
