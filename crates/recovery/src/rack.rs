@@ -107,6 +107,19 @@ impl Rack {
         self.newest = self.newest.max(Some((last.sent_at, last.end)));
     }
 
+    /// Takes the round-trip time of a delivered packet; returns whether it has one.
+    pub fn take_rtt(&mut self, packet: &DeliveredSegment, now: Instant, min_rtt: Duration) -> bool {
+        let rtt = now.since(packet.sent_at);
+        // Ambiguous: not the retransmission if the RTT would be below the minimum.
+        if packet.retransmitted && (packet.echo_older || rtt < min_rtt) {
+            return false;
+        }
+        // Section 6.2 step 2 takes the RTT of every packet; the clock only advances.
+        self.rtt = rtt;
+        self.advanced = true;
+        true
+    }
+
     /// Steps 1 to 3 for one delivered packet: the most recently sent one sets the clock; one below
     /// the highest that was never retransmitted shows reordering. Packets may come in any order.
     pub fn on_delivered(&mut self, packet: &DeliveredSegment, now: Instant, min_rtt: Duration) {
@@ -115,14 +128,9 @@ impl Rack {
         } else if packet.end < self.fack && !packet.retransmitted {
             self.reordering_seen = true;
         }
-        let rtt = now.since(packet.sent_at);
-        // Ambiguous: not the retransmission if the RTT would be below the minimum.
-        if packet.retransmitted && (packet.echo_older || rtt < min_rtt) {
+        if !self.take_rtt(packet, now, min_rtt) {
             return;
         }
-        // Section 6.2 step 2 takes the RTT of every packet; the clock only advances.
-        self.rtt = rtt;
-        self.advanced = true;
         if self.newest.is_none_or(|newest| newest < (packet.sent_at, packet.end)) {
             self.newest = Some((packet.sent_at, packet.end));
         }

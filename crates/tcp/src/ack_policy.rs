@@ -243,6 +243,11 @@ impl DelayedAckPolicy {
         }
     }
 
+    /// inet_csk_schedule_ack
+    pub(crate) fn schedule(&mut self) {
+        self.scheduled = true;
+    }
+
     /// Decides about data after a gap.
     pub(crate) fn on_gap(&mut self, a: &LinuxArrival) -> AckDecision {
         self.scheduled = true;

@@ -8,7 +8,7 @@ use packet::{Flags, Options, Segment, SynOptions, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind};
 use units::{Bytes, Instant, Offset};
 
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::loss::LossDetector;
 use crate::profile::Family;
 use crate::receive_window::ReceiveWindow;
@@ -59,11 +59,16 @@ impl TcpEndpoint {
         if !answers {
             slot.ack = units::SeqNum(0);
         }
+        // tcp_synack_rtt_meas: only a SYN-ACK that was sent once is timed, whatever caused the other.
+        let again = answers
+            && self.snd.max > Offset(0)
+            && self.cfg.side == TcpSide::Server
+            && self.cfg.profile.family == Family::Linux;
         // With Fast Open the SYN or what follows the SYN-ACK has data.
         self.snd.nxt = self.snd.nxt.max(Offset(1) + u64::from(data));
         self.snd.max = self.snd.max.max(self.snd.nxt);
         self.snd.last_sent = cx.now;
-        self.snd.rtt_timing = (self.snd.shift == 0).then_some((Offset(0), cx.now));
+        self.snd.rtt_timing = (self.snd.shift == 0 && !again).then_some((Offset(0), cx.now));
         self.rcv.adv = self.rcv.nxt + self.rcv.window.syn_window();
         self.rcv.acked = self.rcv.nxt;
         if !self.timers.runs(Purpose::Retransmit) {

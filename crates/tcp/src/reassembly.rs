@@ -92,6 +92,16 @@ impl Reassembly {
             || held.blocks.iter().take(count).any(|block| block.touches(&arrived))
     }
 
+    /// Extends the block that `[left, right)` touches in its place, as tcp_sack_new_ofo_skb does before it sends a
+    /// compressed ACK.
+    #[cold]
+    pub(crate) fn extend_block(&mut self, left: Offset, right: Offset) {
+        let arrived = OutOfOrderRange { left, right };
+        if let Some(held) = &mut self.out_of_order {
+            held.blocks.iter_mut().any(|block| block.extend(arrived));
+        }
+    }
+
     /// Delivers ranges once the stream reaches `rcv_nxt`; returns the new end of the in-order data.
     #[inline]
     pub(crate) fn advance(&mut self, rcv_nxt: Offset) -> Offset {

@@ -3,8 +3,8 @@
 //!
 //! Source: tcp_input.c of Linux 6.18 (__tcp_ack_snd_check, tcp_sack_compress_send_ack,
 //! tcp_sack_new_ofo_skb), tcp_timer.c (tcp_compressed_ack_kick). The delayed-ACK timer serves here
-//! too, since only one of the two waits at a time; an ACK for a third block, which ends the
-//! waiting, covers the new packet as well.
+//! too, since only one of the two waits at a time. A packet for a third block ends the waiting: the
+//! ACK held back is sent without it, and it gets none of its own.
 
 use units::{Duration, Instant, Offset};
 
@@ -71,6 +71,14 @@ mod tests {
     /// 40 packets in order, one missing, and `packets` after it; returns the number of ACKs before
     /// those.
     fn acks_of(packets: u64, set: fn(&mut TcpPair)) -> (usize, TcpPair) {
+        acks_of_these((0..40).chain(41..41 + packets), set)
+    }
+
+    /// Like [`acks_of`], with the packets of these numbers; the first 40 are in order.
+    fn acks_of_these(
+        packets: impl Iterator<Item = u64>,
+        set: fn(&mut TcpPair),
+    ) -> (usize, TcpPair) {
         let client = config("linux-6.18", TcpSide::Client);
         let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
         set(&mut pair);
@@ -88,10 +96,8 @@ mod tests {
                 }),
                 ..*pair.log.last().unwrap()
             };
-        let segments: Vec<Segment> = (0..40)
-            .chain(41..41 + packets)
-            .map(|seq| Segment { dir: packet::Dir::Forward, ..segment(seq) })
-            .collect();
+        let segments: Vec<Segment> =
+            packets.map(|seq| Segment { dir: packet::Dir::Forward, ..segment(seq) }).collect();
         let mut before = 0;
         for (number, segment) in segments.iter().enumerate() {
             if number == 40 {
@@ -118,6 +124,25 @@ mod tests {
         pair.run(until);
         assert_eq!(pair.acks().count() - before, at_once + 1);
         assert_eq!(pair.server.rcv.compressed.waiting, 0);
+    }
+
+    #[test]
+    fn a_third_block_sends_the_ack_held_back_without_it_and_its_packet_gets_none() {
+        // tcp_sack_new_ofo_skb; world 71 of seed 1 against a kernel 6.12.
+        let blocks = |packets: &[u64]| {
+            let all = (0..40).chain(41..50).chain(packets.iter().copied());
+            let (_, pair) = acks_of_these(all, |_| ());
+            let newest = pair.acks().last().unwrap().sack_blocks();
+            let first = |block: &packet::SackBlock| (block.left.0 - 1_001) / 1_448;
+            let lefts: Vec<u32> = newest.iter().map(first).collect();
+            let waiting = pair.server.rcv.compressed.waiting;
+            (lefts, waiting, pair.server.deadline(record::Purpose::DelayedAck).is_some())
+        };
+        assert_eq!(blocks(&[60, 61]).1, 7);
+        assert_eq!(blocks(&[60, 61, 70]), (vec![60, 41], 0, false));
+        assert_eq!(blocks(&[60, 61, 70, 71]), (vec![60, 41], 1, true));
+        // An old third block is extended where it is.
+        assert_eq!(blocks(&[60, 61, 70, 71, 50]), (vec![70, 60, 41], 0, false));
     }
 
     #[test]

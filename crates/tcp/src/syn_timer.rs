@@ -37,6 +37,13 @@ impl TcpEndpoint {
         }
     }
 
+    /// The peer repeated its SYN, and the SYN-ACK is sent again: Linux restarts its timer (tcp_check_req).
+    pub(crate) fn restart_syn_ack_timer(&mut self, now: Instant) {
+        if self.cfg.profile.family == Family::Linux && self.timers.runs(Purpose::Retransmit) {
+            self.arm_retransmit(now);
+        }
+    }
+
     /// Does the timeout just counted not double the next one?
     pub(crate) fn syn_times_out_linearly(&self) -> bool {
         matches!(self.state, TcpState::SynSent)

@@ -108,6 +108,11 @@ impl TcpEndpoint {
         let right = payload.right + u64::from(payload.fin && self.queues_fin());
         let interrupts = self.rcv.compressed.waiting > 0
             && !self.rcv.reassembly.touches(payload.left, right, BLOCKS_EXPECTED);
+        if unlikely(interrupts) {
+            self.rcv.policy.schedule();
+            self.rcv.reassembly.extend_block(payload.left, right);
+            self.respond(cx);
+        }
         if self.rcv.reassembly.insert(payload.left, right, most) {
             self.report_arrival(payload.left, payload.right, false);
         }
@@ -118,9 +123,13 @@ impl TcpEndpoint {
         if grown > size {
             cx.emit(|| Event::ReceiveBuffer { size: grown as u32 });
         }
+        if unlikely(interrupts) {
+            // That ACK was the one scheduled, and its packet gets none of its own (tcp_ack_snd_check).
+            return;
+        }
         let arrival = self.arrival(cx.now, window_grew);
         match self.rcv.policy.on_gap(&arrival) {
-            AckDecision::Compress if !interrupts => self.compress_ack(cx.now),
+            AckDecision::Compress => self.compress_ack(cx.now),
             _ => self.ack_at_once(),
         }
     }

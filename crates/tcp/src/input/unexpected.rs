@@ -168,6 +168,7 @@ impl TcpEndpoint {
             self.on_simultaneous_syn_ack(cx, segment);
         } else if same_syn {
             if self.may_answer(cx.now, segment) {
+                self.restart_syn_ack_timer(cx.now);
                 self.call_output();
             }
         } else if self.state == TcpState::TimeWait

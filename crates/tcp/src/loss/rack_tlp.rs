@@ -233,7 +233,10 @@ impl TcpEndpoint {
         loss.planned = None;
         let judge = &mut loss.detector;
         // The cumulative part first: packets SACKed by the same acknowledgment were not delivered
-        // before it.
+        // before it. The round-trip time of RACK is that of the cumulative part
+        // nevertheless: Linux processes it last (tcp_ack, tcp_rack_advance).
+        let has_blocks = !received.blocks().is_empty();
+        let mut last_acked = None;
         let rates = &mut self.snd.rates;
         map.acknowledge(received.th_ack, |sent_segment| {
             account.acked.add(sent_segment);
@@ -243,11 +246,26 @@ impl TcpEndpoint {
             }
             lower(&mut account.first_acked, sent_segment);
             // The echo matters only for retransmissions.
+            if unlikely(has_blocks) && !sent_segment.sacked() {
+                last_acked = Some(*sent_segment);
+            }
             let tsecr_before =
                 sent_segment.transmissions() > 1 && echo_older(sent_segment.sent_at());
             judge.on_acked(sent_segment, tsecr_before, &moment);
         });
-        let reported = map.apply_sack(received.blocks(), |sent_segment| {
+        // In the order of the stream, not of the option: the order of delivery shows reordering
+        // (tcp_sacktag_write_queue).
+        let mut ordered = [(Offset(0), Offset(0)); 4];
+        let ordered = match received.blocks() {
+            blocks @ ([_, _] | [_, _, _] | [_, _, _, _]) => {
+                let ordered = &mut ordered[..blocks.len()];
+                ordered.copy_from_slice(blocks);
+                ordered.sort_unstable();
+                &*ordered
+            }
+            blocks => blocks,
+        };
+        let reported = map.apply_sack(ordered, |sent_segment| {
             account.reported.add(sent_segment);
             if let Some(rates) = rates {
                 cold_path();
@@ -258,6 +276,10 @@ impl TcpEndpoint {
                 sent_segment.transmissions() > 1 && echo_older(sent_segment.sent_at());
             judge.on_reported(sent_segment, tsecr_before, &moment);
         });
+        if let Some(last) = last_acked.filter(|_| reported.packets > 0) {
+            let tsecr_before = last.transmissions() > 1 && echo_older(last.sent_at());
+            judge.on_acked_last(&last, tsecr_before, &moment);
+        }
         if self.cfg.tso && reported.packets > 0 {
             for &(left, right) in
                 received.blocks().iter().filter(|block| block.0 >= received.th_ack)

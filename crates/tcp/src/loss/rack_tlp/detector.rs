@@ -69,6 +69,20 @@ impl RackDetector {
         }
     }
 
+    /// Takes the round-trip time of the last packet acknowledged, after packets that the same acknowledgment has
+    /// SACKed.
+    pub(super) fn on_acked_last(
+        &mut self,
+        sent_segment: &SentSegment,
+        echo_older: bool,
+        at: &DeliveryContext,
+    ) {
+        if let Self::Linux(rack) = self {
+            let segment = DeliveredSegment::of(sent_segment, echo_older);
+            rack.take_rtt(&segment, at.now, at.min_rtt);
+        }
+    }
+
     /// Processes a D-SACK.
     pub(super) fn on_duplicate(&mut self, una: Offset, max: Offset) {
         match self {

@@ -168,6 +168,18 @@ fn syn_received_answers_a_repeated_syn() {
 }
 
 #[test]
+fn a_repeated_syn_restarts_the_timer_of_linux_syn_acks() {
+    // tcp_check_req; world 29 of seed 1 against a kernel 6.12.
+    for (system, timed) in [("linux-6.12", 0), ("freebsd-14.3", 1)] {
+        let mut lone = SingleEndpoint::syn_received(system);
+        lone.wait(Duration::from_millis(600));
+        assert_eq!(lone.hear(Flags::SYN, 0, 0).len(), 1, "{system}");
+        assert_eq!(lone.wait(Duration::from_millis(700)).len(), timed, "{system}");
+        assert_eq!(lone.wait(Duration::from_millis(500)).len(), 1 - timed, "{system}");
+    }
+}
+
+#[test]
 fn syn_received_to_close_wait_on_ack_of_syn_and_fin() {
     for system in NAMES {
         let mut lone = SingleEndpoint::syn_received(system);
