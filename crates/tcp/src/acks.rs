@@ -463,10 +463,12 @@ impl TcpEndpoint {
         cx.emit(|| Event::Timer(purpose));
         match purpose {
             Purpose::DelayedAck => {
-                if self.rcv.compressed.waiting == 0 {
+                if self.rcv.compressed.waiting > 0 {
+                    self.send_compressed_ack(cx);
+                } else {
                     self.rcv.policy.on_timer(self.clock.ticks(self.rtt.rto()));
+                    self.ack_at_once();
                 }
-                self.ack_at_once();
             }
             Purpose::Retransmit => self.on_retransmit_timer(cx),
             Purpose::Reorder => self.on_reorder_timer(cx),

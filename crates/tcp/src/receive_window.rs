@@ -495,17 +495,38 @@ impl ReceiveWindow {
     #[inline(always)]
     pub(crate) fn on_read(
         &mut self,
-        (now, mstamp): (Instant, Instant),
+        times: (Instant, Instant),
         len: u64,
-        reach: impl FnOnce() -> u64,
+        reach: impl Fn() -> u64,
+    ) -> Option<u64> {
+        self.answer = CachedWindow::NONE;
+        if self.packets.is_none() {
+            return self.on_copy(times, len, reach);
+        }
+        let (mut left, mut grown) = (len, None);
+        while left > 0 {
+            let first = self.packets.as_ref().map_or(left, |packets| packets.first_unread(left));
+            grown = self.on_copy(times, first, &reach).or(grown);
+            if let Some(packets) = &mut self.packets {
+                packets.on_read(first);
+            }
+            left -= first;
+        }
+        grown
+    }
+
+    /// Adjusts the space after `len` bytes of one packet were copied (tcp_recvmsg_locked calls tcp_rcv_space_adjust
+    /// for each).
+    #[inline(always)]
+    fn on_copy(
+        &mut self,
+        times: (Instant, Instant),
+        len: u64,
+        reach: impl Fn() -> u64,
     ) -> Option<u64> {
         self.unread -= len;
-        self.answer = CachedWindow::NONE;
-        if let Some(packets) = &mut self.packets {
-            packets.on_read(len);
-        }
         let ReceiveAutotuning::Linux(linux) = &mut self.system else { return None };
-        let copied = linux.on_read((now, mstamp), len, self.unread)?;
+        let copied = linux.on_read(times, len, self.unread)?;
         let wanted = linux.buffer_for(copied, reach());
         self.grow_to(wanted)
     }

@@ -130,6 +130,12 @@ impl ReceivedPackets {
         QueuedAs::Alone
     }
 
+    /// Bytes of the first packet that were not read, `most` at most.
+    pub(super) fn first_unread(&self, most: u64) -> u64 {
+        let first = self.in_order.front().map_or(0, |first| first.right - first.left - self.read);
+        if first == 0 { most } else { first.min(most) }
+    }
+
     /// The application has read `len` bytes: a packet is freed once all of it was read.
     pub(super) fn on_read(&mut self, len: u64) {
         self.read += len;
