@@ -314,7 +314,9 @@ mod linux {
         }
         let mut model = PacketRecord::new(&mut scenario, Instant::ZERO);
         let mut real = PacketRecord::new(&mut scenario, Instant::ZERO);
-        sim::run(&scenario, &mut model).map_err(|_| "the model does not run it".to_owned())?;
+        let outcome =
+            sim::run(&scenario, &mut model).map_err(|_| "the model does not run it".to_owned())?;
+        model.end(outcome.ended);
         let guest = |host| GuestHost {
             host,
             kernel: kernel.path.clone(),

@@ -147,6 +147,8 @@ pub struct PacketRecord {
     windows: Vec<Vec<WindowSample>>,
     until: Instant,
     senders: Vec<usize>,
+    /// When the run ended.
+    ended: Instant,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -188,6 +190,7 @@ impl PacketRecord {
             windows: vec![Vec::new(); flows],
             until,
             senders: hosts,
+            ended: Instant::MAX,
         }
     }
 
@@ -195,6 +198,16 @@ impl PacketRecord {
     /// `None` if the endpoint is a kernel.
     pub fn state(&self, flow: usize) -> Option<&SenderState> {
         self.states.get(flow)?.as_ref()
+    }
+
+    /// The run ended at `at`, since all connections were closed: packets of the other grade after that are no difference.
+    pub const fn end(&mut self, at: Instant) {
+        self.ended = at;
+    }
+
+    /// When the run ended; [`Instant::MAX`] if unknown.
+    pub const fn ended(&self) -> Instant {
+        self.ended
     }
 
     /// Adds the windows of the connecting end of a flow, known from elsewhere than events.
@@ -288,14 +301,17 @@ pub fn compare(
     other: &PacketRecord,
     tolerance: Duration,
 ) -> Vec<FlowComparison> {
+    let ends = [one.ended, other.ended].map(Instant::as_nanos);
     let flows = scenario.flows.iter().zip(one.flows.iter().zip(&other.flows));
-    flows.map(|(flow, (one, other))| compare_flow(&flow.name, one, other, tolerance)).collect()
+    flows
+        .map(|(flow, (one, other))| compare_flow(&flow.name, [one, other], ends, tolerance))
+        .collect()
 }
 
 fn compare_flow(
     name: &str,
-    one: &[Direction; 2],
-    other: &[Direction; 2],
+    [one, other]: [&[Direction; 2]; 2],
+    ends: [u64; 2],
     tolerance: Duration,
 ) -> FlowComparison {
     let pair =
@@ -310,6 +326,12 @@ fn compare_flow(
         let packets = one[way].packets.len().max(other[way].packets.len());
         (0..packets).find_map(|index| {
             let (one, other) = pair(way, index);
+            let over = |packet: Option<&ComparedPacket>, end: u64| {
+                packet.is_some_and(|packet| packet.at_ns >= end)
+            };
+            if (one.is_none() && over(other, ends[0])) || (other.is_none() && over(one, ends[1])) {
+                return None;
+            }
             difference(one, other).map(|field| made(way, index, field))
         })
     };
@@ -370,7 +392,7 @@ mod tests {
     }
 
     fn compared(model: &[Direction; 2], kernel: &[Direction; 2]) -> FlowComparison {
-        compare_flow("up", model, kernel, Duration::from_micros(1))
+        compare_flow("up", [model, kernel], [2_500, u64::MAX], Duration::from_micros(1))
     }
 
     #[test]
@@ -392,6 +414,10 @@ mod tests {
         assert!(first.retransmits);
         assert_eq!((found.same_packets, found.largest_time_ns, found.other_push), (4, 1_980, 1));
         assert_eq!(found.first_late.unwrap().index, 1);
+        let late = [packet(15, 1, 0), packet(25, 1, 0), packet(2_500, 1, 0)];
+        assert_eq!(compared(&[way(&data), way(&acks)], &[way(&data), way(&late)]).first, None);
+        let found = compared(&[way(&data), way(&late)], &[way(&data), way(&acks)]);
+        assert_eq!(found.first.unwrap().index, 2);
         let found = compared(&[way(&data), way(&acks)], &[way(&other), way(&fewer)]);
         let first = found.first.unwrap();
         assert_eq!((first.forward, first.index, first.field), (false, 1, Field::Missing));

@@ -1,9 +1,10 @@
 //! Kernels for guests: found in a cache, or built there from source.
 //!
 //! Kernels are never shipped: [`build`] compiles them from Debian's linux-source package, a tarball
-//! or a tree, with the options of recipe/kernel.config. The tree is unchanged: objects are stored
+//! or a tree, with the options of recipe/kernel.config. A user's tree is unchanged: objects are stored
 //! in a directory of the cache, and the tick rate, which has no prompt on User-Mode Linux, is set
-//! by a Kconfig file next to them.
+//! by a Kconfig file next to them. Of source unpacked here one line of arch/um/kernel/time.c is changed, so that a
+//! reading of the clock takes no virtual time.
 
 pub mod build;
 pub mod check;

@@ -1,7 +1,7 @@
 //! How alike two grades of a scenario are where packet by packet is too strict: what its sender sent, how often it was
 //! acknowledged, and the few figures that people read.
 
-use units::Duration;
+use units::{Duration, Instant};
 
 use crate::compare::{ComparedPacket, PacketRecord};
 
@@ -32,7 +32,17 @@ const TICK: Duration = Duration::from_millis(4);
 impl Likeness {
     /// Compares a flow's packets in two grades.
     pub fn of(flow: usize, one: &PacketRecord, other: &PacketRecord) -> Self {
-        let ways = [true, false].map(|way| [one.packets(flow, way), other.packets(flow, way)]);
+        let ends = [other.ended(), one.ended()].map(Instant::as_nanos);
+        let ways = [true, false].map(|way| {
+            let both = [one.packets(flow, way), other.packets(flow, way)];
+            let least = both[0].len().min(both[1].len());
+            // What a grade sends after the end of the other's run is no difference.
+            [0, 1].map(|grade| {
+                let over = |packet: &ComparedPacket| packet.at_ns >= ends[grade];
+                let late = both[grade][least..].iter().position(over);
+                &both[grade][..late.map_or(both[grade].len(), |late| least + late)]
+            })
+        });
         let late = ways.iter().map(|way| late_ns(way[0], way[1]));
         let late_ns = late.collect::<Option<Vec<_>>>().and_then(|late| late.into_iter().max());
         let figures = [0, 1].map(|grade| Figures::of(ways.map(|way| way[grade])));

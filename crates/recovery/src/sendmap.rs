@@ -378,6 +378,41 @@ impl SendMap {
         self.losses.retransmit_order.split(&lower, upper.end());
     }
 
+    /// Makes the segments from `start` to `end` one, as far as each was sent once and none is SACKed; it keeps the state
+    /// of the first (tcp_retrans_try_collapse).
+    pub fn collapse(&mut self, start: Offset, end: Offset) {
+        let Some(at) = self.index_of(start) else { return };
+        let unsacked = |segment: &SentSegment| segment.transmissions == 1 && !segment.sacked();
+        while let (Some(&first), Some(&next)) = (self.segments.get(at), self.segments.get(at + 1))
+            && next.end() <= end
+            && unsacked(&first)
+            && unsacked(&next)
+        {
+            self.discount(first.flags, first.len());
+            self.discount(next.flags, next.len());
+            let merged = SentSegment {
+                len: first.len + next.len,
+                flags: first.flags | (next.flags & PUSH),
+                ..first
+            };
+            self.count(merged.flags, merged.len());
+            self.segments[at] = merged;
+            self.segments.remove(at + 1);
+            if !self.losses.is_allocated() {
+                continue;
+            }
+            self.clear_last_blocks();
+            let id = self.base + at as u64;
+            let losses = &mut *self.losses;
+            losses.first_tx_lost -= u64::from(next.first_tx_lost());
+            let LossState { first_tx_cursor, passed_cursor, expired_cursor, lost_cursor, .. } =
+                losses;
+            for cursor in [first_tx_cursor, passed_cursor, expired_cursor, lost_cursor] {
+                *cursor -= u64::from(*cursor > id + 1);
+            }
+        }
+    }
+
     /// Index of the segment that contains a byte. Packets have similar lengths, so the guess is
     /// close.
     fn index_of(&self, place: Offset) -> Option<usize> {

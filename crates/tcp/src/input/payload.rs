@@ -25,7 +25,9 @@ impl TcpEndpoint {
     /// Records duplicate data, in order or not, to be reported with the next ACK (RFC 2883;
     /// tcp_update_dsack_list of FreeBSD, tcp_dsack_set of Linux).
     pub(super) fn note_duplicate(&mut self, segment: &Segment, seq: Offset) {
-        if segment.payload == 0 || !self.negotiated.sack {
+        // A FIN alone is a byte of the queue (tcp_data_queue).
+        let fin = segment.flags.has(Flags::FIN) && self.queues_fin();
+        if (segment.payload == 0 && !fin) || !self.negotiated.sack {
             return;
         }
         let end = seq + u64::from(segment.payload);

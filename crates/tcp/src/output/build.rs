@@ -218,6 +218,11 @@ impl TcpEndpoint {
                 self.totals.retransmitted_packets += packets;
             }
             let probe = plan.kind == SentKind::Retransmission(Cause::LossProbe);
+            if matches!(self.snd.loss_detector, LossDetector::RackTlp(_))
+                && self.cfg.profile.family == Family::Linux
+            {
+                self.snd.scoreboard.collapse(plan.at, end);
+            }
             // Stamped after everything sent at this instant, so that none of it, if it arrives
             // first, seems to have been sent later: in a kernel no two calls share an instant.
             let newest =

@@ -220,7 +220,10 @@ fn run_grade(
     let mut record = PacketRecord::new(scenario, Instant::ZERO);
     let mut sockets = Vec::new();
     match grade {
-        Grade::Model => drop(Kernels::default().run(scenario, &mut record)?),
+        Grade::Model => {
+            let outcome = Kernels::default().run(scenario, &mut record)?;
+            record.end(outcome.ended);
+        }
         Grade::Kernel if windows => drop(kernels.run_shared(scenario, &mut record)?),
         Grade::Kernel => drop(kernels.run_without_states(scenario, &mut record)?),
         Grade::Wire => sockets = on_the_wire(scenario, &mut record)?,

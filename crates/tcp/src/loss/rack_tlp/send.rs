@@ -2,7 +2,8 @@
 
 use cc::Controller;
 use record::{Cause, SentKind};
-use units::{Bytes, Offset};
+use recovery::sendmap::SentSegment;
+use units::{Bytes, Offset, unlikely};
 
 use super::timed_of;
 use crate::endpoint::TcpEndpoint;
@@ -13,14 +14,18 @@ impl TcpEndpoint {
     /// The next lost segment to retransmit, as far as window and PRR allow: its start, its length,
     /// whether it includes a FIN, and the cause.
     pub(crate) fn next_lost(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
-        let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector else { return None };
+        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
         if !self.snd.scoreboard.any_lost() || loss.frto.sends_new_data() {
             return None;
         }
         let sent_segment = *self.snd.scoreboard.next_lost()?;
         let data_end = self.snd.una.max(Offset(1)) + self.snd.buffer.used();
         let start = sent_segment.start();
-        let end = sent_segment.end().min(start + u64::from(self.negotiated.mss));
+        let mut end = sent_segment.end().min(start + u64::from(self.negotiated.mss));
+        if unlikely(end.since(start).get() < self.mss()) && self.cfg.profile.family == Family::Linux
+        {
+            end = self.collapsed_end(start);
+        }
         let fin = end > data_end;
         let len = end.min(data_end).since(start).get();
         if len > 0 && start + len > self.snd.una + self.snd.wnd {
@@ -42,6 +47,23 @@ impl TcpEndpoint {
         let repairs_timeout = loss.episode.timeout_until.is_some_and(|until| start < until);
         let cause = if repairs_timeout { Cause::Timeout } else { Cause::FastRetransmit };
         Some((start, len, fin, SentKind::Retransmission(cause)))
+    }
+
+    /// Linux: end of the packet at `start` when it is retransmitted, with small ones that follow and fit into a segment
+    /// with it, a FIN too (tcp_retrans_try_collapse).
+    pub(crate) fn collapsed_end(&self, start: Offset) -> Offset {
+        let map = &self.snd.scoreboard;
+        let (most, data_end) = (start + self.mss(), self.data_end());
+        let mut end = map.get(start).map_or(most, SentSegment::end);
+        if end.min(data_end) > most {
+            return most;
+        }
+        while let Some(next) = map.get(end).filter(|next| !next.sacked())
+            && next.end().min(data_end) <= most
+        {
+            end = next.end();
+        }
+        end
     }
 
     /// Room for new data while packets are SACKed or lost, or in recovery: the window less the data
