@@ -80,7 +80,7 @@ pub fn plan(
     if facts {
         line("facts".to_owned());
     }
-    for (name, value) in quiet().iter().chain(&settings(&tcp.profile)) {
+    for (name, value) in quiet(own.stack.mtu()).chain(settings(&tcp.profile)) {
         line(format!("sysctl {name}={value}"));
     }
     let congestion = congestion(tcp).ok_or_else(|| {
@@ -114,14 +114,13 @@ pub fn plan(
 /// The plan of a host that a packet script drives: `profile` gives its sysctls.
 pub(crate) fn script_plan(profile: &TcpProfile, mtu: u32, addresses: [IpAddr; 2]) -> String {
     let mut plan = String::new();
-    let settings = quiet().into_iter().chain(settings(profile));
+    let settings = quiet(mtu).chain(settings(profile));
     for (name, value) in settings {
         let _ = writeln!(plan, "sysctl {name}={value}");
     }
     let [four, six] = addresses;
     let _ = writeln!(plan, "mtu {mtu}\ngro 0\nfour {four}");
-    // IPv6 needs an MTU of 1280 or more.
-    if mtu >= 1_280 {
+    if mtu >= IPV6_MTU {
         let _ = writeln!(plan, "six {six}");
     }
     plan
@@ -190,16 +189,20 @@ fn congestion(tcp: &TcpStack) -> Option<&'static str> {
     }
 }
 
-/// Disables packets that no application causes.
-fn quiet() -> [(&'static str, String); 5] {
+/// Smallest MTU of a card with IPv6 (`IPV6_MIN_MTU`).
+const IPV6_MTU: u32 = 1_280;
+
+/// Disables packets that no application causes. Below the MTU that IPv6 needs its card has no settings of it.
+fn quiet(mtu: u32) -> impl Iterator<Item = (&'static str, String)> {
     let off = || "0".to_owned();
-    [
+    let settings = [
         ("net.ipv6.conf.all.router_solicitations", off()),
         ("net.ipv6.conf.default.router_solicitations", off()),
         ("net.ipv6.conf.eth0.router_solicitations", off()),
         ("net.ipv6.conf.eth0.accept_dad", off()),
         ("net.ipv6.conf.eth0.addr_gen_mode", "1".to_owned()),
-    ]
+    ];
+    settings.into_iter().filter(move |(name, _)| mtu >= IPV6_MTU || !name.contains("eth0"))
 }
 
 /// Returns the sysctls that follow from the host's profile, if it is a Linux profile: the knobs are

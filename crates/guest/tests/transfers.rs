@@ -269,6 +269,23 @@ fn an_endless_transfer_ends_with_the_run() {
     assert!(flow.fast_recoveries > 0 && flow.retransmitted_segments > 0, "{flow:?}");
 }
 
+/// A card whose MTU is below that of IPv6 has no settings of IPv6.
+#[test]
+fn a_card_with_a_small_mtu_sends_small_packets() {
+    let Some(kernel) = kernel() else { return };
+    let mut scenario = scenario(100_000);
+    for host in &mut scenario.hosts {
+        let StackSpec::Tcp(TcpStack { profile, .. }) = &mut host.stack else { unreachable!() };
+        let mut smaller = TcpProfile::clone(profile);
+        smaller.mtu = 576;
+        *profile = smaller.into();
+    }
+    let (guests, endpoints) = (guests(&kernel, &[0, 1]), endpoints(&scenario));
+    let done = digest(&job(&scenario, &guests, &endpoints)).1;
+    assert_eq!(done.outcome.flows[0].bytes, Bytes(100_000));
+    assert!(done.outcome.segments > 100_000 / 536, "{}", done.outcome.segments);
+}
+
 /// Sysctls of the host follow those of its profile, and one that the kernel does not have is an
 /// error.
 #[test]
