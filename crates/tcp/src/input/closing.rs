@@ -4,9 +4,11 @@ use core::hint::cold_path;
 
 use machine::{Cx, Signal};
 use record::{Event, Purpose, Recorder};
+use recovery::lazy::LazyBox;
 
 use crate::ack_policy::AckDecision;
 use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::profile::Family;
 
 impl TcpEndpoint {
     /// Processes the peer's FIN once all data before it has arrived; `had_gap`: data or the FIN
@@ -69,6 +71,10 @@ impl TcpEndpoint {
         self.timers.stop_all();
         self.timers.set(Purpose::TimeWait, cx.now + self.cfg.profile.time_wait);
         if first {
+            if self.cfg.profile.family == Family::Linux {
+                // The small socket of TIME-WAIT counts its answers anew (tcp_time_wait).
+                self.challenge = LazyBox::default();
+            }
             cx.emit(|| Event::Closed);
             self.signal(Signal::Closed);
         }

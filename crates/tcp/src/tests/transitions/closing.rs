@@ -164,6 +164,19 @@ fn time_wait_restarts_on_fin() {
 }
 
 #[test]
+fn time_wait_of_linux_counts_its_answers_anew() {
+    // tcp_time_wait; worlds 213, 352 and 505 of seed 1 against a kernel 6.12: late ACKs of the peer.
+    let mut lone = SingleEndpoint::in_state("linux-6.12", TcpState::FinWait2);
+    // An ACK of before the stream uses the answer of this half second up.
+    assert_eq!(lone.hear(Flags::ACK, 0, 2).len(), 1);
+    assert_eq!(lone.hear(Flags::ACK, 0, 2).len(), 0);
+    assert_eq!(lone.hear(FIN, 1, 2).len(), 1);
+    lone.is(TcpState::TimeWait, "linux-6.12");
+    assert_eq!(lone.hear(Flags::ACK, 1, 1).len(), 1);
+    assert_eq!(lone.hear(Flags::ACK, 1, 1).len(), 0);
+}
+
+#[test]
 fn time_wait_answers_a_syn() {
     // RFC 9293 section 3.10.7.4 with RFC 5961 section 4: an ACK. If a server listens, both kernels
     // pass a SYN with a newer number to it; an endpoint is one connection without a listener. In
