@@ -44,6 +44,7 @@ pub(crate) fn run(text: &str, points: usize) -> Result<Value, Failure> {
     let report = RunReport::new(&loaded, &outcome);
     Ok(json!({
         "text": text,
+        "controls": crate::controls::of(text),
         "report": report,
         "table": table(&loaded, &outcome),
         "flows": flows(series.into_collector()),
