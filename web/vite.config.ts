@@ -39,7 +39,7 @@ function securityPolicy(): Plugin {
         const { scripts, styles } = await reportHashes();
         const policy = [
           "default-src 'none'",
-          `script-src 'self' 'wasm-unsafe-eval' ${scripts.join(" ")}`,
+          `script-src 'self' ${scripts.join(" ")}`,
           `style-src 'self' ${styles.join(" ")}`,
           "img-src 'self' data:",
           "connect-src 'self'",

@@ -17,6 +17,6 @@ self.addEventListener("activate", (event) => {
 self.addEventListener("fetch", (event) => {
   if (event.request.method !== "GET") return;
   const page = event.request.mode === "navigate";
-  const found = caches.open(CACHE).then((cache) => cache.match(page ? "./" : event.request, { ignoreSearch: true }));
+  const found = caches.open(CACHE).then((cache) => cache.match(page ? "./" : event.request, { ignoreSearch: true, ignoreVary: true }));
   event.respondWith(found.then((response) => response ?? fetch(event.request)));
 });

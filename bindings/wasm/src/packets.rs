@@ -231,7 +231,10 @@ impl Recorder for PacketRecorder {
                 });
             }
             Event::Lost { packets } => {
-                self.remark(at, |this| format!("{}: {packets} packets marked lost", name(this)));
+                let plural = if packets == 1 { "" } else { "s" };
+                self.remark(at, |this| {
+                    format!("{}: {packets} packet{plural} marked lost", name(this))
+                });
             }
             Event::Aggregated { packets, .. } if packets > 1 => {
                 self.remark(at, |this| {

@@ -43,7 +43,7 @@ export function draw(canvas: HTMLCanvasElement, record: ClockRecord, moment: Mom
   pen.hosts(record);
   pen.window(record, moment);
   pen.lanes(record, moment);
-  for (const { packet, part } of moment.wire) pen.packet(packet, part);
+  pen.wire(moment);
   for (const { packet, age } of moment.drops) pen.drop(packet, age);
 }
 
@@ -117,7 +117,7 @@ class Pen {
       context.stroke();
     }
     const end = place.receiver - 8;
-    this.text("data →", end, place.data - 22, this.tones.quiet, "right");
+    this.text("data →", end, place.data + 26, this.tones.quiet, "right");
     this.text("← ACKs", end, place.acks + 32, this.tones.quiet, "right");
     const limits = record.answer.queues[0];
     if (!place.queue || !limits) return;
@@ -154,11 +154,32 @@ class Pen {
     return packet.len > 0 ? this.tones.data : this.tones.ack;
   }
 
-  packet(packet: PacketJourney, part: number): void {
-    const { context, place } = this;
-    const start = packet.forward && place.queue && packet.queued !== null ? place.queue[1] : place.sender;
-    const x = packet.forward ? start + (place.receiver - start) * part : place.receiver - (place.receiver - place.sender) * part;
-    const y = packet.forward ? place.data : place.acks;
+  /** Packets on the wire; those of one spot are one mark with their number. */
+  wire(moment: Moment): void {
+    const { place } = this;
+    const spots = new Map<string, { packet: PacketJourney; x: number; count: number }>();
+    for (const { packet, part } of moment.wire) {
+      const start = packet.forward && place.queue && packet.queued !== null ? place.queue[1] : place.sender;
+      const x = packet.forward ? start + (place.receiver - start) * part : place.receiver - (place.receiver - place.sender) * part;
+      const key = `${packet.forward} ${packet.flow} ${packet.again} ${packet.len > 0} ${Math.round(x / 5)}`;
+      const spot = spots.get(key);
+      if (spot) spot.count++;
+      else spots.set(key, { packet, x, count: 1 });
+    }
+    let free = { data: -Infinity, acks: -Infinity };
+    for (const { packet, x, count } of [...spots.values()].sort((a, b) => a.x - b.x)) {
+      const y = packet.forward ? place.data : place.acks;
+      this.packet(packet, x, y);
+      const lane = packet.forward ? "data" : "acks";
+      if (count > 1 && x >= free[lane]) {
+        this.text(`×${count}`, x, y - 15, this.tones.text, "center");
+        free = { ...free, [lane]: x + 34 };
+      }
+    }
+  }
+
+  private packet(packet: PacketJourney, x: number, y: number): void {
+    const { context } = this;
     context.fillStyle = this.toneOf(packet);
     if (packet.len === 0) {
       context.beginPath();

@@ -92,7 +92,7 @@ export function Editor({ text, errors, schema, onChange, onReady }: Props) {
       autocompletion({ override: [(context) => completions(context, schema())] }),
       // Without Tab: the keyboard alone must be able to leave the editor.
       keymap.of([...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap]),
-      EditorView.contentAttributes.of({ "aria-label": "Scenario", spellcheck: "false", autocorrect: "off", autocapitalize: "off" }),
+      EditorView.contentAttributes.of({ "aria-label": "Scenario", tabindex: "0", spellcheck: "false", autocorrect: "off", autocapitalize: "off" }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged && !update.transactions.some((one) => one.annotation(fromPage))) {
           change.current(update.state.doc.toString());
