@@ -5,7 +5,8 @@ export const test = base.extend<{ faults: string[] }>({
     async ({ page }, use) => {
       const faults: string[] = [];
       page.on("console", (message) => {
-        if (message.type() === "error" || message.type() === "warning") faults.push(message.text());
+        const isExpected = message.text() === "Service Worker registration blocked by Playwright";
+        if (["error", "warning"].includes(message.type()) && !isExpected) faults.push(message.text());
       });
       page.on("pageerror", (error) => faults.push(String(error)));
       await use(faults);

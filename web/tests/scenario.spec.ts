@@ -4,6 +4,7 @@ import { expect, test } from "./page.ts";
 
 /** Makes the editor so high that all its lines are in the document: it draws only those that are seen. */
 async function showAll(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 1400, height: 4600 });
   await page.locator(".editor").evaluate((element) => {
     element.style.height = "4000px";
   });
@@ -11,7 +12,6 @@ async function showAll(page: Page): Promise<void> {
 
 test.beforeEach(async ({ page }) => {
   await page.goto("/#scenario");
-  await showAll(page);
   await expect(page.getByRole("img", { name: /^Window and flight: / })).toBeVisible();
 });
 
@@ -37,14 +37,16 @@ test("an error is shown at its line, and keys are completed", async ({ page }) =
   await page.keyboard.press("Escape");
   for (let count = 0; count < 3; count++) await page.keyboard.press("Backspace");
   await page.keyboard.press("ControlOrMeta+End");
-  await page.keyboard.type('\n[[flow]]\nname = "second"\nfrom = "sender"\nto = "sink"\nbu');
+  await page.keyboard.insertText('\n[[flow]]\nname = "second"\nfrom = "sender"\nto = "sink"\n');
+  await page.keyboard.type("bu");
   await expect(page.getByRole("option", { name: /^bulk/ })).toBeVisible();
   await page.keyboard.press("Enter");
-  await page.keyboard.type('"1MB"');
+  await page.keyboard.insertText('"1MB"');
   await expect(page.getByLabel("Result")).toContainText("second");
 });
 
 test("plots follow a dragged slider within 100 ms", async ({ page }) => {
+  await showAll(page);
   const slider = page.getByRole("slider", { name: "Delay, each way" });
   const box = await slider.boundingBox();
   if (!box) throw new Error("no slider");
@@ -71,6 +73,7 @@ test("plots follow a dragged slider within 100 ms", async ({ page }) => {
 });
 
 test("loss, rate, buffer and controller change the text", async ({ page }) => {
+  await showAll(page);
   const editor = page.getByRole("textbox", { name: "Scenario" });
   await page.getByRole("slider", { name: "Loss" }).fill("100");
   await expect(editor).toContainText(/loss = "0\.\d+%"/);
@@ -85,6 +88,7 @@ test("loss, rate, buffer and controller change the text", async ({ page }) => {
 });
 
 test("a link holds the whole scenario", async ({ page, context }) => {
+  await showAll(page);
   await page.getByRole("slider", { name: "Loss" }).fill("100");
   const editor = page.getByRole("textbox", { name: "Scenario" });
   await expect(editor).toContainText("loss");

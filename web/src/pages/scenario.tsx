@@ -38,7 +38,7 @@ export function ScenarioPage({ text, setText, isDark, isShown, onClock }: Props)
     setLink("");
     setHtml("");
     setFindings(undefined);
-    if (!isShown || state.run?.text === text) return;
+    if (!isShown || state.text === text) return;
     const timer = setTimeout(() => ask(text), state.run ? 250 : 0);
     return () => clearTimeout(timer);
   }, [text, isShown]);

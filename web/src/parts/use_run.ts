@@ -11,6 +11,9 @@ const POINTS = 1_500;
 const PATIENCE = 1_500;
 
 export interface RunState {
+  /** The text that the state is of. */
+  text: string | undefined;
+  /** The last run of a text without errors. */
   run: RunAnswer | undefined;
   errors: ScenarioError[];
   fault: string;
@@ -24,7 +27,7 @@ interface Wanted {
 }
 
 export function useRun(setText: (text: string) => void) {
-  const [state, setState] = useState<RunState>({ run: undefined, errors: [], fault: "", isBusy: false });
+  const [state, setState] = useState<RunState>({ text: undefined, run: undefined, errors: [], fault: "", isBusy: false });
   const pending = useRef<Wanted | undefined>(undefined);
   const isRunning = useRef(false);
   const began = useRef(0);
@@ -45,11 +48,11 @@ export function useRun(setText: (text: string) => void) {
       const later = pending.current as Wanted | undefined;
       if (later && later.text === wanted.text) later.text = run.text;
       if (run.text !== wanted.text && (!later || later.text === run.text)) latest.current(run.text);
-      setState({ run, errors: [], fault: "", isBusy: false });
+      setState({ text: run.text, run, errors: [], fault: "", isBusy: false });
     } catch (error) {
       if (error instanceof EngineError) {
         const fault = error.errors.length > 0 ? "" : error.message;
-        setState((old) => ({ ...old, errors: error.errors, fault, isBusy: false }));
+        setState((old) => ({ ...old, text: wanted.text, errors: error.errors, fault, isBusy: false }));
       } else if (!(error instanceof Cancelled)) throw error;
       else setState((old) => ({ ...old, isBusy: false }));
     } finally {
