@@ -40,6 +40,8 @@ test("an error is shown at its line, and keys are completed", async ({ page }) =
   await page.keyboard.insertText('\n[[flow]]\nname = "second"\nfrom = "sender"\nto = "sink"\n');
   await page.keyboard.type("bu");
   await expect(page.getByRole("option", { name: /^bulk/ })).toBeVisible();
+  // The editor takes no key for an answer to a list that has just appeared.
+  await page.waitForTimeout(200);
   await page.keyboard.press("Enter");
   await page.keyboard.insertText('"1MB"');
   await expect(page.getByLabel("Result")).toContainText("second");

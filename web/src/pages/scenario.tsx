@@ -22,7 +22,7 @@ interface Props {
 }
 
 export function ScenarioPage({ text, setText, isDark, isShown, onClock }: Props) {
-  const { state, ask, stop } = useRun(setText);
+  const { state, ask, stop } = useRun(text, setText);
   const [schema, setSchema] = useState<unknown>();
   const [link, setLink] = useState("");
   const [html, setHtml] = useState("");

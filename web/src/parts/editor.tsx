@@ -73,6 +73,8 @@ export function Editor({ text, errors, schema, onChange, onReady }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | undefined>(undefined);
   const change = useRef(onChange);
+  /** Texts that were typed and have not come back as `text` yet: the page follows a quick typist with a delay. */
+  const typed = useRef<string[]>([]);
   change.current = onChange;
 
   useEffect(() => {
@@ -95,7 +97,9 @@ export function Editor({ text, errors, schema, onChange, onReady }: Props) {
       EditorView.contentAttributes.of({ "aria-label": "Scenario", tabindex: "0", spellcheck: "false", autocorrect: "off", autocapitalize: "off" }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged && !update.transactions.some((one) => one.annotation(fromPage))) {
-          change.current(update.state.doc.toString());
+          const doc = update.state.doc.toString();
+          typed.current.push(doc);
+          change.current(doc);
         }
       }),
       look,
@@ -111,7 +115,9 @@ export function Editor({ text, errors, schema, onChange, onReady }: Props) {
 
   useEffect(() => {
     const state = view.current?.state;
-    if (!state || state.doc.toString() === text) return;
+    const back = typed.current.lastIndexOf(text);
+    typed.current = back >= 0 ? typed.current.slice(back + 1) : [];
+    if (!state || back >= 0 || state.doc.toString() === text) return;
     // Only what differs is replaced, so that the view stays where it is.
     const old = state.doc.toString();
     let from = 0;

@@ -26,13 +26,15 @@ interface Wanted {
   changes: Map<string, ControlChange>;
 }
 
-export function useRun(setText: (text: string) => void) {
+export function useRun(text: string, setText: (text: string) => void) {
   const [state, setState] = useState<RunState>({ text: undefined, run: undefined, errors: [], fault: "", isBusy: false });
   const pending = useRef<Wanted | undefined>(undefined);
   const isRunning = useRef(false);
   const began = useRef(0);
   const latest = useRef(setText);
   latest.current = setText;
+  const shown = useRef(text);
+  shown.current = text;
 
   const next = async () => {
     const wanted = pending.current;
@@ -47,7 +49,8 @@ export function useRun(setText: (text: string) => void) {
       // A change made meanwhile is applied to the text of this answer.
       const later = pending.current as Wanted | undefined;
       if (later && later.text === wanted.text) later.text = run.text;
-      if (run.text !== wanted.text && (!later || later.text === run.text)) latest.current(run.text);
+      // What was typed meanwhile counts more than the slider.
+      if (run.text !== wanted.text && shown.current === wanted.text && (!later || later.text === run.text)) latest.current(run.text);
       setState({ text: run.text, run, errors: [], fault: "", isBusy: false });
     } catch (error) {
       if (error instanceof EngineError) {
