@@ -1,6 +1,6 @@
 # `make test` is all the tests; it installs the two tools they compare with where it can.
 
-.PHONY: test lint tools digest python deny book kernels selftests
+.PHONY: test lint tools digest playground playground-bench python deny book kernels selftests
 
 # Where cargo puts what it builds. Programs are run from there: `cargo run --package` would build anew
 # what they share, for each asks it for other features than all together.
@@ -12,6 +12,7 @@ BINS := cargo build --quiet --workspace --all-features --bins --tests
 test: tools lint
 	cargo test --workspace --all-features --quiet
 	$(MAKE) digest
+	$(MAKE) playground WASM_PROFILE=dev
 	$(MAKE) python
 	$(MAKE) deny
 	$(MAKE) book
@@ -45,6 +46,30 @@ digest:
 	else \
 	  echo "digests: wasm32 skipped, it needs node and rustup's target wasm32-unknown-unknown"; \
 	fi
+
+# The playground: static files in target/playground, and its tests in the system's Chromium. `make test` builds the engine as
+# `digest` does, which takes a quarter of the time; alone it is as small and as quick as what is published, and no larger than
+# 3 MB. Skipped without node 20.19 or rustup's target; the tests without Chromium.
+WASM_PROFILE ?= wasm
+NPM := node build/npm.mjs
+playground:
+	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2> /dev/null \
+	  && rustup target add wasm32-unknown-unknown > /dev/null 2>&1 \
+	  || { echo "playground: skipped, it needs node 20.19 and rustup's target wasm32-unknown-unknown"; exit 0; }; \
+	export CARGO_TARGET_DIR=$(abspath $(BUILT)) PLAYGROUND_PROFILE=$(WASM_PROFILE); \
+	cargo build --quiet --profile $(WASM_PROFILE) --package ackclock-wasm --target wasm32-unknown-unknown && \
+	cd web && $(NPM) ci --silent && $(NPM) run --silent check && $(NPM) run --silent build -- --logLevel warn && \
+	{ [ $(WASM_PROFILE) = dev ] || node build/size.mjs $(abspath $(BUILT))/playground; } && \
+	{ { command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null && \
+	  $(NPM) run --silent test || { [ $$? = 127 ] && echo "playground: its tests need chromium"; }; }
+
+# Speed in the page beside that of the native program: docs/playground.md has the figures.
+playground-bench:
+	cargo build --quiet --release --bin ackclock
+	$(BINS)
+	cargo build --quiet --profile wasm --package ackclock-wasm --target wasm32-unknown-unknown
+	cd web && $(NPM) ci --silent && $(NPM) run --silent build -- --logLevel warn
+	cd web && ACKCLOCK_RELEASE=$(abspath $(BUILT))/release/ackclock $(NPM) run --silent test -- --workers 1 bench
 
 # The Python package, with its notebooks, in an environment of its own, built without optimisation as
 # all tests are; two processes run the tests of different files. Modules are compiled when they are

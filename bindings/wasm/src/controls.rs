@@ -66,9 +66,13 @@ pub fn of(text: &str) -> Vec<Control> {
         _ => None,
     });
     add(ControlName::Buffer, buffer, bytes);
-    add(ControlName::Controller, sender(&document).map(|host| {
-        host.get("cc").and_then(Item::as_str).unwrap_or("the profile's").to_owned()
-    }), None);
+    add(
+        ControlName::Controller,
+        sender(&document).map(|host| {
+            host.get("cc").and_then(Item::as_str).unwrap_or("the profile's").to_owned()
+        }),
+        None,
+    );
     controls
 }
 
@@ -161,12 +165,7 @@ fn elements_mut<'d>(document: &'d mut DocumentMut, direction: &str) -> Option<&'
 }
 
 /// A text of the first element of this kind, or of a key of it.
-fn value(
-    document: &DocumentMut,
-    direction: &str,
-    kind: &str,
-    key: Option<&str>,
-) -> Option<String> {
+fn value(document: &DocumentMut, direction: &str, kind: &str, key: Option<&str>) -> Option<String> {
     let element = elements(document, direction)?.iter().find(|value| has(kind)(value))?;
     let element = element.as_inline_table()?.get(kind)?;
     let value = match key {

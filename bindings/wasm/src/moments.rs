@@ -22,15 +22,15 @@ pub(crate) fn findings(text: &str) -> Result<Value, Failure> {
     let mut scenario = loaded.scenario.clone();
     let side = LoggedEndpoint::sender(&mut scenario, 0).ok_or("the scenario has no flow")?;
     let mut bytes = Bounded(Vec::new());
-    let is_tcp = scenario.hosts.get(usize::from(side.host.0)).is_some_and(|host| host.stack.tcp().is_some());
+    let is_tcp =
+        scenario.hosts.get(usize::from(side.host.0)).is_some_and(|host| host.stack.tcp().is_some());
     if is_tcp {
         let mut capture = PcapngRecorder::new(&scenario, &[side.tap], "", &mut bytes)?;
         sim::run_shared(&scenario, &mut capture)?;
         // The bound is no failure: what was written is a capture that ends early.
         let _ = capture.finish();
     } else {
-        let mut log =
-            Qlog::new(&scenario, side, &loaded.sha256, QlogFormat::Current, &mut bytes)?;
+        let mut log = Qlog::new(&scenario, side, &loaded.sha256, QlogFormat::Current, &mut bytes)?;
         sim::run_shared(&scenario, &mut log)?;
         let _ = log.finish();
     }

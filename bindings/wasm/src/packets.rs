@@ -181,7 +181,8 @@ impl PacketRecorder {
 
     /// Forgets the packets that ended before the record begins.
     fn trim(&mut self) {
-        let kept: Vec<_> = self.travelling.iter().map(|(number, index)| (*number, *index)).collect();
+        let kept: Vec<_> =
+            self.travelling.iter().map(|(number, index)| (*number, *index)).collect();
         let old = core::mem::take(&mut self.packets);
         self.travelling = BTreeMap::new();
         for (number, index) in kept {

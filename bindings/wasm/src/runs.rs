@@ -69,8 +69,11 @@ fn flows(mut collector: Collector) -> Vec<Value> {
         Ok::<(), ()>(())
     });
     let flow = |(name, times, columns): (String, Vec<f64>, Vec<Vec<Option<u64>>>)| {
-        let columns: serde_json::Map<String, Value> =
-            names.iter().map(|name| (*name).to_owned()).zip(columns.into_iter().map(Value::from)).collect();
+        let columns: serde_json::Map<String, Value> = names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .zip(columns.into_iter().map(Value::from))
+            .collect();
         json!({ "name": name, "time_s": times, "columns": columns })
     };
     flows.into_iter().map(flow).collect()
