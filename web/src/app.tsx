@@ -16,6 +16,8 @@ const TABS: [View, string][] = [
 /** Where the ACK clock begins: `count` differs for each request. */
 export interface Seek {
   at: number;
+  /** The finding whose moment is sought: in a simulation it may come earlier or later than in the capture. */
+  code?: string | undefined;
   count: number;
 }
 
@@ -50,9 +52,9 @@ export function App() {
     // The scenario of a link is that of the page only until it is edited.
     history.replaceState(null, "", `#${view}`);
   };
-  const openClock = (scenario: string, at: number) => {
+  const openClock = (scenario: string, at: number, code?: string) => {
     setText(scenario);
-    setSeek((old) => ({ at, count: old.count + 1 }));
+    setSeek((old) => ({ at, code, count: old.count + 1 }));
     show("clock");
   };
   const openScenario = (scenario: string) => {

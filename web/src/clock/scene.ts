@@ -187,7 +187,7 @@ class Pen {
       context.fill();
     } else {
       context.fillRect(x - 4, y - 11, 8, 22);
-      // A retransmission differs in shape too, for those who cannot tell its colour.
+      // A retransmission differs in shape too, as not everyone distinguishes its colour.
       if (packet.again) {
         context.fillStyle = this.tones.field;
         context.fillRect(x - 4, y - 2, 8, 4);

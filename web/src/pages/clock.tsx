@@ -74,10 +74,17 @@ export function ClockPage({ text, setText, seek, isDark, isShown, onScenario }: 
     void (async () => {
       await load(seek.at);
       try {
-        setRun(await runs.call({ op: "run", text, controls: [], points: 1_500 }));
+        const run = await runs.call({ op: "run", text, controls: [], points: 1_500 });
+        setRun(run);
+        setAt((old) => Math.min(old, run.report.ended_s * 1e9));
         const { json } = await runs.call({ op: "findings", text });
         const file = JSON.parse(json) as FileDiagnosis;
-        if (shown.current === key) setFindings((file.connections?.[0] ?? file.quic?.[0])?.findings ?? []);
+        if (shown.current !== key) return;
+        const found = (file.connections?.[0] ?? file.quic?.[0])?.findings ?? [];
+        setFindings(found);
+        // The same finding of a simulated transfer has its own moment; the user may have moved on meanwhile.
+        const same = found.find((finding) => finding.code === seek.code)?.interval_s;
+        if (same) setAt((old) => (old === seek.at ? same[0] * 1e9 : old));
       } catch {
         // A run without a capture to diagnose has no findings; a wrong scenario is reported above.
       }
@@ -169,7 +176,7 @@ export function ClockPage({ text, setText, seek, isDark, isShown, onScenario }: 
         ))}
       </div>
       <p class="lead">
-        {story ? story.lead : run?.report.title || "A scenario of your own."} A sender may have as many bytes in flight as
+        {story ? story.lead : `${run?.report.title || "A scenario of your own"}.`} A sender may have as many bytes in flight as
         its window allows: each ACK that returns lets the next packets go.
       </p>
       {fault && (

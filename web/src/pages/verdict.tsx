@@ -30,7 +30,7 @@ interface Verdict {
 
 interface Props {
   onScenario(text: string): void;
-  onClock(text: string, at: number): void;
+  onClock(text: string, at: number, code: string): void;
 }
 
 export function VerdictPage({ onScenario, onClock }: Props) {
@@ -148,7 +148,7 @@ function Result({ verdict, onScenario, onClock }: Props & { verdict: Verdict }) 
       if (!(error instanceof Cancelled)) setFault((error as Error).message);
     }
   };
-  const moment = (at: number) => void attempt(async () => onClock(await fitted(), at * 1e9))();
+  const moment = (at: number, code: string) => void attempt(async () => onClock(await fitted(), at * 1e9, code))();
   const isTcp = one?.connection.client !== undefined;
   return (
     <section aria-label="Verdict" class="verdict">

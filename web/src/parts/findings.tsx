@@ -5,8 +5,8 @@ const SYSTEMS: Record<string, string> = { linux: "Linux", freebsd: "FreeBSD", ot
 
 interface Props {
   findings: Finding[];
-  /** Shows the moment of a finding; its start in seconds. */
-  onMoment?: (at: number) => void;
+  /** Shows the moment of a finding: its start in seconds. */
+  onMoment?: (at: number, code: string) => void;
   momentText?: string;
 }
 
@@ -33,7 +33,7 @@ export function Findings({ findings, onMoment, momentText }: Props) {
           </dl>
           {finding.unseen && <p class="quiet">Not visible here: {finding.unseen}</p>}
           {onMoment && finding.interval_s && (
-            <button type="button" onClick={() => onMoment(finding.interval_s?.[0] ?? 0)}>
+            <button type="button" onClick={() => onMoment(finding.interval_s?.[0] ?? 0, finding.code)}>
               {momentText} {finding.interval_s[0].toFixed(3)} s<span class="sr"> of {finding.code}</span>
             </button>
           )}
