@@ -75,6 +75,7 @@ export function ClockPage({ text, setText, seek, isDark, isShown, onScenario }: 
       await load(seek.at);
       try {
         const run = await runs.call({ op: "run", text, controls: [], points: 1_500 });
+        if (shown.current !== key) return;
         setRun(run);
         setAt((old) => Math.min(old, run.report.ended_s * 1e9));
         const { json } = await runs.call({ op: "findings", text });
