@@ -58,7 +58,7 @@ playground:
 	  || { echo "playground: skipped, it needs node 20.19 and rustup's target wasm32-unknown-unknown"; exit 0; }; \
 	export CARGO_TARGET_DIR=$(abspath $(BUILT)) PLAYGROUND_PROFILE=$(WASM_PROFILE); \
 	cargo build --quiet --profile $(WASM_PROFILE) --package ackclock-wasm --target wasm32-unknown-unknown && \
-	cd web && $(NPM) ci --silent && $(NPM) run --silent check && $(NPM) run --silent build -- --logLevel warn && \
+	cd web && node build/licences.mjs && $(NPM) ci --silent && $(NPM) run --silent check && $(NPM) run --silent build -- --logLevel warn && \
 	{ [ $(WASM_PROFILE) = dev ] || node build/size.mjs $(abspath $(BUILT))/playground; } && \
 	{ { command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null && \
 	  $(NPM) run --silent test || { [ $$? = 127 ] && echo "playground: its tests need chromium"; }; }

@@ -94,6 +94,7 @@ export default defineConfig({
     // Every file is one of the policy's own, none a data URL.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    license: { fileName: "licences.md" },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1024,
   },

@@ -95,7 +95,7 @@ export function App() {
       </main>
       <footer>
         Everything runs in this browser: no packet leaves the machine. The engine is that of the command{" "}
-        <code>ackclock</code>, and gives the same results.
+        <code>ackclock</code>, and gives the same results. <a href="./licences.md">Licences of the libraries in this page</a>
       </footer>
     </>
   );

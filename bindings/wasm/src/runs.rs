@@ -1,5 +1,7 @@
 //! Runs of a scenario: results, series, pages.
 
+use std::collections::BTreeMap;
+
 use charts::downsample::ThinnedSeries;
 use logs::series::{Collector, Downsampling, SeriesColumns};
 use pages::run_page::RunPageRecorder;
@@ -9,6 +11,7 @@ use runner::run_report::{RunReport, table};
 use runner::series::{SenderSeries, sender};
 use runner::sharing::Sharing;
 use scenario::{Loaded, Overrides, SeriesPlan};
+use serde::Serialize;
 use serde_json::{Value, json};
 use sim::{Observer, ObserverPair};
 use units::Instant;
@@ -52,31 +55,37 @@ pub(crate) fn run(text: &str, points: usize) -> Result<Value, Failure> {
     }))
 }
 
-/// The series of each flow, column by column.
-fn flows(mut collector: Collector) -> Vec<Value> {
+/// The series of a flow, column by column.
+#[derive(Serialize)]
+struct FlowSeries {
+    name: String,
+    time_s: Vec<f64>,
+    columns: BTreeMap<&'static str, Vec<Option<u64>>>,
+}
+
+fn flows(mut collector: Collector) -> Vec<FlowSeries> {
     let names = collector.columns().names();
-    let mut flows: Vec<(String, Vec<f64>, Vec<Vec<Option<u64>>>)> = Vec::new();
-    let width = names.len();
+    let mut flows: Vec<FlowSeries> = Vec::new();
+    // Nothing fails in memory.
     let _ = collector.rows(|at, flow, values| {
-        let known = flows.iter().position(|(name, ..)| name == flow);
+        let known = flows.iter().position(|one| one.name == flow);
         let index = known.unwrap_or_else(|| {
-            flows.push((flow.to_owned(), Vec::new(), vec![Vec::new(); width]));
+            flows.push(FlowSeries {
+                name: flow.to_owned(),
+                time_s: Vec::new(),
+                columns: names.iter().map(|name| (*name, Vec::new())).collect(),
+            });
             flows.len() - 1
         });
-        let (_, times, columns) = &mut flows[index];
-        times.push(at.as_secs_f64());
-        columns.iter_mut().zip(values).for_each(|(column, value)| column.push(*value));
+        flows[index].time_s.push(at.as_secs_f64());
+        for (name, value) in names.iter().zip(values) {
+            if let Some(column) = flows[index].columns.get_mut(name) {
+                column.push(*value);
+            }
+        }
         Ok::<(), ()>(())
     });
-    let flow = |(name, times, columns): (String, Vec<f64>, Vec<Vec<Option<u64>>>)| {
-        let columns: serde_json::Map<String, Value> = names
-            .iter()
-            .map(|name| (*name).to_owned())
-            .zip(columns.into_iter().map(Value::from))
-            .collect();
-        json!({ "name": name, "time_s": times, "columns": columns })
-    };
-    flows.into_iter().map(flow).collect()
+    flows
 }
 
 /// Bytes that wait at a line, over time.
