@@ -5,7 +5,7 @@ import { useRef, useState } from "preact/hooks";
 import rwndCapture from "../../../golden/linux/h1_rwnd_cubic/sender.pcap.xz?url";
 import rtoCapture from "../../../golden/linux/g1_rto_cubic/sender.pcap.xz?url";
 import qlogSample from "../../../docs/samples/upload.sqlog?url";
-import { Cancelled, captures } from "../engine/client.ts";
+import { Cancelled, EngineError, captures } from "../engine/client.ts";
 import type { Connection, FileDiagnosis } from "../engine/types.ts";
 import * as format from "../format.ts";
 import { Findings } from "../parts/findings.tsx";
@@ -118,6 +118,17 @@ export function VerdictPage({ onScenario, onClock }: Props) {
   );
 }
 
+/** The page of graphs; a worker that was ended meanwhile has to read the files again. */
+async function pageOf(files: File[]): Promise<string> {
+  try {
+    return (await captures.call({ op: "diagnosis_page" })).html;
+  } catch (error) {
+    if (!(error instanceof EngineError) || error.panicked) throw error;
+    await captures.call({ op: "diagnose", files: files.map((file) => file.name), limit: 1 }, files);
+    return (await captures.call({ op: "diagnosis_page" })).html;
+  }
+}
+
 function Result({ verdict, onScenario, onClock }: Props & { verdict: Verdict }) {
   const all = verdict.diagnoses.flatMap((file, index) =>
     [...(file.connections ?? []), ...(file.quic ?? [])].map((connection) => ({ file, index, connection })));
@@ -130,7 +141,7 @@ function Result({ verdict, onScenario, onClock }: Props & { verdict: Verdict }) 
   const page = async () => {
     setFault("");
     try {
-      setHtml((await captures.call({ op: "diagnosis_page" })).html);
+      setHtml(await pageOf(verdict.files));
     } catch (error) {
       if (!(error instanceof Cancelled)) setFault((error as Error).message);
     }
