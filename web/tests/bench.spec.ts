@@ -4,8 +4,9 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { ask, startEngine } from "./engine.ts";
-import { largeCapture, output, root } from "./native.ts";
+import { largeCapture, output, root, xtask } from "./native.ts";
 import { expect, test } from "./page.ts";
+import { dragDelay } from "./slider.ts";
 
 const release = process.env["ACKCLOCK_RELEASE"];
 test.skip(!release, "make playground-bench runs it");
@@ -37,6 +38,32 @@ test("runs of scenarios", async ({ page }) => {
     const inPage = await shortest(async () => (await ask(page, { op: "run_report", text })).ms ?? Infinity);
     row(path, inPage, (await shortest(() => native("run", "--json", path))) - start);
   }
+});
+
+test("compressed captures, and runs against link-time optimisation", async ({ page }) => {
+  await startEngine(page);
+  const start = await shortest(() => native("scenario", "check", "scenarios/slow-start-lro.toml"));
+  for (const path of ["golden/linux/a2_slowstart_reno/sender.pcap.xz", "golden/linux/k1_two_flows/sender.pcap.xz"]) {
+    const request = { op: "diagnose", files: [path], limit: 10 };
+    const inPage = await shortest(async () => (await ask(page, request, [path])).ms ?? Infinity);
+    row(path, inPage, (await shortest(() => native("diagnose", "--json", path))) - start);
+  }
+  const inPage = await shortest(async () => (await ask(page, { op: "digests" })).ms ?? Infinity);
+  const digests = await shortest(async () => {
+    const began = performance.now();
+    await output(xtask, "digest");
+    return performance.now() - began;
+  });
+  row("cargo xtask digest, profile full", inPage, digests);
+});
+
+test("a slider of the slow-start story", async ({ page }) => {
+  await page.goto("/#scenario");
+  await expect(page.getByRole("img", { name: /^Window and flight: / })).toBeVisible();
+  const times = await dragDelay(page);
+  const median = times[Math.floor(times.length / 2)] ?? Infinity;
+  console.log(`plots drawn after a slider's step: median ${median.toFixed(0)} ms, longest ${times.at(-1)?.toFixed(0)} ms`);
+  expect(median).toBeLessThan(100);
 });
 
 for (const megabytes of [500, 1000]) {

@@ -1,6 +1,7 @@
 import type { Page } from "@playwright/test";
 
 import { expect, test } from "./page.ts";
+import { dragDelay } from "./slider.ts";
 
 /** Makes the editor so high that all its lines are in the document: it draws only those that are seen. */
 async function showAll(page: Page): Promise<void> {
@@ -47,31 +48,14 @@ test("an error is shown at its line, and keys are completed", async ({ page }) =
   await expect(page.getByLabel("Result")).toContainText("second");
 });
 
-test("plots follow a dragged slider within 100 ms", async ({ page }) => {
+test("plots follow a dragged slider", async ({ page }) => {
   await showAll(page);
-  const slider = page.getByRole("slider", { name: "Delay, each way" });
-  const box = await slider.boundingBox();
-  if (!box) throw new Error("no slider");
   const plot = page.getByRole("img", { name: /^Round-trip time: / });
   const before = await plot.getAttribute("aria-label");
-  const middle = box.y + box.height / 2;
-  await page.mouse.move(box.x + box.width * 0.78, middle);
-  await page.mouse.down();
-  for (let step = 0; step <= 20; step++) {
-    await page.mouse.move(box.x + box.width * (0.78 - step * 0.01), middle);
-    await page.waitForTimeout(60);
-  }
-  await page.mouse.up();
+  // How long it takes is measured by bench.spec.ts, on a machine that does nothing else.
+  expect((await dragDelay(page)).length).toBeGreaterThan(3);
   await expect(plot).not.toHaveAttribute("aria-label", before ?? "");
-  const editor = page.getByRole("textbox", { name: "Scenario" });
-  await expect(editor).not.toContainText('delay = "50ms"');
-  const times = await page.evaluate(() => performance.getEntriesByName("slider").map((entry) => entry.duration));
-  expect(times.length).toBeGreaterThan(5);
-  const sorted = times.sort((a, b) => a - b);
-  const median = sorted[Math.floor(sorted.length / 2)] ?? Infinity;
-  test.info().annotations.push({ type: "redraw", description: `median ${median.toFixed(0)} ms, longest ${sorted.at(-1)?.toFixed(0)} ms` });
-  console.log(`redraw after a slider's step: median ${median.toFixed(0)} ms, longest ${sorted.at(-1)?.toFixed(0)} ms, ${times.length} steps`);
-  expect(median).toBeLessThan(100);
+  await expect(page.getByRole("textbox", { name: "Scenario" })).not.toContainText('delay = "50ms"');
 });
 
 test("loss, rate, buffer and controller change the text", async ({ page }) => {

@@ -5,8 +5,8 @@ import engineUrl from "@engine/ackclock_wasm.wasm?url";
 import { instantiate, type Instance } from "./instance.ts";
 import type { WorkerMessage, WorkerRequest } from "./types.ts";
 
-/** Bytes that are read from a file at a time. */
-const CHUNK = 4 << 20;
+/** Bytes that are read from a file at a time: with fewer, the calls of the browser take longer than the reading. */
+const CHUNK = 16 << 20;
 
 const scope = self as unknown as DedicatedWorkerGlobalScope;
 const send = (message: WorkerMessage) => scope.postMessage(message);
