@@ -12,7 +12,7 @@ BINS := cargo build --quiet --workspace --all-features --bins --tests
 test: tools lint
 	cargo test --workspace --all-features --quiet
 	$(MAKE) digest
-	$(MAKE) playground WASM_PROFILE=dev
+	$(MAKE) playground
 	$(MAKE) python
 	$(MAKE) deny
 	$(MAKE) book
@@ -40,28 +40,26 @@ digest:
 	diff target/digest-debug.txt target/digest-release.txt
 	@echo "digests: debug and release agree"
 	@if command -v node > /dev/null && rustup target add wasm32-unknown-unknown > /dev/null 2>&1; then \
-	  cargo build --quiet --package ackclock-wasm --target wasm32-unknown-unknown && \
-	  node bindings/wasm/digest.mjs $(BUILT)/wasm32-unknown-unknown/debug/ackclock_wasm.wasm > target/digest-wasm.txt && \
+	  cargo build --quiet --profile wasm --package ackclock-wasm --target wasm32-unknown-unknown && \
+	  node bindings/wasm/digest.mjs $(BUILT)/wasm32-unknown-unknown/wasm/ackclock_wasm.wasm > target/digest-wasm.txt && \
 	  diff target/digest-release.txt target/digest-wasm.txt && echo "digests: native and wasm32 agree"; \
 	else \
 	  echo "digests: wasm32 skipped, it needs node and rustup's target wasm32-unknown-unknown"; \
 	fi
 
-# The playground: static files in target/playground, and its tests in the system's Chromium. `make test` builds the engine as
-# `digest` does, which takes a quarter of the time; alone it is as small and as quick as what is published, and no larger than
-# 3 MB. Skipped without node 20.19 or rustup's target; the tests without Chromium.
-WASM_PROFILE ?= wasm
+# The playground: static files in target/playground, at most 3 MB compressed, and its tests in the system's Chromium. Its
+# engine is the program whose digests `digest` compares. Skipped without node 20.19 or rustup's target; the tests without
+# Chromium.
 NPM := node build/npm.mjs
 playground: export CARGO_TARGET_DIR = $(abspath $(BUILT))
-playground: export PLAYGROUND_PROFILE = $(WASM_PROFILE)
 playground:
 	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2> /dev/null \
 	  && rustup target add wasm32-unknown-unknown > /dev/null 2>&1 \
 	  || { echo "playground: skipped, it needs node 20.19 and rustup's target wasm32-unknown-unknown"; exit 0; }; \
-	cargo build --quiet --profile $(WASM_PROFILE) --package ackclock-wasm --target wasm32-unknown-unknown && \
+	cargo build --quiet --profile wasm --package ackclock-wasm --target wasm32-unknown-unknown && \
 	cd web && node build/licences.mjs && $(NPM) ci --loglevel error && $(NPM) run --silent check && \
 	$(NPM) run --silent build -- --logLevel warn && \
-	{ [ $(WASM_PROFILE) = dev ] || node build/size.mjs $(abspath $(BUILT))/playground; } && \
+	node build/size.mjs $(abspath $(BUILT))/playground && \
 	if command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null; then \
 	  $(NPM) run --silent test; \
 	else \

@@ -8,8 +8,7 @@ import { instantiate } from "./src/engine/instance.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const target = resolve(root, process.env["CARGO_TARGET_DIR"] ?? "target");
-const profile = process.env["PLAYGROUND_PROFILE"] ?? "wasm";
-const folder = resolve(target, "wasm32-unknown-unknown", profile === "dev" ? "debug" : profile);
+const folder = resolve(target, "wasm32-unknown-unknown/wasm");
 const engine = resolve(folder, "ackclock_wasm.wasm");
 
 /** Hashes of the style and the program of the engine's report pages, for the page that shows them in a frame. */
