@@ -1,6 +1,6 @@
 # `make test` is all the tests; it installs the two tools they compare with where it can.
 
-.PHONY: test lint tools digest python deny book kernels selftests
+.PHONY: test lint tools digest playground playground-bench python deny book kernels selftests
 
 # Where cargo puts what it builds. Programs are run from there: `cargo run --package` would build anew
 # what they share, for each asks it for other features than all together.
@@ -12,6 +12,7 @@ BINS := cargo build --quiet --workspace --all-features --bins --tests
 test: tools lint
 	cargo test --workspace --all-features --quiet
 	$(MAKE) digest
+	$(MAKE) playground
 	$(MAKE) python
 	$(MAKE) deny
 	$(MAKE) book
@@ -39,12 +40,40 @@ digest:
 	diff target/digest-debug.txt target/digest-release.txt
 	@echo "digests: debug and release agree"
 	@if command -v node > /dev/null && rustup target add wasm32-unknown-unknown > /dev/null 2>&1; then \
-	  cargo build --quiet --package ackclock-wasm --target wasm32-unknown-unknown && \
-	  node bindings/wasm/digest.mjs $(BUILT)/wasm32-unknown-unknown/debug/ackclock_wasm.wasm > target/digest-wasm.txt && \
+	  cargo build --quiet --profile wasm --package ackclock-wasm --target wasm32-unknown-unknown && \
+	  node bindings/wasm/digest.mjs $(BUILT)/wasm32-unknown-unknown/wasm/ackclock_wasm.wasm > target/digest-wasm.txt && \
 	  diff target/digest-release.txt target/digest-wasm.txt && echo "digests: native and wasm32 agree"; \
 	else \
 	  echo "digests: wasm32 skipped, it needs node and rustup's target wasm32-unknown-unknown"; \
 	fi
+
+# The playground: static files in target/playground, at most 3 MB compressed, and its tests in the system's Chromium. Its
+# engine is the program whose digests `digest` compares. Skipped without node 20.19 or rustup's target; the tests without
+# Chromium.
+NPM := node build/npm.mjs
+playground: export CARGO_TARGET_DIR = $(abspath $(BUILT))
+playground:
+	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2> /dev/null \
+	  && rustup target add wasm32-unknown-unknown > /dev/null 2>&1 \
+	  || { echo "playground: skipped, it needs node 20.19 and rustup's target wasm32-unknown-unknown"; exit 0; }; \
+	cargo build --quiet --profile wasm --package ackclock-wasm --target wasm32-unknown-unknown && \
+	cd web && node build/licences.mjs && $(NPM) ci --loglevel error && $(NPM) run --silent check && \
+	$(NPM) run --silent build -- --logLevel warn && \
+	node build/size.mjs $(abspath $(BUILT))/playground && \
+	if command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null; then \
+	  $(NPM) run --silent test; \
+	else \
+	  echo "playground: built, its tests need chromium"; \
+	fi
+
+# Speed in the page beside that of the native program: docs/playground.md has the figures.
+playground-bench: export CARGO_TARGET_DIR = $(abspath $(BUILT))
+playground-bench:
+	cargo build --quiet --release --bin ackclock
+	$(BINS)
+	cargo build --quiet --profile wasm --package ackclock-wasm --target wasm32-unknown-unknown
+	cd web && $(NPM) ci --loglevel error && $(NPM) run --silent build -- --logLevel warn
+	cd web && ACKCLOCK_RELEASE=$(abspath $(BUILT))/release/ackclock $(NPM) run --silent test -- --workers 1 bench
 
 # The Python package, with its notebooks, in an environment of its own, built without optimisation as
 # all tests are; two processes run the tests of different files. Modules are compiled when they are

@@ -1,0 +1,4 @@
+declare module "@engine/ackclock_wasm.wasm?url" {
+  const url: string;
+  export default url;
+}
