@@ -1,4 +1,4 @@
-// Runs npm: the system's, or else one from the registry, as Debian's package of it comes with hundreds of others.
+// Runs npm: the system's, or else one from the user's registry, as Debian's package of it comes with hundreds of others.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -14,7 +14,8 @@ function registry() {
   const lines = files.flatMap((file) => readFileSync(file, "utf8").split("\n"));
   const configured = lines.map((line) => /^registry\s*=\s*(\S+)/.exec(line)?.[1]).find(Boolean);
   const address = process.env.NPM_CONFIG_REGISTRY ?? process.env.npm_config_registry ?? configured;
-  return (address ?? "https://registry.npmjs.org").replace(/\/$/, "");
+  if (!address) throw new Error("npm is missing: install it, or set NPM_CONFIG_REGISTRY to a registry that has it");
+  return address.replace(/\/$/, "");
 }
 
 async function download(folder) {
