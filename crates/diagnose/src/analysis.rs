@@ -6,6 +6,7 @@ use units::{Duration, Instant};
 
 use crate::capture_point::{CaptureDistances, CapturePoint};
 use crate::connection_events::ConnectionEvents;
+use crate::exchange::ExchangeBudget;
 use crate::flow::FlowAnalysis;
 use crate::state::KernelStateSummary;
 use crate::{CapturedPacket, ObservedSyn, PathEstimate};
@@ -57,6 +58,8 @@ pub struct Analysis {
     pub distances: CaptureDistances,
     /// How it was opened and how it ended.
     pub events: ConnectionEvents,
+    /// What its time was spent on; `None` without data, or if the capture has one direction only.
+    pub exchange: Option<Box<ExchangeBudget>>,
     /// Time in ns from the end of an earlier connection between the same ports; `None` without one.
     pub after_previous: Option<u64>,
     /// From its last packet to the end of the capture, in ns; 0 if that is unknown.

@@ -7,6 +7,7 @@ use units::{Instant, SeqNum};
 use crate::analysis::Analysis;
 use crate::capture_point::CaptureDistances;
 use crate::connection_events::{ConnectionEvents, IcmpNotice};
+use crate::exchange::{ExchangeLog, ExchangeStart};
 use crate::flow::FlowAnalysis;
 use crate::half_connection::{CapturedAck, HalfConnection, StartConditions};
 use crate::state::KernelStateSummary;
@@ -85,6 +86,7 @@ pub struct ConnectionAnalyzer {
     bare_acks: [u64; 2],
     states: KernelStateSummary,
     events: ConnectionEvents,
+    exchange: ExchangeLog,
     after_previous: Option<u64>,
     packets: Vec<CapturedPacket>,
 }
@@ -116,6 +118,7 @@ impl ConnectionAnalyzer {
             bare_acks: [0; 2],
             states: KernelStateSummary::default(),
             events: ConnectionEvents::default(),
+            exchange: ExchangeLog::default(),
             after_previous: None,
             packets: Vec::new(),
         }
@@ -170,9 +173,13 @@ impl ConnectionAnalyzer {
         }
         if segment.flags.has(Flags::RST) {
             self.reset = Some(at);
+            self.exchange.closing(at);
             return;
         }
-        self.fins |= u8::from(segment.flags.has(Flags::FIN)) << segment.dir as u8;
+        if segment.flags.has(Flags::FIN) {
+            self.fins |= 1 << segment.dir as u8;
+            self.exchange.closing(at);
+        }
         if self.place.is_none() {
             if let Some(place) = self.handshake_distances(packet, at) {
                 self.place = Some(place);
@@ -291,8 +298,21 @@ impl ConnectionAnalyzer {
             self.halves[dir as usize] =
                 Some(Box::new(HalfConnection::new(self.begin(dir), segment.seq.0)));
         }
-        if let Some(half) = &mut self.halves[dir as usize] {
+        let (forward, reverse) = self.halves.split_at_mut(1);
+        let (own, peer) = match dir {
+            Dir::Forward => (&mut forward[0], &reverse[0]),
+            Dir::Reverse => (&mut reverse[0], &forward[0]),
+        };
+        if let Some(half) = own {
             half.data(packet);
+            if segment.payload > 0 {
+                let start = ExchangeStart {
+                    at: self.first.map_or(0, |(at, _)| at),
+                    opened: self.opened,
+                    distances: self.place.unwrap_or_default(),
+                };
+                self.exchange.data(packet, half, peer.as_deref(), start);
+            }
         }
         let syn = |dir: Dir| self.syn[dir as usize];
         if let Some(half) = &mut self.halves[dir.reversed() as usize]
@@ -365,12 +385,12 @@ impl ConnectionAnalyzer {
         let (end, _) = self.last;
         let start = self.first.map_or(0, |(at, _)| at);
         let syn = self.syn;
-        let flows = self.halves.map(|half| {
-            half.map(|mut half| {
-                half.finish(end);
-                Box::new(FlowAnalysis::new(*half, &syn, start, end))
-            })
-        });
+        self.halves.iter_mut().flatten().for_each(|half| half.finish(end));
+        let exchange =
+            self.exchange.finish(&self.halves, self.place.unwrap_or_default(), end).map(Box::new);
+        let flows = self
+            .halves
+            .map(|half| half.map(|half| Box::new(FlowAnalysis::new(*half, &syn, start, end))));
         Analysis {
             ends: self.ends,
             stream: self.stream,
@@ -393,6 +413,7 @@ impl ConnectionAnalyzer {
             flows,
             distances: self.place.unwrap_or_default(),
             events: self.events,
+            exchange: exchange.filter(|_| !self.seen.contains(&0)),
             after_previous: self.after_previous,
             silent_after: 0,
             states: self.states,

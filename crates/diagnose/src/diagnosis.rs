@@ -33,6 +33,21 @@ impl Diagnosis {
         Self { course, findings, primary }
     }
 
+    /// Diagnoses the direction with less data, as far as the rules concern a direction; `None` if it
+    /// is shorter than a few initial windows, so that nothing limits it.
+    pub fn of_other_direction(analysis: &Analysis, neighbours: &[TransferSummary]) -> Option<Self> {
+        let flow = analysis.flows[analysis.main_dir().reversed() as usize].as_deref()?;
+        let course = Timeline::of(flow);
+        let case = DiagnosisCase { analysis, flow, course: &course, neighbours };
+        if !case.is_sizeable() {
+            return None;
+        }
+        let mut findings = rules::check(&case);
+        findings.retain(|found| !found.code.starts_with("CC0") && !found.code.starts_with("CC9"));
+        let primary = rules::primary(&findings).map(|finding| finding.code);
+        Some(Self { course, findings, primary })
+    }
+
     /// Cost of the finding that limited the connection, in ns; 0 without one.
     pub fn primary_cost(&self) -> u64 {
         let limit = self.findings.iter().find(|finding| Some(finding.code) == self.primary);

@@ -263,6 +263,16 @@ impl HalfConnection {
         near.saturating_add_signed(i64::from(seq.wrapping_sub(of_near) as i32))
     }
 
+    /// Whether this ACK number covers all data captured.
+    pub(crate) fn is_wholly_acked_by(&self, ack: u32) -> bool {
+        self.place(ack, self.una) >= self.nxt
+    }
+
+    /// Time at which the sender received the ACK of all its data; `None` if some are outstanding.
+    pub(crate) const fn all_acked(&self) -> Option<u64> {
+        self.all_acked_at
+    }
+
     /// Bytes in flight as the sender counts them: without those reported by SACK.
     fn flight(&self) -> u64 {
         (self.nxt - self.una).saturating_sub(self.sacked.bytes())

@@ -8,7 +8,8 @@
 //! Reading order: [`capture_point`] (where the capture was taken), `half_connection` (one
 //! direction: data in `half_connection/data`, ACKs in `half_connection/acks`, built on
 //! `outstanding`, `ranges`, `round_trip`), its counters (`transmissions`, `reordering`, `coverage`,
-//! `dispersion`), `rounds`, `episodes` and `sender_events` (the connection over time), [`flow`] and
+//! `dispersion`), `rounds`, `episodes` and `sender_events` (the connection over time), [`exchange`]
+//! (requests and responses: the time of either host and of the network), [`flow`] and
 //! [`analysis`] (the result), [`timeline`] (what limited it when: [`time_budget`] and
 //! [`lost_time`]), [`rules`] (the findings), [`Diagnosis`] (all of it).
 //!
@@ -25,6 +26,9 @@ pub mod coverage;
 mod diagnosis;
 mod dispersion;
 pub mod episodes;
+pub mod exchange;
+#[cfg(test)]
+mod exchange_tests;
 pub mod flow;
 mod half_connection;
 mod ip_ids;
@@ -52,6 +56,7 @@ pub use analysis::Analysis;
 pub use connection::{AnalysisSettings, ConnectionAnalyzer, ObservedSyn};
 pub use connection_record::{ConnectionRecorder, RecordedConnection};
 pub use diagnosis::Diagnosis;
+pub use exchange::{ExchangeBudget, ExchangeShare};
 pub use flow::FlowAnalysis;
 pub use packet::CapturedPacket;
 pub use path::PathEstimate;

@@ -94,7 +94,17 @@ impl RoundTrip {
         }
     }
 
-    /// Shortest round trip from the capture point to the receiver.
+    /// Shortest round trip from the capture point to the receiver; `None` without a sample.
+    pub(crate) const fn shortest_to_receiver(&self) -> Option<u64> {
+        self.min_to_receiver
+    }
+
+    /// Shortest round trip from the capture point to the sender; `None` without a sample.
+    pub(crate) const fn shortest_to_sender(&self) -> Option<u64> {
+        self.min_to_sender
+    }
+
+    /// Shortest round trip from the capture point to the receiver, 0 without a sample.
     pub(crate) fn to_receiver(&self) -> u64 {
         self.min_to_receiver.unwrap_or(0)
     }

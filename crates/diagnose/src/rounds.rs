@@ -150,6 +150,8 @@ impl Round {
 pub(crate) struct RoundLog {
     pub(crate) done: Vec<Round>,
     pub(crate) now: Round,
+    /// Time spent so far, in ns.
+    pub(crate) spent: [u64; TIME_USES],
     /// Rounds per entry.
     pub(crate) each: u32,
     pending: u32,
@@ -158,7 +160,7 @@ pub(crate) struct RoundLog {
 impl RoundLog {
     pub(crate) fn new(start: u64) -> Self {
         let now = Round::new(start, 0, RoundOrigin::Opening);
-        Self { done: Vec::new(), now, each: 1, pending: 0 }
+        Self { done: Vec::new(), now, spent: [0; TIME_USES], each: 1, pending: 0 }
     }
 
     /// Ends the round and begins the next.
@@ -183,6 +185,7 @@ impl RoundLog {
 
     pub(crate) fn spend(&mut self, what: TimeUse, ns: u64) {
         self.now.time_by_use[what as usize] += ns;
+        self.spent[what as usize] += ns;
     }
 
     pub(crate) fn sample(&mut self, rtt: u64) {

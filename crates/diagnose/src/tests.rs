@@ -24,7 +24,7 @@ pub(crate) struct TestConnection {
 
 mod wild;
 
-const ISN: u32 = 0xffff_ff00;
+pub(crate) const ISN: u32 = 0xffff_ff00;
 
 impl TestConnection {
     pub(crate) fn new() -> Self {
@@ -75,7 +75,7 @@ impl TestConnection {
 
     /// The handshake captured between the hosts, with these round trips to the receiver and to the
     /// sender.
-    fn open_between(&mut self, to_receiver: u64, behind: u64) {
+    pub(crate) fn open_between(&mut self, to_receiver: u64, behind: u64) {
         let syn = self.syn(0);
         let flags = Flags::SYN | Flags::ACK;
         self.push(to_receiver, Segment { flags, dir: Dir::Reverse, ..syn }, (0, 0));
@@ -406,6 +406,9 @@ mod any_packets {
                 }
             }
             let analysis = script.finish();
+            if let Some(exchange) = &analysis.exchange {
+                prop_assert_eq!(exchange.whole(), analysis.duration().as_nanos());
+            }
             for flow in analysis.flows.iter().flatten() {
                 let course = Timeline::of(flow);
                 prop_assert_eq!(course.budget.whole(), analysis.duration().as_nanos());

@@ -7,6 +7,7 @@
 //! [`explain`] gives the background of a code.
 
 mod csv_table;
+mod exchange;
 mod explain;
 mod filter_expression;
 mod groups;
@@ -36,11 +37,13 @@ use crate::inputs::{self, CapturedConnection, File, InputFile, ReadError, Readin
 pub use filter_expression::{FilterError, FilterExpression};
 pub use selection::{ConnectionFilter, ConnectionOrder};
 
+pub use exchange::exchange_lines;
 pub use explain::{UnknownCode, explain, list};
 pub use quic::QuicReport;
 pub use sarif::{path_uri, sarif_log};
 pub use text::{TextStyle, finding_text, guess_text};
 
+use exchange::ExchangeSummary;
 use joined::CapturePairReport;
 use selection::code_bit;
 
@@ -89,12 +92,24 @@ pub struct ConnectionReport {
     pub goodput_bps: u64,
     /// Codes of its findings: see [`has_finding`](Self::has_finding).
     codes: u64,
+    /// What its time was spent on; `None` without data.
+    exchange: Option<Box<ExchangeSummary>>,
 }
 
 impl FileReport {
     /// Diagnoses one of its connections in full.
     pub fn diagnosis(&self, judged: &ConnectionReport) -> Diagnosis {
         self.diagnosis_of(judged, &judged.analysis())
+    }
+
+    /// Diagnoses the direction with less data, if those are a transfer too.
+    pub fn diagnosis_of_other_direction(
+        &self,
+        judged: &ConnectionReport,
+        analysis: &Analysis,
+    ) -> Option<Diagnosis> {
+        let beside = transfers_at_point(&self.neighbours, &judged.stream);
+        Diagnosis::of_other_direction(analysis, beside)
     }
 
     /// Diagnoses a connection that has this [analysis](ConnectionReport::analysis).
@@ -177,6 +192,10 @@ impl DiagnosisReport {
                     (analysis.goodput() * 8.0) as u64,
                     codes.fold(0, |set, bit| set | bit),
                 );
+                let other = Diagnosis::of_other_direction(&analysis, beside);
+                let other = other.iter().flat_map(|other| &other.findings);
+                let codes = other.fold(codes, |set, found| set | code_bit(found.code));
+                let exchange = ExchangeSummary::of(&analysis);
                 drop(analysis);
                 ConnectionReport {
                     stream,
@@ -187,6 +206,7 @@ impl DiagnosisReport {
                     duration,
                     goodput_bps,
                     codes,
+                    exchange,
                 }
             };
             file.connections = streams.into_iter().map(judge).collect();
@@ -222,8 +242,13 @@ impl DiagnosisReport {
         let bad = |found: &Finding| on.is_met_by(found);
         self.files.iter().any(|file| {
             let of_quic = |one: &QuicReport| one.diagnosis.findings.iter().any(bad);
-            file.quic.iter().any(of_quic)
-                || file.connections.iter().any(|one| file.diagnosis(one).findings.iter().any(bad))
+            let of_tcp = |one: &ConnectionReport| {
+                let analysis = &*one.analysis();
+                let other = file.diagnosis_of_other_direction(one, analysis);
+                file.diagnosis_of(one, analysis).findings.iter().any(bad)
+                    || other.is_some_and(|other| other.findings.iter().any(bad))
+            };
+            file.quic.iter().any(of_quic) || file.connections.iter().any(of_tcp)
         })
     }
 }

@@ -72,5 +72,11 @@ fn csv_has_a_row_for_each_connection() {
     assert_eq!(text.lines().count(), 1_001);
     assert!(text.starts_with("file,id,client,server,sender,bytes,"), "{}", &text[..200]);
     let row = text.lines().find(|line| line.starts_with("many.pcap,20,")).unwrap();
-    assert!(row.contains(",192.168.0.2:8080,") && row.ends_with(",0.02,CC001,CC001"), "{row}");
+    assert!(
+        row.contains(",192.168.0.2:8080,") && row.ends_with(",0.02,CC001,CC001,,,,,,"),
+        "{row}"
+    );
+    // A request and its response in 20 ms, after a handshake of 20 ms.
+    let row = text.lines().find(|line| line.starts_with("many.pcap,1,")).unwrap();
+    assert!(row.contains(",1,0.0200"), "{row}");
 }

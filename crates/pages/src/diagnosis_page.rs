@@ -4,12 +4,15 @@
 mod graph;
 mod tables;
 
-use diagnose::Diagnosis;
 use diagnose::rules::{many, rate, rule, size, time};
+use diagnose::{Analysis, Diagnosis};
 use report::page::{Page, PagePart};
+use report::table::ReportTable;
 
 use crate::run_page::maker;
-use ingest::diagnosis::{ConnectionReport, DiagnosisReport, FileReport, finding_text, guess_text};
+use ingest::diagnosis::{
+    ConnectionReport, DiagnosisReport, FileReport, exchange_lines, finding_text, guess_text,
+};
 
 /// Connections of each file that get their own chapter.
 const CHAPTERS: usize = 6;
@@ -115,6 +118,10 @@ fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &
     parts.push(PagePart::Text(summary));
     let id = format!("file-{file}-flow-{number}");
     parts.push(PagePart::Table(tables::budget(&diagnosis.course.budget)));
+    if let Some((table, text)) = exchange_part(analysis) {
+        parts.push(PagePart::Table(table));
+        parts.push(PagePart::Text(text));
+    }
     findings(report, judged, &diagnosis, &id, parts);
     if analysis.packets.is_empty() {
         parts.push(PagePart::Text("There is no graph, since the packets were not kept.".into()));
@@ -122,6 +129,13 @@ fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &
         parts.push(PagePart::Plots(graph::of(analysis, flow, &diagnosis.findings, &id)));
     }
     parts.push(PagePart::Table(tables::rounds(flow, &id)));
+}
+
+/// What the time of a connection with requests was spent on.
+fn exchange_part(analysis: &Analysis) -> Option<(ReportTable, String)> {
+    let lines = exchange_lines(analysis);
+    let budget = analysis.exchange.as_deref().filter(|_| !lines.is_empty())?;
+    Some((tables::exchange(budget), format!("{}.", lines.join(". "))))
 }
 
 fn findings(

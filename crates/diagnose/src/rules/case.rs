@@ -115,7 +115,7 @@ impl<'a> DiagnosisCase<'a> {
 
     /// Whether the transfer is longer than a few initial windows (RFC 6928: ten segments each), so
     /// that its windows matter.
-    pub(super) fn is_sizeable(&self) -> bool {
+    pub(crate) fn is_sizeable(&self) -> bool {
         self.flow.bytes >= 30 * self.flow.mss.max(536)
     }
 

@@ -2,12 +2,13 @@
 
 use std::io;
 
+use diagnose::ExchangeShare;
 use packet::Dir;
 
 use super::DiagnosisReport;
 use super::selection::codes;
 
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 21] = [
     "file",
     "id",
     "client",
@@ -23,6 +24,12 @@ const COLUMNS: [&str; 15] = [
     "lost_s",
     "primary",
     "findings",
+    "requests",
+    "first_byte_s",
+    "network_s",
+    "client_s",
+    "server_s",
+    "transfer_s",
 ];
 
 impl DiagnosisReport {
@@ -42,6 +49,8 @@ impl DiagnosisReport {
                 let [client, server] = one.ends(&analysis);
                 let sender = if analysis.main_dir() == Dir::Forward { "client" } else { "server" };
                 let findings: Vec<_> = codes(one.codes).collect();
+                let exchange = analysis.exchange.as_deref();
+                let spent = |share| exchange.map_or(String::new(), |one| seconds(one.of(share)));
                 table.write_record([
                     file.file.name.clone(),
                     one.number().to_string(),
@@ -58,6 +67,12 @@ impl DiagnosisReport {
                     seconds(one.cost),
                     one.primary.unwrap_or_default().to_owned(),
                     findings.join(" "),
+                    exchange.map_or(String::new(), |one| one.requests().to_string()),
+                    exchange.and_then(|one| one.first_byte.mean()).map_or(String::new(), seconds),
+                    spent(ExchangeShare::Network),
+                    spent(ExchangeShare::Client),
+                    spent(ExchangeShare::Server),
+                    spent(ExchangeShare::Transfer),
                 ])?;
             }
         }

@@ -24,12 +24,17 @@ pub(super) enum Field {
     Time,
     /// Cost of the finding that limited it, in ns.
     Lost,
+    /// Time that the network, the client, the server or the transfer took, in ns.
+    NetworkTime,
+    ClientTime,
+    ServerTime,
+    TransferTime,
     /// Bits per second.
     Goodput,
     Flow,
 }
 
-const FIELDS: [(&str, Field); 10] = [
+const FIELDS: [(&str, Field); 14] = [
     ("host", Field::Host),
     ("client", Field::Client),
     ("server", Field::Server),
@@ -38,6 +43,10 @@ const FIELDS: [(&str, Field); 10] = [
     ("bytes", Field::Bytes),
     ("time", Field::Time),
     ("lost", Field::Lost),
+    ("network-time", Field::NetworkTime),
+    ("client-time", Field::ClientTime),
+    ("server-time", Field::ServerTime),
+    ("transfer-time", Field::TransferTime),
     ("goodput", Field::Goodput),
     ("flow", Field::Flow),
 ];
@@ -276,7 +285,12 @@ impl FilterParser {
         };
         match field {
             Field::Bytes => quantity(size(text).map(|bytes| bytes.0)),
-            Field::Time | Field::Lost => quantity(duration(text).map(|time| time.as_nanos())),
+            Field::Time
+            | Field::Lost
+            | Field::NetworkTime
+            | Field::ClientTime
+            | Field::ServerTime
+            | Field::TransferTime => quantity(duration(text).map(|time| time.as_nanos())),
             Field::Goodput => quantity(rate(text).map(|rate| rate.bits_per_second())),
             Field::Port | Field::Flow => match text.parse() {
                 Ok(number) => Ok(FieldValue::Number(number)),
@@ -299,7 +313,7 @@ impl FilterParser {
 }
 
 const fn is_number(field: Field) -> bool {
-    matches!(field, Field::Bytes | Field::Time | Field::Lost | Field::Goodput | Field::Flow)
+    !matches!(field, Field::Host | Field::Client | Field::Server | Field::Port | Field::Code)
 }
 
 #[cfg(test)]

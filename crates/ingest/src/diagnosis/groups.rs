@@ -7,6 +7,7 @@ use diagnose::rules::{many, rule, time};
 use serde::Serialize;
 
 use super::FileReport;
+use super::exchange::{ExchangeSummary, SpentJson, servers_text};
 
 /// Most groups that are shown.
 const SHOWN: usize = 10;
@@ -25,6 +26,8 @@ pub(super) struct ConnectionGroup {
     /// Median and sum of its cost, in seconds.
     median_cost_s: f64,
     cost_s: f64,
+    /// What the time of those with data was spent on.
+    spent: SpentJson,
     #[serde(skip)]
     cost: (u64, u64),
 }
@@ -52,15 +55,18 @@ impl ConnectionGroup {
 
 /// The groups of a file: failed connections first, then by cost.
 pub(super) fn groups(report: &FileReport) -> Vec<ConnectionGroup> {
-    let mut costs: BTreeMap<(SocketAddr, &'static str), Vec<u64>> = BTreeMap::new();
+    type GroupMembers<'a> = (Vec<u64>, Vec<&'a ExchangeSummary>);
+    let mut costs: BTreeMap<(SocketAddr, &'static str), GroupMembers<'_>> = BTreeMap::new();
     for one in &report.connections {
         if let Some(code) = one.primary {
-            costs.entry((one.stream.ends().dst, code)).or_default().push(one.cost);
+            let (costs, spent) = costs.entry((one.stream.ends().dst, code)).or_default();
+            costs.push(one.cost);
+            spent.extend(one.exchange.as_deref());
         }
     }
     let mut all: Vec<_> = costs
         .into_iter()
-        .map(|((server, code), mut costs)| {
+        .map(|((server, code), (mut costs, spent))| {
             costs.sort_unstable();
             let median = costs[costs.len() / 2];
             let sum = costs.iter().fold(0_u64, |sum, cost| sum.saturating_add(*cost));
@@ -71,6 +77,7 @@ pub(super) fn groups(report: &FileReport) -> Vec<ConnectionGroup> {
                 connections: costs.len() as u64,
                 median_cost_s: seconds(median),
                 cost_s: seconds(sum),
+                spent: SpentJson::sum(spent.into_iter()),
                 cost: (median, sum),
             }
         })
@@ -98,5 +105,6 @@ pub(super) fn summary(report: &FileReport) -> Vec<String> {
     if groups.len() > SHOWN {
         lines.push(format!("  ... and {} more (--csv, --json)", groups.len() - SHOWN));
     }
+    lines.extend(servers_text(report));
     lines
 }

@@ -2,12 +2,13 @@
 
 use std::io;
 
-use diagnose::Limiter;
 use diagnose::rules::{EvidenceItem, EvidenceValue, Finding};
+use diagnose::{Analysis, Limiter};
 use packet::Dir;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::exchange::{ExchangeJson, ServerJson, servers};
 use super::groups::{ConnectionGroup, groups};
 use super::joined::CapturePairReport;
 use super::quic::QuicJson;
@@ -26,6 +27,9 @@ struct FileJson<'a> {
     /// Connections by server and cause; absent if nothing limited any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     groups: Vec<ConnectionGroup>,
+    /// Servers that answered requests; absent if none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    servers: Vec<ServerJson>,
     connections: ConnectionsJson<'a>,
     /// Connections of QUIC, from logs; absent if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -68,6 +72,23 @@ struct ConnectionJson {
     time_budget: BudgetJson,
     /// Profiles that match the sender, the best first.
     profile_guess: Vec<GuessJson>,
+    primary: Option<&'static str>,
+    findings: Vec<FindingJson>,
+    /// Absent without data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exchange: Option<ExchangeJson>,
+    /// Absent if the other direction is no transfer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_direction: Option<OtherDirectionJson>,
+}
+
+/// The direction with less data.
+#[derive(Serialize)]
+struct OtherDirectionJson {
+    sender: &'static str,
+    captured_at: &'static str,
+    bytes: u64,
+    time_budget: BudgetJson,
     primary: Option<&'static str>,
     findings: Vec<FindingJson>,
 }
@@ -200,6 +221,7 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
         frames: report.file.frames,
         problems: &report.file.problems.first,
         groups: groups(report),
+        servers: servers(report),
         connections: ConnectionsJson { report, limit },
         quic: report.quic.iter().take(limit).map(super::QuicReport::json).collect(),
         joined: Vec::new(),
@@ -239,7 +261,28 @@ fn connection_json(report: &FileReport, one: &ConnectionReport) -> ConnectionJso
             .into_iter()
             .map(|found| finding_json(found, analysis.stream))
             .collect(),
+        exchange: ExchangeJson::of(analysis),
+        other_direction: other_direction(report, one, analysis),
     }
+}
+
+fn other_direction(
+    report: &FileReport,
+    one: &ConnectionReport,
+    analysis: &Analysis,
+) -> Option<OtherDirectionJson> {
+    let other = report.diagnosis_of_other_direction(one, analysis)?;
+    let dir = analysis.main_dir().reversed();
+    let flow = analysis.flows[dir as usize].as_deref()?;
+    let found = other.findings.into_iter();
+    Some(OtherDirectionJson {
+        sender: if dir == Dir::Forward { "client" } else { "server" },
+        captured_at: flow.point.name(),
+        bytes: flow.bytes,
+        time_budget: BudgetJson(other.course.budget),
+        primary: other.primary,
+        findings: found.map(|found| finding_json(found, analysis.stream)).collect(),
+    })
 }
 
 fn guess_json(guess: &fit::Guess) -> GuessJson {

@@ -3,6 +3,7 @@
 use core::cmp::Reverse;
 use std::net::IpAddr;
 
+use diagnose::ExchangeShare;
 use diagnose::rules::RULES;
 
 use super::filter_expression::{ComparedConnection, Field, FieldValue, FilterExpression};
@@ -60,11 +61,16 @@ impl ConnectionFilter {
 
 impl ComparedConnection for ConnectionReport {
     fn number(&self, field: Field) -> u64 {
+        let spent = |share| self.exchange.as_deref().map_or(0, |one| one.spent(share));
         match field {
             Field::Bytes => self.bytes,
             Field::Time => self.duration,
             Field::Lost => self.cost,
             Field::Goodput => self.goodput_bps,
+            Field::NetworkTime => spent(ExchangeShare::Network),
+            Field::ClientTime => spent(ExchangeShare::Client),
+            Field::ServerTime => spent(ExchangeShare::Server),
+            Field::TransferTime => spent(ExchangeShare::Transfer),
             _ => u64::from(Self::number(self)),
         }
     }

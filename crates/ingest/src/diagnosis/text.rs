@@ -3,8 +3,10 @@
 use core::fmt::Write;
 
 use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time};
-use diagnose::{Limiter, TimeBudget};
+use diagnose::{Analysis, Limiter, TimeBudget};
+use packet::Dir;
 
+use super::exchange::exchange_text;
 use super::groups::summary;
 use super::not_read::not_read;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
@@ -197,7 +199,36 @@ fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, o
         let _ = writeln!(out, "  {guess}");
     }
     budget(&course.budget, view.look, out);
+    out.push_str(&exchange_text(analysis, view.look));
     findings(&diagnosis.findings, &site, view.look, out);
+    other_direction(analysis, judged, report, view, out);
+}
+
+/// Writes the budget and the findings above a note of the direction with less data.
+fn other_direction(
+    analysis: &Analysis,
+    judged: &ConnectionReport,
+    report: &FileReport,
+    view: TextStyle,
+    out: &mut String,
+) {
+    let Some(other) = report.diagnosis_of_other_direction(judged, analysis) else { return };
+    let from = if analysis.main_dir() == Dir::Forward { "server" } else { "client" };
+    let flow = analysis.flows[analysis.main_dir().reversed() as usize].as_deref();
+    let bytes = size(flow.map_or(0, |flow| flow.bytes));
+    let limit = other.primary.and_then(rule);
+    let limit =
+        limit.map_or("nothing above a note".into(), |rule| format!("{} {}", rule.code, rule.name));
+    let _ = writeln!(
+        out,
+        "\nother direction of flow {}: {bytes} from the {from}; {limit}",
+        analysis.stream
+    );
+    budget(&other.course.budget, view.look, out);
+    let site = FindingSite::flow(&report.file.name, analysis.stream, other.course.budget.active());
+    for one in other.findings.iter().filter(|one| one.severity > Severity::Note) {
+        finding(one, &site, view.look, out);
+    }
 }
 
 /// The senders whose windows match the capture, as text.
@@ -279,23 +310,29 @@ fn budget(budget: &TimeBudget, look: ReportStyle, out: &mut String) {
     if whole == 0 {
         return;
     }
+    let parts = LETTERS
+        .map(|(limiter, letter, colour)| (budget.of(limiter), letter, limiter.name(), colour));
+    let (bar, shares) = time_bar(&parts, look);
+    let _ = writeln!(out, "  time  [{bar}]");
+    let _ = writeln!(out, "        {shares}");
+}
+
+/// A bar with a letter for each part of a time, and their percentages; a part is its ns, letter, name
+/// and colour.
+pub(super) fn time_bar(parts: &[(u64, char, &str, &str)], look: ReportStyle) -> (String, String) {
+    let whole = parts.iter().map(|part| part.0).sum::<u64>().max(1);
     let mut bar = String::new();
     let (mut done, mut drawn) = (0_u128, 0);
     let mut shares = Vec::new();
-    for (limiter, letter, colour) in LETTERS {
-        let ns = budget.of(limiter);
-        if ns == 0 {
-            continue;
-        }
+    for &(ns, letter, name, colour) in parts.iter().filter(|part| part.0 > 0) {
         done += u128::from(ns);
         let until = (done * BAR as u128 / u128::from(whole)) as usize;
         let part: String = core::iter::repeat_n(letter, until - drawn).collect();
         drawn = until;
         bar.push_str(&paint(&part, colour, look));
-        shares.push(format!("{letter} {} {}", limiter.name(), percent(ns, whole)));
+        shares.push(format!("{letter} {name} {}", percent(ns, whole)));
     }
-    let _ = writeln!(out, "  time  [{bar}]");
-    let _ = writeln!(out, "        {}", shares.join(" | "));
+    (bar, shares.join(" | "))
 }
 
 fn finding(found: &Finding, site: &FindingSite<'_>, look: ReportStyle, out: &mut String) {

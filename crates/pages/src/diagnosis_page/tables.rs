@@ -1,7 +1,7 @@
 //! Tables of connections, time budgets, findings and rounds.
 
 use diagnose::rules::{Finding, Severity, percent, rate, rule, size, time};
-use diagnose::{FlowAnalysis, Limiter, TimeBudget};
+use diagnose::{ExchangeBudget, ExchangeShare, FlowAnalysis, Limiter, TimeBudget};
 use report::table::{ReportTable, TableCell, TableColumn, Tone};
 
 use ingest::diagnosis::FileReport;
@@ -58,6 +58,26 @@ pub(super) fn budget(budget: &TimeBudget) -> ReportTable {
         caption: "Where the time went".into(),
         columns: vec![
             TableColumn::words("limited by"),
+            TableColumn::numbers("time"),
+            TableColumn::numbers("share"),
+        ],
+        rows: rows.collect(),
+        ..ReportTable::default()
+    }
+}
+
+/// What the time of a connection with requests was spent on.
+pub(super) fn exchange(budget: &ExchangeBudget) -> ReportTable {
+    let whole = budget.whole();
+    let spent = ExchangeShare::ALL.into_iter().filter(|share| budget.of(*share) > 0);
+    let rows = spent.map(|share| {
+        let ns = budget.of(share);
+        vec![TableCell::from(share.name()), time(ns).into(), percent(ns, whole).into()]
+    });
+    ReportTable {
+        caption: "Network, client or server".into(),
+        columns: vec![
+            TableColumn::words("spent on"),
             TableColumn::numbers("time"),
             TableColumn::numbers("share"),
         ],

@@ -1,0 +1,312 @@
+//! Where the time of requests and responses went: to the network, to the client, to the server, or
+//! to the transfer of data.
+//!
+//! A *turn* ends when a host sends new data that acknowledge all data of its peer: it has received
+//! them and answers. From the last data of the peer to the first of the answer, a capture point sees
+//! the round trip between itself and the host that answers, which the handshake and ACKs show, and the
+//! time that this host thinks. So the think time of either host is the same from any capture point. While
+//! one host sends on, [`half_connection`](crate) tells pauses of its application, a closed window of
+//! its peer, and the repair of losses from the transfer.
+
+use packet::Dir;
+
+use crate::CapturedPacket;
+use crate::capture_point::CaptureDistances;
+use crate::half_connection::HalfConnection;
+use crate::rounds::TimeUse;
+
+/// Longest request that a server is expected to answer, in bytes: an initial window (RFC 6928). What
+/// is longer may be an upload, after which nothing is due.
+const MAX_REQUEST: u64 = 14_600;
+
+/// What the time of a connection was spent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExchangeShare {
+    /// The handshake, the round trips of turns, and repairs of losses.
+    Network,
+    /// The client thought, or read slowly.
+    Client,
+    /// The server thought, or read slowly.
+    Server,
+    /// Data were in flight.
+    Transfer,
+    /// The exchange was over, or had not begun.
+    Idle,
+}
+
+impl ExchangeShare {
+    /// All of them, in the order of a table.
+    pub const ALL: [Self; 5] =
+        [Self::Network, Self::Client, Self::Server, Self::Transfer, Self::Idle];
+
+    /// Its name: `network`, `client`, `server`, `transfer`, `idle`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Transfer => "transfer",
+            Self::Idle => "idle",
+        }
+    }
+
+    /// The share of the host that sends in this direction.
+    const fn of_host(dir: Dir) -> Self {
+        match dir {
+            Dir::Forward => Self::Client,
+            Dir::Reverse => Self::Server,
+        }
+    }
+}
+
+/// A span of time between two packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LongestWait {
+    /// Its length, in ns.
+    pub ns: u64,
+    /// The packets between which it was, by frame.
+    pub frames: (u64, u64),
+    /// Time of the second, in ns.
+    pub until: u64,
+}
+
+/// Waits of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waits {
+    /// Number of waits.
+    pub count: u64,
+    /// Their sum, in ns.
+    pub total: u64,
+    /// The longest.
+    pub longest: LongestWait,
+}
+
+impl Waits {
+    fn add(&mut self, wait: LongestWait) {
+        self.count += 1;
+        self.total = self.total.saturating_add(wait.ns);
+        if wait.ns > self.longest.ns || self.count == 1 {
+            self.longest = wait;
+        }
+    }
+
+    /// Takes this out of each.
+    fn shorten(&mut self, each: u64) {
+        self.total = self.total.saturating_sub(each.saturating_mul(self.count));
+        self.longest.ns = self.longest.ns.saturating_sub(each);
+    }
+
+    /// Adds this to each.
+    fn lengthen(&mut self, each: u64) {
+        if self.count > 0 {
+            self.total = self.total.saturating_add(each.saturating_mul(self.count));
+            self.longest.ns = self.longest.ns.saturating_add(each);
+        }
+    }
+
+    /// Their mean, in ns; `None` without any.
+    pub fn mean(&self) -> Option<u64> {
+        self.total.checked_div(self.count)
+    }
+}
+
+/// The time of a connection by what it was spent on; the parts add up to its duration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExchangeBudget {
+    ns: [u64; 5],
+    /// From the first packet to the end of the handshake, in ns; part of the network's time.
+    pub handshake: u64,
+    /// Think times before the answers of each host, by [`Dir`]: before responses those of the server,
+    /// before further requests those of the client.
+    pub thinking: [Waits; 2],
+    /// From the end of a request to the first byte of its response, as the client observes it.
+    pub first_byte: Waits,
+}
+
+impl ExchangeBudget {
+    /// Nanoseconds spent on this.
+    pub const fn of(&self, share: ExchangeShare) -> u64 {
+        self.ns[share as usize]
+    }
+
+    /// The sum, in ns.
+    pub fn whole(&self) -> u64 {
+        self.ns.iter().sum()
+    }
+
+    /// Number of requests that were answered.
+    pub const fn requests(&self) -> u64 {
+        self.first_byte.count
+    }
+
+    /// The largest part apart from idle time; `None` if all is idle.
+    pub fn largest(&self) -> Option<ExchangeShare> {
+        let shares = ExchangeShare::ALL.into_iter().filter(|one| *one != ExchangeShare::Idle);
+        shares.filter(|&one| self.of(one) > 0).max_by_key(|&one| self.of(one))
+    }
+
+    const fn add(&mut self, share: ExchangeShare, ns: u64) {
+        self.ns[share as usize] += ns;
+    }
+}
+
+/// What is known when data are captured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ExchangeStart {
+    /// Time of the first packet, in ns.
+    pub(crate) at: u64,
+    /// End of the handshake, in ns.
+    pub(crate) opened: Option<u64>,
+    pub(crate) distances: CaptureDistances,
+}
+
+/// Follows the turns of a connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ExchangeLog {
+    budget: ExchangeBudget,
+    /// The host that sent the last data; the time up to them is accounted for.
+    last: Option<(Dir, u64, u64)>,
+    /// Bytes captured of a host when its turn began.
+    begun_at: u64,
+    /// Data packets of each host so far, and its time in use: see [`PauseMark`].
+    packets: [u64; 2],
+    marks: [PauseMark; 2],
+    /// The first FIN or RST.
+    closing: Option<u64>,
+}
+
+/// Time of a sender so far, in ns, that was not spent on the transfer.
+#[derive(Debug, Clone, Copy, Default)]
+struct PauseMark {
+    own: u64,
+    reader: u64,
+    loss: u64,
+}
+
+impl PauseMark {
+    fn of(half: &HalfConnection) -> Self {
+        let spent = |what: TimeUse| half.rounds.spent[what as usize];
+        Self {
+            own: spent(TimeUse::Application) + spent(TimeUse::Idle),
+            reader: spent(TimeUse::Reader),
+            loss: spent(TimeUse::Recovery) + spent(TimeUse::Timeout),
+        }
+    }
+}
+
+/// The round trip between the capture point and the host that sends in this direction: the shortest of
+/// the handshake, of the ACKs of this host and of its echoes of timestamps. A handshake alone may be
+/// longer, as that of a busy server.
+fn distance(
+    dir: Dir,
+    halves: &[Option<Box<HalfConnection>>; 2],
+    handshake: CaptureDistances,
+) -> u64 {
+    let half = |dir: Dir| halves[dir as usize].as_deref();
+    let acks = half(dir.reversed()).and_then(|peer| peer.rtt.shortest_to_receiver());
+    let echoes = half(dir).and_then(|own| own.rtt.shortest_to_sender());
+    [handshake.behind(dir), acks, echoes].into_iter().flatten().min().unwrap_or(0)
+}
+
+impl ExchangeLog {
+    /// Records the first FIN or RST.
+    pub(crate) fn closing(&mut self, at: u64) {
+        self.closing.get_or_insert(at);
+    }
+
+    /// Records a data packet, which its sender `own` has processed.
+    pub(crate) fn data(
+        &mut self,
+        packet: &CapturedPacket,
+        own: &HalfConnection,
+        peer: Option<&HalfConnection>,
+        start: ExchangeStart,
+    ) {
+        let dir = packet.segment.dir;
+        let packets = own.counts.new + own.counts.retransmitted;
+        if packets == self.packets[dir as usize] {
+            // A probe of the window or a keepalive.
+            return;
+        }
+        self.packets[dir as usize] = packets;
+        let (at, frame) = (packet.at.as_nanos(), packet.frame);
+        let mark = PauseMark::of(own);
+        let before = core::mem::replace(&mut self.marks[dir as usize], mark);
+        match self.last {
+            None => self.first_data(dir, at, start),
+            Some((last, since, _)) if last == dir => {
+                self.sent_on(dir, at.saturating_sub(since), before, mark);
+            }
+            Some((_, since, since_frame)) => {
+                let wait = at.saturating_sub(since);
+                if peer.is_none_or(|peer| peer.is_wholly_acked_by(packet.segment.ack.0)) {
+                    let wait = LongestWait { ns: wait, frames: (since_frame, frame), until: at };
+                    self.budget.thinking[dir as usize].add(wait);
+                    self.begun_at = own.captured.saturating_sub(u64::from(packet.segment.payload));
+                } else {
+                    // Both hosts send at once.
+                    self.budget.add(ExchangeShare::Transfer, wait);
+                }
+            }
+        }
+        self.last = Some((dir, at, frame));
+    }
+
+    fn first_data(&mut self, dir: Dir, at: u64, start: ExchangeStart) {
+        let Some(opened) = start.opened.map(|opened| opened.min(at)) else {
+            return self.budget.add(ExchangeShare::Idle, at.saturating_sub(start.at));
+        };
+        self.budget.handshake = opened.saturating_sub(start.at);
+        let wait = at - opened;
+        let travel = if dir == Dir::Forward { None } else { start.distances.to_server };
+        let travel = travel.unwrap_or(0).min(wait);
+        self.budget.add(ExchangeShare::Network, self.budget.handshake + travel);
+        self.budget.add(ExchangeShare::of_host(dir), wait - travel);
+    }
+
+    /// Accounts for the time before more data of the same host.
+    fn sent_on(&mut self, dir: Dir, wait: u64, before: PauseMark, now: PauseMark) {
+        let loss = (now.loss - before.loss).min(wait);
+        let reader = (now.reader - before.reader).min(wait - loss);
+        let own = (now.own - before.own).min(wait - loss - reader);
+        self.budget.add(ExchangeShare::Network, loss);
+        self.budget.add(ExchangeShare::of_host(dir.reversed()), reader);
+        self.budget.add(ExchangeShare::of_host(dir), own);
+        self.budget.add(ExchangeShare::Transfer, wait - loss - reader - own);
+    }
+
+    /// Ends the log at `end`, the last packet; `halves` are finished. `None` without data.
+    pub(crate) fn finish(
+        mut self,
+        halves: &[Option<Box<HalfConnection>>; 2],
+        handshake: CaptureDistances,
+        end: u64,
+    ) -> Option<ExchangeBudget> {
+        let (dir, since, _) = self.last?;
+        let half = halves[dir as usize].as_deref()?;
+        let end = end.max(since);
+        let closing = self.closing.map_or(end, |at| at.clamp(since, end));
+        let acked = half.all_acked().map_or(closing, |at| at.clamp(since, closing));
+        let mark = PauseMark::of(half);
+        let before = self.marks[dir as usize];
+        let loss = (mark.loss - before.loss).min(acked - since);
+        self.budget.add(ExchangeShare::Network, loss);
+        self.budget.add(ExchangeShare::Transfer, acked - since - loss);
+        let is_request = dir == Dir::Forward && half.captured - self.begun_at <= MAX_REQUEST;
+        let waits_for = if is_request { ExchangeShare::Server } else { ExchangeShare::Idle };
+        self.budget.add(waits_for, closing - acked);
+        self.budget.add(ExchangeShare::Idle, end - closing);
+        let travel = [Dir::Forward, Dir::Reverse].map(|dir| distance(dir, halves, handshake));
+        self.budget.first_byte = self.budget.thinking[Dir::Reverse as usize];
+        self.budget.first_byte.lengthen(travel[Dir::Forward as usize]);
+        for dir in [Dir::Forward, Dir::Reverse] {
+            let waits = &mut self.budget.thinking[dir as usize];
+            let waited = waits.total;
+            waits.shorten(travel[dir as usize]);
+            let think = waits.total;
+            self.budget.add(ExchangeShare::of_host(dir), think);
+            self.budget.add(ExchangeShare::Network, waited - think);
+        }
+        Some(self.budget)
+    }
+}
