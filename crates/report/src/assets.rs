@@ -5,7 +5,7 @@ pub(crate) const STYLE: [&str; 2] =
     [include_str!("assets/page.css"), include_str!("assets/plots.css")];
 
 /// The scripts: one function, so that no name is global.
-pub(crate) const PROGRAM: [&str; 10] = [
+pub(crate) const PROGRAM: [&str; 11] = [
     include_str!("assets/codec.js"),
     include_str!("assets/numbers.js"),
     include_str!("assets/series.js"),
@@ -15,5 +15,6 @@ pub(crate) const PROGRAM: [&str; 10] = [
     include_str!("assets/gestures.js"),
     include_str!("assets/lines.js"),
     include_str!("assets/grid.js"),
+    include_str!("assets/tables.js"),
     include_str!("assets/page.js"),
 ];

@@ -140,7 +140,12 @@ fn write_part(out: &mut impl Write, part: &PagePart, heading: &mut u32) -> io::R
 }
 
 fn write_table(out: &mut impl Write, table: &ReportTable) -> io::Result<()> {
-    let long = if table.is_long { " long" } else { "" };
+    let long = match (table.is_long, table.is_searchable) {
+        (true, true) => " long search",
+        (true, false) => " long",
+        (false, true) => " search",
+        (false, false) => "",
+    };
     writeln!(
         out,
         "<div class=\"table{long}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>",
@@ -184,8 +189,12 @@ fn write_cell(
         Tone::Quiet => " quiet",
     };
     match format!("{number}{tone}").trim() {
-        "" => write!(out, "<td>")?,
-        class => write!(out, "<td class=\"{class}\">")?,
+        "" => write!(out, "<td")?,
+        class => write!(out, "<td class=\"{class}\"")?,
+    }
+    match cell.rank {
+        Some(rank) => write!(out, " data-rank=\"{rank}\">")?,
+        None => write!(out, ">")?,
     }
     match cell.leads_to {
         Some((from, to)) if !table.plots.is_empty() => write!(

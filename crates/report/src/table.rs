@@ -15,6 +15,8 @@ pub struct ReportTable {
     pub plots: String,
     /// Is it shown in a scrollable box?
     pub is_long: bool,
+    /// Can its rows be searched and sorted?
+    pub is_searchable: bool,
 }
 
 /// A column.
@@ -47,6 +49,8 @@ pub struct TableCell {
     pub tone: Tone,
     /// Range of the plots' axis that it links to, in axis integers.
     pub leads_to: Option<(i64, i64)>,
+    /// Number that the rows are sorted by, in place of the text.
+    pub rank: Option<u64>,
 }
 
 /// The emphasis of a cell.
@@ -74,6 +78,12 @@ impl TableCell {
     #[must_use]
     pub fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
+    }
+
+    /// Sets the number that rows are sorted by.
+    #[must_use]
+    pub fn rank(self, rank: u64) -> Self {
+        Self { rank: Some(rank), ..self }
     }
 
     /// Links the cell to a range of the plots' axis.

@@ -13,6 +13,9 @@ use crate::run_page::{of_curve, of_spans};
 /// Limit of the values in all series of a connection.
 const POINTS: usize = 400_000;
 
+/// Findings about the offered window.
+const OF_WINDOW: [&str; 2] = ["CC401", "CC403"];
+
 /// The graph data of a connection's packets.
 struct GraphData {
     data: ThinnedRanges,
@@ -137,8 +140,11 @@ pub(super) fn of(
         drawn.draw(packet, flow.dir);
     }
     let whole = analysis.packets.len() as u64 == analysis.frames;
+    // The window scales the axis, so it is drawn at once only if a finding concerns it.
+    let concerns_window = findings.iter().any(|found| OF_WINDOW.contains(&found.code));
+    let shown = |series: PlotSeries| if concerns_window { series } else { series.hidden() };
     let mut sequence = vec![
-        of_curve("receive window", SeriesRole::Window, SeriesMark::Step, drawn.edge).hidden(),
+        shown(of_curve("receive window", SeriesRole::Window, SeriesMark::Step, drawn.edge)),
         of_curve("acknowledged", SeriesRole::Ack, SeriesMark::Step, drawn.ack),
         of_spans("SACK", SeriesRole::Sack, SeriesMark::BareBars, drawn.sacks),
         of_spans("duplicate (D-SACK)", SeriesRole::Spurious, SeriesMark::BareBars, drawn.doubles),
@@ -175,7 +181,7 @@ pub(super) fn of(
         }
     }
     let mut windows = vec![
-        of_curve("receive window", SeriesRole::Window, SeriesMark::Step, window).hidden(),
+        shown(of_curve("receive window", SeriesRole::Window, SeriesMark::Step, window)),
         of_curve("in flight", SeriesRole::Flight, SeriesMark::Step, flight),
     ];
     windows.retain(|series| !series.x.is_empty());

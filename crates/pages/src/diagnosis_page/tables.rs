@@ -15,12 +15,12 @@ pub(super) fn connections(report: &FileReport) -> ReportTable {
         let limit = judged.primary.and_then(rule);
         let analysis = judged.analysis();
         vec![
-            TableCell::from(analysis.stream.to_string()),
+            TableCell::from(analysis.stream.to_string()).rank(u64::from(analysis.stream)),
             judged.transfer(&analysis).into(),
-            size(analysis.main().map_or(0, |flow| flow.bytes)).into(),
-            time(analysis.duration().as_nanos()).into(),
-            rate(analysis.goodput()).into(),
-            time(judged.cost).into(),
+            TableCell::from(size(judged.bytes)).rank(judged.bytes),
+            TableCell::from(time(judged.duration)).rank(judged.duration),
+            TableCell::from(rate(analysis.goodput())).rank(judged.goodput_bps),
+            TableCell::from(time(judged.cost)).rank(judged.cost),
             limit.map_or("–".into(), |rule| format!("{} {}", rule.code, rule.name)).into(),
         ]
     });
@@ -42,6 +42,7 @@ pub(super) fn connections(report: &FileReport) -> ReportTable {
             _ => String::new(),
         },
         is_long: all > 20,
+        is_searchable: true,
         ..ReportTable::default()
     }
 }
@@ -130,7 +131,7 @@ pub(super) fn findings(findings: &[Finding], stream: u32, active: u64, plots: &s
                of the time at work. A code leads to its time in the graph."
                 .into(),
         plots: plots.into(),
-        is_long: false,
+        ..ReportTable::default()
     }
 }
 
@@ -188,5 +189,6 @@ pub(super) fn rounds(flow: &FlowAnalysis, plots: &str) -> ReportTable {
         note,
         plots: plots.into(),
         is_long: true,
+        is_searchable: false,
     }
 }

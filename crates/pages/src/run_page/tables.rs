@@ -118,6 +118,7 @@ pub(super) fn rounds(data: &FlowData, plots: &str) -> ReportTable {
         ),
         plots: plots.into(),
         is_long: true,
+        is_searchable: false,
     }
 }
 
@@ -154,5 +155,6 @@ pub(super) fn events(data: &FlowData, plots: &str) -> ReportTable {
         },
         plots: plots.into(),
         is_long: notes.len() > 12,
+        is_searchable: false,
     }
 }
