@@ -10,6 +10,7 @@ mod series;
 mod suite;
 mod sweep;
 mod theory;
+mod watch;
 mod whatif;
 mod wire;
 
@@ -29,6 +30,7 @@ pub(crate) use sweep::{SweepArgs, TableArgs};
 pub(crate) use theory::{
     AimdArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs,
 };
+pub(crate) use watch::WatchArgs;
 pub(crate) use whatif::{FromArgs, WhatIfArgs};
 
 pub(crate) use wire::{CompareArgs, EndArgs, LinkArgs, WireCommand};
@@ -51,6 +53,7 @@ const EXAMPLES: &str = "\
 Examples:
   ackclock demo                                         a diagnosis and its cure, without any file
   ackclock diagnose slow.pcap                           why was this transfer slow?
+  ackclock watch                                        what limits this machine's connections?
   ackclock run scenarios/slow-start-lro.toml            run a scenario, print a table
   ackclock run scenarios/slow-start-lro.toml --tcpdump  print what tcpdump would show
   ackclock sweep my.toml -m path.loss=0.1%,1%,10%       run it over a grid, on all cores
@@ -68,6 +71,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Find out from a capture or a qlog why a transfer is slow, and what it costs
     Diagnose(DiagnoseArgs),
+    /// Report what limits the TCP connections of this machine now, by the kernel's own account (Linux)
+    Watch(WatchArgs),
     /// Explain a finding of diagnose: background, and what to do on each system
     Explain(ExplainArgs),
     /// Replay a captured transfer in simulation, with its own sender and with others
@@ -133,6 +138,8 @@ Examples:
   ackclock diagnose slow.pcap                    what limited each connection, worst first
   ackclock diagnose slow.pcapng.xz --flow 3      one connection (Wireshark's tcp.stream)
   tcpdump -i em0 -s 128 -w - port 443 | ackclock diagnose -
+  tcpdump -i em0 -s 128 -U -w - | ackclock diagnose - --every 10s
+  ackclock diagnose --ring slow.pcap slow.pcap1  the parts that tcpdump -C wrote
   ackclock diagnose day.pcap --port 443 --min-bytes 1MB --sort goodput
   ackclock diagnose day.pcap --filter 'server = 10.0.0.5 and lost > 1s' --csv slow.csv
   ackclock diagnose slow.pcap --json | jq '.connections[0].primary'
@@ -171,7 +178,7 @@ pub(crate) enum SortOrder {
 #[command(after_help = DIAGNOSE_EXAMPLES)]
 pub(crate) struct DiagnoseArgs {
     /// Captures (pcap, pcapng, also compressed with gzip, xz, zstd), tcpdump's text, or logs (also
-    /// qlog of QUIC), or folders of them; - is standard input
+    /// qlog of QUIC, ss -tin, iperf3 --json), or folders of them; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Only this connection, by Wireshark's number (tcp.stream); in a qlog by the number of its trace
@@ -199,6 +206,13 @@ pub(crate) struct DiagnoseArgs {
     /// Order of the connections
     #[arg(long, value_enum, value_name = "ORDER", default_value = "lost")]
     pub(crate) sort: SortOrder,
+    /// Print what limits each connection in every interval of this length, by the clock of the
+    /// capture, while it is read; the result follows at its end
+    #[arg(long, value_name = "DURATION", conflicts_with = "json")]
+    pub(crate) every: Option<String>,
+    /// The files are parts of one capture, as tcpdump -C and -G write them: join them in order of time
+    #[arg(long)]
+    pub(crate) ring: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -229,7 +243,7 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) fail_on: Option<String>,
     /// Compare the verdicts on a folder of captures with a list of labels (source, file, label, why,
     /// separated by tabs); FILE is the folder. Exits with 1 if fewer than 90 % agree
-    #[arg(long, value_name = "LABELS", conflicts_with_all = ["flow", "limit", "host", "port", "code", "min_bytes", "filter", "csv", "report", "junit", "sarif", "markdown",
+    #[arg(long, value_name = "LABELS", conflicts_with_all = ["every", "ring", "flow", "limit", "host", "port", "code", "min_bytes", "filter", "csv", "report", "junit", "sarif", "markdown",
           "openmetrics", "wireshark", "fail_on"])]
     pub(crate) against: Option<PathBuf>,
 }

@@ -20,6 +20,7 @@ mod suite;
 mod sweep;
 mod table;
 mod theory;
+mod watch;
 mod welcome;
 mod whatif;
 mod wire;
@@ -41,6 +42,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Diagnose(args) => diagnose::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::WhatIf(args) => whatif::run(args),
         Command::Run(args) => run::run(args),

@@ -10,6 +10,7 @@ use crate::connection_events::{ConnectionEvents, IcmpNotice};
 use crate::exchange::{ExchangeLog, ExchangeStart};
 use crate::flow::FlowAnalysis;
 use crate::half_connection::{CapturedAck, HalfConnection, StartConditions};
+use crate::socket::SocketSample;
 use crate::state::KernelStateSummary;
 use crate::{CapturedPacket, StateSample};
 
@@ -56,7 +57,7 @@ pub(crate) struct Syn {
 /// Memory is bounded: the data in flight, 8192 retransmissions, 16384 recovery episodes, 4096
 /// rounds, 256 packets until the capture point is known, and the packets of
 /// [`AnalysisSettings::packets`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ConnectionAnalyzer {
     ends: Endpoints,
     stream: u32,
@@ -199,6 +200,11 @@ impl ConnectionAnalyzer {
     /// packets.
     pub fn push_state(&mut self, sample: &StateSample) {
         self.states.push(sample);
+    }
+
+    /// Adds the first and the last account that the kernel of host `of` gave of its socket.
+    pub fn push_socket(&mut self, of: Dir, samples: [SocketSample; 2]) {
+        self.states.sockets[of as usize] = Some(Box::new(samples));
     }
 
     /// Adds an ICMP error about a packet of the connection.
@@ -375,6 +381,11 @@ impl ConnectionAnalyzer {
             established_at: open,
             turns: self.settings.turns,
         }
+    }
+
+    /// The analysis of the packets so far, without those kept for graphs.
+    pub fn so_far(&self) -> Analysis {
+        Self { packets: Vec::new(), ..self.clone() }.finish()
     }
 
     /// Ends the analysis at the end of the capture.

@@ -7,10 +7,11 @@
 use std::borrow::Cow;
 
 use packet::wire::Endpoints;
-use packet::{Flags, Segment};
+use packet::{Dir, Flags, Segment};
 
 use crate::connection_events::IcmpNotice;
 use crate::packet_log::{PacketLog, PacketLogReader};
+use crate::socket::SocketSample;
 use crate::{Analysis, AnalysisSettings, CapturedPacket, ConnectionAnalyzer, StateSample};
 
 /// Most bytes of stored packets, about thirty of them. The state of the analysis of a connection
@@ -59,6 +60,11 @@ impl ConnectionRecorder {
     /// Adds a sample of a kernel's log: see [`ConnectionAnalyzer::push_state`].
     pub fn push_state(&mut self, sample: &StateSample) {
         self.analyzer().push_state(sample);
+    }
+
+    /// Adds the account of a host's kernel: see [`ConnectionAnalyzer::push_socket`].
+    pub fn push_socket(&mut self, of: Dir, samples: [SocketSample; 2]) {
+        self.analyzer().push_socket(of, samples);
     }
 
     /// Adds an ICMP error about a packet of the connection.
@@ -166,6 +172,14 @@ impl ConnectionRecorder {
         match &mut self.0 {
             Recorder::Many(analyzer) => analyzer,
             Recorder::Few(_) => unreachable!("it was replaced"),
+        }
+    }
+
+    /// Its analysis so far.
+    pub fn analysis(&self) -> Analysis {
+        match &self.0 {
+            Recorder::Few(log) => analyzer(log.reader()).finish(),
+            Recorder::Many(analyzer) => analyzer.so_far(),
         }
     }
 

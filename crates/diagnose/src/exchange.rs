@@ -5,7 +5,7 @@
 //! them and answers. From the last data of the peer to the first of the answer, a capture point sees
 //! the round trip between itself and the host that answers, which the handshake and ACKs show, and the
 //! time that this host thinks. So the think time of either host is the same from any capture point. While
-//! one host sends on, [`half_connection`](crate) tells pauses of its application, a closed window of
+//! one host sends on, `half_connection` separates pauses of its application, a closed window of
 //! its peer, and the repair of losses from the transfer.
 
 use packet::Dir;

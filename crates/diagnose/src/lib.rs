@@ -44,6 +44,7 @@ mod round_trip;
 pub mod rounds;
 pub mod rules;
 pub mod sender_events;
+pub mod socket;
 pub mod stalls;
 pub mod state;
 #[cfg(test)]

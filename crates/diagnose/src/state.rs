@@ -3,6 +3,8 @@
 use packet::Dir;
 use units::{Bytes, Duration, Instant};
 
+use crate::socket::{SocketSample, SocketVerdict};
+
 /// A sender's own state at an instant. Fields that the source lacks are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateSample {
@@ -53,7 +55,7 @@ impl StateSample {
 }
 
 /// Summary of the kernel logs of a connection, by host.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct KernelStateSummary {
     /// Samples of each host.
     pub samples: [u64; 2],
@@ -71,9 +73,18 @@ pub struct KernelStateSummary {
     pub cwnd_last: [u64; 2],
     /// Last smoothed round-trip time of each host.
     pub srtt: [Option<Duration>; 2],
+    /// First and last account of each host's socket; equal if there is only one.
+    pub sockets: [Option<Box<[SocketSample; 2]>>; 2],
 }
 
 impl KernelStateSummary {
+    /// What limited the socket of a host by its kernel's account: between the first and the last
+    /// sample, or if there is only one, since the connection began.
+    pub fn socket_verdict(&self, of: Dir) -> Option<SocketVerdict> {
+        let [first, last] = &**self.sockets[of as usize].as_ref()?;
+        Some(SocketVerdict::of(Some(first).filter(|first| *first != last), last))
+    }
+
     pub(crate) fn push(&mut self, sample: &StateSample) {
         let end = sample.of as usize;
         self.samples[end] += 1;

@@ -14,6 +14,7 @@ mod groups;
 mod joined;
 mod json;
 mod junit;
+mod kernel;
 mod markdown;
 mod metrics;
 mod not_read;
@@ -32,7 +33,7 @@ use diagnose::{Analysis, AnalysisSettings, Diagnosis};
 use packet::Dir;
 use packet::wire::Endpoints;
 
-use crate::inputs::{self, CapturedConnection, File, InputFile, ReadError, Reading};
+use crate::inputs::{self, CapturedConnection, File, InputFile, ReadError, ReadMode, Reading};
 
 pub use filter_expression::{FilterError, FilterExpression};
 pub use selection::{ConnectionFilter, ConnectionOrder};
@@ -153,9 +154,21 @@ impl DiagnosisReport {
     /// # Errors
     /// The first file that cannot be read, or has nothing usable.
     pub fn read(sources: Vec<InputFile<'_>>, graphs: bool) -> Result<Self, ReadError> {
+        Self::read_with(sources, graphs, ReadMode::default())
+    }
+
+    /// Reads files as [`read`](Self::read) does; `mode`: parts of one capture, reports while reading.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_with(
+        sources: Vec<InputFile<'_>>,
+        graphs: bool,
+        mode: ReadMode<'_>,
+    ) -> Result<Self, ReadError> {
         let packets = if graphs { PACKETS } else { 0 };
         let settings = AnalysisSettings { turns: fit::MAX_EVENTS, packets };
-        Ok(Self::of(inputs::read(sources, settings)?))
+        Ok(Self::of(inputs::read_with(sources, settings, mode)?))
     }
 
     /// Diagnoses all connections that were read.

@@ -19,11 +19,13 @@ mod duplicates;
 mod fragments;
 mod join;
 mod kind;
+mod live;
 mod logs;
 mod netlog;
 mod others;
 mod problems;
 mod quic;
+mod ring;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -44,6 +46,7 @@ pub use convertible::ConvertibleFormat;
 pub use fragments::FragmentCounts;
 pub use join::{CapturePair, ClockEstimate};
 pub use kind::InputKind;
+pub use live::{LiveConnection, LiveInterval, LiveReporter};
 pub use logs::MAX_LOG_RECORDS;
 pub use others::OtherFrames;
 pub use problems::Problems;
@@ -184,11 +187,36 @@ pub enum Reason {
     Read(io::Error),
 }
 
+/// How files are read.
+#[derive(Debug, Default)]
+pub struct ReadMode<'a> {
+    /// The files are parts of one capture, as `tcpdump -C` and `-G` write them: they are joined in
+    /// order of their first packets.
+    pub is_ring: bool,
+    /// Reports intervals of captures while they are read.
+    pub live: Option<LiveReporter<'a>>,
+}
+
 /// Reads files of any kind, recorded at the same time if there are several.
 ///
 /// # Errors
 /// The first file that cannot be read, or has nothing usable.
 pub fn read(sources: Vec<InputFile<'_>>, settings: AnalysisSettings) -> Result<Reading, ReadError> {
+    read_with(sources, settings, ReadMode::default())
+}
+
+/// Reads files as [`read`] does.
+///
+/// # Errors
+/// As [`read`]; also parts of a ring that are no captures.
+pub fn read_with(
+    sources: Vec<InputFile<'_>>,
+    settings: AnalysisSettings,
+    mut mode: ReadMode<'_>,
+) -> Result<Reading, ReadError> {
+    if mode.is_ring {
+        return ring::read(sources, settings, mode.live);
+    }
     // A single capture may have several capture points too, which is known only while reading it.
     let mut table = ConnectionTable::new(settings, sources.len() > 1);
     let mut begun = Vec::new();
@@ -202,7 +230,9 @@ pub fn read(sources: Vec<InputFile<'_>>, settings: AnalysisSettings) -> Result<R
     let (mut files, mut quic) = (Vec::new(), Vec::new());
     for (number, (mut file, input)) in begun {
         let done = match file.kind {
-            InputKind::Capture => captures::read(input, number, &mut file, &mut table),
+            InputKind::Capture => {
+                captures::read(input, number, &mut file, &mut table, mode.live.as_mut())
+            }
             InputKind::TcpdumpText => text::read(input, number, &mut file, &mut table),
             InputKind::Qlog => {
                 quic::read(input, number, &mut file).map(|connections| quic.extend(connections))

@@ -15,6 +15,7 @@
 pub mod csv;
 mod decimal;
 pub mod flent;
+pub mod iperf3;
 mod lines;
 pub mod qlog;
 pub mod series;

@@ -10,7 +10,8 @@
 //! (bytes of streams, since the simulator has only sequence numbers), [`directory`] (packets to
 //! flows), [`namespace`] (namespaces and devices), [`command`] (programs in them), [`kernel`]
 //! (applications on real sockets), [`drive`] (the event loop), [`run()`] (a whole run); also
-//! [`numbers`] (initial sequence numbers), [`clock`], [`timing`] (lateness), [`capture`].
+//! [`numbers`] (initial sequence numbers), [`clock`], [`timing`] (lateness), [`capture`],
+//! [`socket_table`] (all sockets of this machine).
 //!
 //! Below layer 7, only this crate reads clocks and devices. It is empty on systems other than
 //! Linux.
@@ -27,6 +28,7 @@ pub mod namespace;
 pub mod numbers;
 pub mod payload;
 pub mod run;
+pub mod socket_table;
 pub mod streams;
 pub mod timing;
 

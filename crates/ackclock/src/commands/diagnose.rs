@@ -2,6 +2,7 @@
 
 mod against;
 mod folders;
+mod live;
 mod selection;
 
 use std::fs::Metadata;
@@ -10,13 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ingest::diagnosis::{DiagnosisReport, FailOn, TextStyle};
-use ingest::inputs::{InputFile, Reason};
+use ingest::inputs::{InputFile, LiveInterval, LiveReporter, ReadMode, Reason};
 use scenario::ReportStyle;
 
 use crate::cli::DiagnoseArgs;
 use crate::failure::{Failure, look_on};
 use crate::file_kind::other_command;
 use crate::input;
+use crate::interrupt;
 use crate::output::{self, OutFile};
 use crate::progress::ProgressReader;
 
@@ -47,7 +49,25 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
     let outputs = outputs(args, &files)?;
     let graphs = args.report.is_some();
-    let mut report = DiagnosisReport::read(sources, graphs).map_err(|error| {
+    let limit = args.limit.unwrap_or(SHOWN);
+    let mut failed = None;
+    let mut speak = |interval: &LiveInterval| {
+        // The pipe's reader has gone: reading on would be in vain, but the outputs are still written.
+        if failed.is_none() {
+            failed = output::print(&live::text(interval, limit)).err();
+        }
+    };
+    let mut mode = ReadMode { is_ring: args.ring, live: None };
+    if let Some(every) = &args.every {
+        mode.live = Some(LiveReporter::new(live::every(every)?, &mut speak));
+        // Ctrl-C ends tcpdump, too, and with it the capture: the verdict follows.
+        interrupt::orderly();
+    }
+    let report = DiagnosisReport::read_with(sources, graphs, mode);
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    let mut report = report.map_err(|error| {
         let failure = Failure::new(format!("cannot diagnose {error}"));
         if matches!(error.reason, Reason::Convertible { .. }) {
             return failure;

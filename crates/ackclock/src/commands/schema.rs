@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// Commands with their schemas.
-const SCHEMAS: [(&str, &str); 15] = [
+const SCHEMAS: [(&str, &str); 16] = [
     ("compare", include_str!("../schemas/compare.json")),
     ("diagnose", include_str!("../schemas/diagnose.json")),
     ("kernel-check", include_str!("../schemas/kernel-check.json")),
@@ -21,6 +21,7 @@ const SCHEMAS: [(&str, &str); 15] = [
     ("sweep", include_str!("../schemas/sweep.json")),
     ("table", include_str!("../schemas/table.json")),
     ("theory", include_str!("../schemas/theory.json")),
+    ("watch", include_str!("../schemas/watch.json")),
     ("whatif", include_str!("../schemas/whatif.json")),
     ("wire", include_str!("../schemas/wire.json")),
 ];

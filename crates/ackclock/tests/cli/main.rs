@@ -23,5 +23,6 @@ mod sharing;
 mod sweeps;
 mod test_directory;
 mod theory;
+mod watch;
 mod wire;
 mod wireshark;

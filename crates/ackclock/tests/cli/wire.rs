@@ -8,7 +8,7 @@ use super::test_directory::{CommandOutput, SMALL, TestDirectory};
 
 /// The output, unless a privilege is lacking.
 #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
-fn privileged(answer: CommandOutput) -> Option<CommandOutput> {
+pub(super) fn privileged(answer: CommandOutput) -> Option<CommandOutput> {
     if answer.code == 2 && answer.err.contains("this needs CAP_") {
         eprintln!("skipped: {}", answer.err);
         return None;

@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use super::exchange::{ExchangeJson, ServerJson, servers};
 use super::groups::{ConnectionGroup, groups};
 use super::joined::CapturePairReport;
+use super::kernel::{KernelJson, kernel_json};
 use super::quic::QuicJson;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
 
@@ -80,6 +81,9 @@ struct ConnectionJson {
     /// Absent if the other direction is no transfer.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_direction: Option<OtherDirectionJson>,
+    /// By the hosts' kernels; absent without an account.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kernels: Vec<KernelJson>,
 }
 
 /// The direction with less data.
@@ -263,6 +267,7 @@ fn connection_json(report: &FileReport, one: &ConnectionReport) -> ConnectionJso
             .collect(),
         exchange: ExchangeJson::of(analysis),
         other_direction: other_direction(report, one, analysis),
+        kernels: kernel_json(analysis),
     }
 }
 

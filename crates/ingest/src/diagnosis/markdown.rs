@@ -5,6 +5,7 @@ use core::fmt::Write;
 use diagnose::rules::{Finding, rate, size, time};
 
 use super::DiagnosisReport;
+use super::groups::summary;
 use super::junit::headline;
 use super::verdicts::{ConnectionVerdict, verdicts};
 
@@ -27,6 +28,11 @@ impl DiagnosisReport {
             if of_file.is_empty() {
                 out.push_str("No connection found.\n");
                 continue;
+            }
+            let summary = summary(file);
+            if !summary.is_empty() {
+                // Codes and addresses only: nothing in it ends the block.
+                let _ = writeln!(out, "```text\n{}\n```\n", summary.join("\n"));
             }
             table(&of_file, &mut out);
             let hidden = (file.connections.len() + file.quic.len()).saturating_sub(of_file.len());

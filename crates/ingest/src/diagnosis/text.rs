@@ -8,6 +8,7 @@ use packet::Dir;
 
 use super::exchange::exchange_text;
 use super::groups::summary;
+use super::kernel::{kernel_limit, kernel_text};
 use super::not_read::not_read;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
 use crate::inputs::InputKind;
@@ -24,20 +25,57 @@ pub struct TextStyle {
 
 /// Most rows of the table of connections.
 const TABLE: usize = 20;
+/// Most connections of several files that are ranked together.
+const RANKED: usize = 10;
 /// Characters of the bar.
 pub(super) const BAR: usize = 60;
 
 impl DiagnosisReport {
     /// Formats the report as text.
     pub fn text(&self, view: TextStyle) -> String {
-        let mut out = String::new();
+        let mut out = self.ranking();
         for (n, file) in self.files.iter().enumerate() {
-            if n > 0 {
+            if n > 0 || !out.is_empty() {
                 out.push('\n');
             }
             file_text(file, self.duplicate_connections(file), view, &mut out);
         }
         out.push_str(&self.joined_text());
+        out
+    }
+}
+
+impl DiagnosisReport {
+    /// The costliest connections of several files; empty for one, and for captures of one transfer at
+    /// both ends.
+    fn ranking(&self) -> String {
+        if self.files.len() < 2 || !self.joined.is_empty() {
+            return String::new();
+        }
+        let limited = |file: &FileReport, one: &ConnectionReport| {
+            let rule = one.primary.and_then(rule)?;
+            Some((
+                one.cost,
+                file.file.name.clone(),
+                one.number(),
+                format!("{} {}", rule.code, rule.name),
+            ))
+        };
+        let of = |file: &'_ FileReport| -> Vec<_> {
+            file.connections.iter().filter_map(|one| limited(file, one)).collect()
+        };
+        let mut all: Vec<_> = self.files.iter().flat_map(of).collect();
+        all.sort_by_key(|(cost, ..)| core::cmp::Reverse(*cost));
+        if all.len() < 2 {
+            return String::new();
+        }
+        let mut out = format!("{} files, costliest connections first\n", self.files.len());
+        for (cost, file, number, limit) in all.iter().take(RANKED) {
+            let _ = writeln!(out, "  {}  {file} flow {number}: {limit}", time(*cost));
+        }
+        if all.len() > RANKED {
+            let _ = writeln!(out, "  ... and {} more", all.len() - RANKED);
+        }
         out
     }
 }
@@ -126,7 +164,11 @@ fn table(report: &FileReport, out: &mut String) {
             time(analysis.duration().as_nanos()),
             rate(analysis.goodput()),
             time(judged.cost),
-            limit.map_or("-".into(), |rule| format!("{} {}", rule.code, rule.name)),
+            match (limit, kernel_limit(&analysis)) {
+                (Some(rule), _) => format!("{} {}", rule.code, rule.name),
+                (None, Some(limit)) => format!("kernel: {}", limit.name()),
+                _ => "-".into(),
+            },
         ]);
     }
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
@@ -165,6 +207,11 @@ fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, o
             judged.transfer(analysis),
             many(analysis.frames, "packet")
         );
+        let account = kernel_text(analysis);
+        out.push_str(&account);
+        if analysis.frames == 0 && !account.is_empty() {
+            return;
+        }
         return findings(&diagnosis.findings, &site, view.look, out);
     };
     let _ = writeln!(
@@ -200,6 +247,7 @@ fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, o
     }
     budget(&course.budget, view.look, out);
     out.push_str(&exchange_text(analysis, view.look));
+    out.push_str(&kernel_text(analysis));
     findings(&diagnosis.findings, &site, view.look, out);
     other_direction(analysis, judged, report, view, out);
 }

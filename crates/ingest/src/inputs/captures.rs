@@ -10,6 +10,7 @@ use units::{Duration, Instant};
 
 use super::connection_key::CaptureSource;
 use super::fragments::Reassembly;
+use super::live::LiveReporter;
 use super::table::ConnectionTable;
 use super::{File, Reason};
 
@@ -18,6 +19,7 @@ pub(super) fn read(
     number: usize,
     file: &mut File,
     table: &mut ConnectionTable,
+    mut live: Option<&mut LiveReporter<'_>>,
 ) -> Result<(), Reason> {
     let mut reader = CaptureReader::new(input).map_err(|error| match error {
         OpenError::Read(error) => Reason::Read(error),
@@ -25,6 +27,8 @@ pub(super) fn read(
     })?;
     let copies = table.copies;
     let mut last = None;
+    // Parts of one capture are numbered through.
+    let earlier = file.frames;
     let mut reassembly = Reassembly::new();
     let mut held = TimestampFilter { number, before: None, packet: None };
     loop {
@@ -47,7 +51,11 @@ pub(super) fn read(
         file.others.untimed += u64::from(frame.at.is_none());
         last = frame.at.or(last);
         let point = CaptureSource { file: number as u32, interface: frame.interface };
-        let seen = SeenFrame { time: last.unwrap_or(Duration::ZERO), point, frame: frame.number };
+        let time = last.unwrap_or(Duration::ZERO);
+        let seen = SeenFrame { time, point, frame: earlier + frame.number };
+        if let (Some(live), Some(begins)) = (&mut live, file.begins) {
+            live.reach(time.saturating_sub(begins).as_nanos(), table);
+        }
         match parse_cut(frame.bytes, frame.original as usize, link) {
             Ok(parsed) => held.next(Some(seen.packet(&parsed, None)), file, table),
             Err(error) if error.problem == WireProblem::Fragment => {
@@ -91,8 +99,8 @@ pub(super) fn read(
     }
     file.others.fragments += reassembly.counts.unused;
     file.others.fragmented = reassembly.counts;
-    file.duplicates = table.copies - copies;
-    file.frames = reader.tally().frames;
+    file.duplicates += table.copies - copies;
+    file.frames += reader.tally().frames;
     file.interfaces = reader.interfaces().to_vec();
     if file.frames == 0 {
         let problem = file.problems.first.first().cloned();

@@ -22,6 +22,8 @@ pub enum InputKind {
     Qlog,
     /// Chromium's NetLog.
     NetLog,
+    /// The output of `iperf3 --json`.
+    Iperf3,
     /// A data file of flent, which has no connections.
     Flent,
 }
@@ -37,6 +39,7 @@ impl fmt::Display for InputKind {
             Self::Ss => "polls of ss",
             Self::Qlog => "qlog",
             Self::NetLog => "a NetLog",
+            Self::Iperf3 => "the output of iperf3",
             Self::Flent => "a data file of flent",
         })
     }
@@ -63,6 +66,9 @@ impl InputKind {
         }
         if logs::flent::is_flent(json) {
             return Some(Self::Flent);
+        }
+        if logs::iperf3::is_iperf3(json) {
+            return Some(Self::Iperf3);
         }
         if matches!(json.first(), Some(b'{' | 0x1e)) {
             return Some(Self::Qlog);

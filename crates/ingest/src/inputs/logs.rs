@@ -5,6 +5,7 @@
 //! connections in the last line. The clock offset is the median over events present in both.
 
 mod black_box;
+mod iperf3;
 mod siftr;
 mod ss;
 mod tcp_probe;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 use std::net::SocketAddr;
 
+use diagnose::socket::SocketSample;
 use diagnose::{CapturedPacket, StateSample};
 use packet::Dir;
 use packet::wire::Endpoints;
@@ -51,6 +53,8 @@ pub(super) struct ConnectionLog {
     packets: Vec<(u64, Endpoints, CapturedPacket)>,
     pub(super) anchors: Vec<(Anchor, u64)>,
     pub(super) relative: bool,
+    /// First and last sample of the socket, if the log has its kernel's own account.
+    sockets: Option<[SocketSample; 2]>,
 }
 
 /// Addresses of the logging host and its peer.
@@ -109,6 +113,7 @@ pub(super) fn read(
         InputKind::BlackBox => black_box::read(input, file),
         InputKind::Siftr => siftr::read(input, file),
         InputKind::TcpProbe => tcp_probe::read(input, file, table),
+        InputKind::Iperf3 => iperf3::read(input, file),
         _ => ss::read(input, file),
     }
     .map_err(Reason::Read)?;
@@ -166,6 +171,7 @@ fn place(
         for word in &log.words {
             table.state(index, between.src, here(word.at.unwrap_or(0)), word.sample);
         }
+        log.sockets.into_iter().for_each(|samples| table.socket(index, between.src, samples));
     }
     if placed {
         return;
@@ -183,6 +189,7 @@ fn place(
     for word in &log.words {
         table.state(index, ends.0, since(word.at.unwrap_or(0)).as_nanos(), word.sample);
     }
+    log.sockets.into_iter().for_each(|samples| table.socket(index, ends.0, samples));
 }
 
 fn span(log: &ConnectionLog) -> (u64, u64) {

@@ -10,7 +10,8 @@ use std::net::SocketAddr;
 
 use diagnose::analysis::MIN_DATA_PACKETS;
 use diagnose::connection_events::IcmpNotice;
-use diagnose::{AnalysisSettings, CapturedPacket, ConnectionRecorder, StateSample};
+use diagnose::socket::SocketSample;
+use diagnose::{Analysis, AnalysisSettings, CapturedPacket, ConnectionRecorder, StateSample};
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use packet::wire::{Endpoints, IcmpError};
@@ -387,6 +388,23 @@ impl ConnectionTable {
         let of = if is_client { Dir::Forward } else { Dir::Reverse };
         let at = Instant::from_nanos(at);
         live.record.push_state(&StateSample { at, of, ..sample });
+    }
+
+    /// Adds the first and the last account of the kernel of host `of`.
+    pub(super) fn socket(&mut self, index: usize, of: SocketAddr, samples: [SocketSample; 2]) {
+        let live = &mut self.live[index];
+        let of = if live.record.ends().src == of { Dir::Forward } else { Dir::Reverse };
+        live.record.push_socket(of, samples);
+    }
+
+    /// Calls `each` with the index and the analysis so far of every connection that has packets since
+    /// `from`, in ns since the first packet.
+    pub(super) fn each_active(&self, from: u64, each: &mut dyn FnMut(usize, &Analysis)) {
+        for (index, live) in self.live.iter().enumerate().filter(|(_, live)| !live.is_merged) {
+            if live.record.span().is_some_and(|(_, last)| last >= from) {
+                each(index, &live.record.analysis());
+            }
+        }
     }
 
     /// Adds a connection without packets.

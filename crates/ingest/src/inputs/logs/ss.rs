@@ -3,6 +3,7 @@
 use std::io::{self, BufRead};
 
 use diagnose::StateSample;
+use diagnose::socket::SocketSample;
 use logs::ss::{SsItem, SsReader, SsSocket};
 use units::{Bytes, Duration};
 
@@ -31,7 +32,11 @@ pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<LogFile> 
             logs.times = LogEpoch::SinceFirst;
         }
         let at = socket.at.map(Duration::as_nanos);
-        logs.word((socket.local, socket.remote), at, sample(&socket));
+        let now = account(&socket);
+        if let Some(log) = logs.word((socket.local, socket.remote), at, sample(&socket)) {
+            let [_, last] = log.sockets.get_or_insert([now; 2]);
+            *last = now;
+        }
     }
     if untimed > 0 {
         file.problems.push(&format!(
@@ -39,6 +44,32 @@ pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<LogFile> 
         ));
     }
     Ok(logs)
+}
+
+/// The kernel's account of a socket. ss omits zeros.
+fn account(socket: &SsSocket) -> SocketSample {
+    let info = &socket.info;
+    let nanos = |time: Option<Duration>| time.map(Duration::as_nanos);
+    let zero = |value: Option<u64>| Some(value.unwrap_or(0));
+    SocketSample {
+        at: nanos(socket.at),
+        mss: info.mss,
+        cwnd: info.cwnd,
+        unacked: zero(info.unacked),
+        srtt: nanos(info.rtt),
+        min_rtt: nanos(info.min_rtt),
+        peer_window: info.snd_wnd,
+        unsent: zero(info.notsent),
+        unread: Some(socket.receive_queue),
+        acked: zero(info.bytes_acked),
+        received: zero(info.bytes_received),
+        sent_packets: zero(info.data_segs_out),
+        retransmitted: zero(info.retrans.map(|(_, total)| total)),
+        busy: zero(nanos(info.busy)).filter(|_| info.cwnd.is_some()),
+        rwnd_limited: zero(nanos(info.rwnd_limited)),
+        sndbuf_limited: zero(nanos(info.sndbuf_limited)),
+        app_limited: info.app_limited,
+    }
 }
 
 fn sample(socket: &SsSocket) -> StateSample {

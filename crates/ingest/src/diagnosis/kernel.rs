@@ -1,0 +1,88 @@
+//! What limited a connection by the account of the hosts' own kernels: ss, iperf3.
+
+use core::fmt::Write;
+
+use diagnose::Analysis;
+use diagnose::rules::{many, percent, size, time};
+use diagnose::socket::{SocketLimit, SocketVerdict};
+use packet::Dir;
+use serde::Serialize;
+
+const HOSTS: [(Dir, &str); 2] = [(Dir::Forward, "client"), (Dir::Reverse, "server")];
+
+/// What limited the connection by the kernel of its sender; `None` without an account.
+pub(super) fn kernel_limit(analysis: &Analysis) -> Option<SocketLimit> {
+    let verdicts = HOSTS.map(|(dir, _)| analysis.states.socket_verdict(dir));
+    let known = verdicts.into_iter().flatten().map(|verdict| verdict.limit);
+    // A receiver only knows that the limit is elsewhere.
+    known.min_by_key(|limit| matches!(limit, SocketLimit::Peer | SocketLimit::Idle))
+}
+
+/// The accounts, in lines.
+pub(super) fn kernel_text(analysis: &Analysis) -> String {
+    let mut out = String::new();
+    for (dir, _) in HOSTS {
+        let Some(verdict) = analysis.states.socket_verdict(dir) else { continue };
+        let host = if dir == Dir::Forward { analysis.ends.src } else { analysis.ends.dst };
+        let _ = writeln!(out, "  kernel of {host}: {}", text(&verdict));
+        let _ = writeln!(out, "        {}", verdict.limit.meaning());
+    }
+    out
+}
+
+fn text(verdict: &SocketVerdict) -> String {
+    let mut parts = vec![format!("limited by: {}", verdict.limit.name())];
+    if verdict.network + verdict.rwnd + verdict.sndbuf > 0 {
+        let share = |ns: u64| percent(ns, verdict.time);
+        parts.push(format!(
+            "of {} application {}, receive window {}, send buffer {}, network {}",
+            time(verdict.time),
+            share(verdict.application),
+            share(verdict.rwnd),
+            share(verdict.sndbuf),
+            share(verdict.network)
+        ));
+    }
+    parts.push(size(verdict.bytes));
+    if let Some(queue) = verdict.queue {
+        parts.push(format!("queue {}", time(queue)));
+    }
+    parts.push(format!("{} retransmitted", many(verdict.retransmitted, "packet")));
+    parts.join("; ")
+}
+
+/// The account of a host's kernel, for JSON.
+#[derive(Debug, Serialize)]
+pub(super) struct KernelJson {
+    host: &'static str,
+    limit: &'static str,
+    time_s: f64,
+    application_s: f64,
+    receive_window_s: f64,
+    send_buffer_s: f64,
+    network_s: f64,
+    bytes: u64,
+    retransmitted_packets: u64,
+    queue_s: Option<f64>,
+}
+
+/// The accounts of the kernels.
+pub(super) fn kernel_json(analysis: &Analysis) -> Vec<KernelJson> {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let of = |(dir, host)| {
+        let verdict = analysis.states.socket_verdict(dir)?;
+        Some(KernelJson {
+            host,
+            limit: verdict.limit.key(),
+            time_s: seconds(verdict.time),
+            application_s: seconds(verdict.application),
+            receive_window_s: seconds(verdict.rwnd),
+            send_buffer_s: seconds(verdict.sndbuf),
+            network_s: seconds(verdict.network),
+            bytes: verdict.bytes,
+            retransmitted_packets: verdict.retransmitted,
+            queue_s: verdict.queue.map(seconds),
+        })
+    };
+    HOSTS.into_iter().filter_map(of).collect()
+}

@@ -1,0 +1,76 @@
+//! Parts of one capture in several files, as `tcpdump -C` and `-G` write them.
+
+use diagnose::AnalysisSettings;
+use trace::capture::{CaptureItem, CaptureReader};
+use units::Duration;
+
+use super::live::LiveReporter;
+use super::table::ConnectionTable;
+use super::{InputFile, InputKind, ReadError, Reading, Reason, captures, open};
+
+/// Reads the files in order of their first packets, as one capture with the name of the first. A ring
+/// overwrites its oldest file, so names do not show the order. Parts without packets are left out.
+pub(super) fn read(
+    sources: Vec<InputFile<'_>>,
+    settings: AnalysisSettings,
+    mut live: Option<LiveReporter<'_>>,
+) -> Result<Reading, ReadError> {
+    let mut parts = Vec::new();
+    let mut empty = None;
+    for source in sources {
+        let name = source.name;
+        let failed = |reason| ReadError { name: name.clone(), reason };
+        let (file, mut input) = match open(name.clone(), source.bytes) {
+            Ok(opened) => opened,
+            Err(Reason::Empty) => {
+                empty = Some(failed(Reason::Empty));
+                continue;
+            }
+            Err(reason) => return Err(failed(reason)),
+        };
+        if file.kind != InputKind::Capture {
+            let problem = Some("a part of a capture is expected".to_owned());
+            return Err(failed(Reason::Nothing { kind: file.kind, problem }));
+        }
+        let begin = input.begin().map_err(|error| failed(Reason::Read(error)))?;
+        match first_time(begin) {
+            Some(at) => parts.push((at, file, input)),
+            None => {
+                let reason = Reason::Nothing { kind: file.kind, problem: None };
+                empty = Some(failed(reason));
+            }
+        }
+    }
+    parts.sort_by_key(|(at, file, _)| (*at, file.name.clone()));
+    let count = parts.len();
+    let mut table = ConnectionTable::new(settings, false);
+    let mut parts = parts.into_iter();
+    let Some((_, mut file, input)) = parts.next() else {
+        let none = ReadError { name: "no file".into(), reason: Reason::Empty };
+        return Err(empty.unwrap_or(none));
+    };
+    let mut read = captures::read(input, 0, &mut file, &mut table, live.as_mut());
+    let mut last = String::new();
+    for (_, part, input) in parts {
+        read.map_err(|reason| ReadError { name: file.name.clone(), reason })?;
+        read = captures::read(input, 0, &mut file, &mut table, live.as_mut());
+        last = part.name;
+    }
+    read.map_err(|reason| ReadError { name: file.name.clone(), reason })?;
+    if count > 1 {
+        file.name = format!("{} to {last} ({count} parts)", file.name);
+    }
+    let (streams, pairs) = table.finish();
+    Ok(Reading { files: vec![file], streams, pairs, quic: Vec::new() })
+}
+
+/// Time of the first packet in the beginning of a capture.
+fn first_time(begin: &[u8]) -> Option<Duration> {
+    let mut reader = CaptureReader::new(begin).ok()?;
+    loop {
+        match reader.next().ok()?? {
+            CaptureItem::Frame(frame) => return Some(frame.at.unwrap_or(Duration::ZERO)),
+            CaptureItem::Problem(_) => {}
+        }
+    }
+}

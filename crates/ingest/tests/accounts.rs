@@ -1,0 +1,87 @@
+//! What limited a transfer by its kernel's own account: polls of ss next to captures of the same
+//! transfers, and the output of iperf3.
+
+use std::fs::File;
+use std::path::Path;
+
+use ackclock_ingest::diagnosis::{DiagnosisReport, TextStyle};
+use ackclock_ingest::inputs::InputFile;
+use scenario::ReportStyle;
+use serde_json::Value;
+
+fn golden(name: &str) -> InputFile<'static> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/linux").join(name);
+    InputFile { name: name.to_owned(), bytes: Box::new(File::open(path).unwrap()) }
+}
+
+fn connection(source: InputFile<'_>) -> Value {
+    let report = DiagnosisReport::read(vec![source], false).unwrap();
+    let json: Value = serde_json::from_str(&report.json(1)).unwrap();
+    json["connections"][0].clone()
+}
+
+/// What the kernel says of a transfer, by the code that the capture of the same transfer has.
+const KINDS: [(&str, &[&str]); 4] = [
+    ("receive_window", &["CC401", "CC403"]),
+    ("application", &["CC501"]),
+    ("loss", &["CC201", "CC203", "CC204", "CC205"]),
+    ("queue", &["CC601", "CC602", "CC603"]),
+];
+
+/// All recorded transfers whose capture names one of these kinds: 12 of 15 agree. Not those in slow
+/// start, which polls do not show.
+#[test]
+fn polls_of_ss_name_the_limit_of_the_capture() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/linux");
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().join("ss.txt.gz").exists())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let mut compared = Vec::new();
+    for name in names {
+        let capture = connection(golden(&format!("{name}/sender.pcap.xz")));
+        let primary = capture["primary"].clone();
+        let kind = KINDS.iter().find(|(_, codes)| codes.iter().any(|code| primary == *code));
+        let Some((limit, _)) = kind else { continue };
+        let account = connection(golden(&format!("{name}/ss.txt.gz")));
+        let said = account["kernels"][0]["limit"].clone();
+        compared.push((name, said == *limit, said, primary));
+    }
+    let equal = compared.iter().filter(|one| one.1).count();
+    assert_eq!(compared.len(), 15, "{compared:#?}");
+    assert!(equal * 10 >= compared.len() * 8, "{equal}: {compared:#?}");
+}
+
+const IPERF3: &str = r#"{"start": {"connected": [{"socket": 5, "local_host": "10.0.0.1", "local_port": 40000,
+ "remote_host": "10.0.0.2", "remote_port": 5201}], "version": "iperf 3.16", "timestamp": {"timesecs": 1795662000},
+ "tcp_mss_default": 1448, "test_start": {"protocol": "TCP", "target_bitrate": TARGET}},
+ "intervals": [{"streams": [{"socket": 5, "end": 1.0, "bytes": 1000000, "retransmits": RETRANS, "snd_cwnd": 400000,
+ "snd_wnd": WINDOW, "rtt": 40500, "sender": true}]}], "end": {"streams": [{"sender": {"socket": 5, "min_rtt": 40100,
+ "mean_rtt": MEAN}}]}}"#;
+
+#[test]
+fn the_output_of_iperf3_has_a_verdict() {
+    for (target, retrans, window, mean, limit) in [
+        (0, 0, 65_536, 40_600, "receive_window"),
+        (0, 0, 900_000, 40_600, "congestion_window"),
+        (0, 30, 900_000, 40_600, "loss"),
+        (0, 30, 900_000, 95_000, "queue"),
+        (8_000_000, 0, 900_000, 40_600, "application"),
+    ] {
+        let text = IPERF3
+            .replace("TARGET", &target.to_string())
+            .replace("RETRANS", &retrans.to_string())
+            .replace("WINDOW", &window.to_string())
+            .replace("MEAN", &mean.to_string());
+        let source = InputFile { name: "iperf3.json".to_owned(), bytes: Box::new(text.as_bytes()) };
+        let report = DiagnosisReport::read(vec![source], false).unwrap();
+        let json: Value = serde_json::from_str(&report.json(1)).unwrap();
+        assert_eq!(json["connections"][0]["kernels"][0]["limit"], limit, "{json:#}");
+        let text = report.text(TextStyle { limit: 1, look: ReportStyle::Plain });
+        assert!(text.contains("  kernel of 10.0.0.1:40000: limited by: "), "{text}");
+        assert!(text.starts_with("iperf3.json: the output of iperf3, 1 frame"), "{text}");
+    }
+}

@@ -1,0 +1,110 @@
+//! Captures that are read while they grow, and parts of one capture.
+
+use std::fs::File;
+use std::path::Path;
+
+use ackclock_ingest::diagnosis::DiagnosisReport;
+use ackclock_ingest::inputs::{InputFile, LiveInterval, LiveReporter, ReadMode};
+use diagnose::Limiter;
+use units::Duration;
+
+#[path = "../examples/many_connections.rs"]
+mod many_connections;
+
+fn recorded(name: &str) -> InputFile<'static> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    InputFile { name: name.to_owned(), bytes: Box::new(File::open(path).unwrap()) }
+}
+
+fn live(source: InputFile<'_>, every: Duration) -> (Vec<LiveInterval>, DiagnosisReport) {
+    let mut intervals = Vec::new();
+    let mut keep = |interval: &LiveInterval| intervals.push(interval.clone());
+    let mode = ReadMode { live: Some(LiveReporter::new(every, &mut keep)), ..ReadMode::default() };
+    let report = DiagnosisReport::read_with(vec![source], false, mode).unwrap();
+    (intervals, report)
+}
+
+/// 4 MB in 3.3 s to a receiver with a small buffer: each second says so, and the result is that of
+/// the whole capture.
+#[test]
+fn each_interval_names_its_limit() {
+    const CAPTURE: &str = "golden/linux/h1_rwnd_cubic/sender.pcap.xz";
+    let (intervals, report) = live(recorded(CAPTURE), Duration::from_secs(1));
+    let spans: Vec<_> = intervals.iter().map(|one| one.span.0 / 1_000_000_000).collect();
+    assert_eq!(spans, [0, 1, 2]);
+    for interval in &intervals {
+        let [one] = interval.connections.as_slice() else { panic!("{interval:?}") };
+        assert_eq!(one.limiter, Some(Limiter::Rwnd), "{interval:?}");
+        // 80 kB per 60.2 ms, less in the first interval.
+        assert!((1_000_000..1_400_000).contains(&one.bytes), "{interval:?}");
+        assert_eq!(one.is_new, interval.span.0 == 0);
+    }
+    let news: Vec<_> =
+        intervals.iter().map(|one| one.connections[0].news.contains(&"CC401")).collect();
+    assert_eq!(news, [true, false, false]);
+    let alone = DiagnosisReport::read(vec![recorded(CAPTURE)], false).unwrap();
+    assert_eq!(report.json(10), alone.json(10));
+}
+
+/// Connections that begin and end are counted, and their bytes are those of the result.
+#[test]
+fn connections_open_and_close() {
+    let mut capture = Vec::new();
+    let kind = many_connections::CaptureKind::Mixed;
+    many_connections::write_capture(kind, 1_000, &mut capture).unwrap();
+    let source = InputFile { name: "many.pcap".to_owned(), bytes: Box::new(&capture[..]) };
+    let (intervals, report) = live(source, Duration::from_millis(500));
+    let count = |is: fn(&&ackclock_ingest::inputs::LiveConnection) -> bool| {
+        intervals.iter().flat_map(|one| &one.connections).filter(is).count()
+    };
+    let bytes: u64 = intervals.iter().flat_map(|one| &one.connections).map(|one| one.bytes).sum();
+    let all: u64 = report.files[0].connections.iter().map(|one| one.bytes).sum();
+    // The end of the capture is reported by the result, not as an interval.
+    assert!(count(|one| one.is_new) >= 990 && count(|one| one.is_closed) >= 900);
+    assert!(bytes <= all && bytes * 100 >= all * 95, "{bytes} of {all}");
+}
+
+/// A capture in three parts, as `tcpdump -C` writes them, given in any order.
+#[test]
+fn parts_of_a_capture_are_joined() {
+    let mut capture = Vec::new();
+    let kind = many_connections::CaptureKind::Mixed;
+    many_connections::write_capture(kind, 200, &mut capture).unwrap();
+    let (header, mut rest) = capture.split_at(24);
+    let mut parts = Vec::new();
+    let third = rest.len() / 3;
+    while !rest.is_empty() {
+        let mut end = 0;
+        while end < third.max(1) && end < rest.len() {
+            let length = u32::from_le_bytes(rest[end + 8..end + 12].try_into().unwrap());
+            end += 16 + length as usize;
+        }
+        parts.push([header, &rest[..end]].concat());
+        rest = &rest[end..];
+    }
+    assert!((3..=4).contains(&parts.len()));
+    // A ring's newest part may be empty yet.
+    parts.push(header.to_vec());
+    let read = |order: &[usize], is_ring: bool| {
+        let source =
+            |&n: &usize| InputFile { name: format!("part{n}"), bytes: Box::new(&parts[n][..]) };
+        let mode = ReadMode { is_ring, ..ReadMode::default() };
+        DiagnosisReport::read_with(order.iter().map(source).collect(), false, mode)
+    };
+    let whole = InputFile { name: "whole".to_owned(), bytes: Box::new(&capture[..]) };
+    let whole = DiagnosisReport::read(vec![whole], false).unwrap();
+    let mut order: Vec<usize> = (0..parts.len()).rev().collect();
+    order.swap(0, 1);
+    let joined = read(&order, true).unwrap();
+    assert!(
+        joined.files[0].file.name.starts_with("part0 to part"),
+        "{}",
+        joined.files[0].file.name
+    );
+    let body = |report: &DiagnosisReport| {
+        let json: serde_json::Value = serde_json::from_str(&report.json(1_000)).unwrap();
+        (json["frames"].clone(), json["connections"].clone(), json["groups"].clone())
+    };
+    assert_eq!(body(&joined), body(&whole));
+    assert!(read(&[parts.len() - 1], true).is_err());
+}
