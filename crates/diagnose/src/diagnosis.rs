@@ -37,11 +37,11 @@ impl Diagnosis {
     /// is shorter than a few initial windows, so that nothing limits it.
     pub fn of_other_direction(analysis: &Analysis, neighbours: &[TransferSummary]) -> Option<Self> {
         let flow = analysis.flows[analysis.main_dir().reversed() as usize].as_deref()?;
-        let course = Timeline::of(flow);
-        let case = DiagnosisCase { analysis, flow, course: &course, neighbours };
-        if !case.is_sizeable() {
+        if !flow.is_sizeable() {
             return None;
         }
+        let course = Timeline::of(flow);
+        let case = DiagnosisCase { analysis, flow, course: &course, neighbours };
         let mut findings = rules::check(&case);
         findings.retain(|found| !found.code.starts_with("CC0") && !found.code.starts_with("CC9"));
         let primary = rules::primary(&findings).map(|finding| finding.code);

@@ -85,6 +85,12 @@ pub struct FlowAnalysis {
 }
 
 impl FlowAnalysis {
+    /// Whether it is longer than a few initial windows (RFC 6928: ten segments each), so that its
+    /// windows matter.
+    pub(crate) fn is_sizeable(&self) -> bool {
+        self.bytes >= 30 * self.mss.max(536)
+    }
+
     /// A flow without data.
     pub(crate) fn empty(start: u64, end: u64) -> Self {
         Self {

@@ -44,7 +44,7 @@ pub use quic::QuicReport;
 pub use sarif::{path_uri, sarif_log};
 pub use text::{TextStyle, finding_text, guess_text};
 
-use exchange::ExchangeSummary;
+use exchange::{ExchangeSummary, Exchanges};
 use joined::CapturePairReport;
 use selection::code_bit;
 
@@ -72,6 +72,9 @@ pub struct FileReport {
     pub quic: Vec<QuicReport>,
     /// Summaries of the transfers by capture point: another point may have captured the same ones.
     neighbours: Vec<Vec<TransferSummary>>,
+    /// What the time of the connections with data was spent on, by their numbers. Most connections of a
+    /// scan have none.
+    exchanges: Exchanges,
 }
 
 /// A connection with the summary of its diagnosis: of many connections, few are shown in full.
@@ -93,8 +96,6 @@ pub struct ConnectionReport {
     pub goodput_bps: u64,
     /// Codes of its findings: see [`has_finding`](Self::has_finding).
     codes: u64,
-    /// What its time was spent on; `None` without data.
-    exchange: Option<Box<ExchangeSummary>>,
 }
 
 impl FileReport {
@@ -186,6 +187,7 @@ impl DiagnosisReport {
                 connections: Vec::new(),
                 quic: Vec::new(),
                 neighbours: Vec::new(),
+                exchanges: Exchanges::default(),
             })
             .collect();
         // By file; the last file's connections leave the list first.
@@ -193,6 +195,7 @@ impl DiagnosisReport {
         for (number, file) in files.iter_mut().enumerate().rev() {
             let streams = streams.split_off(streams.partition_point(|one| one.file < number));
             let neighbours = neighbours(&streams);
+            let mut exchanges = Exchanges::default();
             let judge = |stream: CapturedConnection| {
                 let beside = transfers_at_point(&neighbours, &stream);
                 let analysis = stream.analysis();
@@ -208,7 +211,7 @@ impl DiagnosisReport {
                 let other = Diagnosis::of_other_direction(&analysis, beside);
                 let other = other.iter().flat_map(|other| &other.findings);
                 let codes = other.fold(codes, |set, found| set | code_bit(found.code));
-                let exchange = ExchangeSummary::of(&analysis);
+                exchanges.add(analysis.stream, ExchangeSummary::of(&analysis));
                 drop(analysis);
                 ConnectionReport {
                     stream,
@@ -219,11 +222,12 @@ impl DiagnosisReport {
                     duration,
                     goodput_bps,
                     codes,
-                    exchange,
                 }
             };
             file.connections = streams.into_iter().map(judge).collect();
             file.connections.sort_by_key(|one| core::cmp::Reverse((one.cost, one.noted)));
+            exchanges.sort();
+            file.exchanges = exchanges;
             file.neighbours = neighbours;
         }
         for connection in reading.quic {

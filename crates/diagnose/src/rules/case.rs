@@ -115,8 +115,8 @@ impl<'a> DiagnosisCase<'a> {
 
     /// Whether the transfer is longer than a few initial windows (RFC 6928: ten segments each), so
     /// that its windows matter.
-    pub(crate) fn is_sizeable(&self) -> bool {
-        self.flow.bytes >= 30 * self.flow.mss.max(536)
+    pub(super) fn is_sizeable(&self) -> bool {
+        self.flow.is_sizeable()
     }
 
     /// Whether the transfer is bulk data: of [`MIN_BULK`], in packets of half a segment or more on

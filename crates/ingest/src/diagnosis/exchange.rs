@@ -13,8 +13,8 @@ use packet::Dir;
 use scenario::ReportStyle;
 use serde::Serialize;
 
-use super::FileReport;
 use super::text::time_bar;
+use super::{ConnectionReport, FileReport};
 
 /// Most servers that are shown.
 const SHOWN: usize = 10;
@@ -40,18 +40,18 @@ pub(super) struct ExchangeSummary {
 }
 
 impl ExchangeSummary {
-    /// That of a connection; `None` if no request was answered or none is waited for.
-    pub(super) fn of(analysis: &Analysis) -> Option<Box<Self>> {
+    /// That of a connection; `None` without data.
+    pub(super) fn of(analysis: &Analysis) -> Option<Self> {
         let budget = analysis.exchange.as_deref()?;
         let limited = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        Some(Box::new(Self {
+        Some(Self {
             network: budget.of(ExchangeShare::Network),
             client: budget.of(ExchangeShare::Client),
             server: budget.of(ExchangeShare::Server),
             transfer: budget.of(ExchangeShare::Transfer),
             requests: limited(budget.requests()),
             first_byte_us: limited(budget.first_byte.mean().unwrap_or(0) / 1_000),
-        }))
+        })
     }
 
     /// Time spent on this, in ns; 0 for idle time.
@@ -71,6 +71,28 @@ impl ExchangeSummary {
         self.server = self.server.saturating_add(other.server);
         self.transfer = self.transfer.saturating_add(other.transfer);
         self.requests = self.requests.saturating_add(other.requests);
+    }
+}
+
+/// The summaries of a file, by the numbers of the connections.
+#[derive(Debug, Default)]
+pub(super) struct Exchanges(Vec<(u32, ExchangeSummary)>);
+
+impl Exchanges {
+    pub(super) fn add(&mut self, number: u32, summary: Option<ExchangeSummary>) {
+        self.0.extend(summary.map(|summary| (number, summary)));
+    }
+
+    /// Makes [`of`](Self::of) find what was added.
+    pub(super) fn sort(&mut self) {
+        self.0.sort_by_key(|(number, _)| *number);
+    }
+
+    /// The summary of a connection.
+    pub(super) fn of(&self, one: &ConnectionReport) -> Option<&ExchangeSummary> {
+        let number = one.number();
+        let index = self.0.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        self.0.get(index).map(|(_, summary)| summary)
     }
 }
 
@@ -119,7 +141,7 @@ pub(super) struct ServerJson {
 pub(super) fn servers(report: &FileReport) -> Vec<ServerJson> {
     let mut all: BTreeMap<SocketAddr, (u64, ExchangeSummary, Vec<u32>)> = BTreeMap::new();
     for one in &report.connections {
-        let Some(summary) = one.exchange.as_deref().filter(|one| one.requests > 0) else {
+        let Some(summary) = report.exchanges.of(one).filter(|one| one.requests > 0) else {
             continue;
         };
         let (connections, sum, first) = all.entry(one.stream.ends().dst).or_default();

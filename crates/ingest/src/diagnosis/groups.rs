@@ -61,7 +61,7 @@ pub(super) fn groups(report: &FileReport) -> Vec<ConnectionGroup> {
         if let Some(code) = one.primary {
             let (costs, spent) = costs.entry((one.stream.ends().dst, code)).or_default();
             costs.push(one.cost);
-            spent.extend(one.exchange.as_deref());
+            spent.extend(report.exchanges.of(one));
         }
     }
     let mut all: Vec<_> = costs

@@ -6,8 +6,9 @@ use std::net::IpAddr;
 use diagnose::ExchangeShare;
 use diagnose::rules::RULES;
 
+use super::exchange::{ExchangeSummary, Exchanges};
 use super::filter_expression::{ComparedConnection, Field, FieldValue, FilterExpression};
-use super::{ConnectionReport, DiagnosisReport};
+use super::{ConnectionReport, DiagnosisReport, FileReport};
 
 /// Conditions that a connection must meet, all of them; of hosts, ports and codes one.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +42,7 @@ pub enum ConnectionOrder {
 }
 
 impl ConnectionFilter {
-    fn admits(&self, one: &ConnectionReport) -> bool {
+    fn admits(&self, one: &ConnectionReport, exchanges: &Exchanges) -> bool {
         let ends = one.stream.ends();
         let any = |listed: bool, found: bool| !listed || found;
         let has_ip = |ip: &IpAddr| ends.src.ip() == *ip || ends.dst.ip() == *ip;
@@ -50,7 +51,9 @@ impl ConnectionFilter {
             && any(!self.ports.is_empty(), self.ports.iter().any(has_port))
             && any(!self.codes.is_empty(), self.codes.iter().any(|code| one.has_finding(code)))
             && one.bytes >= self.min_bytes
-            && self.expression.as_ref().is_none_or(|expression| expression.holds(one))
+            && self.expression.as_ref().is_none_or(|expression| {
+                expression.holds(&SelectedConnection { one, exchange: exchanges.of(one) })
+            })
     }
 
     /// Whether it has conditions on what a log of QUIC lacks: addresses.
@@ -59,31 +62,37 @@ impl ConnectionFilter {
     }
 }
 
-impl ComparedConnection for ConnectionReport {
+/// A connection that is compared with an expression.
+struct SelectedConnection<'a> {
+    one: &'a ConnectionReport,
+    exchange: Option<&'a ExchangeSummary>,
+}
+
+impl ComparedConnection for SelectedConnection<'_> {
     fn number(&self, field: Field) -> u64 {
-        let spent = |share| self.exchange.as_deref().map_or(0, |one| one.spent(share));
+        let spent = |share| self.exchange.map_or(0, |one| one.spent(share));
         match field {
-            Field::Bytes => self.bytes,
-            Field::Time => self.duration,
-            Field::Lost => self.cost,
-            Field::Goodput => self.goodput_bps,
+            Field::Bytes => self.one.bytes,
+            Field::Time => self.one.duration,
+            Field::Lost => self.one.cost,
+            Field::Goodput => self.one.goodput_bps,
             Field::NetworkTime => spent(ExchangeShare::Network),
             Field::ClientTime => spent(ExchangeShare::Client),
             Field::ServerTime => spent(ExchangeShare::Server),
             Field::TransferTime => spent(ExchangeShare::Transfer),
-            _ => u64::from(Self::number(self)),
+            _ => u64::from(self.one.number()),
         }
     }
 
     fn has(&self, field: Field, value: &FieldValue) -> bool {
-        let ends = self.stream.ends();
+        let ends = self.one.stream.ends();
         let sides = match field {
             Field::Client => vec![ends.src],
             Field::Server => vec![ends.dst],
             _ => vec![ends.src, ends.dst],
         };
         match value {
-            FieldValue::Code(code) => self.has_finding(code),
+            FieldValue::Code(code) => self.one.has_finding(code),
             FieldValue::Address(ip) => sides.iter().any(|end| end.ip() == *ip),
             FieldValue::Endpoint(other) => sides.contains(other),
             FieldValue::Number(port) => sides.iter().any(|end| u64::from(end.port()) == *port),
@@ -116,7 +125,8 @@ impl DiagnosisReport {
     pub fn retain(&mut self, filter: &ConnectionFilter) -> usize {
         let mut kept = 0;
         for file in &mut self.files {
-            file.connections.retain(|one| filter.admits(one));
+            let FileReport { connections, exchanges, .. } = file;
+            connections.retain(|one| filter.admits(one, exchanges));
             file.quic.retain(|one| {
                 let found = |code: &&str| one.diagnosis.findings.iter().any(|f| f.code == *code);
                 !filter.concerns_tcp_only()
