@@ -37,7 +37,7 @@ impl TcpEndpoint {
         }
     }
 
-    /// The peer repeated its SYN, and the SYN-ACK is sent again: Linux restarts its timer (tcp_check_req).
+    /// The peer has retransmitted its SYN, and the SYN-ACK too is retransmitted: Linux restarts its timer (tcp_check_req).
     pub(crate) fn restart_syn_ack_timer(&mut self, now: Instant) {
         if self.cfg.profile.family == Family::Linux && self.timers.runs(Purpose::Retransmit) {
             self.arm_retransmit(now);
