@@ -249,7 +249,7 @@ mod tests {
         for (text, part) in [
             (TEST.replace("\"TCP\"", "\"UDP\""), "a test of UDP"),
             (TEST.replace("10.0.0.1", "nowhere"), "`nowhere` is no address"),
-            (TEST[..TEST.len() - 9].to_owned(), "line 16"),
+            (TEST[..TEST.len() - 9].to_owned(), "line 15"),
             (r#"{"start":{},"error":"unable to connect"}"#.to_owned(), ""),
         ] {
             let read = read(text.as_bytes());

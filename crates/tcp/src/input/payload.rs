@@ -30,6 +30,10 @@ impl TcpEndpoint {
         if (segment.payload == 0 && !fin) || !self.negotiated.sack {
             return;
         }
+        if unlikely(self.state == TcpState::TimeWait) && self.cfg.profile.family == Family::Linux {
+            // The small socket of TIME-WAIT has no SACK (tcp_v4_timewait_ack).
+            return;
+        }
         let end = seq + u64::from(segment.payload);
         if self.uses_sack_list() {
             if unlikely(seq < self.rcv.nxt) {
