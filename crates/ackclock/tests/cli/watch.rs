@@ -55,7 +55,7 @@ fn a_slow_reader_and_a_slow_writer_differ() {
         }),
     ];
     threads.push(thread::spawn(move || {
-        for _ in 0..300 {
+        for _ in 0..3_000 {
             if slow_writer.write_all(&[1; 2_000]).is_err() {
                 return;
             }
@@ -97,7 +97,7 @@ fn a_vanished_connection_is_reported() {
     let other = reset.local_addr().unwrap().port().to_string();
     let ends = thread::spawn(move || {
         closed.write_all(&[1; 5_000]).unwrap();
-        pause(900);
+        pause(2_000);
         // Unread data make close send a reset (RFC 9293 section 3.6.1).
         (&_kept).write_all(&[1; 100]).unwrap();
         pause(50);
@@ -106,7 +106,7 @@ fn a_vanished_connection_is_reported() {
         let _ = peer.read_to_end(&mut Vec::new());
     });
     let arguments =
-        ["watch", "--port", &port, "--port", &other, "--every", "500ms", "--count", "4", "--json"];
+        ["watch", "--port", &port, "--port", &other, "--every", "500ms", "--count", "8", "--json"];
     let lines = lines(&dir.run(&arguments).ok());
     ends.join().unwrap();
     let gone: Vec<&Value> =
@@ -151,8 +151,10 @@ return = [{ delay = \"10ms\" }]\n\
 [[flow]]\nname = \"flow\"\nfrom = \"sender\"\nto = \"sink\"\nbulk = \"1MB\"\n";
 
 /// Transfers between two real kernels over an emulated path: `watch` names the limit that the capture
-/// of the same transfer has.
+/// of the same transfer has. In real time, so it is for a machine that does nothing else:
+/// `cargo test --test cli -- --ignored the_kernel_and_the_capture`.
 #[test]
+#[ignore = "measures in real time"]
 fn the_kernel_and_the_capture_name_the_same_limit() {
     if Command::new("python3").arg("--version").output().is_err() {
         return;
