@@ -274,18 +274,18 @@ impl TcpEndpoint {
 
     /// Plans a retransmission of the segment at `snd_una`, whatever the windows allow.
     fn plan_head_retransmission(&self, cause: Cause) -> SegmentPlan {
+        let data_end = self.data_end();
         let end = match &self.snd.loss_detector {
             LossDetector::RackTlp(_) if self.cfg.profile.family == Family::Linux => {
                 self.collapsed_end(self.snd.una)
             }
-            _ => self.snd.una + self.mss(),
+            _ => (self.snd.una + self.mss()).min(data_end),
         };
-        let data_end = self.data_end();
         let len = end.min(self.snd.max).min(data_end).since(self.snd.una).get();
         SegmentPlan {
             at: self.snd.una,
             len,
-            fin: (len == 0 || end > data_end) && self.fin_wanted(),
+            fin: (len == 0 || end.min(self.snd.max) > data_end) && self.fin_wanted(),
             push: self.pushes(self.snd.una, len, &SentKind::Retransmission(cause)),
             kind: SentKind::Retransmission(cause),
             more: true,
