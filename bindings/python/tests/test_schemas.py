@@ -65,6 +65,8 @@ CALLS = {
         ["theory", "pftk", "--rtt", "100ms", "--loss", "1%"],
         ["theory", "cubic", "--rtt", "2ms", "--loss", "1%"],
     ],
+    # With `--json`, a document in each line.
+    "watch": [["watch", "--port", "1", "--every", "100ms", "--count", "1"], ["watch", "--every", "100ms", "--count", "2"]],
     "whatif": [["whatif", CAPTURE], ["whatif", CAPTURE, "--compare", "linux-6.18/reno,freebsd-main"]],
     "wire": [
         ["wire", "send", "linux.toml"],
@@ -106,7 +108,7 @@ def test_output_is_of_its_schema(command: list[str], name: str, tmp_path: Path) 
             lacking.append(f"{call}: {done.stderr.decode()}")
             continue
         assert done.stdout, done.stderr
-        texts = done.stdout.splitlines() if name == "read" else [done.stdout]
+        texts = done.stdout.splitlines() if name in ("read", "watch") else [done.stdout]
         for text, validator in itertools.product(texts, validators):
             found = validator.iter_errors(json.loads(text))
             errors = [f"{one.json_path}: {one.message[:200]}" for one in found]
