@@ -89,18 +89,11 @@ impl Figures {
 /// By how much the packets of a direction differ in time at most, less one hundredth of the time; `None` if their data
 /// or their number differ.
 fn late_ns(one: &[ComparedPacket], other: &[ComparedPacket]) -> Option<u64> {
-    let data = |packets: &[ComparedPacket]| -> Vec<ComparedPacket> {
-        packets.iter().filter(|packet| packet.len > 0).cloned().collect()
+    let data = |packets: &[ComparedPacket]| -> Vec<(u32, u32)> {
+        let data = packets.iter().filter(|packet| packet.len > 0);
+        data.map(|packet| (packet.seq, packet.len)).collect()
     };
-    let [one_data, other_data] = [data(one), data(other)];
-    let same = |(one, other): (&ComparedPacket, &ComparedPacket)| {
-        (one.seq, one.len) == (other.seq, other.len)
-    };
-    let counts = [one, other].map(<[_]>::len);
-    if counts[0] != counts[1]
-        || one_data.len() != other_data.len()
-        || !one_data.iter().zip(&other_data).all(same)
-    {
+    if one.len() != other.len() || data(one) != data(other) {
         return None;
     }
     let late = |(one, other): (&ComparedPacket, &ComparedPacket)| {

@@ -22,6 +22,7 @@ mod kind;
 mod live;
 mod logs;
 mod netlog;
+mod open_connection;
 mod others;
 mod problems;
 mod quic;

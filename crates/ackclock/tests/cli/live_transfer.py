@@ -31,7 +31,12 @@ def send(kind, seconds):
     sender = socket.socket()
     if kind == "sndbuf":
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
-    sender.connect(("10.0.0.2", PORT))
+    until = time.monotonic() + 20
+    while sender.connect_ex(("10.0.0.2", PORT)) != 0:
+        # The receiver does not listen yet.
+        if time.monotonic() > until:
+            sys.exit("nothing listens")
+        time.sleep(0.05)
     end = time.monotonic() + float(seconds)
     sender.settimeout(1)
     try:

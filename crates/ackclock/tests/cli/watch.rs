@@ -109,11 +109,11 @@ fn a_vanished_connection_is_reported() {
         ["watch", "--port", &port, "--port", &other, "--every", "500ms", "--count", "8", "--json"];
     let lines = lines(&dir.run(&arguments).ok());
     ends.join().unwrap();
-    let gone: Vec<&Value> =
+    let ended: Vec<&Value> =
         lines.iter().filter_map(|line| line["gone"].as_array()).flatten().collect();
     let ending = |local: &str| {
         let port = format!(":{local}");
-        let mut of = gone.iter().filter(|one| one["local"].as_str().unwrap().ends_with(&port));
+        let mut of = ended.iter().filter(|one| one["local"].as_str().unwrap().ends_with(&port));
         of.next().map(|one| one["ending"].clone())
     };
     assert_eq!(ending(&port), Some("closed_here".into()), "{lines:#?}");

@@ -51,10 +51,9 @@ fn text(verdict: &SocketVerdict) -> String {
     parts.join("; ")
 }
 
-/// The account of a host's kernel, for JSON.
+/// What limited a socket by its kernel's account, as fields of a JSON object; times are in seconds.
 #[derive(Debug, Serialize)]
-pub(super) struct KernelJson {
-    host: &'static str,
+pub struct SocketVerdictJson {
     limit: &'static str,
     time_s: f64,
     application_s: f64,
@@ -66,13 +65,10 @@ pub(super) struct KernelJson {
     queue_s: Option<f64>,
 }
 
-/// The accounts of the kernels.
-pub(super) fn kernel_json(analysis: &Analysis) -> Vec<KernelJson> {
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    let of = |(dir, host)| {
-        let verdict = analysis.states.socket_verdict(dir)?;
-        Some(KernelJson {
-            host,
+impl From<&SocketVerdict> for SocketVerdictJson {
+    fn from(verdict: &SocketVerdict) -> Self {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        Self {
             limit: verdict.limit.key(),
             time_s: seconds(verdict.time),
             application_s: seconds(verdict.application),
@@ -82,7 +78,23 @@ pub(super) fn kernel_json(analysis: &Analysis) -> Vec<KernelJson> {
             bytes: verdict.bytes,
             retransmitted_packets: verdict.retransmitted,
             queue_s: verdict.queue.map(seconds),
-        })
+        }
+    }
+}
+
+/// The account of a host's kernel, for JSON.
+#[derive(Debug, Serialize)]
+pub(super) struct KernelJson {
+    host: &'static str,
+    #[serde(flatten)]
+    verdict: SocketVerdictJson,
+}
+
+/// The accounts of the kernels.
+pub(super) fn kernel_json(analysis: &Analysis) -> Vec<KernelJson> {
+    let of = |(dir, host)| {
+        let verdict = SocketVerdictJson::from(&analysis.states.socket_verdict(dir)?);
+        Some(KernelJson { host, verdict })
     };
     HOSTS.into_iter().filter_map(of).collect()
 }

@@ -5,66 +5,29 @@
 //! 3.6.1 allows reuse of ports); so does a SYN after packets of a connection whose SYN was not
 //! captured.
 
+mod of_logs;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use diagnose::analysis::MIN_DATA_PACKETS;
 use diagnose::connection_events::IcmpNotice;
-use diagnose::socket::SocketSample;
-use diagnose::{Analysis, AnalysisSettings, CapturedPacket, ConnectionRecorder, StateSample};
+use diagnose::{Analysis, AnalysisSettings, CapturedPacket, ConnectionRecorder};
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use packet::wire::{Endpoints, IcmpError};
-use packet::{Dir, Flags};
-use units::{Duration, Instant};
+use packet::Flags;
+use units::Duration;
 
 use super::CapturedConnection;
 use super::connection_key::{CaptureSource, ConnectionKey};
 use super::duplicates::DuplicateFilter;
 use super::join::{CapturePair, CapturedSide, join};
-use super::logs::{Anchor, ConnectionLog};
+use super::open_connection::{MAX_ICMP, NONE, OpenConnection};
 use super::transit::{MAX_TRANSIT_PACKETS, PacketRecord};
 
 /// Fewest packets or sender events of a connection that are useful.
 const LEAST: usize = 64;
-
-/// A connection, with the state that distinguishes it from the next between the same addresses.
-#[derive(Debug)]
-struct OpenConnection {
-    point: CaptureSource,
-    /// The host that opened it has the lower address.
-    client_is_low: bool,
-    /// Initial sequence number of each host, if captured.
-    isn: [Option<u32>; 2],
-    /// Data in the SYN of each host (RFC 7413), in bytes: its answer may acknowledge them.
-    syn_data: [u32; 2],
-    /// The previous connection between the same addresses, [`NONE`] without one.
-    before: u32,
-    /// Its packets were added to those of another capture point.
-    is_merged: bool,
-    record: ConnectionRecorder,
-    /// What few connections have.
-    extra: Option<Box<ExtraState>>,
-}
-
-// A million connections are kept at a time.
-const _: () = assert!(size_of::<OpenConnection>() <= 112);
-
-/// Index of no connection.
-const NONE: u32 = u32::MAX;
-
-/// State that connections of a single capture without names do not have.
-#[derive(Debug, Default)]
-struct ExtraState {
-    names: Option<[String; 2]>,
-    /// Packets of each direction, if captures are compared.
-    seen: [Vec<PacketRecord>; 2],
-    /// ICMP errors about its packets, the first of them.
-    icmp: Vec<IcmpNotice>,
-}
-
-/// Most ICMP errors of a connection that are kept.
-const MAX_ICMP: usize = 10_000;
 
 /// What all connections of a file have in common.
 #[derive(Debug, Clone, Copy, Default)]
@@ -277,37 +240,6 @@ impl ConnectionTable {
         }
     }
 
-    /// Connections between these addresses in files other than that of `point`.
-    pub(super) fn in_other_files(&self, point: CaptureSource, between: Endpoints) -> Vec<usize> {
-        let others = self.points.iter().filter(|other| other.file != point.file);
-        others
-            .flat_map(|&other| {
-                let last = self.last.get(&ConnectionKey::of(other, between).0).copied();
-                core::iter::successors(last, |&index| {
-                    Some(self.live[index as usize].before).filter(|&before| before != NONE)
-                })
-            })
-            .map(|index| index as usize)
-            .collect()
-    }
-
-    /// The addresses of the connection with this port, if the captures have only one.
-    pub(super) fn by_port(&self, port: u16) -> Option<Endpoints> {
-        let mut found: Vec<Endpoints> = self
-            .live
-            .iter()
-            .filter(|live| !live.is_merged)
-            .map(|live| live.record.ends())
-            .filter_map(|ends| match (ends.src.port() == port, ends.dst.port() == port) {
-                (true, false) => Some(ends),
-                (false, true) => Some(ends.reversed()),
-                _ => None,
-            })
-            .collect();
-        found.dedup();
-        (found.len() == 1).then(|| found[0])
-    }
-
     /// Payload of a full segment between two hosts, by their SYNs; that of Ethernet with timestamps
     /// if they are unknown.
     pub(super) fn mss(&self, src: SocketAddr, dst: SocketAddr) -> u64 {
@@ -331,70 +263,6 @@ impl ConnectionTable {
     /// The file of a connection.
     pub(super) fn file(&self, index: usize) -> usize {
         self.live[index].point.file as usize
-    }
-
-    /// Whether the connection existed between these times (nanoseconds since the first packet).
-    pub(super) fn overlaps(&self, index: usize, from: u64, to: u64) -> bool {
-        /// Logs have records before the first packet of a connection and after its last.
-        const SLACK: u64 = 1_000_000_000;
-        let Some((first, last)) = self.live[index].record.span() else { return false };
-        from <= last.saturating_add(SLACK) && to.saturating_add(SLACK) >= first
-    }
-
-    /// Nanoseconds by which the clock of a log is ahead of that of a connection's capture: the
-    /// median over matching events, and their number.
-    pub(super) fn ahead(
-        &self,
-        index: usize,
-        between: Endpoints,
-        log: &ConnectionLog,
-    ) -> Option<(i64, usize)> {
-        let live = &self.live[index];
-        let dir = if live.record.ends().src == between.src { Dir::Forward } else { Dir::Reverse };
-        let seen =
-            |dir: Dir| live.extra.as_ref().map_or(&[][..], |extra| &extra.seen[dir as usize]);
-        let base = if log.relative { live.isn[dir as usize]?.wrapping_add(1) } else { 0 };
-        // Time of the first occurrence of each event.
-        let mut first = BTreeMap::new();
-        for seen in seen(dir) {
-            if seen.len > 0 {
-                first.entry(Anchor::Sent(seen.seq)).or_insert(seen.at);
-            }
-        }
-        for seen in seen(dir.reversed()) {
-            first.entry(Anchor::Acked(seen.ack)).or_insert(seen.at);
-        }
-        let begins = self.begins(index);
-        let mut offsets = Vec::new();
-        for &(anchor, at) in &log.anchors {
-            let anchor = match anchor {
-                Anchor::Sent(seq) => Anchor::Sent(seq.wrapping_add(base)),
-                Anchor::Acked(ack) => Anchor::Acked(ack.wrapping_add(base)),
-            };
-            // The first occurrence in the log matches the first in the capture.
-            if let Some(seen) = first.remove(&anchor) {
-                offsets.push(at.wrapping_sub(begins.wrapping_add(seen)).cast_signed());
-            }
-        }
-        offsets.sort_unstable();
-        let median = *offsets.get(offsets.len() / 2)?;
-        Some((median, offsets.len()))
-    }
-
-    /// Adds a sample of a log about host `of`, at nanoseconds since the first packet.
-    pub(super) fn state(&mut self, index: usize, of: SocketAddr, at: u64, sample: StateSample) {
-        let live = &mut self.live[index];
-        let is_client = live.record.ends().src == of;
-        let of = if is_client { Dir::Forward } else { Dir::Reverse };
-        let at = Instant::from_nanos(at);
-        live.record.push_state(&StateSample { at, of, ..sample });
-    }
-
-    /// Adds the first and the last account of the kernel of host `of`.
-    pub(super) fn socket(&mut self, index: usize, of: SocketAddr, samples: [SocketSample; 2]) {
-        let live = &mut self.live[index];
-        let of = if live.record.ends().src == of { Dir::Forward } else { Dir::Reverse };
-        live.record.push_socket(of, samples);
     }
 
     /// Calls `each` with the index and the analysis so far of every connection that has packets since
@@ -523,86 +391,6 @@ fn mark_filtered_captures(streams: &mut [CapturedConnection], files: &[FileSumma
             of_file.iter().map(|one| one.analysis().main().map_or(0, |flow| flow.counts.new)).sum();
         if data >= MIN_DATA_PACKETS {
             of_file.iter_mut().for_each(|one| one.record.set_of_filtered_capture());
-        }
-    }
-}
-
-impl OpenConnection {
-    /// Direction of a packet, whose sender has the lower address or not.
-    const fn dir(&self, src_is_low: bool) -> Dir {
-        if src_is_low == self.client_is_low { Dir::Forward } else { Dir::Reverse }
-    }
-
-    /// Whether this packet begins another connection between the same addresses.
-    fn is_new_connection(&self, src_is_low: bool, packet: &CapturedPacket) -> bool {
-        let segment = &packet.segment;
-        if !segment.flags.has(Flags::SYN) {
-            return false;
-        }
-        let dir = self.dir(src_is_low);
-        let (own, peer) = (self.isn[dir as usize], self.isn[dir.reversed() as usize]);
-        if segment.flags.has(Flags::ACK) {
-            // A server that lost its state answers the same SYN with another ISN.
-            let answers = segment.ack.0.wrapping_sub(1);
-            let data = self.syn_data[dir.reversed() as usize];
-            !self.is_stray(dir, packet) && peer.is_some_and(|isn| answers.wrapping_sub(isn) > data)
-        } else {
-            // Without an ISN, the earlier packets belong to a connection whose SYN was not
-            // captured.
-            own != Some(segment.seq.0)
-        }
-    }
-
-    /// Whether this is a SYN-ACK that acknowledges the SYN of its own host.
-    fn is_stray(&self, dir: Dir, packet: &CapturedPacket) -> bool {
-        let own = self.isn[dir as usize];
-        let segment = &packet.segment;
-        segment.flags.has(Flags::SYN | Flags::ACK) && own == Some(segment.ack.0.wrapping_sub(1))
-    }
-
-    /// Whether this packet is a SYN-ACK that answers the SYN of this connection.
-    fn is_answered_by(&self, src_is_low: bool, packet: &CapturedPacket) -> bool {
-        let segment = &packet.segment;
-        let peer = self.dir(src_is_low).reversed();
-        segment.flags.has(Flags::SYN | Flags::ACK)
-            && self.isn[peer as usize] == Some(segment.ack.0.wrapping_sub(1))
-    }
-
-    /// Whether no ISN of `other`, a part of the connection, contradicts this one's.
-    fn has_isns_of(&self, other: &Self, is_reversed: bool) -> bool {
-        [0, 1].into_iter().all(|host| {
-            let theirs = other.isn[if is_reversed { 1 - host } else { host }];
-            self.isn[host].zip(theirs).is_none_or(|(one, other)| one == other)
-        })
-    }
-
-    /// Takes over what the state of `other` knows in addition.
-    fn take_state_of(&mut self, other: &mut Self, is_reversed: bool) {
-        for host in [0, 1] {
-            let theirs = if is_reversed { 1 - host } else { host };
-            self.isn[host] = self.isn[host].or(other.isn[theirs]);
-            self.syn_data[host] = self.syn_data[host].max(other.syn_data[theirs]);
-            if let Some(extra) = &mut other.extra {
-                let seen = &mut self.extra.get_or_insert_default().seen[host];
-                seen.append(&mut extra.seen[theirs]);
-                seen.sort_by_key(|packet| packet.at);
-            }
-        }
-        if let Some(extra) = other.extra.as_mut().filter(|extra| !extra.icmp.is_empty()) {
-            let icmp = &mut self.extra.get_or_insert_default().icmp;
-            icmp.append(&mut extra.icmp);
-            icmp.sort_by_key(|notice| notice.at);
-        }
-    }
-
-    fn record_isn(&mut self, dir: Dir, packet: &CapturedPacket) {
-        let segment = &packet.segment;
-        if segment.flags.has(Flags::SYN) && !self.is_stray(dir, packet) {
-            self.isn[dir as usize] = Some(segment.seq.0);
-            self.syn_data[dir as usize] = self.syn_data[dir as usize].max(segment.payload);
-            if segment.flags.has(Flags::ACK) {
-                self.isn[dir.reversed() as usize].get_or_insert(segment.ack.0.wrapping_sub(1));
-            }
         }
     }
 }

@@ -97,6 +97,44 @@ fn linux_windows_are_those_of_a_recorded_transfer() {
 }
 
 #[test]
+fn linux_adjusts_its_buffer_after_each_packet_of_a_read() {
+    // tcp_recvmsg_locked calls tcp_rcv_space_adjust for each: after a gap was filled it sees one packet and much unread
+    // data, and measures anew. World 228 of seed 1 against a kernel 6.12 in User-Mode Linux.
+    let rule = |truesize| ReceiveBufferRule::Linux {
+        rmem: [Bytes(4_096), Bytes(131_072), Bytes(6 << 20)],
+        auto: true,
+        rmem_max: Bytes(212_992),
+        growth: BufferGrowth::SpaceAdjust,
+        truesize: Bytes(truesize),
+    };
+    let late = Instant::ZERO + Duration::from_millis(100);
+    // Eighteen packets after a gap are merged into one, which the packet that fills the gap cannot join.
+    let size_after = |truesize, packets: u64| {
+        let mut window = ReceiveWindow::new(rule(truesize), true, 1_448);
+        window.on_established(Instant::ZERO, true, 1_460, 1_448);
+        window.on_echo(1, 1_448, || 30);
+        let packet = |number: u64, in_order| {
+            let end = Offset(1 + (number + 1) * 1_448);
+            ReceivedPayload { end, in_order, ..in_order_segment() }
+        };
+        for number in 1..packets {
+            window.on_gap(&packet(number, 0), (number + 1) * 1_448, true);
+        }
+        window.on_data(&packet(0, packets * 1_448));
+        window.on_read((late, late), packets * 1_448, || 0);
+        window.size()
+    };
+    assert_eq!(size_after(2_176, 19), 131_072);
+    // One packet: the whole read is measured, and exceeds the ten segments of the start.
+    assert!(size_after(2_176, 18) > 131_072);
+}
+
+/// A full segment that extends the stream.
+fn in_order_segment() -> ReceivedPayload {
+    in_order(1_448, false)
+}
+
+#[test]
 fn linux_counts_a_window_beyond_what_the_field_can_hold() {
     // Linux 6.12 without window scaling advertises 65535 while `rcv_wnd` is larger, and sends no
     // window update for the rest.

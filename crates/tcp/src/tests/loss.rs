@@ -380,6 +380,31 @@ fn linux_counts_packets_however_small_they_are() {
 }
 
 #[test]
+fn two_new_blocks_newest_first_are_no_reordering() {
+    // tcp_sacktag_write_queue takes blocks in the order of the stream; world 71 of seed 1 against a kernel 6.12. With
+    // reordering seen the packets before would wait for the reordering timer.
+    let mut client = config("linux-6.12", TcpSide::Client);
+    (client.tso, client.nodelay) = (false, true);
+    let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+    pair.run(Duration::from_millis(110));
+    for _ in 0..10 {
+        pair.now += Duration::from_micros(10);
+        assert_eq!(pair.with(TcpSide::Client, |cx, end| end.write(cx, 1_000)), 1_000);
+        pair.serve();
+    }
+    pair.now += Duration::from_millis(100);
+    let mut blocks = packet::SackBlocks::EMPTY;
+    for packets in [[8, 10], [3, 5]] {
+        let [left, right] = packets.map(|packets| SeqNum(1_001 + packets * 1_000));
+        blocks.push(packet::SackBlock { left, right });
+    }
+    let ack = pair.forge(Flags::ACK, 1, 1);
+    pair.hear(&Segment { options: blocks.into(), window: 65_000, ..ack });
+    let sums = pair.client.snd.scoreboard.sums();
+    assert_eq!((sums.sacked.packets, sums.lost.packets), (4, 6));
+}
+
+#[test]
 fn linux_retransmits_small_packets_as_one() {
     // tcp_retrans_try_collapse; world 176 of seed 1 against a kernel 6.12 (417 bytes and full segments).
     let retransmitted = |writes: &[u64]| {

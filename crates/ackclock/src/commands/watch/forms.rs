@@ -4,6 +4,7 @@ use core::fmt::Write;
 
 use diagnose::rules::{many, percent, rate, size, time};
 use diagnose::socket::SocketLimit;
+use ingest::diagnosis::SocketVerdictJson;
 use report::openmetrics::{GaugeFamily, exposition};
 use serde::Serialize;
 use units::Duration;
@@ -144,18 +145,11 @@ struct SocketJson {
     state: &'static str,
     cc: String,
     direction: &'static str,
-    limit: &'static str,
-    time_s: f64,
-    application_s: f64,
-    receive_window_s: f64,
-    send_buffer_s: f64,
-    network_s: f64,
-    bytes: u64,
+    #[serde(flatten)]
+    verdict: SocketVerdictJson,
     rate_bps: Option<f64>,
-    retransmitted_packets: u64,
     rtt_s: Option<f64>,
     min_rtt_s: Option<f64>,
-    queue_s: Option<f64>,
     cwnd_packets: Option<u64>,
     peer_window_bytes: Option<u64>,
     unsent_bytes: Option<u64>,
@@ -173,18 +167,10 @@ impl SocketJson {
             state: socket.state,
             cc: socket.cc.clone(),
             direction: if *receives { "receives" } else { "sends" },
-            limit: verdict.limit.key(),
-            time_s: seconds(verdict.time),
-            application_s: seconds(verdict.application),
-            receive_window_s: seconds(verdict.rwnd),
-            send_buffer_s: seconds(verdict.sndbuf),
-            network_s: seconds(verdict.network),
-            bytes: verdict.bytes,
+            verdict: verdict.into(),
             rate_bps: verdict.rate().map(|bytes| bytes * 8.0),
-            retransmitted_packets: verdict.retransmitted,
             rtt_s: sample.srtt.map(seconds),
             min_rtt_s: sample.min_rtt.map(seconds),
-            queue_s: verdict.queue.map(seconds),
             cwnd_packets: sample.cwnd,
             peer_window_bytes: sample.peer_window,
             unsent_bytes: sample.unsent,
@@ -195,7 +181,7 @@ impl SocketJson {
 
 /// An interval as a line of JSON.
 pub(super) fn json_line(interval: &WatchedInterval, elapsed: Duration) -> String {
-    let gone = |one: &GoneSocket| GoneJson {
+    let ended = |one: &GoneSocket| GoneJson {
         ending: one.ending.key(),
         socket: SocketJson::of(&one.watched),
     };
@@ -206,7 +192,7 @@ pub(super) fn json_line(interval: &WatchedInterval, elapsed: Duration) -> String
         at_s: elapsed.as_secs_f64(),
         connections: interval.active.iter().map(SocketJson::of).collect(),
         idle: Some(interval.idle),
-        gone: interval.gone.iter().map(gone).collect(),
+        gone: interval.gone.iter().map(ended).collect(),
     })
 }
 

@@ -99,6 +99,22 @@ fn fin_wait_2_to_time_wait_on_fin() {
 }
 
 #[test]
+fn linux_reports_a_fin_that_arrives_again() {
+    // tcp_data_queue; world 55 of seed 1 against a kernel 6.12. TIME-WAIT has no SACK (golden/packetdrill,
+    // time-wait-fin-retransmit.pkt).
+    let blocks = |state| {
+        let mut lone = SingleEndpoint::in_state("linux-6.12", state);
+        lone.pair.client.negotiated.sack = true;
+        let sent = lone.hear(FIN, 1, 1);
+        let [ack] = sent.as_slice() else { panic!("{sent:?}") };
+        let blocks = ack.sack_blocks();
+        blocks.iter().map(|block| block.right.0.wrapping_sub(block.left.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(blocks(TcpState::CloseWait), [1]);
+    assert_eq!(blocks(TcpState::TimeWait), []);
+}
+
+#[test]
 fn closing_to_time_wait_on_ack_of_fin() {
     for system in NAMES {
         let mut lone = SingleEndpoint::in_state(system, TcpState::Closing);
