@@ -15,8 +15,8 @@ use diagnose::connection_events::IcmpNotice;
 use diagnose::{Analysis, AnalysisSettings, CapturedPacket, ConnectionRecorder};
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
-use packet::wire::{Endpoints, IcmpError};
 use packet::Flags;
+use packet::wire::{Endpoints, IcmpError};
 use units::Duration;
 
 use super::CapturedConnection;
