@@ -8,6 +8,8 @@ mod controller;
 mod cubic;
 mod cubic_funcs;
 mod linux;
+#[cfg(target_os = "linux")]
+mod linux_closed;
 mod lro;
 mod newreno;
 mod recovery;
@@ -57,7 +59,12 @@ fn own_copy(of: &str) -> PathBuf {
 /// Replays the project's copy; returns the worst exit status, as [`run`].
 pub(crate) fn run_own_copy() -> ExitCode {
     let rows = ["freebsd", "linux"].map(|of| replay_all(&own_copy(of))).into_iter().max();
-    let closed = status_of(closed::run_own_copy());
+    let mut verdict = closed::run_own_copy();
+    #[cfg(target_os = "linux")]
+    linux_closed::run(&own_copy("linux-closed"), &mut verdict);
+    #[cfg(not(target_os = "linux"))]
+    println!("linux-closed not compared: it needs Linux");
+    let closed = status_of(verdict);
     ExitCode::from(rows.unwrap_or(2).max(closed))
 }
 

@@ -7,6 +7,24 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+/// Records worlds with kernels into a file of `golden/linux-closed`.
+pub(crate) fn record(seed: u64, first: u64, count: u64, file: &Path) -> ExitCode {
+    #[cfg(target_os = "linux")]
+    let recorded = record::run(seed, first, count, file);
+    #[cfg(not(target_os = "linux"))]
+    let recorded = {
+        let _ = (seed, first, count, file);
+        Err("recordings of a kernel need Linux".to_owned())
+    };
+    match recorded {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_: u64, _: u64, _: u64, _: Option<usize>, _: bool, _: &Path) -> ExitCode {
     eprintln!("worlds against a kernel need Linux");
@@ -32,6 +50,11 @@ pub(crate) fn run(
 }
 
 #[cfg(target_os = "linux")]
+mod drawn;
+#[cfg(target_os = "linux")]
+mod record;
+
+#[cfg(target_os = "linux")]
 mod linux {
     use std::collections::BTreeMap;
     use std::fs::{self, File};
@@ -48,27 +71,38 @@ mod linux {
     use guest::{GuestHost, Job, RunError};
     use scenario::{Overrides, load};
     use simtest::worlds;
-    use toml::{Table, Value};
-    use units::{Duration, Instant, RandomStream};
+    use units::{Duration, Instant};
 
-    /// Maximum virtual time of a world.
-    const LONGEST: &str = "5s";
+    use super::drawn::{has_links, world};
+
     /// Maximum hosts of a world: each is a process.
-    const MOST_HOSTS: usize = 8;
+    pub(super) const MOST_HOSTS: usize = 8;
     /// Maximum runs of one search for the smallest scenario.
     const MOST_RUNS: u32 = 80;
     /// Tolerated difference of packet times, which is no difference of the packets sent.
     const TOLERANCE: Duration = Duration::from_millis(1);
 
-    /// Memory of a packet that the guest's card received: receive_small of virtio_net.c, 1,596 bytes
-    /// and skb_shared_info in whole cache lines, and the sk_buff.
-    const TRUESIZE: &str = "2176B";
-
     /// A kernel with its process 1.
-    struct Kernel {
+    pub(super) struct Kernel {
         path: PathBuf,
         init: PathBuf,
-        name: String,
+        pub(super) name: String,
+    }
+
+    impl Kernel {
+        /// Every host of a scenario as a guest.
+        pub(super) fn guests(&self, hosts: usize) -> Vec<GuestHost> {
+            let guest = |host| GuestHost {
+                host,
+                kernel: self.path.clone(),
+                init: self.init.clone(),
+                memory: 64,
+                sysctls: Vec::new(),
+                facts: false,
+                tcp_info: Duration::from_millis(10),
+            };
+            (0..hosts).map(guest).collect()
+        }
     }
 
     pub(super) fn run(
@@ -158,7 +192,7 @@ mod linux {
     const NOT_RUN: &str = "not run";
     const DIFFERS: &str = "kernel differs from itself";
 
-    fn kernel() -> Result<Kernel, String> {
+    pub(super) fn kernel() -> Result<Kernel, String> {
         let none = || "there is no kernel: `ackclock kernel build` makes one".to_owned();
         let cache = Cache::of_user().ok_or_else(none)?;
         let kernels = cache.kernels().map_err(|error| error.to_string())?;
@@ -207,93 +241,6 @@ mod linux {
         rows.collect::<Option<_>>().ok_or_else(wrong)
     }
 
-    /// Returns the world with this number, with Linux hosts.
-    fn world(seed: u64, number: u64) -> String {
-        let text = worlds::draw(seed, number);
-        let Ok(mut root) = text.parse::<Table>() else { return text };
-        let mut random = RandomStream::named(seed, &format!("world {number}"), "linux hosts");
-        if let Some(Value::Table(hosts)) = root.get_mut("host") {
-            for host in hosts.iter_mut().map(|(_, host)| host) {
-                let mut table = Table::new();
-                let cc = ["cubic", "reno", "bbr"][random.below(3) as usize];
-                table.insert("profile".into(), Value::String("linux-6.12".into()));
-                let knobs = [
-                    ("driver.truesize".to_owned(), Value::String(TRUESIZE.into())),
-                    ("driver.holds_packets".to_owned(), Value::Boolean(true)),
-                ];
-                table.insert("knobs".into(), Value::Table(knobs.into_iter().collect()));
-                table.insert("cc".into(), Value::String(cc.into()));
-                table.insert("tso".into(), Value::Boolean(true));
-                *host = Value::Table(table);
-            }
-        }
-        root.insert("duration".into(), Value::String(LONGEST.into()));
-        let mut bursts = RandomStream::named(seed, &format!("world {number}"), "linux bursts");
-        if let Some(Value::Array(flows)) = root.get_mut("flow") {
-            flows.iter_mut().filter_map(Value::as_table_mut).for_each(|flow| {
-                if let Some(Value::Table(on_off)) = flow.get_mut("on_off") {
-                    steady_bursts(on_off, &mut bursts);
-                }
-            });
-        }
-        // What happens at one instant has no order that two grades share.
-        if let Some(Value::Array(paths)) = root.get_mut("path") {
-            for path in paths.iter_mut().filter_map(Value::as_table_mut) {
-                for way in ["forward", "return"] {
-                    add_link(path, way, &mut random);
-                }
-            }
-        }
-        root.to_string()
-    }
-
-    /// Makes bursts of a duration bursts in bytes, and random pauses the longest of them: a guest's application has no
-    /// other.
-    fn steady_bursts(on_off: &mut Table, random: &mut RandomStream) {
-        let bytes = 1 + random.below(50_000);
-        let on = on_off.get("on").and_then(Value::as_str);
-        if on.is_some_and(|on| on.ends_with('s')) {
-            on_off.insert("on".into(), Value::String(format!("{bytes}B")));
-        }
-        let most = on_off.get("off").and_then(|off| off.get("most")).cloned();
-        on_off.extend(most.map(|most| ("off".to_owned(), most)));
-    }
-
-    /// Adds a line and its delay to one direction of a path.
-    fn add_link(path: &mut Table, way: &str, random: &mut RandomStream) {
-        let rate = ["1Gbit/s", "200Mbit/s", "50Mbit/s", "10Mbit/s"][random.below(4) as usize];
-        let micros = 100 + random.below(30_000);
-        let link =
-            toml::from_str::<Table>(&format!("link = {{ rate = \"{rate}\", buffer = \"2MB\" }}"));
-        let delay = toml::from_str::<Table>(&format!("delay = \"{micros}us\""));
-        let Some(Value::Array(elements)) = path.get_mut(way) else { return };
-        elements.extend(link.into_iter().chain(delay).map(Value::Table));
-    }
-
-    /// Does every direction of every path of a world end in a line and its delay, as
-    /// [`add_link`] leaves them, and are the hosts still like the guests?
-    fn has_links(text: &str) -> bool {
-        let Ok(root) = text.parse::<Table>() else { return false };
-        let Some(Value::Table(hosts)) = root.get("host") else { return false };
-        let guest = |host: &Value| {
-            let knob = |name: &str| host.get("knobs").and_then(|knobs| knobs.get(name));
-            knob("driver.truesize").and_then(Value::as_str) == Some(TRUESIZE)
-                && knob("driver.holds_packets") == Some(&Value::Boolean(true))
-                && host.get("tso") == Some(&Value::Boolean(true))
-        };
-        if !hosts.iter().all(|(_, host)| guest(host)) {
-            return false;
-        }
-        let Some(Value::Array(paths)) = root.get("path") else { return true };
-        paths.iter().filter_map(Value::as_table).all(|path| {
-            ["forward", "return"].iter().all(|way| {
-                let Some(Value::Array(elements)) = path.get(*way) else { return false };
-                let [.., link, delay] = elements.as_slice() else { return false };
-                link.get("link").is_some() && delay.get("delay").is_some()
-            })
-        })
-    }
-
     /// Returns the kind of a world's first difference.
     fn kind_of(text: &str, kernel: &Kernel, twice: bool) -> String {
         result_of(text, kernel, twice).kind
@@ -317,20 +264,11 @@ mod linux {
         let outcome =
             sim::run(&scenario, &mut model).map_err(|_| "the model does not run it".to_owned())?;
         model.end(outcome.ended);
-        let guest = |host| GuestHost {
-            host,
-            kernel: kernel.path.clone(),
-            init: kernel.init.clone(),
-            memory: 64,
-            sysctls: Vec::new(),
-            facts: false,
-            tcp_info: Duration::from_millis(10),
-        };
         let unlike = |kind| {
             let flows = scenario.flows.len();
             WorldResult { kind, flows, identical: false, near: false }
         };
-        let guests: Vec<GuestHost> = (0..scenario.hosts.len()).map(guest).collect();
+        let guests = kernel.guests(scenario.hosts.len());
         let endpoints = export::capture::flow_endpoints(&scenario);
         let job = Job {
             scenario: &scenario,

@@ -42,6 +42,9 @@ struct WorldsOptions {
     /// Run each world's kernels twice; packets that differ are an error.
     #[arg(long, requires = "against")]
     twice: bool,
+    /// Record the kernels' packets of the worlds into this file, packed with xz, for golden/linux-closed.
+    #[arg(long, requires = "against", conflicts_with_all = ["twice", "jobs"])]
+    record: Option<PathBuf>,
     /// Directory for minimized failing scenarios.
     #[arg(long, default_value = "target/worlds")]
     out: PathBuf,
@@ -74,7 +77,10 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     if options.against == Some(Against::Kernel) {
         let first = options.world.unwrap_or(options.from);
         let count = if options.world.is_some() { 1 } else { options.count };
-        let WorldsOptions { seed, jobs, twice, ref out, .. } = options;
+        let WorldsOptions { seed, jobs, twice, ref out, ref record, .. } = options;
+        if let Some(file) = record {
+            return kernel_worlds::record(seed, first, count, file);
+        }
         return kernel_worlds::run(seed, first, count, jobs, twice, out);
     }
     let tally = match options.world {

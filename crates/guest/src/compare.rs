@@ -194,6 +194,24 @@ impl PacketRecord {
         }
     }
 
+    /// What was recorded of a kernel elsewhere: packets from and to the host that opened each flow, and the windows of
+    /// that end.
+    pub(crate) fn recorded(
+        flows: Vec<[Vec<ComparedPacket>; 2]>,
+        windows: Vec<Vec<WindowSample>>,
+    ) -> Self {
+        let direction = |packets| Direction { packets, ..Direction::default() };
+        Self {
+            taps: Vec::new(),
+            states: vec![None; flows.len()],
+            senders: Vec::new(),
+            flows: flows.into_iter().map(|ways| ways.map(direction)).collect(),
+            windows,
+            until: Instant::ZERO,
+            ended: Instant::MAX,
+        }
+    }
+
     /// The state of a flow's connecting endpoint after its last event before the requested time;
     /// `None` if the endpoint is a kernel.
     pub fn state(&self, flow: usize) -> Option<&SenderState> {

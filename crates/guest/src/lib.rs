@@ -9,8 +9,8 @@
 //! [`drive`] (the event loop), [`flows`] (packets and segments), [`plan`] (the applications of a
 //! guest), [`results`] (their results), [`uml`] (a guest that is a Linux kernel), [`socket`] (a
 //! guest that is any program), [`run()`] (a whole run),
-//! [`script`](mod@script) (a kernel that a packet script drives); in addition [`kernel`] (building kernels) and [`compare`] (the same scenario with
-//! models and kernels).
+//! [`script`](mod@script) (a kernel that a packet script drives); in addition [`kernel`] (building kernels), [`compare`] (the same scenario with
+//! models and kernels) and [`recording`] (transfers of kernels as text).
 //!
 //! The crate starts processes and reads files; it is empty on systems other than Linux.
 #![cfg(target_os = "linux")]
@@ -22,6 +22,7 @@ pub mod guest;
 pub mod kernel;
 pub mod likeness;
 pub mod plan;
+pub mod recording;
 pub mod results;
 pub mod run;
 pub mod script;

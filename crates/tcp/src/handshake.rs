@@ -176,8 +176,21 @@ impl TcpEndpoint {
         self.snd.max_wnd = self.snd.wnd;
         self.snd.wl2 = Offset(1);
         self.rcv.ack_now = true;
+        if self.echoes_first_syn(segment) {
+            self.snd.shift = 0;
+        }
         self.establish(cx);
         self.begin_rack(syn);
+    }
+
+    /// Linux: does the SYN-ACK echo the timestamp of the first SYN, so that no timeout was right
+    /// (tcp_try_undo_spurious_syn)?
+    fn echoes_first_syn(&self, segment: &Segment) -> bool {
+        let first = self.handshake_cfg.as_ref().and_then(|config| config.opened);
+        let echo = segment.timestamps.map(|stamps| stamps.ecr);
+        self.cfg.profile.family == Family::Linux
+            && self.negotiated.timestamps
+            && first.is_some_and(|at| echo == Some(self.clock.timestamp(at)))
     }
 
     /// Window of a segment other than a SYN, in bytes.

@@ -182,11 +182,12 @@ impl TcpEndpoint {
     /// Handles the keepalive timer.
     pub(crate) fn on_keepalive_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let Some(keepalive) = self.cfg.keepalive.as_deref().copied() else { return };
-        // tcp_keepalive_timer: "It is alive without keepalive" while data is outstanding or unsent.
+        // tcp_keepalive_timer: "It is alive without keepalive" while data or a FIN is outstanding or
+        // unsent.
         // FreeBSD's tcp_timer_keep does not check that.
         // rack_start_hpts_timer sets it only if no other timer runs.
         let checks = self.cfg.profile.family != Family::FreeBsd || self.is_rack();
-        if checks && self.data_end() > self.snd.una {
+        if checks && self.data_end().max(self.snd.max) > self.snd.una {
             self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.idle));
             return;
         }

@@ -7,7 +7,7 @@
 mod linux;
 mod mbufs;
 
-use units::{Instant, Offset};
+use units::Offset;
 
 use crate::profile::{SendBufferRule, SharedProfile};
 
@@ -161,9 +161,14 @@ impl SendBuffer {
         self.packets.on_sent(end);
     }
 
-    /// Linux: the segment from `at` to `end` is retransmitted.
-    pub(crate) fn on_retransmitted(&mut self, at: Offset, end: Offset, now: Instant) {
-        self.packets.on_retransmitted(at, end, now);
+    /// Linux: the bytes from `at` to `end` are retransmitted.
+    pub(crate) fn on_retransmitted(&mut self, at: Offset, end: Offset) {
+        self.packets.on_retransmitted(at, end);
+    }
+
+    /// Linux: the end of the packet in flight that contains `at`, if bursts are passed to the card.
+    pub(crate) fn flight_end(&self, at: Offset) -> Option<Offset> {
+        self.packets.flight_end(at)
     }
 
     /// Linux: the peer has SACKed a block.

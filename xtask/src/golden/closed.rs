@@ -17,7 +17,7 @@ use units::Duration;
 
 use super::own_copy;
 use compare::{TransferComparison, states_around};
-use exceptions::Exceptions;
+pub(super) use exceptions::Exceptions;
 use recording::ClosedRecording;
 
 /// Directories of recordings in the project's copy, and the tolerance in time: the timer wheel

@@ -245,12 +245,14 @@ impl TcpEndpoint {
             return false;
         }
         let Some(stamps) = segment.timestamps else { return self.cfg.profile.strict_timestamps };
-        let tsecr_before = (stamps.val.wrapping_sub(self.rcv.ts_recent) as i32) < 0;
-        let stale = tsecr_before && cx.now.since(self.rcv.ts_recent_at) < PAWS_IDLE;
+        let linux = self.cfg.profile.family == Family::Linux;
+        // Linux tolerates one tick (TCP_PAWS_WINDOW), but not in TIME-WAIT (tcp_paws_reject).
+        let tolerated = i32::from(linux && self.state != TcpState::TimeWait);
+        let older = (self.rcv.ts_recent.wrapping_sub(stamps.val) as i32) > tolerated;
+        let stale = older && cx.now.since(self.rcv.ts_recent_at) < PAWS_IDLE;
         if !unlikely(stale) {
             return false;
         }
-        let linux = self.cfg.profile.family == Family::Linux;
         if linux && self.is_disordered_ack(segment, stamps.val, seq, ack) {
             return false;
         }

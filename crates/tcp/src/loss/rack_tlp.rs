@@ -170,14 +170,17 @@ impl TcpEndpoint {
         self.check_frto(cx, received, &account);
         self.settle_recovery(cx, received, echo);
         let reneged = self.check_reneging(cx.now, advances);
+        let retransmitted = self.snd.scoreboard.sums().retransmission.packets;
         let found = self.detect_losses(cx.now, true);
+        // FLAG_LOST_RETRANS
+        let lost_again = self.snd.scoreboard.sums().retransmission.packets < retransmitted;
         if !one_timer {
             self.watch_reordering(cx.now, &found);
         } else if !reneged {
             let sets = self.sets_timer(advances, &account);
             self.set_timer(cx.now, found.reo_timeout, sets, awaited);
         }
-        self.act_on_losses(cx, &found);
+        self.act_on_losses(cx, &found, lost_again);
         if self.cc.in_recovery() && self.snd.cwr_end.is_none() {
             self.apply_prr(cx, &account, advances, found.packets > 0);
         }

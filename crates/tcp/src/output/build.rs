@@ -220,6 +220,7 @@ impl TcpEndpoint {
             let probe = plan.kind == SentKind::Retransmission(Cause::LossProbe);
             if matches!(self.snd.loss_detector, LossDetector::RackTlp(_))
                 && self.cfg.profile.family == Family::Linux
+                && packets == 1
             {
                 self.snd.scoreboard.collapse(plan.at, end);
             }
@@ -267,7 +268,7 @@ impl TcpEndpoint {
         }
         if repeated {
             if self.cfg.tso {
-                self.snd.buffer.on_retransmitted(plan.at, end, cx.now);
+                self.snd.buffer.on_retransmitted(plan.at, end);
             }
             self.head_retransmitted(cx.now, plan.at);
             self.watch_flight(cx.now);

@@ -13,7 +13,7 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use super::{PacketBatch, SegmentPlan};
 use crate::endpoint::TcpEndpoint;
-use crate::profile::Family;
+use crate::profile::{BurstRule, Family};
 use crate::send_buffer::{DeviceLimits, SKB_OVERHEAD, WriteQueue};
 
 /// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a
@@ -101,6 +101,11 @@ impl TcpEndpoint {
         let window_end = self.snd.una + self.snd.wnd;
         let fin_due = self.fin_wanted() && unsent == 0 && self.snd.nxt == end;
         if unlikely(fin_due) {
+            // A FIN alone is a packet like others (tcp_cwnd_test).
+            if quota == 0 && self.snd.max == end {
+                self.validate_window(true);
+                return Err(SendLimit::CongestionWindow);
+            }
             return Ok(SegmentPlan {
                 at: end,
                 len: 0,
@@ -383,6 +388,16 @@ impl TcpEndpoint {
     /// Maximum segments of a burst: one without TSO.
     fn burst_segments(&self, min_segments: u32, rtt_log: u32) -> u64 {
         if self.cfg.tso { self.tso_autosize(min_segments, rtt_log) } else { 1 }
+    }
+
+    /// Maximum segments of a retransmission (tcp_tso_segs in tcp_xmit_retransmit_queue).
+    pub(crate) fn burst_limit(&self) -> u64 {
+        match self.cfg.profile.burst {
+            BurstRule::Linux { min_segments, rtt_log, .. } => {
+                self.burst_segments(min_segments, rtt_log)
+            }
+            BurstRule::FreeBsd { .. } | BurstRule::Rfc => 1,
+        }
     }
 
     /// tcp_tso_autosize.

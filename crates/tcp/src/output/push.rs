@@ -21,6 +21,8 @@ impl TcpEndpoint {
         match self.cfg.profile.family {
             Family::FreeBsd | Family::Rfc => end == self.data_end(),
             Family::Linux if matches!(kind, SentKind::New) => end == self.data_end(),
+            // A packet of several segments always carries it (__tcp_transmit_skb).
+            Family::Linux if len > self.mss() => true,
             Family::Linux => {
                 let last = self.snd.scoreboard.get(Offset(end.0 - 1));
                 last.is_some_and(|sent_segment| {

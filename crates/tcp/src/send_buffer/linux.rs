@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use units::{Instant, Offset};
+use units::Offset;
 
 /// Memory of a queued packet besides its payload: `SKB_TRUESIZE` of a head with room for
 /// `MAX_TCP_HEADER`. It depends on the build; `sk_wmem_queued` less payload was a multiple of 832
@@ -112,19 +112,11 @@ pub(super) struct PacketSizes {
     flight: VecDeque<Offset>,
     /// Start of the retransmission queue.
     una: Offset,
-    /// Where and when the last retransmission was cut off a packet.
-    cut: Option<(Offset, Instant)>,
 }
 
 impl PacketSizes {
     pub(super) const fn new(mss: u32) -> Self {
-        Self {
-            sent: mss,
-            starts: VecDeque::new(),
-            flight: VecDeque::new(),
-            una: Offset(1),
-            cut: None,
-        }
+        Self { sent: mss, starts: VecDeque::new(), flight: VecDeque::new(), una: Offset(1) }
     }
 
     /// A burst that ends at `end` was sent.
@@ -145,18 +137,15 @@ impl PacketSizes {
         }
     }
 
-    /// The segment from `at` to `end` is retransmitted: it is cut off its packet, unless what
-    /// follows is retransmitted by the same call.
-    pub(super) fn on_retransmitted(&mut self, at: Offset, end: Offset, now: Instant) {
+    /// The bytes from `at` to `end` are retransmitted: they are cut off their packet (tcp_fragment).
+    pub(super) fn on_retransmitted(&mut self, at: Offset, end: Offset) {
         self.split(at);
-        if self.cut.take() == Some((at, now))
-            && let Ok(index) = self.flight.binary_search(&at)
-        {
-            self.flight.remove(index);
-        }
-        if self.split(end) {
-            self.cut = Some((end, now));
-        }
+        self.split(end);
+    }
+
+    /// The end of the packet in flight that contains `at`, if packets are known.
+    pub(super) fn flight_end(&self, at: Offset) -> Option<Offset> {
+        self.flight.get(self.flight.partition_point(|&end| end <= at)).copied()
     }
 
     /// The peer has SACKed the bytes from `left` to `right`.
@@ -171,14 +160,13 @@ impl PacketSizes {
         self.flight.drain(first..last.max(first));
     }
 
-    /// Splits the packet in flight that has `at` inside; returns whether there is one.
-    fn split(&mut self, at: Offset) -> bool {
+    /// Splits the packet in flight that has `at` inside, if there is one.
+    fn split(&mut self, at: Offset) {
         let index = self.flight.partition_point(|&end| end < at);
         let inside = at > self.una && self.flight.get(index).is_some_and(|&end| end > at);
         if inside {
             self.flight.insert(index, at);
         }
-        inside
     }
 
     /// The end of the packet at the head of the write queue, from which `nxt` is sent next; `None`
@@ -415,14 +403,13 @@ mod tests {
         // Segments 5 to 10: a half of a packet, two packets, a half; the block becomes one packet.
         sizes.on_sacked(at(5), at(11));
         assert_eq!(sizes.flight, [2, 4, 5, 11, 12, 14, 16, 18, 20].map(at));
-        // One segment of the first packet is retransmitted, later the other: the packet stays cut.
-        let now = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-        sizes.on_retransmitted(at(0), at(1), now(1));
-        sizes.on_retransmitted(at(1), at(2), now(2));
+        // One segment of the first packet is retransmitted: the packet is cut.
+        assert_eq!(sizes.flight_end(at(0)), Some(at(2)));
+        sizes.on_retransmitted(at(0), at(1));
+        assert_eq!((sizes.flight_end(at(0)), sizes.flight_end(at(1))), (Some(at(1)), Some(at(2))));
         assert_eq!(sizes.flight.len(), 10);
-        // Both segments of the next one by one call: it is not cut.
-        sizes.on_retransmitted(at(2), at(3), now(2));
-        sizes.on_retransmitted(at(3), at(4), now(2));
+        // Both segments of the next one: it is not cut.
+        sizes.on_retransmitted(at(2), at(4));
         assert_eq!(sizes.flight.len(), 10);
     }
 

@@ -65,6 +65,25 @@ fn no_more_is_sent_than_the_rate_allows() {
     assert_eq!(pair.read, 3_000 * 1_448);
 }
 
+/// tcp_xmit_retransmit_queue retransmits a packet of the retransmission queue, not a segment.
+#[test]
+fn a_lost_burst_is_retransmitted_as_one() {
+    let mut pair = pair(400 * 1_448);
+    pair.lose = |number, segment: &Segment| segment.payload == 2 * 1_448 && number % 31 == 30;
+    pair.run(Duration::from_secs(60));
+    assert_eq!(pair.read, 400 * 1_448);
+    let begin = pair.data().next().unwrap().seq.0;
+    let (mut sent, mut retransmitted) = (0, Vec::new());
+    for segment in pair.data() {
+        let at = segment.seq.0.wrapping_sub(begin);
+        if at < sent {
+            retransmitted.push(segment.payload);
+        }
+        sent = sent.max(at + segment.payload);
+    }
+    assert!(retransmitted.contains(&(2 * 1_448)), "{retransmitted:?}");
+}
+
 #[test]
 fn lost_packets_are_retransmitted_with_sack_and_without() {
     for sack in [true, false] {

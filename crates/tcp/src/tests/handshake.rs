@@ -1,7 +1,7 @@
 //! Opening: RFC 9293 section 3.5, RFC 7323, RFC 2018.
 
 use machine::Signal;
-use packet::{Flags, IpVersion, SynLayout};
+use packet::{Dir, Flags, IpVersion, Segment, SynLayout};
 use units::{Duration, SeqNum};
 
 use super::pair::{TcpPair, config};
@@ -85,6 +85,35 @@ fn a_lost_syn_is_retransmitted_after_one_second_then_two() {
 }
 
 #[test]
+fn after_two_lost_syns_the_fin_waits_for_the_window_of_one_packet() {
+    // tcp_cwnd_test makes no exception for a FIN.
+    let mut pair = TcpPair::of("linux-6.18", "linux-6.18");
+    pair.lose = |number, _| number < 2;
+    pair.to_write = 1_000;
+    pair.close_after = true;
+    pair.run(Duration::from_secs(10));
+    assert_eq!(pair.read, 1_000);
+    let place = |is: fn(&Segment) -> bool| pair.log.iter().position(is).unwrap();
+    let acked = place(|s| s.dir == Dir::Reverse && s.ack == SeqNum(2_001));
+    let fin = place(|s| s.dir == Dir::Forward && s.flags.has(Flags::FIN));
+    assert!(fin > acked, "{fin} {acked}");
+}
+
+#[test]
+fn linux_undoes_the_timeout_of_a_syn_that_arrived() {
+    // tcp_try_undo_spurious_syn: the SYN-ACK echoes the first SYN, though two more were sent.
+    let mut pair = TcpPair::of("linux-6.18", "linux-6.18");
+    pair.lose = |_, s| s.flags == Flags::SYN | Flags::ACK;
+    pair.run(Duration::from_millis(2_500));
+    let syns = pair.log.iter().filter(|s| s.flags == Flags::SYN).count();
+    assert!(syns >= 3, "{syns}");
+    pair.lose = |_, _| false;
+    pair.run(Duration::from_secs(10));
+    assert_eq!(pair.client.state(), TcpState::Established);
+    assert_eq!(pair.client.sender_state().cwnd.get(), 10 * 1_448);
+}
+
+#[test]
 fn a_lost_syn_ack_is_retransmitted() {
     let mut pair = TcpPair::of("linux-6.18", "linux-6.18");
     pair.lose = |number, _| number == 1;
@@ -108,7 +137,7 @@ fn a_reset_in_answer_to_the_syn_refuses_the_connection() {
     pair.lose = |_, _| true;
     pair.run(Duration::from_millis(10));
     let mut reset = pair.log[0];
-    reset.dir = packet::Dir::Reverse;
+    reset.dir = Dir::Reverse;
     reset.flags = Flags::RST | Flags::ACK;
     reset.seq = SeqNum(0);
     // A reset that acknowledges something else is not for this SYN.
@@ -163,7 +192,7 @@ fn a_listener_continues_to_listen_after_a_reset() {
     pair.lose = |number, _| number == 2;
     pair.run(Duration::from_millis(150));
     assert_eq!(pair.server.state(), TcpState::SynReceived);
-    let reset = packet::Segment { flags: Flags::RST, seq: SeqNum(1_001), ..pair.log[0] };
+    let reset = Segment { flags: Flags::RST, seq: SeqNum(1_001), ..pair.log[0] };
     pair.arrive(&reset);
     assert_eq!(pair.server.state(), TcpState::Listen);
 }
@@ -172,7 +201,7 @@ fn a_listener_continues_to_listen_after_a_reset() {
 fn an_ack_to_a_listener_is_answered_with_a_reset() {
     let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
     let stray =
-        packet::Segment { flags: Flags::ACK, ack: SeqNum(77), ..packet::Segment::default() };
+        Segment { flags: Flags::ACK, ack: SeqNum(77), ..Segment::default() };
     pair.arrive(&stray);
     pair.serve();
     let reset = pair.log[0];
@@ -188,7 +217,7 @@ fn the_last_ack_of_a_handshake_must_be_in_the_window() {
         pair.lose = |number, _| number > 1;
         pair.run(Duration::from_millis(120));
         assert_eq!(pair.server.state(), TcpState::SynReceived, "{system}");
-        let ack = *pair.log.iter().rfind(|s| s.dir == packet::Dir::Forward).unwrap();
+        let ack = *pair.log.iter().rfind(|s| s.dir == Dir::Forward).unwrap();
         let mut heavy_faults = ack;
         heavy_faults.seq.0 += 1 << 20;
         pair.arrive(&heavy_faults);
@@ -205,7 +234,7 @@ fn freebsd_takes_the_payload_of_a_syn_ack_and_linux_drops_it() {
         pair.client.open();
         pair.serve();
         let answer = pair.forge(Flags::SYN | Flags::ACK, 0, 1);
-        let answer = packet::Segment { payload: 3, ..answer };
+        let answer = Segment { payload: 3, ..answer };
         let sent = pair.hear(&answer);
         assert_eq!(pair.client.state(), TcpState::Established);
         assert_eq!(sent[0].ack, SeqNum(2_000_000_001 + bytes), "{system}");

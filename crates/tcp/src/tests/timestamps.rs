@@ -50,7 +50,7 @@ fn linux_reports_old_data_with_an_old_timestamp_as_duplicate() {
 #[test]
 fn linux_takes_an_overtaken_duplicate_ack() {
     // tcp_disordered_ack: it is not answered, unless it is older than the timeout.
-    for (age, answers) in [(1, 0), (10_000, 1)] {
+    for (age, answers) in [(2, 0), (10_000, 1)] {
         let (mut pair, data) = established("linux-6.18");
         pair.hear(&data);
         let recent = data.timestamps.unwrap().val;
@@ -58,6 +58,19 @@ fn linux_takes_an_overtaken_duplicate_ack() {
         pair.hear(&ack);
         let answer = pair.hear(&stamped(&ack, recent.wrapping_sub(age)));
         assert_eq!(answer.len(), answers, "{age}");
+    }
+}
+
+#[test]
+fn linux_takes_a_segment_that_is_a_tick_older() {
+    // tcp_paws_discard has TCP_PAWS_WINDOW.
+    for (age, taken) in [(1, 1_000), (2, 500)] {
+        let (mut pair, data) = established("linux-6.18");
+        pair.hear(&data);
+        let recent = data.timestamps.unwrap().val;
+        let next = Segment { seq: SeqNum(data.seq.0 + 500), ..data };
+        pair.hear(&stamped(&next, recent.wrapping_sub(age)));
+        assert_eq!(pair.with(TcpSide::Client, |cx, end| end.read(cx)), taken, "{age}");
     }
 }
 

@@ -23,7 +23,7 @@ struct Exception {
 /// The list of exceptions.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Exceptions {
+pub(in crate::golden) struct Exceptions {
     #[serde(default)]
     exception: Vec<Exception>,
 }
@@ -33,7 +33,7 @@ impl Exceptions {
     ///
     /// # Errors
     /// The list cannot be read.
-    pub(super) fn read(place: &Path) -> Result<Self, String> {
+    pub(in crate::golden) fn read(place: &Path) -> Result<Self, String> {
         let file = place.join(FILE);
         if !file.is_file() {
             return Ok(Self::default());
@@ -47,7 +47,7 @@ impl Exceptions {
     /// # Errors
     /// The transfer differs and is not listed, differs otherwise, or is listed and no longer
     /// differs.
-    pub(super) fn judge(
+    pub(in crate::golden) fn judge(
         &self,
         folder: &str,
         name: &str,

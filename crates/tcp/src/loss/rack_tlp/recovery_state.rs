@@ -13,6 +13,7 @@ use recovery::undo::UndoState;
 use units::{Bytes, Offset, unlikely};
 
 use super::detector::RackDetector;
+use super::frto::Frto;
 use super::prr_state::{self, PrrState};
 use super::{AckAccounting, timed_of};
 use crate::endpoint::TcpEndpoint;
@@ -107,17 +108,32 @@ impl TcpEndpoint {
     }
 
     /// Enters recovery for detected losses, unless one is in progress or the flight of a timeout is
-    /// being retransmitted.
-    pub(super) fn act_on_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, found: &RackLosses) {
-        if found.packets == 0 {
+    /// being retransmitted. Linux also does so if one has ended and lost packets are still
+    /// outstanding (tcp_time_to_recover), and, with `leaves_timeout`, while it retransmits the
+    /// flight of a timeout.
+    pub(super) fn act_on_losses<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        found: &RackLosses,
+        leaves_timeout: bool,
+    ) {
+        if found.packets > 0 {
+            let packets = found.packets.min(u64::from(u32::MAX)) as u32;
+            cx.emit(|| Event::Lost { packets });
+        }
+        let in_recovery = self.cc.in_recovery();
+        let any_lost = self.snd.scoreboard.any_lost();
+        let loss = timed_of!(self);
+        let (enters, leaves_timeout) = match loss.detector {
+            RackDetector::Linux(_) => (any_lost, leaves_timeout && found.packets > 0),
+            RackDetector::Rfc(_) => (found.packets > 0, false),
+        };
+        let repairing = loss.episode.timeout_until.is_some();
+        if !enters || in_recovery || (repairing && !leaves_timeout) {
             return;
         }
-        let packets = found.packets.min(u64::from(u32::MAX)) as u32;
-        cx.emit(|| Event::Lost { packets });
-        let repairing = timed_of!(self).episode.timeout_until.is_some();
-        if self.cc.in_recovery() || repairing {
-            return;
-        }
+        loss.episode.timeout_until = None;
+        loss.frto = Frto::OFF;
         cold_path();
         let control = self.cc.control();
         let flight = self.snd.scoreboard.sums();

@@ -44,6 +44,13 @@ impl TcpEndpoint {
         if !has_room && sums.pipe() > 0 && !loss.episode.prr.untouched() {
             return None;
         }
+        let (mut fin, mut len) = (fin, len);
+        if self.cfg.tso {
+            let in_flight = sums.packets_in_flight();
+            let room = (window / u64::from(self.negotiated.mss)).saturating_sub(in_flight);
+            end = self.lost_burst_end(end, room);
+            (fin, len) = (end > data_end, end.min(data_end).since(start).get());
+        }
         let repairs_timeout = loss.episode.timeout_until.is_some_and(|until| start < until);
         let cause = if repairs_timeout { Cause::Timeout } else { Cause::FastRetransmit };
         Some((start, len, fin, SentKind::Retransmission(cause)))
@@ -61,6 +68,25 @@ impl TcpEndpoint {
         while let Some(next) = map.get(end).filter(|next| !next.sacked())
             && next.end().min(data_end) <= most
         {
+            end = next.end();
+        }
+        end
+    }
+
+    /// Linux: where the retransmission of a lost packet ends whose first segment ends at `end`. All of the packet is
+    /// retransmitted, as far as `room` in packets, the limit of a burst and the peer's window allow
+    /// (tcp_xmit_retransmit_queue, __tcp_retransmit_skb).
+    fn lost_burst_end(&self, mut end: Offset, room: u64) -> Offset {
+        let Some(packet_end) = self.snd.buffer.flight_end(Offset(end.0 - 1)) else { return end };
+        if packet_end <= end {
+            return end;
+        }
+        let (data_end, window_end) = (self.data_end(), self.snd.una + self.snd.wnd);
+        let fits = |next: &&SentSegment| {
+            next.waits() && next.end() <= packet_end && next.end().min(data_end) <= window_end
+        };
+        for _ in 1..room.min(self.burst_limit()) {
+            let Some(next) = self.snd.scoreboard.get(end).filter(fits) else { break };
             end = next.end();
         }
         end
@@ -104,6 +130,11 @@ impl TcpEndpoint {
         let edge = self.snd.una + self.snd.wnd;
         let fresh = unsent > 0 && self.snd.max + unsent <= edge && self.snd.nxt == self.snd.max;
         let (end, repeats) = (self.snd.max, !fresh);
+        if self.fin_wanted() && end == data_end && self.snd.nxt == end {
+            // The FIN waits for the window.
+            timed_of!(self).tlp.on_probe(end + 1, false);
+            return Some((end, 0, true, SentKind::Control));
+        }
         let last = *self.snd.scoreboard.last()?;
         timed_of!(self).tlp.on_probe(if fresh { end + unsent } else { end }, repeats);
         if fresh {

@@ -26,7 +26,7 @@ impl TcpEndpoint {
             self.watch_reordering(cx.now, &found);
         }
         let recovered = self.cc.in_recovery();
-        self.act_on_losses(cx, &found);
+        self.act_on_losses(cx, &found, true);
         if self.cc.in_recovery() && !recovered {
             self.count_timer_delivery(cx);
         }

@@ -1,0 +1,98 @@
+//! Random worlds for kernels: those of [`simtest::worlds`] with Linux hosts, and a line at the end of every path.
+
+use simtest::worlds;
+use toml::{Table, Value};
+use units::RandomStream;
+
+/// Maximum virtual time of a world.
+const LONGEST: &str = "5s";
+/// Memory of a packet that the guest's card received: receive_small of virtio_net.c, 1,596 bytes
+/// and skb_shared_info in whole cache lines, and the sk_buff.
+const TRUESIZE: &str = "2176B";
+
+/// Returns the world with this number, with Linux hosts.
+pub(super) fn world(seed: u64, number: u64) -> String {
+    let text = worlds::draw(seed, number);
+    let Ok(mut root) = text.parse::<Table>() else { return text };
+    let mut random = RandomStream::named(seed, &format!("world {number}"), "linux hosts");
+    if let Some(Value::Table(hosts)) = root.get_mut("host") {
+        for host in hosts.iter_mut().map(|(_, host)| host) {
+            let mut table = Table::new();
+            let cc = ["cubic", "reno", "bbr"][random.below(3) as usize];
+            table.insert("profile".into(), Value::String("linux-6.12".into()));
+            let knobs = [
+                ("driver.truesize".to_owned(), Value::String(TRUESIZE.into())),
+                ("driver.holds_packets".to_owned(), Value::Boolean(true)),
+            ];
+            table.insert("knobs".into(), Value::Table(knobs.into_iter().collect()));
+            table.insert("cc".into(), Value::String(cc.into()));
+            table.insert("tso".into(), Value::Boolean(true));
+            *host = Value::Table(table);
+        }
+    }
+    root.insert("duration".into(), Value::String(LONGEST.into()));
+    let mut bursts = RandomStream::named(seed, &format!("world {number}"), "linux bursts");
+    if let Some(Value::Array(flows)) = root.get_mut("flow") {
+        flows.iter_mut().filter_map(Value::as_table_mut).for_each(|flow| {
+            if let Some(Value::Table(on_off)) = flow.get_mut("on_off") {
+                steady_bursts(on_off, &mut bursts);
+            }
+        });
+    }
+    // What happens at one instant has no order that two grades share.
+    if let Some(Value::Array(paths)) = root.get_mut("path") {
+        for path in paths.iter_mut().filter_map(Value::as_table_mut) {
+            for way in ["forward", "return"] {
+                add_link(path, way, &mut random);
+            }
+        }
+    }
+    root.to_string()
+}
+
+/// Makes bursts of a duration bursts in bytes, and random pauses the longest of them: a guest's application has no
+/// other.
+fn steady_bursts(on_off: &mut Table, random: &mut RandomStream) {
+    let bytes = 1 + random.below(50_000);
+    let on = on_off.get("on").and_then(Value::as_str);
+    if on.is_some_and(|on| on.ends_with('s')) {
+        on_off.insert("on".into(), Value::String(format!("{bytes}B")));
+    }
+    let most = on_off.get("off").and_then(|off| off.get("most")).cloned();
+    on_off.extend(most.map(|most| ("off".to_owned(), most)));
+}
+
+/// Adds a line and its delay to one direction of a path.
+fn add_link(path: &mut Table, way: &str, random: &mut RandomStream) {
+    let rate = ["1Gbit/s", "200Mbit/s", "50Mbit/s", "10Mbit/s"][random.below(4) as usize];
+    let micros = 100 + random.below(30_000);
+    let link =
+        toml::from_str::<Table>(&format!("link = {{ rate = \"{rate}\", buffer = \"2MB\" }}"));
+    let delay = toml::from_str::<Table>(&format!("delay = \"{micros}us\""));
+    let Some(Value::Array(elements)) = path.get_mut(way) else { return };
+    elements.extend(link.into_iter().chain(delay).map(Value::Table));
+}
+
+/// Does every direction of every path of a world end in a line and its delay, as
+/// [`add_link`] leaves them, and are the hosts still like the guests?
+pub(super) fn has_links(text: &str) -> bool {
+    let Ok(root) = text.parse::<Table>() else { return false };
+    let Some(Value::Table(hosts)) = root.get("host") else { return false };
+    let guest = |host: &Value| {
+        let knob = |name: &str| host.get("knobs").and_then(|knobs| knobs.get(name));
+        knob("driver.truesize").and_then(Value::as_str) == Some(TRUESIZE)
+            && knob("driver.holds_packets") == Some(&Value::Boolean(true))
+            && host.get("tso") == Some(&Value::Boolean(true))
+    };
+    if !hosts.iter().all(|(_, host)| guest(host)) {
+        return false;
+    }
+    let Some(Value::Array(paths)) = root.get("path") else { return true };
+    paths.iter().filter_map(Value::as_table).all(|path| {
+        ["forward", "return"].iter().all(|way| {
+            let Some(Value::Array(elements)) = path.get(*way) else { return false };
+            let [.., link, delay] = elements.as_slice() else { return false };
+            link.get("link").is_some() && delay.get("delay").is_some()
+        })
+    })
+}
