@@ -59,6 +59,7 @@ fn own_copy(of: &str) -> PathBuf {
 /// Replays the project's copy; returns the worst exit status, as [`run`].
 pub(crate) fn run_own_copy() -> ExitCode {
     let rows = ["freebsd", "linux"].map(|of| replay_all(&own_copy(of))).into_iter().max();
+    #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "Linux's need guests"))]
     let mut verdict = closed::run_own_copy();
     #[cfg(target_os = "linux")]
     linux_closed::run(&own_copy("linux-closed"), &mut verdict);
@@ -96,7 +97,10 @@ pub(crate) fn import(from: &Path) -> ExitCode {
 /// Returns 0 if every row of at least one file agrees, 1 if one differs, 2 if a file cannot be read
 /// or there is nothing to replay.
 pub(crate) fn run(place: &Path) -> ExitCode {
-    let closed = closed::run_place(place);
+    #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "Linux's need guests"))]
+    let mut closed = closed::run_place(place);
+    #[cfg(target_os = "linux")]
+    linux_closed::run(place, &mut closed);
     ExitCode::from(match closed.replayed {
         0 if !closed.garbled => replay_all(place),
         _ => status_of(closed),

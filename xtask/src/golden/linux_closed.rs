@@ -27,14 +27,16 @@ struct Tally {
     near: u32,
 }
 
-/// Compares the recordings of a directory: a line for each transfer that is not identical, and a summary for each file.
+/// Compares the recordings of a directory or file: a line for each transfer that is not identical, and a summary for each
+/// file.
 pub(super) fn run(place: &Path, verdict: &mut ClosedVerdict) {
-    let exceptions = match Exceptions::read(place) {
+    let folder = if place.is_dir() { place } else { place.parent().unwrap_or(place) };
+    let exceptions = match Exceptions::read(folder) {
         Ok(exceptions) => exceptions,
-        Err(error) => return garbled(place, &error, verdict),
+        Err(error) => return garbled(folder, &error, verdict),
     };
-    for file in files(place) {
-        match read(&file) {
+    for (file, text) in files(place) {
+        match Recording::read_all(&text) {
             Ok(recordings) => compare_file(&file, &recordings, &exceptions, verdict),
             Err(error) => garbled(&file, &error, verdict),
         }
@@ -46,20 +48,20 @@ fn garbled(place: &Path, error: &str, verdict: &mut ClosedVerdict) {
     verdict.garbled = true;
 }
 
-fn files(place: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<_> =
-        entries.filter(|path| path.extension().is_some_and(|end| end == "xz")).collect();
-    files.sort();
-    files
-}
-
-fn read(file: &Path) -> Result<Vec<Recording>, String> {
-    let mut text = String::new();
-    let unpacked =
-        File::open(file).and_then(|file| XzReader::new(file, false).read_to_string(&mut text));
-    unpacked.map_err(|error| error.to_string())?;
-    Recording::read_all(&text)
+/// The files of such recordings at `place`, a directory or one file, and their text.
+fn files(place: &Path) -> Vec<(PathBuf, String)> {
+    let mut files = vec![place.to_path_buf()];
+    if let Ok(entries) = fs::read_dir(place) {
+        files = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|end| end == "xz"));
+        files.sort();
+    }
+    let unpack = |path: PathBuf| {
+        let mut text = String::new();
+        XzReader::new(File::open(&path).ok()?, false).read_to_string(&mut text).ok()?;
+        text.starts_with("# transfer ").then_some((path, text))
+    };
+    files.into_iter().filter_map(unpack).collect()
 }
 
 fn compare_file(
