@@ -103,13 +103,22 @@ deny:
 	  || { [ -z "$$deny" ] && echo "deny: skipped, it needs cargo-deny"; }
 
 # The documentation as a site in target/book, with the mdBook of the Python environment or the user's. A warning of
-# mdBook fails too; an index of the search and a page of each chapter have to be there.
+# mdBook fails too; an index of the search and a page of each chapter have to be there. The pages of the gallery are made
+# by the commands of docs/gallery.md, in a folder with stand-ins for the reader's files.
+PAGES := target/book/pages
 book:
 	@book=$$(command -v $(VENV)/bin/mdbook || command -v mdbook) || { echo "book: skipped, it needs mdbook"; exit 0; }; \
 	rm -rf target/book && $$book build > target/book.txt 2>&1; status=$$?; \
 	if [ $$status != 0 ] || grep -q 'WARN\|ERROR' target/book.txt; then cat target/book.txt; exit 1; fi; \
 	ls target/book/searchindex-*.js target/book/first-run.html target/book/mcp.html > /dev/null && \
-	echo "book: $$(ls target/book/*.html | wc -l) pages in target/book"
+	$(BINS) && mkdir -p $(PAGES) && ln -s $(CURDIR)/scenarios $(PAGES)/scenarios && \
+	ln -s $(CURDIR)/golden/linux/h1_rwnd_cubic/sender.pcap.xz $(PAGES)/upload.pcap && \
+	ln -s $(CURDIR)/golden/linux/f2_few_losses_cubic/sender.pcap.xz $(PAGES)/slow.pcap && \
+	(sed -n '/^```sh/,/^```/{/^ackclock/p}' docs/gallery.md | \
+	  (cd $(PAGES) && PATH=$(BUILT)/debug:$$PATH sh -e > /dev/null 2> ../pages.txt || { cat ../pages.txt; exit 1; })) && \
+	rm -rf $(PAGES)/scenarios $(PAGES)/*.pcap $(PAGES)/*.sweep target/book/pages.txt && \
+	for page in $$(grep -o 'pages/[a-z-]*\.html' docs/gallery.md); do ls target/book/$$page > /dev/null || exit 1; done && \
+	echo "book: $$(ls target/book/*.html | wc -l) pages in target/book, $$(ls $(PAGES) | wc -l) of the gallery"
 
 # Real kernels as hosts: builds one, tests it and compares it with models. Skipped if the tools or the source of
 # a kernel are missing; apt-get installs them.

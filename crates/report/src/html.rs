@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use crate::assets::{PROGRAM, STYLE};
 use crate::page::{Page, PagePart};
 use crate::table::{ReportTable, TableCell, Tone};
-use escape::EscapedHtml;
+use escape::{EscapedHtml, GroupedDigits};
 
 /// Content security policy: nothing may be fetched.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
@@ -196,17 +196,21 @@ fn write_cell(
         Some(rank) => write!(out, " data-rank=\"{rank}\">")?,
         None => write!(out, ">")?,
     }
-    match cell.leads_to {
-        Some((from, to)) if !table.plots.is_empty() => write!(
+    let leads_to = cell.leads_to.filter(|_| !table.plots.is_empty());
+    if let Some((from, to)) = leads_to {
+        write!(
             out,
             "<button type=\"button\" class=\"jump\" data-plots=\"{}\" data-from=\"{from}\" \
-             data-to=\"{to}\">{}</button>",
-            EscapedHtml(&table.plots),
-            EscapedHtml(&cell.text)
-        )?,
-        _ => write!(out, "{}", EscapedHtml(&cell.text))?,
+             data-to=\"{to}\">",
+            EscapedHtml(&table.plots)
+        )?;
     }
-    write!(out, "</td>")
+    match is_number {
+        true => write!(out, "{}", GroupedDigits(&cell.text))?,
+        false => write!(out, "{}", EscapedHtml(&cell.text))?,
+    }
+    let button = if leads_to.is_some() { "</button>" } else { "" };
+    write!(out, "{button}</td>")
 }
 
 #[cfg(test)]

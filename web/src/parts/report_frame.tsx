@@ -1,6 +1,6 @@
 /** A report page of the engine in a frame without access to this page. */
 export function ReportFrame({ html, title }: { html: string; title: string }) {
-  return <iframe class="report" title={title} sandbox="allow-scripts" srcdoc={html} />;
+  return <iframe class="report" title={title} sandbox="allow-scripts allow-downloads" srcdoc={html} />;
 }
 
 /** Saves a text as a file. */

@@ -37,7 +37,10 @@ class Grid {
     this.choices = element("div", { class: "choices" });
     this.tools = element("div", { class: "tools" });
     this.title = element("strong", {}, "");
-    this.tools.append(this.title);
+    const label = "Save CSV: the cells that are shown";
+    const saved = element("button", { type: "button", title: label, "aria-label": label }, "Save CSV");
+    saved.addEventListener("click", () => save(csv(valuesOfCells(this)), "csv", this));
+    this.tools.append(this.title, saved);
     this.map = element("div", { class: "heat" });
     this.legend = element("div", { class: "scale" });
     this.lines = new Lines();

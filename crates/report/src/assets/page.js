@@ -20,11 +20,30 @@ function colour(name) {
 const groups = new Map();
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const THEMES = ["system", "light", "dark"];
-let theme = "system";
+let theme = remembered("theme");
+if (!THEMES.includes(theme)) theme = "system";
+
+// Values that the browser keeps for all pages of a folder or a site. It may refuse to.
+function remembered(name) {
+  try {
+    return localStorage.getItem(`ackclock-${name}`);
+  } catch {
+    return null;
+  }
+}
+
+function remember(name, value) {
+  try {
+    localStorage.setItem(`ackclock-${name}`, value);
+  } catch {
+    // The next page has the default.
+  }
+}
 
 function paint() {
   const is = theme === "system" ? (dark.matches ? "dark" : "light") : theme;
   document.documentElement.dataset.theme = is;
+  themeButton.textContent = `Theme: ${theme}`;
   colours = new Map();
   for (const group of groups.values()) group.redraw();
 }
@@ -32,7 +51,7 @@ function paint() {
 const themeButton = document.getElementById("theme");
 themeButton.addEventListener("click", () => {
   theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-  themeButton.textContent = `Theme: ${theme}`;
+  remember("theme", theme);
   paint();
 });
 dark.addEventListener("change", paint);
@@ -48,6 +67,31 @@ document.addEventListener("click", (event) => {
   group.host.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
 });
 
+// The address has the range in view of the plots that were moved last (#view=flow-0:1000000-2000000),
+// so that a link and a reload show it. Browsers limit how often it may change.
+let pendingAddress = 0;
+
+function keepInAddress(group) {
+  clearTimeout(pendingAddress);
+  pendingAddress = setTimeout(() => {
+    const [from, to] = group.view.map(Math.round);
+    const [low, high] = group.full.map(Math.round);
+    const isAll = from <= low && to >= high;
+    if (isAll && !location.hash.startsWith("#view=")) return;
+    const address = isAll ? location.pathname + location.search : `#view=${group.id}:${from}-${to}`;
+    try {
+      history.replaceState(null, "", address);
+    } catch {
+      // A page within another has no address of its own.
+    }
+  }, 300);
+}
+
+function showAddress() {
+  const asked = /^#view=([\w-]+):(-?\d+)-(\d+)$/.exec(location.hash);
+  if (asked) groups.get(asked[1])?.show(Number(asked[2]), Number(asked[3]));
+}
+
 async function begin() {
   const data = JSON.parse(document.getElementById("data").textContent);
   for (const spec of data.plots) {
@@ -56,9 +100,8 @@ async function begin() {
   for (const spec of data.grids) {
     new Grid(document.getElementById(`grid-${spec.id}`), spec, await unpack(spec.places), await unpack(spec.values));
   }
-  // The URL may select a range of the axis: #view=flow-0:1000000-2000000.
-  const asked = /^#view=([\w-]+):(\d+)-(\d+)$/.exec(location.hash);
-  if (asked) groups.get(asked[1])?.show(Number(asked[2]), Number(asked[3]));
+  showAddress();
+  window.addEventListener("hashchange", showAddress);
   // Interface for tests: the range in view, and the drawing times.
   window.ackclock = {
     view: (id) => groups.get(id).view,

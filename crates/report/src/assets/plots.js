@@ -61,6 +61,8 @@ class Plots {
     });
     this.mode.setAttribute("aria-pressed", "false");
     button("All", "Show all", () => this.reset());
+    button("Save picture", "Save picture: the plots as they are shown, a PNG file", () => savePicture(this));
+    button("Save CSV", "Save CSV: the values in view of the series that are shown", () => saveValues(this));
     this.live = element("p", { class: "unseen", "aria-live": "polite" });
     const hint = element("p", { class: "hint" });
     hint.innerHTML = "Drag to zoom, double-click for all, <kbd>Ctrl</kbd> and wheel to zoom; on a touch screen drag and pinch. " +
@@ -101,6 +103,7 @@ class Plots {
     let begin = (from + to) / 2 - width / 2;
     begin = Math.max(low, Math.min(begin, high - width));
     this.view = [begin, begin + width];
+    keepInAddress(this);
     this.redraw();
   }
 

@@ -1,5 +1,6 @@
 //! Tests of pages as text.
 
+use super::escape;
 use crate::page::{Page, PagePart};
 use crate::plots::{PlotAxis, PlotPanel, PlotSeries, Plots, SeriesMark, SeriesRole};
 use crate::table::{ReportTable, TableCell, TableColumn, Tone};
@@ -56,6 +57,29 @@ fn headings_have_links_and_cells_lead_to_plots() {
     let cell = "<td class=\"number bad\"><button type=\"button\" class=\"jump\" data-plots=\"p\" \
                 data-from=\"1\" data-to=\"2\">3</button></td>";
     assert!(html.contains(cell), "{html}");
+}
+
+#[test]
+fn long_integers_are_grouped_in_columns_of_numbers() {
+    let grouped = |text: &str| escape::GroupedDigits(text).to_string();
+    let k = |digits: &str| format!("<span class=\"k\">{digits}</span>");
+    for plain in ["1234", "0.123456", "–", "99.5 %", ""] {
+        assert_eq!(grouped(plain), plain);
+    }
+    assert_eq!(grouped("< 5"), "&lt; 5");
+    assert_eq!(grouped("12345"), format!("12{}", k("345")));
+    assert_eq!(grouped("1234567.123456"), format!("1{}{}.123456", k("234"), k("567")));
+    assert_eq!(grouped("99999..100000"), format!("99{}..100{}", k("999"), k("000")));
+    assert_eq!(grouped("0.000 to 12345.678"), format!("0.000 to 12{}.678", k("345")));
+    let table = |column| ReportTable {
+        columns: vec![column],
+        rows: vec![vec!["123456".into()]],
+        ..ReportTable::default()
+    };
+    let of =
+        |column| html(&Page { parts: vec![PagePart::Table(table(column))], ..Page::default() });
+    assert!(of(TableColumn::numbers("bytes")).contains("123<span class=\"k\">456</span></td>"));
+    assert!(of(TableColumn::words("name")).contains("<td>123456</td>"));
 }
 
 #[test]
