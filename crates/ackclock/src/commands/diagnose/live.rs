@@ -39,7 +39,7 @@ pub(super) struct IntervalPrinter<'a> {
     args: &'a DiagnoseArgs,
     /// Default number of connections in text.
     shown: usize,
-    /// Set when standard output is closed: nobody reads what the capture has yet to say.
+    /// Set when standard output is closed: what the capture has yet to say has no reader.
     closed: &'a AtomicBool,
     pub(super) failed: Option<Failure>,
 }
