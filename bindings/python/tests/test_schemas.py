@@ -38,6 +38,12 @@ CALLS = {
         ["diagnose", GOLDEN / "k1_two_flows/sender.pcap.xz", GOLDEN / "k1_two_flows/receiver.pcap.xz"],
         *(["diagnose", ROOT / "docs/samples" / name] for name in ("upload.sqlog", "damaged.qlog", "upload.siftr.log")),
     ],
+    # With `--json`, a document in each line.
+    "diagnose-every": [
+        ["diagnose", CAPTURE, "--every", "1s"],
+        ["diagnose", GOLDEN / "k1_two_flows/sender.pcap.xz", "--every", "500ms"],
+        ["diagnose", ROOT / "golden/captures/recorded/failures/reset-between.client.pcap.gz", "--every", "100ms"],
+    ],
     "kernel-check": [["kernel", "check"]],
     "kernel-list": [["kernel", "list"]],
     "packetdrill": [["packetdrill", ROOT / "golden/packetdrill"], ["packetdrill", ROOT / "docs/samples/packet-scripts"]],
@@ -108,7 +114,7 @@ def test_output_is_of_its_schema(command: list[str], name: str, tmp_path: Path) 
             lacking.append(f"{call}: {done.stderr.decode()}")
             continue
         assert done.stdout, done.stderr
-        texts = done.stdout.splitlines() if name in ("read", "watch") else [done.stdout]
+        texts = done.stdout.splitlines() if name in ("diagnose-every", "read", "watch") else [done.stdout]
         for text, validator in itertools.product(texts, validators):
             found = validator.iter_errors(json.loads(text))
             errors = [f"{one.json_path}: {one.message[:200]}" for one in found]

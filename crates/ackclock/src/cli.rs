@@ -139,6 +139,7 @@ Examples:
   ackclock diagnose slow.pcapng.xz --flow 3      one connection (Wireshark's tcp.stream)
   tcpdump -i em0 -s 128 -w - port 443 | ackclock diagnose -
   tcpdump -i em0 -s 128 -U -w - | ackclock diagnose - --every 10s
+  tcpdump -i em0 -s 128 -U -w - | ackclock diagnose - --every 10s --json | jq -c '.connections'
   ackclock diagnose --ring slow.pcap slow.pcap1  the parts that tcpdump -C wrote
   ackclock diagnose day.pcap --port 443 --min-bytes 1MB --sort goodput
   ackclock diagnose day.pcap --filter 'server = 10.0.0.5 and lost > 1s' --csv slow.csv
@@ -200,15 +201,17 @@ pub(crate) struct DiagnoseArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) min_bytes: Option<String>,
     /// Only connections of which this is true: comparisons of host, client, server, port, code, bytes,
-    /// time, lost, goodput and flow, with and, or, not and parentheses
+    /// time, network-time, client-time, server-time, transfer-time, lost, goodput and flow, with and, or,
+    /// not and parentheses
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
     /// Order of the connections
     #[arg(long, value_enum, value_name = "ORDER", default_value = "lost")]
     pub(crate) sort: SortOrder,
     /// Print what limits each connection in every interval of this length, by the clock of the
-    /// capture, while it is read; the result follows at its end
-    #[arg(long, value_name = "DURATION", conflicts_with = "json")]
+    /// capture, while it is read; the result follows at its end. With --json a line for each. Intervals
+    /// have the connections of --host, --port and --flow, the result those of the other conditions, too
+    #[arg(long, value_name = "DURATION")]
     pub(crate) every: Option<String>,
     /// The files are parts of one capture, as tcpdump -C and -G write them: join them in order of time
     #[arg(long)]

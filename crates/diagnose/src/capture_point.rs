@@ -45,6 +45,11 @@ pub struct CaptureDistances {
 }
 
 impl CaptureDistances {
+    /// The round trip between the hosts, in ns; 0 as far as it is unknown.
+    pub(crate) fn round_trip(self) -> u64 {
+        self.to_client.unwrap_or(0).saturating_add(self.to_server.unwrap_or(0))
+    }
+
     /// Round-trip time from the capture point to the receiver of this direction.
     pub(crate) fn rtt_to_receiver(&self, data: Dir) -> Option<u64> {
         if data == Dir::Forward { self.to_server } else { self.to_client }

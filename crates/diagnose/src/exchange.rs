@@ -119,6 +119,9 @@ pub struct ExchangeBudget {
     /// Think times before the answers of each host, by [`Dir`]: before responses those of the server,
     /// before further requests those of the client.
     pub thinking: [Waits; 2],
+    /// Time that each host paused within its messages, by [`Dir`], in ns. Not rests longer than a timeout,
+    /// nor pauses below two round trips, which a window may cause.
+    pub pauses: [u64; 2],
     /// From the end of a request to the first byte of its response, as the client observes it.
     pub first_byte: Waits,
 }
@@ -166,8 +169,8 @@ pub(crate) struct ExchangeLog {
     budget: ExchangeBudget,
     /// The host that sent the last data; the time up to them is accounted for.
     last: Option<(Dir, u64, u64)>,
-    /// Bytes captured of a host when its turn began.
-    begun_at: u64,
+    /// Bytes captured of each host when its last turn began.
+    begun_at: [u64; 2],
     /// Data packets of each host so far, and its time in use: see [`PauseMark`].
     packets: [u64; 2],
     marks: [PauseMark; 2],
@@ -178,7 +181,9 @@ pub(crate) struct ExchangeLog {
 /// Time of a sender so far, in ns, that was not spent on the transfer.
 #[derive(Debug, Clone, Copy, Default)]
 struct PauseMark {
+    /// Its application paused, and the part of that which was shorter than a timeout.
     own: u64,
+    pauses: u64,
     reader: u64,
     loss: u64,
 }
@@ -188,6 +193,7 @@ impl PauseMark {
         let spent = |what: TimeUse| half.rounds.spent[what as usize];
         Self {
             own: spent(TimeUse::Application) + spent(TimeUse::Idle),
+            pauses: spent(TimeUse::Application),
             reader: spent(TimeUse::Reader),
             loss: spent(TimeUse::Recovery) + spent(TimeUse::Timeout),
         }
@@ -236,13 +242,18 @@ impl ExchangeLog {
             None => self.first_data(dir, at, start),
             Some((last, since, _)) if last == dir => {
                 self.sent_on(dir, at.saturating_sub(since), before, mark);
+                let pause = (mark.pauses - before.pauses).min(at.saturating_sub(since));
+                if pause >= 2 * start.distances.round_trip() {
+                    self.budget.pauses[dir as usize] += pause;
+                }
             }
             Some((_, since, since_frame)) => {
                 let wait = at.saturating_sub(since);
                 if peer.is_none_or(|peer| peer.is_wholly_acked_by(packet.segment.ack.0)) {
                     let wait = LongestWait { ns: wait, frames: (since_frame, frame), until: at };
                     self.budget.thinking[dir as usize].add(wait);
-                    self.begun_at = own.captured.saturating_sub(u64::from(packet.segment.payload));
+                    let payload = u64::from(packet.segment.payload);
+                    self.begun_at[dir as usize] = own.captured.saturating_sub(payload);
                 } else {
                     // Both hosts send at once.
                     self.budget.add(ExchangeShare::Transfer, wait);
@@ -292,7 +303,8 @@ impl ExchangeLog {
         let loss = (mark.loss - before.loss).min(acked - since);
         self.budget.add(ExchangeShare::Network, loss);
         self.budget.add(ExchangeShare::Transfer, acked - since - loss);
-        let is_request = dir == Dir::Forward && half.captured - self.begun_at <= MAX_REQUEST;
+        let is_request = dir == Dir::Forward
+            && half.captured.saturating_sub(self.begun_at[dir as usize]) <= MAX_REQUEST;
         let waits_for = if is_request { ExchangeShare::Server } else { ExchangeShare::Idle };
         self.budget.add(waits_for, closing - acked);
         self.budget.add(ExchangeShare::Idle, end - closing);

@@ -17,11 +17,11 @@ impl TestConnection {
         self.push(us, segment, (0, 0));
     }
 
-    fn sends_request(&mut self, us: u64, offset: u64, len: u32, acked: u64) {
+    pub(crate) fn sends_request(&mut self, us: u64, offset: u64, len: u32, acked: u64) {
         self.exchange(us, Dir::Forward, (offset, len), acked);
     }
 
-    fn sends_response(&mut self, us: u64, acked: u64, offset: u64, len: u32) {
+    pub(crate) fn sends_response(&mut self, us: u64, acked: u64, offset: u64, len: u32) {
         self.exchange(us, Dir::Reverse, (offset, len), acked);
     }
 }
@@ -120,4 +120,20 @@ fn a_request_without_response_is_the_servers() {
         let server = budget.of(ExchangeShare::Server);
         assert!(if acked { is_about(server, 8_910) } else { server == 0 }, "{budget:?}");
     }
+}
+
+/// Both hosts send at once after a turn of the server: the last data are the client's, fewer than the
+/// server had sent by then.
+#[test]
+fn data_that_cross_are_no_turn() {
+    let mut connection = TestConnection::new();
+    connection.open(RTT);
+    for n in 0..2 {
+        let at = 50_000 + n * 100_000;
+        connection.sends_request(at, n * 100, 100, n * 5_000);
+        connection.sends_response(at + RTT, n * 100 + 100, n * 5_000, 5_000);
+    }
+    connection.sends_request(191_000, 200, 100, 5_000);
+    let budget = *connection.finish().exchange.unwrap();
+    assert_eq!(budget.requests(), 2);
 }

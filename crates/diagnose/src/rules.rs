@@ -31,6 +31,8 @@ mod cc501;
 mod cc502;
 mod cc503;
 mod cc504;
+mod cc505;
+mod cc506;
 mod cc601;
 mod cc602;
 mod cc603;
@@ -45,6 +47,9 @@ mod cc906;
 mod opening_tests;
 #[cfg(test)]
 mod tests;
+mod think_time;
+#[cfg(test)]
+mod think_time_tests;
 
 pub use case::{DiagnosisCase, TransferSummary, many, percent, rate, size, time};
 pub(crate) use case::{count, number, seconds};
@@ -210,6 +215,8 @@ pub const RULES: &[DiagnosisRule] = &[
     cc502::RULE,
     cc503::RULE,
     cc504::RULE,
+    cc505::RULE,
+    cc506::RULE,
     cc601::RULE,
     cc602::RULE,
     cc603::RULE,

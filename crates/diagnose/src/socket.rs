@@ -178,7 +178,8 @@ impl SocketVerdict {
         let mut verdict = Self {
             limit: SocketLimit::Unknown,
             time,
-            application: time - busy,
+            // iperf3 does not have the time with data in flight.
+            application: if now.busy.is_none() && acked > 0 { 0 } else { time - busy },
             rwnd,
             sndbuf,
             network: busy - rwnd - sndbuf,

@@ -40,6 +40,7 @@ pub use selection::{ConnectionFilter, ConnectionOrder};
 
 pub use exchange::exchange_lines;
 pub use explain::{UnknownCode, explain, list};
+pub use json::DocumentsJson;
 pub use kernel::SocketVerdictJson;
 pub use quic::QuicReport;
 pub use sarif::{path_uri, sarif_log};

@@ -57,7 +57,7 @@ pub use transit::{MAX_TRANSIT_PACKETS, PacketOutcome, TwoPointTransit};
 use table::ConnectionTable;
 
 /// Bytes from which the kind of a file is detected.
-const BEGINNING: u64 = 64 * 1_024;
+const BEGINNING: usize = 64 * 1_024;
 
 /// An input file.
 pub struct InputFile<'a> {
@@ -184,6 +184,11 @@ pub enum Reason {
         /// The first problem.
         problem: Option<String>,
     },
+    /// Intervals are reported of captures only.
+    NoIntervals {
+        /// The kind of the file.
+        kind: InputKind,
+    },
     /// Reading failed.
     Read(io::Error),
 }
@@ -231,6 +236,9 @@ pub fn read_with(
     let (mut files, mut quic) = (Vec::new(), Vec::new());
     for (number, (mut file, input)) in begun {
         let done = match file.kind {
+            kind if kind != InputKind::Capture && mode.live.is_some() => {
+                Err(Reason::NoIntervals { kind })
+            }
             InputKind::Capture => {
                 captures::read(input, number, &mut file, &mut table, mode.live.as_mut())
             }
@@ -246,6 +254,9 @@ pub fn read_with(
         };
         if let Err(reason) = done {
             return Err(ReadError { name: file.name, reason });
+        }
+        if let Some(live) = &mut mode.live {
+            live.finish(&table);
         }
         files.push((number, file));
     }
@@ -324,6 +335,12 @@ impl fmt::Display for Reason {
                     ),
                     None => Ok(()),
                 }
+            }
+            Self::NoIntervals { kind } => {
+                write!(
+                    f,
+                    "it is {kind}, and only a capture is reported by intervals: tcpdump -U -w -"
+                )
             }
             Self::Read(error) => error.fmt(f),
         }

@@ -85,3 +85,90 @@ fn the_output_of_iperf3_has_a_verdict() {
         assert!(text.starts_with("iperf3.json: the output of iperf3, 1 frame"), "{text}");
     }
 }
+
+/// Bytes that iperf3 itself prints at the end: `sum_sent` of hosts that send, `sum_received` of others.
+const SUMS: [(&str, u64); 8] = [
+    ("plain.client", 704_512_000),
+    ("reverse.client", 583_794_688),
+    ("reverse.server", 586_547_200),
+    ("bidir.client", 319_946_752 + 301_072_384),
+    ("parallel.client", 732_561_408),
+    ("limited.client", 1_048_576),
+    ("omit.client", 689_438_720),
+    ("window.client", 826_840_464),
+];
+
+/// The output of iperf3 3.12, recorded: see `golden/captures/recorded/README.md`.
+fn iperf3(name: &str) -> Result<Value, String> {
+    let source = golden(&format!("../captures/recorded/iperf3/{name}.json.gz"));
+    let report = DiagnosisReport::read(vec![source], false).map_err(|error| error.to_string())?;
+    Ok(serde_json::from_str(&report.json(10)).unwrap())
+}
+
+/// Limit and bytes of each connection, in the order of limits.
+fn accounts(json: &Value) -> Vec<(String, u64)> {
+    let all = json["connections"].as_array().unwrap().iter().map(|one| {
+        let kernel = &one["kernels"][0];
+        (kernel["limit"].as_str().unwrap().to_owned(), kernel["bytes"].as_u64().unwrap())
+    });
+    let mut all: Vec<_> = all.collect();
+    all.sort();
+    all
+}
+
+/// Bytes are those of iperf3's own sums. Limits by options are known: `-b` limits the application, `-w` the
+/// window; the host that receives knows only that its peer sends. The parts of the time are not in the
+/// output.
+#[test]
+fn recorded_outputs_of_iperf3_are_read() {
+    for (name, limits) in [
+        ("plain.client", &["congestion_window"][..]),
+        ("reverse.client", &["peer"]),
+        ("reverse.server", &["congestion_window"]),
+        ("bidir.client", &["peer", "queue"]),
+        ("parallel.client", &["queue"; 4]),
+        ("limited.client", &["application"]),
+        ("omit.client", &["congestion_window"]),
+        ("window.client", &["receive_window"]),
+    ] {
+        let json = iperf3(name).unwrap();
+        let all = accounts(&json);
+        let found: Vec<_> = all.iter().map(|one| one.0.as_str()).collect();
+        assert_eq!(found, limits, "{name}: {json:#}");
+        assert_eq!(json["problems"], Value::Array(Vec::new()), "{name}");
+        let sum: u64 = all.iter().map(|one| one.1).sum();
+        let expected = SUMS.iter().find(|one| one.0 == name).unwrap().1;
+        assert_eq!(sum, expected, "{name}");
+        let kernel = &json["connections"][0]["kernels"][0];
+        if kernel["limit"] != "peer" {
+            assert_eq!(kernel["application_s"], 0.0, "{name}: {kernel:#}");
+        }
+    }
+}
+
+/// A test that a signal ended has what it measured; a server has one connection for each of its tests.
+#[test]
+fn iperf3_that_ends_with_an_error_says_which() {
+    for (name, count, problem) in [
+        (
+            "interrupted.client",
+            1,
+            "the test ended with an error: interrupt - the client has terminated",
+        ),
+        ("several.server", 2, "a test of UDP, not of TCP"),
+    ] {
+        let json = iperf3(name).unwrap();
+        let all = accounts(&json);
+        assert_eq!(all.len(), count, "{name}: {json:#}");
+        assert_eq!(json["problems"][0], problem, "{name}");
+        assert!(all.iter().all(|one| one.1 > 100_000_000), "{all:?}");
+    }
+    for (name, part) in [
+        ("refused.client", "unable to connect to server: Connection refused"),
+        ("busy.client", "the server is busy running a test"),
+        ("udp.client", "a test of UDP, not of TCP"),
+    ] {
+        let error = iperf3(name).unwrap_err();
+        assert!(error.contains(part), "{name}: {error}");
+    }
+}

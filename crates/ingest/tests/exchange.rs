@@ -77,6 +77,35 @@ fn both_capture_points_show_who_takes_the_time() {
     }
 }
 
+/// The host that takes most of the time is the primary finding; where the network or the transfer
+/// does, no host is blamed, also not where a lost request looks like a client that waits.
+#[test]
+fn the_slow_host_is_the_primary_finding() {
+    for (name, slow) in [
+        ("server", Some("CC505")),
+        ("pieces", Some("CC505")),
+        ("client", Some("CC506")),
+        ("network", None),
+        ("transfer", None),
+        ("lost", None),
+    ] {
+        for point in ["client", "server"] {
+            let json = json(name, point);
+            let connection = &json["connections"][0];
+            let findings = connection["findings"].as_array().unwrap();
+            let blamed: Vec<_> = findings
+                .iter()
+                .filter_map(|found| found["code"].as_str())
+                .filter(|code| ["CC505", "CC506"].contains(code))
+                .collect();
+            assert_eq!(blamed, Vec::from_iter(slow), "{name} at the {point}: {connection:#}");
+            if let Some(slow) = slow {
+                assert_eq!(connection["primary"], slow, "{name} at the {point}: {connection:#}");
+            }
+        }
+    }
+}
+
 /// A request that is lost before the capture point looks as if it had been sent later: both captures
 /// agree on the duration and on the server, and the one at the server blames the client.
 #[test]

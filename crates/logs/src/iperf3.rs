@@ -9,6 +9,7 @@ use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::Deserialize;
+use serde_json::Deserializer;
 use units::Duration;
 
 /// A stream of a test.
@@ -144,13 +145,29 @@ pub fn is_iperf3(begin: &[u8]) -> bool {
         && (rest.contains("\"iperf 3") || rest.contains("\"connected\""))
 }
 
-/// Reads the output of a test.
-///
-/// # Errors
-/// The text is not JSON of this form, with line and column; a test that is not of TCP; an address
-/// that is none.
-pub fn read(input: impl Read) -> Result<Iperf3Test, String> {
-    let test: TestJson = serde_json::from_reader(input).map_err(|error| error.to_string())?;
+/// What an output has.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Iperf3Output {
+    /// Tests of TCP. A server writes one document after another, one for each test.
+    pub tests: Vec<Iperf3Test>,
+    /// Why other documents were not read: they are no JSON of this form (with line and column), their
+    /// test is not of TCP, or an address is none.
+    pub problems: Vec<String>,
+}
+
+/// Reads the output of a client, or of a server with any number of tests.
+pub fn read(input: impl Read) -> Iperf3Output {
+    let mut output = Iperf3Output::default();
+    for document in Deserializer::from_reader(input).into_iter::<TestJson>() {
+        match document.map_err(|error| error.to_string()).and_then(test) {
+            Ok(test) => output.tests.push(test),
+            Err(problem) => output.problems.push(problem),
+        }
+    }
+    output
+}
+
+fn test(test: TestJson) -> Result<Iperf3Test, String> {
     let Some(start) = test.start else {
         return Err(test.error.unwrap_or_else(|| "no `start`".to_owned()));
     };
@@ -235,7 +252,8 @@ mod tests {
     #[test]
     fn a_test_has_its_streams() {
         assert!(is_iperf3(TEST.as_bytes()));
-        let test = read(TEST.as_bytes()).unwrap();
+        let output = read(TEST.as_bytes());
+        let [test] = output.tests.as_slice() else { panic!("{output:?}") };
         assert_eq!((test.began_s, test.mss, test.target_bps), (1_795_662_000, Some(1_448), None));
         let [stream] = test.streams.as_slice() else { panic!("{test:?}") };
         assert!(stream.is_sender && stream.local == "10.0.0.1:40000".parse().unwrap());
@@ -250,13 +268,24 @@ mod tests {
             (TEST.replace("\"TCP\"", "\"UDP\""), "a test of UDP"),
             (TEST.replace("10.0.0.1", "nowhere"), "`nowhere` is no address"),
             (TEST[..TEST.len() - 9].to_owned(), "line 15"),
-            (r#"{"start":{},"error":"unable to connect"}"#.to_owned(), ""),
         ] {
-            let read = read(text.as_bytes());
-            match part {
-                "" => assert_eq!(read.unwrap().error.as_deref(), Some("unable to connect")),
-                _ => assert!(read.as_ref().is_err_and(|error| error.contains(part)), "{read:?}"),
-            }
+            let output = read(text.as_bytes());
+            assert!(output.tests.is_empty(), "{output:?}");
+            assert!(output.problems.len() == 1 && output.problems[0].contains(part), "{output:?}");
         }
+        let failed = read(&br#"{"start":{},"error":"unable to connect"}"#[..]);
+        assert_eq!(failed.tests[0].error.as_deref(), Some("unable to connect"));
+    }
+
+    /// A server that was killed amid its third test, of which the second was of UDP.
+    #[test]
+    fn a_server_writes_one_document_after_another() {
+        let udp = TEST.replace("\"TCP\"", "\"UDP\"");
+        let output = read(format!("{TEST}\n{udp}\n{TEST}\n{}", &TEST[..200]).as_bytes());
+        assert_eq!(output.tests.len(), 2);
+        assert_eq!(output.tests[0], output.tests[1]);
+        let problems: Vec<_> = output.problems.iter().map(String::as_str).collect();
+        let ["a test of UDP, not of TCP", end] = problems[..] else { panic!("{problems:?}") };
+        assert!(end.contains("EOF"), "{end}");
     }
 }

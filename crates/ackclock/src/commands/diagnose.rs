@@ -3,15 +3,20 @@
 mod against;
 mod folders;
 mod live;
+mod live_input;
 mod selection;
 
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use ingest::diagnosis::{DiagnosisReport, FailOn, TextStyle};
-use ingest::inputs::{InputFile, LiveInterval, LiveReporter, ReadMode, Reason};
+use ingest::inputs::{
+    InputFile, InputKind, LiveInterval, LiveReporter, ReadError, ReadMode, Reason,
+};
 use scenario::ReportStyle;
 
 use crate::cli::DiagnoseArgs;
@@ -37,46 +42,39 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         return against::run(labels, folder, args.json);
     }
     let fail_on = args.fail_on.as_deref().map(fail_on).transpose()?;
-    let standard = args.files.iter().filter(|file| file.as_path() == Path::new("-")).count();
+    let standard = args.files.iter().filter(|file| is_standard(file)).count();
     if standard > 1 {
         return Err(Failure::new("standard input can be read only once"));
     }
     let filter = selection::filter(args)?;
     let files = folders::expand(&args.files)?;
-    let sources = files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
+    let closed = Arc::new(AtomicBool::new(false));
+    let sources = files.iter().map(|file| match &args.every {
+        Some(_) if is_standard(file) => live_source(&closed),
+        _ => source(file),
+    });
+    let sources = sources.collect::<Result<Vec<_>, _>>()?;
+    if args.every.is_some() && files.len() > 1 && !args.ring {
+        return Err(Failure::new("--every: expected one capture, or with --ring its parts"));
+    }
     if args.wireshark.is_some() && files.len() > 1 {
         return Err(Failure::new("--wireshark: expected one capture, as its frames are numbered"));
     }
     let outputs = outputs(args, &files)?;
     let graphs = args.report.is_some();
-    let limit = args.limit.unwrap_or(SHOWN);
-    let mut failed = None;
-    let mut speak = |interval: &LiveInterval| {
-        // The pipe's reader has gone: reading on would be in vain, but the outputs are still written.
-        if failed.is_none() {
-            failed = output::print(&live::text(interval, limit)).err();
-        }
-    };
+    let mut printer = live::IntervalPrinter::new(args, SHOWN, &closed);
+    let mut speak = |interval: &LiveInterval| printer.print(interval);
     let mut mode = ReadMode { is_ring: args.ring, live: None };
     if let Some(every) = &args.every {
         mode.live = Some(LiveReporter::new(live::every(every)?, &mut speak));
-        // Ctrl-C ends tcpdump, too, and with it the capture: the verdict follows.
+        // Ctrl-C ends the capture: the result follows.
         interrupt::orderly();
     }
     let report = DiagnosisReport::read_with(sources, graphs, mode);
-    if let Some(failure) = failed {
+    if let Some(failure) = printer.failed {
         return Err(failure);
     }
-    let mut report = report.map_err(|error| {
-        let failure = Failure::new(format!("cannot diagnose {error}"));
-        if matches!(error.reason, Reason::Convertible { .. }) {
-            return failure;
-        }
-        let other = files.iter().find_map(|file| other_command(file, "diagnose"));
-        failure.hint(other.unwrap_or_else(|| {
-            "captures are those of tcpdump and Wireshark; text is that of tcpdump".to_owned()
-        }))
-    })?;
+    let mut report = report.map_err(|error| refused(&error, &files))?;
     if let Some(flow) = args.flow
         && !report.retain_flow(flow)
     {
@@ -98,7 +96,9 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         written.map_err(|error| Failure::file("write", path, &error))?;
         out.commit()?;
     }
-    if args.json {
+    if args.json && args.every.is_some() {
+        output::print(&live::json_end(&report, args.limit.unwrap_or(usize::MAX)))?;
+    } else if args.json {
         let mut out = io::BufWriter::with_capacity(JSON_BUFFER, output::standard_output());
         let written = report.write_json(args.limit.unwrap_or(usize::MAX), &mut out);
         output::written(written.and_then(|()| out.flush()))?;
@@ -112,6 +112,24 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
     let failed = fail_on.is_some_and(|on| report.fails(on));
     Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// The error of a file that cannot be read.
+fn refused(error: &ReadError, files: &[PathBuf]) -> Failure {
+    let failure = Failure::new(format!("cannot diagnose {error}"));
+    let is_explained = matches!(
+        error.reason,
+        Reason::Convertible { .. }
+            | Reason::NoIntervals { .. }
+            | Reason::Nothing { kind: InputKind::Iperf3, problem: Some(_) }
+    );
+    if is_explained {
+        return failure;
+    }
+    let other = files.iter().find_map(|file| other_command(file, "diagnose"));
+    failure.hint(other.unwrap_or_else(|| {
+        "captures are those of tcpdump and Wireshark; text is that of tcpdump".to_owned()
+    }))
 }
 
 /// Formats of output files.
@@ -162,9 +180,20 @@ fn fail_on(name: &str) -> Result<FailOn, Failure> {
     })
 }
 
+fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Standard input, until a signal or until `closed` is set.
+fn live_source(closed: &Arc<AtomicBool>) -> Result<InputFile<'static>, Failure> {
+    let input = live_input::LiveInput::new(Arc::clone(closed))
+        .map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
+    Ok(InputFile { name: "standard input".into(), bytes: Box::new(input) })
+}
+
 /// Opens a file or standard input.
 pub(super) fn source(path: &Path) -> Result<InputFile<'static>, Failure> {
-    if path == Path::new("-") {
+    if is_standard(path) {
         let bytes = Box::new(ProgressReader::new(io::stdin().lock(), None));
         return Ok(InputFile { name: "standard input".into(), bytes });
     }

@@ -7,9 +7,10 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// Commands with their schemas.
-const SCHEMAS: [(&str, &str); 16] = [
+const SCHEMAS: [(&str, &str); 17] = [
     ("compare", include_str!("../schemas/compare.json")),
     ("diagnose", include_str!("../schemas/diagnose.json")),
+    ("diagnose-every", include_str!("../schemas/diagnose-every.json")),
     ("kernel-check", include_str!("../schemas/kernel-check.json")),
     ("kernel-list", include_str!("../schemas/kernel-list.json")),
     ("packetdrill", include_str!("../schemas/packetdrill.json")),
@@ -41,12 +42,13 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The schema of a command, whose words are joined by hyphens: its own, or that of the commands it
-/// is one of (`wire-send`: `wire`).
+/// is one of (`wire-send`: `wire`). `diagnose-every` is `diagnose --every`.
 fn schema_of(command: &str) -> Option<&'static str> {
     let is_of = |name| {
         command.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    SCHEMAS.iter().find(|(name, _)| is_of(name)).map(|(_, schema)| *schema)
+    let of = SCHEMAS.iter().filter(|(name, _)| is_of(name));
+    of.max_by_key(|(name, _)| name.len()).map(|(_, schema)| *schema)
 }
 
 #[cfg(test)]
@@ -79,6 +81,8 @@ mod tests {
         for command in &commands {
             assert!(schema_of(command).is_some(), "{command} --json has no schema");
         }
+        // `diagnose --every` prints other documents.
+        commands.insert("diagnose-every".into());
         // No schema is of a command that does not exist.
         for (name, schema) in SCHEMAS {
             let mut names = commands.iter().filter_map(|command| schema_of(command));
@@ -92,7 +96,10 @@ mod tests {
     fn schemas_are_json_with_the_title_of_their_command() {
         for (name, text) in SCHEMAS {
             let schema: Value = serde_json::from_str(text).unwrap();
-            let title = format!("ackclock {} --json", name.replace('-', " "));
+            let title = match name {
+                "diagnose-every" => "ackclock diagnose --every --json".to_owned(),
+                _ => format!("ackclock {} --json", name.replace('-', " ")),
+            };
             assert_eq!(schema["title"], title, "{name}");
         }
     }

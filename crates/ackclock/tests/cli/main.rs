@@ -12,6 +12,7 @@ mod full;
 mod help;
 mod import_ini;
 mod kernels;
+mod live;
 mod logs;
 mod mcp;
 mod outputs;

@@ -4,12 +4,13 @@
 //! carried PSH or was short), and the next data were not triggered by an ACK.
 //!
 //! Waits of an interactive connection (see `DiagnosisCase::is_bulk`), or of less than a second in
-//! all, are a note.
+//! all, are a note; so are those that the think time of a host explains (CC505, CC506).
 //!
 //! Cost: that time less the time its bytes take at the rate of the path. Idle times longer than a
 //! timeout do not count: no transfer was in progress.
 
 use super::case::{DiagnosisCase, SECOND, count, number, percent, seconds, time};
+use super::think_time::explains_waits;
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 use crate::time_budget::Limiter;
@@ -71,7 +72,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .because("the sending application writes less than the path carries")
         .unseen("what it waits for; a full send buffer would look different (CC503)")
         .unseen(case.bound());
-    if !case.is_bulk() || cost < SECOND || case.is_mostly_idle() {
+    if !case.is_bulk() || cost < SECOND || case.is_mostly_idle() || explains_waits(case) {
         // An interactive connection waits for its users, and so does one that mostly rests; a wait
         // under a second is not one.
         finding = finding.note();

@@ -40,6 +40,11 @@ struct FileJson<'a> {
     joined: Vec<&'a CapturePairReport>,
 }
 
+/// The documents of files, as a list.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub struct DocumentsJson<'a>(Vec<FileJson<'a>>);
+
 /// The first connections of a file; each is diagnosed when it is written.
 struct ConnectionsJson<'a> {
     report: &'a FileReport,
@@ -198,7 +203,17 @@ impl DiagnosisReport {
     /// # Errors
     /// Those of `out`.
     pub fn write_json(&self, limit: usize, mut out: impl io::Write) -> io::Result<()> {
-        let files: Vec<_> = self
+        let DocumentsJson(files) = self.documents(limit);
+        match files.as_slice() {
+            [one] => serde_json::to_writer_pretty(&mut out, one)?,
+            _ => serde_json::to_writer_pretty(&mut out, &files)?,
+        }
+        out.write_all(b"\n")
+    }
+
+    /// The list of its documents, one for each file with at most `limit` connections.
+    pub fn documents(&self, limit: usize) -> DocumentsJson<'_> {
+        let files = self
             .files
             .iter()
             .map(|file| {
@@ -209,11 +224,7 @@ impl DiagnosisReport {
                 }
             })
             .collect();
-        match files.as_slice() {
-            [one] => serde_json::to_writer_pretty(&mut out, one)?,
-            _ => serde_json::to_writer_pretty(&mut out, &files)?,
-        }
-        out.write_all(b"\n")
+        DocumentsJson(files)
     }
 }
 

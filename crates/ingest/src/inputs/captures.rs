@@ -53,7 +53,8 @@ pub(super) fn read(
         let point = CaptureSource { file: number as u32, interface: frame.interface };
         let time = last.unwrap_or(Duration::ZERO);
         let seen = SeenFrame { time, point, frame: earlier + frame.number };
-        if let (Some(live), Some(begins)) = (&mut live, file.begins) {
+        if let Some(live) = &mut live {
+            let begins = file.begins.unwrap_or(time);
             live.reach(time.saturating_sub(begins).as_nanos(), table);
         }
         match parse_cut(frame.bytes, frame.original as usize, link) {
@@ -84,6 +85,9 @@ pub(super) fn read(
                 }
             }
         }
+    }
+    if let Some(live) = live {
+        live.flush(table);
     }
     held.next(None, file, table);
     // The header of a packet that stays incomplete shows a connection of which nothing else does.

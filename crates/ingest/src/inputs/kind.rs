@@ -48,14 +48,12 @@ impl fmt::Display for InputKind {
 impl InputKind {
     /// Detects the kind from the first bytes of a file.
     pub(super) fn of(begin: &[u8]) -> Option<Self> {
-        const PCAP: [u32; 3] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34];
-        let magic = begin.first_chunk().map(|magic| u32::from_be_bytes(*magic));
-        if magic == Some(0x0a0d_0d0a)
-            || magic
-                .is_some_and(|magic| PCAP.contains(&magic) || PCAP.contains(&magic.swap_bytes()))
-        {
-            let log = trace::bblog::is_log(begin);
-            return Some(if log { Self::BlackBox } else { Self::Capture });
+        if is_pcap(begin) {
+            return Some(Self::Capture);
+        }
+        if is_pcapng(begin) {
+            let is_log = trace::bblog::is_log(begin).unwrap_or(false);
+            return Some(if is_log { Self::BlackBox } else { Self::Capture });
         }
         // An object or a record separator, after an optional byte order mark and blanks.
         let json = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).trim_ascii_start();
@@ -95,6 +93,24 @@ impl InputKind {
     }
 }
 
+fn is_pcap(begin: &[u8]) -> bool {
+    const MAGICS: [u32; 3] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34];
+    let magic = begin.first_chunk().map(|magic| u32::from_be_bytes(*magic));
+    magic.is_some_and(|magic| MAGICS.contains(&magic) || MAGICS.contains(&magic.swap_bytes()))
+}
+
+fn is_pcapng(begin: &[u8]) -> bool {
+    begin.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a])
+}
+
+/// Whether these bytes show the kind, whatever follows. A pipe may take long to give more.
+fn is_enough(begin: &[u8]) -> bool {
+    is_pcap(begin) || (is_pcapng(begin) && trace::bblog::is_log(begin).is_some())
+}
+
+/// Bytes that are read ahead at a time.
+const READ_AHEAD: usize = 4 * 1_024;
+
 /// A reader with a peekable beginning.
 pub(super) struct PeekReader<R> {
     begin: Cursor<Vec<u8>>,
@@ -104,11 +120,34 @@ pub(super) struct PeekReader<R> {
 }
 
 impl<R: Read> PeekReader<R> {
-    /// Reads ahead the first `bytes`, or all there are.
-    pub(super) fn new(mut input: R, bytes: u64) -> Self {
-        let mut begin = Vec::new();
-        let error = (&mut input).take(bytes).read_to_end(&mut begin).err();
-        Self { begin: Cursor::new(begin), error, input }
+    /// Reads ahead until the bytes show the kind of the file, at most `bytes`.
+    pub(super) fn new(input: R, bytes: usize) -> Self {
+        let mut reader = Self { begin: Cursor::new(Vec::new()), error: None, input };
+        reader.read_ahead(bytes, is_enough);
+        reader
+    }
+
+    /// The first `bytes`, or all there are; an error if none could be read.
+    pub(super) fn beginning(&mut self, bytes: usize) -> io::Result<&[u8]> {
+        self.read_ahead(bytes, |_| false);
+        self.begin()
+    }
+
+    fn read_ahead(&mut self, bytes: usize, is_enough: fn(&[u8]) -> bool) {
+        let begin = self.begin.get_mut();
+        while begin.len() < bytes && self.error.is_none() && !is_enough(begin) {
+            let from = begin.len();
+            begin.resize(bytes.min(from + READ_AHEAD), 0);
+            let read = self.input.read(&mut begin[from..]);
+            begin.truncate(from + *read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) => break,
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                    self.error = Some(error);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// The beginning; an error if none could be read.

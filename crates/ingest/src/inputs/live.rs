@@ -55,10 +55,18 @@ struct LiveState {
     is_closed: bool,
 }
 
+/// A time this much later than that of the next packet is wrong, in ns: packets of several NIC queues
+/// are out of order by less.
+const WRONG: u64 = 1_000_000_000;
+
 /// Reports intervals of a capture.
 pub struct LiveReporter<'a> {
     every: u64,
     from: u64,
+    /// Time of the newest packet, which the next one confirms.
+    newest: Option<u64>,
+    /// Time of the last packet before it, if that was confirmed.
+    last: Option<u64>,
     known: BTreeMap<usize, LiveState>,
     report: &'a mut dyn FnMut(&LiveInterval),
 }
@@ -73,19 +81,43 @@ impl<'a> LiveReporter<'a> {
     /// Reports each interval of this length, at least a millisecond, to `report`.
     pub fn new(every: Duration, report: &'a mut dyn FnMut(&LiveInterval)) -> Self {
         let every = every.as_nanos().max(1_000_000);
-        Self { every, from: 0, known: BTreeMap::new(), report }
+        Self { every, from: 0, newest: None, last: None, known: BTreeMap::new(), report }
     }
 
-    /// A packet at `at`, in ns since the first one, comes next: reports the interval that it ends.
+    /// A packet at `at`, in ns since the first one, comes next: reports the interval that the packet
+    /// before it ended. A damaged time far ahead, which would silence all later intervals, is ignored.
     pub(super) fn reach(&mut self, at: u64, table: &ConnectionTable) {
-        if at < self.from.saturating_add(self.every) {
+        let Some(before) = self.newest.replace(at) else { return };
+        if before > at.saturating_add(WRONG) && self.last.is_none_or(|last| last <= at) {
+            return;
+        }
+        self.advance(before, table);
+    }
+
+    /// The packet last announced is the last of its file.
+    pub(super) fn flush(&mut self, table: &ConnectionTable) {
+        if let Some(newest) = self.newest.take() {
+            self.advance(newest, table);
+        }
+    }
+
+    fn advance(&mut self, at: u64, table: &ConnectionTable) {
+        self.last = Some(at);
+        let to = self.from.saturating_add(self.every);
+        if at < to {
             return;
         }
         // Intervals without packets are not reported one by one.
-        let to = self.from.saturating_add(self.every);
         let connections = self.connections(table);
         (self.report)(&LiveInterval { span: (self.from, to), connections });
         self.from = at / self.every * self.every;
+    }
+
+    /// The capture ended: reports the interval up to its last packet.
+    pub(super) fn finish(&mut self, table: &ConnectionTable) {
+        let Some(last) = self.last.take() else { return };
+        let connections = self.connections(table);
+        (self.report)(&LiveInterval { span: (self.from, last.max(self.from)), connections });
     }
 
     fn connections(&mut self, table: &ConnectionTable) -> Vec<LiveConnection> {

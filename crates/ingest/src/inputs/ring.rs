@@ -6,7 +6,7 @@ use units::Duration;
 
 use super::live::LiveReporter;
 use super::table::ConnectionTable;
-use super::{InputFile, InputKind, ReadError, Reading, Reason, captures, open};
+use super::{BEGINNING, InputFile, InputKind, ReadError, Reading, Reason, captures, open};
 
 /// Reads the files in order of their first packets, as one capture with the name of the first. A ring
 /// overwrites its oldest file, so names do not show the order. Parts without packets are left out.
@@ -32,7 +32,7 @@ pub(super) fn read(
             let problem = Some("a part of a capture is expected".to_owned());
             return Err(failed(Reason::Nothing { kind: file.kind, problem }));
         }
-        let begin = input.begin().map_err(|error| failed(Reason::Read(error)))?;
+        let begin = input.beginning(BEGINNING).map_err(|error| failed(Reason::Read(error)))?;
         match first_time(begin) {
             Some(at) => parts.push((at, file, input)),
             None => {
@@ -57,6 +57,9 @@ pub(super) fn read(
         last = part.name;
     }
     read.map_err(|reason| ReadError { name: file.name.clone(), reason })?;
+    if let Some(live) = &mut live {
+        live.finish(&table);
+    }
     if count > 1 {
         file.name = format!("{} to {last} ({count} parts)", file.name);
     }

@@ -374,6 +374,8 @@ impl ConnectionTable {
             }
         };
         let mut streams: Vec<CapturedConnection> = self.live.into_iter().map(finish).collect();
+        // They are collected in place, in the memory of the open connections, which take twice as much.
+        streams.shrink_to_fit();
         mark_filtered_captures(&mut streams, &self.files);
         (streams, pairs)
     }

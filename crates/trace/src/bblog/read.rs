@@ -398,12 +398,18 @@ impl<R: Read> BblogReader<R> {
     }
 }
 
-/// Whether a pcapng file with this beginning is a BBLog: one of its first blocks has Netflix' data.
-pub fn is_log(begin: &[u8]) -> bool {
+/// Packets without Netflix' data after which a pcapng file is no BBLog.
+const MAX_FOREIGN_PACKETS: usize = 16;
+
+/// Whether a pcapng file with this beginning is a BBLog: one of its first packets, or a block between
+/// them, has Netflix' data. `None` if none has and the beginning has fewer packets.
+pub fn is_log(begin: &[u8]) -> Option<bool> {
     let mut blocks = Blocks::new(begin, MAX_BLOCK);
+    let mut packets = 0;
     while let Some(found) = blocks.find() {
         let FoundBlock::Block { kind, .. } = found else { continue };
         let (body, order) = (blocks.body(), blocks.order());
+        packets += usize::from(kind == ENHANCED_PACKET);
         let options = match kind {
             SECTION_HEADER => body.get(16..),
             ENHANCED_PACKET => body.get(12..20).and_then(|lengths| {
@@ -412,7 +418,7 @@ pub fn is_log(begin: &[u8]) -> bool {
             }),
             CUSTOM => {
                 if body.len() >= 4 && order.u32(body, 0) == PEN {
-                    return true;
+                    return Some(true);
                 }
                 None
             }
@@ -421,10 +427,13 @@ pub fn is_log(begin: &[u8]) -> bool {
         let mut options =
             BlockOptions::new(options.unwrap_or_default(), order).map_while(Result::ok);
         if options.any(|option| netflix(&option).is_some()) {
-            return true;
+            return Some(true);
+        }
+        if packets > MAX_FOREIGN_PACKETS {
+            return Some(false);
         }
     }
-    false
+    None
 }
 
 /// Type and data of a Netflix option.

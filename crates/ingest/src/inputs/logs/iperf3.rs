@@ -15,18 +15,15 @@ const USUAL_MSS: u64 = 1_448;
 
 pub(super) fn read(input: impl Read, file: &mut File) -> io::Result<LogFile> {
     let mut logs = LogFile { times: LogEpoch::Since1970, ..LogFile::default() };
-    let test = match logs::iperf3::read(input) {
-        Ok(test) => test,
-        Err(error) => {
-            file.problems.push(&error);
-            return Ok(logs);
+    let output = logs::iperf3::read(input);
+    output.problems.iter().for_each(|problem| file.problems.push(problem));
+    for test in &output.tests {
+        if let Some(error) = &test.error {
+            file.problems.push(&format!("the test ended with an error: {error}"));
         }
-    };
-    if let Some(error) = &test.error {
-        file.problems.push(&format!("the test ended with an error: {error}"));
-    }
-    for stream in &test.streams {
-        stream_samples(&test, stream, file, &mut logs);
+        for stream in &test.streams {
+            stream_samples(test, stream, file, &mut logs);
+        }
     }
     Ok(logs)
 }

@@ -1,0 +1,47 @@
+//! CC506: the client is slow.
+//!
+//! Checks for think time of the client before its further requests that is most of the time of the
+//! connection, also without the longest wait. Silent unless the connection carries bulk data in turns
+//! that are alike, of half a second at most: else the client may wait for a user.
+//!
+//! Cost: the think time and the pauses.
+
+use packet::Dir;
+
+use super::case::{DiagnosisCase, percent, time};
+use super::think_time::ThinkTime;
+use super::{DiagnosisRule, Finding};
+
+pub(super) const RULE: DiagnosisRule = DiagnosisRule {
+    code: "CC506",
+    name: "the client is slow",
+    check,
+    background: "\
+From the last data of a response to the next request a capture shows a round trip and the time that the
+client needs: it processes the response, writes to a disk, or waits for something else. If these waits are
+alike and short, and responses carry bulk data, a program causes them, not a user. No setting of the
+network changes that. A client that asks for the next part before it has processed the last one, or over
+several connections, overlaps its own time with the server's.",
+    help: &[
+        ("FreeBSD", "client: truss -d -p PID and procstat -kk PID: what it does between its read and its next write"),
+        ("Linux", "client: strace -r -f -e trace=network,desc -p PID: what it does between its read and its next write"),
+        ("other", "client: several requests at once, larger ones (fetch size, page size), processing in another thread"),
+    ],
+};
+
+fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let found = ThinkTime::of(case, Dir::Forward)?;
+    let title = format!(
+        "the client takes {} of the time: {} on average before a further request",
+        percent(found.total, found.work()),
+        time(found.waits.mean().unwrap_or(0))
+    );
+    Some(
+        found
+            .finding(case, &RULE, Dir::Forward, title)
+            .because(
+                "the client's application processes a response before it sends the next request",
+            )
+            .unseen("whether it computes, waits for a disk, or rests on purpose"),
+    )
+}

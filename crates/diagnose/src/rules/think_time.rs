@@ -1,0 +1,179 @@
+//! Whether the think time of one host is most of the time of a connection: shared by CC505 and CC506.
+//!
+//! A few long waits are no sign of a slow host: a lost message, a long poll or a user look the same.
+//! So the condition must also hold without the longest wait.
+
+use packet::Dir;
+
+use super::case::{DiagnosisCase, SECOND, count, many, number, percent, seconds, time};
+use super::{Confidence, DiagnosisRule, Finding, Severity};
+use crate::capture_point::CapturePoint;
+use crate::exchange::{ExchangeBudget, ExchangeShare, Waits};
+
+/// Fewest turns of a host from which its think time is judged.
+const MIN_TURNS: u64 = 3;
+/// Fewest turns of a client, which may wait for a user.
+const MIN_CLIENT_TURNS: u64 = 5;
+/// Shortest mean think time, in ns: half of the 0.1 s that a person perceives as no delay at all.
+const MIN_MEAN: u64 = SECOND / 20;
+/// Longest mean think time of a server, in ns. Long polls and heartbeats take longer.
+const MAX_SERVER_MEAN: u64 = 10 * SECOND;
+/// Longest mean think time of a client, in ns. Users and players of media take longer.
+const MAX_CLIENT_MEAN: u64 = SECOND / 2;
+/// A client's longest wait is at most this many times the mean: a program's are alike, a user's vary.
+const CLIENT_SPREAD: u64 = 4;
+/// Messages with fewer bytes in both directions, on average, are keystrokes and heartbeats.
+const MIN_MESSAGE: u64 = 100;
+
+/// The turns of a host that takes most of the time of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ThinkTime<'a> {
+    pub(super) waits: Waits,
+    /// Its think time and its pauses within messages, in ns.
+    pub(super) total: u64,
+    budget: &'a ExchangeBudget,
+    /// Time of the connection without rests, in ns.
+    work: u64,
+}
+
+impl<'a> ThinkTime<'a> {
+    /// The think time of the host that sends in this direction, if that and its pauses are at least half
+    /// of the time. `None` also where that is in doubt.
+    pub(super) fn of(case: &DiagnosisCase<'a>, host: Dir) -> Option<Self> {
+        let analysis = case.analysis;
+        let events = &analysis.events;
+        let roles_known = events.syns.count > 0 || events.syn_acks.count > 0;
+        let budget = analysis.exchange.as_deref()?;
+        if !roles_known || case.flow.dir != analysis.main_dir() {
+            return None;
+        }
+        let waits = budget.thinking[host as usize];
+        let work = budget.whole().saturating_sub(budget.of(ExchangeShare::Idle));
+        let is_client = host == Dir::Forward;
+        let fewest = if is_client { MIN_CLIENT_TURNS } else { MIN_TURNS };
+        if waits.count < fewest {
+            return None;
+        }
+        let longest = waits.longest.ns;
+        let rest = waits.total.saturating_sub(longest);
+        let mean = rest / (waits.count - 1);
+        let total = waits.total.saturating_add(budget.pauses[host as usize]);
+        let is_most = |total: u64, work: u64| total.saturating_mul(2) >= work;
+        let is_most = is_most(total, work)
+            && is_most(total.saturating_sub(longest), work.saturating_sub(longest))
+            // Pauses alone may be those of a server that reports events.
+            && rest.saturating_mul(10) >= work;
+        let is_long = mean >= MIN_MEAN.max(2 * queue(case));
+        let is_usual = if is_client {
+            // An interactive connection waits for its users.
+            case.is_bulk() && mean <= MAX_CLIENT_MEAN && longest <= CLIENT_SPREAD * mean
+        } else {
+            mean <= MAX_SERVER_MEAN && has_messages(case, waits.count)
+        };
+        (is_most && is_long && is_usual).then_some(Self { waits, total, budget, work })
+    }
+
+    /// Time of the connection without rests, in ns.
+    pub(super) const fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Mean time to the first byte of a response, as the client observes it, in ns.
+    pub(super) fn first_byte(&self) -> u64 {
+        self.budget.first_byte.mean().unwrap_or(0)
+    }
+
+    /// A finding about it.
+    pub(super) fn finding(
+        &self,
+        case: &DiagnosisCase<'_>,
+        rule: &DiagnosisRule,
+        host: Dir,
+        title: String,
+    ) -> Finding {
+        let (waits, longest) = (self.waits, self.waits.longest);
+        let mean = waits.mean().unwrap_or(0);
+        let spent = |share: ExchangeShare| {
+            format!("{} {}", share.name(), percent(self.budget.of(share), self.work))
+        };
+        let shares = [
+            ExchangeShare::Network,
+            ExchangeShare::Client,
+            ExchangeShare::Server,
+            ExchangeShare::Transfer,
+        ];
+        let (what, message, name) = match host {
+            Dir::Reverse => ("response", "response", "server"),
+            Dir::Forward => ("further request", "request", "client"),
+        };
+        let mut finding = case.finding(rule, self.total, title).with([
+            number(
+                "think_s",
+                seconds(waits.total),
+                "thinks",
+                format!(
+                    "{} before {}, {} on average",
+                    time(waits.total),
+                    many(waits.count, what),
+                    time(mean)
+                ),
+            ),
+            number(
+                "longest_think_s",
+                seconds(longest.ns),
+                "longest",
+                format!(
+                    "{} in frames {}..{}, until {:.3} s",
+                    time(longest.ns),
+                    longest.frames.0,
+                    longest.frames.1,
+                    seconds(longest.until)
+                ),
+            ),
+            count("turns", waits.count, "", String::new()),
+            number("mean_think_s", seconds(mean), "", String::new()),
+            number(
+                "think_share",
+                self.total as f64 / self.work.max(1) as f64,
+                "time",
+                shares.map(spent).join(", "),
+            ),
+        ]);
+        if self.total > waits.total {
+            let pauses = self.total - waits.total;
+            let text = format!("{} within its {}s", time(pauses), message);
+            finding = finding.with([number("pauses_s", seconds(pauses), "pauses", text)]);
+        }
+        // As with CC501, waits of less than a second in all are a note.
+        finding.severity = if self.total < SECOND { Severity::Note } else { Severity::Error };
+        let is_here = case.analysis.capture_point(host) == CapturePoint::Sender;
+        finding.confidence = if is_here { Confidence::High } else { Confidence::Medium };
+        if !is_here {
+            finding = finding
+                .unseen(format!("packets that were lost between the {name} and the capture point"));
+        }
+        finding
+    }
+}
+
+/// Whether the think time of a host explains the waits of the applications.
+pub(super) fn explains_waits(case: &DiagnosisCase<'_>) -> bool {
+    [Dir::Forward, Dir::Reverse].into_iter().any(|host| ThinkTime::of(case, host).is_some())
+}
+
+/// The usual delay of a queue in either direction, in ns. It counts as think time of the host at its
+/// far end.
+fn queue(case: &DiagnosisCase<'_>) -> u64 {
+    let flows = case.analysis.flows.iter().flatten();
+    flows
+        .filter_map(|flow| flow.rtt)
+        .map(|(min, smoothed, _)| smoothed.saturating_sub(min))
+        .max()
+        .unwrap_or(0)
+}
+
+/// Whether a message of either host has some bytes on average.
+fn has_messages(case: &DiagnosisCase<'_>, turns: u64) -> bool {
+    let mut flows = case.analysis.flows.iter().flatten();
+    flows.any(|flow| flow.bytes >= MIN_MESSAGE * turns)
+}
