@@ -200,8 +200,7 @@ fn a_listener_continues_to_listen_after_a_reset() {
 #[test]
 fn an_ack_to_a_listener_is_answered_with_a_reset() {
     let mut pair = TcpPair::of("freebsd-13.2", "freebsd-13.2");
-    let stray =
-        Segment { flags: Flags::ACK, ack: SeqNum(77), ..Segment::default() };
+    let stray = Segment { flags: Flags::ACK, ack: SeqNum(77), ..Segment::default() };
     pair.arrive(&stray);
     pair.serve();
     let reset = pair.log[0];
