@@ -27,15 +27,26 @@ impl UndoState {
         Self { marker: Some(snd_una), retrans, stamp }
     }
 
+    /// Another recovery begins with `retransmitted` retransmitted packets in flight. The time of the
+    /// first retransmission stays if packets retransmitted before are outstanding
+    /// (tcp_retrans_stamp_cleanup).
+    pub const fn begin_again(&mut self, snd_una: Offset, retransmitted: u64, outstanding: bool) {
+        let stamp = if outstanding { self.stamp } else { None };
+        *self = Self::begin(snd_una, retransmitted, stamp);
+    }
+
     /// The recovery can no longer be undone: it is over, or it was not spurious.
     pub const fn forget(&mut self) {
         self.marker = None;
         self.retrans = None;
-        self.stamp = None;
     }
 
     /// `packets` packets were retransmitted at `stamp` of the timestamp clock.
     pub fn on_retransmitted(&mut self, packets: u64, stamp: u32) {
+        if self.marker.is_none() {
+            // A tail loss probe.
+            self.stamp = None;
+        }
         self.stamp = self.stamp.or(Some(stamp));
         self.retrans = Some(self.retrans.unwrap_or(0) + packets);
     }
@@ -134,6 +145,26 @@ mod tests {
         assert!(!undo.may(Some(49)));
         // The timestamp clock wraps.
         assert!(tsecr_before(u32::MAX, 3));
+    }
+
+    #[test]
+    fn a_recovery_that_follows_another_keeps_the_time_of_what_is_outstanding() {
+        for (in_flight, outstanding, undone) in
+            [(1, true, false), (0, true, false), (0, false, true)]
+        {
+            let mut undo = UndoState::begin(Offset(100), 0, None);
+            undo.on_retransmitted(1, 50);
+            undo.forget();
+            undo.begin_again(Offset(200), in_flight, outstanding);
+            assert_eq!(undo.may(Some(55)), undone, "{in_flight} {outstanding}");
+            assert!(undo.may(Some(49)));
+        }
+        // The time of a tail loss probe is that of the last one.
+        let mut undo = UndoState::default();
+        undo.on_retransmitted(1, 50);
+        undo.on_retransmitted(1, 60);
+        undo.begin_again(Offset(200), 1, true);
+        assert!(undo.may(Some(59)) && !undo.may(Some(60)));
     }
 
     #[test]

@@ -140,9 +140,12 @@ impl TcpEndpoint {
         let una = self.snd.una;
         let mss = self.mss();
         let whole = self.is_rate_based();
+        let head = self.snd.scoreboard.first();
+        let repeated = head.is_some_and(|head| head.transmissions() > 1);
+        let retransmitted = flight.retransmission.packets;
         let loss = timed_of!(self);
         loss.tlp.forget();
-        loss.episode.undo = UndoState::begin(una, 0, None);
+        loss.episode.undo.begin_again(una, retransmitted, repeated || retransmitted > 0);
         loss.episode.prr = match whole {
             true => PrrState::Controller,
             false => loss.detector.new_prr(&flight, control.window.get(), mss),
