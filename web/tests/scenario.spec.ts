@@ -98,9 +98,9 @@ test("all four stories run, and say what limits them", async ({ page }) => {
   }
 });
 
-test("the page of a run is shown in a frame without rights", async ({ page }) => {
+test("the page of a run is shown in a frame with no right but to run and to save", async ({ page }) => {
   await page.getByRole("button", { name: "Full page of the run" }).click();
   const frame = page.frameLocator("iframe");
   await expect(frame.getByRole("heading", { level: 1 })).toContainText("starved by LRO");
-  await expect(page.locator("iframe")).toHaveAttribute("sandbox", "allow-scripts");
+  await expect(page.locator("iframe")).toHaveAttribute("sandbox", "allow-scripts allow-downloads");
 });
