@@ -431,6 +431,22 @@ fn linux_retransmits_small_packets_as_one() {
 }
 
 #[test]
+fn lost_packets_that_outlast_a_recovery_begin_another() {
+    // tcp_time_to_recover: the third packet and its retransmission are lost, and a packet that was sent in the
+    // recovery; that one's retransmission is outstanding when the recovery ends.
+    let mut client = config("linux-6.18", TcpSide::Client);
+    client.tso = false;
+    let mut pair = TcpPair::new(client, config("linux-6.18", TcpSide::Server));
+    pair.to_write = 40 * 1_448;
+    pair.lose = |_, s| s.payload > 0 && [2, 16].contains(&((s.seq.0 - 1_001) / 1_448));
+    pair.run(Duration::from_millis(290));
+    pair.lose = |_, _| false;
+    pair.run(MINUTES);
+    let totals = pair.client.totals();
+    assert_eq!((totals.fast_recoveries, totals.timeouts, totals.spurious), (2, 0, 0), "{totals:?}");
+}
+
+#[test]
 fn a_retransmission_that_was_acknowledged_shows_the_loss_of_older_packets() {
     // tcp_clean_rtx_queue passes it to tcp_rack_advance: what was sent a round trip before it and is
     // still in flight is lost, although nothing is SACKed. Ten packets, the first and the last three

@@ -249,6 +249,17 @@ fn a_silent_peer_is_probed_and_its_answer_keeps_the_connection() {
 }
 
 #[test]
+fn linux_does_not_probe_while_a_fin_is_outstanding() {
+    // tcp_keepalive_timer: `packets_out` counts the FIN.
+    let mut pair = with_keepalive("linux-6.18");
+    pair.lose = |_, _| true;
+    let before = pair.log.len();
+    pair.client.close();
+    pair.run(Duration::from_secs(200));
+    assert!(pair.log[before..].iter().all(|s| s.seq == SeqNum(1_001) && s.flags.has(Flags::FIN)));
+}
+
+#[test]
 fn a_connection_to_a_peer_that_never_answers_is_dropped() {
     // Both kernels send a RST (tcp_drop of FreeBSD in tcp_timer_keep, tcp_send_active_reset of
     // Linux in tcp_keepalive_timer); RFC 9293 does not require one.
