@@ -70,7 +70,12 @@ fn no_more_is_sent_than_the_rate_allows() {
 fn a_lost_burst_is_retransmitted_as_one() {
     let mut pair = pair(400 * 1_448);
     pair.lose = |number, segment: &Segment| segment.payload == 2 * 1_448 && number % 31 == 30;
-    pair.run(Duration::from_secs(60));
+    for ms in (100..60_000).step_by(100) {
+        pair.run(Duration::from_millis(ms));
+        // It still counts as two packets.
+        let outstanding = pair.client.snd.scoreboard.sums().all;
+        assert_eq!(outstanding.bytes, outstanding.packets * 1_448, "at {ms} ms");
+    }
     assert_eq!(pair.read, 400 * 1_448);
     let begin = pair.data().next().unwrap().seq.0;
     let (mut sent, mut retransmitted) = (0, Vec::new());
