@@ -74,8 +74,9 @@ function picture(group) {
   return canvas;
 }
 
-// A field of a CSV file (RFC 4180).
+// A field of a CSV file (RFC 4180). A spreadsheet would take a name that begins like a formula for one.
 function field(text) {
+  if (/^[=+@\t-]/.test(text) && Number.isNaN(Number(text))) text = `'${text}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
