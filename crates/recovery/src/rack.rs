@@ -110,8 +110,11 @@ impl Rack {
     /// Takes the round-trip time of a delivered packet; returns whether it has one.
     pub fn take_rtt(&mut self, packet: &DeliveredSegment, now: Instant, min_rtt: Duration) -> bool {
         let rtt = now.since(packet.sent_at);
-        // Ambiguous: not the retransmission if the RTT would be below the minimum.
-        if packet.retransmitted && (packet.echo_older || rtt < min_rtt) {
+        // Ambiguous: not the retransmission if the RTT would be below the minimum. The kernel
+        // compares its timestamps of whole microseconds.
+        let whole_us = now.as_nanos() / 1_000 - packet.sent_at.as_nanos() / 1_000;
+        let below = whole_us < min_rtt.as_micros();
+        if packet.retransmitted && (packet.echo_older || below) {
             return false;
         }
         // Section 6.2 step 2 takes the RTT of every packet; the clock only advances.

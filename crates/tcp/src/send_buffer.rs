@@ -38,6 +38,8 @@ pub(crate) struct SendBuffer {
     mbufs: Option<Box<MbufChain>>,
     /// Bytes that a blocked writer waits to write (Linux SOCK_NOSPACE); 0 if none.
     wanted: u64,
+    /// Linux: the latest write has copied something (`copied` of tcp_sendmsg_locked).
+    copied: bool,
     /// The application has set the size (Linux SOCK_SNDBUF_LOCK, FreeBSD SB_AUTOSIZE off).
     fixed: bool,
 }
@@ -51,7 +53,16 @@ impl SendBuffer {
         let packets = PacketSizes::new(1);
         let is_freebsd = matches!(profile.send_buffer, SendBufferRule::FreeBsd { .. });
         let mbufs = is_freebsd.then(Box::default);
-        Self { profile: profile.clone(), size, used: 0, packets, mbufs, wanted: 0, fixed: false }
+        Self {
+            profile: profile.clone(),
+            size,
+            used: 0,
+            packets,
+            mbufs,
+            wanted: 0,
+            copied: false,
+            fixed: false,
+        }
     }
 
     /// Replaces the profile with a shared equal one.
@@ -139,8 +150,11 @@ impl SendBuffer {
         if self.wanted > 0 && memory() >= self.size {
             return Written { taken: 0, pushed: queue.nxt };
         }
+        let copied = self.wanted > 0 && self.copied;
+        let queue = WriteQueue { continues: copied, ..queue };
         let written = self.packets.write(self.size, self.used, offered, queue);
         self.wrote(offered, written.taken);
+        self.copied = copied || written.taken > 0;
         written
     }
 
@@ -153,6 +167,11 @@ impl SendBuffer {
     /// Linux: extends that packet up to `end` (tcp_grow_skb); `data_end`: the end of the queue.
     pub(crate) fn grow_head(&mut self, end: Offset, data_end: Offset) {
         self.packets.grow_head(end, data_end);
+    }
+
+    /// Linux: does the packet that ends at `end` have PSH? `data_end`: the end of the queue.
+    pub(crate) fn pushes(&self, end: Offset, data_end: Offset) -> bool {
+        self.packets.pushes(end, data_end)
     }
 
     /// Linux: a burst that ends at `end` was sent.
@@ -375,6 +394,7 @@ mod tests {
             sendable: 10 * 1_448,
             half_window: 65_160 / 2,
             device: Some(DeviceLimits { held: 0, most: 673, in_flight: 0 }),
+            continues: false,
         };
         assert_eq!(buffer.write_packets(1 << 20, queue).taken, 43_440);
         let (nxt, unsent) = (Offset(14_481), 28_960);

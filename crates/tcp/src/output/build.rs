@@ -236,7 +236,12 @@ impl TcpEndpoint {
         if end > self.snd.max {
             let (at, sent_at) = (plan.at.max(self.snd.max), self.new_data_sent_at(cx.now));
             sent::push(&mut self.snd.scoreboard, at, end, plan.fin, mss, sent_at);
-            if plan.push && (end >= self.data_end() || plan.len < mss) {
+            let linux = self.cfg.profile.family == Family::Linux && self.cfg.tso;
+            let marked = match linux {
+                true => self.ends_push(plan.at, plan.at + plan.len),
+                false => end >= self.data_end() || plan.len < mss,
+            };
+            if plan.push && marked {
                 // The PSH that ends a burst is only in its clone (__tcp_transmit_skb).
                 self.snd.scoreboard.set_push();
             }

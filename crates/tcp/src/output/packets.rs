@@ -63,6 +63,13 @@ pub(crate) struct WriteCall {
     pushed: Offset,
 }
 
+impl WriteCall {
+    /// End of what tcp_push_one sends while the write goes on.
+    pub(super) const fn pushed(&self) -> Offset {
+        self.pushed
+    }
+}
+
 /// Limits of a burst.
 #[derive(Debug, Clone, Copy)]
 struct SendRoom {
@@ -154,7 +161,8 @@ impl TcpEndpoint {
         };
         let limited = |why: &SendLimit| in_flight >= cwnd || *why == SendLimit::CongestionWindow;
         let len = outcome.inspect_err(|why| self.validate_window(limited(why)))?;
-        let last = self.snd.nxt + len == end;
+        let at = self.snd.nxt;
+        let last = at + len == end;
         if len != mss && !len.is_multiple_of(mss) {
             self.snd.minshall_end = self.snd.nxt + len;
         }
@@ -173,10 +181,10 @@ impl TcpEndpoint {
             self.snd.batch = PacketBatch::new(train, train + 1 == most);
         }
         Ok(SegmentPlan {
-            at: self.snd.nxt,
+            at,
             len,
             fin: last && self.fin_wanted(),
-            push: last || len > mss,
+            push: if retransmitting { last } else { self.ends_push(at, at + len) } || len > mss,
             kind: if retransmitting {
                 SentKind::Retransmission(self.snd.retransmit_cause)
             } else {
@@ -373,6 +381,7 @@ impl TcpEndpoint {
             sendable: window.min(peer),
             half_window: self.snd.max_wnd / 2,
             device: None,
+            continues: false,
         }
     }
 

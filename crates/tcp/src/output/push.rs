@@ -20,7 +20,7 @@ impl TcpEndpoint {
         let end = at + len;
         match self.cfg.profile.family {
             Family::FreeBsd | Family::Rfc => end == self.data_end(),
-            Family::Linux if matches!(kind, SentKind::New) => end == self.data_end(),
+            Family::Linux if matches!(kind, SentKind::New) => self.ends_push(at, end),
             // A packet of several segments always carries it (__tcp_transmit_skb).
             Family::Linux if len > self.mss() => true,
             Family::Linux => {
@@ -30,6 +30,17 @@ impl TcpEndpoint {
                 })
             }
         }
+    }
+
+    /// Linux: do new data from `at` to `end` end a packet of the write queue with PSH? What is sent
+    /// while the write goes on has none yet (tcp_push_one).
+    pub(super) fn ends_push(&self, at: Offset, end: Offset) -> bool {
+        let data_end = self.data_end();
+        if !self.cfg.tso {
+            return end == data_end;
+        }
+        let writes = self.snd.write_call.is_some_and(|call| at < call.pushed());
+        !writes && self.snd.buffer.pushes(end, data_end)
     }
 }
 

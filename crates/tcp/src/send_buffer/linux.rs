@@ -36,6 +36,8 @@ pub(crate) struct WriteQueue {
     pub(crate) half_window: u64,
     /// The device, if it holds packets.
     pub(crate) device: Option<DeviceLimits>,
+    /// The write was blocked after it had copied something, and continues.
+    pub(crate) continues: bool,
 }
 
 /// A device that holds packets until it has sent them.
@@ -101,13 +103,23 @@ pub(crate) struct Written {
     pub(crate) pushed: Offset,
 }
 
+/// Where a packet of the write queue begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+struct PacketStart {
+    at: Offset,
+    /// The packet before has PSH.
+    pushed: bool,
+}
+
 /// The queued packets.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct PacketSizes {
     /// Length of those sent, where bursts are not known.
     sent: u32,
     /// Where the packets of the write queue begin, except for the one at its head.
-    starts: VecDeque<Offset>,
+    starts: VecDeque<PacketStart>,
+    /// The last packet of the write queue has PSH (tcp_mark_push).
+    tail_pushes: bool,
     /// Where the packets of the retransmission queue end, if bursts are passed to the card.
     flight: VecDeque<Offset>,
     /// Start of the retransmission queue.
@@ -116,7 +128,13 @@ pub(super) struct PacketSizes {
 
 impl PacketSizes {
     pub(super) const fn new(mss: u32) -> Self {
-        Self { sent: mss, starts: VecDeque::new(), flight: VecDeque::new(), una: Offset(1) }
+        Self {
+            sent: mss,
+            starts: VecDeque::new(),
+            tail_pushes: false,
+            flight: VecDeque::new(),
+            una: Offset(1),
+        }
     }
 
     /// A burst that ends at `end` was sent.
@@ -173,30 +191,44 @@ impl PacketSizes {
     /// if it is the last one.
     #[inline]
     pub(super) fn head_end(&mut self, nxt: Offset) -> Option<Offset> {
-        while self.starts.front().is_some_and(|&start| start <= nxt) {
+        while self.starts.front().is_some_and(|start| start.at <= nxt) {
             self.starts.pop_front();
         }
-        self.starts.front().copied()
+        self.starts.front().map(|start| start.at)
+    }
+
+    /// Does a packet that ends at `end` have PSH, where writes have ended in it? `data_end`: the end
+    /// of the queue.
+    pub(super) fn pushes(&self, end: Offset, data_end: Offset) -> bool {
+        if end >= data_end {
+            return self.tail_pushes;
+        }
+        let next = self.starts.iter().find(|start| start.at >= end);
+        next.is_some_and(|start| start.at == end && start.pushed)
     }
 
     /// tcp_grow_skb: the packet at the head takes what it lacks to end at `end` from the next one,
     /// which may be used up; `data_end`: the end of the queue.
     pub(super) fn grow_head(&mut self, end: Offset, data_end: Offset) {
         let Some(&head) = self.starts.front() else { return };
-        if end <= head {
+        if end <= head.at {
             return;
         }
-        let next = self.starts.get(1).copied().unwrap_or(data_end);
+        let next = self.starts.get(1).map_or(data_end, |start| start.at);
         if end < next {
-            self.starts[0] = end;
+            self.starts[0].at = end;
         } else {
             self.starts.pop_front();
+            match self.starts.front_mut() {
+                Some(after) => after.pushed |= head.pushed,
+                None => self.tail_pushes |= head.pushed,
+            }
         }
     }
 
     /// Where the last packet of the write queue begins.
     pub(super) fn tail_start(&self, nxt: Offset) -> Offset {
-        self.starts.back().map_or(nxt, |&start| start.max(nxt))
+        self.starts.back().map_or(nxt, |start| start.at.max(nxt))
     }
 
     /// `sk_wmem_queued`, with `sent` bytes of payload in flight and `unsent` from `nxt` on; `bursts`:
@@ -207,7 +239,7 @@ impl PacketSizes {
             0 => sent.div_ceil(u64::from(self.sent)),
             packets => packets + bursts,
         };
-        let past = self.starts.iter().take_while(|&&start| start <= nxt).count();
+        let past = self.starts.iter().take_while(|start| start.at <= nxt).count();
         let waiting = if unsent > 0 { 1 + self.starts.len() - past } else { 0 };
         sent + unsent + (flight + waiting as u64) * SKB_OVERHEAD
     }
@@ -242,11 +274,14 @@ impl PacketSizes {
                     break;
                 }
                 if queue.unsent > 0 {
-                    self.starts.push_back(end);
+                    self.starts.push_back(PacketStart { at: end, pushed: self.tail_pushes });
                 }
+                self.tail_pushes = false;
                 tail = 0;
             }
             let copied = (queue.size_goal - tail).min(offered - taken);
+            // `if (!copied)`: what a new write appends to has no PSH any more.
+            self.tail_pushes &= taken > 0 || queue.continues;
             taken += copied;
             queue.unsent += copied;
             if tail + copied < queue.size_goal {
@@ -255,6 +290,7 @@ impl PacketSizes {
             let end = end + copied;
             let kept = if end > pushed_seq + queue.half_window {
                 pushed_seq = end;
+                self.tail_pushes = true;
                 queue.push(u32::MAX)
             } else if self.starts.is_empty() {
                 let kept = queue.push(1);
@@ -268,13 +304,14 @@ impl PacketSizes {
                 self.cut_head(queue.nxt + len, end);
             }
         }
+        self.tail_pushes |= taken > 0;
         Written { taken, pushed }
     }
 
     /// tso_fragment: the packet at the head ends at `at`; `end`: that of the write queue.
     fn cut_head(&mut self, at: Offset, end: Offset) {
-        if at < self.starts.front().copied().unwrap_or(end) {
-            self.starts.push_front(at);
+        if at < self.starts.front().map_or(end, |start| start.at) {
+            self.starts.push_front(PacketStart { at, pushed: false });
         }
     }
 }
@@ -295,7 +332,35 @@ mod tests {
             sendable: sendable * MSS,
             half_window: 1 << 40,
             device: None,
+            continues: false,
         }
+    }
+
+    fn starts(sizes: &PacketSizes) -> Vec<Offset> {
+        sizes.starts.iter().map(|start| start.at).collect()
+    }
+
+    #[test]
+    fn a_packet_in_which_a_write_ended_has_psh_at_its_end() {
+        let mut sizes = PacketSizes::new(1_448);
+        let at = |segments: u64| Offset(1 + segments * MSS);
+        // A blocked write that continues fills up the packet in which it was blocked.
+        sizes.write(4 << 20, 0, 30 * MSS, queue(0, 0));
+        let continued = WriteQueue { continues: true, ..queue(30, 0) };
+        sizes.write(4 << 20, 30 * MSS, 30 * MSS, continued);
+        assert_eq!(starts(&sizes), [at(45)]);
+        let pushes = |sizes: &PacketSizes, end| sizes.pushes(at(end), at(60));
+        assert_eq!(
+            [10, 30, 45, 50, 60].map(|end| pushes(&sizes, end)),
+            [false, false, true, false, true]
+        );
+        // A new one takes the PSH from the packet to which it appends.
+        sizes.write(4 << 20, 60 * MSS, 40 * MSS, queue(60, 0));
+        assert!(sizes.pushes(at(45), at(100)) && !sizes.pushes(at(90), at(100)));
+        assert!(!sizes.pushes(at(60), at(100)) && sizes.pushes(at(100), at(100)));
+        // tcp_grow_skb: the packet that is used up leaves its PSH.
+        sizes.grow_head(at(90), at(100));
+        assert!(sizes.pushes(at(90), at(100)));
     }
 
     #[test]
@@ -354,7 +419,7 @@ mod tests {
         let at = |segments: u64| Offset(1 + segments * MSS);
         let written = sizes.write(46_080, 0, 1 << 20, first);
         assert_eq!(written, Written { taken: 30 * MSS, pushed: at(2) });
-        assert_eq!(sizes.starts, [at(8)]);
+        assert_eq!(starts(&sizes), [at(8)]);
         // Its third write: una at 16 segments, 7 more in flight.
         let size_goal = 28 * MSS;
         let third = WriteQueue {
@@ -366,6 +431,7 @@ mod tests {
             sendable: MSS,
             half_window: 81_536 / 2,
             device,
+            continues: false,
         };
         let written = sizes.write(55_296, 14 * MSS, 1 << 20, third);
         assert_eq!(written, Written { taken: 22 * MSS, pushed: at(24) });
@@ -417,12 +483,12 @@ mod tests {
     fn a_packet_grows_by_one_other_at_most() {
         let mut sizes = PacketSizes::new(1_448);
         let at = |segments: u64| Offset(1 + segments * MSS);
-        sizes.starts = [1, 2, 3].map(at).into();
+        sizes.starts = [1, 2, 3].map(|n| PacketStart { at: at(n), pushed: n == 1 }).into();
         // tcp_grow_skb takes from the next packet only.
         sizes.grow_head(at(4), at(20));
-        assert_eq!(sizes.starts, [2, 3].map(at));
+        assert_eq!(starts(&sizes), [2, 3].map(at));
         sizes.grow_head(at(2), at(20));
-        assert_eq!(sizes.starts, [2, 3].map(at));
+        assert_eq!(starts(&sizes), [2, 3].map(at));
     }
 
     #[test]

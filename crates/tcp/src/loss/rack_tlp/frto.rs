@@ -128,6 +128,21 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_retransmission_after_a_timeout_begins_a_recovery() {
+        // FLAG_LOST_RETRANS: the second packet of a lost flight is lost again, the third arrives.
+        let mut pair = pair(|number, s| s.payload > 0 && number < 13);
+        pair.run(Duration::from_millis(590));
+        pair.lose = |_, s| s.payload > 0 && s.seq.0 == 1_001 + 1_460;
+        pair.run(Duration::from_millis(650));
+        assert_eq!((pair.client.totals().timeouts, pair.client.totals().fast_recoveries), (1, 0));
+        pair.lose = |_, _| false;
+        pair.run(Duration::from_secs(10));
+        let totals = pair.client.totals();
+        assert_eq!((totals.timeouts, totals.fast_recoveries), (1, 1), "{totals:?}");
+        assert_eq!(pair.client.acknowledged().get(), 15 * 1_460);
+    }
+
+    #[test]
     fn new_data_is_sent_when_only_the_retransmission_arrives() {
         let mut pair = pair(|number, s| s.payload > 0 && number < 13);
         pair.run(Duration::from_secs(3));
