@@ -1,8 +1,8 @@
 //! Random worlds with real kernels as hosts, compared with the same worlds of models: first
 //! differences counted by their kind, and the smallest scenario of each kind.
 //!
-//! The worlds are those of [`simtest::worlds`], with Linux hosts. Results are appended to a file at
-//! once, so that an interrupted run can be resumed.
+//! The worlds are those of [`simtest::worlds`], with Linux hosts; in mixed ones some hosts are models
+//! in both grades. Results are appended to a file at once, so that an interrupted run can be resumed.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,22 +25,29 @@ pub(crate) fn record(seed: u64, first: u64, count: u64, file: &Path) -> ExitCode
     }
 }
 
+/// The worlds to compare, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Comparison {
+    pub(crate) seed: u64,
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+    /// Some hosts are models in both grades.
+    pub(crate) mixed: bool,
+    /// Number of threads; by default, that of processors.
+    pub(crate) jobs: Option<usize>,
+    /// Run each world's kernels twice.
+    pub(crate) twice: bool,
+}
+
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(_: u64, _: u64, _: u64, _: Option<usize>, _: bool, _: &Path) -> ExitCode {
+pub(crate) fn run(_: Comparison, _: &Path) -> ExitCode {
     eprintln!("worlds against a kernel need Linux");
     ExitCode::from(2)
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) fn run(
-    seed: u64,
-    first: u64,
-    count: u64,
-    jobs: Option<usize>,
-    twice: bool,
-    out: &Path,
-) -> ExitCode {
-    match linux::run(seed, first, count, jobs, twice, out) {
+pub(crate) fn run(comparison: Comparison, out: &Path) -> ExitCode {
+    match linux::run(comparison, out) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -70,10 +77,13 @@ mod linux {
     use guest::uml::Protocol;
     use guest::{GuestHost, Job, RunError};
     use scenario::{Overrides, load};
+    use sim::Scenario;
+    use sim::scenario::StackSpec;
     use simtest::worlds;
     use units::{Duration, Instant};
 
-    use super::drawn::{has_links, world};
+    use super::Comparison;
+    use super::drawn::{PROFILE, has_links, mixed_world, world};
 
     /// Maximum hosts of a world: each is a process.
     pub(super) const MOST_HOSTS: usize = 8;
@@ -90,8 +100,8 @@ mod linux {
     }
 
     impl Kernel {
-        /// Every host of a scenario as a guest.
-        pub(super) fn guests(&self, hosts: usize) -> Vec<GuestHost> {
+        /// Every host of a scenario with the profile of the guests as a guest.
+        pub(super) fn guests(&self, scenario: &Scenario) -> Vec<GuestHost> {
             let guest = |host| GuestHost {
                 host,
                 kernel: self.path.clone(),
@@ -101,21 +111,21 @@ mod linux {
                 facts: false,
                 tcp_info: Duration::from_millis(10),
             };
-            (0..hosts).map(guest).collect()
+            let is_guest = |&host: &usize| {
+                let StackSpec::Tcp(stack) = &scenario.hosts[host].stack else { return false };
+                stack.profile.name == PROFILE
+            };
+            (0..scenario.hosts.len()).filter(is_guest).map(guest).collect()
         }
     }
 
-    pub(super) fn run(
-        seed: u64,
-        first: u64,
-        count: u64,
-        jobs: Option<usize>,
-        twice: bool,
-        out: &Path,
-    ) -> Result<(), String> {
+    pub(super) fn run(comparison: Comparison, out: &Path) -> Result<(), String> {
+        let Comparison { seed, first, count, mixed, jobs, twice } = comparison;
+        let world = |number| if mixed { mixed_world(seed, number) } else { world(seed, number) };
+        let kind_of_worlds = if mixed { "-mixed" } else { "" };
         let kernel = kernel()?;
         fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
-        let file = out.join(format!("{}-seed-{seed}.csv", kernel.name));
+        let file = out.join(format!("{}{kind_of_worlds}-seed-{seed}.csv", kernel.name));
         let known = known(&file)?;
         let rows = File::options().create(true).append(true).open(&file);
         let rows = Mutex::new(rows.map_err(|error| format!("{}: {error}", file.display()))?);
@@ -130,7 +140,7 @@ mod linux {
                 if results.lock().is_ok_and(|results| results.contains_key(&number)) {
                     continue;
                 }
-                let result = result_of(&world(seed, number), &kernel, twice);
+                let result = result_of(&world(number), &kernel, twice);
                 // No thread panics while it holds a lock.
                 if let (Ok(mut rows), Ok(mut results)) = (rows.lock(), results.lock()) {
                     let _ = writeln!(rows, "{number},{}", result.to_row());
@@ -162,11 +172,13 @@ mod linux {
             let count = |is: fn(&WorldResult) -> bool| worlds.clone().filter(|one| is(one)).count();
             println!(
                 "of {} worlds of {what}: {} without a difference; {} with the same data packets and number of \
-                 acknowledgments, within 1 % and a tick; {} within 1 % in duration, retransmissions and largest window",
+                 acknowledgments, within 1 % and a tick; {} within 1 % in duration, retransmissions and largest window, \
+                 {} within 5 %",
                 worlds.clone().count(),
                 count(|one| one.kind == SAME),
                 count(|one| one.identical),
                 count(|one| one.near),
+                count(|one| one.within5),
             );
         }
         let differs = kinds.iter().any(|(kind, _)| *kind == DIFFERS);
@@ -175,13 +187,13 @@ mod linux {
                 continue;
             }
             let mut runs = 0;
-            let text = world(seed, numbers[0]);
+            let text = world(numbers[0]);
             let small = worlds::shrink(&text, |text| {
                 runs += 1;
                 runs <= MOST_RUNS && has_links(text) && kind_of(text, &kernel, twice) == kind
             });
             let name = kind.replace([' ', ','], "-");
-            let file = out.join(format!("{}-{name}.toml", kernel.name));
+            let file = out.join(format!("{}{kind_of_worlds}-{name}.toml", kernel.name));
             fs::write(&file, small).map_err(|error| format!("{}: {error}", file.display()))?;
             println!("ackclock compare {}", file.display());
         }
@@ -211,20 +223,28 @@ mod linux {
         identical: bool,
         /// All flows are near in the sense of [`Likeness::is_near`].
         near: bool,
+        /// The same, within 5 %.
+        within5: bool,
     }
 
     impl WorldResult {
+        fn unlike(kind: String, flows: usize) -> Self {
+            Self { kind, flows, identical: false, near: false, within5: false }
+        }
+
         fn to_row(&self) -> String {
-            let Self { kind, flows, identical, near } = self;
-            format!("{kind:?},{flows},{identical},{near}")
+            let Self { kind, flows, identical, near, within5 } = self;
+            format!("{kind:?},{flows},{identical},{near},{within5}")
         }
 
         fn from_row(row: &str) -> Option<Self> {
-            let mut fields = row.rsplitn(4, ',');
+            let mut fields = row.rsplitn(5, ',');
+            let within5 = fields.next()?.parse().ok()?;
             let near = fields.next()?.parse().ok()?;
             let identical = fields.next()?.parse().ok()?;
             let flows = fields.next()?.parse().ok()?;
-            Some(Self { kind: fields.next()?.trim_matches('"').to_owned(), flows, identical, near })
+            let kind = fields.next()?.trim_matches('"').to_owned();
+            Some(Self { kind, flows, identical, near, within5 })
         }
     }
 
@@ -247,9 +267,8 @@ mod linux {
     }
 
     fn result_of(text: &str, kernel: &Kernel, twice: bool) -> WorldResult {
-        let unlike = |kind| WorldResult { kind, flows: 0, identical: false, near: false };
         differences(text, kernel, twice)
-            .unwrap_or_else(|reason| unlike(format!("{NOT_RUN}: {reason}")))
+            .unwrap_or_else(|reason| WorldResult::unlike(format!("{NOT_RUN}: {reason}"), 0))
     }
 
     fn differences(text: &str, kernel: &Kernel, twice: bool) -> Result<WorldResult, String> {
@@ -264,11 +283,8 @@ mod linux {
         let outcome =
             sim::run(&scenario, &mut model).map_err(|_| "the model does not run it".to_owned())?;
         model.end(outcome.ended);
-        let unlike = |kind| {
-            let flows = scenario.flows.len();
-            WorldResult { kind, flows, identical: false, near: false }
-        };
-        let guests = kernel.guests(scenario.hosts.len());
+        let unlike = |kind| WorldResult::unlike(kind, scenario.flows.len());
+        let guests = kernel.guests(&scenario);
         let endpoints = export::capture::flow_endpoints(&scenario);
         let job = Job {
             scenario: &scenario,
@@ -309,6 +325,7 @@ mod linux {
             flows: flows.len(),
             identical: alike.iter().all(Likeness::is_identical),
             near: alike.iter().all(Likeness::is_near),
+            within5: alike.iter().all(|flow| flow.is_within(5)),
         })
     }
 }

@@ -39,6 +39,9 @@ struct WorldsOptions {
     /// Compare worlds whose hosts are real kernels with the same worlds of models.
     #[arg(long)]
     against: Option<Against>,
+    /// Some hosts, of Linux or FreeBSD, remain models beside the kernels.
+    #[arg(long, requires = "against", conflicts_with = "record")]
+    mixed: bool,
     /// Run each world's kernels twice; packets that differ are an error.
     #[arg(long, requires = "against")]
     twice: bool,
@@ -77,11 +80,12 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     if options.against == Some(Against::Kernel) {
         let first = options.world.unwrap_or(options.from);
         let count = if options.world.is_some() { 1 } else { options.count };
-        let WorldsOptions { seed, jobs, twice, ref out, ref record, .. } = options;
+        let WorldsOptions { seed, mixed, jobs, twice, ref out, ref record, .. } = options;
         if let Some(file) = record {
             return kernel_worlds::record(seed, first, count, file);
         }
-        return kernel_worlds::run(seed, first, count, jobs, twice, out);
+        let comparison = kernel_worlds::Comparison { seed, first, count, mixed, jobs, twice };
+        return kernel_worlds::run(comparison, out);
     }
     let tally = match options.world {
         Some(number) => {

@@ -56,8 +56,13 @@ impl Likeness {
 
     /// Duration, retransmissions and largest window within 1 %.
     pub fn is_near(&self) -> bool {
+        self.is_within(1)
+    }
+
+    /// Duration, retransmissions and largest window within so many percent of the larger.
+    pub fn is_within(&self, percent: u64) -> bool {
         let [one, other] = &self.figures;
-        let near = |one: u64, other: u64| one.abs_diff(other) * 100 <= one.max(other);
+        let near = |one: u64, other: u64| one.abs_diff(other) * 100 <= one.max(other) * percent;
         near(one.end_ns, other.end_ns)
             && near(one.retransmissions, other.retransmissions)
             && near(one.max_window, other.max_window)
@@ -135,8 +140,9 @@ mod tests {
         assert_eq!(figures, Figures { end_ns: 20, retransmissions: 1, max_window: 65_536 });
         let near = |end_ns| {
             let figures = [figures, Figures { end_ns, ..figures }];
-            Likeness { late_ns: None, figures }.is_near()
+            Likeness { late_ns: None, figures }
         };
-        assert!(near(20) && !near(21));
+        assert!(near(20).is_near() && !near(21).is_near());
+        assert!(near(21).is_within(5) && !near(22).is_within(5));
     }
 }

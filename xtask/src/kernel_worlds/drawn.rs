@@ -10,6 +10,32 @@ const LONGEST: &str = "5s";
 /// and skb_shared_info in whole cache lines, and the sk_buff.
 const TRUESIZE: &str = "2176B";
 
+/// Profile of the hosts that are guests.
+pub(super) const PROFILE: &str = "linux-6.12";
+/// Profiles of hosts that are models beside guests.
+const MODELS: [&str; 4] = ["linux-6.18", "freebsd-14.3", "freebsd-rack-14.3", "freebsd-main"];
+
+/// Returns the world with this number, in which only some of the hosts are Linux 6.12, at least one of them.
+pub(super) fn mixed_world(seed: u64, number: u64) -> String {
+    let text = world(seed, number);
+    let Ok(mut root) = text.parse::<Table>() else { return text };
+    let mut random = RandomStream::named(seed, &format!("world {number}"), "mixed hosts");
+    if let Some(Value::Table(hosts)) = root.get_mut("host") {
+        let guest = random.below(hosts.len().max(1) as u64) as usize;
+        for (position, (_, host)) in hosts.iter_mut().enumerate() {
+            let models = random.below(2) == 0;
+            let profile = MODELS[random.below(MODELS.len() as u64) as usize];
+            if position == guest || !models {
+                continue;
+            }
+            let mut table = Table::new();
+            table.insert("profile".into(), Value::String(profile.into()));
+            *host = Value::Table(table);
+        }
+    }
+    root.to_string()
+}
+
 /// Returns the world with this number, with Linux hosts.
 pub(super) fn world(seed: u64, number: u64) -> String {
     let text = worlds::draw(seed, number);
@@ -19,7 +45,7 @@ pub(super) fn world(seed: u64, number: u64) -> String {
         for host in hosts.iter_mut().map(|(_, host)| host) {
             let mut table = Table::new();
             let cc = ["cubic", "reno", "bbr"][random.below(3) as usize];
-            table.insert("profile".into(), Value::String("linux-6.12".into()));
+            table.insert("profile".into(), Value::String(PROFILE.into()));
             let knobs = [
                 ("driver.truesize".to_owned(), Value::String(TRUESIZE.into())),
                 ("driver.holds_packets".to_owned(), Value::Boolean(true)),
@@ -74,7 +100,7 @@ fn add_link(path: &mut Table, way: &str, random: &mut RandomStream) {
 }
 
 /// Does every direction of every path of a world end in a line and its delay, as
-/// [`add_link`] leaves them, and are the hosts still like the guests?
+/// [`add_link`] leaves them, and are the hosts still guests or models beside them?
 pub(super) fn has_links(text: &str) -> bool {
     let Ok(root) = text.parse::<Table>() else { return false };
     let Some(Value::Table(hosts)) = root.get("host") else { return false };
@@ -84,7 +110,12 @@ pub(super) fn has_links(text: &str) -> bool {
             && knob("driver.holds_packets") == Some(&Value::Boolean(true))
             && host.get("tso") == Some(&Value::Boolean(true))
     };
-    if !hosts.iter().all(|(_, host)| guest(host)) {
+    let is_model = |host: &Value| {
+        let profile = host.get("profile").and_then(Value::as_str);
+        profile.is_some_and(|name| MODELS.contains(&name))
+    };
+    let mut all = hosts.iter().map(|(_, host)| host);
+    if !all.all(|host| guest(host) || is_model(host)) || !hosts.iter().any(|(_, host)| guest(host)) {
         return false;
     }
     let Some(Value::Array(paths)) = root.get("path") else { return true };

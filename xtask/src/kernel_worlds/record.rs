@@ -57,7 +57,7 @@ fn record(kernel: &Kernel, seed: u64, number: u64) -> Result<Option<String>, Str
         return Err("too many hosts".to_owned());
     }
     let mut record = PacketRecord::new(&mut scenario, Instant::ZERO);
-    let guests = kernel.guests(scenario.hosts.len());
+    let guests = kernel.guests(&scenario);
     let job = Job {
         scenario: &scenario,
         guests: &guests,
