@@ -35,8 +35,17 @@ pub(crate) struct Comparison {
     pub(crate) mixed: bool,
     /// Number of threads; by default, that of processors.
     pub(crate) jobs: Option<usize>,
-    /// Run each world's kernels twice.
-    pub(crate) twice: bool,
+    /// What the models are compared with.
+    pub(crate) against: Against,
+}
+
+/// Reference that the models of worlds are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Against {
+    /// A kernel; run `twice`, to see whether it differs from itself.
+    Kernel { twice: bool },
+    /// The same models, all packets late by a random time up to a microsecond.
+    Jitter,
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -82,8 +91,8 @@ mod linux {
     use simtest::worlds;
     use units::{Duration, Instant};
 
-    use super::Comparison;
-    use super::drawn::{PROFILE, has_links, mixed_world, world};
+    use super::drawn::{PROFILE, has_links, jittered, mixed_world, world};
+    use super::{Against, Comparison};
 
     /// Maximum hosts of a world: each is a process.
     pub(super) const MOST_HOSTS: usize = 8;
@@ -99,9 +108,43 @@ mod linux {
         pub(super) name: String,
     }
 
+    /// What the models are compared with.
+    enum Reference {
+        Kernel { kernel: Kernel, twice: bool },
+        Jitter,
+    }
+
+    impl Reference {
+        fn name(&self) -> &str {
+            match self {
+                Self::Kernel { kernel, .. } => &kernel.name,
+                Self::Jitter => "jitter",
+            }
+        }
+    }
+
     impl Kernel {
+        /// Runs a world with its guests; `states`: with the values of tcp_info.
+        pub(super) fn run(
+            &self,
+            scenario: &Scenario,
+            states: bool,
+            record: &mut PacketRecord,
+        ) -> Result<(), RunError> {
+            let job = Job {
+                scenario,
+                guests: &self.guests(scenario),
+                endpoints: &export::capture::flow_endpoints(scenario),
+                protocol: Protocol::default(),
+                programs: &[],
+                states,
+                pin: true,
+            };
+            guest::run(&job, record).map(|_| ())
+        }
+
         /// Every host of a scenario with the profile of the guests as a guest.
-        pub(super) fn guests(&self, scenario: &Scenario) -> Vec<GuestHost> {
+        fn guests(&self, scenario: &Scenario) -> Vec<GuestHost> {
             let guest = |host| GuestHost {
                 host,
                 kernel: self.path.clone(),
@@ -120,12 +163,16 @@ mod linux {
     }
 
     pub(super) fn run(comparison: Comparison, out: &Path) -> Result<(), String> {
-        let Comparison { seed, first, count, mixed, jobs, twice } = comparison;
+        let Comparison { seed, first, count, mixed, jobs, against } = comparison;
         let world = |number| if mixed { mixed_world(seed, number) } else { world(seed, number) };
         let kind_of_worlds = if mixed { "-mixed" } else { "" };
-        let kernel = kernel()?;
+        let reference = match against {
+            Against::Kernel { twice } => Reference::Kernel { kernel: kernel()?, twice },
+            Against::Jitter => Reference::Jitter,
+        };
+        let name = reference.name().to_owned();
         fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
-        let file = out.join(format!("{}{kind_of_worlds}-seed-{seed}.csv", kernel.name));
+        let file = out.join(format!("{name}{kind_of_worlds}-seed-{seed}.csv"));
         let known = known(&file)?;
         let rows = File::options().create(true).append(true).open(&file);
         let rows = Mutex::new(rows.map_err(|error| format!("{}: {error}", file.display()))?);
@@ -140,7 +187,7 @@ mod linux {
                 if results.lock().is_ok_and(|results| results.contains_key(&number)) {
                     continue;
                 }
-                let result = result_of(&world(number), &kernel, twice);
+                let result = result_of(&world(number), &reference);
                 // No thread panics while it holds a lock.
                 if let (Ok(mut rows), Ok(mut results)) = (rows.lock(), results.lock()) {
                     let _ = writeln!(rows, "{number},{}", result.to_row());
@@ -161,7 +208,7 @@ mod linux {
         }
         let mut kinds: Vec<_> = kinds.into_iter().collect();
         kinds.sort_by_key(|(kind, numbers)| (core::cmp::Reverse(numbers.len()), *kind));
-        println!("seed {seed}, {}: first differences of {count} worlds", kernel.name);
+        println!("seed {seed}, {name}: first differences of {count} worlds");
         for (kind, numbers) in &kinds {
             println!("{:>6}  {kind}, first in world {}", numbers.len(), numbers[0]);
         }
@@ -190,10 +237,10 @@ mod linux {
             let text = world(numbers[0]);
             let small = worlds::shrink(&text, |text| {
                 runs += 1;
-                runs <= MOST_RUNS && has_links(text) && kind_of(text, &kernel, twice) == kind
+                runs <= MOST_RUNS && has_links(text) && result_of(text, &reference).kind == kind
             });
-            let name = kind.replace([' ', ','], "-");
-            let file = out.join(format!("{}{kind_of_worlds}-{name}.toml", kernel.name));
+            let kind = kind.replace([' ', ','], "-");
+            let file = out.join(format!("{name}{kind_of_worlds}-{kind}.toml"));
             fs::write(&file, small).map_err(|error| format!("{}: {error}", file.display()))?;
             println!("ackclock compare {}", file.display());
         }
@@ -261,57 +308,57 @@ mod linux {
         rows.collect::<Option<_>>().ok_or_else(wrong)
     }
 
-    /// Returns the kind of a world's first difference.
-    fn kind_of(text: &str, kernel: &Kernel, twice: bool) -> String {
-        result_of(text, kernel, twice).kind
+    fn loaded(text: &str) -> Result<Scenario, String> {
+        let loaded = load(text, "world", &Overrides::default());
+        loaded.map(|loaded| loaded.scenario).map_err(|_| "no scenario of Linux hosts".to_owned())
     }
 
-    fn result_of(text: &str, kernel: &Kernel, twice: bool) -> WorldResult {
-        differences(text, kernel, twice)
+    /// The packets of the world with models.
+    fn modelled(scenario: &mut Scenario) -> Result<PacketRecord, String> {
+        let mut record = PacketRecord::new(scenario, Instant::ZERO);
+        let outcome =
+            sim::run(scenario, &mut record).map_err(|_| "the model does not run it".to_owned())?;
+        record.end(outcome.ended);
+        Ok(record)
+    }
+
+    fn result_of(text: &str, reference: &Reference) -> WorldResult {
+        differences(text, reference)
             .unwrap_or_else(|reason| WorldResult::unlike(format!("{NOT_RUN}: {reason}"), 0))
     }
 
-    fn differences(text: &str, kernel: &Kernel, twice: bool) -> Result<WorldResult, String> {
-        let loaded = load(text, "world", &Overrides::default())
-            .map_err(|_| "no scenario of Linux hosts".to_owned())?;
-        let mut scenario = loaded.scenario;
+    fn differences(text: &str, reference: &Reference) -> Result<WorldResult, String> {
+        let mut scenario = loaded(text)?;
         if scenario.hosts.len() > MOST_HOSTS {
             return Err("too many hosts".to_owned());
         }
-        let mut model = PacketRecord::new(&mut scenario, Instant::ZERO);
         let mut real = PacketRecord::new(&mut scenario, Instant::ZERO);
-        let outcome =
-            sim::run(&scenario, &mut model).map_err(|_| "the model does not run it".to_owned())?;
-        model.end(outcome.ended);
-        let unlike = |kind| WorldResult::unlike(kind, scenario.flows.len());
-        let guests = kernel.guests(&scenario);
-        let endpoints = export::capture::flow_endpoints(&scenario);
-        let job = Job {
-            scenario: &scenario,
-            guests: &guests,
-            endpoints: &endpoints,
-            protocol: Protocol::default(),
-            programs: &[],
-            states: false,
-            pin: true,
-        };
-        match guest::run(&job, &mut real) {
-            Ok(_) => {}
-            Err(RunError::Unsupported(what)) => return Err(what.what),
-            // A failure of a kernel is a result of its own.
-            Err(error) => {
-                let text = error.to_string();
-                let line = text.lines().next().unwrap_or_default();
-                return Ok(unlike(format!("kernel fails: {line}")));
-            }
-        }
-        if twice {
-            let mut again = PacketRecord::new(&mut scenario.clone(), Instant::ZERO);
-            guest::run(&job, &mut again).map_err(|error| error.to_string())?;
-            let flows = compare(&scenario, &real, &again, Duration::ZERO);
-            let same = |flow: &FlowComparison| flow.first.is_none() && flow.largest_time_ns == 0;
-            if !flows.iter().all(same) {
-                return Ok(unlike(DIFFERS.to_owned()));
+        let model = modelled(&mut scenario)?;
+        let unlike = |kind| Ok(WorldResult::unlike(kind, scenario.flows.len()));
+        match reference {
+            Reference::Jitter => real = modelled(&mut loaded(&jittered(text))?)?,
+            Reference::Kernel { kernel, twice } => {
+                let run = |record: &mut PacketRecord| kernel.run(&scenario, false, record);
+                match run(&mut real) {
+                    Ok(()) => {}
+                    Err(RunError::Unsupported(what)) => return Err(what.what),
+                    // A failure of a kernel is a result of its own.
+                    Err(error) => {
+                        let text = error.to_string();
+                        let line = text.lines().next().unwrap_or_default();
+                        return unlike(format!("kernel fails: {line}"));
+                    }
+                }
+                if *twice {
+                    let mut again = PacketRecord::new(&mut scenario.clone(), Instant::ZERO);
+                    run(&mut again).map_err(|error| error.to_string())?;
+                    let flows = compare(&scenario, &real, &again, Duration::ZERO);
+                    let same =
+                        |flow: &FlowComparison| flow.first.is_none() && flow.largest_time_ns == 0;
+                    if !flows.iter().all(same) {
+                        return unlike(DIFFERS.to_owned());
+                    }
+                }
             }
         }
         let flows = compare(&scenario, &model, &real, TOLERANCE);

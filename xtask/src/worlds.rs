@@ -36,7 +36,7 @@ struct WorldsOptions {
     /// Run only this scenario, and print it.
     #[arg(long, conflicts_with_all = ["count", "from"])]
     world: Option<u64>,
-    /// Compare worlds whose hosts are real kernels with the same worlds of models.
+    /// Compare worlds of Linux models with the same worlds otherwise run.
     #[arg(long)]
     against: Option<Against>,
     /// Some hosts, of Linux or FreeBSD, remain models beside the kernels.
@@ -56,8 +56,10 @@ struct WorldsOptions {
 /// Reference that worlds are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Against {
-    /// A kernel of `ackclock kernel list`.
+    /// With a kernel of `ackclock kernel list`.
     Kernel,
+    /// With the same models, whose packets are late by a random time up to a microsecond.
+    Jitter,
 }
 
 /// Results of scenarios.
@@ -77,14 +79,18 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    if options.against == Some(Against::Kernel) {
+    if let Some(against) = options.against {
         let first = options.world.unwrap_or(options.from);
         let count = if options.world.is_some() { 1 } else { options.count };
         let WorldsOptions { seed, mixed, jobs, twice, ref out, ref record, .. } = options;
         if let Some(file) = record {
             return kernel_worlds::record(seed, first, count, file);
         }
-        let comparison = kernel_worlds::Comparison { seed, first, count, mixed, jobs, twice };
+        let against = match against {
+            Against::Kernel => kernel_worlds::Against::Kernel { twice },
+            Against::Jitter => kernel_worlds::Against::Jitter,
+        };
+        let comparison = kernel_worlds::Comparison { seed, first, count, mixed, jobs, against };
         return kernel_worlds::run(comparison, out);
     }
     let tally = match options.world {

@@ -3,7 +3,7 @@
 //! Source: RFC 8985 section 6, with switches for the differences of Linux 6.18 (tcp_recovery.c).
 //! FreeBSD's own threshold is in [`crate::rack_freebsd`].
 
-use units::{Duration, Instant, Offset};
+use units::{Duration, Instant, Offset, unlikely};
 
 use crate::sendmap::{DeliveredRun, SendMap, SentSegment};
 
@@ -78,6 +78,13 @@ pub struct Rack {
     reo_wnd_persist: u8,
     /// A round with a D-SACK ends once data beyond this is acknowledged (`RACK.dsack_round`).
     dsack_round: Option<Offset>,
+    /// Linux: a D-SACK is to widen the window (`rack.dsack_seen`).
+    dsack_seen: bool,
+    /// Linux: when the window was last widened (`rack.last_delivered`).
+    widened_at: Instant,
+    /// Linux: when the latest of the packets was sent that the acknowledgment delivers, while
+    /// `dsack_seen` (`prior_delivered` of its rate sample).
+    delivered_sent_at: Option<Instant>,
 }
 
 impl Rack {
@@ -92,6 +99,9 @@ impl Rack {
             reo_wnd_mult: 1,
             reo_wnd_persist: PERSIST,
             dsack_round: None,
+            dsack_seen: false,
+            widened_at: Instant::ZERO,
+            delivered_sent_at: None,
         }
     }
 
@@ -126,6 +136,9 @@ impl Rack {
     /// Steps 1 to 3 for one delivered packet: the most recently sent one sets the clock; one below
     /// the highest that was never retransmitted shows reordering. Packets may come in any order.
     pub fn on_delivered(&mut self, packet: &DeliveredSegment, now: Instant, min_rtt: Duration) {
+        if unlikely(self.dsack_seen) {
+            self.delivered_sent_at = self.delivered_sent_at.max(Some(packet.sent_at));
+        }
         if packet.end > self.fack {
             self.fack = packet.end;
         } else if packet.end < self.fack && !packet.retransmitted {
@@ -178,13 +191,51 @@ impl Rack {
         }
     }
 
+    /// Linux: an acknowledgment begins whose D-SACK is to widen the window (`rack.dsack_seen` of
+    /// tcp_dsack_seen).
+    pub const fn on_dsack_seen(&mut self) {
+        self.dsack_seen = true;
+    }
+
+    /// Linux: does a D-SACK wait for an acknowledgment that delivers a packet?
+    pub const fn dsack_pending(&self) -> bool {
+        self.dsack_seen
+    }
+
+    /// Linux: the packets that an acknowledgment delivers were processed (tcp_rack_update_reo_wnd). A
+    /// D-SACK widens the window unless none of them was sent since it was last widened.
+    #[inline]
+    pub fn update_reo_wnd(&mut self, now: Instant) {
+        if unlikely(self.dsack_seen) {
+            let Some(sent_at) = self.delivered_sent_at.take() else { return };
+            self.dsack_seen = false;
+            if sent_at >= self.widened_at {
+                self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
+                self.widened_at = now;
+                self.reo_wnd_persist = PERSIST;
+            }
+        } else if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
+        }
+    }
+
     /// A recovery from loss or timeout ended: after sixteen without a D-SACK the window returns to
     /// its initial width.
     pub fn on_recovered(&mut self) {
-        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        self.on_linux_recovered();
         if self.reo_wnd_persist == 0 {
             self.reo_wnd_mult = 1;
         }
+    }
+
+    /// Linux: the same; the width changes at the next update.
+    pub const fn on_linux_recovered(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+    }
+
+    /// Linux: D-SACKs have undone a recovery (tcp_try_undo_dsack).
+    pub fn on_dsack_undo(&mut self) {
+        self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(PERSIST);
     }
 
     /// The reordering window (step 4, RACK_update_reo_wnd); `sacked` is the number of SACKed

@@ -112,6 +112,11 @@ impl Tlp {
         self.probe.is_some()
     }
 
+    /// `snd_nxt` after the probe in flight (`tlp_high_seq`).
+    pub fn probe_end(&self) -> Option<Offset> {
+        self.probe.map(|probe| probe.end)
+    }
+
     /// A probe was sent; `repeats` if it retransmitted the highest packet for want of new data.
     pub const fn on_probe(&mut self, snd_nxt: Offset, repeats: bool) {
         self.probe = Some(Probe { end: snd_nxt, repeats });

@@ -76,6 +76,24 @@ pub(super) fn world(seed: u64, number: u64) -> String {
     root.to_string()
 }
 
+/// Returns a world all of whose packets are late by a random time up to a microsecond, which is less than a guest's
+/// timers are late: what differs then is no matter of a stack.
+pub(super) fn jittered(text: &str) -> String {
+    let Ok(mut root) = text.parse::<Table>() else { return text.to_owned() };
+    if let Some(Value::Array(paths)) = root.get_mut("path") {
+        for path in paths.iter_mut().filter_map(Value::as_table_mut) {
+            for way in ["forward", "return"] {
+                if let Some(Value::Array(elements)) = path.get_mut(way) {
+                    let jitter = [("jitter".to_owned(), Value::String("1us".into()))];
+                    // At the end: the random stream of a jitter depends on its index among them.
+                    elements.push(Value::Table(jitter.into_iter().collect()));
+                }
+            }
+        }
+    }
+    root.to_string()
+}
+
 /// Makes bursts of a duration bursts in bytes, and random pauses the longest of them: a guest's application has no
 /// other.
 fn steady_bursts(on_off: &mut Table, random: &mut RandomStream) {
@@ -115,7 +133,8 @@ pub(super) fn has_links(text: &str) -> bool {
         profile.is_some_and(|name| MODELS.contains(&name))
     };
     let mut all = hosts.iter().map(|(_, host)| host);
-    if !all.all(|host| guest(host) || is_model(host)) || !hosts.iter().any(|(_, host)| guest(host)) {
+    if !all.all(|host| guest(host) || is_model(host)) || !hosts.iter().any(|(_, host)| guest(host))
+    {
         return false;
     }
     let Some(Value::Array(paths)) = root.get("path") else { return true };

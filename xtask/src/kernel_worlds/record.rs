@@ -4,10 +4,8 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use guest::Job;
 use guest::compare::PacketRecord;
 use guest::recording::Recording;
-use guest::uml::Protocol;
 use lzma_rust2::{XzOptions, XzWriter};
 use scenario::{Overrides, load};
 use units::Instant;
@@ -57,17 +55,7 @@ fn record(kernel: &Kernel, seed: u64, number: u64) -> Result<Option<String>, Str
         return Err("too many hosts".to_owned());
     }
     let mut record = PacketRecord::new(&mut scenario, Instant::ZERO);
-    let guests = kernel.guests(&scenario);
-    let job = Job {
-        scenario: &scenario,
-        guests: &guests,
-        endpoints: &export::capture::flow_endpoints(&scenario),
-        protocol: Protocol::default(),
-        programs: &[],
-        states: true,
-        pin: true,
-    };
-    guest::run(&job, &mut record).map_err(|error| error.to_string())?;
+    kernel.run(&scenario, true, &mut record).map_err(|error| error.to_string())?;
     let flows = scenario.flows.len();
     let packets = |flow| record.packets(flow, true).len() + record.packets(flow, false).len();
     if (0..flows).map(packets).sum::<usize>() > MOST_PACKETS {

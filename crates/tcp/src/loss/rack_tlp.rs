@@ -78,6 +78,8 @@ struct AckAccounting {
     reported: DeliveredPackets,
     /// Packets newly SACKed.
     newly_reported: u64,
+    /// Linux: packets of its D-SACK that count as delivered.
+    duplicates: u64,
     /// Of the packets delivered that were sent only once: lowest start and lowest end.
     first_reported: Option<SackRange>,
     first_acked: Option<SackRange>,
@@ -283,6 +285,7 @@ impl TcpEndpoint {
             let tsecr_before = last.transmissions() > 1 && echo_older(last.sent_at());
             judge.on_acked_last(&last, tsecr_before, &moment);
         }
+        judge.update_reo_wnd(now);
         if self.cfg.tso && reported.packets > 0 {
             for &(left, right) in
                 received.blocks().iter().filter(|block| block.0 >= received.th_ack)
@@ -291,6 +294,7 @@ impl TcpEndpoint {
             }
         }
         account.newly_reported = reported.packets;
+        account.duplicates = duplicates;
         account.changed = received.th_ack.since(una).get() + reported.bytes;
         let after = left(map);
         account.bytes = before.0.saturating_sub(after.0);
@@ -331,11 +335,12 @@ impl TcpEndpoint {
         if let Some(block) = duplicate {
             cold_path();
             let packets = block.1.since(block.0).get().div_ceil(mss).max(1);
-            loss.episode.undo.on_duplicate(block, packets, una);
-            // A D-SACK for a probe is no evidence of reordering, nor on Linux a D-SACK before any
-            // reordering was seen (tcp_dsack_seen).
-            let counts = !loss.detector.supports_undo() || loss.reordering.seen() > 0;
-            if verdict != TlpOutcome::NoLoss && counts {
+            // Linux ignores a D-SACK for what was never retransmitted (tcp_check_dsack).
+            if account.duplicates > 0 || !loss.detector.supports_undo() {
+                loss.episode.undo.on_duplicate(block, packets, una);
+            }
+            // A D-SACK for a probe is no evidence of reordering.
+            if verdict != TlpOutcome::NoLoss {
                 loss.detector.on_duplicate(una, max);
             }
         }

@@ -83,17 +83,33 @@ impl RackDetector {
         }
     }
 
-    /// Processes a D-SACK.
+    /// RFC 8985: processes a D-SACK.
     pub(super) fn on_duplicate(&mut self, una: Offset, max: Offset) {
-        match self {
-            Self::Rfc(rack) | Self::Linux(rack) => rack.on_duplicate(una, max),
+        if let Self::Rfc(rack) = self {
+            rack.on_duplicate(una, max);
+        }
+    }
+
+    /// Linux: a D-SACK is to widen the reordering window.
+    pub(super) const fn on_dsack_seen(&mut self) {
+        if let Self::Linux(rack) = self {
+            rack.on_dsack_seen();
+        }
+    }
+
+    /// Linux: the deliveries of an acknowledgment were processed (tcp_rack_update_reo_wnd).
+    #[inline]
+    pub(super) fn update_reo_wnd(&mut self, now: Instant) {
+        if let Self::Linux(rack) = self {
+            rack.update_reo_wnd(now);
         }
     }
 
     /// Handles the end of a recovery, or of the retransmissions after a timeout.
     pub(super) fn on_recovered(&mut self) {
         match self {
-            Self::Rfc(rack) | Self::Linux(rack) => rack.on_recovered(),
+            Self::Rfc(rack) => rack.on_recovered(),
+            Self::Linux(rack) => rack.on_linux_recovered(),
         }
     }
 

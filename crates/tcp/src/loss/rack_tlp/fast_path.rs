@@ -36,6 +36,7 @@ impl TcpEndpoint {
         let calm_here = loss.allows_fast_path();
         let (RackDetector::Rfc(rack) | RackDetector::Linux(rack)) = &mut loss.detector;
         let calm = calm_here
+            && !rack.dsack_pending()
             && ack > self.snd.una
             && self.snd.scoreboard.all_in_order()
             && self.snd.shift == 0

@@ -81,11 +81,14 @@ impl TcpEndpoint {
         // tcp_try_undo_recovery, tcp_try_undo_partial: while a retransmission is in flight, its own
         // acknowledgment is awaited.
         let settled = received.th_ack >= point || nothing_retransmitted;
-        let was_spurious = (advances && settled && loss.episode.undo.may(echo))
-            || loss.episode.undo.all_duplicates();
+        let original_arrived = advances && settled && loss.episode.undo.may(echo);
+        let was_spurious = original_arrived || loss.episode.undo.all_duplicates();
         if loss.detector.supports_undo() && unlikely(was_spurious) {
             loss.episode.undo.forget();
             loss.episode.prr = PrrState::None;
+            if let (RackDetector::Linux(rack), false) = (&mut loss.detector, original_arrived) {
+                rack.on_dsack_undo();
+            }
             if let (RackDetector::Linux(rack), true) = (&mut loss.detector, received.th_ack < point)
             {
                 // tcp_try_undo_partial: a delayed packet filled the hole.

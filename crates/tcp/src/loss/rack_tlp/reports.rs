@@ -35,6 +35,10 @@ impl TcpEndpoint {
             // More than were ever retransmitted: the network duplicated them.
             return 0;
         }
+        let of_probe = bytes <= mss && loss.tlp.probe_end() == Some(end);
+        if loss.reordering.seen() > 0 && !of_probe {
+            loss.detector.on_dsack_seen();
+        }
         // Packets of it still in the scoreboard: their retransmissions were spurious. Packets no
         // longer in it are counted when the acknowledgment is processed.
         let mut at = start;
