@@ -38,7 +38,7 @@ pub(crate) struct SendBuffer {
     mbufs: Option<Box<MbufChain>>,
     /// Bytes that a blocked writer waits to write (Linux SOCK_NOSPACE); 0 if none.
     wanted: u64,
-    /// Linux: the latest write has copied something (`copied` of tcp_sendmsg_locked).
+    /// Linux: a blocked write has copied something (`copied` of tcp_sendmsg_locked).
     copied: bool,
     /// The application has set the size (Linux SOCK_SNDBUF_LOCK, FreeBSD SB_AUTOSIZE off).
     fixed: bool,
@@ -150,11 +150,10 @@ impl SendBuffer {
         if self.wanted > 0 && memory() >= self.size {
             return Written { taken: 0, pushed: queue.nxt };
         }
-        let copied = self.wanted > 0 && self.copied;
-        let queue = WriteQueue { continues: copied, ..queue };
+        let queue = WriteQueue { continues: self.copied, ..queue };
         let written = self.packets.write(self.size, self.used, offered, queue);
         self.wrote(offered, written.taken);
-        self.copied = copied || written.taken > 0;
+        self.copied = written.taken < offered && (self.copied || written.taken > 0);
         written
     }
 
@@ -404,7 +403,12 @@ mod tests {
         assert!(buffer.expand(2, 21).is_some());
         buffer.acknowledge(14_480, nxt);
         assert!(buffer.writable(nxt, unsent));
-        assert!(buffer.write_packets(1 << 20, sent).taken > 0);
+        let filled = buffer.tail_start(nxt) + sent.size_goal;
+        let taken = buffer.write_packets(1 << 20, sent).taken;
+        assert!(taken > 0);
+        // The write goes on, so the packet in which it was blocked keeps its PSH.
+        let end = Offset(43_441 + taken);
+        assert!(filled < end && buffer.pushes(filled, end));
     }
 
     #[test]
