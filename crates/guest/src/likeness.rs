@@ -59,7 +59,7 @@ impl Likeness {
         self.is_within(1)
     }
 
-    /// Duration, retransmissions and largest window within so many percent of the larger.
+    /// Duration, retransmissions and largest window within this percentage of the larger.
     pub fn is_within(&self, percent: u64) -> bool {
         let [one, other] = &self.figures;
         let near = |one: u64, other: u64| one.abs_diff(other) * 100 <= one.max(other) * percent;

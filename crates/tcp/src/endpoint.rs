@@ -205,7 +205,7 @@ impl TcpEndpoint {
         let taken = match self.cfg.profile.burst {
             BurstRule::Linux { min_segments, rtt_log, device_holds, .. } => {
                 self.restart_if_idle(cx);
-                let mut queue = self.write_queue(min_segments, rtt_log);
+                let mut queue = self.write_queue(cx.now, min_segments, rtt_log);
                 if device_holds {
                     queue.device = Some(self.device_limits(cx.now));
                 }

@@ -129,8 +129,8 @@ impl TcpEndpoint {
             match self.cfg.profile.burst {
                 BurstRule::FreeBsd { max } => self.plan_bytes(cx, max.get()),
                 BurstRule::Rfc => self.plan_bytes(cx, LARGEST_BURST),
-                BurstRule::Linux { min_segments, rtt_log, win_divisor, .. } => {
-                    self.plan_packets(min_segments, rtt_log, win_divisor, cx.now)
+                BurstRule::Linux { min_segments, rtt_log, win_divisor, device_holds } => {
+                    self.plan_packets(min_segments, rtt_log, win_divisor, device_holds, cx.now)
                 }
             }
         };

@@ -211,6 +211,17 @@ impl TcpEndpoint {
         );
     }
 
+    /// Bytes that a write may send at once in bursts of `burst`, by the pacing (tcp_pacing_check): the
+    /// burst that completes the first ten segments, and every later one, is followed by a pause.
+    pub(crate) fn unpaced(&self, now: Instant, burst: u64) -> u64 {
+        let Some(rates) = &self.snd.rates else { return u64::MAX };
+        match UNPACED.saturating_sub(self.totals.data_packets) {
+            0 if rates.next_departure > now => 0,
+            0 => burst,
+            segments => (segments * self.mss()).next_multiple_of(burst.max(1)),
+        }
+    }
+
     /// Duplicates that count as packets delivered without SACK, if the controller is rate-based.
     pub(crate) fn duplicates_delivered(&self) -> u64 {
         let counted =

@@ -168,6 +168,17 @@ impl SendBuffer {
         self.packets.grow_head(end, data_end);
     }
 
+    /// Linux: number of packets of the retransmission queue from `begin` to `max`, its end.
+    pub(crate) fn packets_from(&self, begin: Offset, max: Offset) -> u64 {
+        self.packets.packets_from(begin, max)
+    }
+
+    /// Linux: cuts a packet that ends at `end` off the head of the queue (tso_fragment); `data_end`:
+    /// the end of the queue.
+    pub(crate) fn cut_head(&mut self, end: Offset, data_end: Offset) {
+        self.packets.cut_head(end, data_end);
+    }
+
     /// Linux: does the packet that ends at `end` have PSH? `data_end`: the end of the queue.
     pub(crate) fn pushes(&self, end: Offset, data_end: Offset) -> bool {
         self.packets.pushes(end, data_end)

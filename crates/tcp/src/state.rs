@@ -96,6 +96,8 @@ pub(crate) struct SendState {
     pub(crate) batch: PacketBatch,
     /// Linux: the write that the output call belongs to.
     pub(crate) write_call: Option<WriteCall>,
+    /// Linux: the device is done with all packets before this.
+    pub(crate) device_done: Offset,
     /// Linux: the output call is that of a close.
     pub(crate) nagle_off: bool,
     /// An output call is pending; `first_pass` until its first pass.
@@ -226,6 +228,7 @@ impl SendState {
             check_space: false,
             batch: PacketBatch::NONE,
             write_call: None,
+            device_done: Offset(0),
             nagle_off: false,
             due: false,
             first_pass: false,

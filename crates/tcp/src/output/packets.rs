@@ -8,6 +8,7 @@ use cc::Controller;
 use machine::Cx;
 use record::{Purpose, Recorder, SendLimit, SentKind};
 use recovery::RttEstimator;
+use recovery::sendmap::SentSegment;
 use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
@@ -90,6 +91,7 @@ impl TcpEndpoint {
         min_segments: u32,
         rtt_log: u32,
         win_divisor: u32,
+        device_holds: bool,
         now: Instant,
     ) -> Result<SegmentPlan, SendLimit> {
         let mss = self.mss();
@@ -155,6 +157,9 @@ impl TcpEndpoint {
         };
         let outcome = match outcome {
             Ok(len) if self.snd.write_call.is_some() && self.device_is_full(now, len) => {
+                Err(SendLimit::SmallSegment)
+            }
+            Ok(len) if unlikely(device_holds) && !retransmitting && self.throttles(now, len) => {
                 Err(SendLimit::SmallSegment)
             }
             outcome => outcome,
@@ -270,17 +275,34 @@ impl TcpEndpoint {
         WriteCall { tail: (self.data_end() - begins) % goal, device: queue.device, pushed }
     }
 
-    /// What the device holds: the packets sent at this instant.
+    /// Does a burst of `len` bytes that no write sends wait because the device holds enough
+    /// (tcp_small_queue_check)? It was cut off the head of the queue. The device is done with what it
+    /// holds right afterwards, when a writer that waits has written (tcp_tsq_write).
+    #[inline(never)]
+    fn throttles(&mut self, now: Instant, len: u64) -> bool {
+        if !self.cfg.tso || self.snd.write_call.is_some() || self.device_limits(now).takes(len) {
+            return false;
+        }
+        self.snd.buffer.cut_head(self.snd.nxt + len, self.data_end());
+        self.snd.device_done = self.snd.max;
+        self.timers.set(Purpose::Pacing, now);
+        true
+    }
+
+    /// What the device holds: the packets sent at this instant, unless it is done with them.
     pub(crate) fn device_limits(&self, now: Instant) -> DeviceLimits {
-        let recent = self.snd.scoreboard.iter().rev().take_while(|sent| sent.sent_at() >= now);
-        let mut held = 0;
-        for sent in recent {
-            held += sent.len() + SKB_OVERHEAD;
+        let done = self.snd.device_done;
+        let held = |sent: &&SentSegment| sent.sent_at() >= now && sent.start() >= done;
+        let mut begin = self.snd.max;
+        for sent in self.snd.scoreboard.iter().rev().take_while(held) {
+            begin = sent.start();
             // More makes no difference.
-            if held > GSO_MAX {
+            if self.snd.max - begin > GSO_MAX {
                 break;
             }
         }
+        let packets = self.snd.buffer.packets_from(begin, self.snd.max);
+        let held = self.snd.max - begin + packets * SKB_OVERHEAD;
         let in_flight = if self.snd.max > self.snd.una { 2 } else { 0 };
         DeviceLimits { held, most: self.pacing_rate() >> TSQ_SHIFT, in_flight }
     }
@@ -293,15 +315,17 @@ impl TcpEndpoint {
     fn device_is_full(&mut self, now: Instant, len: u64) -> bool {
         let (nxt, end) = (self.snd.nxt, self.data_end());
         let closes = self.fin_wanted();
-        let Some(WriteCall { tail, device: Some(device), .. }) = &mut self.snd.write_call else {
+        let Some(WriteCall { tail, device: Some(device), pushed }) = &mut self.snd.write_call
+        else {
             return false;
         };
-        // tcp_should_autocork: the end of a write, in a packet that is not full, waits for more.
+        // tcp_should_autocork: what a write leaves in a packet that is not full waits for more, and
+        // with it all that is not sent yet (tcp_push).
         let corked = *tail > 0
-            && nxt + *tail >= end
+            && nxt >= *pushed
             && device.in_flight > 0
             && device.held + 1 > *tail + SKB_OVERHEAD;
-        let waits = nxt + len == end && !closes && (corked || !device.takes(len));
+        let waits = !closes && (corked || (nxt + len == end && !device.takes(len)));
         device.hold(len);
         if waits {
             self.snd.write_call = None;
@@ -365,13 +389,12 @@ impl TcpEndpoint {
     }
 
     /// The write queue at a write of the application.
-    pub(crate) fn write_queue(&self, min_segments: u32, rtt_log: u32) -> WriteQueue {
+    pub(crate) fn write_queue(&self, now: Instant, min_segments: u32, rtt_log: u32) -> WriteQueue {
         let mss = self.mss();
         let burst = self.tso_autosize(min_segments, rtt_log) * mss;
         let window = (self.cwnd() / mss).saturating_sub(self.packets_in_flight()) * mss;
         let peer = (self.snd.una + self.snd.wnd).since(self.snd.nxt).get() / mss * mss;
-        // With a rate-based controller the next burst is paced (tcp_pacing_check).
-        let window = if self.is_rate_based() { window.min(burst) } else { window };
+        let window = window.min(self.unpaced(now, burst));
         WriteQueue {
             nxt: self.snd.max,
             unsent: self.data_end().since(self.snd.max).get(),

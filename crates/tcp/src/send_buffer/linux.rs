@@ -244,6 +244,14 @@ impl PacketSizes {
         sent + unsent + (flight + waiting as u64) * SKB_OVERHEAD
     }
 
+    /// Number of packets of the retransmission queue from `begin` to `max`, its end.
+    pub(super) fn packets_from(&self, begin: Offset, max: Offset) -> u64 {
+        if self.flight.is_empty() {
+            return (max - begin).div_ceil(u64::from(self.sent));
+        }
+        self.flight.iter().rev().take_while(|&&end| end > begin).count() as u64
+    }
+
     /// Payload that fits `memory` when all of it has been sent.
     pub(super) const fn payload(&self, memory: u64) -> u64 {
         let packet = self.sent as u64;
@@ -309,7 +317,7 @@ impl PacketSizes {
     }
 
     /// tso_fragment: the packet at the head ends at `at`; `end`: that of the write queue.
-    fn cut_head(&mut self, at: Offset, end: Offset) {
+    pub(super) fn cut_head(&mut self, at: Offset, end: Offset) {
         if at < self.starts.front().map_or(end, |start| start.at) {
             self.starts.push_front(PacketStart { at, pushed: false });
         }
@@ -436,6 +444,37 @@ mod tests {
         let written = sizes.write(55_296, 14 * MSS, 1 << 20, third);
         assert_eq!(written, Written { taken: 22 * MSS, pushed: at(24) });
         assert!(sizes.starts.is_empty());
+    }
+
+    #[test]
+    fn a_write_after_a_throttled_burst_fills_the_packet_behind_it() {
+        // A 6.12 in User-Mode Linux: 18 packets of 83,984 bytes when the writer was woken, the burst at the
+        // head cut off by tcp_small_queue_check (SO_SNDBUF 184320, packets of 41,992 bytes).
+        let mut sizes = PacketSizes::new(1_448);
+        let at = |bytes: u64| Offset(1 + 43_440 + bytes);
+        sizes.una = at(0);
+        for burst in 1..=16 {
+            sizes.on_sent(at(2_896 * burst));
+        }
+        sizes.cut_head(at(49_232), at(83_984));
+        let (nxt, unsent) = (at(46_336), 37_648);
+        assert_eq!(sizes.memory(46_336, 0, nxt, unsent), 98_960);
+        let woken = WriteQueue {
+            nxt,
+            unsent,
+            bursts: 0,
+            size_goal: 41_992,
+            burst: 2_896,
+            sendable: 4 * 2_896,
+            half_window: 84_352 / 2,
+            device: Some(DeviceLimits { held: 7_456, most: 3_654, in_flight: 2 }),
+            continues: true,
+        };
+        let written = sizes.write(184_320, 83_984, 1 << 20, woken);
+        assert_eq!(written.taken, 91_224);
+        // Packets begin 91,224 and 133,216 bytes after snd_una; the first full one pushes until the device
+        // holds enough, 55,024 bytes after it.
+        assert_eq!(starts(&sizes), [55_024, 91_224, 133_216].map(at));
     }
 
     #[test]

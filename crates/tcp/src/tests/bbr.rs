@@ -7,7 +7,7 @@ use units::{Duration, Instant};
 
 use super::pair::{TcpPair, config};
 use crate::TcpSide;
-use crate::profile::TcpProfile;
+use crate::profile::{BurstRule, TcpProfile};
 
 fn pair(bytes: u64) -> TcpPair {
     let mut client = config("linux-6.18", TcpSide::Client);
@@ -42,6 +42,19 @@ fn ten_packets_are_sent_at_once_in_bursts_of_two_and_the_others_are_paced() {
     assert!((413_000..415_000).contains(&rate), "{rate}");
     let burst = u64::from(pair.data().last().unwrap().payload) * 1_000_000_000 / rate;
     assert!(wait <= burst && wait > 0, "{wait} {burst}");
+}
+
+#[test]
+fn the_first_write_sends_ten_packets_while_it_goes_on() {
+    // A 6.12 in User-Mode Linux: `copied` at the first sk_stream_wait_memory, SO_SNDBUF 69120.
+    let mut client = config("linux-6.12", TcpSide::Client);
+    client.algorithm = Algorithm::Bbr;
+    client.tso = true;
+    let BurstRule::Linux { device_holds, .. } = &mut client.profile.burst else { unreachable!() };
+    *device_holds = true;
+    let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+    pair.run(Duration::from_millis(120));
+    pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 1 << 20), 75_296));
 }
 
 /// In each 100 ms no more bytes are sent than the highest rate so far allows, plus a burst.
