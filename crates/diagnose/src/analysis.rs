@@ -8,7 +8,7 @@ use crate::capture_point::{CaptureDistances, CapturePoint};
 use crate::connection_events::ConnectionEvents;
 use crate::exchange::ExchangeBudget;
 use crate::flow::FlowAnalysis;
-use crate::state::KernelStateSummary;
+use crate::state::{AccountedTransfer, KernelStateSummary};
 use crate::{CapturedPacket, ObservedSyn, PathEstimate};
 
 /// Data packets among which a host sends a bare ACK: RFC 9293 section 3.8.6.3 requires one for every
@@ -71,10 +71,27 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// The direction with more data; forward if neither has any.
+    /// The direction with more data, by the account of a kernel if there are no packets; forward if
+    /// neither has any.
     pub fn main_dir(&self) -> Dir {
+        if let Some(account) = self.account() {
+            return account.dir;
+        }
         let bytes = |dir: Dir| self.flows[dir as usize].as_ref().map_or(0, |flow| flow.bytes);
         if bytes(Dir::Reverse) > bytes(Dir::Forward) { Dir::Reverse } else { Dir::Forward }
+    }
+
+    /// What a kernel's account without packets has.
+    fn account(&self) -> Option<AccountedTransfer> {
+        (self.frames == 0).then(|| self.states.transfer()).flatten()
+    }
+
+    /// Payload of [`main_dir`](Self::main_dir).
+    pub fn bytes(&self) -> u64 {
+        match self.account() {
+            Some(account) => account.bytes,
+            None => self.main().map_or(0, |flow| flow.bytes),
+        }
     }
 
     /// The data of [`main_dir`](Self::main_dir).
@@ -104,15 +121,23 @@ impl Analysis {
     /// Goodput of the main direction from the first packet until the last delivery, in bytes per
     /// second.
     pub fn goodput(&self) -> f64 {
-        let Some(flow) = self.main() else { return 0.0 };
-        // Data never acknowledged count as delivered at the last packet.
-        let last = if flow.answered { flow.last_delivery } else { self.last.as_nanos() };
-        let ns = last.saturating_sub(self.first.as_nanos());
-        if ns == 0 { 0.0 } else { flow.bytes as f64 * 1e9 / ns as f64 }
+        let (bytes, ns) = match (self.account(), self.main()) {
+            (Some(account), _) => (account.bytes, account.time),
+            (None, Some(flow)) => {
+                // Data never acknowledged count as delivered at the last packet.
+                let last = if flow.answered { flow.last_delivery } else { self.last.as_nanos() };
+                (flow.bytes, last.saturating_sub(self.first.as_nanos()))
+            }
+            (None, None) => (0, 0),
+        };
+        if ns == 0 { 0.0 } else { bytes as f64 * 1e9 / ns as f64 }
     }
 
-    /// From its first packet to its last.
+    /// From its first packet to its last; without packets the time of a kernel's account.
     pub fn duration(&self) -> Duration {
-        self.last.since(self.first)
+        match self.account() {
+            Some(account) => Duration::from_nanos(account.time),
+            None => self.last.since(self.first),
+        }
     }
 }

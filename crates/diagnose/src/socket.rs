@@ -145,6 +145,8 @@ pub struct SocketVerdict {
     pub network: u64,
     /// Bytes acknowledged or received, whichever are more.
     pub bytes: u64,
+    /// Whether those are received.
+    pub is_receiver: bool,
     /// Packets retransmitted.
     pub retransmitted: u64,
     /// Delay of the queue: the smoothed round trip less the shortest, in ns.
@@ -184,6 +186,7 @@ impl SocketVerdict {
             sndbuf,
             network: busy - rwnd - sndbuf,
             bytes: acked.max(received),
+            is_receiver: received > acked,
             retransmitted: since(|one| one.retransmitted),
             queue: now.srtt.zip(now.min_rtt).map(|(srtt, min)| srtt.saturating_sub(min)),
         };

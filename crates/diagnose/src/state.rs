@@ -77,12 +77,32 @@ pub struct KernelStateSummary {
     pub sockets: [Option<Box<[SocketSample; 2]>>; 2],
 }
 
+/// The main direction of a connection by the account of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AccountedTransfer {
+    pub(crate) dir: Dir,
+    pub(crate) bytes: u64,
+    /// Time of the account, in ns.
+    pub(crate) time: u64,
+}
+
 impl KernelStateSummary {
     /// What limited the socket of a host by its kernel's account: between the first and the last
     /// sample, or if there is only one, since the connection began.
     pub fn socket_verdict(&self, of: Dir) -> Option<SocketVerdict> {
         let [first, last] = &**self.sockets[of as usize].as_ref()?;
         Some(SocketVerdict::of(Some(first).filter(|first| *first != last), last))
+    }
+
+    /// What the connection transferred by the accounts of its hosts' kernels; `None` without one.
+    pub(crate) fn transfer(&self) -> Option<AccountedTransfer> {
+        let of = |host: Dir| {
+            let verdict = self.socket_verdict(host)?;
+            let dir = if verdict.is_receiver { host.reversed() } else { host };
+            Some(AccountedTransfer { dir, bytes: verdict.bytes, time: verdict.time })
+        };
+        let hosts = [Dir::Reverse, Dir::Forward];
+        hosts.into_iter().filter_map(of).max_by_key(|transfer| transfer.bytes)
     }
 
     pub(crate) fn push(&mut self, sample: &StateSample) {

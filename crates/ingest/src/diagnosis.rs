@@ -41,7 +41,7 @@ pub use selection::{ConnectionFilter, ConnectionOrder};
 pub use exchange::exchange_lines;
 pub use explain::{UnknownCode, explain, list};
 pub use json::DocumentsJson;
-pub use kernel::SocketVerdictJson;
+pub use kernel::{SocketVerdictJson, kernel_limit, kernel_text};
 pub use quic::QuicReport;
 pub use sarif::{path_uri, sarif_log};
 pub use text::{TextStyle, finding_text, guess_text};
@@ -92,7 +92,7 @@ pub struct ConnectionReport {
     pub noted: u64,
     /// Payload of the main direction.
     pub bytes: u64,
-    /// From its first packet to its last, in ns.
+    /// From its first packet to its last, in ns: see [`Analysis::duration`].
     pub duration: u64,
     /// Goodput of the main direction, in bits per second.
     pub goodput_bps: u64,
@@ -205,7 +205,7 @@ impl DiagnosisReport {
                 let (primary, cost) = (diagnosis.primary, diagnosis.primary_cost());
                 let codes = diagnosis.findings.iter().map(|found| code_bit(found.code));
                 let (bytes, duration, goodput_bps, codes) = (
-                    analysis.main().map_or(0, |flow| flow.bytes),
+                    analysis.bytes(),
                     analysis.duration().as_nanos(),
                     (analysis.goodput() * 8.0) as u64,
                     codes.fold(0, |set, bit| set | bit),

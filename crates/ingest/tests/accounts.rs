@@ -146,6 +146,67 @@ fn recorded_outputs_of_iperf3_are_read() {
     }
 }
 
+/// Sender, bytes and seconds of a stream, as iperf3 states them.
+type StatedStream = (&'static str, u64, f64);
+
+/// Who sends to whom, what and for how long, as iperf3 itself prints it: `sender`, the bytes of each stream
+/// in `end`, and the end of its last interval. The client is the host that opened the connections,
+/// whoever wrote the output.
+#[test]
+fn connections_of_iperf3_have_direction_bytes_and_duration() {
+    const CLIENT: &str = "10.9.0.1:";
+    const SERVER: &str = "10.9.0.2:5201";
+    let expected: [(&str, &[StatedStream]); 5] = [
+        ("plain.client", &[("client", 704_512_000, 2.001_638)]),
+        ("reverse.client", &[("server", 583_794_688, 2.007_713)]),
+        ("reverse.server", &[("server", 586_547_200, 2.024_771)]),
+        ("bidir.client", &[("server", 301_072_384, 2.020_029), ("client", 319_946_752, 2.020_018)]),
+        (
+            "several.server",
+            &[("client", 416_677_888, 1.015_101), ("client", 1_067_581_440, 2.003_089)],
+        ),
+    ];
+    for (name, streams) in expected {
+        let json = iperf3(name).unwrap();
+        let mut all = json["connections"].as_array().unwrap().clone();
+        all.sort_by_key(|one| one["bytes"].as_u64());
+        assert_eq!(all.len(), streams.len(), "{name}: {json:#}");
+        for (one, &(sender, bytes, seconds)) in all.iter().zip(streams) {
+            assert_eq!(one["sender"], sender, "{name}: {one:#}");
+            assert!(one["client"].as_str().unwrap().starts_with(CLIENT), "{name}: {one:#}");
+            assert_eq!(one["server"], SERVER, "{name}");
+            assert_eq!(one["bytes"], bytes, "{name}");
+            let duration = one["duration_s"].as_f64().unwrap();
+            assert!((duration - seconds).abs() < 1e-6, "{name}: {duration}");
+            let goodput = one["goodput_bps"].as_f64().unwrap() * duration / 8.0;
+            assert!((goodput / bytes as f64 - 1.0).abs() < 1e-6, "{name}: {goodput}");
+        }
+    }
+}
+
+/// The text and the table have them too, and so does an account of ss.
+#[test]
+fn tables_of_accounts_have_bytes_and_arrows() {
+    let text = |name: &str| {
+        let report = DiagnosisReport::read(vec![golden(name)], false).unwrap();
+        report.text(TextStyle { limit: 10, look: ReportStyle::Plain })
+    };
+    let reverse = text("../captures/recorded/iperf3/reverse.client.json.gz");
+    let line = "flow 0  10.9.0.2:5201 > 10.9.0.1:33326  583.79 MB in 2.01 s, 2.3 Gbit/s\n";
+    assert!(reverse.contains(line), "{reverse}");
+    let bidir = text("../captures/recorded/iperf3/bidir.client.json.gz");
+    let row = |arrow: &str, size: &str| {
+        bidir
+            .lines()
+            .any(|line| line.contains(arrow) && line.contains(size) && line.contains("kernel: "))
+    };
+    assert!(row("10.9.0.1:", " 319.95 MB "), "{bidir}");
+    assert!(row("10.9.0.2:5201 > 10.9.0.1:", " 301.07 MB "), "{bidir}");
+    assert!(!bidir.contains("no data"), "{bidir}");
+    let polls = text("h1_rwnd_cubic/ss.txt.gz");
+    assert!(polls.contains("10.83.77.1:40001 > 10.83.77.2:47101  4.00 MB in "), "{polls}");
+}
+
 /// A test that a signal ended has what it measured; a server has one connection for each of its tests.
 #[test]
 fn iperf3_that_ends_with_an_error_says_which() {

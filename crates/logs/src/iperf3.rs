@@ -9,6 +9,7 @@ use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Deserializer;
 use units::Duration;
 
@@ -51,6 +52,8 @@ pub struct Iperf3Test {
     pub began_s: u64,
     /// Payload of a segment.
     pub mss: Option<u64>,
+    /// Whether the host that wrote the output is the server: the other host opened the connections.
+    pub is_server: bool,
     /// Rate that each stream is limited to (`-b`), in bit/s; `None` without a limit.
     pub target_bps: Option<u64>,
     /// The streams of TCP.
@@ -73,6 +76,7 @@ struct StartJson {
     #[serde(default)]
     connected: Vec<ConnectedJson>,
     timestamp: Option<TimestampJson>,
+    accepted_connection: Option<IgnoredAny>,
     tcp_mss: Option<u64>,
     tcp_mss_default: Option<u64>,
     test_start: Option<TestStartJson>,
@@ -210,6 +214,7 @@ fn test(test: TestJson) -> Result<Iperf3Test, String> {
     }
     Ok(Iperf3Test {
         began_s: start.timestamp.map_or(0, |stamp| stamp.timesecs),
+        is_server: start.accepted_connection.is_some(),
         mss: start.tcp_mss.or(start.tcp_mss_default).filter(|&bytes| bytes > 0),
         target_bps: known.map(|known| known.target_bitrate).filter(|&rate| rate > 0),
         streams: streams.into_values().collect(),
@@ -255,6 +260,7 @@ mod tests {
         let output = read(TEST.as_bytes());
         let [test] = output.tests.as_slice() else { panic!("{output:?}") };
         assert_eq!((test.began_s, test.mss, test.target_bps), (1_795_662_000, Some(1_448), None));
+        assert!(!test.is_server);
         let [stream] = test.streams.as_slice() else { panic!("{test:?}") };
         assert!(stream.is_sender && stream.local == "10.0.0.1:40000".parse().unwrap());
         assert_eq!(stream.intervals.len(), 2);

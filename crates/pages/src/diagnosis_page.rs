@@ -12,6 +12,7 @@ use report::table::ReportTable;
 use crate::run_page::maker;
 use ingest::diagnosis::{
     ConnectionReport, DiagnosisReport, FileReport, exchange_lines, finding_text, guess_text,
+    kernel_limit, kernel_text,
 };
 
 /// Connections of each file that get their own chapter.
@@ -83,6 +84,17 @@ fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &
     let number = analysis.stream;
     let diagnosis = report.diagnosis_of(judged, analysis);
     parts.push(PagePart::Heading(format!("Flow {number}: {}", judged.transfer(analysis))));
+    if analysis.frames == 0
+        && let Some(limit) = kernel_limit(analysis)
+    {
+        parts.push(PagePart::Figures(vec![
+            ("time".to_owned(), time(judged.duration)),
+            ("bytes".to_owned(), size(judged.bytes)),
+            ("goodput".to_owned(), rate(analysis.goodput())),
+            ("limited by".to_owned(), limit.name().to_owned()),
+        ]));
+        return parts.push(PagePart::Verbatim(kernel_text(analysis)));
+    }
     let Some(flow) = analysis.main() else {
         parts.push(PagePart::Text(format!("{}, no data.", many(analysis.frames, "packet"))));
         return findings(report, judged, &diagnosis, "", parts);

@@ -256,7 +256,7 @@ fn connection_json(report: &FileReport, one: &ConnectionReport) -> ConnectionJso
         server,
         sender: if analysis.main_dir() == Dir::Forward { "client" } else { "server" },
         captured_at: flow.map_or("unknown", |flow| flow.point.name()),
-        bytes: flow.map_or(0, |flow| flow.bytes),
+        bytes: analysis.bytes(),
         captured_bytes: CapturedBytesJson {
             client: captured(Dir::Forward),
             server: captured(Dir::Reverse),

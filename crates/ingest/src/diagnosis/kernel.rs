@@ -11,15 +11,15 @@ use serde::Serialize;
 const HOSTS: [(Dir, &str); 2] = [(Dir::Forward, "client"), (Dir::Reverse, "server")];
 
 /// What limited the connection by the kernel of its sender; `None` without an account.
-pub(super) fn kernel_limit(analysis: &Analysis) -> Option<SocketLimit> {
+pub fn kernel_limit(analysis: &Analysis) -> Option<SocketLimit> {
     let verdicts = HOSTS.map(|(dir, _)| analysis.states.socket_verdict(dir));
     let known = verdicts.into_iter().flatten().map(|verdict| verdict.limit);
     // A receiver only knows that the limit is elsewhere.
     known.min_by_key(|limit| matches!(limit, SocketLimit::Peer | SocketLimit::Idle))
 }
 
-/// The accounts, in lines.
-pub(super) fn kernel_text(analysis: &Analysis) -> String {
+/// The accounts, in lines; empty without one.
+pub fn kernel_text(analysis: &Analysis) -> String {
     let mut out = String::new();
     for (dir, _) in HOSTS {
         let Some(verdict) = analysis.states.socket_verdict(dir) else { continue };

@@ -160,8 +160,8 @@ fn table(report: &FileReport, out: &mut String) {
         rows.push([
             analysis.stream.to_string(),
             judged.transfer(&analysis),
-            size(analysis.main().map_or(0, |flow| flow.bytes)),
-            time(analysis.duration().as_nanos()),
+            size(judged.bytes),
+            time(judged.duration),
             rate(analysis.goodput()),
             time(judged.cost),
             match (limit, kernel_limit(&analysis)) {
@@ -200,28 +200,24 @@ fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, o
     let course = &diagnosis.course;
     let number = analysis.stream;
     let site = FindingSite::flow(&report.file.name, number, course.budget.active());
+    let mut transferred = size(judged.bytes);
+    // A single poll of a receiver has no time.
+    if judged.duration > 0 || analysis.frames > 0 {
+        let (time, rate) = (time(judged.duration), rate(analysis.goodput()));
+        transferred = format!("{transferred} in {time}, {rate}");
+    }
+    let account = kernel_text(analysis);
+    let transfer = judged.transfer(analysis);
+    if analysis.frames == 0 && !account.is_empty() {
+        let _ = write!(out, "\nflow {number}  {transfer}  {transferred}\n{account}");
+        return;
+    }
     let Some(flow) = analysis.main() else {
-        let _ = writeln!(
-            out,
-            "\nflow {number}  {}  {}, no data",
-            judged.transfer(analysis),
-            many(analysis.frames, "packet")
-        );
-        let account = kernel_text(analysis);
-        out.push_str(&account);
-        if analysis.frames == 0 && !account.is_empty() {
-            return;
-        }
+        let packets = many(analysis.frames, "packet");
+        let _ = write!(out, "\nflow {number}  {transfer}  {packets}, no data\n{account}");
         return findings(&diagnosis.findings, &site, view.look, out);
     };
-    let _ = writeln!(
-        out,
-        "\nflow {number}  {}  {} in {}, {}",
-        judged.transfer(analysis),
-        size(flow.bytes),
-        time(analysis.duration().as_nanos()),
-        rate(analysis.goodput())
-    );
+    let _ = writeln!(out, "\nflow {number}  {transfer}  {transferred}");
     let counts = &flow.counts;
     let mut facts = vec![format!("captured at the {}", flow.point.name())];
     if flow.point.name() == "unknown" {
@@ -247,7 +243,7 @@ fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, o
     }
     budget(&course.budget, view.look, out);
     out.push_str(&exchange_text(analysis, view.look));
-    out.push_str(&kernel_text(analysis));
+    out.push_str(&account);
     findings(&diagnosis.findings, &site, view.look, out);
     other_direction(analysis, judged, report, view, out);
 }
@@ -406,7 +402,8 @@ fn finding(found: &Finding, site: &FindingSite<'_>, look: ReportStyle, out: &mut
         row(
             "cost",
             &match active {
-                0 => time(found.cost),
+                // Waits longer than a timeout are no time at work.
+                active if found.cost > active => time(found.cost),
                 _ => format!(
                     "{} ({} of the time at work)",
                     time(found.cost),

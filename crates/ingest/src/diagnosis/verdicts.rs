@@ -2,9 +2,11 @@
 
 use diagnose::quic::rules::quic_rule;
 use diagnose::rules::{Finding, rule};
+use diagnose::socket::SocketLimit;
 use diagnose::{Limiter, quic::QuicLimiter};
 
 use super::DiagnosisReport;
+use super::kernel::kernel_limit;
 
 /// A diagnosed connection.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(super) struct ConnectionVerdict<'a> {
     pub(super) budget: Vec<(&'static str, u64)>,
     /// Code of the finding that limited it.
     pub(super) primary: Option<&'static str>,
+    /// What limited it by the account of a kernel.
+    pub(super) kernel: Option<SocketLimit>,
     /// Findings, costliest first.
     pub(super) findings: Vec<Finding>,
 }
@@ -39,9 +43,11 @@ impl ConnectionVerdict<'_> {
         self.primary == Some(finding.code)
     }
 
-    /// Code and name of the finding that limited it.
+    /// Code and name of the finding that limited it, else what did by the account of a kernel.
     pub(super) fn limited_by(&self) -> Option<String> {
-        let code = self.primary?;
+        let Some(code) = self.primary else {
+            return self.kernel.map(|limit| format!("kernel: {}", limit.name()));
+        };
         let name = rule(code).map(|rule| rule.name);
         let name = name.or_else(|| quic_rule(code).map(|rule| rule.name)).unwrap_or_default();
         Some(format!("{code} {name}"))
@@ -61,12 +67,13 @@ pub(super) fn verdicts(report: &DiagnosisReport, limit: usize) -> Vec<Connection
                 number: analysis.stream,
                 is_quic: false,
                 transfer: one.transfer(&analysis),
-                bytes: analysis.main().map_or(0, |flow| flow.bytes),
-                duration: analysis.duration().as_nanos(),
+                bytes: one.bytes,
+                duration: one.duration,
                 goodput: analysis.goodput(),
                 round_trip: diagnosis.course.path.base_rtt,
                 budget: Limiter::ALL.iter().map(|&of| (of.key(), budget.of(of))).collect(),
                 primary: diagnosis.primary,
+                kernel: kernel_limit(&analysis),
                 findings: diagnosis.findings,
             });
         }
@@ -84,6 +91,7 @@ pub(super) fn verdicts(report: &DiagnosisReport, limit: usize) -> Vec<Connection
                 round_trip: analysis.round_trips.map(|[min, ..]| min),
                 budget: QuicLimiter::ALL.iter().map(|&of| (of.key(), budget.of(of).ns)).collect(),
                 primary: one.diagnosis.primary,
+                kernel: None,
                 findings: one.diagnosis.findings.clone(),
             });
         }

@@ -53,6 +53,8 @@ pub(super) struct ConnectionLog {
     packets: Vec<(u64, Endpoints, CapturedPacket)>,
     pub(super) anchors: Vec<(Anchor, u64)>,
     pub(super) relative: bool,
+    /// The host that wrote the log is known to be the server.
+    is_of_server: bool,
     /// First and last sample of the socket, if the log has its kernel's own account.
     sockets: Option<[SocketSample; 2]>,
 }
@@ -185,7 +187,8 @@ fn place(
         let packet = CapturedPacket { at: since(at), ..packet };
         index = Some(table.packet(point, between, packet, 0));
     }
-    let index = index.unwrap_or_else(|| table.open(point, between));
+    let opened = if log.is_of_server { between.reversed() } else { between };
+    let index = index.unwrap_or_else(|| table.open(point, opened));
     for word in &log.words {
         table.state(index, ends.0, since(word.at.unwrap_or(0)).as_nanos(), word.sample);
     }

@@ -4,7 +4,7 @@ use diagnose::rules::{Finding, Severity, percent, rate, rule, size, time};
 use diagnose::{ExchangeBudget, ExchangeShare, FlowAnalysis, Limiter, TimeBudget};
 use report::table::{ReportTable, TableCell, TableColumn, Tone};
 
-use ingest::diagnosis::FileReport;
+use ingest::diagnosis::{FileReport, kernel_limit};
 
 /// Most rows of a table of connections or rounds.
 const ROWS: usize = 500;
@@ -21,7 +21,12 @@ pub(super) fn connections(report: &FileReport) -> ReportTable {
             TableCell::from(time(judged.duration)).rank(judged.duration),
             TableCell::from(rate(analysis.goodput())).rank(judged.goodput_bps),
             TableCell::from(time(judged.cost)).rank(judged.cost),
-            limit.map_or("–".into(), |rule| format!("{} {}", rule.code, rule.name)).into(),
+            match (limit, kernel_limit(&analysis)) {
+                (Some(rule), _) => format!("{} {}", rule.code, rule.name),
+                (None, Some(limit)) => format!("kernel: {}", limit.name()),
+                (None, None) => "–".into(),
+            }
+            .into(),
         ]
     });
     let all = report.connections.len();
@@ -100,6 +105,8 @@ pub(super) fn findings(findings: &[Finding], stream: u32, active: u64, plots: &s
         let axis = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
         let cost = match found.cost {
             0 => "–".to_owned(),
+            // Waits longer than a timeout are no time at work.
+            cost if cost > active => time(cost),
             cost => format!("{} ({})", time(cost), percent(cost, active)),
         };
         vec![

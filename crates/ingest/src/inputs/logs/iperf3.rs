@@ -52,6 +52,7 @@ fn stream_samples(test: &Iperf3Test, stream: &Iperf3Stream, file: &mut File, log
     // The rate that -b sets is the application's.
     last.app_limited = is_throttled && reaches(test, &last, begin);
     if let Some(log) = logs.by_ends.get_mut(&ends) {
+        log.is_of_server = test.is_server;
         log.sockets = Some([SocketSample { app_limited: true, ..first }, last]);
     }
 }
