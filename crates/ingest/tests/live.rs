@@ -88,6 +88,49 @@ fn a_damaged_time_ends_no_interval() {
     assert_eq!(spans(&capture), whole);
 }
 
+/// Frames of UDP whose times lie in the next interval end one as packets of TCP do: the last packet of TCP
+/// before them is in it.
+#[test]
+fn frames_without_tcp_end_intervals_at_their_time() {
+    let mut capture = Vec::new();
+    let kind = many_connections::CaptureKind::Mixed;
+    many_connections::write_capture(kind, 100, &mut capture).unwrap();
+    let (header, mut rest) = capture.split_at(24);
+    let mut packets = Vec::new();
+    while !rest.is_empty() {
+        let kept = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+        let (packet, others) = rest.split_at(16 + kept);
+        packets.push(packet);
+        rest = others;
+    }
+    let mut mixed = header.to_vec();
+    for (n, packet) in packets.iter().enumerate() {
+        mixed.extend_from_slice(packet);
+        // Two frames of UDP at the time of the next packet.
+        let next = packets.get(n + 1).unwrap_or(packet);
+        let mut udp = packet.to_vec();
+        udp[..8].copy_from_slice(&next[..8]);
+        // The protocol of the IPv4 header.
+        udp[16 + 9] = 17;
+        mixed.extend_from_slice(&udp);
+        mixed.extend_from_slice(&udp);
+    }
+    // Of intervals of 101 ms two end after packets that change a connection.
+    let read = |capture: &[u8]| {
+        let source = InputFile { name: "many.pcap".to_owned(), bytes: Box::new(capture) };
+        let (intervals, report) = live(source, Duration::from_millis(101));
+        let bytes: u64 = report.files[0].connections.iter().map(|one| one.bytes).sum();
+        (intervals, bytes)
+    };
+    let (whole, bytes) = read(&capture);
+    let (mixed, mixed_bytes) = read(&mixed);
+    assert_eq!(mixed.len(), whole.len());
+    for (mixed, whole) in mixed.iter().zip(&whole) {
+        assert_eq!(mixed, whole);
+    }
+    assert_eq!(mixed_bytes, bytes);
+}
+
 /// A capture in three parts, as `tcpdump -C` writes them, given in any order.
 #[test]
 fn parts_of_a_capture_are_joined() {

@@ -5,7 +5,7 @@ use std::io::Read;
 use diagnose::CapturedPacket;
 use packet::Segment;
 use packet::wire::{Endpoints, Link, ParsedPacket, WireProblem, fragment, icmp_error, parse_cut};
-use trace::capture::{CaptureItem, CaptureReader, OpenError};
+use trace::capture::{CaptureItem, CaptureReader, CapturedFrame, OpenError};
 use units::{Duration, Instant};
 
 use super::connection_key::CaptureSource;
@@ -21,96 +21,149 @@ pub(super) fn read(
     table: &mut ConnectionTable,
     mut live: Option<&mut LiveReporter<'_>>,
 ) -> Result<(), Reason> {
-    let mut reader = CaptureReader::new(input).map_err(|error| match error {
-        OpenError::Read(error) => Reason::Read(error),
-        error => Reason::Nothing { kind: file.kind, problem: Some(error.to_string()) },
-    })?;
-    let copies = table.copies;
-    let mut last = None;
-    // Parts of one capture are numbered through.
-    let earlier = file.frames;
-    let mut reassembly = Reassembly::new();
-    let mut held = TimestampFilter { number, before: None, packet: None };
-    loop {
-        if reader.interfaces().len() > 1 {
-            // Capture points of one file may have captured the same connections.
-            table.record_packets();
-        }
-        let frame = match reader.next().map_err(Reason::Read)? {
-            None => break,
-            Some(CaptureItem::Problem(problem)) => {
-                file.problems.push(&problem);
-                continue;
+    let mut parts = CaptureParts::new(number, table);
+    parts.read(input, file, table, live.as_deref_mut())?;
+    parts.finish(file, table, live);
+    Ok(())
+}
+
+/// Reads the parts of a capture one after another: a packet may be fragmented over two of them.
+#[derive(Debug)]
+pub(super) struct CaptureParts {
+    /// Number of the file.
+    number: usize,
+    /// Second copies of packets in the files before.
+    copies: u64,
+    /// Time of the last frame that has one.
+    last: Option<Duration>,
+    reassembly: Reassembly,
+    held: TimestampFilter,
+}
+
+impl CaptureParts {
+    pub(super) fn new(number: usize, table: &ConnectionTable) -> Self {
+        let held = TimestampFilter { number, before: None, packet: None };
+        Self { number, copies: table.copies, last: None, reassembly: Reassembly::new(), held }
+    }
+
+    /// Reads the next part, or the only one.
+    pub(super) fn read(
+        &mut self,
+        input: impl Read,
+        file: &mut File,
+        table: &mut ConnectionTable,
+        mut live: Option<&mut LiveReporter<'_>>,
+    ) -> Result<(), Reason> {
+        let mut reader = CaptureReader::new(input).map_err(|error| match error {
+            OpenError::Read(error) => Reason::Read(error),
+            error => Reason::Nothing { kind: file.kind, problem: Some(error.to_string()) },
+        })?;
+        // Parts of one capture are numbered through.
+        let earlier = file.frames;
+        loop {
+            if reader.interfaces().len() > 1 {
+                // Capture points of one file may have captured the same connections.
+                table.record_packets();
             }
-            Some(CaptureItem::Frame(frame)) => frame,
-        };
+            let frame = match reader.next().map_err(Reason::Read)? {
+                None => break,
+                Some(CaptureItem::Problem(problem)) => {
+                    file.problems.push(&problem);
+                    continue;
+                }
+                Some(CaptureItem::Frame(frame)) => frame,
+            };
+            self.last = frame.at.or(self.last);
+            let time = self.last.unwrap_or(Duration::ZERO);
+            if let Some(live) = &mut live {
+                let begins = file.begins.unwrap_or(time);
+                live.reach(time.saturating_sub(begins).as_nanos(), table);
+            }
+            let point = CaptureSource { file: self.number as u32, interface: frame.interface };
+            let seen = SeenFrame { time, point, frame: earlier + frame.number };
+            self.frame(&frame, seen, file, table);
+        }
+        file.frames += reader.tally().frames;
+        file.interfaces = reader.interfaces().to_vec();
+        if file.frames == 0 {
+            let problem = file.problems.first.first().cloned();
+            return Err(Reason::Nothing { kind: file.kind, problem });
+        }
+        Ok(())
+    }
+
+    fn frame(
+        &mut self,
+        frame: &CapturedFrame<'_>,
+        seen: SeenFrame,
+        file: &mut File,
+        table: &mut ConnectionTable,
+    ) {
         let Some(link) = frame.link() else {
             *file.others.links.entry(frame.linktype).or_default() += 1;
-            continue;
+            return self.held.confirm(seen.time, file, table);
         };
         file.others.untimed += u64::from(frame.at.is_none());
-        last = frame.at.or(last);
-        let point = CaptureSource { file: number as u32, interface: frame.interface };
-        let time = last.unwrap_or(Duration::ZERO);
-        let seen = SeenFrame { time, point, frame: earlier + frame.number };
-        if let Some(live) = &mut live {
-            let begins = file.begins.unwrap_or(time);
-            live.reach(time.saturating_sub(begins).as_nanos(), table);
-        }
-        match parse_cut(frame.bytes, frame.original as usize, link) {
-            Ok(parsed) => held.next(Some(seen.packet(&parsed, None)), file, table),
+        let original = frame.original as usize;
+        match parse_cut(frame.bytes, original, link) {
+            Ok(parsed) => self.held.next(Some(seen.packet(&parsed, None)), file, table),
             Err(error) if error.problem == WireProblem::Fragment => {
-                let Some(part) = fragment(frame.bytes, frame.original as usize, link) else {
+                self.held.confirm(seen.time, file, table);
+                let Some(part) = fragment(frame.bytes, original, link) else {
                     file.others.fragments += 1;
-                    continue;
+                    return;
                 };
-                let Some(whole) = reassembly.add(frame.interface, (seen.time, seen.frame), &part)
-                else {
-                    continue;
+                let seen_at = (seen.time, seen.frame);
+                let Some(whole) = self.reassembly.add(frame.interface, seen_at, &part) else {
+                    return;
                 };
                 match parse_cut(&whole.bytes, whole.len, Link::Raw) {
                     Ok(parsed) => {
-                        held.next(Some(seen.packet(&parsed, Some(whole.cut))), file, table);
+                        let packet = seen.packet(&parsed, Some(whole.cut));
+                        self.held.next(Some(packet), file, table);
                     }
                     Err(error) => file.others.count(&error, &whole.bytes),
                 }
             }
             Err(error) => {
                 file.others.count(&error, frame.bytes);
-                if let Some(icmp) = icmp_error(frame.bytes, frame.original as usize, link) {
+                self.held.confirm(seen.time, file, table);
+                if let Some(icmp) = icmp_error(frame.bytes, original, link) {
                     // The packet that it is about comes first.
-                    held.next(None, file, table);
+                    self.held.next(None, file, table);
                     let at = seen.time.saturating_sub(file.begins.unwrap_or(seen.time));
-                    table.icmp(point, (at.as_nanos(), seen.frame), &icmp);
+                    table.icmp(seen.point, (at.as_nanos(), seen.frame), &icmp);
                 }
             }
         }
     }
-    if let Some(live) = live {
-        live.flush(table);
-    }
-    held.next(None, file, table);
-    // The header of a packet that stays incomplete shows a connection of which nothing else does.
-    for (interface, since, frame, beginning) in reassembly.finish() {
-        let point = CaptureSource { file: number as u32, interface };
-        let seen = SeenFrame { time: last.unwrap_or(since), point, frame };
-        if let Ok(parsed) = parse_cut(&beginning.bytes, beginning.len, Link::Raw)
-            && !table.has(point, parsed.endpoints)
-        {
-            held.next(Some(seen.packet(&parsed, Some(beginning.cut))), file, table);
-            held.next(None, file, table);
+
+    /// Ends the capture after its last part.
+    pub(super) fn finish(
+        mut self,
+        file: &mut File,
+        table: &mut ConnectionTable,
+        live: Option<&mut LiveReporter<'_>>,
+    ) {
+        if let Some(live) = live {
+            live.flush(table);
         }
+        self.held.next(None, file, table);
+        // The header of a packet that stays incomplete shows a connection of which nothing else does.
+        for (interface, since, frame, beginning) in self.reassembly.finish() {
+            let point = CaptureSource { file: self.number as u32, interface };
+            let seen = SeenFrame { time: self.last.unwrap_or(since), point, frame };
+            if let Ok(parsed) = parse_cut(&beginning.bytes, beginning.len, Link::Raw)
+                && !table.has(point, parsed.endpoints)
+            {
+                self.held.next(Some(seen.packet(&parsed, Some(beginning.cut))), file, table);
+                self.held.next(None, file, table);
+            }
+        }
+        file.duplicates += table.copies - self.copies;
+        file.others.fragments += self.reassembly.counts.unused;
+        file.others.fragmented = self.reassembly.counts;
     }
-    file.others.fragments += reassembly.counts.unused;
-    file.others.fragmented = reassembly.counts;
-    file.duplicates += table.copies - copies;
-    file.frames += reader.tally().frames;
-    file.interfaces = reader.interfaces().to_vec();
-    if file.frames == 0 {
-        let problem = file.problems.first.first().cloned();
-        return Err(Reason::Nothing { kind: file.kind, problem });
-    }
-    Ok(())
 }
 
 /// A timestamp this much later than the next packet's is wrong; packets of several NIC queues are
@@ -162,7 +215,8 @@ struct TimedPacket {
     ttl: u8,
 }
 
-/// Delays each packet by one, until the next packet shows whether its timestamp can be right.
+/// Delays each packet by one, until the next frame shows whether its timestamp can be right: a frame without
+/// TCP confirms it, or leaves the question to the next packet.
 ///
 /// Since time must not run backwards, one damaged timestamp far in the future would move all later
 /// packets there. A clock that was set forward stays ahead and is accepted.
@@ -213,6 +267,20 @@ impl TimestampFilter {
             file.problems.push(&reported);
             time = before;
         }
+        self.release(TimedPacket { time, ..taken }, file, table);
+    }
+
+    /// Passes the delayed packet on if a frame without TCP at `time` confirms its time.
+    fn confirm(&mut self, time: Duration, file: &mut File, table: &mut ConnectionTable) {
+        let is_confirmed = |held: &mut TimedPacket| held.time.saturating_sub(time) <= WRONG;
+        if let Some(held) = self.packet.take_if(is_confirmed) {
+            self.release(held, file, table);
+        }
+    }
+
+    /// Passes a packet on, with the right time.
+    fn release(&mut self, taken: TimedPacket, file: &mut File, table: &mut ConnectionTable) {
+        let time = taken.time;
         self.before = Some(time);
         let begins = *file.begins.get_or_insert_with(|| {
             table.file_begins(self.number, time);

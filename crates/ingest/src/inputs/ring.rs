@@ -4,9 +4,10 @@ use diagnose::AnalysisSettings;
 use trace::capture::{CaptureItem, CaptureReader};
 use units::Duration;
 
+use super::captures::CaptureParts;
 use super::live::LiveReporter;
 use super::table::ConnectionTable;
-use super::{BEGINNING, InputFile, InputKind, ReadError, Reading, Reason, captures, open};
+use super::{BEGINNING, File, InputFile, InputKind, ReadError, Reading, Reason, open};
 
 /// Reads the files in order of their first packets, as one capture with the name of the first. A ring
 /// overwrites its oldest file, so names do not show the order. Parts without packets are left out.
@@ -49,14 +50,18 @@ pub(super) fn read(
         let none = ReadError { name: "no file".into(), reason: Reason::Empty };
         return Err(empty.unwrap_or(none));
     };
-    let mut read = captures::read(input, 0, &mut file, &mut table, live.as_mut());
-    let mut last = String::new();
+    let mut capture = CaptureParts::new(0, &table);
+    let mut last = file.name.clone();
+    let mut read = |input, name: &str, file: &mut File| {
+        let read = capture.read(input, file, &mut table, live.as_mut());
+        read.map_err(|reason| ReadError { name: name.to_owned(), reason })
+    };
+    read(input, &last, &mut file)?;
     for (_, part, input) in parts {
-        read.map_err(|reason| ReadError { name: file.name.clone(), reason })?;
-        read = captures::read(input, 0, &mut file, &mut table, live.as_mut());
+        read(input, &part.name, &mut file)?;
         last = part.name;
     }
-    read.map_err(|reason| ReadError { name: file.name.clone(), reason })?;
+    capture.finish(&mut file, &mut table, live.as_mut());
     if let Some(live) = &mut live {
         live.finish(&table);
     }

@@ -4,8 +4,8 @@ use packet::wire::{Endpoints, emit};
 use packet::{Flags, Segment};
 use units::{Offset, SeqNum};
 
-use super::super::{FragmentCounts, InputKind, Reading};
-use super::read_bytes;
+use super::super::{FragmentCounts, InputKind, ReadMode, Reading, read_with};
+use super::{KEEP, read_bytes, source};
 
 /// A capture of raw IP packets, a millisecond apart, truncated to `snap` bytes.
 fn pcap(packets: &[Vec<u8>], snap: usize) -> Vec<u8> {
@@ -139,4 +139,23 @@ fn a_first_fragment_alone_shows_its_connection() {
     assert_eq!(reading.streams[0].analysis().packets[0].frame, 1);
     let counts = FragmentCounts { unused: 1, incomplete: 1, ..FragmentCounts::default() };
     assert_eq!(outcome(&reading), (1, counts));
+}
+
+/// The parts of a ring may end between the fragments of a packet.
+#[test]
+fn fragments_in_two_parts_of_a_ring_are_reassembled() {
+    let mut packets = fragmented(false, 7, 1_000, 3_000, &[0, 1_480, 2_960]);
+    packets.extend(fragmented(false, 8, 4_000, 1_000, &[0, 800]));
+    let whole = pcap(&packets, 65_535);
+    let first = 24 + packets[..2].iter().map(|packet| 16 + packet.len()).sum::<usize>();
+    let parts = [&whole[..first], &[&whole[..24], &whole[first..]].concat()];
+    let sources = parts.iter().map(|bytes| source("part", bytes)).collect();
+    let mode = ReadMode { is_ring: true, ..ReadMode::default() };
+    let reading = read_with(sources, KEEP, mode).unwrap();
+    let alone = read_bytes(&whole);
+    let counts = FragmentCounts { reassembled: 2, used: 5, ..FragmentCounts::default() };
+    assert_eq!(outcome(&reading), (2, counts));
+    assert_eq!(bytes(&reading), 4_000);
+    let packets = |reading: &Reading| reading.streams[0].analysis().packets.clone();
+    assert_eq!(packets(&reading), packets(&alone));
 }
