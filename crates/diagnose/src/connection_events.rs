@@ -47,10 +47,22 @@ pub struct ResetSegment {
     pub is_answer: bool,
     /// Bytes of each host, by [`Dir`], that were captured and not acknowledged.
     pub unacknowledged: [u32; 2],
-    /// The last data before it came from the other host: a request without a response.
+    /// New bytes of the other host that were captured after it.
+    pub missed: u32,
+    /// It names the server, the last data before it came from the client, and that had not closed: a
+    /// request without a response.
     pub is_unanswered: bool,
     /// Number of hosts that had sent a FIN.
     pub fins: u8,
+    /// The host that it names had sent a FIN.
+    pub has_closed: bool,
+}
+
+impl ResetSegment {
+    /// Bytes of the other host that the reset took from the application: not acknowledged, or later.
+    pub fn lost(&self) -> u32 {
+        self.unacknowledged[self.dir.reversed() as usize].saturating_add(self.missed)
+    }
 }
 
 /// An ICMP error about a packet of a connection.
@@ -132,10 +144,16 @@ impl ConnectionEvents {
                 let (low, high) = self.ttl[dir as usize].unwrap_or((packet.ttl, packet.ttl));
                 self.ttl[dir as usize] = Some((low.min(packet.ttl), high.max(packet.ttl)));
             }
-            let end = segment.seq.0.wrapping_add(segment.seq_len());
+            // A FIN is no data.
+            let fin = u32::from(has(Flags::FIN));
+            let end = segment.seq.0.wrapping_add(segment.seq_len().wrapping_sub(fin));
             let next = self.next[dir as usize].get_or_insert(end);
             if is_after(end, *next) {
+                let new = end.wrapping_sub(*next).min(segment.payload);
                 *next = end;
+                for reset in self.resets.iter_mut().filter(|reset| reset.dir != dir) {
+                    reset.missed = reset.missed.saturating_add(new);
+                }
             }
             if has(Flags::ACK) {
                 let acked = self.acked[dir.reversed() as usize].get_or_insert(segment.ack.0);
@@ -149,6 +167,11 @@ impl ConnectionEvents {
             self.fins |= u8::from(has(Flags::FIN)) << dir as u8;
         }
         self.last = Some((at, dir));
+    }
+
+    /// Whether a host has sent a FIN.
+    const fn has_closed(&self, host: Dir) -> bool {
+        self.fins & 1 << host as u8 != 0
     }
 
     fn reset(&mut self, packet: &CapturedPacket) {
@@ -168,8 +191,12 @@ impl ConnectionEvents {
             silence: self.last.map_or(0, |(last, _)| at.saturating_sub(last)),
             is_answer: self.last.is_some_and(|(_, last)| last != dir),
             unacknowledged,
-            is_unanswered: self.last_data.is_some_and(|last| last != dir),
+            missed: 0,
+            is_unanswered: dir == Dir::Reverse
+                && self.last_data == Some(Dir::Forward)
+                && !self.has_closed(Dir::Forward),
             fins: self.fins.count_ones() as u8,
+            has_closed: self.has_closed(dir),
         });
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Checks for an RST after the opening. The host that it names as its source need not have sent it:
 //! its time to live, and packets of that host after it, show whether something between the hosts
-//! did.
+//! did. A warning if data were lost by it, or a request of the client has no response; most clients that reset
+//! have what they wanted.
 //!
 //! Cost: none that is known; the transfer is incomplete.
 
@@ -33,6 +34,9 @@ another comes from somewhere else. After an RST of its own a host sends nothing 
 
 /// Longest silence that a firewall's idle timeout does not end: shorter ones are not usual.
 const IDLE: u64 = 30 * 1_000_000_000;
+/// Fewest bytes of data that are missed by an application that had closed: a closing alert of TLS has at most 85,
+/// a close frame of WebSocket a few.
+const MIN_MISSED: u32 = 100;
 /// Packets of a host are out of order at a capture point by less, in ns.
 const DISORDER: u64 = 3_000_000;
 
@@ -70,10 +74,11 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         }
         ResetOrigin::Unknown => format!("by the {host}, or in its name"),
     };
-    let lost = reset.unacknowledged[reset.dir.reversed() as usize];
+    let lost = reset.lost();
     let own = reset.unacknowledged[reset.dir as usize];
     let closed = reset.fins == 2;
-    let incomplete = !closed && (lost > 0 || own > 0 || reset.is_unanswered);
+    let is_missed = lost >= if reset.has_closed { MIN_MISSED } else { 1 };
+    let incomplete = !closed && (is_missed || own > 0 || reset.is_unanswered);
     let mut finding = case
         .finding(&RULE, 0, format!("the connection was reset {by}{}", when(reset)))
         .at((reset.at.0, reset.at.0), (reset.at.1, reset.at.1))
@@ -133,6 +138,8 @@ fn cause(reset: &ResetSegment, host: &str, between: bool, incomplete: bool) -> S
         "a late packet arrived at a closed socket; nothing is lost".to_owned()
     } else if reset.silence >= IDLE && reset.is_answer {
         format!("the {host}, or a device with its address, no longer knew the connection")
+    } else if reset.has_closed && reset.lost() > 0 {
+        format!("the {host}'s application had closed, and data of its peer arrived after that")
     } else if incomplete {
         format!("the {host}'s application closed without reading or sending everything, or ended")
     } else {

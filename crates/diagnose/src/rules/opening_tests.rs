@@ -82,3 +82,70 @@ fn a_reset_with_another_time_to_live_is_not_the_hosts() {
         assert!(found.severity >= Severity::Warning);
     }
 }
+
+/// The end of a connection, with what the public captures have that it is made from. A reset costs
+/// nothing if all data were acknowledged: browsers close so.
+#[test]
+fn a_reset_after_all_data_is_a_note() {
+    // Data of the client and of the server, which of them sent a FIN, data of the peer after that, and who
+    // resets.
+    let cases = [
+        ("the client, after the response", [100, 5_000], None, 0, Dir::Forward, Severity::Note),
+        (
+            "the client, after the server's FIN",
+            [100, 5_000],
+            Some(Dir::Reverse),
+            0,
+            Dir::Forward,
+            Severity::Note,
+        ),
+        (
+            "the server, after the client's FIN",
+            [100, 0],
+            Some(Dir::Forward),
+            0,
+            Dir::Reverse,
+            Severity::Note,
+        ),
+        (
+            "the server, after its own FIN",
+            [100, 5_000],
+            Some(Dir::Reverse),
+            0,
+            Dir::Reverse,
+            Severity::Note,
+        ),
+        ("a closing alert", [100, 5_000], Some(Dir::Forward), 31, Dir::Forward, Severity::Note),
+        (
+            "a response after the client's FIN",
+            [100, 5_000],
+            Some(Dir::Forward),
+            2_000,
+            Dir::Forward,
+            Severity::Warning,
+        ),
+        ("the server, without a response", [100, 0], None, 0, Dir::Reverse, Severity::Warning),
+        ("the client, amid data", [100, 5_000], None, 2_000, Dir::Forward, Severity::Warning),
+    ];
+    for (name, [request, response], fin, late, by, severity) in cases {
+        let mut script = TestConnection::new();
+        script.open(20_000);
+        script.sends_request(20_020, 0, request, 0);
+        script.sends_response(40_020, request.into(), 0, response);
+        script.sends_request(40_030, request.into(), 0, response.into());
+        let offset = |dir: Dir| if dir == Dir::Forward { request } else { response };
+        let seq = |dir: Dir| SeqNum(crate::tests::ISN.wrapping_add(1).wrapping_add(offset(dir)));
+        if let Some(dir) = fin {
+            let (seq, ack) = (seq(dir), seq(dir.reversed()));
+            let flags = Flags::FIN | Flags::ACK;
+            script.push(50_000, Segment { dir, flags, seq, ack, ..Segment::default() }, (0, 0));
+        }
+        if late > 0 {
+            script.sends_response(60_000, request.into(), response.into(), late);
+        }
+        script.push(70_000, reset(by, seq(by).0), (0, 0));
+        let all = findings(&script.finish());
+        let found = all.iter().find(|found| found.code == "CC003").unwrap();
+        assert_eq!(found.severity, severity, "{name}: {found:#?}");
+    }
+}
