@@ -19,6 +19,17 @@ use crate::rounds::TimeUse;
 /// is longer may be an upload, after which nothing is due.
 const MAX_REQUEST: u64 = 14_600;
 
+/// Shortest wait of a slow response, in ns. Linux and FreeBSD retransmit a lost response several times in
+/// a second, and a user's flow of thought is interrupted.
+pub const SLOW_RESPONSE: u64 = 1_000_000_000;
+
+/// Messages with fewer bytes in both directions are keystrokes and heartbeats.
+pub const MIN_MESSAGE: u64 = 100;
+
+/// Most bytes that a server sends between a request and the wait for its response: two session tickets of
+/// TLS 1.3 (OpenSSL's have 255 bytes each), settings of HTTP/2, an interim response.
+pub const MAX_PRELUDE: u64 = 1_000;
+
 /// What the time of a connection was spent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeShare {
@@ -124,6 +135,12 @@ pub struct ExchangeBudget {
     pub pauses: [u64; 2],
     /// From the end of a request to the first byte of its response, as the client observes it.
     pub first_byte: Waits,
+    /// Waits of [`SLOW_RESPONSE`] or more from the ACK of all data of a request, which shows that the server's
+    /// host has them, to the first data of the response, one of both of [`MIN_MESSAGE`]. ACK and response take
+    /// the same path to the capture point, so neither that point nor a lost request lengthens these waits.
+    pub slow_responses: Waits,
+    /// Those among them after the first [`MAX_PRELUDE`] bytes of the server or fewer.
+    pub preluded: u64,
 }
 
 impl ExchangeBudget {
@@ -171,6 +188,8 @@ pub(crate) struct ExchangeLog {
     last: Option<(Dir, u64, u64)>,
     /// Bytes captured of each host when its last turn began.
     begun_at: [u64; 2],
+    /// Bytes captured of the server at the last data of the client.
+    server_before: u64,
     /// Data packets of each host so far, and its time in use: see [`PauseMark`].
     packets: [u64; 2],
     marks: [PauseMark; 2],
@@ -240,8 +259,10 @@ impl ExchangeLog {
         let before = core::mem::replace(&mut self.marks[dir as usize], mark);
         match self.last {
             None => self.first_data(dir, at, start),
-            Some((last, since, _)) if last == dir => {
-                self.sent_on(dir, at.saturating_sub(since), before, mark);
+            Some((last, since, since_frame)) if last == dir => {
+                let rest = self.sent_on(dir, at.saturating_sub(since), before, mark);
+                let rest = LongestWait { ns: rest, frames: (since_frame, frame), until: at };
+                self.check_slow_response(rest, packet, own, peer);
                 let pause = (mark.pauses - before.pauses).min(at.saturating_sub(since));
                 if pause >= 2 * start.distances.round_trip() {
                     self.budget.pauses[dir as usize] += pause;
@@ -252,6 +273,7 @@ impl ExchangeLog {
                 if peer.is_none_or(|peer| peer.is_wholly_acked_by(packet.segment.ack.0)) {
                     let wait = LongestWait { ns: wait, frames: (since_frame, frame), until: at };
                     self.budget.thinking[dir as usize].add(wait);
+                    self.check_slow_response(wait, packet, own, peer);
                     let payload = u64::from(packet.segment.payload);
                     self.begun_at[dir as usize] = own.captured.saturating_sub(payload);
                 } else {
@@ -260,7 +282,34 @@ impl ExchangeLog {
                 }
             }
         }
+        if dir == Dir::Forward {
+            self.server_before = peer.map_or(0, |server| server.captured);
+        }
         self.last = Some((dir, at, frame));
+    }
+
+    /// Records the `wait` before data of the server if it is that for a slow response.
+    fn check_slow_response(
+        &mut self,
+        wait: LongestWait,
+        packet: &CapturedPacket,
+        server: &HalfConnection,
+        client: Option<&HalfConnection>,
+    ) {
+        let Some(client) = client.filter(|_| packet.segment.dir == Dir::Reverse) else { return };
+        let payload = u64::from(packet.segment.payload);
+        let sent = server.captured.saturating_sub(payload);
+        let prelude = sent.saturating_sub(self.server_before);
+        let acked = client.all_acked_here();
+        let ns = acked.map_or(0, |acked| wait.until.saturating_sub(acked).min(wait.ns));
+        let request = client.captured.saturating_sub(self.begun_at[Dir::Forward as usize]);
+        let is_message = request.max(payload) >= MIN_MESSAGE;
+        // After a FIN there is no request, and a gap in the numbers of packets may have been the response.
+        let is_doubtful = self.closing.is_some() || server.is_preceded_by_missing();
+        if ns >= SLOW_RESPONSE && is_message && !is_doubtful && prelude <= MAX_PRELUDE {
+            self.budget.preluded += u64::from(prelude > 0);
+            self.budget.slow_responses.add(LongestWait { ns, ..wait });
+        }
     }
 
     fn first_data(&mut self, dir: Dir, at: u64, start: ExchangeStart) {
@@ -275,8 +324,8 @@ impl ExchangeLog {
         self.budget.add(ExchangeShare::of_host(dir), wait - travel);
     }
 
-    /// Accounts for the time before more data of the same host.
-    fn sent_on(&mut self, dir: Dir, wait: u64, before: PauseMark, now: PauseMark) {
+    /// Accounts for the time before more data of the same host; returns the part that it paused.
+    fn sent_on(&mut self, dir: Dir, wait: u64, before: PauseMark, now: PauseMark) -> u64 {
         let loss = (now.loss - before.loss).min(wait);
         let reader = (now.reader - before.reader).min(wait - loss);
         let own = (now.own - before.own).min(wait - loss - reader);
@@ -284,6 +333,7 @@ impl ExchangeLog {
         self.budget.add(ExchangeShare::of_host(dir.reversed()), reader);
         self.budget.add(ExchangeShare::of_host(dir), own);
         self.budget.add(ExchangeShare::Transfer, wait - loss - reader - own);
+        own
     }
 
     /// Ends the log at `end`, the last packet; `halves` are finished. `None` without data.

@@ -168,8 +168,9 @@ pub(crate) struct HalfConnection {
     gap_before: bool,
     /// Distinct bytes of the stream that were captured.
     pub(crate) captured: u64,
-    /// Highest ACK that passed the capture point, and the time of the latest ACK.
+    /// Highest ACK that passed the capture point, when it did so first, and the time of the latest ACK.
     acked_here: u64,
+    acked_here_since: u64,
     acked_here_at: u64,
     /// Time of the first data of the receiver since the last data of the sender: a request.
     request_at: Option<u64>,
@@ -251,6 +252,7 @@ impl HalfConnection {
             gap_before: false,
             captured: 0,
             acked_here: ORIGIN,
+            acked_here_since: begin.first,
             acked_here_at: begin.first,
             request_at: None,
             stalls: AckStalls::default(),
@@ -266,6 +268,17 @@ impl HalfConnection {
     /// Whether this ACK number covers all data captured.
     pub(crate) fn is_wholly_acked_by(&self, ack: u32) -> bool {
         self.place(ack, self.una) >= self.nxt
+    }
+
+    /// Time at which an ACK of all data captured so far passed the capture point; `None` if none did.
+    pub(crate) fn all_acked_here(&self) -> Option<u64> {
+        (self.acked_here >= self.nxt).then_some(self.acked_here_since)
+    }
+
+    /// Packets that this host sent before the last one and that the capture does not have, if it numbers
+    /// its packets.
+    pub(crate) fn is_preceded_by_missing(&self) -> bool {
+        self.missing_before.is_some_and(|packets| packets > 0)
     }
 
     /// Time at which the sender received the ACK of all its data; `None` if some are outstanding.

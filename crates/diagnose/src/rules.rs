@@ -45,6 +45,9 @@ mod cc905;
 mod cc906;
 #[cfg(test)]
 mod opening_tests;
+mod slow_responses;
+#[cfg(test)]
+mod slow_responses_tests;
 #[cfg(test)]
 mod tests;
 mod think_time;

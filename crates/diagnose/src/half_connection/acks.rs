@@ -15,8 +15,8 @@ impl HalfConnection {
         self.rtt.ack_passed(ack.at, ack.stamp);
         self.last_frame = ack.frame;
         let number = self.place(ack.number, self.una);
-        if number <= self.nxt.saturating_add(1) {
-            self.acked_here = self.acked_here.max(number);
+        if number > self.acked_here && number <= self.nxt.saturating_add(1) {
+            (self.acked_here, self.acked_here_since) = (number, ack.at);
         }
         self.acked_here_at = ack.at;
         if matches!(self.begin.point, CapturePoint::Sender | CapturePoint::Unknown) {

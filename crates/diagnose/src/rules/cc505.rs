@@ -1,14 +1,16 @@
 //! CC505: the server is slow.
 //!
 //! Checks for think time of the server before its responses, and pauses within them, that are most of
-//! the time of the connection, also without the longest wait. Silent with few turns, short think times, heartbeats
+//! the time of the connection, also without the longest wait; else for one or two responses that take a second
+//! or more, and half of the time, after the ACK of their requests. Silent with short think times, heartbeats
 //! and long polls, and without the handshake, which shows who the server is.
 //!
-//! Cost: the think time and the pauses.
+//! Cost: the think time and the pauses; of one or two responses their waits after the ACK.
 
 use packet::Dir;
 
 use super::case::{DiagnosisCase, number, percent, seconds, time};
+use super::slow_responses::SlowResponses;
 use super::think_time::ThinkTime;
 use super::{DiagnosisRule, Finding};
 
@@ -21,7 +23,9 @@ From the last data of a request to the first data of its response a capture show
 time that the server needs before it answers: it computes, reads a disk, or waits for another server.
 The round trip is known from the handshake and from ACKs, so the rest is the server's, at any capture
 point. No setting of the network changes that. Requests that are sent without waiting for the response
-to the one before (pipelining, HTTP/2, several connections) overlap these times; they do not shorten them.",
+to the one before (pipelining, HTTP/2, several connections) overlap these times; they do not shorten them.
+One or two slow responses are reported only if the server's host had acknowledged the request a second or
+more before: a lost request looks different.",
     help: &[
         ("FreeBSD", "server: truss -d -p PID and procstat -kk PID: what it waits for between its read and its write"),
         ("Linux", "server: strace -r -f -e trace=network,desc -p PID: what it waits for between its read and its write"),
@@ -30,7 +34,9 @@ to the one before (pipelining, HTTP/2, several connections) overlap these times;
 };
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
-    let found = ThinkTime::of(case, Dir::Reverse)?;
+    let Some(found) = ThinkTime::of(case, Dir::Reverse) else {
+        return SlowResponses::of(case).map(|found| found.finding(case, &RULE));
+    };
     let title = format!(
         "the server takes {} of the time: {} on average before a response",
         percent(found.total, found.work()),

@@ -1,29 +1,27 @@
 //! Whether the think time of one host is most of the time of a connection: shared by CC505 and CC506.
 //!
 //! A few long waits are no sign of a slow host: a lost message, a long poll or a user look the same.
-//! So the condition must also hold without the longest wait.
+//! So the condition must also hold without the longest wait. For a single slow response see `slow_responses`.
 
 use packet::Dir;
 
 use super::case::{DiagnosisCase, SECOND, count, many, number, percent, seconds, time};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 use crate::capture_point::CapturePoint;
-use crate::exchange::{ExchangeBudget, ExchangeShare, Waits};
+use crate::exchange::{ExchangeBudget, ExchangeShare, MIN_MESSAGE, Waits};
 
 /// Fewest turns of a host from which its think time is judged.
-const MIN_TURNS: u64 = 3;
+pub(super) const MIN_TURNS: u64 = 3;
 /// Fewest turns of a client, which may wait for a user.
 const MIN_CLIENT_TURNS: u64 = 5;
 /// Shortest mean think time, in ns: half of the 0.1 s that a person perceives as no delay at all.
 const MIN_MEAN: u64 = SECOND / 20;
 /// Longest mean think time of a server, in ns. Long polls and heartbeats take longer.
-const MAX_SERVER_MEAN: u64 = 10 * SECOND;
+pub(super) const MAX_SERVER_MEAN: u64 = 10 * SECOND;
 /// Longest mean think time of a client, in ns. Users and players of media take longer.
 const MAX_CLIENT_MEAN: u64 = SECOND / 2;
 /// A client's longest wait is at most this many times the mean: a program's are alike, a user's vary.
 const CLIENT_SPREAD: u64 = 4;
-/// Messages with fewer bytes in both directions, on average, are keystrokes and heartbeats.
-const MIN_MESSAGE: u64 = 100;
 
 /// The turns of a host that takes most of the time of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -41,10 +39,8 @@ impl<'a> ThinkTime<'a> {
     /// of the time. `None` also where that is in doubt.
     pub(super) fn of(case: &DiagnosisCase<'a>, host: Dir) -> Option<Self> {
         let analysis = case.analysis;
-        let events = &analysis.events;
-        let roles_known = events.syns.count > 0 || events.syn_acks.count > 0;
         let budget = analysis.exchange.as_deref()?;
-        if !roles_known || case.flow.dir != analysis.main_dir() {
+        if !roles_are_known(case) || case.flow.dir != analysis.main_dir() {
             return None;
         }
         let waits = budget.thinking[host as usize];
@@ -161,9 +157,15 @@ pub(super) fn explains_waits(case: &DiagnosisCase<'_>) -> bool {
     [Dir::Forward, Dir::Reverse].into_iter().any(|host| ThinkTime::of(case, host).is_some())
 }
 
+/// Whether the capture shows who the client and the server are.
+pub(super) fn roles_are_known(case: &DiagnosisCase<'_>) -> bool {
+    let events = &case.analysis.events;
+    events.syns.count > 0 || events.syn_acks.count > 0
+}
+
 /// The usual delay of a queue in either direction, in ns. It counts as think time of the host at its
 /// far end.
-fn queue(case: &DiagnosisCase<'_>) -> u64 {
+pub(super) fn queue(case: &DiagnosisCase<'_>) -> u64 {
     let flows = case.analysis.flows.iter().flatten();
     flows
         .filter_map(|flow| flow.rtt)

@@ -8,24 +8,35 @@ use crate::{Analysis, Diagnosis};
 /// Round trip, in microseconds.
 const RTT: u64 = 40_000;
 /// Where a capture is taken: the part of the round trip on the side of the client, in quarters.
-const POINTS: [u64; 3] = [0, 1, 4];
+pub(super) const POINTS: [u64; 3] = [0, 1, 4];
 /// Bytes of a packet of a response.
 const PART: u32 = 1_000;
 
 /// A session of requests.
-struct RequestSession {
+pub(super) struct RequestSession {
     /// Think times of the server before each response, and of the client before the request after it, in
     /// ms.
-    turns: Vec<(u64, u64)>,
-    request: u32,
+    pub(super) turns: Vec<(u64, u64)>,
+    pub(super) request: u32,
     /// Packets of a response, and bytes of each.
-    response: (u64, u32),
-    has_opening: bool,
+    pub(super) response: (u64, u32),
+    pub(super) has_opening: bool,
+    /// The server acknowledges requests at once.
+    pub(super) acks_requests: bool,
+    /// The first turn whose messages have 30 bytes each.
+    pub(super) small_from: usize,
 }
 
 impl RequestSession {
-    fn new(turns: &[(u64, u64)]) -> Self {
-        Self { turns: turns.to_vec(), request: 200, response: (10, PART), has_opening: true }
+    pub(super) fn new(turns: &[(u64, u64)]) -> Self {
+        Self {
+            turns: turns.to_vec(),
+            request: 200,
+            response: (10, PART),
+            has_opening: true,
+            acks_requests: true,
+            small_from: usize::MAX,
+        }
     }
 
     /// As often the same turn.
@@ -40,11 +51,15 @@ impl RequestSession {
             connection.open_between(to_server, to_client);
         }
         let (mut at, mut sent, mut answered) = (RTT, 0, 0);
-        let (parts, part) = self.response;
-        for &(server, client) in &self.turns {
-            connection.sends_request(at, sent, self.request, answered);
-            sent += u64::from(self.request);
-            connection.sends_response(at + to_server, sent, answered, 0);
+        for (n, &(server, client)) in self.turns.iter().enumerate() {
+            let is_small = n >= self.small_from;
+            let request = if is_small { 30 } else { self.request };
+            let (parts, part) = if is_small { (1, 30) } else { self.response };
+            connection.sends_request(at, sent, request, answered);
+            sent += u64::from(request);
+            if self.acks_requests {
+                connection.sends_response(at + to_server, sent, answered, 0);
+            }
             at += to_server + server * 1_000;
             for n in 0..parts {
                 connection.sends_response(at + n * 100, sent, answered, part);
@@ -57,16 +72,16 @@ impl RequestSession {
         connection.finish()
     }
 
-    fn diagnosis(&self, point: u64) -> Diagnosis {
+    pub(super) fn diagnosis(&self, point: u64) -> Diagnosis {
         Diagnosis::of(&self.captured(point), &[])
     }
 }
 
-fn slow_host(diagnosis: &Diagnosis) -> Option<&Finding> {
+pub(super) fn slow_host(diagnosis: &Diagnosis) -> Option<&Finding> {
     diagnosis.findings.iter().find(|found| ["CC505", "CC506"].contains(&found.code))
 }
 
-fn evidence(found: &Finding, key: &str) -> String {
+pub(super) fn evidence(found: &Finding, key: &str) -> String {
     let item = found.evidence.iter().find(|item| item.key == key);
     item.map(|item| item.text.clone()).unwrap_or_default()
 }
@@ -125,7 +140,7 @@ fn doubtful_waits_blame_no_host() {
         ..RequestSession::regular(turn, count)
     };
     let cases = [
-        ("few turns", RequestSession::regular((2_000, 5), 2)),
+        ("few turns", RequestSession::regular((900, 5), 2)),
         ("short waits", RequestSession::regular((20, 5), 20)),
         ("one long wait", RequestSession::new(&one_long)),
         ("a user", RequestSession::new(&irregular)),
