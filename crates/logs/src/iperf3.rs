@@ -201,15 +201,14 @@ fn test(test: TestJson) -> Result<Iperf3Test, String> {
             retransmits: one.retransmits.and_then(|count| u64::try_from(count).ok()),
             cwnd: one.snd_cwnd.filter(|&bytes| bytes > 0),
             peer_window: one.snd_wnd.filter(|&bytes| bytes > 0),
-            rtt: one.rtt.filter(|&us| us > 0).map(Duration::from_micros),
+            rtt: one.rtt.filter(|&us| us > 0).map(micros),
         });
     }
     let ends = test.end.into_iter().flat_map(|end| end.streams);
     for end in ends.filter_map(|one| one.sender) {
         let times = end.min_rtt.zip(end.mean_rtt).filter(|&(min, _)| min > 0);
         if let Some(stream) = streams.get_mut(&end.socket) {
-            stream.rtt =
-                times.map(|(min, mean)| (Duration::from_micros(min), Duration::from_micros(mean)));
+            stream.rtt = times.map(|(min, mean)| (micros(min), micros(mean)));
         }
     }
     Ok(Iperf3Test {
@@ -226,6 +225,11 @@ fn address(host: &str, port: u16) -> Result<SocketAddr, String> {
     let host = host.split('%').next().unwrap_or(host);
     let ip: IpAddr = host.parse().map_err(|_| format!("`{host}` is no address"))?;
     Ok(SocketAddr::new(ip.to_canonical(), port))
+}
+
+/// Damaged values saturate.
+const fn micros(us: u64) -> Duration {
+    Duration::from_nanos(us.saturating_mul(1_000))
 }
 
 fn seconds(value: f64) -> Duration {
@@ -281,6 +285,21 @@ mod tests {
         }
         let failed = read(&br#"{"start":{},"error":"unable to connect"}"#[..]);
         assert_eq!(failed.tests[0].error.as_deref(), Some("unable to connect"));
+    }
+
+    /// Numbers that no test has saturate.
+    #[test]
+    fn huge_numbers_are_read() {
+        for (value, huge) in [
+            ("\"rtt\":40500", "\"rtt\":18446744073709551615"),
+            ("\"min_rtt\":40100", "\"min_rtt\":18446744073709551615"),
+            ("\"end\":1.0", "\"end\":1e300"),
+            ("\"timesecs\":1795662000", "\"timesecs\":18446744073709551615"),
+        ] {
+            assert!(TEST.contains(value));
+            let output = read(TEST.replace(value, huge).as_bytes());
+            assert_eq!((output.tests.len(), output.problems.len()), (1, 0), "{huge}");
+        }
     }
 
     /// A server that was killed amid its third test, of which the second was of UDP.

@@ -30,7 +30,7 @@ pub(super) fn read(input: impl Read, file: &mut File) -> io::Result<LogFile> {
 
 fn stream_samples(test: &Iperf3Test, stream: &Iperf3Stream, file: &mut File, logs: &mut LogFile) {
     let ends = (stream.local, stream.remote);
-    let begin = Duration::from_secs(test.began_s).as_nanos();
+    let begin = test.began_s.saturating_mul(1_000_000_000);
     let first = SocketSample { at: Some(begin), ..SocketSample::default() };
     let mut last = SocketSample { mss: Some(test.mss.unwrap_or(USUAL_MSS)), ..first };
     let is_throttled = test.target_bps.is_some();
