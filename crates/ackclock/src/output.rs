@@ -24,6 +24,15 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
+/// As [`print()`]; returns whether the pipe is still open.
+pub(crate) fn print_if_read(text: &str) -> Result<bool, Failure> {
+    let mut out = standard_output();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        other => other.map(|()| true).map_err(|error| Failure::stdout(&error)),
+    }
+}
+
 /// As [`print()`], for text with colours.
 pub(crate) fn print_in_colour(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();

@@ -1,9 +1,9 @@
 //! `ackclock watch` on transfers of this machine.
 #![cfg(target_os = "linux")]
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -118,6 +118,22 @@ fn a_vanished_connection_is_reported() {
     };
     assert_eq!(ending(&port), Some("closed_here".into()), "{lines:#?}");
     assert_eq!(ending(&other), Some("vanished".into()), "{lines:#?}");
+}
+
+/// As in `ackclock watch | head -1`.
+#[test]
+fn a_closed_output_ends_the_watch() {
+    let dir = TestDirectory::new("a_closed_output_ends_the_watch");
+    let arguments = ["watch", "--host", "203.0.113.1", "--every", "20ms", "--count", "1500"];
+    let mut child = dir.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut String::new()).unwrap();
+    drop(output);
+    let ended = (0..100).any(|_| {
+        pause(100);
+        child.try_wait().unwrap().is_some()
+    });
+    assert!(ended && child.wait().unwrap().success());
 }
 
 #[test]

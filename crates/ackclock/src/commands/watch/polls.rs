@@ -15,7 +15,7 @@ use super::tracker::{SocketFilter, SocketTracker, WatchedInterval};
 use crate::cli::WatchArgs;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output::{OutFile, print};
+use crate::output::{OutFile, print, print_if_read};
 
 /// Shortest interval: `struct tcp_info` counts time in jiffies, of up to 10 ms.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -48,13 +48,16 @@ pub(super) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
         let snapshot: SocketSnapshot = read(at.as_nanos())?;
         let interval = tracker.poll(at.as_nanos(), snapshot);
         let elapsed = at.since(begin);
-        if args.json {
-            print(&forms::json_line(&interval, elapsed))?;
+        let text = if args.json {
+            forms::json_line(&interval, elapsed)
         } else {
-            print(&forms::text(&interval, elapsed, args.limit))?;
-        }
-        if let Some(path) = &args.openmetrics {
-            write_metrics(path, &interval)?;
+            forms::text(&interval, elapsed, args.limit)
+        };
+        let is_read = print_if_read(&text)?;
+        match &args.openmetrics {
+            Some(path) => write_metrics(path, &interval)?,
+            None if !is_read => return Ok(ExitCode::SUCCESS),
+            None => {}
         }
     }
     let (summary, elapsed) = (tracker.summary(), clock.now().since(begin));
