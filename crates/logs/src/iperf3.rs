@@ -63,6 +63,7 @@ pub struct Iperf3Test {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct TestJson {
     start: Option<StartJson>,
     #[serde(default)]
@@ -72,6 +73,7 @@ struct TestJson {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct StartJson {
     #[serde(default)]
     connected: Vec<ConnectedJson>,
@@ -83,6 +85,7 @@ struct StartJson {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct ConnectedJson {
     socket: i64,
     local_host: String,
@@ -92,11 +95,13 @@ struct ConnectedJson {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct TimestampJson {
     timesecs: u64,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct TestStartJson {
     protocol: Option<String>,
     #[serde(default)]
@@ -104,12 +109,14 @@ struct TestStartJson {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct IntervalJson {
     #[serde(default)]
     streams: Vec<StreamJson>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct StreamJson {
     socket: i64,
     end: f64,
@@ -124,17 +131,20 @@ struct StreamJson {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct EndJson {
     #[serde(default)]
     streams: Vec<EndStreamJson>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct EndStreamJson {
     sender: Option<EndSenderJson>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct EndSenderJson {
     socket: i64,
     min_rtt: Option<u64>,
@@ -278,6 +288,10 @@ mod tests {
             (TEST.replace("\"TCP\"", "\"UDP\""), "a test of UDP"),
             (TEST.replace("10.0.0.1", "nowhere"), "`nowhere` is no address"),
             (TEST[..TEST.len() - 9].to_owned(), "line 15"),
+            (
+                TEST.replace("\"end\":\t{", "\"end\": 5, \"last\": {"),
+                "expected an object at line 15",
+            ),
         ] {
             let output = read(text.as_bytes());
             assert!(output.tests.is_empty(), "{output:?}");
