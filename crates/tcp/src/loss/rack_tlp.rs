@@ -173,7 +173,11 @@ impl TcpEndpoint {
         self.settle_recovery(cx, received, echo);
         let reneged = self.check_reneging(cx.now, advances);
         let retransmitted = self.snd.scoreboard.sums().retransmission.packets;
-        let found = self.detect_losses(cx.now, true);
+        // Reneging waits for its timer (tcp_fastretrans_alert returns).
+        let found = match reneged {
+            true => RackLosses::default(),
+            false => self.detect_losses(cx.now, true),
+        };
         // FLAG_LOST_RETRANS
         let lost_again = self.snd.scoreboard.sums().retransmission.packets < retransmitted;
         if !one_timer {
