@@ -82,9 +82,6 @@ pub struct Rack {
     dsack_seen: bool,
     /// Linux: when the window was last widened (`rack.last_delivered`).
     widened_at: Instant,
-    /// Linux: when the latest of the packets was sent that the acknowledgment delivers, while
-    /// `dsack_seen` (`prior_delivered` of its rate sample).
-    delivered_sent_at: Option<Instant>,
 }
 
 impl Rack {
@@ -101,7 +98,6 @@ impl Rack {
             dsack_round: None,
             dsack_seen: false,
             widened_at: Instant::ZERO,
-            delivered_sent_at: None,
         }
     }
 
@@ -136,9 +132,6 @@ impl Rack {
     /// Steps 1 to 3 for one delivered packet: the most recently sent one sets the clock; one below
     /// the highest that was never retransmitted shows reordering. Packets may come in any order.
     pub fn on_delivered(&mut self, packet: &DeliveredSegment, now: Instant, min_rtt: Duration) {
-        if unlikely(self.dsack_seen) {
-            self.delivered_sent_at = self.delivered_sent_at.max(Some(packet.sent_at));
-        }
         if packet.end > self.fack {
             self.fack = packet.end;
         } else if packet.end < self.fack && !packet.retransmitted {
@@ -203,11 +196,12 @@ impl Rack {
     }
 
     /// Linux: the packets that an acknowledgment delivers were processed (tcp_rack_update_reo_wnd). A
-    /// D-SACK widens the window unless none of them was sent since it was last widened.
+    /// D-SACK widens the window unless the latest of them was sent, at `sent_at` (`prior_delivered` of
+    /// the rate sample), before it was last widened; with none it waits.
     #[inline]
-    pub fn update_reo_wnd(&mut self, now: Instant) {
+    pub fn update_reo_wnd(&mut self, sent_at: Option<Instant>, now: Instant) {
         if unlikely(self.dsack_seen) {
-            let Some(sent_at) = self.delivered_sent_at.take() else { return };
+            let Some(sent_at) = sent_at else { return };
             self.dsack_seen = false;
             if sent_at >= self.widened_at {
                 self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);

@@ -200,19 +200,10 @@ proptest! {
 fn linux_widens_the_window_at_the_next_delivery_once_per_round_trip() {
     let mut rack = Rack::new();
     let window = |rack: &Rack| rack.reo_wnd(0, &standing(0, false));
-    let deliver = |rack: &mut Rack, sent: u64, at: u64| {
-        let packet = DeliveredSegment {
-            sent_at: ms(sent),
-            end: Offset(sent),
-            retransmitted: false,
-            echo_older: false,
-        };
-        rack.on_delivered(&packet, ms(at), span(40));
-        rack.update_reo_wnd(ms(at));
-    };
+    let deliver = |rack: &mut Rack, sent, at| rack.update_reo_wnd(Some(ms(sent)), ms(at));
     // A D-SACK alone delivers nothing.
     rack.on_dsack_seen();
-    rack.update_reo_wnd(ms(50));
+    rack.update_reo_wnd(None, ms(50));
     assert_eq!(window(&rack), span(10));
     deliver(&mut rack, 10, 51);
     assert_eq!(window(&rack), span(20));

@@ -246,9 +246,13 @@ impl TcpEndpoint {
         // nevertheless: Linux processes it last (tcp_ack, tcp_rack_advance).
         let has_blocks = !received.blocks().is_empty();
         let mut last_acked = None;
+        let mut latest_sent = None;
         let rates = &mut self.snd.rates;
         map.acknowledge(received.th_ack, |sent_segment| {
             account.acked.add(sent_segment);
+            if !sent_segment.sacked() {
+                latest_sent = latest_sent.max(Some(sent_segment.sent_at()));
+            }
             if let Some(rates) = rates {
                 cold_path();
                 rates.delivery.on_delivered(sent_segment.end(), false);
@@ -276,6 +280,7 @@ impl TcpEndpoint {
         };
         let reported = map.apply_sack(ordered, |sent_segment| {
             account.reported.add(sent_segment);
+            latest_sent = latest_sent.max(Some(sent_segment.sent_at()));
             if let Some(rates) = rates {
                 cold_path();
                 rates.delivery.on_delivered(sent_segment.end(), true);
@@ -289,7 +294,7 @@ impl TcpEndpoint {
             let tsecr_before = last.transmissions() > 1 && echo_older(last.sent_at());
             judge.on_acked_last(&last, tsecr_before, &moment);
         }
-        judge.update_reo_wnd(now);
+        judge.update_reo_wnd(latest_sent, now);
         if self.cfg.tso && reported.packets > 0 {
             for &(left, right) in
                 received.blocks().iter().filter(|block| block.0 >= received.th_ack)

@@ -103,12 +103,23 @@ pub(crate) struct Written {
     pub(crate) pushed: Offset,
 }
 
-/// Where a packet of the write queue begins.
+/// Where a packet of the write queue begins, and whether the packet before it has PSH: in the lowest bit,
+/// since every connection keeps room for several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-struct PacketStart {
-    at: Offset,
-    /// The packet before has PSH.
-    pushed: bool,
+struct PacketStart(u64);
+
+impl PacketStart {
+    const fn new(at: Offset, pushed: bool) -> Self {
+        Self(at.0 << 1 | pushed as u64)
+    }
+
+    const fn at(self) -> Offset {
+        Offset(self.0 >> 1)
+    }
+
+    const fn pushed(self) -> bool {
+        self.0 & 1 == 1
+    }
 }
 
 /// The queued packets.
@@ -131,7 +142,8 @@ impl PacketSizes {
         Self {
             sent: mss,
             starts: VecDeque::new(),
-            tail_pushes: false,
+            // What a SYN carries has it.
+            tail_pushes: true,
             flight: VecDeque::new(),
             una: Offset(1),
         }
@@ -191,10 +203,10 @@ impl PacketSizes {
     /// if it is the last one.
     #[inline]
     pub(super) fn head_end(&mut self, nxt: Offset) -> Option<Offset> {
-        while self.starts.front().is_some_and(|start| start.at <= nxt) {
+        while self.starts.front().is_some_and(|start| start.at() <= nxt) {
             self.starts.pop_front();
         }
-        self.starts.front().map(|start| start.at)
+        self.starts.front().map(|start| start.at())
     }
 
     /// Does a packet that ends at `end` have PSH, where writes have ended in it? `data_end`: the end
@@ -203,32 +215,34 @@ impl PacketSizes {
         if end >= data_end {
             return self.tail_pushes;
         }
-        let next = self.starts.iter().find(|start| start.at >= end);
-        next.is_some_and(|start| start.at == end && start.pushed)
+        let next = self.starts.iter().find(|start| start.at() >= end);
+        next.is_some_and(|start| start.at() == end && start.pushed())
     }
 
     /// tcp_grow_skb: the packet at the head takes what it lacks to end at `end` from the next one,
     /// which may be used up; `data_end`: the end of the queue.
     pub(super) fn grow_head(&mut self, end: Offset, data_end: Offset) {
         let Some(&head) = self.starts.front() else { return };
-        if end <= head.at {
+        if end <= head.at() {
             return;
         }
-        let next = self.starts.get(1).map_or(data_end, |start| start.at);
+        let next = self.starts.get(1).map_or(data_end, |start| start.at());
         if end < next {
-            self.starts[0].at = end;
+            self.starts[0] = PacketStart::new(end, head.pushed());
         } else {
             self.starts.pop_front();
             match self.starts.front_mut() {
-                Some(after) => after.pushed |= head.pushed,
-                None => self.tail_pushes |= head.pushed,
+                Some(after) => {
+                    *after = PacketStart::new(after.at(), after.pushed() || head.pushed())
+                }
+                None => self.tail_pushes |= head.pushed(),
             }
         }
     }
 
     /// Where the last packet of the write queue begins.
     pub(super) fn tail_start(&self, nxt: Offset) -> Offset {
-        self.starts.back().map_or(nxt, |start| start.at.max(nxt))
+        self.starts.back().map_or(nxt, |start| start.at().max(nxt))
     }
 
     /// `sk_wmem_queued`, with `sent` bytes of payload in flight and `unsent` from `nxt` on; `bursts`:
@@ -239,7 +253,7 @@ impl PacketSizes {
             0 => sent.div_ceil(u64::from(self.sent)),
             packets => packets + bursts,
         };
-        let past = self.starts.iter().take_while(|start| start.at <= nxt).count();
+        let past = self.starts.iter().take_while(|start| start.at() <= nxt).count();
         let waiting = if unsent > 0 { 1 + self.starts.len() - past } else { 0 };
         sent + unsent + (flight + waiting as u64) * SKB_OVERHEAD
     }
@@ -282,7 +296,7 @@ impl PacketSizes {
                     break;
                 }
                 if queue.unsent > 0 {
-                    self.starts.push_back(PacketStart { at: end, pushed: self.tail_pushes });
+                    self.starts.push_back(PacketStart::new(end, self.tail_pushes));
                 }
                 self.tail_pushes = false;
                 tail = 0;
@@ -318,8 +332,8 @@ impl PacketSizes {
 
     /// tso_fragment: the packet at the head ends at `at`; `end`: that of the write queue.
     pub(super) fn cut_head(&mut self, at: Offset, end: Offset) {
-        if at < self.starts.front().map_or(end, |start| start.at) {
-            self.starts.push_front(PacketStart { at, pushed: false });
+        if at < self.starts.front().map_or(end, |start| start.at()) {
+            self.starts.push_front(PacketStart::new(at, false));
         }
     }
 }
@@ -345,7 +359,7 @@ mod tests {
     }
 
     fn starts(sizes: &PacketSizes) -> Vec<Offset> {
-        sizes.starts.iter().map(|start| start.at).collect()
+        sizes.starts.iter().map(|start| start.at()).collect()
     }
 
     #[test]
@@ -522,7 +536,7 @@ mod tests {
     fn a_packet_grows_by_one_other_at_most() {
         let mut sizes = PacketSizes::new(1_448);
         let at = |segments: u64| Offset(1 + segments * MSS);
-        sizes.starts = [1, 2, 3].map(|n| PacketStart { at: at(n), pushed: n == 1 }).into();
+        sizes.starts = [1, 2, 3].map(|n| PacketStart::new(at(n), n == 1)).into();
         // tcp_grow_skb takes from the next packet only.
         sizes.grow_head(at(4), at(20));
         assert_eq!(starts(&sizes), [2, 3].map(at));

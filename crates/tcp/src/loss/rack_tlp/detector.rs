@@ -97,11 +97,12 @@ impl RackDetector {
         }
     }
 
-    /// Linux: the deliveries of an acknowledgment were processed (tcp_rack_update_reo_wnd).
+    /// Linux: the deliveries of an acknowledgment were processed (tcp_rack_update_reo_wnd); the latest
+    /// of the packets was sent at `sent_at`.
     #[inline]
-    pub(super) fn update_reo_wnd(&mut self, now: Instant) {
+    pub(super) fn update_reo_wnd(&mut self, sent_at: Option<Instant>, now: Instant) {
         if let Self::Linux(rack) = self {
-            rack.update_reo_wnd(now);
+            rack.update_reo_wnd(sent_at, now);
         }
     }
 
