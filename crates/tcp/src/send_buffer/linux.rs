@@ -233,7 +233,7 @@ impl PacketSizes {
             self.starts.pop_front();
             match self.starts.front_mut() {
                 Some(after) => {
-                    *after = PacketStart::new(after.at(), after.pushed() || head.pushed())
+                    *after = PacketStart::new(after.at(), after.pushed() || head.pushed());
                 }
                 None => self.tail_pushes |= head.pushed(),
             }
