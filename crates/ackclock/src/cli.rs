@@ -23,7 +23,7 @@ pub(crate) use generated::{CompletionsArgs, ManArgs, SchemaArgs};
 pub(crate) use kernel::{BuildArgs, KernelCheckArgs, KernelCommand, ListArgs};
 pub(crate) use mcp::McpArgs;
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
-pub(crate) use scenario::{CheckArgs, ExportArgs, ScenarioArgs, ScenarioCommand};
+pub(crate) use scenario::{CheckArgs, ExportArgs, ProfilesArgs, ScenarioArgs, ScenarioCommand};
 pub(crate) use series::ThinningArgs;
 pub(crate) use suite::{SuiteArgs, SuiteCommand};
 pub(crate) use sweep::{SweepArgs, TableArgs};

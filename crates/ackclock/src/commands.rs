@@ -11,6 +11,7 @@ mod import_ini;
 mod kernel;
 mod mcp;
 mod packetdrill;
+mod profiles;
 mod read;
 mod reproduce;
 mod run;

@@ -37,6 +37,8 @@ pub(crate) enum ScenarioCommand {
     /// Print all keys of scenario files and all knobs of each system, as Markdown tables
     #[command(after_help = KEYS_EXAMPLES)]
     Keys,
+    /// List the profiles of hosts, and what each was measured against
+    Profiles(ProfilesArgs),
     /// Print the JSON schema of scenario files, for editors
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
@@ -76,6 +78,20 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
     /// Print the errors as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const PROFILES_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario profiles
+  ackclock scenario profiles --json";
+
+/// Arguments of `scenario profiles`.
+#[derive(Debug, Args)]
+#[command(after_help = PROFILES_EXAMPLES)]
+pub(crate) struct ProfilesArgs {
+    /// Print the list as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

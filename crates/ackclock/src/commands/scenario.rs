@@ -1,4 +1,4 @@
-//! `ackclock scenario`: check, show, keys, schema.
+//! `ackclock scenario`: check, show, keys, profiles, schema.
 
 use std::process::ExitCode;
 
@@ -13,6 +13,7 @@ use crate::output::print;
 pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
     match command {
         ScenarioCommand::Check(args) => return check(args),
+        ScenarioCommand::Profiles(args) => return super::profiles::run(&args),
         ScenarioCommand::From(args) => return super::whatif::from(&args),
         ScenarioCommand::Export(args) => print(&super::emulator::export(args)?)?,
         ScenarioCommand::Import(args) => print(&super::emulator::import(&args.file)?)?,

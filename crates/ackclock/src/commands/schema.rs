@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// Commands with their schemas.
-const SCHEMAS: [(&str, &str); 17] = [
+const SCHEMAS: [(&str, &str); 18] = [
     ("compare", include_str!("../schemas/compare.json")),
     ("diagnose", include_str!("../schemas/diagnose.json")),
     ("diagnose-every", include_str!("../schemas/diagnose-every.json")),
@@ -18,6 +18,7 @@ const SCHEMAS: [(&str, &str); 17] = [
     ("reproduce", include_str!("../schemas/reproduce.json")),
     ("run", include_str!("../schemas/run.json")),
     ("scenario-check", include_str!("../schemas/scenario-check.json")),
+    ("scenario-profiles", include_str!("../schemas/scenario-profiles.json")),
     ("suite", include_str!("../schemas/suite.json")),
     ("sweep", include_str!("../schemas/sweep.json")),
     ("table", include_str!("../schemas/table.json")),

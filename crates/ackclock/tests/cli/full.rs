@@ -42,6 +42,8 @@ const COMMANDS: [&[&str]; 36] = [
     &["scenario", "check", "pass.pkt", "--json"],
     &["scenario", "show", "small.toml"],
     &["scenario", "keys"],
+    &["scenario", "profiles"],
+    &["scenario", "profiles", "--json"],
     &["scenario", "schema"],
     &["scenario", "from", "a.pcapng"],
     &["whatif", "a.pcapng"],

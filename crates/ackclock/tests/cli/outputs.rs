@@ -284,6 +284,7 @@ fn every_help_has_examples() {
         &["scenario", "check"],
         &["scenario", "show"],
         &["scenario", "keys"],
+        &["scenario", "profiles"],
         &["scenario", "schema"],
         &["reproduce"],
         &["read"],
