@@ -21,7 +21,7 @@ fn dir(test: &str) -> TestDirectory {
 }
 
 /// Every command in each of its forms.
-const COMMANDS: [&[&str]; 36] = [
+const COMMANDS: [&[&str]; 38] = [
     &["--help"],
     &["--version"],
     &["run", "--help"],
