@@ -72,9 +72,7 @@ const fn whole(what: &'static str) -> Reference {
 /// Why a profile was not measured.
 fn unmeasured(profile: &str) -> &'static str {
     match profile {
-        "freebsd-13.2" => {
-            "values that 13.0 and main of July 2022 share"
-        }
+        "freebsd-13.2" => "values that 13.0 and main of July 2022 share",
         "freebsd-rack-main" => "freebsd-rack-14.3 with D53832",
         "rfc" => "the text of the RFCs",
         _ => "",
