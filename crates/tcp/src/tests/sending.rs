@@ -6,6 +6,7 @@ use units::Duration;
 
 use super::pair::{TcpPair, config};
 use crate::TcpSide;
+use crate::profile::BurstRule;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -349,4 +350,25 @@ fn no_burst_of_linux_is_larger_than_an_ip_packet() {
         pair.log.iter().map(|segment| segment.payload).max().unwrap()
     };
     assert_eq!((largest(false), largest(true)), (44 * 1_460, 45 * 1_448));
+}
+
+#[test]
+fn a_write_that_leaves_a_packet_in_part_waits_for_the_device() {
+    // A 6.12 in User-Mode Linux: writes of 3,000 and 1,559 bytes and a reset at one instant. The second
+    // write is corked (tcp_should_autocork), so the reset follows the first.
+    let mut client = config("linux-6.12", TcpSide::Client);
+    client.tso = true;
+    let BurstRule::Linux { device_holds, .. } = &mut client.profile.burst else { unreachable!() };
+    *device_holds = true;
+    let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+    pair.run(Duration::from_millis(120));
+    for bytes in [3_000, 1_559] {
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, bytes), bytes));
+        pair.serve();
+    }
+    pair.with(TcpSide::Client, |cx, end| end.reset(cx));
+    pair.serve();
+    assert_eq!(pair.data().map(|segment| segment.payload).sum::<u32>(), 3_000);
+    let reset = pair.log.iter().find(|segment| segment.flags.has(Flags::RST)).unwrap();
+    assert_eq!(reset.seq.0, 1_001 + 3_000);
 }
