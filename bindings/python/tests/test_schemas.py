@@ -60,6 +60,7 @@ CALLS = {
         ["scenario", "check", ROOT / "scenarios/example.toml"],
         ["scenario", "check", ROOT / "docs/samples/unitless.toml"],
     ],
+    "scenario-profiles": [["scenario", "profiles"]],
     "suite": [["suite", "rfc9743", "--cc", "cubic", "--phases", "2", "--criterion", "5.1.1,5.1.2,7.4,7.7"]],
     # Made in the folder of the test, by the first call.
     "sweep": [[*SWEEP, "--out", "cells"]],
