@@ -4,7 +4,7 @@
 use packet::{Flags, Segment};
 use units::SeqNum;
 
-use super::think_time_tests::{POINTS, RequestSession, evidence, slow_host};
+use super::think_time_tests::{POINTS, RequestSession, evidence, no_host_is_slow, slow_host};
 use super::{Confidence, Severity};
 use crate::Diagnosis;
 use crate::tests::{ISN, TestConnection};
@@ -70,13 +70,7 @@ fn doubtful_single_waits_blame_no_server() {
             RequestSession::new(&[vec![(1_100, 0)], vec![(40, 0); 40]].concat()),
         ),
     ];
-    for (name, session) in cases {
-        for point in POINTS {
-            let diagnosis = session.diagnosis(point);
-            let found = slow_host(&diagnosis);
-            assert!(found.is_none(), "{name} at {point}: {found:#?}");
-        }
-    }
+    no_host_is_slow(cases);
 }
 
 /// A closing alert that is lost and repeated after seconds answers no request (zeek's `tls/ssl.v3.pcap`).

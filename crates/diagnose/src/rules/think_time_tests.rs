@@ -156,6 +156,11 @@ fn doubtful_waits_blame_no_host() {
             RequestSession { has_opening: false, ..RequestSession::regular((300, 10), 5) },
         ),
     ];
+    no_host_is_slow(cases);
+}
+
+/// None of these sessions has a slow host, at any capture point.
+pub(super) fn no_host_is_slow<const N: usize>(cases: [(&str, RequestSession); N]) {
     for (name, session) in cases {
         for point in POINTS {
             let diagnosis = session.diagnosis(point);

@@ -127,4 +127,18 @@ mod tests {
         assert_eq!((info.ca_state, info.snd_cwnd, info.snd_ssthresh), (CaState::Open, 18, None));
         assert_eq!((info.dsack_dups, pair.client.totals().spurious), (1, 1));
     }
+
+    #[test]
+    fn a_dsack_beyond_the_retransmissions_undoes_nothing() {
+        // tcp_dsack_seen: with one D-SACK before anything was retransmitted the second is dubious too,
+        // of what is acknowledged already or with the acknowledgment. The range 6..6 is none.
+        for (others, spurious) in [(&[(2, 0, 1)][..], 0), (&[], 1)] {
+            for duplicate in [&[(6, 6, 6), (6, 2, 3)][..], &[(10, 2, 3)]] {
+                let pair = received(&[others, &[(2, 3, 6)], duplicate].concat());
+                assert_eq!(pair.client.totals().retransmitted_packets, 1);
+                assert_eq!(pair.client.info().dsack_dups as usize, 1 + others.len());
+                assert_eq!(pair.client.totals().spurious, spurious, "{duplicate:?}");
+            }
+        }
+    }
 }
