@@ -46,6 +46,7 @@ test("a page of a run remembers theme and zoom, and saves plots", async ({ page 
 
   await plots.getByRole("button", { name: "Show all" }).click();
   await expect(page).toHaveURL(address);
+  await expect(page.locator("details pre")).toContainText("[host.sender]");
 });
 
 test("a name in saved values is no formula of a spreadsheet", async ({ page }) => {

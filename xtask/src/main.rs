@@ -12,6 +12,7 @@
 //!   committed counts; `--write` updates those, `--growths` shows how the cost of a segment scales.
 //! - `cargo xtask release` makes the packages of a release below `target/release-files`; of a
 //!   program that is built already if one is given, without wheels.
+//! - `cargo xtask licences CRATE TARGET` prints the licences of what a crate is linked from.
 //! - `cargo xtask docs` draws the pictures, updates the trace of docs/stories.md and writes the
 //!   generated pages; `--pictures` omits the pages.
 
@@ -34,6 +35,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask release [BINARY]
        cargo xtask golden [DIR or FILE] | golden import DIR | layers | words | digest | docs [--pictures]
+       cargo xtask licences CRATE TARGET
        cargo xtask count [--write | --growths]
        cargo xtask scripts [--random N] [--mutants N] [--seed S] [--kernel NAME] [--out DIR] [FILE...]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
@@ -47,6 +49,9 @@ fn main() -> ExitCode {
         (Some("golden"), [place]) => golden::run(Path::new(place)),
         (Some("release"), []) => release::run(None),
         (Some("release"), [binary]) => release::run(Some(Path::new(binary))),
+        (Some("licences"), [package, target]) => {
+            release::licences(&package.to_string_lossy(), &target.to_string_lossy())
+        }
         (Some("layers"), []) => list_layers(),
         (Some("words"), []) => list_words(),
         (Some("digest"), []) => digest::run(),

@@ -22,6 +22,9 @@ use sha2::{Digest, Sha256};
 
 /// The static target, without a C library at run time.
 const MUSL: &str = "x86_64-unknown-linux-musl";
+/// Arguments of the linker. A static program that is loaded at a random address has a table of its
+/// pointers, which takes a megabyte unless it is packed (DT_RELR, which the C library of the target reads).
+const LINKER: [&str; 1] = ["-Wl,-z,pack-relative-relocs"];
 /// Limit of the stripped binary.
 const MOST_BYTES: u64 = 20_000_000;
 /// Shells with completions, and the names of their files.
@@ -47,6 +50,22 @@ pub(crate) fn run(binary: Option<&Path>) -> ExitCode {
     }
 }
 
+/// Prints the licences of everything that a crate of the workspace is linked from, with their texts.
+pub(crate) fn licences(package: &str, target: &str) -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let linked = sbom::linked(&root, package, target);
+    match linked.and_then(|packages| notices::of("The engine of this page", &packages)) {
+        Ok(page) => {
+            print!("{page}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("licences: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
 fn release(binary: Option<&Path>) -> Done {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let out = root.join("target/release-files");
@@ -61,9 +80,9 @@ fn release(binary: Option<&Path>) -> Done {
     let version = env!("CARGO_PKG_VERSION");
     let tree = out.join(format!("ackclock-{version}-{target}"));
     gather(&root, &program, &tree)?;
-    let materials = sbom::of(&root, target)?;
+    let materials = sbom::of(&root, "ackclock", target)?;
     fs::write(out.join("ackclock.cdx.json"), &materials.json).map_err(text(&out))?;
-    let notices = notices::of(&materials.packages)?;
+    let notices = notices::of("The binary", &materials.packages)?;
     fs::write(out.join("THIRD-PARTY.md"), &notices).map_err(text(&out))?;
     fs::write(tree.join("THIRD-PARTY.md"), &notices).map_err(text(&tree))?;
     let name = format!("ackclock-{version}-{target}");
@@ -92,8 +111,9 @@ fn release(binary: Option<&Path>) -> Done {
 #[expect(clippy::disallowed_methods, reason = "the variable names the folder to build in")]
 fn build(root: &Path) -> Done<PathBuf> {
     let mut command = Command::new("cargo");
-    command.current_dir(root).args(["build", "--profile", "packages", "--package", "ackclock"]);
-    command.args(["--all-features", "--target", MUSL]);
+    command.current_dir(root).args(["rustc", "--profile", "packages", "--package", "ackclock"]);
+    command.args(["--bin", "ackclock", "--all-features", "--target", MUSL, "--"]);
+    command.args(LINKER.map(|argument| format!("-Clink-arg={argument}")));
     call(&mut command)
         .map_err(|error| format!("{error}; the target comes with: rustup target add {MUSL}"))?;
     let built =
@@ -179,6 +199,15 @@ fn wheels(root: &Path, out: &Path) -> Done {
     }
     let mut command = Command::new("maturin");
     command.current_dir(root).args(["build", "--locked", "--out"]).arg(out.join("wheels"));
+    // zig links with the symbols of an old C library, so that the wheel is for every Linux since 2014.
+    let zig = Command::new("python3").args(["-m", "ziglang", "version"]).output();
+    if zig.is_ok_and(|zig| zig.status.success()) {
+        command.args(["--zig", "--compatibility", "manylinux2014"]);
+    } else {
+        println!(
+            "wheels: for this system and newer ones; ziglang (PyPI) makes them for older ones"
+        );
+    }
     call(&mut command)
 }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 from conftest import ROOT, output
+from test_schemas import LACKING, LINUX
 
 CAPTURES = ["f2_few_losses_cubic", "h1_rwnd_cubic", "k1_two_flows", "l1_healthy_cubic"]
 
@@ -23,6 +25,20 @@ def test_sarif_is_of_its_schema(command: list[str], tmp_path: Path, case: str) -
     log["runs"][0]["tool"]["driver"]["nme"] = "ackclock"
     with pytest.raises(ValueError):
         model.StaticAnalysisResultsFormatSarifVersion210JsonSchema.model_validate(log)
+
+
+def test_sarif_of_differences_is_of_its_schema(command: list[str], tmp_path: Path) -> None:
+    """A model beside this machine's kernel: their times differ by more than a nanosecond."""
+    model = pytest.importorskip("pydantic_sarif.model")
+    (tmp_path / "linux.toml").write_text(LINUX)
+    call = ["compare", "linux.toml", "--model", "--wire", "--tolerance", "1ns", "--sarif", "out.sarif"]
+    done = subprocess.run([*command, *call], capture_output=True, cwd=tmp_path)
+    if any(one in done.stderr for one in LACKING):
+        pytest.skip(done.stderr.decode())
+    assert done.returncode == 1, done.stderr
+    log = json.loads((tmp_path / "out.sarif").read_text())
+    model.StaticAnalysisResultsFormatSarifVersion210JsonSchema.model_validate(log)
+    assert log["runs"][0]["results"]
 
 
 def test_junit_is_xml(command: list[str], tmp_path: Path) -> None:

@@ -15,13 +15,14 @@ mod series;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Metadata, Schema};
-use parquet::arrow::ArrowWriter;
+use bytes::Bytes;
+use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::basic::{Compression, Encoding};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::ColumnPath;
 use sim::scenario::Scenario;
 
@@ -29,11 +30,8 @@ pub use events::EventColumns;
 pub use runs::SweepParquet;
 pub use series::write_series;
 
-/// Rows per row group, which has its own dictionaries.
+/// Rows per row group, which has its own dictionaries and is written at once.
 const ROW_GROUP: usize = 1 << 16;
-
-/// Rows encoded per batch: few enough to stay in the cache.
-const BATCH_ROWS: usize = 1 << 10;
 
 /// A column.
 struct ParquetColumn {
@@ -61,6 +59,7 @@ enum ParquetCell<'a> {
     Whole(u64),
     Number(f64),
     Text(&'a str),
+    Switch(bool),
 }
 
 impl From<Option<u64>> for ParquetCell<'_> {
@@ -106,44 +105,85 @@ fn of_run(table: &str, scenario: &Scenario, sha256: &str) -> [(&'static str, Str
     ]
 }
 
-enum ColumnBuilder {
-    Whole(UInt64Builder),
-    Number(Float64Builder),
-    Text(StringBuilder),
-    Switch(BooleanBuilder),
+/// The values of a column in the rows of an unfinished row group.
+struct ColumnBuffer {
+    /// For each row: 1 with a value, 0 without.
+    present: Vec<i16>,
+    values: ColumnValues,
 }
 
-impl ColumnBuilder {
+enum ColumnValues {
+    Whole(Vec<i64>),
+    Number(Vec<f64>),
+    /// All texts in one, and where each ends.
+    Text(Vec<u8>, Vec<usize>),
+    Switch(Vec<bool>),
+}
+
+impl ColumnBuffer {
     fn new(kind: ColumnKind) -> Self {
-        match kind {
-            ColumnKind::Whole => Self::Whole(UInt64Builder::new()),
-            ColumnKind::Number | ColumnKind::Moment => Self::Number(Float64Builder::new()),
-            ColumnKind::Text => Self::Text(StringBuilder::new()),
-            ColumnKind::Switch => Self::Switch(BooleanBuilder::new()),
-        }
+        let values = match kind {
+            ColumnKind::Whole => ColumnValues::Whole(Vec::new()),
+            ColumnKind::Number | ColumnKind::Moment => ColumnValues::Number(Vec::new()),
+            ColumnKind::Text => ColumnValues::Text(Vec::new(), Vec::new()),
+            ColumnKind::Switch => ColumnValues::Switch(Vec::new()),
+        };
+        Self { present: Vec::new(), values }
     }
 
-    /// Appends a value; a value of another kind than the column's becomes null. No table that is
-    /// filled by cells has boolean columns.
+    /// Appends a value; a value of another kind than the column's becomes null.
     fn push(&mut self, cell: ParquetCell<'_>) {
-        match (self, cell) {
-            (Self::Whole(column), ParquetCell::Whole(value)) => column.append_value(value),
-            (Self::Number(column), ParquetCell::Number(value)) => column.append_value(value),
-            (Self::Text(column), ParquetCell::Text(value)) => column.append_value(value),
-            (Self::Whole(column), _) => column.append_null(),
-            (Self::Number(column), _) => column.append_null(),
-            (Self::Text(column), _) => column.append_null(),
-            (Self::Switch(column), _) => column.append_null(),
-        }
+        let is_present = match (&mut self.values, cell) {
+            // Parquet stores the bits of unsigned integers as signed ones.
+            (ColumnValues::Whole(all), ParquetCell::Whole(value)) => {
+                all.push(value.cast_signed());
+                true
+            }
+            (ColumnValues::Number(all), ParquetCell::Number(value)) => {
+                all.push(value);
+                true
+            }
+            (ColumnValues::Text(all, ends), ParquetCell::Text(value)) => {
+                all.extend_from_slice(value.as_bytes());
+                ends.push(all.len());
+                true
+            }
+            (ColumnValues::Switch(all), ParquetCell::Switch(value)) => {
+                all.push(value);
+                true
+            }
+            _ => false,
+        };
+        self.present.push(i16::from(is_present));
     }
 
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Self::Whole(column) => Arc::new(column.finish()),
-            Self::Number(column) => Arc::new(column.finish()),
-            Self::Text(column) => Arc::new(column.finish()),
-            Self::Switch(column) => Arc::new(column.finish()),
+    /// Writes the values as a column of a row group, and clears them.
+    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        let present = Some(&*self.present);
+        match &mut self.values {
+            ColumnValues::Whole(all) => {
+                to.typed::<Int64Type>().write_batch(all, present, None)?;
+                all.clear();
+            }
+            ColumnValues::Number(all) => {
+                to.typed::<DoubleType>().write_batch(all, present, None)?;
+                all.clear();
+            }
+            ColumnValues::Text(all, ends) => {
+                let text = Bytes::from(core::mem::take(all));
+                let begins = core::iter::once(0).chain(ends.iter().copied());
+                let of = |(begin, &end): (usize, &usize)| ByteArray::from(text.slice(begin..end));
+                let values: Vec<ByteArray> = begins.zip(ends.iter()).map(of).collect();
+                to.typed::<ByteArrayType>().write_batch(&values, present, None)?;
+                ends.clear();
+            }
+            ColumnValues::Switch(all) => {
+                to.typed::<BoolType>().write_batch(all, present, None)?;
+                all.clear();
+            }
         }
+        self.present.clear();
+        Ok(())
     }
 }
 
@@ -160,9 +200,7 @@ fn of_writer(error: ParquetError) -> io::Error {
 
 /// The encoding of each column.
 fn properties(columns: &[ParquetColumn]) -> WriterProperties {
-    let mut to = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_max_row_group_row_count(Some(ROW_GROUP));
+    let mut to = WriterProperties::builder().set_compression(Compression::SNAPPY);
     for column in columns {
         // The path of a dotted name is the whole name.
         let path = || ColumnPath::new(vec![column.name.clone()]);
@@ -179,11 +217,12 @@ fn properties(columns: &[ParquetColumn]) -> WriterProperties {
     to.build()
 }
 
-/// A table in writing.
+/// A table in writing. It is written by the columns of its row groups: the writer of whole Arrow
+/// arrays knows many more types, which takes more than a megabyte of code.
 struct ParquetTable<W: Write + Send> {
-    writer: ArrowWriter<W>,
-    schema: Arc<Schema>,
-    builders: Vec<ColumnBuilder>,
+    writer: SerializedFileWriter<W>,
+    columns: Vec<ColumnBuffer>,
+    /// Rows of the unfinished row group.
     rows: usize,
 }
 
@@ -197,37 +236,43 @@ impl<W: Write + Send> ParquetTable<W> {
         let fields: Vec<Field> = columns.iter().map(ParquetColumn::field).collect();
         let about = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
         let schema = Schema::new(fields).with_metadata(about.collect::<Metadata>());
-        let schema = Arc::new(schema);
-        let properties = Some(properties(columns));
-        let writer =
-            ArrowWriter::try_new(out, Arc::clone(&schema), properties).map_err(of_writer)?;
-        let builders = columns.iter().map(|column| ColumnBuilder::new(column.kind)).collect();
-        Ok(Self { writer, schema, builders, rows: 0 })
+        let mut properties = properties(columns);
+        // Types and metadata of the fields, for readers of Arrow.
+        add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
+        let stored = ArrowSchemaConverter::new().convert(&schema).map_err(of_writer)?;
+        let writer = SerializedFileWriter::new(out, stored.root_schema_ptr(), Arc::new(properties));
+        let columns = columns.iter().map(|column| ColumnBuffer::new(column.kind)).collect();
+        Ok(Self { writer: writer.map_err(of_writer)?, columns, rows: 0 })
     }
 
     /// Appends a row: one cell per column.
     fn push<'a>(&mut self, cells: impl IntoIterator<Item = ParquetCell<'a>>) -> io::Result<()> {
         let mut cells = cells.into_iter();
-        for builder in &mut self.builders {
-            builder.push(cells.next().unwrap_or(ParquetCell::None));
+        for column in &mut self.columns {
+            column.push(cells.next().unwrap_or(ParquetCell::None));
         }
         self.rows += 1;
-        if self.rows == BATCH_ROWS { self.flush() } else { Ok(()) }
+        if self.rows == ROW_GROUP { self.flush() } else { Ok(()) }
     }
 
-    /// Appends rows, given as one array per column.
-    fn write(&mut self, columns: Vec<ArrayRef>) -> io::Result<()> {
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
-        self.writer.write(&batch.map_err(io::Error::other)?).map_err(of_writer)
-    }
-
+    /// Writes the unfinished row group.
     fn flush(&mut self) -> io::Result<()> {
         if self.rows == 0 {
             return Ok(());
         }
-        let arrays = self.builders.iter_mut().map(ColumnBuilder::finish).collect();
         self.rows = 0;
-        self.write(arrays)
+        self.write_group().map_err(of_writer)
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for column in &mut self.columns {
+            if let Some(mut to) = group.next_column()? {
+                column.write(&mut to)?;
+                to.close()?;
+            }
+        }
+        group.close().map(drop)
     }
 
     fn finish(mut self) -> io::Result<W> {

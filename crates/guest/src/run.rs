@@ -218,7 +218,7 @@ pub fn run<O: Observer>(job: &Job<'_>, observer: &mut O) -> Result<GuestRun, Run
     let _pinned = job.pin.then(Pinned::here);
     let kernels = job.guests.iter().map(|guest| guest.host);
     let outside: Vec<usize> = kernels.chain(job.programs.iter().map(|one| one.host)).collect();
-    let mut shared = ErasedObserver::<true>::new(observer);
+    let mut shared = ErasedObserver::<true, true>::new(observer);
     let mut live = LiveSimulation::new(scenario, &outside, &mut shared).map_err(RunError::Setup)?;
     let mut guests = Vec::new();
     for guest in job.guests {

@@ -4,6 +4,10 @@
 mod graph;
 mod tables;
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::Path;
+
 use diagnose::rules::{many, rate, rule, size, time};
 use diagnose::{Analysis, Diagnosis};
 use report::page::{Page, PagePart};
@@ -21,10 +25,10 @@ const CHAPTERS: usize = 6;
 /// Builds the page of a diagnosis. Graphs need the packets
 /// ([`AnalysisSettings::packets`](diagnose::AnalysisSettings::packets)).
 pub fn page(report: &DiagnosisReport) -> Page {
-    let names: Vec<_> = report.files.iter().map(|file| file.file.name.clone()).collect();
     let mut parts = Vec::new();
-    for (number, file) in report.files.iter().enumerate() {
-        file_parts(file, number, &mut parts);
+    let names = names(&report.files);
+    for (number, (file, name)) in report.files.iter().zip(&names).enumerate() {
+        file_parts(file, name, number, &mut parts);
     }
     let joined = report.joined_text();
     if !joined.is_empty() {
@@ -40,6 +44,17 @@ pub fn page(report: &DiagnosisReport) -> Page {
     }
 }
 
+/// The names of the files without their folders, if they differ without those.
+fn names(files: &[FileReport]) -> Vec<&str> {
+    let whole = || files.iter().map(|file| file.file.name.as_str());
+    let all: BTreeSet<&str> = whole().map(short).collect();
+    if all.len() < files.len() { whole().collect() } else { whole().map(short).collect() }
+}
+
+fn short(name: &str) -> &str {
+    Path::new(name).file_name().and_then(OsStr::to_str).unwrap_or(name)
+}
+
 fn facts(report: &FileReport) -> String {
     let file = &report.file;
     if !report.quic.is_empty() {
@@ -50,7 +65,7 @@ fn facts(report: &FileReport) -> String {
     format!("{}, {}, {connections} of TCP", file.kind, many(file.frames, "frame"))
 }
 
-fn file_parts(report: &FileReport, number: usize, parts: &mut Vec<PagePart>) {
+fn file_parts(report: &FileReport, name: &str, number: usize, parts: &mut Vec<PagePart>) {
     let problems = &report.file.problems;
     if problems.count > 0 {
         let first: Vec<_> = problems.first.iter().take(3).cloned().collect();
@@ -59,7 +74,7 @@ fn file_parts(report: &FileReport, number: usize, parts: &mut Vec<PagePart>) {
         parts.push(PagePart::Text(format!("The file is damaged:\n{}{more}", first.join("\n"))));
     }
     if report.connections.len() > 1 {
-        parts.push(PagePart::Heading(format!("Connections of {}", report.file.name)));
+        parts.push(PagePart::Heading(format!("Connections of {name}")));
         parts.push(PagePart::Table(tables::connections(report)));
     }
     for judged in report.quic.iter().take(CHAPTERS) {

@@ -86,12 +86,20 @@ impl RunPageRecorder {
             ("seed", loaded.scenario.seed.to_string()),
             ("scenario sha256", loaded.sha256.clone()),
         ];
+        let mut parts = self.parts(&loaded.scenario, outcome, sharing, "");
+        parts.push(PagePart::Heading("Scenario".into()));
+        parts.push(PagePart::Text(
+            "The text that was run, with the changes of --set. Saved as a file, it gives these results \
+             again; files that it names must be beside it."
+                .into(),
+        ));
+        parts.push(PagePart::Folded { title: file.to_owned(), text: loaded.text.clone() });
         Page {
             title,
             lead: String::new(),
             facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
             maker: maker(),
-            parts: self.parts(&loaded.scenario, outcome, sharing, ""),
+            parts,
         }
     }
 

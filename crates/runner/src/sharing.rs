@@ -12,7 +12,7 @@ mod text;
 use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
 use serde::{Deserialize, Serialize};
 use sim::scenario::{App, ElementSpec, Scenario};
-use sim::{Observer, RunOutcome};
+use sim::{ErasedObserver, Observer, ObserverPair, RunError, RunOutcome};
 use units::{Duration, HostId, Instant};
 
 pub use fairness::{DELTA, FairnessReport, SecondsReport, jain};
@@ -84,6 +84,29 @@ impl Sharing {
     pub fn seconds(&self, scenario: &Scenario, outcome: &RunOutcome) -> Option<SecondsReport> {
         self.seconds.by_second(scenario, outcome)
     }
+}
+
+/// Runs a scenario and measures how its flows share the path. `others` receives taps and progress,
+/// not events, so all such runs share one engine.
+///
+/// # Errors
+/// Those of [`sim::run`].
+pub fn run<O: Observer>(
+    scenario: &Scenario,
+    sharing: &mut Sharing,
+    others: &mut O,
+) -> Result<RunOutcome, RunError> {
+    const { assert!(!O::ON && !O::PACKETS) }
+    run_erased(scenario, sharing, ErasedObserver::new(others))
+}
+
+/// Not generic, so that there is one engine.
+fn run_erased(
+    scenario: &Scenario,
+    sharing: &mut Sharing,
+    others: ErasedObserver<'_, false, false>,
+) -> Result<RunOutcome, RunError> {
+    sim::run(scenario, &mut ObserverPair(sharing, others))
 }
 
 impl Recorder for Sharing {

@@ -4,9 +4,11 @@ use core::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use packet::Segment;
-use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
+use record::{Event, EventSource, NullRecorder, PacketEvent, Recorder, Sender, SenderState};
 use sim::{Observer, RunError, RunOutcome, Scenario};
 use units::Instant;
+
+use crate::sharing::{self, Sharing};
 
 /// Once set, runs end with [`RunError::Stopped`].
 pub type StopFlag<'a> = &'a AtomicBool;
@@ -14,24 +16,8 @@ pub type StopFlag<'a> = &'a AtomicBool;
 /// A flag that is never set.
 pub static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Runs a scenario with an observer until its end or until `stop` is set. The flag is also checked
-/// before the run, which may be too short to check it.
-///
-/// # Errors
-/// Those of [`sim::run`].
-pub fn run(
-    scenario: &Scenario,
-    observer: &mut impl Observer,
-    stop: StopFlag<'_>,
-) -> Result<RunOutcome, RunError> {
-    if stop.load(Ordering::Relaxed) {
-        return Err(RunError::Stopped);
-    }
-    sim::run(scenario, &mut Stoppable(observer, stop))
-}
-
-/// Runs a scenario like [`run`], with an engine that all observers share: for runs where speed does
-/// not matter.
+/// Runs a scenario with an observer until its end or until `stop` is set, with an engine that
+/// observers share. The flag is also checked before the run, which may be too short to check it.
 ///
 /// # Errors
 /// Those of [`sim::run`].
@@ -44,6 +30,22 @@ pub fn run_shared(
         return Err(RunError::Stopped);
     }
     sim::run_shared(scenario, &mut Stoppable(observer, stop))
+}
+
+/// Runs a scenario like [`run_shared`] and measures fairness and queue delays, with the engine of
+/// [`sharing::run`].
+///
+/// # Errors
+/// Those of [`sim::run`].
+pub fn run_sharing(
+    scenario: &Scenario,
+    sharing: &mut Sharing,
+    stop: StopFlag<'_>,
+) -> Result<RunOutcome, RunError> {
+    if stop.load(Ordering::Relaxed) {
+        return Err(RunError::Stopped);
+    }
+    sharing::run(scenario, sharing, &mut Stoppable(&mut NullRecorder, stop))
 }
 
 /// Forwards to another observer and checks the flag.
@@ -77,6 +79,10 @@ impl<O: Recorder> Recorder for Stoppable<'_, O> {
 impl<O: Observer> Observer for Stoppable<'_, O> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         self.0.tap(at, tap, outbound, segment);
+    }
+
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
+        self.0.datagram(at, tap, outbound, packet);
     }
 
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {

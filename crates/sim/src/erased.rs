@@ -1,7 +1,8 @@
 //! Observers behind one type.
 //!
-//! The compiler makes an engine for each type of observer, of about 170 kB. Runs where speed does not
-//! matter share two of them: with the events of single packets, and without.
+//! The compiler makes an engine for each type of observer, of about 170 kB. Most runs share three of
+//! them: with the events of single packets, without those, and without any events, which is as fast
+//! as an engine of its own.
 
 use core::ops::ControlFlow;
 
@@ -12,7 +13,7 @@ use units::Instant;
 use crate::{Observer, RunError, RunOutcome, Scenario, run};
 
 /// Runs a scenario like [`run`], with an engine that all observers share: the same events and the
-/// same outcome, more slowly.
+/// same outcome, more slowly if the observer wants events.
 ///
 /// # Errors
 /// Those of [`run`].
@@ -20,34 +21,41 @@ pub fn run_shared<O: Observer>(
     scenario: &Scenario,
     observer: &mut O,
 ) -> Result<RunOutcome, RunError> {
-    if O::PACKETS {
-        run_with_packets(scenario, ErasedObserver::new(observer))
-    } else {
-        run_without_packets(scenario, ErasedObserver::new(observer))
+    match (O::ON, O::PACKETS) {
+        (_, true) => run_with_packets(scenario, ErasedObserver::new(observer)),
+        (true, false) => run_with_events(scenario, ErasedObserver::new(observer)),
+        (false, false) => run_without_events(scenario, ErasedObserver::new(observer)),
     }
 }
 
 /// Not generic, so that optimised builds have its engine once, and not once for each crate.
 fn run_with_packets(
     scenario: &Scenario,
-    mut observer: ErasedObserver<'_, true>,
+    mut observer: ErasedObserver<'_, true, true>,
 ) -> Result<RunOutcome, RunError> {
     run(scenario, &mut observer)
 }
 
-fn run_without_packets(
+fn run_with_events(
     scenario: &Scenario,
-    mut observer: ErasedObserver<'_, false>,
+    mut observer: ErasedObserver<'_, true, false>,
 ) -> Result<RunOutcome, RunError> {
     run(scenario, &mut observer)
 }
 
-/// An observer whose type is known at run time only. It receives events of single packets if
-/// `PACKETS` is true, and if the observer wants them.
-#[expect(missing_debug_implementations, reason = "the observer may have none")]
-pub struct ErasedObserver<'a, const PACKETS: bool>(&'a mut dyn AnyObserver);
+fn run_without_events(
+    scenario: &Scenario,
+    mut observer: ErasedObserver<'_, false, false>,
+) -> Result<RunOutcome, RunError> {
+    run(scenario, &mut observer)
+}
 
-impl<'a, const PACKETS: bool> ErasedObserver<'a, PACKETS> {
+/// An observer whose type is known at run time only. It receives events if `ON` is true, and those of
+/// single packets if `PACKETS` is true, if the observer wants them; always taps and progress.
+#[expect(missing_debug_implementations, reason = "the observer may have none")]
+pub struct ErasedObserver<'a, const ON: bool, const PACKETS: bool>(&'a mut dyn AnyObserver);
+
+impl<'a, const ON: bool, const PACKETS: bool> ErasedObserver<'a, ON, PACKETS> {
     /// Erases the type of an observer.
     pub fn new<O: Observer>(observer: &'a mut O) -> Self {
         Self(observer)
@@ -120,8 +128,8 @@ impl<O: Observer> AnyObserver for O {
     }
 }
 
-impl<const PACKETS: bool> Recorder for ErasedObserver<'_, PACKETS> {
-    const ON: bool = true;
+impl<const ON: bool, const PACKETS: bool> Recorder for ErasedObserver<'_, ON, PACKETS> {
+    const ON: bool = ON;
     const PACKETS: bool = PACKETS;
 
     fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
@@ -143,7 +151,7 @@ impl<const PACKETS: bool> Recorder for ErasedObserver<'_, PACKETS> {
     }
 }
 
-impl<const PACKETS: bool> Observer for ErasedObserver<'_, PACKETS> {
+impl<const ON: bool, const PACKETS: bool> Observer for ErasedObserver<'_, ON, PACKETS> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         self.0.any_tap(at, tap, outbound, segment);
     }

@@ -165,7 +165,7 @@ impl RunMeasures {
                 times: Vec::new(),
             }),
         };
-        let outcome = runner::stop::run(&loaded.scenario, &mut observer, stop)
+        let outcome = runner::stop::run_shared(&loaded.scenario, &mut observer, stop)
             .map_err(|error| SuiteError::Run(world.name.clone(), error.to_string()))?;
         let line = observer.sharing.report(&loaded.scenario, &outcome).links.pop();
         let completion =

@@ -10,7 +10,7 @@ mod text;
 use diagnose::capture_point::CapturePoint;
 use fit::{FitError, LossPattern, PathFit, PeerSystem};
 use packet::{Flags, Segment};
-use record::{Event, EventSource, Recorder, SenderState};
+use record::{Event, EventSource, Recorder, Sender, SenderState};
 use serde::Serialize;
 use sim::scenario::{Scenario, TapPoint, TapSpec};
 use sim::{Observer, RunError};
@@ -324,7 +324,7 @@ fn simulate(
     let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
     let loaded = load(text, "the fitted scenario", &overrides).map_err(WhatIfError::Scenario)?;
     let mut seen = DeliveryCurve { bytes: fitted.bytes, ..DeliveryCurve::default() };
-    stop::run(&loaded.scenario, &mut seen, stop).map_err(WhatIfError::Run)?;
+    stop::run_shared(&loaded.scenario, &mut seen, stop).map_err(WhatIfError::Run)?;
     Ok(seen.result(fitted))
 }
 
@@ -424,6 +424,16 @@ impl Recorder for DeliveryCurve {
         if let (0, Event::Acked { una, .. }) = (who.host.0, event) {
             self.on_acked(at, una.0);
         }
+    }
+
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: EventSource,
+        event: impl FnOnce() -> Event,
+        _: &impl Sender,
+    ) {
+        self.record(at, who, event(), None);
     }
 }
 

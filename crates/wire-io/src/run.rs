@@ -250,7 +250,7 @@ pub fn run<O: Observer, W: Write>(
     });
     let flows = scenario.flows.len();
     let mut watcher = WireObserver {
-        user: &mut ErasedObserver::<true>::new(observer),
+        user: &mut ErasedObserver::<true, true>::new(observer),
         user_taps,
         stack_taps,
         streams: streams.collect(),

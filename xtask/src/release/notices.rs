@@ -6,14 +6,21 @@ use std::path::{Path, PathBuf};
 
 use super::sbom::LinkedPackage;
 
-/// Data of others in the binary that is no crate of its own.
-const DATA: &str = "\
+/// The crate whose fonts a binary may embed.
+const FONTS: &str = "epaint_default_fonts";
+
+/// Fonts in the binary.
+const OF_FONTS: &str = "\
 ## Fonts
 
 The build with the feature `png` embeds the fonts of the crate epaint_default_fonts: Hack (MIT; parts Bitstream
 Vera), Ubuntu Light (Ubuntu Font Licence 1.0), Noto Emoji (SIL Open Font License 1.1), emoji-icon-font (MIT) and
 egui-icons. Their licences are among the texts below.
 
+";
+
+/// Data of others in the binary that is no crate of its own.
+const DATA: &str = "\
 ## Published texts
 
 `reproduce` quotes figures and twenty lines of a trace from the sources that it names.
@@ -24,10 +31,11 @@ egui-icons. Their licences are among the texts below.
 const NAMES: [&str; 6] = ["license", "licence", "copying", "notice", "unlicense", "copyright"];
 
 /// The page: crates by licence, and every text once, after the names of the crates that have it.
+/// `what` contains the crates, as in "The binary".
 ///
 /// # Errors
 /// A source that cannot be read.
-pub(super) fn of(packages: &[LinkedPackage]) -> Result<String, String> {
+pub(super) fn of(what: &str, packages: &[LinkedPackage]) -> Result<String, String> {
     let others = || packages.iter().filter(|package| !package.is_own);
     let mut by_license: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut by_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -49,9 +57,12 @@ pub(super) fn of(packages: &[LinkedPackage]) -> Result<String, String> {
         }
     }
     let mut page =
-        "# Third-party notices\n\nThe binary contains these crates of crates.io.\n\n".to_owned();
+        format!("# Third-party notices\n\n{what} contains these crates of crates.io.\n\n");
     for (license, names) in by_license {
         page += &format!("## {license}\n\n{}.\n\n", names.join(", "));
+    }
+    if others().any(|package| package.name == FONTS) {
+        page += OF_FONTS;
     }
     page += DATA;
     page += "## Texts\n\n";
@@ -93,13 +104,15 @@ mod tests {
     #[test]
     fn texts_of_crates_and_fonts_are_in_the_page() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let materials = super::super::sbom::of(&root, "x86_64-unknown-linux-gnu").unwrap();
-        let page = of(&materials.packages).unwrap();
+        let materials =
+            super::super::sbom::of(&root, "ackclock", "x86_64-unknown-linux-gnu").unwrap();
+        let page = of("The binary", &materials.packages).unwrap();
         for text in [
             "Permission is hereby granted, free of charge",
             "UBUNTU FONT LICENCE",
             "SIL OPEN FONT LICENSE",
             "Bitstream Vera",
+            "## Fonts",
         ] {
             assert!(page.contains(text), "{text}");
         }

@@ -30,8 +30,8 @@ pub(super) struct Materials {
     pub(super) json: String,
 }
 
-/// Resolves the crates that `ackclock` is linked from for `target`.
-pub(super) fn of(root: &Path, target: &str) -> Result<Materials, String> {
+/// Resolves the crates that a crate of the workspace is linked from for `target`, with all features.
+pub(super) fn of(root: &Path, package: &str, target: &str) -> Result<Materials, String> {
     let mut command = Command::new("cargo");
     command.current_dir(root).args(["metadata", "--format-version", "1", "--locked"]);
     command.args(["--all-features", "--filter-platform", target]);
@@ -43,10 +43,36 @@ pub(super) fn of(root: &Path, target: &str) -> Result<Materials, String> {
         .map_err(|error| format!("cargo metadata: {error}"))?;
     let lock = std::fs::read_to_string(root.join("Cargo.lock"))
         .map_err(|error| format!("Cargo.lock: {error}"))?;
-    from_metadata(&metadata, &lock)
+    from_metadata(&metadata, &lock, package)
 }
 
-fn from_metadata(metadata: &Value, lock: &str) -> Result<Materials, String> {
+/// The crates that a crate of the workspace is linked from for `target`, with the features of a build of
+/// this crate alone.
+pub(super) fn linked(
+    root: &Path,
+    package: &str,
+    target: &str,
+) -> Result<Vec<LinkedPackage>, String> {
+    let mut command = Command::new("cargo");
+    command.current_dir(root).args(["tree", "--locked", "--package", package, "--target", target]);
+    command.args(["--edges", "normal", "--prefix", "none", "--format", "{p}"]);
+    let output = command.output().map_err(|error| format!("cargo tree: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo tree: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let listed = String::from_utf8_lossy(&output.stdout);
+    // "name vVERSION", and a folder or a mark behind it.
+    let named = |line: &str| -> Option<(String, String)> {
+        let mut words = line.split(' ');
+        Some((words.next()?.to_owned(), words.next()?.strip_prefix('v')?.to_owned()))
+    };
+    let listed: BTreeSet<(String, String)> = listed.lines().filter_map(named).collect();
+    let mut packages = of(root, package, target)?.packages;
+    packages.retain(|one| listed.contains(&(one.name.clone(), one.version.clone())));
+    Ok(packages)
+}
+
+fn from_metadata(metadata: &Value, lock: &str, package_name: &str) -> Result<Materials, String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let packages: BTreeMap<String, Value> = list(&metadata["packages"])
@@ -57,8 +83,8 @@ fn from_metadata(metadata: &Value, lock: &str) -> Result<Materials, String> {
         .into_iter()
         .map(|node| (word(&node["id"]), node))
         .collect();
-    let start = packages.iter().find(|(_, package)| package["name"] == "ackclock");
-    let (start, _) = start.ok_or("cargo metadata: no package `ackclock`")?;
+    let start = packages.iter().find(|(_, package)| package["name"] == package_name);
+    let (start, _) = start.ok_or_else(|| format!("cargo metadata: no package `{package_name}`"))?;
     // Normal dependencies only: those of builds and tests are not in the binary.
     let normal = |id: &str| -> Vec<String> {
         let deps = nodes.get(id).map(|node| list(&node["deps"])).unwrap_or_default();
@@ -109,7 +135,7 @@ fn from_metadata(metadata: &Value, lock: &str) -> Result<Materials, String> {
             "authors": [{ "name": "The Ackclock authors" }],
             "component": {
                 "type": "application", "bom-ref": name(start), "purl": name(start),
-                "name": "ackclock", "version": word(&packages[start]["version"]),
+                "name": package_name, "version": word(&packages[start]["version"]),
                 "licenses": [{ "expression": word(&packages[start]["license"]) }],
             },
         },
@@ -138,9 +164,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_crate_alone_has_fewer_features() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let packages = linked(&root, "ackclock-wasm", "wasm32-unknown-unknown").unwrap();
+        let names: Vec<&str> = packages.iter().map(|one| one.name.as_str()).collect();
+        assert!(names.contains(&"serde_json") && names.contains(&"ackclock-tcp"), "{names:?}");
+        // A feature of packages, and an argument parser.
+        assert!(!names.contains(&"parquet") && !names.contains(&"clap"), "{names:?}");
+    }
+
+    #[test]
     fn the_bill_has_what_is_linked_and_its_checksums() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let materials = of(&root, "x86_64-unknown-linux-gnu").unwrap();
+        let materials = of(&root, "ackclock", "x86_64-unknown-linux-gnu").unwrap();
         let names: Vec<&str> = materials.packages.iter().map(|one| one.name.as_str()).collect();
         assert!(names.contains(&"clap") && names.contains(&"ackclock-tcp"), "{names:?}");
         // Used by tests only.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use runner::sharing::{self, Sharing};
 use scenario::Loaded;
 use sim::scenario::Scenario;
 use sim::{Observer, RunOutcome};
@@ -113,20 +114,22 @@ impl Kernels {
         guest::run(&job, observer).map_err(|error| Failure::new(error.to_string()))
     }
 
-    /// Runs a scenario: `scenario` is the one that names the kernels, possibly with more taps.
-    pub(super) fn run<O: Observer>(
+    /// Runs a scenario and measures fairness and queue delays; `others` receives no events.
+    pub(super) fn run_sharing<O: Observer>(
         &self,
         scenario: &Scenario,
-        observer: &mut O,
+        sharing: &mut Sharing,
+        others: &mut O,
     ) -> Result<RunOutcome, Failure> {
         #[cfg(target_os = "linux")]
         if !self.guests.is_empty() || !self.programs.is_empty() {
-            return self.run_guests(scenario, observer, true).map(|done| done.outcome);
+            let mut both = sim::ObserverPair(sharing, others);
+            return self.run_guests(scenario, &mut both, true).map(|done| done.outcome);
         }
-        sim::run(scenario, observer).map_err(|error| cannot_run(&error))
+        sharing::run(scenario, sharing, others).map_err(|error| cannot_run(&error))
     }
 
-    /// Runs a scenario like [`Kernels::run`], with the engine that all observers share.
+    /// Runs a scenario: `scenario` is the one that names the kernels, possibly with more taps.
     pub(super) fn run_shared<O: Observer>(
         &self,
         scenario: &Scenario,

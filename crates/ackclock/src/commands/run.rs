@@ -91,10 +91,10 @@ pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
     let is_shared = Sharing::concerns(scenario);
     let mut sharing = (is_shared || story.is_some()).then(|| Sharing::new(scenario));
     let outcome = match (&mut story, &mut sharing) {
-        // Only these have an engine of their own: writing takes longer than the calls of the shared one.
-        (None, None) if rows.is_empty() => kernels.run(scenario, &mut taps)?,
+        (None, None) if rows.is_empty() => kernels.run_shared(scenario, &mut taps)?,
+        // Only this has an engine of its own: writing takes longer than the calls of the shared one.
         (None, Some(sharing)) if rows.is_empty() => {
-            kernels.run(scenario, &mut ObserverPair(sharing, &mut taps))?
+            kernels.run_sharing(scenario, sharing, &mut taps)?
         }
         (story, sharing) => {
             let mut all = ObserverPair(&mut rows, &mut taps);

@@ -10,6 +10,7 @@ mod flent;
 mod formats;
 mod full;
 mod help;
+mod image;
 mod import_ini;
 mod kernels;
 mod live;

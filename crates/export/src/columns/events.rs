@@ -1,32 +1,19 @@
 //! Event tables: the state of senders after each of their events, and the reads of applications.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt64Array};
 use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use sim::scenario::Scenario;
 use units::{Bytes, Duration, Instant, Rate};
 
-use super::{BATCH_ROWS, ColumnKind, ParquetColumn, ParquetTable, of_run};
-
-/// An event of a sender, or a read.
-struct EventRow {
-    at: Instant,
-    who: EventSource,
-    name: &'static str,
-    read: Option<u64>,
-    state: Option<SenderState>,
-}
+use super::{ColumnKind, ParquetCell, ParquetColumn, ParquetTable, of_run};
 
 /// Writes a row per event of a sender and per read of an application.
 pub struct EventColumns<W: Write + Send> {
     /// `None` once it has failed.
     table: Option<ParquetTable<W>>,
     failed: Option<io::Error>,
-    /// Pending rows.
-    rows: Vec<EventRow>,
     hosts: Vec<String>,
     flows: Vec<String>,
 }
@@ -64,7 +51,6 @@ impl<W: Write + Send> EventColumns<W> {
         Ok(Self {
             table: Some(ParquetTable::new(&columns, &of_run("events", scenario, sha256), out)?),
             failed: None,
-            rows: Vec::with_capacity(BATCH_ROWS),
             hosts: scenario.hosts.iter().map(|host| host.name.clone()).collect(),
             flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
         })
@@ -74,76 +60,50 @@ impl<W: Write + Send> EventColumns<W> {
     ///
     /// # Errors
     /// The first error of the writer.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.write();
+    pub fn finish(self) -> io::Result<W> {
         match (self.table, self.failed) {
             (Some(table), _) => table.finish(),
             (None, Some(error)) => Err(error),
             (None, None) => Err(io::Error::other("the table failed earlier")),
         }
     }
-
-    #[inline(never)]
-    fn write(&mut self) {
-        let rows = core::mem::take(&mut self.rows);
-        if let Some(table) = &mut self.table
-            && let Err(error) = table.write(columns(&rows, &self.hosts, &self.flows))
-        {
-            self.failed = Some(error);
-            self.table = None;
-        }
-        self.rows = rows;
-        self.rows.clear();
-    }
 }
 
-/// The values of all columns in these rows.
-fn columns(rows: &[EventRow], hosts: &[String], flows: &[String]) -> Vec<ArrayRef> {
-    vec![
-        Arc::new(rows.iter().map(|row| Some(row.at.as_secs_f64())).collect::<Float64Array>()),
-        Arc::new(rows.iter().map(|row| Some(row.at.as_nanos())).collect::<UInt64Array>()),
-        Arc::new(text(rows, |row| named(hosts, row.who.host.0.into()))),
-        Arc::new(text(rows, |row| named(flows, row.who.flow.0 as usize))),
-        Arc::new(text(rows, |row| row.name)),
-        Arc::new(rows.iter().map(|row| row.read).collect::<UInt64Array>()),
-        whole(rows, |state| Some(state.snd_una.0)),
-        whole(rows, |state| Some(state.snd_nxt.0)),
-        whole(rows, |state| Some(state.snd_max.0)),
-        whole(rows, |state| Some(state.in_flight.get())),
-        whole(rows, |state| Some(state.pipe.get())),
-        whole(rows, |state| Some(state.cwnd.get())),
-        whole(rows, |state| state.ssthresh.map(Bytes::get)),
-        whole(rows, |state| Some(state.snd_wnd.get())),
-        whole(rows, |state| Some(state.mss.get())),
-        whole(rows, |state| Some(state.buffered.get())),
-        number(rows, |state| state.srtt.map(Duration::as_secs_f64)),
-        whole(rows, |state| state.pacing.map(Rate::bits_per_second)),
-        number(rows, |state| Some(state.rto.as_secs_f64())),
-        Arc::new(of_states(rows, |state| Some(state.in_recovery)).collect::<BooleanArray>()),
+/// The cells of a row.
+fn cells<'a>(
+    at: Instant,
+    (host, flow, name): (&'a str, &'a str, &'static str),
+    read: Option<u64>,
+    state: Option<&SenderState>,
+) -> [ParquetCell<'a>; 20] {
+    let whole = |of: fn(&SenderState) -> u64| ParquetCell::from(state.map(of));
+    let seconds = |span: Option<Duration>| ParquetCell::from(span.map(Duration::as_secs_f64));
+    [
+        ParquetCell::Number(at.as_secs_f64()),
+        ParquetCell::Whole(at.as_nanos()),
+        ParquetCell::Text(host),
+        ParquetCell::Text(flow),
+        ParquetCell::Text(name),
+        ParquetCell::from(read),
+        whole(|state| state.snd_una.0),
+        whole(|state| state.snd_nxt.0),
+        whole(|state| state.snd_max.0),
+        whole(|state| state.in_flight.get()),
+        whole(|state| state.pipe.get()),
+        whole(|state| state.cwnd.get()),
+        ParquetCell::from(state.and_then(|state| state.ssthresh).map(Bytes::get)),
+        whole(|state| state.snd_wnd.get()),
+        whole(|state| state.mss.get()),
+        whole(|state| state.buffered.get()),
+        seconds(state.and_then(|state| state.srtt)),
+        ParquetCell::from(state.and_then(|state| state.pacing).map(Rate::bits_per_second)),
+        seconds(state.map(|state| state.rto)),
+        state.map_or(ParquetCell::None, |state| ParquetCell::Switch(state.in_recovery)),
     ]
 }
 
 fn named(names: &[String], at: usize) -> &str {
     names.get(at).map_or("", |name| name)
-}
-
-fn text<'a>(rows: &'a [EventRow], of: impl Fn(&'a EventRow) -> &'a str) -> StringArray {
-    StringArray::from_iter_values(rows.iter().map(of))
-}
-
-fn of_states<T>(
-    rows: &[EventRow],
-    of: impl Fn(&SenderState) -> Option<T>,
-) -> impl Iterator<Item = Option<T>> {
-    rows.iter().map(move |row| row.state.as_ref().and_then(&of))
-}
-
-fn whole(rows: &[EventRow], of: impl Fn(&SenderState) -> Option<u64>) -> ArrayRef {
-    Arc::new(of_states(rows, of).collect::<UInt64Array>())
-}
-
-fn number(rows: &[EventRow], of: impl Fn(&SenderState) -> Option<f64>) -> ArrayRef {
-    Arc::new(of_states(rows, of).collect::<Float64Array>())
 }
 
 impl<W: Write + Send> Recorder for EventColumns<W> {
@@ -154,13 +114,16 @@ impl<W: Write + Send> Recorder for EventColumns<W> {
             Event::AppRead { bytes, .. } => Some(u64::from(bytes)),
             _ => None,
         };
-        if read.is_none() && state.is_none() || self.table.is_none() {
+        let Some(table) = &mut self.table else { return };
+        if read.is_none() && state.is_none() {
             return;
         }
-        let (name, state) = (logs::csv::name(&event), state.copied());
-        self.rows.push(EventRow { at, who, name, read, state });
-        if self.rows.len() == BATCH_ROWS {
-            self.write();
+        let host = named(&self.hosts, who.host.0.into());
+        let flow = named(&self.flows, who.flow.0 as usize);
+        let row = cells(at, (host, flow, logs::csv::name(&event)), read, state);
+        if let Err(error) = table.push(row) {
+            self.failed = Some(error);
+            self.table = None;
         }
     }
 }

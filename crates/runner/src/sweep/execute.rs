@@ -139,11 +139,11 @@ fn simulate(
     let work = || {
         let mut seen = Sharing::concerns(scenario).then(|| Sharing::new(scenario));
         let outcome = match (&mut recorder, &mut seen) {
-            (None, None) => stop::run(scenario, &mut record::NullRecorder, stop)?,
-            (None, Some(seen)) => stop::run(scenario, seen, stop)?,
-            (Some(recorder), None) => stop::run(scenario, recorder, stop)?,
+            (None, None) => stop::run_shared(scenario, &mut record::NullRecorder, stop)?,
+            (None, Some(seen)) => stop::run_sharing(scenario, seen, stop)?,
+            (Some(recorder), None) => stop::run_shared(scenario, recorder, stop)?,
             (Some(recorder), Some(seen)) => {
-                stop::run(scenario, &mut ObserverPair(recorder, seen), stop)?
+                stop::run_shared(scenario, &mut ObserverPair(recorder, seen), stop)?
             }
         };
         let report = seen.map(|seen| seen.report(scenario, &outcome)).unwrap_or_default();

@@ -221,7 +221,7 @@ fn run_grade(
     let mut sockets = Vec::new();
     match grade {
         Grade::Model => {
-            let outcome = Kernels::default().run(scenario, &mut record)?;
+            let outcome = Kernels::default().run_shared(scenario, &mut record)?;
             record.end(outcome.ended);
         }
         Grade::Kernel if windows => drop(kernels.run_shared(scenario, &mut record)?),
@@ -305,7 +305,7 @@ fn state_before(
     match run.grade {
         Grade::Model => {
             let mut record = PacketRecord::new(&mut scenario, Instant::from_nanos(at_ns));
-            Kernels::default().run(&scenario, &mut record)?;
+            Kernels::default().run_shared(&scenario, &mut record)?;
             Ok(record.state(flow).map(model_state))
         }
         Grade::Kernel => {
