@@ -52,12 +52,15 @@ digest:
 # engine is the program whose digests `digest` compares. Skipped without node 20.19 or rustup's target; the tests without
 # Chromium.
 NPM := node build/npm.mjs
+ENGINE_LICENCES = $(BINS) && $(BUILT)/debug/xtask licences ackclock-wasm wasm32-unknown-unknown \
+	  > $(BUILT)/wasm32-unknown-unknown/wasm/licences.md
 playground: export CARGO_TARGET_DIR = $(abspath $(BUILT))
 playground:
 	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2> /dev/null \
 	  && rustup target add wasm32-unknown-unknown > /dev/null 2>&1 \
 	  || { echo "playground: skipped, it needs node 20.19 and rustup's target wasm32-unknown-unknown"; exit 0; }; \
 	cargo build --quiet --profile wasm --package ackclock-wasm --target wasm32-unknown-unknown && \
+	$(ENGINE_LICENCES) && \
 	cd web && node build/licences.mjs && $(NPM) ci --loglevel error && $(NPM) run --silent check && \
 	$(NPM) run --silent build -- --logLevel warn && \
 	node build/size.mjs $(abspath $(BUILT))/playground && \
@@ -73,6 +76,7 @@ playground-bench:
 	cargo build --quiet --release --bin ackclock
 	$(BINS)
 	cargo build --quiet --profile wasm --package ackclock-wasm --target wasm32-unknown-unknown
+	$(ENGINE_LICENCES)
 	cd web && $(NPM) ci --loglevel error && $(NPM) run --silent build -- --logLevel warn
 	cd web && ACKCLOCK_RELEASE=$(abspath $(BUILT))/release/ackclock $(NPM) run --silent test -- --workers 1 bench
 

@@ -16,7 +16,7 @@ async function reportHashes(): Promise<{ scripts: string[]; styles: string[] }> 
   const module = await WebAssembly.compile(await readFile(engine));
   const instance = await instantiate(module, { read: () => -1, panicked: (text) => console.error(text) });
   const text = await readFile(resolve(root, "scenarios/slow-start-lro.toml"), "utf8");
-  const answer = JSON.parse(instance.answer(JSON.stringify({ op: "run_page", text })));
+  const answer = JSON.parse(await instance.answer(JSON.stringify({ op: "run_page", text })));
   const html: string = answer.ok.html;
   const hashes = (pattern: RegExp) =>
     [...html.matchAll(pattern)].map(([, source]) => `'sha256-${createHash("sha256").update(source ?? "").digest("base64")}'`);
@@ -55,6 +55,18 @@ function securityPolicy(): Plugin {
   };
 }
 
+/** The licences of the engine's libraries, beside those of the page's. */
+function engineLicences(): Plugin {
+  return {
+    name: "engine-licences",
+    apply: "build",
+    async buildStart() {
+      const source = await readFile(resolve(folder, "licences.md"));
+      this.emitFile({ type: "asset", fileName: "licences-engine.txt", source });
+    },
+  };
+}
+
 /** A service worker that keeps all files of one build, so that the page works offline. */
 function offline(): Plugin {
   return {
@@ -68,7 +80,7 @@ function offline(): Plugin {
         const part = bundle[name];
         if (part) hash.update(name).update(part.type === "chunk" ? part.code : part.source);
       }
-      const shell = ["./", "icon.svg", "manifest.webmanifest"];
+      const shell = ["./", "icon.svg", "manifest.webmanifest", "licences.txt"];
       const list = [...shell, ...files.filter((name) => name !== "index.html")];
       const source = await readFile(resolve(import.meta.dirname, "build/sw.js"), "utf8");
       this.emitFile({
@@ -85,7 +97,7 @@ function offline(): Plugin {
 export default defineConfig({
   base: "./",
   resolve: { alias: { "@engine": folder } },
-  plugins: [securityPolicy(), offline()],
+  plugins: [securityPolicy(), engineLicences(), offline()],
   build: {
     outDir: resolve(target, "playground"),
     emptyOutDir: true,
@@ -93,7 +105,7 @@ export default defineConfig({
     // Every file is one of the policy's own, none a data URL.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    license: { fileName: "licences.md" },
+    license: { fileName: "licences.txt" },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1024,
   },

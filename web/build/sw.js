@@ -16,7 +16,9 @@ self.addEventListener("activate", (event) => {
 
 self.addEventListener("fetch", (event) => {
   if (event.request.method !== "GET") return;
-  const page = event.request.mode === "navigate";
-  const found = caches.open(CACHE).then((cache) => cache.match(page ? "./" : event.request, { ignoreSearch: true, ignoreVary: true }));
+  const kept = (cache, request) => cache.match(request, { ignoreSearch: true, ignoreVary: true });
+  // Any other address is the page's.
+  const page = (cache) => (event.request.mode === "navigate" ? kept(cache, "./") : undefined);
+  const found = caches.open(CACHE).then(async (cache) => (await kept(cache, event.request)) ?? page(cache));
   event.respondWith(found.then((response) => response ?? fetch(event.request)));
 });

@@ -95,7 +95,8 @@ export function App() {
       </main>
       <footer>
         Everything runs in this browser: no packet leaves the machine. The engine is that of the command{" "}
-        <code>ackclock</code>, and gives the same results. <a href="./licences.md">Licences of the libraries in this page</a>
+        <code>ackclock</code>, and gives the same results. Licences of the libraries{" "}
+        <a href="./licences.txt">in this page</a> and <a href="./licences-engine.txt">in the engine</a>
       </footer>
     </>
   );

@@ -48,7 +48,7 @@ for (const width of [1400, 400]) {
   }
 }
 
-test("it works offline", async ({ page, context }) => {
+test("it works offline", async ({ page, context, faults }) => {
   await page.goto("/");
   await page.evaluate(() => navigator.serviceWorker.ready);
   // The first load of a service worker's page is not its own.
@@ -61,6 +61,15 @@ test("it works offline", async ({ page, context }) => {
   await expect(page.frameLocator("iframe").getByRole("heading", { level: 1 })).toBeVisible();
   await page.getByRole("link", { name: "Try a scenario" }).click();
   await expect(page.getByLabel("Result")).toContainText("goodput");
+  for (const [name, holder] of [["in this page", "## preact"], ["in the engine", "The Rust Project Developers"]] as const) {
+    await page.goto("/");
+    await page.getByRole("link", { name }).click();
+    await expect(page.locator("body")).toContainText(holder);
+  }
+  // The browser looks for the icon of a text.
+  const isOfIcon = (fault: string) => fault === "Failed to load resource: net::ERR_FAILED";
+  expect(faults.every(isOfIcon), faults.join("\n")).toBe(true);
+  faults.length = 0;
 });
 
 test("the keyboard alone suffices", async ({ page }) => {

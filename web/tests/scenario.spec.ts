@@ -1,5 +1,9 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
 import type { Page } from "@playwright/test";
 
+import { root } from "./native.ts";
 import { expect, test } from "./page.ts";
 import { dragDelay } from "./slider.ts";
 
@@ -71,6 +75,29 @@ test("loss, rate, buffer and controller change the text", async ({ page }) => {
   await expect(editor).toContainText('cc = "cubic"');
   // The comments of the author are still there.
   await expect(editor).toContainText("The transfer of the mail");
+});
+
+test("each path of a scenario has its sliders", async ({ page }) => {
+  await showAll(page);
+  const editor = page.getByRole("textbox", { name: "Scenario" });
+  await expect(page.getByRole("combobox", { name: "Path" })).toBeHidden();
+  await editor.focus();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText(readFileSync(resolve(root, "scenarios/shared-bottleneck.toml"), "utf8"));
+  await page.getByRole("combobox", { name: "Path" }).selectOption("shelf to server");
+  await expect(page.getByRole("combobox", { name: "Controller" })).toHaveValue("reno");
+  // The link that both paths share.
+  await page.getByRole("slider", { name: "Rate of the link" }).fill("60");
+  await expect(editor).not.toContainText('"20Mbit/s"');
+  await page.getByRole("combobox", { name: "Controller" }).selectOption("bbr");
+  await expect(editor).toContainText('cc = "bbr"');
+  await page.getByRole("combobox", { name: "Path" }).selectOption("desk to server");
+  await expect(page.getByRole("combobox", { name: "Controller" })).toHaveValue("newreno");
+  // The first story has one path.
+  await page.getByRole("group", { name: "Stories to begin with" }).getByRole("button").first().click();
+  await expect(page.getByRole("combobox", { name: "Path" })).toBeHidden();
+  await expect(page.getByRole("slider", { name: "Delay, each way" })).toBeVisible();
 });
 
 test("a link holds the whole scenario", async ({ page, context }) => {

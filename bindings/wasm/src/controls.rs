@@ -1,4 +1,4 @@
-//! The values of a scenario that sliders change: of its first path, and of its sender.
+//! The values of a scenario that sliders change: those of a path, and of the host that sends on it.
 //!
 //! Changes are made in the text, so that comments and all else stay as the user wrote them.
 
@@ -36,22 +36,36 @@ pub struct Control {
     pub value: Option<f64>,
 }
 
-/// The controls that apply to a scenario; none if the text is not TOML.
-pub fn of(text: &str) -> Vec<Control> {
+/// The paths of a scenario, by name or by their hosts; none if the text is not TOML.
+pub fn paths(text: &str) -> Vec<String> {
     let Ok(document) = text.parse::<DocumentMut>() else { return Vec::new() };
+    let label = |path: &dyn TableLike| {
+        let word = |key| path.get(key).and_then(Item::as_str).unwrap_or_default().to_owned();
+        match word("name") {
+            name if name.is_empty() => format!("{} to {}", word("from"), word("to")),
+            name => name,
+        }
+    };
+    (0..).map_while(|at| table_of(&document, "path", at)).map(label).collect()
+}
+
+/// The controls that apply to a path of a scenario, by its index; none if the text is not TOML.
+pub fn of(text: &str, path: usize) -> Vec<Control> {
+    let Ok(document) = text.parse::<DocumentMut>() else { return Vec::new() };
+    let value = |direction, kind, key| value(&document, path, direction, kind, key);
     let mut controls = Vec::new();
     let mut add = |name, text: Option<String>, value: Option<f64>| {
         controls.extend(text.map(|text| Control { name, text, value }));
     };
-    let delay = value(&document, "forward", "delay", None);
+    let delay = value("forward", "delay", None);
     let nanos = delay.as_deref().and_then(|text| units_text::duration(text).ok());
     add(ControlName::Delay, delay, nanos.map(units::Duration::as_secs_f64));
-    let rate = value(&document, "forward", "link", Some("rate"));
+    let rate = value("forward", "link", Some("rate"));
     let bits = rate.as_deref().and_then(|text| units_text::rate(text).ok());
     add(ControlName::Rate, rate, bits.map(|rate| rate.bits_per_second() as f64));
-    if elements(&document, "forward").is_some() {
-        let loss = value(&document, "forward", "loss", None);
-        let rule = elements(&document, "forward").is_some_and(|all| all.iter().any(has("loss")));
+    if elements(&document, path, "forward").is_some() {
+        let loss = value("forward", "loss", None);
+        let rule = place(&document, path, "forward", "loss").is_some();
         let fraction = match &loss {
             Some(text) => units_text::share(text).ok().map(units::Ratio::as_f64),
             None if rule => None,
@@ -60,7 +74,7 @@ pub fn of(text: &str) -> Vec<Control> {
         let unset = if rule { "by a rule" } else { "0%" };
         add(ControlName::Loss, Some(loss.unwrap_or_else(|| unset.into())), fraction);
     }
-    let buffer = value(&document, "forward", "link", Some("buffer"));
+    let buffer = value("forward", "link", Some("buffer"));
     let bytes = buffer.as_deref().and_then(|text| match units_text::room(text) {
         Ok(BufferSize::Size(bytes)) => Some(bytes.get() as f64),
         _ => None,
@@ -68,7 +82,7 @@ pub fn of(text: &str) -> Vec<Control> {
     add(ControlName::Buffer, buffer, bytes);
     add(
         ControlName::Controller,
-        sender(&document).map(|host| {
+        sender(&document, path).map(|host| {
             host.get("cc").and_then(Item::as_str).unwrap_or("the profile's").to_owned()
         }),
         None,
@@ -76,37 +90,41 @@ pub fn of(text: &str) -> Vec<Control> {
     controls
 }
 
-/// The text with other values of controls.
+/// The text with other values of a path's controls.
 ///
 /// # Errors
 /// The text is not TOML, or has no such control.
-pub fn apply(text: &str, changes: &[(ControlName, String)]) -> Result<String, Failure> {
+pub fn apply(
+    text: &str,
+    path: usize,
+    changes: &[(ControlName, String)],
+) -> Result<String, Failure> {
     if changes.is_empty() {
         return Ok(text.to_owned());
     }
     let mut document: DocumentMut = text.parse()?;
     for (name, value) in changes {
-        change(&mut document, *name, value)
+        change(&mut document, path, *name, value)
             .ok_or_else(|| format!("the scenario has no control {name:?}").to_lowercase())?;
     }
     Ok(document.to_string())
 }
 
-fn change(document: &mut DocumentMut, name: ControlName, value: &str) -> Option<()> {
+fn change(document: &mut DocumentMut, path: usize, name: ControlName, value: &str) -> Option<()> {
     match name {
         ControlName::Delay => {
-            set(document, "forward", "delay", None, value)?;
+            set(document, path, "forward", "delay", None, value)?;
             // The reverse direction follows, where it has a delay.
-            let _ = set(document, "return", "delay", None, value);
+            let _ = set(document, path, "return", "delay", None, value);
         }
         ControlName::Rate => {
-            set(document, "forward", "link", Some("rate"), value)?;
-            let _ = set(document, "return", "link", Some("rate"), value);
+            set(document, path, "forward", "link", Some("rate"), value)?;
+            let _ = set(document, path, "return", "link", Some("rate"), value);
         }
-        ControlName::Buffer => set(document, "forward", "link", Some("buffer"), value)?,
-        ControlName::Loss => set_loss(document, value)?,
+        ControlName::Buffer => set(document, path, "forward", "link", Some("buffer"), value)?,
+        ControlName::Loss => set_loss(document, path, value)?,
         ControlName::Controller => {
-            let name = sender_name(document)?;
+            let name = sender_name(document, path)?;
             let host = document.get_mut("host")?.as_table_like_mut()?.get_mut(&name)?;
             let host = host.as_table_like_mut()?;
             match host.get_mut("cc").and_then(Item::as_value_mut) {
@@ -125,49 +143,77 @@ fn replace(old: &mut Value, new: Value) {
     *old.decor_mut() = decor;
 }
 
-fn set_loss(document: &mut DocumentMut, value: &str) -> Option<()> {
-    let elements = elements_mut(document, "forward")?;
-    if let Some(element) = elements.iter_mut().find(|value| has("loss")(value)) {
-        let loss = element.as_inline_table_mut()?.get_mut("loss")?;
-        replace(loss, value.into());
-        return Some(());
+fn set_loss(document: &mut DocumentMut, path: usize, value: &str) -> Option<()> {
+    if place(document, path, "forward", "loss").is_some() {
+        return set(document, path, "forward", "loss", None, value);
     }
     let mut loss = InlineTable::new();
     loss.insert("loss", value.into());
-    elements.insert(0, loss);
+    elements_mut(document, path, "forward")?.insert(0, loss);
     Some(())
 }
 
-fn has(key: &str) -> impl Fn(&Value) -> bool + '_ {
-    move |value| value.as_inline_table().is_some_and(|table| table.contains_key(key))
-}
-
-/// The first path.
-fn path(document: &DocumentMut) -> Option<&dyn TableLike> {
-    match document.get("path")? {
-        Item::ArrayOfTables(paths) => paths.get(0).map(|path: &Table| path as &dyn TableLike),
-        item => item.as_array()?.get(0)?.as_inline_table().map(|path| path as &dyn TableLike),
+/// A table of a list of tables, in either notation of TOML.
+fn table_of<'d>(document: &'d DocumentMut, list: &str, at: usize) -> Option<&'d dyn TableLike> {
+    match document.get(list)? {
+        Item::ArrayOfTables(all) => all.get(at).map(|table: &Table| table as &dyn TableLike),
+        item => item.as_array()?.get(at)?.as_inline_table().map(|table| table as &dyn TableLike),
     }
 }
 
-fn elements<'d>(document: &'d DocumentMut, direction: &str) -> Option<&'d Array> {
-    path(document)?.get(direction)?.as_array()
+fn elements<'d>(document: &'d DocumentMut, path: usize, direction: &str) -> Option<&'d Array> {
+    table_of(document, "path", path)?.get(direction)?.as_array()
 }
 
-fn elements_mut<'d>(document: &'d mut DocumentMut, direction: &str) -> Option<&'d mut Array> {
+fn elements_mut<'d>(
+    document: &'d mut DocumentMut,
+    path: usize,
+    direction: &str,
+) -> Option<&'d mut Array> {
     match document.get_mut("path")? {
-        Item::ArrayOfTables(paths) => paths.get_mut(0)?.get_mut(direction)?.as_array_mut(),
+        Item::ArrayOfTables(paths) => paths.get_mut(path)?.get_mut(direction)?.as_array_mut(),
         item => {
-            let path = item.as_array_mut()?.get_mut(0)?.as_inline_table_mut()?;
+            let path = item.as_array_mut()?.get_mut(path)?.as_inline_table_mut()?;
             path.get_mut(direction)?.as_array_mut()
         }
     }
 }
 
+/// Where an element of a path is written.
+enum Place {
+    /// In the path, at this index.
+    Path(usize),
+    /// In `[shared.NAME]`.
+    Shared(String),
+}
+
+/// The first element of this kind in a direction.
+fn place(document: &DocumentMut, path: usize, direction: &str, kind: &str) -> Option<Place> {
+    elements(document, path, direction)?.iter().enumerate().find_map(|(at, element)| {
+        let element = element.as_inline_table()?;
+        if element.contains_key(kind) {
+            return Some(Place::Path(at));
+        }
+        let name = element.get("shared")?.as_str()?;
+        let shared = document.get("shared")?.get(name)?.as_table_like()?;
+        shared.contains_key(kind).then(|| Place::Shared(name.to_owned()))
+    })
+}
+
 /// A text of the first element of this kind, or of a key of it.
-fn value(document: &DocumentMut, direction: &str, kind: &str, key: Option<&str>) -> Option<String> {
-    let element = elements(document, direction)?.iter().find(|value| has(kind)(value))?;
-    let element = element.as_inline_table()?.get(kind)?;
+fn value(
+    document: &DocumentMut,
+    path: usize,
+    direction: &str,
+    kind: &str,
+    key: Option<&str>,
+) -> Option<String> {
+    let element = match place(document, path, direction, kind)? {
+        Place::Path(at) => {
+            elements(document, path, direction)?.get(at)?.as_inline_table()?.get(kind)?
+        }
+        Place::Shared(name) => document.get("shared")?.get(&name)?.get(kind)?.as_value()?,
+    };
     let value = match key {
         Some(key) => element.as_inline_table()?.get(key)?,
         None => element,
@@ -177,14 +223,21 @@ fn value(document: &DocumentMut, direction: &str, kind: &str, key: Option<&str>)
 
 fn set(
     document: &mut DocumentMut,
+    path: usize,
     direction: &str,
     kind: &str,
     key: Option<&str>,
     text: &str,
 ) -> Option<()> {
-    let elements = elements_mut(document, direction)?;
-    let element = elements.iter_mut().find(|value| has(kind)(value))?;
-    let element = element.as_inline_table_mut()?.get_mut(kind)?;
+    let element = match place(document, path, direction, kind)? {
+        Place::Path(at) => {
+            let element = elements_mut(document, path, direction)?.get_mut(at)?;
+            element.as_inline_table_mut()?.get_mut(kind)?
+        }
+        Place::Shared(name) => {
+            document.get_mut("shared")?.get_mut(&name)?.get_mut(kind)?.as_value_mut()?
+        }
+    };
     let value = match key {
         Some(key) => element.as_inline_table_mut()?.get_mut(key)?,
         None => element,
@@ -193,16 +246,23 @@ fn set(
     Some(())
 }
 
-/// Name of the host that sends the data of the first flow.
-fn sender_name(document: &DocumentMut) -> Option<String> {
-    let flow: &dyn TableLike = match document.get("flow")? {
-        Item::ArrayOfTables(flows) => flows.get(0)?,
-        item => item.as_array()?.get(0)?.as_inline_table()?,
+/// Name of the host that sends the data of the first flow on a path.
+fn sender_name(document: &DocumentMut, path: usize) -> Option<String> {
+    let way = table_of(document, "path", path)?;
+    let word =
+        |table: &dyn TableLike, key| table.get(key).and_then(Item::as_str).map(str::to_owned);
+    let is_on_path = |flow: &&dyn TableLike| match word(*flow, "path") {
+        Some(name) => word(way, "name").as_ref() == Some(&name),
+        None => {
+            let (from, to) = (word(*flow, "from"), word(*flow, "to"));
+            let (near, far) = (word(way, "from"), word(way, "to"));
+            (from == near && to == far) || (from == far && to == near)
+        }
     };
-    let end = if flow.contains_key("requests") { "to" } else { "from" };
-    flow.get(end)?.as_str().map(str::to_owned)
+    let flow = (0..).map_while(|at| table_of(document, "flow", at)).find(is_on_path)?;
+    word(flow, if flow.contains_key("requests") { "to" } else { "from" })
 }
 
-fn sender(document: &DocumentMut) -> Option<&dyn TableLike> {
-    document.get("host")?.as_table_like()?.get(&sender_name(document)?)?.as_table_like()
+fn sender(document: &DocumentMut, path: usize) -> Option<&dyn TableLike> {
+    document.get("host")?.as_table_like()?.get(&sender_name(document, path)?)?.as_table_like()
 }

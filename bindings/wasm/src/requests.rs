@@ -47,7 +47,7 @@ pub enum Request {
         /// Number of the connection; the largest by default.
         flow: Option<u32>,
     },
-    /// Checks a scenario: its errors with their positions, and the values of its controls.
+    /// Checks a scenario: its errors with their positions, and the values of its first path's controls.
     Check {
         /// The text.
         text: String,
@@ -61,6 +61,9 @@ pub enum Request {
         /// Changes by controls.
         #[serde(default)]
         controls: Vec<(ControlName, String)>,
+        /// Index of the path whose controls these are.
+        #[serde(default)]
+        path: usize,
         /// Most rows of a series.
         points: usize,
     },
@@ -157,13 +160,13 @@ impl Engine {
                 Ok(json!({
                     "sha256": loaded.sha256,
                     "title": loaded.scenario.title,
-                    "controls": controls::of(&text),
+                    "controls": controls::of(&text, 0),
                 }))
             }
             Request::Schema {} => Ok(json!({ "schema": scenario::schema() })),
-            Request::Run { text, controls, points } => {
-                let text = controls::apply(&text, &controls)?;
-                runs::run(&text, points)
+            Request::Run { text, controls, path, points } => {
+                let text = controls::apply(&text, path, &controls)?;
+                runs::run(&text, path, points)
             }
             Request::RunPage { text } => Ok(json!({ "html": html(&runs::page(&text)?)? })),
             Request::Packets { text, from_ns, limit } => packets::of(&text, from_ns, limit),

@@ -29,8 +29,9 @@ pub(crate) fn loaded(text: &str) -> Result<Loaded, Failure> {
     scenario::load(text, NAME, &Overrides::default()).map_err(Failure::Scenario)
 }
 
-/// Runs a scenario: its result as JSON and as a table, the series of its senders and of the queue.
-pub(crate) fn run(text: &str, points: usize) -> Result<Value, Failure> {
+/// Runs a scenario: its result as JSON and as a table, the series of its senders and of the queue, and the
+/// controls of a path.
+pub(crate) fn run(text: &str, controlled: usize, points: usize) -> Result<Value, Failure> {
     let loaded = loaded(text)?;
     let scenario = &loaded.scenario;
     let columns = SeriesColumns::parse(COLUMNS).map_err(|unknown| unknown.0)?;
@@ -47,7 +48,8 @@ pub(crate) fn run(text: &str, points: usize) -> Result<Value, Failure> {
     let report = RunReport::new(&loaded, &outcome);
     Ok(json!({
         "text": text,
-        "controls": crate::controls::of(text),
+        "controls": crate::controls::of(text, controlled),
+        "paths": crate::controls::paths(text),
         "report": report,
         "table": table(&loaded, &outcome),
         "flows": flows(series.into_collector()),

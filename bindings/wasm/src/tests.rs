@@ -19,7 +19,7 @@ fn ask(request: &Value) -> Value {
 }
 
 fn control(text: &str, name: ControlName) -> controls::Control {
-    controls::of(text).into_iter().find(|control| control.name == name).expect("the control")
+    controls::of(text, 0).into_iter().find(|control| control.name == name).expect("the control")
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn controls_are_the_values_of_the_first_path() {
     // A rule is not a fraction, and packets are not bytes.
     assert_eq!(control(MATHIS, ControlName::Loss).value, None);
     assert_eq!(control(MATHIS, ControlName::Buffer).value, None);
-    assert!(controls::of("no = [toml").is_empty());
+    assert!(controls::of("no = [toml", 0).is_empty());
 }
 
 #[test]
@@ -43,17 +43,53 @@ fn a_changed_control_keeps_the_rest_of_the_text() {
         (ControlName::Loss, "1%".to_owned()),
         (ControlName::Controller, "cubic".to_owned()),
     ];
-    let Ok(text) = controls::apply(SLOW_START, &changes) else { panic!("it has these controls") };
+    let Ok(text) = controls::apply(SLOW_START, 0, &changes) else {
+        panic!("it has these controls")
+    };
     assert_eq!(control(&text, ControlName::Delay).value, Some(0.01));
     assert_eq!(control(&text, ControlName::Loss).value, Some(0.01));
     assert_eq!(text.matches("delay = \"10ms\"").count(), 2, "each way");
     assert!(text.contains("# The transfer of the mail"));
     assert!(ask(&json!({ "op": "check", "text": text }))["ok"]["sha256"].is_string());
     // The element that is there is changed, not a second one added.
-    let Ok(again) = controls::apply(&text, &[(ControlName::Loss, "2%".to_owned())]) else {
+    let Ok(again) = controls::apply(&text, 0, &[(ControlName::Loss, "2%".to_owned())]) else {
         panic!()
     };
     assert_eq!(again.matches("loss").count(), text.matches("loss").count());
+}
+
+#[test]
+fn each_path_has_controls_and_shared_elements_are_changed_where_they_are() {
+    const SHARED: &str = include_str!("../../../scenarios/shared-bottleneck.toml");
+    assert_eq!(controls::paths(SHARED), ["desk to server", "shelf to server"]);
+    let texts = |path| -> Vec<String> {
+        controls::of(SHARED, path).into_iter().map(|control| control.text).collect()
+    };
+    assert_eq!(texts(0), ["20ms", "20Mbit/s", "0%", "100kB", "newreno"]);
+    assert_eq!(texts(1), ["20ms", "20Mbit/s", "by a rule", "100kB", "reno"]);
+    assert!(texts(2).is_empty());
+    let changes = [
+        (ControlName::Rate, "30Mbit/s".to_owned()),
+        (ControlName::Delay, "5ms".to_owned()),
+        (ControlName::Loss, "1%".to_owned()),
+        (ControlName::Controller, "cubic".to_owned()),
+    ];
+    let Ok(text) = controls::apply(SHARED, 1, &changes) else { panic!("it has these controls") };
+    for (what, count) in [
+        ("link = { rate = \"30Mbit/s\", buffer = \"100kB\" }", 1),
+        // The way back, which is quicker, gets the rate too.
+        ("link = { rate = \"30Mbit/s\"", 2),
+        ("delay = \"5ms\"", 2),
+        ("delay = \"20ms\"", 2),
+        ("loss = \"1%\"", 1),
+        ("cc = \"cubic\"", 1),
+        ("cc = \"reno\"", 1),
+    ] {
+        assert_eq!(text.matches(what).count(), count, "{what}:\n{text}");
+    }
+    let answer = ask(&json!({ "op": "run", "text": text, "path": 1, "points": 100 }));
+    assert_eq!(answer["ok"]["controls"][0]["text"], "5ms");
+    assert_eq!(answer["ok"]["paths"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]

@@ -60,7 +60,10 @@ export interface FlowReport {
 export interface RunAnswer {
   /** The text with the changes of the controls. */
   text: string;
+  /** The controls of the path that was asked for. */
   controls: Control[];
+  /** Labels of all paths. */
+  paths: string[];
   report: { title: string; ended_s: number; segments_simulated: number; flows: FlowReport[] };
   table: string;
   flows: FlowSeries[];
@@ -178,7 +181,7 @@ export type Request =
   | { op: "scenario_of"; file: string; flow: number | null }
   | { op: "check"; text: string }
   | { op: "schema" }
-  | { op: "run"; text: string; controls: ControlChange[]; points: number }
+  | { op: "run"; text: string; controls: ControlChange[]; path: number; points: number }
   | { op: "run_page"; text: string }
   | { op: "packets"; text: string; from_ns: number; limit: number }
   | { op: "findings"; text: string }
@@ -216,3 +219,10 @@ export type WorkerMessage =
   | { id: number; ok: unknown; ms: number }
   | { id: number; error: string; panicked?: boolean }
   | { id: number; errors: ScenarioError[] };
+
+/** From the engine's worker to those that read files for it. */
+export interface ReaderRequest {
+  file: File;
+  from: number;
+  to: number;
+}

@@ -2,11 +2,9 @@
 
 import engineUrl from "@engine/ackclock_wasm.wasm?url";
 
+import { ChunkedFile } from "./chunked_file.ts";
 import { instantiate, type Instance } from "./instance.ts";
 import type { WorkerMessage, WorkerRequest } from "./types.ts";
-
-/** Bytes that are read from a file at a time: with fewer, the calls of the browser take longer than the reading. */
-const CHUNK = 16 << 20;
 
 const scope = self as unknown as DedicatedWorkerGlobalScope;
 const send = (message: WorkerMessage) => scope.postMessage(message);
@@ -16,31 +14,6 @@ let engine: Promise<Instance> | undefined;
 let files: ChunkedFile[] = [];
 let panic = "";
 let reportProgress = () => {};
-
-/** A file that is read chunk by chunk, so that one of any size needs no more memory. */
-class ChunkedFile {
-  private chunk = new Uint8Array();
-  private at = 0;
-  position = 0;
-  private readonly reader = new FileReaderSync();
-
-  constructor(private readonly file: File) {}
-
-  read(to: Uint8Array): number {
-    if (this.at === this.chunk.length) {
-      const end = Math.min(this.position + CHUNK, this.file.size);
-      if (this.position === end) return 0;
-      this.chunk = new Uint8Array(this.reader.readAsArrayBuffer(this.file.slice(this.position, end)));
-      this.position = end;
-      this.at = 0;
-      reportProgress();
-    }
-    const part = this.chunk.subarray(this.at, this.at + to.length);
-    to.set(part);
-    this.at += part.length;
-    return part.length;
-  }
-}
 
 async function load(): Promise<WebAssembly.Module> {
   // Not streamed: that needs a server which knows the type of the file.
@@ -69,7 +42,7 @@ async function handle({ id, request, files: given }: WorkerRequest): Promise<voi
   try {
     engine ??= start();
     const ready = await engine;
-    files = given.map((file) => new ChunkedFile(file));
+    files = given.map((file) => new ChunkedFile(file, () => reportProgress()));
     const total = given.reduce((sum, file) => sum + file.size, 0);
     reportProgress = () => {
       const progress = files.reduce((sum, file) => sum + file.position, 0);
@@ -77,7 +50,7 @@ async function handle({ id, request, files: given }: WorkerRequest): Promise<voi
     };
     panic = "";
     const began = performance.now();
-    const answer = JSON.parse(ready.answer(JSON.stringify(request))) as object;
+    const answer = JSON.parse(await ready.answer(JSON.stringify(request))) as object;
     send({ id, ms: performance.now() - began, ...answer } as WorkerMessage);
   } catch (error) {
     // The memory of an engine that panicked is in no defined state: the next request has a new one.
@@ -85,6 +58,7 @@ async function handle({ id, request, files: given }: WorkerRequest): Promise<voi
     if (!(error instanceof WebAssembly.RuntimeError)) module = undefined;
     send({ id, error: panic || String(error), panicked: true });
   } finally {
+    for (const file of files) file.close();
     files = [];
   }
 }

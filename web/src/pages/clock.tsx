@@ -74,7 +74,7 @@ export function ClockPage({ text, setText, seek, isDark, isShown, onScenario }: 
     void (async () => {
       await load(seek.at);
       try {
-        const run = await runs.call({ op: "run", text, controls: [], points: 1_500 });
+        const run = await runs.call({ op: "run", text, controls: [], path: 0, points: 1_500 });
         if (shown.current !== key) return;
         setRun(run);
         setAt((old) => Math.min(old, run.report.ended_s * 1e9));

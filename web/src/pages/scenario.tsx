@@ -23,6 +23,7 @@ interface Props {
 
 export function ScenarioPage({ text, setText, isDark, isShown, onClock }: Props) {
   const { state, ask, stop } = useRun(text, setText);
+  const [path, setPath] = useState(0);
   const [schema, setSchema] = useState<unknown>();
   const [link, setLink] = useState("");
   const [html, setHtml] = useState("");
@@ -39,9 +40,13 @@ export function ScenarioPage({ text, setText, isDark, isShown, onClock }: Props)
     setHtml("");
     setFindings(undefined);
     if (!isShown || state.text === text) return;
-    const timer = setTimeout(() => ask(text), state.run ? 250 : 0);
+    const timer = setTimeout(() => ask(text, path), state.run ? 250 : 0);
     return () => clearTimeout(timer);
   }, [text, isShown]);
+  // Another text may have fewer paths.
+  useEffect(() => {
+    if (state.run && path > 0 && path >= state.run.paths.length) choosePath(0);
+  }, [state.run]);
   useEffect(() => {
     if (!isShown || schema) return;
     runs.call({ op: "schema" }).then(({ schema }) => setSchema(JSON.parse(schema)), () => undefined);
@@ -50,7 +55,11 @@ export function ScenarioPage({ text, setText, isDark, isShown, onClock }: Props)
   const plots = useMemo(() => (state.run ? plotsOf(state.run) : []), [state.run]);
   const slide = (change: ControlChange) => {
     asked.current = performance.now();
-    ask(text, change);
+    ask(text, path, change);
+  };
+  const choosePath = (path: number) => {
+    setPath(path);
+    ask(text, path);
   };
   // For the test of the time from a slider's step to the drawn plots.
   const drawn = () => {
@@ -90,7 +99,9 @@ export function ScenarioPage({ text, setText, isDark, isShown, onClock }: Props)
       {story && <p class="lead">{story.lead}</p>}
       <div class="bench">
         <div class="left">
-          {state.run && <Sliders controls={state.run.controls} onChange={slide} />}
+          {state.run && (
+            <Sliders controls={state.run.controls} paths={state.run.paths} path={path} onPath={choosePath} onChange={slide} />
+          )}
           <Editor text={text} errors={state.errors} schema={() => known.current} onChange={setText}
             onReady={(to) => { jump.current = to; }} />
           <div role="status" aria-label="Errors of the scenario" class="errors">

@@ -35,16 +35,28 @@ function stepOf(scale: Scale, value: number): number {
 
 interface Props {
   controls: Control[];
+  /** Labels of all paths of the scenario, and the one whose values these are. */
+  paths: string[];
+  path: number;
+  onPath(path: number): void;
   onChange(change: ControlChange): void;
 }
 
-/** Sliders for the values of the scenario's first path, and its controller. */
-export function Sliders({ controls, onChange }: Props) {
+/** Sliders for the values of a path of the scenario, and the controller that sends on it. */
+export function Sliders({ controls, paths, path, onPath, onChange }: Props) {
   const ranges = controls.filter((control) => control.name !== "controller");
   const controller = controls.find((control) => control.name === "controller");
   return (
     <fieldset class="sliders">
       <legend>Path and controller</legend>
+      {paths.length > 1 && (
+        <label class="slider">
+          <span class="label">Path</span>
+          <select value={path} onChange={(event) => onPath(Number(event.currentTarget.value))}>
+            {paths.map((label, at) => <option key={at} value={at}>{label}</option>)}
+          </select>
+        </label>
+      )}
       {ranges.map((control) => <Slider key={control.name} control={control} onChange={onChange} />)}
       {controller && (
         <label class="slider">

@@ -23,6 +23,8 @@ export interface RunState {
 /** A run that is asked for. */
 interface Wanted {
   text: string;
+  /** Index of the path whose controls are changed and answered. */
+  path: number;
   changes: Map<string, ControlChange>;
 }
 
@@ -45,7 +47,7 @@ export function useRun(text: string, setText: (text: string) => void) {
     const slow = setTimeout(() => setState((old) => ({ ...old, isBusy: true })), 300);
     try {
       const controls = [...wanted.changes.values()];
-      const run = await runs.call({ op: "run", text: wanted.text, controls, points: POINTS });
+      const run = await runs.call({ op: "run", text: wanted.text, controls, path: wanted.path, points: POINTS });
       // A change made meanwhile is applied to the text of this answer.
       const later = pending.current as Wanted | undefined;
       if (later && later.text === wanted.text) later.text = run.text;
@@ -65,12 +67,12 @@ export function useRun(text: string, setText: (text: string) => void) {
     }
   };
 
-  /** Runs a text, with changes of controls. */
-  const ask = (text: string, change?: ControlChange) => {
+  /** Runs a text, with changes of a path's controls. */
+  const ask = (text: string, path: number, change?: ControlChange) => {
     const old = pending.current;
-    const changes = new Map(change && old?.text === text ? old.changes : []);
+    const changes = new Map(change && old?.text === text && old.path === path ? old.changes : []);
     if (change) changes.set(change[0], change);
-    pending.current = { text, changes };
+    pending.current = { text, path, changes };
     if (isRunning.current && performance.now() - began.current > PATIENCE) runs.cancel();
     void next();
   };
