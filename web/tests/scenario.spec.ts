@@ -87,6 +87,7 @@ test("each path of a scenario has its sliders", async ({ page }) => {
   await page.keyboard.insertText(readFileSync(resolve(root, "scenarios/shared-bottleneck.toml"), "utf8"));
   await page.getByRole("combobox", { name: "Path" }).selectOption("shelf to server");
   await expect(page.getByRole("combobox", { name: "Controller" })).toHaveValue("reno");
+  await expect(page.getByText("Plots of the flow photos:")).toBeVisible();
   // The link that both paths share.
   await page.getByRole("slider", { name: "Rate of the link" }).fill("60");
   await expect(editor).not.toContainText('"20Mbit/s"');

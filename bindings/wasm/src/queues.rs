@@ -1,4 +1,4 @@
-//! The queues of a scenario's first path: where packets wait.
+//! The queues of a scenario's path: where packets wait.
 
 use sim::scenario::{ElementSpec, LinkCapacity, PathSpec, Scenario};
 

@@ -13,6 +13,7 @@ use runner::sharing::Sharing;
 use scenario::{Loaded, Overrides, SeriesPlan};
 use serde::Serialize;
 use serde_json::{Value, json};
+use sim::scenario::FlowSpec;
 use sim::{Observer, ObserverPair};
 use units::Instant;
 
@@ -29,16 +30,18 @@ pub(crate) fn loaded(text: &str) -> Result<Loaded, Failure> {
     scenario::load(text, NAME, &Overrides::default()).map_err(Failure::Scenario)
 }
 
-/// Runs a scenario: its result as JSON and as a table, the series of its senders and of the queue, and the
-/// controls of a path.
+/// Runs a scenario: its result as JSON and as a table, the series of its senders, and of a path the
+/// queue, the controls, and the name of its first flow.
 pub(crate) fn run(text: &str, controlled: usize, points: usize) -> Result<Value, Failure> {
     let loaded = loaded(text)?;
     let scenario = &loaded.scenario;
     let columns = SeriesColumns::parse(COLUMNS).map_err(|unknown| unknown.0)?;
     let plan = SeriesPlan { columns, thinning: Downsampling::Points(points) };
     let mut series = SenderSeries::new(scenario, &plan);
-    let path = scenario.flows.first().map_or(0, |flow| flow.path);
-    let data = usize::from(scenario.flows.first().is_some_and(|flow| {
+    let is_on_path = |flow: &&FlowSpec| flow.path == controlled;
+    let shown = scenario.flows.iter().find(is_on_path).or(scenario.flows.first());
+    let path = shown.map_or(0, |flow| flow.path);
+    let data = usize::from(shown.is_some_and(|flow| {
         scenario.paths.get(path).is_some_and(|path| path.from != sender(flow))
     }));
     let line = queues::slowest(scenario, path)[data];
@@ -52,6 +55,7 @@ pub(crate) fn run(text: &str, controlled: usize, points: usize) -> Result<Value,
         "paths": crate::controls::paths(text),
         "report": report,
         "table": table(&loaded, &outcome),
+        "shown": shown.map(|flow| &flow.name),
         "flows": flows(series.into_collector()),
         "queue": queue.finish(),
     }))

@@ -90,6 +90,7 @@ fn each_path_has_controls_and_shared_elements_are_changed_where_they_are() {
     let answer = ask(&json!({ "op": "run", "text": text, "path": 1, "points": 100 }));
     assert_eq!(answer["ok"]["controls"][0]["text"], "5ms");
     assert_eq!(answer["ok"]["paths"].as_array().map(Vec::len), Some(2));
+    assert_eq!(answer["ok"]["shown"], "photos");
 }
 
 #[test]

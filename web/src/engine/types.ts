@@ -67,6 +67,8 @@ export interface RunAnswer {
   report: { title: string; ended_s: number; segments_simulated: number; flows: FlowReport[] };
   table: string;
   flows: FlowSeries[];
+  /** Name of the first flow on the path that was asked for, whose queue this is. */
+  shown: string | null;
   queue: QueueSeries | null;
 }
 

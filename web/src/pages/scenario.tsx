@@ -123,6 +123,7 @@ export function ScenarioPage({ text, setText, isDark, isShown, onClock }: Props)
             <p class="progress" role="status">running… <button type="button" onClick={stop}>Stop</button></p>
           )}
           {(state.fault || fault) && <p class="failure" role="alert">{state.fault || fault}</p>}
+          {state.run && state.run.flows.length > 1 && <p>Plots of the flow {state.run.shown}:</p>}
           <Plots plots={plots} isDark={isDark} onDrawn={drawn} />
           {state.run && <pre class="result" tabIndex={0} aria-label="Result">{state.run.table}</pre>}
         </div>

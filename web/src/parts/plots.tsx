@@ -40,9 +40,9 @@ function goodput(times: number[], una: (number | null)[], end: number): [number[
   return [rates.map((_, bin) => (bin + 0.5) * width), rates];
 }
 
-/** The plots of a run, of its first flow. */
+/** The plots of a run, of the first flow on the path that was asked for. */
 export function plotsOf(run: RunAnswer): Plot[] {
-  const flow = run.flows[0];
+  const flow = run.flows.find(({ name }) => name === run.shown) ?? run.flows[0];
   if (!flow) return [];
   const column = (name: string) => flow.columns[name] ?? [];
   const plots: Plot[] = [
