@@ -236,8 +236,9 @@ fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
         ),
         ("net.ipv4.tcp_keepalive_probes", profile.keepalive.count.to_string()),
     ];
-    if let SendBufferRule::Linux { wmem } = profile.send_buffer {
+    if let SendBufferRule::Linux { wmem, notsent_lowat } = profile.send_buffer {
         settings.push(("net.ipv4.tcp_wmem", three(wmem)));
+        settings.push(("net.ipv4.tcp_notsent_lowat", notsent_lowat.to_string()));
     }
     if let ReceiveBufferRule::Linux { rmem, auto, rmem_max, .. } = profile.receive_buffer {
         settings.push(("net.core.rmem_max", rmem_max.get().to_string()));

@@ -222,7 +222,7 @@ fn largest_send_buffer(stack: &StackSpec) -> f64 {
         StackSpec::Tcp(tcp) => match tcp.profile.send_buffer {
             SendBufferRule::FreeBsd { space, auto: true, max, .. } => max.max(space),
             SendBufferRule::FreeBsd { space, .. } | SendBufferRule::Fixed { space } => space,
-            SendBufferRule::Linux { wmem } => wmem[2],
+            SendBufferRule::Linux { wmem, .. } => wmem[2],
         },
     })
 }

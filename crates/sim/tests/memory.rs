@@ -142,9 +142,9 @@ fn memory_per_connection_and_per_packet_is_small() {
     assert!(per_packet <= MOST_PER_PACKET, "{per_packet} bytes per packet, of {packets}");
 }
 
-/// Slightly above the measured values (1,025, 1,024 and 964 bytes after a small, 1,110, 1,085 and
-/// 1,039 after a large transfer, 272 before the start). The goal is 2,048.
-const MOST_PER_FLOW: [i64; 3] = [1_050, 1_130, 280];
+/// Slightly above the measured values (1,041, 1,040 and 980 bytes after a small, 1,132, 1,101 and
+/// 1,055 after a large transfer, 272 before the start). The goal is 2,048.
+const MOST_PER_FLOW: [i64; 3] = [1_050, 1_150, 280];
 /// Slightly above the measured value (91 bytes). The goal is 100. Queues double as they grow: the
 /// measurement includes up to twice the capacity in use.
 const MOST_PER_PACKET: i64 = 95;

@@ -237,7 +237,7 @@ fn shrink_buffers(scenario: &mut Scenario, sizes: [u64; 3]) {
         }
         match &mut profile.send_buffer {
             SendBufferRule::FreeBsd { space, auto, .. } => (*space, *auto) = (size, false),
-            SendBufferRule::Linux { wmem } => *wmem = [size; 3],
+            SendBufferRule::Linux { wmem, .. } => *wmem = [size; 3],
             SendBufferRule::Fixed { space } => *space = size,
         }
     }

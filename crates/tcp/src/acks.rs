@@ -61,7 +61,7 @@ impl TcpEndpoint {
         ack: Offset,
         wnd: u64,
     ) {
-        if ack >= self.snd.una || self.is_rack() {
+        if ack >= self.snd.una || self.takes_old_acks() {
             let received = self.parse_ack(segment, ack, wnd);
             match self.snd.loss_detector {
                 LossDetector::Sack(_) => {}
@@ -76,6 +76,16 @@ impl TcpEndpoint {
         }
         if unlikely(self.ecn.echoed(segment.flags)) {
             self.on_ecn_echo(cx, ack);
+        }
+    }
+
+    /// Do the SACK blocks of an acknowledgment before `snd_una` count? They do in Linux (`old_ack` of
+    /// tcp_ack) and in FreeBSD's RACK stack.
+    #[cold]
+    fn takes_old_acks(&self) -> bool {
+        match self.cfg.profile.family {
+            Family::Linux => matches!(self.snd.loss_detector, LossDetector::RackTlp(_)),
+            Family::FreeBsd | Family::Rfc => self.is_rack(),
         }
     }
 
@@ -109,6 +119,14 @@ impl TcpEndpoint {
         }
         // tcp_do_segment ends the recovery before it counts the acknowledgment.
         let recovering = self.cc.in_recovery();
+        let mut packets = delivered.packets;
+        if unlikely(self.snd.dup_acks > 0)
+            && self.cfg.profile.family == Family::Linux
+            && !recovering
+        {
+            // tcp_remove_reno_sacks: one packet fills the hole, others were counted with the duplicates.
+            packets = packets.saturating_sub(u64::from(self.snd.dup_acks)).max(packets.min(1));
+        }
         if let Some(end) = self.snd.cwr_end {
             if ack > end {
                 self.end_cwr(cx, ack);
@@ -129,7 +147,7 @@ impl TcpEndpoint {
             snd_nxt: self.snd.nxt,
             una: ack,
             bytes,
-            packets: delivered.packets as u32,
+            packets: packets as u32,
             nsegs,
             ends_recovery: recovering && !self.cc.in_recovery(),
             retransmitting: self.snd.nxt != self.snd.max,

@@ -22,6 +22,7 @@ use crate::loss::LossDetector;
 use crate::output::PacketBatch;
 use crate::profile::{BurstRule, Family, RtoRule};
 use crate::receive_window::ReceiveWindow;
+use crate::send_buffer::WriteFlags;
 use crate::state::{NegotiatedOptions, ReceiveState, SendState};
 use crate::timers::Timers;
 
@@ -191,6 +192,17 @@ impl TcpEndpoint {
     /// Writes up to `bytes` into the send buffer; returns how many fit. The application offers the
     /// rest again after [`Signal::Writable`].
     pub fn write<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, bytes: u64) -> u64 {
+        self.write_with(cx, bytes, WriteFlags::default())
+    }
+
+    /// Writes like [`TcpEndpoint::write`], with the flags of a call; only Linux has them.
+    #[inline]
+    pub fn write_with<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        bytes: u64,
+        flags: WriteFlags,
+    ) -> u64 {
         if bytes > 0 && self.state == TcpState::Listen && self.cfg.profile.family == Family::Rfc {
             // RFC 9293 section 3.10.2; the kernels refuse it.
             self.open();
@@ -206,6 +218,9 @@ impl TcpEndpoint {
             BurstRule::Linux { min_segments, rtt_log, device_holds, .. } => {
                 self.restart_if_idle(cx);
                 let mut queue = self.write_queue(cx.now, min_segments, rtt_log);
+                queue.flags = flags;
+                // tcp_skb_entail: a new packet ends TCP_NAGLE_PUSH.
+                self.snd.uncorks &= queue.unsent > 0;
                 if device_holds {
                     queue.device = Some(self.device_limits(cx.now));
                 }

@@ -45,6 +45,8 @@ pub struct TcpInfo {
     pub retrans: u64,
     /// Payload of a full segment.
     pub snd_mss: u64,
+    /// Estimated payload of the peer's full segments (`icsk_ack.rcv_mss`).
+    pub rcv_mss: u64,
     /// Consecutive timeouts.
     pub backoff: u32,
     /// Consecutive window probes.
@@ -117,6 +119,7 @@ impl TcpEndpoint {
             lost: sums.lost.packets,
             retrans: sums.retransmission.packets,
             snd_mss: mss,
+            rcv_mss: self.rcv_mss(),
             backoff: self.snd.shift,
             probes: self.snd.rare.probes,
             rto: self.rtt.rto(),

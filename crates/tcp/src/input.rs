@@ -88,8 +88,11 @@ impl TcpEndpoint {
         // RFC 5961 section 5: the ACK is for data never sent, or too old.
         if ack > self.snd.max || ack + self.snd.max_wnd.max(1) < self.snd.una {
             cold_path();
+            let never_sent = ack > self.snd.max && self.state == TcpState::Established;
             if self.state == TcpState::SynReceived {
                 self.answer_with_reset(segment);
+            } else if never_sent && self.cfg.profile.family == Family::Linux {
+                // tcp_rcv_established drops it; tcp_rcv_state_process answers in other states.
             } else {
                 self.challenge(cx);
             }

@@ -298,6 +298,15 @@ const KNOBS: &[Knob] = &[
     linux("net.ipv4.tcp_rmem", SIZES_RMEM, "receive buffer: minimum, initial, maximum"),
     linux("net.ipv4.tcp_wmem", SIZES_WMEM, "send buffer: minimum, initial, maximum"),
     linux(
+        "net.ipv4.tcp_notsent_lowat",
+        KnobSlot::Count {
+            at: field!(send_buffer, Linux, notsent_lowat),
+            least: 1,
+            most: u32::MAX as u64,
+        },
+        "unsent bytes from which a writer waits",
+    ),
+    linux(
         "net.core.rmem_max",
         buffer(field!(receive_buffer, Linux, rmem_max)),
         "maximum receive buffer that an application may request",

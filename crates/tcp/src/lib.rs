@@ -53,3 +53,4 @@ mod tests;
 
 pub use endpoint::{TcpConfig, TcpEndpoint, TcpSide, TcpState, TcpTotals};
 pub use probes::Keepalive;
+pub use send_buffer::WriteFlags;

@@ -285,6 +285,8 @@ pub enum SendBufferRule {
     Linux {
         /// `net.ipv4.tcp_wmem`.
         wmem: [Bytes; 3],
+        /// `net.ipv4.tcp_notsent_lowat`: unsent bytes from which a writer waits.
+        notsent_lowat: u32,
     },
     /// Fixed size.
     Fixed {

@@ -9,9 +9,10 @@ mod mbufs;
 
 use units::Offset;
 
-use crate::profile::{SendBufferRule, SharedProfile};
+use crate::profile::{SendBufferRule, SharedProfile, TcpProfile};
 
 use linux::PacketSizes;
+pub use linux::WriteFlags;
 pub(crate) use linux::{DeviceLimits, SKB_OVERHEAD, WriteQueue, Written};
 use mbufs::MbufChain;
 
@@ -42,13 +43,22 @@ pub(crate) struct SendBuffer {
     copied: bool,
     /// The application has set the size (Linux SOCK_SNDBUF_LOCK, FreeBSD SB_AUTOSIZE off).
     fixed: bool,
+    /// Linux: unsent bytes from which a writer waits (`TCP_NOTSENT_LOWAT`).
+    notsent_lowat: u32,
+}
+
+const fn notsent_lowat(profile: &TcpProfile) -> u32 {
+    match profile.send_buffer {
+        SendBufferRule::Linux { notsent_lowat, .. } => notsent_lowat,
+        SendBufferRule::FreeBsd { .. } | SendBufferRule::Fixed { .. } => u32::MAX,
+    }
 }
 
 impl SendBuffer {
     pub(crate) fn new(profile: &SharedProfile) -> Self {
         let size = match profile.send_buffer {
             SendBufferRule::FreeBsd { space, .. } | SendBufferRule::Fixed { space } => space.get(),
-            SendBufferRule::Linux { wmem } => wmem[1].get(),
+            SendBufferRule::Linux { wmem, .. } => wmem[1].get(),
         };
         let packets = PacketSizes::new(1);
         let is_freebsd = matches!(profile.send_buffer, SendBufferRule::FreeBsd { .. });
@@ -62,6 +72,7 @@ impl SendBuffer {
             wanted: 0,
             copied: false,
             fixed: false,
+            notsent_lowat: notsent_lowat(profile),
         }
     }
 
@@ -79,6 +90,11 @@ impl SendBuffer {
     pub(crate) const fn fix(&mut self, size: u64) {
         self.size = size;
         self.fixed = true;
+    }
+
+    /// Linux: sets the unsent bytes from which a writer waits; 0 for the profile's.
+    pub(crate) fn set_notsent_lowat(&mut self, bytes: u32) {
+        self.notsent_lowat = if bytes == 0 { notsent_lowat(&self.profile) } else { bytes };
     }
 
     /// Initialises the buffer for the negotiated segment size.
@@ -147,10 +163,11 @@ impl SendBuffer {
     /// continues only if there is memory (sk_stream_wait_memory).
     pub(crate) fn write_packets(&mut self, offered: u64, queue: WriteQueue) -> Written {
         let memory = || self.packets.memory(self.used - queue.unsent, 0, queue.nxt, queue.unsent);
-        if self.wanted > 0 && memory() >= self.size {
+        let lowat = u64::from(self.notsent_lowat);
+        if self.wanted > 0 && (memory() >= self.size || queue.unsent >= lowat) {
             return Written { taken: 0, pushed: queue.nxt };
         }
-        let queue = WriteQueue { continues: self.copied, ..queue };
+        let queue = WriteQueue { continues: self.copied, lowat, ..queue };
         let written = self.packets.write(self.size, self.used, offered, queue);
         self.wrote(offered, written.taken);
         self.copied = written.taken < offered && (self.copied || written.taken > 0);
@@ -241,11 +258,7 @@ impl SendBuffer {
             // Every ACK wakes it; it blocks again unless the low-water mark or all its data fits
             // (sosend_generic).
             SendBufferRule::FreeBsd { .. } => self.space() >= FREEBSD_LOWAT.min(self.wanted),
-            // sk_stream_is_writeable: the free space is at least half of the queued data.
-            SendBufferRule::Linux { .. } => {
-                let queued = self.packets.memory(self.used - unsent, 0, nxt, unsent);
-                queued < self.size && self.size - queued >= queued / 2
-            }
+            SendBufferRule::Linux { .. } => self.is_writeable(nxt, unsent),
             SendBufferRule::Fixed { .. } => self.space() > 0,
         };
         if enough {
@@ -258,12 +271,18 @@ impl SendBuffer {
     pub(crate) fn has_space(&self, nxt: Offset, unsent: u64) -> bool {
         match self.profile.send_buffer {
             SendBufferRule::FreeBsd { .. } => self.space() >= FREEBSD_LOWAT,
-            SendBufferRule::Linux { .. } => {
-                let queued = self.packets.memory(self.used - unsent, 0, nxt, unsent);
-                queued < self.size && self.size - queued >= queued / 2
-            }
+            SendBufferRule::Linux { .. } => self.is_writeable(nxt, unsent),
             SendBufferRule::Fixed { .. } => self.space() > 0,
         }
+    }
+
+    /// sk_stream_is_writeable: the free space is at least half of the queued data, and twice the unsent
+    /// data are below the mark (tcp_stream_memory_free).
+    fn is_writeable(&self, nxt: Offset, unsent: u64) -> bool {
+        let queued = self.packets.memory(self.used - unsent, 0, nxt, unsent);
+        queued < self.size
+            && self.size - queued >= queued / 2
+            && 2 * unsent < u64::from(self.notsent_lowat)
     }
 
     /// Is a writer blocked?
@@ -310,7 +329,7 @@ impl SendBuffer {
     /// May [`SendBuffer::expand`] enlarge it?
     #[inline]
     pub(crate) fn expands(&self) -> bool {
-        let SendBufferRule::Linux { wmem } = self.profile.send_buffer else { return false };
+        let SendBufferRule::Linux { wmem, .. } = self.profile.send_buffer else { return false };
         !self.fixed && self.size < wmem[2].get()
     }
 
@@ -326,7 +345,7 @@ impl SendBuffer {
     }
 
     fn expand_linux(&mut self, windows: u64, cwnd_packets: u64) {
-        let SendBufferRule::Linux { wmem } = self.profile.send_buffer else { return };
+        let SendBufferRule::Linux { wmem, .. } = self.profile.send_buffer else { return };
         let wanted = windows * cwnd_packets.max(10) * LINUX_PER_MSS;
         self.size = self.size.max(wanted.min(wmem[2].get()));
     }
@@ -405,6 +424,8 @@ mod tests {
             half_window: 65_160 / 2,
             device: Some(DeviceLimits { held: 0, most: 673, in_flight: 0 }),
             continues: false,
+            lowat: u64::MAX,
+            flags: WriteFlags::default(),
         };
         assert_eq!(buffer.write_packets(1 << 20, queue).taken, 43_440);
         let (nxt, unsent) = (Offset(14_481), 28_960);

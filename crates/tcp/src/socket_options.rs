@@ -12,8 +12,23 @@ impl TcpEndpoint {
     pub fn set_nodelay(&mut self, nodelay: bool) {
         self.cfg.nodelay = nodelay;
         if nodelay {
+            self.snd.uncorks = self.snd.corked;
             self.call_output();
         }
+    }
+
+    /// `TCP_CORK` of Linux: less than a segment waits until it is removed (__tcp_sock_set_cork).
+    pub fn set_cork(&mut self, corked: bool) {
+        self.snd.corked = corked;
+        if !corked {
+            self.snd.uncorks = self.cfg.nodelay;
+            self.call_output();
+        }
+    }
+
+    /// `TCP_NOTSENT_LOWAT` of Linux: a writer waits from this number of unsent bytes on; 0 for the system's value.
+    pub fn set_notsent_lowat(&mut self, bytes: u32) {
+        self.snd.buffer.set_notsent_lowat(bytes);
     }
 
     /// `SO_SNDBUF`: sets the size in the system's own unit and disables autotuning.

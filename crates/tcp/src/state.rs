@@ -100,6 +100,10 @@ pub(crate) struct SendState {
     pub(crate) device_done: Offset,
     /// Linux: the output call is that of a close.
     pub(crate) nagle_off: bool,
+    /// `TCP_CORK` (TCP_NAGLE_CORK).
+    pub(crate) corked: bool,
+    /// What waits may go once, corked or not (TCP_NAGLE_PUSH).
+    pub(crate) uncorks: bool,
     /// An output call is pending; `first_pass` until its first pass.
     pub(crate) due: bool,
     pub(crate) first_pass: bool,
@@ -230,6 +234,8 @@ impl SendState {
             write_call: None,
             device_done: Offset(0),
             nagle_off: false,
+            corked: false,
+            uncorks: false,
             due: false,
             first_pass: false,
             idle: false,

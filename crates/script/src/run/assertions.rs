@@ -138,6 +138,7 @@ fn field(info: &TcpInfo, name: &str, family: Family) -> Option<i64> {
         "tcpi_lost" => count(info.lost),
         "tcpi_retrans" => count(info.retrans),
         "tcpi_snd_mss" => count(info.snd_mss),
+        "tcpi_rcv_mss" => count(info.rcv_mss),
         "tcpi_backoff" | "tcpi_retransmits" => i64::from(info.backoff),
         "tcpi_probes" => i64::from(info.probes),
         "tcpi_rto" => micros(info.rto),

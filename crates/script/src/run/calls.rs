@@ -1,7 +1,8 @@
 //! System calls of the application, including those that block.
 
 use machine::Endpoint as _;
-use tcp::{TcpSide, TcpState};
+use tcp::profile::Family;
+use tcp::{TcpEndpoint, TcpSide, TcpState, WriteFlags};
 use units::Instant;
 
 use super::sockets::{ScriptSocket, SocketOptions, SocketRole};
@@ -250,6 +251,7 @@ impl<'a> Runner<'a> {
         if let Some(size) = wishes.send_buffer {
             self.fix_send_buffer(size);
         }
+        let _: Option<()> = self.world.with(|_, end| inherit(end, &wishes));
         let socket = ScriptSocket {
             role: SocketRole::Connection,
             nonblocking,
@@ -290,7 +292,11 @@ impl<'a> Runner<'a> {
             if let Some(size) = size {
                 self.fix_send_buffer(size);
             }
-            let _: Option<()> = self.world.with(|_, end| end.open());
+            let wishes = self.sockets.get(fd).map(|socket| socket.wishes.clone());
+            let _: Option<()> = self.world.with(|_, end| {
+                wishes.iter().for_each(|wishes| inherit(end, wishes));
+                end.open();
+            });
             return Ok(if nonblocking { Error("EINPROGRESS") } else { Blocks });
         }
         let waits = self.blocked.is_none() && !socket.nonblocking;
@@ -349,7 +355,7 @@ impl<'a> Runner<'a> {
         if let Some(error) = self.world.error.take() {
             return Ok(Error(error));
         }
-        let ended = self.world.connection.as_ref().is_none_or(tcp::TcpEndpoint::at_end);
+        let ended = self.world.connection.as_ref().is_none_or(TcpEndpoint::at_end);
         Ok(match self.world.state() {
             _ if ended || shut => Value(0),
             TcpState::Closed | TcpState::TimeWait => Value(0),
@@ -361,12 +367,16 @@ impl<'a> Runner<'a> {
     fn write(&mut self, call: &SystemCall, progress: &mut u64) -> Result<CallResult> {
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
         let (mut nonblocking, shut) = (socket.nonblocking, socket.shut);
+        let linux = self.world.host.profile.family == Family::Linux;
         let mut fast = socket.deferred;
+        let mut with = WriteFlags::default();
         if let Some(flags) = message_flags(call, "send") {
             for flag in words(flags) {
                 match flag {
                     "MSG_DONTWAIT" => nonblocking = true,
                     "MSG_FASTOPEN" => fast = true,
+                    "MSG_MORE" if linux => with.more = true,
+                    "MSG_EOR" if linux => with.ends_record = true,
                     "MSG_NOSIGNAL" | "..." => {}
                     other => {
                         return self.unsupported(flags.span, format!("`{other}` is not supported"));
@@ -394,7 +404,8 @@ impl<'a> Runner<'a> {
                 false => Error("EPIPE"),
             });
         }
-        let taken = self.world.with(|cx, end| end.write(cx, wanted - *progress)).unwrap_or(0);
+        let left = wanted - *progress;
+        let taken = self.world.with(|cx, end| end.write_with(cx, left, with)).unwrap_or(0);
         *progress += taken;
         let done = i64::try_from(*progress).unwrap_or(i64::MAX);
         Ok(if *progress == wanted {
@@ -435,7 +446,7 @@ impl<'a> Runner<'a> {
             };
             let end = self.world.connection.as_ref();
             let left = end.map_or(0, |end| end.info().unread);
-            let closed = end.is_some_and(tcp::TcpEndpoint::at_end);
+            let closed = end.is_some_and(TcpEndpoint::at_end);
             let found = if left == 0 && closed { 1 } else { i64::try_from(left).unwrap_or(0) };
             if data != found {
                 let error = self.at(message.span, "another number of bytes is left");
@@ -521,6 +532,14 @@ impl<'a> Runner<'a> {
         });
         Value(0)
     }
+}
+
+/// Options of a socket before it was connected that the connection takes over.
+fn inherit(end: &mut TcpEndpoint, wishes: &SocketOptions) {
+    if wishes.cork {
+        end.set_cork(true);
+    }
+    end.set_notsent_lowat(wishes.notsent_lowat);
 }
 
 /// Returns the flags of a call of that family; those of `sendmsg` and `recvmsg` come third.

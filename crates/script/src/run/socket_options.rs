@@ -51,7 +51,20 @@ impl Runner<'_> {
                     let _: Option<()> = self.world.with(|_, end| end.set_nodelay(on != 0));
                 }
             }
+            ("TCP_CORK", Some(on)) if profile.family == Family::Linux => {
+                wishes.cork = on != 0;
+                if connected {
+                    let _: Option<()> = self.world.with(|_, end| end.set_cork(on != 0));
+                }
+            }
             ("TCP_CORK", Some(0)) => {}
+            ("TCP_NOTSENT_LOWAT", Some(bytes)) if profile.family == Family::Linux => {
+                wishes.notsent_lowat = u32::try_from(bytes).unwrap_or(u32::MAX);
+                let bytes = wishes.notsent_lowat;
+                if connected {
+                    let _: Option<()> = self.world.with(|_, end| end.set_notsent_lowat(bytes));
+                }
+            }
             ("SO_SNDBUF", Some(size)) => {
                 wishes.send_buffer = Some(size);
                 if connected {
@@ -164,7 +177,8 @@ impl Runner<'_> {
             "TCP_KEEPINTVL" => seconds(keep.interval),
             "TCP_KEEPINIT" => "75".to_owned(),
             "TCP_KEEPCNT" => keep.count.to_string(),
-            "TCP_NOTSENT_LOWAT" => "0".to_owned(),
+            "TCP_CORK" => i64::from(socket.wishes.cork).to_string(),
+            "TCP_NOTSENT_LOWAT" => socket.wishes.notsent_lowat.to_string(),
             "SO_KEEPALIVE" => i64::from(socket.wishes.keepalive).to_string(),
             // tcp_getsockopt: the value set, until there is a connection.
             "TCP_MAXSEG" if !connected => socket.wishes.maxseg.map_or(mss, u64::from).to_string(),

@@ -47,6 +47,9 @@ pub(super) struct ScriptSocket {
 #[derive(Debug, Clone, Default)]
 pub(super) struct SocketOptions {
     pub(super) nodelay: bool,
+    pub(super) cork: bool,
+    /// `TCP_NOTSENT_LOWAT`; 0 for the system's value.
+    pub(super) notsent_lowat: u32,
     pub(super) send_buffer: Option<u64>,
     pub(super) receive_buffer: Option<u64>,
     pub(super) maxseg: Option<u32>,

@@ -24,7 +24,6 @@ pub(super) const FIXED: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_fin_timeout", &["60"]),
     ("net.ipv4.tcp_min_rtt_wlen", &["300"]),
     ("net.ipv4.tcp_min_snd_mss", &["48"]),
-    ("net.ipv4.tcp_notsent_lowat", &["4294967295"]),
     ("net.ipv4.tcp_orphan_retries", &["0"]),
     ("net.ipv4.tcp_pingpong_thresh", &["1"]),
     ("net.ipv4.tcp_plb_enabled", &["0"]),

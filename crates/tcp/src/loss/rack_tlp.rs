@@ -154,12 +154,17 @@ impl TcpEndpoint {
             self.undo_timeout_by_echo(cx, echo);
         }
         let (one_timer, awaited) = (self.has_one_timer(), self.awaits_reordering_or_probe());
+        // Of an acknowledgment before snd_una Linux takes the SACK blocks and what they show to be lost,
+        // and no more (`old_ack` of tcp_ack).
+        let old = one_timer && received.th_ack < self.snd.una;
         let account = self.account(cx.now, received, echo);
         if account.newly_reported > 0 {
             let count = self.snd.scoreboard.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::DupAck { count });
         }
-        self.take_delivered_rtt(cx, segment, received.th_ack, &account);
+        if !old {
+            self.take_delivered_rtt(cx, segment, received.th_ack, &account);
+        }
         if advances {
             self.snd.shift = 0;
             if received.th_ack == self.snd.max {
@@ -180,27 +185,30 @@ impl TcpEndpoint {
         };
         // FLAG_LOST_RETRANS
         let lost_again = self.snd.scoreboard.sums().retransmission.packets < retransmitted;
+        let sets = !old && self.sets_timer(advances, &account);
         if !one_timer {
             self.watch_reordering(cx.now, &found);
         } else if !reneged {
-            let sets = self.sets_timer(advances, &account);
             self.set_timer(cx.now, found.reo_timeout, sets, awaited);
         }
         self.act_on_losses(cx, &found, lost_again);
-        if self.cc.in_recovery() && self.snd.cwr_end.is_none() {
+        if self.cc.in_recovery() && self.snd.cwr_end.is_none() && !old {
             self.apply_prr(cx, &account, advances, found.packets > 0);
         }
         if advances {
             let change = self.grow(cx.now, received.th_ack, account.packets, received.nsegs);
             self.advance(cx, received.th_ack, received.wnd, received.nsegs, change);
-        } else if account.newly_reported > 0 && self.grows_on_reports() {
+        } else if account.newly_reported > 0 && self.grows_on_reports() && !old {
             let change = self.grow(cx.now, received.th_ack, account.packets, received.nsegs);
             self.note(cx, change, Cause::SlowStart);
         }
-        if self.is_rate_based() {
+        if self.is_rate_based() && !old {
             self.end_delivery_sample(cx, &account);
         }
-        self.plan_probe_timer(cx.now, true);
+        // tcp_ack schedules a probe only with FLAG_SET_XMIT_TIMER: what shows nothing new leaves it.
+        if sets || !one_timer || account.newly_reported > 0 || found.reo_timeout.is_some() {
+            self.plan_probe_timer(cx.now, true);
+        }
         self.call_output();
     }
 

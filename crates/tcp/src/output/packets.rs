@@ -15,7 +15,7 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 use super::{PacketBatch, SegmentPlan};
 use crate::endpoint::TcpEndpoint;
 use crate::profile::{BurstRule, Family};
-use crate::send_buffer::{DeviceLimits, SKB_OVERHEAD, WriteQueue};
+use crate::send_buffer::{DeviceLimits, SKB_OVERHEAD, WriteFlags, WriteQueue};
 
 /// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a
 /// kernel without tunnels and WLAN (sk_dst_gso_max_size).
@@ -62,6 +62,8 @@ pub(crate) struct WriteCall {
     device: Option<DeviceLimits>,
     /// End of what is sent while the write goes on, without deferral (tcp_push_one).
     pushed: Offset,
+    /// `MSG_MORE`: tcp_push with TCP_NAGLE_CORK.
+    more: bool,
 }
 
 impl WriteCall {
@@ -152,7 +154,12 @@ impl TcpEndpoint {
             });
             match waits.flatten() {
                 Some(why) => Err(why),
-                None => self.whole_segments(head, segments * mss, room, retransmitting),
+                None => {
+                    // tcp_write_xmit: another packet behind it makes one of less than a segment go.
+                    let pushed = head < mss && head < unsent;
+                    let free = retransmitting || pushed;
+                    self.whole_segments(head, segments * mss, room, free)
+                }
             }
         };
         let outcome = match outcome {
@@ -272,7 +279,8 @@ impl TcpEndpoint {
     pub(crate) fn begin_write_call(&self, queue: &WriteQueue, pushed: Offset) -> WriteCall {
         let goal = if self.cfg.tso { queue.size_goal } else { self.mss() };
         let begins = self.snd.buffer.tail_start(self.snd.nxt);
-        WriteCall { tail: (self.data_end() - begins) % goal, device: queue.device, pushed }
+        let tail = (self.data_end() - begins) % goal;
+        WriteCall { tail, device: queue.device, pushed, more: queue.flags.more }
     }
 
     /// Does a burst of `len` bytes that no write sends wait because the device holds enough
@@ -315,7 +323,7 @@ impl TcpEndpoint {
     fn device_is_full(&mut self, now: Instant, len: u64) -> bool {
         let (nxt, end) = (self.snd.nxt, self.data_end());
         let closes = self.fin_wanted();
-        let Some(WriteCall { tail, device: Some(device), pushed }) = &mut self.snd.write_call
+        let Some(WriteCall { tail, device: Some(device), pushed, .. }) = &mut self.snd.write_call
         else {
             return false;
         };
@@ -335,13 +343,13 @@ impl TcpEndpoint {
     }
 
     /// Length of a burst: whole segments, or all unsent data, or what the peer's window allows if
-    /// Nagle does too.
+    /// it is `free` of Nagle's rule or fulfils it.
     fn whole_segments(
         &self,
         unsent: u64,
         most: u64,
         room: u64,
-        retransmitting: bool,
+        free: bool,
     ) -> Result<u64, SendLimit> {
         let mss = self.mss();
         let most = most.min(if self.cfg.tso { u64::MAX } else { mss });
@@ -355,21 +363,24 @@ impl TcpEndpoint {
         }
         let whole = needed / mss * mss;
         let alone = unsent < mss;
-        if needed == whole || retransmitting || self.partial_may_go(alone) {
+        if needed == whole || free || self.partial_may_go(alone) {
             return Ok(needed);
         }
         if whole > 0 { Ok(whole) } else { Err(SendLimit::SmallSegment) }
     }
 
     /// tcp_nagle_check with Minshall's rule: a partial segment waits only while another partial
-    /// one is in flight (tcp_minshall_check). Only where it is `alone` does a FIN make it go
-    /// (tcp_nagle_test, but not tcp_mss_split_point).
+    /// one is in flight (tcp_minshall_check). Only where it is `alone` does a FIN make it go, or
+    /// TCP_NAGLE_PUSH (tcp_nagle_test, but not tcp_mss_split_point).
     fn partial_may_go(&self, alone: bool) -> bool {
-        self.cfg.nodelay
-            || self.snd.nagle_off
-            || (self.snd.fin && alone)
-            || self.snd.minshall_end <= self.snd.una
-            || self.sends_new_data_only()
+        let more = self.snd.write_call.is_some_and(|call| call.more);
+        if self.snd.nagle_off || (alone && (self.snd.fin || (self.snd.uncorks && !more))) {
+            return true;
+        }
+        if more || self.snd.corked {
+            return false;
+        }
+        self.cfg.nodelay || self.snd.minshall_end <= self.snd.una || self.sends_new_data_only()
     }
 
     /// tcp_update_pacing_rate, after every acknowledgment: records the inputs of the rate.
@@ -405,6 +416,8 @@ impl TcpEndpoint {
             half_window: self.snd.max_wnd / 2,
             device: None,
             continues: false,
+            lowat: u64::MAX,
+            flags: WriteFlags::default(),
         }
     }
 

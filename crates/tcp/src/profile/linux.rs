@@ -43,7 +43,10 @@ pub(super) fn v6_18() -> TcpProfile {
             max: Duration::from_millis(200),
             compression: SackCompression { delay_ns: 1_000_000, slack_ns: 100_000, nr: 44 },
         },
-        send_buffer: SendBufferRule::Linux { wmem: [Bytes(4_096), Bytes(16_384), Bytes(4 << 20)] },
+        send_buffer: SendBufferRule::Linux {
+            wmem: [Bytes(4_096), Bytes(16_384), Bytes(4 << 20)],
+            notsent_lowat: u32::MAX,
+        },
         // tcp_rmem[2] is 32 MB since 6.16, 6 MB before.
         receive_buffer: ReceiveBufferRule::Linux {
             rmem: [Bytes(4_096), Bytes(131_072), Bytes(32 << 20)],

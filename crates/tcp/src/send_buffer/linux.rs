@@ -38,6 +38,19 @@ pub(crate) struct WriteQueue {
     pub(crate) device: Option<DeviceLimits>,
     /// The write was blocked after it had copied something, and continues.
     pub(crate) continues: bool,
+    /// Unsent bytes at which a write begins no further packet (`TCP_NOTSENT_LOWAT`).
+    pub(crate) lowat: u64,
+    /// Flags of the call.
+    pub(crate) flags: WriteFlags,
+}
+
+/// Flags of a write (send of Linux).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WriteFlags {
+    /// `MSG_MORE`: more follows, so what is less than a segment waits.
+    pub more: bool,
+    /// `MSG_EOR`: no packet holds what follows beside what this write ends with.
+    pub ends_record: bool,
 }
 
 /// A device that holds packets until it has sent them.
@@ -103,23 +116,40 @@ pub(crate) struct Written {
     pub(crate) pushed: Offset,
 }
 
-/// Where a packet of the write queue begins, and whether the packet before it has PSH: in the lowest bit,
-/// since every connection keeps room for several.
+/// Where a packet of the write queue begins, and how the packet before it ends: in the lowest bits, since
+/// every connection keeps room for several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct PacketStart(u64);
 
 impl PacketStart {
-    const fn new(at: Offset, pushed: bool) -> Self {
-        Self(at.0 << 1 | pushed as u64)
+    const fn new(at: Offset, before: PacketEnd) -> Self {
+        Self(at.0 << 2 | (before.record as u64) << 1 | before.pushed as u64)
     }
 
     const fn at(self) -> Offset {
-        Offset(self.0 >> 1)
+        Offset(self.0 >> 2)
     }
 
     const fn pushed(self) -> bool {
         self.0 & 1 == 1
     }
+
+    const fn before(self) -> PacketEnd {
+        PacketEnd { pushed: self.pushed(), record: self.0 & 2 == 2 }
+    }
+}
+
+/// How a packet of the write queue ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+struct PacketEnd {
+    /// With PSH (tcp_mark_push).
+    pushed: bool,
+    /// With a record (`eor` of tcp_skb_cb): it takes nothing of what follows.
+    record: bool,
+}
+
+impl PacketEnd {
+    const PLAIN: Self = Self { pushed: false, record: false };
 }
 
 /// The queued packets.
@@ -129,8 +159,8 @@ pub(super) struct PacketSizes {
     sent: u32,
     /// Where the packets of the write queue begin, except for the one at its head.
     starts: VecDeque<PacketStart>,
-    /// The last packet of the write queue has PSH (tcp_mark_push).
-    tail_pushes: bool,
+    /// The last packet of the write queue.
+    tail: PacketEnd,
     /// Where the packets of the retransmission queue end, if bursts are passed to the card.
     flight: VecDeque<Offset>,
     /// Start of the retransmission queue.
@@ -142,8 +172,8 @@ impl PacketSizes {
         Self {
             sent: mss,
             starts: VecDeque::new(),
-            // What a SYN carries has it.
-            tail_pushes: true,
+            // What a SYN carries has PSH.
+            tail: PacketEnd { pushed: true, record: false },
             flight: VecDeque::new(),
             una: Offset(1),
         }
@@ -213,7 +243,7 @@ impl PacketSizes {
     /// of the queue.
     pub(super) fn pushes(&self, end: Offset, data_end: Offset) -> bool {
         if end >= data_end {
-            return self.tail_pushes;
+            return self.tail.pushed;
         }
         let next = self.starts.iter().find(|start| start.at() >= end);
         next.is_some_and(|start| start.at() == end && start.pushed())
@@ -223,19 +253,21 @@ impl PacketSizes {
     /// which may be used up; `data_end`: the end of the queue.
     pub(super) fn grow_head(&mut self, end: Offset, data_end: Offset) {
         let Some(&head) = self.starts.front() else { return };
-        if end <= head.at() {
+        if end <= head.at() || head.before().record {
             return;
         }
         let next = self.starts.get(1).map_or(data_end, |start| start.at());
         if end < next {
-            self.starts[0] = PacketStart::new(end, head.pushed());
+            self.starts[0] = PacketStart::new(end, head.before());
         } else {
             self.starts.pop_front();
             match self.starts.front_mut() {
                 Some(after) => {
-                    *after = PacketStart::new(after.at(), after.pushed() || head.pushed());
+                    let mut before = after.before();
+                    before.pushed |= head.pushed();
+                    *after = PacketStart::new(after.at(), before);
                 }
-                None => self.tail_pushes |= head.pushed(),
+                None => self.tail.pushed |= head.pushed(),
             }
         }
     }
@@ -290,20 +322,22 @@ impl PacketSizes {
             let end = queue.nxt + queue.unsent;
             self.head_end(queue.nxt);
             let mut tail = end - self.tail_start(queue.nxt);
-            if tail == 0 || tail >= queue.size_goal {
+            if tail == 0 || tail >= queue.size_goal || self.tail.record {
                 let sent = used + taken - queue.unsent;
-                if self.memory(sent, queue.bursts, queue.nxt, queue.unsent) >= size {
+                if self.memory(sent, queue.bursts, queue.nxt, queue.unsent) >= size
+                    || queue.unsent >= queue.lowat
+                {
                     break;
                 }
                 if queue.unsent > 0 {
-                    self.starts.push_back(PacketStart::new(end, self.tail_pushes));
+                    self.starts.push_back(PacketStart::new(end, self.tail));
                 }
-                self.tail_pushes = false;
+                self.tail = PacketEnd::PLAIN;
                 tail = 0;
             }
             let copied = (queue.size_goal - tail).min(offered - taken);
             // `if (!copied)`: what a new write appends to has no PSH any more.
-            self.tail_pushes &= taken > 0 || queue.continues;
+            self.tail.pushed &= taken > 0 || queue.continues;
             taken += copied;
             queue.unsent += copied;
             if tail + copied < queue.size_goal {
@@ -312,7 +346,7 @@ impl PacketSizes {
             let end = end + copied;
             let kept = if end > pushed_seq + queue.half_window {
                 pushed_seq = end;
-                self.tail_pushes = true;
+                self.tail.pushed = true;
                 queue.push(u32::MAX)
             } else if self.starts.is_empty() {
                 let kept = queue.push(1);
@@ -326,14 +360,17 @@ impl PacketSizes {
                 self.cut_head(queue.nxt + len, end);
             }
         }
-        self.tail_pushes |= taken > 0;
+        // With MSG_MORE only by forced_push; what MSG_MORE left before this write is not counted there.
+        let forced = || queue.nxt + queue.unsent > pushed_seq + queue.half_window;
+        self.tail.pushed |= taken > 0 && (!queue.flags.more || forced());
+        self.tail.record = taken == offered && queue.flags.ends_record;
         Written { taken, pushed }
     }
 
     /// tso_fragment: the packet at the head ends at `at`; `end`: that of the write queue.
     pub(super) fn cut_head(&mut self, at: Offset, end: Offset) {
         if at < self.starts.front().map_or(end, |start| start.at()) {
-            self.starts.push_front(PacketStart::new(at, false));
+            self.starts.push_front(PacketStart::new(at, PacketEnd::PLAIN));
         }
     }
 }
@@ -355,6 +392,8 @@ mod tests {
             half_window: 1 << 40,
             device: None,
             continues: false,
+            lowat: u64::MAX,
+            flags: WriteFlags::default(),
         }
     }
 
@@ -453,7 +492,7 @@ mod tests {
             sendable: MSS,
             half_window: 81_536 / 2,
             device,
-            continues: false,
+            ..queue(0, 0)
         };
         let written = sizes.write(55_296, 14 * MSS, 1 << 20, third);
         assert_eq!(written, Written { taken: 22 * MSS, pushed: at(24) });
@@ -483,6 +522,7 @@ mod tests {
             half_window: 84_352 / 2,
             device: Some(DeviceLimits { held: 7_456, most: 3_654, in_flight: 2 }),
             continues: true,
+            ..queue(0, 0)
         };
         let written = sizes.write(184_320, 83_984, 1 << 20, woken);
         assert_eq!(written.taken, 91_224);
@@ -536,12 +576,53 @@ mod tests {
     fn a_packet_grows_by_one_other_at_most() {
         let mut sizes = PacketSizes::new(1_448);
         let at = |segments: u64| Offset(1 + segments * MSS);
-        sizes.starts = [1, 2, 3].map(|n| PacketStart::new(at(n), n == 1)).into();
+        let end = |n| PacketEnd { pushed: n == 1, record: false };
+        sizes.starts = [1, 2, 3].map(|n| PacketStart::new(at(n), end(n))).into();
         // tcp_grow_skb takes from the next packet only.
         sizes.grow_head(at(4), at(20));
         assert_eq!(starts(&sizes), [2, 3].map(at));
         sizes.grow_head(at(2), at(20));
         assert_eq!(starts(&sizes), [2, 3].map(at));
+    }
+
+    #[test]
+    fn a_packet_that_ends_a_record_takes_nothing_of_what_follows() {
+        let mut sizes = PacketSizes::new(1_448);
+        let at = |segments: u64| Offset(1 + segments * MSS);
+        let record = WriteFlags { ends_record: true, more: false };
+        sizes.write(4 << 20, 0, 2 * MSS + 400, WriteQueue { flags: record, ..queue(0, 0) });
+        let behind = WriteQueue { unsent: 2 * MSS + 400, ..queue(0, 0) };
+        sizes.write(4 << 20, 2 * MSS + 400, 10 * MSS, behind);
+        let end = at(2) + 400;
+        assert_eq!(starts(&sizes), [end]);
+        // tcp_skb_can_collapse: no growth either.
+        sizes.grow_head(at(10), at(12) + 400);
+        assert_eq!(sizes.head_end(at(0)), Some(end));
+        assert!(sizes.pushes(end, at(12) + 400));
+    }
+
+    #[test]
+    fn a_write_begins_no_packet_above_the_mark_of_unsent_bytes() {
+        // google/packetdrill's notsent-lowat-setsockopt: packets of 16 segments, ten are sent.
+        let mut sizes = PacketSizes::new(1_000);
+        let low = WriteQueue {
+            size_goal: 16_000,
+            burst: 10_000,
+            sendable: 10_000,
+            lowat: 4_000,
+            ..queue(0, 0)
+        };
+        assert_eq!(sizes.write(4 << 20, 0, 59_000, low).taken, 26_000);
+    }
+
+    #[test]
+    fn more_to_come_has_no_psh() {
+        let mut sizes = PacketSizes::new(1_448);
+        let more = WriteFlags { more: true, ends_record: false };
+        sizes.write(4 << 20, 0, 100, WriteQueue { flags: more, ..queue(0, 0) });
+        assert!(!sizes.pushes(Offset(101), Offset(101)));
+        sizes.write(4 << 20, 100, 100, WriteQueue { unsent: 100, ..queue(0, 0) });
+        assert!(sizes.pushes(Offset(201), Offset(201)));
     }
 
     #[test]
