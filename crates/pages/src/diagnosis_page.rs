@@ -26,7 +26,8 @@ const CHAPTERS: usize = 6;
 /// ([`AnalysisSettings::packets`](diagnose::AnalysisSettings::packets)).
 pub fn page(report: &DiagnosisReport) -> Page {
     let mut parts = Vec::new();
-    let names = names(&report.files);
+    let whole: Vec<&str> = report.files.iter().map(|file| file.file.name.as_str()).collect();
+    let names = without_folders(&whole);
     for (number, (file, name)) in report.files.iter().zip(&names).enumerate() {
         file_parts(file, name, number, &mut parts);
     }
@@ -44,14 +45,14 @@ pub fn page(report: &DiagnosisReport) -> Page {
     }
 }
 
-/// The names of the files without their folders, if they differ without those.
-fn names(files: &[FileReport]) -> Vec<&str> {
-    let whole = || files.iter().map(|file| file.file.name.as_str());
-    let all: BTreeSet<&str> = whole().map(short).collect();
-    if all.len() < files.len() { whole().collect() } else { whole().map(short).collect() }
+/// The names of files without their folders, if they differ without those.
+fn without_folders<'n>(names: &[&'n str]) -> Vec<&'n str> {
+    let short: Vec<&str> = names.iter().copied().map(without_folder).collect();
+    let different: BTreeSet<&str> = short.iter().copied().collect();
+    if different.len() < names.len() { names.to_vec() } else { short }
 }
 
-fn short(name: &str) -> &str {
+fn without_folder(name: &str) -> &str {
     Path::new(name).file_name().and_then(OsStr::to_str).unwrap_or(name)
 }
 
@@ -182,5 +183,18 @@ fn findings(
         let title = format!("{}: evidence, cause and cure", found.code);
         let text = finding_text(found, (&report.file.name, number, active));
         parts.push(PagePart::Folded { title, text });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_folders;
+
+    #[test]
+    fn folders_are_named_only_where_files_differ_by_them() {
+        let two = ["a/sender.pcap", "/tmp/receiver.pcap"];
+        assert_eq!(without_folders(&two), ["sender.pcap", "receiver.pcap"]);
+        let alike = ["a/sender.pcap", "b/sender.pcap"];
+        assert_eq!(without_folders(&alike), alike);
     }
 }

@@ -3,109 +3,18 @@
 //! The buffer counts memory (`sk_wmem_queued`): payload and, for each packet of the write queue and
 //! of the retransmission queue, its overhead. A burst cut off the head of the write queue is a
 //! packet of its own (tso_fragment), as is what a retransmission cuts off (tcp_fragment); a block
-//! that the peer has SACKed becomes one packet (tcp_shift_skb_data). A write checks for memory (sk_stream_memory_free) when it begins a packet, not when it
-//! fills up the unsent tail. As each full packet is passed to tcp_push_one while it is the only
+//! that the peer has SACKed becomes one packet (tcp_shift_skb_data). A write checks for memory
+//! (sk_stream_memory_free) when it begins a packet, not when it fills up the unsent tail. As each full packet is passed to tcp_push_one while it is the only
 //! unsent one, a writer that is not blocked may fill the whole window past `sk_sndbuf`.
+
+mod write_queue;
 
 use std::collections::VecDeque;
 
 use units::Offset;
 
-/// Memory of a queued packet besides its payload: `SKB_TRUESIZE` of a head with room for
-/// `MAX_TCP_HEADER`. It depends on the build; `sk_wmem_queued` less payload was a multiple of 832
-/// in readings of SO_MEMINFO on Linux 6.18, except for the bytes missing in a short segment.
-pub(crate) const SKB_OVERHEAD: u64 = 832;
-
-/// The write queue when the application writes, in bytes of payload.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WriteQueue {
-    /// The first byte that was never sent.
-    pub(crate) nxt: Offset,
-    /// Written but never sent.
-    pub(crate) unsent: u64,
-    /// Bursts sent while the write goes on.
-    pub(crate) bursts: u64,
-    /// Maximum size of a queued packet (tcp_xmit_size_goal).
-    pub(crate) size_goal: u64,
-    /// Maximum that one call of tcp_push_one sends (tcp_tso_autosize).
-    pub(crate) burst: u64,
-    /// Bytes that the congestion window and the peer's window allow now.
-    pub(crate) sendable: u64,
-    /// Half of the peer's largest window: more than that is pushed while the write goes on
-    /// (forced_push).
-    pub(crate) half_window: u64,
-    /// The device, if it holds packets.
-    pub(crate) device: Option<DeviceLimits>,
-    /// The write was blocked after it had copied something, and continues.
-    pub(crate) continues: bool,
-    /// Unsent bytes at which a write begins no further packet (`TCP_NOTSENT_LOWAT`).
-    pub(crate) lowat: u64,
-    /// Flags of the call.
-    pub(crate) flags: WriteFlags,
-}
-
-/// Flags of a write (send of Linux).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WriteFlags {
-    /// `MSG_MORE`: more follows, so what is less than a segment waits.
-    pub more: bool,
-    /// `MSG_EOR`: no packet holds what follows beside what this write ends with.
-    pub ends_record: bool,
-}
-
-/// A device that holds packets until it has sent them.
-#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
-pub(crate) struct DeviceLimits {
-    /// Memory of the flow's packets that it holds (`sk_wmem_alloc`).
-    pub(crate) held: u64,
-    /// What it may hold of packets of any size (tcp_small_queue_check).
-    pub(crate) most: u64,
-    /// Packets in the retransmission queue: 0, 1, or more.
-    pub(crate) in_flight: u32,
-}
-
-impl DeviceLimits {
-    /// tcp_small_queue_check: may a burst of `len` bytes be passed to it?
-    pub(crate) const fn takes(&self, len: u64) -> bool {
-        let twice = 2 * (len + SKB_OVERHEAD);
-        let most = if self.most > twice { self.most } else { twice };
-        self.in_flight < 2 || self.held < most
-    }
-
-    /// Passes a burst of `len` bytes to it.
-    pub(crate) const fn hold(&mut self, len: u64) {
-        self.held += len + SKB_OVERHEAD;
-        self.in_flight += 1;
-    }
-}
-
-impl WriteQueue {
-    /// tcp_write_xmit within a write, of at most `most` bursts; returns the length of a packet that
-    /// was cut off the head and stays, since the device holds enough. It has sent what it held by
-    /// the next call, as printed by a kernel.
-    fn push(&mut self, most: u32) -> Option<u64> {
-        if let Some(device) = &mut self.device {
-            device.held = 0;
-        }
-        for _ in 0..most {
-            let len = self.burst.min(self.sendable).min(self.unsent);
-            if len == 0 {
-                return None;
-            }
-            if let Some(device) = &mut self.device {
-                if !device.takes(len) {
-                    return Some(len);
-                }
-                device.hold(len);
-            }
-            self.sendable -= len;
-            self.unsent -= len;
-            self.nxt += len;
-            self.bursts += 1;
-        }
-        None
-    }
-}
+pub use write_queue::WriteFlags;
+pub(crate) use write_queue::{DeviceLimits, SKB_OVERHEAD, WriteQueue};
 
 /// What a write did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
