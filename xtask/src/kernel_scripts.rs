@@ -119,6 +119,7 @@ mod linux {
                 definitions: &[],
                 overrides: ScriptOverrides {
                     hz: Some(self.kernel.info.hz),
+                    holds_packets: true,
                     ..ScriptOverrides::default()
                 },
                 files: &|file| fs::read_to_string(directory.join(file)).ok(),

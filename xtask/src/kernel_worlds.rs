@@ -7,13 +7,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Records worlds with kernels into a file of `golden/linux-closed`.
-pub(crate) fn record(seed: u64, first: u64, count: u64, file: &Path) -> ExitCode {
+/// Records the worlds of a seed and a profile with kernels into a file of `golden/linux-closed`.
+pub(crate) fn record(worlds: (u64, &str), ecn: bool, range: (u64, u64), file: &Path) -> ExitCode {
     #[cfg(target_os = "linux")]
-    let recorded = record::run(seed, first, count, file);
+    let recorded = record::run(worlds, ecn, range, file);
     #[cfg(not(target_os = "linux"))]
     let recorded = {
-        let _ = (seed, first, count, file);
+        let _ = (worlds, ecn, range, file);
         Err("recordings of a kernel need Linux".to_owned())
     };
     match recorded {
@@ -27,12 +27,16 @@ pub(crate) fn record(seed: u64, first: u64, count: u64, file: &Path) -> ExitCode
 
 /// The worlds to compare, and how.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Comparison {
+pub(crate) struct Comparison<'a> {
     pub(crate) seed: u64,
+    /// Profile of the hosts that are guests, and name of their kernel.
+    pub(crate) profile: &'a str,
     pub(crate) first: u64,
     pub(crate) count: u64,
     /// Some hosts are models in both grades.
     pub(crate) mixed: bool,
+    /// All hosts request ECN, and all lines mark.
+    pub(crate) ecn: bool,
     /// Number of threads; by default, that of processors.
     pub(crate) jobs: Option<usize>,
     /// What the models are compared with.
@@ -49,13 +53,13 @@ pub(crate) enum Against {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(_: Comparison, _: &Path) -> ExitCode {
+pub(crate) fn run(_: Comparison<'_>, _: &Path) -> ExitCode {
     eprintln!("worlds against a kernel need Linux");
     ExitCode::from(2)
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) fn run(comparison: Comparison, out: &Path) -> ExitCode {
+pub(crate) fn run(comparison: Comparison<'_>, out: &Path) -> ExitCode {
     match linux::run(comparison, out) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -91,7 +95,7 @@ mod linux {
     use simtest::worlds;
     use units::{Duration, Instant};
 
-    use super::drawn::{PROFILE, has_links, jittered, mixed_world, world};
+    use super::drawn::{has_links, jittered, marking, mixed_world, world};
     use super::{Against, Comparison};
 
     /// Maximum hosts of a world: each is a process.
@@ -156,18 +160,23 @@ mod linux {
             };
             let is_guest = |&host: &usize| {
                 let StackSpec::Tcp(stack) = &scenario.hosts[host].stack else { return false };
-                stack.profile.name == PROFILE
+                stack.profile.name == self.name
             };
             (0..scenario.hosts.len()).filter(is_guest).map(guest).collect()
         }
     }
 
-    pub(super) fn run(comparison: Comparison, out: &Path) -> Result<(), String> {
-        let Comparison { seed, first, count, mixed, jobs, against } = comparison;
-        let world = |number| if mixed { mixed_world(seed, number) } else { world(seed, number) };
-        let kind_of_worlds = if mixed { "-mixed" } else { "" };
+    pub(super) fn run(comparison: Comparison<'_>, out: &Path) -> Result<(), String> {
+        let Comparison { seed, profile, first, count, mixed, ecn, jobs, against } = comparison;
+        let draw = if mixed { mixed_world } else { world };
+        let world = |number| {
+            let text = draw(seed, number, profile);
+            if ecn { marking(&text) } else { text }
+        };
+        let kind_of_worlds =
+            [if mixed { "-mixed" } else { "" }, if ecn { "-ecn" } else { "" }].concat();
         let reference = match against {
-            Against::Kernel { twice } => Reference::Kernel { kernel: kernel()?, twice },
+            Against::Kernel { twice } => Reference::Kernel { kernel: kernel(profile)?, twice },
             Against::Jitter => Reference::Jitter,
         };
         let name = reference.name().to_owned();
@@ -251,11 +260,11 @@ mod linux {
     const NOT_RUN: &str = "not run";
     const DIFFERS: &str = "kernel differs from itself";
 
-    pub(super) fn kernel() -> Result<Kernel, String> {
-        let none = || "there is no kernel: `ackclock kernel build` makes one".to_owned();
+    /// The kernel with the name of a profile.
+    pub(super) fn kernel(profile: &str) -> Result<Kernel, String> {
+        let none = || format!("there is no kernel {profile}: `ackclock kernel build` makes one");
         let cache = Cache::of_user().ok_or_else(none)?;
-        let kernels = cache.kernels().map_err(|error| error.to_string())?;
-        let kernel = kernels.into_iter().next().ok_or_else(none)?;
+        let kernel = cache.kernel(profile).map_err(|error| error.to_string())?.ok_or_else(none)?;
         let init = build::init(&cache).map_err(|error| error.to_string())?;
         Ok(Kernel { path: kernel.path, init, name: kernel.info.name })
     }

@@ -39,9 +39,15 @@ struct WorldsOptions {
     /// Compare worlds of Linux models with the same worlds otherwise run.
     #[arg(long)]
     against: Option<Against>,
+    /// Profile of the Linux hosts, and name of the kernel.
+    #[arg(long, requires = "against", default_value = "linux-6.12")]
+    profile: String,
     /// Some hosts, of Linux or FreeBSD, remain models beside the kernels.
     #[arg(long, requires = "against", conflicts_with = "record")]
     mixed: bool,
+    /// Every host requests ECN, and the line of every path marks packets.
+    #[arg(long, requires = "against")]
+    ecn: bool,
     /// Run each world's kernels twice; packets that differ are an error.
     #[arg(long, requires = "against")]
     twice: bool,
@@ -82,15 +88,18 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     if let Some(against) = options.against {
         let first = options.world.unwrap_or(options.from);
         let count = if options.world.is_some() { 1 } else { options.count };
-        let WorldsOptions { seed, mixed, jobs, twice, ref out, ref record, .. } = options;
+        let WorldsOptions {
+            seed, ref profile, mixed, ecn, jobs, twice, ref out, ref record, ..
+        } = options;
         if let Some(file) = record {
-            return kernel_worlds::record(seed, first, count, file);
+            return kernel_worlds::record((seed, profile), ecn, (first, count), file);
         }
         let against = match against {
             Against::Kernel => kernel_worlds::Against::Kernel { twice },
             Against::Jitter => kernel_worlds::Against::Jitter,
         };
-        let comparison = kernel_worlds::Comparison { seed, first, count, mixed, jobs, against };
+        let comparison =
+            kernel_worlds::Comparison { seed, profile, first, count, mixed, ecn, jobs, against };
         return kernel_worlds::run(comparison, out);
     }
     let tally = match options.world {

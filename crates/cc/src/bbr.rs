@@ -296,6 +296,11 @@ impl Controller for Bbr {
             {
                 WindowChange::None
             }
+            CongestionSignal::Loss if self.state == BbrCaState::Cwr => {
+                // tcp_enter_recovery: the same reduction goes on.
+                self.state = BbrCaState::Recovery;
+                WindowChange::RecoveryBegan
+            }
             CongestionSignal::Loss | CongestionSignal::Ecn => {
                 // bbr_ssthresh: the window is saved, the threshold has no effect. An ECN echo
                 // starts no recovery (TCP_CA_CWR), and version 1 ignores it.

@@ -130,6 +130,7 @@ impl EndpointModel {
             && held > state.cwnd
             && !first
             && !(probes && fresh)
+            && !self.has_free_fin(sent, state)
         {
             self.note(log, ViolationKind::BeyondRecoveryLimit { held, cwnd: state.cwnd });
         }

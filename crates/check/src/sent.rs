@@ -115,7 +115,7 @@ impl EndpointModel {
             && state.snd_max.0.checked_sub(1) == Some(stop);
         self.check_state(log, state);
         if fresh {
-            self.check_windows(log, stop, kind, state);
+            self.check_windows(log, (sent, stop), kind, state);
         }
         self.check_recovery(log, (sent, fresh), state, peer);
     }
@@ -226,11 +226,16 @@ impl EndpointModel {
         ViolationKind::NotOutstanding { at: Offset(at), snd_una, snd_max }
     }
 
+    /// Does the data need no room in the congestion window, since it is the last segment with the FIN?
+    pub(crate) fn has_free_fin(&self, sent: &SentData, state: &SenderState) -> bool {
+        self.free_fin && self.sender.fin && sent.len <= state.mss.get()
+    }
+
     /// Checks the windows for new bytes up to `stop`.
     fn check_windows(
         &mut self,
         log: &mut ViolationLog,
-        stop: u64,
+        (sent, stop): (&SentData, u64),
         kind: SentKind,
         state: &SenderState,
     ) {
@@ -257,7 +262,7 @@ impl EndpointModel {
                 (flight, beyond && !may)
             }
         };
-        if beyond {
+        if beyond && !self.has_free_fin(sent, state) {
             self.note(log, ViolationKind::BeyondCwnd { flight, cwnd: state.cwnd });
         }
         let reported = self.sender.cwnd.map_or(0, u64::from);

@@ -54,6 +54,9 @@ pub struct FlowModel {
     pub recovery_limits: [RecoveryLimit; 2],
     /// When the stacks of the opening end and of the other send.
     pub output_calls: [OutputCalls; 2],
+    /// Whether the last segment of the opening end and of the other needs no room in the congestion window
+    /// if it carries the FIN (tcp_cwnd_test of Linux before 6.10).
+    pub free_fins: [bool; 2],
 }
 
 /// When a stack sends.

@@ -123,13 +123,18 @@ static void put(const char *path, const char *value)
 		close(f);
 }
 
+/* A name after `-` need not exist. */
 static void set_sysctl(const char *name, const char *value)
 {
 	char path[256] = "/proc/sys/";
+	int optional = *name == '-';
+	name += optional;
 	size_t n = strlen(path);
 	for (; *name && n < sizeof path - 1; name++)
 		path[n++] = *name == '.' ? '/' : *name;
 	path[n] = 0;
+	if (optional && access(path, F_OK))
+		return;
 	put(path, value);
 }
 

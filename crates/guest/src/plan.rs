@@ -218,6 +218,11 @@ fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
         EcnRule::Active => 1,
         EcnRule::Passive => 2,
     };
+    // Kernels before 6.5 have none of them, and no name for it.
+    let linear = match profile.syn.linear_timeouts {
+        0 => "-net.ipv4.tcp_syn_linear_timeouts",
+        _ => "net.ipv4.tcp_syn_linear_timeouts",
+    };
     let mut settings = vec![
         ("net.ipv4.tcp_timestamps", switch(profile.timestamps)),
         ("net.ipv4.tcp_sack", switch(profile.sack)),
@@ -228,7 +233,7 @@ fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
         ("net.ipv4.tcp_retries2", profile.retries.to_string()),
         ("net.ipv4.tcp_syn_retries", profile.syn.retries.to_string()),
         ("net.ipv4.tcp_synack_retries", profile.syn.answer_retries.to_string()),
-        ("net.ipv4.tcp_syn_linear_timeouts", profile.syn.linear_timeouts.to_string()),
+        (linear, profile.syn.linear_timeouts.to_string()),
         ("net.ipv4.tcp_keepalive_time", (profile.keepalive.idle.as_millis() / 1_000).to_string()),
         (
             "net.ipv4.tcp_keepalive_intvl",
@@ -236,7 +241,7 @@ fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
         ),
         ("net.ipv4.tcp_keepalive_probes", profile.keepalive.count.to_string()),
     ];
-    if let SendBufferRule::Linux { wmem, notsent_lowat } = profile.send_buffer {
+    if let SendBufferRule::Linux { wmem, notsent_lowat, .. } = profile.send_buffer {
         settings.push(("net.ipv4.tcp_wmem", three(wmem)));
         settings.push(("net.ipv4.tcp_notsent_lowat", notsent_lowat.to_string()));
     }

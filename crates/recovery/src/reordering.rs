@@ -38,13 +38,20 @@ impl ReorderingMetric {
         self.seen = self.seen.saturating_add(1);
     }
 
+    /// Without SACK more duplicates arrived than the `packets` outstanding explain
+    /// (tcp_check_reno_reordering).
+    pub fn on_reno(&mut self, packets: u64) {
+        self.metric = packets.min(LARGEST) as u32;
+        self.seen = self.seen.saturating_add(1);
+    }
+
     /// A D-SACK reported `packets` duplicate packets.
     pub fn on_duplicate(&mut self, packets: u64) {
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
         self.dsack_dups = self.dsack_dups.saturating_add(packets);
     }
 
-    /// Degree of reordering in packets, at least 3.
+    /// Degree of reordering in packets, with SACK at least 3.
     pub const fn metric(&self) -> u32 {
         self.metric
     }

@@ -20,7 +20,7 @@ const TIMEOUT_INIT_S: u64 = 1;
 /// The estimator of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RttLinux {
-    hz: u64,
+    hz: u32,
     /// Smoothed RTT, times eight (`srtt_us`); 0 before the first sample.
     srtt_us: u32,
     /// Mean deviation, times four (`mdev_us`).
@@ -31,8 +31,10 @@ pub struct RttLinux {
     rttvar_us: u32,
     /// The current RTT ends once `snd_una` passes this offset.
     rtt_seq: Offset,
+    /// Times that it was doubled since the last sample (`icsk_backoff`).
+    backoff: u32,
     /// Current timeout, in jiffies (`icsk_rto`).
-    rto: u64,
+    rto: u32,
     /// The same as a duration, cached because it is needed for every segment.
     rto_span: Duration,
 }
@@ -41,7 +43,7 @@ impl RttLinux {
     /// An estimator without a sample, at `hz` jiffies per second (`CONFIG_HZ`; 0 counts as 1). Its
     /// timeout is one second.
     pub fn new(hz: u32) -> Self {
-        let hz = u64::from(hz.max(1));
+        let hz = hz.max(1);
         let mut rtt = Self {
             hz,
             srtt_us: 0,
@@ -49,18 +51,22 @@ impl RttLinux {
             mdev_max_us: 0,
             rttvar_us: 0,
             rtt_seq: Offset(0),
+            backoff: 0,
             rto: 0,
             rto_span: Duration::ZERO,
         };
-        rtt.set_rto(TIMEOUT_INIT_S * hz);
+        rtt.set_rto(TIMEOUT_INIT_S * u64::from(hz));
         rtt
     }
 
     fn set_rto(&mut self, jiffies: u64) {
-        let jiffies = jiffies.min(RTO_MAX_S * self.hz);
-        if jiffies != self.rto {
-            self.rto = jiffies;
-            self.rto_span = Duration::from_nanos(jiffies * 1_000_000_000 / self.hz);
+        let hz = u64::from(self.hz);
+        let jiffies = jiffies.min(RTO_MAX_S * hz);
+        // Two minutes fit at any rate of a kernel.
+        let rto = u32::try_from(jiffies).unwrap_or(u32::MAX);
+        if rto != self.rto {
+            self.rto = rto;
+            self.rto_span = Duration::from_nanos(u64::from(rto) * 1_000_000_000 / hz);
         }
     }
 
@@ -82,6 +88,7 @@ impl RttLinux {
         self.estimate(rtt_us, snd_una, snd_nxt);
         let usecs = u64::from(self.srtt_us >> 3) + u64::from(self.rttvar_us);
         self.set_rto(self.jiffies(usecs));
+        self.backoff = 0;
         Duration::from_micros(u64::from(rtt_us))
     }
 
@@ -118,7 +125,13 @@ impl RttLinux {
 
     /// Backs off: the timer fired. Doubles the current timeout.
     pub fn on_timeout(&mut self) {
-        self.set_rto(self.rto * 2);
+        self.set_rto(u64::from(self.rto) * 2);
+        self.backoff += 1;
+    }
+
+    /// Times that the timeout was doubled since the last sample.
+    pub const fn backoff(&self) -> u32 {
+        self.backoff
     }
 
     /// Current retransmission timeout, backed off; a whole number of jiffies.
@@ -145,7 +158,7 @@ impl RttLinux {
 
     /// `usecs_to_jiffies`, rounded up.
     fn jiffies(&self, usecs: u64) -> u64 {
-        (usecs * self.hz).div_ceil(1_000_000)
+        (usecs * u64::from(self.hz)).div_ceil(1_000_000)
     }
 }
 

@@ -404,6 +404,11 @@ impl SendMap {
             self.clear_last_blocks();
             let id = self.base + at as u64;
             let losses = &mut *self.losses;
+            if losses.sacked.is_empty() {
+                // Without SACK one less can have arrived (tcp_adjust_pcount).
+                let arrived = &mut losses.sums.sacked.packets;
+                *arrived = arrived.saturating_sub(1);
+            }
             losses.first_tx_lost -= u64::from(next.first_tx_lost());
             let LossState { first_tx_cursor, passed_cursor, expired_cursor, lost_cursor, .. } =
                 losses;

@@ -17,6 +17,8 @@ pub struct UndoState {
     retrans: Option<u64>,
     /// Timestamp clock at the first of them (`retrans_stamp`).
     stamp: Option<u32>,
+    /// The recovery has ended.
+    over: bool,
 }
 
 impl UndoState {
@@ -24,7 +26,7 @@ impl UndoState {
     /// sent at `stamp`.
     pub const fn begin(snd_una: Offset, retransmitted: u64, stamp: Option<u32>) -> Self {
         let retrans = if retransmitted > 0 { Some(retransmitted) } else { None };
-        Self { marker: Some(snd_una), retrans, stamp }
+        Self { marker: Some(snd_una), retrans, stamp, over: false }
     }
 
     /// Another recovery begins with `retransmitted` retransmitted packets in flight. The time of the
@@ -35,7 +37,13 @@ impl UndoState {
         *self = Self::begin(snd_una, retransmitted, stamp);
     }
 
-    /// The recovery can no longer be undone: it is over, or it was not spurious.
+    /// The recovery is over. D-SACKs may still show that it was spurious (tcp_try_undo_dsack in
+    /// TCP_CA_Open).
+    pub const fn end(&mut self) {
+        self.over = true;
+    }
+
+    /// The recovery can no longer be undone.
     pub const fn forget(&mut self) {
         self.marker = None;
         self.retrans = None;
@@ -43,7 +51,7 @@ impl UndoState {
 
     /// `packets` packets were retransmitted at `stamp` of the timestamp clock.
     pub fn on_retransmitted(&mut self, packets: u64, stamp: u32) {
-        if self.marker.is_none() {
+        if self.marker.is_none() || self.over {
             // A tail loss probe.
             self.stamp = None;
         }
@@ -74,19 +82,22 @@ impl UndoState {
         self.marker.is_some() && self.retrans == Some(0)
     }
 
+    /// True if the echoed timestamp is older than the first retransmission, or there was none
+    /// (tcp_packet_delayed).
+    pub fn was_delayed(&self, echo: Option<u32>) -> bool {
+        self.marker.is_some()
+            && match (self.stamp, echo) {
+                (None, _) => true,
+                (Some(stamp), Some(echo)) => tsecr_before(echo, stamp),
+                (Some(_), None) => false,
+            }
+    }
+
     /// True if the recovery may be undone, given the timestamp that the acknowledgment echoes: if
     /// it is older than the first retransmission, if D-SACKs cover every retransmission, or if
     /// there was none.
     pub fn may(&self, echo: Option<u32>) -> bool {
-        if self.marker.is_none() {
-            return false;
-        }
-        let delayed = match (self.stamp, echo) {
-            (None, _) => true,
-            (Some(stamp), Some(echo)) => tsecr_before(echo, stamp),
-            (Some(_), None) => false,
-        };
-        delayed || self.retrans == Some(0)
+        self.was_delayed(echo) || self.all_duplicates()
     }
 }
 

@@ -144,6 +144,11 @@ impl core::fmt::Display for CaseError {
 
 impl core::error::Error for CaseError {}
 
+/// The rows, those without another stack by this sender.
+pub(crate) fn by(stack: &'static str, rows: Vec<CaseRow>) -> Vec<CaseRow> {
+    rows.into_iter().map(|row| row.by(stack)).collect()
+}
+
 /// Loads a scenario of a case with overrides.
 pub(crate) fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseError> {
     let overrides =

@@ -71,6 +71,9 @@ pub struct ScriptOverrides {
     pub mtu: Option<u32>,
     /// Ticks of the kernel's clock per second, in place of the profile's.
     pub hz: Option<u32>,
+    /// Linux: the card holds packets until it has sent them, as that of a guest does and a TUN
+    /// device does not.
+    pub holds_packets: bool,
 }
 
 /// How a run ended.

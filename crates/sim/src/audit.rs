@@ -11,7 +11,7 @@ use net::link::QueueLimit;
 use net::wifi::longest_delay;
 use packet::{IpVersion, Segment};
 use record::{ElementId, Event, EventSource, PacketEvent, Recorder, SenderState};
-use tcp::profile::{LossDetectionRule, RackTlpRule};
+use tcp::profile::{BurstRule, LossDetectionRule, RackTlpRule};
 use units::{Bytes, HostId, Instant, Ratio};
 
 use crate::observer::Observer;
@@ -220,7 +220,14 @@ fn flow_of(scenario: &Scenario, flow: &FlowSpec) -> check::world::FlowModel {
         recovery_limits: [(flow.from, flow.to), (flow.to, flow.from)]
             .map(|ends| brake(scenario, ends)),
         output_calls: [flow.from, flow.to].map(|host| output_calls(scenario, host)),
+        free_fins: [flow.from, flow.to].map(|host| has_free_fin(scenario, host)),
     }
+}
+
+/// Does the last segment of a host need no room in the congestion window if it carries the FIN?
+fn has_free_fin(scenario: &Scenario, host: usize) -> bool {
+    let tcp = scenario.hosts.get(host).and_then(|host| host.stack.tcp());
+    tcp.is_some_and(|tcp| matches!(tcp.profile.burst, BurstRule::Linux(rule) if rule.free_fin))
 }
 
 /// When the stack of a host sends.
@@ -236,13 +243,14 @@ fn output_calls(scenario: &Scenario, host: usize) -> OutputCalls {
 fn brake(scenario: &Scenario, (host, peer): (usize, usize)) -> RecoveryLimit {
     let [own, peer] = [host, peer].map(|host| scenario.hosts.get(host)?.stack.tcp());
     let Some((own, peer)) = own.zip(peer) else { return RecoveryLimit::Unseen };
-    if !(own.profile.sack && peer.profile.sack) {
-        return RecoveryLimit::Flight;
-    }
+    let sack = own.profile.sack && peer.profile.sack;
     match own.profile.loss {
+        // Without SACK it counts duplicates as packets that have arrived.
+        LossDetectionRule::RackTlp(RackTlpRule::Linux) => RecoveryLimit::Pipe,
+        _ if !sack => RecoveryLimit::Flight,
         LossDetectionRule::NewReno => RecoveryLimit::Flight,
         LossDetectionRule::Sack(_) => RecoveryLimit::Since,
-        LossDetectionRule::RackTlp(RackTlpRule::Rfc | RackTlpRule::Linux) => RecoveryLimit::Pipe,
+        LossDetectionRule::RackTlp(RackTlpRule::Rfc) => RecoveryLimit::Pipe,
         LossDetectionRule::FreeBsdRack(_) => RecoveryLimit::Credit,
     }
 }

@@ -4,13 +4,17 @@
 //! tcp_event_data_sent, tcp_fin, tcp_send_delayed_ack and tcp_cleanup_rbuf, as measured on Linux
 //! 6.18 (golden/linux). ACKs for data after a gap are in `sack_compression`.
 
-use units::{Duration, Instant};
+use units::{Duration, Instant, unlikely};
 
 use crate::clock::KernelClock;
+use crate::ecn::EcnArrival;
 use crate::profile::{DelayedAckRule, SharedProfile};
 
 /// Least retransmission timeout (`TCP_RTO_MIN`).
 const RTO_MIN: Duration = Duration::from_millis(200);
+
+/// Quick ACKs after an ECN mark.
+const ECN_QUICK_ACKS: u32 = 2;
 
 /// When to acknowledge a data segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,19 +60,25 @@ struct DelayLimits {
     min: u16,
     /// `TCP_DELACK_MAX`.
     max: u16,
-    /// Below the least retransmission timeout (tcp_delack_max).
+    /// Below the least retransmission timeout (tcp_delack_max), since 6.7.
     below_rto: u16,
+    /// Most of the estimate (tcp_event_data_recv), since 6.7.
+    max_ato: u16,
 }
 
 impl DelayLimits {
     fn new(profile: &SharedProfile) -> Self {
         let clock = KernelClock::new(profile.hz, Duration::ZERO, 0);
         let ticks = |span| narrow(clock.ticks(span));
-        let (min, max) = match profile.acks {
-            DelayedAckRule::Linux { min, max, .. } => (ticks(min), ticks(max)),
-            DelayedAckRule::FreeBsd { .. } | DelayedAckRule::Rfc { .. } => (0, 0),
+        let (min, max, below) = match profile.acks {
+            DelayedAckRule::Linux { min, max, below_rto_min, .. } => {
+                (ticks(min), ticks(max), below_rto_min)
+            }
+            DelayedAckRule::FreeBsd { .. } | DelayedAckRule::Rfc { .. } => (0, 0, true),
         };
-        Self { min, max, below_rto: ticks(RTO_MIN).max(2) - 1 }
+        let (below_rto, max_ato) =
+            if below { (ticks(RTO_MIN).max(2) - 1, max) } else { (u16::MAX, u16::MAX) };
+        Self { min, max, below_rto, max_ato }
     }
 }
 
@@ -124,6 +134,8 @@ pub(crate) struct LinuxArrival {
     pub(crate) filled: bool,
     /// It ends a write of the peer.
     pub(crate) push: PushKind,
+    /// ECN marks.
+    pub(crate) ecn: EcnArrival,
 }
 
 /// Does a segment end a write of the peer, as tcp_measure_rcv_mss sees it?
@@ -195,6 +207,7 @@ impl DelayedAckPolicy {
             return AckDecision::Now;
         }
         self.follow(u64::from((a.tick as u32).wrapping_sub(before)), a);
+        self.note_marks(a);
         let at_once = self.at_once(a);
         match a.gap_left {
             // tcp_data_queue: `ICSK_ACK_NOW` once the gap is filled.
@@ -227,7 +240,7 @@ impl DelayedAckPolicy {
     /// tcp_send_delayed_ack: the smoothed round trip limits the delay, and the least
     /// retransmission timeout (tcp_delack_max).
     fn delay(&self, srtt: Option<u64>) -> Duration {
-        let DelayLimits { min, max, below_rto } = self.limits;
+        let DelayLimits { min, max, below_rto, .. } = self.limits;
         let by_rtt = srtt.map_or(max, |srtt| narrow(srtt).max(min));
         let ticks = self.ato.min(by_rtt).min(max).min(below_rto);
         KernelClock::new(self.profile.hz, Duration::ZERO, 0).span(ticks.into())
@@ -252,6 +265,7 @@ impl DelayedAckPolicy {
     pub(crate) fn on_gap(&mut self, a: &LinuxArrival) -> AckDecision {
         self.scheduled = true;
         self.note_push(a.push);
+        self.note_marks(a);
         let linux = matches!(self.profile.acks, DelayedAckRule::Linux { .. });
         if linux && !self.at_once(a) { AckDecision::Compress } else { AckDecision::Now }
     }
@@ -266,6 +280,13 @@ impl DelayedAckPolicy {
         }
     }
 
+    /// __tcp_ecn_check_ce.
+    fn note_marks(&mut self, a: &LinuxArrival) {
+        if unlikely(a.ecn.quickens) {
+            self.enter_quickack_mode(a.rcv_wnd, a.mss, ECN_QUICK_ACKS);
+        }
+    }
+
     /// tcp_enter_quickack_mode.
     fn enter_quickack_mode(&mut self, rcv_wnd: u64, mss: u64, most: u32) {
         self.incr_quickack(rcv_wnd, mss, most);
@@ -277,14 +298,14 @@ impl DelayedAckPolicy {
     /// otherwise adapts the delay to the ticks `since` the last arrival.
     fn follow(&mut self, since: u64, a: &LinuxArrival) {
         let DelayedAckRule::Linux { quick_acks, .. } = self.profile.acks else { return };
-        let DelayLimits { min, max, .. } = self.limits;
+        let DelayLimits { min, max_ato, .. } = self.limits;
         if self.ato == 0 {
             self.incr_quickack(a.rcv_wnd, a.mss, quick_acks);
             self.ato = min;
         } else if since <= u64::from(min / 2) {
             self.ato = self.ato / 2 + min / 2;
         } else if since < u64::from(self.ato) {
-            self.ato = narrow((u64::from(self.ato / 2) + since).min(a.rto)).min(max);
+            self.ato = narrow((u64::from(self.ato / 2) + since).min(a.rto)).min(max_ato);
         } else if since > a.rto {
             self.incr_quickack(a.rcv_wnd, a.mss, quick_acks);
         }
@@ -311,7 +332,7 @@ impl DelayedAckPolicy {
             }
             self.on_window_selected(a.tight);
         }
-        always_quick || (self.quick > 0 && !self.pingpong)
+        always_quick || a.ecn.reduced || (self.quick > 0 && !self.pingpong)
     }
 
     /// __tcp_select_window: while the buffer is `tight`, no more quick ACKs.
@@ -362,9 +383,12 @@ impl DelayedAckPolicy {
     /// Handles the delayed-ACK timer; `rto`: the retransmission timeout in ticks.
     pub(crate) fn on_timer(&mut self, rto: u64) {
         let DelayedAckRule::Linux { .. } = self.profile.acks else { return };
-        let DelayLimits { min, max, .. } = self.limits;
-        self.ato =
-            if self.pingpong { min } else { narrow((2 * u64::from(self.ato)).min(rto)).min(max) };
+        let DelayLimits { min, max_ato, .. } = self.limits;
+        self.ato = if self.pingpong {
+            min
+        } else {
+            narrow((2 * u64::from(self.ato)).min(rto)).min(max_ato)
+        };
         self.pingpong = false;
     }
 }
@@ -402,6 +426,7 @@ mod tests {
             gap_left: false,
             filled: false,
             push: PushKind::None,
+            ecn: EcnArrival::default(),
         }
     }
 

@@ -17,7 +17,6 @@ use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::{LossDetector, ReceivedAck};
 use crate::output::PacketBatch;
 use crate::profile::{Family, IdleRule};
-use crate::rates::AckDelivery;
 use crate::sent::DeliveredPackets;
 
 impl TcpEndpoint {
@@ -36,7 +35,7 @@ impl TcpEndpoint {
         let wnd = self.scaled_window(segment);
         let bare = matches!(segment.options, Options::None) && !self.ecn.agreed();
         if !(bare && self.fast_path_ack(cx, segment, ack, wnd)) {
-            self.process_ack(cx, segment, ack, wnd);
+            self.process_ack(cx, segment, (seq, ack), wnd);
         }
         self.update_window(seq, ack, wnd);
         self.update_pacing_rate();
@@ -58,11 +57,11 @@ impl TcpEndpoint {
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        ack: Offset,
+        (seq, ack): (Offset, Offset),
         wnd: u64,
     ) {
         if ack >= self.snd.una || self.takes_old_acks() {
-            let received = self.parse_ack(segment, ack, wnd);
+            let received = self.parse_ack(segment, (seq, ack), wnd);
             match self.snd.loss_detector {
                 LossDetector::Sack(_) => {}
                 LossDetector::RackTlp(_) => self.rack_tlp_ack(cx, segment, &received),
@@ -74,7 +73,7 @@ impl TcpEndpoint {
                 LossDetector::NewReno => {}
             }
         }
-        if unlikely(self.ecn.echoed(segment.flags)) {
+        if unlikely(self.ecn.echoed(segment.flags)) && !self.has_one_timer() {
             self.on_ecn_echo(cx, ack);
         }
     }
@@ -98,18 +97,10 @@ impl TcpEndpoint {
     ) {
         let ack = received.th_ack;
         let bytes = ack - self.snd.una;
-        let duplicates = self.duplicates_delivered();
-        self.begin_rate_sample();
         self.end_limited_transmit();
         self.undo_spurious_timeout(cx, segment);
         let mut delivered = DeliveredPackets::default();
-        let rates = &mut self.snd.rates;
-        self.snd.scoreboard.acknowledge(ack, |sent_segment| {
-            delivered.add(sent_segment);
-            if let Some(rates) = rates {
-                rates.delivery.on_delivered(sent_segment.end(), false);
-            }
-        });
+        self.snd.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
         self.take_rtt(cx, segment, ack, &delivered);
         self.snd.shift = 0;
         if ack == self.snd.max {
@@ -119,14 +110,7 @@ impl TcpEndpoint {
         }
         // tcp_do_segment ends the recovery before it counts the acknowledgment.
         let recovering = self.cc.in_recovery();
-        let mut packets = delivered.packets;
-        if unlikely(self.snd.dup_acks > 0)
-            && self.cfg.profile.family == Family::Linux
-            && !recovering
-        {
-            // tcp_remove_reno_sacks: one packet fills the hole, others were counted with the duplicates.
-            packets = packets.saturating_sub(u64::from(self.snd.dup_acks)).max(packets.min(1));
-        }
+        let packets = delivered.packets;
         if let Some(end) = self.snd.cwr_end {
             if ack > end {
                 self.end_cwr(cx, ack);
@@ -156,11 +140,6 @@ impl TcpEndpoint {
             max_packets_out: self.snd.max_packets_out as u32,
         });
         self.advance(cx, ack, received.wnd, nsegs, change);
-        if self.is_rate_based() {
-            // One packet fills the hole; the others were counted as duplicates.
-            let packets = delivered.packets.saturating_sub(duplicates).max(1);
-            self.end_rate_sample(cx, &AckDelivery { packets, bare_bytes: bytes });
-        }
         self.call_output();
     }
 
@@ -213,13 +192,16 @@ impl TcpEndpoint {
         self.snd.cwr_end = None;
         let window = self.cc.control().window;
         let change = self.cc.on_recovered(&RecoveryEnd { th_ack: ack, pipe: self.snd.max - ack });
-        // Nothing was lost: the window stays as the echo left it.
-        self.override_window(window);
+        if !self.has_one_timer() {
+            // Nothing was lost: the window stays as the echo left it.
+            self.override_window(window);
+        }
         self.note(cx, change, Cause::Recovered);
     }
 
     /// Is a fast recovery in progress (`IN_FASTRECOVERY` of FreeBSD)? Linux's controllers are in
     /// their reduction during the CWR state too.
+    #[inline]
     pub(crate) fn in_fast_recovery(&self) -> bool {
         self.cc.in_recovery() && self.snd.cwr_end.is_none()
     }
@@ -494,7 +476,10 @@ impl TcpEndpoint {
             Purpose::Persist => self.on_window_timer(cx),
             Purpose::Keepalive => self.on_keepalive_timer(cx),
             Purpose::TimeWait => self.state = TcpState::Closed,
-            Purpose::Pacing => self.call_output(),
+            Purpose::Pacing => {
+                self.release_retransmissions();
+                self.call_output();
+            }
         }
     }
 
@@ -512,6 +497,10 @@ impl TcpEndpoint {
         self.totals.timeouts += 1;
         if !self.syn_times_out_linearly() {
             self.rtt.on_timeout(self.snd.shift);
+        }
+        if self.state == TcpState::SynSent && self.cfg.profile.family == Family::Linux {
+            // tcp_enter_loss
+            self.ecn.on_syn_timeout();
         }
         self.snd.rtt_timing = None;
         self.snd.retransmit_head = probes.then_some(Cause::Timeout);

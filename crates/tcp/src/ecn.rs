@@ -19,11 +19,27 @@ pub(crate) struct Ecn {
     echo: bool,
     /// As sender: set CWR on the next new data.
     reduced: bool,
+    /// Linux, as receiver: a packet was ECN-capable (`TCP_ECN_SEEN`).
+    seen: bool,
+    /// Linux: how the last segment affects its acknowledgment.
+    #[serde(skip)]
+    arrival: EcnArrival,
+}
+
+/// How the marks of a data segment affect its acknowledgment on Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct EcnArrival {
+    /// It has the first mark, or it is a retransmission, which is not ECN-capable: the next two are
+    /// acknowledged at once (__tcp_ecn_check_ce).
+    pub(crate) quickens: bool,
+    /// It has CWR: the sender's window may be very small (tcp_ecn_accept_cwr).
+    pub(crate) reduced: bool,
 }
 
 impl Ecn {
     pub(crate) const fn new(rule: EcnRule) -> Self {
-        Self { rule, agreed: false, echo: false, reduced: false }
+        let arrival = EcnArrival { quickens: false, reduced: false };
+        Self { rule, agreed: false, echo: false, reduced: false, seen: false, arrival }
     }
 
     /// Was ECN negotiated?
@@ -61,9 +77,24 @@ impl Ecn {
         if flags.has(Flags::CWR) {
             self.echo = false;
         }
-        if field == CE && payload > 0 {
-            self.echo = true;
+        if payload == 0 {
+            self.arrival = EcnArrival::default();
+            return;
         }
+        let quickens = match field {
+            0 => self.seen,
+            CE => !self.echo,
+            _ => false,
+        };
+        self.arrival = EcnArrival { quickens, reduced: flags.has(Flags::CWR) };
+        self.seen |= field != 0;
+        self.echo |= field == CE;
+    }
+
+    /// How the last segment affects its acknowledgment on Linux.
+    #[inline]
+    pub(crate) const fn arrival(&self) -> EcnArrival {
+        self.arrival
     }
 
     /// Does this acknowledgment echo congestion?
@@ -74,6 +105,16 @@ impl Ecn {
     /// Records a window reduction: the next new data carries CWR.
     pub(crate) fn on_reduced(&mut self) {
         self.reduced = self.agreed;
+    }
+
+    /// Linux: a SYN timed out. If it is answered with ECN after all, the first data carries CWR.
+    pub(crate) fn on_syn_timeout(&mut self) {
+        self.reduced = self.rule == EcnRule::Active;
+    }
+
+    /// The reduction is undone: no CWR.
+    pub(crate) const fn withdraw(&mut self) {
+        self.reduced = false;
     }
 
     /// Returns the flags and the ECN field of a segment to be sent. Only new data is ECN-capable
@@ -125,6 +166,22 @@ mod tests {
         // One segment with both: the reaction is to an earlier mark.
         receiver.on_segment(Flags::ACK | Flags::CWR, CE, 100);
         assert_eq!(receiver.mark(false), (Flags::ECE, 0));
+    }
+
+    #[test]
+    fn the_first_mark_and_retransmissions_are_acknowledged_at_once() {
+        // __tcp_ecn_check_ce, tcp_ecn_accept_cwr
+        let mut receiver = Ecn { agreed: true, ..Ecn::new(EcnRule::Passive) };
+        let mut quickens = |flags: Flags, field| {
+            receiver.on_segment(flags, field, 100);
+            (receiver.arrival().quickens, receiver.arrival().reduced)
+        };
+        assert_eq!(quickens(Flags::ACK, 0), (false, false));
+        assert_eq!(quickens(Flags::ACK, ECT0), (false, false));
+        assert_eq!(quickens(Flags::ACK, 0), (true, false));
+        assert_eq!(quickens(Flags::ACK, CE), (true, false));
+        assert_eq!(quickens(Flags::ACK, CE), (false, false));
+        assert_eq!(quickens(Flags::ACK | Flags::CWR, CE), (true, true));
     }
 
     #[test]

@@ -215,13 +215,13 @@ impl TcpEndpoint {
         }
         let mut call = None;
         let taken = match self.cfg.profile.burst {
-            BurstRule::Linux { min_segments, rtt_log, device_holds, .. } => {
+            BurstRule::Linux(rule) => {
                 self.restart_if_idle(cx);
-                let mut queue = self.write_queue(cx.now, min_segments, rtt_log);
+                let mut queue = self.write_queue(cx.now, rule);
                 queue.flags = flags;
                 // tcp_skb_entail: a new packet ends TCP_NAGLE_PUSH.
                 self.snd.uncorks &= queue.unsent > 0;
-                if device_holds {
+                if rule.device_holds {
                     queue.device = Some(self.device_limits(cx.now));
                 }
                 let written = self.snd.buffer.write_packets(bytes, queue);

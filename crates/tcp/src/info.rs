@@ -3,6 +3,7 @@
 use cc::Controller;
 use cc::external::ControllerError;
 use record::Purpose;
+use recovery::RttEstimator;
 use units::{Bytes, Duration, Instant, Offset};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
@@ -120,7 +121,7 @@ impl TcpEndpoint {
             retrans: sums.retransmission.packets,
             snd_mss: mss,
             rcv_mss: self.rcv_mss(),
-            backoff: self.snd.shift,
+            backoff: self.backoff(),
             probes: self.snd.rare.probes,
             rto: self.rtt.rto(),
             rtt: self.rtt.srtt(),
@@ -148,6 +149,15 @@ impl TcpEndpoint {
         }
     }
 
+    /// `icsk_backoff`: Linux forgets it with a round-trip sample only, and counts probes of a closed
+    /// window.
+    fn backoff(&self) -> u32 {
+        match &self.rtt {
+            RttEstimator::Linux(rtt) if !self.snd.persisting => rtt.backoff(),
+            _ => self.snd.shift,
+        }
+    }
+
     /// The SYN, the packets sent that are no longer outstanding, or SACKed (without SACK: counted by duplicate ACKs,
     /// tcp_add_reno_sack), and spurious retransmissions that D-SACKs have reported (tcp_dsack_seen).
     fn delivered(&self, sacked: u64) -> u64 {
@@ -159,7 +169,11 @@ impl TcpEndpoint {
         let first = self.totals.data_packets - self.totals.retransmitted_packets;
         let spurious = u64::from(self.reordering().dsack_dups());
         let spurious = if spurious > self.totals.retransmitted_packets { 0 } else { spurious };
-        (1 + first + fin + sacked + spurious).saturating_sub(sums.all.packets)
+        let forgotten = match &self.snd.loss_detector {
+            LossDetector::RackTlp(loss) => loss.forgotten(),
+            _ => 0,
+        };
+        (1 + first + fin + sacked + spurious + forgotten).saturating_sub(sums.all.packets)
     }
 
     fn ca_state(&self, sacked: u64) -> CaState {

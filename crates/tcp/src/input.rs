@@ -114,7 +114,10 @@ impl TcpEndpoint {
         }
         self.snd.last_received = cx.now;
         self.rearm_keepalive(cx);
-        self.ecn.on_segment(flags, segment.ecn, segment.payload);
+        let old = seq + u64::from(segment.payload) <= self.rcv.nxt;
+        // tcp_data_queue: marks of old data do not count.
+        let field = if old && self.cfg.profile.family == Family::Linux { 2 } else { segment.ecn };
+        self.ecn.on_segment(flags, field, segment.payload);
         let Some(payload) = self.trim(segment, seq) else {
             cold_path();
             // Nothing new, or nothing within the window: RFC 9293 3.10.7.4 requires an ACK.

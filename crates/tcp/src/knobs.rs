@@ -7,8 +7,8 @@ use cc::hystart::HyStartMode;
 use units::{Bytes, Duration};
 
 use crate::profile::{
-    BurstRule, DelayedAckRule, EcnRule, Family, ReceiveBufferRule, RtoRule, SendBufferRule,
-    TcpProfile,
+    BurstRule, DelayedAckRule, EcnRule, Family, LinuxBursts, ReceiveBufferRule, RtoRule,
+    SendBufferRule, TcpProfile,
 };
 
 /// Kind of a knob's value.
@@ -152,8 +152,11 @@ macro_rules! rule {
     (receive_buffer, $family:ident, $field:ident) => {
         ReceiveBufferRule::$family { $field, .. }
     };
-    (burst, $family:ident, $field:ident) => {
-        BurstRule::$family { $field, .. }
+    (burst, FreeBsd, $field:ident) => {
+        BurstRule::FreeBsd { $field, .. }
+    };
+    (burst, Linux, $field:ident) => {
+        BurstRule::Linux(LinuxBursts { $field, .. })
     };
 }
 

@@ -17,7 +17,7 @@ pub(crate) use rack_tlp::RackTlpState;
 pub(crate) use sack::SackLossState;
 
 use crate::endpoint::TcpEndpoint;
-use crate::profile::{LossDetectionRule, TcpProfile};
+use crate::profile::{LossDetectionRule, RackTlpRule, TcpProfile};
 
 /// Loss detection of a connection, with its state.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
@@ -37,7 +37,9 @@ impl LossDetector {
     pub(crate) fn new(profile: &TcpProfile, sack: bool) -> Self {
         match profile.loss {
             LossDetectionRule::Sack(rule) => Self::Sack(Box::new(SackLossState::new(rule))),
-            LossDetectionRule::RackTlp(rule) if sack => Self::RackTlp(RackTlpState::new(rule)),
+            LossDetectionRule::RackTlp(rule) if sack || rule == RackTlpRule::Linux => {
+                Self::RackTlp(RackTlpState::new(rule, !sack))
+            }
             LossDetectionRule::FreeBsdRack(rule) if sack => {
                 Self::FreeBsdRack(Box::new(FreeBsdRackState::new(rule, profile.newreno.hystart)))
             }
@@ -51,6 +53,8 @@ impl LossDetector {
 /// The contents of an acknowledgment, as offsets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReceivedAck {
+    /// The segment's sequence number.
+    pub(crate) seq: Offset,
     /// Cumulative acknowledgment.
     pub(crate) th_ack: Offset,
     /// Window advertised, in bytes.
@@ -79,8 +83,14 @@ impl TcpEndpoint {
     }
 
     /// Parses an acknowledgment; blocks outside the sequence space are dropped.
-    pub(crate) fn parse_ack(&self, segment: &Segment, th_ack: Offset, wnd: u64) -> ReceivedAck {
+    pub(crate) fn parse_ack(
+        &self,
+        segment: &Segment,
+        (seq, th_ack): (Offset, Offset),
+        wnd: u64,
+    ) -> ReceivedAck {
         let mut received = ReceivedAck {
+            seq,
             th_ack,
             wnd,
             nsegs: u32::from(segment.nsegs.max(1)),

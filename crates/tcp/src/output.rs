@@ -129,9 +129,7 @@ impl TcpEndpoint {
             match self.cfg.profile.burst {
                 BurstRule::FreeBsd { max } => self.plan_bytes(cx, max.get()),
                 BurstRule::Rfc => self.plan_bytes(cx, LARGEST_BURST),
-                BurstRule::Linux { min_segments, rtt_log, win_divisor, device_holds } => {
-                    self.plan_packets(min_segments, rtt_log, win_divisor, device_holds, cx.now)
-                }
+                BurstRule::Linux(rule) => self.plan_packets(rule, cx.now),
             }
         };
         match planned {

@@ -249,6 +249,9 @@ pub enum DelayedAckRule {
         min: Duration,
         /// TCP_DELACK_MAX.
         max: Duration,
+        /// The delay is less than the least retransmission timeout, and its estimate at most
+        /// TCP_DELACK_MAX (tcp_delack_max, tcp_event_data_recv).
+        below_rto_min: bool,
         /// Compression of ACKs that report out-of-order packets (tcp_sack_compress_send_ack).
         compression: SackCompression,
     },
@@ -279,21 +282,30 @@ pub enum BurstRule {
         max: Bytes,
     },
     /// tcp_tso_autosize of Linux: the bytes that the pacing rate sends in about a millisecond.
-    Linux {
-        /// `net.ipv4.tcp_min_tso_segs`.
-        min_segments: u32,
-        /// `net.ipv4.tcp_tso_rtt_log`.
-        rtt_log: u32,
-        /// `net.ipv4.tcp_tso_win_divisor`: a smaller burst than this fraction of the window is
-        /// deferred if the next ACK is near (tcp_tso_should_defer); 0 for four segments.
-        win_divisor: u32,
-        /// The device holds packets until all that happens at the instant is done (transmit
-        /// completion): TCP small queues and autocorking see them. A TUN device releases a
-        /// packet at once (skb_orphan).
-        device_holds: bool,
-    },
+    Linux(LinuxBursts),
     /// Whole segments up to 64 KiB, as the windows allow (RFC 9293 section 3.8.6.2.1).
     Rfc,
+}
+
+/// Bursts of Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinuxBursts {
+    /// `net.ipv4.tcp_min_tso_segs`.
+    pub min_segments: u32,
+    /// `net.ipv4.tcp_tso_rtt_log`.
+    pub rtt_log: u32,
+    /// `net.ipv4.tcp_tso_win_divisor`: a smaller burst than this fraction of the window is
+    /// deferred if the next ACK is near (tcp_tso_should_defer); 0 for four segments.
+    pub win_divisor: u32,
+    /// The device holds packets until all that happens at the instant is done (transmit
+    /// completion): TCP small queues and autocorking see them. A TUN device releases a
+    /// packet at once (skb_orphan).
+    pub device_holds: bool,
+    /// A packet of the write queue takes what a burst lacks from the next one (tcp_grow_skb).
+    pub grows: bool,
+    /// The last segment needs no room in the congestion window if it carries the FIN
+    /// (tcp_cwnd_test).
+    pub free_fin: bool,
 }
 
 /// Loss detection and recovery where SACK is negotiated; without it, RFC 6582 applies.
@@ -413,13 +425,14 @@ pub enum LimitedTransmitRule {
 }
 
 /// Names of all profiles, in the order they are listed to users.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 10] = [
     "freebsd-13.0",
     "freebsd-13.2",
     "freebsd-14.3",
     "freebsd-main",
     "freebsd-rack-14.3",
     "freebsd-rack-main",
+    "linux-6.1",
     "linux-6.12",
     "linux-6.18",
     "rfc",
@@ -440,6 +453,7 @@ impl TcpProfile {
             "freebsd-main" => Some(freebsd::main()),
             "freebsd-rack-14.3" => Some(freebsd::rack_14_3()),
             "freebsd-rack-main" => Some(freebsd::rack_main()),
+            "linux-6.1" => Some(linux::v6_1()),
             "linux-6.12" => Some(linux::v6_12()),
             "linux-6.18" => Some(linux::v6_18()),
             "rfc" => Some(rfc::textbook()),

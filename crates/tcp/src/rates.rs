@@ -18,7 +18,6 @@ use recovery::delivery_rate::DeliveryRates;
 use units::{Bytes, Duration, Instant, Offset};
 
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
 
 /// Packets sent before pacing begins (tcp_update_skb_after_send).
 const UNPACED: u64 = 10;
@@ -220,13 +219,5 @@ impl TcpEndpoint {
             0 => burst,
             segments => (segments * self.mss()).next_multiple_of(burst.max(1)),
         }
-    }
-
-    /// Duplicates that count as packets delivered without SACK, if the controller is rate-based.
-    pub(crate) fn duplicates_delivered(&self) -> u64 {
-        let counted =
-            self.is_rate_based() && matches!(self.snd.loss_detector, LossDetector::NewReno);
-        let most = self.snd.scoreboard.sums().all.packets.saturating_sub(1);
-        if counted { u64::from(self.snd.dup_acks).min(most) } else { 0 }
     }
 }

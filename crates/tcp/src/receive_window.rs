@@ -12,7 +12,7 @@ use core::num::NonZeroU64;
 use units::{Bytes, Duration, Instant, Offset};
 
 use crate::ack_policy::PushKind;
-use crate::profile::ReceiveBufferRule;
+use crate::profile::{BufferGrowth, ReceiveBufferRule};
 use linux::Autosizing;
 use packets::{QueuedAs, QueuedPacket, ReceivedPackets};
 
@@ -120,6 +120,10 @@ impl ReceiveWindow {
                 let window = |ratio: u64| match size * ratio / 256 {
                     room if room > mss => room / mss * mss,
                     room => room,
+                };
+                let window = |ratio: u64| match growth {
+                    BufferGrowth::AdvWinScale => window(ratio).min(MAX_FIELD),
+                    BufferGrowth::SpaceAdjust | BufferGrowth::RcvbufGrow => window(ratio),
                 };
                 let memory = (rmem[2].get(), truesize.get());
                 ReceiveAutotuning::Linux(Autosizing::new(mss, window, memory, growth))

@@ -13,7 +13,7 @@ use crate::profile::{SendBufferRule, SharedProfile, TcpProfile};
 
 use linux::PacketSizes;
 pub use linux::WriteFlags;
-pub(crate) use linux::{DeviceLimits, SKB_OVERHEAD, WriteQueue, Written};
+pub(crate) use linux::{DeviceLimits, WriteQueue, Written};
 use mbufs::MbufChain;
 
 /// Free space at which a blocked writer is woken (FreeBSD `so_snd.sb_lowat`).
@@ -54,13 +54,25 @@ const fn notsent_lowat(profile: &TcpProfile) -> u32 {
     }
 }
 
+const fn overhead(profile: &TcpProfile) -> u16 {
+    match profile.send_buffer {
+        SendBufferRule::Linux { overhead, .. } => overhead,
+        SendBufferRule::FreeBsd { .. } | SendBufferRule::Fixed { .. } => 0,
+    }
+}
+
 impl SendBuffer {
+    /// Linux: memory of a packet besides its payload.
+    pub(crate) const fn overhead(&self) -> u64 {
+        self.packets.overhead()
+    }
+
     pub(crate) fn new(profile: &SharedProfile) -> Self {
         let size = match profile.send_buffer {
             SendBufferRule::FreeBsd { space, .. } | SendBufferRule::Fixed { space } => space.get(),
             SendBufferRule::Linux { wmem, .. } => wmem[1].get(),
         };
-        let packets = PacketSizes::new(1);
+        let packets = PacketSizes::new(1, overhead(profile));
         let is_freebsd = matches!(profile.send_buffer, SendBufferRule::FreeBsd { .. });
         let mbufs = is_freebsd.then(Box::default);
         Self {
@@ -78,6 +90,7 @@ impl SendBuffer {
 
     /// Replaces the profile with a shared equal one.
     pub(crate) fn share(&mut self, profile: &SharedProfile) {
+        self.packets.set_overhead(overhead(profile));
         self.profile = profile.clone();
     }
 
@@ -109,7 +122,7 @@ impl SendBuffer {
                 self.size = self.size.next_multiple_of(u64::from(maxseg));
             }
             SendBufferRule::Linux { .. } => {
-                self.packets = PacketSizes::new(mss.max(1));
+                self.packets = PacketSizes::new(mss.max(1), overhead(&self.profile));
                 if !self.fixed {
                     self.expand_linux(windows, initial_window);
                 }
@@ -422,7 +435,7 @@ mod tests {
             burst: 2 * 1_448,
             sendable: 10 * 1_448,
             half_window: 65_160 / 2,
-            device: Some(DeviceLimits { held: 0, most: 673, in_flight: 0 }),
+            device: Some(DeviceLimits { held: 0, most: 673, in_flight: 0, overhead: 832 }),
             continues: false,
             lowat: u64::MAX,
             flags: WriteFlags::default(),

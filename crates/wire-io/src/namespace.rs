@@ -122,7 +122,7 @@ pub fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
         ("net.ipv4.tcp_window_scaling", switch(profile.window_scaling)),
         ("net.ipv4.tcp_slow_start_after_idle", switch(profile.after_idle)),
     ];
-    if let SendBufferRule::Linux { wmem, notsent_lowat } = profile.send_buffer {
+    if let SendBufferRule::Linux { wmem, notsent_lowat, .. } = profile.send_buffer {
         settings.push(("net.ipv4.tcp_wmem", three(wmem)));
         settings.push(("net.ipv4.tcp_notsent_lowat", notsent_lowat.to_string()));
     }

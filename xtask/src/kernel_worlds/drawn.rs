@@ -10,34 +10,32 @@ const LONGEST: &str = "5s";
 /// and skb_shared_info in whole cache lines, and the sk_buff.
 const TRUESIZE: &str = "2176B";
 
-/// Profile of the hosts that are guests.
-pub(super) const PROFILE: &str = "linux-6.12";
 /// Profiles of hosts that are models beside guests.
 const MODELS: [&str; 4] = ["linux-6.18", "freebsd-14.3", "freebsd-rack-14.3", "freebsd-main"];
 
-/// Returns the world with this number, in which only some of the hosts are Linux 6.12, at least one of them.
-pub(super) fn mixed_world(seed: u64, number: u64) -> String {
-    let text = world(seed, number);
+/// Returns the world with this number, in which only some of the hosts have this profile, at least one of them.
+pub(super) fn mixed_world(seed: u64, number: u64, profile: &str) -> String {
+    let text = world(seed, number, profile);
     let Ok(mut root) = text.parse::<Table>() else { return text };
     let mut random = RandomStream::named(seed, &format!("world {number}"), "mixed hosts");
     if let Some(Value::Table(hosts)) = root.get_mut("host") {
         let guest = random.below(hosts.len().max(1) as u64) as usize;
         for (position, (_, host)) in hosts.iter_mut().enumerate() {
             let models = random.below(2) == 0;
-            let profile = MODELS[random.below(MODELS.len() as u64) as usize];
+            let model = MODELS[random.below(MODELS.len() as u64) as usize];
             if position == guest || !models {
                 continue;
             }
             let mut table = Table::new();
-            table.insert("profile".into(), Value::String(profile.into()));
+            table.insert("profile".into(), Value::String(model.into()));
             *host = Value::Table(table);
         }
     }
     root.to_string()
 }
 
-/// Returns the world with this number, with Linux hosts.
-pub(super) fn world(seed: u64, number: u64) -> String {
+/// Returns the world with this number, with Linux hosts of this profile.
+pub(super) fn world(seed: u64, number: u64, profile: &str) -> String {
     let text = worlds::draw(seed, number);
     let Ok(mut root) = text.parse::<Table>() else { return text };
     let mut random = RandomStream::named(seed, &format!("world {number}"), "linux hosts");
@@ -45,7 +43,7 @@ pub(super) fn world(seed: u64, number: u64) -> String {
         for host in hosts.iter_mut().map(|(_, host)| host) {
             let mut table = Table::new();
             let cc = ["cubic", "reno", "bbr"][random.below(3) as usize];
-            table.insert("profile".into(), Value::String(PROFILE.into()));
+            table.insert("profile".into(), Value::String(profile.into()));
             let knobs = [
                 ("driver.truesize".to_owned(), Value::String(TRUESIZE.into())),
                 ("driver.holds_packets".to_owned(), Value::Boolean(true)),
@@ -87,6 +85,39 @@ pub(super) fn jittered(text: &str) -> String {
                     let jitter = [("jitter".to_owned(), Value::String("1us".into()))];
                     // At the end: the random stream of a jitter depends on its index among them.
                     elements.push(Value::Table(jitter.into_iter().collect()));
+                }
+            }
+        }
+    }
+    root.to_string()
+}
+
+/// Returns a world in which every host requests ECN, and the line at the end of every path marks packets.
+pub(super) fn marking(text: &str) -> String {
+    let Ok(mut root) = text.parse::<Table>() else { return text.to_owned() };
+    if let Some(Value::Table(hosts)) = root.get_mut("host") {
+        for host in hosts.iter_mut().filter_map(|(_, host)| host.as_table_mut()) {
+            let linux = host
+                .get("profile")
+                .and_then(Value::as_str)
+                .is_some_and(|name| name.starts_with("linux"));
+            let knob = if linux { "net.ipv4.tcp_ecn" } else { "net.inet.tcp.ecn.enable" };
+            let knobs = host.entry("knobs").or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(knobs) = knobs {
+                knobs.insert(knob.into(), Value::Integer(1));
+            }
+        }
+    }
+    let queue = "{ codel = { ecn = true } }";
+    if let Some(Value::Array(paths)) = root.get_mut("path") {
+        for path in paths.iter_mut().filter_map(Value::as_table_mut) {
+            for way in ["forward", "return"] {
+                let Some(Value::Array(elements)) = path.get_mut(way) else { continue };
+                let links = elements.iter_mut().filter_map(|element| element.get_mut("link"));
+                if let Some(Value::Table(link)) = links.last()
+                    && let Ok(queue) = toml::from_str::<Table>(&format!("queue = {queue}"))
+                {
+                    link.extend(queue);
                 }
             }
         }

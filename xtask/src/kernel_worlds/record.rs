@@ -10,7 +10,7 @@ use lzma_rust2::{XzOptions, XzWriter};
 use scenario::{Overrides, load};
 use units::Instant;
 
-use super::drawn::world;
+use super::drawn::{marking, world};
 use super::linux::{Kernel, MOST_HOSTS, kernel};
 
 /// Maximum packets of a recorded world: a file is to stay small.
@@ -20,12 +20,17 @@ const MOST_PACKETS: usize = 3_000;
 ///
 /// # Errors
 /// There is no kernel, or the file cannot be written.
-pub(super) fn run(seed: u64, first: u64, count: u64, file: &Path) -> Result<(), String> {
-    let kernel = kernel()?;
+pub(super) fn run(
+    (seed, profile): (u64, &str),
+    ecn: bool,
+    (first, count): (u64, u64),
+    file: &Path,
+) -> Result<(), String> {
+    let kernel = kernel(profile)?;
     let mut text = String::new();
     let (mut recorded, mut long) = (0, 0);
     for number in first..first.saturating_add(count) {
-        match record(&kernel, seed, number) {
+        match record(&kernel, (seed, number), ecn) {
             Ok(Some(transfer)) => {
                 text += &transfer;
                 recorded += 1;
@@ -46,8 +51,13 @@ pub(super) fn run(seed: u64, first: u64, count: u64, file: &Path) -> Result<(), 
 }
 
 /// The text of one world; `None` if it has too many packets.
-fn record(kernel: &Kernel, seed: u64, number: u64) -> Result<Option<String>, String> {
-    let text = world(seed, number);
+fn record(
+    kernel: &Kernel,
+    (seed, number): (u64, u64),
+    ecn: bool,
+) -> Result<Option<String>, String> {
+    let text = world(seed, number, &kernel.name);
+    let text = if ecn { marking(&text) } else { text };
     let loaded = load(&text, "world", &Overrides::default())
         .map_err(|_| "no scenario of Linux hosts".to_owned())?;
     let mut scenario = loaded.scenario;

@@ -100,6 +100,7 @@ impl CommonSettings {
                 tolerance: args.tolerance_usecs.map(|n| Duration::from_micros(u64::from(n))),
                 mtu: args.mtu,
                 hz: args.hz,
+                holds_packets: false,
             },
         }
     }

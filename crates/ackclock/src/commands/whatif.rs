@@ -34,7 +34,7 @@ pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
 /// Runs scenarios with a kernel as their Linux hosts.
 #[cfg(target_os = "linux")]
 fn kernel_runner(name: Option<String>) -> Result<Box<KernelRunner<'static>>, Failure> {
-    let name = super::compare::kernel_name(name)?;
+    let name = super::compare::kernel_name(name, None)?;
     // That it exists is known before the first run.
     super::kernel::linux::find(&super::kernel::linux::cache()?, &name)?;
     Ok(Box::new(move |scenario, seen| {

@@ -41,6 +41,7 @@ pub(crate) fn world() -> WorldModel {
             transport: TransportKind::Tcp,
             recovery_limits: [RecoveryLimit::Pipe; 2],
             output_calls: [OutputCalls::AfterInput; 2],
+            free_fins: [false; 2],
         }],
         traces: Vec::new(),
         changes: Vec::new(),

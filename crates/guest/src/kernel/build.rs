@@ -297,6 +297,7 @@ fn tree(
     let none = || BuildError::NoSource(format!("{} has no Linux kernel", archive.display()));
     let tree = trees.next().ok_or_else(none)?;
     free_clock(&tree)?;
+    end_with_kernel(&tree)?;
     Ok((tree, Some(identity)))
 }
 
@@ -310,6 +311,21 @@ fn free_clock(tree: &Path) -> Result<(), BuildError> {
     let file = tree.join("arch/um/kernel/time.c");
     let text = fs::read_to_string(&file).map_err(with(&file))?;
     without_clock_cost(&text).map_or(Ok(()), |text| fs::write(&file, text).map_err(with(&file)))
+}
+
+/// What a kernel before 6.10 says of the processes that it traces, and what it needs to say for them to end with it.
+const TRACING: (&str, &str) =
+    ("PTRACE_O_TRACESYSGOOD) < 0", "(PTRACE_O_TRACESYSGOOD | (1 << 20))) < 0");
+
+/// Makes the processes of a guest's users end with its kernel (`PTRACE_O_EXITKILL`), where a kernel clones them: they
+/// would run on. Only in trees unpacked here.
+fn end_with_kernel(tree: &Path) -> Result<(), BuildError> {
+    let file = tree.join("arch/um/os-Linux/skas/process.c");
+    let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
+    if !text.contains("copy_context_skas0") || !text.contains(TRACING.0) {
+        return Ok(());
+    }
+    fs::write(&file, text.replace(TRACING.0, TRACING.1)).map_err(with(&file))
 }
 
 /// The source with that line changed; `None` if it has none.

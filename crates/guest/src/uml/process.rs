@@ -11,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 use nix::poll::{PollTimeout, poll};
 use nix::sys::personality::{self, Persona};
 use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
 use crate::guest::GuestError;
 
@@ -148,7 +150,7 @@ impl Process {
         let (console, output) = Console::create(&directory.join("console"))
             .map_err(GuestError::system("the console of a guest"))?;
         let errors = output.try_clone().map_err(GuestError::system("the console of a guest"))?;
-        let child = command.stdout(output).stderr(errors).spawn();
+        let child = command.process_group(0).stdout(output).stderr(errors).spawn();
         let failed = |error| GuestError::Start { program: program.to_owned(), error };
         Ok(Self { child: child.map_err(failed)?, console })
     }
@@ -196,7 +198,10 @@ impl Process {
 
     /// Kills the process.
     pub(crate) fn kill(&mut self) {
-        // The process may have ended by itself.
+        // The process may have ended by itself; its group has the processes of the guest's users.
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -22,8 +22,7 @@ use units::{Bytes, Duration, Rate};
 #[expect(clippy::disallowed_methods, clippy::print_stderr, reason = "which tests are skipped")]
 pub(crate) fn kernel() -> Option<(PathBuf, PathBuf)> {
     let cache = Cache::of_user();
-    let kernels = cache.as_ref().and_then(|cache| cache.kernels().ok()).unwrap_or_default();
-    let kernel = kernels.into_iter().find(|kernel| kernel.info.name.starts_with("linux-"));
+    let kernel = cache.as_ref().and_then(|cache| cache.kernel("linux-6.12").ok()).flatten();
     let found = kernel.zip(cache.and_then(|cache| build::init(&cache).ok()));
     let required = std::env::var_os("ACKCLOCK_REQUIRE_KERNEL").is_some();
     assert!(found.is_some() || !required, "no kernel: run `ackclock kernel build`");

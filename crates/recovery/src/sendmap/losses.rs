@@ -70,6 +70,15 @@ impl SendMap {
         flight_bytes
     }
 
+    /// Counts as many packets as SACKed, of `mss` bytes, although it is not known which: without
+    /// SACK, duplicate acknowledgments stand for packets that have arrived (tcp_add_reno_sack).
+    pub fn set_reno_sacked(&mut self, packets: u64, mss: u64) {
+        if packets > 0 || self.knows_losses() {
+            let bytes = (packets * mss).min(self.all.bytes);
+            self.losses.sums.sacked = SegmentCount { packets, bytes };
+        }
+    }
+
     /// Marks all segments lost that are not SACKed, retransmitted ones included (tcp_enter_loss).
     pub fn mark_all_lost(&mut self) {
         for at in 0..self.segments.len() {

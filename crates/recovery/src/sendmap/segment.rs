@@ -204,13 +204,16 @@ impl SendMapCounters {
     /// Packets in flight (tcp_packets_in_flight of Linux).
     #[inline(always)]
     pub const fn packets_in_flight(&self) -> u64 {
-        self.all.packets + self.retransmission.packets - self.sacked.packets - self.lost.packets
+        // Without SACK those that have arrived are an estimate.
+        let left = self.sacked.packets + self.lost.packets;
+        (self.all.packets + self.retransmission.packets).saturating_sub(left)
     }
 
     /// Bytes in flight (RFC 6675 section 4).
     #[inline(always)]
     pub const fn pipe(&self) -> u64 {
-        self.all.bytes + self.retransmission.bytes - self.sacked.bytes - self.lost.bytes
+        let arrived = self.sacked.bytes + self.lost.bytes;
+        (self.all.bytes + self.retransmission.bytes).saturating_sub(arrived)
     }
 
     /// Bytes in flight as FreeBSD's RACK stack counts them (do_rack_compute_pipe): retransmitted

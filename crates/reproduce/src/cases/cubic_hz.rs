@@ -13,7 +13,7 @@ mod wan;
 mod window;
 mod world;
 
-use super::{CaseError, CaseInput, Measured, StopFlag};
+use super::{CaseError, CaseInput, Measured, StopFlag, by};
 
 /// The scenario of the case.
 pub(crate) const SCENARIO: &str = include_str!("../../data/cubic-hz.toml");
@@ -25,6 +25,7 @@ pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
     rows.extend(wan::rows(stop)?);
     rows.extend(friends::rows(stop)?);
     rows.extend(ramp::rows(stop)?);
+    let rows = by("freebsd-main", rows);
     let exhibit = format!("{EXPLANATION}\n{}", window::table());
     Ok(Measured { knobs: knobs(), rows, exhibit })
 }

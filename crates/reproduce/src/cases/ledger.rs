@@ -4,13 +4,15 @@ use core::fmt::Write;
 
 use super::text::{band, figure, kind};
 use super::{CaseResult, CaseRow};
+use crate::references::{references, unmeasured};
 
 /// The case as a section: its source, a table of its figures, its notes.
 pub fn section(case: &CaseResult) -> String {
     let mut out =
         format!("## {}\n\n{}.\n\n{}\n\n", case.title, full_stop(case.source), verdict(case));
-    out.push_str("| figure | published | measured | unit | kind | band or deviation | |\n");
-    out.push_str("|---|---:|---:|---|---|---|---|\n");
+    out.push_str(&stacks(case));
+    out.push_str("| figure | published | measured | unit | kind | band or deviation | stack | |\n");
+    out.push_str("|---|---:|---:|---|---|---|---|---|\n");
     let mut notes: Vec<&str> = Vec::new();
     for row in &case.rows {
         let note = match row.note.as_str() {
@@ -36,6 +38,26 @@ pub fn section(case: &CaseResult) -> String {
     out
 }
 
+/// What each stack of the table was measured against, or that it was not.
+fn stacks(case: &CaseResult) -> String {
+    let mut names: Vec<&str> = case.rows.iter().filter_map(|row| row.stack).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut out = String::new();
+    for name in names {
+        let known: Vec<String> = references(name)
+            .iter()
+            .map(|reference| format!("{} ({})", reference.what, reference.place))
+            .collect();
+        // Writing to a String cannot fail.
+        let _ = match known.is_empty() {
+            true => writeln!(out, "- `{name}`: not measured itself; {}", unmeasured(name)),
+            false => writeln!(out, "- `{name}`: measured against {}", known.join("; ")),
+        };
+    }
+    if out.is_empty() { out } else { format!("Stacks of the senders:\n\n{out}\n") }
+}
+
 fn verdict(case: &CaseResult) -> String {
     let asserted = case.rows.iter().filter(|row| row.holds.is_some()).count();
     match case.rows.iter().filter(|row| row.holds == Some(false)).count() {
@@ -44,7 +66,7 @@ fn verdict(case: &CaseResult) -> String {
     }
 }
 
-fn cells(row: &CaseRow) -> [String; 7] {
+fn cells(row: &CaseRow) -> [String; 8] {
     [
         escaped(&row.name),
         escaped(&figure(row.published.as_ref())),
@@ -52,6 +74,7 @@ fn cells(row: &CaseRow) -> [String; 7] {
         row.unit.to_owned(),
         kind(row.kind).to_owned(),
         band(row),
+        row.stack.unwrap_or_default().to_owned(),
         match row.holds {
             Some(true) => "ok".to_owned(),
             Some(false) => "**miss**".to_owned(),
@@ -81,7 +104,7 @@ mod tests {
             source: "a source.",
             knobs: vec![],
             rows: vec![
-                CaseRow::exact("good | well", "B", 1.0, Some(1.0)).note("why"),
+                CaseRow::exact("good | well", "B", 1.0, Some(1.0)).note("why").by("rfc"),
                 CaseRow::exact("bad", "B", 1.0, Some(2.0)).note("why"),
             ],
             exhibit: String::new(),
@@ -93,10 +116,14 @@ a source.
 
 **1 of 2 asserted figures do not hold.**
 
-| figure | published | measured | unit | kind | band or deviation | |
-|---|---:|---:|---|---|---|---|
-| good \\| well | 1 | 1 | B | assert | exact | ok (1) |
-| bad | 1 | 2 | B | assert | exact | **miss** (1) |
+Stacks of the senders:
+
+- `rfc`: not measured itself; the text of the RFCs
+
+| figure | published | measured | unit | kind | band or deviation | stack | |
+|---|---:|---:|---|---|---|---|---|
+| good \\| well | 1 | 1 | B | assert | exact | rfc | ok (1) |
+| bad | 1 | 2 | B | assert | exact |  | **miss** (1) |
 
 (1) why
 

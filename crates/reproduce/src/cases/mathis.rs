@@ -14,7 +14,7 @@ mod sensitivity;
 mod theory;
 mod world;
 
-use super::{CaseError, CaseInput, Measured, StopFlag};
+use super::{CaseError, CaseInput, Measured, StopFlag, by};
 
 /// The scenario of the case.
 pub(crate) const SCENARIO: &str = include_str!("../../data/mathis.toml");
@@ -26,12 +26,14 @@ pub(crate) fn document_path() -> Result<::theory::Path, CaseError> {
 
 /// Runs all groups of rows.
 pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
-    let mut rows = theory::rows()?;
-    rows.extend(headline::rows(stop)?);
+    let mut rows = headline::rows(stop)?;
     rows.extend(cycle::rows(stop)?);
     rows.extend(scaling::rows(stop)?);
     rows.extend(delayed::rows(stop)?);
     rows.extend(sensitivity::rows(stop)?);
+    let mut all = theory::rows()?;
+    all.extend(by("quic-inet-2025-02", rows));
+    let rows = all;
     let exhibit = format!("{}\n{EXPLANATION}", scaling::grid(stop)?);
     Ok(Measured { knobs: knobs(), rows, exhibit })
 }

@@ -14,7 +14,7 @@ mod ramp;
 mod shorts;
 mod world;
 
-use super::{CaseError, CaseInput, Measured, StopFlag};
+use super::{CaseError, CaseInput, Measured, StopFlag, by};
 
 /// The scenario of the case.
 pub(crate) const SCENARIO: &str = include_str!("../../data/reordering.toml");
@@ -24,6 +24,7 @@ pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
     let mut rows = cause::rows(stop)?;
     rows.extend(base::rows(stop)?);
     rows.extend(ramp::rows(stop)?);
+    let mut rows = by("freebsd-14.3", rows);
     rows.extend(rack::rows(stop)?);
     rows.extend(shorts::rows(stop)?);
     let exhibit = format!("{EXPLANATION}\n{}", map::table(stop)?);

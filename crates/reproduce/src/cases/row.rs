@@ -47,6 +47,8 @@ pub struct CaseRow {
     pub holds: Option<bool>,
     /// The origin of the published figure, or the reason why it cannot be met.
     pub note: String,
+    /// Profile of the sender that gave the measured figure; `None` for formulas and functions alone.
+    pub stack: Option<&'static str>,
 }
 
 impl CaseRow {
@@ -61,7 +63,14 @@ impl CaseRow {
             high: None,
             holds: None,
             note: String::new(),
+            stack: None,
         }
+    }
+
+    /// Names the profile of the sender, unless it is named already.
+    pub fn by(mut self, stack: &'static str) -> Self {
+        self.stack = self.stack.or(Some(stack));
+        self
     }
 
     /// A number that must match exactly.
@@ -225,7 +234,7 @@ mod tests {
         let json = serde_json::to_value(&row).unwrap();
         let expected = serde_json::json!({
             "name": "x", "unit": "s", "kind": "assert", "published": 2.0, "measured": 2.5,
-            "low": 1.0, "high": 3.0, "holds": true, "note": "n"
+            "low": 1.0, "high": 3.0, "holds": true, "note": "n", "stack": null
         });
         assert_eq!(json, expected);
     }

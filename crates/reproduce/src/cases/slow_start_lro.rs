@@ -10,7 +10,7 @@ mod linux;
 mod ramp;
 mod trace;
 
-use super::{CaseError, CaseInput, Measured, StopFlag};
+use super::{CaseError, CaseInput, Measured, StopFlag, by};
 
 /// The transfer of the freebsd-net post.
 pub(crate) const TRACE: &str = include_str!("../../data/slow-start-lro.toml");
@@ -24,7 +24,8 @@ pub(crate) const FREEBSD: &str = include_str!("../../data/slow-start-freebsd.tom
 pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
     let (mut rows, side_by_side) = trace::rows(stop)?;
     rows.extend(ramp::rows(stop)?);
-    rows.extend(both_freebsd::rows(stop)?);
+    let mut rows = by("freebsd-13.2", rows);
+    rows.extend(by("freebsd-main", both_freebsd::rows(stop)?));
     let exhibit = format!("{side_by_side}\n{EXPLANATION}");
     Ok(Measured { knobs: knobs(), rows, exhibit })
 }

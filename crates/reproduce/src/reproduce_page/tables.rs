@@ -42,15 +42,24 @@ pub(super) fn verdicts(cases: &[CaseResult]) -> PagePart {
 
 /// Every figure of a case with the measured one.
 pub(super) fn figures(case: &CaseResult) -> PagePart {
-    let names =
-        ["", "figure", "published", "measured", "unit", "kind", "band or deviation", "note"];
+    let names = [
+        "",
+        "figure",
+        "published",
+        "measured",
+        "unit",
+        "kind",
+        "band or deviation",
+        "stack",
+        "note",
+    ];
     let columns = names.map(|name| TableColumn {
         name: name.into(),
         is_number: matches!(name, "published" | "measured"),
     });
     let notes = notes(&case.rows);
     let rows = case.rows.iter().map(|row| {
-        let mut found = cells(row, &notes).map(TableCell::from);
+        let mut found: Vec<TableCell> = cells(row, &notes).map(TableCell::from).into();
         found[0].tone = match row.holds {
             Some(true) => Tone::Good,
             Some(false) => Tone::Bad,
@@ -58,7 +67,8 @@ pub(super) fn figures(case: &CaseResult) -> PagePart {
         };
         // The full note if there is space for it.
         found[7] = TableCell::from(row.note.clone()).tone(Tone::Quiet);
-        found.into()
+        found.insert(7, row.stack.unwrap_or_default().to_owned().into());
+        found
     });
     PagePart::Table(ReportTable {
         caption: "Published and measured".into(),

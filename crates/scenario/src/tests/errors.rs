@@ -63,7 +63,7 @@ fn knobs_are_those_of_the_system() {
     one("abc_l_var = 2", "did you mean `net.inet.tcp.abc_l_var`?");
     one(
         "\"net.ipv4.tcp_sack\" = 1",
-        "`net.ipv4.tcp_sack` is a knob of linux-6.12, linux-6.18, not of freebsd-13.2",
+        "`net.ipv4.tcp_sack` is a knob of linux-6.1, linux-6.12, linux-6.18, not of freebsd-13.2",
     );
     one("net.inet.tcp.abc_l_var = 2", "the name of a knob is written in quotes");
     one("\"net.inet.tcp.abc_l_var\" = 0", "is out of range (expected 1 to 65535, found 0)");

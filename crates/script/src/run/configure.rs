@@ -2,7 +2,7 @@
 
 use packet::IpVersion;
 use tcp::TcpState;
-use tcp::profile::Family;
+use tcp::profile::{BurstRule, Family};
 use units::Duration;
 
 use super::{Result, RunOptions, Runner, ScriptStop};
@@ -64,6 +64,9 @@ pub(super) fn configure(
         return Err(ScriptStop::Failed(error));
     }
     host.profile.hz = options.overrides.hz.unwrap_or(host.profile.hz);
+    if let BurstRule::Linux(rule) = &mut host.profile.burst {
+        rule.device_holds |= options.overrides.holds_packets;
+    }
     if let Some(command) = script.init.as_ref().filter(|_| options.real.is_none()) {
         take_command(text, &command.value, command.span, options, &mut host, notes)?;
     }

@@ -2,7 +2,7 @@
 
 use cc::registry;
 use tcp::knobs::{self, Knob, KnobKind};
-use tcp::profile::{Family, NAMES, TcpProfile};
+use tcp::profile::{Family, TcpProfile};
 use toml::{Table, Value};
 use units::{Bytes, Duration};
 
@@ -15,6 +15,18 @@ const QUIC_MTU: u64 = 1_228;
 const IPV6_MTU: u64 = 1_280;
 
 const BUFFER: u64 = 2_000_000;
+/// Systems drawn. Half the hosts of Linux 6.12 become 6.1, so that worlds drawn before there was 6.1 remain.
+const SYSTEMS: [&str; 9] = [
+    "freebsd-13.0",
+    "freebsd-13.2",
+    "freebsd-14.3",
+    "freebsd-main",
+    "freebsd-rack-14.3",
+    "freebsd-rack-main",
+    "linux-6.12",
+    "linux-6.18",
+    "rfc",
+];
 
 /// A host, and the properties that paths and flows depend on.
 pub(super) struct DrawnHost {
@@ -26,7 +38,7 @@ pub(super) struct DrawnHost {
 
 impl DrawnHost {
     pub(super) fn draw(name: &'static str, random_source: &mut WorldRandom) -> Self {
-        let system = random_source.pick(&NAMES);
+        let system = random_source.pick(&SYSTEMS);
         let mut keys = Table::new();
         keys.insert("profile".into(), system.into());
         let mut machine = Self { name, keys, mtu: 1_500 };
@@ -51,6 +63,9 @@ impl DrawnHost {
         }
         if !set.is_empty() {
             machine.set("knobs", Value::Table(set));
+        }
+        if system == "linux-6.12" && machine.keys.len().is_multiple_of(2) {
+            machine.set("profile", "linux-6.1".into());
         }
         machine
     }

@@ -196,6 +196,7 @@ impl TcpEndpoint {
             rto: self.clock.ticks(self.rtt.rto()),
             gap_left: !self.rcv.reassembly.is_empty(),
             filled: false,
+            ecn: self.ecn.arrival(),
         }
     }
 

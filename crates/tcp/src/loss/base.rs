@@ -55,7 +55,7 @@ impl TcpEndpoint {
         }
         let wnd = self.scaled_window(segment);
         if self.predicts_ack(segment, seq, ack, wnd) {
-            let received = self.parse_ack(segment, ack, wnd);
+            let received = self.parse_ack(segment, (seq, ack), wnd);
             self.advance_una(cx, segment, seq, &received, &rule);
             self.snd.dup_acks = 0;
             self.snd.wl2 = ack;
@@ -63,7 +63,7 @@ impl TcpEndpoint {
             self.wake_writer_after(cx);
             return;
         }
-        let received = self.parse_ack(segment, ack, wnd);
+        let received = self.parse_ack(segment, (seq, ack), wnd);
         if self.acknowledge(cx, segment, seq, &received, &rule) == AckNextStep::Window {
             self.take_window(seq, ack, wnd);
             self.wake_writer_after(cx);

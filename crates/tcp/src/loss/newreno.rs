@@ -8,8 +8,6 @@ use units::{Bytes, Offset};
 
 use super::ReceivedAck;
 use crate::endpoint::TcpEndpoint;
-use crate::profile::Family;
-use crate::rates::AckDelivery;
 
 /// Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2).
 pub(super) const DUP_THRESHOLD: u32 = 3;
@@ -36,13 +34,6 @@ impl TcpEndpoint {
             self.snd.dup_acks = 0;
             return;
         }
-        if self.holds_recovery(ack) {
-            // PRR would have reduced it to this (tcp_cwnd_reduction).
-            let control = self.cc.control();
-            self.override_window(control.ssthresh.unwrap_or(control.window).min(control.window));
-            self.emit_window(cx, Cause::Recovering);
-            return;
-        }
         if ack >= self.cc.recovery_point() {
             self.snd.dup_acks = 0;
             let pipe = self.snd.max - ack;
@@ -57,23 +48,7 @@ impl TcpEndpoint {
         self.emit_window(cx, Cause::Recovering);
     }
 
-    /// Does Linux stay in recovery after an acknowledgment of exactly the recovery point? It waits
-    /// for more, so that duplicates caused by spurious retransmissions do not begin another
-    /// recovery (RFC 6582 section 6; tcp_is_non_sack_preventing_reopen).
-    fn holds_recovery(&self, ack: Offset) -> bool {
-        self.cfg.profile.family == Family::Linux && ack == self.cc.recovery_point()
-    }
-
     pub(crate) fn on_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.begin_rate_sample();
-        self.take_duplicate(cx);
-        if self.is_rate_based() {
-            self.end_rate_sample(cx, &AckDelivery { packets: 1, ..AckDelivery::default() });
-            self.call_output();
-        }
-    }
-
-    fn take_duplicate<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.snd.dup_acks += 1;
         let count = self.snd.dup_acks;
         cx.emit(|| Event::DupAck { count });
@@ -116,37 +91,5 @@ impl TcpEndpoint {
         self.override_window(Bytes(ssthresh + u64::from(DUP_THRESHOLD) * self.maxseg()));
         self.note(cx, change, Cause::FastRetransmit);
         self.call_output();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use cc::Controller;
-    use units::Duration;
-
-    use crate::TcpSide;
-    use crate::tests::pair::{TcpPair, config};
-
-    #[test]
-    fn linux_stays_in_recovery_until_data_beyond_the_recovery_point_is_acknowledged() {
-        let recover_or_restore = |system: &str| {
-            let mut client = config(system, TcpSide::Client);
-            client.profile.sack = false;
-            client.tso = false;
-            let mut pair = TcpPair::new(client, config(system, TcpSide::Server));
-            pair.to_write = 8 * 1_448;
-            // The first data segment is lost once.
-            pair.lose = |number, segment| segment.payload > 0 && number == 3;
-            pair.run(Duration::from_millis(450));
-            assert_eq!(pair.client.acknowledged().get(), 8 * 1_448);
-            let before = pair.client.cc.in_recovery();
-            pair.to_write = 1_448;
-            pair.with(TcpSide::Client, |cx, end| end.write(cx, 1_448));
-            pair.serve();
-            pair.run(Duration::from_millis(1_500));
-            (before, pair.client.cc.in_recovery(), pair.client.totals().fast_recoveries)
-        };
-        assert_eq!(recover_or_restore("linux-6.18"), (true, false, 1));
-        assert_eq!(recover_or_restore("freebsd-13.2"), (false, false, 1));
     }
 }

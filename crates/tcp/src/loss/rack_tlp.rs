@@ -8,12 +8,14 @@
 //! (spurious timeouts), `reneging` (a receiver drops SACKed data), `reports` (D-SACKs and
 //! reordering).
 
+mod cwr;
 mod detector;
 mod fast_path;
 mod frto;
 mod prr_state;
 mod recovery_state;
 mod reneging;
+mod reno;
 mod reports;
 mod send;
 mod timers;
@@ -63,6 +65,13 @@ pub(crate) struct RackTlpState {
     frto: Frto,
     /// The degree of reordering.
     reordering: ReorderingMetric,
+    /// The last acknowledgment releases new data only (`REXMIT_NONE`).
+    #[serde(skip)]
+    holds_back: bool,
+    /// SACK was not negotiated.
+    reno: bool,
+    /// Packets that duplicates stood for, as long as they counted as delivered twice.
+    forgotten: u32,
 }
 
 /// Data delivered by an acknowledgment.
@@ -82,11 +91,14 @@ struct AckAccounting {
     duplicates: u64,
     /// Of the packets delivered that were sent only once: lowest start and lowest end.
     first_reported: Option<SackRange>,
+    /// A packet acknowledged was retransmitted.
+    repeated: bool,
     first_acked: Option<SackRange>,
 }
 
 impl RackTlpState {
-    pub(crate) fn new(rule: RackTlpRule) -> Self {
+    /// `reno`: without SACK.
+    pub(crate) fn new(rule: RackTlpRule, reno: bool) -> Self {
         let pto = match rule {
             // RFC 8985 section 7.2: the peer may delay an ACK by 200 ms, if the delay is unknown.
             RackTlpRule::Rfc => PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) },
@@ -101,7 +113,15 @@ impl RackTlpState {
             planned: None,
             frto: Frto::OFF,
             reordering: ReorderingMetric::new(),
+            holds_back: false,
+            reno,
+            forgotten: 0,
         }
+    }
+
+    /// Without SACK: packets delivered by duplicates that no longer count as SACKed.
+    pub(crate) const fn forgotten(&self) -> u64 {
+        self.forgotten as u64
     }
 
     /// Was the probe of the flight scheduled at this instant?
@@ -144,7 +164,11 @@ impl TcpEndpoint {
         received: &ReceivedAck,
     ) {
         let advances = received.th_ack > self.snd.una;
-        if !advances && received.blocks().is_empty() && !self.is_rate_based() {
+        let echoed = self.echoes_congestion(segment) && received.th_ack >= self.snd.una;
+        let reno = self.is_reno();
+        let duplicates = if unlikely(reno) { self.reno_duplicates(received) } else { 0 };
+        let has_news = advances || !received.blocks().is_empty() || duplicates > 0;
+        if !has_news && !self.is_rate_based() && !echoed {
             return;
         }
         self.begin_rate_sample();
@@ -157,8 +181,8 @@ impl TcpEndpoint {
         // Of an acknowledgment before snd_una Linux takes the SACK blocks and what they show to be lost,
         // and no more (`old_ack` of tcp_ack).
         let old = one_timer && received.th_ack < self.snd.una;
-        let account = self.account(cx.now, received, echo);
-        if account.newly_reported > 0 {
+        let account = self.account(cx.now, received, echo, duplicates);
+        if account.newly_reported > 0 || duplicates > 0 {
             let count = self.snd.scoreboard.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::DupAck { count });
         }
@@ -174,13 +198,18 @@ impl TcpEndpoint {
             }
         }
         self.process_duplicate(cx, received, &account);
-        self.check_frto(cx, received, &account);
-        self.settle_recovery(cx, received, echo);
+        self.check_frto(cx, received, &account, duplicates);
+        let settled = self.settle_recovery(cx, received, echo);
+        timed_of!(self).holds_back = settled;
+        if unlikely(reno) {
+            self.reset_reno(received);
+        }
         let reneged = self.check_reneging(cx.now, advances);
         let retransmitted = self.snd.scoreboard.sums().retransmission.packets;
         // Reneging waits for its timer (tcp_fastretrans_alert returns).
-        let found = match reneged {
+        let found = match reneged || settled {
             true => RackLosses::default(),
+            false if unlikely(reno) => self.detect_reno_losses(advances),
             false => self.detect_losses(cx.now, true),
         };
         // FLAG_LOST_RETRANS
@@ -191,8 +220,14 @@ impl TcpEndpoint {
         } else if !reneged {
             self.set_timer(cx.now, found.reo_timeout, sets, awaited);
         }
-        self.act_on_losses(cx, &found, lost_again);
-        if self.cc.in_recovery() && self.snd.cwr_end.is_none() && !old {
+        if !settled {
+            self.act_on_losses(cx, &found, lost_again);
+        }
+        if unlikely(echoed) {
+            self.enter_cwr(cx);
+        }
+        let reduces = self.cc.in_recovery() && (one_timer || self.snd.cwr_end.is_none());
+        if (reduces || self.holds_recovery()) && !old {
             self.apply_prr(cx, &account, advances, found.packets > 0);
         }
         if advances {
@@ -229,6 +264,7 @@ impl TcpEndpoint {
         now: Instant,
         received: &ReceivedAck,
         echo: Option<u32>,
+        reno_duplicates: u64,
     ) -> AckAccounting {
         let moment =
             DeliveryContext { now, min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO) };
@@ -237,7 +273,7 @@ impl TcpEndpoint {
         let echo_older =
             |sent_at: Instant| echo.is_some_and(|e| tsecr_before(e, clock.timestamp(sent_at)));
         let mut account = AckAccounting::default();
-        let duplicates = self.count_duplicates(received);
+        let (duplicates, repeated) = self.count_duplicates(received);
         let (mss, una) = (self.mss(), self.snd.una);
         let map = &mut self.snd.scoreboard;
         let left = |map: &SendMap| {
@@ -248,6 +284,8 @@ impl TcpEndpoint {
         let highest = map.highest_sacked().unwrap_or(una);
         let loss = timed_of!(self);
         loss.planned = None;
+        // tcp_clean_rtx_queue: RACK sees no delivery without SACK.
+        let reno = loss.reno;
         let judge = &mut loss.detector;
         // The cumulative part first: packets SACKed by the same acknowledgment were not delivered
         // before it. The round-trip time of RACK is that of the cumulative part
@@ -266,13 +304,16 @@ impl TcpEndpoint {
                 rates.delivery.on_delivered(sent_segment.end(), false);
             }
             lower(&mut account.first_acked, sent_segment);
+            account.repeated |= sent_segment.transmissions() > 1;
             // The echo matters only for retransmissions.
             if unlikely(has_blocks) && !sent_segment.sacked() {
                 last_acked = Some(*sent_segment);
             }
             let tsecr_before =
                 sent_segment.transmissions() > 1 && echo_older(sent_segment.sent_at());
-            judge.on_acked(sent_segment, tsecr_before, &moment);
+            if !reno {
+                judge.on_acked(sent_segment, tsecr_before, &moment);
+            }
         });
         // In the order of the stream, not of the option: the order of delivery shows reordering
         // (tcp_sacktag_write_queue).
@@ -312,18 +353,30 @@ impl TcpEndpoint {
         }
         account.newly_reported = reported.packets;
         account.duplicates = duplicates;
+        if let Some(block) = repeated {
+            let first = account.first_reported.unwrap_or(block);
+            account.first_reported = Some((first.0.min(block.0), first.1.min(block.1)));
+        }
         account.changed = received.th_ack.since(una).get() + reported.bytes;
-        let after = left(map);
+        let besides = match unlikely(self.is_reno()) {
+            true => self.count_reno(received, account.acked.packets, reno_duplicates),
+            false => 0,
+        };
+        let after = left(&self.snd.scoreboard);
         account.bytes = before.0.saturating_sub(after.0);
-        account.packets = before.1.saturating_sub(after.1) + duplicates;
+        account.packets = before.1.saturating_sub(after.1) + duplicates + besides;
         // Compared with the blocks reported before: tcp_sacktag_one and tcp_clean_rtx_queue.
-        let behind = map.highest_sacked().unwrap_or(received.th_ack.max(una));
+        let behind = self.snd.scoreboard.highest_sacked().unwrap_or(received.th_ack.max(una));
         for first in [account.first_reported, account.first_acked] {
             if let Some((start, _)) = first
                 && unlikely(start < highest)
             {
-                loss.reordering.on_reordered(start, behind, mss);
+                timed_of!(self).reordering.on_reordered(start, behind, mss);
             }
+        }
+        if unlikely(self.is_reno()) && account.repeated {
+            // tcp_clean_rtx_queue: which copy arrived is not known.
+            account.first_acked = None;
         }
         account
     }
@@ -365,6 +418,10 @@ impl TcpEndpoint {
             // RFC 8985 section 7.4.2: the window is reduced at once, as for any loss.
             let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
             self.note(cx, change, Cause::LossProbe);
+            if self.has_one_timer() {
+                // tcp_process_tlp_ack: tcp_init_cwnd_reduction.
+                self.ecn.on_reduced();
+            }
             let pipe = self.snd.scoreboard.sums().pipe();
             let change = self.cc.on_recovered(&RecoveryEnd { th_ack: received.th_ack, pipe });
             self.note(cx, change, Cause::Recovered);
@@ -374,7 +431,7 @@ impl TcpEndpoint {
     fn standing(&self, now: Instant) -> RackInput {
         let in_recovery = match &self.snd.loss_detector {
             LossDetector::RackTlp(loss) => {
-                self.cc.in_recovery() || loss.episode.timeout_until.is_some()
+                self.in_fast_recovery() || loss.episode.timeout_until.is_some()
             }
             _ => false,
         };
@@ -439,7 +496,8 @@ impl TcpEndpoint {
         packets: u64,
         nsegs: u32,
     ) -> WindowChange {
-        if self.cc.ignores_ack(self.snd.window_limited, self.snd.max_packets_out as u32) {
+        let ignores = self.cc.ignores_ack(self.snd.window_limited, self.snd.max_packets_out as u32);
+        if ignores || self.holds_recovery() {
             self.snd.rtt_sample = None;
             return WindowChange::None;
         }

@@ -97,7 +97,7 @@ impl TcpEndpoint {
     /// At the end of a call, records whether the window was the limit; FreeBSD's own controllers do
     /// not use it.
     pub(super) fn validate_bytes(&mut self, why: Option<SendLimit>) {
-        if matches!(self.cfg.profile.burst, BurstRule::Linux { .. }) {
+        if matches!(self.cfg.profile.burst, BurstRule::Linux(_)) {
             return;
         }
         let limited = match why {

@@ -24,7 +24,7 @@ impl TcpEndpoint {
         self.state == TcpState::Established
             && snd.nxt == snd.max
             && snd.nxt == self.data_end()
-            && (snd.buffer.used() == 0 || matches!(self.cfg.profile.burst, BurstRule::Linux { .. }))
+            && (snd.buffer.used() == 0 || matches!(self.cfg.profile.burst, BurstRule::Linux(_)))
             && quiet
             && self.reset.is_none()
             && snd.retransmit_head.is_none()

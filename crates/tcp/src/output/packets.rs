@@ -14,8 +14,8 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use super::{PacketBatch, SegmentPlan};
 use crate::endpoint::TcpEndpoint;
-use crate::profile::{BurstRule, Family};
-use crate::send_buffer::{DeviceLimits, SKB_OVERHEAD, WriteFlags, WriteQueue};
+use crate::profile::{BurstRule, Family, LinuxBursts};
+use crate::send_buffer::{DeviceLimits, WriteFlags, WriteQueue};
 
 /// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a
 /// kernel without tunnels and WLAN (sk_dst_gso_max_size).
@@ -90,10 +90,7 @@ impl TcpEndpoint {
     #[inline(always)]
     pub(super) fn plan_packets(
         &mut self,
-        min_segments: u32,
-        rtt_log: u32,
-        win_divisor: u32,
-        device_holds: bool,
+        rule: LinuxBursts,
         now: Instant,
     ) -> Result<SegmentPlan, SendLimit> {
         let mss = self.mss();
@@ -108,9 +105,13 @@ impl TcpEndpoint {
             self.packets_in_flight()
         };
         // tcp_cwnd_test: at least two bursts are in flight.
-        let quota = cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1));
+        let mut quota = cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1));
         let window_end = self.snd.una + self.snd.wnd;
         let fin_due = self.fin_wanted() && unsent == 0 && self.snd.nxt == end;
+        if unlikely(rule.free_fin && quota == 0 && unsent <= mss && self.fin_wanted()) {
+            let nxt = self.snd.nxt;
+            quota = u64::from(!retransmitting && self.snd.buffer.head_end(nxt).is_none());
+        }
         if unlikely(fin_due) {
             // A FIN alone is a packet like others (tcp_cwnd_test).
             if quota == 0 && self.snd.max == end {
@@ -137,20 +138,21 @@ impl TcpEndpoint {
         } else {
             // tcp_cwnd_test: a burst is at most half of the window.
             let half = (cwnd / 2).max(1);
-            let most = self.burst_segments(min_segments, rtt_log);
+            let most = self.burst_segments(rule);
             let segments = most.min(quota).min(half);
             let room = window_end.since(self.snd.nxt).get();
             let limited = segments < most || room < most * mss;
             let at = self.snd.nxt;
             let mut head = unsent;
             if self.cfg.tso && !retransmitting {
-                head = self.grow_head(segments * mss).min(unsent);
+                let len = if rule.grows { segments * mss } else { 0 };
+                head = self.grow_head(len).min(unsent);
             }
             let pushed = self.snd.write_call.is_some_and(|call| at < call.pushed);
             let small = limited && head > mss && !retransmitting && !pushed;
             let waits = small.then(|| {
                 let free = SendRoom { most: most * mss, window: room, cwnd, in_flight };
-                self.defers(now, &free, head, win_divisor)
+                self.defers(now, &free, head, rule.win_divisor)
             });
             match waits.flatten() {
                 Some(why) => Err(why),
@@ -166,7 +168,9 @@ impl TcpEndpoint {
             Ok(len) if self.snd.write_call.is_some() && self.device_is_full(now, len) => {
                 Err(SendLimit::SmallSegment)
             }
-            Ok(len) if unlikely(device_holds) && !retransmitting && self.throttles(now, len) => {
+            Ok(len)
+                if unlikely(rule.device_holds) && !retransmitting && self.throttles(now, len) =>
+            {
                 Err(SendLimit::SmallSegment)
             }
             outcome => outcome,
@@ -243,7 +247,7 @@ impl TcpEndpoint {
     ) -> Option<SendLimit> {
         let mss = self.mss();
         let tail = self.snd.nxt + head >= self.data_end();
-        let recover_or_restore = self.cc.in_recovery() || self.repairs_timeout();
+        let recover_or_restore = self.in_fast_recovery() || self.repairs_timeout();
         if recover_or_restore || now.since(self.last_departure()) > NEAR {
             return None;
         }
@@ -310,9 +314,10 @@ impl TcpEndpoint {
             }
         }
         let packets = self.snd.buffer.packets_from(begin, self.snd.max);
-        let held = self.snd.max - begin + packets * SKB_OVERHEAD;
+        let overhead = self.snd.buffer.overhead();
+        let held = self.snd.max - begin + packets * overhead;
         let in_flight = if self.snd.max > self.snd.una { 2 } else { 0 };
-        DeviceLimits { held, most: self.pacing_rate() >> TSQ_SHIFT, in_flight }
+        DeviceLimits { held, most: self.pacing_rate() >> TSQ_SHIFT, in_flight, overhead }
     }
 
     /// Does the next burst of a write, of `len` bytes, wait because the device still holds others
@@ -332,7 +337,7 @@ impl TcpEndpoint {
         let corked = *tail > 0
             && nxt >= *pushed
             && device.in_flight > 0
-            && device.held + 1 > *tail + SKB_OVERHEAD;
+            && device.held + 1 > *tail + device.overhead;
         let waits = !closes && (corked || (nxt + len == end && !device.takes(len)));
         device.hold(len);
         if waits {
@@ -400,9 +405,9 @@ impl TcpEndpoint {
     }
 
     /// The write queue at a write of the application.
-    pub(crate) fn write_queue(&self, now: Instant, min_segments: u32, rtt_log: u32) -> WriteQueue {
+    pub(crate) fn write_queue(&self, now: Instant, rule: LinuxBursts) -> WriteQueue {
         let mss = self.mss();
-        let burst = self.tso_autosize(min_segments, rtt_log) * mss;
+        let burst = self.tso_autosize(rule) * mss;
         let window = (self.cwnd() / mss).saturating_sub(self.packets_in_flight()) * mss;
         let peer = (self.snd.una + self.snd.wnd).since(self.snd.nxt).get() / mss * mss;
         let window = window.min(self.unpaced(now, burst));
@@ -431,25 +436,23 @@ impl TcpEndpoint {
     }
 
     /// Maximum segments of a burst: one without TSO.
-    fn burst_segments(&self, min_segments: u32, rtt_log: u32) -> u64 {
-        if self.cfg.tso { self.tso_autosize(min_segments, rtt_log) } else { 1 }
+    fn burst_segments(&self, rule: LinuxBursts) -> u64 {
+        if self.cfg.tso { self.tso_autosize(rule) } else { 1 }
     }
 
     /// Maximum segments of a retransmission (tcp_tso_segs in tcp_xmit_retransmit_queue).
     pub(crate) fn burst_limit(&self) -> u64 {
         match self.cfg.profile.burst {
-            BurstRule::Linux { min_segments, rtt_log, .. } => {
-                self.burst_segments(min_segments, rtt_log)
-            }
+            BurstRule::Linux(rule) => self.burst_segments(rule),
             BurstRule::FreeBsd { .. } | BurstRule::Rfc => 1,
         }
     }
 
     /// tcp_tso_autosize.
-    fn tso_autosize(&self, min_segments: u32, rtt_log: u32) -> u64 {
-        let least = u64::from(self.cc.min_burst().unwrap_or(min_segments));
+    fn tso_autosize(&self, rule: LinuxBursts) -> u64 {
+        let least = u64::from(self.cc.min_burst().unwrap_or(rule.min_segments));
         let min_rtt = self.totals.min_rtt.map_or(0, Duration::as_micros);
-        let shift = (min_rtt >> rtt_log).min(63);
+        let shift = (min_rtt >> rule.rtt_log).min(63);
         let bytes = (self.pacing_rate() >> 10) + (GSO_MAX >> shift);
         (bytes.min(GSO_MAX) / self.mss()).max(least).min((GSO_MAX / self.mss()).max(1))
     }

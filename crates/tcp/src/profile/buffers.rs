@@ -22,6 +22,9 @@ pub enum SendBufferRule {
         wmem: [Bytes; 3],
         /// `net.ipv4.tcp_notsent_lowat`: unsent bytes from which a writer waits.
         notsent_lowat: u32,
+        /// Memory of a queued packet besides its payload: `SKB_TRUESIZE` of a head with room for
+        /// `MAX_TCP_HEADER`. It depends on the build, too: these are kernels without tunnels and WLAN.
+        overhead: u16,
     },
     /// Fixed size.
     Fixed {
@@ -69,6 +72,9 @@ pub enum ReceiveBufferRule {
 /// How Linux enlarges the receive buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum BufferGrowth {
+    /// tcp_rcv_space_adjust of 6.1: half of the buffer is for payload whatever packets take
+    /// (`net.ipv4.tcp_adv_win_scale` of 1), and what was read counts although data is unread.
+    AdvWinScale,
     /// tcp_rcv_space_adjust of 6.12: for 16 segments more than the data of two round trips; the
     /// receiver's round trip also grows while data is unread.
     SpaceAdjust,

@@ -9,8 +9,8 @@ use crate::probes::Keepalive;
 
 use super::{
     BufferGrowth, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LaxRules,
-    LossDetectionRule, ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule, SackCompression,
-    SendBufferRule, SynRule, TcpProfile,
+    LinuxBursts, LossDetectionRule, ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule,
+    SackCompression, SendBufferRule, SynRule, TcpProfile,
 };
 
 /// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
@@ -41,11 +41,14 @@ pub(super) fn v6_18() -> TcpProfile {
             always_quick: false,
             min: Duration::from_millis(40),
             max: Duration::from_millis(200),
+            below_rto_min: true,
             compression: SackCompression { delay_ns: 1_000_000, slack_ns: 100_000, nr: 44 },
         },
         send_buffer: SendBufferRule::Linux {
             wmem: [Bytes(4_096), Bytes(16_384), Bytes(4 << 20)],
             notsent_lowat: u32::MAX,
+            // `sk_wmem_queued` less payload was a multiple of this in readings of SO_MEMINFO.
+            overhead: 832,
         },
         // tcp_rmem[2] is 32 MB since 6.16, 6 MB before.
         receive_buffer: ReceiveBufferRule::Linux {
@@ -56,12 +59,14 @@ pub(super) fn v6_18() -> TcpProfile {
             truesize: Bytes::ZERO,
         },
         reassembly: None,
-        burst: BurstRule::Linux {
+        burst: BurstRule::Linux(LinuxBursts {
             min_segments: 2,
             rtt_log: 9,
             win_divisor: 3,
             device_holds: false,
-        },
+            grows: true,
+            free_fin: false,
+        }),
         loss: LossDetectionRule::RackTlp(RackTlpRule::Linux),
         loss_probes: true,
         limited_transmit: true,
@@ -106,4 +111,32 @@ pub(super) fn v6_12() -> TcpProfile {
         },
         ..v6_18()
     }
+}
+
+/// Linux 6.1, default sysctls, HZ = 250: what is known to differ from 6.12, by its source (Debian's
+/// linux-source-6.1, 6.1.192).
+pub(super) fn v6_1() -> TcpProfile {
+    let mut profile = v6_12();
+    profile.name = "linux-6.1";
+    if let ReceiveBufferRule::Linux { growth, .. } = &mut profile.receive_buffer {
+        // "tcp: get rid of sysctl_tcp_adv_win_scale" is of 6.6.
+        *growth = BufferGrowth::AdvWinScale;
+    }
+    if let SendBufferRule::Linux { overhead, .. } = &mut profile.send_buffer {
+        // "net: add dedicated kmem_cache for typical/small skb->head" is of 6.3: kmalloc-512 and
+        // an sk_buff before.
+        *overhead = 768;
+    }
+    if let BurstRule::Linux(LinuxBursts { grows, free_fin, .. }) = &mut profile.burst {
+        // "tcp: try to send bigger TSO packets", "tcp: remove dubious FIN exception from
+        // tcp_cwnd_test()" are of 6.10.
+        (*grows, *free_fin) = (false, true);
+    }
+    if let DelayedAckRule::Linux { below_rto_min, .. } = &mut profile.acks {
+        // "tcp: derive delack_max from rto_min" is of 6.7.
+        *below_rto_min = false;
+    }
+    // "tcp: make the first N SYN RTO backoffs linear" is of 6.5.
+    profile.syn.linear_timeouts = 0;
+    profile
 }

@@ -31,6 +31,8 @@ const SHARED_INFO: u64 = 320;
 const HEADROOM: u64 = 64;
 const SMALL_HEAD: u64 = 576;
 const PAGE: u64 = 4_096;
+/// Of a kernel without tunnels and WLAN (`MAX_TCP_HEADER`).
+const MAX_TCP_HEADER: u64 = 192;
 
 /// State of the autotuning.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
@@ -132,7 +134,10 @@ impl Autosizing {
 
     /// Payload that fits a buffer of `size` (tcp_win_from_space).
     pub(super) const fn window_of(&self, size: u64) -> u64 {
-        size * self.ratio / 256
+        match self.growth {
+            BufferGrowth::AdvWinScale => size - (size >> 1),
+            BufferGrowth::SpaceAdjust | BufferGrowth::RcvbufGrow => size * self.ratio / 256,
+        }
     }
 
     /// The largest window.
@@ -165,6 +170,10 @@ impl Autosizing {
     pub(super) fn on_echo(&mut self, tsecr: u32, len: u64, unread: u64, elapsed: u32) {
         self.last_tsecr = tsecr;
         // tcp_rtt_tsopt_us takes no sample below a millisecond, nor one that does not fit an s32.
+        let elapsed = match self.growth {
+            BufferGrowth::AdvWinScale => elapsed.max(1),
+            BufferGrowth::SpaceAdjust | BufferGrowth::RcvbufGrow => elapsed,
+        };
         if len >= self.rcv_mss && elapsed > 0 && elapsed < i32::MAX as u32 / 1_000 {
             let only_lower = unread > 0 && self.growth == BufferGrowth::RcvbufGrow;
             self.update_rtt(u64::from(elapsed) * 1_000, only_lower);
@@ -250,7 +259,9 @@ impl Autosizing {
         data: &ReceivedPayload,
         opens: bool,
     ) -> bool {
-        self.measure_mss(size, data);
+        if self.growth != BufferGrowth::AdvWinScale {
+            self.measure_mss(size, data);
+        }
         opens && self.grow(size, held, data, false)
     }
 
@@ -262,7 +273,7 @@ impl Autosizing {
         self.push = PushKind::Small;
         if segment >= self.rcv_mss {
             self.push = if data.pushed { PushKind::Full } else { PushKind::None };
-            if segment != self.rcv_mss {
+            if segment != self.rcv_mss && self.growth != BufferGrowth::AdvWinScale {
                 self.ratio = (len * 256 / self.memory(len, data.merged).0).max(1);
                 let clamp = self.window_of(size);
                 let before = core::mem::replace(&mut self.window_clamp, clamp);
@@ -346,12 +357,16 @@ impl Autosizing {
     ) -> Option<u64> {
         self.copied += len;
         let mstamp = match self.growth {
-            BufferGrowth::SpaceAdjust => now,
+            BufferGrowth::AdvWinScale | BufferGrowth::SpaceAdjust => now,
             BufferGrowth::RcvbufGrow => mstamp,
         };
         if self.rtt == 0 || mstamp.since(self.space_since).as_nanos() < (self.rtt >> 3) * 1_000 {
             return None;
         }
+        let unread = match self.growth {
+            BufferGrowth::AdvWinScale => 0,
+            BufferGrowth::SpaceAdjust | BufferGrowth::RcvbufGrow => unread,
+        };
         let copied = core::mem::take(&mut self.copied).saturating_sub(unread);
         self.space_since = mstamp;
         (copied > self.space).then_some(copied)
@@ -365,11 +380,27 @@ impl Autosizing {
         let before = core::mem::replace(&mut self.space, copied).max(1);
         let (twice, above_gap) = match self.growth {
             BufferGrowth::RcvbufGrow => (copied << 1, above_gap),
-            BufferGrowth::SpaceAdjust => ((copied << 1) + 16 * self.advmss, 0),
+            BufferGrowth::AdvWinScale | BufferGrowth::SpaceAdjust => {
+                ((copied << 1) + 16 * self.advmss, 0)
+            }
         };
         let grow = twice * (copied - before.min(copied)) / before;
         let window = twice + (grow << 1) + above_gap;
-        window.saturating_mul(256) / self.ratio
+        match self.growth {
+            BufferGrowth::AdvWinScale => window / self.advmss * self.memory_per_segment(),
+            BufferGrowth::SpaceAdjust | BufferGrowth::RcvbufGrow => {
+                window.saturating_mul(256) / self.ratio
+            }
+        }
+    }
+
+    /// `rcvmem` of tcp_rcv_space_adjust of 6.1: memory of a segment, half of which is for payload.
+    const fn memory_per_segment(&self) -> u64 {
+        let mut memory = self.advmss + MAX_TCP_HEADER + SHARED_INFO + SK_BUFF;
+        while self.window_of(memory) < self.advmss {
+            memory += 128;
+        }
+        memory
     }
 
     /// [`Autosizing::buffer_for`] after data that followed a gap; `None` if that enlarges nothing.
@@ -394,6 +425,18 @@ mod tests {
         let mut linux = Autosizing::new(1_448, |_| 65_160, (32 << 20, 0), BufferGrowth::RcvbufGrow);
         linux.on_established(at(30_000), 1_448, 131_072);
         linux
+    }
+
+    #[test]
+    fn half_of_the_buffer_is_window_in_6_1() {
+        let growth = BufferGrowth::AdvWinScale;
+        let mut linux = Autosizing::new(1_448, |_| 65_160, (6 << 20, 0), growth);
+        linux.on_established(at(30_000), 1_448, 131_072);
+        assert_eq!((linux.window_of(131_072), linux.window_of(131_073)), (65_536, 65_537));
+        // `rcvmem` is 1448 + 192 + 320 + 256 and 128 six times: half of it holds a segment.
+        assert_eq!(linux.memory_per_segment(), 2_984);
+        // Ten segments read in the first round trip: twice that and 16 segments, no growth.
+        assert_eq!(linux.buffer_for(14_480, 0), 36 * 2_984);
     }
 
     /// A full segment that ends at `end`.

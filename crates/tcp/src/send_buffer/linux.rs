@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use units::Offset;
 
 pub use write_queue::WriteFlags;
-pub(crate) use write_queue::{DeviceLimits, SKB_OVERHEAD, WriteQueue};
+pub(crate) use write_queue::{DeviceLimits, WriteQueue};
 
 /// What a write did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,9 @@ impl PacketEnd {
 pub(super) struct PacketSizes {
     /// Length of those sent, where bursts are not known.
     sent: u32,
+    /// Memory of each besides its payload: that of the profile.
+    #[serde(skip)]
+    overhead: u16,
     /// Where the packets of the write queue begin, except for the one at its head.
     starts: VecDeque<PacketStart>,
     /// The last packet of the write queue.
@@ -77,15 +80,26 @@ pub(super) struct PacketSizes {
 }
 
 impl PacketSizes {
-    pub(super) const fn new(mss: u32) -> Self {
+    pub(super) const fn new(mss: u32, overhead: u16) -> Self {
         Self {
             sent: mss,
+            overhead,
             starts: VecDeque::new(),
             // What a SYN carries has PSH.
             tail: PacketEnd { pushed: true, record: false },
             flight: VecDeque::new(),
             una: Offset(1),
         }
+    }
+
+    /// Sets it, after it was not stored.
+    pub(super) const fn set_overhead(&mut self, overhead: u16) {
+        self.overhead = overhead;
+    }
+
+    /// Memory of a packet besides its payload.
+    pub(super) const fn overhead(&self) -> u64 {
+        self.overhead as u64
     }
 
     /// A burst that ends at `end` was sent.
@@ -196,7 +210,7 @@ impl PacketSizes {
         };
         let past = self.starts.iter().take_while(|start| start.at() <= nxt).count();
         let waiting = if unsent > 0 { 1 + self.starts.len() - past } else { 0 };
-        sent + unsent + (flight + waiting as u64) * SKB_OVERHEAD
+        sent + unsent + (flight + waiting as u64) * self.overhead()
     }
 
     /// Number of packets of the retransmission queue from `begin` to `max`, its end.
@@ -210,7 +224,7 @@ impl PacketSizes {
     /// Payload that fits `memory` when all of it has been sent.
     pub(super) const fn payload(&self, memory: u64) -> u64 {
         let packet = self.sent as u64;
-        memory / (packet + SKB_OVERHEAD) * packet
+        memory / (packet + self.overhead()) * packet
     }
 
     /// Takes of `offered` bytes what one write accepts (tcp_sendmsg_locked); `used`: bytes already
@@ -289,6 +303,8 @@ mod tests {
     use super::*;
 
     const MSS: u64 = 1_448;
+    /// Of Linux 6.12 and 6.18.
+    const SKB_OVERHEAD: u64 = 832;
 
     fn queue(unsent: u64, sendable: u64) -> WriteQueue {
         WriteQueue {
@@ -312,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_packet_in_which_a_write_ended_has_psh_at_its_end() {
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let at = |segments: u64| Offset(1 + segments * MSS);
         // A blocked write that continues fills up the packet in which it was blocked.
         sizes.write(4 << 20, 0, 30 * MSS, queue(0, 0));
@@ -337,14 +353,14 @@ mod tests {
     fn the_first_write_accepts_what_the_kernel_accepts() {
         // SO_SNDBUF 46080, a window of 10 packets, packets of half the peer's first window: the
         // first write takes 32 segments (6.18.44 over a tun device).
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let queue = WriteQueue { size_goal: 22 * MSS, ..queue(0, 10) };
         assert_eq!(sizes.write(46_080, 0, 10_000_000, queue).taken, 32 * MSS);
     }
 
     #[test]
     fn a_writer_that_is_not_blocked_fills_the_window_past_the_buffer() {
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let used = 1_900 * MSS;
         // 2,900 packets take more than 4 MiB; the rest of the window is filled all the same, and
         // another packet.
@@ -357,7 +373,7 @@ mod tests {
 
     #[test]
     fn packets_begin_where_writes_left_off() {
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let at = |segments: u64| Offset(1 + segments * MSS);
         // Two packets and a half; the first of them is sent in parts.
         assert_eq!(sizes.write(4 << 20, 0, 112 * MSS, queue(0, 0)).taken, 112 * MSS);
@@ -376,8 +392,9 @@ mod tests {
         // written, and as that is more than half the window, all may go: the device takes two
         // bursts of two segments, and the third stays, cut off. The packet behind it is filled up
         // to 22 segments again; its memory exceeds sk_sndbuf.
-        let mut sizes = PacketSizes::new(1_448);
-        let device = Some(DeviceLimits { held: 0, most: 673, in_flight: 0 });
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
+        let device =
+            Some(DeviceLimits { held: 0, most: 673, in_flight: 0, overhead: SKB_OVERHEAD });
         let size_goal = 22 * MSS;
         let first = WriteQueue {
             size_goal,
@@ -412,7 +429,7 @@ mod tests {
     fn a_write_after_a_throttled_burst_fills_the_packet_behind_it() {
         // A 6.12 in User-Mode Linux: 18 packets of 83,984 bytes when the writer was woken, the burst at the
         // head cut off by tcp_small_queue_check (SO_SNDBUF 184320, packets of 41,992 bytes).
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let at = |bytes: u64| Offset(1 + 43_440 + bytes);
         sizes.una = at(0);
         for burst in 1..=16 {
@@ -429,7 +446,12 @@ mod tests {
             burst: 2_896,
             sendable: 4 * 2_896,
             half_window: 84_352 / 2,
-            device: Some(DeviceLimits { held: 7_456, most: 3_654, in_flight: 2 }),
+            device: Some(DeviceLimits {
+                held: 7_456,
+                most: 3_654,
+                in_flight: 2,
+                overhead: SKB_OVERHEAD,
+            }),
             continues: true,
             ..queue(0, 0)
         };
@@ -444,7 +466,7 @@ mod tests {
     fn memory_is_what_a_kernel_printed() {
         // A 6.12 in User-Mode Linux, `sk_wmem_queued` printed when a blocked writer was woken: bursts of
         // two segments, of which 10 are in flight, the first acknowledged in part; 35,832 bytes.
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let at = |segments: u64| Offset(1 + segments * MSS);
         for burst in 1..=15 {
             sizes.on_sent(at(2 * burst));
@@ -452,7 +474,7 @@ mod tests {
         sizes.on_acknowledged(at(11));
         assert_eq!(sizes.memory(19 * MSS, 0, at(30), 0), 35_832);
         // 41,992 bytes wait in one packet, 79 segments are in flight in 40; 162,120 bytes.
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         for burst in 1..=50 {
             sizes.on_sent(at(2 * burst));
         }
@@ -463,7 +485,7 @@ mod tests {
 
     #[test]
     fn retransmissions_and_sack_blocks_change_the_packets() {
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let at = |segments: u64| Offset(1 + segments * MSS);
         for burst in 1..=10 {
             sizes.on_sent(at(2 * burst));
@@ -483,7 +505,7 @@ mod tests {
 
     #[test]
     fn a_packet_grows_by_one_other_at_most() {
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let at = |segments: u64| Offset(1 + segments * MSS);
         let end = |n| PacketEnd { pushed: n == 1, record: false };
         sizes.starts = [1, 2, 3].map(|n| PacketStart::new(at(n), end(n))).into();
@@ -496,7 +518,7 @@ mod tests {
 
     #[test]
     fn a_packet_that_ends_a_record_takes_nothing_of_what_follows() {
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let at = |segments: u64| Offset(1 + segments * MSS);
         let record = WriteFlags { ends_record: true, more: false };
         sizes.write(4 << 20, 0, 2 * MSS + 400, WriteQueue { flags: record, ..queue(0, 0) });
@@ -513,7 +535,7 @@ mod tests {
     #[test]
     fn a_write_begins_no_packet_above_the_mark_of_unsent_bytes() {
         // google/packetdrill's notsent-lowat-setsockopt: packets of 16 segments, ten are sent.
-        let mut sizes = PacketSizes::new(1_000);
+        let mut sizes = PacketSizes::new(1_000, SKB_OVERHEAD as u16);
         let low = WriteQueue {
             size_goal: 16_000,
             burst: 10_000,
@@ -526,7 +548,7 @@ mod tests {
 
     #[test]
     fn more_to_come_has_no_psh() {
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let more = WriteFlags { more: true, ends_record: false };
         sizes.write(4 << 20, 0, 100, WriteQueue { flags: more, ..queue(0, 0) });
         assert!(!sizes.pushes(Offset(101), Offset(101)));
@@ -536,7 +558,7 @@ mod tests {
 
     #[test]
     fn an_unsent_tail_is_filled_without_memory() {
-        let mut sizes = PacketSizes::new(1_448);
+        let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         assert_eq!(sizes.write(100_000, 200_000, u64::MAX, queue(40, 0)).taken, 5 * MSS);
         assert_eq!(sizes.write(100_000, 200_000, u64::MAX, queue(45, 0)).taken, 0);
         assert_eq!(sizes.write(100_000, 200_000, u64::MAX, queue(0, 0)).taken, 0);

@@ -50,8 +50,8 @@ fn the_first_write_sends_ten_packets_while_it_goes_on() {
     let mut client = config("linux-6.12", TcpSide::Client);
     client.algorithm = Algorithm::Bbr;
     client.tso = true;
-    let BurstRule::Linux { device_holds, .. } = &mut client.profile.burst else { unreachable!() };
-    *device_holds = true;
+    let BurstRule::Linux(rule) = &mut client.profile.burst else { unreachable!() };
+    rule.device_holds = true;
     let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
     pair.run(Duration::from_millis(120));
     pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 1 << 20), 75_296));

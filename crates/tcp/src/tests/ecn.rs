@@ -130,3 +130,14 @@ fn an_echo_begins_no_fast_recovery_whatever_the_controller() {
         }
     }
 }
+
+#[test]
+fn linux_reports_every_reduction_with_cwr() {
+    // tcp_init_cwnd_reduction and tcp_enter_loss queue CWR for a loss, too.
+    let mut pair = asking("linux-6.12");
+    pair.to_write = 300_000;
+    pair.lose = |number, s| s.payload > 0 && number == 30;
+    pair.run(Duration::from_secs(30));
+    assert_eq!(pair.read, 300_000);
+    assert_eq!(pair.data().filter(|s| s.flags.has(Flags::CWR)).count(), 1);
+}

@@ -358,8 +358,8 @@ fn a_write_that_leaves_a_packet_in_part_waits_for_the_device() {
     // write is corked (tcp_should_autocork), so the reset follows the first.
     let mut client = config("linux-6.12", TcpSide::Client);
     client.tso = true;
-    let BurstRule::Linux { device_holds, .. } = &mut client.profile.burst else { unreachable!() };
-    *device_holds = true;
+    let BurstRule::Linux(rule) = &mut client.profile.burst else { unreachable!() };
+    rule.device_holds = true;
     let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
     pair.run(Duration::from_millis(120));
     for bytes in [3_000, 1_559] {

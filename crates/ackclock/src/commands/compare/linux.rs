@@ -76,7 +76,8 @@ pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
     let named = args.kernel.flatten();
     let by_kernel = grades.contains(&Grade::Kernel);
     if by_kernel && (named.is_some() || loaded.kernels.is_empty()) {
-        loaded.kernels = linux_hosts(&loaded.scenario, &kernel_name(named)?)?;
+        let name = kernel_name(named, linux_profile(&loaded.scenario))?;
+        loaded.kernels = linux_hosts(&loaded.scenario, &name)?;
     }
     if grades.contains(&Grade::Wire) {
         prepare()?;
@@ -253,8 +254,19 @@ fn on_the_wire(scenario: &Scenario, record: &mut PacketRecord) -> Result<Vec<Flo
     Ok(done.flows)
 }
 
-/// The kernel of that name, or the first of the cache.
-pub(in crate::commands) fn kernel_name(name: Option<String>) -> Result<String, Failure> {
+/// The profile that all Linux hosts have.
+fn linux_profile(scenario: &Scenario) -> Option<&'static str> {
+    let profiles = scenario.hosts.iter().filter_map(|host| host.stack.tcp());
+    let mut linux = profiles.filter(|tcp| tcp.profile.family == Family::Linux);
+    let first = linux.next()?.profile.name;
+    linux.all(|tcp| tcp.profile.name == first).then_some(first)
+}
+
+/// The kernel of that name, else that of the `profile`, else 6.12, else the first of the cache.
+pub(in crate::commands) fn kernel_name(
+    name: Option<String>,
+    profile: Option<&str>,
+) -> Result<String, Failure> {
     if let Some(name) = name {
         return Ok(name);
     }
@@ -265,7 +277,10 @@ pub(in crate::commands) fn kernel_name(name: Option<String>) -> Result<String, F
         let failure = Failure::new("there is no kernel to compare with");
         failure.hint("`ackclock kernel build` makes one")
     };
-    Ok(kernels.into_iter().next().ok_or_else(none)?.info.name)
+    let named = |name: &str| kernels.iter().find(|kernel| kernel.info.name == name);
+    let usual = || named("linux-6.12").or(kernels.first());
+    let kernel = profile.and_then(named).or_else(usual).ok_or_else(none)?;
+    Ok(kernel.info.name.clone())
 }
 
 /// All hosts with a profile of Linux, each with the kernel of that name.

@@ -46,6 +46,7 @@ mod linux {
         };
         let mut settings = CommonSettings { packets: true, ..settings };
         settings.overrides.hz = args.hz.or(Some(kernel.info.hz));
+        settings.overrides.holds_packets = true;
         let profile = format!("linux-{}", version(&kernel));
         if settings.profile.is_none() && check_profile(&profile).is_ok() {
             settings.profile = Some(profile);

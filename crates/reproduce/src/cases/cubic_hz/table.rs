@@ -37,7 +37,7 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
 
 fn beside(
     process: &str,
-    profile: &str,
+    profile: &'static str,
     losses: [(&str, Loss); 2],
     stop: StopFlag<'_>,
 ) -> Result<Vec<CaseRow>, CaseError> {
@@ -52,7 +52,8 @@ fn beside(
             let name = format!("{percent} % loss{process}, hz {hz}, {}", name_of(cc));
             rows.push(
                 CaseRow::info(name, "Mbit/s", published[at], Some(came.mbits))
-                    .note(format!("{} RTOs in 5 s{why}", came.rtos)),
+                    .note(format!("{} RTOs in 5 s{why}", came.rtos))
+                    .by(profile),
             );
         }
     }

@@ -3,7 +3,7 @@
 use units::Duration;
 
 use super::world::{Order, RTT, run_order, run_text};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, StopFlag, by};
 
 /// Times from the first packet of a group to its last, in microseconds.
 const GAPS_US: [u64; 7] = [0, 1_000, 3_000, 6_000, 11_250, 15_000, 22_500];
@@ -53,7 +53,7 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
         shares.push(CaseRow::predicted(name("goodput"), "Mbit/s", None, goodput).note("no figure"));
     }
     rows.extend(shares);
-    rows.extend(recorded(stop)?);
+    rows.extend(by("freebsd-main", recorded(stop)?));
     rows.extend(real_stack(stop)?);
     Ok(rows)
 }
@@ -85,7 +85,8 @@ fn real_stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
         let name = format!("real base stack, {ms} ms between packets, 2 MB: goodput");
         let row =
             CaseRow::band(name, "Mbit/s", mbits, Some(seen.goodput()), mbits * 0.95, mbits * 1.05);
-        rows.push(row.note("FreeBSD's complete TCP, main of October 2024; 100 Mbit/s, 40 ms"));
+        let note = "FreeBSD's complete TCP, main of October 2024; 100 Mbit/s, 40 ms";
+        rows.push(row.note(note).by("freebsd-main"));
     }
     Ok(rows)
 }

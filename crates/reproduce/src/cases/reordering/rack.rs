@@ -4,13 +4,21 @@ use recovery::rack_freebsd::{RackFreeBsd, ThreshParams};
 use units::{Duration, Instant, Offset};
 
 use super::world::{Order, RTT, ReorderingRun, run_order};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, StopFlag, by};
 
 /// The stack of the sender, with its settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StackVariant {
     pub(crate) name: &'static str,
     pub(super) set: &'static [&'static str],
+}
+
+impl StackVariant {
+    /// The profile of the sender.
+    pub(super) fn profile(&self) -> &'static str {
+        let named = self.set.iter().find_map(|set| set.strip_prefix("host.sender.profile="));
+        named.unwrap_or("freebsd-14.3")
+    }
 }
 
 /// A RACK stack with the older reverts switched off or on.
@@ -70,12 +78,12 @@ pub(super) fn transfer(
 }
 
 pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
-    let mut rows = without_undo(stop)?;
+    let mut rows = by(NONE.profile(), without_undo(stop)?);
     rows.extend(rules(stop)?);
     rows.extend(thresholds());
-    rows.extend(against_order(stop)?);
-    rows.extend(real_stack(stop)?);
-    rows.extend(receiver(stop)?);
+    rows.extend(by(MAIN.profile(), against_order(stop)?));
+    rows.extend(by(OLDER.profile(), real_stack(stop)?));
+    rows.extend(by(MAIN.profile(), receiver(stop)?));
     Ok(rows)
 }
 
@@ -124,8 +132,10 @@ fn rules(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
             },
             seen.undone
         );
-        rows.push(CaseRow::predicted_text(name("end"), Some(counts)));
-        rows.push(CaseRow::predicted(name("goodput"), "Mbit/s", None, Some(seen.goodput())));
+        let profile = stack.profile();
+        rows.push(CaseRow::predicted_text(name("end"), Some(counts)).by(profile));
+        let goodput = Some(seen.goodput());
+        rows.push(CaseRow::predicted(name("goodput"), "Mbit/s", None, goodput).by(profile));
     }
     Ok(rows)
 }

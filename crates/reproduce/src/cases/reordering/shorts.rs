@@ -69,7 +69,8 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
                          again hitting the same issues\""
                     .to_owned(),
             };
-            rows.push(CaseRow::predicted(name, "Mbit/s", None, Some(goodput)).note(note));
+            let row = CaseRow::predicted(name, "Mbit/s", None, Some(goodput)).note(note);
+            rows.push(row.by(stack.profile()));
             if cached.is_some() {
                 let seen = one(Order::Kept, stack, cached, stop)?;
                 let fresh = one(Order::Kept, stack, None, stop)?;
@@ -80,7 +81,8 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
                         None,
                         Some(100.0 * seen.goodput() / fresh.goodput()),
                     )
-                    .note(AFTERWARDS),
+                    .note(AFTERWARDS)
+                    .by(stack.profile()),
                 );
             }
         }

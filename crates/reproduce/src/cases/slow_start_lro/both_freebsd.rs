@@ -80,7 +80,8 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
                 0.99 * real,
                 1.01 * real,
             )
-            .note("FreeBSD's complete TCP of that version, within 1 %"),
+            .note("FreeBSD's complete TCP of that version, within 1 %")
+            .by(profile),
         );
     }
     let lro = ["host.sender.lro=true", "host.sender.interrupt_moderation=700us"];

@@ -66,7 +66,8 @@ pub(super) fn row(cc: &'static str, stop: StopFlag<'_>) -> Result<CaseRow, CaseE
         low,
         high,
     )
-    .note("recorded transfers of 6.18 (golden/linux b1, b2), within 10 %"))
+    .note("recorded transfers of 6.18 (golden/linux b1, b2), within 10 %")
+    .by("linux-6.18"))
 }
 
 #[cfg(test)]

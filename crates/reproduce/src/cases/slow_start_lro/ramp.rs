@@ -140,7 +140,8 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     );
     rows.push(
         CaseRow::info("time to 100 Mbit/s, Linux", "s", 2.0, seconds(&within(short, &LINUX))?)
-            .note("published: ~2 s; growth by bytes acknowledged gives 0.7 s after the first data segment"),
+            .note("published: ~2 s; growth by bytes acknowledged gives 0.7 s after the first data segment")
+            .by("linux-6.18"),
     );
     for cc in ["cubic", "reno"] {
         rows.push(linux::row(cc, stop)?);

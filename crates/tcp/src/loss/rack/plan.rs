@@ -184,7 +184,7 @@ impl TcpEndpoint {
     fn largest_burst(&self) -> u64 {
         match self.cfg.profile.burst {
             BurstRule::FreeBsd { max } => max.get(),
-            BurstRule::Linux { .. } | BurstRule::Rfc => 65_535,
+            BurstRule::Linux(_) | BurstRule::Rfc => 65_535,
         }
     }
 }

@@ -50,7 +50,9 @@ impl TcpEndpoint {
         let row = self.snd.scoreboard.acknowledge_in_order(ack);
         loss.planned = None;
         if let Some(row) = &row {
-            rack.on_run_delivered(row, cx.now);
+            if !loss.reno {
+                rack.on_run_delivered(row, cx.now);
+            }
             loss.tlp.on_rtt_sample();
             self.take_batch_rtt(cx, segment, ack, row);
         }

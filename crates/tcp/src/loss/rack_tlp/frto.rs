@@ -5,7 +5,7 @@
 
 use core::hint::cold_path;
 
-use cc::{CongestionSignal as Sign, Controller};
+use cc::CongestionSignal as Sign;
 use machine::Cx;
 use record::{Cause, Recorder};
 use units::Offset;
@@ -27,6 +27,11 @@ impl Frto {
     /// Inactive.
     pub(super) const OFF: Self = Self { open: false, new_data: false };
 
+    /// Retransmissions may be sent, too.
+    pub(super) const fn release(&mut self) {
+        self.new_data = false;
+    }
+
     /// Is this acknowledgment answered with new data only?
     pub(super) const fn sends_new_data(&self) -> bool {
         self.new_data
@@ -38,9 +43,10 @@ impl TcpEndpoint {
     /// recovery, or at another timeout of the same packet.
     pub(super) fn begin_frto(&mut self) {
         let repeated = self.snd.shift > 1;
+        let in_cwr = self.snd.cwr_end.is_some();
         let loss = timed_of!(self);
-        let fresh =
-            matches!(loss.episode.prr, PrrState::None) && loss.episode.timeout_until.is_none();
+        let fresh = (matches!(loss.episode.prr, PrrState::None) || in_cwr)
+            && loss.episode.timeout_until.is_none();
         let open = loss.detector.supports_undo() && (fresh || repeated);
         loss.frto = Frto { open, new_data: false };
     }
@@ -51,6 +57,7 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         received: &ReceivedAck,
         account: &AckAccounting,
+        duplicates: u64,
     ) {
         let (max, end) = (self.snd.max, self.data_end());
         let advances = received.th_ack > self.snd.una;
@@ -65,7 +72,7 @@ impl TcpEndpoint {
             self.undo_timeout(cx);
         } else if max > high {
             // Step 3.a: new data is SACKed, the data before it is not.
-            loss.frto.open = account.newly_reported == 0;
+            loss.frto.open = account.newly_reported == 0 && duplicates == 0;
         } else if advances && received.th_ack < high {
             // Step 2.b: only the retransmission arrived. New data will decide.
             loss.episode.timeout_until = Some(max);
@@ -88,7 +95,7 @@ impl TcpEndpoint {
         loss.episode.undo.forget();
         self.snd.timeout_stamp = None;
         self.snd.scoreboard.unmark_lost();
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));
+        let change = self.undo_reduction(cx.now, Sign::SpuriousTimeout);
         self.totals.spurious += 1;
         self.note(cx, change, Cause::Undone);
     }

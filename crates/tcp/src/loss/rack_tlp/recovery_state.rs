@@ -27,6 +27,11 @@ pub(super) struct RecoveryState {
     pub(super) undo: UndoState,
     /// After a timeout, its recovery point: no fast recovery begins before it is acknowledged.
     pub(super) timeout_until: Option<Offset>,
+    /// Linux: an ECN echo has proven congestion, so nothing is restored (a `prior_ssthresh` of 0).
+    pub(super) proven: bool,
+    /// Linux without SACK: the recovery was undone at its recovery point, and lasts until more is
+    /// acknowledged.
+    pub(super) held: bool,
 }
 
 /// No recovery yet.
@@ -34,6 +39,8 @@ static NONE: RecoveryState = RecoveryState {
     prr: PrrState::None,
     undo: UndoState::begin(Offset(0), 0, None),
     timeout_until: None,
+    proven: false,
+    held: false,
 };
 
 impl InitialValue for RecoveryState {
@@ -44,70 +51,118 @@ impl InitialValue for RecoveryState {
 
 impl TcpEndpoint {
     /// Ends a recovery, or the retransmissions after a timeout, at the recovery point; undoes it
-    /// where the system does and the conditions hold.
+    /// where the system does and the conditions hold. Returns true if the acknowledgment marks
+    /// nothing lost and retransmits nothing.
     pub(super) fn settle_recovery<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         received: &ReceivedAck,
         echo: Option<u32>,
-    ) {
+    ) -> bool {
         if let Some(end) = self.snd.cwr_end {
             cold_path();
             if received.th_ack > end {
                 self.end_cwr(cx, received.th_ack);
             }
-            return;
+            return false;
         }
         let in_recovery = self.cc.in_recovery();
-        if !in_recovery && timed_of!(self).episode.timeout_until.is_none() {
-            return;
+        let loss = timed_of!(self);
+        if !in_recovery && loss.episode.timeout_until.is_none() && !loss.episode.held {
+            if unlikely(loss.episode.undo.all_duplicates()) && loss.detector.supports_undo() {
+                self.undo_by_duplicates(cx);
+            }
+            return false;
         }
+        let reno = loss.reno;
         let point = self.cc.recovery_point();
         let advances = received.th_ack > self.snd.una;
         let pipe = self.snd.scoreboard.sums().pipe();
         let nothing_retransmitted = self.snd.scoreboard.sums().retransmission.packets == 0;
-        let loss = timed_of!(self);
+        if let Some(end) = loss.episode.timeout_until
+            && unlikely(reno && received.th_ack == end)
+        {
+            return true;
+        }
+        if unlikely(loss.episode.held) {
+            loss.episode.held = received.th_ack == point;
+            return loss.episode.held;
+        }
         if unlikely(loss.episode.timeout_until.is_some_and(|end| received.th_ack >= end)) {
             loss.episode.timeout_until = None;
-            loss.episode.undo.forget();
+            loss.episode.undo.end();
             loss.detector.on_recovered();
             if let Some(rates) = &mut self.snd.rates {
                 rates.reneged = false;
             }
         }
         if !in_recovery {
-            return;
+            return false;
         }
+        // tcp_is_non_sack_preventing_reopen
+        let holds = reno && received.th_ack == point;
         // tcp_try_undo_recovery, tcp_try_undo_partial: while a retransmission is in flight, its own
         // acknowledgment is awaited.
         let settled = received.th_ack >= point || nothing_retransmitted;
         let original_arrived = advances && settled && loss.episode.undo.may(echo);
+        // While one is in flight nothing more is marked or retransmitted.
+        let awaits = loss.detector.supports_undo()
+            && advances
+            && !settled
+            && loss.episode.undo.was_delayed(echo);
+        if unlikely(awaits) {
+            self.note_partial_delay(received.th_ack);
+        }
+        let loss = timed_of!(self);
         let was_spurious = original_arrived || loss.episode.undo.all_duplicates();
         if loss.detector.supports_undo() && unlikely(was_spurious) {
             loss.episode.undo.forget();
-            loss.episode.prr = PrrState::None;
+            loss.episode.held = holds;
+            if !holds {
+                loss.episode.prr = PrrState::None;
+            }
             if let (RackDetector::Linux(rack), false) = (&mut loss.detector, original_arrived) {
                 rack.on_dsack_undo();
             }
-            if let (RackDetector::Linux(rack), true) = (&mut loss.detector, received.th_ack < point)
-            {
-                // tcp_try_undo_partial: a delayed packet filled the hole.
-                let highest = self.snd.scoreboard.highest_sacked().unwrap_or(received.th_ack);
-                rack.on_reordering();
-                loss.reordering.on_reordered(self.snd.una, highest, u64::from(self.negotiated.mss));
+            if original_arrived && received.th_ack < point {
+                self.note_partial_delay(received.th_ack);
+                self.snd.scoreboard.unmark_lost();
             }
-            self.snd.scoreboard.unmark_lost();
             self.totals.spurious += 1;
-            let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousRecovery));
+            let change = self.undo_reduction(cx.now, Sign::SpuriousRecovery);
             self.note(cx, change, Cause::Undone);
-        } else if received.th_ack >= point {
+        } else if received.th_ack >= point && !holds {
             cold_path();
             loss.episode.prr = PrrState::None;
-            loss.episode.undo.forget();
+            loss.episode.undo.end();
             loss.detector.on_recovered();
             let change = self.cc.on_recovered(&RecoveryEnd { th_ack: received.th_ack, pipe });
             self.note(cx, change, Cause::Recovered);
         }
+        holds || awaits
+    }
+
+    /// tcp_try_undo_dsack after a recovery: D-SACKs cover all that it retransmitted.
+    #[cold]
+    fn undo_by_duplicates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let loss = timed_of!(self);
+        loss.episode.undo.forget();
+        if let RackDetector::Linux(rack) = &mut loss.detector {
+            rack.on_dsack_undo();
+        }
+        self.totals.spurious += 1;
+        let change = self.undo_reduction(cx.now, Sign::SpuriousRecovery);
+        self.note(cx, change, Cause::Undone);
+    }
+
+    /// tcp_try_undo_partial: a delayed packet filled the hole.
+    fn note_partial_delay(&mut self, th_ack: Offset) {
+        let highest = self.snd.scoreboard.highest_sacked().unwrap_or(th_ack);
+        let loss = timed_of!(self);
+        if let RackDetector::Linux(rack) = &mut loss.detector {
+            rack.on_reordering();
+        }
+        loss.reordering.on_reordered(self.snd.una, highest, u64::from(self.negotiated.mss));
     }
 
     /// Enters recovery for detected losses, unless one is in progress or the flight of a timeout is
@@ -132,12 +187,14 @@ impl TcpEndpoint {
             RackDetector::Rfc(_) => (found.packets > 0, false),
         };
         let repairing = loss.episode.timeout_until.is_some();
-        if !enters || in_recovery || (repairing && !leaves_timeout) {
+        let in_cwr = self.snd.cwr_end.is_some();
+        if !enters || (in_recovery && !in_cwr) || (repairing && !leaves_timeout) {
             return;
         }
         loss.episode.timeout_until = None;
         loss.frto = Frto::OFF;
         cold_path();
+        let continues = self.continue_cwr();
         let control = self.cc.control();
         let flight = self.snd.scoreboard.sums();
         let una = self.snd.una;
@@ -149,10 +206,17 @@ impl TcpEndpoint {
         let loss = timed_of!(self);
         loss.tlp.forget();
         loss.episode.undo.begin_again(una, retransmitted, repeated || retransmitted > 0);
-        loss.episode.prr = match whole {
-            true => PrrState::Controller,
-            false => loss.detector.new_prr(&flight, control.window.get(), mss),
-        };
+        if !continues {
+            loss.episode.proven = false;
+            loss.episode.prr = match whole {
+                true => PrrState::Controller,
+                false => loss.detector.new_prr(&flight, control.window.get(), mss),
+            };
+            if matches!(loss.detector, RackDetector::Linux(_)) {
+                // tcp_init_cwnd_reduction
+                self.ecn.on_reduced();
+            }
+        }
         self.totals.fast_recoveries += 1;
         self.snd.rtt_timing = None;
         self.abandon_cwr();

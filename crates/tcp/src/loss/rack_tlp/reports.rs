@@ -4,7 +4,7 @@
 
 use core::hint::cold_path;
 
-use recovery::dsack;
+use recovery::dsack::{self, SackRange};
 use recovery::reordering::ReorderingMetric;
 
 use super::timed_of;
@@ -13,27 +13,28 @@ use crate::loss::{LossDetector, ReceivedAck};
 
 impl TcpEndpoint {
     /// Counts a D-SACK, before the acknowledgment is processed; returns the packets of it that
-    /// count as delivered: spurious retransmissions do.
-    pub(super) fn count_duplicates(&mut self, received: &ReceivedAck) -> u64 {
+    /// count as delivered, as spurious retransmissions do, and its first packet that was
+    /// retransmitted although it is SACKed, which shows reordering.
+    pub(super) fn count_duplicates(&mut self, received: &ReceivedAck) -> (u64, Option<SackRange>) {
         let (mss, max_wnd) = (self.mss(), self.snd.max_wnd);
         let retransmission = self.totals.retransmitted_packets;
         let loss = timed_of!(self);
         if !loss.detector.supports_undo() {
-            return 0;
+            return (0, None);
         }
         let Some((start, end)) = dsack::duplicate(received.th_ack, received.blocks()) else {
-            return 0;
+            return (0, None);
         };
         cold_path();
         let bytes = end - start;
         if bytes > max_wnd {
-            return 0;
+            return (0, None);
         }
         let packets = bytes.div_ceil(mss).max(1);
         loss.reordering.on_duplicate(packets);
         if u64::from(loss.reordering.dsack_dups()) > retransmission {
             // More than were ever retransmitted: the network duplicated them.
-            return 0;
+            return (0, None);
         }
         let of_probe = bytes <= mss && loss.tlp.probe_end() == Some(end);
         if loss.reordering.seen() > 0 && !of_probe {
@@ -42,15 +43,19 @@ impl TcpEndpoint {
         // Packets of it still in the scoreboard: their retransmissions were spurious. Packets no
         // longer in it are counted when the acknowledgment is processed.
         let mut at = start;
+        let mut reordered = None;
         while let Some(sent_segment) =
             self.snd.scoreboard.get(at).filter(|sent_segment| sent_segment.end() <= end)
         {
             if sent_segment.transmissions() > 1 {
                 loss.episode.undo.on_unacked_duplicate(sent_segment.end());
+                if sent_segment.sacked() && reordered.is_none() {
+                    reordered = Some((sent_segment.start(), sent_segment.end()));
+                }
             }
             at = sent_segment.end();
         }
-        packets
+        (packets, reordered)
     }
 
     /// Does the window grow on SACKs alone, since reordering was seen (tcp_may_raise_cwnd)?

@@ -15,7 +15,7 @@ impl TcpEndpoint {
     /// whether it includes a FIN, and the cause.
     pub(crate) fn next_lost(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
         let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
-        if !self.snd.scoreboard.any_lost() || loss.frto.sends_new_data() {
+        if !self.snd.scoreboard.any_lost() || loss.frto.sends_new_data() || loss.holds_back {
             return None;
         }
         let sent_segment = *self.snd.scoreboard.next_lost()?;
@@ -54,6 +54,15 @@ impl TcpEndpoint {
         let repairs_timeout = loss.episode.timeout_until.is_some_and(|until| start < until);
         let cause = if repairs_timeout { Cause::Timeout } else { Cause::FastRetransmit };
         Some((start, len, fin, SentKind::Retransmission(cause)))
+    }
+
+    /// tcp_tsq_write, when the device or the pacing releases the flow: what is lost may be retransmitted, whatever
+    /// the last acknowledgment released.
+    pub(crate) const fn release_retransmissions(&mut self) {
+        if let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector {
+            loss.holds_back = false;
+            loss.frto.release();
+        }
     }
 
     /// Linux: end of the packet at `start` when it is retransmitted, with small ones that follow and fit into a segment
@@ -148,7 +157,7 @@ impl TcpEndpoint {
     /// Records `len` bytes sent, new or retransmitted (`repeated`).
     pub(crate) fn rack_tlp_sent(&mut self, len: u64, packets: u64, repeated: bool) {
         let stamp = repeated.then_some(self.snd.last_sent).map(|at| self.clock.timestamp(at));
-        let in_recovery = self.cc.in_recovery();
+        let in_recovery = self.cc.in_recovery() || self.holds_recovery();
         let loss = timed_of!(self);
         if let Some(stamp) = stamp {
             loss.episode.undo.on_retransmitted(packets, stamp);

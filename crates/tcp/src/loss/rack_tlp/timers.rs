@@ -2,7 +2,6 @@
 
 use core::hint::cold_path;
 
-use cc::Controller;
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
 use recovery::tlp::PtoInput;
@@ -18,6 +17,7 @@ use crate::profile::ProbeRule;
 impl TcpEndpoint {
     /// Handles the reordering timer.
     pub(crate) fn on_reorder_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        timed_of!(self).holds_back = false;
         let found = self.detect_losses(cx.now, false);
         if self.has_one_timer() {
             // tcp_rack_reo_timeout
@@ -25,9 +25,9 @@ impl TcpEndpoint {
         } else {
             self.watch_reordering(cx.now, &found);
         }
-        let recovered = self.cc.in_recovery();
+        let recovered = self.in_fast_recovery();
         self.act_on_losses(cx, &found, true);
-        if self.cc.in_recovery() && !recovered {
+        if self.in_fast_recovery() && !recovered {
             self.count_timer_delivery(cx);
         }
         self.call_output();
@@ -96,11 +96,12 @@ impl TcpEndpoint {
         let sums = self.snd.scoreboard.sums();
         sums.all.packets > 0
             && (sums.sacked.packets | sums.lost.packets) == 0
-            && !self.cc.in_recovery()
+            && !self.in_fast_recovery()
             && self.snd.wnd > 0
             && self.snd.shift == 0
             && loss.episode.timeout_until.is_none()
             && loss.tlp.allowed()
+            && !loss.reno
     }
 
     #[inline(never)]
@@ -145,6 +146,9 @@ impl TcpEndpoint {
         self.timers.stop(Purpose::Reorder);
         self.timers.stop(Purpose::LossProbe);
         self.begin_frto();
+        if self.is_reno() {
+            self.forget_reno();
+        }
         let loss = timed_of!(self);
         if self.snd.scoreboard.reneged() {
             if let Some(rates) = &mut self.snd.rates {
@@ -155,6 +159,8 @@ impl TcpEndpoint {
                 self.snd.scoreboard.mark_all_lost();
             }
         }
+        loss.episode.held = false;
+        loss.holds_back = false;
         loss.detector.on_timeout(&mut self.snd.scoreboard, &standing);
         loss.episode.prr = super::PrrState::None;
         loss.tlp.forget();
@@ -162,6 +168,11 @@ impl TcpEndpoint {
         loss.planned = None;
         loss.episode.undo = UndoState::begin(una, 0, None);
         loss.episode.timeout_until = Some(max);
+        loss.episode.proven = false;
+        if loss.detector.supports_undo() {
+            // tcp_enter_loss
+            self.ecn.on_reduced();
+        }
         if self.snd.wnd > 0 || matches!(self.cfg.profile.probe, ProbeRule::Empty { .. }) {
             self.snd.retransmit_head = Some(Cause::Timeout);
         } else {
@@ -183,6 +194,13 @@ impl TcpEndpoint {
         if self.snd.shift != 1 || !echo.is_some_and(|echo| tsecr_before(echo, sent)) {
             return;
         }
+        let loss = timed_of!(self);
+        let (until, frto) = (loss.episode.timeout_until, loss.frto);
         self.undo_timeout(cx);
+        if self.is_reno() {
+            // tcp_try_undo_loss: the state stays.
+            let loss = timed_of!(self);
+            (loss.episode.timeout_until, loss.frto) = (until, frto);
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::loss::LossDetector;
 
 impl TcpEndpoint {
     /// Does the system have a single timer, as Linux does?
-    pub(super) fn has_one_timer(&self) -> bool {
+    pub(crate) fn has_one_timer(&self) -> bool {
         matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if matches!(loss.detector, RackDetector::Linux(_)))
     }
 

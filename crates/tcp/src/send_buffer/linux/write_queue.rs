@@ -3,11 +3,6 @@
 
 use units::Offset;
 
-/// Memory of a queued packet besides its payload: `SKB_TRUESIZE` of a head with room for
-/// `MAX_TCP_HEADER`. It depends on the build; `sk_wmem_queued` less payload was a multiple of 832
-/// in readings of SO_MEMINFO on Linux 6.18, except for the bytes missing in a short segment.
-pub(crate) const SKB_OVERHEAD: u64 = 832;
-
 /// The write queue when the application writes, in bytes of payload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteQueue {
@@ -54,19 +49,21 @@ pub(crate) struct DeviceLimits {
     pub(crate) most: u64,
     /// Packets in the retransmission queue: 0, 1, or more.
     pub(crate) in_flight: u32,
+    /// Memory of a packet besides its payload.
+    pub(crate) overhead: u64,
 }
 
 impl DeviceLimits {
     /// tcp_small_queue_check: may a burst of `len` bytes be passed to it?
     pub(crate) const fn takes(&self, len: u64) -> bool {
-        let twice = 2 * (len + SKB_OVERHEAD);
+        let twice = 2 * (len + self.overhead);
         let most = if self.most > twice { self.most } else { twice };
         self.in_flight < 2 || self.held < most
     }
 
     /// Passes a burst of `len` bytes to it.
     pub(crate) const fn hold(&mut self, len: u64) {
-        self.held += len + SKB_OVERHEAD;
+        self.held += len + self.overhead;
         self.in_flight += 1;
     }
 }

@@ -1,0 +1,151 @@
+//! Linux without SACK: duplicate acknowledgments stand for packets that have arrived
+//! (`tcp_is_reno`), in the same states as with SACK, under PRR. One packet is marked lost at a time.
+//!
+//! Source: tcp_input.c of Linux 6.12 (tcp_ack, tcp_fastretrans_alert, tcp_process_loss,
+//! tcp_add_reno_sack, tcp_remove_reno_sacks, tcp_limit_reno_sacked, tcp_reset_reno_sack,
+//! tcp_newreno_mark_lost, tcp_is_non_sack_preventing_reopen).
+
+use cc::Controller;
+use recovery::rack::RackLosses;
+
+use super::timed_of;
+use crate::endpoint::TcpEndpoint;
+use crate::loss::{LossDetector, ReceivedAck};
+
+impl TcpEndpoint {
+    /// Is this Linux without SACK?
+    #[inline]
+    pub(super) const fn is_reno(&self) -> bool {
+        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.reno)
+    }
+
+    /// Number of duplicates that the acknowledgment stands for (`num_dupack`): it advances nothing,
+    /// and carries neither data nor a window.
+    #[cold]
+    pub(super) fn reno_duplicates(&self, received: &ReceivedAck) -> u64 {
+        let (seq, wnd) = (received.seq, received.wnd);
+        let opens = seq == self.snd.wl1 && (wnd > self.snd.wnd || wnd == 0);
+        let updates = seq > self.snd.wl1 || opens;
+        let duplicate = received.th_ack == self.snd.una
+            && !received.data
+            && !updates
+            && !self.snd.scoreboard.is_empty();
+        if duplicate { u64::from(received.nsegs) } else { 0 }
+    }
+
+    /// Counts the duplicates of an acknowledgment, or the `acked` packets that it acknowledges, as
+    /// arrived or no longer so. Returns how many were delivered besides, but cannot be outstanding.
+    pub(super) fn count_reno(
+        &mut self,
+        received: &ReceivedAck,
+        acked: u64,
+        duplicates: u64,
+    ) -> u64 {
+        let recovering = self.in_fast_recovery() || self.holds_recovery();
+        let point = self.cc.recovery_point();
+        let (max, mss) = (self.snd.max, self.mss());
+        let loss = timed_of!(self);
+        let map = &mut self.snd.scoreboard;
+        let before = map.sums().sacked.packets;
+        let counts = match loss.episode.timeout_until {
+            // tcp_process_loss: they stand for new data.
+            Some(high) => max > high && received.th_ack < high,
+            None => !(recovering && received.th_ack >= point),
+        };
+        let arrived = match acked {
+            0 if duplicates == 0 || !counts => return 0,
+            0 => before + duplicates,
+            // One packet filled the hole; the others were counted with the duplicates.
+            acked => before.saturating_sub(acked - 1),
+        };
+        let sums = map.sums();
+        let holes = sums.lost.packets.max(1).min(sums.all.packets);
+        let most = sums.all.packets - holes;
+        if arrived > most {
+            loss.reordering.on_reno(sums.all.packets + acked);
+        }
+        // What acknowledgments take away was delivered with them.
+        let besides = if acked > 0 { arrived.saturating_sub(most) } else { 0 };
+        loss.forgotten += besides as u32;
+        map.set_reno_sacked(arrived.min(most), mss);
+        besides
+    }
+
+    /// Forgets what duplicates stood for: outside of recovery with every advance, in it at its end
+    /// (tcp_reset_reno_sack).
+    pub(super) fn reset_reno(&mut self, received: &ReceivedAck) {
+        let advances = received.th_ack > self.snd.una;
+        let recovering = self.in_fast_recovery() || self.holds_recovery();
+        let ends = match recovering {
+            true => received.th_ack >= self.cc.recovery_point(),
+            // tcp_process_loss returns at its recovery point.
+            false => advances && timed_of!(self).episode.timeout_until != Some(received.th_ack),
+        };
+        if ends {
+            self.forget_reno();
+        }
+    }
+
+    /// tcp_reset_reno_sack
+    pub(super) fn forget_reno(&mut self) {
+        let sacked = self.snd.scoreboard.sums().sacked.packets;
+        timed_of!(self).forgotten += sacked as u32;
+        self.snd.scoreboard.set_reno_sacked(0, 1);
+    }
+
+    /// Marks the first packet lost after enough duplicates, or if a recovery has advanced to it.
+    pub(super) fn detect_reno_losses(&mut self, advances: bool) -> RackLosses {
+        let recovering = self.in_fast_recovery();
+        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else {
+            return RackLosses::default();
+        };
+        let map = &mut self.snd.scoreboard;
+        let enough = map.sums().sacked.packets >= u64::from(loss.reordering.metric());
+        let repairing = loss.episode.timeout_until.is_some();
+        let is_lost = if recovering { advances } else { enough && !repairing };
+        let head = map.first().filter(|head| is_lost && !head.lost()).map(|head| head.start());
+        match head {
+            Some(start) if map.lose(start) => RackLosses { packets: 1, reo_timeout: None },
+            _ => RackLosses::default(),
+        }
+    }
+
+    /// Does the recovery stay although all that was lost has arrived (`snd_una` is at its recovery
+    /// point), and was it undone?
+    #[inline]
+    pub(super) fn holds_recovery(&self) -> bool {
+        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.episode.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cc::Controller;
+    use units::Duration;
+
+    use crate::TcpSide;
+    use crate::tests::pair::{TcpPair, config};
+
+    #[test]
+    fn linux_stays_in_recovery_until_data_beyond_the_recovery_point_is_acknowledged() {
+        let recover_or_restore = |system: &str| {
+            let mut client = config(system, TcpSide::Client);
+            client.profile.sack = false;
+            client.tso = false;
+            let mut pair = TcpPair::new(client, config(system, TcpSide::Server));
+            pair.to_write = 8 * 1_448;
+            // The first data segment is lost once.
+            pair.lose = |number, segment| segment.payload > 0 && number == 3;
+            pair.run(Duration::from_millis(450));
+            assert_eq!(pair.client.acknowledged().get(), 8 * 1_448);
+            let before = pair.client.cc.in_recovery();
+            pair.to_write = 1_448;
+            pair.with(TcpSide::Client, |cx, end| end.write(cx, 1_448));
+            pair.serve();
+            pair.run(Duration::from_millis(1_500));
+            (before, pair.client.cc.in_recovery(), pair.client.totals().fast_recoveries)
+        };
+        assert_eq!(recover_or_restore("linux-6.18"), (true, false, 1));
+        assert_eq!(recover_or_restore("freebsd-13.2"), (false, false, 1));
+    }
+}
