@@ -218,11 +218,8 @@ fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
         EcnRule::Active => 1,
         EcnRule::Passive => 2,
     };
-    // Kernels before 6.5 have none of them, and no name for it.
-    let linear = match profile.syn.linear_timeouts {
-        0 => "-net.ipv4.tcp_syn_linear_timeouts",
-        _ => "net.ipv4.tcp_syn_linear_timeouts",
-    };
+    // A kernel before 6.5 has none of them, whatever the profile says.
+    let linear = "-net.ipv4.tcp_syn_linear_timeouts";
     let mut settings = vec![
         ("net.ipv4.tcp_timestamps", switch(profile.timestamps)),
         ("net.ipv4.tcp_sack", switch(profile.sack)),
