@@ -332,3 +332,17 @@ pub fn initial_archive(init: &[u8], plan: &[u8]) -> Vec<u8> {
     file(0, "TRAILER!!!", 0, &[]);
     archive
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_linear_syn_timeouts_takes_any_profile() {
+        for name in ["linux-6.1", "linux-6.12", "linux-6.18"] {
+            let settings = settings(&TcpProfile::named(name).unwrap());
+            let linear = settings.iter().find(|(name, _)| name.ends_with("linear_timeouts"));
+            assert!(linear.unwrap().0.starts_with('-'), "{name}");
+        }
+    }
+}

@@ -159,6 +159,19 @@ mod tests {
     }
 
     #[test]
+    fn duplicates_may_arrive_after_the_recovery() {
+        // tcp_try_undo_recovery leaves `undo_marker`; a tail loss probe has a stamp of its own.
+        let mut undo = UndoState::begin(Offset(100), 0, None);
+        undo.on_retransmitted(1, 50);
+        undo.end();
+        assert!(!undo.all_duplicates());
+        undo.on_duplicate(block(100, 200), 1, Offset(300));
+        assert!(undo.all_duplicates());
+        undo.on_retransmitted(1, 90);
+        assert!(undo.was_delayed(Some(89)) && !undo.was_delayed(Some(90)));
+    }
+
+    #[test]
     fn a_recovery_that_follows_another_keeps_the_time_of_what_is_outstanding() {
         for (in_flight, outstanding, undone) in
             [(1, true, false), (0, true, false), (0, false, true)]

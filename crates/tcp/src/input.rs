@@ -115,9 +115,9 @@ impl TcpEndpoint {
         self.snd.last_received = cx.now;
         self.rearm_keepalive(cx);
         let old = seq + u64::from(segment.payload) <= self.rcv.nxt;
-        // tcp_data_queue: marks of old data do not count.
-        let field = if old && self.cfg.profile.family == Family::Linux { 2 } else { segment.ecn };
-        self.ecn.on_segment(flags, field, segment.payload);
+        // tcp_data_queue: marks of old data do not count, only its CWR.
+        let marked = !old || self.cfg.profile.family != Family::Linux;
+        self.ecn.on_segment(flags, segment.ecn, if marked { segment.payload } else { 0 });
         let Some(payload) = self.trim(segment, seq) else {
             cold_path();
             // Nothing new, or nothing within the window: RFC 9293 3.10.7.4 requires an ACK.

@@ -322,10 +322,13 @@ const TRACING: (&str, &str) =
 fn end_with_kernel(tree: &Path) -> Result<(), BuildError> {
     let file = tree.join("arch/um/os-Linux/skas/process.c");
     let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
-    if !text.contains("copy_context_skas0") || !text.contains(TRACING.0) {
-        return Ok(());
-    }
-    fs::write(&file, text.replace(TRACING.0, TRACING.1)).map_err(with(&file))
+    ending_with_tracer(&text).map_or(Ok(()), |text| fs::write(&file, text).map_err(with(&file)))
+}
+
+/// The source with those lines changed; `None` if its kernel clones no processes, or if it is changed already.
+fn ending_with_tracer(source: &str) -> Option<String> {
+    let clones = source.contains("copy_context_skas0") && source.contains(TRACING.0);
+    clones.then(|| source.replace(TRACING.0, TRACING.1))
 }
 
 /// The source with that line changed; `None` if it has none.
@@ -568,6 +571,16 @@ mod tests {
         let changed = without_clock_cost(&line("TIMER_MULTIPLIER")).unwrap();
         assert_eq!(changed, line("0"));
         assert_eq!(without_clock_cost(&changed), None);
+    }
+
+    #[test]
+    fn processes_that_an_old_kernel_clones_end_with_it() {
+        let line = |options: &str| format!("ptrace(21, pid, NULL, (void *){options} < 0) {{\n");
+        let old = format!("copy_context_skas0\n{}", line("PTRACE_O_TRACESYSGOOD)"));
+        let changed = ending_with_tracer(&old).unwrap();
+        assert!(changed.ends_with(&line("(PTRACE_O_TRACESYSGOOD | (1 << 20)))")), "{changed}");
+        assert_eq!(ending_with_tracer(&changed), None);
+        assert_eq!(ending_with_tracer(&line("PTRACE_O_TRACESYSGOOD)")), None, "6.12 clones none");
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl SendMap {
     }
 
     /// Counts as many packets as SACKed, of `mss` bytes, although it is not known which: without
-    /// SACK, duplicate acknowledgments stand for packets that have arrived (tcp_add_reno_sack).
+    /// SACK, duplicate acknowledgments count as packets that have arrived (tcp_add_reno_sack).
     pub fn set_reno_sacked(&mut self, packets: u64, mss: u64) {
         if packets > 0 || self.knows_losses() {
             let bytes = (packets * mss).min(self.all.bytes);

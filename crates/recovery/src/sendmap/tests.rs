@@ -466,3 +466,16 @@ fn a_repeated_block_sacks_newly_covered_segments() {
     cut.clear_sacked();
     assert_eq!(cut.apply_sack(&block, |_| {}).packets, 1);
 }
+
+#[test]
+fn without_sack_fewer_packets_can_have_arrived_after_small_ones_are_merged() {
+    // tcp_adjust_pcount: `sacked_out` falls with `packets_out`.
+    let mut map = sent(4);
+    map.set_reno_sacked(3, MSS);
+    assert_eq!((map.sums().packets_in_flight(), map.sums().pipe()), (1, MSS));
+    map.collapse(Offset(0), Offset(2 * MSS));
+    let sums = map.sums();
+    assert_eq!((sums.all.packets, sums.sacked.packets, sums.packets_in_flight()), (3, 2, 1));
+    map.set_reno_sacked(0, MSS);
+    assert_eq!(map.sums().packets_in_flight(), 3);
+}

@@ -1,4 +1,4 @@
-//! Linux without SACK: duplicate acknowledgments stand for packets that have arrived
+//! Linux without SACK: duplicate acknowledgments count as packets that have arrived
 //! (`tcp_is_reno`), in the same states as with SACK, under PRR. One packet is marked lost at a time.
 //!
 //! Source: tcp_input.c of Linux 6.12 (tcp_ack, tcp_fastretrans_alert, tcp_process_loss,
@@ -19,7 +19,7 @@ impl TcpEndpoint {
         matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.reno)
     }
 
-    /// Number of duplicates that the acknowledgment stands for (`num_dupack`): it advances nothing,
+    /// Number of duplicates merged into the acknowledgment (`num_dupack`): it advances nothing,
     /// and carries neither data nor a window.
     #[cold]
     pub(super) fn reno_duplicates(&self, received: &ReceivedAck) -> u64 {
@@ -48,7 +48,7 @@ impl TcpEndpoint {
         let map = &mut self.snd.scoreboard;
         let before = map.sums().sacked.packets;
         let counts = match loss.episode.timeout_until {
-            // tcp_process_loss: they stand for new data.
+            // tcp_process_loss: only the new data sent since the timeout can have arrived.
             Some(high) => max > high && received.th_ack < high,
             None => !(recovering && received.th_ack >= point),
         };
