@@ -3,7 +3,9 @@
 //! Source: RFC 8985 section 6, with switches for the differences of Linux 6.18 (tcp_recovery.c).
 //! FreeBSD's own threshold is in [`crate::rack_freebsd`].
 
-use units::{Duration, Instant, Offset, unlikely};
+use core::hint::cold_path;
+
+use units::{Duration, Instant, Offset};
 
 use crate::sendmap::{DeliveredRun, SendMap, SentSegment};
 
@@ -76,12 +78,17 @@ pub struct Rack {
     /// Quarters of the minimum RTT; eight bits, as in Linux.
     reo_wnd_mult: u8,
     reo_wnd_persist: u8,
-    /// A round with a D-SACK ends once data beyond this is acknowledged (`RACK.dsack_round`).
-    dsack_round: Option<Offset>,
-    /// Linux: a D-SACK is to widen the window (`rack.dsack_seen`).
-    dsack_seen: bool,
-    /// Linux: when the window was last widened (`rack.last_delivered`).
-    widened_at: Instant,
+    rule: DsackRule,
+}
+
+/// How D-SACKs widen the reordering window.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+enum DsackRule {
+    /// RFC 8985: a round with a D-SACK ends once data beyond this is acknowledged (`RACK.dsack_round`).
+    Rfc { round: Option<Offset> },
+    /// Linux, whose times are in whole microseconds: a D-SACK is to widen the window (`rack.dsack_seen`), and when the
+    /// window was last widened (`rack.last_delivered`).
+    Linux { seen: bool, widened_at: Instant },
 }
 
 impl Rack {
@@ -95,9 +102,26 @@ impl Rack {
             reordering_seen: false,
             reo_wnd_mult: 1,
             reo_wnd_persist: PERSIST,
-            dsack_round: None,
-            dsack_seen: false,
-            widened_at: Instant::ZERO,
+            rule: DsackRule::Rfc { round: None },
+        }
+    }
+
+    /// The same, by Linux's rules.
+    pub const fn linux() -> Self {
+        Self { rule: DsackRule::Linux { seen: false, widened_at: Instant::ZERO }, ..Self::new() }
+    }
+
+    const fn is_linux(&self) -> bool {
+        matches!(self.rule, DsackRule::Linux { .. })
+    }
+
+    /// `at` as the system's clock shows it.
+    #[inline(always)]
+    const fn clock(&self, at: Instant) -> Instant {
+        if self.is_linux() {
+            Instant::from_nanos(at.as_nanos() - at.as_nanos() % 1_000)
+        } else {
+            at
         }
     }
 
@@ -108,14 +132,14 @@ impl Rack {
         let last = row.last;
         self.reordering_seen |= row.first.end < self.fack;
         self.fack = self.fack.max(last.end);
-        self.rtt = now.since(last.sent_at);
+        self.rtt = self.clock(now).since(self.clock(last.sent_at));
         self.advanced = true;
         self.newest = self.newest.max(Some((last.sent_at, last.end)));
     }
 
     /// Takes the round-trip time of a delivered packet; returns whether it has one.
     pub fn take_rtt(&mut self, packet: &DeliveredSegment, now: Instant, min_rtt: Duration) -> bool {
-        let rtt = now.since(packet.sent_at);
+        let rtt = self.clock(now).since(self.clock(packet.sent_at));
         // Ambiguous: not the retransmission if the RTT would be below the minimum. The kernel
         // compares its timestamps of whole microseconds.
         let whole_us = now.as_nanos() / 1_000 - packet.sent_at.as_nanos() / 1_000;
@@ -166,6 +190,11 @@ impl Rack {
         self.reordering_seen = true;
     }
 
+    /// Linux: reordering was seen as `tp->reord_seen` counts it, D-SACKs included.
+    pub const fn set_reordering_seen(&mut self, seen: bool) {
+        self.reordering_seen = seen;
+    }
+
     /// True once reordering was seen.
     pub const fn reordering_seen(&self) -> bool {
         self.reordering_seen
@@ -174,11 +203,9 @@ impl Rack {
     /// The acknowledgment has a D-SACK: at most once per round the window widens by a quarter of
     /// the minimum RTT (step 4).
     pub fn on_duplicate(&mut self, snd_una: Offset, snd_max: Offset) {
-        if self.dsack_round.is_some_and(|end| snd_una >= end) {
-            self.dsack_round = None;
-        }
-        if self.dsack_round.is_none() {
-            self.dsack_round = Some(snd_max);
+        let DsackRule::Rfc { round } = &mut self.rule else { return };
+        if round.is_none_or(|end| snd_una >= end) {
+            *round = Some(snd_max);
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
             self.reo_wnd_persist = PERSIST;
         }
@@ -187,12 +214,14 @@ impl Rack {
     /// Linux: an acknowledgment begins whose D-SACK is to widen the window (`rack.dsack_seen` of
     /// tcp_dsack_seen).
     pub const fn on_dsack_seen(&mut self) {
-        self.dsack_seen = true;
+        if let DsackRule::Linux { seen, .. } = &mut self.rule {
+            *seen = true;
+        }
     }
 
     /// Linux: does a D-SACK wait for an acknowledgment that delivers a packet?
     pub const fn dsack_pending(&self) -> bool {
-        self.dsack_seen
+        matches!(self.rule, DsackRule::Linux { seen: true, .. })
     }
 
     /// Linux: the packets that an acknowledgment delivers were processed (tcp_rack_update_reo_wnd). A
@@ -200,12 +229,13 @@ impl Rack {
     /// the rate sample), before it was last widened; with none it waits.
     #[inline]
     pub fn update_reo_wnd(&mut self, sent_at: Option<Instant>, now: Instant) {
-        if unlikely(self.dsack_seen) {
+        if let DsackRule::Linux { seen: pending @ true, widened_at } = &mut self.rule {
+            cold_path();
             let Some(sent_at) = sent_at else { return };
-            self.dsack_seen = false;
-            if sent_at >= self.widened_at {
+            *pending = false;
+            if sent_at >= *widened_at {
                 self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
-                self.widened_at = now;
+                *widened_at = now;
                 self.reo_wnd_persist = PERSIST;
             }
         } else if self.reo_wnd_persist == 0 {
@@ -227,6 +257,11 @@ impl Rack {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
     }
 
+    /// Linux: a window reduction was undone: losses are detected again (`rack.advanced` in tcp_undo_cwnd_reduction).
+    pub const fn on_undo(&mut self) {
+        self.advanced = true;
+    }
+
     /// Linux: D-SACKs have undone a recovery (tcp_try_undo_dsack).
     pub fn on_dsack_undo(&mut self) {
         self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(PERSIST);
@@ -238,9 +273,11 @@ impl Rack {
         if !self.reordering_seen && (standing.in_recovery || sacked >= DUP_THRESHOLD) {
             return Duration::ZERO;
         }
-        let quarters = standing.min_rtt.as_nanos() / 4;
-        let window = quarters.saturating_mul(u64::from(self.reo_wnd_mult));
-        Duration::from_nanos(window).min(standing.srtt)
+        let quarter = match self.is_linux() {
+            true => Duration::from_micros(standing.min_rtt.as_micros() / 4),
+            false => Duration::from_nanos(standing.min_rtt.as_nanos() / 4),
+        };
+        quarter.saturating_mul(u64::from(self.reo_wnd_mult)).min(standing.srtt)
     }
 
     /// Step 5 (RACK_detect_loss): packets sent before the most recently sent delivered one are lost
@@ -249,22 +286,29 @@ impl Rack {
         let Some((sent_at, end)) = self.newest else { return RackLosses::default() };
         map.pass(sent_at, end);
         let allowed = self.rtt + self.reo_wnd(map.sums().sacked.packets, standing);
-        let expired = |segment: &SentSegment| segment.sent_at() + allowed <= standing.now;
-        let (packets, newest) = map.mark_passed_lost(expired);
-        let reo_timeout = newest.map(|segment| (segment.sent_at() + allowed).since(standing.now));
+        let now = self.clock(standing.now);
+        let expires = |segment: &SentSegment| self.clock(segment.sent_at()) + allowed;
+        let (packets, newest) = map.mark_passed_lost(|segment| expires(segment) <= now);
+        let reo_timeout = newest.map(|segment| expires(segment).since(now));
         RackLosses { packets, reo_timeout }
     }
 
     /// Section 6.3: on a timeout the first packet is lost, others only if their time has expired;
     /// returns the number of packets marked lost.
     pub fn on_timeout(&self, map: &mut SendMap, standing: &RackInput) -> u64 {
-        let allowed = self.rtt + self.reo_wnd(map.sums().sacked.packets, standing);
+        let allowed = match self.is_linux() {
+            // tcp_timeout_mark_lost
+            true => self.rtt,
+            false => self.rtt + self.reo_wnd(map.sums().sacked.packets, standing),
+        };
+        let now = self.clock(standing.now);
+        let expired = |segment: &SentSegment| self.clock(segment.sent_at()) + allowed <= now;
         let first = map.first().map(SentSegment::start);
         let mut lost = u64::from(first.is_some_and(|first| map.lose(first)));
-        while map.oldest().is_some_and(|segment| segment.sent_at() + allowed <= standing.now) {
+        while map.oldest().is_some_and(expired) {
             lost += u64::from(map.mark_oldest_lost().is_some());
         }
-        lost
+        lost + map.mark_unlisted_lost(expired)
     }
 }
 

@@ -129,7 +129,7 @@ impl SendMap {
 
     /// Adds a segment to the counters.
     #[inline(always)]
-    fn count(&mut self, flags: u8, bytes: u64) {
+    fn count(&mut self, flags: u16, bytes: u64) {
         self.all.add(bytes);
         if flags & COUNTED_FLAGS != 0 {
             self.losses.sums.count(flags, bytes);
@@ -138,7 +138,7 @@ impl SendMap {
 
     /// Subtracts a segment from the counters.
     #[inline(always)]
-    fn discount(&mut self, flags: u8, bytes: u64) {
+    fn discount(&mut self, flags: u16, bytes: u64) {
         self.all.take(bytes);
         if flags & COUNTED_FLAGS != 0 {
             self.losses.sums.discount(flags, bytes);

@@ -112,6 +112,12 @@ impl Tlp {
         self.probe.is_some()
     }
 
+    /// True if a probe is in flight that retransmitted a packet (`tlp_retrans`).
+    #[inline]
+    pub fn repeated(&self) -> bool {
+        self.probe.is_some_and(|probe| probe.repeats)
+    }
+
     /// `snd_nxt` after the probe in flight (`tlp_high_seq`).
     pub fn probe_end(&self) -> Option<Offset> {
         self.probe.map(|probe| probe.end)

@@ -17,8 +17,6 @@ pub struct UndoState {
     retrans: Option<u64>,
     /// Timestamp clock at the first of them (`retrans_stamp`).
     stamp: Option<u32>,
-    /// The recovery has ended.
-    over: bool,
 }
 
 impl UndoState {
@@ -26,7 +24,7 @@ impl UndoState {
     /// sent at `stamp`.
     pub const fn begin(snd_una: Offset, retransmitted: u64, stamp: Option<u32>) -> Self {
         let retrans = if retransmitted > 0 { Some(retransmitted) } else { None };
-        Self { marker: Some(snd_una), retrans, stamp, over: false }
+        Self { marker: Some(snd_una), retrans, stamp }
     }
 
     /// Another recovery begins with `retransmitted` retransmitted packets in flight. The time of the
@@ -38,23 +36,28 @@ impl UndoState {
     }
 
     /// The recovery is over. D-SACKs may still show that it was spurious (tcp_try_undo_dsack in
-    /// TCP_CA_Open).
-    pub const fn end(&mut self) {
-        self.over = true;
+    /// TCP_CA_Open). The time of the first retransmission stays if retransmitted packets are
+    /// outstanding (tcp_any_retrans_done in tcp_try_to_open).
+    pub const fn end(&mut self, outstanding: bool) {
+        if !outstanding {
+            self.stamp = None;
+        }
     }
 
-    /// The recovery can no longer be undone.
-    pub const fn forget(&mut self) {
+    /// The recovery can no longer be undone; `outstanding` as in [`UndoState::end`].
+    pub const fn forget(&mut self, outstanding: bool) {
         self.marker = None;
         self.retrans = None;
+        self.end(outstanding);
+    }
+
+    /// Timestamp clock at the first retransmission of the recovery.
+    pub const fn retrans_stamp(&self) -> Option<u32> {
+        self.stamp
     }
 
     /// `packets` packets were retransmitted at `stamp` of the timestamp clock.
     pub fn on_retransmitted(&mut self, packets: u64, stamp: u32) {
-        if self.marker.is_none() || self.over {
-            // A tail loss probe.
-            self.stamp = None;
-        }
         self.stamp = self.stamp.or(Some(stamp));
         self.retrans = Some(self.retrans.unwrap_or(0) + packets);
     }
@@ -152,7 +155,7 @@ mod tests {
         assert!(!undo.may(Some(50)));
         assert!(!undo.may(Some(0)));
         assert!(undo.may(Some(49)));
-        undo.forget();
+        undo.forget(false);
         assert!(!undo.may(Some(49)));
         // The timestamp clock wraps.
         assert!(tsecr_before(u32::MAX, 3));
@@ -160,10 +163,10 @@ mod tests {
 
     #[test]
     fn duplicates_may_arrive_after_the_recovery() {
-        // tcp_try_undo_recovery leaves `undo_marker`; a tail loss probe has a stamp of its own.
+        // tcp_try_undo_recovery leaves `undo_marker`, tcp_try_to_open clears `retrans_stamp`.
         let mut undo = UndoState::begin(Offset(100), 0, None);
         undo.on_retransmitted(1, 50);
-        undo.end();
+        undo.end(false);
         assert!(!undo.all_duplicates());
         undo.on_duplicate(block(100, 200), 1, Offset(300));
         assert!(undo.all_duplicates());
@@ -178,17 +181,11 @@ mod tests {
         {
             let mut undo = UndoState::begin(Offset(100), 0, None);
             undo.on_retransmitted(1, 50);
-            undo.forget();
+            undo.forget(outstanding);
             undo.begin_again(Offset(200), in_flight, outstanding);
             assert_eq!(undo.may(Some(55)), undone, "{in_flight} {outstanding}");
             assert!(undo.may(Some(49)));
         }
-        // The time of a tail loss probe is that of the last one.
-        let mut undo = UndoState::default();
-        undo.on_retransmitted(1, 50);
-        undo.on_retransmitted(1, 60);
-        undo.begin_again(Offset(200), 1, true);
-        assert!(undo.may(Some(59)) && !undo.may(Some(60)));
     }
 
     #[test]

@@ -489,7 +489,7 @@ impl TcpEndpoint {
         let probes = self.head_probes();
         self.snd.shift += u32::from(!probes);
         let hopeless =
-            if probes { self.head_unanswered(cx.now) } else { self.snd.shift > self.retries() };
+            if probes { self.head_unanswered(cx.now) } else { self.retransmits_timed_out(cx.now) };
         if hopeless {
             self.give_up(cx);
             return;
@@ -512,11 +512,12 @@ impl TcpEndpoint {
             if self.is_fast_open_child() {
                 self.snd.rare.fast_open.syn_ack_due = true;
             }
-            self.arm_retransmit(cx.now);
+            self.arm_after_timeout(cx.now);
             self.call_output();
             return;
         }
-        if self.snd.shift == 1 && self.negotiated.timestamps {
+        let stamps = self.negotiated.timestamps && self.cfg.profile.family != Family::Linux;
+        if self.snd.shift == 1 && stamps {
             self.snd.timeout_stamp = Some(self.clock.timestamp(cx.now));
         }
         if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
@@ -550,7 +551,7 @@ impl TcpEndpoint {
                 self.snd.retransmit_cause = Cause::Timeout;
             }
         }
-        self.arm_retransmit(cx.now);
+        self.arm_after_timeout(cx.now);
         self.call_output();
     }
 

@@ -327,8 +327,8 @@ impl TcpEndpoint {
         self.snd.batch = PacketBatch::NONE;
         if reports {
             self.reset = Some((self.snd.nxt.to_seq(self.cfg.isn), Some(self.rcv_nxt_seq())));
-            if self.negotiated.timestamps && self.cfg.profile.family == Family::Linux {
-                self.snd.rare.stamped_reset = true;
+            if self.cfg.profile.family == Family::Linux {
+                self.snd.rare.active_reset = true;
             }
         }
         self.abort(cx);

@@ -193,6 +193,21 @@ impl TcpEndpoint {
             && first.is_some_and(|at| echo == Some(self.clock.timestamp(at)))
     }
 
+    /// Is the timestamp that an answer echoes that of a SYN of ours, if it echoes any? Linux answers another with a RST
+    /// (`PAWSActiveRejected` of tcp_rcv_synsent_state_process).
+    pub(crate) fn echoes_any_syn(&self, now: Instant, segment: &Segment) -> bool {
+        let profile = &self.cfg.profile;
+        if profile.family != Family::Linux || !profile.timestamps {
+            return true;
+        }
+        let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
+        let opened = self.handshake_cfg.as_ref().and_then(|config| config.opened);
+        opened.filter(|_| echo != 0).is_none_or(|opened| {
+            let first = self.clock.timestamp(opened);
+            echo.wrapping_sub(first) <= self.clock.timestamp(now).wrapping_sub(first)
+        })
+    }
+
     /// Window of a segment other than a SYN, in bytes.
     pub(crate) fn scaled_window(&self, segment: &Segment) -> u64 {
         u64::from(segment.window) << self.negotiated.snd_scale.unwrap_or(0)

@@ -86,7 +86,7 @@ impl TcpEndpoint {
             return;
         }
         // RFC 5961 section 5: the ACK is for data never sent, or too old.
-        if ack > self.snd.max || ack + self.snd.max_wnd.max(1) < self.snd.una {
+        if ack > self.snd.max || ack + self.oldest_ack() < self.snd.una {
             cold_path();
             let never_sent = ack > self.snd.max && self.state == TcpState::Established;
             if self.state == TcpState::SynReceived {
@@ -153,6 +153,9 @@ impl TcpEndpoint {
             // Not for the segment that establishes the connection (tcp_rcv_state_process).
             self.measure_echo(cx.now, segment);
         }
+        if unlikely(!established) && self.refuses_data(cx, segment, seq) {
+            return;
+        }
         let had_gap = !self.rcv.reassembly.is_empty() || self.rcv.fin.is_some();
         let queues_fin = payload.fin && payload.left > self.rcv.nxt && self.queues_fin();
         if payload.right > payload.left || queues_fin {
@@ -166,6 +169,17 @@ impl TcpEndpoint {
             }
         }
         self.take_fin(cx, had_gap);
+    }
+
+    /// How far behind `snd_una` an acknowledgment may be (RFC 5961 section 5.2): Linux counts no more than was
+    /// acknowledged (`bytes_acked` in tcp_ack), of a server's stream without its SYN.
+    fn oldest_ack(&self) -> u64 {
+        let most = self.snd.max_wnd.max(1);
+        if self.cfg.profile.family != Family::Linux {
+            return most;
+        }
+        let passive = u64::from(self.cfg.side == crate::endpoint::TcpSide::Server);
+        most.min(self.snd.una.0.saturating_sub(passive))
     }
 
     /// Does the segment qualify for the fast path: the next bytes or a pure acknowledgment, in

@@ -380,7 +380,7 @@ const KNOBS: &[Knob] = &[
     linux(
         "net.ipv4.tcp_retries2",
         KnobSlot::Count { at: |p| Some(&mut p.retries), least: 1, most: 255 },
-        "consecutive timeouts before the connection is dropped",
+        "timeouts before the connection is dropped: the time that as many take, from 200 ms on",
     ),
     linux(
         "net.ipv4.tcp_syn_retries",

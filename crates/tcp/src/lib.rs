@@ -4,7 +4,7 @@
 //! the names users know); [`endpoint`] (the state machine), then in the life of a segment
 //! `handshake`, `output` (what is sent next, one file per system), `input` (arriving segments),
 //! `acks` (acknowledgments at the sender), [`probes`]; and the parts they use: `timers`,
-//! `syn_timer`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`,
+//! `syn_timer`, `user_timeout`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`,
 //! `reassembly`, `ack_policy`, `sack_compression`; `rates` (delivery rates and pacing, for BBR);
 //! the application's interface: [`info`], `socket_options`; [`packed`] (idle connections, compactly
 //! encoded).
@@ -47,6 +47,7 @@ mod state;
 mod syn_timer;
 mod tcpcb;
 mod timers;
+mod user_timeout;
 
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,7 @@ use core::hint::cold_path;
 
 use cc::{Controller, IdleEvent};
 use machine::Cx;
-use packet::{Flags, Segment, Timestamps};
+use packet::{Flags, Segment};
 use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind};
 use units::{Offset, SeqNum, unlikely};
 
@@ -71,11 +71,15 @@ impl TcpEndpoint {
     ) -> Result<(), SendLimit> {
         if let Some((seq, ack)) = self.reset.take() {
             cold_path();
-            *slot = self.reset_segment(seq, ack);
-            if self.snd.rare.stamped_reset {
-                let (val, ecr) = (self.clock.timestamp(cx.now), self.rcv.ts_recent);
-                slot.timestamps = Some(Timestamps { val, ecr });
-                self.snd.rare.stamped_reset = false;
+            if self.snd.rare.active_reset {
+                self.snd.rare.active_reset = false;
+                let at = self.snd.nxt;
+                self.write_header_cold(cx.now, at, 0, Flags::RST | Flags::ACK, slot);
+                if self.has_blocks() {
+                    self.write_blocks(0, slot);
+                }
+            } else {
+                *slot = self.reset_segment(seq, ack);
             }
             let at = self.payload_offset(self.snd.nxt);
             cx.emit(|| Event::Sent { at, len: 0, kind: SentKind::Reset });

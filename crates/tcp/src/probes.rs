@@ -58,6 +58,9 @@ impl TcpEndpoint {
         let idle = self.snd.nxt == self.snd.una && !self.timers.runs(Purpose::Retransmit);
         if idle && !self.timers.runs(Purpose::Persist) {
             self.snd.rare.probes = 0;
+            if self.snd.rare.probing_since.is_some() {
+                self.snd.rare.probing_since = None;
+            }
             self.snd.persisting = true;
             self.set_window_timer(cx);
         }
@@ -80,14 +83,14 @@ impl TcpEndpoint {
             }
             ProbeRule::Empty { max } => self.rtt.rto().saturating_mul(1 << doublings).min(max),
         };
-        self.timers.set(Purpose::Persist, self.clock.deadline(cx.now, span));
+        self.timers.set(Purpose::Persist, self.probe_deadline(cx.now, span));
     }
 
     /// Is the head of the outstanding data retransmitted as a window probe, since the peer has
     /// closed its window over it (tcp_retransmit_timer of Linux)?
     pub(crate) fn head_probes(&self) -> bool {
         let by_head = matches!(self.cfg.profile.probe, ProbeRule::Empty { .. });
-        by_head && self.snd.wnd == 0 && self.synchronised()
+        by_head && self.snd.wnd == 0 && self.synchronised() && !self.snd.rare.orphaned
     }
 
     /// Has the peer been silent for too long to go on probing with the head
@@ -133,7 +136,7 @@ impl TcpEndpoint {
         if self.snd.last_received > self.snd.rare.probed_at {
             self.snd.rare.unanswered_probes = 0;
         }
-        if self.probe_limit_reached(cx.now) {
+        if self.probes_timed_out(cx.now) || self.probe_limit_reached(cx.now) {
             self.give_up(cx);
             return;
         }
@@ -196,7 +199,10 @@ impl TcpEndpoint {
         let most = keepalive.interval.saturating_mul(u64::from(keepalive.count));
         let hopeless = match self.is_rack() {
             true => silence.saturating_sub(keepalive.idle) >= most,
-            false => self.snd.rare.unanswered_keepalives == keepalive.count,
+            false => match Duration::from_millis(u64::from(self.snd.rare.user_timeout)) {
+                Duration::ZERO => self.snd.rare.unanswered_keepalives == keepalive.count,
+                limit => silence >= limit && self.snd.rare.unanswered_keepalives > 0,
+            },
         };
         if hopeless {
             // Both kernels send a RST.

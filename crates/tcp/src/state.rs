@@ -170,8 +170,16 @@ pub(crate) struct RareState {
     /// Consecutive keepalive probes without an answer.
     pub(crate) unanswered_keepalives: u32,
     pub(crate) fast_open: FastOpenState,
-    /// The pending RST has timestamps (tcp_send_active_reset).
-    pub(crate) stamped_reset: bool,
+    /// The pending RST is an ordinary segment, with a window and options (tcp_send_active_reset).
+    pub(crate) active_reset: bool,
+    /// `TCP_USER_TIMEOUT`, in milliseconds; 0 for the system's limits.
+    pub(crate) user_timeout: u32,
+    /// First expiry of the timer of window probes under that limit (`icsk_probes_tstamp`).
+    pub(crate) probing_since: Option<Instant>,
+    /// The application has closed the socket (`SOCK_DEAD`).
+    pub(crate) orphaned: bool,
+    /// Nothing that arrives will be read (`RCV_SHUTDOWN`).
+    pub(crate) receive_shut: bool,
 }
 
 static NO_RARE: RareState = RareState {
@@ -185,7 +193,11 @@ static NO_RARE: RareState = RareState {
         syn_data_acked: false,
         reply: None,
     },
-    stamped_reset: false,
+    active_reset: false,
+    user_timeout: 0,
+    probing_since: None,
+    orphaned: false,
+    receive_shut: false,
 };
 
 impl InitialValue for RareState {

@@ -1,6 +1,6 @@
 // The ACK clock: packets and ACKs on their way, the queue and the window, at any pace.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { Seek } from "../app.tsx";
 import { draw, describe } from "../clock/scene.ts";
@@ -111,7 +111,8 @@ export function ClockPage({ text, setText, seek, isDark, isShown, onScenario }: 
 
   /** Nanoseconds of the run in a second here. */
   const speed = record ? (record.roundTrip / ROUND_TRIP) * 2 ** pace : 0;
-  useEffect(() => {
+  // Of the layout: a pause ends the frames before the next one, not some frames later.
+  useLayoutEffect(() => {
     if (!isPlaying || !record) return;
     let frame = 0;
     let before = performance.now();

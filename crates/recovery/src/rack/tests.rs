@@ -173,7 +173,7 @@ proptest! {
                     sender.map.retransmit(Offset(start), Offset(end), ms(now), false);
                 }
                 4 => sender.map.mark_all_lost(),
-                5 => sender.map.unmark_lost(),
+                5 => sender.map.unmark_lost(true),
                 6 if end <= max => {
                     let at = Offset(start + MSS / 2);
                     sender.map.retransmit(Offset(start), at, ms(now), false);
@@ -198,7 +198,7 @@ proptest! {
 
 #[test]
 fn linux_widens_the_window_at_the_next_delivery_once_per_round_trip() {
-    let mut rack = Rack::new();
+    let mut rack = Rack::linux();
     let window = |rack: &Rack| rack.reo_wnd(0, &standing(0, false));
     let deliver = |rack: &mut Rack, sent, at| rack.update_reo_wnd(Some(ms(sent)), ms(at));
     // A D-SACK alone delivers nothing.

@@ -2,7 +2,7 @@
 
 use units::{Instant, Offset};
 
-use super::segment::{EXPIRED, LOST, PASSED, PROBE, RETRANS, SegmentCount, WAS_PASSED};
+use super::segment::{EXPIRED, LOST, PASSED, PROBE, RETRANS, SegmentCount, UNLISTED, WAS_PASSED};
 use super::{RetransmitResult, SendMap};
 
 impl SendMap {
@@ -34,7 +34,7 @@ impl SendMap {
             if segment.flags & EXPIRED != 0 {
                 self.losses.sums.expired.take(segment.len());
             }
-            segment.flags &= !(PASSED | PROBE | EXPIRED);
+            segment.flags &= !(PASSED | PROBE | EXPIRED | UNLISTED);
             if !probe && segment.retransmissions < u8::MAX {
                 segment.retransmissions += 1;
                 self.losses.sums.holes_rxt_bytes += segment.len();
@@ -119,14 +119,16 @@ impl SendMap {
     }
 
     /// Clears all loss marks: segments awaiting retransmission count as in flight
-    /// (tcp_undo_cwnd_reduction).
-    pub fn unmark_lost(&mut self) {
+    /// (tcp_undo_cwnd_reduction). Unless `relists`, those detected by their transmission time are not detected again
+    /// before they are retransmitted, as in Linux (tcp_rack_detect_loss has taken them from `tsorted_sent_queue`).
+    pub fn unmark_lost(&mut self, relists: bool) {
+        let cleared = if relists { LOST | UNLISTED } else { LOST };
         let losses = &mut *self.losses;
         for segment in &mut self.segments {
             if segment.waits() && segment.transmissions > 1 {
                 losses.retransmit_order.reinsert(segment, losses.passed_until);
             }
-            segment.flags &= !LOST;
+            segment.flags &= !cleared;
         }
         self.losses.sums.lost = SegmentCount::default();
         self.losses.first_tx_lost = 0;

@@ -5,7 +5,8 @@ use core::hint::cold_path;
 use units::{Instant, Offset};
 
 use super::segment::{
-    COUNTED_FLAGS, EXPIRED, LOST, PASSED, RETRANS, SACKED, SegmentCount, SentSegment, WAS_PASSED,
+    COUNTED_FLAGS, EXPIRED, LOST, PASSED, RETRANS, SACKED, SegmentCount, SentSegment, UNLISTED,
+    WAS_PASSED,
 };
 use super::{NO_BLOCKS, SendMap};
 use crate::dsack::SackRange;
@@ -97,7 +98,7 @@ impl SendMap {
                 losses.sums.discount(segment.flags, bytes);
                 segment.flags &= !(LOST | RETRANS | EXPIRED);
             }
-            segment.flags |= SACKED;
+            segment.flags = segment.flags & !UNLISTED | SACKED;
             losses.sums.sacked.add(bytes);
             to = segment.end();
             at += 1;

@@ -11,30 +11,33 @@ pub struct SentSegment {
     pub(super) transmissions: u8,
     /// Retransmissions other than probes.
     pub(super) retransmissions: u8,
-    pub(super) flags: u8,
+    pub(super) flags: u16,
 }
 
 /// At most half a cache line: a flight has tens of thousands of them.
 const _: () = assert!(size_of::<SentSegment>() <= 32);
 
 /// SACKed (`RACK_ACKED`, `TCPCB_SACKED_ACKED`).
-pub(super) const SACKED: u8 = 1;
+pub(super) const SACKED: u16 = 1;
 /// Marked lost (`TCPCB_LOST`); kept while the retransmission is in flight.
-pub(super) const LOST: u8 = 1 << 1;
+pub(super) const LOST: u16 = 1 << 1;
 /// Retransmitted and believed in flight (`TCPCB_SACKED_RETRANS`).
-pub(super) const RETRANS: u8 = 1 << 2;
+pub(super) const RETRANS: u16 = 1 << 2;
 /// A segment sent later has arrived (`RACK_SACK_PASSED`).
-pub(super) const PASSED: u8 = 1 << 3;
+pub(super) const PASSED: u16 = 1 << 3;
 /// Was passed when it was retransmitted (`RACK_WAS_SACKPASS`).
-pub(super) const WAS_PASSED: u8 = 1 << 4;
+pub(super) const WAS_PASSED: u16 = 1 << 4;
 /// Retransmitted as a tail loss probe (`RACK_TLP`).
-pub(super) const PROBE: u8 = 1 << 5;
+pub(super) const PROBE: u16 = 1 << 5;
 /// Was passed and has expired (`RACK_WAS_LOST`); until retransmitted.
-pub(super) const EXPIRED: u8 = 1 << 6;
+pub(super) const EXPIRED: u16 = 1 << 6;
 /// Flags that are counted besides [`SendMapCounters::all`].
-pub(super) const COUNTED_FLAGS: u8 = SACKED | LOST | RETRANS | EXPIRED;
+pub(super) const COUNTED_FLAGS: u16 = SACKED | LOST | RETRANS | EXPIRED;
 /// Carries PSH in every transmission (`tcp_flags` of Linux's `tcp_skb_cb`).
-pub(super) const PUSH: u8 = 1 << 7;
+pub(super) const PUSH: u16 = 1 << 7;
+/// Detected lost by its transmission time, and not retransmitted since: no longer in the order of transmission
+/// (`tcp_tsorted_anchor`).
+pub(super) const UNLISTED: u16 = 1 << 8;
 
 impl SentSegment {
     /// First byte.
@@ -114,7 +117,7 @@ impl SentSegment {
 
     /// True if it was sent once and is in flight.
     pub(super) const fn in_flight_first_tx(&self) -> bool {
-        self.transmissions == 1 && self.flags & (SACKED | LOST) == 0
+        self.transmissions == 1 && self.flags & (SACKED | LOST | UNLISTED) == 0
     }
 
     /// True if it was lost after its first transmission and awaits retransmission.
@@ -223,7 +226,7 @@ impl SendMapCounters {
     }
 
     /// Adds a segment by its flags, except to [`SendMapCounters::all`].
-    pub(super) const fn count(&mut self, flags: u8, bytes: u64) {
+    pub(super) const fn count(&mut self, flags: u16, bytes: u64) {
         if flags & SACKED != 0 {
             self.sacked.add(bytes);
         }
@@ -239,7 +242,7 @@ impl SendMapCounters {
     }
 
     /// Subtracts a segment, the reverse of [`SendMapCounters::count`].
-    pub(super) const fn discount(&mut self, flags: u8, bytes: u64) {
+    pub(super) const fn discount(&mut self, flags: u16, bytes: u64) {
         if flags & SACKED != 0 {
             self.sacked.take(bytes);
         }

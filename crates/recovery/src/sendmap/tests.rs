@@ -142,7 +142,7 @@ fn a_timeout_marks_all_lost_and_undo_clears_the_marks() {
     map.mark_all_lost();
     assert_eq!((map.sums().packets_in_flight(), map.sums().lost.packets), (0, 3));
     map.retransmit(Offset(0), Offset(MSS), ms(9), false);
-    map.unmark_lost();
+    map.unmark_lost(true);
     assert_eq!((map.sums().packets_in_flight(), map.sums().lost.packets), (4, 0));
     assert_eq!(number(map.oldest()), Some(1));
 }
@@ -395,7 +395,7 @@ proptest! {
                     }
                 }
                 Op::Unmark => {
-                    map.unmark_lost();
+                    map.unmark_lost(true);
                     plain.iter_mut().for_each(|segment| segment.lost = false);
                 }
                 Op::Forget => {

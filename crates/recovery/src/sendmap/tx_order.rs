@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use units::{Instant, Offset};
 
 use super::SendMap;
-use super::segment::{EXPIRED, PASSED, SentSegment, WAS_PASSED};
+use super::segment::{EXPIRED, PASSED, SentSegment, UNLISTED, WAS_PASSED};
 
 /// Transmission time and sequence end: of segments sent together, the lowest is the oldest.
 pub(super) type TxTime = (Instant, Offset);
@@ -131,7 +131,9 @@ impl SendMap {
     fn segment_of(&self, (end, sent_at): (Offset, Instant)) -> Option<usize> {
         let at = self.index_of_end(end)?;
         let segment = &self.segments[at];
-        let live = segment.transmissions > 1 && segment.in_flight() && segment.sent_at == sent_at;
+        let listed = segment.flags & UNLISTED == 0;
+        let live = listed && segment.transmissions > 1 && segment.in_flight();
+        let live = live && segment.sent_at == sent_at;
         live.then_some(at)
     }
 
@@ -213,6 +215,7 @@ impl SendMap {
             && expired(&self.segments[at])
         {
             self.mark_lost_at(at);
+            self.segments[at].flags |= UNLISTED;
             lost += 1;
         }
         // A retransmitted segment that has not been passed must not hide passed ones sent later.
@@ -222,8 +225,22 @@ impl SendMap {
                 return (lost, self.segments.get(at));
             }
             self.mark_lost_at(at);
+            self.segments[at].flags |= UNLISTED;
             lost += 1;
         }
+    }
+
+    /// Marks lost the `expired` segments in flight that are no longer in the order of transmission, at a timeout.
+    pub(crate) fn mark_unlisted_lost(&mut self, expired: impl Fn(&SentSegment) -> bool) -> u64 {
+        let mut lost = 0;
+        for at in 0..self.segments.len() {
+            let segment = &self.segments[at];
+            if segment.flags & UNLISTED != 0 && segment.in_flight() && expired(segment) {
+                self.mark_lost_at(at);
+                lost += 1;
+            }
+        }
+        lost
     }
 
     /// The most recently sent of the passed segments in flight.

@@ -315,6 +315,9 @@ impl<'a> Runner<'a> {
 
     fn read(&mut self, call: &SystemCall) -> Result<CallResult> {
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
+        if socket.role == SocketRole::Listener {
+            return Ok(Error("ENOTCONN"));
+        }
         if socket.deferred {
             return Ok(if socket.nonblocking { Error("EAGAIN") } else { Blocks });
         }
@@ -367,6 +370,7 @@ impl<'a> Runner<'a> {
     fn write(&mut self, call: &SystemCall, progress: &mut u64) -> Result<CallResult> {
         let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
         let (mut nonblocking, shut) = (socket.nonblocking, socket.shut);
+        let listens = socket.role == SocketRole::Listener;
         let linux = self.world.host.profile.family == Family::Linux;
         let mut fast = socket.deferred;
         let mut with = WriteFlags::default();
@@ -387,6 +391,10 @@ impl<'a> Runner<'a> {
         let wanted = self.amount(call)?;
         if wanted > 0 && self.null_buffer(call) {
             return Ok(Error("EFAULT"));
+        }
+        if listens {
+            // sk_stream_wait_connect; FreeBSD's tcp_usr_send
+            return Ok(Error(if linux { "EPIPE" } else { "ENOTCONN" }));
         }
         if fast && let Some(result) = self.write_fast(call, wanted, nonblocking, progress) {
             return Ok(result);
@@ -494,11 +502,17 @@ impl<'a> Runner<'a> {
         if socket.role != SocketRole::Connection || self.world.state() == TcpState::Closed {
             return Ok(Error("ENOTCONN"));
         }
-        socket.shut_read |= !names(how, "SHUT_WR");
+        let reads = !names(how, "SHUT_WR");
+        socket.shut_read |= reads;
+        if reads {
+            let _: Option<()> = self.world.with(|_, end| end.stop_reading(false));
+        }
         if !writes {
             return Ok(Value(0));
         }
-        socket.shut = true;
+        if let Some(socket) = self.sockets.get_mut(number(call, 0)) {
+            socket.shut = true;
+        }
         let _: Option<()> = self.world.with(|_, end| end.close());
         Ok(Value(0))
     }
@@ -526,8 +540,11 @@ impl<'a> Runner<'a> {
             if unread || socket.wishes.no_linger {
                 end.reset(cx);
                 while end.poll_signal().is_some() {}
-            } else if !socket.shut {
-                end.close();
+            } else {
+                end.stop_reading(true);
+                if !socket.shut {
+                    end.close();
+                }
             }
         });
         Value(0)
@@ -540,6 +557,7 @@ fn inherit(end: &mut TcpEndpoint, wishes: &SocketOptions) {
         end.set_cork(true);
     }
     end.set_notsent_lowat(wishes.notsent_lowat);
+    end.set_user_timeout(wishes.user_timeout);
 }
 
 /// Returns the flags of a call of that family; those of `sendmsg` and `recvmsg` come third.

@@ -65,6 +65,15 @@ impl Runner<'_> {
                     let _: Option<()> = self.world.with(|_, end| end.set_notsent_lowat(bytes));
                 }
             }
+            ("TCP_USER_TIMEOUT", millis) if profile.family == Family::Linux => {
+                let Some(millis) = millis.and_then(|ms| u32::try_from(ms).ok()) else {
+                    return Ok(Error("EINVAL"));
+                };
+                wishes.user_timeout = millis;
+                if connected {
+                    let _: Option<()> = self.world.with(|_, end| end.set_user_timeout(millis));
+                }
+            }
             ("SO_SNDBUF", Some(size)) => {
                 wishes.send_buffer = Some(size);
                 if connected {
@@ -180,6 +189,7 @@ impl Runner<'_> {
             "TCP_CORK" => i64::from(socket.wishes.cork).to_string(),
             "TCP_NOTSENT_LOWAT" => socket.wishes.notsent_lowat.to_string(),
             "SO_KEEPALIVE" => i64::from(socket.wishes.keepalive).to_string(),
+            "TCP_USER_TIMEOUT" => socket.wishes.user_timeout.to_string(),
             // tcp_getsockopt: the value set, until there is a connection.
             "TCP_MAXSEG" if !connected => socket.wishes.maxseg.map_or(mss, u64::from).to_string(),
             "TCP_MAXSEG" => mss.to_string(),

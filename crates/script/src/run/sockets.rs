@@ -50,6 +50,8 @@ pub(super) struct SocketOptions {
     pub(super) cork: bool,
     /// `TCP_NOTSENT_LOWAT`; 0 for the system's value.
     pub(super) notsent_lowat: u32,
+    /// `TCP_USER_TIMEOUT`, in milliseconds; 0 for the system's limits.
+    pub(super) user_timeout: u32,
     pub(super) send_buffer: Option<u64>,
     pub(super) receive_buffer: Option<u64>,
     pub(super) maxseg: Option<u32>,

@@ -51,7 +51,14 @@ impl TcpEndpoint {
     #[inline(never)]
     pub(crate) fn on_fin_acked<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         match self.state {
-            TcpState::FinWait1 => self.state = TcpState::FinWait2,
+            TcpState::FinWait1 => {
+                self.state = TcpState::FinWait2;
+                if self.snd.rare.orphaned && self.cfg.profile.family == Family::Linux {
+                    // tcp_fin_timeout
+                    let at = self.clock.deadline(cx.now, self.cfg.profile.time_wait);
+                    self.timers.set(Purpose::TimeWait, at);
+                }
+            }
             TcpState::Closing => {
                 self.state = TcpState::TimeWait;
                 self.enter_time_wait(cx);
@@ -67,9 +74,11 @@ impl TcpEndpoint {
     }
 
     pub(super) fn enter_time_wait<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let first = !self.timers.runs(Purpose::TimeWait);
+        let orphan = self.state == TcpState::FinWait2;
+        let first = !self.timers.runs(Purpose::TimeWait) || orphan;
         self.timers.stop_all();
-        self.timers.set(Purpose::TimeWait, cx.now + self.cfg.profile.time_wait);
+        let at = self.clock.deadline(cx.now, self.cfg.profile.time_wait);
+        self.timers.set(Purpose::TimeWait, at);
         if first {
             if self.cfg.profile.family == Family::Linux {
                 // The small socket of TIME-WAIT counts its answers anew (tcp_time_wait).

@@ -31,7 +31,7 @@ impl TcpEndpoint {
     }
 
     /// RFC 9293 section 3.10.7.1: a segment without a connection is answered with a RST.
-    pub(super) fn answer_with_reset(&mut self, segment: &Segment) {
+    pub(crate) fn answer_with_reset(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             return;
         }
@@ -58,6 +58,10 @@ impl TcpEndpoint {
         let flags = segment.flags;
         if flags.has(Flags::ACK) && !self.acknowledges_syn(segment.ack) {
             self.retry_syn_soon(cx.now);
+            self.answer_with_reset(segment);
+            return;
+        }
+        if flags.has(Flags::ACK) && !self.echoes_any_syn(cx.now, segment) {
             self.answer_with_reset(segment);
             return;
         }
@@ -166,6 +170,10 @@ impl TcpEndpoint {
         if same_syn && acks && segment.ack == Offset(1).to_seq(self.cfg.isn) {
             // The answer to our SYN-ACK after a simultaneous open.
             self.on_simultaneous_syn_ack(cx, segment);
+            if self.cfg.profile.family == Family::Linux && self.negotiated.sack {
+                // tcp_data_queue: the SYN is a byte that had arrived.
+                self.rcv.duplicate.0 = Some((Offset(0), Offset(1)));
+            }
         } else if same_syn {
             if self.may_answer(cx.now, segment) {
                 self.restart_syn_ack_timer(cx.now);

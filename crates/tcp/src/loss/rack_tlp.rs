@@ -59,6 +59,9 @@ pub(crate) struct RackTlpState {
     episode: LazyBox<RecoveryState>,
     /// A probe is due.
     probe_due: bool,
+    /// Tick of the reordering timer, as it was asked for; its low bits.
+    #[serde(skip)]
+    reorder_expires: u16,
     /// When a probe for more than one packet was scheduled, unless an acknowledgment arrived since.
     planned: Option<Instant>,
     /// F-RTO: was the last timeout spurious?
@@ -110,6 +113,7 @@ impl RackTlpState {
             pto,
             episode: LazyBox::default(),
             probe_due: false,
+            reorder_expires: 0,
             planned: None,
             frto: Frto::OFF,
             reordering: ReorderingMetric::new(),
@@ -141,6 +145,11 @@ impl RackTlpState {
     /// Is the flight lost in a timeout still being retransmitted?
     pub(crate) fn repairs_timeout(&self) -> bool {
         self.episode.timeout_until.is_some()
+    }
+
+    /// Timestamp clock at the first retransmission of the outstanding data (`retrans_stamp`).
+    pub(crate) fn retrans_stamp(&self) -> Option<u32> {
+        self.episode.undo.retrans_stamp()
     }
 }
 
@@ -198,7 +207,7 @@ impl TcpEndpoint {
             }
         }
         self.process_duplicate(cx, received, &account);
-        self.check_frto(cx, received, &account, duplicates);
+        self.check_timeout(cx, received, &account, duplicates, echo);
         let settled = self.settle_recovery(cx, received, echo);
         timed_of!(self).holds_back = settled;
         if unlikely(reno) {
@@ -221,7 +230,8 @@ impl TcpEndpoint {
             self.set_timer(cx.now, found.reo_timeout, sets, awaited);
         }
         if !settled {
-            self.act_on_losses(cx, &found, lost_again);
+            let una = received.th_ack.max(self.snd.una);
+            self.act_on_losses(cx, &found, una, lost_again);
         }
         if unlikely(echoed) {
             self.enter_cwr(cx);
@@ -240,8 +250,10 @@ impl TcpEndpoint {
         if self.is_rate_based() && !old {
             self.end_delivery_sample(cx, &account);
         }
-        // tcp_ack schedules a probe only with FLAG_SET_XMIT_TIMER: what shows nothing new leaves it.
-        if sets || !one_timer || account.newly_reported > 0 || found.reo_timeout.is_some() {
+        // tcp_ack schedules a probe only with FLAG_SET_XMIT_TIMER, which a reordering timeout clears.
+        if one_timer && found.reo_timeout.is_some() {
+            self.timers.stop(Purpose::LossProbe);
+        } else if sets || !one_timer {
             self.plan_probe_timer(cx.now, true);
         }
         self.call_output();
@@ -318,7 +330,12 @@ impl TcpEndpoint {
         // In the order of the stream, not of the option: the order of delivery shows reordering
         // (tcp_sacktag_write_queue).
         let mut ordered = [(Offset(0), Offset(0)); 4];
-        let ordered = match received.blocks() {
+        let mut valid = [(Offset(0), Offset(0)); 4];
+        let blocks = match judge {
+            RackDetector::Linux(_) => blocks_beyond(received, una, &mut valid),
+            RackDetector::Rfc(_) => received.blocks(),
+        };
+        let ordered = match blocks {
             blocks @ ([_, _] | [_, _, _] | [_, _, _, _]) => {
                 let ordered = &mut ordered[..blocks.len()];
                 ordered.copy_from_slice(blocks);
@@ -373,6 +390,10 @@ impl TcpEndpoint {
             {
                 timed_of!(self).reordering.on_reordered(start, behind, mss);
             }
+        }
+        let loss = timed_of!(self);
+        if let RackDetector::Linux(rack) = &mut loss.detector {
+            rack.set_reordering_seen(loss.reordering.seen() > 0);
         }
         if unlikely(self.is_reno()) && account.repeated {
             // tcp_clean_rtx_queue: which copy arrived is not known.
@@ -549,4 +570,20 @@ fn lower(first: &mut Option<SackRange>, sent_segment: &SentSegment) {
         let (start, end) = first.unwrap_or((sent_segment.start(), sent_segment.end()));
         *first = Some((start.min(sent_segment.start()), end.min(sent_segment.end())));
     }
+}
+
+/// The blocks that Linux takes, those that begin beyond `snd_una` (tcp_is_sackblock_valid); D-SACKs below it are counted
+/// elsewhere.
+fn blocks_beyond<'v>(
+    received: &ReceivedAck,
+    una: Offset,
+    valid: &'v mut [SackRange; 4],
+) -> &'v [SackRange] {
+    let una = received.th_ack.max(una);
+    let mut count = 0;
+    for &block in received.blocks().iter().filter(|block| block.0 > una) {
+        valid[count] = block;
+        count += 1;
+    }
+    &valid[..count]
 }

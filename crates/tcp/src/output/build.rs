@@ -268,7 +268,8 @@ impl TcpEndpoint {
             self.rates_sent(cx.now, plan.at, end, repeated);
         }
         if timed {
-            self.rack_tlp_sent(plan.len, packets, repeated);
+            let probe = plan.kind == SentKind::Retransmission(Cause::LossProbe);
+            self.rack_tlp_sent(plan.len, packets, repeated && !probe);
             self.rack_sent(plan.at, end, repeated, &retransmission);
         }
         if repeated {

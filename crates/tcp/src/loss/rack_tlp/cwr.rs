@@ -33,13 +33,14 @@ impl TcpEndpoint {
         let (mss, whole) = (self.mss(), self.is_rate_based());
         let in_recovery = self.cc.in_recovery();
         let reducing = in_recovery || self.snd.cwr_end.is_some();
+        let outstanding = self.any_retransmitted();
         let loss = timed_of!(self);
         loss.episode.proven = true;
         if reducing || loss.episode.timeout_until.is_some() {
             return;
         }
         loss.tlp.forget();
-        loss.episode.undo.forget();
+        loss.episode.undo.forget(outstanding);
         loss.episode.prr = match whole {
             true => PrrState::Controller,
             false => loss.detector.new_prr(&flight, control.window.get(), mss),
@@ -63,10 +64,14 @@ impl TcpEndpoint {
 
     /// tcp_undo_cwnd_reduction: restores window and threshold, unless an echo has proven congestion.
     pub(super) fn undo_reduction(&mut self, now: units::Instant, sign: Sign) -> WindowChange {
-        let proven = match &self.snd.loss_detector {
-            LossDetector::RackTlp(loss) => {
-                matches!(loss.detector, RackDetector::Linux(_)) && loss.episode.proven
-            }
+        let proven = match &mut self.snd.loss_detector {
+            LossDetector::RackTlp(loss) => match &mut loss.detector {
+                RackDetector::Linux(rack) => {
+                    rack.on_undo();
+                    loss.episode.proven
+                }
+                RackDetector::Rfc(_) => false,
+            },
             _ => false,
         };
         if proven {

@@ -29,7 +29,7 @@ impl RackDetector {
     pub(super) fn new(rule: RackTlpRule) -> Self {
         match rule {
             RackTlpRule::Rfc => Self::Rfc(Rack::new()),
-            RackTlpRule::Linux => Self::Linux(Rack::new()),
+            RackTlpRule::Linux => Self::Linux(Rack::linux()),
         }
     }
 

@@ -8,7 +8,7 @@ use core::hint::cold_path;
 use cc::CongestionSignal as Sign;
 use machine::Cx;
 use record::{Cause, Recorder};
-use units::Offset;
+use units::{Offset, unlikely};
 
 use super::{AckAccounting, PrrState, timed_of};
 use crate::endpoint::TcpEndpoint;
@@ -51,8 +51,38 @@ impl TcpEndpoint {
         loss.frto = Frto { open, new_data: false };
     }
 
-    /// Evaluates an acknowledgment after a timeout; `snd_una` has not advanced yet.
-    pub(super) fn check_frto<R: Recorder>(
+    /// Evaluates an acknowledgment after a timeout, which echoes the timestamp `echo`; `snd_una` has not advanced yet
+    /// (tcp_process_loss).
+    pub(super) fn check_timeout<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        received: &ReceivedAck,
+        account: &AckAccounting,
+        duplicates: u64,
+        echo: Option<u32>,
+    ) {
+        let advances = received.th_ack > self.snd.una;
+        let loss = timed_of!(self);
+        loss.frto.new_data = false;
+        let repairs = loss.episode.timeout_until.is_some();
+        if unlikely(repairs && advances && loss.detector.supports_undo())
+            && loss.episode.undo.may(echo)
+        {
+            // tcp_try_undo_loss: the original had arrived, or D-SACKs cover every retransmission (RFC 3522, RFC 3708).
+            let (until, frto, reno) = (loss.episode.timeout_until, loss.frto, loss.reno);
+            self.undo_timeout(cx);
+            if reno {
+                // The state stays.
+                let loss = timed_of!(self);
+                (loss.episode.timeout_until, loss.frto) = (until, frto);
+            }
+            return;
+        }
+        self.check_frto(cx, received, account, duplicates);
+    }
+
+    /// F-RTO's part of it.
+    fn check_frto<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         received: &ReceivedAck,
@@ -63,7 +93,6 @@ impl TcpEndpoint {
         let advances = received.th_ack > self.snd.una;
         let window_end = received.th_ack + received.wnd;
         let loss = timed_of!(self);
-        loss.frto.new_data = false;
         let Some(high) = loss.episode.timeout_until.filter(|_| loss.frto.open) else { return };
         cold_path();
         let original = |first: Option<(Offset, Offset)>| first.is_some_and(|(_, end)| end <= high);
@@ -89,12 +118,14 @@ impl TcpEndpoint {
     /// Undoes a spurious timeout: restores window and threshold, and clears the loss marks
     /// (tcp_try_undo_loss).
     pub(super) fn undo_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let outstanding = self.any_retransmitted();
         let loss = timed_of!(self);
         loss.episode.timeout_until = None;
         loss.frto = Frto::OFF;
-        loss.episode.undo.forget();
+        loss.episode.undo.forget(outstanding);
         self.snd.timeout_stamp = None;
-        self.snd.scoreboard.unmark_lost();
+        let relists = !loss.detector.supports_undo();
+        self.snd.scoreboard.unmark_lost(relists);
         let change = self.undo_reduction(cx.now, Sign::SpuriousTimeout);
         self.totals.spurious += 1;
         self.note(cx, change, Cause::Undone);

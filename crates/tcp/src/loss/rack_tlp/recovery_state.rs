@@ -79,6 +79,8 @@ impl TcpEndpoint {
         let advances = received.th_ack > self.snd.una;
         let pipe = self.snd.scoreboard.sums().pipe();
         let nothing_retransmitted = self.snd.scoreboard.sums().retransmission.packets == 0;
+        let outstanding = self.any_retransmitted();
+        let loss = timed_of!(self);
         if let Some(end) = loss.episode.timeout_until
             && unlikely(reno && received.th_ack == end)
         {
@@ -90,7 +92,7 @@ impl TcpEndpoint {
         }
         if unlikely(loss.episode.timeout_until.is_some_and(|end| received.th_ack >= end)) {
             loss.episode.timeout_until = None;
-            loss.episode.undo.end();
+            loss.episode.undo.end(outstanding);
             loss.detector.on_recovered();
             if let Some(rates) = &mut self.snd.rates {
                 rates.reneged = false;
@@ -104,19 +106,18 @@ impl TcpEndpoint {
         // tcp_try_undo_recovery, tcp_try_undo_partial: while a retransmission is in flight, its own
         // acknowledgment is awaited.
         let settled = received.th_ack >= point || nothing_retransmitted;
-        let original_arrived = advances && settled && loss.episode.undo.may(echo);
+        let delayed = loss.episode.undo.was_delayed(echo);
+        let repeats = received.th_ack >= point && loss.episode.undo.all_duplicates();
+        let original_arrived = advances && settled && (delayed || repeats);
         // While one is in flight nothing more is marked or retransmitted.
-        let awaits = loss.detector.supports_undo()
-            && advances
-            && !settled
-            && loss.episode.undo.was_delayed(echo);
+        let awaits = loss.detector.supports_undo() && advances && !settled && delayed;
         if unlikely(awaits) {
             self.note_partial_delay(received.th_ack);
         }
         let loss = timed_of!(self);
         let was_spurious = original_arrived || loss.episode.undo.all_duplicates();
         if loss.detector.supports_undo() && unlikely(was_spurious) {
-            loss.episode.undo.forget();
+            loss.episode.undo.forget(outstanding);
             loss.episode.held = holds;
             if !holds {
                 loss.episode.prr = PrrState::None;
@@ -126,7 +127,7 @@ impl TcpEndpoint {
             }
             if original_arrived && received.th_ack < point {
                 self.note_partial_delay(received.th_ack);
-                self.snd.scoreboard.unmark_lost();
+                self.snd.scoreboard.unmark_lost(false);
             }
             self.totals.spurious += 1;
             let change = self.undo_reduction(cx.now, Sign::SpuriousRecovery);
@@ -134,7 +135,7 @@ impl TcpEndpoint {
         } else if received.th_ack >= point && !holds {
             cold_path();
             loss.episode.prr = PrrState::None;
-            loss.episode.undo.end();
+            loss.episode.undo.end(outstanding);
             loss.detector.on_recovered();
             let change = self.cc.on_recovered(&RecoveryEnd { th_ack: received.th_ack, pipe });
             self.note(cx, change, Cause::Recovered);
@@ -142,11 +143,19 @@ impl TcpEndpoint {
         holds || awaits
     }
 
+    /// Is anything in flight that was retransmitted (tcp_any_retrans_done)?
+    pub(super) fn any_retransmitted(&self) -> bool {
+        let head = self.snd.scoreboard.first();
+        self.snd.scoreboard.sums().retransmission.packets > 0
+            || head.is_some_and(|head| head.transmissions() > 1)
+    }
+
     /// tcp_try_undo_dsack after a recovery: D-SACKs cover all that it retransmitted.
     #[cold]
     fn undo_by_duplicates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let outstanding = self.any_retransmitted();
         let loss = timed_of!(self);
-        loss.episode.undo.forget();
+        loss.episode.undo.forget(outstanding);
         if let RackDetector::Linux(rack) = &mut loss.detector {
             rack.on_dsack_undo();
         }
@@ -166,13 +175,14 @@ impl TcpEndpoint {
     }
 
     /// Enters recovery for detected losses, unless one is in progress or the flight of a timeout is
-    /// being retransmitted. Linux also does so if one has ended and lost packets are still
+    /// being retransmitted; `una` is `snd_una` after the acknowledgment. Linux also does so if one has ended and lost packets are still
     /// outstanding (tcp_time_to_recover), and, with `leaves_timeout`, while it retransmits the
     /// flight of a timeout.
     pub(super) fn act_on_losses<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         found: &RackLosses,
+        una: Offset,
         leaves_timeout: bool,
     ) {
         if found.packets > 0 {
@@ -197,15 +207,13 @@ impl TcpEndpoint {
         let continues = self.continue_cwr();
         let control = self.cc.control();
         let flight = self.snd.scoreboard.sums();
-        let una = self.snd.una;
         let mss = self.mss();
         let whole = self.is_rate_based();
-        let head = self.snd.scoreboard.first();
-        let repeated = head.is_some_and(|head| head.transmissions() > 1);
-        let retransmitted = flight.retransmission.packets;
+        let outstanding = self.any_retransmitted();
         let loss = timed_of!(self);
+        let retransmitted = flight.retransmission.packets + u64::from(loss.tlp.repeated());
         loss.tlp.forget();
-        loss.episode.undo.begin_again(una, retransmitted, repeated || retransmitted > 0);
+        loss.episode.undo.begin_again(una, retransmitted, outstanding);
         if !continues {
             loss.episode.proven = false;
             loss.episode.prr = match whole {

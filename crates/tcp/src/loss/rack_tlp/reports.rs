@@ -47,7 +47,8 @@ impl TcpEndpoint {
         while let Some(sent_segment) =
             self.snd.scoreboard.get(at).filter(|sent_segment| sent_segment.end() <= end)
         {
-            if sent_segment.transmissions() > 1 {
+            // A D-SACK that begins inside a packet is none of it (tcp_match_skb_to_sack).
+            if sent_segment.transmissions() > 1 && sent_segment.start() >= start {
                 loss.episode.undo.on_unacked_duplicate(sent_segment.end());
                 if sent_segment.sacked() && reordered.is_none() {
                     reordered = Some((sent_segment.start(), sent_segment.end()));
@@ -118,9 +119,9 @@ mod tests {
 
     #[test]
     fn the_window_grows_on_sacks_once_strong_reordering_was_seen() {
-        let pair = received(&[(0, 5, 6), (0, 0, 1)]);
+        let pair = received(&[(0, 6, 7), (0, 1, 2)]);
         assert_eq!((pair.client.info().reordering, pair.client.info().snd_cwnd), (6, 11));
-        let pair = received(&[(0, 2, 3), (0, 0, 1)]);
+        let pair = received(&[(0, 3, 4), (0, 1, 2)]);
         assert_eq!((pair.client.info().reordering, pair.client.info().snd_cwnd), (3, 10));
     }
 

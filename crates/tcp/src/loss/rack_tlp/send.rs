@@ -71,8 +71,9 @@ impl TcpEndpoint {
         let map = &self.snd.scoreboard;
         let (most, data_end) = (start + self.mss(), self.data_end());
         let mut end = map.get(start).map_or(most, SentSegment::end);
-        if end.min(data_end) > most {
-            return most;
+        if end.min(data_end) >= most {
+            // Not even a FIN is added to a full segment (__tcp_retransmit_skb).
+            return if end > data_end { end } else { most };
         }
         while let Some(next) = map.get(end).filter(|next| !next.sacked())
             && next.end().min(data_end) <= most
@@ -154,7 +155,8 @@ impl TcpEndpoint {
         Some((last.start(), len, fin, SentKind::Retransmission(Cause::LossProbe)))
     }
 
-    /// Records `len` bytes sent, new or retransmitted (`repeated`).
+    /// Records `len` bytes sent, new or retransmitted (`repeated`) in a recovery: a tail loss probe is neither
+    /// (tcp_send_loss_probe).
     pub(crate) fn rack_tlp_sent(&mut self, len: u64, packets: u64, repeated: bool) {
         let stamp = repeated.then_some(self.snd.last_sent).map(|at| self.clock.timestamp(at));
         let in_recovery = self.cc.in_recovery() || self.holds_recovery();

@@ -2,10 +2,11 @@
 
 use core::hint::cold_path;
 
+use cc::Controller;
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
 use recovery::tlp::PtoInput;
-use recovery::undo::{UndoState, tsecr_before};
+use recovery::undo::tsecr_before;
 use units::{Duration, Instant};
 
 use super::detector::RackDetector;
@@ -26,7 +27,7 @@ impl TcpEndpoint {
             self.watch_reordering(cx.now, &found);
         }
         let recovered = self.in_fast_recovery();
-        self.act_on_losses(cx, &found, true);
+        self.act_on_losses(cx, &found, self.snd.una, true);
         if self.in_fast_recovery() && !recovered {
             self.count_timer_delivery(cx);
         }
@@ -52,8 +53,16 @@ impl TcpEndpoint {
             // The peer has closed its window since; window probes take over.
             return;
         }
+        let one_timer = self.has_one_timer();
         let loss = timed_of!(self);
+        if one_timer && loss.tlp.probing() {
+            // tcp_send_loss_probe: one probe is outstanding.
+            self.rearm_timeout(cx.now, true);
+            return;
+        }
         loss.probe_due = true;
+        // The probe itself schedules no other.
+        loss.planned = Some(cx.now);
         // The timeout comes one timeout after the probe.
         self.arm_retransmit(cx.now);
         self.call_output();
@@ -82,7 +91,8 @@ impl TcpEndpoint {
     fn unplanned_probe(&self, now: Instant) -> Option<bool> {
         let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
         let quiet = self.may_probe();
-        if quiet && self.snd.scoreboard.sums().all.packets > 1 && loss.planned == Some(now) {
+        let settled = self.snd.scoreboard.sums().all.packets > 1 || loss.tlp.probing();
+        if quiet && settled && loss.planned == Some(now) {
             // Nothing that the time depends on has changed.
             return None;
         }
@@ -100,7 +110,7 @@ impl TcpEndpoint {
             && self.snd.wnd > 0
             && self.snd.shift == 0
             && loss.episode.timeout_until.is_none()
-            && loss.tlp.allowed()
+            && (loss.tlp.allowed() || matches!(loss.detector, RackDetector::Linux(_)))
             && !loss.reno
     }
 
@@ -129,6 +139,8 @@ impl TcpEndpoint {
         match loss.detector {
             // Linux rounds to jiffies, the RFC does not round.
             RackDetector::Linux(_) => {
+                // There is one timer: that of reordering is forgotten.
+                self.timers.stop(Purpose::Reorder);
                 self.timers.set_ticks(Purpose::LossProbe, &self.clock, now, pto);
             }
             RackDetector::Rfc(_) => {
@@ -146,6 +158,7 @@ impl TcpEndpoint {
         self.timers.stop(Purpose::Reorder);
         self.timers.stop(Purpose::LossProbe);
         self.begin_frto();
+        let renews = self.renews_undo();
         if self.is_reno() {
             self.forget_reno();
         }
@@ -163,10 +176,15 @@ impl TcpEndpoint {
         loss.holds_back = false;
         loss.detector.on_timeout(&mut self.snd.scoreboard, &standing);
         loss.episode.prr = super::PrrState::None;
+        if renews {
+            // tcp_init_undo
+            let retransmitted = self.snd.scoreboard.sums().retransmission.packets;
+            let repeated = retransmitted + u64::from(loss.tlp.repeated());
+            loss.episode.undo.begin_again(una, repeated, true);
+        }
         loss.tlp.forget();
         loss.probe_due = false;
         loss.planned = None;
-        loss.episode.undo = UndoState::begin(una, 0, None);
         loss.episode.timeout_until = Some(max);
         loss.episode.proven = false;
         if loss.detector.supports_undo() {
@@ -182,8 +200,21 @@ impl TcpEndpoint {
         }
     }
 
-    /// Undoes a timeout if the first acknowledgment after it echoes a timestamp older than the
-    /// retransmission: the original had arrived (tcp_try_undo_loss; RFC 3522).
+    /// Does a timeout begin another loss episode, which may be undone as a whole: outside of recovery, beyond its
+    /// recovery point, or after the repair of the last timeout has begun (tcp_enter_loss)?
+    fn renews_undo(&self) -> bool {
+        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return true };
+        let point = match (loss.episode.timeout_until, self.snd.cwr_end) {
+            (Some(_), _) if self.snd.shift <= 1 => None,
+            (Some(end), _) | (None, Some(end)) => Some(end),
+            (None, None) if self.cc.in_recovery() => Some(self.cc.recovery_point()),
+            (None, None) => None,
+        };
+        !loss.detector.supports_undo() || point.is_none_or(|point| point <= self.snd.una)
+    }
+
+    /// Undoes a timeout if the first acknowledgment after it echoes a timestamp older than the retransmission: the
+    /// original had arrived (RFC 3522). Linux has no such rule of its own.
     pub(super) fn undo_timeout_by_echo<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
@@ -191,16 +222,8 @@ impl TcpEndpoint {
     ) {
         let Some(sent) = self.snd.timeout_stamp.take() else { return };
         cold_path();
-        if self.snd.shift != 1 || !echo.is_some_and(|echo| tsecr_before(echo, sent)) {
-            return;
-        }
-        let loss = timed_of!(self);
-        let (until, frto) = (loss.episode.timeout_until, loss.frto);
-        self.undo_timeout(cx);
-        if self.is_reno() {
-            // tcp_try_undo_loss: the state stays.
-            let loss = timed_of!(self);
-            (loss.episode.timeout_until, loss.frto) = (until, frto);
+        if self.snd.shift == 1 && echo.is_some_and(|echo| tsecr_before(echo, sent)) {
+            self.undo_timeout(cx);
         }
     }
 }

@@ -43,8 +43,17 @@ impl TcpEndpoint {
         awaited: bool,
     ) {
         if let Some(after) = reordering {
-            let at = self.clock.deadline(now, after + LINUX_TIMEOUT_MIN);
-            self.timers.set(Purpose::Reorder, at);
+            let ticks = self.clock.ticks(after + LINUX_TIMEOUT_MIN);
+            let expires = self.clock.tick(now) + ticks;
+            let at = self.clock.timer_at(now, ticks);
+            if let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector {
+                // __mod_timer leaves a pending timer of the same time in its bucket, however long that is.
+                let pending = self.timers.runs(Purpose::Reorder);
+                if !pending || loss.reorder_expires != expires as u16 {
+                    loss.reorder_expires = expires as u16;
+                    self.timers.set(Purpose::Reorder, at);
+                }
+            }
             self.timers.stop(Purpose::Retransmit);
         } else if sets {
             self.timers.stop(Purpose::Reorder);
@@ -73,7 +82,7 @@ impl TcpEndpoint {
     /// first in flight.
     pub(crate) fn head_retransmitted(&mut self, now: Instant, at: Offset) {
         if at == self.snd.una && self.has_one_timer() && !self.timers.runs(Purpose::Reorder) {
-            self.arm_retransmit(now);
+            self.arm_after_timeout(now);
         }
     }
 }

@@ -159,9 +159,14 @@ fn time_wait_to_closed_on_timeout() {
         let span = two_lifetimes(system);
         lone.wait(span.saturating_sub(Duration::from_millis(1)));
         lone.is(TcpState::TimeWait, system);
-        assert!(lone.wait(Duration::from_millis(1)).is_empty(), "{system}");
+        assert!(lone.wait(bucket(system)).is_empty(), "{system}");
         lone.is(TcpState::Closed, system);
     }
+}
+
+/// Time by which the timer of TIME-WAIT may be late: Linux's has a bucket of 512 ticks.
+fn bucket(system: &str) -> Duration {
+    Duration::from_millis(if system.starts_with("linux") { 2_048 } else { 1 })
 }
 
 #[test]
@@ -174,7 +179,7 @@ fn time_wait_restarts_on_fin() {
         assert_eq!(said(&lone, &sent), [(Flags::ACK, 2, 2)], "{system}");
         lone.wait(span.saturating_sub(Duration::from_millis(1)));
         lone.is(TcpState::TimeWait, system);
-        lone.wait(Duration::from_millis(1));
+        lone.wait(bucket(system));
         lone.is(TcpState::Closed, system);
     }
 }
