@@ -9,6 +9,8 @@
 pub mod build;
 pub mod check;
 
+mod changes;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -26,6 +26,7 @@ mod numbers;
 mod real;
 mod socket_options;
 mod sockets;
+mod transfer;
 mod wording;
 mod world;
 

@@ -11,7 +11,7 @@ use crate::ecn::EcnArrival;
 use crate::profile::{DelayedAckRule, SharedProfile};
 
 /// Least retransmission timeout (`TCP_RTO_MIN`).
-const RTO_MIN: Duration = Duration::from_millis(200);
+pub(crate) const RTO_MIN: Duration = Duration::from_millis(200);
 
 /// Quick ACKs after an ECN mark.
 const ECN_QUICK_ACKS: u32 = 2;

@@ -6,6 +6,7 @@ use units::Bytes;
 
 use crate::endpoint::TcpEndpoint;
 use crate::probes::Keepalive;
+use crate::profile::Family;
 
 impl TcpEndpoint {
     /// `TCP_NODELAY`: disables or enables Nagle's algorithm. Data it held back is sent at once.
@@ -29,6 +30,15 @@ impl TcpEndpoint {
     /// `TCP_NOTSENT_LOWAT` of Linux: a writer waits from this number of unsent bytes on; 0 for the system's value.
     pub fn set_notsent_lowat(&mut self, bytes: u32) {
         self.snd.buffer.set_notsent_lowat(bytes);
+    }
+
+    /// The application has `closed` the socket (`SOCK_DEAD`; `SS_NOFDREF` of FreeBSD), or shut it down for reading
+    /// (`RCV_SHUTDOWN`): data that arrives after our FIN is answered with a RST; FreeBSD does so only after a close.
+    pub fn stop_reading(&mut self, closed: bool) {
+        if closed || self.cfg.profile.family == Family::Linux {
+            self.snd.rare.receive_shut = true;
+        }
+        self.snd.rare.orphaned |= closed;
     }
 
     /// `SO_SNDBUF`: sets the size in the system's own unit and disables autotuning.

@@ -11,7 +11,7 @@ use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::profile::Family;
 
 /// Minimum ticks of a Linux timer (`TCP_TIMEOUT_MIN`).
-const TIMEOUT_MIN_TICKS: u64 = 2;
+pub(crate) const TIMEOUT_MIN_TICKS: u64 = 2;
 
 impl TcpEndpoint {
     /// Maximum of consecutive timeouts in the connection's state.

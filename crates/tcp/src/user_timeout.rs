@@ -1,48 +1,39 @@
-//! How long Linux retransmits and probes before it gives a connection up, and what it does once the application has
-//! closed its socket (tcp_write_timeout, tcp_orphan_retries, tcp_probe_timer and tcp_keepalive_timer of tcp_timer.c,
-//! tcp_rcv_state_process of tcp_input.c; Linux 6.12). The limit of retransmissions is a time, that of as many as
+//! How long Linux retransmits and probes before it gives a connection up (tcp_write_timeout, tcp_orphan_retries and
+//! tcp_probe_timer of tcp_timer.c, Linux 6.12). The limit of retransmissions is a time, that of as many as
 //! `tcp_retries2` timeouts which begin with the least one; `TCP_USER_TIMEOUT` replaces it.
 
-use machine::Cx;
-use packet::Segment;
-use record::{Purpose, Recorder};
-use units::{Duration, Instant, Offset};
+use record::Purpose;
+use units::{Duration, Instant};
 
+use crate::ack_policy::RTO_MIN;
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::profile::Family;
+use crate::syn_timer::TIMEOUT_MIN_TICKS;
 
-/// `TCP_RTO_MIN` and `TCP_RTO_MAX`, in milliseconds.
-const RTO_MIN: u64 = 200;
-const RTO_MAX: u64 = 120_000;
-/// `TCP_TIMEOUT_INIT`, in milliseconds.
-const SYN_RTO: u64 = 1_000;
+/// `TCP_RTO_MAX`
+const RTO_MAX: Duration = Duration::from_secs(120);
+/// `TCP_TIMEOUT_INIT`
+const SYN_RTO: Duration = Duration::from_secs(1);
 /// Timeouts of a closed socket whose path seems alive (tcp_orphan_retries).
 const ORPHAN_RETRIES: u32 = 8;
-/// `TCP_TIMEOUT_MIN`, in ticks.
-const TIMEOUT_MIN_TICKS: u64 = 2;
 
 impl TcpEndpoint {
     /// `TCP_USER_TIMEOUT` of Linux: how long data may stay unacknowledged, or a window shut; zero for the system's
     /// limits.
     pub fn set_user_timeout(&mut self, millis: u32) {
+        // Most connections have no rare state, and this would allocate it.
         if self.snd.rare.user_timeout != millis {
             self.snd.rare.user_timeout = millis;
         }
     }
 
-    /// The application has closed the socket (`SOCK_DEAD`), or shut it down for reading (`RCV_SHUTDOWN`): data that
-    /// arrives after our FIN is answered with a RST.
-    pub fn stop_reading(&mut self, closed: bool) {
-        self.snd.rare.receive_shut = true;
-        self.snd.rare.orphaned |= closed;
-    }
-
     /// tcp_model_timeout, in milliseconds.
-    fn model_timeout(boundary: u32, base: u64) -> u64 {
-        let doublings = (RTO_MAX / base).ilog2();
+    fn model_timeout(boundary: u32, base: Duration) -> u64 {
+        let [base, most] = [base, RTO_MAX].map(|span| span.as_micros() / 1_000);
+        let doublings = (most / base).ilog2();
         let doubled = ((2 << boundary.min(doublings)) - 1) * base;
-        doubled + u64::from(boundary.saturating_sub(doublings)) * RTO_MAX
+        doubled + u64::from(boundary.saturating_sub(doublings)) * most
     }
 
     /// Milliseconds since the first retransmission (`retrans_stamp`; in SYN-SENT, since the first SYN).
@@ -69,7 +60,7 @@ impl TcpEndpoint {
             return false;
         }
         let rare = &self.snd.rare;
-        let alive = self.rtt.rto() < Duration::from_millis(RTO_MAX);
+        let alive = self.rtt.rto() < RTO_MAX;
         let limit = match (rare.user_timeout, self.state) {
             (0, TcpState::SynSent) => Self::model_timeout(self.cfg.profile.syn.retries, SYN_RTO),
             (0, _) if rare.orphaned => {
@@ -119,23 +110,5 @@ impl TcpEndpoint {
         let elapsed = self.clock.tick(now) - self.clock.tick(since);
         let left = self.clock.ticks(Duration::from_millis(limit)).saturating_sub(elapsed);
         at.min(self.clock.timer_at(now, left.max(TIMEOUT_MIN_TICKS)))
-    }
-
-    /// Ends the connection with a RST if `segment` brings data that can no longer be read, after our FIN
-    /// (`TCPABORTONDATA`); `seq` is its sequence number.
-    pub(crate) fn refuses_data<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-        seq: Offset,
-    ) -> bool {
-        let awaits = matches!(self.state, TcpState::FinWait1 | TcpState::FinWait2);
-        let new = seq + u64::from(segment.payload) > self.rcv.nxt;
-        if !awaits || !new || !self.snd.rare.receive_shut {
-            return false;
-        }
-        self.abort(cx);
-        self.answer_with_reset(segment);
-        true
     }
 }

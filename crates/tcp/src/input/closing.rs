@@ -3,8 +3,10 @@
 use core::hint::cold_path;
 
 use machine::{Cx, Signal};
+use packet::Segment;
 use record::{Event, Purpose, Recorder};
 use recovery::lazy::LazyBox;
+use units::Offset;
 
 use crate::ack_policy::AckDecision;
 use crate::endpoint::{TcpEndpoint, TcpState};
@@ -44,6 +46,24 @@ impl TcpEndpoint {
             }
             _ => self.ack_at_once(),
         }
+    }
+
+    /// Ends the connection with a RST if `segment` brings data that can no longer be read, after our FIN
+    /// (`TCPABORTONDATA` of tcp_rcv_state_process; tcp_do_segment of FreeBSD); `seq` is its sequence number.
+    pub(super) fn refuses_data<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        seq: Offset,
+    ) -> bool {
+        let awaits = matches!(self.state, TcpState::FinWait1 | TcpState::FinWait2);
+        let new = seq + u64::from(segment.payload) > self.rcv.nxt;
+        let refuses = awaits && new && self.snd.rare.receive_shut;
+        if refuses {
+            self.abort(cx);
+            self.answer_with_reset(segment);
+        }
+        refuses
     }
 
     /// Handles the acknowledgment of our FIN.

@@ -31,7 +31,7 @@ impl TcpEndpoint {
     }
 
     /// RFC 9293 section 3.10.7.1: a segment without a connection is answered with a RST.
-    pub(crate) fn answer_with_reset(&mut self, segment: &Segment) {
+    pub(super) fn answer_with_reset(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             return;
         }

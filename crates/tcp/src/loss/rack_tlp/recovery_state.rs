@@ -175,9 +175,9 @@ impl TcpEndpoint {
     }
 
     /// Enters recovery for detected losses, unless one is in progress or the flight of a timeout is
-    /// being retransmitted; `una` is `snd_una` after the acknowledgment. Linux also does so if one has ended and lost packets are still
-    /// outstanding (tcp_time_to_recover), and, with `leaves_timeout`, while it retransmits the
-    /// flight of a timeout.
+    /// being retransmitted; `una` is `snd_una` after the acknowledgment. Linux also does so if one
+    /// has ended and lost packets are still outstanding (tcp_time_to_recover), and, with
+    /// `leaves_timeout`, while it retransmits the flight of a timeout.
     pub(super) fn act_on_losses<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
