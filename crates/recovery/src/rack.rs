@@ -154,19 +154,24 @@ impl Rack {
     }
 
     /// Steps 1 to 3 for one delivered packet: the most recently sent one sets the clock; one below
-    /// the highest that was never retransmitted shows reordering. Packets may come in any order.
-    pub fn on_delivered(&mut self, packet: &DeliveredSegment, now: Instant, min_rtt: Duration) {
+    /// the highest that was never retransmitted shows reordering. Packets may come in any order. Returns
+    /// whether its round-trip time was taken.
+    pub fn on_delivered(
+        &mut self,
+        packet: &DeliveredSegment,
+        now: Instant,
+        min_rtt: Duration,
+    ) -> bool {
         if packet.end > self.fack {
             self.fack = packet.end;
         } else if packet.end < self.fack && !packet.retransmitted {
             self.reordering_seen = true;
         }
-        if !self.take_rtt(packet, now, min_rtt) {
-            return;
-        }
-        if self.newest.is_none_or(|newest| newest < (packet.sent_at, packet.end)) {
+        let taken = self.take_rtt(packet, now, min_rtt);
+        if taken && self.newest.is_none_or(|newest| newest < (packet.sent_at, packet.end)) {
             self.newest = Some((packet.sent_at, packet.end));
         }
+        taken
     }
 
     /// True if a packet was delivered since the last call (`rack.advanced` of Linux).

@@ -151,6 +151,11 @@ impl RttLinux {
         self.srtt_us
     }
 
+    /// The mean deviation (`mdev_us`).
+    pub fn deviation(&self) -> Duration {
+        Duration::from_micros(u64::from(self.mdev_us >> 2))
+    }
+
     /// The deviation term of the timeout, four times the mean (`rttvar_us`), at least 200 ms.
     pub fn rttvar(&self) -> Duration {
         Duration::from_micros(u64::from(self.rttvar_us))

@@ -19,6 +19,7 @@ mod awaited;
 mod calls;
 mod compare;
 mod configure;
+mod counters;
 mod epoll;
 mod fast_open;
 mod icmp;

@@ -115,25 +115,6 @@ fn udp_and_sctp_sockets_are_refused_by_name() {
 }
 
 #[test]
-fn a_crossed_fast_open_sends_the_data_of_its_syn_again() {
-    let text = "`sysctl -q net.ipv4.tcp_fastopen=0x5
-sysctl -q net.ipv4.tcp_timestamps=0`
-0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
-+0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
-+0 sendto(3, ..., 1000, MSG_FASTOPEN, ..., ...) = 1000
-+0 > S 0:1000(1000) <...>
-+.01 < S 0:500(500) win 14600 <mss 1040,nop,nop,sackOK>
-+0 > S. 0:0(0) ack 1 <...>
-+.01 < . 1:1(0) ack 1 win 14600
-+0 > P. 1:1001(1000) ack 1
-+.01 < . 1:1(0) ack 1001 win 14600
-+.01 close(3) = 0
-+0 > F. 1001:1001(0) ack 1
-";
-    assert_eq!(outcome(Path::new("a.pkt"), text).verdict, ScriptVerdict::Passed);
-}
-
-#[test]
 fn an_omitted_list_of_options_does_not_blame_the_next_event() {
     let text = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 bind(3, ..., ...) = 0

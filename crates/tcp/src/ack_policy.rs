@@ -163,6 +163,12 @@ impl DelayedAckPolicy {
         self.last_data
     }
 
+    /// The estimate of `tcp_info` in ticks: `icsk_ack.ato`, limited by tcp_delack_max.
+    pub(crate) fn ato(&self) -> u64 {
+        let DelayLimits { max, below_rto, .. } = self.limits;
+        u64::from(self.ato.min(max).min(below_rto))
+    }
+
     /// Replaces the profile with a shared equal one.
     pub(crate) fn share(&mut self, profile: &SharedProfile) {
         self.profile = profile.clone();

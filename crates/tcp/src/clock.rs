@@ -12,6 +12,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 pub(crate) struct KernelClock {
     hz: u32,
     /// Length of a tick in nanoseconds, where that is a whole number.
+    #[serde(skip)]
     tick_nanos: Option<NonZeroU64>,
     phase: Duration,
     timestamp_base: u32,
@@ -19,6 +20,8 @@ pub(crate) struct KernelClock {
     by_ticks: bool,
     /// Timers are those of Linux's timer wheel.
     wheel: bool,
+    /// The tick in which a timer of the wheel last fired, plus one (its lower half).
+    fired: u32,
 }
 
 /// The last rounding of a timer's span: timers are restarted with almost every segment.
@@ -30,6 +33,8 @@ pub(crate) struct RoundedSpan {
     /// bucket used, in nanoseconds of the clock.
     bucket_len: u64,
     bucket: u64,
+    /// With one tick less it would be in a shorter bucket.
+    edge: bool,
 }
 
 /// Buckets of a level of Linux's timer wheel, and the shift from one level to the next
@@ -51,9 +56,18 @@ impl KernelClock {
     /// A clock of `hz` ticks a second, `phase` into a tick (and into a millisecond) when the run
     /// begins; timestamps count from `timestamp_base`.
     pub(crate) const fn new(hz: u32, phase: Duration, timestamp_base: u32) -> Self {
+        let tick_nanos = Self::whole_tick(hz);
+        Self { hz, tick_nanos, phase, timestamp_base, by_ticks: false, wheel: false, fired: 0 }
+    }
+
+    const fn whole_tick(hz: u32) -> Option<NonZeroU64> {
         let whole = hz > 0 && NANOS_PER_SECOND.is_multiple_of(hz as u64);
-        let tick_nanos = if whole { NonZeroU64::new(NANOS_PER_SECOND / hz as u64) } else { None };
-        Self { hz, tick_nanos, phase, timestamp_base, by_ticks: false, wheel: false }
+        if whole { NonZeroU64::new(NANOS_PER_SECOND / hz as u64) } else { None }
+    }
+
+    /// Sets the length of a tick, after it was not stored.
+    pub(crate) const fn set_tick(&mut self) {
+        self.tick_nanos = Self::whole_tick(self.hz);
     }
 
     /// The same clock with timestamps that advance only with ticks.
@@ -66,6 +80,14 @@ impl KernelClock {
     /// coarser.
     pub(crate) const fn with_wheel(self, wheel: bool) -> Self {
         Self { wheel, ..self }
+    }
+
+    /// A timer of the wheel fires now. Until the next tick the wheel is one tick ahead (`base->clk` of
+    /// __run_timers), and so the buckets of other timers may be shorter.
+    pub(crate) fn note_fired(&mut self, now: Instant) {
+        if self.wheel {
+            self.fired = (self.tick(now) + 1) as u32;
+        }
     }
 
     /// The phase within its tick when the run began.
@@ -101,8 +123,10 @@ impl KernelClock {
 
     /// [`KernelClock::deadline`] for a span of whole ticks.
     pub(crate) fn timer_at(&self, now: Instant, ticks: u64) -> Instant {
-        let at = self.tick(now) + ticks;
-        let shift = if self.wheel { wheel_shift(ticks) } else { 0 };
+        let tick = self.tick(now);
+        let at = tick + ticks;
+        let ahead = u64::from(self.fired == (tick + 1) as u32);
+        let shift = if self.wheel { wheel_shift(ticks.saturating_sub(ahead)) } else { 0 };
         self.tick_begins(if self.wheel { ((at >> shift) + 1) << shift } else { at })
     }
 
@@ -122,7 +146,7 @@ impl KernelClock {
         tick: &mut u64,
         last: &mut RoundedSpan,
     ) -> Instant {
-        let Some(length) = self.tick_nanos else { return self.deadline_fractional(now, span) };
+        let Some(length) = self.tick_nanos else { return self.deadline_exact(now, span) };
         let (nanos, span) = (self.nanos(now), span.as_nanos().max(1));
         if unlikely(nanos.wrapping_sub(*tick) >= length.get()) {
             *tick = nanos - nanos % length;
@@ -132,6 +156,10 @@ impl KernelClock {
             last.whole = ticks.saturating_mul(length.get());
             last.bucket_len = length.get() << wheel_shift(ticks);
             last.bucket = u64::MAX;
+            last.edge = wheel_shift(ticks) != wheel_shift(ticks - 1);
+        }
+        if unlikely(last.edge) {
+            return self.deadline_exact(now, Duration::from_nanos(span));
         }
         let mut at = tick.saturating_add(last.whole);
         if self.wheel {
@@ -143,10 +171,10 @@ impl KernelClock {
         Instant::from_nanos(at.saturating_sub(self.phase.as_nanos()))
     }
 
-    /// [`KernelClock::deadline_cached`] if a tick is not a whole number of nanoseconds.
+    /// [`KernelClock::deadline_cached`] for a clock or a span that needs the exact calculation.
     #[cold]
     #[inline(never)]
-    fn deadline_fractional(&self, now: Instant, span: Duration) -> Instant {
+    fn deadline_exact(&self, now: Instant, span: Duration) -> Instant {
         self.deadline(now, span)
     }
 

@@ -281,6 +281,11 @@ impl TcpEndpoint {
         bytes
     }
 
+    /// Which side of the connection it is.
+    pub const fn side(&self) -> TcpSide {
+        self.cfg.side
+    }
+
     /// The next sequence number expected from the peer.
     pub fn next_expected(&self) -> SeqNum {
         self.rcv_nxt_seq()
@@ -551,6 +556,9 @@ impl machine::Endpoint for TcpEndpoint {
     #[inline]
     fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         while let Some(purpose) = self.timers.take_due(cx.now) {
+            if !matches!(purpose, Purpose::Pacing | Purpose::TimeWait) {
+                self.clock.note_fired(cx.now);
+            }
             self.on_timer(cx, purpose);
         }
     }

@@ -11,7 +11,7 @@ use core::hint::cold_path;
 use machine::Cx;
 use packet::{FastOpenOption, Flags, Segment};
 use record::{Cause, Purpose, Recorder};
-use units::{Offset, SeqNum};
+use units::{Instant, Offset, SeqNum};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
@@ -252,6 +252,23 @@ impl TcpEndpoint {
     pub(crate) fn fast_open_client(&self) -> Option<FastOpenHandshake> {
         let handshake = self.handshake_cfg.as_ref()?;
         handshake.fast_open.client.map(|_| handshake.fast_open)
+    }
+
+    /// When a SYN with data was sent that crossed the peer's SYN, and where its data ends.
+    pub(crate) fn syn_data(&self) -> Option<(Instant, Offset)> {
+        let fast = self.fast_open_client().filter(|_| self.state == TcpState::SynReceived)?;
+        let sent = self.handshake_cfg.as_ref()?.opened?;
+        (fast.data > 0).then(|| (sent, Offset(1) + u64::from(fast.data)))
+    }
+
+    /// Holds that data in flight: it is not retransmitted before its timer fires.
+    pub(crate) fn keep_syn_data(&mut self, now: Instant, sent: Option<(Instant, Offset)>) {
+        let Some((at, end)) = sent else { return };
+        let mss = self.mss();
+        crate::sent::push(&mut self.snd.scoreboard, Offset(1), end, false, mss, at);
+        self.snd.scoreboard.set_push();
+        self.totals.data_packets += self.snd.scoreboard.sums().all.packets;
+        self.arm_retransmit(now);
     }
 
     /// tcp_rcv_fastopen_synack, after the SYN-ACK itself was processed; `shift`: retransmissions of

@@ -25,11 +25,11 @@ impl TcpEndpoint {
             config.opened.get_or_insert(cx.now);
         }
         let profile = &self.cfg.profile;
-        let timestamps = if answers { self.negotiated.timestamps } else { profile.timestamps };
-        let sack = if answers { self.negotiated.sack } else { profile.sack };
+        let offers = !answers || self.offers_in_crossed_syn();
+        let timestamps = if offers { profile.timestamps } else { self.negotiated.timestamps };
+        let sack = if offers { profile.sack } else { self.negotiated.sack };
         let scale = self.rcv.window.offered_scale();
-        let scale =
-            if answers { scale.filter(|_| self.negotiated.snd_scale.is_some()) } else { scale };
+        let scale = scale.filter(|_| offers || self.negotiated.snd_scale.is_some());
         let window = self.rcv.window.syn_field();
         let (fast_open, data) = self.fast_open_syn();
         *slot = Segment {
@@ -77,6 +77,14 @@ impl TcpEndpoint {
         cx.emit(|| Event::Sent { at: Offset(0), len: 0, kind: SentKind::Control });
     }
 
+    /// Linux: the SYN-ACK after crossed SYNs is the SYN once more (tcp_send_synack), with all its options, and
+    /// our windows are scaled whatever the peer offers.
+    pub(crate) fn offers_in_crossed_syn(&self) -> bool {
+        self.state == TcpState::SynReceived
+            && self.cfg.side == TcpSide::Client
+            && self.cfg.profile.family == Family::Linux
+    }
+
     /// ECN flags of the SYN: later retransmissions do not ask for it (RFC 3168 section 6.1.1.1;
     /// `net.inet.tcp.ecn.maxretries` of FreeBSD, `net.ipv4.tcp_ecn_fallback`, tcp_ecn_clear_syn).
     fn syn_ecn_flags(&self) -> Flags {
@@ -87,6 +95,11 @@ impl TcpEndpoint {
     /// Payload of our largest segment without options.
     fn own_mss(&self) -> u32 {
         self.cfg.profile.mtu - self.cfg.ip.header_len() - 20
+    }
+
+    /// Payload of the largest segment that the peer may send (`advmss`).
+    pub(crate) fn advmss(&self) -> u32 {
+        self.own_mss() - if self.negotiated.timestamps { 12 } else { 0 }
     }
 
     /// Handles a SYN at a listener.
@@ -118,11 +131,6 @@ impl TcpEndpoint {
         segment: &Segment,
     ) {
         self.take_syn(cx.now, segment);
-        if self.fast_open_client().is_some() {
-            // The data of our SYN is retransmitted when the connection is open.
-            self.snd.nxt = Offset(1);
-            self.snd.max = Offset(1);
-        }
         if self.cfg.profile.family == Family::FreeBsd {
             // tcp_ecn_input_syn_sent: our own SYN need not have asked for ECN.
             self.ecn.on_syn(segment.flags);
@@ -156,8 +164,10 @@ impl TcpEndpoint {
         self.snd.max_wnd = self.snd.wnd;
         self.snd.wl1 = Offset(1);
         self.snd.wl2 = Offset(1);
+        let sent = self.syn_data();
         self.establish(cx);
         self.begin_rack(syn);
+        self.keep_syn_data(cx.now, sent);
     }
 
     /// Processes the acknowledgment in the peer's SYN-ACK; the only step left in a simultaneous
@@ -181,6 +191,29 @@ impl TcpEndpoint {
         }
         self.establish(cx);
         self.begin_rack(syn);
+    }
+
+    /// The SYN-ACK after crossed SYNs, which acknowledges all of what was sent.
+    pub(crate) fn on_crossed_syn_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+    ) {
+        let sent = self.syn_data();
+        self.on_simultaneous_syn_ack(cx, segment);
+        if self.cfg.profile.family == Family::Linux {
+            // In TCP_SYN_RECV of tcp_rcv_state_process this window is scaled.
+            self.snd.wnd = self.scaled_window(segment);
+            if self.negotiated.sack {
+                // tcp_data_queue: the SYN is a byte that had arrived.
+                self.rcv.duplicate.0 = Some((Offset(0), Offset(1)));
+            }
+        }
+        if sent.is_some() {
+            self.keep_syn_data(cx.now, sent);
+            let ack = self.snd.max;
+            self.on_ack(cx, segment, Offset(0), ack);
+        }
     }
 
     /// Linux: does the SYN-ACK echo the timestamp of the first SYN, so that no timeout was right
@@ -249,6 +282,7 @@ impl TcpEndpoint {
     }
 
     pub(crate) fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let scaling = self.negotiated.snd_scale.is_some() || self.offers_in_crossed_syn();
         self.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
         self.snd.last_received = cx.now;
         self.timers.stop(Purpose::Retransmit);
@@ -282,13 +316,8 @@ impl TcpEndpoint {
         self.update_pacing_rate();
         let window = (self.cc.windows_buffered(), self.cwnd() / self.mss());
         self.snd.buffer.on_established(self.negotiated.maxseg, self.negotiated.mss, window);
-        let scaling = self.negotiated.snd_scale.is_some();
-        self.rcv.window.on_established(
-            cx.now,
-            scaling,
-            self.negotiated.maxseg,
-            self.negotiated.mss,
-        );
+        let advmss = self.advmss();
+        self.rcv.window.on_established(cx.now, scaling, self.negotiated.maxseg, advmss);
         cx.emit(|| Event::Connected);
         self.emit_window(cx, Cause::Start);
         self.rearm_keepalive(cx);

@@ -6,7 +6,7 @@ use record::Purpose;
 use recovery::RttEstimator;
 use units::{Bytes, Duration, Instant, Offset};
 
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::loss::LossDetector;
 
 /// Congestion states of Linux (`enum tcp_ca_state`), with their values.
@@ -89,6 +89,28 @@ pub struct TcpInfo {
     pub delivered: u64,
     /// Payload of our largest segment, as announced to the peer, less its options.
     pub advmss: u64,
+    /// Size of our largest packet.
+    pub mtu: u64,
+    /// Mean deviation of the round trip, where the stack is Linux's (`mdev_us`).
+    pub rtt_deviation: Option<Duration>,
+    /// Pacing rate in bytes a second, where it is known (`sk_pacing_rate`).
+    pub pacing_rate: Option<u64>,
+    /// Sequence numbers that the peer has acknowledged; those of a SYN only if it opened the connection
+    /// (`bytes_acked`).
+    pub acked: u64,
+    /// Sequence numbers received in order after the SYN (`bytes_received`).
+    pub received: u64,
+    /// Window last advertised, in bytes (`rcv_wnd`).
+    pub rcv_wnd: u64,
+    /// Scale of our window, if scaling was negotiated.
+    pub rcv_scale: Option<u8>,
+    /// Limit of our window, and what the application reads in a round trip, in bytes, where the stack is
+    /// Linux's (`rcv_ssthresh`, `rcvq_space.space`).
+    pub receiver: Option<(u64, u64)>,
+    /// The receiver's estimate of the round trip; zero before the first (`rcv_rtt_est`).
+    pub rcv_rtt: Duration,
+    /// Estimated pause between data segments, for the delayed ACK (`icsk_ack.ato`).
+    pub ato: Duration,
 }
 
 impl TcpEndpoint {
@@ -144,8 +166,24 @@ impl TcpEndpoint {
                 .or_else(|| (self.snd.una == Offset(1)).then_some(self.snd.last_received)),
             syn_data: self.snd.rare.fast_open.syn_data_acked,
             delivered: self.delivered(sacked),
-            advmss: u64::from(self.cfg.profile.mtu - self.cfg.ip.header_len() - 20)
-                - if self.negotiated.timestamps { 12 } else { 0 },
+            advmss: u64::from(self.advmss()),
+            mtu: u64::from(self.cfg.profile.mtu),
+            rtt_deviation: match &self.rtt {
+                RttEstimator::Linux(rtt) => Some(rtt.deviation()),
+                _ => None,
+            },
+            pacing_rate: Some(self.pacing_rate()).filter(|&rate| rate > 0),
+            acked: self.snd.una.0.saturating_sub(u64::from(self.cfg.side == TcpSide::Server)),
+            received: self.rcv.nxt.0.saturating_sub(1),
+            rcv_wnd: self.rcv.adv.since(self.rcv.acked).get(),
+            rcv_scale: self
+                .rcv
+                .window
+                .offered_scale()
+                .filter(|_| self.negotiated.snd_scale.is_some()),
+            receiver: self.rcv.window.autosizing(),
+            rcv_rtt: self.rcv.window.rtt(),
+            ato: self.clock.span(self.rcv.policy.ato()),
         }
     }
 
@@ -167,13 +205,11 @@ impl TcpEndpoint {
         let sums = self.snd.scoreboard.sums();
         let fin = u64::from(self.snd.max > self.data_end());
         let first = self.totals.data_packets - self.totals.retransmitted_packets;
-        let spurious = u64::from(self.reordering().dsack_dups());
-        let spurious = if spurious > self.totals.retransmitted_packets { 0 } else { spurious };
         let forgotten = match &self.snd.loss_detector {
             LossDetector::RackTlp(loss) => loss.forgotten(),
             _ => 0,
         };
-        (1 + first + fin + sacked + spurious + forgotten).saturating_sub(sums.all.packets)
+        (1 + first + fin + sacked + forgotten).saturating_sub(sums.all.packets)
     }
 
     fn ca_state(&self, sacked: u64) -> CaState {
@@ -188,6 +224,12 @@ impl TcpEndpoint {
         } else {
             CaState::Open
         }
+    }
+
+    /// Milliseconds between two times as the kernel counts them, in whole ticks of its clock.
+    pub fn elapsed_ms(&self, from: Instant, to: Instant) -> u64 {
+        let ticks = self.clock.tick(to).saturating_sub(self.clock.tick(from));
+        self.clock.span(ticks).as_micros() / 1_000
     }
 
     /// The next deadline for that purpose.

@@ -106,7 +106,7 @@ impl TcpEndpoint {
                     return;
                 }
                 self.on_fast_open_ack(cx, segment, ack);
-            } else if ack != Offset(1) || seq < self.rcv.nxt || seq > self.rcv.adv {
+            } else if ack < Offset(1) || seq < self.rcv.nxt || seq > self.rcv.adv {
                 return;
             } else {
                 self.on_handshake_ack(cx, segment);

@@ -31,6 +31,7 @@ impl PackedEndpoint {
         let mut endpoint: TcpEndpoint =
             postcard::from_bytes(&self.bytes).expect("an encoded endpoint can be decoded");
         endpoint.cfg.profile = self.profile.clone();
+        endpoint.clock.set_tick();
         endpoint.snd.buffer.share(&self.profile);
         endpoint.rcv.policy.share(&self.profile);
         endpoint

@@ -407,6 +407,24 @@ impl ReceiveWindow {
         }
     }
 
+    /// Linux: `rcv_ssthresh`, and the bytes that the application reads in a round trip
+    /// (`rcvq_space.space`).
+    pub(crate) const fn autosizing(&self) -> Option<(u64, u64)> {
+        match &self.system {
+            ReceiveAutotuning::Linux(linux) => {
+                Some((linux.rcv_ssthresh, linux.read_per_round_trip()))
+            }
+            ReceiveAutotuning::FreeBsd { .. } | ReceiveAutotuning::Fixed => None,
+        }
+    }
+
+    /// The windows of segments other than SYNs are scaled from now on.
+    pub(crate) const fn begin_scaling(&mut self) {
+        if let Some(scale) = self.offered_scale {
+            self.scale = scale;
+        }
+    }
+
     /// Linux: estimated payload of the peer's full segments (`icsk_ack.rcv_mss`).
     #[inline(always)]
     pub(crate) const fn rcv_mss(&self) -> Option<u64> {

@@ -173,13 +173,12 @@ impl SendBuffer {
     }
 
     /// Linux: accepts as much of `offered` as one write puts into `queue`. A writer that is blocked
-    /// continues only if there is memory (sk_stream_wait_memory).
+    /// continues when it is woken, not as soon as there is memory (sk_stream_wait_memory).
     pub(crate) fn write_packets(&mut self, offered: u64, queue: WriteQueue) -> Written {
-        let memory = || self.packets.memory(self.used - queue.unsent, 0, queue.nxt, queue.unsent);
-        let lowat = u64::from(self.notsent_lowat);
-        if self.wanted > 0 && (memory() >= self.size || queue.unsent >= lowat) {
+        if self.wanted > 0 {
             return Written { taken: 0, pushed: queue.nxt };
         }
+        let lowat = u64::from(self.notsent_lowat);
         let queue = WriteQueue { continues: self.copied, lowat, ..queue };
         let written = self.packets.write(self.size, self.used, offered, queue);
         self.wrote(offered, written.taken);
@@ -296,6 +295,11 @@ impl SendBuffer {
         queued < self.size
             && self.size - queued >= queued / 2
             && 2 * unsent < u64::from(self.notsent_lowat)
+    }
+
+    /// The writer does not wait for space (`MSG_DONTWAIT`).
+    pub(crate) const fn end_wait(&mut self) {
+        self.wanted = 0;
     }
 
     /// Is a writer blocked?

@@ -46,6 +46,11 @@ impl TcpEndpoint {
         self.snd.buffer.fix(size.get());
     }
 
+    /// `MSG_DONTWAIT`: the last write does not wait for space.
+    pub const fn end_blocked_write(&mut self) {
+        self.snd.buffer.end_wait();
+    }
+
     /// Is there space for a write, as poll reports it (sk_stream_is_writeable; FreeBSD
     /// `sowriteable`)?
     pub fn has_send_space(&self) -> bool {

@@ -16,7 +16,9 @@ const MOST_ACKS: usize = 150;
 const LONGEST: u64 = 40_000_000;
 /// Fields of `tcp_info`.
 const FIELDS: &str = "tcpi_ca_state, tcpi_snd_cwnd, tcpi_snd_ssthresh, tcpi_unacked, tcpi_sacked, tcpi_lost, \
-    tcpi_retrans, tcpi_backoff, tcpi_reordering, tcpi_reord_seen, tcpi_dsack_dups, tcpi_delivered, tcpi_rtt";
+    tcpi_retrans, tcpi_backoff, tcpi_reordering, tcpi_reord_seen, tcpi_dsack_dups, tcpi_delivered, tcpi_rtt, \
+    tcpi_total_retrans, tcpi_bytes_retrans, tcpi_bytes_sent, tcpi_bytes_acked, tcpi_segs_in, tcpi_segs_out, \
+    tcpi_data_segs_out, tcpi_rcv_wnd, tcpi_rcv_ssthresh";
 
 /// Properties of a path and of a receiver.
 struct Path {

@@ -81,7 +81,8 @@ impl QuicHandshake {
             for frame in packet.frames {
                 if let QuicFrame::Crypto { offset, length } = *frame {
                     let end = offset.saturating_add(length);
-                    self.repeated += length.min(self.crypto_end[space].saturating_sub(offset));
+                    let repeated = length.min(self.crypto_end[space].saturating_sub(offset));
+                    self.repeated = self.repeated.saturating_add(repeated);
                     self.crypto_end[space] = self.crypto_end[space].max(end);
                 }
             }

@@ -389,6 +389,18 @@ fn frames() -> impl Strategy<Value = Vec<QuicFrame>> {
     proptest::collection::vec(one, 0..3)
 }
 
+#[test]
+fn crypto_frames_of_any_length_may_repeat() {
+    let frames = [QuicFrame::Crypto { offset: 0, length: u64::MAX }];
+    let packet =
+        QuicPacketRecord { kind: QuicPacketKind::Initial, frames: &frames, ..Default::default() };
+    let mut analyzer = QuicAnalyzer::new(None);
+    for event in 1..=3 {
+        analyzer.push(event, event, &QuicRecord::Sent(packet));
+    }
+    assert!(analyzer.finish().is_some());
+}
+
 proptest! {
     /// Any events, with extreme numbers and times out of order: no panic, the budget is the
     /// duration, and findings lie within the log.

@@ -4,8 +4,9 @@ use record::SenderState;
 use tcp::info::{CaState, TcpInfo};
 use tcp::profile::Family;
 use tcp::{TcpEndpoint, TcpState};
-use units::{Bytes, Duration};
+use units::{Bytes, Duration, Instant};
 
+use super::counters::SegmentCounters;
 use super::{Result, Runner, ScriptStop};
 use crate::ast::Statement;
 use crate::code::{self, EvaluationError};
@@ -15,6 +16,7 @@ const SSTHRESH_UNSET: i64 = 0x7fff_ffff;
 
 impl Runner<'_> {
     pub(super) fn check(&mut self, statements: &[Statement]) -> Result<()> {
+        let real = self.real_info();
         let connection = self.world.connection.as_ref();
         let info = connection.map(TcpEndpoint::info);
         let family = self.world.host.profile.family;
@@ -23,14 +25,20 @@ impl Runner<'_> {
             Family::Linux | Family::Rfc => None,
         };
         let now = self.world.now();
-        let real = self.real_info();
+        let counters = &self.world.counters;
         let known = |name: &str| {
             if let Some(real) = &real {
                 return real.field(name).or_else(|| constant(name, family));
             }
-            if name == "tcpi_last_data_recv" {
-                let last = info.as_ref().and_then(|info| info.last_data)?;
-                return i64::try_from(now.since(last).as_micros() / 1_000).ok();
+            if let Some(end) = connection
+                && let Some(last) = last_event(end, info.as_ref(), counters, name)
+            {
+                return i64::try_from(end.elapsed_ms(last, now)).ok();
+            }
+            if info.is_some()
+                && let Some(count) = counted(counters, name)
+            {
+                return i64::try_from(count).ok();
             }
             let freebsd = bytes.as_ref().and_then(|state| freebsd_field(state, name));
             freebsd.or_else(|| constant(name, family)).or_else(|| match (&info, name) {
@@ -114,6 +122,38 @@ fn constant(name: &str, family: Family) -> Option<i64> {
     })
 }
 
+/// Returns when what a field in milliseconds counts from has happened.
+fn last_event(
+    end: &TcpEndpoint,
+    info: Option<&TcpInfo>,
+    counters: &SegmentCounters,
+    name: &str,
+) -> Option<Instant> {
+    match name {
+        "tcpi_last_data_recv" => info.and_then(|info| info.last_data),
+        "tcpi_last_data_sent" => counters.last_data_sent,
+        "tcpi_last_ack_recv" => counters.last_ack_recv,
+        _ => None,
+    }
+    .filter(|_| end.state() != TcpState::Listen)
+}
+
+/// Returns a counter of segments.
+fn counted(counters: &SegmentCounters, name: &str) -> Option<u64> {
+    Some(match name {
+        "tcpi_segs_in" => counters.segs_in,
+        "tcpi_segs_out" => counters.segs_out,
+        "tcpi_data_segs_in" => counters.data_segs_in,
+        "tcpi_data_segs_out" => counters.data_segs_out,
+        "tcpi_bytes_sent" => counters.bytes_sent,
+        "tcpi_bytes_retrans" => counters.bytes_retrans,
+        "tcpi_total_retrans" => counters.total_retrans,
+        "tcpi_rcv_ooopack" => counters.rcv_ooopack,
+        "tcpi_delivered_ce" => counters.delivered_ce,
+        _ => return None,
+    })
+}
+
 /// Returns a field of tcp_info in the kernel's units; `None` for fields that are not modelled.
 fn field(info: &TcpInfo, name: &str, family: Family) -> Option<i64> {
     let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
@@ -150,6 +190,21 @@ fn field(info: &TcpInfo, name: &str, family: Family) -> Option<i64> {
         "tcpi_notsent_bytes" => count(info.unsent.1),
         "tcpi_delivered" => count(info.delivered),
         "tcpi_snd_wnd" => count(info.window.get()),
+        "tcpi_rttvar" => micros(info.rtt_deviation?),
+        // ~0 before there is a rate.
+        "tcpi_pacing_rate" => info.pacing_rate.map_or(-1, count),
+        "tcpi_max_pacing_rate" => -1,
+        "tcpi_pmtu" => count(info.mtu),
+        "tcpi_ato" => micros(info.ato),
+        "tcpi_bytes_acked" => count(info.acked),
+        "tcpi_bytes_received" => count(info.received),
+        "tcpi_rcv_wnd" => count(info.rcv_wnd),
+        "tcpi_rcv_wscale" => i64::from(info.rcv_scale.unwrap_or(0)),
+        "tcpi_rcv_ssthresh" => count(info.receiver?.0),
+        "tcpi_rcv_space" => count(info.receiver?.1),
+        "tcpi_rcv_rtt" => micros(info.rcv_rtt),
+        // Linux does not set them any more.
+        "tcpi_fackets" | "tcpi_last_ack_sent" => 0,
         _ => return None,
     })
 }

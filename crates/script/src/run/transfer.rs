@@ -110,7 +110,14 @@ impl Runner<'_> {
             });
         }
         let left = wanted - *progress;
-        let taken = self.world.with(|cx, end| end.write_with(cx, left, with)).unwrap_or(0);
+        let taken = self.world.with(|cx, end| {
+            let taken = end.write_with(cx, left, with);
+            if nonblocking {
+                end.end_blocked_write();
+            }
+            taken
+        });
+        let taken = taken.unwrap_or(0);
         *progress += taken;
         let done = i64::try_from(*progress).unwrap_or(i64::MAX);
         Ok(if *progress == wanted {

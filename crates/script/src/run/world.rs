@@ -9,6 +9,7 @@ use tcp::profile::Family;
 use tcp::{TcpConfig, TcpEndpoint, TcpState};
 use units::{Duration, Instant, SeqNum};
 
+use super::counters::{BeforeArrival, SegmentCounters};
 use super::real::RealWorld;
 use super::wording;
 use crate::settings::ScriptHost;
@@ -50,6 +51,8 @@ pub(super) struct ScriptWorld {
     log: Option<Vec<LogLine>>,
     /// Signals to the application so far: data, space, a change of state.
     pub(super) signals: u64,
+    /// What the connection has sent and received.
+    pub(super) counters: SegmentCounters,
     /// Fast Open's option of our SYN.
     pub(super) fast_open_option: Option<FastOpenOption>,
     /// A real host in place of the model.
@@ -70,6 +73,7 @@ impl ScriptWorld {
             aborted: false,
             log: None,
             signals: 0,
+            counters: SegmentCounters::default(),
             fast_open_option: None,
             real: None,
         }
@@ -167,6 +171,7 @@ impl ScriptWorld {
     /// Replaces the connection with a new connection or listener.
     pub(super) fn begin(&mut self, config: TcpConfig) {
         self.connection = Some(TcpEndpoint::new(config));
+        self.counters = SegmentCounters::default();
         self.error = None;
         self.aborted = false;
     }
@@ -211,7 +216,9 @@ impl ScriptWorld {
         self.log(self.now, false, *segment);
         let mut cx = Cx { now: self.now, source: EventSource::default(), rec: &mut NullRecorder };
         if let Some(connection) = &mut self.connection {
+            let before = BeforeArrival::of(connection);
             connection.handle_segment(&mut cx, segment);
+            self.counters.on_arrival(self.now, before, segment, connection);
             self.drain(reason);
         }
     }
@@ -242,6 +249,7 @@ impl ScriptWorld {
         let mut cx = Cx { now: self.now, source: EventSource::default(), rec: &mut NullRecorder };
         let Some(connection) = &mut self.connection else { return };
         let mut slot = Segment::default();
+        let side = connection.side();
         for _ in 0..MOST_AT_ONCE {
             if connection.poll_transmit(&mut cx, &mut slot).is_err() {
                 break;
@@ -250,6 +258,7 @@ impl ScriptWorld {
                 if let Some(log) = &mut self.log {
                     log.push(LogLine::Packet(self.now, true, segment));
                 }
+                self.counters.on_sent(self.now, &segment, side);
                 self.sent.push_back(SentPacket { at: self.now, segment });
             });
         }

@@ -51,6 +51,8 @@ pub(crate) struct Victim {
     sent: u32,
     pub(crate) segments: u64,
     scale: (Option<u8>, Option<u8>),
+    linux: bool,
+    scales_alone: bool,
 }
 
 fn ahead(number: u32, of: u32) -> i64 {
@@ -91,6 +93,8 @@ impl Victim {
             sent: ISN,
             segments: 0,
             scale: (None, None),
+            linux: profile.starts_with("linux"),
+            scales_alone: false,
         };
         if side == TcpSide::Client {
             victim.tcp.open();
@@ -143,7 +147,10 @@ impl Victim {
         if s.syn_options().is_none() && self.tcp.info().state == TcpState::SynReceived {
             return;
         }
-        let scaled = s.syn_options().is_none() && self.scale.1.is_some();
+        // After crossed SYNs Linux scales its windows whatever the peer offers.
+        let crossed = s.syn_options().is_some() && self.side == TcpSide::Client;
+        self.scales_alone |= crossed && self.linux;
+        let scaled = s.syn_options().is_none() && (self.scale.1.is_some() || self.scales_alone);
         let scale = if scaled { self.scale.0.unwrap_or(0) } else { 0 };
         let ack = ahead(s.ack.0, PEER);
         assert!(ack >= 1, "acknowledges a byte before the stream");

@@ -167,12 +167,14 @@ impl TcpEndpoint {
     ) {
         let acks = segment.flags.has(Flags::ACK);
         let same_syn = self.state == TcpState::SynReceived && seq == Some(Offset(0));
-        if same_syn && acks && segment.ack == Offset(1).to_seq(self.cfg.isn) {
+        if same_syn && acks && segment.ack == self.snd.max.to_seq(self.cfg.isn) {
             // The answer to our SYN-ACK after a simultaneous open.
-            self.on_simultaneous_syn_ack(cx, segment);
-            if self.cfg.profile.family == Family::Linux && self.negotiated.sack {
-                // tcp_data_queue: the SYN is a byte that had arrived.
-                self.rcv.duplicate.0 = Some((Offset(0), Offset(1)));
+            self.on_crossed_syn_ack(cx, segment);
+        } else if same_syn && acks && self.syn_data().is_some() {
+            // tcp_validate_incoming: it does not acknowledge the data of our SYN.
+            if self.challenge.allow(cx.now, self.cfg.profile.challenge) {
+                self.rcv.window.begin_scaling();
+                self.respond(cx);
             }
         } else if same_syn {
             if self.may_answer(cx.now, segment) {

@@ -73,7 +73,8 @@ pub(crate) struct RackTlpState {
     holds_back: bool,
     /// SACK was not negotiated.
     reno: bool,
-    /// Packets that duplicates stood for, as long as they counted as delivered twice.
+    /// Packets that counted as delivered besides those of the scoreboard: what duplicates without SACK stood for,
+    /// and spurious retransmissions.
     forgotten: u32,
 }
 
@@ -207,17 +208,20 @@ impl TcpEndpoint {
             }
         }
         self.process_duplicate(cx, received, &account);
+        let repaired = timed_of!(self).repairs_timeout();
         self.check_timeout(cx, received, &account, duplicates, echo);
         let settled = self.settle_recovery(cx, received, echo);
         timed_of!(self).holds_back = settled;
-        if unlikely(reno) {
-            self.reset_reno(received);
-        }
+        let lost = match unlikely(reno) {
+            true => self.settle_reno(received, repaired),
+            false => RackLosses::default(),
+        };
         let reneged = self.check_reneging(cx.now, advances);
         let retransmitted = self.snd.scoreboard.sums().retransmission.packets;
         // Reneging waits for its timer (tcp_fastretrans_alert returns).
         let found = match reneged || settled {
             true => RackLosses::default(),
+            false if unlikely(lost.packets > 0) => lost,
             false if unlikely(reno) => self.detect_reno_losses(advances),
             false => self.detect_losses(cx.now, true),
         };
@@ -286,6 +290,8 @@ impl TcpEndpoint {
             |sent_at: Instant| echo.is_some_and(|e| tsecr_before(e, clock.timestamp(sent_at)));
         let mut account = AckAccounting::default();
         let (duplicates, repeated) = self.count_duplicates(received);
+        // tcp_dsack_seen: spurious retransmissions were delivered.
+        timed_of!(self).forgotten += duplicates as u32;
         let (mss, una) = (self.mss(), self.snd.una);
         let map = &mut self.snd.scoreboard;
         let left = |map: &SendMap| {
@@ -318,13 +324,11 @@ impl TcpEndpoint {
             lower(&mut account.first_acked, sent_segment);
             account.repeated |= sent_segment.transmissions() > 1;
             // The echo matters only for retransmissions.
-            if unlikely(has_blocks) && !sent_segment.sacked() {
-                last_acked = Some(*sent_segment);
-            }
             let tsecr_before =
                 sent_segment.transmissions() > 1 && echo_older(sent_segment.sent_at());
-            if !reno {
-                judge.on_acked(sent_segment, tsecr_before, &moment);
+            let taken = !reno && judge.on_acked(sent_segment, tsecr_before, &moment);
+            if unlikely(has_blocks) && taken {
+                last_acked = Some(*sent_segment);
             }
         });
         // In the order of the stream, not of the option: the order of delivery shows reordering

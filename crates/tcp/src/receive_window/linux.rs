@@ -145,6 +145,11 @@ impl Autosizing {
         self.window_clamp
     }
 
+    /// Bytes read in a round trip.
+    pub(super) const fn read_per_round_trip(&self) -> u64 {
+        self.space
+    }
+
     /// The buffer has grown to `size`.
     pub(super) const fn on_grown(&mut self, size: u64) {
         self.window_clamp = self.window_of(size);

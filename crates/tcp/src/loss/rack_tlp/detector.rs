@@ -51,22 +51,26 @@ impl RackDetector {
         self.on_delivered(sent_segment, echo_older, at);
     }
 
-    fn on_delivered(&mut self, sent_segment: &SentSegment, echo_older: bool, at: &DeliveryContext) {
+    fn on_delivered(
+        &mut self,
+        sent_segment: &SentSegment,
+        echo_older: bool,
+        at: &DeliveryContext,
+    ) -> bool {
         let (Self::Rfc(rack) | Self::Linux(rack)) = self;
-        rack.on_delivered(&DeliveredSegment::of(sent_segment, echo_older), at.now, at.min_rtt);
+        rack.on_delivered(&DeliveredSegment::of(sent_segment, echo_older), at.now, at.min_rtt)
     }
 
     /// Processes an acknowledged packet, passed in its state before the acknowledgment
-    /// (tcp_skb_spurious_retrans of tcp_clean_rtx_queue checks the echo).
+    /// (tcp_skb_spurious_retrans of tcp_clean_rtx_queue checks the echo). Returns whether its round-trip time was
+    /// taken.
     pub(super) fn on_acked(
         &mut self,
         sent_segment: &SentSegment,
         echo_older: bool,
         at: &DeliveryContext,
-    ) {
-        if !sent_segment.sacked() {
-            self.on_delivered(sent_segment, echo_older, at);
-        }
+    ) -> bool {
+        !sent_segment.sacked() && self.on_delivered(sent_segment, echo_older, at)
     }
 
     /// Takes the round-trip time of the last packet acknowledged, after packets that the same acknowledgment has

@@ -71,9 +71,21 @@ impl TcpEndpoint {
         besides
     }
 
+    /// Forgets what duplicates stood for; an acknowledgment that ends the repair of a timeout (`repaired` before)
+    /// first looks whether they show another loss (tcp_fastretrans_alert, after tcp_process_loss).
+    pub(super) fn settle_reno(&mut self, received: &ReceivedAck, repaired: bool) -> RackLosses {
+        let ends = repaired && !timed_of!(self).repairs_timeout();
+        let lost = match ends {
+            true => self.detect_reno_losses(received.th_ack > self.snd.una),
+            false => RackLosses::default(),
+        };
+        self.reset_reno(received);
+        lost
+    }
+
     /// Forgets what duplicates stood for: outside of recovery with every advance, in it at its end
     /// (tcp_reset_reno_sack).
-    pub(super) fn reset_reno(&mut self, received: &ReceivedAck) {
+    fn reset_reno(&mut self, received: &ReceivedAck) {
         let advances = received.th_ack > self.snd.una;
         let recovering = self.in_fast_recovery() || self.holds_recovery();
         let ends = match recovering {

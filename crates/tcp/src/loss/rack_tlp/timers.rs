@@ -123,10 +123,15 @@ impl TcpEndpoint {
     fn replan_probe_timer_inline(&mut self, now: Instant, quiet: bool, advancing: bool) {
         let single_packet = self.snd.scoreboard.sums().all.packets == 1;
         let mut rto = self.rtt.rto();
-        if !advancing && let Some(head) = self.snd.scoreboard.first() {
-            // tcp_rto_delta_us
-            let left = (head.sent_at() + rto).since(now);
-            rto = if left > Duration::ZERO { left } else { rto };
+        let mut left = rto;
+        if let Some(head) = self.snd.scoreboard.first() {
+            left = match self.has_one_timer() {
+                true => super::xmit_timer::rto_left(head.sent_at(), rto, now),
+                false => (head.sent_at() + rto).since(now),
+            };
+            if !advancing && left > Duration::ZERO {
+                rto = left;
+            }
         }
         let loss = timed_of!(self);
         if !quiet || !self.cfg.profile.loss_probes {
@@ -134,8 +139,9 @@ impl TcpEndpoint {
             self.timers.stop(Purpose::LossProbe);
             return;
         }
-        loss.planned = (!single_packet).then_some(now);
         let pto = loss.pto.pto(&PtoInput { srtt: self.rtt.srtt(), single_packet, rto });
+        // What is sent now does not change it, unless what is left of the timeout is shorter.
+        loss.planned = (!single_packet && (!advancing || pto <= left)).then_some(now);
         match loss.detector {
             // Linux rounds to jiffies, the RFC does not round.
             RackDetector::Linux(_) => {

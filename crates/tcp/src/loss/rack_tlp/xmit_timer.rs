@@ -13,6 +13,13 @@ use super::{AckAccounting, LINUX_TIMEOUT_MIN};
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 
+/// tcp_rto_delta_us, in whole microseconds: what is left of the timeout `rto` of the first packet in
+/// flight, sent at `sent`; zero if it has passed.
+pub(super) fn rto_left(sent: Instant, rto: Duration, now: Instant) -> Duration {
+    let micros = |at: Instant| at.as_nanos() / 1_000;
+    Duration::from_micros(micros(sent + rto).saturating_sub(micros(now)))
+}
+
 impl TcpEndpoint {
     /// Does the system have a single timer, as Linux does?
     pub(crate) fn has_one_timer(&self) -> bool {
@@ -74,7 +81,7 @@ impl TcpEndpoint {
             self.arm_retransmit(now);
             return;
         }
-        let left = (head.sent_at() + self.rtt.rto()).since(now).max(Duration::from_micros(1));
+        let left = rto_left(head.sent_at(), self.rtt.rto(), now).max(Duration::from_micros(1));
         self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, left);
     }
 

@@ -1,0 +1,132 @@
+//! What a connection of the model has sent and received, counted in segments of the wire as
+//! `struct tcp_info` of Linux does (tcp_segs_in, __tcp_transmit_skb, __tcp_retransmit_skb).
+
+use packet::{Flags, Segment};
+use tcp::{TcpEndpoint, TcpSide, TcpState};
+use units::Instant;
+
+/// Counters of one connection, those of the kernel's names.
+#[derive(Debug, Default)]
+pub(super) struct SegmentCounters {
+    pub(super) segs_in: u64,
+    pub(super) data_segs_in: u64,
+    pub(super) segs_out: u64,
+    pub(super) data_segs_out: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) bytes_retrans: u64,
+    pub(super) total_retrans: u64,
+    /// Segments that arrived after a gap.
+    pub(super) rcv_ooopack: u64,
+    /// Packets that were acknowledged with an ECN echo.
+    pub(super) delivered_ce: u64,
+    /// When data was last sent, or the connection was established (`lsndtime`).
+    pub(super) last_data_sent: Option<Instant>,
+    /// When an acknowledgment was last received (`rcv_tstamp`).
+    pub(super) last_ack_recv: Option<Instant>,
+    /// The last acknowledgment that was not an old one.
+    una: Option<u32>,
+    /// The end of what was sent: of the SYN first.
+    sent_end: Option<u32>,
+}
+
+/// The connection before a segment arrives.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BeforeArrival {
+    state: TcpState,
+    expected: u32,
+    window: u64,
+    delivered: u64,
+    ecn: bool,
+}
+
+impl BeforeArrival {
+    pub(super) fn of(end: &TcpEndpoint) -> Self {
+        let info = end.info();
+        Self {
+            state: end.state(),
+            expected: end.next_expected().0,
+            window: info.rcv_wnd,
+            delivered: info.delivered,
+            ecn: info.ecn,
+        }
+    }
+}
+
+impl SegmentCounters {
+    /// A segment has arrived at `end`, which was in the state `before`.
+    pub(super) fn on_arrival(
+        &mut self,
+        now: Instant,
+        before: BeforeArrival,
+        segment: &Segment,
+        end: &TcpEndpoint,
+    ) {
+        // What a request answers is not counted: there is no connection yet.
+        let request = matches!(end.state(), TcpState::Listen | TcpState::SynReceived)
+            && end.side() == TcpSide::Server
+            && !end.is_fast_open_child();
+        if request || matches!(before.state, TcpState::TimeWait | TcpState::Closed) {
+            return;
+        }
+        let opened =
+            matches!(before.state, TcpState::Listen | TcpState::SynReceived | TcpState::SynSent)
+                && end.state() != TcpState::Closed
+                && !matches!(end.state(), TcpState::SynReceived | TcpState::SynSent);
+        if opened {
+            self.last_data_sent = Some(now);
+            if end.side() == TcpSide::Server {
+                // tcp_create_openreq_child: the SYN.
+                self.segs_in = 1;
+            }
+        }
+        let segments = match u32::from(segment.gso_size) {
+            0 => 1,
+            size => u64::from(segment.payload.div_ceil(size)).max(1),
+        };
+        self.segs_in += segments;
+        if segment.payload > 0 {
+            self.data_segs_in += segments;
+        }
+        let ahead = segment.seq.0.wrapping_sub(before.expected);
+        let occupies = segment.payload > 0 || segment.flags.has(Flags::FIN);
+        let controls = segment.flags.has(Flags::RST) || segment.flags.has(Flags::SYN);
+        if occupies && !controls && ahead > 0 && u64::from(ahead) < before.window {
+            self.rcv_ooopack += segments;
+        }
+        let newer = |una: u32| (segment.ack.0.wrapping_sub(una) as i32) >= 0;
+        let resets = segment.flags.has(Flags::RST);
+        if segment.flags.has(Flags::ACK) && !resets && self.una.is_none_or(newer) {
+            self.una = Some(segment.ack.0);
+            self.last_ack_recv = Some(now);
+        }
+        if before.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN) {
+            self.delivered_ce += end.info().delivered.saturating_sub(before.delivered);
+        }
+    }
+
+    /// A segment was sent, after TSO.
+    pub(super) fn on_sent(&mut self, now: Instant, segment: &Segment, side: TcpSide) {
+        let syn = segment.flags.has(Flags::SYN);
+        let occupies = syn || segment.payload > 0 || segment.flags.has(Flags::FIN);
+        let length = segment.payload + u32::from(syn) + u32::from(segment.flags.has(Flags::FIN));
+        let end = segment.seq.0.wrapping_add(length);
+        let again = occupies
+            && self.sent_end.is_some_and(|sent| (segment.seq.0.wrapping_sub(sent) as i32) < 0);
+        if again {
+            self.total_retrans += 1;
+            self.bytes_retrans += u64::from(segment.payload);
+        }
+        if self.sent_end.is_none_or(|sent| (end.wrapping_sub(sent) as i32) > 0) {
+            self.sent_end = Some(end);
+        }
+        if syn && side == TcpSide::Server {
+            return;
+        }
+        self.segs_out += 1;
+        if segment.payload > 0 {
+            self.data_segs_out += 1;
+            self.bytes_sent += u64::from(segment.payload);
+            self.last_data_sent = Some(now);
+        }
+    }
+}
