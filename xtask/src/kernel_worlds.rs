@@ -181,6 +181,12 @@ mod linux {
         };
         let name = reference.name().to_owned();
         fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
+        if count == 1 {
+            let file = out.join(format!("world-{first}.toml"));
+            let written = fs::write(&file, world(first));
+            written.map_err(|error| format!("{}: {error}", file.display()))?;
+            println!("ackclock compare {}", file.display());
+        }
         let file = out.join(format!("{name}{kind_of_worlds}-seed-{seed}.csv"));
         let known = known(&file)?;
         let rows = File::options().create(true).append(true).open(&file);

@@ -402,6 +402,14 @@ pub(crate) struct PacketdrillArgs {
     /// Succeed although scripts need unsupported features or cannot be read
     #[arg(long)]
     pub(crate) allow_unsupported: bool,
+    /// Kinds of events whose failures are noted and do not end a script, in place of the scripts'
+    /// --non_fatal: `packet`, `syscall` or both with a comma
+    #[arg(long, value_name = "KINDS", alias = "non_fatal")]
+    pub(crate) non_fatal: Option<String>,
+    /// Write the packets of a script as pcapng; with --against those of the model and of the kernel, each
+    /// with an interface of its own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
     /// Write the results as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,

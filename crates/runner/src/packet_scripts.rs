@@ -6,6 +6,8 @@ mod junit;
 mod summary;
 mod text;
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use script::{Definitions, Diagnostic, RunOptions, ScriptVerdict, parse_with, run};
 use serde::Serialize;
 use tcp::profile::{Family, NAMES, TcpProfile};
@@ -13,8 +15,8 @@ use units::Duration;
 
 pub use against::{Compared, compared_json, compared_table};
 pub use junit::junit;
-pub use script::ScriptOverrides;
 pub use script::real;
+pub use script::{NonFatal, ScriptOverrides, ScriptPacketSeen};
 pub use summary::summary;
 pub use text::{details, table};
 
@@ -70,6 +72,10 @@ pub struct ScriptResult {
     pub notes: Vec<String>,
     /// All packets, sent and received, if they were asked for.
     pub packets: Vec<String>,
+    /// The same as segments.
+    pub segments: Vec<ScriptPacketSeen>,
+    /// Addresses of the host and of the peer.
+    pub addresses: (IpAddr, IpAddr),
 }
 
 /// Number of scripts by outcome.
@@ -133,6 +139,8 @@ pub fn run_script(file: &str, text: &str, settings: &ScriptSettings<'_>) -> Scri
         time: Duration::ZERO,
         notes: Vec::new(),
         packets: Vec::new(),
+        segments: Vec::new(),
+        addresses: (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()),
     };
     let Some(profile) = TcpProfile::named(name) else {
         results.ending = Ending::Unreadable(unknown_profile(text, name));
@@ -169,6 +177,8 @@ pub fn run_script(file: &str, text: &str, settings: &ScriptSettings<'_>) -> Scri
     results.time = outcome.time;
     results.notes = outcome.notes;
     results.packets = outcome.packets;
+    results.segments = outcome.segments;
+    results.addresses = outcome.addresses;
     results
 }
 

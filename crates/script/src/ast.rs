@@ -107,6 +107,8 @@ pub enum StatementKind {
     Assign(String, Option<Operator>, AssertionExpr),
     /// `print(...)`: the values are a line of the packets of the run.
     Print(AssertionExpr),
+    /// `if`, with the condition and the statements of each branch in order, and those of `else`.
+    If(Vec<(AssertionExpr, Vec<Statement>)>, Vec<Statement>),
     /// `pass`: no effect.
     Nothing,
 }

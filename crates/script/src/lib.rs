@@ -27,4 +27,6 @@ pub mod shell;
 pub use conditional::Definitions;
 pub use diagnostic::{Diagnostic, ScriptSpan};
 pub use parse::{parse, parse_with};
-pub use run::{RunOptions, ScriptOutcome, ScriptOverrides, ScriptVerdict, run};
+pub use run::{
+    NonFatal, RunOptions, ScriptOutcome, ScriptOverrides, ScriptPacketSeen, ScriptVerdict, run,
+};

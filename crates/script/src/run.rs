@@ -31,7 +31,9 @@ mod transfer;
 mod wording;
 mod world;
 
-use packet::IpVersion;
+use std::net::{IpAddr, Ipv4Addr};
+
+use packet::{IpVersion, Segment};
 use tcp::profile::TcpProfile;
 use units::{Duration, Instant};
 
@@ -73,6 +75,8 @@ pub struct ScriptOverrides {
     pub mtu: Option<u32>,
     /// Ticks of the kernel's clock per second, in place of the profile's.
     pub hz: Option<u32>,
+    /// `--non_fatal`
+    pub non_fatal: Option<NonFatal>,
     /// Linux: the card holds packets until it has sent them, as that of a guest does and a TUN
     /// device does not.
     pub holds_packets: bool,
@@ -102,6 +106,45 @@ pub struct ScriptOutcome {
     pub notes: Vec<String>,
     /// All packets, sent and received, if they were asked for.
     pub packets: Vec<String>,
+    /// The same as segments.
+    pub segments: Vec<ScriptPacketSeen>,
+    /// Addresses of this host and of the peer.
+    pub addresses: (IpAddr, IpAddr),
+}
+
+/// A packet of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScriptPacketSeen {
+    /// When, from the beginning of the script.
+    pub at: Duration,
+    /// This host has sent it.
+    pub outbound: bool,
+    /// The segment.
+    pub segment: Segment,
+}
+
+/// Kinds of events whose failures do not end a run (`--non_fatal`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NonFatal {
+    /// Packets.
+    pub packets: bool,
+    /// System calls.
+    pub calls: bool,
+}
+
+impl NonFatal {
+    /// Parses `packet`, `syscall` or both with a comma.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut kinds = Self::default();
+        for kind in text.split(',') {
+            match kind {
+                "packet" | "packets" => kinds.packets = true,
+                "syscall" | "syscalls" => kinds.calls = true,
+                _ => return None,
+            }
+        }
+        Some(kinds)
+    }
 }
 
 /// Reason for which a run stops early.
@@ -116,20 +159,31 @@ type Result<T> = core::result::Result<T, ScriptStop>;
 /// Runs `script`, which was parsed from `text`.
 pub fn run(text: &str, script: &Script, options: &RunOptions<'_>) -> ScriptOutcome {
     let mut done = 0;
-    let (verdict, time, notes, packets) = match Runner::new(text, script, options) {
-        Ok(mut runner) => {
-            let ended = runner.run(script, &mut done);
-            let packets = runner.world.packet_lines();
-            (ended, runner.world.elapsed(), runner.notes, packets)
-        }
-        Err(stop) => (Err(stop), Duration::ZERO, Vec::new(), Vec::new()),
+    let mut outcome = ScriptOutcome {
+        verdict: ScriptVerdict::Passed,
+        events: 0,
+        time: Duration::ZERO,
+        notes: Vec::new(),
+        packets: Vec::new(),
+        segments: Vec::new(),
+        addresses: (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()),
     };
-    let verdict = match verdict {
+    let ended = Runner::new(text, script, options).and_then(|mut runner| {
+        let ended = runner.run(script, &mut done);
+        outcome.time = runner.world.elapsed();
+        outcome.packets = runner.world.packet_lines();
+        outcome.segments = runner.world.packets_seen();
+        outcome.addresses = runner.world.host.fast_open.addresses.of_version(runner.rules.ip);
+        outcome.notes = runner.notes;
+        ended
+    });
+    outcome.events = done;
+    outcome.verdict = match ended {
         Ok(()) => ScriptVerdict::Passed,
         Err(ScriptStop::Failed(diagnostic)) => ScriptVerdict::Failed(diagnostic),
         Err(ScriptStop::Unsupported(diagnostic)) => ScriptVerdict::Unsupported(diagnostic),
     };
-    ScriptOutcome { verdict, events: done, time, notes, packets }
+    outcome
 }
 
 /// State of a run.
@@ -214,7 +268,16 @@ impl<'a> Runner<'a> {
     fn run(&mut self, script: &'a Script, done: &mut usize) -> Result<()> {
         for event in &script.events {
             *done += 1;
-            self.event(event)?;
+            match self.event(event) {
+                Err(ScriptStop::Failed(found)) if self.forgives(event) => {
+                    self.notes.push(format!(
+                        "line {}: {}, which is not fatal",
+                        found.line, found.message
+                    ));
+                    self.base = self.world.now();
+                }
+                ended => ended?,
+            }
         }
         if let Some(until) = self.blocked.as_ref().map(|blocked| blocked.until) {
             self.advance(until).and_then(|()| self.still_blocked())?;
@@ -222,6 +285,15 @@ impl<'a> Runner<'a> {
         match &script.cleanup {
             Some(command) => self.command(&command.value, command.span),
             None => Ok(()),
+        }
+    }
+
+    /// Does the run go on if this event fails?
+    const fn forgives(&self, event: &ScriptEvent) -> bool {
+        match &event.action {
+            Action::Packet(_) => self.rules.non_fatal.packets,
+            Action::Call(_) => self.rules.non_fatal.calls,
+            Action::Command(_) | Action::Code(_) => false,
         }
     }
 

@@ -109,6 +109,8 @@ pub struct TcpInfo {
     pub receiver: Option<(u64, u64)>,
     /// The receiver's estimate of the round trip; zero before the first (`rcv_rtt_est`).
     pub rcv_rtt: Duration,
+    /// The last write waits for space in the send buffer (`SOCK_NOSPACE`).
+    pub blocked_write: bool,
     /// Estimated pause between data segments, for the delayed ACK (`icsk_ack.ato`).
     pub ato: Duration,
 }
@@ -183,6 +185,7 @@ impl TcpEndpoint {
                 .filter(|_| self.negotiated.snd_scale.is_some()),
             receiver: self.rcv.window.autosizing(),
             rcv_rtt: self.rcv.window.rtt(),
+            blocked_write: self.snd.buffer.starved(),
             ato: self.clock.span(self.rcv.policy.ato()),
         }
     }

@@ -92,6 +92,12 @@ impl Reassembly {
             || held.blocks.iter().take(count).any(|block| block.touches(&arrived))
     }
 
+    /// Does what waits end at `at`?
+    pub(crate) fn ends_at(&self, at: Offset) -> bool {
+        let last = self.out_of_order.as_ref().and_then(|held| held.ranges.back());
+        last.is_some_and(|range| range.right == at)
+    }
+
     /// Extends the block that `[left, right)` touches in its place, as tcp_sack_new_ofo_skb does before it sends a
     /// compressed ACK.
     #[cold]

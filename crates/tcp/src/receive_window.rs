@@ -355,6 +355,18 @@ impl ReceiveWindow {
         }
     }
 
+    /// Linux: a FIN without data is merged with data after a gap. What is merged counts without its head
+    /// (truesize_adjust), of which it has nothing else, so that the window opens with SACK (tcp_data_queue_ofo).
+    pub(crate) fn on_merged_fin(&mut self, data: &ReceivedPayload, sack: bool) -> bool {
+        let ReceiveAutotuning::Linux(linux) = &mut self.system else { return false };
+        self.answer = CachedWindow::NONE;
+        let held = match &self.packets {
+            Some(packets) => Held::Memory(packets.held()),
+            None => Held::Payload(self.unread + data.waiting),
+        };
+        sack && linux.open(self.size, held, 2 * linux.advmss)
+    }
+
     /// Processes payload after a gap; returns the same, for Linux only. `reach`: bytes from the
     /// next one expected to the last one received; `sack`: the ACK reports it.
     pub(crate) fn on_gap(&mut self, data: &ReceivedPayload, reach: u64, sack: bool) -> bool {

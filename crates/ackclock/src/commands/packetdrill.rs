@@ -1,6 +1,7 @@
 //! `ackclock packetdrill`: packet scripts in virtual time.
 
 mod against;
+mod capture;
 
 use std::fs;
 use std::io::Write as _;
@@ -10,8 +11,8 @@ use std::process::ExitCode;
 use packet::IpVersion;
 use runner::packet_scripts::real::Boot;
 use runner::packet_scripts::{
-    Ending, ScriptOverrides, ScriptResult, ScriptSettings, ScriptTotals, check_profile, details,
-    json, junit, run_script, summary, table,
+    Ending, NonFatal, ScriptOverrides, ScriptResult, ScriptSettings, ScriptTotals, check_profile,
+    details, json, junit, run_script, summary, table,
 };
 use scenario::{decode, nearest};
 use units::Duration;
@@ -44,12 +45,22 @@ pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
         }
         collect(path, true, DEPTH, &mut files)?;
     }
-    let settings = CommonSettings::of(args);
+    if args.pcap.is_some() && files.len() != 1 {
+        let found = format!("`--pcap` takes one script, and there are {}", files.len());
+        return Err(Failure::new(found));
+    }
+    let settings = CommonSettings::of(args)?;
     if let Some(kernel) = &args.against {
         return against::run(kernel, &files, args, settings);
     }
-    let results =
+    let mut results =
         files.iter().map(|path| one(path, args, &settings, None)).collect::<Result<Vec<_>, _>>()?;
+    if let (Some(path), [only]) = (&args.pcap, &results[..]) {
+        capture::write(path, &[("model", only)])?;
+    }
+    if !args.verbose {
+        results.iter_mut().for_each(|one| one.packets.clear());
+    }
     if let Some(path) = &args.junit {
         let mut out = OutFile::create(path)?;
         let written = out.write_all(junit(&results).as_bytes());
@@ -82,7 +93,7 @@ struct CommonSettings {
 }
 
 impl CommonSettings {
-    fn of(args: &PacketdrillArgs) -> Self {
+    fn of(args: &PacketdrillArgs) -> Result<Self, Failure> {
         let definition = |text: &String| match text.split_once('=') {
             Some((name, value)) => (name.to_owned(), value.to_owned()),
             None => (text.clone(), String::new()),
@@ -91,18 +102,26 @@ impl CommonSettings {
             "ipv6" => IpVersion::V6,
             _ => IpVersion::V4,
         });
-        Self {
+        let non_fatal = match &args.non_fatal {
+            Some(text) => Some(NonFatal::parse(text).ok_or_else(|| {
+                let failure = Failure::new(format!("`--non-fatal {text}` is not known"));
+                failure.hint("use `packet`, `syscall` or both with a comma".to_owned())
+            })?),
+            None => None,
+        };
+        Ok(Self {
             profile: args.profile.clone(),
-            packets: args.verbose,
+            packets: args.verbose || args.pcap.is_some(),
             definitions: args.define.iter().map(definition).collect(),
             overrides: ScriptOverrides {
                 ip,
                 tolerance: args.tolerance_usecs.map(|n| Duration::from_micros(u64::from(n))),
                 mtu: args.mtu,
                 hz: args.hz,
+                non_fatal,
                 holds_packets: false,
             },
-        }
+        })
     }
 }
 

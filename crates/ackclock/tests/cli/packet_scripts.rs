@@ -28,6 +28,22 @@ fn one_script_is_reported_by_itself() {
 }
 
 #[test]
+fn packets_are_written_as_a_capture_and_failures_may_be_noted() {
+    let dir = dir("packet_pcap");
+    dir.run(&["packetdrill", "good.pkt", "--pcap", "good.pcapng"]).ok();
+    let read = dir.run(&["diagnose", "good.pcapng", "--json"]);
+    assert!(read.out.contains("\"192.168.0.1:8080\""), "{}", read.out);
+    let several = dir.run(&["packetdrill", ".", "--pcap", "all.pcapng"]);
+    assert_eq!(several.code, 2);
+    assert!(several.err.contains("one script"), "{}", several.err);
+    assert!(!dir.0.join("all.pcapng").exists());
+    let noted = dir.run(&["packetdrill", "bad.pkt", "--non-fatal", "packet"]).ok();
+    assert!(noted.contains("note: line 4: "), "{noted}");
+    let unknown = dir.run(&["packetdrill", "bad.pkt", "--non-fatal", "all"]);
+    assert_eq!(unknown.code, 2);
+}
+
+#[test]
 fn a_directory_is_reported_as_a_table_and_as_json() {
     let dir = dir("packet_scripts");
     let all = dir.run(&["packetdrill", "."]);

@@ -38,8 +38,14 @@ const COMPARISONS: [(&str, CompareOperator); 6] = [
 /// # Errors
 /// The first error, with its position.
 pub(crate) fn parse(text: &str, span: ScriptSpan) -> Result<Vec<Statement>> {
-    let mut reader =
-        AssertionParser { text: &text[..span.end], at: span.start, end: span.start, depth: 0 };
+    let mut reader = AssertionParser {
+        text: &text[..span.end],
+        start: span.start,
+        at: span.start,
+        end: span.start,
+        depth: 0,
+        blocks: 0,
+    };
     let mut statements = Vec::new();
     loop {
         reader.skip_lines();
@@ -47,20 +53,21 @@ pub(crate) fn parse(text: &str, span: ScriptSpan) -> Result<Vec<Statement>> {
             return Ok(statements);
         }
         statements.push(reader.statement()?);
-        reader.skip();
-        if !reader.rest().is_empty() && !reader.rest().starts_with(['\n', ';', '#']) {
-            return Err(reader.missing("an operator or the end of the line"));
-        }
+        reader.end_of_statement()?;
     }
 }
 
 struct AssertionParser<'t> {
     text: &'t str,
+    /// Where the code begins.
+    start: usize,
     at: usize,
     /// End of the last token taken.
     end: usize,
     /// Open parentheses; within them, line ends are whitespace.
     depth: usize,
+    /// Blocks within blocks.
+    blocks: usize,
 }
 
 impl<'t> AssertionParser<'t> {
@@ -144,8 +151,103 @@ impl<'t> AssertionParser<'t> {
         Ok(Statement { kind, span: self.span(start) })
     }
 
+    fn end_of_statement(&mut self) -> Result<()> {
+        self.skip();
+        if self.rest().is_empty() || self.rest().starts_with(['\n', ';', '#']) {
+            return Ok(());
+        }
+        // A block has taken the end of its last line.
+        if self.text[self.start..self.at].trim_end_matches([' ', '\t']).ends_with('\n') {
+            return Ok(());
+        }
+        Err(self.missing("an operator or the end of the line"))
+    }
+
+    /// The indentation of what is next; `None` on the first line of the code, which follows `%{`.
+    fn indentation(&self) -> Option<usize> {
+        let before = &self.text[self.start..self.at];
+        before.rfind('\n').map(|line| before.len() - line - 1)
+    }
+
+    /// Parses what follows `if`, as Python has it: branches on one line, or indented.
+    fn branches(&mut self, at: Option<usize>) -> Result<StatementKind> {
+        let mut branches = Vec::new();
+        let mut otherwise = None;
+        while otherwise.is_none() {
+            let condition = match branches.is_empty() || self.keyword("elif") {
+                true => Some(self.expression()?),
+                false => {
+                    let _ = self.keyword("else");
+                    None
+                }
+            };
+            if !self.take(":") {
+                return Err(self.missing("`:`"));
+            }
+            let (block, inner) = self.block(at)?;
+            match condition {
+                Some(condition) => branches.push((condition, block)),
+                None => otherwise = Some(block),
+            }
+            let here = self.at;
+            self.skip_lines();
+            let belongs = match (at, inner) {
+                (Some(at), _) => self.indentation() == Some(at),
+                (None, Some(inner)) => self.indentation().is_some_and(|here| here < inner),
+                (None, None) => self.indentation().is_some(),
+            };
+            if !belongs || !matches!(self.word(), Some("elif" | "else")) {
+                self.at = here;
+                break;
+            }
+        }
+        Ok(StatementKind::If(branches, otherwise.unwrap_or_default()))
+    }
+
+    /// Parses the statements after a colon; also returns their indentation, if they are on lines of their own.
+    fn block(&mut self, at: Option<usize>) -> Result<(Vec<Statement>, Option<usize>)> {
+        const EXPECTED: &str = "a statement, or an indented line";
+        if self.blocks == DEPTH {
+            return Err(self.missing("fewer blocks within blocks"));
+        }
+        self.blocks += 1;
+        self.skip();
+        let own_lines = self.rest().is_empty() || self.rest().starts_with(['\n', '#']);
+        let mut statements = Vec::new();
+        let mut inner = None;
+        if own_lines {
+            self.skip_lines();
+            inner = self.indentation().filter(|&inner| inner > at.unwrap_or(0));
+            if self.rest().is_empty() || inner.is_none() {
+                return Err(self.missing(EXPECTED));
+            }
+        }
+        loop {
+            statements.push(self.statement()?);
+            self.end_of_statement()?;
+            let here = self.at;
+            if own_lines {
+                self.skip_lines();
+                if self.rest().is_empty() || self.indentation() < inner {
+                    self.at = here;
+                    break;
+                }
+            } else if !self.take(";")
+                || self.rest().trim_start_matches([' ', '\t']).starts_with('\n')
+            {
+                break;
+            }
+        }
+        self.blocks -= 1;
+        Ok((statements, inner))
+    }
+
     fn statement_kind(&mut self) -> Result<StatementKind> {
         const EXPECTED: &str = "`assert condition, message` or `name = value`";
+        let at = self.indentation();
+        if self.keyword("if") {
+            return self.branches(at);
+        }
         if self.keyword("assert") {
             let condition = self.expression()?;
             let message = if self.take(",") { Some(self.expression()?) } else { None };

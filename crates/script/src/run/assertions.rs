@@ -35,6 +35,11 @@ impl Runner<'_> {
             {
                 return i64::try_from(end.elapsed_ms(last, now)).ok();
             }
+            if let Some(end) = connection
+                && let Some(limit) = limited(name)
+            {
+                return i64::try_from(counters.limited(now, end)[limit] * 1_000).ok();
+            }
             if info.is_some()
                 && let Some(count) = counted(counters, name)
             {
@@ -136,6 +141,13 @@ fn last_event(
         _ => None,
     }
     .filter(|_| end.state() != TcpState::Listen)
+}
+
+/// Returns the place of a time in [`SegmentCounters::limited`].
+fn limited(name: &str) -> Option<usize> {
+    ["tcpi_busy_time", "tcpi_rwnd_limited", "tcpi_sndbuf_limited"]
+        .iter()
+        .position(|&field| field == name)
 }
 
 /// Returns a counter of segments.

@@ -5,7 +5,7 @@ use tcp::TcpState;
 use tcp::profile::{BurstRule, Family};
 use units::Duration;
 
-use super::{Result, RunOptions, Runner, ScriptStop};
+use super::{NonFatal, Result, RunOptions, Runner, ScriptStop};
 use crate::ast::{Script, ScriptOption, ScriptSpan};
 use crate::diagnostic::Diagnostic;
 use crate::settings::{FastOpenCache, ScriptHost, SysctlError};
@@ -25,6 +25,8 @@ pub(super) struct Rules {
     /// Data packets are not coalesced.
     pub(super) strict_segments: bool,
     pub(super) ip: IpVersion,
+    /// Kinds of events whose failures do not end the run.
+    pub(super) non_fatal: NonFatal,
 }
 
 impl Default for Rules {
@@ -36,6 +38,7 @@ impl Default for Rules {
             mss: None,
             scaled_echo: false,
             strict_segments: false,
+            non_fatal: NonFatal::default(),
             ip: IpVersion::V4,
         }
     }
@@ -54,6 +57,7 @@ pub(super) fn configure(
     }
     rules.tolerance = options.overrides.tolerance.unwrap_or(rules.tolerance);
     rules.ip = options.overrides.ip.unwrap_or(rules.ip);
+    rules.non_fatal = options.overrides.non_fatal.unwrap_or(rules.non_fatal);
     if let Some(mtu) = options.overrides.mtu {
         host.profile.mtu = mtu;
     }
@@ -120,8 +124,10 @@ fn take_option(
                 Some(address(value).ok_or_else(|| bad("an IP address"))?);
         }
         "tcp_ts_ecr_scaled" => rules.scaled_echo = true,
-        // Failures that do not end the original's run are failures here.
-        "non_fatal" => {}
+        "non_fatal" => {
+            rules.non_fatal = NonFatal::parse(value)
+                .ok_or_else(|| bad("`packet`, `syscall` or both with a comma"))?;
+        }
         name @ ("tolerance_percent" | "define" | "udp_encaps" | "udp_encapsulation"
         | "tcp_md5_secret" | "psp_udp_port") => {
             let message = format!("`--{name}` is not supported");

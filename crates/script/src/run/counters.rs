@@ -2,6 +2,7 @@
 //! `struct tcp_info` of Linux does (tcp_segs_in, __tcp_transmit_skb, __tcp_retransmit_skb).
 
 use packet::{Flags, Segment};
+use record::SendLimit;
 use tcp::{TcpEndpoint, TcpSide, TcpState};
 use units::Instant;
 
@@ -23,10 +24,47 @@ pub(super) struct SegmentCounters {
     pub(super) last_data_sent: Option<Instant>,
     /// When an acknowledgment was last received (`rcv_tstamp`).
     pub(super) last_ack_recv: Option<Instant>,
+    /// What has limited the sender.
+    limits: LimitedTimes,
     /// The last acknowledgment that was not an old one.
     una: Option<u32>,
     /// The end of what was sent: of the SYN first.
     sent_end: Option<u32>,
+}
+
+/// What limits a sender, by precedence (`enum tcp_chrono`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SenderLimit {
+    /// There is nothing to send, or nothing in flight.
+    #[default]
+    Nothing,
+    /// There is data to send or in flight.
+    Busy,
+    /// The peer's window is full.
+    PeerWindow,
+    /// A writer waits for the send buffer, and all it holds was sent.
+    SendBuffer,
+}
+
+/// How long each limit has lasted in milliseconds, and the present one (tcp_chrono_start, tcp_chrono_stop).
+#[derive(Debug, Default)]
+struct LimitedTimes {
+    ms: [u64; 4],
+    now: SenderLimit,
+    since: Option<Instant>,
+}
+
+impl LimitedTimes {
+    fn present(&self, now: Instant, end: &TcpEndpoint) -> u64 {
+        self.since.map_or(0, |since| end.elapsed_ms(since, now))
+    }
+
+    fn set(&mut self, at: Instant, end: &TcpEndpoint, limit: SenderLimit) {
+        if limit != self.now {
+            self.ms[self.now as usize] += self.present(at, end);
+            (self.now, self.since) = (limit, Some(at));
+        }
+    }
 }
 
 /// The connection before a segment arrives.
@@ -53,6 +91,49 @@ impl BeforeArrival {
 }
 
 impl SegmentCounters {
+    /// The connection has sent what it could, `something` or nothing, and waits for `why`.
+    pub(super) fn on_output(
+        &mut self,
+        now: Instant,
+        end: &TcpEndpoint,
+        something: bool,
+        why: Option<SendLimit>,
+    ) {
+        let info = end.info();
+        let before = self.limits.now;
+        let queued = info.unsent.0 > 0 || info.unacked > 0;
+        let limit = if !queued {
+            SenderLimit::Nothing
+        } else if before == SenderLimit::SendBuffer && info.blocked_write {
+            before
+        } else if something
+            && info.unsent.1 == 0
+            && info.blocked_write
+            && why != Some(SendLimit::CongestionWindow)
+        {
+            SenderLimit::SendBuffer
+        } else if why == Some(SendLimit::PeerWindow) {
+            SenderLimit::PeerWindow
+        } else {
+            SenderLimit::Busy
+        };
+        self.limits.set(now, end, limit);
+    }
+
+    /// How long the sender was busy, limited by the peer's window, and by its buffer, in milliseconds.
+    pub(super) fn limited(&self, now: Instant, end: &TcpEndpoint) -> [u64; 3] {
+        let lasted = |limit: SenderLimit| {
+            let present = match limit == self.limits.now {
+                true => self.limits.present(now, end),
+                false => 0,
+            };
+            self.limits.ms[limit as usize] + present
+        };
+        let [busy, window, buffer] =
+            [SenderLimit::Busy, SenderLimit::PeerWindow, SenderLimit::SendBuffer].map(lasted);
+        [busy + window + buffer, window, buffer]
+    }
+
     /// A segment has arrived at `end`, which was in the state `before`.
     pub(super) fn on_arrival(
         &mut self,

@@ -11,7 +11,7 @@ use units::{Duration, Instant, SeqNum};
 
 use super::counters::{BeforeArrival, SegmentCounters};
 use super::real::RealWorld;
-use super::wording;
+use super::{ScriptPacketSeen, wording};
 use crate::settings::ScriptHost;
 
 /// Maximum segments sent per event, to stop an endless loop.
@@ -112,6 +112,18 @@ impl ScriptWorld {
     /// Keeps all packets from now on.
     pub(super) fn keep_packets(&mut self) {
         self.log = Some(Vec::new());
+    }
+
+    /// The packets kept, with the time from the beginning of the script.
+    pub(super) fn packets_seen(&self) -> Vec<ScriptPacketSeen> {
+        let lines = self.log.iter().flatten();
+        let packets = lines.filter_map(|line| match *line {
+            LogLine::Packet(at, outbound, segment) => {
+                Some(ScriptPacketSeen { at: self.script_time(at), outbound, segment })
+            }
+            LogLine::Printed(..) => None,
+        });
+        packets.collect()
     }
 
     /// The packets kept, one a line in the syntax of scripts, with the time in seconds.
@@ -250,8 +262,11 @@ impl ScriptWorld {
         let Some(connection) = &mut self.connection else { return };
         let mut slot = Segment::default();
         let side = connection.side();
+        let before = self.counters.data_segs_out;
+        let mut why = None;
         for _ in 0..MOST_AT_ONCE {
-            if connection.poll_transmit(&mut cx, &mut slot).is_err() {
+            if let Err(limit) = connection.poll_transmit(&mut cx, &mut slot) {
+                why = Some(limit);
                 break;
             }
             split(&slot, |segment| {
@@ -262,6 +277,8 @@ impl ScriptWorld {
                 self.sent.push_back(SentPacket { at: self.now, segment });
             });
         }
+        let sends = self.counters.data_segs_out > before;
+        self.counters.on_output(self.now, connection, sends, why);
         while let Some(signal) = connection.poll_signal() {
             self.signals += 1;
             if signal == Signal::Aborted {

@@ -119,12 +119,19 @@ impl TcpEndpoint {
             self.rcv.reassembly.extend_block(payload.left, right);
             self.respond(cx);
         }
+        // A FIN alone that is merged with the data before it.
+        let merged_fin = payload.right == payload.left
+            && right > payload.left
+            && self.rcv.reassembly.ends_at(payload.left);
         if self.rcv.reassembly.insert(payload.left, right, most) {
             self.report_arrival(payload.left, payload.right, false);
         }
         let (arrived, reach) =
             (self.arrived(cx.now, &payload, 0), self.rcv.reassembly.reach(self.rcv.nxt));
-        let window_grew = self.rcv.window.on_gap(&arrived, reach, self.negotiated.sack);
+        let window_grew = match merged_fin {
+            true => self.rcv.window.on_merged_fin(&arrived, self.negotiated.sack),
+            false => self.rcv.window.on_gap(&arrived, reach, self.negotiated.sack),
+        };
         let grown = self.rcv.window.size();
         if grown > size {
             cx.emit(|| Event::ReceiveBuffer { size: grown as u32 });

@@ -317,8 +317,7 @@ impl Autosizing {
     /// tcp_grow_window.
     fn grow(&mut self, size: u64, held: Held, data: &ReceivedPayload, in_order: bool) -> bool {
         let (len, merged) = (data.len, data.merged);
-        let free = self.space(size, held);
-        let room = free.min(self.window_clamp).saturating_sub(self.rcv_ssthresh);
+        let room = self.room(size, held);
         if room == 0 {
             return false;
         }
@@ -333,6 +332,19 @@ impl Autosizing {
         }
         self.rcv_ssthresh += step.max(2 * len).min(room);
         true
+    }
+
+    /// How much the window may open.
+    fn room(&self, size: u64, held: Held) -> u64 {
+        let free = self.space(size, held);
+        free.min(self.window_clamp).saturating_sub(self.rcv_ssthresh)
+    }
+
+    /// Opens the window by `step`, as far as there is room.
+    pub(super) fn open(&mut self, size: u64, held: Held, step: u64) -> bool {
+        let room = self.room(size, held);
+        self.rcv_ssthresh += step.min(room);
+        room > 0
     }
 
     /// __tcp_grow_window: packets that take more memory than the ratio allows open the window less.

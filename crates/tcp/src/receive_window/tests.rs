@@ -129,6 +129,30 @@ fn linux_adjusts_its_buffer_after_each_packet_of_a_read() {
     assert!(size_after(2_176, 18) > 131_072);
 }
 
+#[test]
+fn linux_opens_the_window_for_a_fin_merged_with_data_after_a_gap() {
+    // World 456 of seed 2 against a kernel 6.12 in User-Mode Linux: win 546, then 568, of 128 bytes.
+    let rule = ReceiveBufferRule::Linux {
+        rmem: [Bytes(4_096), Bytes(131_072), Bytes(6 << 20)],
+        auto: true,
+        rmem_max: Bytes(212_992),
+        growth: BufferGrowth::SpaceAdjust,
+        truesize: Bytes(2_176),
+    };
+    let mut window = ReceiveWindow::new(rule, true, 1_428);
+    window.on_established(Instant::ZERO, true, 1_440, 1_428);
+    let segment = |left: u64, len: u64, in_order: u64| {
+        let end = Offset(left + len);
+        ReceivedPayload { len, end, in_order, pushed: len < 1_428, ..in_order_segment() }
+    };
+    window.on_data(&segment(1, 1_428, 1_428));
+    assert!(window.on_gap(&segment(2_857, 742, 0), 2_170, true));
+    let before = window.selected(742);
+    assert!(!window.on_merged_fin(&segment(3_599, 0, 0), false), "without SACK");
+    assert!(window.on_merged_fin(&segment(3_599, 0, 0), true));
+    assert_eq!(window.selected(742) - before, 22 * 128);
+}
+
 /// A full segment that extends the stream.
 fn in_order_segment() -> ReceivedPayload {
     in_order(1_448, false)

@@ -61,6 +61,9 @@ mod linux {
         for path in files {
             let model = super::super::one(path, args, &settings, None)?;
             let real = super::super::one(path, args, &settings, Some(&boot))?;
+            if let Some(path) = &args.pcap {
+                super::super::capture::write(path, &[("model", &model), ("kernel", &real)])?;
+            }
             results.push(Compared { model, kernel: real });
         }
         if args.json {
