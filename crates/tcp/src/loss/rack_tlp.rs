@@ -208,7 +208,7 @@ impl TcpEndpoint {
             }
         }
         self.process_duplicate(cx, received, &account);
-        let repaired = timed_of!(self).repairs_timeout();
+        let repaired = reno && timed_of!(self).repairs_timeout();
         self.check_timeout(cx, received, &account, duplicates, echo);
         let settled = self.settle_recovery(cx, received, echo);
         timed_of!(self).holds_back = settled;
@@ -291,7 +291,9 @@ impl TcpEndpoint {
         let mut account = AckAccounting::default();
         let (duplicates, repeated) = self.count_duplicates(received);
         // tcp_dsack_seen: spurious retransmissions were delivered.
-        timed_of!(self).forgotten += duplicates as u32;
+        if unlikely(duplicates > 0) {
+            timed_of!(self).forgotten += duplicates as u32;
+        }
         let (mss, una) = (self.mss(), self.snd.una);
         let map = &mut self.snd.scoreboard;
         let left = |map: &SendMap| {

@@ -123,15 +123,13 @@ impl TcpEndpoint {
     fn replan_probe_timer_inline(&mut self, now: Instant, quiet: bool, advancing: bool) {
         let single_packet = self.snd.scoreboard.sums().all.packets == 1;
         let mut rto = self.rtt.rto();
-        let mut left = rto;
-        if let Some(head) = self.snd.scoreboard.first() {
-            left = match self.has_one_timer() {
-                true => super::xmit_timer::rto_left(head.sent_at(), rto, now),
-                false => (head.sent_at() + rto).since(now),
+        let sent = self.snd.scoreboard.first().map_or(now, |head| head.sent_at());
+        let left = (sent + rto).since(now);
+        if !advancing && left > Duration::ZERO {
+            rto = match self.has_one_timer() {
+                true => super::xmit_timer::rto_left(sent, rto, now),
+                false => left,
             };
-            if !advancing && left > Duration::ZERO {
-                rto = left;
-            }
         }
         let loss = timed_of!(self);
         if !quiet || !self.cfg.profile.loss_probes {
