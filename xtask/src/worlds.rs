@@ -33,7 +33,7 @@ struct WorldsOptions {
     /// Number of threads; by default, the number of processors.
     #[arg(long)]
     jobs: Option<usize>,
-    /// Run only this scenario, and print it.
+    /// Run only this scenario, and print it; with --against, write it into --out.
     #[arg(long, conflicts_with_all = ["count", "from"])]
     world: Option<u64>,
     /// Compare worlds of Linux models with the same worlds otherwise run.

@@ -17,9 +17,6 @@ use crate::sent::DeliveredPackets;
 /// Capacity for the segments that FreeBSD sends during one ACK before `snd_una` advances.
 const OUTBOX: usize = 16;
 
-/// Largest window that Linux does not halve (`TCP_MSS_DEFAULT`).
-const TCP_MSS_DEFAULT: u64 = 536;
-
 impl TcpEndpoint {
     /// Writes the pending SYN or SYN-ACK into `slot`.
     pub(crate) fn send_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
@@ -293,14 +290,9 @@ impl TcpEndpoint {
         self.snd.shift = 0;
         self.snd.cwnd_usage_end = self.snd.nxt;
         if self.cfg.profile.mss_within_half_window {
-            let least = u64::from(self.cfg.profile.min_mss);
-            // tcp_bound_to_half_wnd: a small window is not halved, and one of zero is no bound.
-            let bound = match self.snd.max_wnd {
-                0 => u64::MAX,
-                tiny @ 1..=TCP_MSS_DEFAULT => tiny.max(least),
-                window => (window / 2).max(least),
-            };
-            self.negotiated.mss = self.negotiated.mss.min(u32::try_from(bound).unwrap_or(u32::MAX));
+            let mss = self.negotiated.mss;
+            let bound = self.bound_to_half_window(u64::from(mss)) as u32;
+            self.negotiated.mss = bound.max(self.cfg.profile.min_mss.min(mss));
         }
         let opened = self.handshake_cfg.take().and_then(|config| config.opened);
         self.snd.loss_detector = LossDetector::new(&self.cfg.profile, self.negotiated.sack);

@@ -6,6 +6,7 @@
 
 mod linux;
 mod packets;
+mod truesize;
 
 use core::num::NonZeroU64;
 

@@ -30,17 +30,19 @@ impl Runner<'_> {
             if let Some(real) = &real {
                 return real.field(name).or_else(|| constant(name, family));
             }
+            // Other systems have none of these, or with other meanings.
+            let linux = connection.filter(|_| family == Family::Linux);
             if let Some(end) = connection
-                && let Some(last) = last_event(end, info.as_ref(), counters, name)
+                && let Some(last) = last_event(end, info.as_ref(), linux.map(|_| counters), name)
             {
                 return i64::try_from(end.elapsed_ms(last, now)).ok();
             }
-            if let Some(end) = connection
+            if let Some(end) = linux
                 && let Some(limit) = limited(name)
             {
                 return i64::try_from(counters.limited(now, end)[limit] * 1_000).ok();
             }
-            if info.is_some()
+            if linux.is_some()
                 && let Some(count) = counted(counters, name)
             {
                 return i64::try_from(count).ok();
@@ -131,13 +133,13 @@ fn constant(name: &str, family: Family) -> Option<i64> {
 fn last_event(
     end: &TcpEndpoint,
     info: Option<&TcpInfo>,
-    counters: &SegmentCounters,
+    counters: Option<&SegmentCounters>,
     name: &str,
 ) -> Option<Instant> {
     match name {
         "tcpi_last_data_recv" => info.and_then(|info| info.last_data),
-        "tcpi_last_data_sent" => counters.last_data_sent,
-        "tcpi_last_ack_recv" => counters.last_ack_recv,
+        "tcpi_last_data_sent" => counters?.last_data_sent,
+        "tcpi_last_ack_recv" => counters?.last_ack_recv,
         _ => None,
     }
     .filter(|_| end.state() != TcpState::Listen)
@@ -202,6 +204,7 @@ fn field(info: &TcpInfo, name: &str, family: Family) -> Option<i64> {
         "tcpi_notsent_bytes" => count(info.unsent.1),
         "tcpi_delivered" => count(info.delivered),
         "tcpi_snd_wnd" => count(info.window.get()),
+        _ if family != Family::Linux => return None,
         "tcpi_rttvar" => micros(info.rtt_deviation?),
         // ~0 before there is a rate.
         "tcpi_pacing_rate" => info.pacing_rate.map_or(-1, count),

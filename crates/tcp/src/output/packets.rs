@@ -20,6 +20,8 @@ use crate::send_buffer::{DeviceLimits, WriteFlags, WriteQueue};
 /// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a
 /// kernel without tunnels and WLAN (sk_dst_gso_max_size).
 const GSO_MAX: u64 = 65_536 - (192 + 1);
+/// Largest window that is not halved for the size of packets (`TCP_MSS_DEFAULT`).
+const TCP_MSS_DEFAULT: u64 = 536;
 
 /// Inputs of `sk_pacing_rate`, recorded with every acknowledgment; the rate itself is computed on
 /// demand.
@@ -429,10 +431,16 @@ impl TcpEndpoint {
     /// Maximum of full segments in a packet of the write queue (tcp_xmit_size_goal,
     /// tcp_bound_to_half_wnd).
     fn size_goal(&self) -> u64 {
-        let window = self.snd.max_wnd;
-        let bound = if window > 536 { window / 2 } else { window };
-        let most = if bound > 0 { GSO_MAX.min(bound) } else { GSO_MAX };
-        (most / self.mss()).max(1)
+        (self.bound_to_half_window(GSO_MAX) / self.mss()).max(1)
+    }
+
+    /// tcp_bound_to_half_wnd: a small window is not halved, and one of zero is no bound.
+    pub(crate) fn bound_to_half_window(&self, size: u64) -> u64 {
+        match self.snd.max_wnd {
+            0 => size,
+            tiny @ 1..=TCP_MSS_DEFAULT => size.min(tiny),
+            window => size.min(window / 2),
+        }
     }
 
     /// Maximum segments of a burst: one without TSO.

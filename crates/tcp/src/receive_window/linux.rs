@@ -2,11 +2,11 @@
 //! estimate, and the buffer size that follows from the data read in a round trip.
 //!
 //! Source: tcp_input.c of Linux 6.18 (tcp_measure_rcv_mss, tcp_grow_window, tcp_rcv_rtt_update,
-//! tcp_rcv_rtt_measure, tcp_rcv_rtt_measure_ts, tcp_rcv_space_adjust, tcp_rcvbuf_grow), and
-//! tun_alloc_skb of tun.c for the memory of a packet; measured in `reference/linux.md` 9.
+//! tcp_rcv_rtt_measure, tcp_rcv_rtt_measure_ts, tcp_rcv_space_adjust, tcp_rcvbuf_grow).
 
 use units::{Instant, Offset};
 
+use super::truesize::{least_memory, truesize};
 use super::{Held, QueuedPacket, ReceivedPayload};
 use crate::ack_policy::PushKind;
 use crate::profile::BufferGrowth;
@@ -22,18 +22,6 @@ const MSS_MIN: u64 = 88;
 const INIT_CWND: u64 = 10;
 /// Smaller segments do not open the window (tcp_event_data_recv).
 const LEAST_OPENING: u64 = 128;
-/// Headers of a packet with timestamps.
-const HEADERS: u64 = 52;
-/// Memory of a packet besides its data: the sk_buff, skb_shared_info, headroom (`NET_SKB_PAD`), the
-/// smallest head (`SKB_SMALL_HEAD_CACHE_SIZE`), and a page.
-const SK_BUFF: u64 = 256;
-const SHARED_INFO: u64 = 320;
-const HEADROOM: u64 = 64;
-const SMALL_HEAD: u64 = 576;
-const PAGE: u64 = 4_096;
-/// Of a kernel without tunnels and WLAN (`MAX_TCP_HEADER`).
-const MAX_TCP_HEADER: u64 = 192;
-
 /// State of the autotuning.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct Autosizing {
@@ -70,19 +58,6 @@ pub(super) struct Autosizing {
     space_since: Instant,
     /// Bytes read in a round trip (`rcvq_space.space`).
     space: u64,
-}
-
-/// Memory of a packet with this payload on a TUN device (`skb->truesize`), and the part of it that
-/// does not count when the window opens, since the head could be shared (truesize_adjust).
-const fn truesize(payload: u64) -> (u64, u64) {
-    let packet = payload + HEADERS;
-    if HEADROOM + packet >= PAGE {
-        let head = SMALL_HEAD + SK_BUFF;
-        return (head + payload.next_multiple_of(PAGE), head);
-    }
-    let head = HEADROOM + packet + SHARED_INFO;
-    let slab = if head <= SMALL_HEAD { SMALL_HEAD } else { head.next_power_of_two() };
-    (slab + SK_BUFF, 0)
 }
 
 impl Autosizing {
@@ -413,7 +388,7 @@ impl Autosizing {
 
     /// `rcvmem` of tcp_rcv_space_adjust of 6.1: memory of a segment, half of which is for payload.
     const fn memory_per_segment(&self) -> u64 {
-        let mut memory = self.advmss + MAX_TCP_HEADER + SHARED_INFO + SK_BUFF;
+        let mut memory = least_memory(self.advmss);
         while self.window_of(memory) < self.advmss {
             memory += 128;
         }

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use units::Offset;
 
-/// Memory saved if a packet is merged with the one before it: the sk_buff.
-const SK_BUFF: u64 = 256;
+use super::truesize::SK_BUFF;
+
 /// Most fragments of a packet (`MAX_SKB_FRAGS`).
 const MAX_SKB_FRAGS: u64 = 17;
 
@@ -25,7 +25,7 @@ pub(super) struct QueuedPacket {
 }
 
 impl QueuedPacket {
-    /// Merges the packet `next` if it follows: its head becomes a fragment.
+    /// Merges the packet `next` if it follows: its head becomes a fragment, and its sk_buff is freed.
     fn coalesce(&mut self, next: &Self) -> bool {
         let merges = self.right == next.left && self.frags + next.frags < MAX_SKB_FRAGS;
         if merges {

@@ -17,8 +17,11 @@ use crate::output::OutFile;
 /// Ports of the host and of the peer; a script has none.
 const PORTS: (u16, u16) = (8_080, 49_152);
 
-/// Writes the packets of runs of one script, each with the name of its interface.
+/// Writes the packets of runs of one script, each with the name of its interface; nothing if there are none.
 pub(super) fn write(path: &Path, runs: &[(&str, &ScriptResult)]) -> Result<(), Failure> {
+    if runs.iter().all(|(_, run)| run.segments.is_empty()) {
+        return Ok(());
+    }
     let mut out = OutFile::create(path)?;
     write_to(&mut out, runs).map_err(|error| Failure::file("write", path, &error))?;
     out.commit()

@@ -125,11 +125,12 @@ impl TcpEndpoint {
         let mut rto = self.rtt.rto();
         let sent = self.snd.scoreboard.first().map_or(now, |head| head.sent_at());
         let left = (sent + rto).since(now);
-        if !advancing && left > Duration::ZERO {
-            rto = match self.has_one_timer() {
+        if !advancing {
+            let left = match self.has_one_timer() {
                 true => super::xmit_timer::rto_left(sent, rto, now),
                 false => left,
             };
+            rto = if left > Duration::ZERO { left } else { rto };
         }
         let loss = timed_of!(self);
         if !quiet || !self.cfg.profile.loss_probes {
