@@ -30,7 +30,7 @@ use crate::contract::{
 
 use aggregation::AckAggregation;
 use bandwidth::MaxFilter;
-use long_term::LongTerm;
+use long_term::{LongTerm, Progress};
 
 /// 1 in units of bandwidth (`BW_UNIT`).
 const BW_UNIT: u64 = 1 << 24;
@@ -192,6 +192,11 @@ impl Bbr {
 
     /// `bbr_update_model`.
     fn update_model(&mut self, sample: &RateSample) {
+        self.long_term.advance(Progress {
+            delivered: sample.delivered,
+            lost: sample.lost,
+            delivered_at: sample.delivered_at,
+        });
         self.update_bandwidth(sample);
         self.update_aggregation(sample);
         self.update_cycle_phase(sample);
@@ -235,14 +240,21 @@ impl Bbr {
         if !already_reduced || (self.state == BbrCaState::Loss && shift == 1) {
             self.save_cwnd();
         }
-        self.high_seq = event.snd_max;
+        self.enter_loss_state(event);
         // All packets in flight are marked lost.
         self.snd_cwnd = 1;
+        WindowChange::Collapsed
+    }
+
+    /// `bbr_set_state`, TCP_CA_Loss.
+    fn enter_loss_state(&mut self, event: &CongestionEvent) {
+        self.high_seq = event.snd_max;
         self.state = BbrCaState::Loss;
         self.prev_state = BbrCaState::Loss;
         self.full_bw = 0;
         self.round_start = true;
-        WindowChange::Collapsed
+        self.long_term.lose(event.lost);
+        self.sample_long_term(true, false);
     }
 }
 
@@ -315,9 +327,13 @@ impl Controller for Bbr {
                 // bbr_undo_cwnd; the next sample restores the window.
                 self.full_bw = 0;
                 self.full_bw_cnt = 0;
-                self.long_term.reset_sampling();
+                self.long_term.reset();
                 self.state = BbrCaState::Open;
                 WindowChange::Undone
+            }
+            CongestionSignal::PathMtu => {
+                self.enter_loss_state(event);
+                WindowChange::None
             }
         }
     }

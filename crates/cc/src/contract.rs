@@ -99,6 +99,9 @@ pub enum CongestionSignal {
     /// The fast recovery was spurious: undo it (Linux, tcp_undo_cwnd_reduction). FreeBSD's
     /// controllers ignore it.
     SpuriousRecovery,
+    /// A router has dropped what is too large for the path: what was lost is retransmitted, and the
+    /// window stays (Linux, tcp_non_congestion_loss_retransmit). FreeBSD's controllers ignore it.
+    PathMtu,
 }
 
 /// A [`CongestionSignal`] with the stack's state at that time.
@@ -118,6 +121,8 @@ pub struct CongestionEvent {
     pub pipe: u64,
     /// Receive window of the peer, in bytes.
     pub snd_wnd: u64,
+    /// Packets marked lost in total (`tp->lost`), where the stack counts them.
+    pub lost: u64,
 }
 
 /// A fast recovery ended: all data in flight at its start was acknowledged (`cc_post_recovery`).

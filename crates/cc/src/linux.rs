@@ -196,6 +196,16 @@ impl<O: LinuxCongestionOps> LinuxController<O> {
         WindowChange::Collapsed
     }
 
+    /// `tcp_non_congestion_loss_retransmit`: the state without the reduction, and nothing to undo.
+    fn enter_mtu_loss(&mut self, event: &CongestionEvent) -> WindowChange {
+        self.snd_ssthresh = self.current_ssthresh();
+        (self.prior_cwnd, self.prior_ssthresh) = (0, 0);
+        self.high_seq = event.snd_max;
+        self.phase = LinuxCaState::Loss;
+        self.operations.on_loss_state(event.now, event.snd_max);
+        WindowChange::None
+    }
+
     /// `tcp_undo_cwnd_reduction`.
     fn undo(&mut self) -> WindowChange {
         self.snd_cwnd = self.snd_cwnd.max(self.prior_cwnd);
@@ -267,6 +277,7 @@ impl<O: LinuxCongestionOps> Controller for LinuxController<O> {
             CongestionSignal::Loss | CongestionSignal::Ecn => self.enter_reduction(event),
             CongestionSignal::Timeout { shift } => self.enter_loss(event, shift),
             CongestionSignal::SpuriousTimeout | CongestionSignal::SpuriousRecovery => self.undo(),
+            CongestionSignal::PathMtu => self.enter_mtu_loss(event),
         }
     }
 

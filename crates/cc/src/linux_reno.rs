@@ -87,6 +87,7 @@ mod tests {
             snd_max: Offset(1_000),
             pipe: 0,
             snd_wnd: 1 << 20,
+            lost: 0,
         }
     }
 

@@ -166,7 +166,7 @@ impl Controller for NewReno {
                 self.tcb.undo_timeout();
                 WindowChange::Undone
             }
-            CongestionSignal::SpuriousRecovery => WindowChange::None,
+            CongestionSignal::SpuriousRecovery | CongestionSignal::PathMtu => WindowChange::None,
         }
     }
 

@@ -371,6 +371,7 @@ impl<'a> SenderReplay<'a> {
             snd_max: Offset(turn.nxt),
             pipe: turn.flight,
             snd_wnd: turn.window,
+            lost: 0,
         }
     }
 

@@ -270,7 +270,7 @@ fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
             write.into_iter().for_each(|write| set("write", write.get()));
             "bulk"
         }
-        App::Paced { chunk, every, bytes } => {
+        App::Paced { chunk, every, bytes, .. } => {
             set("bytes", endless(bytes));
             set("chunk", chunk.get());
             set("every", every.as_nanos().max(1));

@@ -151,7 +151,7 @@ fn kernels_have_the_applications_of_models() {
     scenario.flows = vec![
         flow("bulk", App::Bulk { bytes, write: None }),
         flow("writes", App::Bulk { bytes, write: NonZeroU64::new(10_000) }),
-        flow("paced", App::Paced { chunk: Bytes(5_000), every, bytes }),
+        flow("paced", App::Paced { chunk: Bytes(5_000), every, bytes, blocking: true }),
         flow("on off", on_off),
         flow("requests", requests),
         flow("slow reader", App::Bulk { bytes, write: None }),

@@ -275,6 +275,7 @@ impl TcpController {
             snd_max: Offset(self.sent),
             pipe: lost.flight,
             snd_wnd: u64::MAX,
+            lost: 0,
         };
         let mut change = WindowChange::None;
         if !self.belongs_to_recovery(lost.sent) {

@@ -129,6 +129,20 @@ impl RttLinux {
         self.backoff += 1;
     }
 
+    /// Takes the last doubling back (tcp_ld_RTO_revert). Returns false if there was none.
+    pub fn revert_timeout(&mut self) -> bool {
+        if self.backoff == 0 {
+            return false;
+        }
+        self.backoff -= 1;
+        let jiffies = match self.srtt_us {
+            0 => TIMEOUT_INIT_S * u64::from(self.hz),
+            srtt_us => self.jiffies(u64::from(srtt_us >> 3) + u64::from(self.rttvar_us)),
+        };
+        self.set_rto(jiffies << self.backoff.min(16));
+        true
+    }
+
     /// Times that the timeout was doubled since the last sample.
     pub const fn backoff(&self) -> u32 {
         self.backoff

@@ -383,38 +383,67 @@ impl SendMap {
     pub fn collapse(&mut self, start: Offset, end: Offset) {
         let Some(at) = self.index_of(start) else { return };
         let unsacked = |segment: &SentSegment| segment.transmissions == 1 && !segment.sacked();
-        while let (Some(&first), Some(&next)) = (self.segments.get(at), self.segments.get(at + 1))
-            && next.end() <= end
-            && unsacked(&first)
-            && unsacked(&next)
+        while let Some(next) = self.segments.get(at + 1).filter(|next| next.end() <= end)
+            && unsacked(&self.segments[at])
+            && unsacked(next)
         {
-            self.discount(first.flags, first.len());
-            self.discount(next.flags, next.len());
-            let merged = SentSegment {
-                len: first.len + next.len,
-                flags: first.flags | (next.flags & PUSH),
-                ..first
-            };
-            self.count(merged.flags, merged.len());
-            self.segments[at] = merged;
-            self.segments.remove(at + 1);
-            if !self.losses.is_allocated() {
-                continue;
-            }
-            self.clear_last_blocks();
-            let id = self.base + at as u64;
-            let losses = &mut *self.losses;
-            if losses.sacked.is_empty() {
+            self.merge_with_next(at);
+            if self.losses.is_allocated() && self.losses.sacked.is_empty() {
                 // Without SACK one less can have arrived (tcp_adjust_pcount).
-                let arrived = &mut losses.sums.sacked.packets;
+                let arrived = &mut self.losses.sums.sacked.packets;
                 *arrived = arrived.saturating_sub(1);
             }
-            losses.first_tx_lost -= u64::from(next.first_tx_lost());
-            let LossState { first_tx_cursor, passed_cursor, expired_cursor, lost_cursor, .. } =
-                losses;
-            for cursor in [first_tx_cursor, passed_cursor, expired_cursor, lost_cursor] {
-                *cursor -= u64::from(*cursor > id + 1);
+        }
+    }
+
+    /// Makes the segment at index `at` and the next one a single one, which keeps the state of the first.
+    fn merge_with_next(&mut self, at: usize) {
+        let (first, next) = (self.segments[at], self.segments[at + 1]);
+        self.discount(first.flags, first.len());
+        self.discount(next.flags, next.len());
+        let merged = SentSegment {
+            len: first.len + next.len,
+            flags: first.flags | (next.flags & PUSH),
+            ..first
+        };
+        self.count(merged.flags, merged.len());
+        self.segments[at] = merged;
+        self.segments.remove(at + 1);
+        if !self.losses.is_allocated() {
+            return;
+        }
+        self.clear_last_blocks();
+        let id = self.base + at as u64;
+        let losses = &mut *self.losses;
+        losses.first_tx_lost -= u64::from(next.first_tx_lost());
+        if first.waits() && first.transmissions > 1 {
+            losses.relost.retain(|&lost| lost != first.end());
+        }
+        let LossState { first_tx_cursor, passed_cursor, expired_cursor, lost_cursor, .. } = losses;
+        for cursor in [first_tx_cursor, passed_cursor, expired_cursor, lost_cursor] {
+            *cursor -= u64::from(*cursor > id + 1);
+        }
+    }
+
+    /// Cuts the bytes from `start` to `end`, one packet of several segments, into segments of `mss` bytes
+    /// (tcp_set_skb_tso_segs). Segments that are SACKed or retransmitted and in flight keep their ends.
+    pub fn resegment(&mut self, start: Offset, end: Offset, mss: u64) {
+        let Some(mut at) = self.index_of(start) else { return };
+        let alike = |one: &SentSegment, other: &SentSegment| {
+            (one.transmissions == 1 || one.waits())
+                && !one.sacked()
+                && one.transmissions == other.transmissions
+                && one.flags & !PUSH == other.flags & !PUSH
+        };
+        while let Some(&segment) = self.segments.get(at).filter(|segment| segment.start < end) {
+            let next = self.segments.get(at + 1).filter(|next| next.end() <= end);
+            if segment.len() > mss {
+                self.split_segment(at, segment.start + mss);
+            } else if segment.len() < mss && next.is_some_and(|next| alike(&segment, next)) {
+                self.merge_with_next(at);
+                continue;
             }
+            at += 1;
         }
     }
 

@@ -379,7 +379,7 @@ impl PacedTable {
     pub(super) fn app(&self) -> Option<App> {
         let Self { chunk, every, bytes } = self;
         let (chunk, every) = (chunk.as_ref()?.value, every.as_ref()?.value);
-        Some(App::Paced { chunk, every, bytes: limit(bytes.as_ref()) })
+        Some(App::Paced { chunk, every, bytes: limit(bytes.as_ref()), blocking: true })
     }
 }
 

@@ -220,17 +220,21 @@ pub enum EcnMark {
 pub enum Body {
     /// A TCP segment.
     Tcp(Box<ScriptSegment>),
-    /// An ICMP message that a destination is unreachable.
-    Unreachable(IcmpUnreachable),
+    /// An ICMP error.
+    Icmp(IcmpMessage),
     /// `udp`, `icmp` and others that are parsed but not run: the keyword.
     Other(Spanned<String>),
 }
 
-/// An ICMP message: `icmp unreachable host_unreachable [0:10(10)]`.
+/// An ICMP error: `icmp unreachable frag_needed mtu 800 [0:10(10)]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IcmpUnreachable {
-    /// Its code; without one the network is unreachable.
-    pub code: Spanned<String>,
+pub struct IcmpMessage {
+    /// Its type.
+    pub kind: Spanned<String>,
+    /// Its code; 0 without one.
+    pub code: Option<Spanned<String>>,
+    /// MTU of the next link in bytes, of a message that a packet was too large.
+    pub mtu: Option<u32>,
     /// Sequence number of the segment that it quotes; that of the SYN if there is none.
     pub seq: u32,
 }

@@ -21,6 +21,8 @@ pub struct ScriptHost {
     pub algorithm: Algorithm,
     /// TSO: the NIC splits bursts.
     pub tso: bool,
+    /// FreeBSD: ICMP errors end a connection that is being opened (`net.inet.tcp.icmp_may_rst`).
+    pub icmp_may_rst: bool,
     /// TCP Fast Open.
     pub fast_open: FastOpenHost,
 }
@@ -52,7 +54,13 @@ impl ScriptHost {
     /// Creates a host of that system, with its default congestion control.
     pub fn new(profile: TcpProfile) -> Self {
         let algorithm = profile.controller();
-        Self { profile, algorithm, tso: true, fast_open: FastOpenHost::default() }
+        Self {
+            profile,
+            algorithm,
+            tso: true,
+            icmp_may_rst: true,
+            fast_open: FastOpenHost::default(),
+        }
     }
 
     /// Sets one sysctl.
@@ -70,6 +78,7 @@ impl ScriptHost {
             "net.inet.tcp.insecure_rst" => Some(&mut lax.insecure_rst),
             "net.inet.tcp.insecure_syn" => Some(&mut lax.insecure_syn),
             "net.inet.tcp.drop_synfin" => Some(&mut lax.drop_synfin),
+            "net.inet.tcp.icmp_may_rst" => Some(&mut self.icmp_may_rst),
             _ => None,
         };
         if let Some(rule) = rule.filter(|_| self.profile.family == Family::FreeBsd) {

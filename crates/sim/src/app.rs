@@ -35,8 +35,8 @@ impl Application {
     pub(crate) fn client(app: &App, draws: impl FnOnce() -> RandomStream) -> Self {
         match *app {
             App::Bulk { bytes, write } => Self::Writer(DataWriter::bulk(bytes, write)),
-            App::Paced { chunk, every, bytes } => {
-                Self::Writer(DataWriter::paced(chunk, every, bytes))
+            App::Paced { chunk, every, bytes, blocking } => {
+                Self::Writer(DataWriter::paced(chunk, every, bytes, blocking))
             }
             App::OnOff { on, off, bytes } => {
                 Self::Bursts(Box::new(OnOffWriter::new(on, off, bytes, draws())))

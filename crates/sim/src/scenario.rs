@@ -305,6 +305,9 @@ pub enum App {
         every: Duration,
         /// Total bytes; `None` writes until the run ends.
         bytes: Option<Bytes>,
+        /// A write waits for space in the send buffer; otherwise the rest of a write that did not fit is
+        /// written together with what has fallen due since.
+        blocking: bool,
     },
     /// Alternates between writing and pausing, then closes.
     OnOff {

@@ -157,7 +157,7 @@ fn segments(scenario: &Scenario, flow: &FlowSpec, path: &PathSpec) -> f64 {
         App::Bulk { bytes: None, .. } => cwnd_limited_time,
         // An application with intervals of zero never leaves its first instant.
         App::Paced { every: Duration::ZERO, bytes: None, .. } => f64::INFINITY,
-        App::Paced { chunk, every, bytes: None } => {
+        App::Paced { chunk, every, bytes: None, .. } => {
             cwnd_limited_time.min(time / seconds(every) * bytes_in(chunk) / mtu)
         }
         App::OnOff { on, off, bytes: None } => {

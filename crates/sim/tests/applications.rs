@@ -209,7 +209,8 @@ fn a_reader_runs_after_the_interrupt() {
 #[test]
 fn of_a_simultaneous_arrival_and_read_the_one_scheduled_first_is_first() {
     // 100 bytes every 10 ms, a read every 20 ms: each read coincides with an arrival.
-    let app = App::Paced { chunk: Bytes(100), every: ms(10), bytes: Some(Bytes(500)) };
+    let app =
+        App::Paced { chunk: Bytes(100), every: ms(10), bytes: Some(Bytes(500)), blocking: true };
     let reads = Some(ReadPattern { chunk: Bytes(1_000), every: ms(20) });
     assert_eq!(read_sizes(reads, ms(15), app, Duration::ZERO)[..2], [100, 100]);
     assert_eq!(read_sizes(reads, ms(25), app, Duration::ZERO)[..2], [100, 200]);
@@ -258,6 +259,7 @@ fn an_idle_connection_is_probed_with_keepalive() {
             chunk: Bytes(1),
             every: Duration::from_secs(86_400),
             bytes: Some(Bytes(2)),
+            blocking: true,
         };
         let probes = |keepalive| {
             let flow = FlowSpec { app, keepalive, ..bulk(0) };
@@ -325,6 +327,7 @@ fn a_linux_reader_acknowledges_before_it_closes() {
         chunk: Bytes(29),
         every: Duration::from_micros(46),
         bytes: Some(Bytes(1_086)),
+        blocking: true,
     };
     let flow = FlowSpec { app, ..bulk(0) };
     let way = |micros| vec![ElementSpec::Delay(Duration::from_micros(micros))];

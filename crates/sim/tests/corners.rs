@@ -72,7 +72,7 @@ fn a_lost_small_segment_is_retransmitted() {
         // The first write meets the last ACK of the handshake on the line; the second is much
         // later.
         let every = Duration::from_secs(1_000);
-        let app = App::Paced { chunk: Bytes(100), every, bytes: Some(Bytes(200)) };
+        let app = App::Paced { chunk: Bytes(100), every, bytes: Some(Bytes(200)), blocking: true };
         scenario.flows[0].app = app;
         let mut reads = Reads::default();
         let outcome = sim::run(&scenario, &mut reads).unwrap();
@@ -89,7 +89,8 @@ fn linux_holds_a_small_segment_only_after_a_small_one() {
     let hosts = [host("a", "linux-6.18"), host("b", "linux-6.18")];
     let mut scenario = pair(hosts, route(GBIT, ms(50)), route(GBIT, ms(50)), bulk(0));
     let every = Duration::from_secs(1_000);
-    scenario.flows[0].app = App::Paced { chunk: Bytes(4_000), every, bytes: Some(Bytes(8_000)) };
+    scenario.flows[0].app =
+        App::Paced { chunk: Bytes(4_000), every, bytes: Some(Bytes(8_000)), blocking: true };
     let mut reads = Reads::default();
     sim::run(&scenario, &mut reads).unwrap();
     // The handshake, then the one-way delay; waiting for an ACK would take another 100 ms.
@@ -222,7 +223,7 @@ fn an_unfinished_flow_lasts_to_the_end_of_the_run() {
     let mut scenario = pair(hosts, route(MBIT, ms(1)), route(MBIT, ms(1)), bulk(0));
     // It writes a byte per minute without end.
     let every = Duration::from_secs(60);
-    scenario.flows[0].app = App::Paced { chunk: Bytes(1), every, bytes: None };
+    scenario.flows[0].app = App::Paced { chunk: Bytes(1), every, bytes: None, blocking: true };
     scenario.duration = Duration::from_secs(100);
     let outcome = sim::run(&scenario, &mut record::NullRecorder).unwrap();
     assert_eq!(outcome.ended, Instant::ZERO + scenario.duration);

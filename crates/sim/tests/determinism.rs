@@ -40,7 +40,7 @@ fn worlds() -> Vec<Scenario> {
     // An application that writes occasionally.
     let mut paced = plain("linux-6.18", "freebsd-14.3", route(GBIT, ms(20)), bulk(0));
     let bytes = Some(Bytes(300_000));
-    paced.flows[0].app = App::Paced { chunk: Bytes(5_000), every: ms(7), bytes };
+    paced.flows[0].app = App::Paced { chunk: Bytes(5_000), every: ms(7), bytes, blocking: true };
     worlds.push(paced);
     // Three flows in one queue.
     let mut crowd = plain("freebsd-13.2", "linux-6.18", narrow.clone(), bulk(1_000_000));
@@ -149,7 +149,12 @@ fn another_flow_does_not_change_the_random_streams_of_the_first() {
         let (from, to, path) = (more.hosts.len(), more.hosts.len() + 1, more.paths.len());
         more.hosts.extend([host("idle", "linux-6.18"), host("too", "freebsd-14.3")]);
         more.paths.push(PathSpec { from, to, forward: Vec::new(), reverse: Vec::new() });
-        let app = App::Paced { chunk: Bytes(1), every: Duration::from_secs(1), bytes: None };
+        let app = App::Paced {
+            chunk: Bytes(1),
+            every: Duration::from_secs(1),
+            bytes: None,
+            blocking: true,
+        };
         more.flows.push(FlowSpec { from, to, path, start: ms(3), app, ..bulk(0) });
         more.duration = Duration::from_secs(100);
         assert_eq!(first_flow(&more, until), single_packet);
@@ -161,7 +166,8 @@ fn hibernation_among_many_flows_does_not_change_results() {
     let hosts = [host("sender", "linux-6.18"), host("sink", "freebsd-14.3")];
     let mut many = pair(hosts, route(100 * MBIT, ms(10)), route(100 * MBIT, ms(10)), bulk(0));
     let bytes = Some(Bytes(6_000));
-    let app = App::Paced { chunk: Bytes(1_000), every: Duration::from_secs(5), bytes };
+    let app =
+        App::Paced { chunk: Bytes(1_000), every: Duration::from_secs(5), bytes, blocking: true };
     // Enough endpoints for idle ones to be hibernated.
     many.flows = (0..700).map(|n| FlowSpec { app, start: ms(5 * n), ..bulk(0) }).collect();
     let (packed, rested) = (&mut Digest::default(), &mut Digest::default());

@@ -86,7 +86,7 @@ fn idle(profile: &str, flows: usize, bytes: u64, apart: Duration) -> Scenario {
     // A queue so short that large transfers have losses.
     let forward = vec![link(100 * MBIT, QueueLimit::Packets(50)), ElementSpec::Delay(ms(10))];
     let mut scenario = pair(hosts, forward, route(100 * MBIT, ms(10)), bulk(0));
-    let app = App::Paced { chunk: Bytes(bytes), every: HOUR, bytes: None };
+    let app = App::Paced { chunk: Bytes(bytes), every: HOUR, bytes: None, blocking: true };
     // In sequence: memory for simultaneous packets is measured separately.
     let start = |n: usize| apart.saturating_mul(n as u64);
     scenario.flows = (0..flows).map(|n| FlowSpec { app, start: start(n), ..bulk(0) }).collect();

@@ -146,7 +146,7 @@ fn several_flows_both_ways_over_one_bottleneck() {
 fn a_writer_with_pauses() {
     let mut scenario = through("paced", FREEBSD, Vec::new());
     let (chunk, bytes) = (Bytes(5_000), Some(Bytes(100_000)));
-    scenario.flows[0].app = App::Paced { chunk, every: ms(300), bytes };
+    scenario.flows[0].app = App::Paced { chunk, every: ms(300), bytes, blocking: true };
     audited(&scenario);
 }
 

@@ -130,8 +130,7 @@ fn an_app() -> impl Strategy<Value = App> {
         1 => paced.prop_map(|(chunk, every, bytes)| App::Paced {
             chunk: Bytes(chunk),
             every: us(every),
-            bytes: Some(Bytes(bytes)),
-        }),
+            bytes: Some(Bytes(bytes)), blocking: true }),
     ]
 }
 
@@ -275,12 +274,12 @@ fn exchange_controllers(scenario: &mut Scenario, which: [u8; 3]) {
 fn slow_down(scenario: &mut Scenario, pause: Duration, dialogues: bool) {
     for flow in &mut scenario.flows {
         flow.start += pause;
-        let App::Paced { chunk, every, bytes } = flow.app else { continue };
+        let App::Paced { chunk, every, bytes, .. } = flow.app else { continue };
         let (every, bytes) = (every + pause, bytes.map(|all| Bytes(all.get() / 50)));
         flow.app = if dialogues {
             App::Requests { request: Bytes(100), response: chunk, think: every, count: Some(5) }
         } else {
-            App::Paced { chunk, every, bytes }
+            App::Paced { chunk, every, bytes, blocking: true }
         };
     }
 }

@@ -202,6 +202,11 @@ impl DelayedAckPolicy {
         }
     }
 
+    /// The connection is established: pauses are counted from here (`lrcvtime`).
+    pub(crate) const fn on_established(&mut self, tick: u64) {
+        self.last_tick = tick as u32;
+    }
+
     /// Decides about in-order data on Linux; other systems acknowledge at once.
     pub(crate) fn on_data(&mut self, a: &LinuxArrival) -> AckDecision {
         self.scheduled = true;
@@ -455,6 +460,20 @@ mod tests {
         let mut policy = after_quick_acks();
         policy.on_old_data(65_160, 1_448, true);
         assert_eq!(policy.on_data(&later(1)), AckDecision::Now);
+    }
+
+    #[test]
+    fn the_ack_of_a_first_gap_uses_the_quick_acks_up() {
+        let mut policy = DelayedAckPolicy::new(&TcpProfile::named("linux-6.12").unwrap().into());
+        policy.on_established(100_000);
+        let at = |tick| LinuxArrival { tick, ..arrival(1_448) };
+        let gap = LinuxArrival { gap_left: true, window_grew: true, ..at(100_020) };
+        assert_eq!(policy.on_gap(&gap), AckDecision::Now);
+        policy.on_ack_sent();
+        // 40 ticks are less than the timeout: no pause that would bring others.
+        assert_eq!(policy.on_data(&LinuxArrival { filled: true, ..at(100_040) }), AckDecision::Now);
+        policy.on_ack_sent();
+        assert_ne!(policy.on_data(&at(100_060)), AckDecision::Now);
     }
 
     #[test]

@@ -246,6 +246,7 @@ impl TcpEndpoint {
             snd_max: self.snd.max,
             pipe: self.pipe(),
             snd_wnd: self.snd.wnd,
+            lost: self.snd.scoreboard.lost_ever(),
         }
     }
 

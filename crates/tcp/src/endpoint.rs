@@ -339,28 +339,6 @@ impl TcpEndpoint {
         self.abort(cx);
     }
 
-    /// Reduces the path MTU to `mtu` bytes (an ICMP "fragmentation needed" for a segment in
-    /// flight): segments become smaller, and outstanding data is retransmitted (RFC 1191 section
-    /// 6.5; tcp_mtudisc of FreeBSD, tcp_simple_retransmit of Linux).
-    pub fn on_path_mtu<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, mtu: u32) {
-        let headers = self.cfg.ip.header_len() + 20;
-        // The minimum of RFC 879: a forged message cannot stop the transfer.
-        let maxseg = mtu.max(576).saturating_sub(headers);
-        if maxseg >= self.negotiated.maxseg || !self.synchronised() {
-            return;
-        }
-        let options = if self.negotiated.timestamps { 12 } else { 0 };
-        self.negotiated.mss = self.negotiated.mss.min(maxseg - options);
-        self.negotiated.maxseg = maxseg;
-        self.cc.on_mss(self.negotiated.mss, self.negotiated.maxseg);
-        if self.snd.max > self.snd.una {
-            self.snd.nxt = self.snd.una;
-            self.snd.retransmit_cause = Cause::PathMtu;
-            self.call_output();
-        }
-        self.emit_window(cx, Cause::PathMtu);
-    }
-
     /// The next deadline, [`Instant::MAX`] if there is none; cheaper than
     /// [`poll_timeout`](machine::Endpoint::poll_timeout).
     #[inline]

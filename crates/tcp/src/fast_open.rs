@@ -74,6 +74,8 @@ pub(crate) struct FastOpenHandshake {
     option: Option<FastOpenOption>,
     /// Bytes of data in the SYN.
     data: u32,
+    /// The SYN was too large for the path: it is retransmitted without them.
+    too_large: bool,
 }
 
 impl TcpEndpoint {
@@ -101,6 +103,7 @@ impl TcpEndpoint {
                 client: Some(FastOpenClient { waits: client.waits && data < offered, ..client }),
                 option: client.option,
                 data: data as u32,
+                too_large: false,
             };
         }
         self.snd.buffer.begin_with(data);
@@ -108,22 +111,13 @@ impl TcpEndpoint {
         data
     }
 
-    /// Is the segment that an ICMP message quotes one that may be in flight?
-    pub fn quotes_in_flight(&self, seq: SeqNum) -> bool {
-        let seq = seq.near(self.cfg.isn, self.snd.una);
-        // The SYN-ACK of a Fast Open is not acknowledged (`fastopen_rsk`).
-        let una = if self.is_fast_open_child() { Offset(0) } else { self.snd.una };
-        seq.is_some_and(|seq| una <= seq && seq <= self.snd.nxt)
-    }
-
-    /// Ends the connection without a RST, for an ICMP error (tcp_done_with_error).
-    pub fn fail<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.abort(cx);
-    }
-
-    /// Forgets the SYN that a listener has answered (inet_csk_reqsk_queue_drop).
-    pub fn drop_request(&mut self) {
-        self.begin_anew();
+    /// A SYN with data is lost: the next one has none. Returns false if it had none.
+    pub(crate) fn lose_syn_data(&mut self) -> bool {
+        let Some(handshake) = &mut self.handshake_cfg else { return false };
+        let fast = &mut handshake.fast_open;
+        let lost = fast.client.is_some() && fast.data > 0 && !fast.too_large && self.snd.shift == 0;
+        fast.too_large |= lost;
+        lost
     }
 
     /// Takes what the SYN-ACK of a Fast Open said, for the host's cache.
@@ -157,7 +151,7 @@ impl TcpEndpoint {
     /// (tcp_send_syn_data, tcp_rtx_synack).
     pub(crate) fn fast_open_syn(&self) -> (Option<FastOpenOption>, u32) {
         match &self.handshake_cfg {
-            Some(handshake) if self.snd.shift == 0 => {
+            Some(handshake) if self.snd.shift == 0 && !handshake.fast_open.too_large => {
                 let fast = &handshake.fast_open;
                 // A simultaneous open goes on without Fast Open.
                 let crossed = fast.client.is_some() && self.state == TcpState::SynReceived;
@@ -288,7 +282,7 @@ impl TcpEndpoint {
         self.snd.rare.fast_open.reply = Some(FastOpenReply {
             cookie: theirs.fast_open.filter(|option| !option.is_request()),
             mss: if theirs.mss == 0 { 536 } else { theirs.mss },
-            retransmitted: shift > 0,
+            retransmitted: shift > 0 || fast.too_large,
         });
         self.snd.una = Offset(1) + acked;
         self.snd.buffer.acknowledge(acked, self.snd.una);

@@ -94,7 +94,8 @@ impl TcpEndpoint {
 
     /// Payload of our largest segment without options.
     fn own_mss(&self) -> u32 {
-        self.cfg.profile.mtu - self.cfg.ip.header_len() - 20
+        let mtu = self.snd.rare.syn_mtu.unwrap_or(self.cfg.profile.mtu);
+        mtu - self.cfg.ip.header_len() - 20
     }
 
     /// Payload of the largest segment that the peer may send (`advmss`).
@@ -261,7 +262,8 @@ impl TcpEndpoint {
         // segments, or none once options are deducted.
         let least = profile.min_mss;
         let their_mss = if theirs.mss == 0 { 536 } else { u32::from(theirs.mss).max(least) };
-        self.negotiated.maxseg = self.own_mss().min(their_mss);
+        let mtu = self.path_mtu();
+        self.negotiated.maxseg = (mtu - self.cfg.ip.header_len() - 20).min(their_mss);
         self.negotiated.timestamps = profile.timestamps && segment.timestamps.is_some();
         let deduct = if self.negotiated.timestamps { 12 } else { 0 };
         self.negotiated.mss = self.negotiated.maxseg - deduct;
@@ -285,6 +287,7 @@ impl TcpEndpoint {
         let scaling = self.negotiated.snd_scale.is_some() || self.offers_in_crossed_syn();
         self.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
         self.snd.last_received = cx.now;
+        self.rcv.policy.on_established(self.clock.tick(cx.now));
         self.timers.stop(Purpose::Retransmit);
         let syn_retransmitted = self.snd.shift > self.cfg.profile.forgiven_syns;
         self.snd.shift = 0;

@@ -169,7 +169,7 @@ impl TcpEndpoint {
             syn_data: self.snd.rare.fast_open.syn_data_acked,
             delivered: self.delivered(sacked),
             advmss: u64::from(self.advmss()),
-            mtu: u64::from(self.cfg.profile.mtu),
+            mtu: u64::from(self.path_mtu()),
             rtt_deviation: match &self.rtt {
                 RttEstimator::Linux(rtt) => Some(rtt.deviation()),
                 _ => None,

@@ -28,6 +28,7 @@ mod config;
 mod ecn;
 pub mod fast_open;
 mod handshake;
+mod icmp;
 pub mod info;
 mod input;
 mod loss;

@@ -53,6 +53,9 @@ pub struct TcpProfile {
     pub forgiven_syns: u32,
     /// Segments are at most half the largest window that the peer has advertised.
     pub mss_within_half_window: bool,
+    /// Linux: a SYN advertises a segment size that fits the path as far as it is known, not only the
+    /// interface.
+    pub advertises_path_mtu: bool,
     /// Largest IP packet of the interface.
     pub mtu: u32,
     /// Offer timestamps (RFC 7323).

@@ -136,6 +136,15 @@ impl TcpEndpoint {
         }
     }
 
+    /// An acknowledgment without data is sent: pacing does not delay it, but the next packet is not late since before
+    /// it (`tcp_wstamp_ns` of __tcp_transmit_skb).
+    #[cold]
+    pub(crate) fn ack_departs(&mut self, now: Instant) {
+        if let Some(rates) = &mut self.snd.rates {
+            rates.next_departure = rates.next_departure.max(now);
+        }
+    }
+
     /// Does pacing hold back data or a retransmission? If so, sets the pacing timer
     /// (tcp_pacing_check).
     #[inline(never)]

@@ -180,6 +180,10 @@ pub(crate) struct RareState {
     pub(crate) orphaned: bool,
     /// Nothing that arrives will be read (`RCV_SHUTDOWN`).
     pub(crate) receive_shut: bool,
+    /// The path MTU of a router's message (`icsk_pmtu_cookie`), where it is below that of the interface.
+    pub(crate) path_mtu: Option<u32>,
+    /// The same when the last SYN was sent, which has its segment size.
+    pub(crate) syn_mtu: Option<u32>,
 }
 
 static NO_RARE: RareState = RareState {
@@ -198,6 +202,8 @@ static NO_RARE: RareState = RareState {
     probing_since: None,
     orphaned: false,
     receive_shut: false,
+    path_mtu: None,
+    syn_mtu: None,
 };
 
 impl InitialValue for RareState {

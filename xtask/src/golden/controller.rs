@@ -181,8 +181,16 @@ fn step<C: GoldenController>(
     let snd_max = place(states.snd_max)?;
     let ticks = row.number(inputs.ticks)?;
     let now = Instant::ZERO;
-    let congested =
-        |signal, th_ack| CongestionEvent { now, ticks, signal, th_ack, snd_max, pipe, snd_wnd };
+    let congested = |signal, th_ack| CongestionEvent {
+        now,
+        ticks,
+        signal,
+        th_ack,
+        snd_max,
+        pipe,
+        snd_wnd,
+        lost: 0,
+    };
     let snd_una = Offset(connection.snd_una);
     // The columns have the changes; the events have the causes.
     let _: WindowChange = match row.text(inputs.event) {

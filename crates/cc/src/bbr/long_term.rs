@@ -4,8 +4,6 @@
 use units::Instant;
 
 use super::{BW_UNIT, Bbr, BbrMode};
-use crate::contract::RateSample;
-
 /// Minimum rounds of an interval (`bbr_lt_intvl_min_rtts`), at most four times as many.
 const LEAST_ROUNDS: u32 = 4;
 /// Loss threshold of an interval, in 256ths (`bbr_lt_loss_thresh`).
@@ -17,28 +15,33 @@ const DIFFERENCE: u64 = 4_000 / 8;
 /// Rounds for which the rate is used (`bbr_lt_bw_max_rtts`).
 const MOST_ROUNDS: u32 = 48;
 
+/// What has been delivered and lost in total (`tp->delivered`, `tp->lost`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub(super) struct Progress {
+    pub(super) delivered: u64,
+    pub(super) lost: u64,
+    /// When a packet was last delivered (`tp->delivered_mstamp`).
+    pub(super) delivered_at: Instant,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(super) struct LongTerm {
     sampling: bool,
     rounds: u32,
     used: bool,
     bw: u64,
-    since: Instant,
-    delivered: u64,
-    lost: u64,
+    /// When the interval began.
+    began: Progress,
+    /// Now.
+    progress: Progress,
 }
+
+/// Nothing yet.
+const NONE: Progress = Progress { delivered: 0, lost: 0, delivered_at: Instant::ZERO };
 
 impl LongTerm {
     pub(super) const fn new() -> Self {
-        Self {
-            sampling: false,
-            rounds: 0,
-            used: false,
-            bw: 0,
-            since: Instant::ZERO,
-            delivered: 0,
-            lost: 0,
-        }
+        Self { sampling: false, rounds: 0, used: false, bw: 0, began: NONE, progress: NONE }
     }
 
     /// The policer's rate while it is used.
@@ -47,47 +50,53 @@ impl LongTerm {
     }
 
     /// `bbr_reset_lt_bw_sampling_interval`.
-    const fn begin(&mut self, sample: &RateSample) {
-        self.since = sample.delivered_at;
-        self.delivered = sample.delivered;
-        self.lost = sample.lost;
+    const fn begin(&mut self) {
+        self.began = self.progress;
         self.rounds = 0;
     }
 
-    /// `bbr_reset_lt_bw_sampling`, except for the parts that need a sample.
-    pub(super) const fn reset_sampling(&mut self) {
+    /// Takes the totals of an acknowledgment.
+    pub(super) const fn advance(&mut self, progress: Progress) {
+        self.progress = progress;
+    }
+
+    /// Takes the losses of a timeout.
+    pub(super) const fn lose(&mut self, lost: u64) {
+        if lost > self.progress.lost {
+            self.progress.lost = lost;
+        }
+    }
+
+    /// `bbr_reset_lt_bw_sampling`.
+    pub(super) const fn reset(&mut self) {
         (self.bw, self.used, self.sampling) = (0, false, false);
+        self.begin();
     }
 }
 
 impl Bbr {
-    fn reset_long_term(&mut self, sample: &RateSample) {
-        self.long_term.reset_sampling();
-        self.long_term.begin(sample);
-    }
-
-    /// `bbr_lt_bw_sampling`.
-    pub(super) fn sample_long_term(&mut self, sample: &RateSample) {
+    /// `bbr_lt_bw_sampling`; `losses`: packets were marked lost.
+    pub(super) fn sample_long_term(&mut self, losses: bool, app_limited: bool) {
         if self.long_term.used {
             if self.mode == BbrMode::ProbeBw && self.round_start {
                 self.long_term.rounds += 1;
                 if self.long_term.rounds >= MOST_ROUNDS {
-                    self.reset_long_term(sample);
-                    self.reset_probe_bw(sample.delivered_at);
+                    self.long_term.reset();
+                    self.reset_probe_bw(self.long_term.progress.delivered_at);
                 }
             }
             return;
         }
         // An interval begins and ends with a loss.
         if !self.long_term.sampling {
-            if sample.losses == 0 {
+            if !losses {
                 return;
             }
-            self.long_term.begin(sample);
+            self.long_term.begin();
             self.long_term.sampling = true;
         }
-        if sample.app_limited_now {
-            return self.reset_long_term(sample);
+        if app_limited {
+            return self.long_term.reset();
         }
         let round_start = self.round_start;
         let all = &mut self.long_term;
@@ -96,27 +105,28 @@ impl Bbr {
             return;
         }
         if all.rounds > 4 * LEAST_ROUNDS {
-            return self.reset_long_term(sample);
+            return self.long_term.reset();
         }
-        if sample.losses == 0 {
+        if !losses {
             return;
         }
-        let (lost, delivered) = (sample.lost - all.lost, sample.delivered - all.delivered);
+        let (now, began) = (all.progress, all.began);
+        let (lost, delivered) = (now.lost - began.lost, now.delivered - began.delivered);
         if delivered == 0 || lost << 8 < LOSSES * delivered {
             return;
         }
-        let millis = sample.delivered_at.since(all.since).as_nanos() / 1_000_000;
+        let millis = now.delivered_at.since(began.delivered_at).as_nanos() / 1_000_000;
         if millis < 1 {
             return;
         }
         if millis >= u64::from(u32::MAX) / 1_000 {
-            return self.reset_long_term(sample);
+            return self.long_term.reset();
         }
-        self.end_interval(sample, delivered * BW_UNIT / (millis * 1_000));
+        self.end_interval(delivered * BW_UNIT / (millis * 1_000));
     }
 
     /// `bbr_lt_bw_interval_done`.
-    fn end_interval(&mut self, sample: &RateSample, bw: u64) {
+    fn end_interval(&mut self, bw: u64) {
         let known = self.long_term.bw;
         if known > 0 {
             let apart = bw.abs_diff(known);
@@ -128,10 +138,38 @@ impl Bbr {
             }
         }
         self.long_term.bw = bw;
-        self.long_term.begin(sample);
+        self.long_term.begin();
     }
 
     fn to_bytes(&self, bw: u64) -> u64 {
         ((u128::from(bw) * u128::from(self.mss) * 990_000) >> 24) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::{Offset, RandomStream};
+
+    use super::*;
+    use crate::Bbr;
+    use crate::contract::{CongestionEvent, CongestionSignal, Controller};
+
+    #[test]
+    fn a_timeout_begins_an_interval() {
+        let mut bbr = Bbr::new(250, RandomStream::named(1, "test", "bbr"));
+        let progress = Progress { delivered: 40, lost: 0, delivered_at: Instant::from_nanos(7) };
+        bbr.long_term.advance(progress);
+        let _ = bbr.on_congested(&CongestionEvent {
+            now: Instant::ZERO,
+            ticks: 0,
+            signal: CongestionSignal::Timeout { shift: 1 },
+            th_ack: Offset(1),
+            snd_max: Offset(1_000_000),
+            pipe: 0,
+            snd_wnd: 0,
+            lost: 12,
+        });
+        assert!(bbr.long_term.sampling);
+        assert_eq!(bbr.long_term.began, Progress { lost: 12, ..progress });
     }
 }

@@ -134,6 +134,7 @@ fn replay(transfer: &str) -> (u64, Differences) {
             snd_max: Offset(0),
             pipe: 0,
             snd_wnd: 0,
+            lost: 0,
         };
         for change in row + 1..after {
             match rows.text(change, "new_state") {

@@ -152,6 +152,7 @@ fn recovery_conserves_packets_for_a_round_and_then_restores_the_window() {
         snd_max: Offset(1_000_000),
         pipe: 0,
         snd_wnd: 0,
+        lost: 0,
     };
     assert_eq!(
         world.bbr.on_congested(&congested(CongestionSignal::Loss)),

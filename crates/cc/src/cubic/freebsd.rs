@@ -468,7 +468,7 @@ impl Controller for FreeBsdCubic {
             }
             CongestionSignal::Timeout { shift } => self.on_timeout(event, shift),
             CongestionSignal::SpuriousTimeout => self.undo_timeout(),
-            CongestionSignal::SpuriousRecovery => WindowChange::None,
+            CongestionSignal::SpuriousRecovery | CongestionSignal::PathMtu => WindowChange::None,
         }
     }
 

@@ -283,7 +283,7 @@ impl Controller for RfcCubic {
                 self.set_cwnd(self.state.ssthresh.unwrap_or(self.smss));
                 WindowChange::RecoveryBegan
             }
-            CongestionSignal::Ecn => WindowChange::None,
+            CongestionSignal::Ecn | CongestionSignal::PathMtu => WindowChange::None,
             CongestionSignal::Timeout { shift } => {
                 if shift <= 1 {
                     self.reduce(event);

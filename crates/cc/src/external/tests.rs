@@ -117,6 +117,7 @@ fn lost() -> CongestionEvent {
         snd_max: Offset(4_000),
         pipe: 4_000,
         snd_wnd: 1 << 20,
+        lost: 0,
     }
 }
 

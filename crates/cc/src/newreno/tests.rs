@@ -58,6 +58,7 @@ fn congested(signal: CongestionSignal) -> CongestionEvent {
         snd_max: Offset(100_000),
         pipe: 50_000,
         snd_wnd: 4 << 20,
+        lost: 0,
     }
 }
 

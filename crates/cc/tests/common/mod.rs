@@ -129,6 +129,7 @@ impl Sender {
             snd_max: Offset(self.max),
             pipe: self.max - self.una,
             snd_wnd: self.snd_wnd,
+            lost: 0,
         };
         self.cc.on_congested(&event)
     }

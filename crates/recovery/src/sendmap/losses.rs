@@ -70,6 +70,18 @@ impl SendMap {
         flight_bytes
     }
 
+    /// [`SendMap::lose`] for each segment from `start` to `end`.
+    pub fn lose_from(&mut self, start: Offset, end: Offset) {
+        let mut at = start;
+        while at < end
+            && let Some(segment) = self.get(at)
+        {
+            let next = segment.end();
+            self.lose(at);
+            at = next;
+        }
+    }
+
     /// Counts as many packets as SACKed, of `mss` bytes, although it is not known which: without
     /// SACK, duplicate acknowledgments count as packets that have arrived (tcp_add_reno_sack).
     pub fn set_reno_sacked(&mut self, packets: u64, mss: u64) {

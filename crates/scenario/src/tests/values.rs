@@ -64,7 +64,7 @@ fn every_key_is_converted() {
     assert_eq!((chat.path, chat.from, chat.to), (0, 1, 0));
     assert_eq!((chat.ip, chat.nodelay), (IpVersion::V4, false));
     let every = Duration::from_millis(40);
-    assert_eq!(chat.app, App::Paced { chunk: Bytes(20_000), every, bytes: None });
+    assert_eq!(chat.app, App::Paced { chunk: Bytes(20_000), every, bytes: None, blocking: true });
 
     let taps =
         [TapSpec { host: 0, place: TapPoint::Stack }, TapSpec { host: 1, place: TapPoint::Wire }];

@@ -3,7 +3,7 @@
 use packet::Flags;
 
 use super::{Result, tcp_options};
-use crate::ast::{Body, EcnMark, IcmpUnreachable, ScriptPacket, ScriptSegment, Spanned};
+use crate::ast::{Body, EcnMark, IcmpMessage, ScriptPacket, ScriptSegment, Spanned};
 use crate::cursor::ScriptCursor;
 use crate::diagnostic::Diagnostic;
 
@@ -43,10 +43,10 @@ pub(super) fn packet(cursor: &mut ScriptCursor<'_>) -> Result<ScriptPacket> {
     {
         *cursor = ahead;
         if word.value == "icmp"
-            && let Some(message) = unreachable(&mut cursor.clone())?
+            && let Some(message) = icmp(&mut cursor.clone())?
         {
             other(cursor);
-            return Ok(ScriptPacket { outbound, ecn, body: Body::Unreachable(message) });
+            return Ok(ScriptPacket { outbound, ecn, body: Body::Icmp(message) });
         }
         other(cursor);
         let span = cursor.span(start);
@@ -64,27 +64,31 @@ pub(super) fn packet(cursor: &mut ScriptCursor<'_>) -> Result<ScriptPacket> {
     Ok(ScriptPacket { outbound, ecn, body: Body::Tcp(Box::new(segment)) })
 }
 
-/// Parses `unreachable host_unreachable [0:10(10)]` after `icmp`; `None` if it is another message.
-fn unreachable(cursor: &mut ScriptCursor<'_>) -> Result<Option<IcmpUnreachable>> {
-    let start = cursor.start()?;
-    if !cursor.keyword("unreachable")? {
-        return Ok(None);
+/// Parses `unreachable frag_needed mtu 800 [0:10(10)]` after `icmp`; `None` if TCP in UDP is quoted.
+fn icmp(cursor: &mut ScriptCursor<'_>) -> Result<Option<IcmpMessage>> {
+    let Some(kind) = cursor.word()? else {
+        return Err(cursor.missing("a type of ICMP message"));
+    };
+    let kind = Spanned { value: kind.value.to_owned(), span: kind.span };
+    let mut ahead = cursor.clone();
+    let code = ahead.word()?.filter(|code| code.value != "mtu");
+    if code.is_some() {
+        *cursor = ahead;
     }
-    let code = match cursor.word()? {
-        Some(code) if code.value == "frag_needed" => return Ok(None),
-        Some(code) => Spanned { value: code.value.to_owned(), span: code.span },
-        None => Spanned { value: "net_unreachable".to_owned(), span: cursor.span(start) },
+    let code = code.map(|code| Spanned { value: code.value.to_owned(), span: code.span });
+    let mtu = match cursor.keyword("mtu")? {
+        true => Some(cursor.number("an MTU in bytes", u64::from(u16::MAX))?.value as u32),
+        false => None,
     };
     let mut seq = 0;
-    if cursor.next_is("[")? {
-        cursor.expect("[")?;
+    if cursor.take("[")? {
         seq = numbers(cursor)?.0.value;
         // nplab's `/udp(9811 > 1)` is encapsulation.
         if !cursor.take("]")? {
             return Ok(None);
         }
     }
-    Ok(Some(IcmpUnreachable { code, seq }))
+    Ok(Some(IcmpMessage { kind, code, mtu, seq }))
 }
 
 /// Parses `[ect0]` and similar.

@@ -13,7 +13,7 @@ impl Runner<'_> {
     pub(super) fn arrive(&mut self, packet: &ScriptPacket) -> Result<()> {
         let tcp = match &packet.body {
             Body::Tcp(tcp) => tcp,
-            Body::Unreachable(message) => return self.icmp(message),
+            Body::Icmp(message) => return self.icmp(message),
             Body::Other(what) => {
                 return self.unsupported(what.span, format!("`{}` is not supported", what.value));
             }

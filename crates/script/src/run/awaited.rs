@@ -27,8 +27,8 @@ impl Runner<'_> {
     ) -> Result<()> {
         let tcp = match &packet.body {
             Body::Tcp(tcp) => tcp,
-            Body::Unreachable(message) => {
-                return self.unsupported(message.code.span, "`icmp` is not supported");
+            Body::Icmp(message) => {
+                return self.unsupported(message.kind.span, "`icmp` is not supported");
             }
             Body::Other(what) => {
                 return self.unsupported(what.span, format!("`{}` is not supported", what.value));

@@ -5,18 +5,20 @@
 
 mod calls;
 mod constants;
+mod icmp;
 mod info;
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
 
 use packet::wire::{Endpoints, Link, emit, parse};
-use packet::{FastOpenOption, Flags, Options, Segment, SynLayout};
+use packet::{FastOpenOption, Flags, IpVersion, Options, Segment, SynLayout};
 use units::{Duration, Instant, Offset, SeqNum};
 
+use super::icmp::IcmpKind;
 use super::{Result, Runner, wording};
 use crate::ast::{
-    Action, Body, IcmpUnreachable, ScriptEvent, ScriptPacket, ScriptSegment, ScriptSpan, TcpOption,
+    Action, Body, IcmpMessage, ScriptEvent, ScriptPacket, ScriptSegment, ScriptSpan, TcpOption,
 };
 use crate::real::{RealHost, RealPacket};
 
@@ -237,33 +239,29 @@ impl RealWorld {
         }
     }
 
-    /// An ICMP message "destination unreachable" of IPv4 arrives (RFC 792).
-    fn icmp(&mut self, now: Instant, seq: u32, code: u8, sent: &mut Vec<(Instant, Segment)>) {
+    /// An ICMP message about the segment `seq` arrives (RFC 792, RFC 4443).
+    fn icmp(
+        &mut self,
+        now: Instant,
+        seq: u32,
+        (kind, mtu): (IcmpKind, u32),
+        sent: &mut Vec<(Instant, Segment)>,
+    ) {
         let at = self.before(now, sent);
         let seq = SeqNum(seq.wrapping_add(self.isn));
-        let quoted = Segment { seq, flags: Flags::ACK, ..Segment::default() };
+        let ip = match self.local {
+            SocketAddr::V4(_) => IpVersion::V4,
+            SocketAddr::V6(_) => IpVersion::V6,
+        };
+        let quoted = Segment { seq, ip, flags: Flags::ACK, ..Segment::default() };
         let back = Endpoints { src: self.local, dst: self.remote };
         let mut quote = Vec::new();
         let emitted = emit(&quoted, &back, 0, Offset(0), &mut quote);
         if self.check(emitted.map_err(|error| error.to_string())).is_none() {
             return;
         }
-        quote.truncate(28);
-        let (IpAddr::V4(source), IpAddr::V4(destination)) = (self.remote.ip(), self.local.ip())
-        else {
-            return;
-        };
-        let mut icmp = vec![3, code, 0, 0, 0, 0, 0, 0];
-        icmp.extend_from_slice(&quote);
-        let sum = checksum(&icmp);
-        icmp[2..4].copy_from_slice(&sum.to_be_bytes());
-        let mut packet = vec![0x45, 0, 0, 20 + icmp.len() as u8, 0, 0, 0x40, 0, 64, 1, 0, 0];
-        packet.extend_from_slice(&source.octets());
-        packet.extend_from_slice(&destination.octets());
-        let sum = checksum(&packet);
-        packet[10..12].copy_from_slice(&sum.to_be_bytes());
-        packet.extend_from_slice(&icmp);
-        let received = self.host.receive(at, &[packet]);
+        let between = (self.remote.ip(), self.local.ip());
+        let received = self.host.receive(at, &[icmp::message(between, kind, mtu, &quote)]);
         self.check(received);
     }
 
@@ -295,13 +293,6 @@ pub(super) fn is_larger(event: &ScriptEvent, mtu: u32) -> bool {
     }
 }
 
-/// The Internet checksum (RFC 1071) of an even number of bytes.
-fn checksum(bytes: &[u8]) -> u16 {
-    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
-}
-
 /// Returns the bytes of the TCP options of an IP packet.
 fn option_bytes(packet: &[u8]) -> &[u8] {
     let start = match packet.first() {
@@ -314,24 +305,9 @@ fn option_bytes(packet: &[u8]) -> &[u8] {
 }
 
 impl Runner<'_> {
-    /// An ICMP error of IPv4 about a segment arrives at the real host.
-    pub(super) fn icmp_real(&mut self, message: &IcmpUnreachable) -> Result<()> {
-        let code = &message.code;
-        let known = super::icmp::ERRORS.iter().position(|(name, _)| *name == code.value);
-        // The codes 4 and 8 to 12: `ERRORS` lacks "fragmentation needed".
-        let number = match known {
-            Some(at @ 0..=3) => at as u8,
-            Some(at) => at as u8 + 1,
-            None => {
-                let what = format!("the ICMP code `{}` is not supported", code.value);
-                return self.unsupported(code.span, what);
-            }
-        };
-        if self.rules.ip == packet::IpVersion::V6 {
-            return self.unsupported(code.span, "ICMPv6 is not supported");
-        }
-        self.world.icmp_real(message.seq, number);
-        Ok(())
+    /// An ICMP error about a segment arrives at the real host.
+    pub(super) fn icmp_real(&mut self, message: &IcmpMessage, kind: IcmpKind) {
+        self.world.icmp_real(message.seq, (kind, message.mtu.unwrap_or(0)));
     }
 
     /// A packet of the script arrives at the real host.
@@ -414,11 +390,11 @@ impl super::world::ScriptWorld {
         self.take_real(sent);
     }
 
-    fn icmp_real(&mut self, seq: u32, code: u8) {
+    fn icmp_real(&mut self, seq: u32, message: (IcmpKind, u32)) {
         let now = self.now();
         let mut sent = Vec::new();
         if let Some(real) = &mut self.real {
-            real.icmp(now, seq, code, &mut sent);
+            real.icmp(now, seq, message, &mut sent);
             real.settle(now, &mut sent);
         }
         self.take_real(sent);

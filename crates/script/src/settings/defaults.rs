@@ -42,7 +42,6 @@ pub(super) const FIXED: &[(&str, &[&str])] = &[
     ("net.inet.tcp.blackhole", &["0"]),
     ("net.inet.tcp.insecure_ack", &["0"]),
     ("net.inet.tcp.keepinit", &["75000"]),
-    ("net.inet.tcp.icmp_may_rst", &["1"]),
     ("net.inet.tcp.syncookies_only", &["0"]),
     ("net.inet.tcp.tolerate_missing_ts", &["0"]),
     ("net.inet.tcp.path_mtu_discovery", &["1"]),

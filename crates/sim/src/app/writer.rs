@@ -29,6 +29,7 @@ struct Pace {
     chunk: u64,
     every: Duration,
     next: Instant,
+    blocking: bool,
 }
 
 impl DataWriter {
@@ -37,8 +38,13 @@ impl DataWriter {
         Self { left: bytes.map(Bytes::get), pending: 0, calls }
     }
 
-    pub(crate) fn paced(chunk: Bytes, every: Duration, bytes: Option<Bytes>) -> Self {
-        let pace = Pace { chunk: chunk.get(), every, next: Instant::ZERO };
+    pub(crate) fn paced(
+        chunk: Bytes,
+        every: Duration,
+        bytes: Option<Bytes>,
+        blocking: bool,
+    ) -> Self {
+        let pace = Pace { chunk: chunk.get(), every, next: Instant::ZERO, blocking };
         Self { left: bytes.map(Bytes::get), pending: 0, calls: WriteCalls::Paced(pace) }
     }
 
@@ -62,7 +68,8 @@ impl DataWriter {
             }
             WriteCalls::Paced(pace) => pace,
         };
-        while pace.next <= now && self.left != Some(0) {
+        let waits = pace.blocking && self.pending > 0;
+        while !waits && pace.next <= now && self.left != Some(0) {
             pace.next += pace.every;
             let chunk = self.left.map_or(pace.chunk, |left| left.min(pace.chunk));
             self.left = self.left.map(|left| left - chunk);
@@ -117,7 +124,7 @@ mod tests {
     #[test]
     fn a_paced_writer_writes_chunks_and_stops_at_its_end() {
         let every = Duration::from_millis(10);
-        let mut writer = DataWriter::paced(Bytes(300), every, Some(Bytes(700)));
+        let mut writer = DataWriter::paced(Bytes(300), every, Some(Bytes(700)), true);
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         writer.begin(at(5));
         assert_eq!(writer.offer(at(5)), 300);
@@ -129,5 +136,23 @@ mod tests {
         writer.taken(400);
         assert!(writer.done());
         assert_eq!(writer.next_write(), None);
+    }
+
+    #[test]
+    fn only_a_paced_write_that_does_not_block_takes_what_falls_due() {
+        let every = Duration::from_millis(10);
+        let mut writer = DataWriter::paced(Bytes(300), every, None, true);
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        writer.begin(at(0));
+        assert_eq!(writer.offer(at(0)), 300);
+        writer.taken(200);
+        assert_eq!(writer.offer(at(25)), 100);
+        writer.taken(100);
+        assert_eq!(writer.offer(at(25)), 600);
+        let mut writer = DataWriter::paced(Bytes(300), every, None, false);
+        writer.begin(at(0));
+        assert_eq!(writer.offer(at(0)), 300);
+        writer.taken(200);
+        assert_eq!(writer.offer(at(25)), 700);
     }
 }

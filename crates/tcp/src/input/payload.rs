@@ -63,6 +63,17 @@ impl TcpEndpoint {
         }
     }
 
+    /// Records what of data in order, which ends at `right`, waited behind the gap already as duplicate (tcp_ofo_queue).
+    #[inline(never)]
+    fn note_overlap(&mut self, right: Offset) {
+        let reports =
+            self.negotiated.sack && !self.uses_sack_list() && self.rcv.duplicate.0.is_none();
+        if let Some(overlap) = self.rcv.reassembly.overlap(self.rcv.nxt, right).filter(|_| reports)
+        {
+            self.rcv.duplicate.0 = Some(overlap);
+        }
+    }
+
     /// Does it report SACK blocks from FreeBSD's list (tcp_sack.c)?
     #[inline(always)]
     pub(crate) fn uses_sack_list(&self) -> bool {
@@ -219,6 +230,9 @@ impl TcpEndpoint {
             && matches!(self.cfg.profile.acks, DelayedAckRule::FreeBsd { .. });
         let filled_a_gap = !self.rcv.reassembly.is_empty() || fin_waits;
         let before = self.rcv.nxt;
+        if filled_a_gap {
+            self.note_overlap(payload.right);
+        }
         let reached = self.rcv.reassembly.advance(payload.right);
         // The FIN itself is taken afterwards; a hostile peer's may be before data already taken.
         let fin = self.rcv.fin.filter(|&fin| fin >= before);
@@ -261,6 +275,10 @@ impl TcpEndpoint {
     pub(super) fn delay_ack(&mut self, now: Instant, span: Duration) {
         self.rcv.delays_ack = true;
         match self.timers.at(Purpose::DelayedAck) {
+            None if unlikely(span == Duration::ZERO) => {
+                // Before any data has arrived (`icsk_ack.ato`): at the next tick.
+                self.timers.set(Purpose::DelayedAck, self.clock.timer_at(now, 0));
+            }
             None => self.timers.set_ticks(Purpose::DelayedAck, &self.clock, now, span),
             Some(at) => self.delay_longer(now, at, span),
         }

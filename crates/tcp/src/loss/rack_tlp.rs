@@ -217,6 +217,9 @@ impl TcpEndpoint {
             false => RackLosses::default(),
         };
         let reneged = self.check_reneging(cx.now, advances);
+        if unlikely(reneged) {
+            timed_of!(self).holds_back = true;
+        }
         let retransmitted = self.snd.scoreboard.sums().retransmission.packets;
         // Reneging waits for its timer (tcp_fastretrans_alert returns).
         let found = match reneged || settled {

@@ -100,6 +100,9 @@ impl TcpEndpoint {
         if self.has_blocks() {
             self.write_blocks(0, slot);
         }
+        if unlikely(self.is_rate_based()) {
+            self.ack_departs(cx.now);
+        }
         cx.emit_with_state(self, || {
             let at = self.payload_offset(at);
             Event::Sent { at, len: 0, kind: SentKind::Ack }

@@ -79,6 +79,7 @@ pub(super) fn v13_0() -> TcpProfile {
         idle: IdleRule::ReceivedOrSent,
         forgiven_syns: 0,
         mss_within_half_window: false,
+        advertises_path_mtu: false,
         mtu: 1_500,
         timestamps: true,
         sack: true,

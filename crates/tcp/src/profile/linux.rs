@@ -27,6 +27,8 @@ pub(super) fn v6_18() -> TcpProfile {
         // tcp_init_transfer forgives one; tcp_bound_to_half_wnd.
         forgiven_syns: 1,
         mss_within_half_window: true,
+        // ipv4_default_advmss, measured on 6.18.44.
+        advertises_path_mtu: true,
         mtu: 1_500,
         timestamps: true,
         sack: true,
@@ -109,6 +111,9 @@ pub(super) fn v6_12() -> TcpProfile {
             growth: BufferGrowth::SpaceAdjust,
             truesize: Bytes::ZERO,
         },
+        // "net: advertise TCP MSS from the configured MTU, not the learned PMTU", which this one has, and
+        // 6.18.44 and 6.1.192 have not.
+        advertises_path_mtu: false,
         ..v6_18()
     }
 }
@@ -136,6 +141,7 @@ pub(super) fn v6_1() -> TcpProfile {
         // "tcp: derive delack_max from rto_min" is of 6.7.
         *below_rto_min = false;
     }
+    profile.advertises_path_mtu = true;
     // "tcp: make the first N SYN RTO backoffs linear" is of 6.5.
     profile.syn.linear_timeouts = 0;
     profile

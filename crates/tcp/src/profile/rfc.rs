@@ -25,6 +25,7 @@ pub(super) fn textbook() -> TcpProfile {
         idle: IdleRule::Sent,
         forgiven_syns: 0,
         mss_within_half_window: false,
+        advertises_path_mtu: false,
         mtu: 1_500,
         timestamps: true,
         sack: true,

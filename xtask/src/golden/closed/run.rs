@@ -5,6 +5,7 @@ use record::{Event, EventSource, Recorder, SenderState};
 use scenario::{Overrides, load};
 use sim::Observer;
 use sim::live::LiveSimulation;
+use sim::scenario::App;
 use units::{Instant, SeqNum};
 
 use super::recording::{ClosedRecording, DataPacket, TcpcbRow};
@@ -76,7 +77,13 @@ pub(super) fn run(recording: &ClosedRecording) -> Result<ClosedRun, String> {
 pub(super) fn run_text(text: &str, rows: &[TcpcbRow]) -> Result<ClosedRun, String> {
     let loaded = load(text, "scenario", &Overrides::default())
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
-    let scenario = loaded.scenario;
+    let mut scenario = loaded.scenario;
+    for flow in &mut scenario.flows {
+        if let App::Paced { blocking, .. } = &mut flow.app {
+            // The recorder's application does not wait for space.
+            *blocking = false;
+        }
+    }
     let mut wire = Wire::default();
     let mut run = ClosedRun::default();
     let mut live = LiveSimulation::new(&scenario, &[], &mut wire)

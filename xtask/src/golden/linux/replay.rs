@@ -368,6 +368,7 @@ impl<'a, C: Replayed> LinuxReplay<'a, C> {
             snd_max: offset(row.nxt),
             pipe,
             snd_wnd: 0,
+            lost: 0,
         };
         match (row.ca_state, row.new_state.unwrap_or(0)) {
             (_, ca::LOSS) => {

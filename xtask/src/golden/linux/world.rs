@@ -209,9 +209,12 @@ impl Truth {
     fn flow(&self, number: usize, flow: &RecordedSender) -> Result<FlowSpec, String> {
         let bytes = Some(Bytes(flow.bytes));
         let app = match pair(&flow.app)? {
-            Some((chunk, every)) => {
-                App::Paced { chunk: Bytes(chunk), every: Duration::from_micros(every), bytes }
-            }
+            Some((chunk, every)) => App::Paced {
+                chunk: Bytes(chunk),
+                every: Duration::from_micros(every),
+                bytes,
+                blocking: true,
+            },
             None => App::Bulk { bytes, write: Some(WRITE) },
         };
         let slow = pair(&self.receiver_arguments.slow)?;

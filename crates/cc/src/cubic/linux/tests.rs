@@ -62,6 +62,7 @@ fn congested(ms: u64, signal: CongestionSignal) -> CongestionEvent {
         snd_max: Offset(1_000_000),
         pipe: 0,
         snd_wnd: 1 << 20,
+        lost: 0,
     }
 }
 

@@ -96,7 +96,8 @@ fn gained(params: CubicParams, hz: u32, rtt_us: u64) -> Option<f64> {
         let (th_ack, snd_max) = (Offset(una), Offset(una));
         let (ticks, pipe) = (rtt.tick(now), 20 * u64::from(MSS));
         let signal = CongestionSignal::Loss;
-        let loss = CongestionEvent { signal, now, ticks, th_ack, snd_max, pipe, snd_wnd: 1 << 30 };
+        let snd_wnd = 1 << 30;
+        let loss = CongestionEvent { signal, now, ticks, th_ack, snd_max, pipe, snd_wnd, lost: 0 };
         let _ = cubic.on_congested(&loss);
         let _ = cubic.on_recovered(&RecoveryEnd { th_ack, pipe });
     }

@@ -18,8 +18,13 @@ impl TcpEndpoint {
         if !self.snd.scoreboard.any_lost() || loss.frto.sends_new_data() || loss.holds_back {
             return None;
         }
-        let sent_segment = *self.snd.scoreboard.next_lost()?;
+        let mut sent_segment = *self.snd.scoreboard.next_lost()?;
         let data_end = self.snd.una.max(Offset(1)) + self.snd.buffer.used();
+        if unlikely(sent_segment.end().min(data_end).since(sent_segment.start()).get() > self.mss())
+        {
+            sent_segment = self.cut_larger_packet(&sent_segment)?;
+        }
+        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
         let start = sent_segment.start();
         let mut end = sent_segment.end().min(start + u64::from(self.negotiated.mss));
         if unlikely(end.since(start).get() < self.mss()) && self.cfg.profile.family == Family::Linux
@@ -63,6 +68,15 @@ impl TcpEndpoint {
             loss.holds_back = false;
             loss.frto.release();
         }
+    }
+
+    /// A packet that is retransmitted has segments of the present size (__tcp_retransmit_skb): returns its first one.
+    #[cold]
+    fn cut_larger_packet(&mut self, first: &SentSegment) -> Option<SentSegment> {
+        let (start, mss) = (first.start(), self.mss());
+        let end = self.snd.buffer.flight_end(start).unwrap_or(first.end()).max(first.end());
+        self.snd.scoreboard.resegment(start, end, mss);
+        self.snd.scoreboard.get(start).copied()
     }
 
     /// Linux: end of the packet at `start` when it is retransmitted, with small ones that follow and fit into a segment

@@ -205,6 +205,20 @@ impl TcpEndpoint {
         }
     }
 
+    /// Enters the state in which lost packets are retransmitted, without a timeout: nothing of it can be undone
+    /// (tcp_non_congestion_loss_retransmit).
+    pub(crate) fn begin_mtu_repair(&mut self) {
+        let (outstanding, max) = (self.any_retransmitted(), self.snd.max);
+        self.snd.cwr_end = None;
+        let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector else { return };
+        loss.frto = super::frto::Frto::OFF;
+        loss.holds_back = false;
+        loss.episode.held = false;
+        loss.episode.prr = super::PrrState::None;
+        loss.episode.undo.forget(outstanding);
+        loss.episode.timeout_until = Some(max);
+    }
+
     /// Does a timeout begin another loss episode, which may be undone as a whole: outside of recovery, beyond its
     /// recovery point, or after the repair of the last timeout has begun (tcp_enter_loss)?
     fn renews_undo(&self) -> bool {
