@@ -37,6 +37,10 @@ pub(crate) struct Comparison<'a> {
     pub(crate) mixed: bool,
     /// All hosts request ECN, and all lines mark.
     pub(crate) ecn: bool,
+    /// Only worlds of one flow.
+    pub(crate) one_flow: bool,
+    /// Searches the smallest scenario with each kind of difference.
+    pub(crate) shrinks: bool,
     /// Number of threads; by default, that of processors.
     pub(crate) jobs: Option<usize>,
     /// What the models are compared with.
@@ -167,7 +171,18 @@ mod linux {
     }
 
     pub(super) fn run(comparison: Comparison<'_>, out: &Path) -> Result<(), String> {
-        let Comparison { seed, profile, first, count, mixed, ecn, jobs, against } = comparison;
+        let Comparison {
+            seed,
+            profile,
+            first,
+            count,
+            mixed,
+            ecn,
+            one_flow,
+            shrinks,
+            jobs,
+            against,
+        } = comparison;
         let draw = if mixed { mixed_world } else { world };
         let world = |number| {
             let text = draw(seed, number, profile);
@@ -202,7 +217,11 @@ mod linux {
                 if results.lock().is_ok_and(|results| results.contains_key(&number)) {
                     continue;
                 }
-                let result = result_of(&world(number), &reference);
+                let text = world(number);
+                if one_flow && text.matches("[[flow]]").count() != 1 {
+                    continue;
+                }
+                let result = result_of(&text, &reference);
                 // No thread panics while it holds a lock.
                 if let (Ok(mut rows), Ok(mut results)) = (rows.lock(), results.lock()) {
                     let _ = writeln!(rows, "{number},{}", result.to_row());
@@ -223,7 +242,8 @@ mod linux {
         }
         let mut kinds: Vec<_> = kinds.into_iter().collect();
         kinds.sort_by_key(|(kind, numbers)| (core::cmp::Reverse(numbers.len()), *kind));
-        println!("seed {seed}, {name}: first differences of {count} worlds");
+        let compared: usize = kinds.iter().map(|(_, numbers)| numbers.len()).sum();
+        println!("seed {seed}, {name}: first differences of {compared} worlds");
         for (kind, numbers) in &kinds {
             println!("{:>6}  {kind}, first in world {}", numbers.len(), numbers[0]);
         }
@@ -245,7 +265,7 @@ mod linux {
         }
         let differs = kinds.iter().any(|(kind, _)| *kind == DIFFERS);
         for (kind, numbers) in kinds {
-            if kind == SAME || kind.starts_with(NOT_RUN) {
+            if kind == SAME || kind.starts_with(NOT_RUN) || !shrinks {
                 continue;
             }
             let mut runs = 0;

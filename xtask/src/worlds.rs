@@ -48,6 +48,12 @@ struct WorldsOptions {
     /// Every host requests ECN, and the line of every path marks packets.
     #[arg(long, requires = "against")]
     ecn: bool,
+    /// Only those of the worlds that have one flow.
+    #[arg(long, requires = "against", conflicts_with = "record")]
+    one_flow: bool,
+    /// Do not search the smallest scenario with each kind of difference, which takes minutes.
+    #[arg(long, requires = "against", conflicts_with = "record")]
+    no_shrink: bool,
     /// Run each world's kernels twice; packets that differ are an error.
     #[arg(long, requires = "against")]
     twice: bool,
@@ -89,7 +95,17 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         let first = options.world.unwrap_or(options.from);
         let count = if options.world.is_some() { 1 } else { options.count };
         let WorldsOptions {
-            seed, ref profile, mixed, ecn, jobs, twice, ref out, ref record, ..
+            seed,
+            ref profile,
+            mixed,
+            ecn,
+            one_flow,
+            no_shrink,
+            jobs,
+            twice,
+            ref out,
+            ref record,
+            ..
         } = options;
         if let Some(file) = record {
             return kernel_worlds::record((seed, profile), ecn, (first, count), file);
@@ -98,8 +114,18 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             Against::Kernel => kernel_worlds::Against::Kernel { twice },
             Against::Jitter => kernel_worlds::Against::Jitter,
         };
-        let comparison =
-            kernel_worlds::Comparison { seed, profile, first, count, mixed, ecn, jobs, against };
+        let comparison = kernel_worlds::Comparison {
+            seed,
+            profile,
+            first,
+            count,
+            mixed,
+            ecn,
+            one_flow,
+            shrinks: !no_shrink,
+            jobs,
+            against,
+        };
         return kernel_worlds::run(comparison, out);
     }
     let tally = match options.world {

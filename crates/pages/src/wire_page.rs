@@ -87,7 +87,8 @@ fn differences(report: &WireReport) -> PagePart {
     PagePart::Table(ReportTable {
         caption: "Wire and virtual time compared".into(),
         note: "Recoveries and timeouts of the wire are those that the sending host counted, of all its \
-               flows together. The longest queue is the largest smoothed round trip less the least one."
+               flows together. The longest queue is the largest smoothed round trip less the least one, \
+               its p95 what 95 % of the time it did not exceed."
             .into(),
         columns,
         rows: flows.map(row).collect(),

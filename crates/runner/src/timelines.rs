@@ -60,8 +60,26 @@ impl SenderTimeline {
         Some(RoundTrips {
             mean: Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)),
             largest: self.srtt.iter().map(|&(_, srtt)| srtt).max()?,
+            p95: self.srtt_percentile(95)?,
             least: self.min_rtt?,
         })
+    }
+
+    /// The smoothed round trip that `percent` of the time was not exceeded.
+    fn srtt_percentile(&self, percent: u64) -> Option<Duration> {
+        let mut held: Vec<(Duration, u64)> = self
+            .srtt
+            .windows(2)
+            .map(|pair| (pair[0].1, pair[1].0.since(pair[0].0).as_nanos()))
+            .collect();
+        held.sort_unstable();
+        let span: u128 = held.iter().map(|&(_, nanos)| u128::from(nanos)).sum();
+        let mut passed = 0;
+        let place = held.iter().find(|&&(_, nanos)| {
+            passed += u128::from(nanos);
+            passed * 100 >= span * u128::from(percent)
+        });
+        place.map(|&(srtt, _)| srtt).or_else(|| self.srtt.first().map(|&(_, srtt)| srtt))
     }
 
     /// The excess of this round-trip time over that of `there`, or zero. If a queue makes round
@@ -87,6 +105,8 @@ pub struct RoundTrips {
     pub mean: Duration,
     /// Largest smoothed value.
     pub largest: Duration,
+    /// What 95 % of the time the smoothed values did not exceed.
+    pub p95: Duration,
     /// Minimum.
     pub least: Duration,
 }
@@ -95,6 +115,11 @@ impl RoundTrips {
     /// Largest queueing delay.
     pub const fn queue(&self) -> Duration {
         self.largest.saturating_sub(self.least)
+    }
+
+    /// Queueing delay that was not exceeded 95 % of the time.
+    pub const fn queue_p95(&self) -> Duration {
+        self.p95.saturating_sub(self.least)
     }
 }
 

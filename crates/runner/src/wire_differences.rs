@@ -22,6 +22,8 @@ pub enum WireFigure {
     RetransmittedSegments,
     /// Mean over time of the smoothed round-trip time, in seconds.
     MeanSrttS,
+    /// Smoothed round-trip time that was not exceeded 95 % of the time, minus the minimum, in seconds.
+    QueueP95S,
     /// Largest smoothed minus minimum round-trip time, in seconds.
     LongestQueueS,
 }
@@ -34,6 +36,7 @@ impl WireFigure {
             Self::MaxCwndBytes => "max cwnd",
             Self::RetransmittedSegments => "retransmissions",
             Self::MeanSrttS => "mean round trip",
+            Self::QueueP95S => "queue p95",
             Self::LongestQueueS => "longest queue",
         }
     }
@@ -113,6 +116,8 @@ impl FlowDifferences {
             let seconds = Duration::as_secs_f64;
             let (mean, largest) = (seconds(model.mean), seconds(model.largest));
             figures.push(FigureReport::new(WireFigure::MeanSrttS, seconds(wire.mean), mean, mean));
+            let (p95, model_p95) = (seconds(wire.queue_p95()), seconds(model.queue_p95()));
+            figures.push(FigureReport::new(WireFigure::QueueP95S, p95, model_p95, largest));
             let (wire, model) = (seconds(wire.queue()), seconds(model.queue()));
             figures.push(FigureReport::new(WireFigure::LongestQueueS, wire, model, largest));
         }
@@ -164,6 +169,19 @@ mod tests {
             (Duration::from_millis(60), Duration::from_millis(41))
         );
         assert!(SenderTimeline::default().round_trips().is_none());
+    }
+
+    #[test]
+    fn the_95th_percentile_is_one_of_time() {
+        let mut timeline = SenderTimeline::default();
+        let trip = |millis| Some(Duration::from_millis(millis));
+        // 940 ms at 20 ms, 50 ms at 30 ms, 10 ms at 90 ms.
+        for (at, millis) in [(0, 20), (940, 30), (990, 90), (1_000, 90)] {
+            timeline.sample(Instant::ZERO + Duration::from_millis(at), 10_000, trip(millis));
+        }
+        timeline.min_rtt = trip(19);
+        let trips = timeline.round_trips().unwrap();
+        assert_eq!((trips.p95, trips.queue_p95()), (trip(30).unwrap(), trip(11).unwrap()));
     }
 
     #[test]

@@ -52,7 +52,8 @@ impl core::error::Error for SysctlError {}
 
 impl ScriptHost {
     /// Creates a host of that system, with its default congestion control.
-    pub fn new(profile: TcpProfile) -> Self {
+    pub fn new(mut profile: TcpProfile) -> Self {
+        profile.measures_rates = profile.family == Family::Linux;
         let algorithm = profile.controller();
         Self {
             profile,

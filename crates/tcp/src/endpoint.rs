@@ -210,7 +210,7 @@ impl TcpEndpoint {
         if self.snd.fin || !self.may_write() {
             return 0;
         }
-        if self.is_rate_based() {
+        if self.measures_rates() {
             self.check_app_limited();
         }
         let mut call = None;

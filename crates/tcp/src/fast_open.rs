@@ -20,6 +20,11 @@ use crate::loss::LossDetector;
 /// all of them.
 const OPTION_SPACE: u32 = 40;
 
+/// Why Fast Open of a client failed (`enum tcp_fastopen_client_fail`).
+const COOKIE_UNAVAILABLE: u8 = 1;
+const DATA_NOT_ACKED: u8 = 2;
+const SYN_RETRANSMITTED: u8 = 3;
+
 /// Fast Open at a listener (tcp_try_fastopen).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FastOpenListener {
@@ -62,6 +67,8 @@ pub(crate) struct FastOpenState {
     pub(crate) syn_ack_due: bool,
     /// The data of the SYN was accepted (`syn_data_acked`).
     pub(crate) syn_data_acked: bool,
+    /// Why a client's data was not, as `tcp_fastopen_client_fail`.
+    pub(crate) failure: u8,
     pub(crate) reply: Option<FastOpenReply>,
 }
 
@@ -95,6 +102,9 @@ impl TcpEndpoint {
         let own = self.negotiated.maxseg;
         let mss = if client.mss == 0 { own } else { own.min(u32::from(client.mss)) };
         let requests = client.option.is_some_and(|option| option.is_request());
+        if requests {
+            self.snd.rare.fast_open.failure = COOKIE_UNAVAILABLE;
+        }
         let space = if requests { 0 } else { mss.saturating_sub(OPTION_SPACE) };
         let data = u64::from(space).min(offered);
         if let Some(handshake) = &mut self.handshake_cfg {
@@ -295,6 +305,9 @@ impl TcpEndpoint {
                 self.take_fast_open_payload(cx, segment, segment.flags.has(Flags::FIN));
             }
         } else {
+            let retransmitted = shift > 0 || fast.too_large;
+            self.snd.rare.fast_open.failure =
+                if retransmitted { SYN_RETRANSMITTED } else { DATA_NOT_ACKED };
             // tcp_mark_skb_lost and tcp_non_congestion_loss_retransmit.
             let end = Offset(1) + data;
             let mss = self.mss();

@@ -85,6 +85,11 @@ pub struct TcpInfo {
     pub last_data: Option<Instant>,
     /// The data of the SYN was accepted (Fast Open).
     pub syn_data: bool,
+    /// Delivery rate in bytes a second and whether the application limited it, where it is measured
+    /// (`tcpi_delivery_rate`).
+    pub delivery_rate: Option<(u64, bool)>,
+    /// Why the data of a SYN was not accepted (`tcp_fastopen_client_fail`); 0 if it was, or there was none.
+    pub fast_open_failure: u8,
     /// Packets delivered (`tp->delivered`), a SYN included, retransmissions counted once.
     pub delivered: u64,
     /// Payload of our largest segment, as announced to the peer, less its options.
@@ -167,6 +172,8 @@ impl TcpEndpoint {
                 .last_data()
                 .or_else(|| (self.snd.una == Offset(1)).then_some(self.snd.last_received)),
             syn_data: self.snd.rare.fast_open.syn_data_acked,
+            delivery_rate: self.delivery_rate(),
+            fast_open_failure: self.snd.rare.fast_open.failure,
             delivered: self.delivered(sacked),
             advmss: u64::from(self.advmss()),
             mtu: u64::from(self.path_mtu()),

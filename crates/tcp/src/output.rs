@@ -140,7 +140,7 @@ impl TcpEndpoint {
             Ok(plan) => {
                 self.snd.due = plan.more;
                 let plain = plan.kind == SentKind::New && plan.more && !plan.push;
-                if plain && plan.len == self.mss() && !self.is_rate_based() {
+                if plain && plan.len == self.mss() && !self.measures_rates() {
                     self.build_new(cx, slot);
                     return Ok(());
                 }

@@ -56,6 +56,9 @@ pub struct TcpProfile {
     /// Linux: a SYN advertises a segment size that fits the path as far as it is known, not only the
     /// interface.
     pub advertises_path_mtu: bool,
+    /// Delivery rates are measured even if the controller does not use them, as `tcp_info` of Linux has
+    /// them; it costs time and memory.
+    pub measures_rates: bool,
     /// Largest IP packet of the interface.
     pub mtu: u32,
     /// Offer timestamps (RFC 7323).

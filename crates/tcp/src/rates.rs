@@ -4,7 +4,7 @@
 //! Sources: Linux 6.18, tcp_rate.c; tcp_input.c (tcp_ack: the order of the steps of an
 //! acknowledgment); tcp_output.c (tcp_update_skb_after_send, tcp_pacing_check, tcp_pace_kick: TCP's
 //! internal pacing, without the `fq` qdisc). Connections with other controllers have no
-//! [`RateState`].
+//! [`RateState`], unless their rates are wanted for `tcp_info`.
 //!
 //! Without SACK, duplicates count as deliveries (tcp_add_reno_sack, tcp_remove_reno_sacks), but not
 //! as packets that have left the network; retransmissions then follow RFC 6582, as with Linux's
@@ -14,7 +14,7 @@ use cc::{Controller, DeliveryRate, RateSample};
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
 use recovery::RttEstimator;
-use recovery::delivery_rate::DeliveryRates;
+use recovery::delivery_rate::{DeliveryRateSample, DeliveryRates};
 use units::{Bytes, Duration, Instant, Offset};
 
 use crate::endpoint::TcpEndpoint;
@@ -26,6 +26,12 @@ const UNPACED: u64 = 10;
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct RateState {
     pub(crate) delivery: DeliveryRates,
+    /// The controller uses them.
+    controls: bool,
+    /// The last rate that was not application-limited, or the highest since (`tp->rate_delivered`,
+    /// `rate_interval_us`, `rate_app_limited`).
+    #[serde(skip)]
+    measured: Option<DeliveryRateSample>,
     /// Earliest transmission time of the next packet (`tp->tcp_wstamp_ns`).
     next_departure: Instant,
     /// Packets in flight, and lost in total, before the current acknowledgment.
@@ -53,9 +59,12 @@ fn narrow(n: u64) -> u32 {
 impl TcpEndpoint {
     /// Allocates the rate state after the handshake, if the controller is rate-based.
     pub(crate) fn keep_rates(&mut self, now: Instant) {
-        self.snd.rates = self.cc.sets_pacing_rate().then(|| {
+        let controls = self.cc.sets_pacing_rate();
+        self.snd.rates = (controls || self.cfg.profile.measures_rates).then(|| {
             Box::new(RateState {
                 delivery: DeliveryRates::new(now, Offset(1)),
+                controls,
+                measured: None,
                 next_departure: now,
                 in_flight_before: 0,
                 lost_before: 0,
@@ -68,12 +77,29 @@ impl TcpEndpoint {
     /// Is the controller rate-based (`cong_control`)?
     #[inline]
     pub(crate) const fn is_rate_based(&self) -> bool {
+        matches!(&self.snd.rates, Some(rates) if rates.controls)
+    }
+
+    /// Are delivery rates measured, for the controller or not?
+    #[inline]
+    pub(crate) const fn measures_rates(&self) -> bool {
         self.snd.rates.is_some()
+    }
+
+    /// tcp_compute_delivery_rate in bytes a second, and whether the application limited it; `None` if rates are not
+    /// measured.
+    pub(crate) fn delivery_rate(&self) -> Option<(u64, bool)> {
+        let rates = self.snd.rates.as_ref()?;
+        let Some(measured) = &rates.measured else { return Some((0, true)) };
+        let bytes = u128::from(measured.delivered) * u128::from(self.mss()) * 1_000_000;
+        let rate = bytes / u128::from(measured.interval_us.max(1));
+        Some((u64::try_from(rate).unwrap_or(u64::MAX), measured.app_limited))
     }
 
     /// When data was last sent, or may be sent next if the flow is paced (`tcp_wstamp_ns`).
     pub(crate) fn last_departure(&self) -> Instant {
-        self.snd.rates.as_ref().map_or(self.snd.last_sent, |rates| rates.next_departure)
+        let paced = self.snd.rates.as_ref().filter(|rates| rates.controls);
+        paced.map_or(self.snd.last_sent, |rates| rates.next_departure)
     }
 
     /// Sets the window, unless the controller is rate-based.
@@ -107,7 +133,7 @@ impl TcpEndpoint {
     /// Handles data sent while nothing is in flight. The window may grow: the pause replaces that
     /// of PROBE_RTT (bbr_cwnd_event).
     pub(crate) fn restart_rates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let Some(rates) = &self.snd.rates else { return };
+        let Some(rates) = self.snd.rates.as_ref().filter(|rates| rates.controls) else { return };
         let before = self.cwnd();
         self.cc.on_restart(cx.now, self.clock.tick(cx.now), rates.delivery.app_limited());
         if self.cwnd() != before {
@@ -119,7 +145,7 @@ impl TcpEndpoint {
     /// transmission time (tcp_rate_skb_sent, tcp_update_skb_after_send).
     pub(crate) fn rates_sent(&mut self, now: Instant, start: Offset, end: Offset, repeated: bool) {
         let rate = self.pacing_rate();
-        let paces = rate > 0 && self.totals.data_packets >= UNPACED;
+        let paces = rate > 0 && self.totals.data_packets >= UNPACED && self.is_rate_based();
         let Some(rates) = &mut self.snd.rates else { return };
         if repeated {
             rates.delivery.on_retransmitted(start, end, now);
@@ -187,6 +213,16 @@ impl TcpEndpoint {
         let Some(rates) = &mut self.snd.rates else { return };
         let rate = rates.delivery.generate(cx.now, of.packets, min_rtt, rates.reneged);
         rates.delivery.acknowledge(una);
+        let higher = |now: &DeliveryRateSample| {
+            rates.measured.is_none_or(|known| {
+                !now.app_limited
+                    || now.delivered * known.interval_us >= known.delivered * now.interval_us
+            })
+        };
+        rates.measured = rate.filter(higher).or(rates.measured);
+        if !rates.controls {
+            return;
+        }
         // A single packet, not a full one, and no other delivery since it was sent.
         let single_packet = of.packets == 1 && (1..mss).contains(&of.bare_bytes);
         let sample = RateSample {
@@ -222,7 +258,9 @@ impl TcpEndpoint {
     /// Bytes that a write may send at once in bursts of `burst`, by the pacing (tcp_pacing_check): the
     /// burst that completes the first ten segments, and every later one, is followed by a pause.
     pub(crate) fn unpaced(&self, now: Instant, burst: u64) -> u64 {
-        let Some(rates) = &self.snd.rates else { return u64::MAX };
+        let Some(rates) = self.snd.rates.as_ref().filter(|rates| rates.controls) else {
+            return u64::MAX;
+        };
         match UNPACED.saturating_sub(self.totals.data_packets) {
             0 if rates.next_departure > now => 0,
             0 => burst,

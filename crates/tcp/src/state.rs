@@ -195,6 +195,7 @@ static NO_RARE: RareState = RareState {
         child: false,
         syn_ack_due: false,
         syn_data_acked: false,
+        failure: 0,
         reply: None,
     },
     active_reset: false,

@@ -18,7 +18,8 @@ const LONGEST: u64 = 40_000_000;
 const FIELDS: &str = "tcpi_ca_state, tcpi_snd_cwnd, tcpi_snd_ssthresh, tcpi_unacked, tcpi_sacked, tcpi_lost, \
     tcpi_retrans, tcpi_backoff, tcpi_reordering, tcpi_reord_seen, tcpi_dsack_dups, tcpi_delivered, tcpi_rtt, \
     tcpi_total_retrans, tcpi_bytes_retrans, tcpi_bytes_sent, tcpi_bytes_acked, tcpi_segs_in, tcpi_segs_out, \
-    tcpi_data_segs_out, tcpi_rcv_wnd, tcpi_rcv_ssthresh";
+    tcpi_data_segs_out, tcpi_rcv_wnd, tcpi_rcv_ssthresh, \
+    tcpi_delivery_rate_app_limited";
 
 /// Properties of a path and of a receiver.
 struct Path {

@@ -209,6 +209,9 @@ fn field(info: &TcpInfo, name: &str, family: Family) -> Option<i64> {
         // ~0 before there is a rate.
         "tcpi_pacing_rate" => info.pacing_rate.map_or(-1, count),
         "tcpi_max_pacing_rate" => -1,
+        "tcpi_delivery_rate" => count(info.delivery_rate?.0),
+        "tcpi_delivery_rate_app_limited" => i64::from(info.delivery_rate?.1),
+        "tcpi_fastopen_client_fail" => i64::from(info.fast_open_failure),
         "tcpi_pmtu" => count(info.mtu),
         "tcpi_ato" => micros(info.ato),
         "tcpi_bytes_acked" => count(info.acked),

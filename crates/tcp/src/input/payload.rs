@@ -34,7 +34,7 @@ impl TcpEndpoint {
             // The small socket of TIME-WAIT has no SACK (tcp_v4_timewait_ack).
             return;
         }
-        let end = seq + u64::from(segment.payload);
+        let end = seq + u64::from(segment.payload) + u64::from(fin);
         if self.uses_sack_list() {
             if unlikely(seq < self.rcv.nxt) {
                 let nxt = self.rcv.nxt;

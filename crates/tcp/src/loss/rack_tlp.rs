@@ -178,7 +178,7 @@ impl TcpEndpoint {
         let reno = self.is_reno();
         let duplicates = if unlikely(reno) { self.reno_duplicates(received) } else { 0 };
         let has_news = advances || !received.blocks().is_empty() || duplicates > 0;
-        if !has_news && !self.is_rate_based() && !echoed {
+        if !has_news && !self.measures_rates() && !echoed {
             return;
         }
         self.begin_rate_sample();
@@ -254,7 +254,7 @@ impl TcpEndpoint {
             let change = self.grow(cx.now, received.th_ack, account.packets, received.nsegs);
             self.note(cx, change, Cause::SlowStart);
         }
-        if self.is_rate_based() && !old {
+        if self.measures_rates() && !old {
             self.end_delivery_sample(cx, &account);
         }
         // tcp_ack schedules a probe only with FLAG_SET_XMIT_TIMER, which a reordering timeout clears.

@@ -264,7 +264,7 @@ impl TcpEndpoint {
         self.snd.max = self.snd.max.max(end);
         self.snd.nxt = self.snd.nxt.max(self.snd.una).min(self.snd.max);
         self.snd.last_sent = cx.now;
-        if self.is_rate_based() {
+        if self.measures_rates() {
             self.rates_sent(cx.now, plan.at, end, repeated);
         }
         if timed {

@@ -8,7 +8,7 @@ use units::unlikely;
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
-use crate::profile::BurstRule;
+use crate::profile::{BurstRule, Family};
 
 impl TcpEndpoint {
     /// Has all data been sent, with nothing else to do but perhaps to acknowledge? This is the case
@@ -44,7 +44,10 @@ impl TcpEndpoint {
             self.snd.idle = self.snd.max == self.snd.una;
             self.snd.nxt_at_call = self.snd.nxt;
         }
-        if self.snd.buffer.used() > 0 {
+        // Linux looks at the window only where it has sent something or would (tcp_push_pending_frames).
+        let looks = self.snd.nxt != self.snd.nxt_at_call
+            || (self.snd.buffer.used() > 0 && self.cfg.profile.family != Family::Linux);
+        if looks {
             // Is the window full of whole packets? The test needs no division.
             let full = (self.packets_in_flight() + 1) * self.mss() > self.send_window();
             self.validate_window(full);

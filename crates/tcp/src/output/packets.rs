@@ -184,7 +184,7 @@ impl TcpEndpoint {
         if len != mss && !len.is_multiple_of(mss) {
             self.snd.minshall_end = self.snd.nxt + len;
         }
-        if !retransmitting && !self.cfg.tso && !last && !self.is_rate_based() {
+        if !retransmitting && !self.cfg.tso && !last && !self.measures_rates() {
             // Further passes of this call would plan the same, packet by packet, until the limit is
             // reached; no retransmission can intervene.
             let most = cwnd - in_flight;

@@ -80,6 +80,7 @@ pub(super) fn v13_0() -> TcpProfile {
         forgiven_syns: 0,
         mss_within_half_window: false,
         advertises_path_mtu: false,
+        measures_rates: false,
         mtu: 1_500,
         timestamps: true,
         sack: true,

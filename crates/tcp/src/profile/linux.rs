@@ -29,6 +29,7 @@ pub(super) fn v6_18() -> TcpProfile {
         mss_within_half_window: true,
         // ipv4_default_advmss, measured on 6.18.44.
         advertises_path_mtu: true,
+        measures_rates: false,
         mtu: 1_500,
         timestamps: true,
         sack: true,

@@ -1,5 +1,6 @@
 //! How much is sent at a time: windows, whole segments, Nagle, PSH.
 
+use cc::Controller;
 use machine::Endpoint as _;
 use packet::{Flags, Segment};
 use units::Duration;
@@ -372,4 +373,20 @@ fn a_write_that_leaves_a_packet_in_part_waits_for_the_device() {
     assert_eq!(pair.data().map(|segment| segment.payload).sum::<u32>(), 3_000);
     let reset = pair.log.iter().find(|segment| segment.flags.has(Flags::RST)).unwrap();
     assert_eq!(reset.seq.0, 1_001 + 3_000);
+}
+
+#[test]
+fn linux_looks_at_the_window_only_where_it_has_something_to_send() {
+    let mut client = config("linux-6.12", TcpSide::Client);
+    client.tso = false;
+    let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+    pair.to_write = 4 * 1_448;
+    pair.lose = |_, s| s.payload > 0;
+    pair.run(Duration::from_millis(110));
+    assert_eq!(pair.client.packets_in_flight(), 4);
+    // The window becomes smaller than the flight; an acknowledgment finds nothing left to send.
+    pair.client.cc.set_window(units::Bytes(2 * 1_448));
+    let first = pair.forge(Flags::ACK, 1, 1 + 1_448);
+    pair.hear(&first);
+    assert_eq!((pair.client.packets_in_flight(), pair.client.snd.window_limited), (3, false));
 }

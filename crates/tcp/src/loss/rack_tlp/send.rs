@@ -160,9 +160,12 @@ impl TcpEndpoint {
             return Some((end, 0, true, SentKind::Control));
         }
         let last = *self.snd.scoreboard.last()?;
-        timed_of!(self).tlp.on_probe(if fresh { end + unsent } else { end }, repeats);
+        // The last packet of the queue has the FIN (tcp_send_fin).
+        let fin = self.fin_wanted() && end + unsent == data_end;
+        let sent_end = if fresh { end + unsent + u64::from(fin) } else { end };
+        timed_of!(self).tlp.on_probe(sent_end, repeats);
         if fresh {
-            return Some((end, unsent, false, SentKind::New));
+            return Some((end, unsent, fin, SentKind::New));
         }
         let len = last.end().min(data_end).since(last.start()).get();
         let fin = last.end() > data_end;
