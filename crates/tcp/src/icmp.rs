@@ -10,7 +10,7 @@ use record::{Cause, Purpose, Recorder};
 use recovery::RttEstimator;
 use units::{Offset, SeqNum};
 
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::profile::Family;
 
 /// Linux takes no smaller MTU (`ip_rt_min_pmtu`).
@@ -93,7 +93,11 @@ impl TcpEndpoint {
             IpVersion::V6 if mtu < IPV6_LEAST => return,
             IpVersion::V6 => mtu,
         };
-        if mtu >= self.path_mtu() {
+        // A request has no packets that are too large (tcp_req_err).
+        let request = self.state == TcpState::SynReceived
+            && self.cfg.side == TcpSide::Server
+            && !self.is_fast_open_child();
+        if mtu >= self.path_mtu() || request {
             return;
         }
         self.snd.rare.path_mtu = Some(mtu);

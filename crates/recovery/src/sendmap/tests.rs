@@ -479,3 +479,27 @@ fn without_sack_fewer_packets_can_have_arrived_after_small_ones_are_merged() {
     map.set_reno_sacked(0, MSS);
     assert_eq!(map.sums().packets_in_flight(), 3);
 }
+
+#[test]
+fn a_packet_is_cut_anew_for_a_smaller_segment_size() {
+    let mut map = sent(3);
+    let edge = |n: u64| Offset(n);
+    let ends = |map: &SendMap| map.iter().map(|segment| segment.end().0).collect::<Vec<_>>();
+    let (start, end) = (map.first().unwrap().start(), map.last().unwrap().end());
+    map.lose_from(start, end);
+    map.resegment(start, end, 600);
+    let cut: Vec<_> = (1..5).map(|n| start.0 + n * 600).chain([end.0]).collect();
+    assert_eq!(ends(&map), cut);
+    let sums = map.sums();
+    assert_eq!((sums.all.packets, sums.lost.packets, sums.all.bytes), (5, 5, 3 * MSS));
+    // Retransmitted, lost once more, and cut anew.
+    map.retransmit(start, end, ms(50), false);
+    map.lose_from(start, end);
+    map.resegment(start, end, 500);
+    assert_eq!(ends(&map).len(), 6);
+    assert_eq!(map.next_lost().map(|segment| segment.end()), Some(edge(start.0 + 500)));
+    map.retransmit(start, end, ms(90), false);
+    assert_eq!((map.sums().packets_in_flight(), map.sums().lost.packets), (6, 6));
+    map.acknowledge(end, |_| {});
+    assert!(map.is_empty() && map.sums().lost.packets == 0);
+}
