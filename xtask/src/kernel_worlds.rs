@@ -252,6 +252,7 @@ mod linux {
         for (what, several) in [("one flow", false), ("several flows", true)] {
             let worlds = run.iter().filter(|result| (result.flows > 1) == several);
             let count = |is: fn(&WorldResult) -> bool| worlds.clone().filter(|one| is(one)).count();
+            let of_phase = |n: usize| worlds.clone().filter(|one| one.of_phase[n]).count();
             println!(
                 "of {} worlds of {what}: {} without a difference; {} with the same data packets and number of \
                  acknowledgments, within 1 % and a tick; {} within 1 % in duration, retransmissions and largest window, \
@@ -262,6 +263,14 @@ mod linux {
                 count(|one| one.near),
                 count(|one| one.within5),
             );
+            if !several {
+                println!(
+                    "   with the phase of BBR that fits best: {} the same packets, {} within 1 %, {} within 5 %",
+                    of_phase(0),
+                    of_phase(1),
+                    of_phase(2),
+                );
+            }
         }
         let differs = kinds.iter().any(|(kind, _)| *kind == DIFFERS);
         for (kind, numbers) in kinds {
@@ -307,26 +316,31 @@ mod linux {
         near: bool,
         /// The same, within 5 %.
         within5: bool,
+        /// The three with the phases that the models of BBR have most in common with.
+        of_phase: [bool; 3],
     }
 
     impl WorldResult {
         fn unlike(kind: String, flows: usize) -> Self {
-            Self { kind, flows, identical: false, near: false, within5: false }
+            let [identical, near, within5] = [false; 3];
+            Self { kind, flows, identical, near, within5, of_phase: [false; 3] }
         }
 
         fn to_row(&self) -> String {
-            let Self { kind, flows, identical, near, within5 } = self;
-            format!("{kind:?},{flows},{identical},{near},{within5}")
+            let Self { kind, flows, identical, near, within5, of_phase: [a, b, c] } = self;
+            format!("{kind:?},{flows},{identical},{near},{within5},{a},{b},{c}")
         }
 
         fn from_row(row: &str) -> Option<Self> {
-            let mut fields = row.rsplitn(5, ',');
+            let mut fields = row.rsplitn(8, ',');
+            let mut flag = || fields.next()?.parse().ok();
+            let [c, b, a] = [flag()?, flag()?, flag()?];
             let within5 = fields.next()?.parse().ok()?;
             let near = fields.next()?.parse().ok()?;
             let identical = fields.next()?.parse().ok()?;
             let flows = fields.next()?.parse().ok()?;
             let kind = fields.next()?.trim_matches('"').to_owned();
-            Some(Self { kind, flows, identical, near, within5 })
+            Some(Self { kind, flows, identical, near, within5, of_phase: [a, b, c] })
         }
     }
 
@@ -400,14 +414,58 @@ mod linux {
         let first = flows.iter().filter(|flow| flow.first.is_some());
         let first = first.min_by_key(|flow| flow.first.as_ref().map(|first| first.at_ns()));
         let kind = first.and_then(|flow| flow.kind()).unwrap_or_else(|| SAME.to_owned());
-        let alike: Vec<_> =
-            (0..flows.len()).map(|flow| Likeness::of(flow, &model, &real)).collect();
-        Ok(WorldResult {
-            kind,
-            flows: flows.len(),
-            identical: alike.iter().all(Likeness::is_identical),
-            near: alike.iter().all(Likeness::is_near),
-            within5: alike.iter().all(|flow| flow.is_within(5)),
-        })
+        let [identical, near, within5] = likeness(&scenario, &model, &real);
+        let mut of_phase = [identical, near, within5];
+        if !(kind == SAME && near)
+            && scenario.flows.len() == 1
+            && matches!(reference, Reference::Kernel { .. })
+        {
+            for phases in phases(&scenario) {
+                let mut scenario = with_phases(&scenario, phases);
+                let model = modelled(&mut scenario)?;
+                // In this order false comes before true: identical ones before near ones.
+                of_phase = of_phase.max(likeness(&scenario, &model, &real));
+            }
+        }
+        Ok(WorldResult { kind, flows: flows.len(), identical, near, within5, of_phase })
+    }
+
+    /// Whether all flows are identical, near, and within 5 %.
+    fn likeness(scenario: &Scenario, model: &PacketRecord, real: &PacketRecord) -> [bool; 3] {
+        let flows = 0..scenario.flows.len();
+        let alike: Vec<_> = flows.map(|flow| Likeness::of(flow, model, real)).collect();
+        [
+            alike.iter().all(Likeness::is_identical),
+            alike.iter().all(Likeness::is_near),
+            alike.iter().all(|flow| flow.is_within(5)),
+        ]
+    }
+
+    /// The phases in which ProbeBW of BBR may begin.
+    const PHASES: [u32; 7] = [0, 2, 3, 4, 5, 6, 7];
+
+    /// Every choice of them at the two hosts of one flow; nothing without BBR.
+    fn phases(scenario: &Scenario) -> Vec<[u32; 2]> {
+        let flow = &scenario.flows[0];
+        let choices = |host: usize| -> &[u32] {
+            let StackSpec::Tcp(stack) = &scenario.hosts[host].stack else { return &[1] };
+            if stack.cc == cc::Algorithm::Bbr { &PHASES } else { &[1] }
+        };
+        let [from, to] = [choices(flow.from), choices(flow.to)];
+        if from.len() + to.len() == 2 {
+            return Vec::new();
+        }
+        from.iter().flat_map(|&a| to.iter().map(move |&b| [a, b])).collect()
+    }
+
+    fn with_phases(scenario: &Scenario, phases: [u32; 2]) -> Scenario {
+        let mut scenario = scenario.clone();
+        let hosts = [scenario.flows[0].from, scenario.flows[0].to];
+        for (host, phase) in hosts.into_iter().zip(phases) {
+            if let StackSpec::Tcp(stack) = &mut scenario.hosts[host].stack {
+                stack.profile.bbr_phase = phase;
+            }
+        }
+        scenario
     }
 }

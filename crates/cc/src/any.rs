@@ -190,6 +190,10 @@ impl Controller for AnyController {
         query!(self, cc => cc.min_burst())
     }
 
+    fn sends_little(&self) -> bool {
+        query!(self, cc => cc.sends_little())
+    }
+
     fn windows_buffered(&self) -> u64 {
         query!(self, cc => cc.windows_buffered())
     }

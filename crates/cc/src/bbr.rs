@@ -76,6 +76,8 @@ pub struct Bbr {
     /// Ticks of the kernel clock per second.
     hz: u64,
     rng: RandomStream,
+    /// Phase in which ProbeBW begins; `None`: drawn.
+    first_phase: Option<u8>,
     mss: u32,
     snd_cwnd: u32,
     snd_ssthresh: u32,
@@ -98,6 +100,8 @@ pub struct Bbr {
     min_rtt_stamp: u64,
     probe_rtt_done_stamp: Option<u64>,
     probe_rtt_round_done: bool,
+    /// The last sample was one of PROBE_RTT.
+    probed_rtt: bool,
     prior_cwnd: u32,
     packet_conservation: bool,
     idle_restart: bool,
@@ -116,6 +120,7 @@ impl Bbr {
         Self {
             hz: u64::from(hz),
             rng,
+            first_phase: None,
             mss: 1,
             snd_cwnd: INIT_CWND,
             snd_ssthresh: SSTHRESH_UNSET,
@@ -135,6 +140,7 @@ impl Bbr {
             min_rtt_stamp: 0,
             probe_rtt_done_stamp: None,
             probe_rtt_round_done: false,
+            probed_rtt: false,
             prior_cwnd: 0,
             packet_conservation: false,
             idle_restart: false,
@@ -146,6 +152,14 @@ impl Bbr {
             long_term: LongTerm::new(),
             aggregation: AckAggregation::new(Instant::ZERO),
         }
+    }
+
+    /// The same, but ProbeBW always begins in a phase of its cycle, 0 to 7. No kernel begins with
+    /// phase 1, so this is the draw.
+    #[must_use]
+    pub const fn beginning_with(mut self, phase: u8) -> Self {
+        self.first_phase = if phase == 1 { None } else { Some(phase) };
+        self
     }
 
     /// The phase.
@@ -261,7 +275,8 @@ impl Bbr {
 impl Controller for Bbr {
     /// `bbr_init`.
     fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
-        *self = Self::new(self.hz as u32, self.rng.clone());
+        let first_phase = self.first_phase;
+        *self = Self { first_phase, ..Self::new(self.hz as u32, self.rng.clone()) };
         self.mss = event.mss.max(1);
         self.high_seq = event.una;
         if event.syn_retransmitted {
@@ -387,6 +402,10 @@ impl Controller for Bbr {
     }
 
     /// `bbr_sndbuf_expand`.
+    fn sends_little(&self) -> bool {
+        self.probed_rtt
+    }
+
     fn windows_buffered(&self) -> u64 {
         3
     }

@@ -224,8 +224,6 @@ pub struct RateSample {
     pub in_flight: u32,
     /// Time until pacing releases the next packet.
     pub until_next_departure: Duration,
-    /// The sender is application-limited now (`tp->app_limited`).
-    pub app_limited_now: bool,
 }
 
 /// The output of a controller.
@@ -332,6 +330,12 @@ pub trait Controller: Clone + Debug {
     fn on_rate_sample(&mut self, sample: &RateSample) -> WindowChange {
         let _ = sample;
         WindowChange::None
+    }
+
+    /// Did the last acknowledgment come while a rate-based controller sends little on purpose? What it
+    /// sends then counts as application-limited (`bbr_update_min_rtt`).
+    fn sends_little(&self) -> bool {
+        false
     }
 
     /// Data is sent with nothing in flight (`CA_EVENT_TX_START`), for rate-based controllers.

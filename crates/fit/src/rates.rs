@@ -103,7 +103,6 @@ impl ReplayRates {
             prior_in_flight: narrow(self.flight_bytes),
             in_flight: narrow(self.flight_bytes.saturating_sub(packets)),
             until_next_departure: Duration::ZERO,
-            app_limited_now: false,
         }
     }
 

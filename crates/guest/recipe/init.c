@@ -400,8 +400,14 @@ static void read_stream(void)
 			;
 		return;
 	}
-	while (read_some(own->read_chunk))
-		sleep_until(now_ns() + own->read_every);
+	/* Timers fire up to two microseconds late. A read that follows a sleep counts as made when the sleep was to
+	   end, so that this does not add up. */
+	ll next = 0;
+	while (read_some(own->read_chunk)) {
+		ll now = now_ns();
+		next = (now - next < 10000 ? next : now) + own->read_every;
+		sleep_until(next);
+	}
 }
 
 /* Closes the connection and waits until the peer has acknowledged that. */

@@ -301,6 +301,10 @@ fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
     set("reset", (flow.close == Close::Reset).into());
     if let Some(keepalive) = flow.keepalive {
         set("keepalive", 1);
+        let spans = [keepalive.idle, keepalive.interval].into_iter().flatten();
+        if spans.into_iter().any(|span| span.is_zero() || span.as_nanos() % 1_000_000_000 > 0) {
+            return Err("its `keepalive` needs times in whole seconds, as sockets have them".into());
+        }
         let seconds = |span: Option<Duration>| span.map_or(0, |span| span.as_millis() / 1_000);
         set("keep_idle", seconds(keepalive.idle));
         set("keep_interval", seconds(keepalive.interval));

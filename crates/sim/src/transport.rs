@@ -111,6 +111,11 @@ impl TransportEndpoint {
         }
     }
 
+    /// Is pacing by a high-resolution timer all that is due?
+    pub(crate) fn only_paces(&self, now: Instant) -> bool {
+        matches!(self, Self::Tcp(tcp) if tcp.only_paces(now))
+    }
+
     #[inline]
     pub(crate) fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         either!(self, end => end.handle_timeout(cx), ());

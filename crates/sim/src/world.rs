@@ -38,6 +38,8 @@ enum SimEvent {
     App(u32),
     /// `App`, after all events queued for its instant.
     AppLast(u32),
+    /// `Timer`, after all events queued for its instant.
+    TimerLast(u32),
     /// `Nic`, after all events queued for its instant.
     NicLast(u16),
 }

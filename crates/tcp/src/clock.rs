@@ -114,6 +114,14 @@ impl KernelClock {
         }
     }
 
+    /// A span without its last part of a tick (nsecs_to_jiffies).
+    pub(crate) fn whole_ticks(&self, span: Duration) -> Duration {
+        match self.tick_nanos {
+            Some(length) => Duration::from_nanos(span.as_nanos() - span.as_nanos() % length),
+            None => self.span(tick_of(span.as_nanos(), self.hz)),
+        }
+    }
+
     /// When a timer set at `now` for `span` fires: on a tick, the span rounded up to whole ticks,
     /// at least one; on Linux at the end of the bucket of the timer wheel with that tick
     /// (calc_index).

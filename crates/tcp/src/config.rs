@@ -69,6 +69,10 @@ pub(crate) struct HandshakeConfig {
     pub(crate) draws: RandomStream,
     /// Time of the first SYN of an active opening.
     pub(crate) opened: Option<Instant>,
+    /// Time of the first SYN-ACK of a listener.
+    pub(crate) answered: Option<Instant>,
+    /// SYN-ACKs sent after the first, by timeouts and as answers to SYNs (`num_retrans`).
+    pub(crate) syn_acks_again: u32,
     pub(crate) fast_open: FastOpenHandshake,
 }
 

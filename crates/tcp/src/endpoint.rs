@@ -158,6 +158,8 @@ impl TcpEndpoint {
                 timestamp: cfg.timestamp,
                 draws: cfg.draws,
                 opened: None,
+                answered: None,
+                syn_acks_again: 0,
                 fast_open: FastOpenHandshake::default(),
             })),
         }
@@ -339,6 +341,14 @@ impl TcpEndpoint {
         self.abort(cx);
     }
 
+    /// Linux: is pacing all that is due? Its timer runs after the packets that arrived at the same instant
+    /// (`HRTIMER_SOFTIRQ` comes after `NET_RX_SOFTIRQ`).
+    pub fn only_paces(&self, now: Instant) -> bool {
+        let next = self.timers.next();
+        self.cfg.profile.family == Family::Linux
+            && next.is_some_and(|(at, purpose)| at <= now && purpose == Purpose::Pacing)
+    }
+
     /// The next deadline, [`Instant::MAX`] if there is none; cheaper than
     /// [`poll_timeout`](machine::Endpoint::poll_timeout).
     #[inline]
@@ -490,7 +500,8 @@ impl TcpEndpoint {
     /// [`TcpEndpoint::arm_retransmit`], inlined into the fast path of acknowledgments.
     #[inline(always)]
     pub(crate) fn arm_retransmit_inline(&mut self, now: Instant) {
-        self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, self.rtt.rto());
+        let span = self.rtt.rto() + self.pacing_delay(now);
+        self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, span);
     }
 
     /// Records a change of the congestion window.

@@ -64,6 +64,10 @@ impl TcpEndpoint {
             && self.snd.max > Offset(0)
             && self.cfg.side == TcpSide::Server
             && self.cfg.profile.family == Family::Linux;
+        if answers && let Some(config) = &mut self.handshake_cfg {
+            config.answered.get_or_insert(cx.now);
+            config.syn_acks_again += u32::from(again);
+        }
         // With Fast Open the SYN or what follows the SYN-ACK has data.
         self.snd.nxt = self.snd.nxt.max(Offset(1) + u64::from(data));
         self.snd.max = self.snd.max.max(self.snd.nxt);
@@ -166,6 +170,7 @@ impl TcpEndpoint {
         self.snd.wl1 = Offset(1);
         self.snd.wl2 = Offset(1);
         let sent = self.syn_data();
+        self.undo_syn_timeout(segment);
         self.establish(cx);
         self.begin_rack(syn);
         self.keep_syn_data(cx.now, sent);
@@ -187,9 +192,7 @@ impl TcpEndpoint {
         self.snd.max_wnd = self.snd.wnd;
         self.snd.wl2 = Offset(1);
         self.rcv.ack_now = true;
-        if self.echoes_first_syn(segment) {
-            self.snd.shift = 0;
-        }
+        self.undo_syn_timeout(segment);
         self.establish(cx);
         self.begin_rack(syn);
     }
@@ -217,14 +220,18 @@ impl TcpEndpoint {
         }
     }
 
-    /// Linux: does the SYN-ACK echo the timestamp of the first SYN, so that no timeout was right
-    /// (tcp_try_undo_spurious_syn)?
-    fn echoes_first_syn(&self, segment: &Segment) -> bool {
-        let first = self.handshake_cfg.as_ref().and_then(|config| config.opened);
+    /// Linux: forgets the timeouts of the handshake if the answer echoes the timestamp of the first SYN
+    /// or SYN-ACK, so that none was right (tcp_try_undo_spurious_syn).
+    fn undo_syn_timeout(&mut self, segment: &Segment) {
+        let first =
+            self.handshake_cfg.as_ref().and_then(|config| config.opened.or(config.answered));
         let echo = segment.timestamps.map(|stamps| stamps.ecr);
-        self.cfg.profile.family == Family::Linux
+        if self.cfg.profile.family == Family::Linux
             && self.negotiated.timestamps
             && first.is_some_and(|at| echo == Some(self.clock.timestamp(at)))
+        {
+            self.snd.shift = 0;
+        }
     }
 
     /// Is the timestamp that an answer echoes that of a SYN of ours, if it echoes any? Linux answers another with a RST
@@ -289,7 +296,10 @@ impl TcpEndpoint {
         self.snd.last_received = cx.now;
         self.rcv.policy.on_established(self.clock.tick(cx.now));
         self.timers.stop(Purpose::Retransmit);
-        let syn_retransmitted = self.snd.shift > self.cfg.profile.forgiven_syns;
+        // tcp_init_transfer: after a timeout, answers to repeated SYNs count too.
+        let again = self.handshake_cfg.as_ref().map_or(0, |config| config.syn_acks_again);
+        let syn_retransmitted =
+            self.snd.shift > 0 && self.snd.shift.max(again) > self.cfg.profile.forgiven_syns;
         self.snd.shift = 0;
         self.snd.cwnd_usage_end = self.snd.nxt;
         if self.cfg.profile.mss_within_half_window {

@@ -360,6 +360,11 @@ const KNOBS: &[Knob] = &[
         "SACK compression: maximum of ACKs merged into one; 0 is off",
     ),
     linux(
+        "bbr.cycle_idx",
+        KnobSlot::Count { at: |p| Some(&mut p.bbr_phase), least: 0, most: 7 },
+        "phase in which ProbeBW of BBR begins; 1: random, as the kernel; not a sysctl",
+    ),
+    linux(
         "ip-route.quickack",
         KnobSlot::Switch { at: field!(acks, Linux, always_quick) },
         "never delay an ACK (`ip route ... quickack 1`)",

@@ -123,7 +123,7 @@ impl TcpEndpoint {
         } else if let Some(probe) = self.snd.probe.take() {
             cold_path();
             Ok(self.plan_probe(probe))
-        } else if self.is_rate_based() && self.pacing_blocks(cx.now) {
+        } else if self.is_rate_based() && self.pacing_blocks(cx.now) && !self.probe_is_due() {
             Err(SendLimit::Pacing)
         } else if let Some(plan) = self.plan_retransmission() {
             Ok(plan)
@@ -249,6 +249,11 @@ impl TcpEndpoint {
             let change = self.cc.on_idle(&IdleEvent { ticks: self.clock.tick(cx.now), idle, rto });
             self.note(cx, change, Cause::Idle);
         }
+    }
+
+    /// Is a tail loss probe due? Pacing does not hold it back (tcp_send_loss_probe).
+    fn probe_is_due(&self) -> bool {
+        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.probe_is_due())
     }
 
     /// Plans a tail loss probe or a retransmission.

@@ -83,6 +83,7 @@ impl TcpEndpoint {
             }
             ProbeRule::Empty { max } => self.rtt.rto().saturating_mul(1 << doublings).min(max),
         };
+        let span = span + self.pacing_delay(cx.now);
         self.timers.set(Purpose::Persist, self.probe_deadline(cx.now, span));
     }
 

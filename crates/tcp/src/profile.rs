@@ -106,6 +106,8 @@ pub struct TcpProfile {
     pub min_mss: u32,
     /// Consecutive timeouts after which the connection is dropped.
     pub retries: u32,
+    /// Phase in which ProbeBW of BBR begins; 1: drawn (see [`Bbr::beginning_with`]).
+    pub bbr_phase: u32,
     /// Retransmission of SYN and SYN-ACK.
     pub syn: SynRule,
     /// Probes of a zero window.
@@ -490,7 +492,9 @@ impl TcpProfile {
         match algorithm {
             Algorithm::NewReno => NewReno::new(self.newreno).into(),
             Algorithm::Reno => LinuxReno::new().into(),
-            Algorithm::Bbr => Bbr::new(self.hz, draws.clone()).into(),
+            Algorithm::Bbr => {
+                Bbr::new(self.hz, draws.clone()).beginning_with(self.bbr_phase as u8).into()
+            }
             Algorithm::Cubic(CubicVariant::FreeBsd(params)) => {
                 FreeBsdCubic::new(params, self.newreno, self.hz).into()
             }

@@ -175,13 +175,36 @@ impl TcpEndpoint {
     /// (tcp_pacing_check).
     #[inline(never)]
     pub(crate) fn pacing_blocks(&mut self, now: Instant) -> bool {
-        let wants = self.data_end() > self.snd.nxt || self.snd.scoreboard.sums().lost.packets > 0;
+        let (end, nxt) = (self.data_end(), self.snd.nxt);
+        let wants = end > nxt
+            || (self.fin_wanted() && nxt == end)
+            || (self.snd.scoreboard.any_lost() && !self.holds_retransmissions());
         let Some(rates) = &self.snd.rates else { return false };
         let held = wants && rates.next_departure > now;
         if held {
             self.timers.set(Purpose::Pacing, rates.next_departure);
         }
         held
+    }
+
+    /// What a timer for data in flight runs longer since pacing holds back the next packet, in whole ticks
+    /// (tcp_pacing_delay).
+    #[inline]
+    pub(crate) fn pacing_delay(&self, now: Instant) -> Duration {
+        match &self.snd.rates {
+            Some(rates) if rates.controls && rates.next_departure > now => {
+                self.clock.whole_ticks(rates.next_departure.since(now))
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Lets pacing hold back the next packet until then.
+    #[cfg(test)]
+    pub(crate) fn pace_until(&mut self, at: Instant) {
+        if let Some(rates) = &mut self.snd.rates {
+            rates.next_departure = at;
+        }
     }
 
     /// Begins the rate sample of an acknowledgment.
@@ -244,9 +267,13 @@ impl TcpEndpoint {
             prior_in_flight: narrow(rates.in_flight_before),
             in_flight: narrow(in_flight),
             until_next_departure: rates.next_departure.max(cx.now).since(cx.now),
-            app_limited_now: rates.delivery.app_limited(),
         };
         let change = self.cc.on_rate_sample(&sample);
+        if self.cc.sends_little()
+            && let Some(rates) = &mut self.snd.rates
+        {
+            rates.delivery.set_app_limited(in_flight);
+        }
         let recover_or_restore = self.cc.in_recovery();
         self.note(
             cx,

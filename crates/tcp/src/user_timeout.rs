@@ -75,7 +75,7 @@ impl TcpEndpoint {
     /// Restarts the retransmission timer, after a timeout no later than `TCP_USER_TIMEOUT`
     /// (tcp_clamp_rto_to_user_timeout).
     pub(crate) fn arm_after_timeout(&mut self, now: Instant) {
-        self.arm_retransmit(now);
+        self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, self.rtt.rto());
         let limit = u64::from(self.snd.rare.user_timeout);
         if limit == 0 || self.snd.shift == 0 {
             return;

@@ -61,6 +61,9 @@ pub(super) fn world(seed: u64, number: u64, profile: &str) -> String {
             if let Some(Value::Table(on_off)) = flow.get_mut("on_off") {
                 steady_bursts(on_off, &mut bursts);
             }
+            if let Some(Value::Table(keepalive)) = flow.get_mut("keepalive") {
+                round_up_to_seconds(keepalive);
+            }
         });
     }
     // What happens at one instant has no order that two grades share.
@@ -72,6 +75,17 @@ pub(super) fn world(seed: u64, number: u64, profile: &str) -> String {
         }
     }
     root.to_string()
+}
+
+/// Rounds the times of a keepalive up to whole seconds, which a socket of a kernel has.
+fn round_up_to_seconds(keepalive: &mut Table) {
+    for key in ["idle", "interval"] {
+        let span = keepalive.get(key).and_then(Value::as_str).map(scenario::units_text::duration);
+        if let Some(Ok(span)) = span {
+            let seconds = span.as_nanos().div_ceil(1_000_000_000).max(1);
+            keepalive.insert(key.into(), Value::String(format!("{seconds}s")));
+        }
+    }
 }
 
 /// Returns a world all of whose packets are late by a random time up to a microsecond, which is less than a guest's

@@ -71,7 +71,7 @@ impl Bbr {
             self.round_start = true;
             self.packet_conservation = false;
         }
-        self.sample_long_term(sample.losses > 0, sample.app_limited_now);
+        self.sample_long_term(sample.losses > 0, rate.app_limited);
         let bw = u64::from(rate.delivered) * BW_UNIT / u64::from(rate.interval_us.max(1));
         // An application-limited sample counts only if it exceeds the maximum.
         if !rate.app_limited || bw >= self.max_bw() {

@@ -115,7 +115,8 @@ impl Bbr {
         if delivered == 0 || lost << 8 < LOSSES * delivered {
             return;
         }
-        let millis = now.delivered_at.since(began.delivered_at).as_nanos() / 1_000_000;
+        let millis = |of: Progress| of.delivered_at.as_nanos() / 1_000_000;
+        let millis = millis(now).saturating_sub(millis(began));
         if millis < 1 {
             return;
         }
@@ -152,7 +153,9 @@ mod tests {
 
     use super::*;
     use crate::Bbr;
-    use crate::contract::{CongestionEvent, CongestionSignal, Controller};
+    use crate::contract::{
+        CongestionEvent, CongestionSignal, Controller, DeliveryRate, RateSample,
+    };
 
     #[test]
     fn a_timeout_begins_an_interval() {
@@ -171,5 +174,31 @@ mod tests {
         });
         assert!(bbr.long_term.sampling);
         assert_eq!(bbr.long_term.began, Progress { lost: 12, ..progress });
+    }
+
+    #[test]
+    fn samples_are_those_of_packets_sent_with_enough_data() {
+        // What counts is the packet delivered (`rs->is_app_limited`).
+        for app_limited in [false, true] {
+            let mut bbr = Bbr::new(250, RandomStream::named(1, "test", "bbr"));
+            let rate =
+                DeliveryRate { delivered: 1, interval_us: 50_000, prior_delivered: 1, app_limited };
+            let _ = bbr.on_rate_sample(&RateSample {
+                ticks: 25,
+                rate: Some(rate),
+                acked: 1,
+                losses: 1,
+                delivered: 2,
+                lost: 1,
+                delivered_at: Instant::from_nanos(100_000_000),
+                rtt_us: Some(50_000),
+                ack_delayed: false,
+                srtt_us: 50_000,
+                prior_in_flight: 2,
+                in_flight: 0,
+                until_next_departure: units::Duration::ZERO,
+            });
+            assert_eq!(bbr.long_term.sampling, !app_limited);
+        }
     }
 }

@@ -18,7 +18,9 @@ impl Bbr {
     /// `bbr_reset_probe_bw_mode`.
     pub(super) fn reset_probe_bw(&mut self, now: Instant) {
         self.mode = BbrMode::ProbeBw;
-        self.cycle_idx = PHASES - 1 - self.rng.below(FIRST_PHASES) as usize;
+        let drawn = PHASES - 1 - self.rng.below(FIRST_PHASES) as usize;
+        self.cycle_idx =
+            self.first_phase.map_or(drawn, |phase| (usize::from(phase) + PHASES - 1) % PHASES);
         self.advance_cycle(now);
     }
 

@@ -26,6 +26,7 @@ impl Bbr {
             self.mode = BbrMode::ProbeRtt;
             self.probe_rtt_done_stamp = None;
         }
+        self.probed_rtt = self.mode == BbrMode::ProbeRtt;
         if self.mode == BbrMode::ProbeRtt {
             match self.probe_rtt_done_stamp {
                 None if sample.in_flight <= MIN_CWND => {

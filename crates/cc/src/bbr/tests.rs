@@ -54,7 +54,6 @@ impl World {
             prior_in_flight: in_flight,
             in_flight,
             until_next_departure: Duration::ZERO,
-            app_limited_now: false,
         });
     }
 }
@@ -127,6 +126,7 @@ fn probe_rtt_after_ten_seconds_without_a_lower_rtt() {
         // A longer RTT than the first.
         if world.bbr.mode() == BbrMode::ProbeRtt {
             entered.get_or_insert(k);
+            assert!(world.bbr.sends_little());
             assert_eq!(world.bbr.snd_cwnd(), 4);
         } else if entered.is_some() {
             break;
@@ -134,6 +134,8 @@ fn probe_rtt_after_ten_seconds_without_a_lower_rtt() {
     }
     // The stamp is that of the first sample, at 100 ms; more than 10 s later it has expired.
     assert_eq!(entered, Some(101));
+    // What is measured then counts as application-limited, that of the last acknowledgment too.
+    assert!(world.bbr.sends_little());
     assert_ne!(world.bbr.mode(), BbrMode::ProbeRtt);
 }
 
@@ -163,4 +165,22 @@ fn recovery_conserves_packets_for_a_round_and_then_restores_the_window() {
     let _ = world.bbr.on_recovered(&RecoveryEnd { th_ack: Offset(1), pipe: 0 });
     world.ack(1, 4, 50);
     assert!(world.bbr.snd_cwnd() >= before.min(world.bbr.inflight(world.bbr.max_bw(), 512)));
+}
+
+#[test]
+fn probe_bw_begins_with_the_given_phase() {
+    // Phase 0 is a quarter faster, 1 a quarter slower; no kernel begins with 1, which stands for a draw.
+    let first = |phase| {
+        let mut bbr = bbr().beginning_with(phase);
+        bbr.reset_probe_bw(Instant::ZERO);
+        bbr.cycle_idx
+    };
+    for phase in [0, 2, 3, 4, 5, 6, 7] {
+        assert_eq!(first(phase), usize::from(phase));
+    }
+    assert_eq!(first(1), {
+        let mut bbr = bbr();
+        bbr.reset_probe_bw(Instant::ZERO);
+        bbr.cycle_idx
+    });
 }

@@ -52,7 +52,13 @@ impl<O: Observer> Simulation<'_, O> {
                 self.network.calendar.push(self.network.now, SimEvent::NicLast(card));
             }
             SimEvent::NicInterrupt(card) | SimEvent::NicLast(card) => self.run_card(card),
-            SimEvent::Timer(index) => self.run_timer(index as usize),
+            SimEvent::Timer(index)
+                if self.network.calendar.next_at() == Some(self.network.now)
+                    && self.ends[index as usize].stack.only_paces(self.network.now) =>
+            {
+                self.network.calendar.push(self.network.now, SimEvent::TimerLast(index));
+            }
+            SimEvent::Timer(index) | SimEvent::TimerLast(index) => self.run_timer(index as usize),
             SimEvent::App(index)
                 if self.ends[index as usize].reads_last
                     && self.network.calendar.next_at() == Some(self.network.now) =>

@@ -12,6 +12,7 @@ fn every_knob_of_every_profile_can_be_set() {
                 KnobKind::Count if knob.name.ends_with("dsack_ctl") => KnobValue::Count(1),
                 KnobKind::Count if knob.name.contains("early_retrans") => KnobValue::Count(0),
                 KnobKind::Count if knob.name.ends_with("hystartplusplus") => KnobValue::Count(1),
+                KnobKind::Count if knob.name.ends_with("cycle_idx") => KnobValue::Count(3),
                 KnobKind::Count => KnobValue::Count(31),
                 KnobKind::Switch
                     if knob.name.ends_with("quickack") || knob.name.contains("holds") =>

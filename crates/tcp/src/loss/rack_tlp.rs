@@ -129,7 +129,7 @@ impl RackTlpState {
         self.forgotten as u64
     }
 
-    /// Was the probe of the flight scheduled at this instant?
+    /// Was the probe of the flight scheduled, or sent, at this instant?
     #[inline]
     pub(crate) fn planned_at(&self, now: Instant) -> bool {
         self.planned == Some(now)
@@ -178,7 +178,7 @@ impl TcpEndpoint {
         let reno = self.is_reno();
         let duplicates = if unlikely(reno) { self.reno_duplicates(received) } else { 0 };
         let has_news = advances || !received.blocks().is_empty() || duplicates > 0;
-        if !has_news && !self.measures_rates() && !echoed {
+        if !has_news && !self.measures_rates() && !echoed && !timed_of!(self).tlp.probing() {
             return;
         }
         self.begin_rate_sample();
@@ -424,14 +424,11 @@ impl TcpEndpoint {
         }
         let duplicate = dsack::duplicate(received.th_ack, received.blocks());
         let (una, max, mss) = (self.snd.una, self.snd.max, self.mss());
+        let plain = account.bytes == 0 && received.blocks().is_empty();
+        let dup_ack_without_sack = plain && self.changes_nothing(received);
         let loss = timed_of!(self);
-        let verdict = loss.tlp.on_ack(&ProbeAck {
-            th_ack: received.th_ack,
-            duplicate,
-            dup_ack_without_sack: received.th_ack == una
-                && account.bytes == 0
-                && received.blocks().is_empty(),
-        });
+        let verdict =
+            loss.tlp.on_ack(&ProbeAck { th_ack: received.th_ack, duplicate, dup_ack_without_sack });
         if let Some(block) = duplicate {
             cold_path();
             let packets = block.1.since(block.0).get().div_ceil(mss).max(1);

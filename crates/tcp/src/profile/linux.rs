@@ -83,6 +83,7 @@ pub(super) fn v6_18() -> TcpProfile {
         min_mss: 60,
         // net.ipv4.tcp_retries2
         retries: 15,
+        bbr_phase: 1,
         // net.ipv4.tcp_syn_linear_timeouts, tcp_syn_retries, tcp_synack_retries
         syn: SynRule { linear_timeouts: 4, retries: 6, answer_retries: 5 },
         probe: ProbeRule::Empty { max: Duration::from_secs(120) },

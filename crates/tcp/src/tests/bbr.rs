@@ -1,6 +1,7 @@
 //! BBR in Linux's stack: pacing, bursts, delivery rates.
 
 use cc::{Algorithm, ControllerNameError};
+use machine::Endpoint as _;
 use packet::Segment;
 use record::Purpose;
 use units::{Duration, Instant};
@@ -129,4 +130,78 @@ fn a_pause_of_the_application_does_not_shrink_the_window() {
     pair.serve();
     assert_eq!(pair.client.cwnd(), before);
     assert!(pair.client.snd.rates.as_ref().unwrap().delivery.app_limited());
+}
+
+#[test]
+fn pacing_lengthens_the_timers_by_whole_ticks() {
+    // tcp_reset_xmit_timer and tcp_pacing_delay; a tick has 4 ms.
+    let mut pair = pair(8 * 1_448);
+    pair.lose = |_, segment| segment.payload > 0;
+    pair.run(Duration::from_millis(110));
+    let (now, rto) = (pair.now, pair.client.rtt.rto());
+    for (held, more) in [(0, 0), (3_900, 0), (51_000, 48)] {
+        pair.client.pace_until(now + Duration::from_micros(held));
+        pair.client.arm_retransmit(now);
+        let span = rto + Duration::from_millis(more);
+        let expected = pair.client.clock.deadline(now, span);
+        assert_eq!(pair.client.deadline(Purpose::Retransmit), Some(expected), "{held} us");
+    }
+    // A timeout is not lengthened (tcp_retransmit_timer).
+    pair.client.arm_after_timeout(now);
+    let expected = pair.client.clock.deadline(now, rto);
+    assert_eq!(pair.client.deadline(Purpose::Retransmit), Some(expected));
+}
+
+/// Lets a tail loss probe become due while pacing holds back the next packet; returns what is sent at once.
+fn probe_while_held(unsent: u64, shut: bool) -> (TcpPair, Vec<Segment>) {
+    let mut pair = pair(10 * 1_448 + unsent);
+    pair.lose = |_, segment| segment.payload > 0;
+    pair.run(Duration::from_millis(110));
+    assert_eq!(pair.client.packets_in_flight(), 10);
+    pair.now = pair.client.deadline(Purpose::LossProbe).unwrap();
+    pair.client.pace_until(pair.now + Duration::from_millis(50));
+    if shut {
+        pair.client.snd.wnd = 10 * 1_448;
+    }
+    let before = pair.log.len();
+    pair.with(TcpSide::Client, |cx, end| end.handle_timeout(cx));
+    pair.serve();
+    let sent = pair.log[before..].to_vec();
+    (pair, sent)
+}
+
+#[test]
+fn pacing_holds_back_a_probe_of_new_data_and_no_other() {
+    // tcp_send_loss_probe: tcp_write_xmit is paced, __tcp_retransmit_skb is not.
+    let (pair, sent) = probe_while_held(1_448, false);
+    assert!(sent.is_empty());
+    assert!(pair.client.deadline(Purpose::Retransmit).is_some());
+    let (_, sent) = probe_while_held(1_448, true);
+    assert_eq!(sent.iter().map(|segment| segment.seq.0).collect::<Vec<_>>(), [1_001 + 9 * 1_448]);
+}
+
+#[test]
+fn pacing_alone_runs_after_packets_of_the_same_instant() {
+    let mut pair = pair(200 * 1_448);
+    pair.run(Duration::from_millis(200));
+    let held = pair.client.deadline(Purpose::Pacing).unwrap();
+    assert!(pair.client.only_paces(held) && !pair.client.only_paces(pair.now));
+    let other = pair.client.deadline(Purpose::LossProbe).unwrap();
+    pair.client.timers.stop(Purpose::Pacing);
+    assert!(!pair.client.only_paces(other));
+}
+
+#[test]
+fn pacing_holds_back_a_fin() {
+    // tcp_write_xmit looks at the pacing before it looks at the packet.
+    let mut pair = pair(8 * 1_448);
+    pair.run(Duration::from_millis(110));
+    let held = pair.now + Duration::from_millis(30);
+    pair.client.pace_until(held);
+    pair.client.close();
+    pair.serve();
+    assert!(!pair.log.last().unwrap().flags.has(packet::Flags::FIN));
+    pair.run(Duration::from_millis(145));
+    let fin = pair.log.iter().position(|segment| segment.flags.has(packet::Flags::FIN)).unwrap();
+    assert_eq!(pair.times[fin], held);
 }

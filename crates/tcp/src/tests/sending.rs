@@ -390,3 +390,17 @@ fn linux_looks_at_the_window_only_where_it_has_something_to_send() {
     pair.hear(&first);
     assert_eq!((pair.client.packets_in_flight(), pair.client.snd.window_limited), (3, false));
 }
+
+#[test]
+fn linux_does_not_look_at_the_window_in_a_recovery_without_new_data() {
+    // The flight of eight is smaller than the window of ten; in the recovery it is larger.
+    let mut client = config("linux-6.12", TcpSide::Client);
+    client.tso = false;
+    let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+    pair.to_write = 8 * 1_448;
+    pair.lose = |n, s| n < 12 && s.payload > 0 && s.seq.0 < 1_001 + 5 * 1_448;
+    pair.run(Duration::from_millis(1_000));
+    assert_eq!(pair.read, 8 * 1_448);
+    assert_eq!(pair.client.totals().retransmitted_packets, 5);
+    assert!(!pair.client.snd.window_limited);
+}

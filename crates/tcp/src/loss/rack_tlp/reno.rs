@@ -23,14 +23,16 @@ impl TcpEndpoint {
     /// and carries neither data nor a window.
     #[cold]
     pub(super) fn reno_duplicates(&self, received: &ReceivedAck) -> u64 {
+        let duplicate = self.changes_nothing(received) && !self.snd.scoreboard.is_empty();
+        if duplicate { u64::from(received.nsegs) } else { 0 }
+    }
+
+    /// Does an acknowledgment neither advance nor carry data nor change the window (`FLAG_NOT_DUP`)?
+    pub(super) fn changes_nothing(&self, received: &ReceivedAck) -> bool {
         let (seq, wnd) = (received.seq, received.wnd);
         let opens = seq == self.snd.wl1 && (wnd > self.snd.wnd || wnd == 0);
         let updates = seq > self.snd.wl1 || opens;
-        let duplicate = received.th_ack == self.snd.una
-            && !received.data
-            && !updates
-            && !self.snd.scoreboard.is_empty();
-        if duplicate { u64::from(received.nsegs) } else { 0 }
+        received.th_ack == self.snd.una && !received.data && !updates
     }
 
     /// Counts the duplicates of an acknowledgment, or the `acked` packets that it acknowledges, as

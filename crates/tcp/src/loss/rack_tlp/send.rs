@@ -3,7 +3,7 @@
 use cc::Controller;
 use record::{Cause, SentKind};
 use recovery::sendmap::SentSegment;
-use units::{Bytes, Offset, unlikely};
+use units::{Bytes, Instant, Offset, unlikely};
 
 use super::timed_of;
 use crate::endpoint::TcpEndpoint;
@@ -14,8 +14,7 @@ impl TcpEndpoint {
     /// The next lost segment to retransmit, as far as window and PRR allow: its start, its length,
     /// whether it includes a FIN, and the cause.
     pub(crate) fn next_lost(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
-        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
-        if !self.snd.scoreboard.any_lost() || loss.frto.sends_new_data() || loss.holds_back {
+        if !self.snd.scoreboard.any_lost() || self.holds_retransmissions() {
             return None;
         }
         let mut sent_segment = *self.snd.scoreboard.next_lost()?;
@@ -59,6 +58,14 @@ impl TcpEndpoint {
         let repairs_timeout = loss.episode.timeout_until.is_some_and(|until| start < until);
         let cause = if repairs_timeout { Cause::Timeout } else { Cause::FastRetransmit };
         Some((start, len, fin, SentKind::Retransmission(cause)))
+    }
+
+    /// Does nothing that is lost go until an acknowledgment or the pacing releases it (`REXMIT_NONE`, `REXMIT_NEW`)?
+    pub(crate) fn holds_retransmissions(&self) -> bool {
+        matches!(
+            &self.snd.loss_detector,
+            LossDetector::RackTlp(loss) if loss.frto.sends_new_data() || loss.holds_back
+        )
     }
 
     /// tcp_tsq_write, when the device or the pacing releases the flow: what is lost may be retransmitted, whatever
@@ -141,6 +148,18 @@ impl TcpEndpoint {
         }
     }
 
+    /// Is the probe sent now?
+    pub(crate) fn probes_at(&self, now: Instant) -> bool {
+        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.planned_at(now))
+    }
+
+    /// Is a tail loss probe new data, which the peer's window allows?
+    pub(crate) fn probes_with_new_data(&self) -> bool {
+        let unsent = self.data_end().since(self.snd.max).get().min(self.mss());
+        let edge = self.snd.una + self.snd.wnd;
+        unsent > 0 && self.snd.max + unsent <= edge && self.snd.nxt == self.snd.max
+    }
+
     /// The tail loss probe that is due: new data if the peer's window allows it, else the last
     /// packet again.
     pub(crate) fn next_probe(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
@@ -151,8 +170,7 @@ impl TcpEndpoint {
         }
         let data_end = self.data_end();
         let unsent = data_end.since(self.snd.max).get().min(mss);
-        let edge = self.snd.una + self.snd.wnd;
-        let fresh = unsent > 0 && self.snd.max + unsent <= edge && self.snd.nxt == self.snd.max;
+        let fresh = self.probes_with_new_data();
         let (end, repeats) = (self.snd.max, !fresh);
         if self.fin_wanted() && end == data_end && self.snd.nxt == end {
             // The FIN waits for the window.

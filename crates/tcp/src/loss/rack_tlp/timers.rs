@@ -60,6 +60,16 @@ impl TcpEndpoint {
             self.rearm_timeout(cx.now, true);
             return;
         }
+        if one_timer
+            && self.is_rate_based()
+            && self.probes_with_new_data()
+            && self.pacing_blocks(cx.now)
+        {
+            // tcp_write_xmit: pacing holds back a probe of new data, which is not tried again.
+            self.rearm_timeout(cx.now, true);
+            return;
+        }
+        let loss = timed_of!(self);
         loss.probe_due = true;
         // The probe itself schedules no other.
         loss.planned = Some(cx.now);
@@ -132,6 +142,7 @@ impl TcpEndpoint {
             };
             rto = if left > Duration::ZERO { left } else { rto };
         }
+        let (paced, delay) = (self.is_rate_based(), self.pacing_delay(now));
         let loss = timed_of!(self);
         if !quiet || !self.cfg.profile.loss_probes {
             loss.planned = None;
@@ -139,14 +150,14 @@ impl TcpEndpoint {
             return;
         }
         let pto = loss.pto.pto(&PtoInput { srtt: self.rtt.srtt(), single_packet, rto });
-        // What is sent now does not change it, unless what is left of the timeout is shorter.
-        loss.planned = (!single_packet && (!advancing || pto <= left)).then_some(now);
+        // What is sent now does not change it, unless what is left of the timeout is shorter, or pacing delays it.
+        loss.planned = (!single_packet && !paced && (!advancing || pto <= left)).then_some(now);
         match loss.detector {
             // Linux rounds to jiffies, the RFC does not round.
             RackDetector::Linux(_) => {
                 // There is one timer: that of reordering is forgotten.
                 self.timers.stop(Purpose::Reorder);
-                self.timers.set_ticks(Purpose::LossProbe, &self.clock, now, pto);
+                self.timers.set_ticks(Purpose::LossProbe, &self.clock, now, pto + delay);
             }
             RackDetector::Rfc(_) => {
                 let at = now + pto.max(Duration::from_micros(1));

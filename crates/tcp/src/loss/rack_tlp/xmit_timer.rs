@@ -82,7 +82,8 @@ impl TcpEndpoint {
             return;
         }
         let left = rto_left(head.sent_at(), self.rtt.rto(), now).max(Duration::from_micros(1));
-        self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, left);
+        let span = left + self.pacing_delay(now);
+        self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, span);
     }
 
     /// tcp_xmit_retransmit_queue: restarts the timeout if the packet retransmitted at `at` is the
@@ -90,6 +91,9 @@ impl TcpEndpoint {
     pub(crate) fn head_retransmitted(&mut self, now: Instant, at: Offset) {
         if at == self.snd.una && self.has_one_timer() && !self.timers.runs(Purpose::Reorder) {
             self.arm_after_timeout(now);
+            if self.is_rate_based() {
+                self.arm_retransmit(now);
+            }
         }
     }
 }
