@@ -92,6 +92,11 @@ impl Reassembly {
             || held.blocks.iter().take(count).any(|block| block.touches(&arrived))
     }
 
+    /// End of the last of the blocks remembered for reports.
+    pub(crate) fn last_block_end(&self) -> Option<Offset> {
+        self.out_of_order.as_ref()?.blocks.iter().map(|block| block.right).max()
+    }
+
     /// Does what waits end at `at`?
     pub(crate) fn ends_at(&self, at: Offset) -> bool {
         let last = self.out_of_order.as_ref().and_then(|held| held.ranges.back());

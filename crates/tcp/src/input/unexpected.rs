@@ -124,7 +124,7 @@ impl TcpEndpoint {
     /// it gets a challenge ACK, outside it is ignored.
     pub(super) fn input_reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, seq: Offset) {
         let insecure = self.cfg.profile.lax.insecure_rst && self.in_receive_window(seq);
-        if seq == self.rcv.nxt || insecure {
+        if seq == self.rcv.nxt || insecure || self.resets_beyond(seq) {
             match (self.state, self.cfg.side) {
                 // A passive open returns to LISTEN.
                 (TcpState::SynReceived, TcpSide::Server) if !self.is_fast_open_child() => {
@@ -142,6 +142,17 @@ impl TcpEndpoint {
             // The syncache answers for a passive open (syncache_chkrst).
             self.challenge(cx);
         }
+    }
+
+    /// Linux: may a RST have this number, though it is not the next (tcp_validate_incoming, tcp_reset_check)? That of
+    /// the peer's FIN, and the end of the last block that SACK reports.
+    #[cold]
+    fn resets_beyond(&self, seq: Offset) -> bool {
+        let closed =
+            matches!(self.state, TcpState::CloseWait | TcpState::LastAck | TcpState::Closing);
+        let last = self.rcv.reassembly.last_block_end().filter(|_| self.negotiated.sack);
+        self.cfg.profile.family == Family::Linux
+            && ((closed && seq + 1 == self.rcv.nxt) || last == Some(seq))
     }
 
     /// Is `seq` in the window for resets and SYNs? FreeBSD counts it from the last ACK sent and
