@@ -10,7 +10,7 @@ use units::{Bytes, Instant, Offset};
 
 use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::loss::LossDetector;
-use crate::profile::Family;
+use crate::profile::{EcnRule, Family};
 use crate::receive_window::ReceiveWindow;
 use crate::sent::DeliveredPackets;
 
@@ -119,7 +119,10 @@ impl TcpEndpoint {
             profile.window_scaling,
             self.own_mss() - deduct,
         );
-        self.ecn.on_syn(segment.flags);
+        // Linux takes an ECN-capable SYN for a broken one (tcp_ecn_create_request).
+        if self.cfg.profile.family != Family::Linux || segment.ecn == 0 {
+            self.ecn.on_syn(segment.flags);
+        }
         self.state = TcpState::SynReceived;
         self.snd.last_received = cx.now;
         self.call_output();
@@ -136,11 +139,16 @@ impl TcpEndpoint {
         segment: &Segment,
     ) {
         self.take_syn(cx.now, segment);
-        if self.cfg.profile.family == Family::FreeBsd {
-            // tcp_ecn_input_syn_sent: our own SYN need not have asked for ECN.
-            self.ecn.on_syn(segment.flags);
-            // tcp_mss
-            self.rcv.window.round_size(self.negotiated.maxseg);
+        match (self.cfg.profile.family, self.cfg.profile.ecn) {
+            (Family::FreeBsd, _) => {
+                // tcp_ecn_input_syn_sent: our own SYN need not have asked for ECN.
+                self.ecn.on_syn(segment.flags);
+                // tcp_mss
+                self.rcv.window.round_size(self.negotiated.maxseg);
+            }
+            // tcp_ecn_rcv_syn: both SYNs ask for it.
+            (Family::Linux, EcnRule::Active) => self.ecn.on_syn(segment.flags),
+            _ => {}
         }
         self.state = TcpState::SynReceived;
         self.snd.last_received = cx.now;

@@ -18,10 +18,11 @@ use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 
 impl TcpEndpoint {
-    /// Does an acknowledgment of Linux's sender echo congestion?
+    /// Does an acknowledgment of Linux's sender echo congestion? Without anything in flight it does not (`no_queue` of
+    /// tcp_ack).
     #[inline]
     pub(super) fn echoes_congestion(&self, segment: &Segment) -> bool {
-        self.has_one_timer() && self.ecn.echoed(segment.flags)
+        self.has_one_timer() && self.ecn.echoed(segment.flags) && self.snd.max > self.snd.una
     }
 
     /// Handles an echo, after the losses of its acknowledgment: enters CWR, unless a window
