@@ -196,8 +196,21 @@ pub struct ScriptPacket {
     pub outbound: bool,
     /// ECN field: `[ect0]` and similar.
     pub ecn: Option<Spanned<EcnMark>>,
+    /// Other fields of the IP header.
+    pub ip: IpFields,
     /// Contents of the packet.
     pub body: Body,
+}
+
+/// Fields of the IP header that the script gives: `(tos 0x28, flowlabel 0x1)`, `(ttl 4)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IpFields {
+    /// `ttl`, or `hlim` of IPv6: the hops that are left.
+    pub hops: Option<Spanned<u8>>,
+    /// `tos`, or `class` of IPv6: differentiated services and ECN.
+    pub tos: Option<Spanned<u8>>,
+    /// `flowlabel` of IPv6.
+    pub label: Option<Spanned<u32>>,
 }
 
 /// ECN field of a packet.
@@ -244,12 +257,14 @@ pub struct IcmpMessage {
 pub struct ScriptSegment {
     /// Control bits.
     pub flags: Spanned<Flags>,
-    /// The ACE counter of accurate ECN, a digit among the flags.
-    pub ace: Option<u8>,
+    /// The AE flag of accurate ECN (RFC 9768): `A` among the flags, or 4 in the digit of the ACE field.
+    pub ae: bool,
     /// First sequence number, relative to the start of the stream.
     pub seq: Spanned<u32>,
     /// `...(0)`: any sequence number; `seq` is 0.
     pub any_seq: bool,
+    /// Position of `!`: the sequence number is that of the wire (nplab).
+    pub absolute: Option<ScriptSpan>,
     /// Bytes of payload.
     pub len: Spanned<u32>,
     /// Acknowledgment number.
@@ -292,6 +307,13 @@ pub enum TcpOption {
         val: u32,
         /// TSecr.
         ecr: u32,
+    },
+    /// `ECN e1b 1 ceb 0 e0b 1`: the counters of accurate ECN in bytes (RFC 9768), up to three.
+    AccurateEcn {
+        /// That of ECT(0) is the first, that of ECT(1) the last: option 172 instead of 174.
+        e0b_first: bool,
+        /// As on the wire, in 24 bits.
+        counters: Vec<u32>,
     },
     /// `FO 0123456789abcdef`, `FOEXP`: TCP Fast Open.
     FastOpen {

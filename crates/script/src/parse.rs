@@ -4,6 +4,7 @@
 //! reported by [`crate::run()`].
 
 mod call;
+mod ip_fields;
 mod packet;
 mod tcp_options;
 

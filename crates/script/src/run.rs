@@ -22,7 +22,9 @@ mod configure;
 mod counters;
 mod epoll;
 mod fast_open;
+mod header;
 mod icmp;
+mod ip_options;
 mod numbers;
 mod real;
 mod socket_options;
@@ -298,6 +300,7 @@ impl<'a> Runner<'a> {
     }
 
     fn event(&mut self, event: &'a ScriptEvent) -> Result<()> {
+        self.take_header();
         if let Action::Packet(packet) = &event.action
             && packet.outbound
         {

@@ -6,7 +6,7 @@ mod fast_open;
 
 use cc::{Algorithm, ControllerNameError};
 use tcp::knobs::{self, KnobError, KnobKind, KnobValue};
-use tcp::profile::{Family, TcpProfile};
+use tcp::profile::{EcnRule, Family, TcpProfile};
 use units::{Bytes, Duration};
 
 use defaults::{FIXED, WITHOUT_EFFECT};
@@ -64,6 +64,45 @@ impl ScriptHost {
         }
     }
 
+    /// Returns whether the system answers certain SYN-ACKs with accurate ECN, although its SYN asks for ECN of RFC
+    /// 3168: Linux 6.18, whose sysctl does not enable accurate ECN yet.
+    pub(crate) fn answers_accurate_ecn(&self) -> bool {
+        self.counts_ecn_fields() && self.profile.ecn == EcnRule::Active
+    }
+
+    /// Returns whether the system counts the ECN fields that arrive: Linux 6.18.
+    pub(crate) fn counts_ecn_fields(&self) -> bool {
+        self.profile.name == "linux-6.18"
+    }
+
+    /// Checks a setting of accurate ECN, whose limits were read on Linux 6.18.44; `None` for another one.
+    fn set_accurate_ecn(&self, name: &str, value: &str) -> Option<Result<(), SysctlError>> {
+        let newest = self.counts_ecn_fields();
+        let most = match name {
+            "net.ipv4.tcp_ecn" if matches!(value, "3" | "4" | "5") => {
+                let profile = self.profile.name;
+                return Some(Err(SysctlError::NotModelled(format!(
+                    "{profile} refuses {value} (EINVAL), as its kernel does: later kernels have accurate ECN"
+                ))));
+            }
+            "net.ipv4.tcp_ecn_option" if newest => 2,
+            "net.ipv4.tcp_ecn_option_beacon" if newest => 3,
+            "net.ipv4.tcp_ecn_option" | "net.ipv4.tcp_ecn_option_beacon" => {
+                let profile = self.profile.name;
+                return Some(Err(SysctlError::NotModelled(format!(
+                    "{profile} has no such setting"
+                ))));
+            }
+            _ => return None,
+        };
+        let valid = value.parse::<u32>().is_ok_and(|value| value <= most);
+        Some(if valid {
+            Ok(())
+        } else {
+            Err(SysctlError::Bad { expected: format!("a number from 0 to {most}") })
+        })
+    }
+
     /// Sets one sysctl.
     ///
     /// # Errors
@@ -73,6 +112,11 @@ impl ScriptHost {
             self.check_family(name)?;
             self.algorithm = self.controller(value)?;
             return Ok(());
+        }
+        if self.profile.family == Family::Linux
+            && let Some(checked) = self.set_accurate_ecn(name, value)
+        {
+            return checked;
         }
         let lax = &mut self.profile.lax;
         let rule = match name {
@@ -195,6 +239,21 @@ mod tests {
         let mut host = ScriptHost::new(TcpProfile::named("freebsd-14.3").unwrap());
         host.set("net.inet.tcp.keepidle", "2000").unwrap();
         assert_eq!(host.profile.keepalive.idle, Duration::from_secs(2));
+    }
+
+    #[test]
+    fn settings_of_accurate_ecn_have_the_limits_of_the_kernel() {
+        let mut host = linux();
+        for (name, value) in
+            [("net.ipv4.tcp_ecn_option", "2"), ("net.ipv4.tcp_ecn_option_beacon", "3")]
+        {
+            assert_eq!(host.set(name, value), Ok(()), "{name}");
+            assert!(matches!(host.set(name, "4"), Err(SysctlError::Bad { .. })), "{name}");
+            let mut older = ScriptHost::new(TcpProfile::named("linux-6.12").unwrap());
+            assert!(matches!(older.set(name, value), Err(SysctlError::NotModelled(_))), "{name}");
+        }
+        let refused = host.set("net.ipv4.tcp_ecn", "3").unwrap_err().to_string();
+        assert!(refused.starts_with("linux-6.18 refuses 3"), "{refused}");
     }
 
     #[test]

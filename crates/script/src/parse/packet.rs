@@ -1,19 +1,11 @@
-//! Parser of packets: direction, ECN field, then flags, numbers and options of a TCP segment.
+//! Parser of packets: direction, fields of the IP header, then flags, numbers and options of a TCP segment.
 
 use packet::Flags;
 
-use super::{Result, tcp_options};
-use crate::ast::{Body, EcnMark, IcmpMessage, ScriptPacket, ScriptSegment, Spanned};
+use super::{Result, ip_fields, tcp_options};
+use crate::ast::{Body, IcmpMessage, ScriptPacket, ScriptSegment, Spanned};
 use crate::cursor::ScriptCursor;
 use crate::diagnostic::Diagnostic;
-
-const MARKS: [(&str, EcnMark); 5] = [
-    ("noecn", EcnMark::NotCapable),
-    ("ect01", EcnMark::Either),
-    ("ect0", EcnMark::Ect0),
-    ("ect1", EcnMark::Ect1),
-    ("ce", EcnMark::Met),
-];
 
 /// Bodies that are not TCP segments.
 const OTHERS: [&str; 9] = ["udp", "udplite", "sctp", "icmp", "gre", "ipv4", "ipv6", "mpls", "ip"];
@@ -23,19 +15,7 @@ pub(super) fn packet(cursor: &mut ScriptCursor<'_>) -> Result<ScriptPacket> {
     if !outbound {
         cursor.expect("<")?;
     }
-    let ecn = mark(cursor)?;
-    if cursor.next_is("(")? {
-        // `(ttl 64)`, `(hlim 64)`, `(tos 0x10)`, `(class 0x10)`, `(flowlabel 1)`
-        let start = cursor.start()?;
-        cursor.expect("(")?;
-        let Some(field) = cursor.word()? else {
-            return Err(cursor.missing("`ttl`, `tos`, `hlim`, `class` or `flowlabel`"));
-        };
-        other(cursor);
-        let value = format!("{} of the IP header", field.value);
-        let body = Body::Other(Spanned { value, span: cursor.span(start) });
-        return Ok(ScriptPacket { outbound, ecn, body });
-    }
+    let (ecn, ip) = ip_fields::read(cursor)?;
     let start = cursor.start()?;
     let mut ahead = cursor.clone();
     if let Some(word) = ahead.word()?
@@ -46,12 +26,12 @@ pub(super) fn packet(cursor: &mut ScriptCursor<'_>) -> Result<ScriptPacket> {
             && let Some(message) = icmp(&mut cursor.clone())?
         {
             other(cursor);
-            return Ok(ScriptPacket { outbound, ecn, body: Body::Icmp(message) });
+            return Ok(ScriptPacket { outbound, ecn, ip, body: Body::Icmp(message) });
         }
         other(cursor);
         let span = cursor.span(start);
         let body = Body::Other(Spanned { value: word.value.to_owned(), span });
-        return Ok(ScriptPacket { outbound, ecn, body });
+        return Ok(ScriptPacket { outbound, ecn, ip, body });
     }
     let segment = tcp(cursor)?;
     // nplab's syntax of encapsulation: `<mss 1460>/udp(1 > 9811)`.
@@ -59,9 +39,9 @@ pub(super) fn packet(cursor: &mut ScriptCursor<'_>) -> Result<ScriptPacket> {
         other(cursor);
         let value = "encapsulation in UDP".to_owned();
         let body = Body::Other(Spanned { value, span: cursor.span(start) });
-        return Ok(ScriptPacket { outbound, ecn, body });
+        return Ok(ScriptPacket { outbound, ecn, ip, body });
     }
-    Ok(ScriptPacket { outbound, ecn, body: Body::Tcp(Box::new(segment)) })
+    Ok(ScriptPacket { outbound, ecn, ip, body: Body::Tcp(Box::new(segment)) })
 }
 
 /// Parses `unreachable frag_needed mtu 800 [0:10(10)]` after `icmp`; `None` if TCP in UDP is quoted.
@@ -91,20 +71,6 @@ fn icmp(cursor: &mut ScriptCursor<'_>) -> Result<Option<IcmpMessage>> {
     Ok(Some(IcmpMessage { kind, code, mtu, seq }))
 }
 
-/// Parses `[ect0]` and similar.
-fn mark(cursor: &mut ScriptCursor<'_>) -> Result<Option<Spanned<EcnMark>>> {
-    let start = cursor.start()?;
-    if !cursor.take("[")? {
-        return Ok(None);
-    }
-    let Some((_, mark)) = MARKS.iter().find(|(name, _)| cursor.keyword(name).unwrap_or(false))
-    else {
-        return Err(cursor.missing("`noecn`, `ect0`, `ect1`, `ect01` or `ce`"));
-    };
-    cursor.expect("]")?;
-    Ok(Some(Spanned { value: *mark, span: cursor.span(start) }))
-}
-
 /// Skips to the end of the line: such packets are not parsed.
 fn other(cursor: &mut ScriptCursor<'_>) {
     let rest = cursor.rest();
@@ -114,9 +80,11 @@ fn other(cursor: &mut ScriptCursor<'_>) {
 }
 
 fn tcp(cursor: &mut ScriptCursor<'_>) -> Result<ScriptSegment> {
-    let (flags, ace) = flags(cursor)?;
+    let (flags, ae) = flags(cursor)?;
     let any_seq = cursor.next_is("...")?;
     let (seq, len) = if any_seq { any_number(cursor)? } else { numbers(cursor)? };
+    let start = cursor.start()?;
+    let absolute = cursor.take("!")?.then(|| cursor.span(start));
     let ack = if cursor.keyword("ack")? {
         let ack = cursor.number("an acknowledgment number", u64::from(u32::MAX))?;
         Some(Spanned { value: ack.value as u32, span: ack.span })
@@ -134,17 +102,18 @@ fn tcp(cursor: &mut ScriptCursor<'_>) -> Result<ScriptSegment> {
     let window = short("win", "a window field", cursor)?;
     let urgent = short("urg", "an urgent pointer", cursor)?;
     let options = tcp_options::list(cursor)?;
-    Ok(ScriptSegment { flags, ace, seq, any_seq, len, ack, window, urgent, options })
+    Ok(ScriptSegment { flags, ae, seq, any_seq, absolute, len, ack, window, urgent, options })
 }
 
-/// Parses the letters of tcpdump; `-` is no flag, a digit is the ACE counter of accurate ECN.
-fn flags(cursor: &mut ScriptCursor<'_>) -> Result<(Spanned<Flags>, Option<u8>)> {
+/// Parses the letters of tcpdump, and `A` for AE; `-` is no flag, a digit is the ACE field of accurate ECN: AE, CWR
+/// and ECE.
+fn flags(cursor: &mut ScriptCursor<'_>) -> Result<(Spanned<Flags>, bool)> {
     const EXPECTED: &str = "TCP flags such as `S`, `.`, `P.`, `F.` or `R`";
     let Some(word) = cursor.clone().run(|c| !c.is_whitespace())? else {
         return Err(cursor.missing(EXPECTED));
     };
     let mut flags = Flags::NONE;
-    let mut ace = None;
+    let (mut ae, mut digit) = (false, false);
     for letter in word.value.chars() {
         flags |= match letter {
             'F' => Flags::FIN,
@@ -155,10 +124,17 @@ fn flags(cursor: &mut ScriptCursor<'_>) -> Result<(Spanned<Flags>, Option<u8>)> 
             'U' => Flags::URG,
             'E' => Flags::ECE,
             'W' | 'C' => Flags::CWR,
-            '-' if word.value.len() == 1 => Flags::NONE,
-            '0'..='7' if ace.is_none() => {
-                ace = letter.to_digit(8).map(|digit| digit as u8);
+            'A' => {
+                ae = true;
                 Flags::NONE
+            }
+            '-' if word.value.len() == 1 => Flags::NONE,
+            '0'..='7' if !digit => {
+                digit = true;
+                let field = letter.to_digit(8).unwrap_or(0);
+                ae |= field & 4 != 0;
+                let bit = |bit, flag| if field & bit != 0 { flag } else { Flags::NONE };
+                bit(2, Flags::CWR) | bit(1, Flags::ECE)
             }
             _ => {
                 let error = Diagnostic::new(cursor.text(), word.span, "invalid TCP flags");
@@ -168,7 +144,7 @@ fn flags(cursor: &mut ScriptCursor<'_>) -> Result<(Spanned<Flags>, Option<u8>)> 
     }
     cursor.skip()?;
     cursor.advance(word.value.len());
-    Ok((Spanned { value: flags, span: word.span }, ace))
+    Ok((Spanned { value: flags, span: word.span }, ae))
 }
 
 /// Parses `...(1000)`.

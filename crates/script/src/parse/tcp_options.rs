@@ -8,9 +8,10 @@ use crate::ast::{OptionList, Spanned, TcpOption};
 use crate::cursor::ScriptCursor;
 use crate::diagnostic::{Diagnostic, ScriptSpan};
 
-const KNOWN: [&str; 9] = ["nop", "eol", "mss", "wscale", "sackOK", "sack", "TS", "FO", "FOEXP"];
+const KNOWN: [&str; 10] =
+    ["nop", "eol", "mss", "wscale", "sackOK", "sack", "TS", "FO", "FOEXP", "ECN"];
 /// Options that are parsed but not run.
-const OTHERS: [&str; 8] = ["md5", "gre", "exp", "ACC", "AccECN", "ECN", "MPTCP", "generic"];
+const OTHERS: [&str; 5] = ["md5", "gre", "exp", "MPTCP", "generic"];
 
 /// Parses a list of options; returns an empty list if there is none.
 pub(super) fn list(cursor: &mut ScriptCursor<'_>) -> Result<Spanned<OptionList>> {
@@ -64,6 +65,7 @@ fn option(cursor: &mut ScriptCursor<'_>) -> Result<Spanned<TcpOption>> {
             }
             TcpOption::Timestamps { val, ecr: cursor.number("a timestamp", most)?.value as u32 }
         }
+        "ECN" | "AccECN" => accurate_ecn(cursor)?,
         "FO" | "FOEXP" => fast_open(cursor, name.value == "FOEXP")?,
         other if OTHERS.contains(&other) => {
             let rest = cursor.rest();
@@ -104,6 +106,20 @@ fn fast_open(cursor: &mut ScriptCursor<'_>, experimental: bool) -> Result<TcpOpt
         cookie = bytes;
     }
     Ok(TcpOption::FastOpen { cookie, experimental })
+}
+
+/// Parses the counters of accurate ECN: `e1b 1 ceb 0 e0b 1`, or from `e0b` on, which is another option.
+fn accurate_ecn(cursor: &mut ScriptCursor<'_>) -> Result<TcpOption> {
+    let e0b_first = cursor.clone().keyword("e0b")?;
+    let order = if e0b_first { ["e0b", "ceb", "e1b"] } else { ["e1b", "ceb", "e0b"] };
+    let mut counters = Vec::new();
+    for name in order {
+        if !cursor.keyword(name)? {
+            break;
+        }
+        counters.push(cursor.number("a counter of 24 bits", 0xff_ffff)?.value as u32);
+    }
+    Ok(TcpOption::AccurateEcn { e0b_first, counters })
 }
 
 fn blocks(cursor: &mut ScriptCursor<'_>) -> Result<Vec<SackBlock>> {

@@ -120,3 +120,47 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn fields_of_the_ip_header_are_parsed_in_brackets_and_parentheses() {
+    let fields = |text: &str| {
+        let events = events(&format!("0 < {text} . 1:1(0) ack 1"));
+        let Action::Packet(packet) = &events[0].action else { panic!("a packet") };
+        let ip = packet.ip;
+        let values = (ip.hops.map(|hops| hops.value), ip.tos.map(|tos| tos.value));
+        (packet.ecn.map(|mark| mark.value), values, ip.label.map(|label| label.value))
+    };
+    assert_eq!(fields("(ttl 4)"), (None, (Some(4), None), None));
+    assert_eq!(fields("(hlim 0)"), (None, (None, None), None));
+    assert_eq!(fields("[tos 0x28, flowlabel 0x1]"), (None, (None, Some(0x28)), Some(1)));
+    assert_eq!(fields("(ect1,ttl 9)"), (Some(EcnMark::Ect1), (Some(9), None), None));
+    assert_eq!(fields("[ce] (hlim 9)"), (Some(EcnMark::Met), (Some(9), None), None));
+    for wrong in ["(ttl 256)", "(tos)", "(ttl 1, ttl 2)", "[ect0] (tos 0x2)", "(hops 1)", "(ttl 1"]
+    {
+        assert!(parse(&format!("0 < {wrong} . 1:1(0) ack 1")).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn accurate_ecn_is_a_flag_a_digit_and_an_option() {
+    let segment = |text: &str| {
+        let events = events(&format!("0 < {text}"));
+        let Action::Packet(packet) = &events[0].action else { panic!("a packet") };
+        let Body::Tcp(tcp) = &packet.body else { panic!("a segment") };
+        tcp.clone()
+    };
+    let syn = segment("SEWA 0:0(0)");
+    assert_eq!((syn.flags.value.to_string().as_str(), syn.ae), ("SEW", true));
+    let digit = segment(".6 1:1(0) ack 1 <ECN e1b 1 ceb 2,ECN,ECN e0b 3>");
+    assert_eq!((digit.flags.value.to_string().as_str(), digit.ae), (".W", true));
+    let OptionList::ExactList(options) = &digit.options.value else { panic!("a list") };
+    let counters = |n: usize| match &options[n].value {
+        TcpOption::AccurateEcn { e0b_first, counters } => (*e0b_first, counters.clone()),
+        _ => panic!("accurate ECN"),
+    };
+    assert_eq!(counters(0), (false, vec![1, 2]));
+    assert_eq!(counters(1), (false, vec![]));
+    assert_eq!(counters(2), (true, vec![3]));
+    assert!(parse("0 < .8 1:1(0) ack 1").is_err());
+    assert!(parse("0 < .12 1:1(0) ack 1").is_err());
+}

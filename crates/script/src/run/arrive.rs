@@ -5,6 +5,7 @@ use tcp::profile::Family;
 use tcp::{TcpSide, TcpState};
 use units::SeqNum;
 
+use super::header::ECN;
 use super::sockets::SocketOptions;
 use super::{Result, Runner};
 use crate::ast::{Body, EcnMark, OptionList, ScriptPacket, ScriptSegment, TcpOption};
@@ -18,9 +19,8 @@ impl Runner<'_> {
                 return self.unsupported(what.span, format!("`{}` is not supported", what.value));
             }
         };
-        if tcp.ace.is_some() {
-            return self.unsupported(tcp.flags.span, "accurate ECN is not supported");
-        }
+        self.check_absolute(tcp, false)?;
+        self.check_accurate_ecn(tcp)?;
         if self.world.real.is_some() {
             return self.arrive_real(packet, tcp);
         }
@@ -44,7 +44,9 @@ impl Runner<'_> {
         if self.world.state() == TcpState::Listen {
             self.offer_fast_open();
         }
+        self.answers(packet, &segment);
         self.world.arrive(&segment);
+        self.world.answered = None;
         self.cache_fast_open();
         Ok(())
     }
@@ -53,7 +55,11 @@ impl Runner<'_> {
     pub(super) fn segment_of(&self, packet: &ScriptPacket, tcp: &ScriptSegment) -> Result<Segment> {
         let flags = tcp.flags.value;
         let ecn = match packet.ecn.map(|mark| mark.value) {
-            None | Some(EcnMark::NotCapable) => 0,
+            // Linux takes an ECN-capable SYN for a broken one, unless it asks for accurate ECN
+            // (tcp_ecn_create_request).
+            _ if tcp.ae && flags.has(Flags::SYN) && self.world.real.is_none() => 0,
+            None => packet.ip.tos.map_or(0, |tos| tos.value & ECN),
+            Some(EcnMark::NotCapable) => 0,
             Some(EcnMark::Ect1) => 1,
             Some(EcnMark::Ect0 | EcnMark::Either) => 2,
             Some(EcnMark::Met) => 3,
@@ -144,6 +150,14 @@ impl Runner<'_> {
                 TcpOption::FastOpen { cookie, experimental } => {
                     self.requires_fast_open(option.span)?;
                     syn.fast_open = FastOpenOption::new(cookie, *experimental);
+                }
+                // Without accurate ECN it has no effect.
+                TcpOption::AccurateEcn { .. } if self.world.real.is_none() => {}
+                TcpOption::AccurateEcn { .. } => {
+                    return self.unsupported(
+                        option.span,
+                        "a kernel cannot get the option of accurate ECN here",
+                    );
                 }
                 TcpOption::Other(name) => {
                     return self.unsupported(

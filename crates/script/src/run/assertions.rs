@@ -6,7 +6,7 @@ use tcp::profile::Family;
 use tcp::{TcpEndpoint, TcpState};
 use units::{Bytes, Duration, Instant};
 
-use super::counters::SegmentCounters;
+use super::counters::{EcnSeen, SegmentCounters};
 use super::{Result, Runner, ScriptStop};
 use crate::ast::Statement;
 use crate::code::{self, EvaluationError};
@@ -26,6 +26,7 @@ impl Runner<'_> {
         };
         let now = self.world.now();
         let counters = &self.world.counters;
+        let newest = self.world.host.counts_ecn_fields();
         let known = |name: &str| {
             if let Some(real) = &real {
                 return real.field(name).or_else(|| constant(name, family));
@@ -43,12 +44,21 @@ impl Runner<'_> {
                 return i64::try_from(counters.limited(now, end)[limit] * 1_000).ok();
             }
             if linux.is_some()
-                && let Some(count) = counted(counters, name)
+                && let Some(count) =
+                    counted(counters, name).or_else(|| ecn_counted(counters, name, newest))
             {
                 return i64::try_from(count).ok();
             }
             let freebsd = bytes.as_ref().and_then(|state| freebsd_field(state, name));
             freebsd.or_else(|| constant(name, family)).or_else(|| match (&info, name) {
+                (Some(info), "tcpi_options") => {
+                    let seen = match counters.ecn_seen {
+                        EcnSeen::No => false,
+                        EcnSeen::WithoutEcn => newest,
+                        EcnSeen::WithEcn => family == Family::Linux,
+                    };
+                    field(info, name, family).map(|options| options | i64::from(seen) << 4)
+                }
                 (Some(info), _) => field(info, name, family),
                 // A socket before connect or listen.
                 (None, "tcpi_state") => constant("TCPI_CLOSED", family),
@@ -164,6 +174,25 @@ fn counted(counters: &SegmentCounters, name: &str) -> Option<u64> {
         "tcpi_total_retrans" => counters.total_retrans,
         "tcpi_rcv_ooopack" => counters.rcv_ooopack,
         "tcpi_delivered_ce" => counters.delivered_ce,
+        _ => return None,
+    })
+}
+
+/// Returns a counter of accurate ECN, which Linux 6.18 has for every connection. The option that reports bytes is used
+/// with accurate ECN only.
+fn ecn_counted(counters: &SegmentCounters, name: &str, newest: bool) -> Option<u64> {
+    let [ect1, ect0, ce] = counters.received_ecn_bytes;
+    Some(match name {
+        _ if !newest => return None,
+        "tcpi_received_ce" => counters.received_ce,
+        "tcpi_received_e1_bytes" => ect1,
+        "tcpi_received_e0_bytes" => ect0,
+        "tcpi_received_ce_bytes" => ce,
+        "tcpi_delivered_e1_bytes"
+        | "tcpi_delivered_e0_bytes"
+        | "tcpi_delivered_ce_bytes"
+        | "tcpi_accecn_fail_mode"
+        | "tcpi_accecn_opt_seen" => 0,
         _ => return None,
     })
 }

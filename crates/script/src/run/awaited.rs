@@ -34,9 +34,7 @@ impl Runner<'_> {
                 return self.unsupported(what.span, format!("`{}` is not supported", what.value));
             }
         };
-        if tcp.ace.is_some() {
-            return self.unsupported(tcp.flags.span, "accurate ECN is not supported");
-        }
+        self.check_absolute(tcp, self.world.real.is_none())?;
         self.check_fast_open(&tcp.options.value)?;
         let allowed = self.allowed(event.when.value);
         let until =
@@ -45,8 +43,11 @@ impl Runner<'_> {
             self.check_real(event.span)?;
             return Err(ScriptStop::Failed(self.no_packet_error(event, allowed)));
         };
+        let header = first.header;
+        self.check_header(&packet.ip, header)?;
         let (whole, last) = self.coalesce(first, tcp, until)?;
-        self.compare(packet, tcp, &whole, self.world.script_time(first.at))?;
+        let at = self.world.script_time(first.at);
+        self.compare(packet, tcp, (&whole, header.unwrap_or_default()), at)?;
         if let Some(allowed) = allowed {
             self.check_time(event, &allowed, first.at, last)?;
         }
@@ -111,7 +112,8 @@ impl Runner<'_> {
                 && next.segment.ack == whole.ack
                 && next.segment.window == whole.window
                 && next.segment.options == whole.options
-                && next.segment.timestamps == whole.timestamps;
+                && next.segment.timestamps == whole.timestamps
+                && next.header == first.header;
             if !follows {
                 self.world.sent.push_front(next);
                 break;

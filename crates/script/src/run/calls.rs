@@ -286,6 +286,7 @@ impl<'a> Runner<'a> {
             socket.role = SocketRole::Connection;
             socket.connecting = true;
             let (nonblocking, size) = (socket.nonblocking, socket.wishes.send_buffer);
+            self.world.header = socket.wishes.header(self.world.ip);
             self.world.begin_active(config);
             self.numbers.active_open = true;
             if let Some(size) = size {

@@ -1,8 +1,9 @@
 //! Compares a sent packet with the expected one and reports the first difference.
 
-use packet::{Flags, Segment};
+use packet::{Flags, IpVersion, Segment};
 use units::Duration;
 
+use super::header::SentHeader;
 use super::wording;
 use super::{Result, Runner, ScriptStop};
 use crate::ast::{
@@ -23,10 +24,10 @@ impl Runner<'_> {
         &mut self,
         packet: &ScriptPacket,
         tcp: &ScriptSegment,
-        sent: &Segment,
+        (sent, header): (&Segment, SentHeader),
         at: Duration,
     ) -> Result<()> {
-        match self.difference(packet, tcp, sent) {
+        match self.difference(packet, tcp, sent, header) {
             None => Ok(()),
             Some(difference) => {
                 let whole = wording::segment(sent, self.numbers.peer_isn);
@@ -49,6 +50,7 @@ impl Runner<'_> {
         packet: &ScriptPacket,
         tcp: &ScriptSegment,
         sent: &Segment,
+        header: SentHeader,
     ) -> Option<PacketDifference> {
         let differs = |span, what, expected: &dyn ToString, found: &dyn ToString| {
             Some(PacketDifference {
@@ -68,6 +70,23 @@ impl Runner<'_> {
                 &field_text(sent.ecn),
             );
         }
+        let tos = header.tos | sent.ecn;
+        if let Some(awaited) = packet.ip.tos.filter(|awaited| awaited.value != tos) {
+            let hex = |byte: u8| format!("{byte:#04x}");
+            return differs(
+                awaited.span,
+                "the byte of differentiated services and ECN",
+                &hex(awaited.value),
+                &hex(tos),
+            );
+        }
+        if let Some(awaited) = packet.ip.hops.filter(|awaited| awaited.value != header.hops) {
+            let what = match sent.ip {
+                IpVersion::V4 => "the time to live",
+                IpVersion::V6 => "the hop limit",
+            };
+            return differs(awaited.span, what, &awaited.value, &header.hops);
+        }
         let relaxed = if self.options.relaxed_psh { Flags::PSH } else { Flags::NONE };
         let (awaited, flags) = (tcp.flags.value.without(relaxed), sent.flags.without(relaxed));
         if awaited != flags {
@@ -78,6 +97,10 @@ impl Runner<'_> {
                 &text(awaited),
                 &text(flags),
             );
+        }
+        if tcp.ae != header.ae {
+            let text = |ae| format!("{}{}", wording::flags(flags), if ae { "A" } else { "" });
+            return differs(tcp.flags.span, "the AE flag", &text(tcp.ae), &text(header.ae));
         }
         // The host chooses its initial sequence number.
         let any = flags.has(Flags::SYN) || tcp.any_seq;

@@ -20,6 +20,12 @@ pub(super) struct SegmentCounters {
     pub(super) rcv_ooopack: u64,
     /// Packets that were acknowledged with an ECN echo.
     pub(super) delivered_ce: u64,
+    /// Segments that arrived with CE.
+    pub(super) received_ce: u64,
+    /// Bytes of payload that arrived with ECT(1), ECT(0) and CE, the numbers of the ECN field less one.
+    pub(super) received_ecn_bytes: [u64; 3],
+    /// A packet was ECN-capable: data if ECN was negotiated (`TCP_ECN_SEEN`), any if it was not.
+    pub(super) ecn_seen: EcnSeen,
     /// When data was last sent, or the connection was established (`lsndtime`).
     pub(super) last_data_sent: Option<Instant>,
     /// When an acknowledgment was last received (`rcv_tstamp`).
@@ -30,6 +36,18 @@ pub(super) struct SegmentCounters {
     una: Option<u32>,
     /// The end of what was sent: of the SYN first.
     sent_end: Option<u32>,
+}
+
+/// Which connections have seen an ECN-capable packet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum EcnSeen {
+    /// None.
+    #[default]
+    No,
+    /// One without ECN: only Linux 6.18 sets the flag then.
+    WithoutEcn,
+    /// One with ECN.
+    WithEcn,
 }
 
 /// What limits a sender, by precedence (`enum tcp_chrono`).
@@ -174,6 +192,7 @@ impl SegmentCounters {
         if occupies && !controls && ahead > 0 && u64::from(ahead) < before.window {
             self.rcv_ooopack += segments;
         }
+        self.note_ecn_field(segment, before, segments);
         let newer = |una: u32| (segment.ack.0.wrapping_sub(una) as i32) >= 0;
         let resets = segment.flags.has(Flags::RST);
         if segment.flags.has(Flags::ACK) && !resets && self.una.is_none_or(newer) {
@@ -182,6 +201,23 @@ impl SegmentCounters {
         }
         if before.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN) {
             self.delivered_ce += end.info().delivered.saturating_sub(before.delivered);
+        }
+    }
+
+    /// Counts the ECN field, whether or not ECN was negotiated (tcp_ecn_received_counters of Linux 6.18).
+    fn note_ecn_field(&mut self, segment: &Segment, before: BeforeArrival, segments: u64) {
+        let opens = segment.flags.has(Flags::SYN) || before.state == TcpState::SynReceived;
+        let Some(field) = segment.ecn.checked_sub(1).filter(|_| !opens) else { return };
+        if before.ecn && segment.payload > 0 {
+            self.ecn_seen = EcnSeen::WithEcn;
+        } else if !before.ecn && self.ecn_seen == EcnSeen::No {
+            self.ecn_seen = EcnSeen::WithoutEcn;
+        }
+        if segment.ecn == packet::ECN_CE {
+            self.received_ce += segments;
+        }
+        if let Some(bytes) = self.received_ecn_bytes.get_mut(usize::from(field)) {
+            *bytes += u64::from(segment.payload);
         }
     }
 

@@ -69,13 +69,14 @@ impl Runner<'_> {
     pub(super) fn open_fast(&mut self, fd: i64, offered: u64, nonblocking: bool) -> u64 {
         let Some(socket) = self.sockets.get(fd) else { return 0 };
         let config = socket.wishes.config(&self.world.host, self.world.ip, TcpSide::Client);
-        let size = socket.wishes.send_buffer;
+        let (size, header) = (socket.wishes.send_buffer, socket.wishes.header(self.world.ip));
         self.sockets.replace_connection();
         if let Some(socket) = self.sockets.get_mut(fd) {
             socket.role = SocketRole::Connection;
             socket.connecting = true;
             socket.deferred = false;
         }
+        self.world.header = header;
         self.world.begin_active(config);
         self.numbers.active_open = true;
         if let Some(size) = size {

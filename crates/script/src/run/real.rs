@@ -15,10 +15,12 @@ use packet::wire::{Endpoints, Link, emit, parse};
 use packet::{FastOpenOption, Flags, IpVersion, Options, Segment, SynLayout};
 use units::{Duration, Instant, Offset, SeqNum};
 
+use super::header::{self, SentHeader};
 use super::icmp::IcmpKind;
 use super::{Result, Runner, wording};
 use crate::ast::{
-    Action, Body, IcmpMessage, ScriptEvent, ScriptPacket, ScriptSegment, ScriptSpan, TcpOption,
+    Action, Body, IcmpMessage, IpFields, ScriptEvent, ScriptPacket, ScriptSegment, ScriptSpan,
+    TcpOption,
 };
 use crate::real::{RealHost, RealPacket};
 
@@ -44,6 +46,9 @@ enum SocketUnderTest {
     Passive,
     Active,
 }
+
+/// A packet that the host has sent, in the numbers of the script: when, and the fields of its IP header.
+pub(super) type RealSegment = (Instant, Segment, SentHeader);
 
 /// The result of a system call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,17 +105,13 @@ impl RealWorld {
     }
 
     /// Fires the next timer due by `until` and adds the packets sent; returns its time, `None` if there was none.
-    pub(super) fn step(
-        &mut self,
-        until: Instant,
-        sent: &mut Vec<(Instant, Segment)>,
-    ) -> Option<Instant> {
+    pub(super) fn step(&mut self, until: Instant, sent: &mut Vec<RealSegment>) -> Option<Instant> {
         let deadline = self.host.next_deadline();
         let deadline = self.check(deadline).filter(|&at| at <= until)?;
         self.turn(deadline, sent)
     }
 
-    fn turn(&mut self, now: Instant, sent: &mut Vec<(Instant, Segment)>) -> Option<Instant> {
+    fn turn(&mut self, now: Instant, sent: &mut Vec<RealSegment>) -> Option<Instant> {
         let now = self.time(now);
         let mut packets = Vec::new();
         self.ran_at = now;
@@ -133,7 +134,7 @@ impl RealWorld {
     }
 
     /// Lets the host do what follows at once from what happened at `now`.
-    fn settle(&mut self, now: Instant, sent: &mut Vec<(Instant, Segment)>) {
+    fn settle(&mut self, now: Instant, sent: &mut Vec<RealSegment>) {
         let until = now + AT_ONCE;
         let mut last = self.time(now);
         while let Some(at) = {
@@ -153,7 +154,7 @@ impl RealWorld {
     }
 
     /// Fires the timers due before something arrives; returns the time of the arrival, `now` or the host's own time.
-    fn before(&mut self, now: Instant, sent: &mut Vec<(Instant, Segment)>) -> Instant {
+    fn before(&mut self, now: Instant, sent: &mut Vec<RealSegment>) -> Instant {
         loop {
             let at = self.time(now);
             let deadline = self.host.next_deadline();
@@ -165,7 +166,7 @@ impl RealWorld {
     }
 
     /// A sent packet in the numbers of the script.
-    fn take(&mut self, packet: &RealPacket, sent: &mut Vec<(Instant, Segment)>) {
+    fn take(&mut self, packet: &RealPacket, sent: &mut Vec<RealSegment>) {
         let Ok(parsed) = parse(&packet.bytes, Link::Raw) else {
             self.foreign += 1;
             return;
@@ -199,11 +200,17 @@ impl RealWorld {
         if u32::from(packet.gso_size) < segment.payload {
             segment.gso_size = packet.gso_size;
         }
-        sent.push((packet.at, segment));
+        sent.push((packet.at, segment, header::read(&packet.bytes)));
     }
 
     /// A packet of the script arrives; a burst is in segments of its `gso_size`.
-    fn receive(&mut self, now: Instant, segment: &Segment, sent: &mut Vec<(Instant, Segment)>) {
+    fn receive(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        (fields, ae): (&IpFields, bool),
+        sent: &mut Vec<RealSegment>,
+    ) {
         let at = self.before(now, sent);
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         if opens && self.under_test == SocketUnderTest::Listening {
@@ -229,7 +236,9 @@ impl RealWorld {
         let mut packets = Vec::new();
         super::world::split(&real, |segment| {
             let mut bytes = Vec::new();
-            packets.push(emit(&segment, &between, 0, Offset(0), &mut bytes).map(|()| bytes));
+            let emitted = emit(&segment, &between, 0, Offset(0), &mut bytes);
+            header::patch(&mut bytes, fields, ae);
+            packets.push(emitted.map(|()| bytes));
         });
         let packets: core::result::Result<Vec<_>, _> = packets.into_iter().collect();
         let packets = packets.map_err(|error| error.to_string());
@@ -245,7 +254,7 @@ impl RealWorld {
         now: Instant,
         seq: u32,
         (kind, mtu): (IcmpKind, u32),
-        sent: &mut Vec<(Instant, Segment)>,
+        sent: &mut Vec<RealSegment>,
     ) {
         let at = self.before(now, sent);
         let seq = SeqNum(seq.wrapping_add(self.isn));
@@ -266,13 +275,7 @@ impl RealWorld {
     }
 
     /// Makes a system call and returns its number.
-    fn call(
-        &mut self,
-        now: Instant,
-        blocks: bool,
-        text: &str,
-        sent: &mut Vec<(Instant, Segment)>,
-    ) -> u32 {
+    fn call(&mut self, now: Instant, blocks: bool, text: &str, sent: &mut Vec<RealSegment>) -> u32 {
         self.made += 1;
         let at = self.before(now, sent);
         let call = format!("{} {} {text}", self.made, u32::from(blocks));
@@ -319,7 +322,7 @@ impl Runner<'_> {
             self.real_synchronised = true;
         }
         let segment = self.segment_of(packet, tcp)?;
-        self.world.arrive_real(&segment);
+        self.world.arrive_real(&segment, (&packet.ip, tcp.ae));
         Ok(())
     }
 
@@ -379,12 +382,12 @@ impl super::world::ScriptWorld {
         self.sent.clear();
     }
 
-    fn arrive_real(&mut self, segment: &Segment) {
+    fn arrive_real(&mut self, segment: &Segment, rest: (&IpFields, bool)) {
         self.log(self.now(), false, *segment);
         let now = self.now();
         let mut sent = Vec::new();
         if let Some(real) = &mut self.real {
-            real.receive(now, segment, &mut sent);
+            real.receive(now, segment, rest, &mut sent);
             real.settle(now, &mut sent);
         }
         self.take_real(sent);

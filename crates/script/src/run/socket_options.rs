@@ -11,15 +11,13 @@ use crate::ast::{Expr, ExprKind, SystemCall};
 use CallResult::{Blocks, Error, Value};
 
 /// Options without effect here: addresses, ports, packet marks.
-const WITHOUT_EFFECT: [&str; 12] = [
+const WITHOUT_EFFECT: [&str; 10] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
     "SO_PRIORITY",
     "SO_MARK",
     "SO_BINDTODEVICE",
     "SO_NOSIGPIPE",
-    "IP_TOS",
-    "IPV6_TCLASS",
     "IPV6_V6ONLY",
     "IP_FREEBIND",
     "IP_MTU_DISCOVER",
@@ -45,6 +43,12 @@ impl Runner<'_> {
         let seconds = size.map(|n| Duration::from_secs(n.min(1_000_000)));
         match (option, size) {
             (name, _) if WITHOUT_EFFECT.contains(&name) => {}
+            ("IP_TTL" | "IP_TOS" | "IPV6_UNICAST_HOPS" | "IPV6_TCLASS", _) => {
+                return match wishes.set_ip(profile.family, option, value) {
+                    Some(done) => Ok(done),
+                    None => self.unsupported(value.span, "this value is not modelled"),
+                };
+            }
             ("TCP_NODELAY", Some(on)) => {
                 wishes.nodelay = on != 0;
                 if connected {
@@ -194,6 +198,7 @@ impl Runner<'_> {
             "TCP_MAXSEG" if !connected => socket.wishes.maxseg.map_or(mss, u64::from).to_string(),
             "TCP_MAXSEG" => mss.to_string(),
             "TCP_INQ" => i64::from(socket.wishes.inq).to_string(),
+            other if let Some(value) = socket.wishes.get_ip(other) => value.to_string(),
             other => {
                 return self.unsupported(name.span, format!("`{other}` cannot be asked for here"));
             }

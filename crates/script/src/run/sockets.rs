@@ -71,6 +71,14 @@ pub(super) struct SocketOptions {
     pub(super) syn_count: Option<u32>,
     /// `SO_LINGER` with a timeout of 0: a close resets.
     pub(super) no_linger: bool,
+    /// `IP_TTL`
+    pub(super) ttl: Option<u8>,
+    /// `IPV6_UNICAST_HOPS`
+    pub(super) hop_limit: Option<u8>,
+    /// `IP_TOS`
+    pub(super) tos: u8,
+    /// `IPV6_TCLASS`
+    pub(super) class: u8,
 }
 
 impl SocketOptions {
@@ -166,9 +174,14 @@ impl Sockets {
         self.by_number.get_mut(&number)
     }
 
+    /// Returns the first socket of that role.
+    pub(super) fn with_role(&self, role: SocketRole) -> Option<&ScriptSocket> {
+        self.by_number.values().find(|socket| socket.role == role)
+    }
+
     /// Returns the listening socket.
     pub(super) fn listener(&self) -> Option<&ScriptSocket> {
-        self.by_number.values().find(|socket| socket.role == SocketRole::Listener)
+        self.with_role(SocketRole::Listener)
     }
 
     /// Detaches the socket of a connection that a new SYN replaces.

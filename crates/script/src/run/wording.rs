@@ -80,6 +80,15 @@ pub(super) fn option_list(bytes: &[u8], peer_isn: u32) -> Vec<TcpOption> {
             ),
             8 => TcpOption::Timestamps { val: word(0), ecr: word(4) },
             34 => TcpOption::FastOpen { cookie: body.to_vec(), experimental: false },
+            172 | 174 => TcpOption::AccurateEcn {
+                e0b_first: kind == 172,
+                counters: body
+                    .as_chunks::<3>()
+                    .0
+                    .iter()
+                    .map(|[a, b, c]| u32::from_be_bytes([0, *a, *b, *c]))
+                    .collect(),
+            },
             254 if body.starts_with(&[0xf9, 0x89]) => {
                 TcpOption::FastOpen { cookie: body[2..].to_vec(), experimental: true }
             }
@@ -113,6 +122,14 @@ pub(super) fn option(option: &TcpOption) -> String {
             text.push_str(if cookie.is_empty() { "" } else { " " });
             for byte in cookie {
                 let _ = write!(text, "{byte:02x}");
+            }
+            text
+        }
+        TcpOption::AccurateEcn { e0b_first, counters } => {
+            let order = if *e0b_first { ["e0b", "ceb", "e1b"] } else { ["e1b", "ceb", "e0b"] };
+            let mut text = "ECN".to_owned();
+            for (name, counter) in order.iter().zip(counters) {
+                let _ = write!(text, " {name} {counter}");
             }
             text
         }

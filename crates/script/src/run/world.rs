@@ -10,7 +10,8 @@ use tcp::{TcpConfig, TcpEndpoint, TcpState};
 use units::{Duration, Instant, SeqNum};
 
 use super::counters::{BeforeArrival, SegmentCounters};
-use super::real::RealWorld;
+use super::header::{AnsweredPacket, SentHeader};
+use super::real::{RealSegment, RealWorld};
 use super::{ScriptPacketSeen, wording};
 use crate::settings::ScriptHost;
 
@@ -22,6 +23,8 @@ const MOST_AT_ONCE: usize = 1 << 16;
 pub(super) struct SentPacket {
     pub(super) at: Instant,
     pub(super) segment: Segment,
+    /// The rest of the IP header; `None` if it is not modelled.
+    pub(super) header: Option<SentHeader>,
 }
 
 /// A line of the log.
@@ -55,6 +58,10 @@ pub(super) struct ScriptWorld {
     pub(super) counters: SegmentCounters,
     /// Fast Open's option of our SYN.
     pub(super) fast_open_option: Option<FastOpenOption>,
+    /// Fields of the IP header of what the present socket sends.
+    pub(super) header: SentHeader,
+    /// What is being answered.
+    pub(super) answered: Option<AnsweredPacket>,
     /// A real host in place of the model.
     pub(super) real: Option<RealWorld>,
 }
@@ -75,6 +82,8 @@ impl ScriptWorld {
             signals: 0,
             counters: SegmentCounters::default(),
             fast_open_option: None,
+            header: SentHeader::default(),
+            answered: None,
             real: None,
         }
     }
@@ -99,12 +108,12 @@ impl ScriptWorld {
     }
 
     /// Takes the packets that the real host has sent.
-    pub(super) fn take_real(&mut self, sent: Vec<(Instant, Segment)>) {
-        for (at, burst) in sent {
+    pub(super) fn take_real(&mut self, sent: Vec<RealSegment>) {
+        for (at, burst, header) in sent {
             self.now = self.now.max(at);
             split(&burst, |segment| {
                 self.log(at, true, segment);
-                self.sent.push_back(SentPacket { at, segment });
+                self.sent.push_back(SentPacket { at, segment, header: Some(header) });
             });
         }
     }
@@ -264,6 +273,7 @@ impl ScriptWorld {
         let side = connection.side();
         let before = self.counters.data_segs_out;
         let mut why = None;
+        let (own, family, answered) = (self.header, self.host.profile.family, self.answered);
         for _ in 0..MOST_AT_ONCE {
             if let Err(limit) = connection.poll_transmit(&mut cx, &mut slot) {
                 why = Some(limit);
@@ -274,7 +284,8 @@ impl ScriptWorld {
                     log.push(LogLine::Packet(self.now, true, segment));
                 }
                 self.counters.on_sent(self.now, &segment, side);
-                self.sent.push_back(SentPacket { at: self.now, segment });
+                let header = own.of(family, answered, &segment);
+                self.sent.push_back(SentPacket { at: self.now, segment, header });
             });
         }
         let sends = self.counters.data_segs_out > before;

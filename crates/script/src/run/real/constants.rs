@@ -3,7 +3,7 @@
 use crate::ast::{Expr, ExprKind};
 
 /// Constants of system calls, sorted.
-const CONSTANTS: [(&str, i64); 117] = [
+const CONSTANTS: [(&str, i64); 118] = [
     ("AF_INET", 2),
     ("AF_INET6", 0xa),
     ("EPOLLERR", 8),
@@ -30,6 +30,7 @@ const CONSTANTS: [(&str, i64); 117] = [
     ("IPV6_PMTUDISC_DO", 2),
     ("IPV6_RECVERR", 0x19),
     ("IPV6_TCLASS", 0x43),
+    ("IPV6_UNICAST_HOPS", 0x10),
     ("IPV6_V6ONLY", 0x1a),
     ("IP_FREEBIND", 0xf),
     ("IP_MTU", 0xe),
