@@ -6,7 +6,7 @@
 //! - A time may differ by the larger of the script's tolerance and an eighth of the time since the
 //!   previous event; relative times count from the actual time of the previous event.
 //! - Consecutive data packets of one size are coalesced up to the expected length; FIN and PSH are
-//!   those of the last.
+//!   are those of the last.
 //! - Sequence numbers are relative to the start of both streams. A window is compared if the script
 //!   has one. Options are compared one by one, unless the script has `<...>`; `TS val` is compared
 //!   if the script sets the tick length, `ecr` never.
@@ -268,6 +268,7 @@ impl<'a> Runner<'a> {
     }
 
     fn run(&mut self, script: &'a Script, done: &mut usize) -> Result<()> {
+        self.check_start(script)?;
         for event in &script.events {
             *done += 1;
             match self.event(event) {
@@ -288,6 +289,21 @@ impl<'a> Runner<'a> {
             Some(command) => self.command(&command.value, command.span),
             None => Ok(()),
         }
+    }
+
+    /// Checks that the first event is at time 0, as packetdrill requires it.
+    fn check_start(&self, script: &Script) -> Result<()> {
+        let Some(first) = script.events.first() else { return Ok(()) };
+        let at = match first.when.value {
+            When::Any => Duration::ZERO,
+            When::Absolute(at) | When::Relative(at) => at,
+            When::Between { from, .. } | When::Blocking { from, .. } => from,
+        };
+        if at.is_zero() {
+            return Ok(());
+        }
+        let error = self.at(first.when.span, "the first event is not at time 0").expected("`0`");
+        Err(ScriptStop::Failed(error.found(format!("{} s", wording::seconds(at)))))
     }
 
     /// Does the run go on if this event fails?

@@ -160,3 +160,73 @@ fn a_changed_script_fails_where_it_was_changed() {
     ];
     insta::assert_snapshot!(said.join("\n"));
 }
+
+#[test]
+fn what_packetdrill_refuses_is_refused() {
+    let script = |first: &str, bind: &str, length: &str| {
+        format!(
+            "{first} socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind({bind}, ..., ...) = 0
++0 getsockopt(3, SOL_SOCKET, SO_ERROR, [0], [{length}]) = 0
+"
+        )
+    };
+    assert_eq!(outcome(Path::new("a.pkt"), &script("0", "3", "4")).verdict, ScriptVerdict::Passed);
+    for (text, line, said) in [
+        (script("+.1", "3", "4"), 1, "time 0"),
+        (script("0", "4", "4"), 2, "EBADF"),
+        (script("0", "3", "5"), 3, "another length"),
+    ] {
+        match outcome(Path::new("a.pkt"), &text).verdict {
+            ScriptVerdict::Failed(found) => {
+                assert_eq!(found.line, line, "{found}");
+                assert!(found.to_string().contains(said), "{found}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn accurate_ecn_of_linux_6_18_is_refused_where_its_kernel_uses_it() {
+    let verdict = |flags: &str, profile: &str| {
+        let text = format!(
+            "// profile: {profile}
+`sysctl -q net.ipv4.tcp_ecn=1`
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
++0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)
++0 > SEW 0:0(0) <...>
++.05 < {flags} 0:0(0) ack 1 win 32767 <mss 1000,sackOK>
++0 > . 1:1(0) ack 1 <...>
+"
+        );
+        match outcome(Path::new("a.pkt"), &text).verdict {
+            ScriptVerdict::Passed => "passed",
+            ScriptVerdict::Failed(_) => "failed",
+            ScriptVerdict::Unsupported(said) if said.line == 7 => "refused",
+            ScriptVerdict::Unsupported(_) => "refused elsewhere",
+        }
+    };
+    for flags in ["S.", "SE.", "SEA.", "SEWA."] {
+        assert_eq!(verdict(flags, "linux-6.18"), "passed", "{flags}");
+    }
+    for flags in ["SW.", "SEW.", "SA.", "SWA."] {
+        assert_eq!(verdict(flags, "linux-6.18"), "refused", "{flags}");
+        assert_eq!(verdict(flags, "linux-6.12"), "passed", "{flags}");
+    }
+}
+
+#[test]
+fn flow_labels_of_sent_packets_are_refused_by_name() {
+    let text = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < (flowlabel 0x1) S 0:0(0) win 65535 <mss 1000>
++0 > (flowlabel 0x2) S. 0:0(0) ack 1 <...>
+";
+    match outcome(Path::new("a.pkt"), text).verdict {
+        ScriptVerdict::Unsupported(said) => assert!(said.to_string().contains("flow labels")),
+        other => panic!("{other:?}"),
+    }
+}

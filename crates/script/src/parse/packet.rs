@@ -113,14 +113,19 @@ fn flags(cursor: &mut ScriptCursor<'_>) -> Result<(Spanned<Flags>, bool)> {
         return Err(cursor.missing(EXPECTED));
     };
     let mut flags = Flags::NONE;
-    let (mut ae, mut digit) = (false, false);
-    for letter in word.value.chars() {
+    let mut ae = false;
+    // As in packetdrill `.` follows the letters, and the digit follows it.
+    let (letters, dot) = match word.value.split_once('.') {
+        Some((letters, digit)) => (letters, Some(digit)),
+        None => (word.value, None),
+    };
+    let mut valid = true;
+    for letter in letters.chars() {
         flags |= match letter {
             'F' => Flags::FIN,
             'S' => Flags::SYN,
             'R' => Flags::RST,
             'P' => Flags::PSH,
-            '.' => Flags::ACK,
             'U' => Flags::URG,
             'E' => Flags::ECE,
             'W' | 'C' => Flags::CWR,
@@ -129,18 +134,26 @@ fn flags(cursor: &mut ScriptCursor<'_>) -> Result<(Spanned<Flags>, bool)> {
                 Flags::NONE
             }
             '-' if word.value.len() == 1 => Flags::NONE,
-            '0'..='7' if !digit => {
-                digit = true;
-                let field = letter.to_digit(8).unwrap_or(0);
-                ae |= field & 4 != 0;
-                let bit = |bit, flag| if field & bit != 0 { flag } else { Flags::NONE };
-                bit(2, Flags::CWR) | bit(1, Flags::ECE)
-            }
             _ => {
-                let error = Diagnostic::new(cursor.text(), word.span, "invalid TCP flags");
-                return Err(error.expected(EXPECTED).found(format!("`{}`", word.value)));
+                valid = false;
+                Flags::NONE
             }
         };
+    }
+    if let Some(digit) = dot {
+        flags |= Flags::ACK;
+        if !digit.is_empty() {
+            let field = digit.parse::<u8>().ok().filter(|field| digit.len() == 1 && *field < 8);
+            valid &= field.is_some();
+            let field = field.unwrap_or(0);
+            ae |= field & 4 != 0;
+            let bit = |bit, flag| if field & bit != 0 { flag } else { Flags::NONE };
+            flags |= bit(2, Flags::CWR) | bit(1, Flags::ECE);
+        }
+    }
+    if !valid {
+        let error = Diagnostic::new(cursor.text(), word.span, "invalid TCP flags");
+        return Err(error.expected(EXPECTED).found(format!("`{}`", word.value)));
     }
     cursor.skip()?;
     cursor.advance(word.value.len());

@@ -162,5 +162,7 @@ fn accurate_ecn_is_a_flag_a_digit_and_an_option() {
     assert_eq!(counters(1), (false, vec![]));
     assert_eq!(counters(2), (true, vec![3]));
     assert!(parse("0 < .8 1:1(0) ack 1").is_err());
-    assert!(parse("0 < .12 1:1(0) ack 1").is_err());
+    for wrong in [".12", "P5", ".5P", "F.E"] {
+        assert!(parse(&format!("0 < {wrong} 1:1(0) ack 1")).is_err(), "{wrong}");
+    }
 }

@@ -49,7 +49,7 @@ impl Runner<'_> {
         let at = self.world.script_time(first.at);
         self.compare(packet, tcp, (&whole, header.unwrap_or_default()), at)?;
         if let Some(allowed) = allowed {
-            self.check_time(event, &allowed, first.at, last)?;
+            self.check_time(event, &allowed, last)?;
         }
         self.base = last;
         self.retry()
@@ -128,21 +128,16 @@ impl Runner<'_> {
         Ok((whole, last))
     }
 
-    fn check_time(
-        &self,
-        event: &ScriptEvent,
-        allowed: &TimeWindow,
-        first: Instant,
-        last: Instant,
-    ) -> Result<()> {
-        let early = first + allowed.slack < allowed.from;
+    /// Checks the time of a packet, the last one if several make up what the script expects.
+    fn check_time(&self, event: &ScriptEvent, allowed: &TimeWindow, last: Instant) -> Result<()> {
+        let early = last + allowed.slack < allowed.from;
         let late = last > allowed.to + allowed.slack;
         if !early && !late {
             return Ok(());
         }
         let message =
             if early { "the packet was sent too early" } else { "the packet was sent too late" };
-        let at = self.world.script_time(if early { first } else { last });
+        let at = self.world.script_time(last);
         let error = self.at(event.when.span, message).expected(self.times(allowed));
         let error = error.found(format!("{} s", wording::seconds(at)));
         Err(ScriptStop::Failed(

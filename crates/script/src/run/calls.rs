@@ -144,6 +144,7 @@ impl<'a> Runner<'a> {
         let fd = |n: usize| number(call, n);
         match call.name.value.as_str() {
             "socket" => self.socket(call),
+            "bind" if self.sockets.get(fd(0)).is_none() => Ok(Error("EBADF")),
             "bind" => Ok(Value(0)),
             "listen" => self.listen(call),
             "accept" | "accept4" => self.accept(call),

@@ -203,6 +203,13 @@ impl Runner<'_> {
                 return self.unsupported(name.span, format!("`{other}` cannot be asked for here"));
             }
         };
+        // The system writes an `int`, or the part of it that has room.
+        if let Some(length) = call.args.get(4)
+            && let Some(given @ 5..) = single(length)
+        {
+            let error = self.at(length.span, "`getsockopt` gives another length");
+            return Err(super::ScriptStop::Failed(error.expected(given.to_string()).found("4")));
+        }
         self.compare_pointed(value, &found, call)
     }
 
