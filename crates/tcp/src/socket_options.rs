@@ -2,9 +2,9 @@
 
 use machine::Cx;
 use record::Recorder;
-use units::Bytes;
+use units::{Bytes, Instant};
 
-use crate::endpoint::TcpEndpoint;
+use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::probes::Keepalive;
 use crate::profile::Family;
 
@@ -58,14 +58,28 @@ impl TcpEndpoint {
         self.snd.buffer.has_space(self.snd.max, unsent)
     }
 
-    /// `SO_KEEPALIVE` and its options: enables or disables keepalive; the idle time counts from
-    /// now.
+    /// `SO_KEEPALIVE` and, but for Linux, its options: enables or disables keepalive; the idle time counts from now.
+    /// What is on already does not change on Linux (tcp_set_keepalive).
     pub fn set_keepalive<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, wanted: Option<Keepalive>) {
+        let linux = self.cfg.profile.family == Family::Linux;
+        if linux && wanted.is_some() && self.cfg.keepalive.is_some() {
+            return;
+        }
         self.cfg.keepalive = wanted.map(Box::new);
         if wanted.is_some() {
             self.rearm_keepalive(cx);
         } else {
             self.timers.stop(record::Purpose::Keepalive);
+        }
+    }
+
+    /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL` and `TCP_KEEPCNT` of Linux while keepalive is on: only the `idle` time sets the
+    /// timer, and it counts from the last packet that was received (tcp_sock_set_keepidle_locked).
+    pub fn change_keepalive(&mut self, now: Instant, wanted: Keepalive, idle: bool) {
+        self.cfg.keepalive = Some(Box::new(wanted));
+        if idle && self.state == TcpState::Established {
+            let at = self.clock.deadline(self.snd.last_received, wanted.idle);
+            self.timers.set(record::Purpose::Keepalive, at.max(now));
         }
     }
 }

@@ -25,6 +25,11 @@ impl Runner<'_> {
             return self.arrive_real(packet, tcp);
         }
         let flags = tcp.flags.value;
+        if self.drops_for_hops(packet) {
+            let segment = self.segment_of(packet, tcp)?;
+            self.world.log(self.world.now(), false, segment);
+            return Ok(());
+        }
         self.renew_listener(flags, tcp.seq.value);
         if self.world.connection.is_none() {
             // No socket: the host itself refuses the segment.

@@ -1,4 +1,4 @@
-//! Socket options for the IP header: `IP_TTL`, `IP_TOS`, `IPV6_UNICAST_HOPS`, `IPV6_TCLASS`.
+//! Socket options for the IP header: `IP_TTL`, `IP_TOS`, `IP_MINTTL` and those of IPv6.
 
 use tcp::profile::Family;
 
@@ -39,6 +39,11 @@ const SERVICES: [(&str, u8); 25] = [
 ];
 
 impl SocketOptions {
+    /// Is it one of these options?
+    pub(super) fn is_ip(name: &str) -> bool {
+        Self::default().get_ip(name).is_some()
+    }
+
     /// Sets one of these options; `None` if `name` is none of them, or the value is not modelled.
     ///
     /// Sources: do_ip_setsockopt, ipv6_setsockopt (verified on Linux 6.18.44: the ECN field of a TCP socket is not
@@ -56,9 +61,14 @@ impl SocketOptions {
         };
         let number = match name {
             "IP_TTL" | "IPV6_UNICAST_HOPS" | "IP_TOS" | "IPV6_TCLASS" => number?,
+            "IP_MINTTL" | "IPV6_MINHOPCOUNT" if family == Family::Linux => number?,
             _ => return None,
         };
         let set = match name {
+            "IP_MINTTL" => u8::try_from(number).ok().map(|least| self.least_ttl = least),
+            "IPV6_MINHOPCOUNT" => {
+                u8::try_from(number).ok().map(|least| self.least_hop_count = least)
+            }
             "IP_TTL" => hops(1, number).map(|ttl| self.ttl = ttl),
             "IPV6_UNICAST_HOPS" => hops(0, number).map(|limit| self.hop_limit = limit),
             _ => {
@@ -80,6 +90,8 @@ impl SocketOptions {
         Some(match name {
             "IP_TTL" => self.ttl.unwrap_or(HOPS),
             "IPV6_UNICAST_HOPS" => self.hop_limit.unwrap_or(HOPS),
+            "IP_MINTTL" => self.least_ttl,
+            "IPV6_MINHOPCOUNT" => self.least_hop_count,
             "IP_TOS" => self.tos,
             "IPV6_TCLASS" => self.class,
             _ => return None,

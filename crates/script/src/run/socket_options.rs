@@ -5,7 +5,7 @@ use tcp::{TcpEndpoint, TcpSide, TcpState};
 use units::{Bytes, Duration};
 
 use super::calls::{CallResult, names, number, words};
-use super::sockets::SocketRole;
+use super::sockets::{SocketOptions, SocketRole};
 use super::{Result, Runner};
 use crate::ast::{Expr, ExprKind, SystemCall};
 use CallResult::{Blocks, Error, Value};
@@ -43,10 +43,12 @@ impl Runner<'_> {
         let seconds = size.map(|n| Duration::from_secs(n.min(1_000_000)));
         match (option, size) {
             (name, _) if WITHOUT_EFFECT.contains(&name) => {}
-            ("IP_TTL" | "IP_TOS" | "IPV6_UNICAST_HOPS" | "IPV6_TCLASS", _) => {
+            (other, _) if SocketOptions::is_ip(other) => {
                 return match wishes.set_ip(profile.family, option, value) {
                     Some(done) => Ok(done),
-                    None => self.unsupported(value.span, "this value is not modelled"),
+                    None => {
+                        self.unsupported(name.span, format!("`{option}` cannot be set so here"))
+                    }
                 };
             }
             ("TCP_NODELAY", Some(on)) => {
@@ -142,8 +144,15 @@ impl Runner<'_> {
         }
         if option.starts_with("TCP_KEEP") || option == "SO_KEEPALIVE" {
             let wanted = self.sockets.get(fd).and_then(|socket| socket.wishes.keepalive(&profile));
+            let change = option != "SO_KEEPALIVE" && profile.family == Family::Linux;
             if connected {
-                let _: Option<()> = self.world.with(|cx, end| end.set_keepalive(cx, wanted));
+                let _: Option<()> = self.world.with(|cx, end| match wanted {
+                    Some(wanted) if change => {
+                        end.change_keepalive(cx.now, wanted, option == "TCP_KEEPIDLE");
+                    }
+                    _ if change => {}
+                    _ => end.set_keepalive(cx, wanted),
+                });
             }
         }
         Ok(Value(0))

@@ -75,6 +75,10 @@ pub(super) struct SocketOptions {
     pub(super) ttl: Option<u8>,
     /// `IPV6_UNICAST_HOPS`
     pub(super) hop_limit: Option<u8>,
+    /// `IP_MINTTL`
+    pub(super) least_ttl: u8,
+    /// `IPV6_MINHOPCOUNT`
+    pub(super) least_hop_count: u8,
     /// `IP_TOS`
     pub(super) tos: u8,
     /// `IPV6_TCLASS`

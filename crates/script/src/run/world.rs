@@ -60,6 +60,8 @@ pub(super) struct ScriptWorld {
     pub(super) fast_open_option: Option<FastOpenOption>,
     /// Fields of the IP header of what the present socket sends.
     pub(super) header: SentHeader,
+    /// Least number of hops that a packet must have left.
+    pub(super) least_hops: u8,
     /// What is being answered.
     pub(super) answered: Option<AnsweredPacket>,
     /// A real host in place of the model.
@@ -83,6 +85,7 @@ impl ScriptWorld {
             counters: SegmentCounters::default(),
             fast_open_option: None,
             header: SentHeader::default(),
+            least_hops: 0,
             answered: None,
             real: None,
         }

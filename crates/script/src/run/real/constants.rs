@@ -3,7 +3,7 @@
 use crate::ast::{Expr, ExprKind};
 
 /// Constants of system calls, sorted.
-const CONSTANTS: [(&str, i64); 118] = [
+const CONSTANTS: [(&str, i64); 120] = [
     ("AF_INET", 2),
     ("AF_INET6", 0xa),
     ("EPOLLERR", 8),
@@ -26,6 +26,7 @@ const CONSTANTS: [(&str, i64); 118] = [
     ("IPPROTO_MPTCP", 0x106),
     ("IPPROTO_TCP", 6),
     ("IPPROTO_UDP", 0x11),
+    ("IPV6_MINHOPCOUNT", 0x49),
     ("IPV6_MTU_DISCOVER", 0x17),
     ("IPV6_PMTUDISC_DO", 2),
     ("IPV6_RECVERR", 0x19),
@@ -33,6 +34,7 @@ const CONSTANTS: [(&str, i64); 118] = [
     ("IPV6_UNICAST_HOPS", 0x10),
     ("IPV6_V6ONLY", 0x1a),
     ("IP_FREEBIND", 0xf),
+    ("IP_MINTTL", 0x15),
     ("IP_MTU", 0xe),
     ("IP_MTU_DISCOVER", 0xa),
     ("IP_PMTUDISC_DO", 2),
