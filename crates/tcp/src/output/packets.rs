@@ -146,11 +146,16 @@ impl TcpEndpoint {
             let limited = segments < most || room < most * mss;
             let at = self.snd.nxt;
             let mut head = unsent;
+            let pushed = self.snd.write_call.filter(|call| at < call.pushed);
             if self.cfg.tso && !retransmitting {
                 let len = if rule.grows { segments * mss } else { 0 };
                 head = self.grow_head(len).min(unsent);
+                if let Some(call) = pushed {
+                    // What follows was not written yet.
+                    head = head.min(call.pushed.since(at).get());
+                }
             }
-            let pushed = self.snd.write_call.is_some_and(|call| at < call.pushed);
+            let pushed = pushed.is_some();
             let small = limited && head > mss && !retransmitting && !pushed;
             let waits = small.then(|| {
                 let free = SendRoom { most: most * mss, window: room, cwnd, in_flight };
