@@ -37,6 +37,8 @@ CALLS = {
         *(["diagnose", path] for path in sorted(GOLDEN.glob("*/sender.pcap.xz"))),
         ["diagnose", GOLDEN / "k1_two_flows/sender.pcap.xz", GOLDEN / "k1_two_flows/receiver.pcap.xz"],
         *(["diagnose", ROOT / "docs/samples" / name] for name in ("upload.sqlog", "damaged.qlog", "upload.siftr.log")),
+        ["diagnose", *(ROOT / f"docs/samples/both-ends.{side}.sqlog" for side in ("client", "server"))],
+        ["diagnose", ROOT / "golden/quic/quinn-rebinding.pcapng"],
     ],
     # With `--json`, a document in each line.
     "diagnose-every": [

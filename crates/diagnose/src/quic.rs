@@ -14,6 +14,7 @@
 pub mod analysis;
 mod analyzer;
 pub mod budget;
+pub mod captured;
 pub mod handshake;
 mod packets;
 mod receiver;

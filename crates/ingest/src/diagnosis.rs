@@ -6,6 +6,8 @@
 //! [`DiagnosisReport::markdown`] and [`DiagnosisReport::openmetrics`] in the formats of other tools;
 //! [`explain`] gives the background of a code.
 
+mod both_ends;
+mod captured_quic;
 mod csv_table;
 mod exchange;
 mod explain;
@@ -33,11 +35,14 @@ use diagnose::{Analysis, AnalysisSettings, Diagnosis};
 use packet::Dir;
 use packet::wire::Endpoints;
 
-use crate::inputs::{self, CapturedConnection, File, InputFile, ReadError, ReadMode, Reading};
+use crate::inputs::{
+    self, CapturedConnection, CapturedQuicConnection, File, InputFile, ReadError, ReadMode, Reading,
+};
 
 pub use filter_expression::{FilterError, FilterExpression};
 pub use selection::{ConnectionFilter, ConnectionOrder};
 
+pub use captured_quic::{UNSEEN as UNSEEN_IN_CAPTURES_OF_QUIC, text as captured_quic_text};
 pub use exchange::exchange_lines;
 pub use explain::{UnknownCode, explain, list};
 pub use json::DocumentsJson;
@@ -46,6 +51,7 @@ pub use quic::QuicReport;
 pub use sarif::{path_uri, sarif_log};
 pub use text::{TextStyle, finding_text, guess_text};
 
+use both_ends::QuicPairReport;
 use exchange::{ExchangeSummary, Exchanges};
 use joined::CapturePairReport;
 use selection::code_bit;
@@ -60,6 +66,8 @@ pub struct DiagnosisReport {
     pub files: Vec<FileReport>,
     /// Connections present in two captures.
     joined: Vec<CapturePairReport>,
+    /// QUIC connections in the logs of both endpoints.
+    both_ends: Vec<QuicPairReport>,
 }
 
 /// The connections of a file.
@@ -72,6 +80,8 @@ pub struct FileReport {
     pub connections: Vec<ConnectionReport>,
     /// Its QUIC connections, worst first.
     pub quic: Vec<QuicReport>,
+    /// QUIC connections of a capture, those with most bytes first.
+    pub captured_quic: Vec<CapturedQuicConnection>,
     /// Summaries of the transfers by capture point: another point may have captured the same ones.
     neighbours: Vec<Vec<TransferSummary>>,
     /// What the time of the connections with data was spent on, by their numbers. Most connections of a
@@ -181,6 +191,9 @@ impl DiagnosisReport {
         let joined = joined
             .filter_map(|pair| CapturePairReport::of(pair, &reading.streams, &names))
             .collect();
+        let both_ends = reading.quic_pairs.iter();
+        let both_ends =
+            both_ends.filter_map(|pair| QuicPairReport::of(pair, &reading.quic, &names)).collect();
         let mut files: Vec<_> = reading
             .files
             .into_iter()
@@ -188,6 +201,7 @@ impl DiagnosisReport {
                 file,
                 connections: Vec::new(),
                 quic: Vec::new(),
+                captured_quic: Vec::new(),
                 neighbours: Vec::new(),
                 exchanges: Exchanges::default(),
             })
@@ -237,10 +251,16 @@ impl DiagnosisReport {
                 file.quic.push(QuicReport::of(connection));
             }
         }
+        for connection in reading.captured_quic {
+            if let Some(file) = files.get_mut(connection.file) {
+                file.captured_quic.push(connection);
+            }
+        }
         for file in &mut files {
+            file.captured_quic.sort_by_key(|one| core::cmp::Reverse(one.analysis.bytes()));
             file.quic.sort_by_key(|one| core::cmp::Reverse(one.diagnosis.cost()));
         }
-        Self { files, joined }
+        Self { files, joined, both_ends }
     }
 
     /// Keeps only the connections with this stream index; false if there is none.
@@ -249,10 +269,14 @@ impl DiagnosisReport {
         for file in &mut self.files {
             file.connections.retain(|one| one.stream.stream() == number);
             file.quic.retain(|one| one.connection.number == number);
-            found |= !file.connections.is_empty() || !file.quic.is_empty();
+            file.captured_quic.retain(|one| one.number == number);
+            let rest = [file.connections.len(), file.quic.len(), file.captured_quic.len()];
+            found |= rest.iter().any(|&left| left > 0);
         }
         let files = &self.files;
         self.joined.retain(|pair| files.iter().any(|file| pair.concerns(&file.file.name, number)));
+        self.both_ends
+            .retain(|pair| files.iter().any(|file| pair.concerns(&file.file.name, number)));
         found
     }
 

@@ -3,7 +3,7 @@
 //! [`read`] takes any number of files, each of which may be compressed (gzip, xz, zstd), and
 //! detects their kind by content: pcap, pcapng, tcpdump's text (also within prose, such as a mail),
 //! FreeBSD's BBLog and siftr, Linux' tcp_probe, polls of `ss -ti`, qlog, Chromium's NetLog. Packets are sorted into
-//! connections and passed to the analysis ([`diagnose::ConnectionAnalyzer`]); the samples of a
+//! connections of TCP and QUIC and passed to the analysis ([`diagnose::ConnectionAnalyzer`]); the samples of a
 //! kernel's log are added to the connection they describe.
 //!
 //! Memory: about 200 bytes per connection, and its packets in a compact form or, when there are more
@@ -12,6 +12,7 @@
 //!
 //! The module opens no files (callers give readers) and diagnoses nothing.
 
+mod captured_quic;
 mod captures;
 mod connection_key;
 mod convertible;
@@ -43,6 +44,7 @@ use trace::capture::CaptureInterface;
 use trace::unpack::{Packing, Unpacked};
 use units::Duration;
 
+pub use captured_quic::{CapturedQuicConnection, QuicCounts, QuicMigration};
 pub use convertible::ConvertibleFormat;
 pub use fragments::FragmentCounts;
 pub use join::{CapturePair, ClockEstimate};
@@ -51,9 +53,10 @@ pub use live::{LiveConnection, LiveInterval, LiveReporter};
 pub use logs::MAX_LOG_RECORDS;
 pub use others::OtherFrames;
 pub use problems::Problems;
-pub use quic::QuicConnection;
+pub use quic::{QuicConnection, QuicPair, QuicTransit};
 pub use transit::{MAX_TRANSIT_PACKETS, PacketOutcome, TwoPointTransit};
 
+use quic::QuicLogs;
 use table::ConnectionTable;
 
 /// Bytes from which the kind of a file is detected.
@@ -87,7 +90,9 @@ pub struct File {
     pub duplicates: u64,
     /// TCP packets whose options the snap length truncated.
     pub options_cut: u64,
-    /// Frames that are not TCP or cannot be parsed.
+    /// Datagrams of QUIC in a capture; their frames are not among the others.
+    pub quic: QuicCounts,
+    /// Frames that are neither TCP nor QUIC, or cannot be parsed.
     pub others: OtherFrames,
     /// Capture points (one in pcap); empty for logs.
     pub interfaces: Vec<CaptureInterface>,
@@ -149,6 +154,10 @@ pub struct Reading {
     pub pairs: Vec<CapturePair>,
     /// QUIC connections from their logs.
     pub quic: Vec<QuicConnection>,
+    /// QUIC connections that the logs of both endpoints have, compared.
+    pub quic_pairs: Vec<QuicPair>,
+    /// QUIC connections of captures, without their keys.
+    pub captured_quic: Vec<CapturedQuicConnection>,
 }
 
 /// Why a file cannot be read.
@@ -233,7 +242,9 @@ pub fn read_with(
     }
     // Logs are read last: their samples are added to the connections of the captures.
     begun.sort_by_key(|(_, (file, _))| file.kind.is_log());
-    let (mut files, mut quic) = (Vec::new(), Vec::new());
+    let (mut files, mut captured_quic) = (Vec::new(), Vec::new());
+    let of_quic = |(_, (file, _)): &&(usize, (File, _))| file.kind == InputKind::Qlog;
+    let mut quic = QuicLogs::new(begun.iter().filter(of_quic).count() > 1);
     for (number, (mut file, input)) in begun {
         let done = match file.kind {
             kind if kind != InputKind::Capture && mode.live.is_some() => {
@@ -241,11 +252,10 @@ pub fn read_with(
             }
             InputKind::Capture => {
                 captures::read(input, number, &mut file, &mut table, mode.live.as_mut())
+                    .map(|connections| captured_quic.extend(connections))
             }
             InputKind::TcpdumpText => text::read(input, number, &mut file, &mut table),
-            InputKind::Qlog => {
-                quic::read(input, number, &mut file).map(|connections| quic.extend(connections))
-            }
+            InputKind::Qlog => quic::read(input, number, &mut file, &mut quic),
             InputKind::NetLog => {
                 netlog::read(input, number, &mut file).map(|connections| quic.extend(connections))
             }
@@ -263,7 +273,8 @@ pub fn read_with(
     files.sort_by_key(|(number, _)| *number);
     let files = files.into_iter().map(|(_, file)| file).collect();
     let (streams, pairs) = table.finish();
-    Ok(Reading { files, streams, pairs, quic })
+    let (quic, quic_pairs) = quic.finish();
+    Ok(Reading { files, streams, pairs, quic, quic_pairs, captured_quic })
 }
 
 /// Detects the kind of a file from its first bytes, compressed or not.
@@ -301,6 +312,7 @@ fn open(name: String, bytes: Box<dyn Read + '_>) -> Result<(File, PeekedInput<'_
         tcp: 0,
         duplicates: 0,
         options_cut: 0,
+        quic: QuicCounts::default(),
         others: OtherFrames::default(),
         interfaces: Vec::new(),
         clocks: Vec::new(),

@@ -7,8 +7,11 @@ use export::qlog::Qlog;
 use ingest::diagnosis::{DiagnosisReport, FileReport, TextStyle};
 use ingest::inputs::InputFile;
 use logs::qlog::QlogFormat;
+use packet::Dir;
 use scenario::{Overrides, ReportStyle, load};
 use sim::ObserverPair;
+use sim::scenario::TapPoint;
+use units::HostId;
 
 const BASE: &str = r#"
 title = "a QUIC transfer"
@@ -180,6 +183,76 @@ fn the_extent_of_reordering_is_measured() {
     assert!(analysis.reordering.packets >= 3, "{:?}", analysis.reordering);
 }
 
+/// The logs of the client and the server.
+fn logs_of_both_ends(set: &[&str]) -> [Vec<u8>; 2] {
+    let set = set.iter().map(|set| (*set).to_owned()).collect();
+    let loaded = load(BASE, "run", &Overrides { set, ..Overrides::default() });
+    let loaded = loaded.unwrap_or_else(|errors| panic!("{errors:?}"));
+    let mut scenario = loaded.scenario.clone();
+    let client = LoggedEndpoint::sender(&mut scenario, 0).unwrap();
+    let tap = export::capture::tap(&mut scenario, 1, TapPoint::Stack);
+    let server = LoggedEndpoint { host: HostId(1), out: Dir::Reverse, tap, ..client };
+    let log =
+        |side| Qlog::new(&scenario, side, &loaded.sha256, QlogFormat::Current, Vec::new()).unwrap();
+    let mut both = ObserverPair(log(client), log(server));
+    sim::run(&scenario, &mut both).unwrap_or_else(|error| panic!("{error:?}"));
+    [both.0.finish().unwrap(), both.1.finish().unwrap()]
+}
+
+/// The diagnosis of both logs, and its JSON about both.
+fn both_ends(set: &[&str]) -> (DiagnosisReport, serde_json::Value) {
+    let [client, server] = logs_of_both_ends(set);
+    let source = |name: &str, bytes| InputFile { name: name.to_owned(), bytes };
+    let files = vec![
+        source("client.sqlog", Box::new(&client[..])),
+        source("server.sqlog", Box::new(&server[..])),
+    ];
+    let report = DiagnosisReport::read(files, false).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&report.json(9)).unwrap();
+    let joined = json[0]["joined_quic"][0].clone();
+    assert_eq!(joined, json[1]["joined_quic"][0]);
+    (report, joined)
+}
+
+/// Nothing is dropped on the path: all packets that were declared lost arrived.
+#[test]
+fn logs_of_both_ends_tell_false_losses_from_real_ones() {
+    let (_, set, ..) = TRANSFERS.iter().find(|(name, ..)| *name == "reordering").unwrap();
+    let (report, joined) = both_ends(set);
+    let analysis = &report.files[0].quic[0].connection.analysis;
+    let up = &joined["from_client"];
+    assert_eq!((&up["lost"], &up["declared_lost"]), (&0.into(), &0.into()));
+    assert_eq!(up["falsely_declared_lost"], analysis.all_lost());
+    assert!(up["reordered"].as_u64().unwrap() > 100, "{up}");
+    let text = report.text(TextStyle { limit: 1, look: ReportStyle::Plain });
+    assert!(
+        text.contains("connection 0 of client.sqlog is connection 0 of server.sqlog"),
+        "{text}"
+    );
+}
+
+/// One clock in both logs, 20 ms each way, and 0.1 ms for a packet of 1,252 bytes at 100 Mbit/s.
+#[test]
+fn logs_of_both_ends_have_the_delays_of_the_path() {
+    let (_, set, ..) = TRANSFERS.iter().find(|(name, ..)| *name == "random loss").unwrap();
+    let (report, joined) = both_ends(set);
+    let analysis = &report.files[0].quic[0].connection.analysis;
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    assert!(number(&joined["clock_ahead_s"]).abs() < 0.0001, "{joined}");
+    let round_trip = number(&joined["round_trip_s"]);
+    assert!((0.040..0.0402).contains(&round_trip), "{round_trip}");
+    for way in ["from_client", "from_server"] {
+        let least = number(&joined[way]["delays_s"][0]);
+        assert!((0.0199..0.0202).contains(&least), "{way}: {least}");
+    }
+    let up = &joined["from_client"];
+    let real = analysis.all_lost() - analysis.spurious;
+    assert!(real > 50 && up["declared_lost"] == real, "{up}");
+    // An ACK for every second packet, or after max_ack_delay.
+    let ack_delay = number(&up["ack_delays_s"][3]);
+    assert!(ack_delay <= 0.0251, "{ack_delay}");
+}
+
 #[test]
 fn damage_is_reported_with_its_event_and_byte() {
     let [log, _] = logs(&["flow.0.bulk=20kB"]);
@@ -216,4 +289,19 @@ fn the_text_and_the_json_have_the_findings() {
     assert_eq!(json["quic"][0]["primary"], "CC821");
     assert!(json["quic"][0]["findings"][0]["filter"].is_null());
     assert!(json["connections"].as_array().unwrap().is_empty());
+}
+
+/// The samples of docs/quic.md: an upload of 60 kB over 10 Mbit/s and 20 ms each way, 2 % of the packets lost.
+#[test]
+#[ignore = "writes docs/samples/both-ends.client.sqlog and both-ends.server.sqlog"]
+#[expect(clippy::disallowed_methods, reason = "files that are asked for")]
+fn samples_of_both_ends() {
+    let set = [
+        "flow.0.bulk=60kB",
+        "path.0.forward=[{ loss = \"2%\" }, { link = { rate = \"10Mbit/s\", buffer = \"60kB\" } }, { delay = \"20ms\" }]",
+    ];
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples");
+    for (name, log) in ["client", "server"].iter().zip(logs_of_both_ends(&set)) {
+        std::fs::write(folder.join(format!("both-ends.{name}.sqlog")), log).unwrap();
+    }
 }

@@ -4,8 +4,11 @@
 //! may represent a burst that TSO will split or LRO has merged.
 //! [`wire`] converts it to the bytes of RFC 9293 and RFC 791/8200 and back.
 //!
+//! [`quic`] reads the headers of QUIC packets.
+//!
 //! Nothing here keeps state from one segment to the next.
 
+pub mod quic;
 pub mod segment;
 pub mod wire;
 

@@ -39,6 +39,7 @@ mod options;
 mod parse;
 #[cfg(test)]
 mod tests;
+mod udp;
 
 pub use emit::{EmitError, emit, emit_payload, payload_byte};
 pub use fragment::{FragmentKey, IpFragment, fragment};
@@ -46,6 +47,7 @@ pub use icmp::{IcmpError, IcmpProblem, icmp_error};
 pub use link::Link;
 pub use options::OptionBytes;
 pub use parse::{ParsedPacket, WireError, WireProblem, parse, parse_cut};
+pub use udp::{UdpDatagram, udp_datagram};
 
 use std::net::SocketAddr;
 

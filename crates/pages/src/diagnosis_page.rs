@@ -15,8 +15,8 @@ use report::table::ReportTable;
 
 use crate::run_page::maker;
 use ingest::diagnosis::{
-    ConnectionReport, DiagnosisReport, FileReport, exchange_lines, finding_text, guess_text,
-    kernel_limit, kernel_text,
+    ConnectionReport, DiagnosisReport, FileReport, UNSEEN_IN_CAPTURES_OF_QUIC, captured_quic_text,
+    exchange_lines, finding_text, guess_text, kernel_limit, kernel_text,
 };
 
 /// Connections of each file that get their own chapter.
@@ -63,7 +63,11 @@ fn facts(report: &FileReport) -> String {
         return format!("{}, {}, {connections} of QUIC", file.kind, many(file.frames, "event"));
     }
     let connections = many(report.connections.len() as u64, "connection");
-    format!("{}, {}, {connections} of TCP", file.kind, many(file.frames, "frame"))
+    let quic = match report.captured_quic.len() {
+        0 => String::new(),
+        count => format!(", {count} of QUIC"),
+    };
+    format!("{}, {}, {connections} of TCP{quic}", file.kind, many(file.frames, "frame"))
 }
 
 fn file_parts(report: &FileReport, name: &str, number: usize, parts: &mut Vec<PagePart>) {
@@ -86,6 +90,7 @@ fn file_parts(report: &FileReport, name: &str, number: usize, parts: &mut Vec<Pa
     for judged in report.connections.iter().take(CHAPTERS) {
         chapter(report, judged, number, parts);
     }
+    captured_quic(report, parts);
     if report.connections.len() > CHAPTERS {
         let left = (report.connections.len() - CHAPTERS) as u64;
         parts.push(PagePart::Text(format!(
@@ -93,6 +98,22 @@ fn file_parts(report: &FileReport, name: &str, number: usize, parts: &mut Vec<Pa
             many(left, "more connection")
         )));
     }
+}
+
+fn captured_quic(report: &FileReport, parts: &mut Vec<PagePart>) {
+    let all = &report.captured_quic;
+    if all.is_empty() {
+        return;
+    }
+    parts.push(PagePart::Heading(many(all.len() as u64, "connection") + " of QUIC"));
+    for one in all.iter().take(CHAPTERS) {
+        parts.push(PagePart::Verbatim(captured_quic_text(one, report)));
+    }
+    if all.len() > CHAPTERS {
+        let left = many((all.len() - CHAPTERS) as u64, "more connection");
+        parts.push(PagePart::Text(format!("{left} of QUIC are in the output of --json.")));
+    }
+    parts.push(PagePart::Verbatim(UNSEEN_IN_CAPTURES_OF_QUIC.join("\n")));
 }
 
 fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &mut Vec<PagePart>) {

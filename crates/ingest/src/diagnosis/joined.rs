@@ -172,8 +172,9 @@ impl DiagnosisReport {
         here.filter(|pair| has(pair.near.flow) && has(pair.far.flow)).count()
     }
 
-    /// The comparisons of captures as text; empty without any.
+    /// The comparisons of captures, and of the logs of both endpoints, as text; empty without any.
     pub fn joined_text(&self) -> String {
-        self.joined.iter().map(CapturePairReport::text).collect()
+        let captures: String = self.joined.iter().map(CapturePairReport::text).collect();
+        captures + &self.both_ends_text()
     }
 }

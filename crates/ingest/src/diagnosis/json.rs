@@ -8,6 +8,8 @@ use packet::Dir;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::both_ends::QuicPairReport;
+use super::captured_quic::CapturedQuicJson;
 use super::exchange::{ExchangeJson, ServerJson, servers};
 use super::groups::{ConnectionGroup, groups};
 use super::joined::CapturePairReport;
@@ -35,9 +37,15 @@ struct FileJson<'a> {
     /// Connections of QUIC, from logs; absent if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     quic: Vec<QuicJson<'a>>,
+    /// QUIC connections of a capture; absent if there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    captured_quic: Vec<CapturedQuicJson>,
     /// Comparisons with other captures of the same transfers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     joined: Vec<&'a CapturePairReport>,
+    /// Comparisons with the log of the other endpoint.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    joined_quic: Vec<&'a QuicPairReport>,
 }
 
 /// The documents of files, as a list.
@@ -220,6 +228,11 @@ impl DiagnosisReport {
                 let of_file = |pair: &&CapturePairReport| pair.has(&file.file.name);
                 FileJson {
                     joined: self.joined.iter().filter(of_file).collect(),
+                    joined_quic: self
+                        .both_ends
+                        .iter()
+                        .filter(|pair| pair.has(&file.file.name))
+                        .collect(),
                     ..file_json(file, limit)
                 }
             })
@@ -239,7 +252,14 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
         servers: servers(report),
         connections: ConnectionsJson { report, limit },
         quic: report.quic.iter().take(limit).map(super::QuicReport::json).collect(),
+        captured_quic: report
+            .captured_quic
+            .iter()
+            .take(limit)
+            .map(|one| CapturedQuicJson::of(one, report))
+            .collect(),
         joined: Vec::new(),
+        joined_quic: Vec::new(),
     }
 }
 

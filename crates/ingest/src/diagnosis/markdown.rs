@@ -4,10 +4,11 @@ use core::fmt::Write;
 
 use diagnose::rules::{Finding, rate, size, time};
 
-use super::DiagnosisReport;
+use super::captured_quic::text as captured_quic_text;
 use super::groups::summary;
 use super::junit::headline;
 use super::verdicts::{ConnectionVerdict, verdicts};
+use super::{DiagnosisReport, FileReport};
 
 impl DiagnosisReport {
     /// Formats the report as Markdown; `limit` is the most connections of each file.
@@ -25,7 +26,11 @@ impl DiagnosisReport {
             }
             let of_file: Vec<&ConnectionVerdict<'_>> =
                 all.iter().filter(|one| one.file == name.as_str()).collect();
+            captured_quic(file, limit, &mut out);
             if of_file.is_empty() {
+                if !file.captured_quic.is_empty() {
+                    continue;
+                }
                 out.push_str("No connection found.\n");
                 continue;
             }
@@ -42,6 +47,18 @@ impl DiagnosisReport {
             of_file.iter().for_each(|one| connection(one, &mut out));
         }
         out
+    }
+}
+
+/// QUIC connections of a capture.
+fn captured_quic(file: &FileReport, limit: usize, out: &mut String) {
+    for one in file.captured_quic.iter().take(limit) {
+        // No text of the file is in it, so nothing ends the block.
+        let _ = writeln!(out, "```text\n{}```\n", captured_quic_text(one, file));
+    }
+    let hidden = file.captured_quic.len().saturating_sub(limit);
+    if hidden > 0 {
+        let _ = writeln!(out, "{hidden} more of QUIC not shown (`--limit`).\n");
     }
 }
 

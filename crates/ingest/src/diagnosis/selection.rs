@@ -9,6 +9,7 @@ use diagnose::rules::RULES;
 use super::exchange::{ExchangeSummary, Exchanges};
 use super::filter_expression::{ComparedConnection, Field, FieldValue, FilterExpression};
 use super::{ConnectionReport, DiagnosisReport, FileReport};
+use crate::inputs::CapturedQuicConnection;
 
 /// Conditions that a connection must meet, all of them; of hosts, ports and codes one.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +55,18 @@ impl ConnectionFilter {
             && self.expression.as_ref().is_none_or(|expression| {
                 expression.holds(&SelectedConnection { one, exchange: exchanges.of(one) })
             })
+    }
+
+    /// Whether a QUIC connection of a capture meets it. That has no findings, and no expression holds for it.
+    fn admits_captured_quic(&self, one: &CapturedQuicConnection) -> bool {
+        let ends = [one.ends.src, one.ends.dst];
+        let has_ip = |ip: &IpAddr| ends.iter().any(|end| end.ip() == *ip);
+        let has_port = |port: &u16| ends.iter().any(|end| end.port() == *port);
+        (self.hosts.is_empty() || self.hosts.iter().any(has_ip))
+            && (self.ports.is_empty() || self.ports.iter().any(has_port))
+            && self.codes.is_empty()
+            && one.analysis.bytes() >= self.min_bytes
+            && self.expression.is_none()
     }
 
     /// Whether it has conditions on what a log of QUIC lacks: addresses.
@@ -133,7 +146,8 @@ impl DiagnosisReport {
                     && (filter.codes.is_empty() || filter.codes.iter().any(found))
                     && one.connection.analysis.bytes() >= filter.min_bytes
             });
-            kept += file.connections.len() + file.quic.len();
+            file.captured_quic.retain(|one| filter.admits_captured_quic(one));
+            kept += file.connections.len() + file.quic.len() + file.captured_quic.len();
         }
         let files = &self.files;
         self.joined.retain(|pair| {

@@ -6,6 +6,7 @@ use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time};
 use diagnose::{Analysis, Limiter, TimeBudget};
 use packet::Dir;
 
+use super::captured_quic;
 use super::exchange::exchange_text;
 use super::groups::summary;
 use super::kernel::{kernel_limit, kernel_text};
@@ -96,6 +97,9 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
         many(shown as u64, "connection"),
         if is_qlog { "QUIC" } else { "TCP" }
     );
+    if !report.captured_quic.is_empty() {
+        let _ = write!(out, ", {} of QUIC", report.captured_quic.len());
+    }
     let _ = match duplicate_connections {
         0 => writeln!(out),
         _ if different == 1 => writeln!(out, ", seen at {connections} capture points"),
@@ -115,7 +119,7 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
     for line in not_read(file) {
         let _ = writeln!(out, "  {line}");
     }
-    if connections == 0 {
+    if connections == 0 && report.captured_quic.is_empty() {
         out.push_str("  no TCP connection found (for QUIC, pass its qlog)\n");
     }
     let summary = summary(report);
@@ -138,6 +142,7 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
             many((connections - view.limit) as u64, "more connection")
         );
     }
+    captured_quic::connections(report, view.limit, out);
 }
 
 fn quic_connections(report: &FileReport, view: TextStyle, out: &mut String) {

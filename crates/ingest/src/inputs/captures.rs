@@ -4,10 +4,14 @@ use std::io::Read;
 
 use diagnose::CapturedPacket;
 use packet::Segment;
-use packet::wire::{Endpoints, Link, ParsedPacket, WireProblem, fragment, icmp_error, parse_cut};
+use packet::wire::{
+    Endpoints, Link, ParsedPacket, WireError, WireProblem, fragment, icmp_error, parse_cut,
+    udp_datagram,
+};
 use trace::capture::{CaptureItem, CaptureReader, CapturedFrame, OpenError};
 use units::{Duration, Instant};
 
+use super::captured_quic::{CapturedQuicConnection, CapturedQuicTable, DatagramPosition};
 use super::connection_key::CaptureSource;
 use super::fragments::Reassembly;
 use super::live::LiveReporter;
@@ -20,11 +24,10 @@ pub(super) fn read(
     file: &mut File,
     table: &mut ConnectionTable,
     mut live: Option<&mut LiveReporter<'_>>,
-) -> Result<(), Reason> {
+) -> Result<Vec<CapturedQuicConnection>, Reason> {
     let mut parts = CaptureParts::new(number, table);
     parts.read(input, file, table, live.as_deref_mut())?;
-    parts.finish(file, table, live);
-    Ok(())
+    Ok(parts.finish(file, table, live))
 }
 
 /// Reads the parts of a capture one after another: a packet may be fragmented over two of them.
@@ -38,12 +41,20 @@ pub(super) struct CaptureParts {
     last: Option<Duration>,
     reassembly: Reassembly,
     held: TimestampFilter,
+    quic: CapturedQuicTable,
 }
 
 impl CaptureParts {
     pub(super) fn new(number: usize, table: &ConnectionTable) -> Self {
         let held = TimestampFilter { number, before: None, packet: None };
-        Self { number, copies: table.copies, last: None, reassembly: Reassembly::new(), held }
+        Self {
+            number,
+            copies: table.copies,
+            last: None,
+            reassembly: Reassembly::new(),
+            held,
+            quic: CapturedQuicTable::new(),
+        }
     }
 
     /// Reads the next part, or the only one.
@@ -122,11 +133,13 @@ impl CaptureParts {
                         let packet = seen.packet(&parsed, Some(whole.cut));
                         self.held.next(Some(packet), file, table);
                     }
-                    Err(error) => file.others.count(&error, &whole.bytes),
+                    Err(error) => {
+                        self.other(&error, (&whole.bytes, whole.len), Link::Raw, seen, file);
+                    }
                 }
             }
             Err(error) => {
-                file.others.count(&error, frame.bytes);
+                self.other(&error, (frame.bytes, original), link, seen, file);
                 self.held.confirm(seen.time, file, table);
                 if let Some(icmp) = icmp_error(frame.bytes, original, link) {
                     // The packet that it is about comes first.
@@ -138,13 +151,34 @@ impl CaptureParts {
         }
     }
 
-    /// Ends the capture after its last part.
+    /// A packet without TCP, truncated from `bytes.1` bytes: QUIC, or one that is counted.
+    fn other(
+        &mut self,
+        error: &WireError,
+        (bytes, original): (&[u8], usize),
+        link: Link,
+        seen: SeenFrame,
+        file: &mut File,
+    ) {
+        if error.problem == WireProblem::NotTcp(UDP)
+            && let Some(udp) = udp_datagram(bytes, original, link)
+        {
+            let position =
+                DatagramPosition { time: seen.time, point: seen.point, frame: seen.frame };
+            if self.quic.add(position, &udp) {
+                return;
+            }
+        }
+        file.others.count(error, bytes);
+    }
+
+    /// Ends the capture after its last part; returns its connections of QUIC.
     pub(super) fn finish(
         mut self,
         file: &mut File,
         table: &mut ConnectionTable,
         live: Option<&mut LiveReporter<'_>>,
-    ) {
+    ) -> Vec<CapturedQuicConnection> {
         if let Some(live) = live {
             live.flush(table);
         }
@@ -163,8 +197,19 @@ impl CaptureParts {
         file.duplicates += table.copies - self.copies;
         file.others.fragments += self.reassembly.counts.unused;
         file.others.fragmented = self.reassembly.counts;
+        file.quic = self.quic.counts;
+        if let Some(others) = file.others.protocols.get_mut(&UDP) {
+            *others = others.saturating_sub(file.quic.recovered);
+        }
+        file.others.protocols.retain(|_, count| *count > 0);
+        let quic = self.quic.finish(self.number);
+        let first = quic.iter().map(|one| one.analysis.interval.0).min();
+        file.begins = file.begins.or(first.map(Duration::from_nanos));
+        quic
     }
 }
+
+const UDP: u8 = 17;
 
 /// A timestamp this much later than the next packet's is wrong; packets of several NIC queues are
 /// out of order by less.

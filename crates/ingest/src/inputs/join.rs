@@ -222,7 +222,9 @@ fn at_second_point(matches: Vec<(u64, i64)>) -> Vec<(u64, i64)> {
     turned
 }
 
-fn offset(forward: &[(u64, i64)], backward: &[(u64, i64)]) -> Option<ClockEstimate> {
+/// The clock of the second point relative to the first, from the packets of both directions: times at the
+/// first, sorted, and the differences to the times at the second.
+pub(super) fn offset(forward: &[(u64, i64)], backward: &[(u64, i64)]) -> Option<ClockEstimate> {
     let out = forward.iter().map(|one| one.1).min()?;
     // In the reverse direction the second point comes first.
     let back = backward.iter().map(|one| -one.1).min()?;

@@ -4,6 +4,7 @@
 //! [`diagnose::quic::QuicAnalysis::missing`] lists what it lacks, and results that need it are left
 //! out.
 
+mod both_ends;
 mod records;
 
 use std::io::{BufReader, Read};
@@ -12,6 +13,8 @@ use diagnose::quic::{QuicAnalysis, QuicAnalyzer};
 use logs::qlog::{QlogItem, QlogReader, Vantage};
 
 use super::{File, Reason};
+use both_ends::{MAX_PACKETS, PacketTrace};
+pub use both_ends::{QuicPair, QuicTransit};
 use records::RecordBuffer;
 
 /// A QUIC connection from its log.
@@ -31,11 +34,38 @@ pub struct QuicConnection {
     pub analysis: QuicAnalysis,
 }
 
+/// The connections of all logs.
+#[derive(Debug, Default)]
+pub(super) struct QuicLogs {
+    logs: Vec<(QuicConnection, PacketTrace)>,
+    /// Packets that may still be kept, to compare logs.
+    left: usize,
+}
+
+impl QuicLogs {
+    /// `compare`: there are several logs, whose packets are kept.
+    pub(super) fn new(compare: bool) -> Self {
+        Self { logs: Vec::new(), left: if compare { MAX_PACKETS } else { 0 } }
+    }
+
+    /// Adds connections whose packets are not compared.
+    pub(super) fn extend(&mut self, connections: Vec<QuicConnection>) {
+        self.logs.extend(connections.into_iter().map(|one| (one, PacketTrace::default())));
+    }
+
+    /// The connections, and those that two logs have.
+    pub(super) fn finish(self) -> (Vec<QuicConnection>, Vec<QuicPair>) {
+        let pairs = both_ends::join(&self.logs);
+        (self.logs.into_iter().map(|(one, _)| one).collect(), pairs)
+    }
+}
+
 struct OpenTrace {
     title: String,
     group: String,
     vantage: Vantage,
     analyzer: QuicAnalyzer,
+    packets: PacketTrace,
 }
 
 impl OpenTrace {
@@ -45,7 +75,13 @@ impl OpenTrace {
             Vantage::Server => Some(false),
             Vantage::Network | Vantage::Unknown => None,
         };
-        Self { title, group, vantage, analyzer: QuicAnalyzer::new(client) }
+        Self {
+            title,
+            group,
+            vantage,
+            analyzer: QuicAnalyzer::new(client),
+            packets: PacketTrace::default(),
+        }
     }
 }
 
@@ -54,22 +90,26 @@ pub(super) fn read(
     input: impl Read,
     number: usize,
     file: &mut File,
-) -> Result<Vec<QuicConnection>, Reason> {
-    let mut connections = Vec::new();
+    all: &mut QuicLogs,
+) -> Result<(), Reason> {
+    let QuicLogs { logs, left } = all;
+    let compare = *left > 0;
+    let earlier = logs.len();
     let mut open: Option<OpenTrace> = None;
     let mut buffer = RecordBuffer::default();
     let mut close = |trace: Option<OpenTrace>| {
-        let Some(OpenTrace { title, group, vantage, analyzer }) = trace else { return };
+        let Some(OpenTrace { title, group, vantage, analyzer, packets }) = trace else { return };
         if let Some(analysis) = analyzer.finish() {
-            let number_in_file = connections.len() as u32;
-            connections.push(QuicConnection {
+            let number_in_file = (logs.len() - earlier) as u32;
+            let connection = QuicConnection {
                 file: number,
                 number: number_in_file,
                 title,
                 group,
                 vantage,
                 analysis,
-            });
+            };
+            logs.push((connection, packets));
         }
     };
     for item in QlogReader::lean(BufReader::with_capacity(1 << 16, input)) {
@@ -100,13 +140,16 @@ pub(super) fn read(
                 });
                 let record = buffer.record(&event);
                 trace.analyzer.push(event.at.as_nanos(), file.frames, &record);
+                if compare {
+                    trace.packets.push(event.at.as_nanos(), &record, left);
+                }
             }
         }
     }
     close(open.take());
-    if connections.is_empty() {
+    if logs.len() == earlier {
         let problem = file.problems.first.first().cloned();
         return Err(Reason::Nothing { kind: file.kind, problem });
     }
-    Ok(connections)
+    Ok(())
 }

@@ -61,7 +61,7 @@ pub(super) fn read(
         read(input, &part.name, &mut file)?;
         last = part.name;
     }
-    capture.finish(&mut file, &mut table, live.as_mut());
+    let captured_quic = capture.finish(&mut file, &mut table, live.as_mut());
     if let Some(live) = &mut live {
         live.finish(&table);
     }
@@ -69,7 +69,14 @@ pub(super) fn read(
         file.name = format!("{} to {last} ({count} parts)", file.name);
     }
     let (streams, pairs) = table.finish();
-    Ok(Reading { files: vec![file], streams, pairs, quic: Vec::new() })
+    Ok(Reading {
+        files: vec![file],
+        streams,
+        pairs,
+        quic: Vec::new(),
+        quic_pairs: Vec::new(),
+        captured_quic,
+    })
 }
 
 /// Time of the first packet in the beginning of a capture.

@@ -10,6 +10,7 @@ use units::{Bytes, Duration, Instant, Offset, SeqNum};
 
 use super::*;
 
+mod captured_quic;
 mod convertible;
 mod fragments;
 mod joined;

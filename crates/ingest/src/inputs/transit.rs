@@ -233,7 +233,8 @@ impl TwoPointTransit {
     }
 }
 
-fn percentiles(mut delays: Vec<i64>) -> Option<[i64; 4]> {
+/// Minimum, median, 99th percentile and maximum.
+pub(super) fn percentiles(mut delays: Vec<i64>) -> Option<[i64; 4]> {
     delays.sort_unstable();
     let last = delays.len().checked_sub(1)?;
     Some([delays[0], delays[last / 2], delays[last * 99 / 100], delays[last]])

@@ -1,0 +1,323 @@
+//! Logs of both endpoints of a QUIC connection on one clock.
+//!
+//! Packet numbers are unique within a packet number space and direction (RFC 9000 section 12.3), so that a
+//! packet that one log has as sent and the other as received is the same. The clocks are aligned as for two
+//! captures: half of the difference of the smallest differences of both directions.
+//!
+//! Two logs are of one connection if both name the same group (the original destination connection ID), or
+//! if neither file has another connection that could be; and if the lengths of their common packets agree.
+//!
+//! Memory: 40 bytes for each packet, at most [`MAX_PACKETS`] of all logs; later ones are not compared.
+
+use std::collections::BTreeMap;
+
+use diagnose::quic::record::{QuicPacketRecord, QuicRecord};
+
+use super::QuicConnection;
+use crate::inputs::join::{self, ClockEstimate};
+use crate::inputs::transit::percentiles;
+
+/// Most packets kept of all logs.
+pub(super) const MAX_PACKETS: usize = 2_000_000;
+/// Fewest packets in common of logs that are joined.
+const LEAST: usize = 2;
+
+/// A packet of a log: its packet number space and number.
+type PacketId = (u8, u64);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct SentPacket {
+    at: u64,
+    bytes: u32,
+    /// When it was declared lost.
+    lost: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct ReceivedPacket {
+    at: u64,
+    bytes: u32,
+    is_ack_eliciting: bool,
+}
+
+/// The packets of a log.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct PacketTrace {
+    sent: BTreeMap<PacketId, SentPacket>,
+    received: BTreeMap<PacketId, ReceivedPacket>,
+    /// Largest number that each ACK sent acknowledges for the first time, with the time.
+    acks: Vec<(PacketId, u64)>,
+    largest_acked: [Option<u64>; 3],
+    largest_received: [Option<u64>; 3],
+    /// Packets received after one with a larger number of their space, in the order of the log.
+    reordered: u64,
+    /// Time of the last event.
+    last: u64,
+    /// Packets were left out, as there were too many.
+    is_partial: bool,
+}
+
+impl PacketTrace {
+    /// Takes an event; `left`: packets that may still be kept.
+    pub(super) fn push(&mut self, at: u64, record: &QuicRecord<'_>, left: &mut usize) {
+        self.last = self.last.max(at);
+        match record {
+            QuicRecord::Sent(packet) => {
+                let Some(id) = id_of(packet) else { return };
+                if !self.has_room(left) {
+                    return;
+                }
+                let bytes = bytes_of(packet);
+                self.sent.entry(id).or_insert(SentPacket { at, bytes, lost: None });
+                let largest = packet.acked.iter().map(|range| range.1).max();
+                let known = &mut self.largest_acked[usize::from(id.0)];
+                if let Some(largest) = largest.filter(|new| known.is_none_or(|old| *new > old)) {
+                    *known = Some(largest);
+                    self.acks.push(((id.0, largest), at));
+                }
+            }
+            QuicRecord::Received(packet) => {
+                let Some(id) = id_of(packet) else { return };
+                if !self.has_room(left) {
+                    return;
+                }
+                let (bytes, is_ack_eliciting) = (bytes_of(packet), packet.is_ack_eliciting());
+                let received = ReceivedPacket { at, bytes, is_ack_eliciting };
+                self.received.entry(id).or_insert(received);
+                let largest = &mut self.largest_received[usize::from(id.0)];
+                self.reordered += u64::from(largest.is_some_and(|largest| largest > id.1));
+                *largest = (*largest).max(Some(id.1));
+            }
+            QuicRecord::Lost { kind, number, .. } => {
+                if let Some((space, number)) = kind.space().zip(*number)
+                    && let Some(sent) = self.sent.get_mut(&(space as u8, number))
+                {
+                    sent.lost.get_or_insert(at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn has_room(&mut self, left: &mut usize) -> bool {
+        let has_room = *left > 0;
+        self.is_partial |= !has_room;
+        *left = left.saturating_sub(1);
+        has_room
+    }
+}
+
+fn id_of(packet: &QuicPacketRecord<'_>) -> Option<PacketId> {
+    Some((packet.kind.space()? as u8, packet.number?))
+}
+
+fn bytes_of(packet: &QuicPacketRecord<'_>) -> u32 {
+    packet.bytes.map_or(0, |bytes| u32::try_from(bytes).unwrap_or(u32::MAX))
+}
+
+/// Two logs of one connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuicPair {
+    /// Indices of the client's and the server's log in [`Reading::quic`](crate::inputs::Reading::quic).
+    pub logs: [usize; 2],
+    /// Both name the same group.
+    pub same_group: bool,
+    /// The server's clock relative to the client's; `None` if packets of one direction only are in both
+    /// logs.
+    pub clock: Option<ClockEstimate>,
+    /// Packets of the client and of the server.
+    pub transits: [QuicTransit; 2],
+    /// Not all packets were compared, as there are too many.
+    pub is_partial: bool,
+}
+
+/// Outcomes of the packets of one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicTransit {
+    /// Packets that the sender logged, less those of `open`.
+    pub packets: u64,
+    /// Those that the receiver's log lacks.
+    pub lost: u64,
+    /// Packets declared lost that the receiver's log lacks.
+    pub declared_lost: u64,
+    /// Packets declared lost that had arrived, or arrived later.
+    pub falsely_declared: u64,
+    /// Those of them that had arrived before they were declared lost: their ACK was late or lost.
+    pub arrived_before: u64,
+    /// Packets received after one with a larger number.
+    pub reordered: u64,
+    /// Packets that the receiver's log may lack because it ends.
+    pub open: u64,
+    /// Packets received that the sender's log lacks.
+    pub unlogged: u64,
+    /// Minimum, median, 99th percentile and maximum one-way delay, in ns.
+    pub delays: Option<[i64; 4]>,
+    /// Minimum, median, 99th percentile and maximum time from the arrival of an ack-eliciting packet to the
+    /// first ACK of it or of a later one, at the receiver, in ns; of packets that were the largest acknowledged.
+    pub ack_delays: Option<[i64; 4]>,
+}
+
+impl QuicTransit {
+    /// How much the 99th percentile of the delay is above the minimum, in ns: the queue.
+    pub fn queue(&self) -> Option<i64> {
+        self.delays.map(|[least, _, late, _]| late - least)
+    }
+}
+
+/// Finds the connections that two logs have.
+pub(super) fn join(logs: &[(QuicConnection, PacketTrace)]) -> Vec<QuicPair> {
+    let mut taken = vec![false; logs.len()];
+    let mut pairs = Vec::new();
+    for by_group in [true, false] {
+        for (client, one) in logs.iter().enumerate() {
+            if taken[client] || one.0.analysis.client != Some(true) {
+                continue;
+            }
+            let fits = |other: &(QuicConnection, PacketTrace)| {
+                other.0.file != one.0.file
+                    && other.0.analysis.client == Some(false)
+                    && (!by_group || !one.0.group.is_empty() && one.0.group == other.0.group)
+            };
+            let mut servers =
+                logs.iter().enumerate().filter(|(index, other)| !taken[*index] && fits(other));
+            let Some((server, other)) = servers.next() else { continue };
+            // Without a common name only one may come into question, of only one client.
+            let is_other_client = |(index, log): (usize, &(QuicConnection, PacketTrace))| {
+                index != client && !taken[index] && log.0.analysis.client == Some(true)
+            };
+            let is_ambiguous =
+                servers.next().is_some() || logs.iter().enumerate().any(is_other_client);
+            if !by_group && is_ambiguous {
+                continue;
+            }
+            if let Some(pair) = compare([client, server], [&one.1, &other.1], by_group) {
+                (taken[client], taken[server]) = (true, true);
+                pairs.push(pair);
+            }
+        }
+    }
+    pairs
+}
+
+fn compare(
+    logs: [usize; 2],
+    [client, server]: [&PacketTrace; 2],
+    same_group: bool,
+) -> Option<QuicPair> {
+    // Times at the client, and the differences to the times at the server.
+    let forward = common(client, server).map(|(sent, received)| (sent, difference(sent, received)));
+    let backward =
+        common(server, client).map(|(sent, received)| (received, difference(received, sent)));
+    let sorted = |mut all: Vec<(u64, i64)>| {
+        all.sort_unstable();
+        all
+    };
+    let (forward, backward) = (sorted(forward.collect()), sorted(backward.collect()));
+    if forward.len() + backward.len() < LEAST
+        || !lengths_agree(client, server)
+        || !lengths_agree(server, client)
+    {
+        return None;
+    }
+    let clock = join::offset(&forward, &backward);
+    let ahead = clock.map_or_else(
+        // One direction alone: assumes that its fastest packet took no time.
+        || forward.iter().map(|one| one.1).min().or(backward.iter().map(|one| one.1).max()),
+        |clock| Some(clock.ahead),
+    )?;
+    let drift = clock.and_then(|clock| clock.drift).unwrap_or(0.0);
+    let origin = forward.iter().chain(&backward).map(|one| one.0).min()?;
+    let aligned = Alignment { ahead, drift, origin };
+    let one_way = clock.map_or(0, |clock| clock.round_trip.max(0) / 2);
+    let transits = [
+        transit(client, server, one_way, &|at| aligned.at_server(at), &|at| at),
+        transit(server, client, one_way, &|at| at, &|at| aligned.at_server(at)),
+    ];
+    let is_partial = client.is_partial || server.is_partial;
+    Some(QuicPair { logs, same_group, clock, transits, is_partial })
+}
+
+/// Converts times of the client's clock to the server's.
+struct Alignment {
+    ahead: i64,
+    /// In ns per second, since `origin` on the client's clock.
+    drift: f64,
+    origin: u64,
+}
+
+impl Alignment {
+    fn at_server(&self, at: u64) -> u64 {
+        let since = at.saturating_sub(self.origin) as f64 / 1e9;
+        at.saturating_add_signed(self.ahead.saturating_add((self.drift * since) as i64))
+    }
+}
+
+fn difference(from: u64, to: u64) -> i64 {
+    to.cast_signed().wrapping_sub(from.cast_signed())
+}
+
+/// Times of the packets that one log has as sent and the other as received.
+fn common(from: &PacketTrace, to: &PacketTrace) -> impl Iterator<Item = (u64, u64)> {
+    from.sent.iter().filter_map(|(id, sent)| Some((sent.at, to.received.get(id)?.at)))
+}
+
+/// Whether the common packets have the same length in both logs, as far as known: all but one in ten, since
+/// stacks count padding and headers differently.
+fn lengths_agree(from: &PacketTrace, to: &PacketTrace) -> bool {
+    let lengths = from.sent.iter().filter_map(|(id, sent)| {
+        let received = to.received.get(id)?;
+        (sent.bytes > 0 && received.bytes > 0).then_some(sent.bytes == received.bytes)
+    });
+    let (equal, all) =
+        lengths.fold((0_u64, 0_u64), |(equal, all), one| (equal + u64::from(one), all + 1));
+    equal * 10 >= all * 9
+}
+
+/// Follows the packets of one direction. `sent_at` and `received_at` convert the times of either log to one
+/// clock.
+fn transit(
+    from: &PacketTrace,
+    to: &PacketTrace,
+    one_way: i64,
+    sent_at: &dyn Fn(u64) -> u64,
+    received_at: &dyn Fn(u64) -> u64,
+) -> QuicTransit {
+    let mut out = QuicTransit::default();
+    let end = received_at(to.last);
+    let mut delays = Vec::new();
+    for (id, sent) in &from.sent {
+        let left = sent_at(sent.at);
+        let received = to.received.get(id);
+        if received.is_none() && left.saturating_add_signed(one_way) >= end {
+            out.open += 1;
+            continue;
+        }
+        out.packets += 1;
+        out.lost += u64::from(received.is_none());
+        match (sent.lost, received) {
+            (Some(_), None) => out.declared_lost += 1,
+            (Some(declared), Some(received)) => {
+                out.falsely_declared += 1;
+                let before = received_at(received.at) <= sent_at(declared);
+                out.arrived_before += u64::from(before);
+            }
+            _ => {}
+        }
+        if let Some(received) = received {
+            delays.push(difference(left, received_at(received.at)));
+        }
+    }
+    out.delays = percentiles(delays);
+    out.unlogged = to.received.keys().filter(|id| !from.sent.contains_key(*id)).count() as u64;
+    out.reordered = to.reordered;
+    // The receiver's ACKs are on its own clock.
+    let waits = to.acks.iter().filter_map(|(id, at)| {
+        let received = to.received.get(id).filter(|received| received.is_ack_eliciting)?;
+        Some(difference(received.at, *at).max(0))
+    });
+    out.ack_delays = percentiles(waits.collect());
+    out
+}
+
+#[cfg(test)]
+mod tests;
