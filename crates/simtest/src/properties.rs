@@ -4,6 +4,7 @@
 
 pub mod bblog;
 pub mod capture;
+pub mod captured_quic;
 pub mod ini;
 pub mod inputs;
 pub mod packet_bytes;

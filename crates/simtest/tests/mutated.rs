@@ -143,6 +143,11 @@ fn captures() {
 }
 
 #[test]
+fn quic_in_captures() {
+    throw("captured_quic", &["fuzz/seeds/captured_quic"], properties::captured_quic::check);
+}
+
+#[test]
 fn packed_files() {
     throw("unpack", &["fuzz/seeds/unpack"], properties::unpack::check);
 }
@@ -174,6 +179,11 @@ fn qlogs() {
         properties::qlog::check(input);
         properties::inputs::check((input, &[]));
     });
+}
+
+#[test]
+fn netlogs() {
+    throw("netlog", &["fuzz/seeds/netlog"], |input| properties::inputs::check((input, &[])));
 }
 
 #[test]

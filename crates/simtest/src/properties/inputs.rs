@@ -3,7 +3,7 @@
 
 use diagnose::AnalysisSettings;
 use diagnose::quic::QuicDiagnosis;
-use ingest::inputs::{InputFile, read};
+use ingest::inputs::{InputFile, InputKind, read};
 
 /// Checks `input`.
 ///
@@ -22,6 +22,14 @@ pub fn check(input: (&[u8], &[u8])) {
             return;
         }
     };
+    for file in &reading.files {
+        // Damage of a log is at an event, that of the events of a NetLog also at a line.
+        if matches!(file.kind, InputKind::Qlog | InputKind::NetLog) {
+            for problem in &file.problems.first {
+                assert!(problem.contains("event ") || problem.contains("byte "), "{problem}");
+            }
+        }
+    }
     for quic in &reading.quic {
         let analysis = &quic.analysis;
         assert_eq!(analysis.budget.whole(), analysis.duration());
