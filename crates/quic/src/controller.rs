@@ -15,7 +15,8 @@ use cc::{AnyController, Control, Controller as _, LinuxReno, QuicNewReno, Window
 use units::{Bytes, Duration, Instant, Offset};
 
 use crate::congestion_control::CongestionControl;
-use crate::profile::QuicProfile;
+use crate::profile::{QuicCubicRule, QuicProfile};
+use crate::quinn_cubic::QuinnCubic;
 use crate::sent::SentQuicPacket;
 
 /// Ticks per second of the clock that TCP controllers see, as in most kernels.
@@ -29,6 +30,7 @@ const fn ticks(now: Instant) -> u64 {
 #[derive(Debug, Clone)]
 pub(crate) enum QuicController {
     NewReno(QuicNewReno),
+    QuinnCubic(QuinnCubic),
     Tcp(Box<TcpController>),
 }
 
@@ -76,6 +78,11 @@ impl QuicController {
             CongestionControl::Cubic(CubicVariant::Linux) => {
                 Self::Tcp(Box::new(TcpController::new(LinuxCubic::new(HZ).into(), datagram)))
             }
+            CongestionControl::Cubic(CubicVariant::Rfc)
+                if profile.cubic == QuicCubicRule::Quinn =>
+            {
+                Self::QuinnCubic(QuinnCubic::new(datagram))
+            }
             CongestionControl::Cubic(CubicVariant::Rfc) => {
                 Self::Tcp(Box::new(TcpController::new(RfcCubic::new().into(), datagram)))
             }
@@ -117,6 +124,20 @@ impl QuicController {
                 }
                 change
             }
+            Self::QuinnCubic(cubic) => {
+                let mut change = WindowChange::None;
+                for packet in acked.packets {
+                    let event = PacketAcked {
+                        sent: packet.at,
+                        size: u64::from(packet.size),
+                        flight_is_empty: false,
+                        underused: acked.underused,
+                    };
+                    let one = cubic.on_packet_acked(acked.now, &event, acked.smoothed);
+                    change = if one == WindowChange::None { change } else { one };
+                }
+                change
+            }
             Self::Tcp(tcp) => tcp.on_acked(acked),
         }
     }
@@ -127,6 +148,10 @@ impl QuicController {
                 let LostPackets { now, sent, persistent, .. } = *lost;
                 newreno.on_packets_lost(&PacketsLost { now, sent, persistent })
             }
+            Self::QuinnCubic(cubic) => {
+                let LostPackets { now, sent, persistent, .. } = *lost;
+                cubic.on_packets_lost(&PacketsLost { now, sent, persistent })
+            }
             Self::Tcp(tcp) => tcp.on_lost(lost, bytes),
         }
     }
@@ -134,13 +159,14 @@ impl QuicController {
     pub(crate) fn take_extra_packet(&mut self) -> bool {
         match self {
             Self::NewReno(newreno) => newreno.take_extra_packet(),
-            Self::Tcp(_) => false,
+            Self::QuinnCubic(_) | Self::Tcp(_) => false,
         }
     }
 
     pub(crate) fn control(&self) -> Control {
         match self {
             Self::NewReno(newreno) => newreno.control(),
+            Self::QuinnCubic(cubic) => cubic.control(),
             Self::Tcp(tcp) => tcp.cc.control(),
         }
     }
@@ -148,6 +174,7 @@ impl QuicController {
     pub(crate) fn in_recovery(&self) -> bool {
         match self {
             Self::NewReno(newreno) => newreno.in_recovery(),
+            Self::QuinnCubic(cubic) => cubic.in_recovery(),
             Self::Tcp(tcp) => tcp.in_recovery,
         }
     }
@@ -155,7 +182,7 @@ impl QuicController {
     /// The error of a user-defined controller, if it failed.
     pub(crate) fn failure(&self) -> Option<&ControllerError> {
         match self {
-            Self::NewReno(_) => None,
+            Self::NewReno(_) | Self::QuinnCubic(_) => None,
             Self::Tcp(tcp) => tcp.cc.failure(),
         }
     }
@@ -164,7 +191,7 @@ impl QuicController {
     pub(crate) fn partial(&self) -> Bytes {
         match self {
             Self::NewReno(newreno) => newreno.partial_bytes_acked(),
-            Self::Tcp(_) => Bytes::ZERO,
+            Self::QuinnCubic(_) | Self::Tcp(_) => Bytes::ZERO,
         }
     }
 }

@@ -196,7 +196,7 @@ impl QuicEndpoint {
             handshake: Handshake::new(cfg.handshake),
             spaces: [numbers(), numbers(), numbers()],
             datagram,
-            pacer: Pacer::new(cc.control().window.get()),
+            pacer: Pacer::new(cc.control().window.get(), profile.bursts, datagram),
             cc,
             rtt: Rtt::new(profile.pto.initial_rtt),
             bytes_in_flight: 0,

@@ -27,6 +27,7 @@ mod controller;
 mod input;
 mod output;
 mod pacer;
+mod quinn_cubic;
 mod ranges;
 mod received;
 mod recv_stream;

@@ -4,9 +4,13 @@
 use units::ratio::{scaled, scaled_up};
 use units::{Bytes, Duration, Instant, Rate};
 
+use crate::profile::PacerBursts;
+
 /// A leaky bucket pacer.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
+    bursts: PacerBursts,
+    datagram: u64,
     burst: u64,
     tokens: u64,
     since: Instant,
@@ -14,8 +18,9 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     /// A full bucket of `burst` bytes.
-    pub(crate) const fn new(burst: u64) -> Self {
-        Self { burst, tokens: burst, since: Instant::ZERO }
+    pub(crate) const fn new(burst: u64, bursts: PacerBursts, datagram: u32) -> Self {
+        let datagram = datagram as u64;
+        Self { bursts, datagram, burst, tokens: burst, since: Instant::ZERO }
     }
 
     /// When a packet of `size` bytes may be sent; `None`: now.
@@ -26,6 +31,14 @@ impl Pacer {
         window: Bytes,
         smoothed: Duration,
     ) -> Option<Instant> {
+        if let PacerBursts::Interval { time, least, most } = self.bursts {
+            let sent = scaled(window.get(), time.as_nanos(), smoothed.as_nanos().max(1));
+            self.burst = sent.clamp(least * self.datagram, most * self.datagram);
+            self.tokens = self.tokens.min(self.burst);
+            if self.tokens >= size {
+                return None;
+            }
+        }
         // Tokens earned at 5 windows per 4 round trips.
         let (gain, span) = (5 * window.get().max(1), 4 * smoothed.as_nanos().max(1));
         let refill = scaled(now.since(self.since).as_nanos(), gain, span);
@@ -33,7 +46,14 @@ impl Pacer {
             self.tokens = self.tokens.saturating_add(refill).min(self.burst);
             self.since = now;
         }
-        let short = size.min(self.burst).saturating_sub(self.tokens);
+        if self.tokens >= size {
+            return None;
+        }
+        let wanted = match self.bursts {
+            PacerBursts::InitialWindow => size.min(self.burst),
+            PacerBursts::Interval { .. } => size.max(self.burst),
+        };
+        let short = wanted.saturating_sub(self.tokens);
         (short > 0).then(|| self.since + Duration::from_nanos(scaled_up(short, span, gain)))
     }
 
@@ -63,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_sent_at_once_and_the_rest_at_five_quarters_of_the_rate_section_7_7() {
-        let mut pacer = Pacer::new(12_000);
+        let mut pacer = Pacer::new(12_000, PacerBursts::InitialWindow, 1_200);
         let (mut now, mut sent) = (Instant::ZERO, 0_u64);
         let end = now + Duration::from_millis(400);
         while now < end {

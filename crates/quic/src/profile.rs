@@ -39,8 +39,12 @@ pub struct QuicProfile {
     pub acks: QuicAckRule,
     /// ACK frequency requested from the peer, where both support the extension.
     pub ack_frequency: Option<AckFrequency>,
+    /// CUBIC of `cc = "cubic"`.
+    pub cubic: QuicCubicRule,
     /// Is pacing on?
     pub pacing: bool,
+    /// Bursts of the pacer.
+    pub bursts: PacerBursts,
     /// Flow control windows for the peer.
     pub windows: Windows,
     /// Send buffer: bytes held until they are acknowledged.
@@ -61,8 +65,35 @@ pub enum SendRule {
     Below,
 }
 
+/// The CUBIC of an implementation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuicCubicRule {
+    /// RFC 9438 ([`cc::cubic::RfcCubic`]).
+    Rfc9438,
+    /// quinn-proto 0.11.19, after RFC 8312.
+    Quinn,
+}
+
+/// How much the pacer sends at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacerBursts {
+    /// An initial window after idle, else single packets (RFC 9002 section 7.7).
+    InitialWindow,
+    /// What the window sends in this time, within bounds in datagrams; a sender that has to wait waits until
+    /// it may send all of it (quinn-proto 0.11.19, `connection/pacing.rs`).
+    Interval {
+        /// Time.
+        time: Duration,
+        /// Least datagrams.
+        least: u64,
+        /// Most datagrams.
+        most: u64,
+    },
+}
+
 /// Names of all profiles, in the order they are listed to users.
-pub const NAMES: [&str; 3] = ["quic-rfc9002", "quic-inet-2025-02", "quic-inet-2025-03"];
+pub const NAMES: [&str; 4] =
+    ["quic-rfc9002", "quic-inet-2025-02", "quic-inet-2025-03", "quinn-0.11"];
 
 impl QuicProfile {
     /// The profile of that name.
@@ -71,6 +102,7 @@ impl QuicProfile {
             "quic-rfc9002" => Some(RFC9002),
             "quic-inet-2025-02" => Some(INET_2025_02),
             "quic-inet-2025-03" => Some(INET_2025_03),
+            "quinn-0.11" => Some(QUINN_0_11),
             _ => None,
         }
     }
@@ -99,7 +131,9 @@ pub const RFC9002: QuicProfile = QuicProfile {
         bundle_all: false,
     },
     ack_frequency: None,
+    cubic: QuicCubicRule::Rfc9438,
     pacing: true,
+    bursts: PacerBursts::InitialWindow,
     // Chromium's.
     windows: Windows { connection: 15 << 20, stream: 6 << 20 },
     send_buffer: Bytes(16 << 20),
@@ -127,6 +161,26 @@ pub const INET_2025_03: QuicProfile = QuicProfile {
     handshake: Some(Flights::TYPICAL),
     newreno: QuicNewRenoParams::INET_2025_03,
     ..INET_2025_02
+};
+
+/// quinn-proto 0.11.19 (crates.io) with the defaults of its `TransportConfig`.
+///
+/// Its path MTU discovery is not modelled: datagrams have the size at which it ends, 1,452 bytes
+/// (`MtuDiscoveryConfig::upper_bound`).
+pub const QUINN_0_11: QuicProfile = QuicProfile {
+    name: "quinn-0.11",
+    // With headers of IPv4 and UDP.
+    mtu: 1_480,
+    default_cc: "cubic",
+    newreno: QuicNewRenoParams::QUINN_0_11,
+    send: SendRule::Below,
+    losses_first: false,
+    cubic: QuicCubicRule::Quinn,
+    bursts: PacerBursts::Interval { time: Duration::from_millis(2), least: 10, most: 256 },
+    // `receive_window` is unlimited, `stream_receive_window` 1.25 MB, `send_window` eight of them.
+    windows: Windows { connection: (1 << 62) - 1, stream: 1_250_000 },
+    send_buffer: Bytes(10_000_000),
+    ..RFC9002
 };
 
 #[cfg(test)]

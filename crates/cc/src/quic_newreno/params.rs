@@ -76,6 +76,17 @@ impl QuicNewRenoParams {
         },
     };
 
+    /// quinn-proto 0.11.19 (`congestion/new_reno.rs`): no packet on entering recovery; in congestion
+    /// avoidance acknowledged bytes are counted up to a window, and the count is kept at a loss.
+    pub const QUINN_0_11: Self = Self {
+        avoidance: QuicAvoidance::WindowOfBytes,
+        // 12,000 bytes of any datagram: 8.3 of 1,452.
+        initial_window: 8,
+        one_packet_on_entry: false,
+        counter: ByteCounterRule { cleared_at_loss: false, ..Self::RFC9002.counter },
+        ..Self::RFC9002
+    };
+
     /// INET of 14 February 2025 (58f2b31929), `accurateIncrease` on.
     pub const INET_2025_02: Self = Self {
         avoidance: QuicAvoidance::Counted { trigger: IncreaseTrigger::LastDatagram },

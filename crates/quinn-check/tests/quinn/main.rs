@@ -19,6 +19,7 @@
 mod encrypted;
 mod meter;
 mod null_crypto;
+mod profile;
 mod quinn_world;
 
 use std::fmt::Write as _;
@@ -27,6 +28,7 @@ use cc::quic_newreno::QuicAvoidance;
 use meter::{PACKET, SenderMeter, WindowCycle};
 use quic::QuicProfile;
 use quic::profile::SendRule;
+use quinn_world::QuinnController;
 use scenario::{Overrides, load};
 use sim::Scenario;
 use units::{Duration, Instant};
@@ -116,7 +118,7 @@ fn run(sender: SenderKind, every: u32, loss: &str, seed: u64) -> SenderMeter {
     let mut meter = SenderMeter::new(Instant::ZERO + WARM_UP);
     if sender == SenderKind::Quinn {
         let scenario = scenario("rfc", "", loss, seed);
-        return quinn_world::run(&scenario, every, seed as u8, meter);
+        return quinn_world::run(&scenario, (every, QuinnController::NewReno), seed as u8, meter);
     }
     let knobs = format!(
         "\n[host.server.knobs]\nnumReceivedAckElicitingsBeforeAck = {every}\n\

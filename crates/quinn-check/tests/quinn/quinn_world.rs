@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use packet::{Dir, Flags, Segment};
-use quinn_proto::congestion::NewRenoConfig;
+use quinn_proto::congestion::{CubicConfig, NewRenoConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir as Streams,
     Endpoint, EndpointConfig, RandomConnectionIdGenerator, ServerConfig, StreamId, TransportConfig,
@@ -53,14 +53,28 @@ struct QuinnHost {
     stream: Option<StreamId>,
 }
 
-/// The configuration of both endpoints: NewReno with the values of RFC 9002, unlimited flow control
+/// The controller of the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QuinnController {
+    /// With an initial window of ten packets.
+    NewReno,
+    /// The default.
+    Cubic,
+}
+
+/// The configuration of both endpoints: with NewReno with the values of RFC 9002, unlimited flow control
 /// windows, no MTU discovery.
-fn transport(every: u32) -> TransportConfig {
+fn transport(every: u32, cc: QuinnController) -> TransportConfig {
     let mut config = TransportConfig::default();
     let mut newreno = NewRenoConfig::default();
     newreno.initial_window(10 * u64::from(PACKET));
+    match cc {
+        QuinnController::NewReno => config.congestion_controller_factory(Arc::new(newreno)),
+        QuinnController::Cubic => {
+            config.congestion_controller_factory(Arc::new(CubicConfig::default()))
+        }
+    };
     config
-        .congestion_controller_factory(Arc::new(newreno))
         .initial_mtu(PACKET as u16)
         .mtu_discovery_config(None)
         .enable_segmentation_offload(false)
@@ -93,16 +107,16 @@ fn address(host: u8) -> SocketAddr {
 /// acknowledges every n-th packet, `every` being 1 or 2.
 pub(crate) fn run(
     scenario: &Scenario,
-    every: u32,
+    (every, cc): (u32, QuinnController),
     seed: u8,
     mut meter: SenderMeter,
 ) -> SenderMeter {
     let clock = QuinnClock::new();
     let mut server_config = ServerConfig::new(Arc::new(NullCrypto), Arc::new(NullCrypto));
-    server_config.transport_config(Arc::new(transport(every)));
+    server_config.transport_config(Arc::new(transport(every, cc)));
     let mut client = endpoint(None, seed);
     let mut config = ClientConfig::new(Arc::new(NullCrypto));
-    config.transport_config(Arc::new(transport(every)));
+    config.transport_config(Arc::new(transport(every, cc)));
     let opened = client
         .connect(clock.theirs(Instant::ZERO), config, address(2), "server")
         .expect("the address is one");
