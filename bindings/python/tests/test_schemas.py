@@ -46,6 +46,7 @@ CALLS = {
         ["diagnose", GOLDEN / "k1_two_flows/sender.pcap.xz", "--every", "500ms"],
         ["diagnose", ROOT / "golden/captures/recorded/failures/reset-between.client.pcap.gz", "--every", "100ms"],
     ],
+    "hunt": [["hunt", "--cc", "reno", "--goal", "loss", "--worlds", "40"]],
     "kernel-check": [["kernel", "check"]],
     "kernel-list": [["kernel", "list"]],
     "packetdrill": [["packetdrill", ROOT / "golden/packetdrill"], ["packetdrill", ROOT / "docs/samples/packet-scripts"]],

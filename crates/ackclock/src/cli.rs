@@ -2,6 +2,7 @@
 
 mod compare;
 mod generated;
+mod hunt;
 mod kernel;
 mod mcp;
 mod run;
@@ -20,6 +21,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use compare::GradesArgs;
 pub(crate) use generated::{CompletionsArgs, ManArgs, SchemaArgs};
+pub(crate) use hunt::HuntArgs;
 pub(crate) use kernel::{BuildArgs, KernelCheckArgs, KernelCommand, ListArgs};
 pub(crate) use mcp::McpArgs;
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
@@ -90,6 +92,8 @@ pub(crate) enum Command {
     /// Evaluate a congestion controller by the criteria of a standard, with verdicts
     #[command(subcommand, after_help = suite::SUITE_EXAMPLES)]
     Suite(SuiteCommand),
+    /// Search for the worst case of a congestion controller, shrunk to a scenario of a few lines
+    Hunt(HuntArgs),
     /// Print published figures next to Ackclock's measurements
     Reproduce(ReproduceArgs),
     /// Read a log, intact or damaged: FreeBSD's Black Box Log or siftr, or qlog

@@ -7,6 +7,7 @@ mod emulator;
 mod explain;
 mod generated;
 mod guests;
+mod hunt;
 mod import_ini;
 mod kernel;
 mod mcp;
@@ -50,6 +51,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Scenario(command) => scenario::run(command),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Suite(command) => suite::run(command),
+        Command::Hunt(args) => hunt::run(&args),
         Command::Sweep(args) => sweep::run(args),
         Command::Table(args) => table::run(&args),
         Command::Read(args) => read::run(&args),

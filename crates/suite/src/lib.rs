@@ -30,7 +30,7 @@ pub use evaluation::Evaluation;
 pub use report::{
     CriterionReport, CriterionVerdict, FigureBound, SuiteFigure, SuiteReport, WorldText,
 };
-pub use sender::{SenderError, SuiteSender};
+pub use sender::{SenderError, SuiteSender, buffer_knobs};
 
 /// What to evaluate.
 #[derive(Debug, Clone)]

@@ -92,7 +92,7 @@ impl SuiteSender {
     /// the worlds of the suites need.
     pub(crate) fn hosts(&self, from: &str, to: &str, mtu: Option<u32>) -> String {
         let mtu = mtu.map_or_else(String::new, |mtu| format!("mtu = \"{mtu}B\"\n"));
-        let knobs = self.buffers();
+        let knobs = buffer_knobs(&self.profile);
         let tso = if self.is_quic() { "" } else { "tso = true\n" };
         format!(
             "[host.{from}]\nprofile = {:?}\ncc = {:?}\n{tso}{mtu}{knobs}\n\
@@ -101,18 +101,23 @@ impl SuiteSender {
         )
     }
 
-    fn buffers(&self) -> String {
-        if self.profile.starts_with("linux") {
-            "knobs = { \"net.ipv4.tcp_rmem\" = [\"4KiB\", \"128KiB\", \"64MiB\"], \
-             \"net.ipv4.tcp_wmem\" = [\"4KiB\", \"16KiB\", \"64MiB\"] }\n"
-                .to_owned()
-        } else if self.profile.starts_with("freebsd") {
-            "knobs = { \"kern.ipc.maxsockbuf\" = \"64MiB\", \
-             \"net.inet.tcp.sendbuf_max\" = \"32MiB\", \"net.inet.tcp.recvbuf_max\" = \"32MiB\" }\n"
-                .to_owned()
-        } else {
-            String::new()
-        }
+    /// True if the system has a receive offload: LRO or GRO.
+    pub fn has_receive_offload(&self) -> bool {
+        self.profile.starts_with("freebsd") || self.profile.starts_with("linux")
+    }
+}
+
+/// The key of a host with this profile that makes its socket buffers large enough for the worlds of
+/// suites, with a line break; empty if the profile needs none.
+pub fn buffer_knobs(profile: &str) -> &'static str {
+    if profile.starts_with("linux") {
+        "knobs = { \"net.ipv4.tcp_rmem\" = [\"4KiB\", \"128KiB\", \"64MiB\"], \
+         \"net.ipv4.tcp_wmem\" = [\"4KiB\", \"16KiB\", \"64MiB\"] }\n"
+    } else if profile.starts_with("freebsd") {
+        "knobs = { \"kern.ipc.maxsockbuf\" = \"64MiB\", \"net.inet.tcp.sendbuf_max\" = \"32MiB\", \
+         \"net.inet.tcp.recvbuf_max\" = \"32MiB\" }\n"
+    } else {
+        ""
     }
 }
 

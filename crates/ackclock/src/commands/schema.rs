@@ -7,10 +7,11 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// Commands with their schemas.
-const SCHEMAS: [(&str, &str); 18] = [
+const SCHEMAS: [(&str, &str); 19] = [
     ("compare", include_str!("../schemas/compare.json")),
     ("diagnose", include_str!("../schemas/diagnose.json")),
     ("diagnose-every", include_str!("../schemas/diagnose-every.json")),
+    ("hunt", include_str!("../schemas/hunt.json")),
     ("kernel-check", include_str!("../schemas/kernel-check.json")),
     ("kernel-list", include_str!("../schemas/kernel-list.json")),
     ("packetdrill", include_str!("../schemas/packetdrill.json")),

@@ -1,0 +1,292 @@
+//! The search: random worlds, then for each cause a shrunk world and a local search around it.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use units::RandomStream;
+
+use crate::measure::{WorldFigure, figure};
+use crate::report::{HuntCase, HuntReport};
+use crate::space::{
+    FLOWS, GAP, NUMBERS, PARTS, PAUSE, PartPosition, RATE, RTT, SpaceLimits, TRANSFER,
+};
+use crate::world::{Dimension, HuntWorld};
+use crate::{HuntError, HuntGoal, HuntRequest};
+
+/// Rounds of a local search, and the neighbours that each tries.
+const ROUNDS: u64 = 6;
+const NEIGHBOURS: usize = 12;
+
+/// Candidates whose causes are checked at once.
+const CHECKED: usize = 16;
+
+/// Shrinking may give away this part of the badness that the local search found.
+const KEPT: f64 = 0.75;
+
+/// Numbers that make an effect larger or smaller.
+const SCALE: [usize; 6] = [RATE, RTT, FLOWS, GAP, TRANSFER, PAUSE];
+
+/// A hunt in progress.
+pub(crate) struct Hunt<'a> {
+    request: &'a HuntRequest,
+    limits: SpaceLimits,
+    /// Badness from which a world counts.
+    limit: f64,
+    threads: usize,
+    stop: &'a AtomicBool,
+    progress: &'a (dyn Fn(usize) + Sync),
+    tried: AtomicUsize,
+    /// The figures of worlds that were run.
+    known: BTreeMap<(Vec<usize>, Vec<usize>), WorldFigure>,
+}
+
+/// A case that was found.
+struct FoundCase {
+    causes: Vec<Dimension>,
+    /// The shrunk world.
+    small: HuntWorld,
+    /// The worst world near it.
+    worst: HuntWorld,
+    figure: WorldFigure,
+}
+
+/// The dimensions of the search, by the goal, the sender and the request.
+///
+/// # Errors
+/// A name of `without` is not in the space.
+pub(crate) fn limits(request: &HuntRequest) -> Result<SpaceLimits, HuntError> {
+    let mut limits = match request.goal {
+        HuntGoal::Utilisation => SpaceLimits::transfers(),
+        // Transfers that end leave nothing to measure in the second half.
+        HuntGoal::Loss | HuntGoal::Delay => SpaceLimits::endless(1),
+        HuntGoal::Starvation => SpaceLimits::endless(2),
+    };
+    let offload = request.sender.has_receive_offload();
+    for (part, searched) in PARTS.iter().zip(&mut limits.parts) {
+        let position = part.position;
+        *searched = match position {
+            PartPosition::ReceiverOffload | PartPosition::SenderOffload => offload,
+            _ => !(request.sender.is_quic() && position.needs_tcp()),
+        };
+    }
+    for name in &request.without {
+        let number = NUMBERS.iter().position(|number| number.name == name);
+        let part = PARTS.iter().position(|part| part.name == name);
+        match (number, part) {
+            (Some(index), _) => limits.numbers[index] = (limits.plain[index], limits.plain[index]),
+            (None, Some(index)) => limits.parts[index] = false,
+            (None, None) => return Err(HuntError::Unknown(name.clone())),
+        }
+    }
+    Ok(limits)
+}
+
+impl<'a> Hunt<'a> {
+    pub(crate) fn new(
+        request: &'a HuntRequest,
+        threads: usize,
+        stop: &'a AtomicBool,
+        progress: &'a (dyn Fn(usize) + Sync),
+    ) -> Result<Self, HuntError> {
+        Ok(Self {
+            request,
+            limits: limits(request)?,
+            limit: request.goal.badness(request.limit),
+            threads,
+            stop,
+            progress,
+            tried: AtomicUsize::new(0),
+            known: BTreeMap::new(),
+        })
+    }
+
+    /// Runs worlds on all threads. The results are in the order of the worlds.
+    fn figures(&mut self, worlds: &[HuntWorld]) -> Result<Vec<WorldFigure>, HuntError> {
+        let key = |world: &HuntWorld| (world.numbers.to_vec(), world.parts.to_vec());
+        let mut new: Vec<HuntWorld> = Vec::new();
+        for world in worlds {
+            if !self.known.contains_key(&key(world)) && !new.contains(world) {
+                new.push(world.clone());
+            }
+        }
+        let next = AtomicUsize::new(0);
+        let failed = AtomicBool::new(false);
+        let results: Vec<Mutex<Option<Result<WorldFigure, HuntError>>>> =
+            new.iter().map(|_| Mutex::new(None)).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads.clamp(1, new.len().max(1)) {
+                scope.spawn(|| {
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(world) = new.get(at) else { return };
+                        if failed.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let result =
+                            figure(world, &self.request.sender, self.request.goal, self.stop);
+                        failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                        if let Ok(mut place) = results[at].lock() {
+                            *place = Some(result);
+                        }
+                        (self.progress)(self.tried.fetch_add(1, Ordering::Relaxed) + 1);
+                    }
+                });
+            }
+        });
+        let results: Vec<_> =
+            results.into_iter().map(|place| place.into_inner().ok().flatten()).collect();
+        if let Some(error) = results.iter().flatten().find_map(|result| result.as_ref().err()) {
+            return Err(error.clone());
+        }
+        for (world, result) in new.iter().zip(results) {
+            let figure =
+                result.ok_or_else(|| HuntError::World("a thread ended early".to_owned()))??;
+            self.known.insert(key(world), figure);
+        }
+        // Every key was inserted above or before.
+        Ok(worlds.iter().filter_map(|world| self.known.get(&key(world)).copied()).collect())
+    }
+
+    fn badness(&mut self, worlds: &[HuntWorld]) -> Result<Vec<f64>, HuntError> {
+        let goal = self.request.goal;
+        Ok(self.figures(worlds)?.into_iter().map(|figure| goal.badness(figure.value)).collect())
+    }
+
+    fn is_over(&self) -> bool {
+        self.known.len() >= self.request.worlds
+    }
+
+    /// Hunts until no world is left whose cause is not known, or until the budget is used.
+    pub(crate) fn run(mut self) -> Result<HuntReport, HuntError> {
+        let drawn = (self.request.worlds / 2).max(1);
+        let seed = self.request.seed;
+        let worlds: Vec<HuntWorld> = (0..drawn)
+            .map(|number| {
+                let mut draws = RandomStream::named(seed, &format!("world {number}"), "hunt");
+                HuntWorld::draw(&self.limits, &mut draws)
+            })
+            .collect();
+        let badness = self.badness(&worlds)?;
+        // Of equal draws, one counts.
+        let drawn = self.known.len();
+        let mut candidates: Vec<(f64, usize)> = badness.iter().copied().zip(0..).collect();
+        candidates.retain(|&(badness, number)| {
+            badness >= self.limit && !worlds[..number].contains(&worlds[number])
+        });
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let beyond = candidates.len();
+        let mut cases: Vec<FoundCase> = Vec::new();
+        let mut at = 0;
+        while at < candidates.len() && !self.is_over() {
+            let part = &candidates[at..(at + CHECKED).min(candidates.len())];
+            // Without the causes of earlier cases, is the world still bad?
+            let rest: Vec<HuntWorld> = part
+                .iter()
+                .map(|&(_, number)| self.without_causes(&worlds[number], &cases))
+                .collect();
+            let badness = self.badness(&rest)?;
+            let Some(found) = badness.iter().position(|&badness| badness >= self.limit) else {
+                at += part.len();
+                continue;
+            };
+            at += found + 1;
+            let small = self.shrunk(&rest[found], self.limit)?;
+            let causes = small.dimensions(&self.limits);
+            let worst = self.worst_near(&small, &causes, cases.len())?;
+            let bar = self.badness(core::slice::from_ref(&worst))?[0] * KEPT;
+            let worst = self.shrunk(&worst, bar.max(self.limit))?;
+            let figure = self.figures(core::slice::from_ref(&worst))?[0];
+            let plain = causes.is_empty();
+            cases.push(FoundCase { causes, small, worst, figure });
+            if plain {
+                // The plain path is bad, so every world is.
+                at = candidates.len();
+            }
+        }
+        // Local searches from two causes can end in one world.
+        let mut seen: Vec<HuntWorld> = Vec::new();
+        cases.retain(|case| {
+            let new = !seen.contains(&case.worst);
+            seen.push(case.worst.clone());
+            new
+        });
+        let goal = self.request.goal;
+        cases.sort_by(|a, b| goal.badness(b.figure.value).total_cmp(&goal.badness(a.figure.value)));
+        let cases = cases
+            .iter()
+            .map(|case| {
+                HuntCase::new(self.request, &self.limits, &case.causes, &case.worst, case.figure)
+            })
+            .collect();
+        let unchecked = candidates.len() - at.min(candidates.len());
+        Ok(HuntReport::new(self.request, self.known.len(), drawn, beyond, unchecked, cases))
+    }
+
+    /// The world without the parts (or else the numbers) of the cases that may explain it: those
+    /// whose causes it has, each number on the same side of the plain path.
+    fn without_causes(&self, world: &HuntWorld, cases: &[FoundCase]) -> HuntWorld {
+        let side =
+            |world: &HuntWorld, index: usize| world.numbers[index].cmp(&self.limits.plain[index]);
+        let mut rest = world.clone();
+        for FoundCase { causes, small, .. } in cases {
+            let is_part = |cause: &&Dimension| matches!(cause, Dimension::Part(_));
+            let any = causes.iter().any(|cause| is_part(&cause));
+            let explains = causes.iter().all(|cause| match *cause {
+                Dimension::Part(index) => rest.parts[index] > 0,
+                // The same parts at another scale are no other cause.
+                Dimension::Number(index) if any && SCALE.contains(&index) => true,
+                Dimension::Number(index) => side(&rest, index) == side(small, index),
+            });
+            if explains {
+                let taken = causes.iter().filter(|cause| !any || is_part(cause));
+                rest = taken.fold(rest, |world, &cause| world.without(cause, &self.limits));
+            }
+        }
+        rest
+    }
+
+    /// Returns dimensions to the plain path while the world is at least this bad.
+    fn shrunk(&mut self, world: &HuntWorld, badness: f64) -> Result<HuntWorld, HuntError> {
+        let mut world = world.clone();
+        loop {
+            let smaller: Vec<HuntWorld> = world
+                .dimensions(&self.limits)
+                .into_iter()
+                .map(|dimension| world.without(dimension, &self.limits))
+                .collect();
+            let found = self.badness(&smaller)?;
+            let Some(at) = found.iter().position(|&found| found >= badness) else {
+                return Ok(world);
+            };
+            world = smaller[at].clone();
+        }
+    }
+
+    /// The worst world found near this one: its causes and the scale of the path vary.
+    fn worst_near(
+        &mut self,
+        world: &HuntWorld,
+        causes: &[Dimension],
+        case: usize,
+    ) -> Result<HuntWorld, HuntError> {
+        let scale = [RATE, RTT, TRANSFER].map(Dimension::Number);
+        let mut varied = causes.to_vec();
+        varied.extend(scale.into_iter().filter(|dimension| !causes.contains(dimension)));
+        let mut best = world.clone();
+        let mut badness = self.badness(core::slice::from_ref(&best))?[0];
+        let owner = format!("case {case}");
+        let mut draws = RandomStream::named(self.request.seed, &owner, "local search");
+        for _ in 0..ROUNDS {
+            let near: Vec<HuntWorld> =
+                (0..NEIGHBOURS).map(|_| best.mutated(&varied, &self.limits, &mut draws)).collect();
+            let found = self.badness(&near)?;
+            for (world, found) in near.into_iter().zip(found) {
+                if found > badness {
+                    (best, badness) = (world, found);
+                }
+            }
+        }
+        Ok(best)
+    }
+}
