@@ -7,7 +7,7 @@
 //!
 //! Reading order: `sender` (who is tested), `world` (the scenarios), `measure` (a run), `evaluation`
 //! (the comparison), `criteria` (one file per section of the document), `report` (results), and the
-//! forms `text`, `markdown` and `junit`; `baseline` compares two reports.
+//! forms `text`, `markdown`, `junit` and `sarif`; `baseline` compares two reports.
 
 pub mod baseline;
 mod criteria;
@@ -17,6 +17,7 @@ pub mod markdown;
 mod measure;
 pub mod page;
 mod report;
+pub mod sarif;
 mod sender;
 pub mod text;
 mod world;

@@ -71,6 +71,11 @@ fn a_sender_that_is_worse_than_its_baseline_is_named_with_the_criterion() {
     let worse = regressions(&before, &now).unwrap();
     assert!(worse.iter().any(|one| one.section == "5.1.3"), "{worse:?}");
     assert!(worse.iter().all(|one| one.section != "5.1.2"), "{worse:?}");
+    let sarif: serde_json::Value =
+        serde_json::from_str(&suite::sarif::render(&now, &worse)).unwrap();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    assert!(results.iter().all(|result| result["ruleId"] == "5.1.3"), "{sarif}");
+    assert!(results.len() > worse.len(), "{sarif}");
     assert_eq!(regressions(&before, &before).unwrap(), []);
     let other = SuiteReport { phases: 3, ..before };
     assert!(regressions(&other, &now).unwrap_err().to_string().contains("start phases"));
@@ -97,8 +102,11 @@ fn every_form_has_every_criterion_and_escapes_its_text() {
     let mut report = evaluate("reno", &["5.1.1", "7.6"], 2);
     report.sender = "<&\">".to_owned();
     let junit = suite::junit::render(&report);
+    let sarif = suite::sarif::render(&report, &[]);
     assert!(junit.contains("&lt;&amp;&quot;&gt;") && junit.contains("<skipped message"));
-    for text in [junit, suite::markdown::render(&report), suite::text::render(&report, false)] {
+    for text in
+        [junit, sarif, suite::markdown::render(&report), suite::text::render(&report, false)]
+    {
         assert!(text.contains("5.1.1") && text.contains("7.6"));
     }
     let mut page = Vec::new();

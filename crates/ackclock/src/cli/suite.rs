@@ -11,7 +11,7 @@ Examples:
   ackclock suite rfc9743 --cc bbr --criterion 5.1.3 --full
   ackclock suite rfc9743 --cc bbr --report bbr.html  every figure, with the scenario files
   ackclock suite rfc9743 --cc cubic --json > now.json
-  ackclock suite rfc9743 --cc cubic --baseline now.json --junit suite.xml
+  ackclock suite rfc9743 --cc cubic --baseline now.json --junit suite.xml --sarif suite.sarif
 
 Exit status: 0 every criterion passes, and nothing is worse than the baseline; 1 a criterion fails
 or something is worse; 2 an error in arguments or files.";
@@ -54,6 +54,9 @@ pub(crate) struct SuiteArgs {
     /// Write the report as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+    /// Write failed figures and regressions as SARIF 2.1.0
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
     /// Write a self-contained HTML page of verdicts, figures and scenario files
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,

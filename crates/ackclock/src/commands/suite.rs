@@ -31,6 +31,7 @@ fn rfc9743(args: &SuiteArgs) -> Result<ExitCode, Failure> {
     let criteria = chosen(&args.criterion)?;
     let before = args.baseline.as_deref().map(read_baseline).transpose()?;
     let mut junit = args.junit.as_deref().map(OutFile::create).transpose()?;
+    let mut sarif = args.sarif.as_deref().map(OutFile::create).transpose()?;
     let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
     let threads = args.jobs.unwrap_or_else(|| {
         std::thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get)
@@ -52,11 +53,15 @@ fn rfc9743(args: &SuiteArgs) -> Result<ExitCode, Failure> {
         let written = out.write_all(suite::junit::render(&report).as_bytes());
         written.map_err(|error| Failure::file("write", path, &error))?;
     }
+    if let (Some(out), Some(path)) = (&mut sarif, &args.sarif) {
+        let written = out.write_all(suite::sarif::render(&report, &worse).as_bytes());
+        written.map_err(|error| Failure::file("write", path, &error))?;
+    }
     if let (Some(out), Some(path)) = (&mut page, &args.report) {
         let written = suite::page::page(&report).write(out);
         written.map_err(|error| Failure::file("write", path, &error))?;
     }
-    for out in [junit, page].into_iter().flatten() {
+    for out in [junit, sarif, page].into_iter().flatten() {
         out.commit()?;
     }
     if let Some(dir) = &args.worlds {
