@@ -195,7 +195,12 @@ impl<'a> Hunt<'a> {
             let causes = small.dimensions(&self.limits);
             let worst = self.worst_near(&small, &causes, cases.len())?;
             let bar = self.badness(core::slice::from_ref(&worst))?[0] * KEPT;
-            let worst = self.shrunk(&worst, bar.max(self.limit))?;
+            let mut worst = self.shrunk(&worst, bar.max(self.limit))?;
+            let kept = worst.dimensions(&self.limits);
+            if !causes.iter().all(|cause| kept.contains(cause)) {
+                // The local search ended in a world that is bad without the cause.
+                worst = small.clone();
+            }
             let figure = self.figures(core::slice::from_ref(&worst))?[0];
             let plain = causes.is_empty();
             cases.push(FoundCase { causes, small, worst, figure });
