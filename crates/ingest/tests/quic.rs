@@ -216,7 +216,7 @@ fn both_ends(set: &[&str]) -> (DiagnosisReport, serde_json::Value) {
 
 /// Nothing is dropped on the path: all packets that were declared lost arrived.
 #[test]
-fn logs_of_both_ends_tell_false_losses_from_real_ones() {
+fn logs_of_both_ends_separate_false_losses_from_real_ones() {
     let (_, set, ..) = TRANSFERS.iter().find(|(name, ..)| *name == "reordering").unwrap();
     let (report, joined) = both_ends(set);
     let analysis = &report.files[0].quic[0].connection.analysis;

@@ -41,7 +41,7 @@ impl ConnectionId {
         self.len as usize
     }
 
-    /// Whether it has no bytes: the host tells its connections apart by address.
+    /// Whether it has no bytes: the host distinguishes its connections by address.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -189,13 +189,21 @@ impl TcpEndpoint {
 
     /// What a timer for data in flight runs longer since pacing holds back the next packet, in whole ticks
     /// (tcp_pacing_delay).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pacing_delay(&self, now: Instant) -> Duration {
         match &self.snd.rates {
-            Some(rates) if rates.controls && rates.next_departure > now => {
-                self.clock.whole_ticks(rates.next_departure.since(now))
-            }
-            _ => Duration::ZERO,
+            None => Duration::ZERO,
+            Some(rates) => self.delay_of(rates, now),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn delay_of(&self, rates: &RateState, now: Instant) -> Duration {
+        if rates.controls && rates.next_departure > now {
+            self.clock.whole_ticks(rates.next_departure.since(now))
+        } else {
+            Duration::ZERO
         }
     }
 

@@ -28,7 +28,7 @@ const ETHERNET: u32 = 1_472;
 pub const UNSEEN: [&str; 8] = [
     "A capture without keys shows QUIC's datagrams, not its packets: packet numbers, ACKs and all other",
     "frames are encrypted. Losses, retransmissions, reordering, windows, flow control and what limited the",
-    "sender cannot be seen, nor can bytes of streams be told from retransmitted ones, nor how it ended.",
+    "sender cannot be seen, nor which bytes were retransmitted, nor how it ended.",
     "Connection IDs that the hosts agree on later are encrypted too: a deliberate migration looks like the",
     "end of a connection. Log on a host instead, and pass the log to ackclock diagnose:",
     "  quic-go, neqo: QLOGDIR in the environment | ngtcp2: --qlog-dir | quinn: TransportConfig::qlog_stream",
@@ -283,7 +283,7 @@ fn spin(bit: &SpinBit) -> Option<String> {
     Some(match bit.verdict {
         SpinVerdict::NoPackets => return None,
         SpinVerdict::Constant => "constant: the hosts do not use it".to_owned(),
-        SpinVerdict::TooFew => format!("{edges}: too few to tell whether it spins"),
+        SpinVerdict::TooFew => format!("{edges}: too few to decide whether it spins"),
         SpinVerdict::Random => format!("{edges}, {} in turn: random", bit.in_turn),
         SpinVerdict::Spins => {
             let summary = |samples: &diagnose::quic::captured::RoundTripSamples| {

@@ -54,7 +54,7 @@ impl<O: Observer> Simulation<'_, O> {
             SimEvent::NicInterrupt(card) | SimEvent::NicLast(card) => self.run_card(card),
             SimEvent::Timer(index)
                 if self.network.calendar.next_at() == Some(self.network.now)
-                    && self.ends[index as usize].stack.only_paces(self.network.now) =>
+                    && self.only_paces(index as usize) =>
             {
                 self.network.calendar.push(self.network.now, SimEvent::TimerLast(index));
             }
@@ -183,6 +183,14 @@ impl<O: Observer> Simulation<'_, O> {
         let delays = core::mem::replace(&mut self.ends[end].delays, true);
         self.deliver(host, id);
         self.ends[end].delays = delays;
+    }
+
+    /// Is pacing by a high-resolution timer all that is due at an endpoint?
+    fn only_paces(&mut self, index: usize) -> bool {
+        if self.ends[index].stack.sleeps() {
+            self.wake_endpoint(index);
+        }
+        self.ends[index].stack.only_paces(self.network.now)
     }
 
     fn run_timer(&mut self, index: usize) {

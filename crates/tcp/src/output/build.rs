@@ -315,10 +315,6 @@ impl TcpEndpoint {
             return;
         }
         self.plan_probe_timer(now, false);
-        if self.is_rate_based() && self.probes_at(now) {
-            // tcp_send_loss_probe restarts the timeout once the probe is sent.
-            self.arm_retransmit(now);
-        }
         // The retransmission timer is set when the reordering timer has expired.
         if !self.timers.runs(Purpose::Retransmit) && !self.timers.runs(Purpose::Reorder) {
             self.arm_retransmit(now);

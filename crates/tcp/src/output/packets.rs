@@ -184,7 +184,7 @@ impl TcpEndpoint {
         };
         let limited = |why: &SendLimit| in_flight >= cwnd || *why == SendLimit::CongestionWindow;
         let len = outcome.inspect_err(|why| {
-            // tcp_push_pending_frames: with nothing left to send nobody looks at the window.
+            // tcp_push_pending_frames: with nothing left to send the window is not looked at.
             if unsent > 0 || self.snd.nxt != self.snd.nxt_at_call {
                 self.validate_window(limited(why));
             }

@@ -208,9 +208,19 @@ impl PacketSizes {
             0 => sent.div_ceil(u64::from(self.sent)),
             packets => packets + bursts,
         };
-        let past = self.starts.iter().take_while(|start| start.at() <= nxt).count();
-        let waiting = if unsent > 0 { 1 + self.starts.len() - past } else { 0 };
+        let waiting = if unsent > 0 { 1 + self.starts.len() - self.starts_until(nxt) } else { 0 };
         sent + unsent + (flight + waiting as u64) * self.overhead()
+    }
+
+    /// Number of packets that begin at `nxt` or before: usually none.
+    #[inline]
+    fn starts_until(&self, nxt: Offset) -> usize {
+        match self.starts.front() {
+            Some(first) if first.at() <= nxt => {
+                self.starts.iter().take_while(|start| start.at() <= nxt).count()
+            }
+            _ => 0,
+        }
     }
 
     /// Number of packets of the retransmission queue from `begin` to `max`, its end.

@@ -131,7 +131,7 @@ fn a_known_id_at_another_address_is_a_migration() {
 }
 
 #[test]
-fn connections_between_the_same_addresses_are_told_apart() {
+fn connections_between_the_same_addresses_are_distinct() {
     let between = ends(50_000, 443);
     let mut datagrams = opened(between);
     let second = [[7; 8], [8; 8]];

@@ -7,7 +7,7 @@ use machine::Cx;
 use record::{Cause, Purpose, Recorder};
 use recovery::tlp::PtoInput;
 use recovery::undo::tsecr_before;
-use units::{Duration, Instant};
+use units::{Duration, Instant, unlikely};
 
 use super::detector::RackDetector;
 use super::{AckAccounting, timed_of};
@@ -85,6 +85,9 @@ impl TcpEndpoint {
     pub(crate) fn plan_probe_timer(&mut self, now: Instant, advancing: bool) {
         if let Some(quiet) = self.unplanned_probe(now) {
             self.replan_probe_timer(now, quiet, advancing);
+        } else if unlikely(self.snd.rates.is_some()) && self.probes_at(now) {
+            // tcp_send_loss_probe restarts the timeout once the probe is sent.
+            self.arm_retransmit(now);
         }
     }
 
@@ -142,7 +145,7 @@ impl TcpEndpoint {
             };
             rto = if left > Duration::ZERO { left } else { rto };
         }
-        let (paced, delay) = (self.is_rate_based(), self.pacing_delay(now));
+        let (delay, paced) = (self.pacing_delay(now), self.snd.rates.is_some());
         let loss = timed_of!(self);
         if !quiet || !self.cfg.profile.loss_probes {
             loss.planned = None;

@@ -58,7 +58,7 @@ fn delays_losses_and_false_losses_are_those_of_the_path() {
     let [client, server] = traces(200, 0);
     let pair = compare([0, 1], [&client, &server], true).unwrap();
     let clock = pair.clock.unwrap();
-    // Half of the difference of 20 and 30 ms cannot be told from the clocks.
+    // Half of the difference of 20 and 30 ms does not show in the clocks.
     assert_eq!(clock.ahead, (5_000 * MS - 5 * MS) as i64);
     assert_eq!((clock.round_trip, clock.drift), (50 * MS as i64, None));
     let [up, down] = pair.transits;
