@@ -294,7 +294,6 @@ fn the_text_and_the_json_have_the_findings() {
 /// The samples of docs/quic.md: an upload of 60 kB over 10 Mbit/s and 20 ms each way, 2 % of the packets lost.
 #[test]
 #[ignore = "writes docs/samples/both-ends.client.sqlog and both-ends.server.sqlog"]
-#[expect(clippy::disallowed_methods, reason = "files that are asked for")]
 fn samples_of_both_ends() {
     let set = [
         "flow.0.bulk=60kB",
