@@ -349,4 +349,34 @@ mod tests {
             assert!(linear.unwrap().0.starts_with('-'), "{name}");
         }
     }
+
+    #[test]
+    fn keepalive_times_are_whole_seconds() {
+        let text = |idle: u64| {
+            application(
+                &FlowSpec {
+                    name: String::new(),
+                    path: 0,
+                    from: 0,
+                    to: 1,
+                    start: Duration::ZERO,
+                    app: App::Bulk { bytes: Some(Bytes(1)), write: None },
+                    ip: IpVersion::V4,
+                    nodelay: false,
+                    reads: None,
+                    close: Close::Fin,
+                    keepalive: Some(sim::scenario::KeepaliveSpec {
+                        idle: Some(Duration::from_millis(idle)),
+                        interval: None,
+                        count: None,
+                    }),
+                },
+                false,
+            )
+        };
+        assert!(text(2_000).unwrap().contains("keep_idle=2 "));
+        for idle in [0, 52, 1_001] {
+            assert!(text(idle).unwrap_err().contains("whole seconds"), "{idle}");
+        }
+    }
 }

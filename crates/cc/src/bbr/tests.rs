@@ -169,7 +169,7 @@ fn recovery_conserves_packets_for_a_round_and_then_restores_the_window() {
 
 #[test]
 fn probe_bw_begins_with_the_given_phase() {
-    // Phase 0 is a quarter faster, 1 a quarter slower; no kernel begins with 1, which stands for a draw.
+    // Phase 0 is a quarter faster, 1 a quarter slower; no kernel begins with 1: that value draws it.
     let first = |phase| {
         let mut bbr = bbr().beginning_with(phase);
         bbr.reset_probe_bw(Instant::ZERO);

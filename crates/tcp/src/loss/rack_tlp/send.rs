@@ -60,7 +60,7 @@ impl TcpEndpoint {
         Some((start, len, fin, SentKind::Retransmission(cause)))
     }
 
-    /// Does nothing that is lost go until an acknowledgment or the pacing releases it (`REXMIT_NONE`, `REXMIT_NEW`)?
+    /// Is nothing lost retransmitted until an acknowledgment or the pacing releases it (`REXMIT_NONE`, `REXMIT_NEW`)?
     pub(crate) fn holds_retransmissions(&self) -> bool {
         matches!(
             &self.snd.loss_detector,
