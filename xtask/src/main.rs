@@ -13,6 +13,8 @@
 //! - `cargo xtask release` makes the packages of a release below `target/release-files`; of a
 //!   program that is built already if one is given, without wheels.
 //! - `cargo xtask licences CRATE TARGET` prints the licences of what a crate is linked from.
+//! - `cargo xtask pgo` builds the program with a profile of the workloads: `target/pgo/ackclock`;
+//!   `--compare` shows what that saves.
 //! - `cargo xtask docs` draws the pictures, updates the trace of docs/stories.md and writes the
 //!   generated pages; `--pictures` omits the pages.
 
@@ -25,6 +27,7 @@ mod golden;
 mod kernel_scripts;
 mod kernel_worlds;
 mod layers;
+mod pgo;
 mod release;
 mod words;
 mod worlds;
@@ -37,6 +40,7 @@ usage: cargo xtask release [BINARY]
        cargo xtask golden [DIR or FILE] | golden import DIR | layers | words | digest | docs [--pictures]
        cargo xtask licences CRATE TARGET
        cargo xtask count [--write | --growths]
+       cargo xtask pgo [--compare]
        cargo xtask scripts [--random N] [--mutants N] [--seed S] [--kernel NAME] [--out DIR] [FILE...]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
@@ -63,6 +67,8 @@ fn main() -> ExitCode {
         (Some("count"), [inside, name]) if inside == "--inside" => {
             count::run_inside(&name.to_string_lossy())
         }
+        (Some("pgo"), []) => pgo::run(false),
+        (Some("pgo"), [compare]) if compare == "--compare" => pgo::run(true),
         (Some("scripts"), options) => kernel_scripts::run(options),
         (Some("worlds"), options) => worlds::run(options),
         _ => {

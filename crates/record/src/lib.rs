@@ -12,10 +12,12 @@ pub mod packet_event;
 pub mod state;
 
 mod digest;
+mod shortcuts;
 
 pub use digest::Digest;
 pub use event::{Cause, Event, LossTrigger, Purpose, SendLimit, SentKind};
 pub use packet_event::{ElementId, PacketEvent, PacketNumber};
+pub use shortcuts::{LongWay, Shortcuts};
 pub use state::{Sender, SenderState};
 
 use units::{FlowId, HostId, Instant};
@@ -36,6 +38,9 @@ pub trait Recorder {
 
     /// If true, events of single packets are recorded too.
     const PACKETS: bool = false;
+
+    /// The shortened paths that the engine may take; they change no result.
+    const SHORTCUTS: Shortcuts = Shortcuts::ALL;
 
     /// Records an event, with the sender's state after it if the event concerns a sender.
     fn record(
@@ -70,6 +75,7 @@ pub trait Recorder {
 impl<R: Recorder> Recorder for &mut R {
     const ON: bool = R::ON;
     const PACKETS: bool = R::PACKETS;
+    const SHORTCUTS: Shortcuts = R::SHORTCUTS;
 
     #[inline]
     fn record(

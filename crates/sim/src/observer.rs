@@ -33,6 +33,20 @@ pub trait Observer: Recorder {
 impl Observer for record::NullRecorder {}
 impl Observer for record::Digest {}
 
+impl<O: Observer, const WITHOUT: u8> Observer for record::LongWay<O, WITHOUT> {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        self.0.tap(at, tap, outbound, segment);
+    }
+
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
+        self.0.datagram(at, tap, outbound, packet);
+    }
+
+    fn progress(&mut self, now: Instant) -> ControlFlow<()> {
+        self.0.progress(now)
+    }
+}
+
 impl<O: Observer> Observer for &mut O {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         (**self).tap(at, tap, outbound, segment);

@@ -8,6 +8,7 @@ mod common;
 
 use core::fmt;
 use core::num::NonZeroU32;
+use std::collections::BTreeMap;
 
 use ackclock_sim as sim;
 use checker::Checker;
@@ -18,14 +19,14 @@ use packet::IpVersion;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
-use record::Digest;
+use record::{Digest, Event, EventSource, LongWay, Recorder, SenderState, Shortcuts};
 use sim::RunOutcome;
 use sim::scenario::{
     App, Close, ElementSpec, FlowSpec, HostSpec, KeepaliveSpec, Offload, PathSpec, ReadPattern,
     ReceiveOffloadSpec, Scenario,
 };
-use tcp::profile::{Family, NAMES, ReceiveBufferRule, SendBufferRule};
-use units::{Bytes, Duration};
+use tcp::profile::{BurstRule, Family, NAMES, ReceiveBufferRule, SendBufferRule};
+use units::{Bytes, Duration, Instant};
 
 /// Default number of worlds; most finish within a millisecond.
 const LEAST_CASES: u32 = 8_000;
@@ -258,6 +259,82 @@ fn happens(scenario: &Scenario, packing: bool) -> ([u64; 2], RunOutcome) {
     ([digest.value(), digest.events()], outcome)
 }
 
+/// The events of a run. What holds an endpoint back counts once for each instant, after the other
+/// events: a shortened pass may record it earlier.
+#[derive(Default)]
+struct Events {
+    digest: Digest,
+    at: Option<Instant>,
+    limits: BTreeMap<EventSource, Event>,
+    /// Every event as text, if wanted.
+    text: Option<Vec<String>>,
+}
+
+impl Events {
+    fn end_instant(&mut self) {
+        let Some(at) = self.at else { return };
+        for (who, event) in core::mem::take(&mut self.limits) {
+            self.note(at, who, event, None);
+        }
+    }
+
+    fn note(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
+        self.digest.record(at, who, event, state);
+        if let Some(text) = &mut self.text {
+            text.push(format!("{at:?} {who:?} {event:?} {state:?}"));
+        }
+    }
+}
+
+impl Recorder for Events {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
+        if self.at != Some(at) {
+            self.end_instant();
+            self.at = Some(at);
+        }
+        match event {
+            Event::SendLimited(_) => drop(self.limits.insert(who, event)),
+            _ => self.note(at, who, event, state),
+        }
+    }
+}
+
+impl sim::Observer for Events {}
+
+/// Runs a scenario without some of the engine's shortened paths; `text`: with every event.
+fn the_long_way<const WITHOUT: u8>(scenario: &Scenario, text: bool) -> (Events, RunOutcome) {
+    let text = text.then(Vec::new);
+    let mut observer = LongWay::<Events, WITHOUT>(Events { text, ..Events::default() });
+    let outcome = sim::run(scenario, &mut observer).unwrap();
+    observer.0.end_instant();
+    (observer.0, outcome)
+}
+
+/// The first event that differs without those shortened paths, or how the outcomes differ.
+fn difference<const WITHOUT: u8>(scenario: &Scenario) -> Option<String> {
+    let (short, long) =
+        (the_long_way::<0>(scenario, false), the_long_way::<WITHOUT>(scenario, false));
+    let digests = |events: &Events| (events.digest.value(), events.digest.events());
+    if digests(&short.0) == digests(&long.0) && short.1 == long.1 {
+        return None;
+    }
+    let (short, long) =
+        (the_long_way::<0>(scenario, true), the_long_way::<WITHOUT>(scenario, true));
+    let (before, after) = (short.0.text?, long.0.text?);
+    let at = (0..before.len().max(after.len())).find(|&at| before.get(at) != after.get(at));
+    let shown = |events: &[String], at| events.get(at).cloned().unwrap_or_else(|| "nothing".into());
+    Some(match at {
+        Some(at) => format!(
+            "event {at} without {WITHOUT:#b}:\n{}\ninstead of\n{}",
+            shown(&after, at),
+            shown(&before, at)
+        ),
+        None => format!("without {WITHOUT:#b} {:?}\ninstead of {:?}", long.1, short.1),
+    })
+}
+
 /// Changes the controllers of the hosts.
 fn exchange_controllers(scenario: &mut Scenario, which: [u8; 3]) {
     for (host, which) in scenario.hosts.iter_mut().zip(which) {
@@ -299,6 +376,45 @@ proptest! {
     ) {
         shrink_buffers(&mut world.0, sizes);
         check(&world.0);
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn shortened_paths_do_not_change_results(
+        mut world in a_world(),
+        which in [0..4_u8, 0..4, 0..4],
+        sizes in proptest::option::of([4_000..100_000_u64, 4_000..100_000, 4_000..100_000]),
+        (taps, holds) in any::<(bool, bool)>(),
+    ) {
+        if let Some(sizes) = sizes {
+            shrink_buffers(&mut world.0, sizes);
+        }
+        exchange_controllers(&mut world.0, which);
+        for host in &mut world.0.hosts {
+            if let BurstRule::Linux(rule) = &mut tcp(host).profile.burst {
+                rule.device_holds = holds;
+            }
+        }
+        if !taps {
+            world.0.taps.clear();
+        }
+        if let Some(all) = difference::<{ Shortcuts::ALL.bits() }>(&world.0) {
+            let one_by_one = [
+                difference::<{ Shortcuts::ARRIVAL.bits() }>(&world.0),
+                difference::<{ Shortcuts::CALM_ACK.bits() }>(&world.0),
+                difference::<{ Shortcuts::IDLE_PASS.bits() }>(&world.0),
+                difference::<{ Shortcuts::TRAIN.bits() }>(&world.0),
+                difference::<{ Shortcuts::FULL_PACKET.bits() }>(&world.0),
+                difference::<{ Shortcuts::BURST.bits() }>(&world.0),
+                difference::<{ Shortcuts::ELEMENT.bits() }>(&world.0),
+                difference::<{ Shortcuts::HOST.bits() }>(&world.0),
+            ];
+            let one_by_one: Vec<_> = one_by_one.into_iter().flatten().collect();
+            prop_assert!(false, "{}\n{}", one_by_one.join("\n"), all);
+        }
     }
 }
 

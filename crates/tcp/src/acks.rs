@@ -7,7 +7,7 @@ use cc::{
 };
 use machine::{Cx, Signal};
 use packet::{Options, Segment};
-use record::{Cause, Event, Purpose, Recorder};
+use record::{Cause, Event, Purpose, Recorder, Shortcuts};
 use recovery::sendmap::DeliveredRun;
 use recovery::{RttEstimator, RttInput, RttMeasurement};
 use units::ratio::scaled;
@@ -16,7 +16,7 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::{LossDetector, ReceivedAck};
 use crate::output::PacketBatch;
-use crate::profile::{Family, IdleRule};
+use crate::profile::{IdleRule, WindowUpdate};
 use crate::sent::DeliveredPackets;
 
 impl TcpEndpoint {
@@ -34,12 +34,13 @@ impl TcpEndpoint {
         }
         let wnd = self.scaled_window(segment);
         let bare = matches!(segment.options, Options::None) && !self.ecn.agreed();
-        if !(bare && self.fast_path_ack(cx, segment, ack, wnd)) {
+        let calm = R::SHORTCUTS.has(Shortcuts::CALM_ACK);
+        if !(calm && bare && self.fast_path_ack(cx, segment, ack, wnd)) {
             self.process_ack(cx, segment, (seq, ack), wnd);
         }
         self.update_window(seq, ack, wnd);
         self.update_pacing_rate();
-        if self.cfg.profile.family == Family::Linux {
+        if self.cfg.profile.rules.sending.checks_after_ack {
             if unlikely(self.snd.persisting) {
                 self.restart_window_timer(cx);
             }
@@ -82,9 +83,9 @@ impl TcpEndpoint {
     /// tcp_ack) and in FreeBSD's RACK stack.
     #[cold]
     fn takes_old_acks(&self) -> bool {
-        match self.cfg.profile.family {
-            Family::Linux => matches!(self.snd.loss_detector, LossDetector::RackTlp(_)),
-            Family::FreeBsd | Family::Rfc => self.is_rack(),
+        match self.cfg.profile.rules.sending.sacks_of_old_acks {
+            true => matches!(self.snd.loss_detector, LossDetector::RackTlp(_)),
+            false => self.is_rack(),
         }
     }
 
@@ -224,7 +225,7 @@ impl TcpEndpoint {
                 let ticks = self.clock.tick(now) - self.clock.tick(since);
                 (now.since(since), rto, ticks >= self.clock.ticks(rto))
             }
-            IdleRule::Sent if self.cfg.profile.family == Family::Linux => {
+            IdleRule::SentTicks => {
                 let ticks = self.clock.tick(now) - self.clock.tick(self.snd.last_sent);
                 let span = |ticks: u64| Duration::from_nanos(self.clock.ticks_as_nanos(ticks));
                 let (idle, rto) = (span(ticks), span(self.clock.ticks(rto)));
@@ -286,10 +287,10 @@ impl TcpEndpoint {
     /// a zero window (tcp_may_update_window).
     #[inline(always)]
     pub(crate) fn update_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
-        let as_old = match self.cfg.profile.family {
-            Family::FreeBsd => wnd > self.snd.wnd,
-            Family::Linux => wnd > self.snd.wnd || wnd == 0,
-            Family::Rfc => true,
+        let as_old = match self.cfg.profile.rules.sending.window_update {
+            WindowUpdate::Larger => wnd > self.snd.wnd,
+            WindowUpdate::LargerOrZero => wnd > self.snd.wnd || wnd == 0,
+            WindowUpdate::Any => true,
         };
         let newer = self.snd.wl1 < seq
             || (self.snd.wl1 == seq && (self.snd.wl2 < ack || (self.snd.wl2 == ack && as_old)));
@@ -431,7 +432,7 @@ impl TcpEndpoint {
         self.totals.min_rtt = Some(least);
         self.rate_sample_rtt(newest);
         cx.emit(|| Event::RttSample { rtt });
-        if !matches!(self.rtt, RttEstimator::Linux(_)) {
+        if !self.cfg.profile.rules.sending.reports_round_trips {
             return;
         }
         if self.cc.uses_ack_samples() {
@@ -499,8 +500,7 @@ impl TcpEndpoint {
         if !self.syn_times_out_linearly() {
             self.rtt.on_timeout(self.snd.shift);
         }
-        if self.state == TcpState::SynSent && self.cfg.profile.family == Family::Linux {
-            // tcp_enter_loss
+        if self.state == TcpState::SynSent && self.cfg.profile.rules.opening.timeout_ends_ecn {
             self.ecn.on_syn_timeout();
         }
         self.snd.rtt_timing = None;
@@ -517,7 +517,8 @@ impl TcpEndpoint {
             self.call_output();
             return;
         }
-        let stamps = self.negotiated.timestamps && self.cfg.profile.family != Family::Linux;
+        let rules = self.cfg.profile.rules.sending;
+        let stamps = self.negotiated.timestamps && rules.undoes_timeout_by_echo;
         if self.snd.shift == 1 && stamps {
             self.snd.timeout_stamp = Some(self.clock.timestamp(cx.now));
         }
@@ -533,7 +534,7 @@ impl TcpEndpoint {
         // tcp_enter_loss marks losses first, and sets the window to the packets then in flight plus
         // one.
         let timed = matches!(self.snd.loss_detector, LossDetector::RackTlp(_));
-        let marks_first = timed && self.cfg.profile.family == Family::Linux;
+        let marks_first = timed && rules.timeout_marks_first;
         if marks_first {
             self.rack_tlp_timeout(cx.now);
         }

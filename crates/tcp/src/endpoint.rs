@@ -20,7 +20,7 @@ use crate::ecn::Ecn;
 use crate::fast_open::FastOpenHandshake;
 use crate::loss::LossDetector;
 use crate::output::PacketBatch;
-use crate::profile::{BurstRule, Family, RtoRule};
+use crate::profile::{AfterRead, BurstRule, RtoRule};
 use crate::receive_window::ReceiveWindow;
 use crate::send_buffer::WriteFlags;
 use crate::state::{NegotiatedOptions, ReceiveState, SendState};
@@ -109,7 +109,7 @@ impl TcpEndpoint {
         let mss = profile.mtu - cfg.ip.header_len() - 20;
         let clock = KernelClock::new(profile.hz, cfg.clock_phase, cfg.timestamp)
             .with_timestamps_by_ticks(profile.timestamps_by_ticks)
-            .with_wheel(profile.family == Family::Linux);
+            .with_wheel(profile.rules.sending.timer_wheel);
         let rtt = match profile.rto {
             RtoRule::FreeBsd => RttFreeBsd::new(profile.hz).into(),
             RtoRule::Rack(bounds) => RttRack::new(bounds).into(),
@@ -205,8 +205,8 @@ impl TcpEndpoint {
         bytes: u64,
         flags: WriteFlags,
     ) -> u64 {
-        if bytes > 0 && self.state == TcpState::Listen && self.cfg.profile.family == Family::Rfc {
-            // RFC 9293 section 3.10.2; the kernels refuse it.
+        let opens = self.cfg.profile.rules.opening.write_opens_listener;
+        if bytes > 0 && self.state == TcpState::Listen && opens {
             self.open();
         }
         if self.snd.fin || !self.may_write() {
@@ -267,17 +267,16 @@ impl TcpEndpoint {
         let unacked = self.rcv.nxt - self.rcv.acked;
         let emptied = self.rcv.window.unread() == 0 && self.rcv.reassembly.is_empty();
         let mss = self.rcv_mss();
-        let linux = self.cfg.profile.family == Family::Linux;
+        let after = self.cfg.profile.rules.receiving.after_read;
         if (unacked > 0 && self.rcv.policy.on_read(emptied, unacked, mss))
-            || (linux && self.read_doubles_window())
+            || (after == AfterRead::Cleanup && self.read_doubles_window())
         {
             self.rcv.ack_now = true;
         }
-        // FreeBSD calls tcp_output after every read (tcp_usr_rcvd). On other systems the call would
-        // send nothing unless an ACK or a window update is due.
+        // Where a read does not always call the output routine, it would send nothing unless an ACK
+        // or a window update is due.
         self.rcv.delays_ack = false;
-        let always = self.cfg.profile.family == Family::FreeBsd;
-        if always || self.rcv.ack_now || self.window_update_due() {
+        if after == AfterRead::Output || self.rcv.ack_now || self.window_update_due() {
             self.call_output();
         }
         bytes
@@ -320,32 +319,31 @@ impl TcpEndpoint {
     /// Aborts the connection: unsent bytes are lost and the peer gets a RST (a close with
     /// `SO_LINGER` of zero).
     pub fn reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let rules = self.cfg.profile.rules.closing;
         let reports = match self.state {
             TcpState::SynReceived
             | TcpState::Established
             | TcpState::FinWait1
             | TcpState::FinWait2
             | TcpState::CloseWait => true,
-            // No data can be lost any more (RFC 9293 section 3.10.5, tcp_need_reset of Linux);
-            // tcp_drop of FreeBSD sends a RST nevertheless.
-            TcpState::Closing | TcpState::LastAck => self.cfg.profile.family == Family::FreeBsd,
+            // No data can be lost any more.
+            TcpState::Closing | TcpState::LastAck => rules.resets_while_closing,
             TcpState::Closed | TcpState::Listen | TcpState::SynSent | TcpState::TimeWait => false,
         };
         self.snd.batch = PacketBatch::NONE;
         if reports {
             self.reset = Some((self.snd.nxt.to_seq(self.cfg.isn), Some(self.rcv_nxt_seq())));
-            if self.cfg.profile.family == Family::Linux {
+            if rules.reset_has_options {
                 self.snd.rare.active_reset = true;
             }
         }
         self.abort(cx);
     }
 
-    /// Linux: is pacing all that is due? Its timer runs after the packets that arrived at the same instant
-    /// (`HRTIMER_SOFTIRQ` comes after `NET_RX_SOFTIRQ`).
+    /// Is pacing all that is due, with a timer that expires after the packets of its instant have arrived?
     pub fn only_paces(&self, now: Instant) -> bool {
         let next = self.timers.next();
-        self.cfg.profile.family == Family::Linux
+        self.cfg.profile.rules.sending.paces_after_arrivals
             && next.is_some_and(|(at, purpose)| at <= now && purpose == Purpose::Pacing)
     }
 
@@ -382,7 +380,7 @@ impl TcpEndpoint {
     /// Is an acknowledgment that a read causes sent before the read returns, as in Linux
     /// (tcp_cleanup_rbuf)? Whatever the application writes next then follows it.
     pub fn acknowledges_in_read(&self) -> bool {
-        self.cfg.profile.family == Family::Linux
+        self.cfg.profile.rules.receiving.after_read == AfterRead::Cleanup
     }
 
     /// Counters so far.

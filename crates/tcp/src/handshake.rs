@@ -10,7 +10,7 @@ use units::{Bytes, Instant, Offset};
 
 use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::loss::LossDetector;
-use crate::profile::{EcnRule, Family};
+use crate::profile::{CrossedSyns, EcnRule};
 use crate::receive_window::ReceiveWindow;
 use crate::sent::DeliveredPackets;
 
@@ -63,7 +63,7 @@ impl TcpEndpoint {
         let again = answers
             && self.snd.max > Offset(0)
             && self.cfg.side == TcpSide::Server
-            && self.cfg.profile.family == Family::Linux;
+            && self.cfg.profile.rules.opening.counts_syn_acks;
         if answers && let Some(config) = &mut self.handshake_cfg {
             config.answered.get_or_insert(cx.now);
             config.syn_acks_again += u32::from(again);
@@ -86,13 +86,13 @@ impl TcpEndpoint {
     pub(crate) fn offers_in_crossed_syn(&self) -> bool {
         self.state == TcpState::SynReceived
             && self.cfg.side == TcpSide::Client
-            && self.cfg.profile.family == Family::Linux
+            && self.cfg.profile.rules.opening.crossed_syns == CrossedSyns::RepeatsSyn
     }
 
     /// ECN flags of the SYN: later retransmissions do not ask for it (RFC 3168 section 6.1.1.1;
     /// `net.inet.tcp.ecn.maxretries` of FreeBSD, `net.ipv4.tcp_ecn_fallback`, tcp_ecn_clear_syn).
     fn syn_ecn_flags(&self) -> Flags {
-        let retries = if self.cfg.profile.family == Family::FreeBsd { 1 } else { 0 };
+        let retries = self.cfg.profile.rules.opening.ecn_retries;
         if self.snd.shift > retries { Flags::NONE } else { self.ecn.syn_flags() }
     }
 
@@ -120,7 +120,7 @@ impl TcpEndpoint {
             self.own_mss() - deduct,
         );
         // Linux takes an ECN-capable SYN for a broken one (tcp_ecn_create_request).
-        if self.cfg.profile.family != Family::Linux || segment.ecn == 0 {
+        if !self.cfg.profile.rules.opening.ignores_ecn_capable_syn || segment.ecn == 0 {
             self.ecn.on_syn(segment.flags);
         }
         self.state = TcpState::SynReceived;
@@ -139,15 +139,15 @@ impl TcpEndpoint {
         segment: &Segment,
     ) {
         self.take_syn(cx.now, segment);
-        match (self.cfg.profile.family, self.cfg.profile.ecn) {
-            (Family::FreeBsd, _) => {
+        match (self.cfg.profile.rules.opening.crossed_syns, self.cfg.profile.ecn) {
+            (CrossedSyns::TakesRequest, _) => {
                 // tcp_ecn_input_syn_sent: our own SYN need not have asked for ECN.
                 self.ecn.on_syn(segment.flags);
                 // tcp_mss
                 self.rcv.window.round_size(self.negotiated.maxseg);
             }
             // tcp_ecn_rcv_syn: both SYNs ask for it.
-            (Family::Linux, EcnRule::Active) => self.ecn.on_syn(segment.flags),
+            (CrossedSyns::RepeatsSyn, EcnRule::Active) => self.ecn.on_syn(segment.flags),
             _ => {}
         }
         self.state = TcpState::SynReceived;
@@ -213,7 +213,7 @@ impl TcpEndpoint {
     ) {
         let sent = self.syn_data();
         self.on_simultaneous_syn_ack(cx, segment);
-        if self.cfg.profile.family == Family::Linux {
+        if self.cfg.profile.rules.opening.crossed_syns == CrossedSyns::RepeatsSyn {
             // In TCP_SYN_RECV of tcp_rcv_state_process this window is scaled.
             self.snd.wnd = self.scaled_window(segment);
             if self.negotiated.sack {
@@ -234,7 +234,7 @@ impl TcpEndpoint {
         let first =
             self.handshake_cfg.as_ref().and_then(|config| config.opened.or(config.answered));
         let echo = segment.timestamps.map(|stamps| stamps.ecr);
-        if self.cfg.profile.family == Family::Linux
+        if self.cfg.profile.rules.opening.undoes_timeouts
             && self.negotiated.timestamps
             && first.is_some_and(|at| echo == Some(self.clock.timestamp(at)))
         {
@@ -246,7 +246,7 @@ impl TcpEndpoint {
     /// (`PAWSActiveRejected` of tcp_rcv_synsent_state_process).
     pub(crate) fn echoes_any_syn(&self, now: Instant, segment: &Segment) -> bool {
         let profile = &self.cfg.profile;
-        if profile.family != Family::Linux || !profile.timestamps {
+        if !profile.rules.opening.checks_echo || !profile.timestamps {
             return true;
         }
         let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
@@ -269,7 +269,7 @@ impl TcpEndpoint {
         self.rcv.irs = segment.seq;
         self.rcv.nxt = Offset(1);
         self.rcv.acked = Offset(1);
-        if self.cfg.profile.family == Family::Linux && self.state == TcpState::SynSent {
+        if self.cfg.profile.rules.opening.syn_moves_edge && self.state == TcpState::SynSent {
             // tcp_rcv_synsent_state_process: `rcv_wup` moves, `rcv_wnd` stays.
             self.rcv.adv += 1;
         }

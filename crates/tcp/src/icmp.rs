@@ -11,7 +11,7 @@ use recovery::RttEstimator;
 use units::{Offset, SeqNum};
 
 use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
-use crate::profile::Family;
+use crate::profile::QuotedRange;
 
 /// Linux takes no smaller MTU (`ip_rt_min_pmtu`).
 const LINUX_LEAST: u32 = 552;
@@ -26,10 +26,9 @@ impl TcpEndpoint {
         let una = if self.is_fast_open_child() { Offset(0) } else { self.snd.una };
         seq.is_some_and(|seq| {
             una <= seq
-                && match self.cfg.profile.family {
-                    // tcp_ctlinput_with_port
-                    Family::FreeBsd => seq < self.snd.max,
-                    Family::Linux | Family::Rfc => seq <= self.snd.nxt,
+                && match self.cfg.profile.rules.sending.quoted {
+                    QuotedRange::BelowMax => seq < self.snd.max,
+                    QuotedRange::UpToNxt => seq <= self.snd.nxt,
                 }
         })
     }
@@ -53,7 +52,7 @@ impl TcpEndpoint {
     /// segment in flight): segments become smaller, and those in flight that were too large are
     /// retransmitted (RFC 1191 section 6.5). A message that asks for more than now has no effect.
     pub fn on_path_mtu<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, mtu: u32) {
-        if self.cfg.profile.family == Family::Linux {
+        if self.cfg.profile.rules.sending.syncs_path_mtu {
             self.sync_path_mtu(cx, mtu);
             return;
         }

@@ -9,13 +9,13 @@ use core::hint::cold_path;
 
 use machine::Cx;
 use packet::{Flags, Options, Segment};
-use record::Recorder;
+use record::{Recorder, Shortcuts};
 use units::{Instant, Offset, unlikely};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::output::PacketBatch;
-use crate::profile::{EchoRule, Family};
+use crate::profile::{EchoRule, OldSegments};
 
 /// The payload of a segment within the window, as offsets.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ impl TcpEndpoint {
         segment: impl Fn() -> Segment,
     ) {
         self.snd.batch = PacketBatch::NONE;
-        if self.takes_fast_path(&segment()) {
+        if R::SHORTCUTS.has(Shortcuts::ARRIVAL) && self.takes_fast_path(&segment()) {
             self.input_fast_path(cx, segment);
         } else {
             self.input_slow_path(cx, &segment());
@@ -67,6 +67,10 @@ impl TcpEndpoint {
     /// RFC 9293 section 3.10.7.4, with RFC 5961 and RFC 7323.
     fn input_synchronised<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         let flags = segment.flags;
+        let predicted = !R::SHORTCUTS.has(Shortcuts::ARRIVAL)
+            && segment.payload > 0
+            && self.takes_fast_path(segment)
+            && self.predicts_data(segment);
         // Converts sequence numbers to offsets; numbers before the start of the stream are invalid.
         let seq = segment.seq.near(self.rcv.irs, self.rcv.nxt);
         if unlikely(flags.has(Flags::SYN)) && !flags.has(Flags::RST) {
@@ -91,7 +95,7 @@ impl TcpEndpoint {
             let never_sent = ack > self.snd.max && self.state == TcpState::Established;
             if self.state == TcpState::SynReceived {
                 self.answer_with_reset(segment);
-            } else if never_sent && self.cfg.profile.family == Family::Linux {
+            } else if never_sent && self.cfg.profile.rules.receiving.drops_acks_of_unsent {
                 // tcp_rcv_established drops it; tcp_rcv_state_process answers in other states.
             } else {
                 self.challenge(cx);
@@ -116,12 +120,13 @@ impl TcpEndpoint {
         self.rearm_keepalive(cx);
         let old = seq + u64::from(segment.payload) <= self.rcv.nxt;
         // tcp_data_queue: marks of old data do not count, only its CWR.
-        let marked = !old || self.cfg.profile.family != Family::Linux;
+        let marked = !old || self.cfg.profile.rules.receiving.counts_marks_of_old_data;
         self.ecn.on_segment(flags, segment.ecn, if marked { segment.payload } else { 0 });
-        let Some(payload) = self.trim(segment, seq) else {
+        let Some(mut payload) = self.trim(segment, seq) else {
             cold_path();
             // Nothing new, or nothing within the window: RFC 9293 3.10.7.4 requires an ACK.
-            if self.cfg.profile.family == Family::Linux && self.state != TcpState::TimeWait {
+            let queued = self.cfg.profile.rules.receiving.old_segments == OldSegments::Queued;
+            if queued && self.state != TcpState::TimeWait {
                 self.input_old(cx, segment, seq, ack);
                 return;
             }
@@ -145,6 +150,7 @@ impl TcpEndpoint {
             }
             return;
         };
+        payload.predicted = predicted;
         let fin = u64::from(flags.has(Flags::FIN));
         self.take_timestamp(cx.now, segment, seq.max(self.rcv.nxt), payload.right + fin);
         self.note_duplicate(segment, seq);
@@ -175,7 +181,7 @@ impl TcpEndpoint {
     /// acknowledged (`bytes_acked` in tcp_ack), of a server's stream without its SYN.
     fn oldest_ack(&self) -> u64 {
         let most = self.snd.max_wnd.max(1);
-        if self.cfg.profile.family != Family::Linux {
+        if !self.cfg.profile.rules.receiving.acks_within_acked {
             return most;
         }
         let passive = u64::from(self.cfg.side == crate::endpoint::TcpSide::Server);

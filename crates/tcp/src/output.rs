@@ -18,13 +18,13 @@ use core::hint::cold_path;
 use cc::{Controller, IdleEvent};
 use machine::Cx;
 use packet::{Flags, Segment};
-use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind};
+use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind, Shortcuts};
 use units::{Offset, SeqNum, unlikely};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::probes::ProbeSegment;
-use crate::profile::{BurstRule, DelayedAckRule, Family};
+use crate::profile::{BurstRule, IdleCheck, UpdateWaits};
 
 pub(crate) use batch::PacketBatch;
 
@@ -51,16 +51,19 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
     ) -> Result<(), SendLimit> {
-        if self.snd.batch.packets() > 0 {
-            self.snd.batch.take_one();
-            self.build_next(cx, slot);
-            return Ok(());
+        if R::SHORTCUTS.has(Shortcuts::TRAIN) {
+            if self.snd.batch.packets() > 0 {
+                self.snd.batch.take_one();
+                self.build_next(cx, slot);
+                return Ok(());
+            }
+            if self.snd.batch.fills_window() {
+                self.snd.batch = PacketBatch::NONE;
+                return self.end_full_window(cx, slot);
+            }
         }
-        if self.snd.batch.fills_window() {
-            self.snd.batch = PacketBatch::NONE;
-            return self.end_full_window(cx, slot);
-        }
-        if self.nothing_to_send() { self.rest(cx, slot) } else { self.pass(cx, slot) }
+        let idle = R::SHORTCUTS.has(Shortcuts::IDLE_PASS) && self.nothing_to_send();
+        if idle { self.rest(cx, slot) } else { self.pass(cx, slot) }
     }
 
     #[inline(never)]
@@ -140,7 +143,8 @@ impl TcpEndpoint {
             Ok(plan) => {
                 self.snd.due = plan.more;
                 let plain = plan.kind == SentKind::New && plan.more && !plan.push;
-                if plain && plan.len == self.mss() && !self.measures_rates() {
+                let full = plan.len == self.mss() && !self.measures_rates();
+                if R::SHORTCUTS.has(Shortcuts::FULL_PACKET) && plain && full {
                     self.build_new(cx, slot);
                     return Ok(());
                 }
@@ -222,10 +226,10 @@ impl TcpEndpoint {
         self.snd.nxt_at_call = self.snd.nxt;
         // FreeBSD does not check whether there is anything to send; Linux checks with a write and
         // with a new window of the peer.
-        let checks = match self.cfg.profile.family {
-            Family::FreeBsd => true,
-            Family::Linux => core::mem::take(&mut self.snd.opened_while_idle),
-            Family::Rfc => self.data_end() > self.snd.nxt,
+        let checks = match self.cfg.profile.rules.sending.idle_check {
+            IdleCheck::Always => true,
+            IdleCheck::OnNewWindow => core::mem::take(&mut self.snd.opened_while_idle),
+            IdleCheck::WithData => self.data_end() > self.snd.nxt,
         };
         if self.snd.idle && self.cfg.profile.after_idle && checks {
             self.begin_after_idle(cx);
@@ -283,7 +287,9 @@ impl TcpEndpoint {
     fn plan_head_retransmission(&self, cause: Cause) -> SegmentPlan {
         let data_end = self.data_end();
         let end = match &self.snd.loss_detector {
-            LossDetector::RackTlp(_) if self.cfg.profile.family == Family::Linux => {
+            LossDetector::RackTlp(_)
+                if self.cfg.profile.rules.sending.collapses_retransmissions =>
+            {
                 self.collapsed_end(self.snd.una)
             }
             _ => (self.snd.una + self.mss()).min(data_end),
@@ -370,12 +376,10 @@ impl TcpEndpoint {
     /// tcp_cleanup_rbuf of Linux)? Called only if nothing else is sent.
     #[inline(always)]
     pub(crate) fn window_update_due(&mut self) -> bool {
-        // FreeBSD delays it only until the delayed-ACK timer is set (check_delack); Linux sends it
-        // after a read and at no other time.
-        let delays = match self.cfg.profile.acks {
-            DelayedAckRule::FreeBsd { .. } => core::mem::take(&mut self.rcv.delays_ack),
-            DelayedAckRule::Linux { .. } => true,
-            DelayedAckRule::Rfc { .. } => self.timers.runs(Purpose::DelayedAck),
+        let delays = match self.cfg.profile.rules.receiving.update_waits {
+            UpdateWaits::ForTimerOfAck => core::mem::take(&mut self.rcv.delays_ack),
+            UpdateWaits::ForRead => true,
+            UpdateWaits::WhileAckWaits => self.timers.runs(Purpose::DelayedAck),
         };
         let closed = self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin);
         if closed || delays {

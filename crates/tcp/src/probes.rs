@@ -7,7 +7,7 @@ use units::{Duration, Instant};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
-use crate::profile::{Family, ProbeRule};
+use crate::profile::ProbeRule;
 
 /// FreeBSD: silence of the peer after which the window is no longer probed (TCPTV_KEEP_IDLE, as
 /// tcp_maxpersistidle).
@@ -166,9 +166,9 @@ impl TcpEndpoint {
     /// Drops the connection because the peer does not answer. FreeBSD sends a RST (tcp_drop), Linux
     /// does not (tcp_write_err).
     pub(crate) fn give_up<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        match self.cfg.profile.family {
-            Family::FreeBsd => self.reset(cx),
-            Family::Linux | Family::Rfc => self.abort(cx),
+        match self.cfg.profile.rules.closing.resets_when_given_up {
+            true => self.reset(cx),
+            false => self.abort(cx),
         }
     }
 
@@ -190,8 +190,8 @@ impl TcpEndpoint {
         // unsent.
         // FreeBSD's tcp_timer_keep does not check that.
         // rack_start_hpts_timer sets it only if no other timer runs.
-        let checks = self.cfg.profile.family != Family::FreeBsd || self.is_rack();
-        if checks && self.data_end().max(self.snd.max) > self.snd.una {
+        let waits = self.cfg.profile.rules.closing.keepalive_waits_for_data || self.is_rack();
+        if waits && self.data_end().max(self.snd.max) > self.snd.una {
             self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.idle));
             return;
         }
@@ -207,9 +207,9 @@ impl TcpEndpoint {
         };
         if hopeless {
             // Both kernels send a RST.
-            match self.cfg.profile.family {
-                Family::FreeBsd | Family::Linux => self.reset(cx),
-                Family::Rfc => self.abort(cx),
+            match self.cfg.profile.rules.closing.resets_dead_peer {
+                true => self.reset(cx),
+                false => self.abort(cx),
             }
             return;
         }

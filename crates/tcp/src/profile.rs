@@ -8,6 +8,7 @@ mod buffers;
 mod freebsd;
 mod linux;
 mod rfc;
+mod rules;
 
 use core::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock};
@@ -27,6 +28,11 @@ use units::{Bytes, Duration, RandomStream};
 use crate::probes::Keepalive;
 
 pub use buffers::{BufferGrowth, ReceiveBufferRule, SendBufferRule};
+pub use rules::{
+    AfterRead, ClosingRules, CrossedSyns, FinBeyondGap, IdleCheck, OldSegments, OpeningRules,
+    PushRule, QuotedRange, ReceivingRules, RetransmissionRoom, SendQueue, SendingRules, StackRules,
+    TimeWaitRule, UpdateWaits, WindowUpdate,
+};
 
 /// The parameters in which the systems' TCPs differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +41,8 @@ pub struct TcpProfile {
     pub name: &'static str,
     /// Family, for the names of knobs.
     pub family: Family,
+    /// Rules that no sysctl changes.
+    pub rules: StackRules,
     /// Congestion control the system uses if none is named.
     pub default_cc: &'static str,
     /// FreeBSD's NewReno in this version, its sysctls applied.
@@ -200,9 +208,10 @@ pub struct SynRule {
 pub enum IdleRule {
     /// Nothing received or nothing sent for at least a timeout (tcp_output of FreeBSD).
     ReceivedOrSent,
-    /// Nothing sent for more than a timeout (RFC 5681 section 4.1; tcp_slow_start_after_idle_check
-    /// of Linux).
+    /// Nothing sent for more than a timeout (RFC 5681 section 4.1).
     Sent,
+    /// The same in whole ticks (tcp_slow_start_after_idle_check of Linux).
+    SentTicks,
 }
 
 /// Probes of a zero window.

@@ -6,7 +6,6 @@ use units::{Bytes, Instant};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::probes::Keepalive;
-use crate::profile::Family;
 
 impl TcpEndpoint {
     /// `TCP_NODELAY`: disables or enables Nagle's algorithm. Data it held back is sent at once.
@@ -35,7 +34,7 @@ impl TcpEndpoint {
     /// The application has `closed` the socket (`SOCK_DEAD`; `SS_NOFDREF` of FreeBSD), or shut it down for reading
     /// (`RCV_SHUTDOWN`): data that arrives after our FIN is answered with a RST; FreeBSD does so only after a close.
     pub fn stop_reading(&mut self, closed: bool) {
-        if closed || self.cfg.profile.family == Family::Linux {
+        if closed || self.cfg.profile.rules.closing.shutdown_refuses_data {
             self.snd.rare.receive_shut = true;
         }
         self.snd.rare.orphaned |= closed;
@@ -61,8 +60,8 @@ impl TcpEndpoint {
     /// `SO_KEEPALIVE` and, but for Linux, its options: enables or disables keepalive; the idle time counts from now.
     /// What is on already does not change on Linux (tcp_set_keepalive).
     pub fn set_keepalive<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, wanted: Option<Keepalive>) {
-        let linux = self.cfg.profile.family == Family::Linux;
-        if linux && wanted.is_some() && self.cfg.keepalive.is_some() {
+        let stays = self.cfg.profile.rules.closing.keepalive_stays;
+        if stays && wanted.is_some() && self.cfg.keepalive.is_some() {
             return;
         }
         self.cfg.keepalive = wanted.map(Box::new);

@@ -8,7 +8,6 @@ use record::Purpose;
 use units::Instant;
 
 use crate::endpoint::{TcpEndpoint, TcpState};
-use crate::profile::Family;
 
 /// Minimum ticks of a Linux timer (`TCP_TIMEOUT_MIN`).
 pub(crate) const TIMEOUT_MIN_TICKS: u64 = 2;
@@ -31,7 +30,7 @@ impl TcpEndpoint {
     /// Shortens the SYN timeout after a wrong answer, from an older connection of the peer: the RST
     /// that we send may clear it, so Linux tries again at once (tcp_rcv_synsent_state_process).
     pub(crate) fn retry_syn_soon(&mut self, now: Instant) {
-        if self.cfg.profile.family == Family::Linux && self.snd.shift == 0 {
+        if self.cfg.profile.rules.opening.retries_soon && self.snd.shift == 0 {
             let at = self.clock.timer_at(now, TIMEOUT_MIN_TICKS);
             self.timers.set(Purpose::Retransmit, at);
         }
@@ -39,7 +38,8 @@ impl TcpEndpoint {
 
     /// The peer has retransmitted its SYN, and the SYN-ACK too is retransmitted: Linux restarts its timer (tcp_check_req).
     pub(crate) fn restart_syn_ack_timer(&mut self, now: Instant) {
-        if self.cfg.profile.family == Family::Linux && self.timers.runs(Purpose::Retransmit) {
+        let restarts = self.cfg.profile.rules.opening.restarts_syn_ack_timer;
+        if restarts && self.timers.runs(Purpose::Retransmit) {
             self.arm_retransmit(now);
         }
     }

@@ -8,7 +8,6 @@ use units::{Duration, Instant};
 use crate::ack_policy::RTO_MIN;
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
-use crate::profile::Family;
 use crate::syn_timer::TIMEOUT_MIN_TICKS;
 
 /// `TCP_RTO_MAX`
@@ -52,7 +51,8 @@ impl TcpEndpoint {
     /// Has Linux retransmitted for too long (tcp_write_timeout)? `snd.shift` counts the timeout that has just expired.
     pub(crate) fn retransmits_timed_out(&self, now: Instant) -> bool {
         let syn = matches!(self.state, TcpState::SynSent | TcpState::SynReceived);
-        if self.cfg.profile.family != Family::Linux || (syn && self.snd.shift > self.retries()) {
+        let by_time = self.cfg.profile.rules.closing.gives_up_by_time;
+        if !by_time || (syn && self.snd.shift > self.retries()) {
             return self.snd.shift > self.retries();
         }
         // tcp_fastopen_synack_timer has no other limit.

@@ -4,7 +4,7 @@ use core::hint::cold_path;
 
 use machine::{Endpoint as _, PacketId};
 use net::offload::split;
-use record::{PacketEvent, PacketNumber};
+use record::{PacketEvent, PacketNumber, Shortcuts};
 use tcp::TcpEndpoint;
 use units::{Bytes, FlowId, HostId};
 
@@ -25,7 +25,8 @@ impl<O: Observer> Network<'_, O> {
                 return;
             }
             self.depart(host, route);
-            if tcp.batch_packets() > 1 {
+            let copies = O::SHORTCUTS.has(Shortcuts::BURST) && O::SHORTCUTS.has(Shortcuts::TRAIN);
+            if copies && tcp.batch_packets() > 1 {
                 self.send_burst(tcp, host, flow, route);
             }
         }

@@ -4,7 +4,7 @@ use core::hint::cold_path;
 
 use machine::{Cx, Endpoint as _, PacketId};
 use packet::{Dir, Segment};
-use record::{Event, Recorder};
+use record::{Event, Recorder, Shortcuts};
 use tcp::TcpEndpoint;
 
 use super::contents::TransportHeader;
@@ -84,7 +84,7 @@ impl<O: Observer> Simulation<'_, O> {
         if !hop_index.is_due(now) {
             return;
         }
-        if !hop_index.is_simple() {
+        if !(O::SHORTCUTS.has(Shortcuts::ELEMENT) && hop_index.is_simple()) {
             return if hop_index.keeps_order() {
                 self.run_shared_element(index);
             } else {
@@ -220,7 +220,7 @@ impl<O: Observer> Simulation<'_, O> {
     /// Delivers a packet to its host.
     #[inline(always)]
     fn arrive(&mut self, host: u16, id: PacketId) {
-        if self.network.delivers_directly(host) {
+        if O::SHORTCUTS.has(Shortcuts::HOST) && self.network.delivers_directly(host) {
             self.take_up(host, id);
         } else {
             self.arrive_slow(host, id);

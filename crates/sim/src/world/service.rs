@@ -1,6 +1,7 @@
 //! The service of an endpoint after any input: transmission, application, timer.
 
 use machine::{Endpoint as _, Signal};
+use record::Shortcuts;
 use tcp::TcpEndpoint;
 use units::{Instant, unlikely};
 
@@ -34,7 +35,7 @@ impl<O: Observer> Simulation<'_, O> {
         let end = &mut ends[index];
         let TransportEndpoint::Tcp(tcp) = &mut end.stack else { return false };
         say(network, tcp);
-        if end.delays {
+        if end.delays || !O::SHORTCUTS.has(Shortcuts::HOST) {
             self.serve_slow(index, false);
             return true;
         }

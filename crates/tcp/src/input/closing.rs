@@ -10,7 +10,7 @@ use units::Offset;
 
 use crate::ack_policy::AckDecision;
 use crate::endpoint::{TcpEndpoint, TcpState};
-use crate::profile::Family;
+use crate::profile::TimeWaitRule;
 
 impl TcpEndpoint {
     /// Processes the peer's FIN once all data before it has arrived; `had_gap`: data or the FIN
@@ -73,7 +73,7 @@ impl TcpEndpoint {
         match self.state {
             TcpState::FinWait1 => {
                 self.state = TcpState::FinWait2;
-                if self.snd.rare.orphaned && self.cfg.profile.family == Family::Linux {
+                if self.snd.rare.orphaned && self.cfg.profile.rules.closing.orphan_times_out {
                     // tcp_fin_timeout
                     let at = self.clock.deadline(cx.now, self.cfg.profile.time_wait);
                     self.timers.set(Purpose::TimeWait, at);
@@ -100,7 +100,7 @@ impl TcpEndpoint {
         let at = self.clock.deadline(cx.now, self.cfg.profile.time_wait);
         self.timers.set(Purpose::TimeWait, at);
         if first {
-            if self.cfg.profile.family == Family::Linux {
+            if self.cfg.profile.rules.closing.time_wait == TimeWaitRule::SmallSocket {
                 // The small socket of TIME-WAIT counts its answers anew (tcp_time_wait).
                 self.challenge = LazyBox::default();
             }

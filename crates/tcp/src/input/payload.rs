@@ -11,7 +11,7 @@ use units::{Duration, Instant, Offset, unlikely};
 use super::SegmentPayload;
 use crate::ack_policy::{AckDecision, InOrderArrival, LinuxArrival};
 use crate::endpoint::{TcpEndpoint, TcpState};
-use crate::profile::{DelayedAckRule, Family};
+use crate::profile::{FinBeyondGap, TimeWaitRule};
 use crate::receive_window::ReceivedPayload;
 use crate::sack_compression::BLOCKS_EXPECTED;
 
@@ -30,7 +30,8 @@ impl TcpEndpoint {
         if (segment.payload == 0 && !fin) || !self.negotiated.sack {
             return;
         }
-        if unlikely(self.state == TcpState::TimeWait) && self.cfg.profile.family == Family::Linux {
+        let time_wait = self.cfg.profile.rules.closing.time_wait;
+        if unlikely(self.state == TcpState::TimeWait) && time_wait == TimeWaitRule::SmallSocket {
             // The small socket of TIME-WAIT has no SACK (tcp_v4_timewait_ack).
             return;
         }
@@ -77,7 +78,7 @@ impl TcpEndpoint {
     /// Does it report SACK blocks from FreeBSD's list (tcp_sack.c)?
     #[inline(always)]
     pub(crate) fn uses_sack_list(&self) -> bool {
-        self.negotiated.sack && matches!(self.cfg.profile.acks, DelayedAckRule::FreeBsd { .. })
+        self.negotiated.sack && self.cfg.profile.rules.receiving.sack_list
     }
 
     /// `[left, right)` has arrived and was queued: updates the SACK blocks.
@@ -161,7 +162,7 @@ impl TcpEndpoint {
     /// Does a FIN after a gap wait in the same queue as data, as one byte? FreeBSD's is queued
     /// without (tcp_reass).
     pub(super) fn queues_fin(&self) -> bool {
-        self.cfg.profile.family == Family::Linux
+        self.cfg.profile.rules.receiving.fin_beyond_gap == FinBeyondGap::QueuedAsByte
     }
 
     /// Describes the payload to the receive window; `in_order` bytes extend the stream.
@@ -225,9 +226,8 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         payload: SegmentPayload,
     ) {
-        // FreeBSD keeps an out-of-order FIN in the reassembly queue (tcp_reass).
         let fin_waits = self.rcv.fin.is_some()
-            && matches!(self.cfg.profile.acks, DelayedAckRule::FreeBsd { .. });
+            && self.cfg.profile.rules.receiving.fin_beyond_gap == FinBeyondGap::Queued;
         let filled_a_gap = !self.rcv.reassembly.is_empty() || fin_waits;
         let before = self.rcv.nxt;
         if filled_a_gap {
@@ -288,7 +288,7 @@ impl TcpEndpoint {
     /// if it is about to expire.
     #[inline(never)]
     fn delay_longer(&mut self, now: Instant, at: Instant, span: Duration) {
-        if self.cfg.profile.family != Family::Linux {
+        if !self.cfg.profile.rules.receiving.shortens_delayed_ack {
             return;
         }
         let (tick, delay) = (self.clock.tick(now), self.clock.ticks(span));

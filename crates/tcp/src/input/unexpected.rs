@@ -11,7 +11,7 @@ use units::{Duration, Instant, Offset, SeqNum, unlikely};
 use super::SegmentPayload;
 use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::loss::LossDetector;
-use crate::profile::Family;
+use crate::profile::{OldSegments, TimeWaitRule};
 
 /// Timestamps older than this are invalid (RFC 7323 section 5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3_600);
@@ -69,7 +69,7 @@ impl TcpEndpoint {
             (true, _, true) => self.abort(cx),
             (false, true, true) => {
                 self.on_syn_ack(cx, segment);
-                if self.cfg.profile.family == Family::FreeBsd {
+                if self.cfg.profile.rules.opening.takes_syn_ack_data {
                     self.take_syn_payload(cx, segment);
                 }
             }
@@ -131,7 +131,7 @@ impl TcpEndpoint {
                     self.begin_anew();
                 }
                 // tcp_twcheck drops it, after RFC 1337.
-                (TcpState::TimeWait, _) if self.cfg.profile.family == Family::FreeBsd => {}
+                (TcpState::TimeWait, _) if self.checks_time_wait() => {}
                 (TcpState::TimeWait, _) => {
                     self.state = TcpState::Closed;
                     self.timers.stop_all();
@@ -151,8 +151,13 @@ impl TcpEndpoint {
         let closed =
             matches!(self.state, TcpState::CloseWait | TcpState::LastAck | TcpState::Closing);
         let last = self.rcv.reassembly.last_block_end().filter(|_| self.negotiated.sack);
-        self.cfg.profile.family == Family::Linux
+        self.cfg.profile.rules.receiving.rst_at_fin_or_block
             && ((closed && seq + 1 == self.rcv.nxt) || last == Some(seq))
+    }
+
+    /// Does TIME-WAIT check segments as tcp_twcheck does?
+    fn checks_time_wait(&self) -> bool {
+        self.cfg.profile.rules.closing.time_wait == TimeWaitRule::Check
     }
 
     /// Is `seq` in the window for resets and SYNs? FreeBSD counts it from the last ACK sent and
@@ -160,7 +165,7 @@ impl TcpEndpoint {
     /// has only the field of the SYN-ACK.
     fn in_receive_window(&self, seq: Offset) -> bool {
         let passive = self.state == TcpState::SynReceived && self.cfg.side == TcpSide::Server;
-        if self.cfg.profile.family != Family::FreeBsd || passive {
+        if !self.cfg.profile.rules.receiving.resets_from_last_ack || passive {
             return seq >= self.rcv.nxt && seq < self.rcv.adv;
         }
         let window = self.rcv.window.space().max(self.rcv.adv.since(self.rcv.nxt).get());
@@ -192,10 +197,7 @@ impl TcpEndpoint {
                 self.restart_syn_ack_timer(cx.now);
                 self.call_output();
             }
-        } else if self.state == TcpState::TimeWait
-            && self.cfg.profile.family == Family::FreeBsd
-            && !acks
-        {
+        } else if self.state == TcpState::TimeWait && self.checks_time_wait() && !acks {
             // tcp_twcheck drops an old SYN. A newer one ends the old connection and is passed to a
             // listener, of which there is none here.
             if seq.is_some_and(|seq| seq > self.rcv.nxt) {
@@ -203,7 +205,7 @@ impl TcpEndpoint {
                 self.timers.stop_all();
                 self.answer_with_reset(segment);
             }
-        } else if self.state == TcpState::TimeWait && self.cfg.profile.family == Family::FreeBsd {
+        } else if self.state == TcpState::TimeWait && self.checks_time_wait() {
             // tcp_twcheck answers every segment with an ACK.
             self.respond(cx);
         } else if self.cfg.profile.lax.insecure_syn
@@ -226,7 +228,7 @@ impl TcpEndpoint {
         seq: Offset,
     ) -> bool {
         let beyond = seq > self.rcv.nxt && segment.flags.has(Flags::FIN | Flags::ACK);
-        let answers = beyond && self.cfg.profile.family == Family::FreeBsd;
+        let answers = beyond && self.cfg.profile.rules.receiving.acks_fin_beyond_gap;
         if answers {
             self.respond(cx);
         }
@@ -240,7 +242,7 @@ impl TcpEndpoint {
             return;
         }
         let handshake = self.state == TcpState::SynReceived;
-        if handshake && self.cfg.profile.family == Family::FreeBsd {
+        if handshake && self.cfg.profile.rules.opening.syncache {
             self.respond(cx);
             return;
         }
@@ -266,18 +268,19 @@ impl TcpEndpoint {
             return false;
         }
         let Some(stamps) = segment.timestamps else { return self.cfg.profile.strict_timestamps };
-        let linux = self.cfg.profile.family == Family::Linux;
-        // Linux tolerates one tick (TCP_PAWS_WINDOW), but not in TIME-WAIT (tcp_paws_reject).
-        let tolerated = i32::from(linux && self.state != TcpState::TimeWait);
+        let tolerant = self.cfg.profile.rules.receiving.tolerant_paws;
+        // One tick (TCP_PAWS_WINDOW), but not in TIME-WAIT (tcp_paws_reject).
+        let tolerated = i32::from(tolerant && self.state != TcpState::TimeWait);
         let older = (self.rcv.ts_recent.wrapping_sub(stamps.val) as i32) > tolerated;
         let stale = older && cx.now.since(self.rcv.ts_recent_at) < PAWS_IDLE;
         if !unlikely(stale) {
             return false;
         }
-        if linux && self.is_disordered_ack(segment, stamps.val, seq, ack) {
+        if tolerant && self.is_disordered_ack(segment, stamps.val, seq, ack) {
             return false;
         }
-        if linux && self.state != TcpState::TimeWait {
+        let queued = self.cfg.profile.rules.receiving.old_segments == OldSegments::Queued;
+        if queued && self.state != TcpState::TimeWait {
             self.answer_old(cx.now, segment, seq);
         } else if self.may_answer(cx.now, segment) {
             self.ack_at_once();
@@ -337,7 +340,7 @@ impl TcpEndpoint {
     /// second, so that two endpoints in disagreement do not loop for ever (tcp_oow_rate_limited,
     /// `net.ipv4.tcp_invalid_ratelimit`). Data cannot cause such a loop.
     pub(super) fn may_answer(&mut self, now: Instant, segment: &Segment) -> bool {
-        let limited = self.cfg.profile.family == Family::Linux && is_bare(segment);
+        let limited = self.cfg.profile.rules.receiving.limits_answers && is_bare(segment);
         !limited || self.challenge.allow(now, self.cfg.profile.challenge)
     }
 }

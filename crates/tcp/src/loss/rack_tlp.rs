@@ -181,6 +181,11 @@ impl TcpEndpoint {
         if !has_news && !self.measures_rates() && !echoed && !timed_of!(self).tlp.probing() {
             return;
         }
+        // tcp_ack: with nothing outstanding only a D-SACK and a probe are looked at (`no_queue`).
+        let idle = self.snd.scoreboard.is_empty() && received.blocks().is_empty();
+        if idle && !advances && self.has_one_timer() && !timed_of!(self).tlp.probing() {
+            return;
+        }
         self.begin_rate_sample();
         let echo =
             segment.timestamps.filter(|_| self.negotiated.timestamps).map(|stamps| stamps.ecr);

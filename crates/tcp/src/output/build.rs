@@ -12,7 +12,7 @@ use units::{Duration, Instant, Offset, unlikely};
 use super::SegmentPlan;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
-use crate::profile::Family;
+use crate::profile::PushRule;
 use crate::sent;
 
 impl TcpEndpoint {
@@ -107,7 +107,7 @@ impl TcpEndpoint {
             self.rack_tlp_sent(mss, 1, false);
         }
         self.note_flight(cx.now, at);
-        self.on_burst_sent(cx, self.snd.max);
+        self.on_burst_sent(cx, at, self.snd.max);
         self.emit_full_sent(cx, at);
     }
 
@@ -176,7 +176,8 @@ impl TcpEndpoint {
 
     /// Is it a keepalive probe of FreeBSD, sent by tcp_respond (tcp_timer_keep)?
     fn is_tcp_respond(&self, plan: &SegmentPlan) -> bool {
-        plan.kind == SentKind::Probe && plan.len == 0 && self.cfg.profile.family == Family::FreeBsd
+        let responds = self.cfg.profile.rules.closing.keepalive_by_respond;
+        plan.kind == SentKind::Probe && plan.len == 0 && responds
     }
 
     /// Writes the header of a segment that leaves the state of the receiver alone, as tcp_respond
@@ -219,7 +220,7 @@ impl TcpEndpoint {
             }
             let probe = plan.kind == SentKind::Retransmission(Cause::LossProbe);
             if matches!(self.snd.loss_detector, LossDetector::RackTlp(_))
-                && self.cfg.profile.family == Family::Linux
+                && self.cfg.profile.rules.sending.collapses_retransmissions
                 && packets == 1
             {
                 self.snd.scoreboard.collapse(plan.at, end);
@@ -236,8 +237,8 @@ impl TcpEndpoint {
         if end > self.snd.max {
             let (at, sent_at) = (plan.at.max(self.snd.max), self.new_data_sent_at(cx.now));
             sent::push(&mut self.snd.scoreboard, at, end, plan.fin, mss, sent_at);
-            let linux = self.cfg.profile.family == Family::Linux && self.cfg.tso;
-            let marked = match linux {
+            let marks = self.cfg.profile.rules.sending.push == PushRule::WriteQueue && self.cfg.tso;
+            let marked = match marks {
                 true => self.ends_push(plan.at, plan.at + plan.len),
                 false => end >= self.data_end() || plan.len < mss,
             };
@@ -280,7 +281,7 @@ impl TcpEndpoint {
             self.watch_flight(cx.now);
         } else {
             self.note_flight(cx.now, plan.at);
-            self.on_burst_sent(cx, end);
+            self.on_burst_sent(cx, plan.at, end);
         }
     }
 

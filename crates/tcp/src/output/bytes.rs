@@ -5,7 +5,6 @@ use record::{Event, Recorder, SendLimit, SentKind};
 
 use super::SegmentPlan;
 use crate::endpoint::TcpEndpoint;
-use crate::profile::BurstRule;
 
 impl TcpEndpoint {
     /// Plans a pass: the length that the windows allow, whole segments unless the send buffer is
@@ -97,7 +96,7 @@ impl TcpEndpoint {
     /// At the end of a call, records whether the window was the limit; FreeBSD's own controllers do
     /// not use it.
     pub(super) fn validate_bytes(&mut self, why: Option<SendLimit>) {
-        if matches!(self.cfg.profile.burst, BurstRule::Linux(_)) {
+        if self.queues_packets() {
             return;
         }
         let limited = match why {

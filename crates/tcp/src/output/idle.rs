@@ -8,7 +8,6 @@ use units::unlikely;
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
-use crate::profile::{BurstRule, Family};
 
 impl TcpEndpoint {
     /// Has all data been sent, with nothing else to do but perhaps to acknowledge? This is the case
@@ -24,7 +23,7 @@ impl TcpEndpoint {
         self.state == TcpState::Established
             && snd.nxt == snd.max
             && snd.nxt == self.data_end()
-            && (snd.buffer.used() == 0 || matches!(self.cfg.profile.burst, BurstRule::Linux(_)))
+            && (snd.buffer.used() == 0 || self.queues_packets())
             && quiet
             && self.reset.is_none()
             && snd.retransmit_head.is_none()
@@ -46,7 +45,7 @@ impl TcpEndpoint {
         }
         // Linux looks at the window only where it has sent something or would (tcp_push_pending_frames).
         let looks = self.snd.nxt != self.snd.nxt_at_call
-            || (self.snd.buffer.used() > 0 && self.cfg.profile.family != Family::Linux);
+            || (self.snd.buffer.used() > 0 && !self.queues_packets());
         if looks {
             // Is the window full of whole packets? The test needs no division.
             let full = (self.packets_in_flight() + 1) * self.mss() > self.send_window();

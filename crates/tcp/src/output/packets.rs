@@ -14,7 +14,7 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use super::{PacketBatch, SegmentPlan};
 use crate::endpoint::TcpEndpoint;
-use crate::profile::{BurstRule, Family, LinuxBursts};
+use crate::profile::{BurstRule, LinuxBursts, SendQueue};
 use crate::send_buffer::{DeviceLimits, WriteFlags, WriteQueue};
 
 /// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a
@@ -198,7 +198,7 @@ impl TcpEndpoint {
             // Further passes of this call would plan the same, packet by packet, until the limit is
             // reached; no retransmission can intervene.
             let most = cwnd - in_flight;
-            let train = if self.cc.in_recovery() {
+            let train = if self.cc.in_recovery() || rule.device_holds {
                 0
             } else {
                 let room = (unsent - 1).min(window_end.since(self.snd.nxt).get());
@@ -206,7 +206,10 @@ impl TcpEndpoint {
                 let packets = if room >= most * mss { most } else { room / mss };
                 packets.saturating_sub(1)
             };
-            self.snd.batch = PacketBatch::new(train, train + 1 == most);
+            // The last segment may need no room.
+            let last_is_free = unlikely(rule.free_fin) && self.fin_wanted();
+            let fills = train + 1 == most && !last_is_free && !rule.device_holds;
+            self.snd.batch = PacketBatch::new(train, fills);
         }
         Ok(SegmentPlan {
             at,
@@ -233,17 +236,30 @@ impl TcpEndpoint {
         self.snd.buffer.head_end(nxt).unwrap_or(end).since(nxt).get()
     }
 
-    /// A burst of new data that ends at `end` was sent (tcp_event_new_data_sent): a blocked writer
-    /// may have space.
+    /// Is unsent data a queue of packets?
+    #[inline]
+    pub(crate) fn queues_packets(&self) -> bool {
+        self.cfg.profile.rules.sending.queue == SendQueue::Packets
+    }
+
+    /// A burst of new data from `at` to `end` was sent (tcp_event_new_data_sent): a blocked writer may
+    /// have space. Sending frees none, so only the first burst of a call is a reason to look.
     #[inline(always)]
-    pub(super) fn on_burst_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, end: Offset) {
-        if self.cfg.profile.family != Family::Linux {
+    pub(super) fn on_burst_sent<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        at: Offset,
+        end: Offset,
+    ) {
+        if !self.queues_packets() {
             return;
         }
         if self.cfg.tso {
             self.snd.buffer.on_burst_sent(end);
         }
-        self.wake_writer(cx);
+        if at == self.snd.nxt_at_call {
+            self.wake_writer(cx);
+        }
     }
 
     /// tcp_tso_should_defer: defers a burst that is smaller than possible if the next

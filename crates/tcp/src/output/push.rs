@@ -9,7 +9,7 @@ use record::SentKind;
 use units::Offset;
 
 use crate::endpoint::TcpEndpoint;
-use crate::profile::Family;
+use crate::profile::PushRule;
 
 impl TcpEndpoint {
     /// Does a segment of `len` bytes at `at` carry PSH?
@@ -18,12 +18,12 @@ impl TcpEndpoint {
             return false;
         }
         let end = at + len;
-        match self.cfg.profile.family {
-            Family::FreeBsd | Family::Rfc => end == self.data_end(),
-            Family::Linux if matches!(kind, SentKind::New) => self.ends_push(at, end),
+        match self.cfg.profile.rules.sending.push {
+            PushRule::EndOfData => end == self.data_end(),
+            PushRule::WriteQueue if matches!(kind, SentKind::New) => self.ends_push(at, end),
             // A packet of several segments always carries it (__tcp_transmit_skb).
-            Family::Linux if len > self.mss() => true,
-            Family::Linux => {
+            PushRule::WriteQueue if len > self.mss() => true,
+            PushRule::WriteQueue => {
                 let last = self.snd.scoreboard.get(Offset(end.0 - 1));
                 last.is_some_and(|sent_segment| {
                     sent_segment.pushed() && sent_segment.end() <= end + 1

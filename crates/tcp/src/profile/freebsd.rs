@@ -20,7 +20,7 @@ use crate::probes::Keepalive;
 use super::{
     BurstRule, DelayedAckRule, DuplicateRule, EchoRule, EcnRule, Family, IdleRule, LaxRules,
     LimitedTransmitRule, LossDetectionRule, ProbeRule, RackRule, ReceiveBufferRule, RtoRule,
-    SackRule, SendBufferRule, SettleRule, SynRule, TcpProfile,
+    SackRule, SendBufferRule, SettleRule, StackRules, SynRule, TcpProfile,
 };
 
 /// Loss recovery of releng/13.0.
@@ -71,6 +71,7 @@ pub(super) fn v13_0() -> TcpProfile {
     TcpProfile {
         name: "freebsd-13.0",
         family: Family::FreeBsd,
+        rules: StackRules::FREEBSD,
         default_cc: "newreno",
         newreno: NewRenoParams::FREEBSD_13_0,
         cubic: CubicVariant::FreeBsd(cubic::CubicParams::FREEBSD_13_0),

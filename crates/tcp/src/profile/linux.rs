@@ -10,7 +10,7 @@ use crate::probes::Keepalive;
 use super::{
     BufferGrowth, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LaxRules,
     LinuxBursts, LossDetectionRule, ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule,
-    SackCompression, SendBufferRule, SynRule, TcpProfile,
+    SackCompression, SendBufferRule, StackRules, SynRule, TcpProfile,
 };
 
 /// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
@@ -18,12 +18,13 @@ pub(super) fn v6_18() -> TcpProfile {
     TcpProfile {
         name: "linux-6.18",
         family: Family::Linux,
+        rules: StackRules::LINUX,
         default_cc: "cubic",
         cubic: CubicVariant::Linux,
         newreno: NewRenoParams::FREEBSD_13_0,
         after_idle: true,
         cached_ssthresh: Bytes::ZERO,
-        idle: IdleRule::Sent,
+        idle: IdleRule::SentTicks,
         // tcp_init_transfer forgives one; tcp_bound_to_half_wnd.
         forgiven_syns: 1,
         mss_within_half_window: true,

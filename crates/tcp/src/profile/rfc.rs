@@ -9,7 +9,8 @@ use crate::probes::Keepalive;
 
 use super::{
     BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LaxRules, LossDetectionRule,
-    ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule, SendBufferRule, SynRule, TcpProfile,
+    ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule, SendBufferRule, StackRules, SynRule,
+    TcpProfile,
 };
 
 /// RFC 9293 with 5681, 6582, 6298, 6928, 7323, 2018, 3042, 3465 (L = 2), 3168 and 5961.
@@ -17,6 +18,7 @@ pub(super) fn textbook() -> TcpProfile {
     TcpProfile {
         name: "rfc",
         family: Family::Rfc,
+        rules: StackRules::RFC,
         default_cc: "newreno",
         cubic: CubicVariant::Rfc,
         newreno: NewRenoParams { growth_unit: SegmentUnit::Mss, ..NewRenoParams::FREEBSD_13_0 },

@@ -8,7 +8,7 @@ use units::{Bytes, Instant, Offset, unlikely};
 use super::timed_of;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
-use crate::profile::Family;
+use crate::profile::RetransmissionRoom;
 
 impl TcpEndpoint {
     /// The next lost segment to retransmit, as far as window and PRR allow: its start, its length,
@@ -26,8 +26,8 @@ impl TcpEndpoint {
         let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
         let start = sent_segment.start();
         let mut end = sent_segment.end().min(start + u64::from(self.negotiated.mss));
-        if unlikely(end.since(start).get() < self.mss()) && self.cfg.profile.family == Family::Linux
-        {
+        let collapses = self.cfg.profile.rules.sending.collapses_retransmissions;
+        if unlikely(end.since(start).get() < self.mss()) && collapses {
             end = self.collapsed_end(start);
         }
         let fin = end > data_end;
@@ -38,10 +38,11 @@ impl TcpEndpoint {
         }
         let sums = self.snd.scoreboard.sums();
         let window = self.cc.control().window.get();
-        let has_room = match self.cfg.profile.family {
-            // tcp_xmit_retransmit_queue: packets of any size.
-            Family::Linux => window / u64::from(self.negotiated.mss) > sums.packets_in_flight(),
-            _ => window.saturating_sub(sums.pipe()) >= len,
+        let has_room = match self.cfg.profile.rules.sending.retransmission_room {
+            RetransmissionRoom::Packets => {
+                window / u64::from(self.negotiated.mss) > sums.packets_in_flight()
+            }
+            RetransmissionRoom::Bytes => window.saturating_sub(sums.pipe()) >= len,
         };
         // The first retransmission of a recovery is sent at once; with nothing in flight one is
         // always allowed.
