@@ -3,6 +3,7 @@
 //! - `cargo xtask golden [DIR]` replays rows recorded from kernel functions and recorded transfers;
 //!   `cargo xtask golden import DIR` imports such transfers into the project.
 //! - `cargo xtask layers` lists the crates by layer and rejects an upward dependency.
+//! - `cargo xtask circles` lists the import circles within the crates, the largest first.
 //! - `cargo xtask words` rejects phrases of the former private dialect (`words.toml`) and counts
 //!   words that are right in one sense only.
 //! - `cargo xtask digest` prints digests of fixed runs: the same in debug and release.
@@ -20,6 +21,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task reports to its caller")]
 
+mod circles;
 mod count;
 mod digest;
 mod docs;
@@ -37,7 +39,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask release [BINARY]
-       cargo xtask golden [DIR or FILE] | golden import DIR | layers | words | digest | docs [--pictures]
+       cargo xtask golden [DIR or FILE] | golden import DIR | layers | circles | words | digest | docs [--pictures]
        cargo xtask licences CRATE TARGET
        cargo xtask count [--write | --growths]
        cargo xtask pgo [--compare]
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
             release::licences(&package.to_string_lossy(), &target.to_string_lossy())
         }
         (Some("layers"), []) => list_layers(),
+        (Some("circles"), []) => list_circles(),
         (Some("words"), []) => list_words(),
         (Some("digest"), []) => digest::run(),
         (Some("docs"), []) => docs::run(true),
@@ -99,6 +102,25 @@ fn list_words() -> ExitCode {
             ExitCode::from(u8::from(!survey.complaints.is_empty()))
         }
     }
+}
+
+fn list_circles() -> ExitCode {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let folders = std::fs::read_dir(&crates).into_iter().flatten().flatten();
+    let mut names: Vec<_> = folders.map(|folder| folder.file_name()).collect();
+    names.sort();
+    for name in names {
+        match circles::of(&crates.join(&name).join("src")) {
+            Ok(found) => found.iter().for_each(|circle| {
+                println!("{}: {} modules, {}", name.display(), circle.len(), circle.join(", "));
+            }),
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 fn list_layers() -> ExitCode {

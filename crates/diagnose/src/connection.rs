@@ -337,7 +337,7 @@ impl ConnectionAnalyzer {
             for block in segment.sack_blocks() {
                 sack.push(*block);
             }
-            half.ecn_echoes += u64::from(segment.flags.has(Flags::ECE));
+            half.ecn.echoes += u64::from(segment.flags.has(Flags::ECE));
             half.ack(CapturedAck {
                 at: packet.at.as_nanos(),
                 frame: packet.frame,

@@ -85,6 +85,117 @@ struct AckSummary {
     rtt: u64,
 }
 
+/// The recovery in progress.
+#[derive(Debug, Clone)]
+pub(crate) struct EpisodeState {
+    /// A recovery is in progress.
+    open: bool,
+    /// Offset whose acknowledgment ends it.
+    recover: u64,
+    /// A timer has expired and no ACK has arrived since.
+    in_timeout: bool,
+    /// Time of the last expiry of the retransmission timer.
+    last_rto: u64,
+}
+
+/// The round trip that is being accounted for.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenRound {
+    /// It ends when the ACKs reach this offset.
+    mark: u64,
+    /// They have.
+    over: bool,
+    /// The time up to here is accounted for.
+    since: u64,
+}
+
+/// The last packets of both sides.
+#[derive(Debug, Clone)]
+pub(crate) struct LastPackets {
+    /// Time of the last data.
+    sent: u64,
+    /// Time of the last ACK.
+    ack: u64,
+    /// An ACK was captured.
+    pub(crate) answered: bool,
+    /// The last ACK carries no data.
+    ack_pure: bool,
+    /// The last data has PSH.
+    push: bool,
+    /// The last data is less than a segment.
+    short: bool,
+    /// Time of the last delivery that an ACK showed.
+    pub(crate) delivery: u64,
+    /// Number of the last frame.
+    pub(crate) frame: u64,
+}
+
+/// Explicit congestion notification.
+#[derive(Debug, Clone)]
+pub(crate) struct EcnEchoes {
+    /// Segments with ECE.
+    pub(crate) echoes: u64,
+    /// Packets of data that were marked.
+    pub(crate) marked: u64,
+    /// The sender received an ECE that it has not answered with CWR.
+    pending: bool,
+    /// The data in flight at the last ECE that began a round end at this offset.
+    recover: u64,
+}
+
+/// Data acknowledged that the capture does not have.
+#[derive(Debug, Clone)]
+pub(crate) struct UnseenData {
+    /// Bytes.
+    pub(crate) bytes: u64,
+    /// The latest ranges.
+    ranges: StreamRanges,
+    /// Time of the last ACK that covered some.
+    at: u64,
+}
+
+/// Timestamps of new data.
+#[derive(Debug, Clone)]
+pub(crate) struct DataStamps {
+    /// The first, and its time.
+    first: (u32, u64),
+    /// The last.
+    last: u32,
+    /// Its time.
+    last_at: u64,
+}
+
+/// The highest ACK that passed the capture point.
+#[derive(Debug, Clone)]
+pub(crate) struct AckedHere {
+    /// Its offset.
+    to: u64,
+    /// When it did so first.
+    since: u64,
+    /// Time of the latest ACK.
+    at: u64,
+}
+
+/// Pauses of the application.
+#[derive(Debug, Clone)]
+pub(crate) struct Pauses {
+    /// How many.
+    pub(crate) count: u64,
+    /// The longest: its length, and the frame that ends it.
+    pub(crate) longest: (u64, u64),
+}
+
+/// What is missing before the current packet.
+#[derive(Debug, Clone)]
+pub(crate) struct MissingBefore {
+    /// IPv4 identifications of the sender.
+    ids: IpIdCounter,
+    /// Packets that they show to be missing.
+    packets: Option<u16>,
+    /// The current data leave a gap below them.
+    in_stream: bool,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct HalfConnection {
     pub(crate) begin: StartConditions,
@@ -112,72 +223,37 @@ pub(crate) struct HalfConnection {
     pub(crate) episodes: Vec<RecoveryEpisode>,
     /// Episodes beyond [`KEPT`](crate::episodes::KEPT).
     pub(crate) more_episodes: u64,
-    in_episode: bool,
-    recover: u64,
-    /// A timer has expired and no ACK has arrived since.
-    in_timeout: bool,
-    /// Time of the last expiry of the retransmission timer.
-    last_rto: u64,
     pub(crate) rounds: RoundLog,
     pub(crate) turns: SenderEventLog,
-    /// The round ends when the ACKs reach this offset.
-    mark: u64,
-    round_over: bool,
-    /// The time up to here is accounted for.
-    since: u64,
-    last_sent: u64,
-    last_ack: u64,
-    pub(crate) answered: bool,
-    last_ack_pure: bool,
-    last_push: bool,
-    last_short: bool,
     rwnd_limited: bool,
     /// Time at which the last outstanding byte was acknowledged.
     all_acked_at: Option<u64>,
     begun: bool,
     pub(crate) first_data: Option<(u64, u64)>,
-    pub(crate) last_delivery: u64,
-    pub(crate) last_frame: u64,
     pub(crate) zero_windows: u64,
     closure: window::WindowClosure,
-    pub(crate) unseen: u64,
-    /// The latest ranges among them, and the time of the last ACK that covered some.
-    unseen_ranges: StreamRanges,
-    unseen_at: u64,
-    pub(crate) pauses: u64,
-    pub(crate) longest_pause: (u64, u64),
-    pub(crate) ecn_echoes: u64,
-    pub(crate) marked: u64,
-    /// The sender received an ECE that it has not answered with CWR.
-    ece_pending: bool,
-    /// The data in flight at the last ECE that began a round end at this offset.
-    ece_recover: u64,
     largest: u32,
     start: u64,
     fin: Option<u64>,
-    /// Timestamp of the first and the last new data, and their times.
-    first_stamp: (u32, u64),
-    last_stamp: u32,
-    last_stamp_at: u64,
     /// An idle time that may have been a retransmission timeout: its length and its end.
     suspected_timeout: Option<(u64, u64)>,
-    /// IPv4 identifications of the sender, and the packets missing before the current one.
-    ids: IpIdCounter,
-    missing_before: Option<u16>,
-    /// The current data leave a gap below them.
-    gap_before: bool,
     /// Distinct bytes of the stream that were captured.
     pub(crate) captured: u64,
-    /// Highest ACK that passed the capture point, when it did so first, and the time of the latest ACK.
-    acked_here: u64,
-    acked_here_since: u64,
-    acked_here_at: u64,
     /// Time of the first data of the receiver since the last data of the sender: a request.
     request_at: Option<u64>,
     /// Delayed ACKs that the sender waited for: see [`stalls`](crate::stalls).
     pub(crate) stalls: AckStalls,
     /// Arrival of data that the path had delayed (delay spike).
     delay_spike_at: Option<u64>,
+    episode: EpisodeState,
+    round: OpenRound,
+    pub(crate) last: LastPackets,
+    pub(crate) ecn: EcnEchoes,
+    pub(crate) unseen: UnseenData,
+    stamps: DataStamps,
+    here: AckedHere,
+    pub(crate) pauses: Pauses,
+    gap: MissingBefore,
 }
 
 impl HalfConnection {
@@ -207,55 +283,40 @@ impl HalfConnection {
             open: OpenRetransmissions::default(),
             episodes: Vec::new(),
             more_episodes: 0,
-            in_episode: false,
-            recover: 0,
-            in_timeout: false,
-            last_rto: 0,
             rounds: RoundLog::new(begin.first),
             turns: SenderEventLog::new(begin.turns),
-            mark: ORIGIN,
-            round_over: false,
-            since: begin.first,
-            last_sent: begin.first,
-            last_ack: begin.first,
-            answered: false,
-            last_ack_pure: true,
-            last_push: true,
-            last_short: false,
             rwnd_limited: false,
             all_acked_at: None,
             begun: false,
             first_data: None,
-            last_delivery: 0,
-            last_frame: 0,
             zero_windows: 0,
             closure: window::WindowClosure::default(),
-            unseen: 0,
-            unseen_ranges: StreamRanges::default(),
-            unseen_at: 0,
-            pauses: 0,
-            longest_pause: (0, 0),
-            ecn_echoes: 0,
-            marked: 0,
-            ece_pending: false,
-            ece_recover: ORIGIN,
             largest: 0,
             start: ORIGIN,
             fin: None,
-            first_stamp: (0, 0),
-            last_stamp: 0,
-            last_stamp_at: 0,
             suspected_timeout: None,
             delay_spike_at: None,
-            ids: IpIdCounter::default(),
-            missing_before: None,
-            gap_before: false,
             captured: 0,
-            acked_here: ORIGIN,
-            acked_here_since: begin.first,
-            acked_here_at: begin.first,
             request_at: None,
             stalls: AckStalls::default(),
+            episode: EpisodeState { open: false, recover: 0, in_timeout: false, last_rto: 0 },
+            round: OpenRound { mark: ORIGIN, over: false, since: begin.first },
+            last: LastPackets {
+                sent: begin.first,
+                ack: begin.first,
+                answered: false,
+                ack_pure: true,
+                push: true,
+                short: false,
+                delivery: 0,
+                frame: 0,
+            },
+            ecn: EcnEchoes { echoes: 0, marked: 0, pending: false, recover: ORIGIN },
+            unseen: UnseenData { bytes: 0, ranges: StreamRanges::default(), at: 0 },
+            stamps: DataStamps { first: (0, 0), last: 0, last_at: 0 },
+            here: AckedHere { to: ORIGIN, since: begin.first, at: begin.first },
+            pauses: Pauses { count: 0, longest: (0, 0) },
+            gap: MissingBefore { ids: IpIdCounter::default(), packets: None, in_stream: false },
         }
     }
 
@@ -272,13 +333,13 @@ impl HalfConnection {
 
     /// Time at which an ACK of all data captured so far passed the capture point; `None` if none did.
     pub(crate) fn all_acked_here(&self) -> Option<u64> {
-        (self.acked_here >= self.nxt).then_some(self.acked_here_since)
+        (self.here.to >= self.nxt).then_some(self.here.since)
     }
 
     /// Packets that this host sent before the last one and that the capture does not have, if it numbers
     /// its packets.
     pub(crate) fn is_preceded_by_missing(&self) -> bool {
-        self.missing_before.is_some_and(|packets| packets > 0)
+        self.gap.packets.is_some_and(|packets| packets > 0)
     }
 
     /// Time at which the sender received the ACK of all its data; `None` if some are outstanding.
@@ -309,13 +370,13 @@ impl HalfConnection {
 
     fn spend(&mut self, what: TimeUse, until: u64) {
         // No timer runs for so long, and none lets a sender wait so long for an ACK.
-        let is_rest = until.saturating_sub(self.since) > MAX_RTO;
+        let is_rest = until.saturating_sub(self.round.since) > MAX_RTO;
         let what = match what {
             TimeUse::Timeout | TimeUse::Recovery | TimeUse::Window if is_rest => TimeUse::Idle,
             _ => what,
         };
-        self.rounds.spend(what, until.saturating_sub(self.since));
-        self.since = self.since.max(until);
+        self.rounds.spend(what, until.saturating_sub(self.round.since));
+        self.round.since = self.round.since.max(until);
     }
 
     /// Records an event at the sender, with all data before `una` acknowledged.
@@ -341,7 +402,7 @@ impl HalfConnection {
     /// Ends the analysis at `at`, the end of the capture.
     pub(crate) fn finish(&mut self, at: u64) {
         while let Some(ack) = self.line.pop_front() {
-            let when = (ack.at + self.rtt.recent_rtt_to_sender()).min(at).max(self.since);
+            let when = (ack.at + self.rtt.recent_rtt_to_sender()).min(at).max(self.round.since);
             self.on_ack_received(when, &ack);
         }
         if let Some(all_acked_at) = self.all_acked_at {
@@ -349,9 +410,9 @@ impl HalfConnection {
             self.spend(TimeUse::Window, all_acked_at);
             self.spend(TimeUse::Idle, at);
         } else {
-            let what = if self.in_timeout {
+            let what = if self.episode.in_timeout {
                 TimeUse::Timeout
-            } else if self.in_episode {
+            } else if self.episode.open {
                 TimeUse::Recovery
             } else if self.begun {
                 TimeUse::Window

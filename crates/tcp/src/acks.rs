@@ -15,7 +15,7 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::{LossDetector, ReceivedAck};
-use crate::output::PacketBatch;
+use crate::output::call::PacketBatch;
 use crate::profile::{IdleRule, WindowUpdate};
 use crate::sent::DeliveredPackets;
 
@@ -41,11 +41,11 @@ impl TcpEndpoint {
         self.update_window(seq, ack, wnd);
         self.update_pacing_rate();
         if self.cfg.profile.rules.sending.checks_after_ack {
-            if unlikely(self.snd.persisting) {
+            if unlikely(self.snd.probe.persisting) {
                 self.restart_window_timer(cx);
             }
             // tcp_data_snd_check pushes first and then checks for space (tcp_check_space).
-            self.snd.check_space = true;
+            self.snd.call.check_space = true;
             self.call_output();
         } else {
             self.wake_writer(cx);
@@ -103,7 +103,7 @@ impl TcpEndpoint {
         let mut delivered = DeliveredPackets::default();
         self.snd.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
         self.take_rtt(cx, segment, ack, &delivered);
-        self.snd.shift = 0;
+        self.snd.rexmt.shift = 0;
         if ack == self.snd.max {
             self.timers.stop(Purpose::Retransmit);
         } else {
@@ -112,7 +112,7 @@ impl TcpEndpoint {
         // tcp_do_segment ends the recovery before it counts the acknowledgment.
         let recovering = self.cc.in_recovery();
         let packets = delivered.packets;
-        if let Some(end) = self.snd.cwr_end {
+        if let Some(end) = self.snd.rexmt.cwr_end {
             if ack > end {
                 self.end_cwr(cx, ack);
             }
@@ -127,7 +127,7 @@ impl TcpEndpoint {
         let change = self.cc.on_acked(&AckEvent {
             now: cx.now,
             ticks: self.clock.tick(cx.now),
-            rtt: self.snd.rtt_sample.take(),
+            rtt: self.snd.rtt.sample.take(),
             srtt: self.smoothed(),
             snd_nxt: self.snd.nxt,
             una: ack,
@@ -136,9 +136,9 @@ impl TcpEndpoint {
             nsegs,
             ends_recovery: recovering && !self.cc.in_recovery(),
             retransmitting: self.snd.nxt != self.snd.max,
-            snd_wnd: self.snd.wnd,
-            window_limited: self.snd.window_limited,
-            max_packets_out: self.snd.max_packets_out as u32,
+            snd_wnd: self.snd.peer.wnd,
+            window_limited: self.snd.usage.limited,
+            max_packets_out: self.snd.usage.max_packets_out as u32,
         });
         self.advance(cx, ack, received.wnd, nsegs, change);
         self.call_output();
@@ -160,7 +160,7 @@ impl TcpEndpoint {
         self.snd.una = ack;
         self.snd.buffer.acknowledge(ack.min(data_end) - old_una.min(data_end), ack);
         self.snd.nxt = self.snd.nxt.max(ack);
-        self.snd.wnd = wnd;
+        self.snd.peer.wnd = wnd;
         cx.emit_with_state(self, || {
             let una = self.payload_offset(ack);
             Event::Acked { una, bytes: bytes as u32, nsegs: nsegs as u16 }
@@ -174,14 +174,17 @@ impl TcpEndpoint {
     /// Responds to an ECN echo: reduces the window as for a loss, once per window of data (RFC 3168
     /// section 6.1.2).
     pub(crate) fn on_ecn_echo<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
-        if self.snd.cwr_end.is_some() || self.cc.in_recovery() || ack < self.cc.recovery_point() {
+        if self.snd.rexmt.cwr_end.is_some()
+            || self.cc.in_recovery()
+            || ack < self.cc.recovery_point()
+        {
             return;
         }
         let congested = CongestionEvent { th_ack: ack, ..self.congested(cx.now, Sign::Ecn) };
         let change = self.cc.on_congested(&congested);
         if change == WindowChange::RecoveryBegan {
             self.ecn.on_reduced();
-            self.snd.cwr_end = Some(self.snd.max);
+            self.snd.rexmt.cwr_end = Some(self.snd.max);
             let ssthresh = self.cc.control().ssthresh.map_or(self.mss(), Bytes::get);
             self.override_window(Bytes(ssthresh));
         }
@@ -190,7 +193,7 @@ impl TcpEndpoint {
 
     /// Ends the CWR state: data sent after the reduction, and with it our CWR, is acknowledged.
     pub(crate) fn end_cwr<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
-        self.snd.cwr_end = None;
+        self.snd.rexmt.cwr_end = None;
         let window = self.cc.control().window;
         let change = self.cc.on_recovered(&RecoveryEnd { th_ack: ack, pipe: self.snd.max - ack });
         if !self.has_one_timer() {
@@ -204,14 +207,14 @@ impl TcpEndpoint {
     /// their reduction during the CWR state too.
     #[inline]
     pub(crate) fn in_fast_recovery(&self) -> bool {
-        self.cc.in_recovery() && self.snd.cwr_end.is_none()
+        self.cc.in_recovery() && self.snd.rexmt.cwr_end.is_none()
     }
 
     /// Leaves the CWR state when a fast recovery begins: the recovery has a recovery point of its
     /// own, at which both end (cc_cong_signal of FreeBSD sets `snd_recover` anew, EXIT_RECOVERY
     /// ends both).
     pub(crate) const fn abandon_cwr(&mut self) {
-        self.snd.cwr_end = None;
+        self.snd.rexmt.cwr_end = None;
     }
 
     /// Returns how long the flow has been idle, the timeout `rto` in the same unit, and whether
@@ -246,7 +249,7 @@ impl TcpEndpoint {
             th_ack: self.snd.una,
             snd_max: self.snd.max,
             pipe: self.pipe(),
-            snd_wnd: self.snd.wnd,
+            snd_wnd: self.snd.peer.wnd,
             lost: self.snd.scoreboard.lost_ever(),
         }
     }
@@ -270,7 +273,7 @@ impl TcpEndpoint {
 
     #[inline(never)]
     fn smoothed_now(&self) -> SmoothedRtt {
-        let samples = self.snd.rtt_samples;
+        let samples = self.snd.rtt.samples;
         if let RttEstimator::FreeBsd(rtt) = &self.rtt {
             let micros = u32::try_from(rtt.srtt_micros()).unwrap_or(u32::MAX);
             return SmoothedRtt { ticks: rtt.srtt_ticks(), micros, samples };
@@ -288,36 +291,37 @@ impl TcpEndpoint {
     #[inline(always)]
     pub(crate) fn update_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
         let as_old = match self.cfg.profile.rules.sending.window_update {
-            WindowUpdate::Larger => wnd > self.snd.wnd,
-            WindowUpdate::LargerOrZero => wnd > self.snd.wnd || wnd == 0,
+            WindowUpdate::Larger => wnd > self.snd.peer.wnd,
+            WindowUpdate::LargerOrZero => wnd > self.snd.peer.wnd || wnd == 0,
             WindowUpdate::Any => true,
         };
-        let newer = self.snd.wl1 < seq
-            || (self.snd.wl1 == seq && (self.snd.wl2 < ack || (self.snd.wl2 == ack && as_old)));
+        let newer = self.snd.peer.wl1 < seq
+            || (self.snd.peer.wl1 == seq
+                && (self.snd.peer.wl2 < ack || (self.snd.peer.wl2 == ack && as_old)));
         if !newer {
             return;
         }
-        if wnd > self.snd.wnd || wnd == 0 {
+        if wnd > self.snd.peer.wnd || wnd == 0 {
             self.call_output();
         }
-        if unlikely(self.snd.persisting) && self.is_rack() {
+        if unlikely(self.snd.probe.persisting) && self.is_rack() {
             if !self.is_shut_for_rack(wnd) {
                 self.exit_rack_persist();
             }
-        } else if unlikely(self.snd.persisting) && wnd > 0 {
+        } else if unlikely(self.snd.probe.persisting) && wnd > 0 {
             // The window is open again; if it is still too small, the next pass resumes probing.
-            self.snd.persisting = false;
+            self.snd.probe.persisting = false;
             self.timers.stop(Purpose::Persist);
             self.call_output();
         }
-        if unlikely(self.snd.max == self.snd.una) && wnd != self.snd.wnd {
+        if unlikely(self.snd.max == self.snd.una) && wnd != self.snd.peer.wnd {
             // tcp_ack_update_window, before the acknowledgment is processed.
-            self.snd.opened_while_idle = self.data_end() > self.snd.nxt;
+            self.snd.peer.opened_while_idle = self.data_end() > self.snd.nxt;
         }
-        self.snd.wnd = wnd;
-        self.snd.max_wnd = self.snd.max_wnd.max(wnd);
-        self.snd.wl1 = seq;
-        self.snd.wl2 = ack;
+        self.snd.peer.wnd = wnd;
+        self.snd.peer.max_wnd = self.snd.peer.max_wnd.max(wnd);
+        self.snd.peer.wl1 = seq;
+        self.snd.peer.wl2 = ack;
     }
 
     /// Wakes a blocked writer once the send buffer has space.
@@ -359,9 +363,9 @@ impl TcpEndpoint {
     ) {
         let echo =
             segment.timestamps.filter(|stamps| self.negotiated.timestamps && stamps.ecr != 0);
-        let timed = self.snd.rtt_timing.filter(|&(at, _)| ack > at);
+        let timed = self.snd.rtt.timing.filter(|&(at, _)| ack > at);
         if timed.is_some() {
-            self.snd.rtt_timing = None;
+            self.snd.rtt.timing = None;
         }
         let by_echo = || {
             let stamps = echo?;
@@ -385,7 +389,7 @@ impl TcpEndpoint {
         let Some(sample) = sample else { return };
         let rtt = self.rtt.on_sample(&RttInput {
             sample,
-            shift: self.snd.shift,
+            shift: self.snd.rexmt.shift,
             snd_una: ack,
             snd_nxt: self.snd.nxt,
         });
@@ -411,8 +415,8 @@ impl TcpEndpoint {
         };
         let since = |sent| cx.now.since(sent);
         let rtt = linux.on_round_trip(since(row.first.sent_at), ack, self.snd.nxt);
-        if self.snd.rtt_timing.is_some_and(|(at, _)| ack > at) {
-            self.snd.rtt_timing = None;
+        if self.snd.rtt.timing.is_some_and(|(at, _)| ack > at) {
+            self.snd.rtt.timing = None;
         }
         self.note_rtt(cx, ack, rtt, since(row.last.sent_at).min(rtt));
     }
@@ -426,8 +430,8 @@ impl TcpEndpoint {
         rtt: Duration,
         newest: Duration,
     ) {
-        self.snd.rtt_sample = Some(rtt);
-        self.snd.rtt_samples = self.snd.rtt_samples.saturating_add(1);
+        self.snd.rtt.sample = Some(rtt);
+        self.snd.rtt.samples = self.snd.rtt.samples.saturating_add(1);
         let least = self.totals.min_rtt.map_or(newest, |least| least.min(newest));
         self.totals.min_rtt = Some(least);
         self.rate_sample_rtt(newest);
@@ -458,7 +462,7 @@ impl TcpEndpoint {
 
     /// Handles the expiry of a timer.
     pub(crate) fn on_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, purpose: Purpose) {
-        self.snd.batch = PacketBatch::NONE;
+        self.snd.call.batch = PacketBatch::NONE;
         if self.on_wheel(purpose) {
             return;
         }
@@ -489,7 +493,7 @@ impl TcpEndpoint {
     fn on_retransmit_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         // Retransmissions of the head as window probes do not count as timeouts.
         let probes = self.head_probes();
-        self.snd.shift += u32::from(!probes);
+        self.snd.rexmt.shift += u32::from(!probes);
         let hopeless =
             if probes { self.head_unanswered(cx.now) } else { self.retransmits_timed_out(cx.now) };
         if hopeless {
@@ -498,14 +502,14 @@ impl TcpEndpoint {
         }
         self.totals.timeouts += 1;
         if !self.syn_times_out_linearly() {
-            self.rtt.on_timeout(self.snd.shift);
+            self.rtt.on_timeout(self.snd.rexmt.shift);
         }
         if self.state == TcpState::SynSent && self.cfg.profile.rules.opening.timeout_ends_ecn {
             self.ecn.on_syn_timeout();
         }
-        self.snd.rtt_timing = None;
-        self.snd.retransmit_head = probes.then_some(Cause::Timeout);
-        self.snd.dup_acks = 0;
+        self.snd.rtt.timing = None;
+        self.snd.rexmt.head = probes.then_some(Cause::Timeout);
+        self.snd.rexmt.dup_acks = 0;
         if !matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
             self.end_limited_transmit();
         }
@@ -519,14 +523,14 @@ impl TcpEndpoint {
         }
         let rules = self.cfg.profile.rules.sending;
         let stamps = self.negotiated.timestamps && rules.undoes_timeout_by_echo;
-        if self.snd.shift == 1 && stamps {
-            self.snd.timeout_stamp = Some(self.clock.timestamp(cx.now));
+        if self.snd.rexmt.shift == 1 && stamps {
+            self.snd.rexmt.timeout_stamp = Some(self.clock.timestamp(cx.now));
         }
         if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
             // tcp_timer_rexmt updates the scoreboard before it signals congestion, and forces a
             // segment.
-            if self.snd.shift > 1 {
-                self.snd.timeout_stamp = None;
+            if self.snd.rexmt.shift > 1 {
+                self.snd.rexmt.timeout_stamp = None;
             }
             self.sack_timeout();
             self.rcv.ack_now = true;
@@ -538,19 +542,19 @@ impl TcpEndpoint {
         if marks_first {
             self.rack_tlp_timeout(cx.now);
         }
-        let signal = Sign::Timeout { shift: self.snd.shift.max(1) };
+        let signal = Sign::Timeout { shift: self.snd.rexmt.shift.max(1) };
         let change = self.cc.on_congested(&self.congested(cx.now, signal));
         if marks_first {
             self.cc.set_window(Bytes((self.packets_in_flight() + 1) * self.mss()));
         }
         self.note(cx, change, Cause::Timeout);
-        self.snd.cwr_end = None;
+        self.snd.rexmt.cwr_end = None;
         match self.snd.loss_detector {
             LossDetector::RackTlp(_) if marks_first => {}
             LossDetector::RackTlp(_) => self.rack_tlp_timeout(cx.now),
             LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => {
                 self.snd.nxt = self.snd.una;
-                self.snd.retransmit_cause = Cause::Timeout;
+                self.snd.rexmt.cause = Cause::Timeout;
             }
         }
         self.arm_after_timeout(cx.now);
@@ -560,11 +564,11 @@ impl TcpEndpoint {
     /// Undoes a timeout if the first ACK after it echoes a timestamp older than the retransmission:
     /// the original had arrived (tcp_do_segment's t_badrxtwin; RFC 3522).
     fn undo_spurious_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        let Some(sent) = self.snd.timeout_stamp else { return };
-        self.snd.timeout_stamp = None;
+        let Some(sent) = self.snd.rexmt.timeout_stamp else { return };
+        self.snd.rexmt.timeout_stamp = None;
         let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
         let tsecr_before = echo != 0 && (echo.wrapping_sub(sent) as i32) < 0;
-        if self.snd.shift != 1 || !tsecr_before {
+        if self.snd.rexmt.shift != 1 || !tsecr_before {
             return;
         }
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));

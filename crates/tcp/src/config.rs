@@ -3,10 +3,8 @@
 use packet::IpVersion;
 use units::{Duration, FlowId, Instant, RandomStream, SeqNum};
 
-use crate::endpoint::TcpEndpoint;
-use crate::fast_open::FastOpenHandshake;
-use crate::probes::Keepalive;
-use crate::profile::SharedProfile;
+use crate::fast_open::state::FastOpenHandshake;
+use crate::profile::{Keepalive, SharedProfile};
 
 /// Role of an endpoint in the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -74,25 +72,4 @@ pub(crate) struct HandshakeConfig {
     /// SYN-ACKs sent after the first, by timeouts and as answers to SYNs (`num_retrans`).
     pub(crate) syn_acks_again: u32,
     pub(crate) fast_open: FastOpenHandshake,
-}
-
-impl TcpEndpoint {
-    /// The configuration with its later changes; `None` once the connection is established.
-    pub(crate) fn config(&self) -> Option<TcpConfig> {
-        let (cfg, origin) = (&self.cfg, self.handshake_cfg.as_ref()?);
-        Some(TcpConfig {
-            profile: cfg.profile.clone(),
-            algorithm: origin.algorithm,
-            side: cfg.side,
-            flow: cfg.flow,
-            ip: cfg.ip,
-            isn: cfg.isn,
-            timestamp: origin.timestamp,
-            clock_phase: self.clock.phase(),
-            tso: cfg.tso,
-            nodelay: cfg.nodelay,
-            keepalive: cfg.keepalive.as_deref().copied(),
-            draws: origin.draws.clone(),
-        })
-    }
 }

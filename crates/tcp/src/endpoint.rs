@@ -17,9 +17,9 @@ use crate::clock::KernelClock;
 use crate::config::{ConnectionConfig, HandshakeConfig};
 pub use crate::config::{TcpConfig, TcpSide};
 use crate::ecn::Ecn;
-use crate::fast_open::FastOpenHandshake;
+use crate::fast_open::state::FastOpenHandshake;
 use crate::loss::LossDetector;
-use crate::output::PacketBatch;
+use crate::output::call::PacketBatch;
 use crate::profile::{AfterRead, BurstRule, RtoRule};
 use crate::receive_window::ReceiveWindow;
 use crate::send_buffer::WriteFlags;
@@ -222,7 +222,7 @@ impl TcpEndpoint {
                 let mut queue = self.write_queue(cx.now, rule);
                 queue.flags = flags;
                 // tcp_skb_entail: a new packet ends TCP_NAGLE_PUSH.
-                self.snd.uncorks &= queue.unsent > 0;
+                self.snd.nagle.uncorks &= queue.unsent > 0;
                 if rule.device_holds {
                     queue.device = Some(self.device_limits(cx.now));
                 }
@@ -236,9 +236,9 @@ impl TcpEndpoint {
             cx.emit(|| Event::AppWrote { bytes: taken as u32 });
             // sosend_generic checks for space again after tcp_output, which may have enlarged the
             // buffer.
-            self.snd.check_space |= matches!(self.snd.loss_detector, LossDetector::Sack(_));
+            self.snd.call.check_space |= matches!(self.snd.loss_detector, LossDetector::Sack(_));
             self.call_output();
-            self.snd.write_call = call;
+            self.snd.call.write = call;
         }
         taken
     }
@@ -313,7 +313,7 @@ impl TcpEndpoint {
         self.snd.fin = true;
         self.call_output();
         // tcp_send_fin: TCP_NAGLE_OFF.
-        self.snd.nagle_off = true;
+        self.snd.call.nagle_off = true;
     }
 
     /// Aborts the connection: unsent bytes are lost and the peer gets a RST (a close with
@@ -330,7 +330,7 @@ impl TcpEndpoint {
             TcpState::Closing | TcpState::LastAck => rules.resets_while_closing,
             TcpState::Closed | TcpState::Listen | TcpState::SynSent | TcpState::TimeWait => false,
         };
-        self.snd.batch = PacketBatch::NONE;
+        self.snd.call.batch = PacketBatch::NONE;
         if reports {
             self.reset = Some((self.snd.nxt.to_seq(self.cfg.isn), Some(self.rcv_nxt_seq())));
             if rules.reset_has_options {
@@ -402,7 +402,7 @@ impl TcpEndpoint {
     /// Is an output pass pending, so that polling may return a segment?
     #[inline]
     pub fn wants_to_send(&self) -> bool {
-        self.snd.due || self.reset.is_some() || self.has_outbox()
+        self.snd.call.due || self.reset.is_some() || self.has_outbox()
     }
 
     /// Does the outbox hold segments?
@@ -425,11 +425,11 @@ impl TcpEndpoint {
 
     /// Requests an output pass (a call of tcp_output).
     pub(crate) fn call_output(&mut self) {
-        self.snd.due = true;
-        self.snd.first_pass = true;
-        self.snd.write_call = None;
-        self.snd.nagle_off = false;
-        self.snd.batch = PacketBatch::NONE;
+        self.snd.call.due = true;
+        self.snd.call.first_pass = true;
+        self.snd.call.write = None;
+        self.snd.call.nagle_off = false;
+        self.snd.call.batch = PacketBatch::NONE;
     }
 
     /// Is a FIN to follow the last byte (`tcp_outflags`)?
@@ -562,7 +562,7 @@ impl machine::Endpoint for TcpEndpoint {
             *slot = sent;
             return Ok(());
         }
-        if self.wants_to_send() { self.output(cx, slot) } else { Err(self.snd.waiting) }
+        if self.wants_to_send() { self.output(cx, slot) } else { Err(self.snd.call.waiting) }
     }
 
     #[inline]

@@ -6,6 +6,8 @@
 //! SYN-RECEIVED, and until the handshake ends its retransmission timer is that of the SYN-ACK. A
 //! client sends data in its SYN; what the SYN-ACK does not acknowledge is retransmitted as data.
 
+pub(crate) mod state;
+
 use core::hint::cold_path;
 
 use machine::Cx;
@@ -15,6 +17,8 @@ use units::{Instant, Offset, SeqNum};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
+pub(crate) use state::FastOpenHandshake;
+pub use state::{FastOpenClient, FastOpenListener, FastOpenReply};
 
 /// Options of SYNs have at most this size (MAX_TCP_OPTION_SPACE): data in a SYN leaves room for
 /// all of them.
@@ -24,66 +28,6 @@ const OPTION_SPACE: u32 = 40;
 const COOKIE_UNAVAILABLE: u8 = 1;
 const DATA_NOT_ACKED: u8 = 2;
 const SYN_RETRANSMITTED: u8 = 3;
-
-/// Fast Open at a listener (tcp_try_fastopen).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FastOpenListener {
-    /// The valid cookie of the peer, the experimental format if the peer uses it.
-    pub cookie: FastOpenOption,
-    /// Data is accepted without a cookie (`TFO_SERVER_COOKIE_NOT_REQD`).
-    pub without_cookie: bool,
-}
-
-/// Fast Open at a client (`sendto` with `MSG_FASTOPEN`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FastOpenClient {
-    /// The server's cookie, or a request for one; `None` sends data without a cookie
-    /// (`TFO_CLIENT_NO_COOKIE`).
-    pub option: Option<FastOpenOption>,
-    /// The server's segment size, as cached; 0 if it is unknown.
-    pub mss: u16,
-    /// The application waits to write more (`sk_write_pending`): the ACK of the SYN-ACK is delayed.
-    pub waits: bool,
-}
-
-/// What a client learned from the SYN-ACK (tcp_rcv_fastopen_synack).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct FastOpenReply {
-    /// The cookie of the SYN-ACK.
-    #[serde(skip)]
-    pub cookie: Option<FastOpenOption>,
-    /// The segment size of the SYN-ACK.
-    pub mss: u16,
-    /// The SYN was retransmitted.
-    pub retransmitted: bool,
-}
-
-/// State of Fast Open of a connection.
-#[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
-pub(crate) struct FastOpenState {
-    /// A server's connection whose SYN-ACK is not acknowledged (`fastopen_rsk`).
-    pub(crate) child: bool,
-    /// Its SYN-ACK is to be retransmitted.
-    pub(crate) syn_ack_due: bool,
-    /// The data of the SYN was accepted (`syn_data_acked`).
-    pub(crate) syn_data_acked: bool,
-    /// Why a client's data was not, as `tcp_fastopen_client_fail`.
-    pub(crate) failure: u8,
-    pub(crate) reply: Option<FastOpenReply>,
-}
-
-/// Fast Open before the handshake ends.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct FastOpenHandshake {
-    listener: Option<FastOpenListener>,
-    client: Option<FastOpenClient>,
-    /// The option of the first SYN or SYN-ACK.
-    option: Option<FastOpenOption>,
-    /// Bytes of data in the SYN.
-    data: u32,
-    /// The SYN was too large for the path: it is retransmitted without them.
-    too_large: bool,
-}
 
 impl TcpEndpoint {
     /// Enables Fast Open at a listener, or disables it.
@@ -125,7 +69,8 @@ impl TcpEndpoint {
     pub(crate) fn lose_syn_data(&mut self) -> bool {
         let Some(handshake) = &mut self.handshake_cfg else { return false };
         let fast = &mut handshake.fast_open;
-        let lost = fast.client.is_some() && fast.data > 0 && !fast.too_large && self.snd.shift == 0;
+        let lost =
+            fast.client.is_some() && fast.data > 0 && !fast.too_large && self.snd.rexmt.shift == 0;
         fast.too_large |= lost;
         lost
     }
@@ -161,7 +106,7 @@ impl TcpEndpoint {
     /// (tcp_send_syn_data, tcp_rtx_synack).
     pub(crate) fn fast_open_syn(&self) -> (Option<FastOpenOption>, u32) {
         match &self.handshake_cfg {
-            Some(handshake) if self.snd.shift == 0 && !handshake.fast_open.too_large => {
+            Some(handshake) if self.snd.rexmt.shift == 0 && !handshake.fast_open.too_large => {
                 let fast = &handshake.fast_open;
                 // A simultaneous open goes on without Fast Open.
                 let crossed = fast.client.is_some() && self.state == TcpState::SynReceived;
@@ -199,9 +144,9 @@ impl TcpEndpoint {
         self.snd.nxt = one;
         self.snd.max = one;
         // The window of a SYN is not scaled.
-        self.snd.wnd = u64::from(segment.window);
-        self.snd.max_wnd = self.snd.wnd;
-        self.snd.wl2 = one;
+        self.snd.peer.wnd = u64::from(segment.window);
+        self.snd.peer.max_wnd = self.snd.peer.wnd;
+        self.snd.peer.wl2 = one;
         self.establish(cx);
         let room = u64::from(self.rcv.window.syn_field());
         self.rcv.adv = self.rcv.nxt + room;
@@ -231,11 +176,11 @@ impl TcpEndpoint {
         }
         self.snd.rare.fast_open.child = false;
         self.snd.rare.fast_open.syn_ack_due = false;
-        self.snd.wnd = self.scaled_window(segment);
-        self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
-        self.snd.wl1 = self.rcv.nxt;
-        self.snd.wl2 = ack;
-        self.snd.shift = 0;
+        self.snd.peer.wnd = self.scaled_window(segment);
+        self.snd.peer.max_wnd = self.snd.peer.max_wnd.max(self.snd.peer.wnd);
+        self.snd.peer.wl1 = self.rcv.nxt;
+        self.snd.peer.wl2 = ack;
+        self.snd.rexmt.shift = 0;
         self.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
         if self.snd.max > self.snd.una {
             self.arm_retransmit(cx.now);
@@ -298,7 +243,7 @@ impl TcpEndpoint {
         self.snd.buffer.acknowledge(acked, self.snd.una);
         self.snd.nxt = self.snd.una;
         self.snd.max = self.snd.una;
-        self.snd.wl2 = self.snd.una;
+        self.snd.peer.wl2 = self.snd.una;
         if whole {
             self.snd.rare.fast_open.syn_data_acked = data > 0;
             if segment.payload > 0 || segment.flags.has(Flags::FIN) {
@@ -327,7 +272,7 @@ impl TcpEndpoint {
                 self.snd.scoreboard.mark_all_lost();
                 self.snd.nxt = end;
             } else {
-                self.snd.retransmit_cause = Cause::Timeout;
+                self.snd.rexmt.cause = Cause::Timeout;
             }
         }
         let waits = fast.client.is_some_and(|client| client.waits);

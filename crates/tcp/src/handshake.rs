@@ -8,6 +8,7 @@ use packet::{Flags, Options, Segment, SynOptions, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind};
 use units::{Bytes, Instant, Offset};
 
+use crate::config::TcpConfig;
 use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::loss::LossDetector;
 use crate::profile::{CrossedSyns, EcnRule};
@@ -18,6 +19,25 @@ use crate::sent::DeliveredPackets;
 const OUTBOX: usize = 16;
 
 impl TcpEndpoint {
+    /// The configuration with its later changes; `None` once the connection is established.
+    pub(crate) fn config(&self) -> Option<TcpConfig> {
+        let (cfg, origin) = (&self.cfg, self.handshake_cfg.as_ref()?);
+        Some(TcpConfig {
+            profile: cfg.profile.clone(),
+            algorithm: origin.algorithm,
+            side: cfg.side,
+            flow: cfg.flow,
+            ip: cfg.ip,
+            isn: cfg.isn,
+            timestamp: origin.timestamp,
+            clock_phase: self.clock.phase(),
+            tso: cfg.tso,
+            nodelay: cfg.nodelay,
+            keepalive: cfg.keepalive.as_deref().copied(),
+            draws: origin.draws.clone(),
+        })
+    }
+
     /// Writes the pending SYN or SYN-ACK into `slot`.
     pub(crate) fn send_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         let answers = self.state == TcpState::SynReceived;
@@ -72,7 +92,7 @@ impl TcpEndpoint {
         self.snd.nxt = self.snd.nxt.max(Offset(1) + u64::from(data));
         self.snd.max = self.snd.max.max(self.snd.nxt);
         self.snd.last_sent = cx.now;
-        self.snd.rtt_timing = (self.snd.shift == 0 && !again).then_some((Offset(0), cx.now));
+        self.snd.rtt.timing = (self.snd.rexmt.shift == 0 && !again).then_some((Offset(0), cx.now));
         self.rcv.adv = self.rcv.nxt + self.rcv.window.syn_window();
         self.rcv.acked = self.rcv.nxt;
         if !self.timers.runs(Purpose::Retransmit) {
@@ -93,7 +113,7 @@ impl TcpEndpoint {
     /// `net.inet.tcp.ecn.maxretries` of FreeBSD, `net.ipv4.tcp_ecn_fallback`, tcp_ecn_clear_syn).
     fn syn_ecn_flags(&self) -> Flags {
         let retries = self.cfg.profile.rules.opening.ecn_retries;
-        if self.snd.shift > retries { Flags::NONE } else { self.ecn.syn_flags() }
+        if self.snd.rexmt.shift > retries { Flags::NONE } else { self.ecn.syn_flags() }
     }
 
     /// Payload of our largest segment without options.
@@ -159,7 +179,7 @@ impl TcpEndpoint {
     pub(crate) fn on_syn_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         self.take_syn(cx.now, segment);
         self.ecn.on_syn_ack(segment.flags);
-        let (fast, shift) = (self.fast_open_client(), self.snd.shift);
+        let (fast, shift) = (self.fast_open_client(), self.snd.rexmt.shift);
         self.on_simultaneous_syn_ack(cx, segment);
         if let Some(fast) = fast {
             self.end_fast_open(cx, segment, fast, shift);
@@ -173,10 +193,10 @@ impl TcpEndpoint {
             self.take_rtt(cx, segment, Offset(1), &DeliveredPackets::default());
         }
         self.snd.una = Offset(1);
-        self.snd.wnd = self.scaled_window(segment);
-        self.snd.max_wnd = self.snd.wnd;
-        self.snd.wl1 = Offset(1);
-        self.snd.wl2 = Offset(1);
+        self.snd.peer.wnd = self.scaled_window(segment);
+        self.snd.peer.max_wnd = self.snd.peer.wnd;
+        self.snd.peer.wl1 = Offset(1);
+        self.snd.peer.wl2 = Offset(1);
         let sent = self.syn_data();
         self.undo_syn_timeout(segment);
         self.establish(cx);
@@ -196,9 +216,9 @@ impl TcpEndpoint {
             self.take_rtt(cx, segment, Offset(1), &DeliveredPackets::default());
         }
         self.snd.una = Offset(1);
-        self.snd.wnd = u64::from(segment.window);
-        self.snd.max_wnd = self.snd.wnd;
-        self.snd.wl2 = Offset(1);
+        self.snd.peer.wnd = u64::from(segment.window);
+        self.snd.peer.max_wnd = self.snd.peer.wnd;
+        self.snd.peer.wl2 = Offset(1);
         self.rcv.ack_now = true;
         self.undo_syn_timeout(segment);
         self.establish(cx);
@@ -215,7 +235,7 @@ impl TcpEndpoint {
         self.on_simultaneous_syn_ack(cx, segment);
         if self.cfg.profile.rules.opening.crossed_syns == CrossedSyns::RepeatsSyn {
             // In TCP_SYN_RECV of tcp_rcv_state_process this window is scaled.
-            self.snd.wnd = self.scaled_window(segment);
+            self.snd.peer.wnd = self.scaled_window(segment);
             if self.negotiated.sack {
                 // tcp_data_queue: the SYN is a byte that had arrived.
                 self.rcv.duplicate.0 = Some((Offset(0), Offset(1)));
@@ -238,7 +258,7 @@ impl TcpEndpoint {
             && self.negotiated.timestamps
             && first.is_some_and(|at| echo == Some(self.clock.timestamp(at)))
         {
-            self.snd.shift = 0;
+            self.snd.rexmt.shift = 0;
         }
     }
 
@@ -294,7 +314,7 @@ impl TcpEndpoint {
     fn cached_ssthresh(&self) -> Option<Bytes> {
         let profile = &self.cfg.profile;
         let cached = Some(profile.cached_ssthresh.get()).filter(|&cached| cached > 0)?;
-        let floor = if profile.has_rack() { self.snd.wnd } else { 0 };
+        let floor = if profile.has_rack() { self.snd.peer.wnd } else { 0 };
         Some(Bytes(cached.max(2 * self.mss()).max(floor)))
     }
 
@@ -306,10 +326,10 @@ impl TcpEndpoint {
         self.timers.stop(Purpose::Retransmit);
         // tcp_init_transfer: after a timeout, answers to repeated SYNs count too.
         let again = self.handshake_cfg.as_ref().map_or(0, |config| config.syn_acks_again);
-        let syn_retransmitted =
-            self.snd.shift > 0 && self.snd.shift.max(again) > self.cfg.profile.forgiven_syns;
-        self.snd.shift = 0;
-        self.snd.cwnd_usage_end = self.snd.nxt;
+        let syn_retransmitted = self.snd.rexmt.shift > 0
+            && self.snd.rexmt.shift.max(again) > self.cfg.profile.forgiven_syns;
+        self.snd.rexmt.shift = 0;
+        self.snd.usage.end = self.snd.nxt;
         if self.cfg.profile.mss_within_half_window {
             let mss = self.negotiated.mss;
             let bound = self.bound_to_half_window(u64::from(mss)) as u32;
@@ -330,7 +350,7 @@ impl TcpEndpoint {
             maxseg: self.negotiated.maxseg,
             snd_scale: self.negotiated.snd_scale.unwrap_or(0),
             syn_retransmitted,
-            rtt: self.snd.rtt_sample,
+            rtt: self.snd.rtt.sample,
             ssthresh: self.cached_ssthresh(),
         });
         self.keep_rates(cx.now);

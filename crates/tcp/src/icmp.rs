@@ -71,7 +71,7 @@ impl TcpEndpoint {
         self.shrink_segments(maxseg);
         if self.snd.max > self.snd.una {
             self.snd.nxt = self.snd.una;
-            self.snd.retransmit_cause = Cause::PathMtu;
+            self.snd.rexmt.cause = Cause::PathMtu;
             self.call_output();
         }
         self.emit_window(cx, Cause::PathMtu);
@@ -154,7 +154,8 @@ impl TcpEndpoint {
     pub fn revert_backoff<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, seq: SeqNum) {
         let is_first = seq == self.snd.una.to_seq(self.cfg.isn);
         let RttEstimator::Linux(rtt) = &mut self.rtt else { return };
-        let Some(first) = self.snd.scoreboard.first().filter(|_| is_first && self.snd.shift > 0)
+        let Some(first) =
+            self.snd.scoreboard.first().filter(|_| is_first && self.snd.rexmt.shift > 0)
         else {
             return;
         };

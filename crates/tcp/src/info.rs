@@ -132,7 +132,7 @@ impl TcpEndpoint {
         let mss = self.mss().max(1);
         let sums = self.snd.scoreboard.sums();
         let sacked = match self.snd.loss_detector {
-            LossDetector::NewReno => u64::from(self.snd.dup_acks),
+            LossDetector::NewReno => u64::from(self.snd.rexmt.dup_acks),
             LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
                 sums.sacked.packets
             }
@@ -157,7 +157,7 @@ impl TcpEndpoint {
             min_rtt: self.totals.min_rtt,
             unread: self.rcv.window.unread(),
             unsent: (written, written.saturating_sub(sent)),
-            window: Bytes(self.snd.wnd),
+            window: Bytes(self.snd.peer.wnd),
             reordering: self.reordering().metric(),
             reord_seen: self.reordering().seen(),
             dsack_dups: self.reordering().dsack_dups(),
@@ -201,8 +201,8 @@ impl TcpEndpoint {
     /// window.
     fn backoff(&self) -> u32 {
         match &self.rtt {
-            RttEstimator::Linux(rtt) if !self.snd.persisting => rtt.backoff(),
-            _ => self.snd.shift,
+            RttEstimator::Linux(rtt) if !self.snd.probe.persisting => rtt.backoff(),
+            _ => self.snd.rexmt.shift,
         }
     }
 
@@ -223,9 +223,9 @@ impl TcpEndpoint {
     }
 
     fn ca_state(&self, sacked: u64) -> CaState {
-        if self.snd.shift > 0 || self.repairs_timeout() {
+        if self.snd.rexmt.shift > 0 || self.repairs_timeout() {
             CaState::Loss
-        } else if self.snd.cwr_end.is_some() {
+        } else if self.snd.rexmt.cwr_end.is_some() {
             CaState::Cwr
         } else if self.cc.in_recovery() {
             CaState::Recovery

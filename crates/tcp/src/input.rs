@@ -14,7 +14,7 @@ use units::{Instant, Offset, unlikely};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
-use crate::output::PacketBatch;
+use crate::output::call::PacketBatch;
 use crate::profile::{EchoRule, OldSegments};
 
 /// The payload of a segment within the window, as offsets.
@@ -41,7 +41,7 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         segment: impl Fn() -> Segment,
     ) {
-        self.snd.batch = PacketBatch::NONE;
+        self.snd.call.batch = PacketBatch::NONE;
         if R::SHORTCUTS.has(Shortcuts::ARRIVAL) && self.takes_fast_path(&segment()) {
             self.input_fast_path(cx, segment);
         } else {
@@ -180,7 +180,7 @@ impl TcpEndpoint {
     /// How far behind `snd_una` an acknowledgment may be (RFC 5961 section 5.2): Linux counts no more than was
     /// acknowledged (`bytes_acked` in tcp_ack), of a server's stream without its SYN.
     fn oldest_ack(&self) -> u64 {
-        let most = self.snd.max_wnd.max(1);
+        let most = self.snd.peer.max_wnd.max(1);
         if !self.cfg.profile.rules.receiving.acks_within_acked {
             return most;
         }
@@ -256,7 +256,7 @@ impl TcpEndpoint {
             && segment.ack == self.snd.una.to_seq(self.cfg.isn)
             && self.snd.nxt == self.snd.max
             && wnd != 0
-            && wnd == self.snd.wnd
+            && wnd == self.snd.peer.wnd
             && self.rcv.reassembly.is_empty()
             && u64::from(segment.payload) <= self.rcv.window.space()
     }

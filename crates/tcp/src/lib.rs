@@ -3,7 +3,7 @@
 //! Reading order: [`profile`] (a system's TCP as data) and [`knobs`] (its adjustable values under
 //! the names users know); [`endpoint`] (the state machine), then in the life of a segment
 //! `handshake`, `output` (what is sent next, one file per system), `input` (arriving segments),
-//! `acks` (acknowledgments at the sender), [`probes`]; and the parts they use: `timers`,
+//! `acks` (acknowledgments at the sender), `probes`; and the parts they use: `timers`,
 //! `syn_timer`, `user_timeout`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`,
 //! `reassembly`, `ack_policy`, `sack_compression`; `rates` (delivery rates and pacing, for BBR);
 //! the application's interface: [`info`], `socket_options`; [`packed`] (idle connections, compactly
@@ -17,7 +17,6 @@
 
 pub mod endpoint;
 pub mod knobs;
-pub mod probes;
 pub mod profile;
 
 mod ack_policy;
@@ -35,6 +34,7 @@ mod loss;
 mod output;
 pub mod packed;
 mod persist;
+mod probes;
 mod rates;
 mod reassembly;
 mod receive_window;
@@ -54,5 +54,5 @@ mod user_timeout;
 mod tests;
 
 pub use endpoint::{TcpConfig, TcpEndpoint, TcpSide, TcpState, TcpTotals};
-pub use probes::Keepalive;
+pub use profile::Keepalive;
 pub use send_buffer::WriteFlags;

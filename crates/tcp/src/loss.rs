@@ -6,18 +6,19 @@ mod base;
 mod newreno;
 mod rack;
 mod rack_tlp;
+mod received;
 mod sack;
 
-use packet::Segment;
-use recovery::dsack::SackRange;
-use units::Offset;
+pub(crate) use received::ReceivedAck;
 
-pub(crate) use rack::FreeBsdRackState;
-pub(crate) use rack_tlp::RackTlpState;
-pub(crate) use sack::SackLossState;
+use rack::state::FreeBsdRackState;
+use rack_tlp::state::RackTlpState;
+use sack::state::SackLossState;
 
-use crate::endpoint::TcpEndpoint;
 use crate::profile::{LossDetectionRule, RackTlpRule, TcpProfile};
+
+/// Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2).
+const DUP_THRESHOLD: u32 = 3;
 
 /// Loss detection of a connection, with its state.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
@@ -48,66 +49,31 @@ impl LossDetector {
             | LossDetectionRule::NewReno => Self::NewReno,
         }
     }
-}
 
-/// The contents of an acknowledgment, as offsets.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ReceivedAck {
-    /// The segment's sequence number.
-    pub(crate) seq: Offset,
-    /// Cumulative acknowledgment.
-    pub(crate) th_ack: Offset,
-    /// Window advertised, in bytes.
-    pub(crate) wnd: u64,
-    /// Number of ACKs merged by offload.
-    pub(crate) nsegs: u32,
-    /// The segment carries data.
-    pub(crate) data: bool,
-    /// It has a SACK option, and SACK was negotiated (`TOF_SACK`).
-    pub(crate) sacks: bool,
-    blocks: [SackRange; 4],
-    count: usize,
-}
-
-impl ReceivedAck {
-    /// SACK blocks beyond `th_ack`, or below it for duplicates (D-SACK).
-    pub(crate) fn blocks(&self) -> &[SackRange] {
-        &self.blocks[..self.count]
-    }
-}
-
-impl TcpEndpoint {
-    /// Is the flight lost in a timeout still being retransmitted?
-    pub(crate) fn repairs_timeout(&self) -> bool {
-        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.repairs_timeout())
-    }
-
-    /// Parses an acknowledgment; blocks outside the sequence space are dropped.
-    pub(crate) fn parse_ack(
-        &self,
-        segment: &Segment,
-        (seq, th_ack): (Offset, Offset),
-        wnd: u64,
-    ) -> ReceivedAck {
-        let mut received = ReceivedAck {
-            seq,
-            th_ack,
-            wnd,
-            nsegs: u32::from(segment.nsegs.max(1)),
-            data: segment.payload > 0,
-            sacks: self.negotiated.sack && !segment.sack_blocks().is_empty(),
-            blocks: [(Offset(0), Offset(0)); 4],
-            count: 0,
-        };
-        if self.negotiated.sack {
-            for block in segment.sack_blocks() {
-                let place = |seq: units::SeqNum| seq.near(self.cfg.isn, self.snd.una);
-                if let Some(block) = place(block.left).zip(place(block.right)) {
-                    received.blocks[received.count] = block;
-                    received.count += 1;
-                }
-            }
+    /// The state of FreeBSD's base stack, `None` on another stack.
+    #[inline(always)]
+    pub(crate) fn sack(&mut self) -> Option<&mut SackLossState> {
+        match self {
+            Self::Sack(loss) => Some(loss),
+            Self::NewReno | Self::RackTlp(_) | Self::FreeBsdRack(_) => None,
         }
-        received
+    }
+
+    /// The state of RACK-TLP, `None` on another stack.
+    #[inline(always)]
+    pub(crate) fn rack_tlp(&mut self) -> Option<&mut RackTlpState> {
+        match self {
+            Self::RackTlp(loss) => Some(loss),
+            Self::NewReno | Self::Sack(_) | Self::FreeBsdRack(_) => None,
+        }
+    }
+
+    /// The state of FreeBSD's RACK stack, `None` on another stack.
+    #[inline(always)]
+    pub(crate) fn freebsd_rack(&mut self) -> Option<&mut FreeBsdRackState> {
+        match self {
+            Self::FreeBsdRack(rack) => Some(rack),
+            Self::NewReno | Self::Sack(_) | Self::RackTlp(_) => None,
+        }
     }
 }

@@ -9,8 +9,9 @@ mod base;
 mod batch;
 mod build;
 mod bytes;
+pub(crate) mod call;
 mod idle;
-pub(crate) mod packets;
+mod packets;
 mod push;
 
 use core::hint::cold_path;
@@ -23,10 +24,10 @@ use units::{Offset, SeqNum, unlikely};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
-use crate::probes::ProbeSegment;
 use crate::profile::{BurstRule, IdleCheck, UpdateWaits};
+use crate::state::ProbeSegment;
 
-pub(crate) use batch::PacketBatch;
+use call::PacketBatch;
 
 /// Maximum IP bytes of a burst (RFC 791: the length field).
 const LARGEST_BURST: u64 = 65_535;
@@ -52,13 +53,13 @@ impl TcpEndpoint {
         slot: &mut Segment,
     ) -> Result<(), SendLimit> {
         if R::SHORTCUTS.has(Shortcuts::TRAIN) {
-            if self.snd.batch.packets() > 0 {
-                self.snd.batch.take_one();
+            if self.snd.call.batch.packets() > 0 {
+                self.snd.call.batch.take_one();
                 self.build_next(cx, slot);
                 return Ok(());
             }
-            if self.snd.batch.fills_window() {
-                self.snd.batch = PacketBatch::NONE;
+            if self.snd.call.batch.fills_window() {
+                self.snd.call.batch = PacketBatch::NONE;
                 return self.end_full_window(cx, slot);
             }
         }
@@ -93,15 +94,15 @@ impl TcpEndpoint {
                 cold_path();
                 let child = self.is_fast_open_child();
                 if !child || core::mem::take(&mut self.snd.rare.fast_open.syn_ack_due) {
-                    self.snd.due = child;
-                    self.snd.waiting = SendLimit::Handshake;
+                    self.snd.call.due = child;
+                    self.snd.call.waiting = SendLimit::Handshake;
                     self.send_syn(cx, slot);
                     return Ok(());
                 }
             }
             TcpState::Closed | TcpState::Listen => {
                 cold_path();
-                self.snd.due = false;
+                self.snd.call.due = false;
                 return Err(SendLimit::Done);
             }
             _ => {}
@@ -109,21 +110,21 @@ impl TcpEndpoint {
         if self.is_rack() {
             return self.rack_pass(cx, slot);
         }
-        if core::mem::take(&mut self.snd.first_pass) {
+        if core::mem::take(&mut self.snd.call.first_pass) {
             self.begin_output(cx);
         }
         if let (
             LossDetector::Sack(_),
             BurstRule::FreeBsd { max },
             None | Some(ProbeSegment::Byte),
-        ) = (&self.snd.loss_detector, self.cfg.profile.burst, &self.snd.probe)
+        ) = (&self.snd.loss_detector, self.cfg.profile.burst, &self.snd.probe.segment)
         {
             return self.base_pass(cx, slot, max.get());
         }
-        let planned = if let Some(cause) = self.snd.retransmit_head.take() {
+        let planned = if let Some(cause) = self.snd.rexmt.head.take() {
             cold_path();
             Ok(self.plan_head_retransmission(cause))
-        } else if let Some(probe) = self.snd.probe.take() {
+        } else if let Some(probe) = self.snd.probe.segment.take() {
             cold_path();
             Ok(self.plan_probe(probe))
         } else if self.is_rate_based() && self.pacing_blocks(cx.now) && !self.probe_is_due() {
@@ -141,7 +142,7 @@ impl TcpEndpoint {
         };
         match planned {
             Ok(plan) => {
-                self.snd.due = plan.more;
+                self.snd.call.due = plan.more;
                 let plain = plan.kind == SentKind::New && plan.more && !plan.push;
                 let full = plan.len == self.mss() && !self.measures_rates();
                 if R::SHORTCUTS.has(Shortcuts::FULL_PACKET) && plain && full {
@@ -175,12 +176,12 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
     ) -> Result<(), SendLimit> {
-        if let Some(probe) = self.snd.probe.take() {
+        if let Some(probe) = self.snd.probe.segment.take() {
             let plan = self.plan_probe(probe);
             self.build(cx, &plan, slot);
             return Ok(());
         }
-        if core::mem::take(&mut self.snd.first_pass) {
+        if core::mem::take(&mut self.snd.call.first_pass) {
             if let Some(why) = self.begin_rack_call(cx) {
                 if self.reset.is_some() {
                     return self.pass(cx, slot);
@@ -193,10 +194,10 @@ impl TcpEndpoint {
         }
         match self.plan_rack(cx) {
             Ok((plan, left)) => {
-                self.snd.due = true;
+                self.snd.call.due = true;
                 self.build(cx, &plan, slot);
                 self.end_rack_segment(cx.now, plan.kind, left, plan.more);
-                if !self.snd.due {
+                if !self.snd.call.due {
                     self.validate_bytes(None);
                     self.end_hystart_round(cx);
                 }
@@ -204,7 +205,7 @@ impl TcpEndpoint {
             }
             Err(why) => {
                 self.end_pass(cx, why);
-                let shut = self.snd.wnd == 0 && self.snd.buffer.used() > 0;
+                let shut = self.snd.peer.wnd == 0 && self.snd.buffer.used() > 0;
                 if unlikely(shut || matches!(why, SendLimit::PeerWindow | SendLimit::SmallSegment))
                 {
                     self.watch_window(cx);
@@ -222,16 +223,16 @@ impl TcpEndpoint {
 
     /// First pass of a call: checks whether the connection is idle, and for how long.
     fn begin_output<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.snd.idle = self.snd.max == self.snd.una;
-        self.snd.nxt_at_call = self.snd.nxt;
+        self.snd.call.idle = self.snd.max == self.snd.una;
+        self.snd.call.nxt_at_call = self.snd.nxt;
         // FreeBSD does not check whether there is anything to send; Linux checks with a write and
         // with a new window of the peer.
         let checks = match self.cfg.profile.rules.sending.idle_check {
             IdleCheck::Always => true,
-            IdleCheck::OnNewWindow => core::mem::take(&mut self.snd.opened_while_idle),
+            IdleCheck::OnNewWindow => core::mem::take(&mut self.snd.peer.opened_while_idle),
             IdleCheck::WithData => self.data_end() > self.snd.nxt,
         };
-        if self.snd.idle && self.cfg.profile.after_idle && checks {
+        if self.snd.call.idle && self.cfg.profile.after_idle && checks {
             self.begin_after_idle(cx);
         }
     }
@@ -309,7 +310,7 @@ impl TcpEndpoint {
     /// more segment for each of the first two duplicates.
     #[inline(always)]
     fn send_window(&self) -> u64 {
-        if unlikely(self.snd.limited > 0) {
+        if unlikely(self.snd.rexmt.limited > 0) {
             return self.limited_window();
         }
         self.cwnd()
@@ -324,7 +325,7 @@ impl TcpEndpoint {
         if counts || !self.cfg.profile.limited_transmit || self.cc.in_recovery() {
             return cwnd;
         }
-        cwnd + u64::from(self.snd.limited) * self.mss()
+        cwnd + u64::from(self.snd.rexmt.limited) * self.mss()
     }
 
     fn plan_probe(&self, probe: ProbeSegment) -> SegmentPlan {
@@ -334,12 +335,12 @@ impl TcpEndpoint {
             ProbeSegment::Byte => plan(self.snd.una, 1),
             ProbeSegment::Empty => plan(Offset(self.snd.una.0 - 1), 0),
             ProbeSegment::Part => {
-                let room = (self.snd.una + self.snd.wnd).since(self.snd.nxt).get();
+                let room = (self.snd.una + self.snd.peer.wnd).since(self.snd.nxt).get();
                 let unsent = self.data_end().since(self.snd.nxt).get();
                 let part = plan(self.snd.nxt, room.min(unsent).min(self.mss()));
                 let repeated = part.at < self.snd.max;
                 let kind = if repeated {
-                    SentKind::Retransmission(self.snd.retransmit_cause)
+                    SentKind::Retransmission(self.snd.rexmt.cause)
                 } else {
                     SentKind::New
                 };
@@ -366,10 +367,10 @@ impl TcpEndpoint {
     pub(crate) fn output_now<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.call_output();
         let mut slot = Segment::default();
-        while self.snd.due && self.output(cx, &mut slot).is_ok() {
+        while self.snd.call.due && self.output(cx, &mut slot).is_ok() {
             self.outbox.get_or_insert_default().push_back(slot);
         }
-        self.snd.due = false;
+        self.snd.call.due = false;
     }
 
     /// Is a window update worth sending (RFC 9293 section 3.8.6.2.2; tcp_output of FreeBSD,

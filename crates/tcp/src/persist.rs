@@ -9,8 +9,8 @@ use units::Instant;
 
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
-use crate::probes::ProbeSegment;
 use crate::profile::ProbeRule;
+use crate::state::ProbeSegment;
 
 impl TcpEndpoint {
     /// Handles a zero window in tcp_output while data is waiting: pulls `snd_nxt` back to
@@ -21,10 +21,10 @@ impl TcpEndpoint {
             return;
         }
         self.timers.stop(Purpose::Retransmit);
-        self.snd.shift = 0;
+        self.snd.rexmt.shift = 0;
         if self.snd.nxt > self.snd.una {
             self.snd.nxt = self.snd.una;
-            self.snd.retransmit_cause = Cause::WindowProbe;
+            self.snd.rexmt.cause = Cause::WindowProbe;
             cx.emit_with_state(self, || Event::SendLimited(SendLimit::PeerWindow));
         }
         if !self.timers.runs(Purpose::Persist) {
@@ -36,12 +36,12 @@ impl TcpEndpoint {
     pub(crate) fn set_persist(&mut self, now: Instant) {
         let ProbeRule::Byte { min, max } = self.cfg.profile.probe else { return };
         let RttEstimator::FreeBsd(rtt) = &self.rtt else { return };
-        let span = rtt.persist(self.snd.shift).max(min).min(max);
-        self.snd.timeout_stamp = None;
-        self.snd.persisting = true;
+        let span = rtt.persist(self.snd.rexmt.shift).max(min).min(max);
+        self.snd.rexmt.timeout_stamp = None;
+        self.snd.probe.persisting = true;
         self.timers.set(Purpose::Persist, self.clock.deadline(now, span));
-        if self.snd.shift < self.retries() {
-            self.snd.shift += 1;
+        if self.snd.rexmt.shift < self.retries() {
+            self.snd.rexmt.shift += 1;
         }
     }
 
@@ -53,21 +53,21 @@ impl TcpEndpoint {
         }
         self.snd.rare.probes += 1;
         self.set_persist(cx.now);
-        self.snd.probe = Some(ProbeSegment::Byte);
-        self.snd.retransmit_cause = Cause::WindowProbe;
+        self.snd.probe.segment = Some(ProbeSegment::Byte);
+        self.snd.rexmt.cause = Cause::WindowProbe;
         self.call_output();
     }
 
     /// Does the persist timer force a segment (`TF_FORCEDATA`)?
     pub(crate) fn forces_data(&self) -> bool {
-        self.snd.probe == Some(ProbeSegment::Byte)
+        self.snd.probe.segment == Some(ProbeSegment::Byte)
     }
 
     /// Ends persist mode: data is sent to an open window.
     pub(crate) fn end_persist(&mut self) {
         self.timers.stop(Purpose::Persist);
-        self.snd.persisting = false;
+        self.snd.probe.persisting = false;
         self.snd.rare.probes = 0;
-        self.snd.shift = 0;
+        self.snd.rexmt.shift = 0;
     }
 }

@@ -8,32 +8,11 @@ use units::{Duration, Instant};
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
+use crate::state::ProbeSegment;
 
 /// FreeBSD: silence of the peer after which the window is no longer probed (TCPTV_KEEP_IDLE, as
 /// tcp_maxpersistidle).
 const MAX_PERSIST_IDLE: Duration = Duration::from_secs(7_200);
-
-/// Keepalive of one connection (`SO_KEEPALIVE` and its options).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct Keepalive {
-    /// Idle time before the first probe.
-    pub idle: Duration,
-    /// Interval between probes.
-    pub interval: Duration,
-    /// Unanswered probes after which the connection is dropped.
-    pub count: u32,
-}
-
-/// Kinds of probe segments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub(crate) enum ProbeSegment {
-    /// The next byte, whatever the window.
-    Byte,
-    /// An empty segment with the sequence number `snd_una - 1`.
-    Empty,
-    /// The part of a segment that fits the window.
-    Part,
-}
 
 impl TcpEndpoint {
     /// Sets the persist timer, unless it runs, if data is waiting, nothing is in flight and the
@@ -43,15 +22,15 @@ impl TcpEndpoint {
             self.watch_rack_window(cx);
             return;
         }
-        if self.snd.wnd == 0 && matches!(self.cfg.profile.probe, ProbeRule::Byte { .. }) {
+        if self.snd.peer.wnd == 0 && matches!(self.cfg.profile.probe, ProbeRule::Byte { .. }) {
             // The peer may have closed its window over outstanding data: probe from the head on, as
             // long as there are answers.
             self.timers.stop(Purpose::Retransmit);
-            self.snd.shift = 0;
-            self.snd.timeout_stamp = None;
+            self.snd.rexmt.shift = 0;
+            self.snd.rexmt.timeout_stamp = None;
             if self.snd.nxt > self.snd.una {
                 self.snd.nxt = self.snd.una;
-                self.snd.retransmit_cause = Cause::WindowProbe;
+                self.snd.rexmt.cause = Cause::WindowProbe;
                 cx.emit_with_state(self, || Event::SendLimited(SendLimit::PeerWindow));
             }
         }
@@ -61,7 +40,7 @@ impl TcpEndpoint {
             if self.snd.rare.probing_since.is_some() {
                 self.snd.rare.probing_since = None;
             }
-            self.snd.persisting = true;
+            self.snd.probe.persisting = true;
             self.set_window_timer(cx);
         }
     }
@@ -91,7 +70,7 @@ impl TcpEndpoint {
     /// closed its window over it (tcp_retransmit_timer of Linux)?
     pub(crate) fn head_probes(&self) -> bool {
         let by_head = matches!(self.cfg.profile.probe, ProbeRule::Empty { .. });
-        by_head && self.snd.wnd == 0 && self.synchronised() && !self.snd.rare.orphaned
+        by_head && self.snd.peer.wnd == 0 && self.synchronised() && !self.snd.rare.orphaned
     }
 
     /// Has the peer been silent for too long to go on probing with the head
@@ -107,7 +86,7 @@ impl TcpEndpoint {
     pub(crate) fn probe_limit_reached(&self, now: Instant) -> bool {
         let silence = now.since(self.snd.last_received);
         let probes = match self.snd.loss_detector {
-            LossDetector::Sack(_) | LossDetector::FreeBsdRack(_) => self.snd.shift,
+            LossDetector::Sack(_) | LossDetector::FreeBsdRack(_) => self.snd.rexmt.shift,
             _ => self.snd.rare.probes,
         };
         match (self.cfg.profile.probe, self.rtt.all_timeouts()) {
@@ -131,7 +110,7 @@ impl TcpEndpoint {
             self.on_rack_persist_timer(cx);
             return;
         }
-        if !self.snd.persisting || self.data_end() == self.snd.una {
+        if !self.snd.probe.persisting || self.data_end() == self.snd.una {
             return;
         }
         if self.snd.last_received > self.snd.rare.probed_at {
@@ -142,18 +121,18 @@ impl TcpEndpoint {
             return;
         }
         self.snd.rare.probed_at = cx.now;
-        self.snd.probe = Some(match self.cfg.profile.probe {
+        self.snd.probe.segment = Some(match self.cfg.profile.probe {
             ProbeRule::Byte { .. } => ProbeSegment::Byte,
             // tcp_write_wakeup: the window is open, but too small for the segment.
-            ProbeRule::Empty { .. } if self.snd.una + self.snd.wnd > self.snd.nxt => {
+            ProbeRule::Empty { .. } if self.snd.una + self.snd.peer.wnd > self.snd.nxt => {
                 ProbeSegment::Part
             }
             ProbeRule::Empty { .. } => ProbeSegment::Empty,
         });
-        self.snd.retransmit_cause = Cause::WindowProbe;
-        if self.snd.probe == Some(ProbeSegment::Part) {
+        self.snd.rexmt.cause = Cause::WindowProbe;
+        if self.snd.probe.segment == Some(ProbeSegment::Part) {
             // The retransmission timer covers this data (tcp_send_probe0).
-            self.snd.persisting = false;
+            self.snd.probe.persisting = false;
             self.call_output();
             return;
         }
@@ -214,7 +193,7 @@ impl TcpEndpoint {
             return;
         }
         self.snd.rare.unanswered_keepalives += 1;
-        self.snd.probe = Some(ProbeSegment::Empty);
+        self.snd.probe.segment = Some(ProbeSegment::Empty);
         self.call_output();
         let wait = if self.is_rack() { keepalive.idle } else { keepalive.interval };
         self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, wait));

@@ -25,8 +25,6 @@ use recovery::prr::freebsd::PrrRule;
 use recovery::rack_freebsd::ThreshParams;
 use units::{Bytes, Duration, RandomStream};
 
-use crate::probes::Keepalive;
-
 pub use buffers::{BufferGrowth, ReceiveBufferRule, SendBufferRule};
 pub use rules::{
     AfterRead, ClosingRules, CrossedSyns, FinBeyondGap, IdleCheck, OldSegments, OpeningRules,
@@ -189,6 +187,17 @@ pub enum EcnRule {
     Passive,
     /// Requested.
     Active,
+}
+
+/// Keepalive of one connection (`SO_KEEPALIVE` and its options).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub struct Keepalive {
+    /// Idle time before the first probe.
+    pub idle: Duration,
+    /// Interval between probes.
+    pub interval: Duration,
+    /// Unanswered probes after which the connection is dropped.
+    pub count: u32,
 }
 
 /// Retransmission of SYN and SYN-ACK.

@@ -10,6 +10,8 @@
 //! as packets that have left the network; retransmissions then follow RFC 6582, as with Linux's
 //! other controllers here.
 
+pub(crate) mod state;
+
 use cc::{Controller, DeliveryRate, RateSample};
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
@@ -18,39 +20,10 @@ use recovery::delivery_rate::{DeliveryRateSample, DeliveryRates};
 use units::{Bytes, Duration, Instant, Offset};
 
 use crate::endpoint::TcpEndpoint;
+pub(crate) use state::{AckDelivery, RateState};
 
 /// Packets sent before pacing begins (tcp_update_skb_after_send).
 const UNPACED: u64 = 10;
-
-/// Rates and pacing of one connection.
-#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct RateState {
-    pub(crate) delivery: DeliveryRates,
-    /// The controller uses them.
-    controls: bool,
-    /// The last rate that was not application-limited, or the highest since (`tp->rate_delivered`,
-    /// `rate_interval_us`, `rate_app_limited`).
-    #[serde(skip)]
-    measured: Option<DeliveryRateSample>,
-    /// Earliest transmission time of the next packet (`tp->tcp_wstamp_ns`).
-    next_departure: Instant,
-    /// Packets in flight, and lost in total, before the current acknowledgment.
-    in_flight_before: u64,
-    lost_before: u64,
-    /// Round trip of the newest packet it delivered that was not retransmitted.
-    rtt: Option<Duration>,
-    /// A timeout found that the receiver reneged (`tp->is_sack_reneg`).
-    pub(crate) reneged: bool,
-}
-
-/// Data delivered by an acknowledgment.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct AckDelivery {
-    /// Packets acknowledged or SACKed, each once.
-    pub(crate) packets: u64,
-    /// Bytes acknowledged, if it has no SACK blocks.
-    pub(crate) bare_bytes: u64,
-}
 
 fn narrow(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)

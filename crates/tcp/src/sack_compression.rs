@@ -8,7 +8,7 @@
 
 use machine::Cx;
 use packet::Timestamps;
-use units::{Duration, Instant, Offset};
+use units::{Duration, Instant};
 
 use crate::endpoint::TcpEndpoint;
 use crate::profile::DelayedAckRule;
@@ -18,17 +18,6 @@ use record::{Purpose, Recorder};
 const AT_ONCE: u8 = 3;
 /// Blocks that a SACK option is expected to have (`TCP_SACK_BLOCKS_EXPECTED`).
 pub(crate) const BLOCKS_EXPECTED: usize = 2;
-
-/// ACKs held back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-pub(crate) struct CompressedAcks {
-    /// Number of ACKs held back (`compressed_ack`).
-    pub(crate) waiting: u32,
-    /// `rcv_nxt` at the gap (`compressed_ack_rcv_nxt`), and duplicate ACKs sent at once for it
-    /// (`dup_ack_counter`).
-    place: Offset,
-    gone: u8,
-}
 
 impl TcpEndpoint {
     /// Acknowledges data after a gap that needs no immediate ACK: the first duplicate ACKs are sent

@@ -34,7 +34,7 @@ impl Sender for TcpEndpoint {
 
     #[inline(always)]
     fn snd_wnd(&self) -> Bytes {
-        Bytes(self.snd.wnd)
+        Bytes(self.snd.peer.wnd)
     }
 
     #[inline(always)]

@@ -5,23 +5,23 @@ use record::Recorder;
 use units::{Bytes, Instant};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
-use crate::probes::Keepalive;
+use crate::profile::Keepalive;
 
 impl TcpEndpoint {
     /// `TCP_NODELAY`: disables or enables Nagle's algorithm. Data it held back is sent at once.
     pub fn set_nodelay(&mut self, nodelay: bool) {
         self.cfg.nodelay = nodelay;
         if nodelay {
-            self.snd.uncorks = self.snd.corked;
+            self.snd.nagle.uncorks = self.snd.nagle.corked;
             self.call_output();
         }
     }
 
     /// `TCP_CORK` of Linux: less than a segment waits until it is removed (__tcp_sock_set_cork).
     pub fn set_cork(&mut self, corked: bool) {
-        self.snd.corked = corked;
+        self.snd.nagle.corked = corked;
         if !corked {
-            self.snd.uncorks = self.cfg.nodelay;
+            self.snd.nagle.uncorks = self.cfg.nodelay;
             self.call_output();
         }
     }

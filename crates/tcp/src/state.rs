@@ -8,16 +8,13 @@ use recovery::sendmap::SendMap;
 use units::{Duration, Instant, Offset, SeqNum};
 
 use crate::ack_policy::DelayedAckPolicy;
-use crate::endpoint::TcpConfig;
-use crate::fast_open::FastOpenState;
+use crate::config::TcpConfig;
+use crate::fast_open::state::FastOpenState;
 use crate::loss::LossDetector;
-use crate::output::PacketBatch;
-use crate::output::packets::{Pacing, WriteCall};
-use crate::probes::ProbeSegment;
-use crate::rates::RateState;
+use crate::output::call::{Pacing, PacketBatch, WriteCall};
+use crate::rates::state::RateState;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
-use crate::sack_compression::CompressedAcks;
 use crate::sack_report::SackReport;
 use crate::send_buffer::SendBuffer;
 
@@ -40,11 +37,7 @@ pub(crate) struct SendState {
     pub(crate) una: Offset,
     pub(crate) nxt: Offset,
     pub(crate) max: Offset,
-    pub(crate) wnd: u64,
-    pub(crate) max_wnd: u64,
-    /// Sequence and acknowledgment number of the last window update (RFC 9293 3.10.7.4).
-    pub(crate) wl1: Offset,
-    pub(crate) wl2: Offset,
+    pub(crate) peer: PeerWindow,
     pub(crate) buffer: SendBuffer,
     /// The application has closed: a FIN follows the last byte.
     pub(crate) fin: bool,
@@ -52,6 +45,39 @@ pub(crate) struct SendState {
     pub(crate) scoreboard: SendMap,
     /// Loss detection and its state.
     pub(crate) loss_detector: LossDetector,
+    pub(crate) rexmt: Retransmission,
+    pub(crate) probe: WindowProbe,
+    pub(crate) rare: LazyBox<RareState>,
+    pub(crate) rtt: RoundTrips,
+    /// When data, a SYN or a FIN was last sent, and when a segment was last received.
+    pub(crate) last_sent: Instant,
+    pub(crate) last_received: Instant,
+    pub(crate) usage: WindowUsage,
+    /// Linux: the inputs of `sk_pacing_rate`.
+    pub(crate) pacing: Pacing,
+    /// Linux: delivery rates and pacing, for rate-based controllers.
+    pub(crate) rates: Option<Box<RateState>>,
+    pub(crate) call: OutputCall,
+    pub(crate) nagle: Nagle,
+    /// Linux: the device is done with all packets before this.
+    pub(crate) device_done: Offset,
+}
+
+/// The window that the peer has advertised.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct PeerWindow {
+    pub(crate) wnd: u64,
+    pub(crate) max_wnd: u64,
+    /// Sequence and acknowledgment number of the last update (RFC 9293 3.10.7.4).
+    pub(crate) wl1: Offset,
+    pub(crate) wl2: Offset,
+    /// Linux: it changed while nothing was in flight and data was waiting.
+    pub(crate) opened_while_idle: bool,
+}
+
+/// Timeouts, duplicates, and what is to be retransmitted, for all loss detectors.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct Retransmission {
     /// Consecutive timeouts (`t_rxtshift`).
     pub(crate) shift: u32,
     pub(crate) dup_acks: u32,
@@ -59,63 +85,79 @@ pub(crate) struct SendState {
     /// (`snd_limited`).
     pub(crate) limited: u32,
     /// The segment at `una` is to be retransmitted, for this reason.
-    pub(crate) retransmit_head: Option<Cause>,
+    pub(crate) head: Option<Cause>,
     /// Why the data between `nxt` and `max` is retransmitted.
-    pub(crate) retransmit_cause: Cause,
+    pub(crate) cause: Cause,
     /// `max` when the window was reduced for an ECN echo (CWR), until data beyond it is
     /// acknowledged.
     pub(crate) cwr_end: Option<Offset>,
-    /// The window is closed and being probed.
-    pub(crate) persisting: bool,
-    pub(crate) probe: Option<ProbeSegment>,
-    pub(crate) rare: LazyBox<RareState>,
-    /// Byte whose round trip is being measured and when it was sent, where timestamps are off.
-    pub(crate) rtt_timing: Option<(Offset, Instant)>,
-    /// Round-trip sample of the current acknowledgment, and the number of samples so far.
-    pub(crate) rtt_sample: Option<Duration>,
-    pub(crate) rtt_samples: u32,
+    /// Time of the last retransmission, as the scoreboard has it.
+    pub(crate) last_at: Instant,
     /// Timestamp clock at the first timeout: an older echo proves that timeout spurious.
     pub(crate) timeout_stamp: Option<u32>,
-    /// When data, a SYN or a FIN was last sent, and when a segment was last received.
-    pub(crate) last_sent: Instant,
-    pub(crate) last_received: Instant,
-    /// Time of the last retransmission, as the scoreboard has it.
-    pub(crate) retransmitted_at: Instant,
-    /// Linux: `is_cwnd_limited`, `max_packets_out` and `cwnd_usage_seq`, the end of the window they
-    /// apply to.
-    pub(crate) window_limited: bool,
+}
+
+/// Probes of the peer's window.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct WindowProbe {
+    /// The window is closed and being probed.
+    pub(crate) persisting: bool,
+    /// The probe to send next.
+    pub(crate) segment: Option<ProbeSegment>,
+}
+
+/// Measurement of round trips.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct RoundTrips {
+    /// Byte whose round trip is being measured and when it was sent, where timestamps are off.
+    pub(crate) timing: Option<(Offset, Instant)>,
+    /// Round-trip sample of the current acknowledgment, and the number of samples so far.
+    pub(crate) sample: Option<Duration>,
+    pub(crate) samples: u32,
+}
+
+/// Linux: is the window used up?
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct WindowUsage {
+    /// `is_cwnd_limited`.
+    pub(crate) limited: bool,
+    /// `max_packets_out`.
     pub(crate) max_packets_out: u64,
-    pub(crate) cwnd_usage_end: Offset,
-    /// Linux: the inputs of `sk_pacing_rate`.
-    pub(crate) pacing: Pacing,
-    /// Linux: delivery rates and pacing, for rate-based controllers.
-    pub(crate) rates: Option<Box<RateState>>,
+    /// End of the window they apply to (`cwnd_usage_seq`).
+    pub(crate) end: Offset,
+}
+
+/// The output call.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct OutputCall {
+    /// A call is pending; `first_pass` until its first pass.
+    pub(crate) due: bool,
+    pub(crate) first_pass: bool,
+    /// Nothing was in flight when it began.
+    pub(crate) idle: bool,
+    /// `nxt` when it began.
+    pub(crate) nxt_at_call: Offset,
+    /// What held back the last pass that sent nothing.
+    pub(crate) waiting: SendLimit,
     /// Linux: check whether to wake a blocked writer when output is done.
     pub(crate) check_space: bool,
-    /// Further packets that the last output decision covers.
+    /// Further packets that the last decision covers.
     pub(crate) batch: PacketBatch,
-    /// Linux: the write that the output call belongs to.
-    pub(crate) write_call: Option<WriteCall>,
-    /// Linux: the device is done with all packets before this.
-    pub(crate) device_done: Offset,
-    /// Linux: the output call is that of a close.
+    /// Linux: the write that the call belongs to.
+    pub(crate) write: Option<WriteCall>,
+    /// Linux: the call is that of a close.
     pub(crate) nagle_off: bool,
+}
+
+/// Segments that wait to become full.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct Nagle {
     /// `TCP_CORK` (TCP_NAGLE_CORK).
     pub(crate) corked: bool,
     /// What waits may go once, corked or not (TCP_NAGLE_PUSH).
     pub(crate) uncorks: bool,
-    /// An output call is pending; `first_pass` until its first pass.
-    pub(crate) due: bool,
-    pub(crate) first_pass: bool,
-    /// Nothing was in flight when the output call began.
-    pub(crate) idle: bool,
-    /// Linux: the peer's window changed while nothing was in flight and data was waiting.
-    pub(crate) opened_while_idle: bool,
     /// End of the last partial segment sent (Linux `snd_sml`).
     pub(crate) minshall_end: Offset,
-    /// `nxt` when the output call began.
-    pub(crate) nxt_at_call: Offset,
-    pub(crate) waiting: SendLimit,
 }
 
 /// The receiver's state.
@@ -144,6 +186,28 @@ pub(crate) struct ReceiveState {
     pub(crate) ts_recent: u32,
     pub(crate) ts_recent_at: Instant,
     pub(crate) last_window_zero: bool,
+}
+
+/// Kinds of probe segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub(crate) enum ProbeSegment {
+    /// The next byte, whatever the window.
+    Byte,
+    /// An empty segment with the sequence number `snd_una - 1`.
+    Empty,
+    /// The part of a segment that fits the window.
+    Part,
+}
+
+/// Linux: ACKs held back by SACK compression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
+pub(crate) struct CompressedAcks {
+    /// Number of ACKs held back (`compressed_ack`).
+    pub(crate) waiting: u32,
+    /// `rcv_nxt` at the gap (`compressed_ack_rcv_nxt`), and duplicate ACKs sent at once for it
+    /// (`dup_ack_counter`).
+    pub(crate) place: Offset,
+    pub(crate) gone: u8,
 }
 
 /// Data that arrived twice.
@@ -219,49 +283,48 @@ impl SendState {
             una: Offset(0),
             nxt: Offset(0),
             max: Offset(0),
-            wnd: 0,
-            max_wnd: 0,
-            wl1: Offset(0),
-            wl2: Offset(0),
+            peer: PeerWindow {
+                wnd: 0,
+                max_wnd: 0,
+                wl1: Offset(0),
+                wl2: Offset(0),
+                opened_while_idle: false,
+            },
             buffer: SendBuffer::new(&cfg.profile),
             fin: false,
             scoreboard: SendMap::new(),
             loss_detector: LossDetector::NewReno,
-            shift: 0,
-            dup_acks: 0,
-            limited: 0,
-            retransmit_head: None,
-            retransmit_cause: Cause::Timeout,
-            cwr_end: None,
-            persisting: false,
-            probe: None,
+            rexmt: Retransmission {
+                shift: 0,
+                dup_acks: 0,
+                limited: 0,
+                head: None,
+                cause: Cause::Timeout,
+                cwr_end: None,
+                last_at: Instant::ZERO,
+                timeout_stamp: None,
+            },
+            probe: WindowProbe { persisting: false, segment: None },
             rare: LazyBox::default(),
-            rtt_timing: None,
-            rtt_sample: None,
-            rtt_samples: 0,
-            timeout_stamp: None,
+            rtt: RoundTrips { timing: None, sample: None, samples: 0 },
             last_sent: Instant::ZERO,
             last_received: Instant::ZERO,
-            retransmitted_at: Instant::ZERO,
-            window_limited: false,
-            max_packets_out: 0,
-            cwnd_usage_end: Offset(0),
+            usage: WindowUsage { limited: false, max_packets_out: 0, end: Offset(0) },
             pacing: Pacing::default(),
             rates: None,
-            check_space: false,
-            batch: PacketBatch::NONE,
-            write_call: None,
+            call: OutputCall {
+                due: false,
+                first_pass: false,
+                idle: false,
+                nxt_at_call: Offset(0),
+                waiting: SendLimit::Handshake,
+                check_space: false,
+                batch: PacketBatch::NONE,
+                write: None,
+                nagle_off: false,
+            },
+            nagle: Nagle { corked: false, uncorks: false, minshall_end: Offset(0) },
             device_done: Offset(0),
-            nagle_off: false,
-            corked: false,
-            uncorks: false,
-            due: false,
-            first_pass: false,
-            idle: false,
-            opened_while_idle: false,
-            minshall_end: Offset(0),
-            nxt_at_call: Offset(0),
-            waiting: SendLimit::Handshake,
         }
     }
 }

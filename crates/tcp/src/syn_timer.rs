@@ -30,7 +30,7 @@ impl TcpEndpoint {
     /// Shortens the SYN timeout after a wrong answer, from an older connection of the peer: the RST
     /// that we send may clear it, so Linux tries again at once (tcp_rcv_synsent_state_process).
     pub(crate) fn retry_syn_soon(&mut self, now: Instant) {
-        if self.cfg.profile.rules.opening.retries_soon && self.snd.shift == 0 {
+        if self.cfg.profile.rules.opening.retries_soon && self.snd.rexmt.shift == 0 {
             let at = self.clock.timer_at(now, TIMEOUT_MIN_TICKS);
             self.timers.set(Purpose::Retransmit, at);
         }
@@ -47,7 +47,7 @@ impl TcpEndpoint {
     /// Does the timeout just counted not double the next one?
     pub(crate) fn syn_times_out_linearly(&self) -> bool {
         matches!(self.state, TcpState::SynSent)
-            && self.snd.shift <= self.cfg.profile.syn.linear_timeouts
+            && self.snd.rexmt.shift <= self.cfg.profile.syn.linear_timeouts
     }
 }
 

@@ -21,10 +21,10 @@ impl TcpEndpoint {
         see("una", snd.una.0);
         see("nxt", snd.nxt.0);
         see("max", snd.max.0);
-        see("wnd", snd.wnd);
+        see("wnd", snd.peer.wnd);
         see("rec", self.cc.recovery_point().0);
-        see("dup", u64::from(snd.dup_acks));
-        see("shift", u64::from(snd.shift));
+        see("dup", u64::from(snd.rexmt.dup_acks));
+        see("shift", u64::from(snd.rexmt.shift));
         see("fast", u64::from(self.cc.in_recovery()));
         if let Some(bytes) = self.cc.bytes_acked() {
             see("bacc", u64::from(bytes));

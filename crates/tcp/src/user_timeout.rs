@@ -48,15 +48,15 @@ impl TcpEndpoint {
         since.map_or(0, |since| u64::from(self.clock.timestamp(now).wrapping_sub(since)))
     }
 
-    /// Has Linux retransmitted for too long (tcp_write_timeout)? `snd.shift` counts the timeout that has just expired.
+    /// Has Linux retransmitted for too long (tcp_write_timeout)? `snd.rexmt.shift` counts the timeout that has just expired.
     pub(crate) fn retransmits_timed_out(&self, now: Instant) -> bool {
         let syn = matches!(self.state, TcpState::SynSent | TcpState::SynReceived);
         let by_time = self.cfg.profile.rules.closing.gives_up_by_time;
-        if !by_time || (syn && self.snd.shift > self.retries()) {
-            return self.snd.shift > self.retries();
+        if !by_time || (syn && self.snd.rexmt.shift > self.retries()) {
+            return self.snd.rexmt.shift > self.retries();
         }
         // tcp_fastopen_synack_timer has no other limit.
-        if self.snd.shift <= 1 || self.state == TcpState::SynReceived {
+        if self.snd.rexmt.shift <= 1 || self.state == TcpState::SynReceived {
             return false;
         }
         let rare = &self.snd.rare;
@@ -77,7 +77,7 @@ impl TcpEndpoint {
     pub(crate) fn arm_after_timeout(&mut self, now: Instant) {
         self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, self.rtt.rto());
         let limit = u64::from(self.snd.rare.user_timeout);
-        if limit == 0 || self.snd.shift == 0 {
+        if limit == 0 || self.snd.rexmt.shift == 0 {
             return;
         }
         let left = limit.saturating_sub(self.retransmits_for(now));

@@ -13,14 +13,14 @@ impl HalfConnection {
     /// Processes an ACK that passes the capture point.
     pub(crate) fn ack(&mut self, ack: CapturedAck) {
         self.rtt.ack_passed(ack.at, ack.stamp);
-        self.last_frame = ack.frame;
+        self.last.frame = ack.frame;
         let number = self.place(ack.number, self.una);
-        if number > self.acked_here && number <= self.nxt.saturating_add(1) {
-            (self.acked_here, self.acked_here_since) = (number, ack.at);
+        if number > self.here.to && number <= self.nxt.saturating_add(1) {
+            (self.here.to, self.here.since) = (number, ack.at);
         }
-        self.acked_here_at = ack.at;
+        self.here.at = ack.at;
         if matches!(self.begin.point, CapturePoint::Sender | CapturePoint::Unknown) {
-            let at = ack.at.max(self.since);
+            let at = ack.at.max(self.round.since);
             self.on_ack_received(at, &ack);
         } else {
             self.release(ack.at, None);
@@ -41,7 +41,7 @@ impl HalfConnection {
                 return;
             }
             self.line.pop_front();
-            let when = due.min(now).max(self.since);
+            let when = due.min(now).max(self.round.since);
             self.on_ack_received(when, &ack);
         }
     }
@@ -57,10 +57,10 @@ impl HalfConnection {
             self.update_window(at, place, ack);
             return;
         }
-        self.last_ack = at;
-        self.answered = true;
-        self.last_ack_pure = ack.pure;
-        self.ece_pending |= ack.ece;
+        self.last.ack = at;
+        self.last.answered = true;
+        self.last.ack_pure = ack.pure;
+        self.ecn.pending |= ack.ece;
         if !ack.pure {
             self.request_at.get_or_insert(at);
         }
@@ -91,31 +91,32 @@ impl HalfConnection {
                     news.delivered(sent);
                 }
             });
-            if in_order && !self.in_episode && ack.pure {
+            if in_order && !self.episode.open && ack.pure {
                 self.coverage.count(place - old_una, self.mss);
             }
             self.sacked.drop_below(place);
             for range in uncaptured {
                 self.count_unseen(range, ack.at);
             }
-            if ack.pure && place == self.nxt && place - old_una < 2 * self.mss && !self.in_episode {
-                let took = ack.at.saturating_sub(self.last_sent);
+            if ack.pure && place == self.nxt && place - old_una < 2 * self.mss && !self.episode.open
+            {
+                let took = ack.at.saturating_sub(self.last.sent);
                 self.stalls.all_acked(took.saturating_sub(self.rtt.to_receiver()));
             }
             self.una = place;
             self.fack = self.fack.max(place);
         }
-        if ack.ece && !self.in_episode && self.una >= self.ece_recover {
-            self.ece_recover = self.nxt;
+        if ack.ece && !self.episode.open && self.una >= self.ecn.recover {
+            self.ecn.recover = self.nxt;
             self.turn(at, SenderEventKind::Marked, self.una.max(self.start), AckSummary::default());
         }
         let rtt = self.process_delivery(&news, ack, old_una, at);
         self.update_window(at, place, ack);
         let advanced = place > old_una || news.bytes > 0;
-        let was_in_episode = self.in_episode;
+        let was_in_episode = self.episode.open;
         self.progress(at, advanced);
         if advanced {
-            let what = match was_in_episode && !self.in_episode {
+            let what = match was_in_episode && !self.episode.open {
                 true => SenderEventKind::Recovered(self.episode()),
                 false => SenderEventKind::Acked,
             };
@@ -129,10 +130,10 @@ impl HalfConnection {
 
     /// Counts bytes that were acknowledged and have not been captured.
     fn count_unseen(&mut self, (start, end): (u64, u64), at: u64) {
-        self.unseen += end - start;
-        self.unseen_at = at;
-        self.unseen_ranges.add(start, end, |_, _| {});
-        self.unseen_ranges.limit(MAX_UNSEEN_RANGES);
+        self.unseen.bytes += end - start;
+        self.unseen.at = at;
+        self.unseen.ranges.add(start, end, |_, _| {});
+        self.unseen.ranges.limit(MAX_UNSEEN_RANGES);
     }
 
     fn sack_blocks(&mut self, ack: &CapturedAck, place: u64, news: &mut NewlyDelivered) {
@@ -209,7 +210,7 @@ impl HalfConnection {
                 let rtt = self.rtt.min.unwrap_or(0);
                 self.dispersion.delivered(at, news.bytes, self.delivered, self.mss, rtt);
                 self.rounds.now.delivered += news.bytes;
-                self.last_delivery = at;
+                self.last.delivery = at;
             }
         }
         if let Some(sent_at) = news.newest {
@@ -251,13 +252,13 @@ impl HalfConnection {
 
     fn progress(&mut self, at: u64, advanced: bool) {
         // Copies of data that had been acknowledged advance nothing.
-        if self.in_timeout && (advanced || self.una == self.nxt) {
+        if self.episode.in_timeout && (advanced || self.una == self.nxt) {
             self.spend(TimeUse::Timeout, at);
-            self.in_timeout = false;
+            self.episode.in_timeout = false;
         }
-        if self.in_episode && self.una >= self.recover {
+        if self.episode.open && self.una >= self.episode.recover {
             self.spend(TimeUse::Recovery, at);
-            self.in_episode = false;
+            self.episode.open = false;
             if self.more_episodes == 0
                 && let Some(episode) = self.episodes.last_mut()
             {
@@ -267,14 +268,14 @@ impl HalfConnection {
             let rtt = self.smoothed();
             self.open.settle(at.saturating_sub(rtt * 4 + 2_000_000_000));
         }
-        if self.una > self.mark {
-            self.round_over = true;
+        if self.una > self.round.mark {
+            self.round.over = true;
         }
         if self.una == self.nxt && self.all_acked_at.is_none() {
             self.all_acked_at = Some(at);
         }
         if self.rwnd_limited && !self.is_window_full() {
-            if !self.in_episode && !self.in_timeout {
+            if !self.episode.open && !self.episode.in_timeout {
                 let what = self.rwnd_limit_cause();
                 self.spend(what, at);
             }

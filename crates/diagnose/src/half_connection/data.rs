@@ -20,16 +20,16 @@ impl HalfConnection {
     pub(crate) fn data(&mut self, packet: &CapturedPacket) {
         let segment = &packet.segment;
         let at = packet.at.as_nanos();
-        self.missing_before = self.ids.next(packet.id);
+        self.gap.packets = self.gap.ids.next(packet.id);
         if segment.payload == 0 {
             return self.on_empty_segment(packet);
         }
         self.release(at, segment.timestamps.map(|stamps| stamps.ecr));
-        let at = at.max(self.since);
-        self.last_frame = packet.frame;
+        let at = at.max(self.round.since);
+        self.last.frame = packet.frame;
         if let Some(stamps) = segment.timestamps {
             let whole = self.begin.point == CapturePoint::Receiver;
-            let quiet = at.saturating_sub(self.last_sent) > self.rtt.min.unwrap_or(0) / 4;
+            let quiet = at.saturating_sub(self.last.sent) > self.rtt.min.unwrap_or(0) / 4;
             if self.rtt.echo(at, stamps.ecr, whole, quiet)
                 && whole
                 && let Some(latest) = self.rtt.latest
@@ -47,7 +47,7 @@ impl HalfConnection {
         if self.first_data.is_none() {
             self.first_data = Some((at, packet.frame));
             if self.begin.isn.is_none() {
-                (self.una, self.nxt, self.fack, self.mark) = (start, start, start, start);
+                (self.una, self.nxt, self.fack, self.round.mark) = (start, start, start, start);
                 self.start = start;
             }
             self.turn(at, SenderEventKind::FirstData, self.una, AckSummary::default());
@@ -62,7 +62,7 @@ impl HalfConnection {
         self.accept_probe(start);
         self.update_mss(segment.payload);
         let stamp = segment.timestamps.map_or(0, |stamps| stamps.val);
-        self.marked += u64::from(segment.ecn == CE);
+        self.ecn.marked += u64::from(segment.ecn == CE);
         if segment.flags.has(Flags::CWR) {
             self.reduced(at, packet.frame);
         }
@@ -80,9 +80,9 @@ impl HalfConnection {
         if segment.flags.has(Flags::FIN) {
             self.fin = Some(end);
         }
-        self.last_push = segment.flags.has(Flags::PSH) || segment.flags.has(Flags::FIN);
-        self.last_short = len % self.mss != 0;
-        self.last_sent = at;
+        self.last.push = segment.flags.has(Flags::PSH) || segment.flags.has(Flags::FIN);
+        self.last.short = len % self.mss != 0;
+        self.last.sent = at;
         self.rwnd_limited = self.is_window_full();
         self.all_acked_at = None;
         self.request_at = None;
@@ -130,18 +130,18 @@ impl HalfConnection {
 
     /// Processes data above the highest captured byte.
     fn new_data(&mut self, (start, end): (u64, u64), at: u64, stamp: u32, frame: u64) {
-        self.gap_before = start > self.nxt;
-        if self.gap_before {
+        self.gap.in_stream = start > self.nxt;
+        if self.gap.in_stream {
             // What should have come first is missing, whatever the counter of packets says.
-            self.missing_before = Some(self.missing_before.unwrap_or(0).max(1));
+            self.gap.packets = Some(self.gap.packets.unwrap_or(0).max(1));
         }
         self.account_until_new_data(at, stamp, frame);
-        if self.first_stamp.0 == 0 {
-            self.first_stamp = (stamp, at);
+        if self.stamps.first.0 == 0 {
+            self.stamps.first = (stamp, at);
         }
-        (self.last_stamp, self.last_stamp_at) = (stamp, at);
-        if self.round_over {
-            self.round_over = false;
+        (self.stamps.last, self.stamps.last_at) = (stamp, at);
+        if self.round.over {
+            self.round.over = false;
             self.next_round(at, frame, RoundOrigin::Round);
         }
         self.begun = true;
@@ -158,7 +158,7 @@ impl HalfConnection {
         self.nxt = end;
         self.captured += end - start;
         self.counts.new += self.packets(end - start);
-        if self.in_episode
+        if self.episode.open
             && let Some(episode) = self.episodes.last_mut()
         {
             episode.sent_above += end - start;
@@ -170,7 +170,7 @@ impl HalfConnection {
 
     pub(super) fn next_round(&mut self, at: u64, frame: u64, before: RoundOrigin) {
         self.rounds.next(at, frame, before);
-        self.mark = self.nxt;
+        self.round.mark = self.nxt;
     }
 
     /// Accounts for the time that ends with new data.
@@ -179,7 +179,7 @@ impl HalfConnection {
         if !self.begun {
             if let Some(open) = self.begin.established_at {
                 self.spend(TimeUse::Opening, open.min(at));
-                let what = if at - self.since > reaction {
+                let what = if at - self.round.since > reaction {
                     TimeUse::Application
                 } else {
                     TimeUse::Opening
@@ -191,22 +191,22 @@ impl HalfConnection {
             self.rounds.now.frame = frame;
             return;
         }
-        if self.in_timeout {
+        if self.episode.in_timeout {
             return self.spend(TimeUse::Timeout, at);
         }
-        if self.in_episode {
+        if self.episode.open {
             return self.spend(TimeUse::Recovery, at);
         }
         if let Some((ns, first)) = self.suspected_timeout.take() {
             self.check_suspected_timeout(ns, first, at);
         }
         // A request of the peer is not an ACK that opens the window.
-        let request = !self.last_ack_pure && self.last_push;
-        let since_ack = at.saturating_sub(self.last_ack);
+        let request = !self.last.ack_pure && self.last.push;
+        let since_ack = at.saturating_sub(self.last.ack);
         let triggered = since_ack <= reaction && !request;
         self.stalls.new_data(triggered, at, frame);
         self.spend_closed_window(at);
-        let wait = at.saturating_sub(self.since);
+        let wait = at.saturating_sub(self.round.since);
         if let Some(all_acked_at) = self.all_acked_at
             && !(triggered && at - all_acked_at <= reaction)
         {
@@ -215,11 +215,11 @@ impl HalfConnection {
         if self.rwnd_limited {
             return self.spend(self.rwnd_limit_cause(), at);
         }
-        let drained = self.last_push || self.last_short;
+        let drained = self.last.push || self.last.short;
         if !drained && self.is_ack_overdue(at) {
             // New data as a tail loss probe (RFC 8985 section 7.3): the sender had them, and waited
             // for ACKs that are late. Data that an application writes later are no probe.
-            self.in_timeout = true;
+            self.episode.in_timeout = true;
             return self.spend(TimeUse::Timeout, at);
         }
         if !triggered && drained && wait > reaction {
@@ -238,23 +238,23 @@ impl HalfConnection {
         let limit = self.smoothed() * 3 / 2 + self.reaction();
         self.out
             .first()
-            .is_some_and(|sent| at.saturating_sub(sent.last_at.max(self.last_ack)) > limit)
+            .is_some_and(|sent| at.saturating_sub(sent.last_at.max(self.last.ack)) > limit)
     }
 
     /// Accounts for a pause without data in flight since `all_acked_at`, after which the sender
     /// sends without an ACK to trigger it.
     fn account_pause(&mut self, all_acked_at: u64, at: u64, stamp: u32, frame: u64) {
-        let drained = self.last_push || self.last_short;
+        let drained = self.last.push || self.last.short;
         let after_loss = self.begin.point == CapturePoint::Receiver;
         if after_loss && at - all_acked_at > self.smoothed().max(self.reaction()) {
             if self.held(at, stamp) {
                 self.delay_spike_at = Some(at);
                 return self.spend(TimeUse::Timeout, at);
             }
-            if (!drained || self.gap_before) && self.lost_before(at) {
+            if (!drained || self.gap.in_stream) && self.lost_before(at) {
                 // The sender had more to send (no PSH), or the next data leave a gap, and its counter
                 // of packets shows that it sent some in the silence which never arrived.
-                self.infer_episode(at, self.since, frame, true);
+                self.infer_episode(at, self.round.since, frame, true);
                 return self.spend(TimeUse::Timeout, at);
             }
         }
@@ -275,11 +275,11 @@ impl HalfConnection {
             // First the last flight was outstanding, then the connection was idle.
             self.spend(TimeUse::Window, all_acked_at);
             self.spend(TimeUse::Idle, at);
-            self.round_over = false;
+            self.round.over = false;
             self.next_round(at, frame, RoundOrigin::Idle);
             self.turn(
                 at,
-                SenderEventKind::Rest(at - self.last_sent.min(at)),
+                SenderEventKind::Rest(at - self.last.sent.min(at)),
                 self.una,
                 AckSummary::default(),
             );
@@ -292,9 +292,9 @@ impl HalfConnection {
     }
 
     fn pause(&mut self, ns: u64, frame: u64) {
-        self.pauses += 1;
-        if ns > self.longest_pause.0 {
-            self.longest_pause = (ns, frame);
+        self.pauses.count += 1;
+        if ns > self.pauses.longest.0 {
+            self.pauses.longest = (ns, frame);
         }
     }
 
@@ -303,7 +303,7 @@ impl HalfConnection {
     /// the sender that waited.
     fn lost_before(&self, at: u64) -> bool {
         let asked = self.request_at.is_some_and(|asked| asked <= at);
-        self.missing_before.is_some_and(|packets| packets > 0) && !asked
+        self.gap.packets.is_some_and(|packets| packets > 0) && !asked
     }
 
     /// Whether data at `start` cannot belong to this stream as it was: so far from it that no window
@@ -326,8 +326,8 @@ impl HalfConnection {
         self.first_seq = self.first_seq.wrapping_add(moved);
         self.out.pop_below(self.nxt, |_| {});
         self.sacked.drop_below(self.nxt);
-        (self.una, self.fack, self.mark) = (self.nxt, self.nxt, self.nxt);
-        self.acked_here = self.nxt;
+        (self.una, self.fack, self.round.mark) = (self.nxt, self.nxt, self.nxt);
+        self.here.to = self.nxt;
     }
 
     /// Counts `bytes` that a capture at the receiver sees for the first time.
@@ -336,11 +336,11 @@ impl HalfConnection {
         let rtt = self.rtt.min.unwrap_or(0);
         self.dispersion.delivered(at, bytes, self.delivered, self.mss, rtt);
         self.rounds.now.delivered += bytes;
-        self.last_delivery = at;
+        self.last.delivery = at;
     }
 
     /// Bytes of the stream that were captured or acknowledged.
     pub(crate) fn bytes(&self) -> u64 {
-        self.captured + self.unseen
+        self.captured + self.unseen.bytes
     }
 }

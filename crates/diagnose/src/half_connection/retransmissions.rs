@@ -44,7 +44,7 @@ impl HalfConnection {
         // Both copies passed here. A receiver acknowledges within half a second (RFC 9293 section
         // 3.8.6.3); if it has not answered the first for that long, the path beyond this point has
         // lost it.
-        let (acked, answered_at) = (self.acked_here, self.acked_here_at);
+        let (acked, answered_at) = (self.here.to, self.here.at);
         let first_copy_arrived = |sent: &SentRange| {
             sent.end <= acked || answered_at >= sent.last_at || at - sent.last_at < MIN_RTO
         };
@@ -97,10 +97,10 @@ impl HalfConnection {
     /// shortly before that only the capture can have put it first, as it does with packets of several
     /// NIC queues.
     fn captured_after_ack(&mut self, (start, end): (u64, u64), at: u64) -> bool {
-        let found = self.unseen_ranges.remove(start, end);
+        let found = self.unseen.ranges.remove(start, end);
         self.captured += found;
-        self.unseen -= found;
-        let is_order = found == end - start && at - self.unseen_at.min(at) <= self.reaction();
+        self.unseen.bytes -= found;
+        let is_order = found == end - start && at - self.unseen.at.min(at) <= self.reaction();
         if is_order {
             self.counts.new += self.packets(end - start);
         }
@@ -124,28 +124,31 @@ impl HalfConnection {
         self.counts.retransmitted_bytes += end - start;
         self.rounds.now.retransmission += end - start;
         let trigger = self.trigger((start, end), at, copies, before);
-        if self.in_timeout || matches!(trigger, RecoveryTrigger::Timer | RecoveryTrigger::Probe) {
+        if self.episode.in_timeout
+            || matches!(trigger, RecoveryTrigger::Timer | RecoveryTrigger::Probe)
+        {
             self.spend(TimeUse::Timeout, at);
-        } else if self.in_episode {
+        } else if self.episode.open {
             self.spend(TimeUse::Recovery, at);
         } else {
             self.spend(TimeUse::Window, at);
         }
         if trigger == RecoveryTrigger::Timer && self.begun {
-            self.round_over = false;
+            self.round.over = false;
             self.next_round(at, frame, RoundOrigin::Timeout);
         }
-        self.in_timeout |= matches!(trigger, RecoveryTrigger::Timer | RecoveryTrigger::Probe);
-        if self.in_episode {
-            if self.round_over {
-                self.round_over = false;
+        self.episode.in_timeout |=
+            matches!(trigger, RecoveryTrigger::Timer | RecoveryTrigger::Probe);
+        if self.episode.open {
+            if self.round.over {
+                self.round.over = false;
                 self.next_round(at, frame, RoundOrigin::Round);
             }
         } else if !self.resume_episode(end) {
             self.begin_episode(trigger, (start, end), at, frame);
         }
         if trigger == RecoveryTrigger::Timer {
-            self.last_rto = at;
+            self.episode.last_rto = at;
             self.turn(
                 at,
                 SenderEventKind::Timeout(self.episode()),
@@ -155,7 +158,7 @@ impl HalfConnection {
         }
         let index = self.episodes.len();
         if let Some(episode) = self.episodes.last_mut()
-            && self.in_episode
+            && self.episode.open
             && !episode.over
         {
             episode.retransmitted += packets;
@@ -173,19 +176,19 @@ impl HalfConnection {
     /// Continues the last episode if the sender still repeats what had been acknowledged: it has
     /// received no ACK since, and its timer expires again and again.
     fn resume_episode(&mut self, end: u64) -> bool {
-        let is_same_data = self.nxt == self.recover && end <= self.una;
+        let is_same_data = self.nxt == self.episode.recover && end <= self.una;
         let last = self.episodes.last_mut().filter(|_| is_same_data && self.more_episodes == 0);
         let Some(last) = last.filter(|last| last.over && last.acked_before > 0) else {
             return false;
         };
         last.over = false;
-        self.in_episode = true;
+        self.episode.open = true;
         true
     }
 
     /// Time since the sender sent or received something.
     fn silence_before(&self, at: u64) -> u64 {
-        at.saturating_sub(self.last_ack.max(self.last_sent))
+        at.saturating_sub(self.last.ack.max(self.last.sent))
     }
 
     /// Trigger of a retransmission; `before` is when the previous copy was sent.
@@ -203,7 +206,7 @@ impl HalfConnection {
         }
         // A stack without lost retransmission detection waits for its timer, however many ACKs
         // arrive for later data (FreeBSD without net.inet.tcp.do_lrd).
-        let waited = at.saturating_sub(before.max(self.last_rto));
+        let waited = at.saturating_sub(before.max(self.episode.last_rto));
         if start == self.una && copies > 2 && waited >= MIN_RTO && waited >= srtt {
             return RecoveryTrigger::Timer;
         }
@@ -231,8 +234,8 @@ impl HalfConnection {
         at: u64,
         frame: u64,
     ) {
-        self.in_episode = true;
-        self.recover = self.nxt;
+        self.episode.open = true;
+        self.episode.recover = self.nxt;
         if self.episodes.len() >= KEPT {
             self.more_episodes += 1;
             return;
@@ -245,7 +248,7 @@ impl HalfConnection {
         self.episodes.push(RecoveryEpisode {
             trigger,
             begin: at,
-            silent_since: self.last_ack.max(self.last_sent),
+            silent_since: self.last.ack.max(self.last.sent),
             end: at,
             frames: (frame, frame),
             retransmitted: 0,
@@ -267,7 +270,7 @@ impl HalfConnection {
     /// Processes CWR: the sender has reduced its window. Linux sets it after losses too, on the
     /// first new data in recovery.
     pub(super) fn reduced(&mut self, at: u64, frame: u64) {
-        if !core::mem::take(&mut self.ece_pending) || self.in_episode {
+        if !core::mem::take(&mut self.ecn.pending) || self.episode.open {
             return;
         }
         if self.episodes.len() >= KEPT {
@@ -313,10 +316,10 @@ impl HalfConnection {
     /// less than half of the ticks that it makes in such a time. Its rate is that before the pause,
     /// since it differs between systems (RFC 7323 section 5.4: a tick of 1 ms to 1 s).
     pub(super) fn held(&self, at: u64, stamp: u32) -> bool {
-        let (first, first_at) = self.first_stamp;
-        let known = self.last_stamp_at.saturating_sub(first_at);
-        let pause = at.saturating_sub(self.last_stamp_at);
-        let [before, ticks] = [(self.last_stamp, first), (stamp, self.last_stamp)]
+        let (first, first_at) = self.stamps.first;
+        let known = self.stamps.last_at.saturating_sub(first_at);
+        let pause = at.saturating_sub(self.stamps.last_at);
+        let [before, ticks] = [(self.stamps.last, first), (stamp, self.stamps.last)]
             .map(|(to, from)| u64::from(to.wrapping_sub(from)));
         let is_known = stamp != 0 && first != 0 && known >= MIN_CLOCK_TIME && before < 1 << 31;
         let expected = units::ratio::scaled(before, pause, known.max(1));
@@ -330,14 +333,14 @@ impl HalfConnection {
     pub(super) fn check_suspected_timeout(&mut self, rest: u64, first: u64, at: u64) {
         let rtt = self.rtt.min.unwrap_or(u64::MAX);
         let single_packet = at.saturating_sub(first) >= rtt / 5 * 4;
-        if single_packet && !self.last_short && self.nxt - self.una <= self.mss {
+        if single_packet && !self.last.short && self.nxt - self.una <= self.mss {
             if let Some(round) = self.rounds.done.last_mut() {
                 let rest = rest.min(round.time_by_use[TimeUse::Idle as usize]);
                 round.time_by_use[TimeUse::Idle as usize] -= rest;
                 round.time_by_use[TimeUse::Timeout as usize] += rest;
             }
             self.rounds.now.before = RoundOrigin::Timeout;
-            self.infer_episode(first, first - rest, self.last_frame, false);
+            self.infer_episode(first, first - rest, self.last.frame, false);
         }
     }
 

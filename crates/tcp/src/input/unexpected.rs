@@ -291,8 +291,8 @@ impl TcpEndpoint {
     /// tcp_disordered_ack: a duplicate ACK that was overtaken by another is no error.
     fn is_disordered_ack(&self, segment: &Segment, val: u32, seq: Offset, ack: Offset) -> bool {
         let wnd = self.scaled_window(segment);
-        let updates =
-            seq > self.snd.wl1 || (seq == self.snd.wl1 && (wnd > self.snd.wnd || wnd == 0));
+        let updates = seq > self.snd.peer.wl1
+            || (seq == self.snd.peer.wl1 && (wnd > self.snd.peer.wnd || wnd == 0));
         let age = u64::from(self.rcv.ts_recent.wrapping_sub(val));
         // tcp_tsval_replay: the peer's clock may run at 1,200 Hz.
         let replay = scaled(self.rtt.rto().as_nanos(), 1_200, Duration::from_secs(1).as_nanos());

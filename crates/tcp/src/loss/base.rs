@@ -13,8 +13,7 @@ use recovery::holes::{SackChange, SackUpdate};
 use recovery::prr::freebsd::PrrRule;
 use units::{Bytes, Offset};
 
-use super::newreno::DUP_THRESHOLD;
-use super::sack::holes_of;
+use super::DUP_THRESHOLD;
 use super::{LossDetector, ReceivedAck};
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::profile::{DuplicateRule, LimitedTransmitRule, SackRule, SettleRule};
@@ -46,7 +45,8 @@ impl TcpEndpoint {
         seq: Offset,
         ack: Offset,
     ) {
-        let rule = *holes_of!(self).rule();
+        let Some(loss) = self.snd.loss_detector.sack() else { return };
+        let rule = *loss.rule();
         if self.ecn.echoed(segment.flags) {
             self.on_ecn_echo(cx, ack);
         }
@@ -57,8 +57,8 @@ impl TcpEndpoint {
         if self.predicts_ack(segment, seq, ack, wnd) {
             let received = self.parse_ack(segment, (seq, ack), wnd);
             self.advance_una(cx, segment, seq, &received, &rule);
-            self.snd.dup_acks = 0;
-            self.snd.wl2 = ack;
+            self.snd.rexmt.dup_acks = 0;
+            self.snd.peer.wl2 = ack;
             self.call_output();
             self.wake_writer_after(cx);
             return;
@@ -73,8 +73,8 @@ impl TcpEndpoint {
     /// A blocked writer runs after the segment is processed: it sees the buffer as tcp_output has
     /// left it.
     fn wake_writer_after<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.snd.due {
-            self.snd.check_space = true;
+        if self.snd.call.due {
+            self.snd.call.check_space = true;
         } else {
             self.wake_writer(cx);
         }
@@ -86,7 +86,7 @@ impl TcpEndpoint {
         segment.payload == 0
             && ack > self.snd.una
             && wnd != 0
-            && wnd == self.snd.wnd
+            && wnd == self.snd.peer.wnd
             && self.snd.nxt == self.snd.max
             && self.state == TcpState::Established
             && seq == self.rcv.nxt
@@ -94,7 +94,7 @@ impl TcpEndpoint {
             && matches!(segment.options, Options::None)
             && loss.holes.is_empty()
             && !self.cc.in_recovery()
-            && self.snd.cwr_end.is_none()
+            && self.snd.rexmt.cwr_end.is_none()
             && self.rcv.reassembly.is_empty()
     }
 
@@ -126,9 +126,9 @@ impl TcpEndpoint {
         if received.th_ack <= self.snd.una {
             return self.no_new_ack(cx, segment, &ack, rule);
         }
-        self.snd.dup_acks = 0;
+        self.snd.rexmt.dup_acks = 0;
         if self.counts_as_duplicate(&ack, rule) {
-            self.snd.dup_acks = 1;
+            self.snd.rexmt.dup_acks = 1;
             cx.emit(|| Event::DupAck { count: 1 });
             let maxseg = self.mss();
             if rule.newsack
@@ -151,7 +151,7 @@ impl TcpEndpoint {
         let point = self.cc.recovery_point();
         let outstanding = self.snd.max - self.snd.una;
         let in_recovery = self.in_fast_recovery();
-        let loss = holes_of!(self);
+        let Some(loss) = self.snd.loss_detector.sack() else { return };
         if !in_recovery || !loss.holes.lost_retransmission(point) {
             return;
         }
@@ -173,7 +173,7 @@ impl TcpEndpoint {
             DuplicateRule::AnyWhileEmpty => {
                 // After a timeout only a newly detected loss does, and nothing while the flight is
                 // being retransmitted.
-                let news = match self.snd.shift {
+                let news = match self.snd.rexmt.shift {
                     0 => changed != SackChange::None,
                     _ => changed == SackChange::NewLoss,
                 };
@@ -191,12 +191,12 @@ impl TcpEndpoint {
         rule: &SackRule,
     ) -> AckNextStep {
         let received = ack.received;
-        if received.data || !(received.wnd == self.snd.wnd || self.negotiated.sack) {
+        if received.data || !(received.wnd == self.snd.peer.wnd || self.negotiated.sack) {
             return AckNextStep::Window;
         }
         if segment.flags.has(Flags::FIN) && self.rcv.fin.is_none() {
             // The peer closes: not a duplicate.
-            self.snd.dup_acks = 0;
+            self.snd.rexmt.dup_acks = 0;
             return AckNextStep::Window;
         }
         let must_change = match rule.duplicates {
@@ -209,7 +209,7 @@ impl TcpEndpoint {
             return AckNextStep::Window;
         }
         if !self.timers.runs(Purpose::Retransmit) {
-            self.snd.dup_acks = 0;
+            self.snd.rexmt.dup_acks = 0;
             return AckNextStep::Window;
         }
         self.on_duplicate_ack(cx, ack, rule)
@@ -221,8 +221,8 @@ impl TcpEndpoint {
         ack: &ProcessedAck<'_>,
         rule: &SackRule,
     ) -> AckNextStep {
-        self.snd.dup_acks += 1;
-        let count = self.snd.dup_acks;
+        self.snd.rexmt.dup_acks += 1;
+        let count = self.snd.rexmt.dup_acks;
         cx.emit(|| Event::DupAck { count });
         let maxseg = self.mss();
         if count > DUP_THRESHOLD || self.in_fast_recovery() {
@@ -261,9 +261,9 @@ impl TcpEndpoint {
     ) {
         let maxseg = self.mss();
         let (una, nxt, max) = (self.snd.una, self.snd.nxt, self.snd.max);
-        let cause = self.snd.retransmit_cause;
+        let cause = self.snd.rexmt.cause;
         self.totals.fast_recoveries += 1;
-        self.snd.dup_acks = DUP_THRESHOLD;
+        self.snd.rexmt.dup_acks = DUP_THRESHOLD;
         self.abandon_cwr();
         let by_holes = match rule.duplicates {
             DuplicateRule::ChangesScoreboard => self.negotiated.sack,
@@ -276,7 +276,7 @@ impl TcpEndpoint {
         let change = self.cc.on_congested(&congested);
         self.count_duplicate(cx, ack.received);
         self.timers.stop(Purpose::Retransmit);
-        self.snd.rtt_timing = None;
+        self.snd.rtt.timing = None;
         let loss = match &mut self.snd.loss_detector {
             LossDetector::Sack(loss) => loss,
             _ => return,
@@ -295,31 +295,32 @@ impl TcpEndpoint {
             return;
         }
         self.snd.nxt = ack.received.th_ack;
-        self.snd.retransmit_cause = Cause::FastRetransmit;
+        self.snd.rexmt.cause = Cause::FastRetransmit;
         self.override_window(Bytes(maxseg));
         self.emit_window(cx, Cause::FastRetransmit);
         self.output_now(cx);
         let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
-        let left = self.snd.dup_acks - self.snd.limited.min(DUP_THRESHOLD);
+        let left = self.snd.rexmt.dup_acks - self.snd.rexmt.limited.min(DUP_THRESHOLD);
         self.override_window(Bytes(ssthresh + maxseg * u64::from(left)));
         // If the flight of a timeout is still being retransmitted, that continues.
         self.snd.nxt = self.snd.nxt.max(nxt);
-        self.snd.retransmit_cause = cause;
+        self.snd.rexmt.cause = cause;
         self.note(cx, change, Cause::FastRetransmit);
     }
 
     /// Limited transmit: the first and the second duplicate each release a segment (RFC 3042).
     fn limited_transmit<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, rule: &SackRule) {
         let (maxseg, before, cwnd) = (self.mss(), self.snd.max, self.cwnd());
-        if self.snd.dup_acks == 1 {
-            self.snd.limited = 0;
+        if self.snd.rexmt.dup_acks == 1 {
+            self.snd.rexmt.limited = 0;
         }
         let flight = self.snd.nxt.since(self.snd.una).get();
-        let retransmitting = self.snd.nxt < self.snd.max || self.snd.shift > 0;
+        let retransmitting = self.snd.nxt < self.snd.max || self.snd.rexmt.shift > 0;
         let from_window =
             rule.limited == LimitedTransmitRule::WindowWhileRetransmitting && retransmitting;
         let base = if from_window { cwnd } else { flight };
-        let more = u64::from(self.snd.dup_acks.saturating_sub(self.snd.limited)) * maxseg;
+        let more =
+            u64::from(self.snd.rexmt.dup_acks.saturating_sub(self.snd.rexmt.limited)) * maxseg;
         self.override_window(Bytes(base + more));
         let owes_ack =
             rule.limited == LimitedTransmitRule::WindowWhileRetransmitting && self.rcv.ack_now;
@@ -329,9 +330,9 @@ impl TcpEndpoint {
         }
         let sent = self.snd.max.since(before).get();
         if sent > maxseg {
-            self.snd.limited = 2;
+            self.snd.rexmt.limited = 2;
         } else if sent > 0 {
-            self.snd.limited += 1;
+            self.snd.rexmt.limited += 1;
         }
         self.override_window(Bytes(cwnd));
         self.emit_window(cx, Cause::Recovering);
@@ -346,7 +347,7 @@ impl TcpEndpoint {
         rule: &SackRule,
     ) {
         self.timers.stop(Purpose::Retransmit);
-        self.snd.rtt_timing = None;
+        self.snd.rtt.timing = None;
         let th_ack = ack.received.th_ack;
         if !self.negotiated.sack {
             self.newreno_partial_ack(cx, th_ack);
@@ -366,14 +367,14 @@ impl TcpEndpoint {
     fn newreno_partial_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, th_ack: Offset) {
         let (nxt, cwnd, maxseg) = (self.snd.nxt, self.cwnd(), self.mss());
         let acked = th_ack - self.snd.una;
-        let cause = core::mem::replace(&mut self.snd.retransmit_cause, Cause::PartialAck);
+        let cause = core::mem::replace(&mut self.snd.rexmt.cause, Cause::PartialAck);
         self.snd.nxt = th_ack;
         self.override_window(Bytes(maxseg + acked));
         self.rcv.ack_now = true;
         self.emit_window(cx, Cause::Recovering);
         self.output_now(cx);
         self.snd.nxt = self.snd.nxt.max(nxt);
-        self.snd.retransmit_cause = cause;
+        self.snd.rexmt.cause = cause;
         self.override_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
         self.emit_window(cx, Cause::Recovering);
     }
@@ -397,10 +398,10 @@ impl TcpEndpoint {
         self.undo_bad_timeout(cx, segment, rule);
         let mut delivered = DeliveredPackets::default();
         self.snd.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
-        let samples = self.snd.rtt_samples;
+        let samples = self.snd.rtt.samples;
         self.take_rtt(cx, segment, ack, &delivered);
-        if self.snd.rtt_samples != samples {
-            self.snd.shift = 0;
+        if self.snd.rtt.samples != samples {
+            self.snd.rexmt.shift = 0;
         }
         if ack == self.snd.max {
             self.timers.stop(Purpose::Retransmit);
@@ -418,13 +419,13 @@ impl TcpEndpoint {
         let change = self.cc.on_acked(&acked);
         // Step 6 takes the window of a segment that is not old; else the window shrinks by the
         // bytes acknowledged.
-        let wnd = if self.snd.wl1 <= seq {
+        let wnd = if self.snd.peer.wl1 <= seq {
             received.wnd
         } else {
-            self.snd.wnd.saturating_sub(bytes.min(self.snd.buffer.used()))
+            self.snd.peer.wnd.saturating_sub(bytes.min(self.snd.buffer.used()))
         };
         self.advance(cx, ack, wnd, received.nsegs, change);
-        if let Some(end) = self.snd.cwr_end {
+        if let Some(end) = self.snd.rexmt.cwr_end {
             if ack > end {
                 self.end_cwr(cx, ack);
             }
@@ -446,18 +447,18 @@ impl TcpEndpoint {
         segment: &Segment,
         rule: &SackRule,
     ) {
-        let Some(retransmission) = self.snd.timeout_stamp else { return };
+        let Some(retransmission) = self.snd.rexmt.timeout_stamp else { return };
         let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
         let tsecr_before = echo != 0 && (echo.wrapping_sub(retransmission) as i32) < 0;
-        if self.snd.shift != 1 || !tsecr_before {
+        if self.snd.rexmt.shift != 1 || !tsecr_before {
             return;
         }
-        self.snd.timeout_stamp = None;
+        self.snd.rexmt.timeout_stamp = None;
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));
         self.totals.spurious += 1;
         self.snd.nxt = self.snd.max;
         if rule.undo_ends_backoff {
-            self.snd.shift = 0;
+            self.snd.rexmt.shift = 0;
         }
         self.note(cx, change, Cause::Undone);
     }
@@ -465,12 +466,12 @@ impl TcpEndpoint {
     /// cc_post_recovery.
     fn settle<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, th_ack: Offset, pipe: i64) {
         let max = self.snd.max;
-        let loss = holes_of!(self);
+        let Some(loss) = self.snd.loss_detector.sack() else { return };
         loss.holes.clamp_fack(th_ack, max);
         // The kernel compares an `int` with a `uint32_t`: a negative pipe becomes large.
         let pipe = u64::from(pipe as u32);
         let change = self.cc.on_recovered(&RecoveryEnd { th_ack, pipe });
-        let loss = holes_of!(self);
+        let Some(loss) = self.snd.loss_detector.sack() else { return };
         loss.prr.prr_out = 0;
         if loss.rule.settle == SettleRule::AfterAdvancing {
             loss.prr.prr_delivered = 0;
@@ -489,7 +490,7 @@ impl TcpEndpoint {
         AckEvent {
             now: cx.now,
             ticks: self.clock.tick(cx.now),
-            rtt: self.snd.rtt_sample.take(),
+            rtt: self.snd.rtt.sample.take(),
             srtt: self.smoothed(),
             snd_nxt: self.snd.nxt,
             una: self.snd.una,
@@ -498,23 +499,24 @@ impl TcpEndpoint {
             nsegs: received.nsegs,
             ends_recovery: false,
             retransmitting: self.snd.nxt != self.snd.max,
-            snd_wnd: self.snd.wnd,
-            window_limited: self.snd.window_limited,
-            max_packets_out: self.snd.max_packets_out as u32,
+            snd_wnd: self.snd.peer.wnd,
+            window_limited: self.snd.usage.limited,
+            max_packets_out: self.snd.usage.max_packets_out as u32,
         }
     }
 
     /// Step 6: updates the window unless the segment is older than the last that did.
     fn take_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
         let snd = &mut self.snd;
-        let newer = snd.wl1 < seq
-            || (snd.wl1 == seq && (snd.wl2 < ack || (snd.wl2 == ack && wnd > snd.wnd)));
+        let newer = snd.peer.wl1 < seq
+            || (snd.peer.wl1 == seq
+                && (snd.peer.wl2 < ack || (snd.peer.wl2 == ack && wnd > snd.peer.wnd)));
         if !newer {
             return;
         }
-        snd.wnd = wnd;
-        snd.max_wnd = snd.max_wnd.max(wnd);
-        (snd.wl1, snd.wl2) = (seq, ack);
+        snd.peer.wnd = wnd;
+        snd.peer.max_wnd = snd.peer.max_wnd.max(wnd);
+        (snd.peer.wl1, snd.peer.wl2) = (seq, ack);
         self.call_output();
     }
 }

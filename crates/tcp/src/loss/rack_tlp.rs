@@ -18,6 +18,7 @@ mod reneging;
 mod reno;
 mod reports;
 mod send;
+pub(super) mod state;
 mod timers;
 mod xmit_timer;
 
@@ -28,142 +29,21 @@ use machine::Cx;
 use packet::Segment;
 use record::{Cause, Event, Purpose, Recorder};
 use recovery::dsack::{self, SackRange};
-use recovery::lazy::LazyBox;
 use recovery::rack::{RackInput, RackLosses};
-use recovery::reordering::ReorderingMetric;
 use recovery::sendmap::{SendMap, SentSegment};
-use recovery::tlp::{ProbeAck, PtoRule, Tlp, TlpOutcome};
+use recovery::tlp::{ProbeAck, TlpOutcome};
 use recovery::undo::tsecr_before;
 use units::{Duration, Instant, Offset, unlikely};
 
 use super::{LossDetector, ReceivedAck};
 use crate::endpoint::TcpEndpoint;
-use crate::profile::RackTlpRule;
 use crate::rates::AckDelivery;
-use crate::sent::DeliveredPackets;
 use detector::{DeliveryContext, RackDetector};
-use frto::Frto;
 use prr_state::PrrState;
-use recovery_state::RecoveryState;
+use state::AckAccounting;
 
 /// Linux adds this to the reordering timer (`TCP_TIMEOUT_MIN_US`, tcp_rack_mark_lost).
 const LINUX_TIMEOUT_MIN: Duration = Duration::from_millis(2);
-
-/// State of RACK-TLP.
-#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct RackTlpState {
-    detector: RackDetector,
-    tlp: Tlp,
-    pto: PtoRule,
-    /// State of the recovery, or of the retransmissions after a timeout.
-    episode: LazyBox<RecoveryState>,
-    /// A probe is due.
-    probe_due: bool,
-    /// Tick of the reordering timer, as it was asked for; its low bits.
-    #[serde(skip)]
-    reorder_expires: u16,
-    /// When a probe for more than one packet was scheduled, unless an acknowledgment arrived since.
-    planned: Option<Instant>,
-    /// F-RTO: was the last timeout spurious?
-    frto: Frto,
-    /// The degree of reordering.
-    reordering: ReorderingMetric,
-    /// The last acknowledgment releases new data only (`REXMIT_NONE`).
-    #[serde(skip)]
-    holds_back: bool,
-    /// SACK was not negotiated.
-    reno: bool,
-    /// Packets that counted as delivered besides those of the scoreboard: what duplicates without SACK stood for,
-    /// and spurious retransmissions.
-    forgotten: u32,
-}
-
-/// Data delivered by an acknowledgment.
-#[derive(Debug, Clone, Copy, Default)]
-struct AckAccounting {
-    bytes: u64,
-    packets: u64,
-    /// Bytes newly acknowledged or SACKed; bytes SACKed before count again when acknowledged
-    /// (`changed` of rack_log_ack).
-    changed: u64,
-    /// Packets that it acknowledges, and those that it SACKs.
-    acked: DeliveredPackets,
-    reported: DeliveredPackets,
-    /// Packets newly SACKed.
-    newly_reported: u64,
-    /// Linux: packets of its D-SACK that count as delivered.
-    duplicates: u64,
-    /// Of the packets delivered that were sent only once: lowest start and lowest end.
-    first_reported: Option<SackRange>,
-    /// A packet acknowledged was retransmitted.
-    repeated: bool,
-    first_acked: Option<SackRange>,
-}
-
-impl RackTlpState {
-    /// `reno`: without SACK.
-    pub(crate) fn new(rule: RackTlpRule, reno: bool) -> Self {
-        let pto = match rule {
-            // RFC 8985 section 7.2: the peer may delay an ACK by 200 ms, if the delay is unknown.
-            RackTlpRule::Rfc => PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) },
-            RackTlpRule::Linux => PtoRule::Linux,
-        };
-        Self {
-            detector: RackDetector::new(rule),
-            tlp: Tlp::new(),
-            pto,
-            episode: LazyBox::default(),
-            probe_due: false,
-            reorder_expires: 0,
-            planned: None,
-            frto: Frto::OFF,
-            reordering: ReorderingMetric::new(),
-            holds_back: false,
-            reno,
-            forgotten: 0,
-        }
-    }
-
-    /// Without SACK: packets delivered by duplicates that no longer count as SACKed.
-    pub(crate) const fn forgotten(&self) -> u64 {
-        self.forgotten as u64
-    }
-
-    /// Was the probe of the flight scheduled, or sent, at this instant?
-    #[inline]
-    pub(crate) fn planned_at(&self, now: Instant) -> bool {
-        self.planned == Some(now)
-    }
-
-    /// Is a probe due?
-    #[inline]
-    pub(crate) const fn probe_is_due(&self) -> bool {
-        self.probe_due
-    }
-}
-
-impl RackTlpState {
-    /// Is the flight lost in a timeout still being retransmitted?
-    pub(crate) fn repairs_timeout(&self) -> bool {
-        self.episode.timeout_until.is_some()
-    }
-
-    /// Timestamp clock at the first retransmission of the outstanding data (`retrans_stamp`).
-    pub(crate) fn retrans_stamp(&self) -> Option<u32> {
-        self.episode.undo.retrans_stamp()
-    }
-}
-
-/// The state of RACK-TLP; returns a default on another stack.
-macro_rules! timed_of {
-    ($endpoint:expr) => {
-        match &mut $endpoint.snd.loss_detector {
-            $crate::loss::LossDetector::RackTlp(loss) => loss,
-            _ => return Default::default(),
-        }
-    };
-}
-use timed_of;
 
 impl TcpEndpoint {
     /// Processes an acceptable acknowledgment.
@@ -178,12 +58,13 @@ impl TcpEndpoint {
         let reno = self.is_reno();
         let duplicates = if unlikely(reno) { self.reno_duplicates(received) } else { 0 };
         let has_news = advances || !received.blocks().is_empty() || duplicates > 0;
-        if !has_news && !self.measures_rates() && !echoed && !timed_of!(self).tlp.probing() {
+        let probing = self.snd.loss_detector.rack_tlp().is_some_and(|loss| loss.tlp.probing());
+        if !has_news && !self.measures_rates() && !echoed && !probing {
             return;
         }
         // tcp_ack: with nothing outstanding only a D-SACK and a probe are looked at (`no_queue`).
         let idle = self.snd.scoreboard.is_empty() && received.blocks().is_empty();
-        if idle && !advances && self.has_one_timer() && !timed_of!(self).tlp.probing() {
+        if idle && !advances && self.has_one_timer() && !probing {
             return;
         }
         self.begin_rate_sample();
@@ -205,7 +86,7 @@ impl TcpEndpoint {
             self.take_delivered_rtt(cx, segment, received.th_ack, &account);
         }
         if advances {
-            self.snd.shift = 0;
+            self.snd.rexmt.shift = 0;
             if received.th_ack == self.snd.max {
                 self.timers.stop(Purpose::Retransmit);
             } else if !one_timer {
@@ -213,17 +94,21 @@ impl TcpEndpoint {
             }
         }
         self.process_duplicate(cx, received, &account);
-        let repaired = reno && timed_of!(self).repairs_timeout();
+        let repaired = reno && self.repairs_timeout();
         self.check_timeout(cx, received, &account, duplicates, echo);
         let settled = self.settle_recovery(cx, received, echo);
-        timed_of!(self).holds_back = settled;
+        if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+            loss.holds_back = settled;
+        }
         let lost = match unlikely(reno) {
             true => self.settle_reno(received, repaired),
             false => RackLosses::default(),
         };
         let reneged = self.check_reneging(cx.now, advances);
         if unlikely(reneged) {
-            timed_of!(self).holds_back = true;
+            if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+                loss.holds_back = true;
+            }
         }
         let retransmitted = self.snd.scoreboard.sums().retransmission.packets;
         // Reneging waits for its timer (tcp_fastretrans_alert returns).
@@ -248,7 +133,7 @@ impl TcpEndpoint {
         if unlikely(echoed) {
             self.enter_cwr(cx);
         }
-        let reduces = self.cc.in_recovery() && (one_timer || self.snd.cwr_end.is_none());
+        let reduces = self.cc.in_recovery() && (one_timer || self.snd.rexmt.cwr_end.is_none());
         if (reduces || self.holds_recovery()) && !old {
             self.apply_prr(cx, &account, advances, found.packets > 0);
         }
@@ -300,7 +185,9 @@ impl TcpEndpoint {
         let (duplicates, repeated) = self.count_duplicates(received);
         // tcp_dsack_seen: spurious retransmissions were delivered.
         if unlikely(duplicates > 0) {
-            timed_of!(self).forgotten += duplicates as u32;
+            if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+                loss.forgotten += duplicates as u32;
+            }
         }
         let (mss, una) = (self.mss(), self.snd.una);
         let map = &mut self.snd.scoreboard;
@@ -310,7 +197,7 @@ impl TcpEndpoint {
         };
         let before = left(map);
         let highest = map.highest_sacked().unwrap_or(una);
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return account };
         loss.planned = None;
         // tcp_clean_rtx_queue: RACK sees no delivery without SACK.
         let reno = loss.reno;
@@ -402,11 +289,14 @@ impl TcpEndpoint {
             if let Some((start, _)) = first
                 && unlikely(start < highest)
             {
-                timed_of!(self).reordering.on_reordered(start, behind, mss);
+                if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+                    loss.reordering.on_reordered(start, behind, mss);
+                }
             }
         }
-        let loss = timed_of!(self);
-        if let RackDetector::Linux(rack) = &mut loss.detector {
+        if let Some(loss) = self.snd.loss_detector.rack_tlp()
+            && let RackDetector::Linux(rack) = &mut loss.detector
+        {
             rack.set_reordering_seen(loss.reordering.seen() > 0);
         }
         if unlikely(self.is_reno()) && account.repeated {
@@ -423,7 +313,8 @@ impl TcpEndpoint {
         received: &ReceivedAck,
         account: &AckAccounting,
     ) {
-        if received.blocks().is_empty() && !timed_of!(self).tlp.probing() {
+        let probing = self.snd.loss_detector.rack_tlp().is_some_and(|loss| loss.tlp.probing());
+        if received.blocks().is_empty() && !probing {
             // No D-SACK, and no probe outstanding.
             return;
         }
@@ -431,7 +322,7 @@ impl TcpEndpoint {
         let (una, max, mss) = (self.snd.una, self.snd.max, self.mss());
         let plain = account.bytes == 0 && received.blocks().is_empty();
         let dup_ack_without_sack = plain && self.changes_nothing(received);
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         let verdict =
             loss.tlp.on_ack(&ProbeAck { th_ack: received.th_ack, duplicate, dup_ack_without_sack });
         if let Some(block) = duplicate {
@@ -528,15 +419,16 @@ impl TcpEndpoint {
         packets: u64,
         nsegs: u32,
     ) -> WindowChange {
-        let ignores = self.cc.ignores_ack(self.snd.window_limited, self.snd.max_packets_out as u32);
+        let ignores =
+            self.cc.ignores_ack(self.snd.usage.limited, self.snd.usage.max_packets_out as u32);
         if ignores || self.holds_recovery() {
-            self.snd.rtt_sample = None;
+            self.snd.rtt.sample = None;
             return WindowChange::None;
         }
         self.cc.on_acked(&AckEvent {
             now,
             ticks: self.clock.tick(now),
-            rtt: self.snd.rtt_sample.take(),
+            rtt: self.snd.rtt.sample.take(),
             srtt: self.smoothed(),
             snd_nxt: self.snd.nxt,
             una: th_ack,
@@ -545,9 +437,9 @@ impl TcpEndpoint {
             nsegs,
             ends_recovery: false,
             retransmitting: self.repairs_timeout(),
-            snd_wnd: self.snd.wnd,
-            window_limited: self.snd.window_limited,
-            max_packets_out: self.snd.max_packets_out as u32,
+            snd_wnd: self.snd.peer.wnd,
+            window_limited: self.snd.usage.limited,
+            max_packets_out: self.snd.usage.max_packets_out as u32,
         })
     }
 
@@ -560,7 +452,8 @@ impl TcpEndpoint {
         account: &AckAccounting,
     ) {
         let by_ack = account.acked.packets > 0 || th_ack > self.snd.una;
-        let delivered = match timed_of!(self).detector {
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+        let delivered = match loss.detector {
             RackDetector::Linux(_) => account.acked.with_sacked(&account.reported),
             RackDetector::Rfc(_) if by_ack => account.acked,
             RackDetector::Rfc(_) => account.reported,
@@ -570,7 +463,9 @@ impl TcpEndpoint {
         }
         if by_ack || delivered.oldest_sent().is_some() {
             self.take_rtt(cx, segment, th_ack, &delivered);
-            timed_of!(self).tlp.on_rtt_sample();
+            if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+                loss.tlp.on_rtt_sample();
+            }
         }
     }
 }

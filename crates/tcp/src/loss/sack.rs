@@ -1,83 +1,27 @@
 //! Loss state of FreeBSD's base stack: the scoreboard, PRR's counters, and the rules in which
 //! versions differ. `base` calls them in the kernel's order.
 
+pub(crate) mod state;
+
 use cc::Controller;
 use machine::Cx;
 use record::{Cause, Event, Recorder};
-use recovery::holes::{
-    PartialAckInput, PipeRule, RescueInput, SackInput, SackScoreboard, SackUpdate,
-};
-use recovery::prr::freebsd::{PrrFreeBsd, PrrFreeBsdInput, PrrRule, RecoveryCause};
+use recovery::holes::{PartialAckInput, PipeRule, RescueInput, SackInput, SackUpdate};
+use recovery::prr::freebsd::{PrrFreeBsdInput, PrrRule, RecoveryCause};
 use units::{Bytes, Offset};
 
 use super::base::ProcessedAck;
-use super::newreno::DUP_THRESHOLD;
 use super::{LossDetector, ReceivedAck};
 use crate::endpoint::TcpEndpoint;
-use crate::profile::SackRule;
-
-/// Loss state of FreeBSD's base stack; without SACK the scoreboard stays empty.
-#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct SackLossState {
-    pub(super) rule: SackRule,
-    pub(super) holes: SackScoreboard,
-    pub(super) prr: PrrFreeBsd,
-}
-
-impl SackLossState {
-    pub(crate) const fn new(rule: SackRule) -> Self {
-        Self {
-            rule,
-            holes: SackScoreboard::new(rule.params),
-            prr: PrrFreeBsd { prr_delivered: 0, prr_out: 0, recover_fs: 0 },
-        }
-    }
-
-    pub(crate) const fn rule(&self) -> &SackRule {
-        &self.rule
-    }
-
-    pub(crate) const fn sack_bytes_rexmit(&self) -> u64 {
-        self.holes.sack_bytes_rexmit()
-    }
-
-    /// Reports the scoreboard and PRR's counters under the field names of recordings.
-    pub(crate) fn inspect(&self, see: &mut impl FnMut(&'static str, u64)) {
-        see("rexb", self.holes.sack_bytes_rexmit());
-        see("sackb", self.holes.sacked_bytes());
-        see("del", self.holes.delivered());
-        see("rfs", self.prr.recover_fs);
-        see("prrd", self.prr.prr_delivered);
-        see("prro", self.prr.prr_out);
-        see("nh", self.holes.len() as u64);
-        if self.rule.params.pipe == PipeRule::SackedAndLost {
-            see("lostb", self.holes.lost_bytes());
-        }
-    }
-
-    /// Are more than two segments SACKed, which begins a recovery without a third duplicate?
-    pub(super) fn sacked_beyond_threshold(&self, maxseg: u64) -> bool {
-        self.rule.newsack && self.holes.sacked_bytes() > u64::from(DUP_THRESHOLD - 1) * maxseg
-    }
-}
-
-/// The loss state of the base stack; returns a default on another stack.
-macro_rules! holes_of {
-    ($endpoint:expr) => {
-        match &mut $endpoint.snd.loss_detector {
-            $crate::loss::LossDetector::Sack(loss) => loss,
-            _ => return Default::default(),
-        }
-    };
-}
-pub(super) use holes_of;
 
 impl TcpEndpoint {
     /// tcp_sack_doack: before `snd_una` moves.
     pub(super) fn sack_update(&mut self, received: &ReceivedAck) -> SackUpdate {
         let (snd_una, snd_max) = (self.snd.una, self.snd.max);
         let (snd_recover, t_maxseg) = (self.cc.recovery_point(), self.negotiated.maxseg);
-        let loss = holes_of!(self);
+        let Some(loss) = self.snd.loss_detector.sack() else {
+            return SackUpdate::default();
+        };
         loss.holes.update(&SackInput {
             th_ack: received.th_ack,
             blocks: received.blocks(),
@@ -96,8 +40,8 @@ impl TcpEndpoint {
         let control = self.cc.control();
         let ssthresh = control.ssthresh.unwrap_or(control.window).get();
         let (maxseg, pipe) = (self.mss(), self.prr_pipe());
-        let dup_acks = u64::from(self.snd.dup_acks);
-        let loss = holes_of!(self);
+        let dup_acks = u64::from(self.snd.rexmt.dup_acks);
+        let Some(loss) = self.snd.loss_detector.sack() else { return };
         // 13.0 checks whether SACK was negotiated, later versions whether there are blocks or
         // holes.
         let sack = ack.sack_recovery || loss.rule.prr == PrrRule::Rfc6937;
@@ -166,7 +110,7 @@ impl TcpEndpoint {
             snd_recover,
             maxseg: self.negotiated.mss,
         };
-        let loss = holes_of!(self);
+        let Some(loss) = self.snd.loss_detector.sack() else { return };
         let window = loss.holes.partial_ack_window(&partial);
         if loss.rule.newsack && loss.holes.open_rescue_hole(&open_rescue_hole) {
             // The last segments may be lost too; no data beyond them can show it.
@@ -178,17 +122,19 @@ impl TcpEndpoint {
 
     /// Handles a retransmission timeout, before the controller is informed.
     pub(crate) fn sack_timeout(&mut self) {
-        let shift = self.snd.shift;
-        holes_of!(self).holes.on_timeout(shift);
+        let shift = self.snd.rexmt.shift;
+        if let Some(loss) = self.snd.loss_detector.sack() {
+            loss.holes.on_timeout(shift);
+        }
     }
 
     /// The part of a hole to retransmit now (tcp_output, `sack_rxmit`): where it begins, its
     /// length.
     pub(crate) fn next_hole(&mut self) -> Option<(Offset, u64)> {
         let point = self.cc.recovery_point();
-        let window = self.snd.wnd.min(self.cwnd());
+        let window = self.snd.peer.wnd.min(self.cwnd());
         let data_end = self.data_end();
-        let loss = holes_of!(self);
+        let Some(loss) = self.snd.loss_detector.sack() else { return None };
         let room = window.saturating_sub(loss.holes.sack_bytes_rexmit());
         let (start, end) = loss.holes.next_hole()?;
         // Not beyond the recovery point.
@@ -213,8 +159,8 @@ impl TcpEndpoint {
     /// Records `len` bytes sent, from a hole or not.
     pub(crate) fn sack_sent(&mut self, len: u64, hole: bool) {
         let (point, recovering) = (self.cc.recovery_point(), self.in_fast_recovery());
-        let congested = self.snd.cwr_end.is_some();
-        let loss = holes_of!(self);
+        let congested = self.snd.rexmt.cwr_end.is_some();
+        let Some(loss) = self.snd.loss_detector.sack() else { return };
         if recovering || congested {
             loss.prr.on_sent(len);
         }

@@ -41,7 +41,7 @@ impl TcpEndpoint {
     ) -> Result<(), SendLimit> {
         match self.plan_base(cx, burst_max) {
             Ok(plan) => {
-                self.snd.due = plan.more;
+                self.snd.call.due = plan.more;
                 if plan.len > 0 || plan.fin {
                     self.send_base(cx, &plan, slot);
                 } else {
@@ -50,14 +50,14 @@ impl TcpEndpoint {
                 }
                 self.watch_base(cx, &plan);
                 if !plan.more {
-                    self.snd.probe = None;
+                    self.snd.probe.segment = None;
                     self.validate_bytes(None);
                     self.end_call(cx);
                 }
                 Ok(())
             }
             Err(why) => {
-                self.snd.probe = None;
+                self.snd.probe.segment = None;
                 self.end_pass(cx, why);
                 Err(why)
             }
@@ -74,11 +74,11 @@ impl TcpEndpoint {
     /// Ends a call that has sent a segment.
     fn end_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let why = self.base_waiting_reason();
-        if why != self.snd.waiting {
+        if why != self.snd.call.waiting {
             cx.emit(|| Event::SendLimited(why));
         }
-        self.snd.waiting = why;
-        if core::mem::take(&mut self.snd.check_space) {
+        self.snd.call.waiting = why;
+        if core::mem::take(&mut self.snd.call.check_space) {
             self.wake_writer(cx);
         }
     }
@@ -98,7 +98,7 @@ impl TcpEndpoint {
         let enlarged = self.skip_sacked();
         let snd = &self.snd;
         let (una, nxt, max) = (snd.una, snd.nxt, snd.max);
-        let (mss, avail, wnd, cwnd) = (self.mss(), snd.buffer.used(), snd.wnd, self.cwnd());
+        let (mss, avail, wnd, cwnd) = (self.mss(), snd.buffer.used(), snd.peer.wnd, self.cwnd());
         let mut sendwin = wnd.min(cwnd + enlarged);
         let recovering = self.in_fast_recovery();
         let (scans, retransmission) = match &snd.loss_detector {
@@ -153,7 +153,7 @@ impl TcpEndpoint {
             len,
             fin,
             hole: hole.is_some(),
-            probes: forced && self.snd.persisting,
+            probes: forced && self.snd.probe.persisting,
             push,
             more,
         })
@@ -167,7 +167,7 @@ impl TcpEndpoint {
         if retransmitted == 0 || snd.nxt < snd.max {
             return avail.min(sendwin).saturating_sub(off);
         }
-        let len = avail.min(snd.wnd).saturating_sub(off);
+        let len = avail.min(snd.peer.wnd).saturating_sub(off);
         let since = snd.nxt.since(self.cc.recovery_point()).get();
         len.min(self.cwnd().saturating_sub(since + retransmitted))
     }
@@ -176,8 +176,8 @@ impl TcpEndpoint {
     fn is_worth_sending(&self, len: u64, off: u64, hole: bool) -> bool {
         let snd = &self.snd;
         len >= self.mss()
-            || ((snd.idle || self.cfg.nodelay) && len + off >= snd.buffer.used())
-            || (snd.max_wnd > 0 && len >= snd.max_wnd / 2)
+            || ((snd.call.idle || self.cfg.nodelay) && len + off >= snd.buffer.used())
+            || (snd.peer.max_wnd > 0 && len >= snd.peer.max_wnd / 2)
             || snd.nxt < snd.max
             || hole
     }
@@ -208,7 +208,7 @@ impl TcpEndpoint {
         if self.negotiated.sack && outstanding && !retransmits && !probes {
             self.arm_retransmit(cx.now);
         } else if avail > 0 && !retransmits && !probes {
-            self.snd.shift = 0;
+            self.snd.rexmt.shift = 0;
             self.set_persist(cx.now);
         }
         if len > 0 && len + off >= avail {
@@ -246,14 +246,14 @@ impl TcpEndpoint {
         let kind = match (plan.len, plan.hole, repeated) {
             _ if plan.probes => SentKind::Probe,
             (0, ..) if carries_fin => SentKind::Ack,
-            (0, ..) if at < self.snd.max => SentKind::Retransmission(self.snd.retransmit_cause),
+            (0, ..) if at < self.snd.max => SentKind::Retransmission(self.snd.rexmt.cause),
             (0, ..) => SentKind::Control,
             (_, true, _) if self.in_fast_recovery() => {
                 SentKind::Retransmission(Cause::FastRetransmit)
             }
             // After a timeout holes are retransmitted outside of recovery (`snd_nxt < snd_max`).
-            (_, true, _) => SentKind::Retransmission(self.snd.retransmit_cause),
-            (_, false, true) => SentKind::Retransmission(self.snd.retransmit_cause),
+            (_, true, _) => SentKind::Retransmission(self.snd.rexmt.cause),
+            (_, false, true) => SentKind::Retransmission(self.snd.rexmt.cause),
             (_, false, false) => SentKind::New,
         };
         if plan.probes {
@@ -305,8 +305,8 @@ impl TcpEndpoint {
         if end > self.snd.max {
             self.snd.max = end;
             self.snd.last_sent = now;
-            if self.snd.rtt_timing.is_none() {
-                self.snd.rtt_timing = Some((at, now));
+            if self.snd.rtt.timing.is_none() {
+                self.snd.rtt.timing = Some((at, now));
             }
         }
         self.snd.nxt = self.snd.nxt.min(self.snd.max);
@@ -316,8 +316,8 @@ impl TcpEndpoint {
     /// Updates `t_badrxtwin` for segments sent between the first timeout and the next round-trip
     /// sample.
     fn note_retransmit_time(&mut self, now: Instant) {
-        if self.snd.shift == 1 && self.snd.timeout_stamp.is_some() {
-            self.snd.timeout_stamp = Some(self.clock.timestamp(now));
+        if self.snd.rexmt.shift == 1 && self.snd.rexmt.timeout_stamp.is_some() {
+            self.snd.rexmt.timeout_stamp = Some(self.clock.timestamp(now));
         }
     }
 
@@ -334,7 +334,7 @@ impl TcpEndpoint {
             self.arm_retransmit(cx.now);
         } else if plan.len == 0 && self.snd.buffer.used() > 0 && !self.timers.runs(Purpose::Persist)
         {
-            self.snd.shift = 0;
+            self.snd.rexmt.shift = 0;
             self.set_persist(cx.now);
         }
     }

@@ -5,44 +5,15 @@ use packet::{Flags, Segment};
 use record::{Purpose, Recorder};
 use units::{Instant, Offset};
 
+use super::call::PacketBatch;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
-
-/// Number of full packets of new data that may follow the last one; the lowest bit is set if they
-/// fill the congestion window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub(crate) struct PacketBatch(u64);
-
-impl PacketBatch {
-    /// No packet: the next pass decides anew.
-    pub(crate) const NONE: Self = Self(0);
-
-    /// A batch of `packets`.
-    pub(super) const fn new(packets: u64, fills_window: bool) -> Self {
-        Self(packets << 1 | fills_window as u64)
-    }
-
-    #[inline(always)]
-    pub(super) const fn packets(self) -> u64 {
-        self.0 >> 1
-    }
-
-    #[inline(always)]
-    pub(super) const fn fills_window(self) -> bool {
-        self.0 & 1 != 0
-    }
-
-    #[inline(always)]
-    pub(super) const fn take_one(&mut self) {
-        self.0 -= 2;
-    }
-}
 
 impl TcpEndpoint {
     /// Full packets that may follow the last one without another decision.
     #[inline(always)]
     pub const fn batch_packets(&self) -> u64 {
-        self.snd.batch.packets()
+        self.snd.call.batch.packets()
     }
 
     /// Begins a batch of packets that differ from `model`, the last one sent, only in their
@@ -54,14 +25,14 @@ impl TcpEndpoint {
         let alike = model.flags == Flags::ACK
             && u64::from(model.payload) == self.mss()
             && !self.ecn.agreed()
-            && self.snd.rtt_timing.is_some()
+            && self.snd.rtt.timing.is_some()
             && self.is_watched(now)
             && self.last_field() == Some(model.window);
         if !alike {
             return 0;
         }
-        let packets = self.snd.batch.packets();
-        self.snd.batch = PacketBatch::new(0, self.snd.batch.fills_window());
+        let packets = self.snd.call.batch.packets();
+        self.snd.call.batch = PacketBatch::new(0, self.snd.call.batch.fills_window());
         self.totals.data_packets += packets;
         self.snd.last_sent = now;
         packets
@@ -102,8 +73,8 @@ impl TcpEndpoint {
         let at = self.snd.max;
         self.write_next_header(cx.now, at, self.mss(), slot);
         self.note_full(cx.now);
-        if self.snd.rtt_timing.is_none() {
-            self.snd.rtt_timing = Some((at, cx.now));
+        if self.snd.rtt.timing.is_none() {
+            self.snd.rtt.timing = Some((at, cx.now));
         }
         if !self.is_watched(cx.now) {
             self.watch_flight(cx.now);

@@ -230,7 +230,7 @@ impl TcpEndpoint {
             let newest =
                 self.snd.scoreboard.last().map_or(cx.now, |last| last.sent_at().max(cx.now));
             let at = newest + Duration::from_nanos(1);
-            self.snd.retransmitted_at = at;
+            self.snd.rexmt.last_at = at;
             retransmission =
                 self.snd.scoreboard.retransmit(plan.at, end.min(self.snd.max), at, probe);
         }
@@ -288,7 +288,7 @@ impl TcpEndpoint {
     /// Transmission time of new data sent now: not before a retransmission at the same instant.
     #[inline(always)]
     fn new_data_sent_at(&self, now: Instant) -> Instant {
-        now.max(self.snd.retransmitted_at)
+        now.max(self.snd.rexmt.last_at)
     }
 
     /// Prepares for data sent while nothing is in flight.
@@ -302,8 +302,8 @@ impl TcpEndpoint {
     /// Records the first transmission of data at `at`: it is timed, unless other data is.
     #[inline]
     fn note_flight(&mut self, now: Instant, at: Offset) {
-        if self.snd.rtt_timing.is_none() {
-            self.snd.rtt_timing = Some((at, now));
+        if self.snd.rtt.timing.is_none() {
+            self.snd.rtt.timing = Some((at, now));
         }
         self.watch_flight(now);
     }

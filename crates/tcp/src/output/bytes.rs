@@ -18,14 +18,14 @@ impl TcpEndpoint {
         let off = self.snd.nxt - self.snd.una;
         let avail = self.snd.buffer.used();
         let cwnd = self.send_window();
-        let sendwin = self.snd.wnd.min(cwnd);
+        let sendwin = self.snd.peer.wnd.min(cwnd);
         let mut len = match self.rack_tlp_room() {
             None => avail.min(sendwin).saturating_sub(off),
-            Some(room) => avail.min(self.snd.wnd).saturating_sub(off).min(room),
+            Some(room) => avail.min(self.snd.peer.wnd).saturating_sub(off).min(room),
         };
         let unsent = avail.saturating_sub(off);
 
-        if let Some(size) = self.snd.buffer.autoscale(self.snd.wnd, sendwin, unsent) {
+        if let Some(size) = self.snd.buffer.autoscale(self.snd.peer.wnd, sendwin, unsent) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
 
@@ -36,7 +36,7 @@ impl TcpEndpoint {
         if len == 0 {
             if fin_next && fin_unsent && off <= avail {
                 let kind = if retransmitting {
-                    SentKind::Retransmission(self.snd.retransmit_cause)
+                    SentKind::Retransmission(self.snd.rexmt.cause)
                 } else {
                     SentKind::Control
                 };
@@ -52,8 +52,8 @@ impl TcpEndpoint {
             return Err(self.waiting_reason(unsent, cwnd));
         }
         let goes = len >= mss
-            || ((self.snd.idle || self.cfg.nodelay) && len + off >= avail)
-            || (self.snd.max_wnd > 0 && len >= self.snd.max_wnd / 2)
+            || ((self.snd.call.idle || self.cfg.nodelay) && len + off >= avail)
+            || (self.snd.peer.max_wnd > 0 && len >= self.snd.peer.max_wnd / 2)
             || retransmitting;
         if !goes {
             let limited = if len + off < avail {
@@ -86,7 +86,7 @@ impl TcpEndpoint {
             }
         }
         let kind = if retransmitting {
-            SentKind::Retransmission(self.snd.retransmit_cause)
+            SentKind::Retransmission(self.snd.rexmt.cause)
         } else {
             SentKind::New
         };
@@ -110,7 +110,7 @@ impl TcpEndpoint {
     pub(crate) fn waiting_reason(&self, unsent: u64, cwnd: u64) -> SendLimit {
         if unsent == 0 {
             if self.snd.fin { SendLimit::Done } else { SendLimit::Application }
-        } else if cwnd <= self.snd.wnd {
+        } else if cwnd <= self.snd.peer.wnd {
             SendLimit::CongestionWindow
         } else {
             SendLimit::PeerWindow

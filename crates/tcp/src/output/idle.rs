@@ -26,8 +26,8 @@ impl TcpEndpoint {
             && (snd.buffer.used() == 0 || self.queues_packets())
             && quiet
             && self.reset.is_none()
-            && snd.retransmit_head.is_none()
-            && snd.probe.is_none()
+            && snd.rexmt.head.is_none()
+            && snd.probe.segment.is_none()
             && snd.rates.is_none()
             && !self.cc.in_recovery()
     }
@@ -39,12 +39,12 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
     ) -> Result<(), SendLimit> {
-        if core::mem::take(&mut self.snd.first_pass) {
-            self.snd.idle = self.snd.max == self.snd.una;
-            self.snd.nxt_at_call = self.snd.nxt;
+        if core::mem::take(&mut self.snd.call.first_pass) {
+            self.snd.call.idle = self.snd.max == self.snd.una;
+            self.snd.call.nxt_at_call = self.snd.nxt;
         }
         // Linux looks at the window only where it has sent something or would (tcp_push_pending_frames).
-        let looks = self.snd.nxt != self.snd.nxt_at_call
+        let looks = self.snd.nxt != self.snd.call.nxt_at_call
             || (self.snd.buffer.used() > 0 && !self.queues_packets());
         if looks {
             // Is the window full of whole packets? The test needs no division.
@@ -80,13 +80,13 @@ impl TcpEndpoint {
     /// Ends a call because nothing can be sent.
     #[inline(always)]
     pub(super) fn end_pass<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, why: SendLimit) {
-        self.snd.due = false;
+        self.snd.call.due = false;
         self.validate_bytes(Some(why));
-        if why != self.snd.waiting {
+        if why != self.snd.call.waiting {
             cx.emit(|| Event::SendLimited(why));
         }
-        self.snd.waiting = why;
-        if core::mem::take(&mut self.snd.check_space) {
+        self.snd.call.waiting = why;
+        if core::mem::take(&mut self.snd.call.check_space) {
             self.wake_writer(cx);
         }
     }
@@ -96,7 +96,8 @@ impl TcpEndpoint {
     pub(super) fn build_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         // A pure ACK carries the sequence number of the next new byte (FreeBSD uses snd_max, but
         // snd_nxt while it probes a zero window).
-        let probes = self.snd.persisting && matches!(self.snd.loss_detector, LossDetector::Sack(_));
+        let probes =
+            self.snd.probe.persisting && matches!(self.snd.loss_detector, LossDetector::Sack(_));
         let at = if unlikely(probes) { self.snd.nxt } else { self.snd.max };
         self.write_header(cx.now, at, 0, Flags::ACK, slot);
         if self.has_blocks() {

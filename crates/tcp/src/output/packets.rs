@@ -9,10 +9,10 @@ use machine::Cx;
 use record::{Purpose, Recorder, SendLimit, SentKind};
 use recovery::RttEstimator;
 use recovery::sendmap::SentSegment;
-use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
-use super::{PacketBatch, SegmentPlan};
+use super::SegmentPlan;
+use super::call::{Pacing, PacketBatch, WriteCall};
 use crate::endpoint::TcpEndpoint;
 use crate::profile::{BurstRule, LinuxBursts, SendQueue};
 use crate::send_buffer::{DeviceLimits, WriteFlags, WriteQueue};
@@ -23,57 +23,12 @@ const GSO_MAX: u64 = 65_536 - (192 + 1);
 /// Largest window that is not halved for the size of packets (`TCP_MSS_DEFAULT`).
 const TCP_MSS_DEFAULT: u64 = 536;
 
-/// Inputs of `sk_pacing_rate`, recorded with every acknowledgment; the rate itself is computed on
-/// demand.
-#[derive(Debug, Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Pacing {
-    /// Eight times the smoothed round trip; 0 before the first sample.
-    srtt_us: u32,
-    mss: u32,
-    cwnd: u64,
-    ssthresh: u64,
-    packets_out: u64,
-}
-
-impl Pacing {
-    /// Bytes per second; 0 before the first round-trip sample.
-    pub(crate) fn rate(&self) -> u64 {
-        if self.srtt_us == 0 {
-            return 0;
-        }
-        let mss = u64::from(self.mss);
-        let cwnd = self.cwnd / mss;
-        let percent = if cwnd < self.ssthresh / mss / 2 { 200 } else { 120 };
-        scaled(cwnd.max(self.packets_out) * mss * percent, 80_000, u64::from(self.srtt_us))
-    }
-}
-
 /// A burst is deferred if the next acknowledgment is expected within this time
 /// (tcp_tso_should_defer).
 const NEAR: Duration = Duration::from_millis(1);
 
 /// The device holds about a millisecond of the pacing rate (`sk_pacing_shift`).
 const TSQ_SHIFT: u32 = 10;
-
-/// The output call of a write.
-#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
-pub(crate) struct WriteCall {
-    /// Length of the packet at the end of the write queue; 0 if it is full.
-    tail: u64,
-    /// The device before the write, if it holds packets.
-    device: Option<DeviceLimits>,
-    /// End of what is sent while the write goes on, without deferral (tcp_push_one).
-    pushed: Offset,
-    /// `MSG_MORE`: tcp_push with TCP_NAGLE_CORK.
-    more: bool,
-}
-
-impl WriteCall {
-    /// End of what tcp_push_one sends while the write goes on.
-    pub(super) const fn pushed(&self) -> Offset {
-        self.pushed
-    }
-}
 
 /// Limits of a burst.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +63,7 @@ impl TcpEndpoint {
         };
         // tcp_cwnd_test: at least two bursts are in flight.
         let mut quota = cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1));
-        let window_end = self.snd.una + self.snd.wnd;
+        let window_end = self.snd.una + self.snd.peer.wnd;
         let fin_due = self.fin_wanted() && unsent == 0 && self.snd.nxt == end;
         if unlikely(rule.free_fin && quota == 0 && unsent <= mss && self.fin_wanted()) {
             let nxt = self.snd.nxt;
@@ -126,7 +81,7 @@ impl TcpEndpoint {
                 fin: true,
                 push: false,
                 kind: if self.snd.max > end {
-                    SentKind::Retransmission(self.snd.retransmit_cause)
+                    SentKind::Retransmission(self.snd.rexmt.cause)
                 } else {
                     SentKind::Control
                 },
@@ -146,7 +101,7 @@ impl TcpEndpoint {
             let limited = segments < most || room < most * mss;
             let at = self.snd.nxt;
             let mut head = unsent;
-            let pushed = self.snd.write_call.filter(|call| at < call.pushed);
+            let pushed = self.snd.call.write.filter(|call| at < call.pushed);
             if self.cfg.tso && !retransmitting {
                 let len = if rule.grows { segments * mss } else { 0 };
                 head = self.grow_head(len).min(unsent);
@@ -172,7 +127,7 @@ impl TcpEndpoint {
             }
         };
         let outcome = match outcome {
-            Ok(len) if self.snd.write_call.is_some() && self.device_is_full(now, len) => {
+            Ok(len) if self.snd.call.write.is_some() && self.device_is_full(now, len) => {
                 Err(SendLimit::SmallSegment)
             }
             Ok(len)
@@ -185,14 +140,14 @@ impl TcpEndpoint {
         let limited = |why: &SendLimit| in_flight >= cwnd || *why == SendLimit::CongestionWindow;
         let len = outcome.inspect_err(|why| {
             // tcp_push_pending_frames: with nothing left to send the window is not looked at.
-            if unsent > 0 || self.snd.nxt != self.snd.nxt_at_call {
+            if unsent > 0 || self.snd.nxt != self.snd.call.nxt_at_call {
                 self.validate_window(limited(why));
             }
         })?;
         let at = self.snd.nxt;
         let last = at + len == end;
         if len != mss && !len.is_multiple_of(mss) {
-            self.snd.minshall_end = self.snd.nxt + len;
+            self.snd.nagle.minshall_end = self.snd.nxt + len;
         }
         if !retransmitting && !self.cfg.tso && !last && !self.measures_rates() {
             // Further passes of this call would plan the same, packet by packet, until the limit is
@@ -209,7 +164,7 @@ impl TcpEndpoint {
             // The last segment may need no room.
             let last_is_free = unlikely(rule.free_fin) && self.fin_wanted();
             let fills = train + 1 == most && !last_is_free && !rule.device_holds;
-            self.snd.batch = PacketBatch::new(train, fills);
+            self.snd.call.batch = PacketBatch::new(train, fills);
         }
         Ok(SegmentPlan {
             at,
@@ -217,7 +172,7 @@ impl TcpEndpoint {
             fin: last && self.fin_wanted(),
             push: if retransmitting { last } else { self.ends_push(at, at + len) } || len > mss,
             kind: if retransmitting {
-                SentKind::Retransmission(self.snd.retransmit_cause)
+                SentKind::Retransmission(self.snd.rexmt.cause)
             } else {
                 SentKind::New
             },
@@ -257,7 +212,7 @@ impl TcpEndpoint {
         if self.cfg.tso {
             self.snd.buffer.on_burst_sent(end);
         }
-        if at == self.snd.nxt_at_call {
+        if at == self.snd.call.nxt_at_call {
             self.wake_writer(cx);
         }
     }
@@ -283,7 +238,7 @@ impl TcpEndpoint {
         let limit = free.window.min(congestion);
         let share = match u64::from(win_divisor) {
             0 => 3 * mss + 1,
-            divisor => self.snd.wnd.min(free.cwnd * mss) / divisor,
+            divisor => self.snd.peer.wnd.min(free.cwnd * mss) / divisor,
         };
         if limit >= free.most || (!tail && limit >= head) || limit >= share {
             return None;
@@ -320,7 +275,7 @@ impl TcpEndpoint {
     /// holds right afterwards, when a writer that waits has written (tcp_tsq_write).
     #[inline(never)]
     fn throttles(&mut self, now: Instant, len: u64) -> bool {
-        if !self.cfg.tso || self.snd.write_call.is_some() || self.device_limits(now).takes(len) {
+        if !self.cfg.tso || self.snd.call.write.is_some() || self.device_limits(now).takes(len) {
             return false;
         }
         self.snd.buffer.cut_head(self.snd.nxt + len, self.data_end());
@@ -356,7 +311,7 @@ impl TcpEndpoint {
     fn device_is_full(&mut self, now: Instant, len: u64) -> bool {
         let (nxt, end) = (self.snd.nxt, self.data_end());
         let closes = self.fin_wanted();
-        let Some(WriteCall { tail, device: Some(device), pushed, .. }) = &mut self.snd.write_call
+        let Some(WriteCall { tail, device: Some(device), pushed, .. }) = &mut self.snd.call.write
         else {
             return false;
         };
@@ -369,7 +324,7 @@ impl TcpEndpoint {
         let waits = !closes && (corked || (nxt + len == end && !device.takes(len)));
         device.hold(len);
         if waits {
-            self.snd.write_call = None;
+            self.snd.call.write = None;
             self.timers.set(Purpose::Pacing, now);
         }
         waits
@@ -406,14 +361,17 @@ impl TcpEndpoint {
     /// one is in flight (tcp_minshall_check). Only where it is `alone` does a FIN make it go, or
     /// TCP_NAGLE_PUSH (tcp_nagle_test, but not tcp_mss_split_point).
     fn partial_may_go(&self, alone: bool) -> bool {
-        let more = self.snd.write_call.is_some_and(|call| call.more);
-        if self.snd.nagle_off || (alone && (self.snd.fin || (self.snd.uncorks && !more))) {
+        let more = self.snd.call.write.is_some_and(|call| call.more);
+        if self.snd.call.nagle_off || (alone && (self.snd.fin || (self.snd.nagle.uncorks && !more)))
+        {
             return true;
         }
-        if more || self.snd.corked {
+        if more || self.snd.nagle.corked {
             return false;
         }
-        self.cfg.nodelay || self.snd.minshall_end <= self.snd.una || self.sends_new_data_only()
+        self.cfg.nodelay
+            || self.snd.nagle.minshall_end <= self.snd.una
+            || self.sends_new_data_only()
     }
 
     /// tcp_update_pacing_rate, after every acknowledgment: records the inputs of the rate.
@@ -437,7 +395,7 @@ impl TcpEndpoint {
         let mss = self.mss();
         let burst = self.tso_autosize(rule) * mss;
         let window = (self.cwnd() / mss).saturating_sub(self.packets_in_flight()) * mss;
-        let peer = (self.snd.una + self.snd.wnd).since(self.snd.nxt).get() / mss * mss;
+        let peer = (self.snd.una + self.snd.peer.wnd).since(self.snd.nxt).get() / mss * mss;
         let window = window.min(self.unpaced(now, burst));
         WriteQueue {
             nxt: self.snd.max,
@@ -446,7 +404,7 @@ impl TcpEndpoint {
             size_goal: self.size_goal() * mss,
             burst,
             sendable: window.min(peer),
-            half_window: self.snd.max_wnd / 2,
+            half_window: self.snd.peer.max_wnd / 2,
             device: None,
             continues: false,
             lowat: u64::MAX,
@@ -462,7 +420,7 @@ impl TcpEndpoint {
 
     /// tcp_bound_to_half_wnd: a small window is not halved, and one of zero is no bound.
     pub(crate) fn bound_to_half_window(&self, size: u64) -> u64 {
-        match self.snd.max_wnd {
+        match self.snd.peer.max_wnd {
             0 => size,
             tiny @ 1..=TCP_MSS_DEFAULT => size.min(tiny),
             window => size.min(window / 2),
@@ -495,17 +453,17 @@ impl TcpEndpoint {
     /// whether the window or the application limits the flight.
     pub(super) fn validate_window(&mut self, limited: bool) {
         let snd = &mut self.snd;
-        if snd.nxt == snd.nxt_at_call && !limited {
+        if snd.nxt == snd.call.nxt_at_call && !limited {
             return;
         }
         let packets = snd.scoreboard.sums().all.packets;
-        if snd.una >= snd.cwnd_usage_end
+        if snd.una >= snd.usage.end
             || limited
-            || (!snd.window_limited && packets > snd.max_packets_out)
+            || (!snd.usage.limited && packets > snd.usage.max_packets_out)
         {
-            snd.window_limited = limited;
-            snd.max_packets_out = packets;
-            snd.cwnd_usage_end = snd.nxt;
+            snd.usage.limited = limited;
+            snd.usage.max_packets_out = packets;
+            snd.usage.end = snd.nxt;
         }
     }
 }

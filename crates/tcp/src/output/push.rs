@@ -39,7 +39,7 @@ impl TcpEndpoint {
         if !self.cfg.tso {
             return end == data_end;
         }
-        let writes = self.snd.write_call.is_some_and(|call| at < call.pushed());
+        let writes = self.snd.call.write.is_some_and(|call| at < call.pushed());
         !writes && self.snd.buffer.pushes(end, data_end)
     }
 }

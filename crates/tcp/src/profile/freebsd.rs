@@ -15,12 +15,10 @@ use recovery::prr::freebsd::PrrRule;
 use recovery::rack_freebsd::ThreshParams;
 use units::{Bytes, Duration};
 
-use crate::probes::Keepalive;
-
 use super::{
-    BurstRule, DelayedAckRule, DuplicateRule, EchoRule, EcnRule, Family, IdleRule, LaxRules,
-    LimitedTransmitRule, LossDetectionRule, ProbeRule, RackRule, ReceiveBufferRule, RtoRule,
-    SackRule, SendBufferRule, SettleRule, StackRules, SynRule, TcpProfile,
+    BurstRule, DelayedAckRule, DuplicateRule, EchoRule, EcnRule, Family, IdleRule, Keepalive,
+    LaxRules, LimitedTransmitRule, LossDetectionRule, ProbeRule, RackRule, ReceiveBufferRule,
+    RtoRule, SackRule, SendBufferRule, SettleRule, StackRules, SynRule, TcpProfile,
 };
 
 /// Loss recovery of releng/13.0.

@@ -5,11 +5,9 @@ use cc::newreno::NewRenoParams;
 use packet::SynLayout;
 use units::{Bytes, Duration};
 
-use crate::probes::Keepalive;
-
 use super::{
-    BufferGrowth, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LaxRules,
-    LinuxBursts, LossDetectionRule, ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule,
+    BufferGrowth, BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, Keepalive,
+    LaxRules, LinuxBursts, LossDetectionRule, ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule,
     SackCompression, SendBufferRule, StackRules, SynRule, TcpProfile,
 };
 

@@ -5,12 +5,10 @@ use cc::newreno::{NewRenoParams, SegmentUnit};
 use packet::SynLayout;
 use units::{Bytes, Duration};
 
-use crate::probes::Keepalive;
-
 use super::{
-    BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, LaxRules, LossDetectionRule,
-    ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule, SendBufferRule, StackRules, SynRule,
-    TcpProfile,
+    BurstRule, DelayedAckRule, EchoRule, EcnRule, Family, IdleRule, Keepalive, LaxRules,
+    LossDetectionRule, ProbeRule, RackTlpRule, ReceiveBufferRule, RtoRule, SendBufferRule,
+    StackRules, SynRule, TcpProfile,
 };
 
 /// RFC 9293 with 5681, 6582, 6298, 6928, 7323, 2018, 3042, 3465 (L = 2), 3168 and 5961.

@@ -73,11 +73,11 @@ fn a_window_update_is_a_duplicate_while_the_scoreboard_is_empty() {
         [("freebsd-13.0", 0, true), ("freebsd-14.3", 1, false), ("freebsd-main", 1, false)]
     {
         let mut pair = in_flight(system, true);
-        pair.client.snd.dup_acks = 0;
-        let before = pair.client.snd.wnd;
+        pair.client.snd.rexmt.dup_acks = 0;
+        let before = pair.client.snd.peer.wnd;
         pair.arrive(&ack(&pair, 0, 65_000, &[]));
-        assert_eq!(pair.client.snd.dup_acks, duplicates, "{system}");
-        assert_eq!(pair.client.snd.wnd > before, taken, "{system}");
+        assert_eq!(pair.client.snd.rexmt.dup_acks, duplicates, "{system}");
+        assert_eq!(pair.client.snd.peer.wnd > before, taken, "{system}");
     }
 }
 
@@ -155,11 +155,11 @@ fn segments_of_limited_transmit_are_counted_until_the_next_first_duplicate() {
     let mut pair = in_flight("freebsd-main", true);
     pair.hear(&ack(&pair, 0, 60_000, &[(2, 3)]));
     pair.hear(&ack(&pair, 0, 60_000, &[(2, 4)]));
-    assert_eq!(pair.client.snd.limited, 2);
+    assert_eq!(pair.client.snd.rexmt.limited, 2);
     let at = machine::Endpoint::poll_timeout(&pair.client).unwrap().0;
     pair.now = at;
     pair.with(TcpSide::Client, |cx, end| machine::Endpoint::handle_timeout(end, cx));
-    assert_eq!(pair.client.snd.limited, 2);
+    assert_eq!(pair.client.snd.rexmt.limited, 2);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_window_that_is_too_small_is_filled_by_the_persist_timer() {
             let mut pair = in_flight(system, true);
             let all = (pair.client.snd.max.0 - 1) as u32;
             pair.hear(&Segment { ack: SeqNum(1_001 + all), ..ack(&pair, 0, window, &[]) });
-            let forced = pair.client.snd.wnd.max(1) as u32;
+            let forced = pair.client.snd.peer.wnd.max(1) as u32;
             assert!(forced < MSS);
             let sent = pair.data().count();
             let probes_at = pair.now + Duration::from_secs(6);
@@ -250,10 +250,10 @@ fn the_persist_timer_backs_off_by_the_count_of_timeouts() {
     let mut pair = in_flight("freebsd-14.3", true);
     let all = (pair.client.snd.max.0 - 1) as u32;
     pair.hear(&Segment { ack: SeqNum(1_001 + all), ..ack(&pair, 0, 0, &[]) });
-    assert_eq!(pair.client.snd.shift, 1);
+    assert_eq!(pair.client.snd.rexmt.shift, 1);
     let later = pair.now + Duration::from_secs(11);
     time_passes(&mut pair, later);
-    assert_eq!(pair.client.snd.shift, 3);
+    assert_eq!(pair.client.snd.rexmt.shift, 3);
 }
 
 #[test]

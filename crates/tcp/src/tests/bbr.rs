@@ -161,7 +161,7 @@ fn probe_while_held(unsent: u64, shut: bool) -> (TcpPair, Vec<Segment>) {
     pair.now = pair.client.deadline(Purpose::LossProbe).unwrap();
     pair.client.pace_until(pair.now + Duration::from_millis(50));
     if shut {
-        pair.client.snd.wnd = 10 * 1_448;
+        pair.client.snd.peer.wnd = 10 * 1_448;
     }
     let before = pair.log.len();
     pair.with(TcpSide::Client, |cx, end| end.handle_timeout(cx));

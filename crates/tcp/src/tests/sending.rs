@@ -388,7 +388,7 @@ fn linux_looks_at_the_window_only_where_it_has_something_to_send() {
     pair.client.cc.set_window(units::Bytes(2 * 1_448));
     let first = pair.forge(Flags::ACK, 1, 1 + 1_448);
     pair.hear(&first);
-    assert_eq!((pair.client.packets_in_flight(), pair.client.snd.window_limited), (3, false));
+    assert_eq!((pair.client.packets_in_flight(), pair.client.snd.usage.limited), (3, false));
 }
 
 #[test]
@@ -402,5 +402,5 @@ fn linux_does_not_look_at_the_window_in_a_recovery_without_new_data() {
     pair.run(Duration::from_millis(1_000));
     assert_eq!(pair.read, 8 * 1_448);
     assert_eq!(pair.client.totals().retransmitted_packets, 5);
-    assert!(!pair.client.snd.window_limited);
+    assert!(!pair.client.snd.usage.limited);
 }

@@ -16,10 +16,9 @@ use recovery::sendmap::SentSegment;
 use recovery::{RttEstimator, RttInput, RttMeasurement};
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
-use super::super::newreno::DUP_THRESHOLD;
 use super::delivered::{AckContext, AckEffects};
-use super::rack_of;
 use crate::endpoint::{TcpEndpoint, TcpSide};
+use crate::loss::DUP_THRESHOLD;
 use crate::loss::{LossDetector, ReceivedAck};
 
 /// Result of rack_log_ack.
@@ -52,7 +51,7 @@ impl TcpEndpoint {
         let recovered = self.in_fast_recovery();
         let no_blocks = received.blocks().is_empty();
         if ack == una
-            && received.wnd == self.snd.wnd
+            && received.wnd == self.snd.peer.wnd
             && no_blocks
             && !received.data
             && self.outstanding()
@@ -69,7 +68,7 @@ impl TcpEndpoint {
         let changed = self.log_ack(cx, segment, received, struck);
         if advances {
             if fast {
-                self.snd.wnd = received.wnd;
+                self.snd.peer.wnd = received.wnd;
             }
             self.count_rack_ack(cx, received, fast);
         } else if ack < una {
@@ -78,7 +77,9 @@ impl TcpEndpoint {
         }
         self.commit_rtt(cx, ack, &changed.shown);
         if changed.bytes > 0 || self.data_end() > self.snd.max {
-            rack_of!(self).call.by_segment = true;
+            if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
+                loss.call.by_segment = true;
+            }
             self.call_output();
         } else {
             self.end_hystart_round(cx);
@@ -89,7 +90,7 @@ impl TcpEndpoint {
     /// the third once the time for it has passed (rack_strike_dupack).
     fn strike<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let Some(oldest) = self.snd.scoreboard.oldest().map(SentSegment::start) else { return };
-        let rack = rack_of!(self);
+        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
         let count = rack.strikes(oldest).saturating_add(1);
         rack.strikes = (oldest, count);
         if count == DUP_THRESHOLD {
@@ -99,7 +100,7 @@ impl TcpEndpoint {
         if !self.in_fast_recovery() {
             self.begin_rack_recovery(cx);
         }
-        let rack = rack_of!(self);
+        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
         rack.call.retransmit = Some(lost.start());
         rack.hpts.override_pause();
     }
@@ -111,7 +112,7 @@ impl TcpEndpoint {
             return None;
         }
         let oldest = *self.snd.scoreboard.oldest()?;
-        let strikes = rack_of!(self).strikes(oldest.start());
+        let strikes = self.snd.loss_detector.freebsd_rack()?.strikes(oldest.start());
         if !RackFreeBsd::is_suspected(&oldest, strikes) {
             return None;
         }
@@ -148,7 +149,9 @@ impl TcpEndpoint {
             self.undo_rack_recovery(cx, ssthresh);
         }
         if changed.bytes > 0 {
-            rack_of!(self).hpts.cancel(cx.now, false);
+            if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
+                loss.hpts.cancel(cx.now, false);
+            }
         }
         let lost = self.overdue(cx.now);
         let mut began = struck;
@@ -158,9 +161,10 @@ impl TcpEndpoint {
         {
             cold_path();
             self.begin_rack_recovery(cx);
-            let rack = rack_of!(self);
-            rack.hpts.override_pause();
-            rack.hpts.forget_early();
+            if let Some(rack) = self.snd.loss_detector.freebsd_rack() {
+                rack.hpts.override_pause();
+                rack.hpts.forget_early();
+            }
             began = true;
         }
         if self.in_fast_recovery() && !began {
@@ -214,7 +218,7 @@ impl TcpEndpoint {
         if shown.retransmission
             && let RttEstimator::Rack(rtt) = &mut self.rtt
         {
-            self.snd.shift = 0;
+            self.snd.rexmt.shift = 0;
             rtt.end_backoff();
         }
         if shown.timeout_undone {
@@ -262,7 +266,9 @@ impl TcpEndpoint {
         cold_path();
         self.totals.spurious += 1;
         self.cc.set_threshold(if ssthresh == u64::MAX { None } else { Some(Bytes(ssthresh)) });
-        rack_of!(self).undo.end();
+        if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
+            loss.undo.end();
+        }
         if self.in_fast_recovery() {
             self.cc.leave_recovery();
         }
@@ -275,13 +281,13 @@ impl TcpEndpoint {
         cx.emit(|| Event::Lost { packets: 1 });
         let ssthresh = self.cc.control().ssthresh.map_or(u64::MAX, Bytes::get);
         let (flight, mss) = (self.snd.max - self.snd.una, self.mss());
-        let rack = rack_of!(self);
+        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
         rack.undo.begin(ssthresh);
         rack.reverts = RecoveryRevert::begin(ssthresh);
         rack.prr = PrrRack::begin(flight, mss);
         rack.timeout.in_recovery = false;
         self.totals.fast_recoveries += 1;
-        self.snd.rtt_timing = None;
+        self.snd.rtt.timing = None;
         self.abandon_cwr();
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.note(cx, change, Cause::FastRetransmit);
@@ -294,7 +300,7 @@ impl TcpEndpoint {
         let ssthresh = control.ssthresh.unwrap_or(control.window).get();
         let limited = self.data_end() <= self.snd.max;
         let mss = self.mss();
-        let rack = rack_of!(self);
+        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
         if limited {
             rack.prr.on_limited_application(changed);
         } else {
@@ -315,11 +321,11 @@ impl TcpEndpoint {
         fast: bool,
     ) {
         let (ack, max) = (received.th_ack, self.snd.max);
-        self.snd.shift = 0;
+        self.snd.rexmt.shift = 0;
         if let RttEstimator::Rack(rtt) = &mut self.rtt {
             rtt.end_backoff();
         }
-        let rack = rack_of!(self);
+        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
         rack.probes.on_progress();
         if rack.hpts.timer() == Some(RackTimer::Retransmit) {
             rack.hpts.cancel(cx.now, false);
@@ -328,22 +334,24 @@ impl TcpEndpoint {
             self.settle_rack_recovery(cx, ack);
         }
         let (window, mss) = (self.initial_window(), self.mss());
-        let rack = rack_of!(self);
+        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
         if rack.goodput.on_ack(ack, max, micros(cx.now), window, mss)
             && rack.hpts.is_entered()
             && rack.hpts.is_paced()
         {
             rack.hpts.remove();
         }
-        let window = Bytes(rack_of!(self).burst.window());
+        let window = Bytes(rack.burst.window());
         self.cc.on_window_used(window);
         let change = self.grow(cx.now, ack, 0, received.nsegs);
-        rack_of!(self).burst.on_ack();
+        if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
+            loss.burst.on_ack();
+        }
         self.advance(cx, ack, received.wnd, received.nsegs, change);
         if ack == max {
-            let rack = rack_of!(self);
+            let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
             rack.reverts.forget();
-            rack.timeout = super::LastTimeout::default();
+            rack.timeout = super::state::LastTimeout::default();
             rack.hpts.cancel(cx.now, true);
         }
         self.sync_wheel();
@@ -352,7 +360,7 @@ impl TcpEndpoint {
     /// Ends a recovery (rack_post_recovery): the window is not below the threshold, plus some of
     /// the unused credit unless the application had no more to send.
     fn settle_rack_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
-        if let Some(end) = self.snd.cwr_end {
+        if let Some(end) = self.snd.rexmt.cwr_end {
             cold_path();
             if ack > end {
                 self.end_cwr(cx, ack);
@@ -369,7 +377,7 @@ impl TcpEndpoint {
         let change = self.cc.on_recovered(&RecoveryEnd { th_ack: ack, pipe: outstanding });
         let control = self.cc.control();
         let window = control.window.max(control.ssthresh.unwrap_or(control.window));
-        let rack = rack_of!(self);
+        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
         let left = rack.prr.left(u64::from(rack.settings.addback), mss);
         rack.prr.prr_sndcnt = 0;
         rack.rack.on_recovered();
@@ -383,13 +391,17 @@ impl TcpEndpoint {
     fn detect_reordered_ack(&mut self, now: Instant) {
         let promised = self.rcv.adv.since(self.rcv.nxt).get();
         if self.rcv.window.window(promised, self.rcv.reassembly.bytes()) > self.mss() {
-            rack_of!(self).rack.on_reordering(now);
+            if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
+                loss.rack.on_reordering(now);
+            }
         }
     }
 
     /// tcp_rack_xmit_timer_commit, the last step.
     fn commit_rtt<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, shown: &AckEffects) {
-        rack_of!(self).goodput.commit(shown.goodput);
+        if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
+            loss.goodput.commit(shown.goodput);
+        }
         self.commit_sample(cx, ack, shown);
     }
 
@@ -397,10 +409,10 @@ impl TcpEndpoint {
         let Some(rtt) = shown.rtt else { return };
         let rtt = Duration::from_micros(rtt);
         let sample = RttMeasurement::Timed { sent: Instant::ZERO, acked: Instant::ZERO + rtt };
-        let (shift, snd_nxt) = (self.snd.shift, self.snd.nxt);
+        let (shift, snd_nxt) = (self.snd.rexmt.shift, self.snd.nxt);
         let rtt = self.rtt.on_sample(&RttInput { sample, shift, snd_una: ack, snd_nxt });
-        if unlikely(self.snd.rtt_timing.is_some_and(|(at, _)| ack > at)) {
-            self.snd.rtt_timing = None;
+        if unlikely(self.snd.rtt.timing.is_some_and(|(at, _)| ack > at)) {
+            self.snd.rtt.timing = None;
         }
         self.note_rtt(cx, ack, rtt, rtt);
     }
@@ -420,7 +432,7 @@ impl TcpEndpoint {
             let ms = self.clock.timestamp(cx.now).wrapping_sub(stamps.ecr);
             (u64::from(ms) * 1_000).max(1)
         });
-        let sent = self.snd.rtt_timing.take().filter(|_| self.cfg.side == TcpSide::Client);
+        let sent = self.snd.rtt.timing.take().filter(|_| self.cfg.side == TcpSide::Client);
         let timed = sent.map(|(_, sent)| (micros(cx.now) - micros(sent)).max(1));
         let both = timed.map(|timed| echoed.map_or(timed, |echoed| echoed.min(timed)));
         for rtt in [echoed, both].into_iter().flatten() {

@@ -8,7 +8,6 @@ use recovery::rack_freebsd::{RackFreeBsd, micros};
 use recovery::sendmap::RetransmitResult;
 use units::{Duration, Instant, Offset};
 
-use super::rack_of;
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 
@@ -103,7 +102,7 @@ impl TcpEndpoint {
         let in_recovery = self.in_fast_recovery();
         let len = end - at;
         let flight = self.snd.max - una - self.snd.scoreboard.sums().sacked.bytes;
-        let rack = rack_of!(self);
+        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
         if let Some(reports) = rack.hystart.as_deref_mut() {
             reports.on_sent(at, end, flight);
         }
@@ -160,7 +159,7 @@ impl TcpEndpoint {
         };
         rack.call.is_probe = false;
         rack.call.fast = if left >= mss && !retransmitted && !pause.is_zero() { left } else { 0 };
-        self.snd.due = false;
+        self.snd.call.due = false;
         self.start_wheel(now, pause);
     }
 
@@ -168,7 +167,8 @@ impl TcpEndpoint {
     pub(crate) fn end_rack_call(&mut self, now: Instant, why: SendLimit) {
         let (mss, max) = (self.mss(), self.snd.max);
         let outstanding = self.snd.max - self.snd.una;
-        let window_limited = outstanding + mss.max(self.snd.max_wnd / 2).min(mss) >= self.snd.wnd;
+        let window_limited =
+            outstanding + mss.max(self.snd.peer.max_wnd / 2).min(mss) >= self.snd.peer.wnd;
         let data_limited = outstanding >= self.snd.buffer.used();
         let in_recovery = self.in_fast_recovery();
         let srtt = self.rtt.srtt();
@@ -205,7 +205,7 @@ impl TcpEndpoint {
     /// rack_timer_start: selects the one timer to run, and for how long: the reordering timer if a
     /// segment sent after the oldest was delivered, else that of a probe, else the timeout.
     fn next_rack_timer(&mut self, now: Instant) -> Option<(RackTimer, Duration)> {
-        if !self.outstanding() || self.snd.persisting {
+        if !self.outstanding() || self.snd.probe.persisting {
             return None;
         }
         let oldest = *self.snd.scoreboard.oldest()?;
@@ -217,7 +217,7 @@ impl TcpEndpoint {
         let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else { return None };
         if RackFreeBsd::is_suspected(&oldest, rack.strikes(oldest.start())) {
             let thresh = self.rack_thresh(now);
-            let rack = rack_of!(self);
+            let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return None };
             return Some((RackTimer::Reorder, rack.rack.time_left(&oldest, thresh, now)));
         }
         self.rack_probe_left(now)

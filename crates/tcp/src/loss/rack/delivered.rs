@@ -7,7 +7,7 @@ use recovery::rack_undo::{ArrivedSegment, UndoDecision};
 use recovery::sendmap::SentSegment;
 use units::{Duration, Instant, Offset};
 
-use super::{FreeBsdRackState, RackProbes};
+use super::state::{FreeBsdRackState, RackProbes};
 
 /// The acknowledgment being processed.
 #[derive(Debug, Clone, Copy)]

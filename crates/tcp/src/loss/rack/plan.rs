@@ -3,7 +3,6 @@
 use machine::Cx;
 use record::{Cause, Event, Recorder, SendLimit, SentKind};
 
-use super::rack_of;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::output::SegmentPlan;
@@ -16,7 +15,7 @@ impl TcpEndpoint {
         &mut self,
         cx: &mut Cx<'_, R>,
     ) -> Result<(SegmentPlan, u64), SendLimit> {
-        if self.snd.persisting {
+        if self.snd.probe.persisting {
             return Err(SendLimit::PeerWindow);
         }
         let window = self.cwnd();
@@ -47,14 +46,15 @@ impl TcpEndpoint {
             Some((place, cause))
         } else if let Some(lost) = self.overdue(cx.now) {
             let of_timeout = self.is_of_timeout(&lost);
-            let was_recovering = rack_of!(self).timeout.in_recovery;
+            let was_recovering = self.snd.loss_detector.freebsd_rack()?.timeout.in_recovery;
             if !self.in_fast_recovery() && !of_timeout && !was_recovering {
                 self.begin_rack_recovery(cx);
             }
             let cause = if of_timeout { Cause::Timeout } else { Cause::FastRetransmit };
             Some((lost.start(), cause))
         } else {
-            rack_of!(self).call.probe.take().map(|place| (place, Cause::LossProbe))
+            let rack = self.snd.loss_detector.freebsd_rack()?;
+            rack.call.probe.take().map(|place| (place, Cause::LossProbe))
         };
         let (place, cause) = lost?;
         let place = place.max(self.snd.una);
@@ -91,7 +91,7 @@ impl TcpEndpoint {
         let unsent = available.saturating_sub(offset);
         let in_recovery = self.in_fast_recovery();
         let cwnd = self.cwnd();
-        let wnd = self.snd.wnd;
+        let wnd = self.snd.peer.wnd;
         let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else {
             return Err(SendLimit::Done);
         };
@@ -115,7 +115,7 @@ impl TcpEndpoint {
             cwnd.min(wnd).saturating_sub(flight).min(room).min(unsent)
         };
         // No partial segment, unless little is in flight.
-        let least = mss.min(self.snd.max_wnd / 2);
+        let least = mss.min(self.snd.peer.max_wnd / 2);
         let much = flight > 2 * mss;
         let partial = len < mss && (wnd < least || (cwnd >= 4 * mss && much));
         let shut = len < most && room < least && much;
@@ -130,9 +130,9 @@ impl TcpEndpoint {
             return Err(self.waiting_reason(unsent, cwnd));
         }
         let goes = len >= mss
-            || ((self.snd.idle || self.cfg.nodelay) && len == unsent)
+            || ((self.snd.call.idle || self.cfg.nodelay) && len == unsent)
             || offset == 0
-            || (self.snd.max_wnd > 0 && len >= self.snd.max_wnd / 2)
+            || (self.snd.peer.max_wnd > 0 && len >= self.snd.peer.max_wnd / 2)
             || (room < mss && offset < 2 * mss);
         if !goes {
             let last = len == unsent;

@@ -7,7 +7,7 @@ use recovery::hpts_rack::RackTimer;
 use recovery::rack_freebsd::RackFreeBsd;
 use units::{Bytes, Duration, Offset};
 
-use super::{LastTimeout, rack_of};
+use super::state::LastTimeout;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 
@@ -58,12 +58,12 @@ impl TcpEndpoint {
     /// Prepares a tail loss probe: a segment of new data, or the last one again unless a full
     /// segment is available.
     fn on_rack_probe(&mut self) {
-        let (una, max, mss, wnd) = (self.snd.una, self.snd.max, self.mss(), self.snd.wnd);
+        let (una, max, mss, wnd) = (self.snd.una, self.snd.max, self.mss(), self.snd.peer.wnd);
         let (outstanding, available) = (max - una, self.snd.buffer.used());
         let in_recovery = self.in_fast_recovery();
         let collapsed = outstanding > wnd;
         let fresh = available >= outstanding + mss && outstanding + mss <= wnd;
-        let rack = rack_of!(self);
+        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
         rack.reverts.forget();
         if !collapsed && rack.probes.count >= 1 {
             rack.rack.on_recovered();
@@ -82,9 +82,11 @@ impl TcpEndpoint {
             let highest = self.snd.scoreboard.highest_unsacked(edge.min(data_end));
             let (start, end) = highest.unwrap_or((una, una + mss));
             let start = start.max(Offset(end.0.saturating_sub(mss)));
-            rack_of!(self).call.probe = Some(start);
+            if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
+                loss.call.probe = Some(start);
+            }
         }
-        let rack = rack_of!(self);
+        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
         rack.call.is_probe = true;
         rack.hpts.override_pause();
     }
@@ -95,23 +97,23 @@ impl TcpEndpoint {
         if !self.outstanding() {
             return None;
         }
-        self.snd.shift += 1;
-        if self.snd.shift > self.retries() {
+        self.snd.rexmt.shift += 1;
+        if self.snd.rexmt.shift > self.retries() {
             self.give_up(cx);
             return Some(SendLimit::Done);
         }
         self.totals.timeouts += 1;
-        self.rtt.on_timeout(self.snd.shift);
-        self.snd.rtt_timing = None;
-        self.snd.cwr_end = None;
+        self.rtt.on_timeout(self.snd.rexmt.shift);
+        self.snd.rtt.timing = None;
+        self.snd.rexmt.cwr_end = None;
         let first = self.snd.scoreboard.first().copied();
         let in_recovery = self.in_fast_recovery();
         let stamp = first
             .filter(|sent_segment| self.negotiated.timestamps && sent_segment.transmissions() == 1)
-            .filter(|_| self.snd.shift == 1)
+            .filter(|_| self.snd.rexmt.shift == 1)
             .map(|sent_segment| (sent_segment.end(), self.clock.timestamp(sent_segment.sent_at())));
         self.snd.scoreboard.clear_sack_state();
-        let (una, max, wnd, mss) = (self.snd.una, self.snd.max, self.snd.wnd, self.mss());
+        let (una, max, wnd, mss) = (self.snd.una, self.snd.max, self.snd.peer.wnd, self.mss());
         let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
         rack.hpts.cancel(cx.now, false);
         rack.hpts.forget_lag();
@@ -123,13 +125,13 @@ impl TcpEndpoint {
         rack.strikes = (una, 0);
         rack.call.retransmit = Some(una);
         rack.call.fast = 0;
-        if self.snd.shift > 1 {
+        if self.snd.rexmt.shift > 1 {
             rack.goodput.abandon();
         }
         rack.timeout = LastTimeout { at: Some(cx.now), max, in_recovery, first: stamp };
         // rack_cong_signal, CC_RTO: the stack reduces window and threshold itself.
         let segments = wnd.min(rack.burst.window()) / 2 / mss;
-        let signal = Sign::Timeout { shift: self.snd.shift };
+        let signal = Sign::Timeout { shift: self.snd.rexmt.shift };
         let change = self.cc.on_congested(&self.congested(cx.now, signal));
         self.cc.set_threshold(Some(Bytes(segments.max(2) * mss)));
         self.cc.set_window(Bytes(mss));

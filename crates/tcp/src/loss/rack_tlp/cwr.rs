@@ -13,7 +13,6 @@ use record::{Cause, Recorder};
 
 use super::detector::RackDetector;
 use super::prr_state::PrrState;
-use super::timed_of;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 
@@ -33,9 +32,9 @@ impl TcpEndpoint {
         let flight = self.snd.scoreboard.sums();
         let (mss, whole) = (self.mss(), self.is_rate_based());
         let in_recovery = self.cc.in_recovery();
-        let reducing = in_recovery || self.snd.cwr_end.is_some();
+        let reducing = in_recovery || self.snd.rexmt.cwr_end.is_some();
         let outstanding = self.any_retransmitted();
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         loss.episode.proven = true;
         if reducing || loss.episode.timeout_until.is_some() {
             return;
@@ -47,7 +46,7 @@ impl TcpEndpoint {
             false => loss.detector.new_prr(&flight, control.window.get(), mss),
         };
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Ecn));
-        self.snd.cwr_end = Some(self.snd.max);
+        self.snd.rexmt.cwr_end = Some(self.snd.max);
         self.ecn.on_reduced();
         self.note(cx, change, Cause::Ecn);
     }
@@ -55,11 +54,11 @@ impl TcpEndpoint {
     /// Losses were found in CWR: the recovery is the rest of the same reduction (tcp_enter_recovery).
     /// Returns false in other states, and on other systems.
     pub(super) fn continue_cwr(&mut self) -> bool {
-        if self.snd.cwr_end.is_none() || !self.has_one_timer() {
+        if self.snd.rexmt.cwr_end.is_none() || !self.has_one_timer() {
             return false;
         }
         cold_path();
-        self.snd.cwr_end = None;
+        self.snd.rexmt.cwr_end = None;
         true
     }
 

@@ -10,17 +10,9 @@ use packet::Segment;
 use record::{Purpose, Recorder};
 use units::Offset;
 
-use super::RackTlpState;
 use super::detector::RackDetector;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
-
-impl RackTlpState {
-    /// Is no recovery, probe or F-RTO in progress?
-    fn allows_fast_path(&self) -> bool {
-        self.episode.timeout_until.is_none() && !self.tlp.probing() && !self.frto.sends_new_data()
-    }
-}
 
 impl TcpEndpoint {
     /// Processes an acknowledgment without blocks if nothing is missing; returns false if it does
@@ -39,9 +31,9 @@ impl TcpEndpoint {
             && !rack.dsack_pending()
             && ack > self.snd.una
             && self.snd.scoreboard.all_in_order()
-            && self.snd.shift == 0
-            && self.snd.timeout_stamp.is_none()
-            && self.snd.cwr_end.is_none()
+            && self.snd.rexmt.shift == 0
+            && self.snd.rexmt.timeout_stamp.is_none()
+            && self.snd.rexmt.cwr_end.is_none()
             && self.snd.rates.is_none()
             && !self.cc.in_recovery();
         if !calm {

@@ -10,41 +10,18 @@ use machine::Cx;
 use record::{Cause, Recorder};
 use units::{Offset, unlikely};
 
-use super::{AckAccounting, PrrState, timed_of};
+use super::prr_state::PrrState;
+use super::state::{AckAccounting, Frto};
 use crate::endpoint::TcpEndpoint;
 use crate::loss::{LossDetector, ReceivedAck};
-
-/// State of F-RTO.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub(super) struct Frto {
-    /// The timeout may be spurious (`tp->frto`).
-    open: bool,
-    /// This acknowledgment is answered with new data, not with retransmissions (`REXMIT_NEW`).
-    new_data: bool,
-}
-
-impl Frto {
-    /// Inactive.
-    pub(super) const OFF: Self = Self { open: false, new_data: false };
-
-    /// Retransmissions may be sent, too.
-    pub(super) const fn release(&mut self) {
-        self.new_data = false;
-    }
-
-    /// Is this acknowledgment answered with new data only?
-    pub(super) const fn sends_new_data(&self) -> bool {
-        self.new_data
-    }
-}
 
 impl TcpEndpoint {
     /// Starts F-RTO at a timeout, before the flight is marked lost: possible only outside of
     /// recovery, or at another timeout of the same packet.
     pub(super) fn begin_frto(&mut self) {
-        let repeated = self.snd.shift > 1;
-        let in_cwr = self.snd.cwr_end.is_some();
-        let loss = timed_of!(self);
+        let repeated = self.snd.rexmt.shift > 1;
+        let in_cwr = self.snd.rexmt.cwr_end.is_some();
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         let fresh = (matches!(loss.episode.prr, PrrState::None) || in_cwr)
             && loss.episode.timeout_until.is_none();
         let open = loss.detector.supports_undo() && (fresh || repeated);
@@ -62,7 +39,7 @@ impl TcpEndpoint {
         echo: Option<u32>,
     ) {
         let advances = received.th_ack > self.snd.una;
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         loss.frto.new_data = false;
         let repairs = loss.episode.timeout_until.is_some();
         if unlikely(repairs && advances && loss.detector.supports_undo())
@@ -73,7 +50,7 @@ impl TcpEndpoint {
             self.undo_timeout(cx);
             if reno {
                 // The state stays.
-                let loss = timed_of!(self);
+                let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
                 (loss.episode.timeout_until, loss.frto) = (until, frto);
             }
             return;
@@ -92,7 +69,7 @@ impl TcpEndpoint {
         let (max, end) = (self.snd.max, self.data_end());
         let advances = received.th_ack > self.snd.una;
         let window_end = received.th_ack + received.wnd;
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         let Some(high) = loss.episode.timeout_until.filter(|_| loss.frto.open) else { return };
         cold_path();
         let original = |first: Option<(Offset, Offset)>| first.is_some_and(|(_, end)| end <= high);
@@ -119,11 +96,11 @@ impl TcpEndpoint {
     /// (tcp_try_undo_loss).
     pub(super) fn undo_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let outstanding = self.any_retransmitted();
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         loss.episode.timeout_until = None;
         loss.frto = Frto::OFF;
         loss.episode.undo.forget(outstanding);
-        self.snd.timeout_stamp = None;
+        self.snd.rexmt.timeout_stamp = None;
         let relists = !loss.detector.supports_undo();
         self.snd.scoreboard.unmark_lost(relists);
         let change = self.undo_reduction(cx.now, Sign::SpuriousTimeout);

@@ -7,47 +7,14 @@ use core::hint::cold_path;
 use cc::{CongestionSignal as Sign, Controller, RecoveryEnd};
 use machine::Cx;
 use record::{Cause, Event, Recorder};
-use recovery::lazy::InitialValue;
 use recovery::rack::RackLosses;
-use recovery::undo::UndoState;
 use units::{Bytes, Offset, unlikely};
 
 use super::detector::RackDetector;
-use super::frto::Frto;
 use super::prr_state::{self, PrrState};
-use super::{AckAccounting, timed_of};
+use super::state::{AckAccounting, Frto};
 use crate::endpoint::TcpEndpoint;
 use crate::loss::ReceivedAck;
-
-/// State of the last recovery.
-#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(super) struct RecoveryState {
-    pub(super) prr: PrrState,
-    /// State that Linux needs to undo it.
-    pub(super) undo: UndoState,
-    /// After a timeout, its recovery point: no fast recovery begins before it is acknowledged.
-    pub(super) timeout_until: Option<Offset>,
-    /// Linux: an ECN echo has proven congestion, so nothing is restored (a `prior_ssthresh` of 0).
-    pub(super) proven: bool,
-    /// Linux without SACK: the recovery was undone at its recovery point, and lasts until more is
-    /// acknowledged.
-    pub(super) held: bool,
-}
-
-/// No recovery yet.
-static NONE: RecoveryState = RecoveryState {
-    prr: PrrState::None,
-    undo: UndoState::begin(Offset(0), 0, None),
-    timeout_until: None,
-    proven: false,
-    held: false,
-};
-
-impl InitialValue for RecoveryState {
-    fn initial() -> &'static Self {
-        &NONE
-    }
-}
 
 impl TcpEndpoint {
     /// Ends a recovery, or the retransmissions after a timeout, at the recovery point; undoes it
@@ -59,7 +26,7 @@ impl TcpEndpoint {
         received: &ReceivedAck,
         echo: Option<u32>,
     ) -> bool {
-        if let Some(end) = self.snd.cwr_end {
+        if let Some(end) = self.snd.rexmt.cwr_end {
             cold_path();
             if received.th_ack > end {
                 self.end_cwr(cx, received.th_ack);
@@ -67,7 +34,7 @@ impl TcpEndpoint {
             return false;
         }
         let in_recovery = self.cc.in_recovery();
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return false };
         if !in_recovery && loss.episode.timeout_until.is_none() && !loss.episode.held {
             if unlikely(loss.episode.undo.all_duplicates()) && loss.detector.supports_undo() {
                 self.undo_by_duplicates(cx);
@@ -80,7 +47,7 @@ impl TcpEndpoint {
         let pipe = self.snd.scoreboard.sums().pipe();
         let nothing_retransmitted = self.snd.scoreboard.sums().retransmission.packets == 0;
         let outstanding = self.any_retransmitted();
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return false };
         if let Some(end) = loss.episode.timeout_until
             && unlikely(reno && received.th_ack == end)
         {
@@ -114,7 +81,7 @@ impl TcpEndpoint {
         if unlikely(awaits) {
             self.note_partial_delay(received.th_ack);
         }
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return false };
         let was_spurious = original_arrived || loss.episode.undo.all_duplicates();
         if loss.detector.supports_undo() && unlikely(was_spurious) {
             loss.episode.undo.forget(outstanding);
@@ -154,7 +121,7 @@ impl TcpEndpoint {
     #[cold]
     fn undo_by_duplicates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let outstanding = self.any_retransmitted();
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         loss.episode.undo.forget(outstanding);
         if let RackDetector::Linux(rack) = &mut loss.detector {
             rack.on_dsack_undo();
@@ -167,7 +134,7 @@ impl TcpEndpoint {
     /// tcp_try_undo_partial: a delayed packet filled the hole.
     fn note_partial_delay(&mut self, th_ack: Offset) {
         let highest = self.snd.scoreboard.highest_sacked().unwrap_or(th_ack);
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         if let RackDetector::Linux(rack) = &mut loss.detector {
             rack.on_reordering();
         }
@@ -191,13 +158,13 @@ impl TcpEndpoint {
         }
         let in_recovery = self.cc.in_recovery();
         let any_lost = self.snd.scoreboard.any_lost();
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         let (enters, leaves_timeout) = match loss.detector {
             RackDetector::Linux(_) => (any_lost, leaves_timeout && found.packets > 0),
             RackDetector::Rfc(_) => (found.packets > 0, false),
         };
         let repairing = loss.episode.timeout_until.is_some();
-        let in_cwr = self.snd.cwr_end.is_some();
+        let in_cwr = self.snd.rexmt.cwr_end.is_some();
         if !enters || (in_recovery && !in_cwr) || (repairing && !leaves_timeout) {
             return;
         }
@@ -210,7 +177,7 @@ impl TcpEndpoint {
         let mss = self.mss();
         let whole = self.is_rate_based();
         let outstanding = self.any_retransmitted();
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         let retransmitted = flight.retransmission.packets + u64::from(loss.tlp.repeated());
         loss.tlp.forget();
         loss.episode.undo.begin_again(una, retransmitted, outstanding);
@@ -226,7 +193,7 @@ impl TcpEndpoint {
             }
         }
         self.totals.fast_recoveries += 1;
-        self.snd.rtt_timing = None;
+        self.snd.rtt.timing = None;
         self.abandon_cwr();
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.note(cx, change, Cause::FastRetransmit);
@@ -252,7 +219,8 @@ impl TcpEndpoint {
             ssthresh,
             mss,
         };
-        if let Some(window) = timed_of!(self).episode.prr.on_ack(&ack, &sums) {
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+        if let Some(window) = loss.episode.prr.on_ack(&ack, &sums) {
             self.override_window(Bytes(window));
             self.emit_window(cx, Cause::Recovering);
         }

@@ -8,7 +8,6 @@
 use cc::Controller;
 use recovery::rack::RackLosses;
 
-use super::timed_of;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::{LossDetector, ReceivedAck};
 
@@ -30,8 +29,8 @@ impl TcpEndpoint {
     /// Does an acknowledgment neither advance nor carry data nor change the window (`FLAG_NOT_DUP`)?
     pub(super) fn changes_nothing(&self, received: &ReceivedAck) -> bool {
         let (seq, wnd) = (received.seq, received.wnd);
-        let opens = seq == self.snd.wl1 && (wnd > self.snd.wnd || wnd == 0);
-        let updates = seq > self.snd.wl1 || opens;
+        let opens = seq == self.snd.peer.wl1 && (wnd > self.snd.peer.wnd || wnd == 0);
+        let updates = seq > self.snd.peer.wl1 || opens;
         received.th_ack == self.snd.una && !received.data && !updates
     }
 
@@ -46,7 +45,7 @@ impl TcpEndpoint {
         let recovering = self.in_fast_recovery() || self.holds_recovery();
         let point = self.cc.recovery_point();
         let (max, mss) = (self.snd.max, self.mss());
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return 0 };
         let map = &mut self.snd.scoreboard;
         let before = map.sums().sacked.packets;
         let counts = match loss.episode.timeout_until {
@@ -76,7 +75,7 @@ impl TcpEndpoint {
     /// Forgets what duplicates stood for; an acknowledgment that ends the repair of a timeout (`repaired` before)
     /// first looks whether they show another loss (tcp_fastretrans_alert, after tcp_process_loss).
     pub(super) fn settle_reno(&mut self, received: &ReceivedAck, repaired: bool) -> RackLosses {
-        let ends = repaired && !timed_of!(self).repairs_timeout();
+        let ends = repaired && !self.repairs_timeout();
         let lost = match ends {
             true => self.detect_reno_losses(received.th_ack > self.snd.una),
             false => RackLosses::default(),
@@ -93,7 +92,7 @@ impl TcpEndpoint {
         let ends = match recovering {
             true => received.th_ack >= self.cc.recovery_point(),
             // tcp_process_loss returns at its recovery point.
-            false => advances && timed_of!(self).episode.timeout_until != Some(received.th_ack),
+            false => advances && self.timeout_point() != Some(received.th_ack),
         };
         if ends {
             self.forget_reno();
@@ -103,7 +102,9 @@ impl TcpEndpoint {
     /// tcp_reset_reno_sack
     pub(super) fn forget_reno(&mut self) {
         let sacked = self.snd.scoreboard.sums().sacked.packets;
-        timed_of!(self).forgotten += sacked as u32;
+        if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+            loss.forgotten += sacked as u32;
+        }
         self.snd.scoreboard.set_reno_sacked(0, 1);
     }
 

@@ -7,7 +7,6 @@ use core::hint::cold_path;
 use recovery::dsack::{self, SackRange};
 use recovery::reordering::ReorderingMetric;
 
-use super::timed_of;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::{LossDetector, ReceivedAck};
 
@@ -16,9 +15,9 @@ impl TcpEndpoint {
     /// count as delivered, as spurious retransmissions do, and its first packet that was
     /// retransmitted although it is SACKed, which shows reordering.
     pub(super) fn count_duplicates(&mut self, received: &ReceivedAck) -> (u64, Option<SackRange>) {
-        let (mss, max_wnd) = (self.mss(), self.snd.max_wnd);
+        let (mss, max_wnd) = (self.mss(), self.snd.peer.max_wnd);
         let retransmission = self.totals.retransmitted_packets;
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return (0, None) };
         if !loss.detector.supports_undo() {
             return (0, None);
         }

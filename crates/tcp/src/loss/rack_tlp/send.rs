@@ -5,7 +5,6 @@ use record::{Cause, SentKind};
 use recovery::sendmap::SentSegment;
 use units::{Bytes, Instant, Offset, unlikely};
 
-use super::timed_of;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::profile::RetransmissionRoom;
@@ -32,7 +31,7 @@ impl TcpEndpoint {
         }
         let fin = end > data_end;
         let len = end.min(data_end).since(start).get();
-        if len > 0 && start + len > self.snd.una + self.snd.wnd {
+        if len > 0 && start + len > self.snd.una + self.snd.peer.wnd {
             // The peer has shrunk its window.
             return None;
         }
@@ -113,7 +112,7 @@ impl TcpEndpoint {
         if packet_end <= end {
             return end;
         }
-        let (data_end, window_end) = (self.data_end(), self.snd.una + self.snd.wnd);
+        let (data_end, window_end) = (self.data_end(), self.snd.una + self.snd.peer.wnd);
         let fits = |next: &&SentSegment| {
             next.waits() && next.end() <= packet_end && next.end().min(data_end) <= window_end
         };
@@ -157,7 +156,7 @@ impl TcpEndpoint {
     /// Is a tail loss probe new data, which the peer's window allows?
     pub(crate) fn probes_with_new_data(&self) -> bool {
         let unsent = self.data_end().since(self.snd.max).get().min(self.mss());
-        let edge = self.snd.una + self.snd.wnd;
+        let edge = self.snd.una + self.snd.peer.wnd;
         unsent > 0 && self.snd.max + unsent <= edge && self.snd.nxt == self.snd.max
     }
 
@@ -165,7 +164,7 @@ impl TcpEndpoint {
     /// packet again.
     pub(crate) fn next_probe(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
         let mss = self.mss();
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return None };
         if !core::mem::take(&mut loss.probe_due) {
             return None;
         }
@@ -175,14 +174,18 @@ impl TcpEndpoint {
         let (end, repeats) = (self.snd.max, !fresh);
         if self.fin_wanted() && end == data_end && self.snd.nxt == end {
             // The FIN waits for the window.
-            timed_of!(self).tlp.on_probe(end + 1, false);
+            if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+                loss.tlp.on_probe(end + 1, false);
+            }
             return Some((end, 0, true, SentKind::Control));
         }
         let last = *self.snd.scoreboard.last()?;
         // The last packet of the queue has the FIN (tcp_send_fin).
         let fin = self.fin_wanted() && end + unsent == data_end;
         let sent_end = if fresh { end + unsent + u64::from(fin) } else { end };
-        timed_of!(self).tlp.on_probe(sent_end, repeats);
+        if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+            loss.tlp.on_probe(sent_end, repeats);
+        }
         if fresh {
             return Some((end, unsent, fin, SentKind::New));
         }
@@ -196,7 +199,7 @@ impl TcpEndpoint {
     pub(crate) fn rack_tlp_sent(&mut self, len: u64, packets: u64, repeated: bool) {
         let stamp = repeated.then_some(self.snd.last_sent).map(|at| self.clock.timestamp(at));
         let in_recovery = self.cc.in_recovery() || self.holds_recovery();
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         if let Some(stamp) = stamp {
             loss.episode.undo.on_retransmitted(packets, stamp);
         }

@@ -10,7 +10,7 @@ use recovery::undo::tsecr_before;
 use units::{Duration, Instant, unlikely};
 
 use super::detector::RackDetector;
-use super::{AckAccounting, timed_of};
+use super::state::{AckAccounting, Frto};
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
@@ -18,7 +18,9 @@ use crate::profile::ProbeRule;
 impl TcpEndpoint {
     /// Handles the reordering timer.
     pub(crate) fn on_reorder_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        timed_of!(self).holds_back = false;
+        if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+            loss.holds_back = false;
+        }
         let found = self.detect_losses(cx.now, false);
         if self.has_one_timer() {
             // tcp_rack_reo_timeout
@@ -37,7 +39,7 @@ impl TcpEndpoint {
     /// Counts one packet as delivered in a recovery entered by the timer (tcp_rack_reo_timeout of
     /// Linux).
     fn count_timer_delivery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if matches!(timed_of!(self).detector, RackDetector::Linux(_)) {
+        if self.has_one_timer() {
             let account = AckAccounting { packets: 1, ..AckAccounting::default() };
             self.apply_prr(cx, &account, false, false);
         }
@@ -49,12 +51,12 @@ impl TcpEndpoint {
             // tcp_schedule_loss_probe: not before the handshake of a Fast Open ends.
             return;
         }
-        if self.snd.wnd == 0 {
+        if self.snd.peer.wnd == 0 {
             // The peer has closed its window since; window probes take over.
             return;
         }
         let one_timer = self.has_one_timer();
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         if one_timer && loss.tlp.probing() {
             // tcp_send_loss_probe: one probe is outstanding.
             self.rearm_timeout(cx.now, true);
@@ -69,7 +71,7 @@ impl TcpEndpoint {
             self.rearm_timeout(cx.now, true);
             return;
         }
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         loss.probe_due = true;
         // The probe itself schedules no other.
         loss.planned = Some(cx.now);
@@ -120,8 +122,8 @@ impl TcpEndpoint {
         sums.all.packets > 0
             && (sums.sacked.packets | sums.lost.packets) == 0
             && !self.in_fast_recovery()
-            && self.snd.wnd > 0
-            && self.snd.shift == 0
+            && self.snd.peer.wnd > 0
+            && self.snd.rexmt.shift == 0
             && loss.episode.timeout_until.is_none()
             && (loss.tlp.allowed() || matches!(loss.detector, RackDetector::Linux(_)))
             && !loss.reno
@@ -146,7 +148,7 @@ impl TcpEndpoint {
             rto = if left > Duration::ZERO { left } else { rto };
         }
         let (delay, paced) = (self.pacing_delay(now), self.snd.rates.is_some());
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         if !quiet || !self.cfg.profile.loss_probes {
             loss.planned = None;
             self.timers.stop(Purpose::LossProbe);
@@ -181,7 +183,7 @@ impl TcpEndpoint {
         if self.is_reno() {
             self.forget_reno();
         }
-        let loss = timed_of!(self);
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         if self.snd.scoreboard.reneged() {
             if let Some(rates) = &mut self.snd.rates {
                 rates.reneged = true;
@@ -210,12 +212,12 @@ impl TcpEndpoint {
             // tcp_enter_loss
             self.ecn.on_reduced();
         }
-        if self.snd.wnd > 0 || matches!(self.cfg.profile.probe, ProbeRule::Empty { .. }) {
-            self.snd.retransmit_head = Some(Cause::Timeout);
+        if self.snd.peer.wnd > 0 || matches!(self.cfg.profile.probe, ProbeRule::Empty { .. }) {
+            self.snd.rexmt.head = Some(Cause::Timeout);
         } else {
             // A closed window is probed, not sent into (tcp_output, `watch_window`).
             self.snd.nxt = una;
-            self.snd.retransmit_cause = Cause::Timeout;
+            self.snd.rexmt.cause = Cause::Timeout;
         }
     }
 
@@ -223,9 +225,9 @@ impl TcpEndpoint {
     /// (tcp_non_congestion_loss_retransmit).
     pub(crate) fn begin_mtu_repair(&mut self) {
         let (outstanding, max) = (self.any_retransmitted(), self.snd.max);
-        self.snd.cwr_end = None;
+        self.snd.rexmt.cwr_end = None;
         let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector else { return };
-        loss.frto = super::frto::Frto::OFF;
+        loss.frto = Frto::OFF;
         loss.holds_back = false;
         loss.episode.held = false;
         loss.episode.prr = super::PrrState::None;
@@ -237,8 +239,8 @@ impl TcpEndpoint {
     /// recovery point, or after the repair of the last timeout has begun (tcp_enter_loss)?
     fn renews_undo(&self) -> bool {
         let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return true };
-        let point = match (loss.episode.timeout_until, self.snd.cwr_end) {
-            (Some(_), _) if self.snd.shift <= 1 => None,
+        let point = match (loss.episode.timeout_until, self.snd.rexmt.cwr_end) {
+            (Some(_), _) if self.snd.rexmt.shift <= 1 => None,
             (Some(end), _) | (None, Some(end)) => Some(end),
             (None, None) if self.cc.in_recovery() => Some(self.cc.recovery_point()),
             (None, None) => None,
@@ -253,9 +255,9 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         echo: Option<u32>,
     ) {
-        let Some(sent) = self.snd.timeout_stamp.take() else { return };
+        let Some(sent) = self.snd.rexmt.timeout_stamp.take() else { return };
         cold_path();
-        if self.snd.shift == 1 && echo.is_some_and(|echo| tsecr_before(echo, sent)) {
+        if self.snd.rexmt.shift == 1 && echo.is_some_and(|echo| tsecr_before(echo, sent)) {
             self.undo_timeout(cx);
         }
     }

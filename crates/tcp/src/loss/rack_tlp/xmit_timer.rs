@@ -8,8 +8,9 @@
 use record::Purpose;
 use units::{Duration, Instant, Offset};
 
+use super::LINUX_TIMEOUT_MIN;
 use super::detector::RackDetector;
-use super::{AckAccounting, LINUX_TIMEOUT_MIN};
+use super::state::AckAccounting;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 

@@ -1,0 +1,34 @@
+//! Rates and pacing of a connection.
+
+use recovery::delivery_rate::{DeliveryRateSample, DeliveryRates};
+use units::{Duration, Instant};
+
+/// Rates and pacing of one connection.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct RateState {
+    pub(crate) delivery: DeliveryRates,
+    /// The controller uses them.
+    pub(super) controls: bool,
+    /// The last rate that was not application-limited, or the highest since (`tp->rate_delivered`,
+    /// `rate_interval_us`, `rate_app_limited`).
+    #[serde(skip)]
+    pub(super) measured: Option<DeliveryRateSample>,
+    /// Earliest transmission time of the next packet (`tp->tcp_wstamp_ns`).
+    pub(super) next_departure: Instant,
+    /// Packets in flight, and lost in total, before the current acknowledgment.
+    pub(super) in_flight_before: u64,
+    pub(super) lost_before: u64,
+    /// Round trip of the newest packet it delivered that was not retransmitted.
+    pub(super) rtt: Option<Duration>,
+    /// A timeout found that the receiver reneged (`tp->is_sack_reneg`).
+    pub(crate) reneged: bool,
+}
+
+/// Data delivered by an acknowledgment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AckDelivery {
+    /// Packets acknowledged or SACKed, each once.
+    pub(crate) packets: u64,
+    /// Bytes acknowledged, if it has no SACK blocks.
+    pub(crate) bare_bytes: u64,
+}
