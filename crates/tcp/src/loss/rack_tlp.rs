@@ -9,6 +9,7 @@
 //! reordering).
 
 mod cwr;
+mod deliveries;
 mod detector;
 mod fast_path;
 mod frto;
@@ -28,17 +29,17 @@ use cc::{AckEvent, CongestionSignal as Sign, Controller, RecoveryEnd, WindowChan
 use machine::Cx;
 use packet::Segment;
 use record::{Cause, Event, Purpose, Recorder};
-use recovery::dsack::{self, SackRange};
+use recovery::dsack::{self};
 use recovery::rack::{RackInput, RackLosses};
-use recovery::sendmap::{SendMap, SentSegment};
 use recovery::tlp::{ProbeAck, TlpOutcome};
-use recovery::undo::tsecr_before;
 use units::{Duration, Instant, Offset, unlikely};
 
 use super::{LossDetector, ReceivedAck};
 use crate::endpoint::TcpEndpoint;
 use crate::rates::AckDelivery;
-use detector::{DeliveryContext, RackDetector};
+use crate::state::SendState;
+use deliveries::AckContext;
+use detector::RackDetector;
 use prr_state::PrrState;
 use state::AckAccounting;
 
@@ -175,133 +176,30 @@ impl TcpEndpoint {
         echo: Option<u32>,
         reno_duplicates: u64,
     ) -> AckAccounting {
-        let moment =
-            DeliveryContext { now, min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO) };
-        let clock = self.clock;
-        // Does the acknowledgment echo a timestamp older than the retransmission?
-        let echo_older =
-            |sent_at: Instant| echo.is_some_and(|e| tsecr_before(e, clock.timestamp(sent_at)));
-        let mut account = AckAccounting::default();
-        let (duplicates, repeated) = self.count_duplicates(received);
-        // tcp_dsack_seen: spurious retransmissions were delivered.
-        if unlikely(duplicates > 0) {
-            if let Some(loss) = self.snd.loss_detector.rack_tlp() {
-                loss.forgotten += duplicates as u32;
-            }
-        }
-        let (mss, una) = (self.mss(), self.snd.una);
-        let map = &mut self.snd.scoreboard;
-        let left = |map: &SendMap| {
-            let sums = map.sums();
-            (sums.all.bytes - sums.sacked.bytes, sums.all.packets - sums.sacked.packets)
+        let recovering = self.in_fast_recovery() || self.holds_recovery();
+        let context = AckContext {
+            now,
+            min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO),
+            clock: self.clock,
+            echo,
+            una: self.snd.una,
+            max: self.snd.max,
+            mss: self.mss(),
+            max_wnd: self.snd.peer.max_wnd,
+            retransmissions: self.totals.retransmitted_packets,
+            reno_duplicates,
+            recovery_point: recovering.then(|| self.cc.recovery_point()),
         };
-        let before = left(map);
-        let highest = map.highest_sacked().unwrap_or(una);
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return account };
-        loss.planned = None;
-        // tcp_clean_rtx_queue: RACK sees no delivery without SACK.
-        let reno = loss.reno;
-        let judge = &mut loss.detector;
-        // The cumulative part first: packets SACKed by the same acknowledgment were not delivered
-        // before it. The round-trip time of RACK is that of the cumulative part
-        // nevertheless: Linux processes it last (tcp_ack, tcp_rack_advance).
-        let has_blocks = !received.blocks().is_empty();
-        let mut last_acked = None;
-        let mut latest_sent = None;
-        let rates = &mut self.snd.rates;
-        map.acknowledge(received.th_ack, |sent_segment| {
-            account.acked.add(sent_segment);
-            if !sent_segment.sacked() {
-                latest_sent = latest_sent.max(Some(sent_segment.sent_at()));
-            }
-            if let Some(rates) = rates {
-                cold_path();
-                rates.delivery.on_delivered(sent_segment.end(), false);
-            }
-            lower(&mut account.first_acked, sent_segment);
-            account.repeated |= sent_segment.transmissions() > 1;
-            // The echo matters only for retransmissions.
-            let tsecr_before =
-                sent_segment.transmissions() > 1 && echo_older(sent_segment.sent_at());
-            let taken = !reno && judge.on_acked(sent_segment, tsecr_before, &moment);
-            if unlikely(has_blocks) && taken {
-                last_acked = Some(*sent_segment);
-            }
-        });
-        // In the order of the stream, not of the option: the order of delivery shows reordering
-        // (tcp_sacktag_write_queue).
-        let mut ordered = [(Offset(0), Offset(0)); 4];
-        let mut valid = [(Offset(0), Offset(0)); 4];
-        let blocks = match judge {
-            RackDetector::Linux(_) => blocks_beyond(received, una, &mut valid),
-            RackDetector::Rfc(_) => received.blocks(),
-        };
-        let ordered = match blocks {
-            blocks @ ([_, _] | [_, _, _] | [_, _, _, _]) => {
-                let ordered = &mut ordered[..blocks.len()];
-                ordered.copy_from_slice(blocks);
-                ordered.sort_unstable();
-                &*ordered
-            }
-            blocks => blocks,
-        };
-        let reported = map.apply_sack(ordered, |sent_segment| {
-            account.reported.add(sent_segment);
-            latest_sent = latest_sent.max(Some(sent_segment.sent_at()));
-            if let Some(rates) = rates {
-                cold_path();
-                rates.delivery.on_delivered(sent_segment.end(), true);
-            }
-            lower(&mut account.first_reported, sent_segment);
-            let tsecr_before =
-                sent_segment.transmissions() > 1 && echo_older(sent_segment.sent_at());
-            judge.on_reported(sent_segment, tsecr_before, &moment);
-        });
-        if let Some(last) = last_acked.filter(|_| reported.packets > 0) {
-            let tsecr_before = last.transmissions() > 1 && echo_older(last.sent_at());
-            judge.on_acked_last(&last, tsecr_before, &moment);
-        }
-        judge.update_reo_wnd(latest_sent, now);
-        if self.cfg.tso && reported.packets > 0 {
+        let SendState { loss_detector, scoreboard, rates, .. } = &mut self.snd;
+        let Some(loss) = loss_detector.rack_tlp() else { return AckAccounting::default() };
+        let rates = rates.as_deref_mut().map(|rates| &mut rates.delivery);
+        let account = loss.deliver(scoreboard, rates, received, &context);
+        if self.cfg.tso && account.newly_reported > 0 {
             for &(left, right) in
                 received.blocks().iter().filter(|block| block.0 >= received.th_ack)
             {
                 self.snd.buffer.on_sacked(left, right);
             }
-        }
-        account.newly_reported = reported.packets;
-        account.duplicates = duplicates;
-        if let Some(block) = repeated {
-            let first = account.first_reported.unwrap_or(block);
-            account.first_reported = Some((first.0.min(block.0), first.1.min(block.1)));
-        }
-        account.changed = received.th_ack.since(una).get() + reported.bytes;
-        let besides = match unlikely(self.is_reno()) {
-            true => self.count_reno(received, account.acked.packets, reno_duplicates),
-            false => 0,
-        };
-        let after = left(&self.snd.scoreboard);
-        account.bytes = before.0.saturating_sub(after.0);
-        account.packets = before.1.saturating_sub(after.1) + duplicates + besides;
-        // Compared with the blocks reported before: tcp_sacktag_one and tcp_clean_rtx_queue.
-        let behind = self.snd.scoreboard.highest_sacked().unwrap_or(received.th_ack.max(una));
-        for first in [account.first_reported, account.first_acked] {
-            if let Some((start, _)) = first
-                && unlikely(start < highest)
-            {
-                if let Some(loss) = self.snd.loss_detector.rack_tlp() {
-                    loss.reordering.on_reordered(start, behind, mss);
-                }
-            }
-        }
-        if let Some(loss) = self.snd.loss_detector.rack_tlp()
-            && let RackDetector::Linux(rack) = &mut loss.detector
-        {
-            rack.set_reordering_seen(loss.reordering.seen() > 0);
-        }
-        if unlikely(self.is_reno()) && account.repeated {
-            // tcp_clean_rtx_queue: which copy arrived is not known.
-            account.first_acked = None;
         }
         account
     }
@@ -366,36 +264,19 @@ impl TcpEndpoint {
         }
     }
 
-    /// Detects losses. Linux does so when the acknowledgment has advanced RACK's transmission time
-    /// (tcp_rack_mark_lost), and when its timer fires.
+    /// Detects losses after an acknowledgment (`on_ack`), or when the reordering timer fires.
     pub(super) fn detect_losses(&mut self, now: Instant, on_ack: bool) -> RackLosses {
-        let sums = self.snd.scoreboard.sums();
-        if sums.sacked.packets == 0 && sums.lost.packets == 0 && !self.delivered_a_later_packet() {
-            return RackLosses::default();
-        }
-        let standing = self.standing(now);
-        let map = &mut self.snd.scoreboard;
-        let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector else {
+        let standing = || self.standing(now);
+        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else {
             return RackLosses::default();
         };
-        if let RackDetector::Linux(rack) = &mut loss.detector
-            && !rack.take_advanced()
-            && on_ack
-        {
+        if !loss.may_find_losses(&self.snd.scoreboard) {
             return RackLosses::default();
         }
-        loss.detector.detect(map, &standing)
-    }
-
-    /// Was a packet sent before one that was delivered, although nothing is SACKed? A
-    /// retransmission that was acknowledged may be newer than what is in flight.
-    #[inline]
-    fn delivered_a_later_packet(&self) -> bool {
-        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return false };
-        let map = &self.snd.scoreboard;
-        let Some(first) = map.first() else { return false };
-        map.sums().retransmission.packets > 0
-            || loss.detector.newest() > Some((first.sent_at(), first.end()))
+        let standing = standing();
+        let SendState { loss_detector, scoreboard, .. } = &mut self.snd;
+        let Some(loss) = loss_detector.rack_tlp() else { return RackLosses::default() };
+        loss.detect(scoreboard, &standing, on_ack)
     }
 
     /// Sets the reordering timer, where it is separate.
@@ -468,28 +349,4 @@ impl TcpEndpoint {
             }
         }
     }
-}
-
-/// Records a delivered packet that was sent only once.
-fn lower(first: &mut Option<SackRange>, sent_segment: &SentSegment) {
-    if sent_segment.transmissions() == 1 && !sent_segment.sacked() {
-        let (start, end) = first.unwrap_or((sent_segment.start(), sent_segment.end()));
-        *first = Some((start.min(sent_segment.start()), end.min(sent_segment.end())));
-    }
-}
-
-/// The blocks that Linux takes, those that begin beyond `snd_una` (tcp_is_sackblock_valid); D-SACKs below it are counted
-/// elsewhere.
-fn blocks_beyond<'v>(
-    received: &ReceivedAck,
-    una: Offset,
-    valid: &'v mut [SackRange; 4],
-) -> &'v [SackRange] {
-    let una = received.th_ack.max(una);
-    let mut count = 0;
-    for &block in received.blocks().iter().filter(|block| block.0 > una) {
-        valid[count] = block;
-        count += 1;
-    }
-    &valid[..count]
 }

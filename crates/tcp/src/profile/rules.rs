@@ -169,7 +169,7 @@ pub struct SendingRules {
     pub sacks_of_old_acks: bool,
     /// A round trip is reported to the controller with each acknowledgment (`pkts_acked`).
     pub reports_round_trips: bool,
-    /// A timeout marks the losses before the controller is told of it, and sets the window to the
+    /// A timeout marks the losses before the controller processes it, and sets the window to the
     /// flight and one more packet (tcp_enter_loss).
     pub timeout_marks_first: bool,
     /// The first acknowledgment after a timeout undoes it if it echoes an older timestamp

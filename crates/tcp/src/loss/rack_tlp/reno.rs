@@ -34,44 +34,6 @@ impl TcpEndpoint {
         received.th_ack == self.snd.una && !received.data && !updates
     }
 
-    /// Counts the duplicates of an acknowledgment, or the `acked` packets that it acknowledges, as
-    /// arrived or no longer so. Returns how many were delivered besides, but cannot be outstanding.
-    pub(super) fn count_reno(
-        &mut self,
-        received: &ReceivedAck,
-        acked: u64,
-        duplicates: u64,
-    ) -> u64 {
-        let recovering = self.in_fast_recovery() || self.holds_recovery();
-        let point = self.cc.recovery_point();
-        let (max, mss) = (self.snd.max, self.mss());
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return 0 };
-        let map = &mut self.snd.scoreboard;
-        let before = map.sums().sacked.packets;
-        let counts = match loss.episode.timeout_until {
-            // tcp_process_loss: only the new data sent since the timeout can have arrived.
-            Some(high) => max > high && received.th_ack < high,
-            None => !(recovering && received.th_ack >= point),
-        };
-        let arrived = match acked {
-            0 if duplicates == 0 || !counts => return 0,
-            0 => before + duplicates,
-            // One packet filled the hole; the others were counted with the duplicates.
-            acked => before.saturating_sub(acked - 1),
-        };
-        let sums = map.sums();
-        let holes = sums.lost.packets.max(1).min(sums.all.packets);
-        let most = sums.all.packets - holes;
-        if arrived > most {
-            loss.reordering.on_reno(sums.all.packets + acked);
-        }
-        // What acknowledgments take away was delivered with them.
-        let besides = if acked > 0 { arrived.saturating_sub(most) } else { 0 };
-        loss.forgotten += besides as u32;
-        map.set_reno_sacked(arrived.min(most), mss);
-        besides
-    }
-
     /// Forgets what duplicates stood for; an acknowledgment that ends the repair of a timeout (`repaired` before)
     /// first looks whether they show another loss (tcp_fastretrans_alert, after tcp_process_loss).
     pub(super) fn settle_reno(&mut self, received: &ReceivedAck, repaired: bool) -> RackLosses {

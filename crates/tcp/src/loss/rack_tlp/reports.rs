@@ -2,62 +2,12 @@
 //!
 //! Source: tcp_input.c of Linux 6.18 (tcp_dsack_seen, tcp_sacktag_one, tcp_may_raise_cwnd).
 
-use core::hint::cold_path;
-
-use recovery::dsack::{self, SackRange};
 use recovery::reordering::ReorderingMetric;
 
 use crate::endpoint::TcpEndpoint;
-use crate::loss::{LossDetector, ReceivedAck};
+use crate::loss::LossDetector;
 
 impl TcpEndpoint {
-    /// Counts a D-SACK, before the acknowledgment is processed; returns the packets of it that
-    /// count as delivered, as spurious retransmissions do, and its first packet that was
-    /// retransmitted although it is SACKed, which shows reordering.
-    pub(super) fn count_duplicates(&mut self, received: &ReceivedAck) -> (u64, Option<SackRange>) {
-        let (mss, max_wnd) = (self.mss(), self.snd.peer.max_wnd);
-        let retransmission = self.totals.retransmitted_packets;
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return (0, None) };
-        if !loss.detector.supports_undo() {
-            return (0, None);
-        }
-        let Some((start, end)) = dsack::duplicate(received.th_ack, received.blocks()) else {
-            return (0, None);
-        };
-        cold_path();
-        let bytes = end - start;
-        if bytes > max_wnd {
-            return (0, None);
-        }
-        let packets = bytes.div_ceil(mss).max(1);
-        loss.reordering.on_duplicate(packets);
-        if u64::from(loss.reordering.dsack_dups()) > retransmission {
-            // More than were ever retransmitted: the network duplicated them.
-            return (0, None);
-        }
-        let of_probe = bytes <= mss && loss.tlp.probe_end() == Some(end);
-        if loss.reordering.seen() > 0 && !of_probe {
-            loss.detector.on_dsack_seen();
-        }
-        // Packets of it still in the scoreboard: their retransmissions were spurious. Packets no
-        // longer in it are counted when the acknowledgment is processed.
-        let mut at = start;
-        let mut reordered = None;
-        while let Some(sent_segment) =
-            self.snd.scoreboard.get(at).filter(|sent_segment| sent_segment.end() <= end)
-        {
-            // A D-SACK that begins inside a packet is none of it (tcp_match_skb_to_sack).
-            if sent_segment.transmissions() > 1 && sent_segment.start() >= start {
-                loss.episode.undo.on_unacked_duplicate(sent_segment.end());
-                if sent_segment.sacked() && reordered.is_none() {
-                    reordered = Some((sent_segment.start(), sent_segment.end()));
-                }
-            }
-            at = sent_segment.end();
-        }
-        (packets, reordered)
-    }
-
     /// Does the window grow on SACKs alone, since reordering was seen (tcp_may_raise_cwnd)?
     pub(super) const fn grows_on_reports(&self) -> bool {
         match &self.snd.loss_detector {
