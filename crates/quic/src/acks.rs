@@ -32,6 +32,7 @@ impl QuicEndpoint {
             self.handshake.validated = true;
         }
         if !newly.is_empty() {
+            let before = self.rtt.smoothed();
             let rtt = self.update_rtt(cx, space, ack, largest, &newly);
             newly.retain(|packet| {
                 self.on_frames_acked(&packet.frames, space);
@@ -44,9 +45,9 @@ impl QuicEndpoint {
             // Section 5.1 does not fix the order; appendix A.7 detects losses first.
             if self.cfg.profile.losses_first {
                 self.detect_losses(cx, space);
-                self.on_packets_acked(cx, &newly, rtt);
+                self.on_packets_acked(cx, &newly, rtt, self.rtt.smoothed());
             } else {
-                self.on_packets_acked(cx, &newly, rtt);
+                self.on_packets_acked(cx, &newly, rtt, before);
                 self.detect_losses(cx, space);
             }
             if self.is_server() || self.handshake.validated {
@@ -140,6 +141,7 @@ impl QuicEndpoint {
         cx: &mut Cx<'_, R>,
         packets: &[SentQuicPacket],
         rtt: Option<Duration>,
+        smoothed: Duration,
     ) {
         if packets.is_empty() {
             return;
@@ -151,7 +153,7 @@ impl QuicEndpoint {
             flight: self.bytes_in_flight,
             underused: self.underused,
             rtt,
-            smoothed: self.rtt.smoothed(),
+            smoothed,
         };
         let change = self.cc.on_acked(&acked);
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);

@@ -46,7 +46,7 @@ pub(crate) struct AckedPackets<'a> {
     pub(crate) underused: bool,
     /// The round-trip sample of the frame.
     pub(crate) rtt: Option<Duration>,
-    /// The smoothed round-trip time.
+    /// The smoothed round-trip time, with that sample if losses are processed first.
     pub(crate) smoothed: Duration,
 }
 
@@ -126,7 +126,8 @@ impl QuicController {
             }
             Self::QuinnCubic(cubic) => {
                 let mut change = WindowChange::None;
-                for packet in acked.packets {
+                // `on_ack_received` iterates over the numbers in ascending order.
+                for packet in acked.packets.iter().rev() {
                     let event = PacketAcked {
                         sent: packet.at,
                         size: u64::from(packet.size),

@@ -7,9 +7,12 @@ use units::Offset;
 use crate::endpoint::{QuicEndpoint, QuicState};
 use crate::handshake::MIN_INITIAL;
 use crate::packet::{QuicPacket, Space};
-use crate::profile::SendRule;
+use crate::profile::{AmplificationRule, SendRule};
 use crate::sent::{SentFrames, SentQuicPacket};
 use crate::sizes;
+
+/// Fewest bytes of a packet that fills the rest of the anti-amplification limit. Declared here.
+const MIN_REMAINDER: u32 = 200;
 
 impl QuicEndpoint {
     /// Builds the next packet in `slot`, or returns why there is none.
@@ -57,9 +60,20 @@ impl QuicEndpoint {
             return false;
         }
         let full = u64::from(self.datagram);
-        if self.handshake.allowance(self.is_server()) < full {
-            return false;
-        }
+        let allowance = self.handshake.allowance(self.is_server());
+        let room = match self.cfg.profile.amplification {
+            AmplificationRule::FullDatagrams if allowance < full => return false,
+            AmplificationRule::Exceeding if allowance == 0 => return false,
+            AmplificationRule::FullDatagrams | AmplificationRule::Exceeding => self.datagram,
+            // Initial packets are padded, and a packet of a few bytes is not worth its header.
+            AmplificationRule::Remainder => {
+                let least = if space == Space::Initial { MIN_INITIAL } else { MIN_REMAINDER };
+                if allowance < u64::from(least) {
+                    return false;
+                }
+                allowance.min(full) as u32
+            }
+        };
         let fits = self.bytes_in_flight + full <= self.cc.control().window.get();
         let probe = self.space_mut(space).probes > 0;
         let may = fits || probe;
@@ -74,11 +88,11 @@ impl QuicEndpoint {
             return false;
         }
         slot.space = space;
-        self.add_ack(cx, slot, self.datagram / 2);
+        self.add_ack(cx, slot, room / 2);
         slot.ping = ping;
         if may && wants {
             // Handshake offsets take two bytes at most.
-            let room = self.datagram - self.overhead(slot) - sizes::crypto_header(0x3fff);
+            let room = room.saturating_sub(self.overhead(slot) + sizes::crypto_header(0x3fff));
             let send_chunk = self.space_mut(space).crypto_out.take(room, u64::MAX);
             slot.crypto = send_chunk.map(|send_chunk| send_chunk.chunk);
         }

@@ -1,5 +1,5 @@
 //! Pacing: RFC 9002 section 7.7. The pacing rate is 5/4 of the window per round trip, after bursts
-//! of at most an initial window.
+//! of at most an initial window, or those of quinn-proto.
 
 use units::ratio::{scaled, scaled_up};
 use units::{Bytes, Duration, Instant, Rate};
@@ -14,13 +14,15 @@ pub(crate) struct Pacer {
     burst: u64,
     tokens: u64,
     since: Instant,
+    /// The window for which the burst was computed.
+    window: Bytes,
 }
 
 impl Pacer {
     /// A full bucket of `burst` bytes.
     pub(crate) const fn new(burst: u64, bursts: PacerBursts, datagram: u32) -> Self {
         let datagram = datagram as u64;
-        Self { bursts, datagram, burst, tokens: burst, since: Instant::ZERO }
+        Self { bursts, datagram, burst, tokens: burst, since: Instant::ZERO, window: Bytes::ZERO }
     }
 
     /// When a packet of `size` bytes may be sent; `None`: now.
@@ -32,12 +34,14 @@ impl Pacer {
         smoothed: Duration,
     ) -> Option<Instant> {
         if let PacerBursts::Interval { time, least, most } = self.bursts {
-            let sent = scaled(window.get(), time.as_nanos(), smoothed.as_nanos().max(1));
-            self.burst = sent.clamp(least * self.datagram, most * self.datagram);
-            self.tokens = self.tokens.min(self.burst);
-            if self.tokens >= size {
-                return None;
+            // The burst changes with the window only, not with the round trip.
+            if window != self.window {
+                let sent = scaled(window.get(), time.as_nanos(), smoothed.as_nanos().max(1));
+                self.burst = sent.clamp(least * self.datagram, most * self.datagram);
+                self.tokens = self.tokens.min(self.burst);
+                self.window = window;
             }
+            return self.release_burst(now, size, window, smoothed);
         }
         // Tokens earned at 5 windows per 4 round trips.
         let (gain, span) = (5 * window.get().max(1), 4 * smoothed.as_nanos().max(1));
@@ -49,12 +53,33 @@ impl Pacer {
         if self.tokens >= size {
             return None;
         }
-        let wanted = match self.bursts {
-            PacerBursts::InitialWindow => size.min(self.burst),
-            PacerBursts::Interval { .. } => size.max(self.burst),
-        };
-        let short = wanted.saturating_sub(self.tokens);
+        let short = size.min(self.burst).saturating_sub(self.tokens);
         (short > 0).then(|| self.since + Duration::from_nanos(scaled_up(short, span, gain)))
+    }
+
+    /// When a burst may be sent, with the rounding of quinn-proto 0.11.19 (`Pacer::delay`): each attempt
+    /// that lacks tokens drops the fraction of a byte earned so far.
+    fn release_burst(
+        &mut self,
+        now: Instant,
+        size: u64,
+        window: Bytes,
+        smoothed: Duration,
+    ) -> Option<Instant> {
+        let window = window.get();
+        if self.tokens >= size || window > u64::from(u32::MAX) || smoothed == Duration::ZERO {
+            return None;
+        }
+        let round_trips = now.since(self.since).as_secs_f64() / smoothed.as_secs_f64();
+        let earned = (window as f64 * 1.25 * round_trips) as u64;
+        self.tokens = self.tokens.saturating_add(earned).min(self.burst);
+        self.since = now;
+        if self.tokens >= size {
+            return None;
+        }
+        let short = size.max(self.burst) - self.tokens;
+        let unscaled = scaled(short, smoothed.as_nanos(), window.max(1));
+        Some(now + Duration::from_nanos(unscaled / 5 * 4))
     }
 
     /// The pacing rate: 5/4 of the window per round trip.

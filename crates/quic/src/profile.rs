@@ -22,6 +22,8 @@ pub struct QuicProfile {
     pub overhead: Overhead,
     /// The handshake; `None`: both endpoints start established.
     pub handshake: Option<Flights>,
+    /// What a server sends at the anti-amplification limit.
+    pub amplification: AmplificationRule,
     /// Congestion control unless another is chosen.
     pub default_cc: &'static str,
     /// The parameters of NewReno.
@@ -29,7 +31,8 @@ pub struct QuicProfile {
     /// When the congestion window allows a packet.
     pub send: SendRule,
     /// Losses that an ACK reveals are processed before the packets it acknowledges (RFC 9002
-    /// appendix A.7).
+    /// appendix A.7); else the packets are counted first, with the round trip before the ACK (quinn-proto
+    /// 0.11, `on_ack_received`).
     pub losses_first: bool,
     /// Loss detection.
     pub loss: QuicLossRule,
@@ -49,6 +52,19 @@ pub struct QuicProfile {
     pub windows: Windows,
     /// Send buffer: bytes held until they are acknowledged.
     pub send_buffer: Bytes,
+}
+
+/// What a server sends to a client whose address is not validated, at the limit of three times the bytes
+/// received (RFC 9000 section 8.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AmplificationRule {
+    /// Full datagrams only: it waits if one would exceed the limit.
+    FullDatagrams,
+    /// Up to the limit: the last packet is as small as the rest.
+    Remainder,
+    /// A full datagram as long as anything is left, which may exceed the limit (quinn-proto 0.11,
+    /// `anti_amplification_blocked`).
+    Exceeding,
 }
 
 /// When the congestion window allows a packet.
@@ -115,6 +131,7 @@ pub const RFC9002: QuicProfile = QuicProfile {
     // RFC 9001 section 5.3; connection ids are as long as in most implementations.
     overhead: Overhead { connection_id: 8, packet_number: None, tag: 16 },
     handshake: Some(Flights::TYPICAL),
+    amplification: AmplificationRule::Remainder,
     default_cc: "newreno",
     newreno: QuicNewRenoParams::RFC9002,
     send: SendRule::Fits,
@@ -144,6 +161,7 @@ pub const INET_2025_02: QuicProfile = QuicProfile {
     name: "quic-inet-2025-02",
     overhead: Overhead { connection_id: 8, packet_number: Some(4), tag: 0 },
     handshake: None,
+    amplification: AmplificationRule::FullDatagrams,
     newreno: QuicNewRenoParams::INET_2025_02,
     send: SendRule::FullPackets,
     pto: QuicPtoRule { probes: 1, ..RFC9002.pto },
@@ -171,6 +189,7 @@ pub const QUINN_0_11: QuicProfile = QuicProfile {
     name: "quinn-0.11",
     // With headers of IPv4 and UDP.
     mtu: 1_480,
+    amplification: AmplificationRule::Exceeding,
     default_cc: "cubic",
     newreno: QuicNewRenoParams::QUINN_0_11,
     send: SendRule::Below,

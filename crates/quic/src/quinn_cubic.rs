@@ -89,9 +89,9 @@ impl QuinnCubic {
     fn goal(&self, t: Duration, smoothed: Duration) -> u64 {
         let datagram = self.datagram as f64;
         let w_max = self.w_max / datagram;
+        let after = (t + smoothed).as_secs_f64() - self.k;
         let (t, rtt) = (t.as_secs_f64(), smoothed.as_secs_f64());
-        let after = t + rtt - self.k;
-        let cubic = (C * after * after * after + w_max) * datagram;
+        let cubic = (C * (after * after * after) + w_max) * datagram;
         let reno = (w_max * BETA + 3.0 * (1.0 - BETA) / (1.0 + BETA) * t / rtt) * datagram;
         let window = self.window as f64;
         if cubic < reno {

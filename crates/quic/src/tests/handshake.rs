@@ -7,7 +7,7 @@ use units::Duration;
 use super::pair::{CLIENT, QuicPair, SERVER};
 use crate::handshake::Flights;
 use crate::packet::Space;
-use crate::profile::{INET_2025_02, QuicProfile, RFC9002};
+use crate::profile::{AmplificationRule, INET_2025_02, QuicProfile, RFC9002};
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -32,7 +32,10 @@ fn the_handshake_takes_one_round_trip_and_address_validation_two() {
     // ServerHello, then certificates of 1,800 bytes in two packets.
     let server = sent_spaces(&pair, SERVER);
     assert_eq!(server[0], (10, Space::Initial, 1_200));
-    assert_eq!([server[1].1, server[2].1], [Space::Handshake; 2]);
+    assert_eq!(
+        [server[1], server[2]].map(|(ms, space, _)| (ms, space)),
+        [(10, Space::Handshake); 2]
+    );
     assert!(server[..3].iter().map(|&(_, _, size)| size).sum::<u32>() <= 3_600);
     // HANDSHAKE_DONE ends the handshake; every space has its own numbers.
     let done = pair.sent.iter().find(|sent| sent.packet.handshake_done).unwrap();
@@ -85,6 +88,22 @@ fn a_server_sends_three_times_the_bytes_received_before_validation_section_8_1()
     assert!((2_400..=3_600).contains(&left), "{left}");
     pair.run_for(ms(5_000));
     assert!(pair.ends.iter().all(|end| end.is_open()));
+}
+
+/// The packets that a server of each rule sends before the client's address is validated.
+#[test]
+fn the_last_packet_before_validation_fits_waits_or_exceeds() {
+    let sizes = |amplification| {
+        let long = Flights { server_rest: 4_000, ..Flights::TYPICAL };
+        let long = QuicProfile { handshake: Some(long), amplification, ..RFC9002 };
+        let mut pair = QuicPair::new(long, long, ms(50));
+        pair.open();
+        pair.run_for(ms(90));
+        sent_spaces(&pair, SERVER).iter().map(|&(_, _, size)| size).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(AmplificationRule::FullDatagrams), [1_200, 1_471]);
+    assert_eq!(sizes(AmplificationRule::Remainder), [1_200, 1_471, 929]);
+    assert_eq!(sizes(AmplificationRule::Exceeding), [1_200, 1_471, 1_472]);
 }
 
 #[test]

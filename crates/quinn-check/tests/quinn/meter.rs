@@ -10,6 +10,8 @@ use units::{Duration, HostId, Instant};
 pub(crate) const HEADERS: u32 = 28;
 /// UDP payload of a full packet.
 pub(crate) const PACKET: u32 = 1_252;
+/// A packet that has not arrived when this many later ones have is not counted any more.
+const MAX_REORDERING: usize = 256;
 /// The sender.
 const CLIENT: HostId = HostId(0);
 const SERVER: HostId = HostId(1);
@@ -134,13 +136,13 @@ impl Recorder for SenderMeter {
                 self.in_flight.push_back((packet, size - HEADERS));
             }
             PacketEvent::Received { host: SERVER, packet } => {
-                // Packets arrive in order; earlier ones were lost.
                 let index = self.in_flight.iter().position(|&(number, _)| number == packet);
                 if let Some(index) = index {
-                    self.in_flight.drain(..index);
-                    if let Some((_, size)) = self.in_flight.pop_front() {
+                    if let Some((_, size)) = self.in_flight.remove(index) {
                         self.arrived(at, size);
                     }
+                    // Packets this far behind were lost.
+                    self.in_flight.drain(..index.saturating_sub(MAX_REORDERING));
                 }
             }
             _ => {}

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use packet::{Dir, Flags, Segment};
 use quinn_proto::congestion::{CubicConfig, NewRenoConfig};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir as Streams,
-    Endpoint, EndpointConfig, RandomConnectionIdGenerator, ServerConfig, StreamId, TransportConfig,
-    VarInt,
+    AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
+    ConnectionIdGenerator, DatagramEvent, Dir as Streams, Endpoint, EndpointConfig, ServerConfig,
+    StreamId, TransportConfig, VarInt,
 };
 use sim::Scenario;
 use sim::live::{ExternalDelivery, LiveSimulation};
@@ -25,6 +25,28 @@ use crate::null_crypto::NullCrypto;
 const TCP_HEADERS: u32 = 40;
 /// Bytes per write of the application.
 const CHUNK: &[u8] = &[0; 16_384];
+
+/// Connection IDs of a host: quinn's own generators draw them from the operating system.
+struct SeededConnectionIds {
+    seed: u8,
+    generated: u32,
+}
+
+impl ConnectionIdGenerator for SeededConnectionIds {
+    fn generate_cid(&mut self) -> ConnectionId {
+        self.generated += 1;
+        let [a, b, c, d] = self.generated.to_be_bytes();
+        ConnectionId::new(&[self.seed, 0xc1, 0xd0, 0, a, b, c, d])
+    }
+
+    fn cid_len(&self) -> usize {
+        8
+    }
+
+    fn cid_lifetime(&self) -> Option<std::time::Duration> {
+        None
+    }
+}
 
 /// Conversion of virtual time to quinn's instants, relative to an arbitrary origin.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +84,8 @@ pub(crate) enum QuinnController {
     Cubic,
 }
 
-/// The configuration of both endpoints: with NewReno with the values of RFC 9002, unlimited flow control
-/// windows, no MTU discovery.
+/// The configuration of both endpoints: the defaults of a [`TransportConfig`], its send window of 10 MB among
+/// them, with unlimited flow control windows and without MTU discovery; NewReno with the values of RFC 9002.
 fn transport(every: u32, cc: QuinnController) -> TransportConfig {
     let mut config = TransportConfig::default();
     let mut newreno = NewRenoConfig::default();
@@ -79,8 +101,7 @@ fn transport(every: u32, cc: QuinnController) -> TransportConfig {
         .mtu_discovery_config(None)
         .enable_segmentation_offload(false)
         .stream_receive_window(VarInt::from_u32(u32::MAX))
-        .receive_window(VarInt::from_u32(u32::MAX))
-        .send_window(1 << 20);
+        .receive_window(VarInt::from_u32(u32::MAX));
     if every == 1 {
         // Every packet is acknowledged at once; gaps as without the extension.
         let mut asked = AckFrequencyConfig::default();
@@ -95,7 +116,7 @@ fn transport(every: u32, cc: QuinnController) -> TransportConfig {
 fn endpoint(server: Option<ServerConfig>, seed: u8) -> Endpoint {
     let mut config = EndpointConfig::new(Arc::new(NullCrypto));
     config.rng_seed(Some([seed; 32]));
-    config.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(8)));
+    config.cid_generator(move || Box::new(SeededConnectionIds { seed, generated: 0 }));
     Endpoint::new(Arc::new(config), server.map(Arc::new), true, None)
 }
 
@@ -107,9 +128,20 @@ fn address(host: u8) -> SocketAddr {
 /// acknowledges every n-th packet, `every` being 1 or 2.
 pub(crate) fn run(
     scenario: &Scenario,
+    controller: (u32, QuinnController),
+    seed: u8,
+    meter: SenderMeter,
+) -> SenderMeter {
+    run_recorded(scenario, controller, seed, meter, |_, _, _| {})
+}
+
+/// Like [`run`], with each datagram sent.
+pub(crate) fn run_recorded(
+    scenario: &Scenario,
     (every, cc): (u32, QuinnController),
     seed: u8,
     mut meter: SenderMeter,
+    mut on_sent: impl FnMut(Instant, Dir, &[u8]),
 ) -> SenderMeter {
     let clock = QuinnClock::new();
     let mut server_config = ServerConfig::new(Arc::new(NullCrypto), Arc::new(NullCrypto));
@@ -117,6 +149,7 @@ pub(crate) fn run(
     let mut client = endpoint(None, seed);
     let mut config = ClientConfig::new(Arc::new(NullCrypto));
     config.transport_config(Arc::new(transport(every, cc)));
+    config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&[seed; 8])));
     let opened = client
         .connect(clock.theirs(Instant::ZERO), config, address(2), "server")
         .expect("the address is one");
@@ -140,6 +173,7 @@ pub(crate) fn run(
         for host in &mut hosts {
             host.act(clock.theirs(now));
             while let Some(datagram) = host.poll_datagram(clock.theirs(now)) {
+                on_sent(now, host.dir, &datagram);
                 let number = datagrams.len() as u32;
                 let payload = datagram.len() as u32 + HEADERS - TCP_HEADERS;
                 datagrams.push(datagram);
