@@ -29,6 +29,7 @@ mod wireshark;
 
 use std::borrow::Cow;
 
+use diagnose::quic::captured::captured_findings;
 use diagnose::quic::rules::quic_rule;
 use diagnose::rules::{Finding, Severity, TransferSummary, rule};
 use diagnose::{Analysis, AnalysisSettings, Diagnosis};
@@ -291,7 +292,11 @@ impl DiagnosisReport {
                 file.diagnosis_of(one, analysis).findings.iter().any(bad)
                     || other.is_some_and(|other| other.findings.iter().any(bad))
             };
-            file.quic.iter().any(of_quic) || file.connections.iter().any(of_tcp)
+            let captured =
+                |one: &CapturedQuicConnection| captured_findings(&one.analysis).iter().any(bad);
+            file.quic.iter().any(of_quic)
+                || file.captured_quic.iter().any(captured)
+                || file.connections.iter().any(of_tcp)
         })
     }
 }

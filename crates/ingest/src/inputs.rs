@@ -44,7 +44,7 @@ use trace::capture::CaptureInterface;
 use trace::unpack::{Packing, Unpacked};
 use units::Duration;
 
-pub use captured_quic::{CapturedQuicConnection, QuicCounts, QuicMigration};
+pub use captured_quic::{CapturedQuicConnection, QuicClientHello, QuicCounts, QuicMigration};
 pub use convertible::ConvertibleFormat;
 pub use fragments::FragmentCounts;
 pub use join::{CapturePair, ClockEstimate};

@@ -47,6 +47,10 @@ fn a_connection_of_quinn() {
     // quinn raises its datagrams from 1,200 bytes by path MTU discovery (RFC 8899).
     assert_eq!(server.sizes.steps.first().map(|step| step.bytes), Some(1_200));
     assert_eq!(server.sizes.largest, 1_452);
+    // The client connects to "server" and offers no protocol.
+    let hello = one.client_hello.as_ref().unwrap();
+    assert_eq!(hello.server_name.as_deref(), Some("server"));
+    assert!(hello.protocols.is_empty() && !hello.has_encrypted_hello);
     // Between the answers the client waits half a second.
     assert_eq!(analysis.silences.count, 2);
     // 10 Mbit/s of IP packets with 28 bytes of headers.
@@ -64,6 +68,8 @@ fn the_text_says_what_is_hidden() {
         "QUIC v1",
         "spin bit   spins: round trip 40.",
         "migration  to 192.0.2.1:50123 > 192.0.2.2:443",
+        "hello      server name server; ALPN none",
+        "note[CC831]: neither host sent anything",
         "A capture without keys shows",
         "QLOGDIR",
     ] {

@@ -6,6 +6,7 @@
 //!
 //! Memory: about 1 kB per connection, at most 20 kB.
 
+mod findings;
 mod handshake;
 mod rates;
 mod sizes;
@@ -16,6 +17,7 @@ mod tests;
 use packet::Dir;
 use packet::quic::LongPacketType;
 
+pub use findings::captured_findings;
 pub use handshake::{CapturedHandshake, FirstFlight, HandshakeRoundTrip};
 pub use rates::{BusiestInterval, RateHistory, Silences};
 pub use sizes::{DatagramSizes, SizeStep};
@@ -104,6 +106,11 @@ pub struct CapturedQuicAnalysis {
 }
 
 impl CapturedQuicAnalysis {
+    /// Duration without the silences of both hosts, in ns.
+    pub const fn active(&self) -> u64 {
+        self.duration().saturating_sub(self.silences.ns)
+    }
+
     /// Duration in ns.
     pub const fn duration(&self) -> u64 {
         self.interval.1 - self.interval.0

@@ -6,14 +6,15 @@ use core::fmt::Write;
 
 use diagnose::quic::captured::{
     CapturedHandshake, CapturedQuicAnalysis, CapturedQuicDirection, ONE_RTT, RateHistory, SpinBit,
-    SpinVerdict,
+    SpinVerdict, captured_findings,
 };
-use diagnose::rules::{many, percent, rate, size, time};
+use diagnose::rules::{Finding, many, percent, rate, size, time};
 use packet::Dir;
+use scenario::ReportStyle;
 
 use super::FileReport;
-use super::text::BAR;
-use crate::inputs::CapturedQuicConnection;
+use super::text::{BAR, FindingSite, finding};
+use crate::inputs::{CapturedQuicConnection, QuicClientHello};
 
 pub(super) use json::CapturedQuicJson;
 
@@ -134,6 +135,9 @@ pub fn text(one: &CapturedQuicConnection, report: &FileReport) -> String {
     if let Some(text) = versions(one) {
         row("versions", text);
     }
+    if let Some(hello) = &one.client_hello {
+        row("hello", client_hello(hello));
+    }
     for text in handshake(&analysis.handshake) {
         row("handshake", text);
     }
@@ -178,7 +182,29 @@ pub fn text(one: &CapturedQuicConnection, report: &FileReport) -> String {
             format!("to {} > {} at {at:.3} s, frame {}", ends.src, ends.dst, moved.frame),
         );
     }
+    let site = FindingSite {
+        file: &report.file.name,
+        item: "quic",
+        number: one.number,
+        records: "frames",
+        active: analysis.active(),
+        filtered: false,
+    };
+    for found in findings(one, report) {
+        finding(&found, &site, ReportStyle::Plain, &mut out);
+    }
     out
+}
+
+/// The findings of a connection, with times since the first packet of the file.
+pub(super) fn findings(one: &CapturedQuicConnection, report: &FileReport) -> Vec<Finding> {
+    let begins = report.file.begins.map_or(0, units::Duration::as_nanos);
+    let mut findings = captured_findings(&one.analysis);
+    for found in &mut findings {
+        let (from, to) = found.interval;
+        found.interval = (from.saturating_sub(begins), to.saturating_sub(begins));
+    }
+    findings
 }
 
 impl FileReport {
@@ -210,6 +236,20 @@ fn versions(one: &CapturedQuicConnection) -> Option<String> {
         parts.push(format!("the server offered {}", offered.join(", ")));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What the client offers.
+fn client_hello(hello: &QuicClientHello) -> String {
+    let name = hello.server_name.as_deref().unwrap_or("none");
+    let mut text = format!("server name {name}; ALPN ");
+    match &hello.protocols[..] {
+        [] => text.push_str("none"),
+        protocols => text.push_str(&protocols.join(", ")),
+    }
+    if hello.has_encrypted_hello {
+        text.push_str("; Encrypted Client Hello: the real name may be another");
+    }
+    text
 }
 
 fn handshake(known: &CapturedHandshake) -> Vec<String> {

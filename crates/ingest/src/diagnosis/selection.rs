@@ -4,6 +4,7 @@ use core::cmp::Reverse;
 use std::net::IpAddr;
 
 use diagnose::ExchangeShare;
+use diagnose::quic::captured::captured_findings;
 use diagnose::rules::RULES;
 
 use super::exchange::{ExchangeSummary, Exchanges};
@@ -57,14 +58,17 @@ impl ConnectionFilter {
             })
     }
 
-    /// Whether a QUIC connection of a capture meets it. That has no findings, and no expression holds for it.
+    /// Whether a QUIC connection of a capture meets it. No expression holds for it.
     fn admits_captured_quic(&self, one: &CapturedQuicConnection) -> bool {
         let ends = [one.ends.src, one.ends.dst];
         let has_ip = |ip: &IpAddr| ends.iter().any(|end| end.ip() == *ip);
         let has_port = |port: &u16| ends.iter().any(|end| end.port() == *port);
         (self.hosts.is_empty() || self.hosts.iter().any(has_ip))
             && (self.ports.is_empty() || self.ports.iter().any(has_port))
-            && self.codes.is_empty()
+            && (self.codes.is_empty()
+                || captured_findings(&one.analysis)
+                    .iter()
+                    .any(|found| self.codes.contains(&found.code)))
             && one.analysis.bytes() >= self.min_bytes
             && self.expression.is_none()
     }

@@ -384,7 +384,13 @@ pub(super) fn time_bar(parts: &[(u64, char, &str, &str)], look: ReportStyle) -> 
     (bar, shares.join(" | "))
 }
 
-fn finding(found: &Finding, site: &FindingSite<'_>, look: ReportStyle, out: &mut String) {
+/// Writes a finding.
+pub(super) fn finding(
+    found: &Finding,
+    site: &FindingSite<'_>,
+    look: ReportStyle,
+    out: &mut String,
+) {
     let &FindingSite { file, item, number, records, active, filtered } = site;
     let colour = match found.severity {
         Severity::Note => "36;1",

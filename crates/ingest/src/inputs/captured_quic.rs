@@ -11,7 +11,13 @@
 //! connection between their addresses, or, at new addresses, to the one whose host chose the
 //! connection ID in them.
 //!
-//! Memory: at most 65,536 connections of 20 kB each; later ones are counted.
+//! The client's Initial packets are decrypted for the names in its ClientHello (`client_hello`).
+//!
+//! Memory: at most 65,536 connections of 20 kB each, and 10 kB more until its ClientHello is whole; later ones are
+//! counted.
+
+mod client_hello;
+mod initial_keys;
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -30,6 +36,9 @@ use packet::wire::{Endpoints, UdpDatagram};
 use units::Duration;
 
 use super::connection_key::{CaptureSource, ConnectionKey};
+use client_hello::ClientHelloReader;
+
+pub use client_hello::QuicClientHello;
 
 /// Most connections of a file.
 const MAX_CONNECTIONS: usize = 65_536;
@@ -71,6 +80,8 @@ pub struct CapturedQuicConnection {
     /// The first connection IDs that the client and the server chose, by [`Dir`] of their packets; of
     /// the server also the client's first choice for it.
     pub ids: [Vec<ConnectionId>; 2],
+    /// What the client offers; `None` if its ClientHello was not captured whole.
+    pub client_hello: Option<QuicClientHello>,
     /// Changes of the connection ID in short headers, by direction of the packets.
     pub id_changes: [u64; 2],
     /// Later addresses: those of the client or the server that changed, the time in ns and the frame.
@@ -115,6 +126,7 @@ struct OpenCapturedQuic {
     last_id: [Option<ConnectionId>; 2],
     id_changes: [u64; 2],
     migrations: Vec<QuicMigration>,
+    hello: ClientHelloReader,
     /// The server sent an Initial or Handshake packet.
     is_accepted: bool,
     analyzer: CapturedQuicAnalyzer,
@@ -305,6 +317,7 @@ impl CapturedQuicTable {
         let (mut at, mut next) = (0, Some(header));
         while let Some(header) = next {
             self.header(index, interface, dir, &header);
+            self.hello(index, dir, &header, &udp.payload[at..]);
             datagram.packets[kind_index(header.kind)] += 1;
             at += header.len;
             let rest = udp.payload.get(at..).filter(|_| !header.is_cut).unwrap_or_default();
@@ -418,6 +431,7 @@ impl CapturedQuicTable {
             last_id: [None, None],
             id_changes: [0, 0],
             migrations: Vec::new(),
+            hello: ClientHelloReader::default(),
             is_accepted: false,
             analyzer: CapturedQuicAnalyzer::new(),
         });
@@ -498,6 +512,18 @@ impl CapturedQuicTable {
         self.learn(index, interface, dir.reversed(), header.destination);
     }
 
+    /// Passes the packets that the ClientHello follows from on.
+    fn hello(&mut self, index: u32, dir: Dir, header: &LongHeader<'_>, packet: &[u8]) {
+        let hello = &mut self.open[index as usize].hello;
+        match (dir, header.kind) {
+            (Dir::Forward, LongPacketType::Initial) => hello.push(packet, header),
+            (Dir::Reverse, LongPacketType::Retry | LongPacketType::VersionNegotiation) => {
+                hello.restart();
+            }
+            _ => {}
+        }
+    }
+
     /// `host` (the sender of packets in this direction) is addressed by `id`.
     fn learn(&mut self, index: u32, interface: u32, host: Dir, id: ConnectionId) {
         let open = &mut self.open[index as usize];
@@ -539,6 +565,7 @@ impl CapturedQuicTable {
                 versions: open.versions,
                 offered: open.offered,
                 ids: open.ids,
+                client_hello: open.hello.finish(),
                 id_changes: open.id_changes,
                 migrations: open.migrations,
                 analysis: open.analyzer.finish()?,

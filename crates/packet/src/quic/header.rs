@@ -38,6 +38,8 @@ pub struct LongHeader<'a> {
     pub len: usize,
     /// The capture truncated the packet before its length.
     pub is_cut: bool,
+    /// Offset of the protected packet number; `None` if the packet has none, or it was not read.
+    pub number_at: Option<usize>,
     /// The versions that a Version Negotiation packet offers, four bytes each; possibly truncated.
     versions: &'a [u8],
 }
@@ -88,6 +90,7 @@ pub fn long_header(bytes: &[u8], len: usize) -> Option<LongHeader<'_>> {
         has_token: false,
         len,
         is_cut: false,
+        number_at: None,
         versions: &[],
     };
     if version == QuicVersion::NEGOTIATION {
@@ -122,6 +125,7 @@ pub fn long_header(bytes: &[u8], len: usize) -> Option<LongHeader<'_>> {
         return None;
     }
     header.len = after + rest as usize;
+    header.number_at = Some(after);
     Some(header)
 }
 
@@ -173,7 +177,7 @@ mod tests {
         assert_eq!((header.kind, header.version), (LongPacketType::Initial, QuicVersion::V1));
         assert_eq!(header.destination.to_string(), "8394c8f03e515708");
         assert!(header.source.is_empty() && header.fixed_bit && !header.has_token);
-        assert_eq!(header.len, 1_200);
+        assert_eq!((header.len, header.number_at), (1_200, Some(18)));
     }
 
     #[test]

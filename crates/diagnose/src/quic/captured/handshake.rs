@@ -17,6 +17,10 @@ pub struct CapturedHandshake {
     pub negotiations: (u64, Option<u64>),
     /// Retry packets, and the time of the first.
     pub retries: (u64, Option<u64>),
+    /// Last Initial of the client before the server's first Initial or Handshake packet.
+    pub accepted_initial: Option<u64>,
+    /// Frames of the first and the last packet of the handshake.
+    pub frames: (u64, u64),
     /// First Initial of the server.
     pub server_initial: Option<u64>,
     /// First Handshake packet of the server.
@@ -117,6 +121,11 @@ pub(super) struct HandshakeAnalyzer {
 impl HandshakeAnalyzer {
     pub(super) fn push(&mut self, datagram: &CapturedQuicDatagram) {
         let at = datagram.at;
+        if datagram.packets[..ONE_RTT].iter().any(|&count| count > 0) {
+            let frames = &mut self.handshake.frames;
+            let first = if frames.1 == 0 { datagram.frame } else { frames.0 };
+            *frames = (first, datagram.frame);
+        }
         match datagram.dir {
             Dir::Forward => self.client(datagram),
             Dir::Reverse => self.server(datagram),
@@ -176,6 +185,7 @@ impl HandshakeAnalyzer {
             datagram.has(LongPacketType::Initial) || datagram.has(LongPacketType::Handshake);
         if is_answer && self.server_side.is_none() {
             self.server_side = self.last_initial.map(|last| at - last);
+            known.accepted_initial = self.last_initial;
             known.first_flight.received = self.bytes[Dir::Forward as usize];
         }
         if datagram.has(LongPacketType::Initial) {

@@ -5,6 +5,7 @@ use packet::quic::LongPacketType;
 use units::RandomStream;
 
 use super::*;
+use crate::rules::Severity;
 
 const MS: u64 = 1_000_000;
 const CLIENT: Dir = Dir::Forward;
@@ -159,4 +160,55 @@ fn a_bit_that_is_constant_or_random_does_not_spin() {
         });
         assert_eq!(random.verdict, SpinVerdict::Random, "seed {seed}");
     }
+}
+
+/// The findings' codes with their costs in ms.
+fn codes(datagrams: &[CapturedQuicDatagram]) -> Vec<(&'static str, u64)> {
+    let found = captured_findings(&analysis(datagrams));
+    found.iter().map(|one| (one.code, one.cost / MS)).collect()
+}
+
+#[test]
+fn a_handshake_of_one_round_trip_has_no_finding() {
+    assert_eq!(codes(&handshake()), []);
+}
+
+#[test]
+fn findings_of_a_slow_handshake_have_the_time_of_its_packets() {
+    use LongPacketType::{Handshake, Initial, Retry};
+    let slow = [
+        datagram(CLIENT, 1_000 * MS, 1_200, &[Initial]),
+        datagram(CLIENT, 1_300 * MS, 1_200, &[Initial]),
+        datagram(SERVER, 1_340 * MS, 120, &[Retry]),
+        datagram(CLIENT, 1_350 * MS, 1_200, &[Initial]),
+        datagram(SERVER, 1_390 * MS, 1_200, &[Initial, Handshake]),
+        datagram(SERVER, 1_390 * MS, 9_500, &[Handshake]),
+        datagram(CLIENT, 1_400 * MS, 1_200, &[Initial, Handshake]),
+        datagram(SERVER, 1_440 * MS, 700, &[Handshake]),
+    ];
+    // Accepted was the Initial of 350 ms; the limit cost 40 ms to the server and 10 ms to the client.
+    assert_eq!(codes(&slow)[..2], [("CC801", 350), ("CC831", 300)]);
+    let all = captured_findings(&analysis(&slow));
+    let limited = all.iter().find(|found| found.code == "CC802").unwrap();
+    assert_eq!((limited.cost, limited.frames), (50 * MS, (1_000, 1_440)));
+    let handshake = &all[0];
+    assert_eq!(handshake.severity, Severity::Error);
+    assert!(handshake.title.contains("1 Retry"), "{}", handshake.title);
+}
+
+#[test]
+fn no_answer_silences_and_marks() {
+    use LongPacketType::Initial;
+    let alone =
+        [datagram(CLIENT, 0, 1_200, &[Initial]), datagram(CLIENT, 999 * MS, 1_200, &[Initial])];
+    assert_eq!(codes(&alone)[0], ("CC803", 999));
+    let mut idle = handshake();
+    idle.push(datagram(SERVER, 3_090 * MS, 300, &[]));
+    let mut marked = datagram(SERVER, 3_091 * MS, 300, &[]);
+    marked.ecn = 3;
+    idle.push(marked);
+    assert_eq!(codes(&idle), [("CC831", 2_000), ("CC815", 0)]);
+    // A sender in the middle of a connection has no handshake to judge.
+    let middle = [datagram(CLIENT, 0, 900, &[]), datagram(CLIENT, MS, 900, &[])];
+    assert_eq!(codes(&middle), []);
 }

@@ -7,7 +7,8 @@ use packet::Dir;
 use packet::quic::{LongPacketType, QuicVersion};
 use serde::Serialize;
 
-use super::FileReport;
+use super::super::json::FindingJson;
+use super::{FileReport, findings};
 use crate::inputs::CapturedQuicConnection;
 
 /// A connection.
@@ -27,6 +28,7 @@ pub(crate) struct CapturedQuicJson {
     client_connection_ids: Vec<String>,
     server_connection_ids: Vec<String>,
     connection_id_changes: u64,
+    client_hello: Option<ClientHelloJson>,
     migrations: Vec<MigrationJson>,
     handshake: HandshakeJson,
     from_client: DirectionJson,
@@ -34,6 +36,15 @@ pub(crate) struct CapturedQuicJson {
     rates: RatesJson,
     silences: SilencesJson,
     spin_bit: SpinJson,
+    findings: Vec<FindingJson>,
+}
+
+#[derive(Serialize)]
+struct ClientHelloJson {
+    server_name: Option<String>,
+    /// In the client's order.
+    alpn: Vec<String>,
+    encrypted_client_hello: bool,
 }
 
 #[derive(Serialize)]
@@ -144,6 +155,11 @@ impl CapturedQuicJson {
             client_connection_ids: ids(Dir::Forward),
             server_connection_ids: ids(Dir::Reverse),
             connection_id_changes: one.id_changes[0] + one.id_changes[1],
+            client_hello: one.client_hello.as_ref().map(|hello| ClientHelloJson {
+                server_name: hello.server_name.clone(),
+                alpn: hello.protocols.clone(),
+                encrypted_client_hello: hello.has_encrypted_hello,
+            }),
             migrations: one
                 .migrations
                 .iter()
@@ -191,6 +207,7 @@ impl CapturedQuicJson {
                 server_rtt_s: samples(&spin.server_side),
                 client_rtt_s: samples(&spin.client_side),
             },
+            findings: findings(one, report).into_iter().map(FindingJson::of_event).collect(),
         }
     }
 }
