@@ -63,13 +63,10 @@ pub struct QuicNewReno {
 impl QuicNewReno {
     /// A controller in slow start, for datagrams of `datagram` bytes.
     pub fn new(params: QuicNewRenoParams, datagram: u32) -> Self {
-        let datagram = u64::from(datagram);
-        // Section 7.2: ten datagrams, but no more than 14,720 bytes, unless two are more.
-        let bound = (2 * datagram).max(14_720);
-        let cwnd = (u64::from(params.initial_window) * datagram).min(bound);
+        let cwnd = params.initial_window(datagram);
         Self {
             params,
-            datagram,
+            datagram: u64::from(datagram),
             cwnd,
             ssthresh: None,
             recovery_start: None,
@@ -138,6 +135,11 @@ impl QuicNewReno {
     /// True if the window is below the threshold.
     pub fn in_slow_start(&self) -> bool {
         self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
+    }
+
+    /// Ends slow start with the present window.
+    pub const fn leave_slow_start(&mut self) {
+        self.ssthresh = Some(self.cwnd);
     }
 
     /// True during a recovery period.

@@ -10,6 +10,7 @@ use crate::endpoint::{QuicEndpoint, QuicState};
 use crate::loss;
 use crate::packet::{AckFrame, Space};
 use crate::sent::{SentFrames, SentQuicPacket};
+use crate::slow_start::{SlowStartAck, SlowStartStep};
 
 impl QuicEndpoint {
     /// Processes an ACK frame (`OnAckReceived`).
@@ -147,6 +148,7 @@ impl QuicEndpoint {
             return;
         }
         let bytes: u64 = packets.iter().map(|packet| u64::from(packet.size)).sum();
+        let step = self.slow_start_step(packets, rtt);
         let acked = AckedPackets {
             now: cx.now,
             packets,
@@ -154,8 +156,13 @@ impl QuicEndpoint {
             underused: self.underused,
             rtt,
             smoothed,
+            min_rtt: self.rtt.min(),
+            divisor: if let SlowStartStep::Grow(divisor) = step { divisor } else { 1 },
         };
         let change = self.cc.on_acked(&acked);
+        if step == SlowStartStep::Leave {
+            self.cc.leave_slow_start();
+        }
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);
         cx.emit_with_state(self, || Event::QuicPacketsAcked {
             packets: packets.len() as u32,
@@ -169,6 +176,26 @@ impl QuicEndpoint {
             self.signal(Signal::Writable);
         }
         self.check_finished(cx);
+    }
+
+    /// What the initial slow start does with acknowledged packets, the largest number first.
+    fn slow_start_step(
+        &mut self,
+        packets: &[SentQuicPacket],
+        rtt: Option<Duration>,
+    ) -> SlowStartStep {
+        let next = self.spaces[Space::Application.index()].next;
+        let largest = packets.first().map(|packet| packet.number).filter(|&number| number < next);
+        let Some(largest) = largest.filter(|_| self.cc.in_initial_slow_start()) else {
+            return SlowStartStep::Grow(1);
+        };
+        self.slow_start.on_ack(&SlowStartAck {
+            rtt,
+            min_rtt: self.rtt.min(),
+            largest,
+            next,
+            window: self.cc.control().window.get() / u64::from(self.datagram),
+        })
     }
 
     /// Detects losses and reports them to congestion control (`DetectAndRemoveLostPackets`,

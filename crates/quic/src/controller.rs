@@ -16,7 +16,7 @@ use units::{Bytes, Duration, Instant, Offset};
 
 use crate::congestion_control::CongestionControl;
 use crate::profile::{QuicCubicRule, QuicProfile};
-use crate::quinn_cubic::QuinnCubic;
+use crate::quic_cubic::{CubicRoundTrip, QuicCubic};
 use crate::sent::SentQuicPacket;
 
 /// Ticks per second of the clock that TCP controllers see, as in most kernels.
@@ -30,7 +30,7 @@ const fn ticks(now: Instant) -> u64 {
 #[derive(Debug, Clone)]
 pub(crate) enum QuicController {
     NewReno(QuicNewReno),
-    QuinnCubic(QuinnCubic),
+    Cubic(QuicCubic),
     Tcp(Box<TcpController>),
 }
 
@@ -48,6 +48,10 @@ pub(crate) struct AckedPackets<'a> {
     pub(crate) rtt: Option<Duration>,
     /// The smoothed round-trip time, with that sample if losses are processed first.
     pub(crate) smoothed: Duration,
+    /// The smallest round-trip time.
+    pub(crate) min_rtt: Duration,
+    /// By this the growth of slow start is divided.
+    pub(crate) divisor: u64,
 }
 
 /// Packets declared lost together.
@@ -78,14 +82,19 @@ impl QuicController {
             CongestionControl::Cubic(CubicVariant::Linux) => {
                 Self::Tcp(Box::new(TcpController::new(LinuxCubic::new(HZ).into(), datagram)))
             }
-            CongestionControl::Cubic(CubicVariant::Rfc)
-                if profile.cubic == QuicCubicRule::Quinn =>
-            {
-                Self::QuinnCubic(QuinnCubic::new(datagram))
-            }
-            CongestionControl::Cubic(CubicVariant::Rfc) => {
-                Self::Tcp(Box::new(TcpController::new(RfcCubic::new().into(), datagram)))
-            }
+            CongestionControl::Cubic(CubicVariant::Rfc) => match profile.cubic {
+                QuicCubicRule::Rfc9438 => {
+                    Self::Tcp(Box::new(TcpController::new(RfcCubic::new().into(), datagram)))
+                }
+                QuicCubicRule::Quinn => {
+                    let window = profile.newreno.initial_window(datagram);
+                    Self::Cubic(QuicCubic::new(None, datagram, window))
+                }
+                QuicCubicRule::Packets(params) => {
+                    let window = profile.newreno.initial_window(datagram);
+                    Self::Cubic(QuicCubic::new(Some(params), datagram, window))
+                }
+            },
             CongestionControl::External(outside) => {
                 Self::Tcp(Box::new(TcpController::new(outside.on_linux(), datagram)))
             }
@@ -114,9 +123,10 @@ impl QuicController {
                 for packet in acked.packets {
                     let size = u64::from(packet.size);
                     flight = flight.saturating_sub(size);
+                    let slow = newreno.in_slow_start();
                     let one = newreno.on_packet_acked(&PacketAcked {
                         sent: packet.at,
-                        size,
+                        size: if slow { size / acked.divisor } else { size },
                         flight_is_empty: flight == 0,
                         underused: acked.underused,
                     });
@@ -124,17 +134,20 @@ impl QuicController {
                 }
                 change
             }
-            Self::QuinnCubic(cubic) => {
+            Self::Cubic(cubic) => {
                 let mut change = WindowChange::None;
                 // `on_ack_received` iterates over the numbers in ascending order.
                 for packet in acked.packets.iter().rev() {
+                    let size = u64::from(packet.size);
                     let event = PacketAcked {
                         sent: packet.at,
-                        size: u64::from(packet.size),
+                        size: if cubic.in_slow_start() { size / acked.divisor } else { size },
                         flight_is_empty: false,
                         underused: acked.underused,
                     };
-                    let one = cubic.on_packet_acked(acked.now, &event, acked.smoothed);
+                    let round_trip =
+                        CubicRoundTrip { smoothed: acked.smoothed, min: acked.min_rtt };
+                    let one = cubic.on_packet_acked(acked.now, &event, round_trip);
                     change = if one == WindowChange::None { change } else { one };
                 }
                 change
@@ -149,25 +162,44 @@ impl QuicController {
                 let LostPackets { now, sent, persistent, .. } = *lost;
                 newreno.on_packets_lost(&PacketsLost { now, sent, persistent })
             }
-            Self::QuinnCubic(cubic) => {
+            Self::Cubic(cubic) => {
                 let LostPackets { now, sent, persistent, .. } = *lost;
-                cubic.on_packets_lost(&PacketsLost { now, sent, persistent })
+                let packets = bytes.div_ceil(cubic.datagram());
+                cubic.on_packets_lost(&PacketsLost { now, sent, persistent }, packets)
             }
             Self::Tcp(tcp) => tcp.on_lost(lost, bytes),
+        }
+    }
+
+    /// Is this the slow start before the first loss, of a controller whose end a monitor may choose?
+    pub(crate) fn in_initial_slow_start(&self) -> bool {
+        match self {
+            Self::NewReno(newreno) => newreno.control().ssthresh.is_none(),
+            Self::Cubic(cubic) => cubic.control().ssthresh.is_none(),
+            Self::Tcp(_) => false,
+        }
+    }
+
+    /// Ends slow start with the present window.
+    pub(crate) const fn leave_slow_start(&mut self) {
+        match self {
+            Self::NewReno(newreno) => newreno.leave_slow_start(),
+            Self::Cubic(cubic) => cubic.leave_slow_start(),
+            Self::Tcp(_) => {}
         }
     }
 
     pub(crate) fn take_extra_packet(&mut self) -> bool {
         match self {
             Self::NewReno(newreno) => newreno.take_extra_packet(),
-            Self::QuinnCubic(_) | Self::Tcp(_) => false,
+            Self::Cubic(_) | Self::Tcp(_) => false,
         }
     }
 
     pub(crate) fn control(&self) -> Control {
         match self {
             Self::NewReno(newreno) => newreno.control(),
-            Self::QuinnCubic(cubic) => cubic.control(),
+            Self::Cubic(cubic) => cubic.control(),
             Self::Tcp(tcp) => tcp.cc.control(),
         }
     }
@@ -175,7 +207,7 @@ impl QuicController {
     pub(crate) fn in_recovery(&self) -> bool {
         match self {
             Self::NewReno(newreno) => newreno.in_recovery(),
-            Self::QuinnCubic(cubic) => cubic.in_recovery(),
+            Self::Cubic(cubic) => cubic.in_recovery(),
             Self::Tcp(tcp) => tcp.in_recovery,
         }
     }
@@ -183,7 +215,7 @@ impl QuicController {
     /// The error of a user-defined controller, if it failed.
     pub(crate) fn failure(&self) -> Option<&ControllerError> {
         match self {
-            Self::NewReno(_) | Self::QuinnCubic(_) => None,
+            Self::NewReno(_) | Self::Cubic(_) => None,
             Self::Tcp(tcp) => tcp.cc.failure(),
         }
     }
@@ -192,7 +224,7 @@ impl QuicController {
     pub(crate) fn partial(&self) -> Bytes {
         match self {
             Self::NewReno(newreno) => newreno.partial_bytes_acked(),
-            Self::QuinnCubic(_) | Self::Tcp(_) => Bytes::ZERO,
+            Self::Cubic(_) | Self::Tcp(_) => Bytes::ZERO,
         }
     }
 }

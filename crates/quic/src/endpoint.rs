@@ -12,7 +12,7 @@ use crate::congestion_control::CongestionControl;
 use crate::controller::QuicController;
 use crate::flow_control::{FlowControl, Windows};
 use crate::handshake::{Flights, Handshake};
-use crate::pacer::Pacer;
+use crate::pacer::{Pacer, PacingBasis};
 use crate::packet::{QuicPacket, Space, max_datagram};
 use crate::profile::QuicProfile;
 use crate::pto;
@@ -21,6 +21,7 @@ use crate::recv_stream::RecvStream;
 use crate::rtt::Rtt;
 use crate::send_stream::SendStream;
 use crate::sent::{SentPackets, SentQuicPacket};
+use crate::slow_start::SlowStartMonitor;
 
 /// The role of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +141,7 @@ pub struct QuicEndpoint {
     pub(crate) cc: QuicController,
     pub(crate) rtt: Rtt,
     pub(crate) pacer: Pacer,
+    pub(crate) slow_start: SlowStartMonitor,
     pub(crate) bytes_in_flight: u64,
     /// The application or flow control, not the congestion window, limits the sender.
     pub(crate) underused: bool,
@@ -197,6 +199,7 @@ impl QuicEndpoint {
             spaces: [numbers(), numbers(), numbers()],
             datagram,
             pacer: Pacer::new(cc.control().window.get(), profile.bursts, datagram),
+            slow_start: SlowStartMonitor::new(profile.slow_start),
             cc,
             rtt: Rtt::new(profile.pto.initial_rtt),
             bytes_in_flight: 0,
@@ -315,7 +318,19 @@ impl QuicEndpoint {
     /// The pacing rate; `None` before the first round-trip sample or without pacing.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         self.rtt.first_sample().filter(|_| self.cfg.profile.pacing)?;
-        Pacer::rate(self.cc.control().window, self.rtt.smoothed())
+        self.pacing_basis().rate()
+    }
+
+    /// What the pacer's rate follows from.
+    pub(crate) fn pacing_basis(&self) -> PacingBasis {
+        let control = self.cc.control();
+        let gain = self.cfg.profile.pacing_gain;
+        let slow = control.ssthresh.is_none_or(|ssthresh| control.window < ssthresh);
+        PacingBasis {
+            window: control.window,
+            smoothed: self.rtt.smoothed(),
+            gain: if slow { gain.slow_start } else { gain.avoidance },
+        }
     }
 
     /// May polling give a packet?

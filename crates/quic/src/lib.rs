@@ -20,6 +20,7 @@ pub mod packet;
 pub mod profile;
 pub mod pto;
 pub mod sizes;
+pub mod slow_start;
 
 mod acks;
 mod congestion_control;
@@ -27,7 +28,7 @@ mod controller;
 mod input;
 mod output;
 mod pacer;
-mod quinn_cubic;
+mod quic_cubic;
 mod ranges;
 mod received;
 mod recv_stream;

@@ -202,11 +202,15 @@ impl QuicEndpoint {
 
     /// Does the pacer delay the next packet?
     fn must_pace<R: Recorder>(&mut self, cx: &Cx<'_, R>) -> bool {
-        if !self.cfg.profile.pacing || self.rtt.first_sample().is_none() {
+        let profile = &self.cfg.profile;
+        if !profile.pacing
+            || self.rtt.first_sample().is_none()
+            || self.rtt.smoothed() < profile.pacing_gain.from_rtt
+        {
             return false;
         }
-        let (window, smoothed) = (self.cc.control().window, self.rtt.smoothed());
-        self.paced_until = self.pacer.release(cx.now, u64::from(self.datagram), window, smoothed);
+        let basis = self.pacing_basis();
+        self.paced_until = self.pacer.release(cx.now, u64::from(self.datagram), basis);
         self.paced_until.is_some()
     }
 

@@ -4,7 +4,7 @@
 use units::ratio::{scaled, scaled_up};
 use units::{Bytes, Duration, Instant, Rate};
 
-use crate::profile::PacerBursts;
+use crate::profile::{BucketCapacity, PacerBucket, PacerBursts};
 
 /// A leaky bucket pacer.
 #[derive(Debug, Clone)]
@@ -12,17 +12,43 @@ pub(crate) struct Pacer {
     bursts: PacerBursts,
     datagram: u64,
     burst: u64,
-    tokens: u64,
+    /// Below zero: a packet was sent before it was earned.
+    tokens: i64,
     since: Instant,
     /// The window for which the burst was computed.
     window: Bytes,
+}
+
+/// What a pacer's rate follows from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PacingBasis {
+    pub(crate) window: Bytes,
+    pub(crate) smoothed: Duration,
+    /// Percentage of a window that is sent in a round trip.
+    pub(crate) gain: u64,
+}
+
+impl PacingBasis {
+    /// Tokens are earned at `gain` bytes in `span` ns.
+    fn speed(&self) -> (u64, u64) {
+        (self.gain * self.window.get().max(1), 100 * self.smoothed.as_nanos().max(1))
+    }
+
+    /// The pacing rate.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        const SECOND: u64 = Duration::from_secs(1).as_nanos();
+        let span = 100 * self.smoothed.as_nanos().max(1);
+        let bits = (self.gain * self.window.get()).saturating_mul(8);
+        Rate::from_bits_per_second(scaled(SECOND, bits, span))
+    }
 }
 
 impl Pacer {
     /// A full bucket of `burst` bytes.
     pub(crate) const fn new(burst: u64, bursts: PacerBursts, datagram: u32) -> Self {
         let datagram = datagram as u64;
-        Self { bursts, datagram, burst, tokens: burst, since: Instant::ZERO, window: Bytes::ZERO }
+        let tokens = burst as i64;
+        Self { bursts, datagram, burst, tokens, since: Instant::ZERO, window: Bytes::ZERO }
     }
 
     /// When a packet of `size` bytes may be sent; `None`: now.
@@ -30,68 +56,98 @@ impl Pacer {
         &mut self,
         now: Instant,
         size: u64,
-        window: Bytes,
-        smoothed: Duration,
+        basis: PacingBasis,
     ) -> Option<Instant> {
-        if let PacerBursts::Interval { time, least, most } = self.bursts {
-            // The burst changes with the window only, not with the round trip.
-            if window != self.window {
-                let sent = scaled(window.get(), time.as_nanos(), smoothed.as_nanos().max(1));
-                self.burst = sent.clamp(least * self.datagram, most * self.datagram);
-                self.tokens = self.tokens.min(self.burst);
-                self.window = window;
+        match self.bursts {
+            PacerBursts::InitialWindow => {
+                self.refill(now, basis);
+                let short = size.min(self.burst).saturating_sub(self.tokens.max(0) as u64);
+                let (gain, span) = basis.speed();
+                (short > 0).then(|| self.since + Duration::from_nanos(scaled_up(short, span, gain)))
             }
-            return self.release_burst(now, size, window, smoothed);
+            PacerBursts::Interval { time, least, most } => {
+                // The burst changes with the window only, not with the round trip.
+                if basis.window != self.window {
+                    let smoothed = basis.smoothed.as_nanos().max(1);
+                    let sent = scaled(basis.window.get(), time.as_nanos(), smoothed);
+                    self.burst = sent.clamp(least * self.datagram, most * self.datagram);
+                    self.tokens = self.tokens.min(self.burst as i64);
+                    self.window = basis.window;
+                }
+                self.release_burst(now, size, basis)
+            }
+            PacerBursts::Bucket(bucket) => self.release_from_bucket(now, size, basis, bucket),
         }
-        // Tokens earned at 5 windows per 4 round trips.
-        let (gain, span) = (5 * window.get().max(1), 4 * smoothed.as_nanos().max(1));
-        let refill = scaled(now.since(self.since).as_nanos(), gain, span);
-        if refill > 0 {
-            self.tokens = self.tokens.saturating_add(refill).min(self.burst);
+    }
+
+    /// Adds the tokens earned since the last time, up to the burst.
+    fn refill(&mut self, now: Instant, basis: PacingBasis) {
+        let (gain, span) = basis.speed();
+        let earned = scaled(now.since(self.since).as_nanos(), gain, span);
+        if earned > 0 {
+            let earned = i64::try_from(earned).unwrap_or(i64::MAX);
+            self.tokens = self.tokens.saturating_add(earned).min(self.burst as i64);
             self.since = now;
         }
-        if self.tokens >= size {
-            return None;
-        }
-        let short = size.min(self.burst).saturating_sub(self.tokens);
-        (short > 0).then(|| self.since + Duration::from_nanos(scaled_up(short, span, gain)))
     }
 
     /// When a burst may be sent, with the rounding of quinn-proto 0.11.19 (`Pacer::delay`): each attempt
     /// that lacks tokens drops the fraction of a byte earned so far.
-    fn release_burst(
-        &mut self,
-        now: Instant,
-        size: u64,
-        window: Bytes,
-        smoothed: Duration,
-    ) -> Option<Instant> {
-        let window = window.get();
-        if self.tokens >= size || window > u64::from(u32::MAX) || smoothed == Duration::ZERO {
+    fn release_burst(&mut self, now: Instant, size: u64, basis: PacingBasis) -> Option<Instant> {
+        let (window, smoothed) = (basis.window.get(), basis.smoothed);
+        let tokens = self.tokens.max(0) as u64;
+        if tokens >= size || window > u64::from(u32::MAX) || smoothed == Duration::ZERO {
             return None;
         }
         let round_trips = now.since(self.since).as_secs_f64() / smoothed.as_secs_f64();
-        let earned = (window as f64 * 1.25 * round_trips) as u64;
-        self.tokens = self.tokens.saturating_add(earned).min(self.burst);
+        let gain = basis.gain as f64 / 100.0;
+        let earned = (window as f64 * gain * round_trips) as u64;
+        let tokens = tokens.saturating_add(earned).min(self.burst);
+        self.tokens = tokens as i64;
         self.since = now;
-        if self.tokens >= size {
+        if tokens >= size {
             return None;
         }
-        let short = size.max(self.burst) - self.tokens;
+        let short = size.max(self.burst) - tokens;
         let unscaled = scaled(short, smoothed.as_nanos(), window.max(1));
-        Some(now + Duration::from_nanos(unscaled / 5 * 4))
+        // Gains are multiples of 25 %: quinn divides by 5 and multiplies by 4.
+        Some(now + Duration::from_nanos(unscaled / (basis.gain / 25).max(1) * 4))
     }
 
-    /// The pacing rate: 5/4 of the window per round trip.
-    pub(crate) fn rate(window: Bytes, smoothed: Duration) -> Option<Rate> {
-        const SECOND: u64 = Duration::from_secs(1).as_nanos();
-        let (gain, span) = (5 * window.get(), 4 * smoothed.as_nanos().max(1));
-        Rate::from_bits_per_second(scaled(SECOND, gain.saturating_mul(8), span))
+    fn release_from_bucket(
+        &mut self,
+        now: Instant,
+        size: u64,
+        basis: PacingBasis,
+        bucket: PacerBucket,
+    ) -> Option<Instant> {
+        let (gain, span) = basis.speed();
+        self.burst = match bucket.capacity {
+            BucketCapacity::Window => basis.window.get().max(self.datagram),
+            BucketCapacity::Datagrams { least, time } => {
+                scaled(time.as_nanos(), gain, span).max(least * self.datagram)
+            }
+        };
+        self.tokens = self.tokens.min(self.burst as i64);
+        self.refill(now, basis);
+        let short = u64::try_from(size as i64 - self.tokens).unwrap_or(0);
+        if short == 0 {
+            return None;
+        }
+        let wait = Duration::from_nanos(scaled_up(short, span, gain));
+        if bucket.in_advance {
+            (wait >= bucket.wait).then(|| self.since + wait)
+        } else {
+            Some(now + wait.max(bucket.wait))
+        }
     }
 
     /// Takes the tokens of a sent packet.
-    pub(crate) const fn on_sent(&mut self, size: u64) {
-        self.tokens = self.tokens.saturating_sub(size);
+    pub(crate) fn on_sent(&mut self, size: u64) {
+        let in_advance =
+            matches!(self.bursts, PacerBursts::Bucket(PacerBucket { in_advance: true, .. }));
+        let left = self.tokens.saturating_sub(size as i64);
+        self.tokens = if in_advance { left } else { left.max(0) };
     }
 }
 
@@ -99,11 +155,44 @@ impl Pacer {
 mod tests {
     use super::*;
 
+    const BASIS: PacingBasis =
+        PacingBasis { window: Bytes(120_000), smoothed: Duration::from_millis(100), gain: 125 };
+
+    /// Send times in us of a sender that has always data, until 10 ms.
+    fn sent(bucket: PacerBucket, basis: PacingBasis) -> Vec<u64> {
+        let mut pacer = Pacer::new(0, PacerBursts::Bucket(bucket), 1_200);
+        let (mut now, mut times) = (Instant::ZERO, Vec::new());
+        while now.since(Instant::ZERO) < Duration::from_millis(10) {
+            match pacer.release(now, 1_200, basis) {
+                None => {
+                    pacer.on_sent(1_200);
+                    times.push(now.since(Instant::ZERO).as_micros());
+                }
+                Some(at) => now = at,
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn a_bucket_waits_at_least_its_time_or_sends_in_advance() {
+        // 1,200 bytes are earned in 0.8 ms.
+        let capacity = BucketCapacity::Datagrams { least: 2, time: Duration::ZERO };
+        let wait = Duration::from_millis(1);
+        let waits = sent(PacerBucket { capacity, wait, in_advance: false }, BASIS);
+        assert_eq!(waits[..6], [1_000, 2_000, 3_000, 4_000, 4_000, 5_000]);
+        // At twice the window in a round trip 0.5 ms: in advance, until the debt is a millisecond.
+        let fast = PacingBasis { gain: 200, ..BASIS };
+        let advance = sent(PacerBucket { capacity, wait, in_advance: true }, fast);
+        assert_eq!(advance[..5], [0, 1_000, 1_000, 2_000, 2_000]);
+        // Both send at the rate in the end.
+        assert!(waits.len().abs_diff(12) <= 1 && advance.len().abs_diff(20) <= 2);
+    }
+
     #[test]
     fn five_quarters_of_a_window_in_a_round_trip_section_7_7() {
         // 120 kB in 100 ms are 9.6 Mbit/s.
-        let rate = Pacer::rate(Bytes(120_000), Duration::from_millis(100)).unwrap();
-        assert_eq!(rate.bits_per_second(), 12_000_000);
+        assert_eq!(BASIS.rate().unwrap().bits_per_second(), 12_000_000);
     }
 
     #[test]
@@ -112,8 +201,7 @@ mod tests {
         let (mut now, mut sent) = (Instant::ZERO, 0_u64);
         let end = now + Duration::from_millis(400);
         while now < end {
-            let (window, rtt) = (Bytes(120_000), Duration::from_millis(100));
-            match pacer.release(now, 1_200, window, rtt) {
+            match pacer.release(now, 1_200, BASIS) {
                 None => {
                     pacer.on_sent(1_200);
                     sent += 1_200;

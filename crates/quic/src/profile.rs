@@ -1,4 +1,7 @@
-//! Profiles of QUIC implementations: three presets, and fields to change.
+//! Profiles of QUIC implementations: presets, and fields to change. [`stacks`] has those of stacks in use, from
+//! their sources.
+
+pub mod stacks;
 
 use cc::quic_newreno::QuicNewRenoParams;
 use units::{Bytes, Duration};
@@ -10,6 +13,7 @@ use crate::loss::QuicLossRule;
 use crate::packet::AckFrequency;
 use crate::pto::QuicPtoRule;
 use crate::sizes::Overhead;
+use crate::slow_start::SlowStartRule;
 
 /// The behaviour of a QUIC implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +48,12 @@ pub struct QuicProfile {
     pub ack_frequency: Option<AckFrequency>,
     /// CUBIC of `cc = "cubic"`.
     pub cubic: QuicCubicRule,
+    /// How the slow start before the first loss may end.
+    pub slow_start: SlowStartRule,
     /// Is pacing on?
     pub pacing: bool,
+    /// The pacing rate.
+    pub pacing_gain: PacingGain,
     /// Bursts of the pacer.
     pub bursts: PacerBursts,
     /// Flow control windows for the peer.
@@ -88,6 +96,24 @@ pub enum QuicCubicRule {
     Rfc9438,
     /// quinn-proto 0.11.19, after RFC 8312.
     Quinn,
+    /// RFC 9438 packet by packet, with a stack's choices.
+    Packets(QuicCubicParams),
+}
+
+/// The pacing rate as percentages of a window in a smoothed round trip, multiples of 25.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacingGain {
+    /// Below the slow-start threshold.
+    pub slow_start: u64,
+    /// Else.
+    pub avoidance: u64,
+    /// A shorter smoothed round trip is not paced.
+    pub from_rtt: Duration,
+}
+
+impl PacingGain {
+    /// RFC 9002 section 7.7.
+    pub const RFC9002: Self = Self { slow_start: 125, avoidance: 125, from_rtt: Duration::ZERO };
 }
 
 /// How much the pacer sends at once.
@@ -105,11 +131,47 @@ pub enum PacerBursts {
         /// Most datagrams.
         most: u64,
     },
+    /// What is in a bucket.
+    Bucket(PacerBucket),
+}
+
+/// A bucket of a pacer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacerBucket {
+    /// Most that it holds.
+    pub capacity: BucketCapacity,
+    /// Least time that the sender waits.
+    pub wait: Duration,
+    /// A packet that is earned in less than `wait` is sent at once, in advance.
+    pub in_advance: bool,
+}
+
+/// Most that a [`PacerBucket`] holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BucketCapacity {
+    /// A congestion window.
+    Window,
+    /// What the pacing rate earns in this time, at least these datagrams.
+    Datagrams {
+        /// Least datagrams.
+        least: u64,
+        /// Time.
+        time: Duration,
+    },
 }
 
 /// Names of all profiles, in the order they are listed to users.
-pub const NAMES: [&str; 4] =
-    ["quic-rfc9002", "quic-inet-2025-02", "quic-inet-2025-03", "quinn-0.11"];
+pub const NAMES: [&str; 9] = [
+    "quic-rfc9002",
+    "quic-inet-2025-02",
+    "quic-inet-2025-03",
+    "quinn-0.11",
+    "quiche-0.29",
+    "quic-go-0.61",
+    "neqo-0.30",
+    "s2n-quic-1.88",
+    "msquic-2.6",
+];
 
 impl QuicProfile {
     /// The profile of that name.
@@ -119,6 +181,11 @@ impl QuicProfile {
             "quic-inet-2025-02" => Some(INET_2025_02),
             "quic-inet-2025-03" => Some(INET_2025_03),
             "quinn-0.11" => Some(QUINN_0_11),
+            "quiche-0.29" => Some(stacks::QUICHE),
+            "quic-go-0.61" => Some(stacks::QUIC_GO),
+            "neqo-0.30" => Some(stacks::NEQO),
+            "s2n-quic-1.88" => Some(stacks::S2N_QUIC),
+            "msquic-2.6" => Some(stacks::MSQUIC),
             _ => None,
         }
     }
@@ -149,7 +216,9 @@ pub const RFC9002: QuicProfile = QuicProfile {
     },
     ack_frequency: None,
     cubic: QuicCubicRule::Rfc9438,
+    slow_start: SlowStartRule::Standard,
     pacing: true,
+    pacing_gain: PacingGain::RFC9002,
     bursts: PacerBursts::InitialWindow,
     // Chromium's.
     windows: Windows { connection: 15 << 20, stream: 6 << 20 },
@@ -201,6 +270,8 @@ pub const QUINN_0_11: QuicProfile = QuicProfile {
     send_buffer: Bytes(10_000_000),
     ..RFC9002
 };
+
+pub use crate::quic_cubic::{CubicRollback, QuicCubicParams};
 
 #[cfg(test)]
 mod tests {

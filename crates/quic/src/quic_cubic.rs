@@ -1,8 +1,10 @@
-//! CUBIC of quinn-proto 0.11.19 (`congestion/cubic.rs`), which follows RFC 8312.
+//! CUBIC of QUIC stacks, packet by packet: that of quinn-proto 0.11.19 (`congestion/cubic.rs`), which follows RFC
+//! 8312, and that of RFC 9438 with the choices of other stacks.
 //!
-//! It differs from RFC 9438 in that the window of a Reno flow is `W_max beta + 3 (1 - beta)/(1 + beta) t/RTT`
-//! (RFC 8312 section 4.2), grows by whole datagrams whose excess is dropped, at most one for each packet
-//! acknowledged, and that a recovery restarts only with a packet sent after it began.
+//! quinn's differs from RFC 9438 in that the window of a Reno flow is `W_max beta + 3 (1 - beta)/(1 + beta) t/RTT`
+//! (RFC 8312 section 4.2) and that it grows by whole datagrams whose excess is dropped. All grow at most one
+//! datagram for each packet acknowledged, and reduce the window again only for a packet sent after the recovery
+//! began.
 
 use cc::quic_newreno::{PacketAcked, PacketsLost};
 use cc::{Control, Growth, WindowChange};
@@ -12,17 +14,63 @@ use units::{Bytes, Duration, Instant, maths};
 const BETA: f64 = 0.7;
 /// Scaling of the cubic function, in datagrams per second cubed.
 const C: f64 = 0.4;
-/// Largest initial window in bytes, and for which datagram it is ten of them.
-const INITIAL_WINDOW: u64 = 12_000;
+/// Growth of a Reno flow in datagrams per window acknowledged, before `W_max` is reached (RFC 9438 section 4.3).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// The goal is at most this number of windows (RFC 9438 section 4.4).
+const MOST: f64 = 1.5;
+
+/// Choices of a stack within RFC 9438.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuicCubicParams {
+    /// The time of the cubic function runs from the first packet acknowledged after a recovery (RFC 9438 section
+    /// 4.2); else from the recovery's begin.
+    pub epoch_at_first_ack: bool,
+    /// The goal is that of a smallest round trip later; else of a smoothed one.
+    pub ahead_by_min_rtt: bool,
+    /// A reduction is undone when the recovery ends, if fewer packets were lost.
+    pub rollback: Option<CubicRollback>,
+}
+
+/// How few losses count as none (quiche, `ROLLBACK_THRESHOLD_PERCENT`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CubicRollback {
+    /// Percentage of the packets of a window.
+    pub percent: u64,
+    /// Packets, if those are more.
+    pub least: u64,
+}
+
+/// Round trips of a sender.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CubicRoundTrip {
+    pub(crate) smoothed: Duration,
+    pub(crate) min: Duration,
+}
+
+/// The window before a reduction.
+#[derive(Debug, Clone, Copy)]
+struct CubicCheckpoint {
+    window: u64,
+    ssthresh: Option<u64>,
+    since: Option<Instant>,
+    w_max: f64,
+    k: f64,
+    /// Packets lost since.
+    lost: u64,
+}
 
 /// CUBIC of one connection.
 #[derive(Debug, Clone)]
-pub(crate) struct QuinnCubic {
+pub(crate) struct QuicCubic {
+    /// `None`: quinn's law.
+    params: Option<QuicCubicParams>,
     datagram: u64,
     window: u64,
     ssthresh: Option<u64>,
     /// Begin of the recovery, or of congestion avoidance.
     since: Option<Instant>,
+    /// Begin of the cubic function, if it is later.
+    epoch: Option<Instant>,
     in_recovery: bool,
     /// Window before the last reduction, in bytes.
     w_max: f64,
@@ -30,16 +78,23 @@ pub(crate) struct QuinnCubic {
     k: f64,
     /// Bytes by which the window is to grow.
     increment: u64,
+    /// Window of a Reno flow in bytes (RFC 9438 section 4.3).
+    w_est: f64,
+    checkpoint: Option<CubicCheckpoint>,
 }
 
-impl QuinnCubic {
-    pub(crate) const fn new(datagram: u32) -> Self {
+impl QuicCubic {
+    /// A controller in slow start with this window in bytes.
+    pub(crate) const fn new(params: Option<QuicCubicParams>, datagram: u32, window: u64) -> Self {
         Self {
+            params,
+            w_est: 0.0,
+            checkpoint: None,
             datagram: datagram as u64,
-            // `14720.clamp(2 * 1200, 10 * 1200)`, for any datagram.
-            window: INITIAL_WINDOW,
+            window,
             ssthresh: None,
             since: None,
+            epoch: None,
             in_recovery: false,
             w_max: 0.0,
             k: 0.0,
@@ -60,33 +115,88 @@ impl QuinnCubic {
         &mut self,
         now: Instant,
         acked: &PacketAcked,
-        smoothed: Duration,
+        round_trip: CubicRoundTrip,
     ) -> WindowChange {
         if acked.underused || self.belongs_to_recovery(acked.sent) {
             return WindowChange::None;
         }
         let recovered = core::mem::take(&mut self.in_recovery);
         let unchanged = if recovered { WindowChange::RecoveryEnded } else { WindowChange::None };
-        if self.ssthresh.is_none_or(|ssthresh| self.window < ssthresh) {
+        if recovered && self.roll_back() {
+            return WindowChange::RecoveryEnded;
+        }
+        if recovered && self.params.is_some_and(|params| params.epoch_at_first_ack) {
+            self.epoch = Some(now);
+        }
+        if self.in_slow_start() {
             self.window += acked.size;
             return WindowChange::Grew(Growth::SlowStart);
         }
         let since = *self.since.get_or_insert_with(|| {
-            (self.w_max, self.k) = (self.window as f64, 0.0);
+            (self.w_max, self.k, self.w_est) = (self.window as f64, 0.0, self.window as f64);
             now
         });
-        let goal = self.goal(now.since(since), smoothed);
+        let t = now.since(self.epoch.unwrap_or(since));
+        let goal = match self.params {
+            None => self.quinn_goal(t, round_trip.smoothed),
+            Some(params) if params.ahead_by_min_rtt => self.goal(t, round_trip.min, acked.size),
+            Some(_) => self.goal(t, round_trip.smoothed, acked.size),
+        };
         self.increment = self.increment.saturating_add(goal - self.window);
         if self.increment < self.datagram {
             return unchanged;
         }
         self.window += self.datagram;
-        self.increment = 0;
+        self.increment = if self.params.is_some() { self.increment - self.datagram } else { 0 };
         WindowChange::Grew(Growth::Avoidance)
     }
 
-    /// The window after this packet, `t` after the recovery began; at least the present one.
-    fn goal(&self, t: Duration, smoothed: Duration) -> u64 {
+    /// The window of RFC 9438 section 4 after a packet of `size` bytes, at least the present one.
+    fn goal(&mut self, t: Duration, ahead: Duration, size: u64) -> u64 {
+        let (datagram, window) = (self.datagram as f64, self.window as f64);
+        let alpha = if self.w_est >= self.w_max { 1.0 } else { ALPHA };
+        self.w_est += alpha * size as f64 / window * datagram;
+        let cubic = |t: Duration| {
+            let after = t.as_secs_f64() - self.k;
+            C * (after * after * after) * datagram + self.w_max
+        };
+        if cubic(t) < self.w_est {
+            return self.window.max(self.w_est as u64);
+        }
+        let target = cubic(t + ahead).clamp(window, MOST * window);
+        self.window + ((target - window) / window * datagram) as u64
+    }
+
+    /// Undoes the last reduction, if so few packets were lost that the stack takes it for chance.
+    fn roll_back(&mut self) -> bool {
+        let rule = self.params.and_then(|params| params.rollback);
+        let (Some(rule), Some(before)) = (rule, self.checkpoint) else { return false };
+        let few = (self.window / self.datagram * rule.percent / 100).max(rule.least);
+        let in_slow_start = before.ssthresh.is_none_or(|ssthresh| before.window < ssthresh);
+        if before.lost >= few || in_slow_start || self.window >= before.window {
+            return false;
+        }
+        (self.window, self.ssthresh, self.since) = (before.window, before.ssthresh, before.since);
+        (self.w_max, self.k) = (before.w_max, before.k);
+        true
+    }
+
+    /// Is the window below the threshold?
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.ssthresh.is_none_or(|ssthresh| self.window < ssthresh)
+    }
+
+    pub(crate) const fn datagram(&self) -> u64 {
+        self.datagram
+    }
+
+    /// Ends slow start with the present window.
+    pub(crate) const fn leave_slow_start(&mut self) {
+        self.ssthresh = Some(self.window);
+    }
+
+    /// quinn's window after this packet, `t` after the recovery began; at least the present one.
+    fn quinn_goal(&self, t: Duration, smoothed: Duration) -> u64 {
         let datagram = self.datagram as f64;
         let w_max = self.w_max / datagram;
         let after = (t + smoothed).as_secs_f64() - self.k;
@@ -103,11 +213,23 @@ impl QuinnCubic {
         self.window
     }
 
-    /// Losses reduce the window once for a recovery.
-    pub(crate) fn on_packets_lost(&mut self, lost: &PacketsLost) -> WindowChange {
+    /// Losses, `packets` of them, reduce the window once for a recovery.
+    pub(crate) fn on_packets_lost(&mut self, lost: &PacketsLost, packets: u64) -> WindowChange {
         if self.belongs_to_recovery(lost.sent) {
+            if let Some(before) = &mut self.checkpoint {
+                before.lost += packets;
+            }
             return WindowChange::None;
         }
+        self.checkpoint = Some(CubicCheckpoint {
+            window: self.window,
+            ssthresh: self.ssthresh,
+            since: self.since,
+            w_max: self.w_max,
+            k: self.k,
+            lost: packets,
+        });
+        self.epoch = None;
         self.since = Some(lost.now);
         self.in_recovery = true;
         let window = self.window as f64;
@@ -115,12 +237,20 @@ impl QuinnCubic {
         self.w_max = if window < self.w_max { window * (1.0 + BETA) / 2.0 } else { window };
         self.window = ((window * BETA) as u64).max(self.minimum());
         self.ssthresh = Some(self.window);
-        self.k = maths::cbrt(self.w_max / self.datagram as f64 * (1.0 - BETA) / C);
+        self.w_est = self.window as f64;
+        self.k = match self.params {
+            None => maths::cbrt(self.w_max / self.datagram as f64 * (1.0 - BETA) / C),
+            Some(_) => {
+                let missing = (self.w_max - self.window as f64).max(0.0);
+                maths::cbrt(missing / self.datagram as f64 / C)
+            }
+        };
         self.increment = (self.increment as f64 * BETA) as u64;
         if !lost.persistent {
             return WindowChange::RecoveryBegan;
         }
         self.since = None;
+        self.checkpoint = None;
         self.in_recovery = false;
         self.w_max = self.window as f64;
         self.ssthresh = Some(((self.window as f64 * BETA) as u64).max(self.minimum()));
@@ -153,6 +283,72 @@ mod tests {
         }
     }
 
+    fn trip(ms: u64) -> CubicRoundTrip {
+        let rtt = Duration::from_millis(ms);
+        CubicRoundTrip { smoothed: rtt, min: rtt }
+    }
+
+    const RFC: QuicCubicParams =
+        QuicCubicParams { epoch_at_first_ack: false, ahead_by_min_rtt: true, rollback: None };
+
+    /// Acknowledges a window after the other until `end` ms, each packet a datagram.
+    fn grow(cubic: &mut QuicCubic, from: u64, end: u64) {
+        let mut now = from * MS;
+        while now < end * MS {
+            now += 100 * MS / (cubic.window / 1_200);
+            let _ = cubic.on_packet_acked(Instant::from_nanos(now), &acked(now), trip(100));
+        }
+    }
+
+    #[test]
+    fn the_window_of_rfc_9438_is_regained_after_k() {
+        let mut cubic = QuicCubic::new(Some(RFC), 1_200, 120_000);
+        let _ = cubic.on_packets_lost(&lost(0, false), 1);
+        // K = cbrt((100 - 70) / 0.4) s, one round trip ahead.
+        assert!((cubic.k - 4.217).abs() < 0.001, "{}", cubic.k);
+        grow(&mut cubic, 0, 4_217);
+        assert!((117_000..=121_200).contains(&cubic.window), "{}", cubic.window);
+        // Reno's is larger by then: 30 datagrams in 57 round trips, and one in each of the 15 after them.
+        grow(&mut cubic, 4_217, 7_217);
+        assert!((137_400..=139_800).contains(&cubic.window), "{}", cubic.window);
+    }
+
+    #[test]
+    fn a_reno_flow_is_the_least_of_a_short_path() {
+        // With a round trip of 10 ms a window of 20 datagrams is Reno's: 0.53 datagrams a round trip.
+        let mut cubic = QuicCubic::new(Some(RFC), 1_200, 24_000);
+        let _ = cubic.on_packets_lost(&lost(0, false), 1);
+        let mut now = 0;
+        while now < 100 * MS {
+            now += 10 * MS / (cubic.window / 1_200);
+            let _ = cubic.on_packet_acked(Instant::from_nanos(now), &acked(now), trip(10));
+        }
+        let grown = (cubic.window - 16_800) / 1_200;
+        assert!((4..=6).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn few_losses_are_rolled_back_when_the_recovery_ends() {
+        let rule = Some(CubicRollback { percent: 20, least: 2 });
+        let params = QuicCubicParams { rollback: rule, ..RFC };
+        for (packets, kept) in [(13, 120_000), (14, 84_000)] {
+            let mut cubic = QuicCubic::new(Some(params), 1_200, 120_000);
+            cubic.leave_slow_start();
+            // 84,000 bytes are 70 datagrams, a fifth of them 14.
+            let _ = cubic.on_packets_lost(&lost(MS, false), packets);
+            assert_eq!(cubic.window, 84_000);
+            let change =
+                cubic.on_packet_acked(Instant::from_nanos(3 * MS), &acked(2 * MS), trip(1));
+            assert_eq!(change, WindowChange::RecoveryEnded, "{packets}");
+            assert_eq!(cubic.window, kept, "{packets}");
+        }
+        // Not what ended slow start.
+        let mut cubic = QuicCubic::new(Some(params), 1_200, 120_000);
+        let _ = cubic.on_packets_lost(&lost(MS, false), 1);
+        let _ = cubic.on_packet_acked(Instant::from_nanos(3 * MS), &acked(2 * MS), trip(1));
+        assert_eq!(cubic.window, 84_000);
+    }
+
     fn lost(at: u64, persistent: bool) -> PacketsLost {
         let at = Instant::from_nanos(at);
         PacketsLost { now: at, sent: at, persistent }
@@ -160,36 +356,36 @@ mod tests {
 
     #[test]
     fn a_loss_keeps_seven_tenths_and_fast_convergence_lowers_the_goal() {
-        let mut cubic = QuinnCubic::new(1_200);
+        let mut cubic = QuicCubic::new(None, 1_200, 12_000);
         for number in 0..90 {
-            let _ = cubic.on_packet_acked(Instant::from_nanos(MS), &acked(number), Duration::ZERO);
+            let _ = cubic.on_packet_acked(Instant::from_nanos(MS), &acked(number), trip(0));
         }
         // 12,000 bytes and 90 packets.
         assert_eq!(cubic.window, 120_000);
-        assert_eq!(cubic.on_packets_lost(&lost(2 * MS, false)), WindowChange::RecoveryBegan);
+        assert_eq!(cubic.on_packets_lost(&lost(2 * MS, false), 1), WindowChange::RecoveryBegan);
         assert_eq!((cubic.window, cubic.w_max), (84_000, 120_000.0));
         // K = cbrt(100 * 0.3 / 0.4).
         assert!((cubic.k - 4.217).abs() < 0.001, "{}", cubic.k);
         // Packets of the same flight do not reduce it again.
-        assert_eq!(cubic.on_packets_lost(&lost(MS, false)), WindowChange::None);
-        let _ = cubic.on_packets_lost(&lost(3 * MS, false));
+        assert_eq!(cubic.on_packets_lost(&lost(MS, false), 1), WindowChange::None);
+        let _ = cubic.on_packets_lost(&lost(3 * MS, false), 1);
         // 84,000 times the double nearest to 0.7 is a little below 58,800.
         assert_eq!((cubic.window, cubic.w_max), (58_799, 71_400.0));
-        assert_eq!(cubic.on_packets_lost(&lost(4 * MS, true)), WindowChange::Collapsed);
+        assert_eq!(cubic.on_packets_lost(&lost(4 * MS, true), 1), WindowChange::Collapsed);
         assert_eq!(cubic.window, 2_400);
     }
 
     #[test]
     fn the_window_is_regained_after_k() {
-        let mut cubic = QuinnCubic::new(1_200);
+        let mut cubic = QuicCubic::new(None, 1_200, 12_000);
         cubic.window = 120_000;
-        let _ = cubic.on_packets_lost(&lost(0, false));
+        let _ = cubic.on_packets_lost(&lost(0, false), 1);
         // Acknowledged as fast as the window allows, at 100 ms.
         let rtt = Duration::from_millis(100);
         let mut now = 0;
         while now < 4_217 * MS {
             now += rtt.as_nanos() / (cubic.window / 1_200);
-            let _ = cubic.on_packet_acked(Instant::from_nanos(now), &acked(now), rtt);
+            let _ = cubic.on_packet_acked(Instant::from_nanos(now), &acked(now), trip(100));
         }
         assert!((114_000..=122_000).contains(&cubic.window), "{}", cubic.window);
     }

@@ -7,8 +7,10 @@ pub struct QuicNewRenoParams {
     pub avoidance: QuicAvoidance,
     /// Percentage of the window kept at a loss (`kLossReductionFactor`).
     pub beta: u32,
-    /// Datagrams of the initial window, within the bounds of RFC 9002 section 7.2.
+    /// Datagrams of the initial window.
     pub initial_window: u32,
+    /// Most bytes of the initial window, unless two datagrams are more.
+    pub initial_limit: u64,
     /// Datagrams of the minimum window (`kMinimumWindow`).
     pub minimum_window: u32,
     /// True if a packet sent at the very start of the recovery belongs to it.
@@ -60,11 +62,21 @@ pub struct ByteCounterRule {
 }
 
 impl QuicNewRenoParams {
+    /// The initial window in bytes, for datagrams of `datagram` bytes (RFC 9002 section 7.2).
+    pub const fn initial_window(&self, datagram: u32) -> u64 {
+        let datagram = datagram as u64;
+        let limit =
+            if self.initial_limit < 2 * datagram { 2 * datagram } else { self.initial_limit };
+        let window = self.initial_window as u64 * datagram;
+        if window < limit { window } else { limit }
+    }
+
     /// RFC 9002 appendix B.
     pub const RFC9002: Self = Self {
         avoidance: QuicAvoidance::Fraction { carries: false },
         beta: 50,
         initial_window: 10,
+        initial_limit: 14_720,
         minimum_window: 2,
         start_belongs_to_recovery: true,
         one_packet_on_entry: true,
@@ -80,10 +92,22 @@ impl QuicNewRenoParams {
     /// avoidance acknowledged bytes are counted up to a window, and the count is kept at a loss.
     pub const QUINN_0_11: Self = Self {
         avoidance: QuicAvoidance::WindowOfBytes,
-        // 12,000 bytes of any datagram: 8.3 of 1,452.
-        initial_window: 8,
+        // `14720.clamp(2 * 1200, 10 * 1200)`, for any datagram.
+        initial_limit: 12_000,
         one_packet_on_entry: false,
         counter: ByteCounterRule { cleared_at_loss: false, ..Self::RFC9002.counter },
+        ..Self::RFC9002
+    };
+
+    /// quic-go v0.61.0 (`internal/congestion/cubic_sender.go`, with `reno`): 32 datagrams of 1,280 bytes at first, of
+    /// which a loss keeps seven tenths. Its count of acknowledged packets is one of bytes here.
+    pub const QUIC_GO_0_61: Self = Self {
+        avoidance: QuicAvoidance::WindowOfBytes,
+        beta: 70,
+        initial_window: 32,
+        initial_limit: 40_960,
+        one_packet_on_entry: false,
+        threshold_has_floor: true,
         ..Self::RFC9002
     };
 

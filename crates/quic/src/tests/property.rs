@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use record::{Event, SentKind};
-use units::Duration;
+use units::{Bytes, Duration};
 
 use super::pair::{CLIENT, QuicPair, SERVER};
-use crate::profile::{NAMES, QuicProfile};
+use crate::profile::{NAMES, QuicProfile, SendRule};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
@@ -49,8 +49,10 @@ proptest! {
             if !matches!(kind, SentKind::New | SentKind::Retransmission(_)) {
                 continue;
             }
-            // Probes and the one packet on entering recovery may exceed the window.
-            extra += u64::from(state.in_flight > state.cwnd);
+            // Probes and the one packet on entering recovery may exceed the window, and where the rule is that some
+            // of it is left, each last packet.
+            let over = if profile.send == SendRule::Overshoot { profile.mtu } else { 0 };
+            extra += u64::from(state.in_flight > state.cwnd + Bytes(over.into()));
         }
         let totals = pair.ends[CLIENT].totals();
         let allowed = 40 * (totals.recoveries + 2 * totals.timeouts);

@@ -5,7 +5,6 @@ use tcp::profile::TcpProfile;
 use units::Duration;
 
 /// The transport stack of a host.
-#[expect(clippy::large_enum_variant, reason = "there is one per host")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum StackSpec {
     /// TCP.

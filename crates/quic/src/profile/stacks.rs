@@ -1,0 +1,157 @@
+//! Senders of QUIC stacks in use, from the sources of their public repositories, looked at in November 2026: facts
+//! only. Values without a comment are those of [`RFC9002`], which the sources have too.
+//!
+//! They are not compared with the stacks themselves. docs/quic.md lists what of each is not modelled.
+
+use cc::quic_newreno::QuicNewRenoParams;
+use units::Duration;
+
+use super::{
+    AmplificationRule, BucketCapacity, CubicRollback, PacerBucket, PacerBursts, PacingGain,
+    QuicCubicParams, QuicCubicRule, QuicProfile, RFC9002, SendRule,
+};
+use crate::ack_policy::QuicAckRule;
+use crate::flow_control::Windows;
+use crate::loss::QuicLossRule;
+use crate::pto::QuicPtoRule;
+use crate::slow_start::SlowStartRule;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// RFC 9438 with the time of the first packet acknowledged after a recovery.
+const CUBIC: QuicCubicParams =
+    QuicCubicParams { epoch_at_first_ack: true, ahead_by_min_rtt: false, rollback: None };
+
+/// cloudflare/quiche e97798e1 of 6 August 2026 (quiche 0.29), with the defaults of `Config`.
+///
+/// `quiche/src/lib.rs`: CUBIC, HyStart++ on, ten datagrams of 1,200 bytes at first (path MTU discovery is off).
+/// `recovery/congestion/cubic.rs`: RFC 9438 from the recovery's begin, a minimum round trip ahead, and a reduction
+/// undone after fewer losses than a fifth of the window. `recovery/congestion/recovery.rs`
+/// (`get_packet_send_time`): no pacing with it. An ACK is due with each ack-eliciting packet
+/// (`ack_elicited`). Flow control windows are the application's: those of [`RFC9002`] here.
+pub const QUICHE: QuicProfile = QuicProfile {
+    name: "quiche-0.29",
+    // With headers of IPv4 and UDP.
+    mtu: 1_228,
+    default_cc: "cubic",
+    cubic: QuicCubicRule::Packets(QuicCubicParams {
+        epoch_at_first_ack: false,
+        ahead_by_min_rtt: true,
+        rollback: Some(CubicRollback { percent: 20, least: 2 }),
+    }),
+    slow_start: SlowStartRule::HyStartPlusPlus,
+    pacing: false,
+    acks: QuicAckRule { every: 1, max_ranges: 68, ..RFC9002.acks },
+    ..RFC9002
+};
+
+/// quic-go/quic-go v0.61.0 (2cfe6ee0b of 3 August 2026).
+///
+/// `internal/ackhandler/sent_packet_handler.go`: Reno, not CUBIC; thresholds of RFC 9002, no persistent
+/// congestion. `internal/congestion`: `cubic_sender.go` (32 datagrams at first, beta 0.7, a packet may exceed
+/// the window), `hybrid_slow_start.go` (4 to 16 ms, against the least round trip), `pacer.go` (5/4 of a window in a
+/// round trip; a bucket of 2 ms or ten datagrams, waits of at least 1 ms). `internal/utils/rtt_stats.go`: 100 ms
+/// before the first sample. `internal/protocol/params.go`: 64 ACK ranges; flow control windows grow to 6 and
+/// 15 MiB, which they have from the start here.
+pub const QUIC_GO: QuicProfile = QuicProfile {
+    name: "quic-go-0.61",
+    mtu: 1_480,
+    default_cc: "newreno",
+    newreno: QuicNewRenoParams::QUIC_GO_0_61,
+    send: SendRule::Overshoot,
+    loss: QuicLossRule { persistent: u64::MAX, ..QuicLossRule::RFC9002 },
+    pto: QuicPtoRule { initial_rtt: Duration::from_millis(100), ..RFC9002.pto },
+    slow_start: SlowStartRule::Hybrid { with_last_round: false },
+    bursts: PacerBursts::Bucket(PacerBucket {
+        capacity: BucketCapacity::Datagrams { least: 10, time: Duration::from_millis(2) },
+        wait: MILLISECOND,
+        in_advance: false,
+    }),
+    acks: QuicAckRule { max_ranges: 64, ..RFC9002.acks },
+    ..RFC9002
+};
+
+/// mozilla/neqo 80ca01eea of 21 August 2026 (after v0.30.1).
+///
+/// `neqo-transport/src/connection/params.rs`: CUBIC, classic slow start, pacing; windows of 10 MiB a stream and
+/// 20 MiB, to which they grow. `cc/cubic.rs`: RFC 9438, a minimum round trip ahead. `pace.rs`, `sender.rs`: two
+/// windows in a round trip, a bucket of two packets, no wait below 1 ms. `rtt.rs`: 100 ms before the first sample.
+/// `tracking.rs`: an ACK for every second packet, or after 20 ms. `recovery/mod.rs`: acknowledged packets are
+/// counted before losses.
+pub const NEQO: QuicProfile = QuicProfile {
+    name: "neqo-0.30",
+    default_cc: "cubic",
+    losses_first: false,
+    cubic: QuicCubicRule::Packets(QuicCubicParams { ahead_by_min_rtt: true, ..CUBIC }),
+    pto: QuicPtoRule { initial_rtt: Duration::from_millis(100), ..RFC9002.pto },
+    pacing_gain: PacingGain { slow_start: 200, avoidance: 200, ..PacingGain::RFC9002 },
+    bursts: PacerBursts::Bucket(PacerBucket {
+        capacity: BucketCapacity::Datagrams { least: 2, time: Duration::ZERO },
+        wait: MILLISECOND,
+        in_advance: true,
+    }),
+    acks: QuicAckRule { max_delay: Duration::from_millis(20), ..RFC9002.acks },
+    windows: Windows { connection: 20 << 20, stream: 10 << 20 },
+    ..RFC9002
+};
+
+/// aws/s2n-quic v1.88.0 (a33d369b9 of 21 August 2026).
+///
+/// `quic/s2n-quic-core/src/recovery`: `cubic.rs` (CUBIC of RFC 8312, a minimum round trip ahead, with the Reno window of RFC 9438 here; a
+/// packet is sent while a full one fits), `hybrid_slow_start.rs` (4 to 16 ms, against the round before),
+/// `pacing.rs` (bursts of ten datagrams; two windows in a round trip in slow start, else 5/4; from 2 ms on).
+/// `ack/settings.rs`: an ACK for every fourth packet, ten ranges. `transport/parameters/mod.rs`: windows of
+/// 150 Mbit/s in 200 ms.
+pub const S2N_QUIC: QuicProfile = QuicProfile {
+    name: "s2n-quic-1.88",
+    default_cc: "cubic",
+    send: SendRule::FullPackets,
+    cubic: QuicCubicRule::Packets(QuicCubicParams { ahead_by_min_rtt: true, ..CUBIC }),
+    slow_start: SlowStartRule::Hybrid { with_last_round: true },
+    pacing_gain: PacingGain { slow_start: 200, avoidance: 125, from_rtt: Duration::from_millis(2) },
+    bursts: PacerBursts::Interval { time: Duration::ZERO, least: 10, most: 10 },
+    acks: QuicAckRule { every: 4, max_ranges: 10, ..RFC9002.acks },
+    windows: Windows { connection: 3_750_000, stream: 3_750_000 },
+    ..RFC9002
+};
+
+/// microsoft/msquic 4984c210f of 21 August 2026 (after v2.6.0).
+///
+/// `src/core/quicdef.h`: ten datagrams at first without a limit in bytes, persistent congestion after two probe
+/// timeouts, HyStart++ off, pacing from 1 ms on in intervals of 1 ms, an ACK for every second packet or after
+/// 25 ms, 16 MiB of the connection, to which the window of a stream grows. `src/core/cubic.c`: CUBIC; a packet may
+/// exceed the window; in slow start two windows are paced in a round trip, else 5/4.
+pub const MSQUIC: QuicProfile = QuicProfile {
+    name: "msquic-2.6",
+    amplification: AmplificationRule::Remainder,
+    default_cc: "cubic",
+    newreno: QuicNewRenoParams { initial_limit: u64::MAX, ..QuicNewRenoParams::RFC9002 },
+    send: SendRule::Overshoot,
+    loss: QuicLossRule { persistent: 2, ..QuicLossRule::RFC9002 },
+    cubic: QuicCubicRule::Packets(CUBIC),
+    pacing_gain: PacingGain { slow_start: 200, avoidance: 125, from_rtt: MILLISECOND },
+    bursts: PacerBursts::Bucket(PacerBucket {
+        capacity: BucketCapacity::Window,
+        wait: MILLISECOND,
+        in_advance: false,
+    }),
+    windows: Windows { connection: 16 << 20, stream: 16 << 20 },
+    ..RFC9002
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::max_datagram;
+
+    const ALL: [QuicProfile; 5] = [QUICHE, QUIC_GO, NEQO, S2N_QUIC, MSQUIC];
+
+    /// Initial windows in bytes by the sources, for the datagrams of the profiles.
+    #[test]
+    fn initial_windows_of_the_sources() {
+        let window = |profile: &QuicProfile| {
+            profile.newreno.initial_window(max_datagram(profile.mtu, packet::IpVersion::V4))
+        };
+        assert_eq!(ALL.each_ref().map(window), [12_000, 40_960, 14_720, 14_720, 14_720]);
+    }
+}

@@ -1,0 +1,204 @@
+//! Ends of the initial slow start before a loss: HyStart++ (RFC 9406), and the hybrid slow start of Chromium's
+//! heirs (Ha and Rhee 2011, delay increase only).
+
+use units::Duration;
+
+/// How the initial slow start of a sender may end without a loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlowStartRule {
+    /// It does not (RFC 9002 section 7.3.1).
+    Standard,
+    /// HyStart++ (RFC 9406) of a sender that paces: an increased round trip slows the growth, and ends slow start
+    /// after five round trips.
+    HyStartPlusPlus,
+    /// Hybrid slow start: an increased round trip ends slow start.
+    Hybrid {
+        /// The round trip is compared with the least of the round before; else with the least of all.
+        with_last_round: bool,
+    },
+}
+
+/// Bounds of the increase (RFC 9406 section 4.3, `MIN_RTT_THRESH` and `MAX_RTT_THRESH`).
+const LEAST_INCREASE: Duration = Duration::from_millis(4);
+const MOST_INCREASE: Duration = Duration::from_millis(16);
+/// `N_RTT_SAMPLE`.
+const SAMPLES: u32 = 8;
+/// `CSS_GROWTH_DIVISOR`.
+const GROWTH_DIVISOR: u64 = 4;
+/// `CSS_ROUNDS`.
+const ROUNDS: u32 = 5;
+/// Hybrid slow start does not end below this window, in datagrams.
+const LOW_WINDOW: u64 = 16;
+
+/// An ACK in slow start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SlowStartAck {
+    /// Its round-trip sample.
+    pub(crate) rtt: Option<Duration>,
+    /// Least sample of the connection.
+    pub(crate) min_rtt: Duration,
+    /// Largest packet number acknowledged.
+    pub(crate) largest: u64,
+    /// Number of the next packet.
+    pub(crate) next: u64,
+    /// Window in datagrams.
+    pub(crate) window: u64,
+}
+
+/// What slow start does with an ACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlowStartStep {
+    /// Grows by the acknowledged bytes, divided by this.
+    Grow(u64),
+    /// Ends.
+    Leave,
+}
+
+/// Conservative slow start.
+#[derive(Debug, Clone, Copy)]
+struct ConservativeSlowStart {
+    baseline: Duration,
+    rounds: u32,
+}
+
+/// Follows the rounds of the initial slow start.
+#[derive(Debug, Clone)]
+pub(crate) struct SlowStartMonitor {
+    rule: SlowStartRule,
+    /// `windowEnd`: the round ends when this packet is acknowledged.
+    round_end: u64,
+    last: Option<Duration>,
+    current: Option<Duration>,
+    samples: u32,
+    conservative: Option<ConservativeSlowStart>,
+}
+
+impl SlowStartMonitor {
+    pub(crate) const fn new(rule: SlowStartRule) -> Self {
+        Self { rule, round_end: 0, last: None, current: None, samples: 0, conservative: None }
+    }
+
+    /// Processes an ACK of the initial slow start.
+    pub(crate) fn on_ack(&mut self, ack: &SlowStartAck) -> SlowStartStep {
+        if self.rule == SlowStartRule::Standard {
+            return SlowStartStep::Grow(1);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.current = Some(self.current.map_or(rtt, |current| current.min(rtt)));
+            self.samples += 1;
+        }
+        let leaves = match self.rule {
+            SlowStartRule::Standard => false,
+            SlowStartRule::HyStartPlusPlus => {
+                self.check_conservative();
+                false
+            }
+            SlowStartRule::Hybrid { with_last_round } => {
+                let base = if with_last_round { self.last } else { Some(ack.min_rtt) };
+                ack.window >= LOW_WINDOW && self.samples >= SAMPLES && self.has_increased(base)
+            }
+        };
+        if leaves { SlowStartStep::Leave } else { self.end_round(ack) }
+    }
+
+    /// Is the least round trip of the round above `base` by an eighth, within the bounds?
+    fn has_increased(&self, base: Option<Duration>) -> bool {
+        let (Some(current), Some(base)) = (self.current, base) else { return false };
+        let eighth = Duration::from_nanos(base.as_nanos() / 8);
+        current >= base + eighth.clamp(LEAST_INCREASE, MOST_INCREASE)
+    }
+
+    /// RFC 9406 section 4.2: enters conservative slow start, or leaves it as the increase was spurious.
+    fn check_conservative(&mut self) {
+        if self.samples < SAMPLES {
+            return;
+        }
+        match (self.conservative, self.current) {
+            (None, Some(baseline)) if self.has_increased(self.last) => {
+                self.conservative = Some(ConservativeSlowStart { baseline, rounds: 0 });
+            }
+            (Some(conservative), Some(current)) if current < conservative.baseline => {
+                self.conservative = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn end_round(&mut self, ack: &SlowStartAck) -> SlowStartStep {
+        if ack.largest >= self.round_end {
+            self.round_end = ack.next;
+            (self.last, self.current, self.samples) = (self.current, None, 0);
+            if let Some(conservative) = &mut self.conservative {
+                conservative.rounds += 1;
+                // The round in which it began counts too.
+                if conservative.rounds >= ROUNDS {
+                    return SlowStartStep::Leave;
+                }
+            }
+        }
+        SlowStartStep::Grow(if self.conservative.is_some() { GROWTH_DIVISOR } else { 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps of ten ACKs in each round, whose round trips are those in ms.
+    fn rounds(rule: SlowStartRule, rtts: &[u64]) -> Vec<SlowStartStep> {
+        let mut monitor = SlowStartMonitor::new(rule);
+        let mut steps = Vec::new();
+        let least = rtts.iter().copied().min().unwrap();
+        for (round, &ms) in (0..).zip(rtts) {
+            for number in 0..10_u64 {
+                let ack = SlowStartAck {
+                    rtt: Some(Duration::from_millis(ms)),
+                    min_rtt: Duration::from_millis(least),
+                    largest: 10 * round + number,
+                    next: 10 * round + number + 10,
+                    window: 20,
+                };
+                let step = monitor.on_ack(&ack);
+                steps.push(step);
+                if step == SlowStartStep::Leave {
+                    return steps;
+                }
+            }
+        }
+        steps
+    }
+
+    #[test]
+    fn hystart_grows_a_quarter_for_five_rounds_rfc_9406_section_4_2() {
+        // 40 ms and an eighth are 45 ms.
+        let steps = rounds(SlowStartRule::HyStartPlusPlus, &[40, 40, 45, 46, 46, 46, 46, 46, 46]);
+        let quarter = steps.iter().position(|&step| step == SlowStartStep::Grow(4)).unwrap();
+        // The eighth sample of the third round.
+        assert_eq!(quarter / 10, 2);
+        assert_eq!(steps.last(), Some(&SlowStartStep::Leave));
+        let slow = steps.iter().filter(|&&step| step == SlowStartStep::Grow(4)).count();
+        // The rest of that round, and four more.
+        assert_eq!(slow, 3 + 39);
+        let steps = rounds(SlowStartRule::HyStartPlusPlus, &[40, 40, 44, 44, 44]);
+        assert!(steps.iter().all(|&step| step == SlowStartStep::Grow(1)));
+    }
+
+    #[test]
+    fn a_spurious_increase_returns_to_slow_start() {
+        let steps =
+            rounds(SlowStartRule::HyStartPlusPlus, &[40, 40, 46, 41, 41, 41, 41, 41, 41, 41]);
+        assert!(steps.contains(&SlowStartStep::Grow(4)));
+        assert_eq!(steps.last(), Some(&SlowStartStep::Grow(1)));
+    }
+
+    #[test]
+    fn hybrid_slow_start_ends_at_once() {
+        let all = SlowStartRule::Hybrid { with_last_round: false };
+        let last = SlowStartRule::Hybrid { with_last_round: true };
+        // It creeps up by 3 ms a round: never above the round before, but above the least.
+        let creeping = [40, 43, 46, 49];
+        assert_eq!(rounds(all, &creeping).last(), Some(&SlowStartStep::Leave));
+        assert_eq!(rounds(last, &creeping).last(), Some(&SlowStartStep::Grow(1)));
+        assert_eq!(rounds(last, &[40, 46]).last(), Some(&SlowStartStep::Leave));
+    }
+}
