@@ -275,7 +275,7 @@ fn connections_are_chosen_by_conditions() {
     for (arguments, message) in [
         (["--filter", "lost > 5"], "--filter lost > 5: column 8: `5` "),
         (["--filter", "lost > 100s"], "no connection meets the conditions"),
-        (["--code", "CC999"], "--code CC999: no finding of TCP has this code"),
+        (["--code", "CC999"], "--code CC999: no finding has this code"),
         (["--min-bytes", "5"], "--min-bytes: `5` "),
     ] {
         let refused = dir.run(&["diagnose", &folder, arguments[0], arguments[1]]).refused();

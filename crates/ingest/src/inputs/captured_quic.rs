@@ -13,7 +13,7 @@
 //!
 //! The client's Initial packets are decrypted for the names in its ClientHello (`client_hello`).
 //!
-//! Memory: at most 65,536 connections of 20 kB each, and 10 kB more until its ClientHello is whole; later ones are
+//! Memory: at most 65,536 connections of 20 kB each, and 10 kB more until its ClientHello is read; later ones are
 //! counted.
 
 mod client_hello;

@@ -1,5 +1,6 @@
 //! Which connections `ackclock diagnose` shows.
 
+use diagnose::quic::rules::quic_rule;
 use diagnose::rules::rule;
 use ingest::diagnosis::{ConnectionFilter, ConnectionOrder, DiagnosisReport, FilterExpression};
 use scenario::units_text::size;
@@ -10,8 +11,9 @@ use crate::failure::Failure;
 /// The conditions of the arguments; `None` without any.
 pub(super) fn filter(args: &DiagnoseArgs) -> Result<Option<ConnectionFilter>, Failure> {
     let code = |name: &String| {
-        rule(name).map(|rule| rule.code).ok_or_else(|| {
-            Failure::new(format!("--code {name}: no finding of TCP has this code"))
+        let of_quic = || quic_rule(name).map(|rule| rule.code);
+        rule(name).map(|rule| rule.code).or_else(of_quic).ok_or_else(|| {
+            Failure::new(format!("--code {name}: no finding has this code"))
                 .hint("codes are listed by: ackclock explain")
         })
     };

@@ -1,7 +1,7 @@
 //! Findings about a QUIC connection of a capture: those of logs, as far as datagrams without keys show them.
 //!
-//! A cost is time that the capture shows. What an encrypted packet would tell is named as unseen, and
-//! lowers the confidence.
+//! A cost is time that the capture shows. Facts that are encrypted are listed as unseen, and
+//! lower the confidence.
 
 use packet::Dir;
 

@@ -132,7 +132,7 @@ impl ClientHelloReader {
         Some(())
     }
 
-    /// Parses the message once it is whole.
+    /// Parses the message once all of it is known.
     fn parse(&mut self) {
         let Some(&(0, known)) = self.known.first() else { return };
         let Some(&[kind, high, middle, low]) = self.bytes[..known].first_chunk() else { return };
