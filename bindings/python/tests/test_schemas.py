@@ -57,7 +57,15 @@ CALLS = {
     "reproduce": [REPRODUCE, [*REPRODUCE, "--list"]],
     "run": [
         ["run", ROOT / "scenarios" / f"{name}.toml"]
-        for name in ("example", "fairness-cubic-newreno", "rough-path", "shared-bottleneck", "slow-start-lro")
+        for name in (
+            "bufferbloat",
+            "example",
+            "fairness-cubic-newreno",
+            "rough-path",
+            "shared-bottleneck",
+            "short-flows",
+            "slow-start-lro",
+        )
     ],
     "scenario-check": [
         ["scenario", "check", ROOT / "scenarios/example.toml"],

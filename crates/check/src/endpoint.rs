@@ -352,7 +352,12 @@ impl EndpointModel {
     }
 
     fn on_read(&mut self, log: &mut ViolationLog, bytes: u64, upto: u64) {
-        let (before, arrived) = (self.receiver.read, self.receiver.arrivals.upto());
+        let arrived = match self.transport {
+            // Datagrams have no order.
+            TransportKind::Udp => self.receiver.bytes,
+            _ => self.receiver.arrivals.upto(),
+        };
+        let before = self.receiver.read;
         if bytes == 0 || before.checked_add(bytes) != Some(upto) {
             let (upto, before, bytes) = (Offset(upto), Offset(before), Bytes(bytes));
             self.note(log, ViolationKind::BadRead { upto, before, bytes });
@@ -384,7 +389,10 @@ impl EndpointModel {
         receiver.packets += 1;
         receiver.bytes += contents.len;
         let stop = contents.at.saturating_add(contents.len);
-        if contents.len > 0 {
+        if self.transport == TransportKind::Udp {
+            // By number.
+            receiver.arrivals.insert(contents.at, contents.at.saturating_add(1));
+        } else if contents.len > 0 {
             receiver.arrivals.insert(contents.at, stop);
         }
         if contents.fin {
@@ -402,6 +410,9 @@ impl EndpointModel {
     ) -> Option<PayloadRange> {
         let about = Subject::Packet(packet.packet);
         let len = u64::from(packet.len);
+        if self.transport == TransportKind::Udp {
+            return Some(self.depart_datagram(log, packet));
+        }
         // Data sent before it that did not depart is missing.
         let fits = |burst: &PendingBurst| {
             let at = burst.place.zip(self.isn).is_none_or(|(at, isn)| packet.seq == at.to_seq(isn));
@@ -447,6 +458,27 @@ impl EndpointModel {
         })
     }
 
+    /// Processes the departure of a datagram: a source numbers them, and a receiver only returns those
+    /// that arrived.
+    fn depart_datagram(
+        &mut self,
+        log: &mut ViolationLog,
+        packet: &PacketDeparture,
+    ) -> PayloadRange {
+        let number = u64::from(packet.seq.0);
+        let known = match self.opens {
+            true => number == self.sender.max & u64::from(u32::MAX),
+            false => self.receiver.arrivals.missing(number, number + 1) == 0,
+        };
+        if !known || packet.len == 0 {
+            log.note(Subject::Packet(packet.packet), ViolationKind::NeverSent);
+        }
+        self.sender.max += 1;
+        self.check_size(log, packet);
+        let len = u64::from(packet.len);
+        PayloadRange { at: number, len, bare: false, fin: false, had: 0 }
+    }
+
     /// RFC 9293 section 3.1: a TCP header has 20 to 60 bytes in words of four. A UDP header has 8,
     /// a QUIC packet at least a byte of flags and one of its number.
     fn check_size(&self, log: &mut ViolationLog, packet: &PacketDeparture) {
@@ -455,6 +487,7 @@ impl EndpointModel {
         let fits = header.is_some_and(|n| match self.transport {
             TransportKind::Tcp => (20..=60).contains(&n) && n.is_multiple_of(4),
             TransportKind::Quic { .. } => n >= 10,
+            TransportKind::Udp => n == 8,
         });
         if !fits || size > self.mtu.get() {
             let (size, payload) = (Bytes(size), Bytes(payload));

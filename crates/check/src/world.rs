@@ -99,6 +99,8 @@ pub enum TransportKind {
         /// Whether there is a handshake; without one both ends are connected from the start.
         handshake: bool,
     },
+    /// UDP: datagrams of any number, without connection, acknowledgments or state.
+    Udp,
 }
 
 /// Errors in a description.

@@ -285,6 +285,7 @@ fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
         App::OnOff { .. } => {
             return Err("its `on_off` needs bursts in bytes and a fixed pause".into());
         }
+        App::Datagrams(_) => return Err("`udp` and `ping` need hosts that are modelled".into()),
         App::Requests { request, response, think, count } => {
             set("request", request.get().max(1));
             set("response", response.get().max(1));

@@ -7,7 +7,7 @@ use nix::unistd::Pid;
 use packet::wire::Endpoints;
 use sim::live::LiveSimulation;
 use sim::scenario::{App, ReceiveOffloadSpec, Scenario};
-use sim::{ErasedObserver, Latency, Observer, RunOutcome, SetupError};
+use sim::{ErasedObserver, Latency, LatencyKind, Observer, RunOutcome, SetupError};
 use units::{Bytes, Duration, Instant};
 
 use crate::drive::{Attached, DriveCounters, Failed, drive};
@@ -349,6 +349,7 @@ fn report(
         if requests && end.value("requests") > 0 {
             let span = |name| Duration::from_nanos(end.value(name));
             measured.latency = Some(Latency {
+                kind: LatencyKind::Requests,
                 requests: end.value("requests"),
                 min: span("min"),
                 median: span("median"),

@@ -3,10 +3,11 @@
 //!
 //! Reading order: [`RunPageRecorder`] (records a run), `flow` (the data of a flow), `spurious`
 //! (spurious retransmissions), `rounds` (round trips), `panels` (plots), `tables`, `sharing`
-//! (fairness and queue delays).
+//! (fairness and queue delays), `queues` (queues over time).
 
 mod flow;
 mod panels;
+mod queues;
 mod rounds;
 mod sharing;
 mod spurious;
@@ -16,14 +17,15 @@ use packet::Segment;
 use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
 use report::page::{Page, PagePart};
 use report::plots::Plots;
-use sim::scenario::{Scenario, TapPoint};
+use sim::scenario::{App, Scenario, TapPoint};
 use sim::{Observer, RunOutcome};
 use units::{Duration, Instant};
 
 use export::capture;
 use flow::FlowStory;
+use runner::groups;
 use runner::series::sender;
-use runner::sharing::Sharing;
+use runner::sharing::{Sharing, alike_flows};
 use scenario::Loaded;
 use spurious::SpuriousDetector;
 
@@ -38,29 +40,57 @@ const FLOWS: usize = 6;
 /// lose no peak.
 #[derive(Debug)]
 pub struct RunPageRecorder {
+    /// The flows with plots of their own.
+    shown: Vec<usize>,
+    /// The place of each flow of the scenario in `shown`.
+    places: Vec<Option<u8>>,
     flows: Vec<FlowStory>,
     detector: SpuriousDetector,
+    /// How the flows with plots were selected, if not by their order.
+    selection: Option<&'static str>,
 }
 
 impl RunPageRecorder {
-    /// A recorder for the flows of `scenario`, to which the needed taps are added; a tap does not
-    /// change a run. At most `points` values are kept in all series.
+    /// A recorder for the first flows of `scenario`, to which the needed taps are added; a tap does
+    /// not change a run. At most `points` values are kept in all series.
     pub fn new(scenario: &mut Scenario, points: usize) -> Self {
-        let flows = scenario.flows.len();
-        let share = points / flows.clamp(1, FLOWS);
+        // Datagrams have no sender with a window.
+        let has_sender = |flow: &usize| !matches!(scenario.flows[*flow].app, App::Datagrams(_));
+        let shown = (0..scenario.flows.len()).filter(has_sender).take(FLOWS).collect();
+        Self::of_flows(scenario, points, shown)
+    }
+
+    /// A recorder for the slowest flows of `scenario` by the outcome of a first run: the slowest of
+    /// each kind of flow, then others of the largest group of flows that are alike.
+    pub fn of_slowest(scenario: &mut Scenario, outcome: &RunOutcome) -> Self {
+        let shown = slowest(scenario, outcome);
+        let mut recorder = Self::of_flows(scenario, POINTS, shown);
+        recorder.selection = Some("slowest of their kind, by goodput");
+        recorder
+    }
+
+    fn of_flows(scenario: &mut Scenario, points: usize, shown: Vec<usize>) -> Self {
+        let share = points / shown.len().max(1);
         let mut stories = Vec::new();
-        for index in 0..flows {
+        let mut places = vec![None; scenario.flows.len()];
+        for (place, &index) in (0..).zip(&shown) {
+            places[index] = Some(place);
             let flow = &scenario.flows[index];
             let host = sender(flow);
             let answers = host != flow.from;
             let is_quic = scenario.hosts.get(host).is_some_and(|host| host.stack.quic().is_some());
             let name = flow.name.clone();
-            let share = if index < FLOWS { share } else { 0 };
             let tap =
                 (share > 0 && !is_quic).then(|| capture::tap(scenario, host, TapPoint::Stack));
             stories.push(FlowStory::new(name, host, answers, is_quic, tap, share));
         }
-        Self { flows: stories, detector: SpuriousDetector::new(flows.min(FLOWS)) }
+        let detector = SpuriousDetector::new(shown.len());
+        Self { shown, places, flows: stories, detector, selection: None }
+    }
+
+    /// Would more flows than have plots of their own be worth a selection?
+    pub fn selects(scenario: &Scenario) -> bool {
+        scenario.flows.len() > FLOWS
     }
 
     /// A recorder with the default number of values.
@@ -113,18 +143,27 @@ impl RunPageRecorder {
         prefix: &str,
     ) -> Vec<PagePart> {
         let detector = self.detector.finish();
-        let mut parts = vec![tables::summary(outcome)];
+        let (_, rows) = groups::grouped(scenario, outcome);
+        let mut parts = vec![tables::summary(&rows)];
+        parts.extend(tables::completions(&rows));
+        parts.extend(tables::latencies(&rows));
         if let [flow] = &outcome.flows[..] {
             parts.insert(0, tables::figures(flow));
         }
-        let known = self.flows.iter_mut().zip(detector).zip(&outcome.flows);
+        let outcomes = self.shown.iter().map(|&flow| &outcome.flows[flow]);
+        let known = self.flows.iter_mut().zip(detector).zip(outcomes);
         let flows: Vec<_> = known
             .map(|((story, detector), outcome)| {
                 (core::mem::take(&mut story.name), story.finish(detector), outcome)
             })
             .collect();
         if outcome.flows.len() > 1 {
-            parts.push(PagePart::Heading("All flows".into()));
+            let few = flows.len() < outcome.flows.len();
+            let heading = if few { "Windows of single flows" } else { "All flows" };
+            parts.push(PagePart::Heading(heading.into()));
+            if few {
+                parts.push(self.selected(outcome));
+            }
             parts.push(PagePart::Plots(panels::together(&flows, &format!("{prefix}all"))));
         }
         // With several flows the shared parts come first, with one the parts of the flow.
@@ -142,15 +181,42 @@ impl RunPageRecorder {
             parts.extend([PagePart::Table(events), PagePart::Table(rounds)]);
         }
         parts.append(&mut shared);
-        if outcome.flows.len() > FLOWS {
-            let left = outcome.flows.len() - FLOWS;
-            parts.push(PagePart::Text(format!(
-                "{left} more flows are only in the table of all flows; the first {FLOWS} have \
-                 plots of their own."
-            )));
-        }
         parts
     }
+
+    /// Which flows have plots of their own.
+    fn selected(&self, outcome: &RunOutcome) -> PagePart {
+        let names = self.shown.iter().map(|&flow| outcome.flows[flow].name.as_str());
+        PagePart::Text(format!(
+            "{} of {} flows have plots of their own, the {}: {}.",
+            self.shown.len(),
+            outcome.flows.len(),
+            self.selection.unwrap_or("first"),
+            names.collect::<Vec<_>>().join(", ")
+        ))
+    }
+
+    fn story(&mut self, flow: usize) -> Option<(usize, &mut FlowStory)> {
+        let place = usize::from((*self.places.get(flow)?)?);
+        Some((place, self.flows.get_mut(place)?))
+    }
+}
+
+/// The flows with plots of their own after a first run, in the order of the scenario.
+fn slowest(scenario: &Scenario, outcome: &RunOutcome) -> Vec<usize> {
+    let slowness = |flow: &usize| outcome.flows[*flow].goodput_bps();
+    let mut groups = alike_flows(scenario);
+    groups.retain(|group| !matches!(scenario.flows[group[0]].app, App::Datagrams(_)));
+    groups.extend(scenario.groups.iter().map(|group| group.flows.clone().collect()));
+    for group in &mut groups {
+        group.sort_by(|one, other| slowness(one).total_cmp(&slowness(other)).then(one.cmp(other)));
+    }
+    groups.sort_by_key(|group| core::cmp::Reverse(group.len()));
+    let first = groups.iter().filter_map(|group| group.first());
+    let rest = groups.iter().flat_map(|group| group.iter().skip(1));
+    let mut shown: Vec<usize> = first.chain(rest).copied().take(FLOWS).collect();
+    shown.sort_unstable();
+    shown
 }
 
 /// Runs a scenario and plots its first flow, as a part of another page.
@@ -193,13 +259,11 @@ impl Recorder for RunPageRecorder {
     const PACKETS: bool = true;
 
     fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
-        let flow = who.flow.0 as usize;
-        let Some(story) = self.flows.get_mut(flow).filter(|story| story.concerns(who)) else {
-            return;
-        };
+        let found = self.story(who.flow.0 as usize).filter(|(_, story)| story.concerns(who));
+        let Some((place, story)) = found else { return };
         story.record(at, event, state);
         if let Event::Acked { una, .. } = event {
-            self.detector.on_acked(flow, una.0);
+            self.detector.on_acked(place, una.0);
         }
     }
 
@@ -212,7 +276,7 @@ impl Recorder for RunPageRecorder {
         sender: &impl Sender,
     ) {
         // Only senders are recorded.
-        if self.flows.get(who.flow.0 as usize).is_some_and(|story| story.concerns(who)) {
+        if self.story(who.flow.0 as usize).is_some_and(|(_, story)| story.concerns(who)) {
             self.record(at, who, event(), Some(&sender.snapshot()));
         }
     }
@@ -220,8 +284,7 @@ impl Recorder for RunPageRecorder {
     fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
         match movement {
             PacketEvent::Sent { host, flow, packet, seq, len, .. } => {
-                let flow = flow.0 as usize;
-                let Some(story) = self.flows.get_mut(flow) else { return };
+                let Some((flow, story)) = self.story(flow.0 as usize) else { return };
                 if !story.is_host(host) {
                     return;
                 }
@@ -239,7 +302,7 @@ impl Recorder for RunPageRecorder {
 
 impl Observer for RunPageRecorder {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
-        if let Some(story) = self.flows.get_mut(segment.flow.0 as usize) {
+        if let Some((_, story)) = self.story(segment.flow.0 as usize) {
             story.tap(at, tap, outbound, segment);
         }
     }

@@ -1,9 +1,12 @@
 //! The page of a sweep: heat maps over any two of its axes, and the table of means.
 
+mod glance;
+
 use report::grid::{GridAxis, GridFigure, GridPlot, GridPoint, GridScope};
 use report::page::{Page, PagePart};
 
 use crate::run_page::maker;
+use glance::Glance;
 use runner::sweep::SweepRow;
 use runner::sweep::csv::{FIGURES, Scope};
 use runner::sweep::pivot::Pivot;
@@ -30,6 +33,7 @@ pub struct SweepPage {
     /// Keys of each axis.
     keys: Vec<Vec<String>>,
     grid: GridPlot,
+    glance: Glance,
     runs: u64,
 }
 
@@ -52,7 +56,7 @@ impl SweepPage {
         });
         let grid =
             GridPlot { id: "sweep".into(), axes, figures: figures.into(), ..GridPlot::default() };
-        Self { keys, grid, runs: 0 }
+        Self { keys, grid, glance: Glance::default(), runs: 0 }
     }
 
     /// Adds a run; values of an axis keep the order of their first appearance.
@@ -82,6 +86,7 @@ impl SweepPage {
                 figures: FIGURES.iter().map(|figure| (figure.of)(row, flow)).collect(),
             });
         }
+        self.glance.add(row);
         self.runs += 1;
         Ok(())
     }
@@ -110,23 +115,30 @@ impl SweepPage {
                 point.figures[..=first].rotate_right(1);
             }
         }
+        let answer = self.glance.answer().map(PagePart::Text);
+        let glance = answer.into_iter().chain(self.glance.table(&self.keys).map(PagePart::Table));
         let lead = format!(
-            "{} runs over {} axes. Cells show the mean over all runs that fall into them, of a flow or of \
+            "{} runs over {}. Cells show the mean over all runs that fall into them, of a flow or of \
              the sum over all flows; half of its 95 % confidence interval where the runs differ in their \
              seeds alone; each has its extremes in its title.",
             self.runs,
-            self.keys.len()
+            match self.keys.len() {
+                1 => "1 axis".to_owned(),
+                axes => format!("{axes} axes"),
+            }
         );
         Page {
             title: title.into(),
             lead,
             facts,
             maker: maker(),
-            parts: vec![
-                PagePart::Grid(self.grid),
-                PagePart::Subheading("Goodput of each flow".into()),
-                PagePart::Verbatim(means.text()),
-            ],
+            parts: glance
+                .chain([
+                    PagePart::Grid(self.grid),
+                    PagePart::Subheading("Goodput of each flow".into()),
+                    PagePart::Verbatim(means.text()),
+                ])
+                .collect(),
         }
     }
 }
@@ -176,6 +188,9 @@ mod tests {
             mss_bytes: 1,
             min_rtt_s: None,
             latency: None,
+            one_way: None,
+            datagrams: None,
+            group: None,
         };
         let pairs = [("loss", loss), ("there", delay), ("back", delay)];
         let set = pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into();

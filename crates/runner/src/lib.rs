@@ -1,10 +1,12 @@
 //! Runs, sweeps and packet scripts, with their results as text, rows and JSON.
 //!
-//! Reading order: [`run_report`] (the result of a run), [`sharing`] (fairness and queue delays),
+//! Reading order: [`run_report`] (the result of a run), [`groups`] (many connections as one flow),
+//! [`sharing`] (fairness and queue delays),
 //! [`series`] (columns over time), [`sweep`] (many runs), [`theory_report`] (formulas compared with
 //! runs), [`wire_report`] (a run with real hosts compared with one in virtual time), [`timelines`]
 //! and [`wire_differences`] (its figures), [`packet_scripts`] (one host, packet by packet).
 
+pub mod groups;
 pub mod packet_scripts;
 pub mod run_report;
 pub mod series;

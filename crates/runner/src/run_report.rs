@@ -5,10 +5,11 @@ mod metrics;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use sim::{FlowOutcome, RunOutcome};
+use sim::{FlowOutcome, LatencyKind, RunOutcome};
 use units::{Bytes, Duration};
 
-use crate::sharing::{SecondsReport, Sharing, SharingReport};
+use crate::groups::{GroupReport, grouped};
+use crate::sharing::{OneWayReport, SecondsReport, Sharing, SharingReport};
 use scenario::Loaded;
 
 pub use metrics::openmetrics;
@@ -74,15 +75,39 @@ pub struct FlowReport {
     pub mss_bytes: u64,
     /// Smallest round-trip sample of the sender; `None` without a sample.
     pub min_rtt_s: Option<f64>,
-    /// Response times of requests; omitted for a flow without requests.
+    /// Response times of requests or delays of frames; omitted for a flow without either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyReport>,
+    /// One-way delays of data packets; omitted where they are not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<OneWayReport>,
+    /// Datagrams; omitted for a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramReport>,
+    /// The connections of a group, of which the other figures are the sums, the largest window and
+    /// the shortest round trip; omitted for a single connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupReport>,
 }
 
-/// Response times, from the write of the request to the last byte of the response read.
+/// Datagrams of a flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DatagramReport {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams that arrived, or whose replies did, each once.
+    pub received: u64,
+}
+
+/// Response times, from the write of the request to the last byte of the response read, or delays of
+/// frames, the chunks of a paced application, from when they were due to their last byte read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyReport {
-    /// Completed requests.
+    /// `frames` for delays of frames, `pings` for round trips of echo requests, `datagrams` for
+    /// one-way delays; omitted for response times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Completed requests, or frames or datagrams that arrived.
     pub requests: u64,
     /// The shortest.
     pub min_s: f64,
@@ -100,7 +125,14 @@ pub struct LatencyReport {
 
 impl From<&sim::Latency> for LatencyReport {
     fn from(latency: &sim::Latency) -> Self {
+        let of = match latency.kind {
+            LatencyKind::Requests => None,
+            LatencyKind::Frames => Some("frames".to_owned()),
+            LatencyKind::Pings => Some("pings".to_owned()),
+            LatencyKind::Datagrams => Some("datagrams".to_owned()),
+        };
         Self {
+            of,
             requests: latency.requests,
             min_s: latency.min.as_secs_f64(),
             median_s: latency.median.as_secs_f64(),
@@ -114,6 +146,7 @@ impl From<&sim::Latency> for LatencyReport {
 impl RunReport {
     /// The report of a run of `loaded`.
     pub fn new(loaded: &Loaded, outcome: &RunOutcome) -> Self {
+        let (_, outcome) = &grouped(&loaded.scenario, outcome);
         Self {
             format: FORMAT,
             ackclock: env!("CARGO_PKG_VERSION"),
@@ -133,6 +166,9 @@ impl RunReport {
     pub fn with(mut self, seen: &Sharing, loaded: &Loaded, outcome: &RunOutcome) -> Self {
         self.sharing = seen.report(&loaded.scenario, outcome);
         self.by_second = seen.seconds(&loaded.scenario, outcome);
+        for (flow, one_way) in self.flows.iter_mut().zip(seen.one_way()) {
+            flow.one_way = one_way;
+        }
         self
     }
 
@@ -163,6 +199,11 @@ impl FlowReport {
             mss_bytes: flow.mss.get(),
             min_rtt_s: flow.min_rtt.map(Duration::as_secs_f64),
             latency: flow.latency.as_ref().map(LatencyReport::from),
+            one_way: None,
+            datagrams: flow
+                .datagrams
+                .map(|counts| DatagramReport { sent: counts.sent, received: counts.received }),
+            group: flow.group.as_deref().map(GroupReport::from),
         }
     }
 }
@@ -187,42 +228,109 @@ pub fn table(loaded: &Loaded, outcome: &RunOutcome) -> String {
         "" => String::new(),
         title => format!("{title}\n"),
     };
+    let (_, outcome) = &grouped(&loaded.scenario, outcome);
     let mut rows = vec![headings()];
     rows.extend(outcome.flows.iter().map(|flow| flow_row(&flow.name, &FlowReport::new(flow))));
     format!(
-        "{title}seed {}, {} data segments in {} s of virtual time\n\n{}{}",
+        "{title}seed {}, {} data segments in {} s of virtual time\n\n{}{}{}",
         loaded.scenario.seed,
         outcome.segments,
         seconds(Duration::from_nanos(outcome.ended.as_nanos())),
         aligned(&rows),
+        completions(outcome),
         latencies(outcome)
     )
 }
 
-/// The response times of the flows that make requests, after an empty line; nothing without such
-/// flows.
+/// The completion times of groups of connections, after an empty line; nothing without groups.
+fn completions(outcome: &RunOutcome) -> String {
+    let rows = completion_rows(outcome);
+    if rows.len() > 1 { format!("\n{}", aligned(&rows)) } else { String::new() }
+}
+
+/// The headings of the table of completion times, and a row for each group of connections.
+pub fn completion_rows(outcome: &RunOutcome) -> Vec<[String; 10]> {
+    let head = [
+        "flow",
+        "connections",
+        "finished",
+        "completion p50",
+        "p95",
+        "p99",
+        "max",
+        "slowdown p50",
+        "slowdown p95",
+        "slowdown p99",
+    ];
+    let rows = outcome.flows.iter().filter_map(|flow| {
+        let group = flow.group.as_ref()?;
+        let time = |part: usize| {
+            let time = group.completion.get(part).copied();
+            let micros = time.map(|time| Duration::from_micros((time.as_nanos() + 500) / 1_000));
+            micros.map_or_else(|| "–".to_owned(), spaced)
+        };
+        let slowdown = |part: usize| {
+            group.slowdown.get(part).map_or_else(|| "–".to_owned(), |part| format!("{part:.2}"))
+        };
+        Some([
+            flow.name.clone(),
+            group.flows.to_string(),
+            group.finished.to_string(),
+            time(0),
+            time(1),
+            time(2),
+            time(3),
+            slowdown(0),
+            slowdown(1),
+            slowdown(2),
+        ])
+    });
+    core::iter::once(head.map(str::to_owned)).chain(rows).collect()
+}
+
+/// The response times of the flows that make requests and the delays of frames, each after an empty
+/// line; nothing without such flows.
 fn latencies(outcome: &RunOutcome) -> String {
-    let span = |span: Option<Duration>| span.map_or_else(|| "–".to_owned(), spaced);
-    let rows: Vec<[String; 6]> = outcome
-        .flows
-        .iter()
-        .filter_map(|flow| {
-            let latency = flow.latency?;
-            Some([
-                flow.name.clone(),
-                latency.requests.to_string(),
-                spaced(latency.median),
-                span(latency.p95),
-                span(latency.p99),
-                spaced(latency.max),
-            ])
-        })
-        .collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let head = ["flow", "requests", "response p50", "p95", "p99", "max"].map(str::to_owned);
-    format!("\n{}", aligned(&[&[head], &rows[..]].concat()))
+    let of = |kind| {
+        let rows = latency_rows(outcome, kind);
+        if rows.len() > 1 { format!("\n{}", aligned(&rows)) } else { String::new() }
+    };
+    LATENCIES.map(of).concat()
+}
+
+/// The kinds of latencies, in the order of their tables.
+pub const LATENCIES: [LatencyKind; 4] =
+    [LatencyKind::Requests, LatencyKind::Frames, LatencyKind::Pings, LatencyKind::Datagrams];
+
+/// The headings of a table of latencies, and the row of each flow that has some of this kind.
+pub fn latency_rows(outcome: &RunOutcome, kind: LatencyKind) -> Vec<[String; 6]> {
+    // Rounded to a microsecond: the delays of frames have any number of nanoseconds.
+    let short = |span: Duration| match kind {
+        LatencyKind::Requests => spaced(span),
+        _ => spaced(Duration::from_micros((span.as_nanos() + 500) / 1_000)),
+    };
+    let span = |span: Option<Duration>| span.map_or_else(|| "–".to_owned(), short);
+    let head = match kind {
+        LatencyKind::Requests => ["flow", "requests", "response p50", "p95", "p99", "max"],
+        LatencyKind::Frames => ["flow", "frames", "frame delay p50", "p95", "p99", "max"],
+        LatencyKind::Pings => ["flow", "pings", "round trip p50", "p95", "p99", "max"],
+        LatencyKind::Datagrams => ["flow", "datagrams", "one-way delay p50", "p95", "p99", "max"],
+    };
+    let rows = outcome.flows.iter().filter_map(|flow| {
+        let latency = flow.latency.filter(|latency| latency.kind == kind)?;
+        Some([
+            flow.name.clone(),
+            match flow.datagrams {
+                Some(counts) => format!("{} of {}", counts.received, counts.sent),
+                None => latency.requests.to_string(),
+            },
+            short(latency.median),
+            span(latency.p95),
+            span(latency.p99),
+            short(latency.max),
+        ])
+    });
+    core::iter::once(head.map(str::to_owned)).chain(rows).collect()
 }
 
 /// Headings of [`flow_row`].
@@ -399,6 +507,8 @@ flow = [ { name = "bulk", from = "a", to = "b", bulk = "1MB" } ]
                 mss: Bytes(1_448),
                 min_rtt: Some(Duration::from_micros(100_250)),
                 latency: None,
+                datagrams: None,
+                group: None,
                 received_packet_bytes: None,
             }],
             segments: 694,
@@ -429,6 +539,7 @@ bulk  3        2 (1 undone)  1         15928 B (11 MSS)  100.25 ms
         let mut outcome = outcome();
         let ms = Duration::from_millis;
         outcome.flows[0].latency = Some(sim::Latency {
+            kind: LatencyKind::Requests,
             requests: 50,
             min: ms(20),
             median: ms(21),

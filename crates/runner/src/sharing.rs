@@ -1,12 +1,15 @@
 //! Fairness of flows and queue delays of packets.
 //!
 //! [`Sharing`] observes a run: the bytes each application reads in each second, and the packets at
-//! each link. Reading order: `fairness` (the indices), `lines` (the links), `histogram` (the
-//! delays), `text` (the tables of `ackclock run`).
+//! each link; [`Sharing::detailed`] also queues over time and one-way delays. Reading order:
+//! `fairness` (the indices), `lines` (the links), `histogram` (the delays), `over_time` (queues over
+//! time), `one_way` (delays of packets), `text` (the tables of `ackclock run`).
 
 mod fairness;
 mod histogram;
 mod lines;
+mod one_way;
+mod over_time;
 mod text;
 
 use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
@@ -15,13 +18,18 @@ use sim::scenario::{App, ElementSpec, Scenario};
 use sim::{ErasedObserver, Observer, ObserverPair, RunError, RunOutcome};
 use units::{Duration, HostId, Instant};
 
-pub use fairness::{DELTA, FairnessReport, SecondsReport, jain};
+pub use fairness::{DELTA, FairnessReport, SecondsReport, alike_flows, compared, jain};
 pub use lines::LinkReport;
+pub use one_way::OneWayReport;
+pub use over_time::{QueueInterval, QueueSeconds};
 pub use text::text;
 pub use text::{LINES, rows_of_lines};
 
+use crate::groups;
 use fairness::BytesPerSecond;
-use lines::LinkQueues;
+use lines::{LinkQueues, QueueChange};
+use one_way::OneWayDelays;
+use over_time::QueueHistory;
 
 /// Fairness and link statistics of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -37,10 +45,38 @@ pub struct SharingReport {
 /// Observes a run.
 #[derive(Debug, Clone)]
 pub struct Sharing {
-    /// Receiving host of each flow.
-    readers: Vec<HostId>,
+    /// Receiving host of each flow, and its row of results.
+    readers: Vec<(HostId, u32)>,
     seconds: BytesPerSecond,
     lines: LinkQueues,
+    details: Option<Box<PacketDetails>>,
+}
+
+/// What needs the size and the flow of every packet.
+#[derive(Debug, Clone)]
+struct PacketDetails {
+    /// By the index of the element; `None` for elements that are not links.
+    queues: Vec<Option<QueueHistory>>,
+    delays: OneWayDelays,
+}
+
+impl PacketDetails {
+    fn on_packet_event(&mut self, at: Instant, movement: PacketEvent, change: Option<QueueChange>) {
+        if let Some(change) = change
+            && let PacketEvent::Accepted { hop_index, packet }
+            | PacketEvent::Forwarded { hop_index, packet }
+            | PacketEvent::Dropped { hop_index, packet } = movement
+            && let Some(Some(queue)) = self.queues.get_mut(hop_index.0 as usize)
+        {
+            let size = self.delays.size(packet);
+            match change {
+                QueueChange::Entered => queue.enter(at, size),
+                QueueChange::Left(wait) => queue.leave(at, size, wait),
+                QueueChange::Lost { queued } => queue.lose(at, size, queued),
+            }
+        }
+        self.delays.on_packet_event(at, movement);
+    }
 }
 
 impl Sharing {
@@ -59,15 +95,43 @@ impl Sharing {
             App::Requests { .. } => flow.from,
             _ => flow.to,
         };
-        Self {
-            readers: scenario.flows.iter().map(|flow| HostId(reader(flow) as u16)).collect(),
-            seconds: BytesPerSecond::new(scenario.flows.len()),
-            lines: LinkQueues::new(scenario),
+        let mut readers = Vec::with_capacity(scenario.flows.len());
+        let mut rows = 0;
+        for (row, (flows, _)) in (0..).zip(groups::rows(scenario)) {
+            let of = |flow| (HostId(reader(flow) as u16), row);
+            readers.extend(scenario.flows[flows].iter().map(of));
+            rows = row as usize + 1;
         }
+        Self {
+            readers,
+            seconds: BytesPerSecond::new(rows),
+            lines: LinkQueues::new(scenario),
+            details: None,
+        }
+    }
+
+    /// An observer that also measures queues over time and one-way delays.
+    pub fn detailed(scenario: &Scenario) -> Self {
+        let mut sharing = Self::new(scenario);
+        let sender = |flow: &sim::scenario::FlowSpec| match flow.app {
+            App::Requests { .. } => flow.to,
+            _ => flow.from,
+        };
+        let senders = scenario
+            .flows
+            .iter()
+            .zip(&sharing.readers)
+            .map(|(flow, (_, row))| (HostId(sender(flow) as u16), *row));
+        sharing.details = Some(Box::new(PacketDetails {
+            queues: sharing.lines.keys().map(|key| key.map(|_| QueueHistory::default())).collect(),
+            delays: OneWayDelays::new(senders.collect()),
+        }));
+        sharing
     }
 
     /// The report after the run.
     pub fn report(&self, scenario: &Scenario, outcome: &RunOutcome) -> SharingReport {
+        let (scenario, outcome) = &groups::grouped(scenario, outcome);
         SharingReport {
             links: self.lines.reports(),
             fairness: self.seconds.report(scenario, outcome),
@@ -82,7 +146,31 @@ impl Sharing {
 
     /// The per-second rates after the run.
     pub fn seconds(&self, scenario: &Scenario, outcome: &RunOutcome) -> Option<SecondsReport> {
-        self.seconds.by_second(scenario, outcome)
+        let (scenario, outcome) = &groups::grouped(scenario, outcome);
+        let seconds = self
+            .histories()
+            .map(|(key, queue)| QueueSeconds::of(key, &queue.seconds(outcome.ended)));
+        self.seconds.by_second(scenario, outcome, seconds.collect())
+    }
+
+    /// The key of each link, the width of its intervals and the intervals up to the end of the run;
+    /// nothing if the observer is not [`Sharing::detailed`].
+    pub fn queues(
+        &self,
+        ended: Instant,
+    ) -> impl Iterator<Item = (&str, (Duration, Vec<QueueInterval>))> {
+        self.histories().map(move |(key, queue)| (key, queue.fine(ended)))
+    }
+
+    fn histories(&self) -> impl Iterator<Item = (&str, &QueueHistory)> {
+        let queues = self.details.iter().flat_map(|details| &details.queues);
+        self.lines.keys().zip(queues).filter_map(|(key, queue)| Some((key?, queue.as_ref()?)))
+    }
+
+    /// The one-way delays of each flow or group, in the order of the scenario; nothing if the observer is not
+    /// [`Sharing::detailed`], or with more than a thousand flows.
+    pub fn one_way(&self) -> Vec<Option<OneWayReport>> {
+        self.details.iter().flat_map(|details| details.delays.reports()).collect()
     }
 }
 
@@ -115,9 +203,10 @@ impl Recorder for Sharing {
 
     fn record(&mut self, at: Instant, who: EventSource, event: Event, _: Option<&SenderState>) {
         if let Event::AppRead { bytes, .. } = event
-            && self.readers.get(who.flow.0 as usize) == Some(&who.host)
+            && let Some((reader, row)) = self.readers.get(who.flow.0 as usize)
+            && *reader == who.host
         {
-            self.seconds.add(who.flow.0 as usize, at, u64::from(bytes));
+            self.seconds.add(*row as usize, at, u64::from(bytes));
         }
     }
 
@@ -133,7 +222,10 @@ impl Recorder for Sharing {
     }
 
     fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
-        self.lines.on_packet_event(at, movement);
+        let change = self.lines.on_packet_event(at, movement);
+        if let Some(details) = &mut self.details {
+            details.on_packet_event(at, movement, change);
+        }
     }
 }
 

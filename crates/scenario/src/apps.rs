@@ -2,7 +2,9 @@
 //! options (`keepalive`).
 
 use serde_json::{Value as Json, json};
-use sim::scenario::{App, KeepaliveSpec, OnPeriod, Pause, ReadPattern};
+use sim::scenario::{
+    App, DatagramInterval, DatagramSpec, KeepaliveSpec, OnPeriod, Pause, ReadPattern,
+};
 use units::{Bytes, Duration, Rate};
 
 use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
@@ -158,6 +160,69 @@ table! {
         response: Bytes = RESPONSE,
         think: Duration = THINK,
         count: u64 = COUNT,
+    }
+}
+
+/// Largest payload of a datagram in a jumbo frame of 9000 bytes.
+const MOST_PAYLOAD: Bytes = Bytes(8_972);
+const DATAGRAM_INTERVAL: DurationType =
+    DurationType { least: Duration::from_nanos(1), default_unit: "ms" };
+
+static UDP_SIZE: Key<SizeType> = Key::required(
+    "size",
+    SizeType { least: Bytes(1), most: MOST_PAYLOAD },
+    "payload of a datagram",
+);
+static UDP_EVERY: Key<DurationType> =
+    Key::optional("every", DATAGRAM_INTERVAL, "", "interval between datagrams");
+static UDP_RATE: Key<RateType> =
+    Key::optional("rate", RateType, "", "constant bit rate, in bytes of payload");
+static UDP_POISSON: Key<DurationType> = Key::optional(
+    "poisson",
+    DATAGRAM_INTERVAL,
+    "",
+    "mean of exponentially distributed intervals: a Poisson process",
+);
+static UDP_COUNT: Key<IntegerType> = Key::optional(
+    "count",
+    IntegerType { least: 1, most: 1_000_000_000 },
+    "until the run ends",
+    "number of datagrams",
+);
+
+table! {
+    /// A UDP source.
+    pub UdpTable: UDP_SECTION = "`udp`" {
+        size: Bytes = UDP_SIZE,
+        every: Duration = UDP_EVERY,
+        rate: Rate = UDP_RATE,
+        poisson: Duration = UDP_POISSON,
+        count: u64 = UDP_COUNT,
+    }
+    one_of: &["every", "rate", "poisson"],
+}
+
+static PING_SIZE: Key<SizeType> = Key::optional(
+    "size",
+    SizeType { least: Bytes(1), most: MOST_PAYLOAD },
+    "56B",
+    "payload of a request and of its reply",
+);
+static PING_EVERY: Key<DurationType> =
+    Key::optional("every", DATAGRAM_INTERVAL, "1s", "interval between requests");
+static PING_COUNT: Key<IntegerType> = Key::optional(
+    "count",
+    IntegerType { least: 1, most: 1_000_000_000 },
+    "until the run ends",
+    "number of requests",
+);
+
+table! {
+    /// Echo requests.
+    pub PingTable: PING_SECTION = "`ping`" {
+        size: Bytes = PING_SIZE,
+        every: Duration = PING_EVERY,
+        count: u64 = PING_COUNT,
     }
 }
 
@@ -401,6 +466,38 @@ impl RequestsTable {
             response: response.as_ref()?.value,
             think: think.as_ref().map_or(Duration::ZERO, |think| think.value),
             count: count.as_ref().map(|count| count.value),
+        })
+    }
+}
+
+impl UdpTable {
+    /// Builds the application; `None` if a key is missing.
+    pub(super) fn app(&self) -> Option<App> {
+        let size = self.size.as_ref()?.value;
+        let bits = u128::from(size.get()) * 8 * 1_000_000_000;
+        let nanos = |rate: Rate| (bits / u128::from(rate.bits_per_second())) as u64;
+        let interval = match (&self.every, &self.rate, &self.poisson) {
+            (Some(every), ..) => DatagramInterval::Fixed(every.value),
+            (_, Some(rate), _) => {
+                DatagramInterval::Fixed(Duration::from_nanos(nanos(rate.value).max(1)))
+            }
+            (.., Some(mean)) => DatagramInterval::Poisson(mean.value),
+            _ => return None,
+        };
+        let count = self.count.as_ref().map(|count| count.value);
+        Some(App::Datagrams(DatagramSpec { size, interval, count, echo: false }))
+    }
+}
+
+impl PingTable {
+    /// Builds the application.
+    pub(super) fn app(&self) -> App {
+        let every = self.every.as_ref().map_or(Duration::from_secs(1), |every| every.value);
+        App::Datagrams(DatagramSpec {
+            size: self.size.as_ref().map_or(Bytes(56), |size| size.value),
+            interval: DatagramInterval::Fixed(every),
+            count: self.count.as_ref().map(|count| count.value),
+            echo: true,
         })
     }
 }

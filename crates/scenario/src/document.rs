@@ -12,12 +12,16 @@ use super::table::KeyTable;
 use super::tree;
 use super::world::SECTION;
 
-pub use super::apps::{OnOffTable, PacedTable, ReadsTable, RequestsTable, TransferSize};
+pub use super::apps::{
+    OnOffTable, PacedTable, PingTable, ReadsTable, RequestsTable, TransferSize, UdpTable,
+};
+pub use super::arrivals::{ArrivalsTable, TransferTable};
 pub use super::chance::{GilbertElliottTable, PacketRule, RuleTable};
 pub use super::changes::{BufferChangesTable, DelayChangesTable, OverTime, RateChangesTable, Step};
 pub use super::element::{
     ElementTable, LinkTable, OutageTable, PolicerTable, ShaperTable, ThinTable,
 };
+pub use super::fabric::FabricTable;
 pub use super::flow::FlowTable;
 pub use super::host::HostTable;
 pub use super::jitter::{JitterRule, JitterTable};

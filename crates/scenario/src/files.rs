@@ -1,4 +1,4 @@
-//! Packet-delivery traces that a scenario names: files beside it and built-in presets.
+//! Files that a scenario names, beside it, and built-in packet-delivery traces.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,14 +21,39 @@ pub struct Files {
     read: Option<Arc<ReadFile>>,
     /// Traces by name: a sweep loads a scenario many times.
     cache: Arc<Mutex<BTreeMap<String, TraceResult>>>,
+    /// Other files by name.
+    texts: Arc<Mutex<BTreeMap<String, TextResult>>>,
 }
+
+type TextResult = Result<(Arc<str>, String), String>;
 
 type TraceResult = Result<(LinkTrace, String), String>;
 
 impl Files {
     /// Creates a set of files read by `read`, by the names in the scenario.
     pub fn new(read: impl Fn(&str) -> Result<Vec<u8>, String> + Send + Sync + 'static) -> Self {
-        Self { read: Some(Arc::new(read)), cache: Arc::default() }
+        Self { read: Some(Arc::new(read)), ..Self::default() }
+    }
+
+    /// Returns the text of a file.
+    ///
+    /// # Errors
+    /// A description, with the line number for an error in the text.
+    pub(super) fn text(&self, name: &str) -> Result<Arc<str>, String> {
+        let mut known = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let fetch = || {
+            let bytes = self.bytes(name)?;
+            Ok((Arc::from(utf8(name, &bytes)?), super::hex(&Sha256::digest(&bytes))))
+        };
+        let found = known.entry(name.to_owned()).or_insert_with(fetch);
+        found.clone().map(|(text, _)| text)
+    }
+
+    fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+        match &self.read {
+            Some(read) => read(name),
+            None => Err("files cannot be read here".to_owned()),
+        }
     }
 
     /// Returns the trace of that name.
@@ -50,14 +75,8 @@ impl Files {
                 None => Err(format!("unknown preset {name:?}; available: {}", names())),
             };
         }
-        let Some(read) = &self.read else {
-            return Err("files cannot be read here".to_owned());
-        };
-        let bytes = read(name)?;
-        let text = core::str::from_utf8(&bytes).map_err(|error| {
-            let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-            format!("{name}:{}: not UTF-8 text", line + 1)
-        })?;
+        let bytes = self.bytes(name)?;
+        let text = utf8(name, &bytes)?;
         let schedule = LinkTrace::parse(text).map_err(|wrong| in_words(name, &wrong))?;
         Ok((schedule, super::hex(&Sha256::digest(&bytes))))
     }
@@ -69,8 +88,23 @@ impl Files {
             let (_, sha256) = found.as_ref().ok()?;
             (!sha256.is_empty()).then(|| (name.clone(), sha256.clone()))
         });
-        good.collect()
+        let mut all: Vec<(String, String)> = good.collect();
+        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = texts.iter().filter_map(|(name, found)| {
+            found.as_ref().ok().map(|(_, sha256)| (name.clone(), sha256.clone()))
+        });
+        all.extend(read);
+        all.sort();
+        all
     }
+}
+
+/// Decodes a file.
+fn utf8<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, String> {
+    core::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        format!("{name}:{}: not UTF-8 text", line + 1)
+    })
 }
 
 fn in_words(name: &str, wrong: &LinkTraceError) -> String {

@@ -4,17 +4,22 @@ use std::num::NonZeroU64;
 
 use packet::IpVersion;
 use serde_json::{Value as Json, json};
-use sim::scenario::{App, Close, KeepaliveSpec, ReadPattern};
+use sim::scenario::{App, Close, DatagramSpec, KeepaliveSpec, ReadPattern};
 use units::{Bytes, Duration};
 
 use super::apps::{
-    self, KeepaliveType, ON_OFF_SECTION, OnOffTable, PACED_SECTION, PacedTable, READS_SECTION,
-    REQUESTS_SECTION, ReadsTable, RequestsTable, TransferSize, TransferSizeType,
+    self, KeepaliveType, ON_OFF_SECTION, OnOffTable, PACED_SECTION, PING_SECTION, PacedTable,
+    PingTable, READS_SECTION, REQUESTS_SECTION, ReadsTable, RequestsTable, TransferSize,
+    TransferSizeType, UDP_SECTION, UdpTable,
+};
+use super::arrivals::{
+    self, ARRIVALS_SECTION, ArrivalsTable, MOST_CONNECTIONS, Replication, TRANSFER_SECTION,
+    TransferTable,
 };
 use super::hosts::Hosts;
 use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
 use super::kinds::{
-    BoolType, DurationType, EnumType, SizeType, TableType, TextType, type_mismatch,
+    BoolType, DurationType, EnumType, IntegerType, SizeType, TableType, TextType, type_mismatch,
 };
 use super::source::{SpannedError, TextSpan};
 use super::table::table;
@@ -60,6 +65,36 @@ static REQUESTS: Key<TableType<RequestsTable>> = Key::optional(
     "",
     "sends requests in sequence, each answered by `to`, then closes",
 );
+static TRANSFER: Key<TableType<TransferTable>> = Key::optional(
+    "transfer",
+    TableType::of(&TRANSFER_SECTION),
+    "",
+    "writes a number of bytes drawn from a distribution as fast as the stack accepts them, then closes",
+);
+static UDP: Key<TableType<UdpTable>> = Key::optional(
+    "udp",
+    TableType::of(&UDP_SECTION),
+    "",
+    "sends datagrams over UDP at fixed or random intervals, whatever arrives",
+);
+static PING: Key<TableType<PingTable>> = Key::optional(
+    "ping",
+    TableType::of(&PING_SECTION),
+    "",
+    "sends echo requests, each answered by `to` at once",
+);
+static COUNT: Key<IntegerType> = Key::optional(
+    "count",
+    IntegerType { least: 1, most: MOST_CONNECTIONS },
+    "a single connection",
+    "number of connections like this, with one row in all results; they begin at once, or by `arrivals`",
+);
+static ARRIVALS: Key<TableType<ArrivalsTable>> = Key::optional(
+    "arrivals",
+    TableType::of(&ARRIVALS_SECTION),
+    "all at `start`",
+    "when the `count` connections begin, from `start` on",
+);
 static PATH: Key<TextType> = Key::optional(
     "path",
     TextType,
@@ -103,19 +138,24 @@ table! {
         paced: Box<PacedTable> = PACED,
         on_off: Box<OnOffTable> = ON_OFF,
         requests: Box<RequestsTable> = REQUESTS,
+        transfer: Box<TransferTable> = TRANSFER,
+        udp: Box<UdpTable> = UDP,
+        ping: Box<PingTable> = PING,
+        count: u64 = COUNT,
+        arrivals: Box<ArrivalsTable> = ARRIVALS,
         reads: Box<ReadsTable> = READS,
         close: Close = CLOSE,
         keepalive: Option<KeepaliveSpec> = KEEPALIVE,
         ip: IpVersion = IP,
         nodelay: bool = NODELAY,
     }
-    one_of: &["bulk", "paced", "on_off", "requests"],
+    one_of: &["bulk", "paced", "on_off", "requests", "transfer", "udp", "ping"],
     elsewhere: |key| match key {
         "cc" | "profile" | "knobs" | "mtu" | "lro" | "gro" | "tso" => {
             Some("this belongs to a host: [host.NAME]")
         }
         "bytes" | "size" => Some("write bulk = \"1MB\""),
-        "request" | "response" | "think" | "count" => {
+        "request" | "response" | "think" => {
             Some("write requests = { request = \"200B\", response = \"64KiB\" }")
         }
         "on" | "off" => Some("write on_off = { on = \"100kB\", off = \"1s\" }"),
@@ -127,9 +167,21 @@ table! {
         _ => None,
     },
     check: |fields, reader| {
-        if let Some(node) = fields.node(&READS).filter(|_| fields.has(&REQUESTS)) {
+        let is_udp = fields.has(&UDP) || fields.has(&PING);
+        if let Some(node) = fields.node(&READS).filter(|_| fields.has(&REQUESTS) || is_udp) {
             let message = "`reads` goes with `bulk`, `paced` and `on_off`";
             reader.report(SpannedError::new(node.span, message));
+        }
+        let options = [
+            ("close", fields.node(&CLOSE)),
+            ("keepalive", fields.node(&KEEPALIVE)),
+            ("nodelay", fields.node(&NODELAY)),
+        ];
+        for (name, node) in options.into_iter().filter(|_| is_udp) {
+            if let Some(node) = node {
+                let message = format!("`{name}` goes with connections, not with `udp` and `ping`");
+                reader.report(SpannedError::new(node.span, message));
+            }
         }
     },
 }
@@ -180,6 +232,8 @@ pub(super) struct ParsedFlow {
     pub(super) reads: Option<ReadPattern>,
     pub(super) close: Close,
     pub(super) keepalive: Option<KeepaliveSpec>,
+    /// The connections that follow it.
+    pub(super) replication: Option<Replication>,
     /// Position of the application, if it never stops writing.
     pub(super) endless: Option<TextSpan>,
     /// Position of the table.
@@ -195,8 +249,8 @@ pub(super) fn flow(
     let flow = &table.value;
     let ends = hosts.pair("a flow", table.span, [&flow.from, &flow.to], reader);
     let reads = flow.reads.as_ref().and_then(|reads| reads.value.reads(reader));
-    if let (Some(write), None) = (&flow.write, &flow.bulk) {
-        reader.report(SpannedError::new(write.span, "`write` goes with `bulk`"));
+    if let (Some(write), None, None) = (&flow.write, &flow.bulk, &flow.transfer) {
+        reader.report(SpannedError::new(write.span, "`write` goes with `bulk` and `transfer`"));
     }
     let write = flow.write.as_ref().and_then(|write| NonZeroU64::new(write.value.get()));
     let bulk = |bulk: &Located<TransferSize>| App::Bulk { bytes: bulk.value.bytes(), write };
@@ -205,6 +259,12 @@ pub(super) fn flow(
         FlowTable { paced: Some(table), .. } => (table.value.app(), table.span),
         FlowTable { on_off: Some(table), .. } => (table.value.app(), table.span),
         FlowTable { requests: Some(table), .. } => (table.value.app(), table.span),
+        FlowTable { udp: Some(table), .. } => (table.value.app(), table.span),
+        FlowTable { ping: Some(table), .. } => (Some(table.value.app()), table.span),
+        // Every connection has a size of its own.
+        FlowTable { transfer: Some(table), .. } => {
+            (Some(App::Bulk { bytes: Some(Bytes(1)), write }), table.span)
+        }
         _ => (None, table.span),
     };
     let endless = match app {
@@ -212,7 +272,8 @@ pub(super) fn flow(
             App::Bulk { bytes: None, .. }
             | App::Paced { bytes: None, .. }
             | App::OnOff { bytes: None, .. }
-            | App::Requests { count: None, .. },
+            | App::Requests { count: None, .. }
+            | App::Datagrams(DatagramSpec { count: None, .. }),
         ) if !apps::limit_was_invalid(reader) => Some(writes),
         _ => None,
     };
@@ -227,6 +288,7 @@ pub(super) fn flow(
         reads,
         close: flow.close.map_or(Close::Fin, |close| close.value),
         keepalive: flow.keepalive.and_then(|keepalive| keepalive.value),
+        replication: arrivals::replication(flow, reader),
         endless,
         span: table.span,
     }

@@ -106,6 +106,14 @@ static KNOBS: Key<KnobsType> = Key::optional(
     "sysctls and build options by their own names, in quotes",
 );
 
+static COUNT: Key<IntegerType> = Key::optional(
+    "count",
+    IntegerType { least: 1, most: 10_000 },
+    "a single host",
+    "number of hosts like this, NAME-0, NAME-1 and so on, each with the paths, flows and taps that \
+     name NAME; shared elements are common to all",
+);
+
 table! {
     /// An end host.
     pub HostTable: SECTION = "a host" {
@@ -127,6 +135,7 @@ table! {
         sysctl: RawValues = SYSCTL,
         tcp_info: Duration = TCP_INFO,
         guest: String = GUEST,
+        count: u64 = COUNT,
     }
     elsewhere: elsewhere,
 }

@@ -14,11 +14,14 @@
 //! text. The format is described in docs/scenario.md.
 
 mod apps;
+mod arrivals;
 mod chance;
 mod changes;
 pub mod document;
 mod element;
 mod error;
+mod expand;
+mod fabric;
 mod files;
 mod flow;
 mod host;

@@ -8,8 +8,8 @@ use tcp::profile::{Family, NAMES, TcpProfile};
 use super::keys::TableSpec;
 use super::knobs::{in_words, of_tcp};
 use super::{
-    apps, chance, changes, element, flow, host, jitter, offload, path, queue, reorder, slot, sweep,
-    tap, world,
+    apps, arrivals, chance, changes, element, fabric, flow, host, jitter, offload, path, queue,
+    reorder, slot, sweep, tap, world,
 };
 
 /// Returns every key of a scenario file, by table, and every knob, by system, in Markdown.
@@ -22,6 +22,7 @@ pub fn reference() -> String {
         ("`rss_hash` as a table", &offload::RSS_HASH_SECTION),
         ("`gro` as a table", &offload::GRO),
         ("`[[path]]`", &path::SECTION),
+        ("`[fabric]`", &fabric::SECTION),
         ("Elements of a path", &element::ELEMENT),
         ("`[shared.NAME]`", &element::SHARED_ELEMENT),
         ("`link`", &element::LINK_SECTION),
@@ -47,6 +48,10 @@ pub fn reference() -> String {
         ("`on_off`", &apps::ON_OFF_SECTION),
         ("`off` as a table", &apps::PAUSE_SECTION),
         ("`requests`", &apps::REQUESTS_SECTION),
+        ("`udp`", &apps::UDP_SECTION),
+        ("`ping`", &apps::PING_SECTION),
+        ("`transfer`", &arrivals::TRANSFER_SECTION),
+        ("`arrivals`", &arrivals::ARRIVALS_SECTION),
         ("`reads`", &apps::READS_SECTION),
         ("`keepalive` as a table", &apps::KEEPALIVE_SECTION),
         ("`[[tap]]`", &tap::SECTION),

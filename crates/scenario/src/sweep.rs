@@ -306,7 +306,7 @@ impl<'t> Study<'t> {
         let point = self.grid.point(run / self.repeat);
         let mut scenario =
             self.scenario_at(&point).map_err(|faults| self.sources.errors(faults))?;
-        scenario.seed = self.seed(run);
+        scenario.set_seed(self.seed(run));
         Ok(scenario)
     }
 

@@ -7,6 +7,7 @@ mod kernels;
 mod mutations;
 mod overrides;
 mod queues;
+mod traffic;
 mod values;
 
 use super::{KernelHost, Loaded, Overrides, ScenarioError, load};

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use packet::IpVersion;
 use sim::SetupError;
-use sim::scenario::{ElementSpec, FlowSpec, HostSpec, PathSpec, Scenario};
+use sim::scenario::{App, ElementSpec, FlowSpec, HostSpec, PathSpec, Scenario};
 use units::{Bytes, Duration};
 
+use super::arrivals::Replication;
 use super::element::ElementTable;
+use super::fabric::FabricTable;
 use super::flow::{self, FlowTable, ParsedFlow};
 use super::host::HostTable;
 use super::hosts::Hosts;
-use super::keys::{Key, Located, ScenarioReader};
+use super::keys::{AnyKey as _, Key, Located, ScenarioReader};
 use super::kinds::{
     DurationType, IntegerType, NamedTablesType, TableListType, TableType, TextType,
 };
@@ -24,7 +26,7 @@ use super::sweep::SweepTable;
 use super::table::table;
 use super::tap::TapTable;
 use super::tree::TomlNode;
-use super::{element, host, kernel, sweep, tap};
+use super::{element, expand, fabric, host, kernel, sweep, tap};
 use crate::units_text::MAX_DURATION;
 
 static TITLE: Key<TextType> = Key::optional("title", TextType, "none", "title shown in reports");
@@ -48,8 +50,18 @@ static SHARED: Key<NamedTablesType<ElementTable>> = Key::optional(
     "none",
     "elements that several paths can include: [shared.NAME]",
 );
-static PATH: Key<TableListType<PathTable>> =
-    Key::required("path", TableListType::some(&path::SECTION), "paths between hosts: [[path]]");
+static FABRIC: Key<TableType<FabricTable>> = Key::optional(
+    "fabric",
+    TableType::of(&fabric::SECTION),
+    "none",
+    "a leaf-spine network of the copies of one host: [fabric]",
+);
+static PATH: Key<TableListType<PathTable>> = Key::optional(
+    "path",
+    TableListType::some(&path::SECTION),
+    "required without `fabric`",
+    "paths between hosts: [[path]]",
+);
 static FLOW: Key<TableListType<FlowTable>> =
     Key::required("flow", TableListType::some(&flow::SECTION), "connections: [[flow]]");
 static TAP: Key<TableListType<TapTable>> =
@@ -61,6 +73,9 @@ static SWEEP: Key<TableType<SweepTable>> = Key::optional(
     "one run",
     "parameter grid of `ackclock sweep`: [sweep]; `ackclock run` runs the file's own values once",
 );
+
+/// Maximum connections of a scenario.
+const MAX_CONNECTIONS: usize = 10_000_000;
 
 /// Hosts have 16-bit numbers in a run.
 const MAX_HOSTS: usize = 65_535;
@@ -81,11 +96,18 @@ table! {
         duration: Duration = DURATION,
         host: ByName<HostTable> = HOST,
         shared: ByName<ElementTable> = SHARED,
+        fabric: Box<FabricTable> = FABRIC,
         path: Vec<Located<PathTable>> = PATH,
         flow: Vec<Located<FlowTable>> = FLOW,
         tap: Vec<Located<TapTable>> = TAP,
         sweep: Box<SweepTable> = SWEEP,
     }
+    check: |fields, reader| {
+        if !fields.has(&PATH) && !fields.has(&FABRIC) && !fields.has_unknown_keys() {
+            let fault = SpannedError::new(fields.span, "a scenario needs `path`");
+            reader.report(fault.hint(PATH.help().to_owned()));
+        }
+    },
     elsewhere: |key| match key {
         "name" | "description" => Some("the name of a scenario is its `title`"),
         "hosts" => Some("hosts are tables: [host.NAME]"),
@@ -109,6 +131,7 @@ pub(super) fn read(
     reader: &mut ScenarioReader,
 ) -> Option<Scenario> {
     let file = TableType::<ScenarioFile>::of(&SECTION).table(root, reader)?;
+    let file = expand::replicated(&file, reader);
     let scenario = scenario(&file, root, sources, reader);
     reader.errors.is_empty().then_some(scenario)
 }
@@ -138,12 +161,14 @@ fn scenario(
         items(&file.flow).iter().map(|table| flow::flow(table, &names, reader)).collect();
     check_flows(file, &flows, sources, reader);
     let endless: Vec<Option<TextSpan>> = flows.iter().map(|flow| flow.endless).collect();
+    let replications: Vec<_> =
+        flows.iter().map(|flow| (flow.replication.clone(), flow.span)).collect();
     let flows = join(&flows, &routes, &names, reader);
     let taps = tap::taps(items(&file.tap), &names, reader);
     if let Some(table) = &file.sweep {
         sweep::sweep(&table.value, root, reader);
     }
-    let scenario = Scenario {
+    let mut scenario = Scenario {
         title: file.title.as_ref().map(|title| title.value.clone()).unwrap_or_default(),
         seed: file.seed.map_or(1, |seed| seed.value),
         duration: file.duration.map_or(MAX_DURATION, |span| span.value),
@@ -155,6 +180,7 @@ fn scenario(
             .collect::<Vec<PathSpec>>(),
         shared: shared.all(),
         flows,
+        groups: Vec::new(),
         taps,
     };
     if reader.errors.is_empty() {
@@ -166,7 +192,34 @@ fn scenario(
     {
         reader.report(refused(&error, root.span, file, &endless));
     }
+    if reader.errors.is_empty() {
+        replicate(&mut scenario, replications, reader);
+    }
     scenario
+}
+
+/// Replaces each flow with `count` or `arrivals` by its connections.
+fn replicate(
+    scenario: &mut Scenario,
+    replications: Vec<(Option<Replication>, TextSpan)>,
+    reader: &mut ScenarioReader,
+) {
+    let count = |one: &(Option<Replication>, _)| one.0.as_ref().map_or(1, |one| one.count);
+    if replications.iter().map(count).sum::<usize>() > MAX_CONNECTIONS {
+        let last = replications.iter().rfind(|(replication, _)| replication.is_some());
+        let message = format!("the scenario has more than {MAX_CONNECTIONS} connections");
+        reader.report(SpannedError::new(last.map_or(TextSpan::NONE, |(_, span)| *span), message));
+        return;
+    }
+    let mut index = 0;
+    for (replication, _) in replications {
+        let Some(Replication { count, arrivals, sizes }) = replication else {
+            index += 1;
+            continue;
+        };
+        scenario.replicate(index, count, arrivals, sizes);
+        index += count;
+    }
 }
 
 /// Returns the items of an optional list.
@@ -221,6 +274,21 @@ fn check_quic(scenario: &Scenario, file: &ScenarioFile, reader: &mut ScenarioRea
     let has_quic = |host: usize| scenario.hosts[host].stack.quic().is_some();
     for (flow, table) in scenario.flows.iter().zip(items(&file.flow)) {
         let (from, to) = (flow.from, flow.to);
+        if let App::Datagrams(spec) = &flow.app {
+            let headers = u64::from(flow.ip.header_len()) + 8;
+            let mtu = scenario.hosts[from].stack.mtu().min(scenario.hosts[to].stack.mtu());
+            if spec.size.get() + headers > u64::from(mtu) {
+                let message = format!(
+                    "a datagram of {} needs a packet above the MTU of {mtu} B; packets are not \
+                     fragmented",
+                    spec.size
+                );
+                let most =
+                    format!("a size of at most {} B", u64::from(mtu).saturating_sub(headers));
+                reader.report(SpannedError::new(table.span, message).expected(most));
+            }
+            continue;
+        }
         if has_quic(from) != has_quic(to) {
             let (quic, tcp) = if has_quic(from) { (from, to) } else { (to, from) };
             let message = format!("{:?} has QUIC and {:?} has TCP", name(quic), name(tcp));

@@ -4,6 +4,7 @@
 //! to write, and is informed how much the stack accepted.
 
 mod bursts;
+mod frames;
 mod reader;
 mod requests;
 mod writer;
@@ -13,6 +14,7 @@ use units::{Instant, RandomStream};
 use crate::outcome::Latency;
 use crate::scenario::{App, ReadPattern};
 use bursts::OnOffWriter;
+use frames::FrameReader;
 use reader::PacedReader;
 use requests::{Requester, Responder};
 use writer::DataWriter;
@@ -24,6 +26,8 @@ pub(crate) enum Application {
     Sink,
     /// Reads slowly.
     Reader(PacedReader),
+    /// Reads to the end and notes when frames arrive.
+    Frames(Box<FrameReader>),
     Writer(DataWriter),
     Bursts(Box<OnOffWriter>),
     Asker(Box<Requester>),
@@ -41,6 +45,8 @@ impl Application {
             App::OnOff { on, off, bytes } => {
                 Self::Bursts(Box::new(OnOffWriter::new(on, off, bytes, draws())))
             }
+            // The endpoints of datagrams are their own applications.
+            App::Datagrams(_) => Self::Sink,
             App::Requests { request, response, think, count } => {
                 Self::Asker(Box::new(Requester::new(request, response, think, count)))
             }
@@ -50,11 +56,15 @@ impl Application {
     /// Creates the listening application.
     pub(crate) fn server(app: &App, reads: Option<ReadPattern>) -> Self {
         match (*app, reads) {
+            (App::Datagrams(_), _) => Self::Sink,
             (App::Requests { request, response, .. }, _) => {
                 Self::Answerer(Responder::new(request, response))
             }
             (_, Some(reads)) => Self::Reader(PacedReader::new(reads)),
-            (App::Bulk { .. } | App::Paced { .. } | App::OnOff { .. }, None) => Self::Sink,
+            (App::Paced { chunk, bytes, .. }, None) => {
+                Self::Frames(Box::new(FrameReader::new(chunk, bytes)))
+            }
+            (App::Bulk { .. } | App::OnOff { .. }, None) => Self::Sink,
         }
     }
 
@@ -64,7 +74,7 @@ impl Application {
             Self::Writer(writer) => writer.begin(now),
             Self::Bursts(bursts) => bursts.begin(now),
             Self::Asker(asker) => asker.begin(now),
-            Self::Sink | Self::Reader(_) | Self::Answerer(_) => {}
+            Self::Sink | Self::Reader(_) | Self::Frames(_) | Self::Answerer(_) => {}
         }
     }
 
@@ -84,6 +94,7 @@ impl Application {
             Self::Asker(asker) => asker.read(now, bytes),
             Self::Answerer(answerer) => answerer.read(bytes),
             Self::Reader(reader) => reader.read(now, bytes),
+            Self::Frames(reader) => reader.read(now, bytes),
             Self::Sink | Self::Writer(_) | Self::Bursts(_) => {}
         }
     }
@@ -92,7 +103,7 @@ impl Application {
     #[inline]
     pub(crate) fn offer(&mut self, now: Instant) -> u64 {
         match self {
-            Self::Sink | Self::Reader(_) => 0,
+            Self::Sink | Self::Reader(_) | Self::Frames(_) => 0,
             Self::Writer(writer) => writer.offer(now),
             Self::Bursts(bursts) => bursts.offer(now),
             Self::Asker(asker) => asker.offer(now),
@@ -104,7 +115,7 @@ impl Application {
     #[inline]
     pub(crate) fn taken(&mut self, now: Instant, bytes: u64) {
         match self {
-            Self::Sink | Self::Reader(_) => {}
+            Self::Sink | Self::Reader(_) | Self::Frames(_) => {}
             Self::Writer(writer) => writer.taken(bytes),
             Self::Bursts(bursts) => bursts.taken(now, bytes),
             Self::Asker(asker) => asker.taken(bytes),
@@ -115,7 +126,7 @@ impl Application {
     /// Returns whether it will write no more; `at_end`: all data of the peer has been read.
     pub(crate) fn done(&self, now: Instant, at_end: bool) -> bool {
         match self {
-            Self::Sink => at_end,
+            Self::Sink | Self::Frames(_) => at_end,
             // The end of the stream is what its next read returns.
             Self::Reader(reader) => at_end && reader.next_read() <= now,
             Self::Writer(writer) => writer.done(),
@@ -128,7 +139,7 @@ impl Application {
     /// Returns when it wants to run without a prior event.
     pub(crate) fn next_act(&self, now: Instant) -> Option<Instant> {
         match self {
-            Self::Sink | Self::Answerer(_) => None,
+            Self::Sink | Self::Frames(_) | Self::Answerer(_) => None,
             Self::Reader(reader) => Some(reader.next_read()),
             Self::Writer(writer) => writer.next_write(),
             Self::Bursts(bursts) => bursts.next_write(now),
@@ -136,10 +147,21 @@ impl Application {
         }
     }
 
-    /// Returns the response times, if it makes requests.
-    pub(crate) fn latency(&self) -> Option<Latency> {
-        match self {
-            Self::Asker(asker) => asker.latency(),
+    /// Does it only read, all available data at once?
+    #[inline]
+    pub(crate) const fn only_reads(&self) -> bool {
+        matches!(self, Self::Sink | Self::Frames(_))
+    }
+
+    /// Returns the response times of a connecting application that makes requests, or the delays of
+    /// the frames that it paces and `peer` receives.
+    pub(crate) fn latency(&self, peer: &Self) -> Option<Latency> {
+        match (self, peer) {
+            (Self::Asker(asker), _) => asker.latency(),
+            (Self::Writer(writer), Self::Frames(reader)) => {
+                let (first, every) = writer.frames()?;
+                reader.latency(first, every)
+            }
             _ => None,
         }
     }

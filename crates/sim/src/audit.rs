@@ -18,8 +18,8 @@ use crate::observer::Observer;
 use crate::outcome::RunOutcome;
 use crate::run_error::RunError;
 use crate::scenario::{
-    ElementSpec, FlowSpec, HostSpec, LinkCapacity, OutageMode, PacketClass, QdiscConfig, Scenario,
-    Schedule, SelectionRule, SlotParams, reverse,
+    App, ElementSpec, FlowSpec, HostSpec, LinkCapacity, OutageMode, PacketClass, QdiscConfig,
+    Scenario, Schedule, SelectionRule, SlotParams, reverse,
 };
 use crate::world::run;
 
@@ -214,6 +214,7 @@ fn flow_of(scenario: &Scenario, flow: &FlowSpec) -> check::world::FlowModel {
         routes: if along { [forward, reverse] } else { [reverse, forward] },
         ip_header: Bytes(header),
         transport: match scenario.hosts.get(flow.from).and_then(|host| host.stack.quic()) {
+            _ if matches!(flow.app, App::Datagrams(_)) => TransportKind::Udp,
             Some(quic) => TransportKind::Quic { handshake: quic.profile.handshake.is_some() },
             None => TransportKind::Tcp,
         },

@@ -23,12 +23,13 @@ mod nic;
 mod routes;
 mod run_error;
 mod transport;
+mod udp;
 mod validity;
 mod world;
 
 pub use erased::{ErasedObserver, run_shared};
 pub use observer::{Observer, ObserverPair};
-pub use outcome::{FlowOutcome, Latency, RunOutcome};
+pub use outcome::{DatagramOutcome, FlowOutcome, GroupOutcome, Latency, LatencyKind, RunOutcome};
 pub use run_error::{DuplicationLimit, MAX_PACKETS_IN_FLIGHT, RunError};
 pub use scenario::Scenario;
 pub use validity::{SetupError, validate};

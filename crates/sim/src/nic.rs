@@ -17,6 +17,7 @@ use crate::scenario::{HostSpec, ReceiveOffloadSpec, StackSpec};
 #[derive(Debug)]
 pub(crate) struct Nic {
     queue: NicQueue,
+    unmerged: UnmergedQueue,
     /// Whether a receive offload is enabled.
     merges: bool,
     delay: Duration,
@@ -34,11 +35,14 @@ pub(crate) struct Nic {
 #[derive(Debug)]
 enum NicQueue {
     Tcp(Box<TcpReceiveQueue>),
-    /// Receive offloads merge TCP only: the packets keep their slots.
-    Quic {
-        waiting: Vec<PacketId>,
-        up: Vec<PacketId>,
-    },
+    Quic,
+}
+
+/// Packets of QUIC and UDP: receive offloads merge TCP only, so they keep their slots.
+#[derive(Debug, Default)]
+struct UnmergedQueue {
+    waiting: Vec<PacketId>,
+    up: Vec<PacketId>,
 }
 
 #[derive(Debug)]
@@ -49,12 +53,8 @@ struct TcpReceiveQueue {
     up: Vec<Segment>,
 }
 
-/// The packets that an interrupt delivers to the stack, in order.
-#[derive(Debug)]
-pub(crate) enum NicBatch {
-    Tcp(Vec<Segment>),
-    Quic(Vec<PacketId>),
-}
+/// The TCP segments that an interrupt delivers to the stack, in order.
+pub(crate) type NicBatch = Vec<Segment>;
 
 impl TcpReceiveQueue {
     /// Merges all waiting packets, in passes of at most `budget` packets.
@@ -94,10 +94,11 @@ impl Nic {
                 waiting: Vec::new(),
                 up: Vec::new(),
             })),
-            StackSpec::Quic(_) => NicQueue::Quic { waiting: Vec::new(), up: Vec::new() },
+            StackSpec::Quic(_) => NicQueue::Quic,
         };
         Self {
             queue,
+            unmerged: UnmergedQueue::default(),
             merges: offload.receive != ReceiveOffloadSpec::Off,
             delay: host.delay + offload.moderation,
             moderates: !offload.moderation.is_zero(),
@@ -122,9 +123,9 @@ impl Nic {
     pub(crate) fn waiting(&self) -> u32 {
         let waiting = match &self.queue {
             NicQueue::Tcp(segments) => segments.waiting.len(),
-            NicQueue::Quic { waiting, .. } => waiting.len(),
+            NicQueue::Quic => 0,
         };
-        waiting as u32
+        (waiting + self.unmerged.waiting.len()) as u32
     }
 
     /// Receives a segment. Returns the time of a newly scheduled interrupt.
@@ -136,11 +137,9 @@ impl Nic {
         self.arm(now)
     }
 
-    /// Receives a QUIC packet in its slot; see [`Nic::arrive`].
-    pub(crate) fn arrive_quic(&mut self, now: Instant, packet: PacketId) -> Option<Instant> {
-        if let NicQueue::Quic { waiting, .. } = &mut self.queue {
-            waiting.push(packet);
-        }
+    /// Receives a packet of QUIC or UDP in its slot; see [`Nic::arrive`].
+    pub(crate) fn arrive_unmerged(&mut self, now: Instant, packet: PacketId) -> Option<Instant> {
+        self.unmerged.waiting.push(packet);
         self.arm(now)
     }
 
@@ -159,10 +158,10 @@ impl Nic {
     pub(crate) fn run(&mut self, now: Instant) -> Option<Instant> {
         if self.pass_at.is_some_and(|at| at <= now) {
             self.pass_at = None;
-            match &mut self.queue {
-                NicQueue::Tcp(segments) => segments.merge(self.budget.unwrap_or(u32::MAX)),
-                NicQueue::Quic { waiting, up } => up.append(waiting),
+            if let NicQueue::Tcp(segments) = &mut self.queue {
+                segments.merge(self.budget.unwrap_or(u32::MAX));
             }
+            self.unmerged.up.append(&mut self.unmerged.waiting);
             if self.flush.is_zero() {
                 self.end_pass();
             } else if self.flush_at.is_none() {
@@ -184,26 +183,26 @@ impl Nic {
         }
     }
 
-    /// Takes the list of packets for the stack; return it with [`Nic::recycle`].
+    /// Takes the list of segments for the stack; return it with [`Nic::recycle`].
     pub(crate) fn take_up(&mut self) -> NicBatch {
         match &mut self.queue {
-            NicQueue::Tcp(segments) => NicBatch::Tcp(core::mem::take(&mut segments.up)),
-            NicQueue::Quic { up, .. } => NicBatch::Quic(core::mem::take(up)),
+            NicQueue::Tcp(segments) => core::mem::take(&mut segments.up),
+            NicQueue::Quic => Vec::new(),
         }
     }
 
-    /// Returns the list for reuse.
-    pub(crate) fn recycle(&mut self, list: NicBatch) {
-        match (&mut self.queue, list) {
-            (NicQueue::Tcp(segments), NicBatch::Tcp(mut up)) => {
-                up.clear();
-                segments.up = up;
-            }
-            (NicQueue::Quic { up, .. }, NicBatch::Quic(mut list)) => {
-                list.clear();
-                *up = list;
-            }
-            _ => {}
+    /// Takes the list of other packets; return it with [`Nic::recycle`].
+    pub(crate) fn take_unmerged(&mut self) -> Vec<PacketId> {
+        core::mem::take(&mut self.unmerged.up)
+    }
+
+    /// Returns the lists for reuse.
+    pub(crate) fn recycle(&mut self, mut segments: NicBatch, mut unmerged: Vec<PacketId>) {
+        if let NicQueue::Tcp(queue) = &mut self.queue {
+            segments.clear();
+            queue.up = segments;
         }
+        unmerged.clear();
+        self.unmerged.up = unmerged;
     }
 }

@@ -48,14 +48,57 @@ pub struct FlowOutcome {
     /// Bytes of QUIC packets with stream data that reached the receiver, QUIC headers included, UDP
     /// and IP headers excluded; `None` for TCP.
     pub received_packet_bytes: Option<Bytes>,
-    /// Response times of requests; `None` without a response.
+    /// Response times of requests, or delays of frames; `None` without a response or frame.
     pub latency: Option<Latency>,
+    /// Datagrams sent and received; `None` for a connection.
+    pub datagrams: Option<DatagramOutcome>,
+    /// The connections of a group, where the other figures are their sums; `None` for a single
+    /// connection.
+    pub group: Option<Box<GroupOutcome>>,
 }
 
-/// Response times, each from the write of the request to the last byte read.
+/// Completion of the connections of a group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupOutcome {
+    /// Connections that began within the run.
+    pub flows: u64,
+    /// Connections that finished.
+    pub finished: u64,
+    /// Median, 95th and 99th percentile and maximum of the completion times; empty if none finished.
+    pub completion: Vec<Duration>,
+    /// The same of the slowdowns: completion times over those of an empty path.
+    pub slowdown: Vec<f64>,
+}
+
+/// What the times of a [`Latency`] are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LatencyKind {
+    /// Response times, each from the write of the request to the last byte read.
+    Requests,
+    /// Delays of the chunks of a paced application, each from the time at which it was due to be
+    /// written to its last byte read.
+    Frames,
+    /// Round trips of echo requests.
+    Pings,
+    /// One-way delays of datagrams.
+    Datagrams,
+}
+
+/// Datagrams of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatagramOutcome {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams that arrived, or whose replies did, each once.
+    pub received: u64,
+}
+
+/// Response times of requests, or other delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latency {
-    /// Requests that were answered.
+    /// What the times are.
+    pub kind: LatencyKind,
+    /// Requests that were answered, or frames or datagrams that arrived.
     pub requests: u64,
     /// The shortest.
     pub min: Duration,
@@ -71,13 +114,13 @@ pub struct Latency {
 
 impl Latency {
     /// Computes the statistics of these durations; `None` if there are none.
-    pub(crate) fn of(mut spans: Vec<Duration>) -> Option<Self> {
+    pub(crate) fn of(mut spans: Vec<Duration>, kind: LatencyKind) -> Option<Self> {
         spans.sort_unstable();
         let (&min, &max) = spans.first().zip(spans.last())?;
         let median = spans[(spans.len() - 1) / 2];
         let most = |percent: usize| Some(spans[(spans.len() * percent).div_ceil(100) - 1]);
         let (p95, p99) = (most(95), most(99));
-        Some(Self { requests: spans.len() as u64, min, median, p95, p99, max })
+        Some(Self { kind, requests: spans.len() as u64, min, median, p95, p99, max })
     }
 }
 
@@ -97,13 +140,13 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_the_requests() {
         let ms = Duration::from_millis;
-        let latency = Latency::of((1..=200).rev().map(ms).collect()).unwrap();
+        let latency = Latency::of((1..=200).rev().map(ms).collect(), LatencyKind::Frames).unwrap();
         assert_eq!((latency.requests, latency.min, latency.max), (200, ms(1), ms(200)));
         assert_eq!(
             (latency.median, latency.p95, latency.p99),
             (ms(100), Some(ms(190)), Some(ms(198)))
         );
-        let one = Latency::of(vec![ms(7)]).unwrap();
+        let one = Latency::of(vec![ms(7)], LatencyKind::Frames).unwrap();
         assert_eq!((one.median, one.p95, one.p99), (ms(7), Some(ms(7)), Some(ms(7))));
     }
 }

@@ -4,6 +4,7 @@
 //! crate `scenario` parses the text form with its units and reports its errors.
 
 mod stack;
+mod traffic;
 
 use core::num::{NonZeroU32, NonZeroU64};
 
@@ -21,6 +22,8 @@ use packet::IpVersion;
 use units::{Bytes, Duration, Rate};
 
 pub use stack::{QuicStack, StackSpec, TcpStack};
+pub(crate) use traffic::exponential;
+pub use traffic::{Arrivals, CDF_WHOLE, FlowGroup, TransferSizes};
 
 /// A world to run.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +42,8 @@ pub struct Scenario {
     pub shared: Vec<SharedElement>,
     /// Connections.
     pub flows: Vec<FlowSpec>,
+    /// Groups of consecutive flows that follow one template, in the order of the flows.
+    pub groups: Vec<FlowGroup>,
     /// Capture points.
     pub taps: Vec<TapSpec>,
 }
@@ -329,6 +334,30 @@ pub enum App {
         /// Number of requests; `None` continues until the run ends.
         count: Option<u64>,
     },
+    /// Sends datagrams over UDP, whatever arrives; the stacks of the hosts have no part in it.
+    Datagrams(DatagramSpec),
+}
+
+/// A flow of datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatagramSpec {
+    /// Payload of a datagram.
+    pub size: Bytes,
+    /// Time from one datagram to the next.
+    pub interval: DatagramInterval,
+    /// Number of datagrams; `None` continues until the run ends.
+    pub count: Option<u64>,
+    /// The receiver returns each datagram, as to `ping`.
+    pub echo: bool,
+}
+
+/// Time from one datagram to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatagramInterval {
+    /// A constant.
+    Fixed(Duration),
+    /// Exponentially distributed with this mean: a Poisson process.
+    Poisson(Duration),
 }
 
 /// Length of an on period.
@@ -399,6 +428,7 @@ pub(crate) mod tests {
             paths: vec![PathSpec { from: 0, to: 1, forward, reverse }],
             shared,
             flows: Vec::new(),
+            groups: Vec::new(),
             taps: Vec::new(),
         }
     }

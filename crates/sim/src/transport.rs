@@ -10,21 +10,27 @@ use record::Recorder;
 use tcp::packed::PackedEndpoint;
 use units::{Bytes, Duration, Instant};
 
+use crate::udp::DatagramEndpoint;
+
 /// One end of a connection of either kind.
 #[derive(Debug)]
 pub(crate) enum TransportEndpoint {
     Tcp(Box<tcp::TcpEndpoint>),
     Quic(Box<quic::QuicEndpoint>),
+    /// An end of a flow of datagrams.
+    Udp(Box<DatagramEndpoint>),
     /// Endpoint of an external machine: it communicates through [`crate::live`].
     Outside,
     /// Not created yet: the scenario describes it.
     Uncreated,
+    /// An endpoint of a group's connection that is over: only its counters are left. It answers nothing.
+    Retired(Box<EndpointTotals>),
     /// A hibernated TCP endpoint.
     Hibernated(Box<PackedEndpoint>),
 }
 
 /// Counters of both kinds.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct EndpointTotals {
     pub(crate) data_packets: u64,
     pub(crate) retransmitted_packets: u64,
@@ -64,7 +70,8 @@ impl TransportEndpoint {
         match self {
             Self::Tcp(tcp) => tcp.open(),
             Self::Quic(quic) => quic.open(cx),
-            Self::Outside | Self::Uncreated | Self::Hibernated(_) => {}
+            Self::Udp(udp) => udp.open(cx.now),
+            Self::Outside | Self::Uncreated | Self::Retired(_) | Self::Hibernated(_) => {}
         }
     }
 
@@ -107,7 +114,10 @@ impl TransportEndpoint {
         match self {
             Self::Tcp(tcp) => tcp.next_deadline(),
             Self::Quic(quic) => quic.poll_timeout().map_or(Instant::MAX, |(at, _)| at),
-            Self::Outside | Self::Uncreated | Self::Hibernated(_) => Instant::MAX,
+            Self::Udp(udp) => udp.deadline(),
+            Self::Outside | Self::Uncreated | Self::Retired(_) | Self::Hibernated(_) => {
+                Instant::MAX
+            }
         }
     }
 
@@ -126,7 +136,11 @@ impl TransportEndpoint {
         match self {
             Self::Tcp(tcp) => tcp.controller_failure(),
             Self::Quic(quic) => quic.controller_failure(),
-            Self::Outside | Self::Uncreated | Self::Hibernated(_) => None,
+            Self::Udp(_)
+            | Self::Outside
+            | Self::Uncreated
+            | Self::Retired(_)
+            | Self::Hibernated(_) => None,
         }
     }
 
@@ -148,6 +162,12 @@ impl TransportEndpoint {
                     received_packet_bytes: Some(Bytes(totals.received_bytes)),
                 }
             }
+            Self::Udp(udp) => EndpointTotals {
+                data_packets: udp.sent(),
+                mss: Bytes(u64::from(udp.size)),
+                ..EndpointTotals::default()
+            },
+            Self::Retired(totals) => (**totals).clone(),
             Self::Outside | Self::Uncreated => EndpointTotals::default(),
         }
     }

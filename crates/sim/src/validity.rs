@@ -10,7 +10,8 @@ use units::{Bytes, Duration};
 
 use crate::routes;
 use crate::scenario::{
-    App, ElementSpec, FlowSpec, HostSpec, OnPeriod, PathSpec, Pause, Scenario, StackSpec,
+    App, DatagramInterval, DatagramSpec, ElementSpec, FlowSpec, HostSpec, OnPeriod, PathSpec,
+    Pause, Scenario, StackSpec,
 };
 
 /// Maximum number of segments of one flow that no link limits: more than an hour of computing.
@@ -25,7 +26,7 @@ pub enum SetupError {
         /// Index of the flow.
         flow: usize,
     },
-    /// Flow number `flow` connects a TCP host with a QUIC host.
+    /// Flow number `flow` connects a TCP host with a QUIC host, or is UDP of an external host.
     Transport {
         /// Index of the flow.
         flow: usize,
@@ -67,7 +68,10 @@ impl fmt::Display for SetupError {
         match self {
             Self::Route { flow } => write!(f, "flow {flow} has no path between its hosts"),
             Self::Transport { flow } => {
-                write!(f, "flow {flow} joins a host with TCP and one with QUIC")
+                write!(
+                    f,
+                    "flow {flow} joins a host with TCP and one with QUIC, or is UDP of a real host"
+                )
             }
             Self::Controller { host } => {
                 write!(f, "host {host} has a congestion control that its TCP does not offer")
@@ -121,12 +125,17 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
             return Err(SetupError::Route { flow: index });
         };
         let stacks = [flow.from, flow.to].map(|host| &hosts[host].stack);
+        let is_udp = matches!(flow.app, App::Datagrams(_));
+        let is_real = outside.contains(&flow.from) || outside.contains(&flow.to);
+        if is_udp && is_real {
+            return Err(SetupError::Transport { flow: index });
+        }
         if let [StackSpec::Tcp(_), StackSpec::Quic(_)] | [StackSpec::Quic(_), StackSpec::Tcp(_)] =
             stacks
+            && !is_udp
         {
             return Err(SetupError::Transport { flow: index });
         }
-        let is_real = outside.contains(&flow.from) || outside.contains(&flow.to);
         if !is_real && segments(scenario, flow, path) > MAX_SEGMENTS {
             let round_trip = round_trip(scenario, flow, path);
             return Err(SetupError::Endless { flow: index, round_trip });
@@ -175,6 +184,10 @@ fn segments(scenario: &Scenario, flow: &FlowSpec, path: &PathSpec) -> f64 {
                     cwnd_limited_time.min(time / pause * bytes_in(bytes) / mtu)
                 }
             }
+        }
+        App::Datagrams(DatagramSpec { interval, count: None, .. }) => {
+            let (DatagramInterval::Fixed(mean) | DatagramInterval::Poisson(mean)) = interval;
+            time / seconds(mean)
         }
         App::Requests { request, response, think, count: None } if !limited => {
             let bytes = bytes_in(request) + bytes_in(response);

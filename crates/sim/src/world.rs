@@ -285,10 +285,20 @@ impl<'a, O: Observer> Simulation<'a, O> {
         let reading = &self.ends[end_of(flow, 1 - connection.sender)];
         let host = &self.scenario.hosts[usize::from(sending.host)];
         let totals = &counted[connection.sender];
+        let [client, server] = [CLIENT, SERVER].map(|side| &self.ends[end_of(flow, side)]);
+        let datagrams = match (&client.stack, &server.stack) {
+            (TransportEndpoint::Udp(source), TransportEndpoint::Udp(sink)) => Some((source, sink)),
+            _ => None,
+        };
+        let is_udp = matches!(self.scenario.flows[flow].app, App::Datagrams(_));
+        let (profile, cc) = match is_udp {
+            true => ("udp", "none"),
+            false => (host.stack.profile_name(), host.stack.cc_name()),
+        };
         FlowOutcome {
             name: self.scenario.flows[flow].name.clone(),
-            profile: host.stack.profile_name(),
-            cc: host.stack.cc_name(),
+            profile,
+            cc,
             bytes: Bytes(reading.read),
             finished: connection.read_all_at.is_some(),
             duration: connection.read_all_at.unwrap_or(self.network.now).since(connection.started),
@@ -299,7 +309,12 @@ impl<'a, O: Observer> Simulation<'a, O> {
             max_cwnd: totals.max_cwnd,
             mss: totals.mss,
             min_rtt: totals.min_rtt,
-            latency: self.ends[end_of(flow, CLIENT)].app.latency(),
+            latency: client.app.latency(&server.app).or_else(|| {
+                let (source, sink) = datagrams?;
+                source.round_trips().or_else(|| sink.delays())
+            }),
+            datagrams: datagrams.and_then(|(source, sink)| source.outcome(sink)),
+            group: None,
             received_packet_bytes: counted[1 - connection.sender].received_packet_bytes,
         }
     }

@@ -11,7 +11,7 @@ use sim::scenario::{
     App, Close, ElementSpec, FlowSpec, KeepaliveSpec, OnPeriod, OutageMode, Pause, ReadPattern,
     Scenario,
 };
-use sim::{Latency, Observer};
+use sim::{Latency, LatencyKind, Observer};
 use tcp::profile::ReceiveBufferRule;
 use units::{Bytes, Duration, Instant};
 
@@ -39,7 +39,8 @@ fn a_request_and_its_response_take_a_round_trip() {
         );
         let trip = ms(20);
         let (p95, p99) = (Some(trip), Some(trip));
-        let latency = Latency { requests: 5, min: trip, median: trip, p95, p99, max: trip };
+        let kind = LatencyKind::Requests;
+        let latency = Latency { kind, requests: 5, min: trip, median: trip, p95, p99, max: trip };
         assert_eq!(flow.latency, Some(latency));
         assert!(flow.finished);
         // The responses are counted, and the side that sends them.

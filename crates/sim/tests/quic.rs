@@ -35,6 +35,7 @@ fn world(
         paths: vec![PathSpec { from: 0, to: 1, forward, reverse }],
         shared: Vec::new(),
         flows: vec![bulk(bytes)],
+        groups: Vec::new(),
         taps: Vec::new(),
     }
 }

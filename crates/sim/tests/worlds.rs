@@ -188,6 +188,7 @@ prop_compose! {
             paths: vec![path(0), path(2)],
             shared: Vec::new(),
             flows,
+            groups: Vec::new(),
             taps: all_taps(hosts.len()),
             hosts,
         })

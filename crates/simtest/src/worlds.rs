@@ -23,6 +23,7 @@ mod oracle;
 mod paths;
 mod random;
 mod shrink;
+mod traffic;
 mod verdict;
 
 #[cfg(test)]

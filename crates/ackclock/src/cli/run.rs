@@ -16,6 +16,7 @@ Examples:
   ackclock run transfer.toml --pcap transfer.pcapng && tshark -r transfer.pcapng
   ackclock run transfer.toml --report transfer.html
   ackclock run transfer.toml --csv events.csv --svg cwnd.svg
+  ackclock run transfer.toml --queues queues.csv
   ackclock run transfer.toml --csv cwnd.csv --columns cwnd,flight --every 10ms
   ackclock run transfer.toml --bblog sender.pcapng && tshark -r sender.pcapng -Y bblog
   ackclock run transfer.toml --siftr sender.log --log-flow upload
@@ -87,6 +88,9 @@ pub(crate) struct RunArgs {
     /// Write rate, round-trip time and window of every sender as a data file of flent (.flent.gz)
     #[arg(long, value_name = "FILE")]
     pub(crate) flent: Option<PathBuf>,
+    /// Write length and delay of every link's queue over time as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) queues: Option<PathBuf>,
     /// Run the programs that the scenario names as kernels of its hosts: they are foreign code
     #[arg(long)]
     pub(crate) allow_exec: bool,

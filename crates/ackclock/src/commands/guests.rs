@@ -74,6 +74,14 @@ impl Kernels {
         }
     }
 
+    /// Are all hosts of the scenario modelled?
+    pub(super) fn is_empty(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.guests.is_empty() && self.programs.is_empty();
+        #[cfg(not(target_os = "linux"))]
+        true
+    }
+
     /// Runs a scenario with its kernels; returns the results of each.
     #[cfg(target_os = "linux")]
     pub(super) fn reports(

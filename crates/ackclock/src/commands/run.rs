@@ -61,7 +61,21 @@ pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
     for one in &asked {
         one.output.prepare(&loaded, &mut scenario, sender)?;
     }
-    let mut story = wants(OutputSource::Page).then(|| RunPageRecorder::of(&mut scenario));
+    let mut story = match wants(OutputSource::Page) {
+        // A page of many flows plots the slowest, which a first run finds.
+        true if RunPageRecorder::selects(&scenario) && kernels.is_empty() => {
+            let mut taps = Taps {
+                lines: None,
+                captures: RunLogs::new(),
+                progress: Progress::new(scenario.duration),
+                files_wanted: true,
+            };
+            let first = kernels.run_shared(&scenario, &mut taps)?;
+            Some(RunPageRecorder::of_slowest(&mut scenario, &first))
+        }
+        true => Some(RunPageRecorder::of(&mut scenario)),
+        false => None,
+    };
     let scenario = &scenario;
     let curves = wants(OutputSource::Curves).then(|| CurveRecorder::new(scenario));
     let files_wanted = !asked.is_empty();
@@ -87,9 +101,13 @@ pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
         progress: Progress::new(scenario.duration),
         files_wanted,
     };
-    // A page also shows the queues of a single flow.
-    let is_shared = Sharing::concerns(scenario);
-    let mut sharing = (is_shared || story.is_some()).then(|| Sharing::new(scenario));
+    // Pages, --json and --queues also show the queues of a single flow.
+    let is_shared = Sharing::concerns(scenario) || args.json;
+    let is_detailed = args.json || story.is_some() || args.queues.is_some();
+    let mut sharing = match is_detailed {
+        true => Some(Sharing::detailed(scenario)),
+        false => is_shared.then(|| Sharing::new(scenario)),
+    };
     let outcome = match (&mut story, &mut sharing) {
         (None, None) if rows.is_empty() => kernels.run_shared(scenario, &mut taps)?,
         // Only this has an engine of its own: writing takes longer than the calls of the shared one.

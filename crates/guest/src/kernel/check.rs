@@ -148,6 +148,7 @@ fn scenario() -> Scenario {
             close: Close::Fin,
             keepalive: None,
         }],
+        groups: Vec::new(),
         taps: [0, 1].map(|host| TapSpec { host, place: TapPoint::Stack }).to_vec(),
     }
 }

@@ -91,6 +91,7 @@ pub(crate) fn scenario(bytes: u64) -> Scenario {
         }],
         shared: Vec::new(),
         flows: vec![flow("up", App::Bulk { bytes: Some(Bytes(bytes)), write: None })],
+        groups: Vec::new(),
         taps: [0, 1].map(|host| TapSpec { host, place: TapPoint::Stack }).to_vec(),
     }
 }

@@ -6,11 +6,12 @@ use report::table::{ReportTable, TableCell, TableColumn};
 use sim::RunOutcome;
 use sim::scenario::Scenario;
 
+use runner::groups;
 use runner::sharing::{
     DELTA, FairnessReport, LINES, SecondsReport, Sharing, SharingReport, rows_of_lines,
 };
 
-use super::{panels, span};
+use super::{panels, queues, span};
 
 /// Flows with their own curve; the others are summed.
 const CURVES: usize = 12;
@@ -23,21 +24,25 @@ pub(super) fn parts(
     prefix: &str,
 ) -> Vec<PagePart> {
     let report = sharing.report(scenario, outcome);
+    let seconds = sharing.seconds(scenario, outcome);
+    // The rows of results: a group of connections is one.
+    let (scenario, outcome) = &groups::grouped(scenario, outcome);
     let mut parts = Vec::new();
     if let Some(fair) = &report.fairness {
         parts.push(PagePart::Heading("How the flows share".into()));
         parts.push(figures(fair));
         parts.push(shares(outcome));
-        let seconds = sharing.seconds(scenario, outcome);
         let whole = outcome.ended.as_secs_f64() as usize;
         if let Some(seconds) = seconds.filter(|_| whole >= 2) {
             parts.push(PagePart::Plots(over_time(&seconds, fair, scenario, whole, prefix)));
         }
     }
+    parts.extend(super::tables::one_way(&sharing.one_way(), outcome));
     if report.links.iter().any(|line| line.packets > 0) {
         parts.push(PagePart::Heading("Queues".into()));
         parts.push(lines(&report));
         parts.push(PagePart::Plots(waits(sharing, prefix)));
+        parts.extend(queues::over_time(sharing, outcome, prefix));
     }
     parts
 }

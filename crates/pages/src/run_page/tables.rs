@@ -2,11 +2,14 @@
 
 use report::page::PagePart;
 use report::table::{ReportTable, TableCell, TableColumn, Tone};
-use sim::{FlowOutcome, RunOutcome};
+use sim::{FlowOutcome, LatencyKind, RunOutcome};
 use units::Duration;
 
 use super::flow::FlowData;
-use runner::run_report::{FlowReport, flow_row, headings, spaced};
+use runner::run_report::{
+    FlowReport, LATENCIES, completion_rows, flow_row, headings, latency_rows, spaced,
+};
+use runner::sharing::OneWayReport;
 
 /// Limit of the shown rounds.
 const ROUNDS: usize = 500;
@@ -31,6 +34,85 @@ pub(super) fn summary(outcome: &RunOutcome) -> PagePart {
         ),
         ..ReportTable::default()
     })
+}
+
+/// The completion times of groups of connections; nothing without groups.
+pub(super) fn completions(outcome: &RunOutcome) -> Option<PagePart> {
+    let rows = completion_rows(outcome);
+    let (head, rows) = rows.split_first().filter(|(_, rows)| !rows.is_empty())?;
+    Some(PagePart::Table(ReportTable {
+        caption: "Completion times".into(),
+        columns: named(head),
+        rows: rows.iter().map(|row| row.clone().map(TableCell::from).into()).collect(),
+        note:
+            "From the first SYN to the last byte read. Slowdowns are these times over those of an \
+               empty path: a round trip, then the transfer at the rate of the slowest link."
+                .into(),
+        is_long: rows.len() > 16,
+        ..ReportTable::default()
+    }))
+}
+
+/// The response times of requests and the delays of frames, a table each.
+pub(super) fn latencies(outcome: &RunOutcome) -> impl Iterator<Item = PagePart> {
+    LATENCIES.into_iter().filter_map(|kind| {
+        let (caption, note) = match kind {
+            LatencyKind::Requests => {
+                ("Response times", "From the write of a request to the last byte of its response.")
+            }
+            LatencyKind::Frames => {
+                ("Frame delays", "From the time at which a chunk was due to its last byte read.")
+            }
+            LatencyKind::Pings => ("Pings", "Round trips of echo requests."),
+            LatencyKind::Datagrams => ("Datagrams", "One-way delays from source to receiver."),
+        };
+        let rows = latency_rows(outcome, kind);
+        let (head, rows) = rows.split_first().filter(|(_, rows)| !rows.is_empty())?;
+        Some(PagePart::Table(ReportTable {
+            caption: caption.into(),
+            columns: named(head),
+            rows: rows.iter().map(|row| row.clone().map(TableCell::from).into()).collect(),
+            note: note.into(),
+            is_long: rows.len() > 16,
+            ..ReportTable::default()
+        }))
+    })
+}
+
+/// The one-way delays of data packets; nothing if none were measured.
+pub(super) fn one_way(delays: &[Option<OneWayReport>], outcome: &RunOutcome) -> Option<PagePart> {
+    let short = |seconds: f64| spaced(Duration::from_micros((seconds * 1e6 + 0.5) as u64));
+    let measured = outcome.flows.iter().zip(delays);
+    let rows: Vec<Vec<TableCell>> = measured
+        .filter_map(|(flow, delays)| {
+            let d = delays.as_ref()?;
+            let times = [d.min_s, d.median_s, d.p95_s, d.p99_s, d.max_s, d.jitter_s].map(short);
+            let head = [flow.name.clone(), d.packets.to_string()];
+            Some(head.into_iter().chain(times).map(TableCell::from).collect())
+        })
+        .collect();
+    let columns = ["flow", "packets", "min", "p50", "p95", "p99", "max", "jitter"];
+    (!rows.is_empty()).then(|| {
+        PagePart::Table(ReportTable {
+            caption: "One-way delays of data packets".into(),
+            columns: named(&columns.map(str::to_owned)),
+            is_long: rows.len() > 16,
+            rows,
+            note: "From the network card of the sender to that of the receiver. The jitter is that of \
+                   RFC 3550, section 6.4.1, after the last packet."
+                .into(),
+            ..ReportTable::default()
+        })
+    })
+}
+
+/// Columns with these names, numbers but for the flow.
+fn named(names: &[String]) -> Vec<TableColumn> {
+    let column = |name: &String| match name.as_str() {
+        "flow" => TableColumn::words(name),
+        _ => TableColumn::numbers(name),
+    };
+    names.iter().map(column).collect()
 }
 
 /// The figures of a single flow as large figures.

@@ -4,6 +4,10 @@
 //! Chiu and Hawe, DEC Research Report TR-301, 1984): 1 if all are equal, 1/n if one flow has
 //! everything.
 //!
+//! Only flows that are alike have an index: bulk transfers, which take all they can get, or flows of
+//! the same application with the same settings. A flow that its application limits is not treated
+//! unfairly if it gets less (RFC 9743 section 5.1.4).
+//!
 //! Flows have converged at the end of the first whole second in which the index of all active flows
 //! is at least 1/(1 + d^2), with d = 0.1. For two flows at one bottleneck these are shares of 55
 //! and 45 %, the delta-fair shares of (1 +- d)/2 by which RFC 5166 section 2.3.2 measures
@@ -11,8 +15,10 @@
 
 use serde::{Deserialize, Serialize};
 use sim::RunOutcome;
-use sim::scenario::Scenario;
+use sim::scenario::{App, Scenario};
 use units::{Duration, Instant};
+
+use super::over_time::QueueSeconds;
 
 /// The d of delta-fair shares.
 pub const DELTA: f64 = 0.1;
@@ -22,7 +28,10 @@ const SECOND: u64 = 1_000_000_000;
 /// Fairness of several flows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FairnessReport {
-    /// Jain's index of the goodputs of all flows, each over its own time.
+    /// Names of the flows that are compared; empty if these are all flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<String>,
+    /// Jain's index of the goodputs of the compared flows, each over its own time.
     pub jain_index: f64,
     /// Mean of Jain's index over all whole seconds with at least two active flows.
     pub mean_jain_index: Option<f64>,
@@ -38,8 +47,41 @@ pub struct FairnessReport {
 pub struct SecondsReport {
     /// Goodput of each flow in each second of the run, in bit/s.
     pub goodput_bps: Vec<Vec<f64>>,
-    /// Jain's index of the flows active during the whole second; `None` for fewer than two.
+    /// Jain's index of the compared flows active during the whole second; `None` for fewer than two.
     pub jain_index: Vec<Option<f64>>,
+    /// Length and delay of each queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<QueueSeconds>,
+}
+
+/// Do two flows compete for the same: may their goodputs be compared?
+fn alike(one: &App, other: &App) -> bool {
+    matches!((one, other), (App::Bulk { .. }, App::Bulk { .. })) || one == other
+}
+
+/// Indices of the single flows that are alike, group by group, in the order of the scenario.
+pub fn alike_flows(scenario: &Scenario) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let is_group = |flow: usize| scenario.groups.iter().any(|group| group.flows.contains(&flow));
+    for (flow, spec) in scenario.flows.iter().enumerate() {
+        // A group is several flows.
+        if is_group(flow) {
+            continue;
+        }
+        let same = |group: &&mut Vec<usize>| alike(&scenario.flows[group[0]].app, &spec.app);
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(flow),
+            None => groups.push(vec![flow]),
+        }
+    }
+    groups
+}
+
+/// Indices of the flows that are compared: the largest group of flows that are alike, of two or
+/// more; the first of several of one size.
+pub fn compared(scenario: &Scenario) -> Vec<usize> {
+    let groups = alike_flows(scenario).into_iter().rev().filter(|group| group.len() > 1);
+    groups.max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// Jain's index; 1 if there are no rates or all are 0: all are equal.
@@ -74,24 +116,25 @@ impl BytesPerSecond {
         self.flows[flow].get(second).copied().unwrap_or(0)
     }
 
-    /// Jain's index of each whole second; `None` with fewer than two active flows.
-    fn indices(&self, scenario: &Scenario, outcome: &RunOutcome) -> Vec<Option<f64>> {
-        let spans: Vec<(u64, u64)> = scenario
-            .flows
-            .iter()
-            .zip(&outcome.flows)
-            .map(|(flow, result)| {
-                let begin = flow.start.as_nanos();
-                (begin, begin + result.duration.as_nanos())
-            })
-            .collect();
+    /// Jain's index of each whole second among `compared`; `None` with fewer than two active flows.
+    fn indices(
+        &self,
+        scenario: &Scenario,
+        outcome: &RunOutcome,
+        compared: &[usize],
+    ) -> Vec<Option<f64>> {
+        let span = |&flow: &usize| {
+            let begin = scenario.flows[flow].start.as_nanos();
+            (flow, begin, begin + outcome.flows[flow].duration.as_nanos())
+        };
+        let spans: Vec<(usize, u64, u64)> = compared.iter().map(span).collect();
         let whole = outcome.ended.as_nanos() / SECOND;
         let index = |second: u64| {
             let (from, until) = (second * SECOND, (second + 1) * SECOND);
-            let active = spans.iter().enumerate();
-            let rates: Vec<f64> = active
-                .filter(|(_, (begin, end))| *begin <= from && *end >= until)
-                .map(|(flow, _)| self.bytes(flow, second as usize) as f64)
+            let rates: Vec<f64> = spans
+                .iter()
+                .filter(|(_, begin, end)| *begin <= from && *end >= until)
+                .map(|(flow, ..)| self.bytes(*flow, second as usize) as f64)
                 .collect();
             (rates.len() > 1).then(|| jain(&rates))
         };
@@ -103,18 +146,24 @@ impl BytesPerSecond {
         scenario: &Scenario,
         outcome: &RunOutcome,
     ) -> Option<FairnessReport> {
-        if self.flows.len() < 2 {
+        let compared = compared(scenario);
+        if compared.len() < 2 {
             return None;
         }
-        let goodputs: Vec<f64> = outcome.flows.iter().map(sim::FlowOutcome::goodput_bps).collect();
-        let indices = self.indices(scenario, outcome);
+        let of = |flow: &usize| outcome.flows[*flow].goodput_bps();
+        let goodputs: Vec<f64> = compared.iter().map(of).collect();
+        let indices = self.indices(scenario, outcome, &compared);
         let known: Vec<f64> = indices.iter().copied().flatten().collect();
-        let last = scenario.flows.iter().map(|flow| flow.start).max().unwrap_or(Duration::ZERO);
+        let starts = compared.iter().map(|&flow| scenario.flows[flow].start);
+        let last = starts.max().unwrap_or(Duration::ZERO);
+        let all = compared.len() == scenario.flows.len();
+        let named = compared.iter().filter(|_| !all);
         let first = last.as_nanos().div_ceil(SECOND) as usize;
         let fair = 1.0 / (1.0 + DELTA * DELTA);
         let later = indices.iter().enumerate().skip(first);
         let converged = later.clone().find(|(_, index)| index.is_some_and(|index| index >= fair));
         Some(FairnessReport {
+            flows: named.map(|&flow| scenario.flows[flow].name.clone()).collect(),
             jain_index: jain(&goodputs),
             mean_jain_index: (!known.is_empty())
                 .then(|| known.iter().sum::<f64>() / known.len() as f64),
@@ -127,15 +176,17 @@ impl BytesPerSecond {
         &self,
         scenario: &Scenario,
         outcome: &RunOutcome,
+        links: Vec<QueueSeconds>,
     ) -> Option<SecondsReport> {
-        if self.flows.len() < 2 {
+        if self.flows.len() < 2 && links.is_empty() {
             return None;
         }
         let count = outcome.ended.as_nanos().div_ceil(SECOND) as usize;
         let of = |flow| (0..count).map(|second| self.bytes(flow, second) as f64 * 8.0).collect();
         Some(SecondsReport {
             goodput_bps: (0..self.flows.len()).map(of).collect(),
-            jain_index: self.indices(scenario, outcome),
+            jain_index: self.indices(scenario, outcome, &compared(scenario)),
+            links,
         })
     }
 }

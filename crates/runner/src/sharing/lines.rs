@@ -54,6 +54,17 @@ struct LinkQueue {
     marked: u64,
 }
 
+/// What a packet event changed at a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QueueChange {
+    /// A packet entered.
+    Entered,
+    /// A packet left after this queue delay.
+    Left(Duration),
+    /// A packet was dropped; `queued`: from the queue, not on arrival.
+    Lost { queued: bool },
+}
+
 impl LinkQueues {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let mut elements = Vec::new();
@@ -73,35 +84,43 @@ impl LinkQueues {
         Self { elements }
     }
 
+    /// Counts a packet event; returns what it changed at a link.
     #[inline]
-    pub(super) fn on_packet_event(&mut self, at: Instant, movement: PacketEvent) {
+    pub(super) fn on_packet_event(
+        &mut self,
+        at: Instant,
+        movement: PacketEvent,
+    ) -> Option<QueueChange> {
         match movement {
             PacketEvent::Accepted { hop_index, packet } => {
-                if let Some(line) = self.line(hop_index) {
-                    line.held.push_back((packet, at));
-                }
+                self.line(hop_index)?.held.push_back((packet, at));
+                Some(QueueChange::Entered)
             }
             PacketEvent::Forwarded { hop_index, packet } => {
-                if let Some(line) = self.line(hop_index)
-                    && let Some(arrived) = line.take(packet)
-                {
-                    line.waits.add(line.last_left.max(arrived).since(arrived));
-                    line.last_left = at;
-                }
+                let line = self.line(hop_index)?;
+                let arrived = line.take(packet)?;
+                let wait = line.last_left.max(arrived).since(arrived);
+                line.waits.add(wait);
+                line.last_left = at;
+                Some(QueueChange::Left(wait))
             }
             PacketEvent::Dropped { hop_index, packet } => {
-                if let Some(line) = self.line(hop_index) {
-                    line.take(packet);
-                    line.lost += 1;
-                }
+                let line = self.line(hop_index)?;
+                let queued = line.take(packet).is_some();
+                line.lost += 1;
+                Some(QueueChange::Lost { queued })
             }
             PacketEvent::Marked { hop_index, .. } => {
-                if let Some(line) = self.line(hop_index) {
-                    line.marked += 1;
-                }
+                self.line(hop_index)?.marked += 1;
+                None
             }
-            _ => {}
+            _ => None,
         }
+    }
+
+    /// The keys of the links by the index of the element; `None` for elements that are not links.
+    pub(super) fn keys(&self) -> impl Iterator<Item = Option<&str>> {
+        self.elements.iter().map(|line| line.as_ref().map(|line| &*line.key))
     }
 
     fn line(&mut self, hop_index: ElementId) -> Option<&mut LinkQueue> {

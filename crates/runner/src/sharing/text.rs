@@ -18,6 +18,13 @@ pub fn text(report: &SharingReport) -> String {
             text.push('\n');
         }
         text += &format!("Jain's index {:.3}", fair.jain_index);
+        match fair.flows.len() {
+            0 => {}
+            few @ 1..=4 => text += &format!(" of {}", fair.flows[..few].join(", ")),
+            many => {
+                text += &format!(" of {many} flows that are alike, {} and others", fair.flows[0])
+            }
+        }
         if let (Some(mean), Some(min)) = (fair.mean_jain_index, fair.min_jain_index) {
             text += &format!("; of single seconds {mean:.3} on average, {min:.3} at least");
         }

@@ -9,7 +9,7 @@ use crate::sharing::LinkReport;
 
 /// The figures of a flow, followed by those of its run: column name, description with unit, and
 /// accessor.
-pub const FIGURES: [SweepFigure; 24] = [
+pub const FIGURES: [SweepFigure; 30] = [
     SweepFigure::counted("bytes", "payload read by the receiving application, in bytes", |_, f| {
         Some(f.bytes as f64)
     }),
@@ -96,18 +96,48 @@ pub const FIGURES: [SweepFigure; 24] = [
     ),
     SweepFigure::of_flow(
         "latency_p50_s",
-        "median response time of requests, in seconds",
+        "median response time of requests, or delay of frames, in seconds",
         |_, f| f.latency.as_ref().map(|latency| latency.median_s),
     ),
     SweepFigure::of_flow(
         "latency_p95_s",
-        "95th percentile of the response time of requests, in seconds",
+        "95th percentile of the response time of requests, or delay of frames, in seconds",
         |_, f| f.latency.as_ref()?.p95_s,
     ),
     SweepFigure::of_flow(
         "latency_p99_s",
-        "99th percentile of the response time of requests, in seconds",
+        "99th percentile of the response time of requests, or delay of frames, in seconds",
         |_, f| f.latency.as_ref()?.p99_s,
+    ),
+    SweepFigure::of_flow(
+        "completion_p50_s",
+        "median completion time of a group's connections, in seconds",
+        |_, f| f.group.as_ref()?.completion_p50_s,
+    ),
+    SweepFigure::of_flow(
+        "completion_p95_s",
+        "95th percentile of the completion times of a group's connections, in seconds",
+        |_, f| f.group.as_ref()?.completion_p95_s,
+    ),
+    SweepFigure::of_flow(
+        "completion_p99_s",
+        "99th percentile of the completion times of a group's connections, in seconds",
+        |_, f| f.group.as_ref()?.completion_p99_s,
+    ),
+    SweepFigure::of_flow(
+        "slowdown_p50",
+        "median slowdown of a group's connections: completion times over those of an empty path",
+        |_, f| f.group.as_ref()?.slowdown_p50,
+    ),
+    SweepFigure::of_flow(
+        "slowdown_p95",
+        "95th percentile of the slowdowns of a group's connections: completion times over those of an empty path",
+        |_, f| f.group.as_ref()?.slowdown_p95,
+    ),
+    SweepFigure::of_flow(
+        "slowdown_p99",
+        "99th percentile of the slowdowns of a group's connections: completion times over those of an empty path",
+        |_, f| f.group.as_ref()?.slowdown_p99,
     ),
 ];
 

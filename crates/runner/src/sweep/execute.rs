@@ -118,7 +118,7 @@ impl CachedScenario {
             Some((_, scenario)) => scenario,
             None => study.scenario(run)?,
         };
-        scenario.seed = study.seed(run);
+        scenario.set_seed(study.seed(run));
         Ok(&self.0.insert((point, scenario)).1)
     }
 }
@@ -165,7 +165,7 @@ fn simulate(
         debug_assert!(written.is_ok());
         csv
     });
-    Ok((SweepRow::new(study, run, &outcome, sharing), series))
+    Ok((SweepRow::new(study, run, scenario, &outcome, sharing), series))
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 use sim::RunOutcome;
+use sim::scenario::Scenario;
 
+use crate::groups::grouped;
 use crate::run_report::FlowReport;
 use crate::sharing::SharingReport;
 use scenario::Study;
@@ -33,7 +35,15 @@ pub struct SweepRow {
 
 impl SweepRow {
     /// The row of run `run` with this outcome.
-    pub fn new(study: &Study<'_>, run: u64, outcome: &RunOutcome, sharing: SharingReport) -> Self {
+    /// `scenario` is that of the run.
+    pub fn new(
+        study: &Study<'_>,
+        run: u64,
+        scenario: &Scenario,
+        outcome: &RunOutcome,
+        sharing: SharingReport,
+    ) -> Self {
+        let (_, outcome) = &grouped(scenario, outcome);
         Self {
             run,
             seed: study.seed(run),

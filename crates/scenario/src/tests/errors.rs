@@ -166,7 +166,11 @@ fn endless_runs_are_rejected() {
         "bulk = \"1MB\", paced = { chunk = \"1B\", every = \"1s\" }",
         "either `bulk` or `paced`",
     );
-    one_mistake(", bulk = \"1MB\"", "", "a flow needs `bulk`, `paced`, `on_off` or `requests`");
+    one_mistake(
+        ", bulk = \"1MB\"",
+        "",
+        "a flow needs `bulk`, `paced`, `on_off`, `requests`, `transfer`, `udp` or `ping`",
+    );
     let text =
         format!("duration = \"1s\"\n{}", SMALL.replace("\"1MB\"", "\"1MB\", start = \"1s\""));
     assert!(mistakes(&text, &[])[0].contains("starts after the end of the run"));
@@ -185,7 +189,7 @@ fn names_must_be_unique() {
 fn an_empty_text_needs_everything() {
     let missing = mistakes("", &[]);
     assert_eq!(missing.len(), 3);
-    for (mistake, key) in missing.iter().zip(["host", "path", "flow"]) {
+    for (mistake, key) in missing.iter().zip(["host", "flow", "path"]) {
         let expected = format!("test.toml:1:1: a scenario needs `{key}`");
         assert!(mistake.starts_with(&expected), "{mistake}");
     }

@@ -2,7 +2,7 @@
 
 use units::{Bytes, Duration, Instant};
 
-use crate::outcome::Latency;
+use crate::outcome::{Latency, LatencyKind};
 
 /// The requesting side.
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ impl Requester {
 
     /// Returns the response times so far; `None` before the first response.
     pub(crate) fn latency(&self) -> Option<Latency> {
-        Latency::of(self.latencies.clone())
+        Latency::of(self.latencies.clone(), LatencyKind::Requests)
     }
 }
 
@@ -159,7 +159,9 @@ mod tests {
         assert_eq!(asker.next_write(), None);
         // 7 and 10 ms.
         let (p95, p99) = (Some(ms(10)), Some(ms(10)));
-        let latency = Latency { requests: 2, min: ms(7), median: ms(7), p95, p99, max: ms(10) };
+        let kind = LatencyKind::Requests;
+        let latency =
+            Latency { kind, requests: 2, min: ms(7), median: ms(7), p95, p99, max: ms(10) };
         assert_eq!(asker.latency(), Some(latency));
     }
 

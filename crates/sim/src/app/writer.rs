@@ -28,6 +28,7 @@ enum WriteCalls {
 struct Pace {
     chunk: u64,
     every: Duration,
+    first: Instant,
     next: Instant,
     blocking: bool,
 }
@@ -44,14 +45,23 @@ impl DataWriter {
         bytes: Option<Bytes>,
         blocking: bool,
     ) -> Self {
-        let pace = Pace { chunk: chunk.get(), every, next: Instant::ZERO, blocking };
+        let (first, next) = (Instant::ZERO, Instant::ZERO);
+        let pace = Pace { chunk: chunk.get(), every, first, next, blocking };
         Self { left: bytes.map(Bytes::get), pending: 0, calls: WriteCalls::Paced(pace) }
     }
 
     /// Makes the first paced write due, when the connection is established.
     pub(crate) fn begin(&mut self, now: Instant) {
         if let WriteCalls::Paced(pace) = &mut self.calls {
-            pace.next = now;
+            (pace.first, pace.next) = (now, now);
+        }
+    }
+
+    /// When the first paced write was due, and the interval of writes; `None` if it is not paced.
+    pub(crate) fn frames(&self) -> Option<(Instant, Duration)> {
+        match self.calls {
+            WriteCalls::Paced(pace) => Some((pace.first, pace.every)),
+            _ => None,
         }
     }
 

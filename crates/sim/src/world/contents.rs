@@ -1,5 +1,5 @@
-//! The contents of a packet slot: the header fields of most segments in compact form, or the handle
-//! of a QUIC packet.
+//! The contents of a packet slot: the header fields of most segments in compact form, the handle of
+//! a QUIC packet, or a UDP datagram.
 
 use packet::{Dir, Flags, IpVersion, Options, Segment, Timestamps};
 use units::{FlowId, SeqNum};
@@ -32,6 +32,8 @@ pub(super) enum TransportHeader {
     Tcp(TcpHeader),
     /// The QUIC packet is stored in [`Datagrams`](crate::datagrams::Datagrams).
     Quic(DatagramId),
+    /// A UDP datagram: its number is in place of TCP's sequence number.
+    Udp,
 }
 
 impl Default for TransportHeader {
@@ -106,6 +108,20 @@ impl PacketContents {
             ecn: 0,
             flags: Flags::NONE,
             transport: TransportHeader::Quic(id),
+        }
+    }
+
+    /// Encodes UDP datagram `number`.
+    pub(super) const fn udp(flow: FlowId, dir: Dir, ip: IpVersion, number: u32, size: u32) -> Self {
+        Self {
+            flow,
+            seq: SeqNum(number),
+            payload: size,
+            dir,
+            ip,
+            ecn: 0,
+            flags: Flags::NONE,
+            transport: TransportHeader::Udp,
         }
     }
 

@@ -6,13 +6,13 @@ use machine::{Cx, Endpoint as _, PacketId};
 use packet::{Dir, Segment};
 use record::{Event, Recorder, Shortcuts};
 use tcp::TcpEndpoint;
+use units::Offset;
 
 use super::contents::TransportHeader;
 use super::external::ExternalDelivery;
 use super::network::{Network, cx};
 use super::packet_slots::StoredPacket;
 use super::{CLIENT, SERVER, SimEvent, Simulation, end_of};
-use crate::nic::NicBatch;
 use crate::observer::Observer;
 use crate::scenario::TapPoint;
 use crate::transport::TransportEndpoint;
@@ -162,19 +162,13 @@ impl<O: Observer> Simulation<'_, O> {
     }
 
     fn run_card(&mut self, host: u16) {
-        let up = self.network.interrupt(host);
-        match &up {
-            NicBatch::Tcp(segments) => {
-                for segment in segments {
-                    let id = self.network.slots.put(segment);
-                    self.deliver_within_pass(host, id);
-                }
-            }
-            NicBatch::Quic(packets) => {
-                packets.iter().for_each(|&id| self.deliver_within_pass(host, id));
-            }
+        let (segments, unmerged) = self.network.interrupt(host);
+        for segment in &segments {
+            let id = self.network.slots.put(segment);
+            self.deliver_within_pass(host, id);
         }
-        self.network.nics[usize::from(host)].recycle(up);
+        unmerged.iter().for_each(|&id| self.deliver_within_pass(host, id));
+        self.network.nics[usize::from(host)].recycle(segments, unmerged);
     }
 
     /// Delivers within an interrupt: its thread completes before any process that it wakes.
@@ -275,6 +269,38 @@ impl<O: Observer> Simulation<'_, O> {
         }
     }
 
+    /// Delivers a UDP datagram, and counts it as read.
+    fn receive_datagram(&mut self, index: usize, id: PacketId, number: u32) {
+        let now = self.network.now;
+        self.network.slots.release(id);
+        let sent = match &self.ends[index ^ 1].stack {
+            TransportEndpoint::Udp(peer) => peer.sent_at(number),
+            _ => None,
+        };
+        let end = &mut self.ends[index];
+        let TransportEndpoint::Udp(udp) = &mut end.stack else { return };
+        if udp.receive(now, number, sent) {
+            let bytes = udp.size;
+            end.read += u64::from(bytes);
+            let total = Offset(end.read);
+            let mut cx = self.network.cx(end.host, end.flow);
+            cx.emit(|| Event::AppRead { bytes, total });
+            self.note_all_datagrams(index / 2);
+        }
+        self.serve(index);
+    }
+
+    /// A flow of datagrams is complete when all have arrived, or all replies.
+    fn note_all_datagrams(&mut self, flow: usize) {
+        let ends = [CLIENT, SERVER].map(|side| &self.ends[end_of(flow, side)].stack);
+        if let [TransportEndpoint::Udp(source), TransportEndpoint::Udp(sink)] = ends
+            && source.sent_all()
+            && source.outcome(sink).is_some_and(|counts| counts.received == counts.sent)
+        {
+            self.flows[flow].read_all_at.get_or_insert(self.network.now);
+        }
+    }
+
     /// Delivers to QUIC, to an external stack, or to a hibernated endpoint.
     #[inline(never)]
     fn receive_slow(&mut self, index: usize, id: PacketId) {
@@ -283,6 +309,9 @@ impl<O: Observer> Simulation<'_, O> {
             let host = end.host;
             self.wake_endpoint(index);
             return self.take_up(host, id);
+        }
+        if let StoredPacket::Udp { number } = self.network.slots.packet(id) {
+            return self.receive_datagram(index, id, number);
         }
         let Network { slots, observer, now, .. } = &mut self.network;
         match (&mut end.stack, slots.packet(id)) {

@@ -14,7 +14,8 @@ use tcp::TcpSide;
 use units::Duration;
 
 use super::setup::transport;
-use super::{CLIENT, Simulation};
+use super::{CLIENT, SERVER, Simulation, end_of};
+use crate::app::Application;
 use crate::observer::Observer;
 use crate::transport::{EndpointTotals, TransportEndpoint};
 
@@ -45,9 +46,11 @@ impl<O: Observer> Simulation<'_, O> {
             TransportEndpoint::Hibernated(packed) => {
                 TransportEndpoint::Tcp(Box::new(packed.wake()))
             }
-            TransportEndpoint::Tcp(_) | TransportEndpoint::Quic(_) | TransportEndpoint::Outside => {
-                return;
-            }
+            TransportEndpoint::Tcp(_)
+            | TransportEndpoint::Quic(_)
+            | TransportEndpoint::Udp(_)
+            | TransportEndpoint::Retired(_)
+            | TransportEndpoint::Outside => return,
         };
         let tcp = matches!(stack, TransportEndpoint::Tcp(_));
         self.ends[index].stack = stack;
@@ -73,7 +76,7 @@ impl<O: Observer> Simulation<'_, O> {
         {
             end.stack = TransportEndpoint::Hibernated(Box::new(packed));
             end.hibernations = end.hibernations.saturating_add(1);
-        } else {
+        } else if !matches!(end.stack, TransportEndpoint::Retired(_)) {
             self.awake_queue.push_back(index);
         }
     }
@@ -83,11 +86,32 @@ impl<O: Observer> Simulation<'_, O> {
         let ends = &mut self.ends;
         self.awake_queue.retain(|&index| {
             let stack = &mut ends[index as usize].stack;
+            if matches!(stack, TransportEndpoint::Retired(_)) {
+                return false;
+            }
             let TransportEndpoint::Tcp(tcp) = stack else { return true };
             let Some(packed) = tcp.pack() else { return true };
             *stack = TransportEndpoint::Hibernated(Box::new(packed));
             false
         });
+    }
+
+    /// Frees the endpoints of a connection that is over on both sides, if it is one of a group: a run
+    /// of a million connections needs memory for those in progress only.
+    pub(super) fn retire(&mut self, flow: usize) {
+        let groups = &self.scenario.groups;
+        let after = groups.partition_point(|group| group.flows.end <= flow);
+        if !groups.get(after).is_some_and(|group| group.flows.contains(&flow)) {
+            return;
+        }
+        for index in [end_of(flow, CLIENT), end_of(flow, SERVER)] {
+            let totals = self.counted(index);
+            let end = &mut self.ends[index];
+            end.stack = TransportEndpoint::Retired(Box::new(totals));
+            if !matches!(end.app, Application::Asker(_)) {
+                end.app = Application::Sink;
+            }
+        }
     }
 
     /// Creates an endpoint in its initial state.

@@ -145,6 +145,8 @@ impl<'a, O: Observer> Network<'a, O> {
                     StoredPacket::Quic(packet) => {
                         self.observer.datagram(self.now, number, outbound, packet);
                     }
+                    // Captures have TCP and QUIC.
+                    StoredPacket::Udp { .. } => {}
                 }
             }
         }
@@ -427,7 +429,7 @@ impl<'a, O: Observer> Network<'a, O> {
                 self.slots.release(id);
                 card.arrive(self.now, segment)
             }
-            StoredPacket::Quic(_) => card.arrive_quic(self.now, id),
+            StoredPacket::Quic(_) | StoredPacket::Udp { .. } => card.arrive_unmerged(self.now, id),
         };
         if let Some(at) = wake {
             self.calendar.push(at, SimEvent::NicInterrupt(host));
@@ -435,14 +437,14 @@ impl<'a, O: Observer> Network<'a, O> {
     }
 
     /// Handles the interrupt: returns the packets for the stack. Return the list to the card.
-    pub(super) fn interrupt(&mut self, host: u16) -> NicBatch {
+    pub(super) fn interrupt(&mut self, host: u16) -> (NicBatch, Vec<PacketId>) {
         let card = &mut self.nics[usize::from(host)];
         self.in_cards -= card.waiting();
         if let Some(at) = card.run(self.now) {
             self.calendar.push(at, SimEvent::NicInterrupt(host));
         }
         self.in_cards += card.waiting();
-        card.take_up()
+        (card.take_up(), card.take_unmerged())
     }
 }
 

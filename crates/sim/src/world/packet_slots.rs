@@ -147,6 +147,7 @@ impl PacketSlots {
                 }
                 None => self.put_contents(contents),
             },
+            TransportHeader::Udp => self.put_contents(contents),
             TransportHeader::Quic(datagram) => {
                 let transport = TransportHeader::Quic(self.datagrams.copy(datagram));
                 self.put_contents(PacketContents { transport, ..contents })
@@ -167,6 +168,7 @@ impl PacketSlots {
                 }
             }
             TransportHeader::Quic(datagram) => self.datagrams.release(datagram),
+            TransportHeader::Udp => {}
         }
     }
 
@@ -210,6 +212,7 @@ impl PacketSlots {
                 None => contents.segment(header),
             }),
             TransportHeader::Quic(datagram) => StoredPacket::Quic(self.datagrams.get(*datagram)),
+            TransportHeader::Udp => StoredPacket::Udp { number: contents.seq.0 },
         }
     }
 
@@ -259,7 +262,7 @@ impl PacketSlots {
                 };
                 (flags.has(Flags::SYN), ack)
             }
-            TransportHeader::Quic(_) => (false, PacketAck::None),
+            TransportHeader::Quic(_) | TransportHeader::Udp => (false, PacketAck::None),
         };
         PacketView {
             size,
@@ -279,6 +282,11 @@ impl PacketSlots {
 pub(super) enum StoredPacket<'a> {
     Tcp(Segment),
     Quic(&'a quic::QuicPacket),
+    /// A UDP datagram.
+    Udp {
+        /// Its number in its flow.
+        number: u32,
+    },
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The service of an endpoint after any input: transmission, application, timer.
 
 use machine::{Endpoint as _, Signal};
+use packet::Dir;
 use record::Shortcuts;
 use tcp::TcpEndpoint;
 use units::{Instant, unlikely};
@@ -100,7 +101,32 @@ impl<O: Observer> Simulation<'_, O> {
         match &mut end.stack {
             TransportEndpoint::Tcp(tcp) => network.send_all(tcp, end.host, end.flow, end.route),
             TransportEndpoint::Quic(quic) if quic.wants_to_send() => self.send_quic(index),
+            TransportEndpoint::Udp(_) => self.send_datagrams(index),
             _ => {}
+        }
+    }
+
+    /// Sends the datagrams that are due; ends the flow when its time is over.
+    #[cold]
+    fn send_datagrams(&mut self, index: usize) {
+        let now = self.network.now;
+        loop {
+            let end = &mut self.ends[index];
+            let TransportEndpoint::Udp(udp) = &mut end.stack else { return };
+            let Some(number) = udp.poll(now) else { break };
+            let ip = self.scenario.flows[index / 2].ip;
+            let size = udp.packet_len(ip.header_len());
+            let dir = if index % 2 == CLIENT { Dir::Forward } else { Dir::Reverse };
+            let contents = PacketContents::udp(end.flow, dir, ip, number, udp.size);
+            let (host, route) = (end.host, end.route);
+            let id = self.network.slots.put_contents(contents);
+            self.network.transmit_packet(host, route, id, size);
+        }
+        let TransportEndpoint::Udp(udp) = &self.ends[index].stack else { return };
+        if udp.is_over(now) && !self.ends[index].closed {
+            self.ends[index].closed = true;
+            self.ends[index ^ 1].closed = true;
+            self.open -= 1;
         }
     }
 
@@ -154,6 +180,7 @@ impl<O: Observer> Simulation<'_, O> {
         self.ends[other].closed |= aborted && !self.ends[one].was_reset;
         if !was_over && self.ends[other].closed {
             self.open -= 1;
+            self.retire(index / 2);
         }
     }
 
@@ -168,8 +195,10 @@ impl<O: Observer> Simulation<'_, O> {
     /// Runs the application: it reads, writes and closes; the endpoint is serviced afterwards.
     pub(super) fn act(&mut self, index: usize) {
         let end = &mut self.ends[index];
-        if matches!(end.app, Application::Sink) {
-            end.read += end.stack.read_up_to(&mut self.network.cx(end.host, end.flow), u64::MAX);
+        if end.app.only_reads() {
+            let read = end.stack.read_up_to(&mut self.network.cx(end.host, end.flow), u64::MAX);
+            end.read += read;
+            end.app.read(self.network.now, read);
             if end.stack.at_end() {
                 if end.stack.acknowledges_in_read() {
                     self.drain(index);

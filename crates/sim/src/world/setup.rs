@@ -4,8 +4,9 @@ use tcp::profile::SharedProfile;
 use tcp::{Keepalive, TcpConfig, TcpEndpoint, TcpSide};
 use units::{Duration, FlowId, RandomStream, SeqNum};
 
-use crate::scenario::{FlowSpec, HostSpec, QuicStack, Scenario, StackSpec, TcpStack};
+use crate::scenario::{App, FlowSpec, HostSpec, QuicStack, Scenario, StackSpec, TcpStack};
 use crate::transport::TransportEndpoint;
+use crate::udp::DatagramEndpoint;
 
 /// The profile of each TCP host; equal ones are shared, so that the one which every connection
 /// reads stays in the cache.
@@ -31,6 +32,16 @@ pub(super) fn transport(
     profile: Option<&SharedProfile>,
 ) -> TransportEndpoint {
     let flow = &scenario.flows[index];
+    if let App::Datagrams(spec) = &flow.app {
+        let draws = || {
+            let owner = format!("flow {}", flow.name);
+            RandomStream::named(scenario.seed, &owner, "datagram")
+        };
+        return TransportEndpoint::Udp(Box::new(match side {
+            TcpSide::Client => DatagramEndpoint::source(spec, draws()),
+            TcpSide::Server => DatagramEndpoint::sink(spec),
+        }));
+    }
     let [client, server] = [flow.from, flow.to].map(|host| &scenario.hosts[host]);
     let (own, peer) = match side {
         TcpSide::Client => (client, server),

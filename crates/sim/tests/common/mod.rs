@@ -92,6 +92,7 @@ pub(crate) fn pair(
         paths: vec![PathSpec { from: 0, to: 1, forward, reverse }],
         shared: Vec::new(),
         flows: vec![flow],
+        groups: Vec::new(),
         taps: Vec::new(),
     }
 }

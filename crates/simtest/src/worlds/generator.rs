@@ -124,6 +124,11 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
         let end = if cut { duration } else { 4_000_000 };
         paths.iter_mut().for_each(|path| changes::vary(path, end, &mut varied));
     }
+    // The same: worlds without such traffic are as before.
+    let mut traffic = WorldRandom::new(seed, number, "traffic");
+    if traffic.once_in(12) {
+        super::traffic::add(&mut flows, if cut { duration - 1 } else { 1_000_000 }, &mut traffic);
+    }
     root.insert("path".into(), paths.into());
     root.insert("flow".into(), flows.into());
     if frame.once_in(8) && stacks != Stacks::Quic {

@@ -80,6 +80,7 @@ impl World {
                 close: Close::Fin,
                 keepalive: None,
             }],
+            groups: Vec::new(),
             taps: vec![],
         };
         Self { scenario }

@@ -10,6 +10,7 @@ mod openmetrics;
 mod parquet;
 mod pcap;
 mod qlog;
+mod queues;
 mod report;
 mod siftr;
 
@@ -47,6 +48,7 @@ const OUTPUTS: &[&dyn Output] = &[
     &qlog::QlogFile,
     &openmetrics::OpenMetrics,
     &flent::Flent,
+    &queues::Queues,
 ];
 
 /// The data source of an output.

@@ -20,6 +20,9 @@ fn row(run: u64, delay: &str, cc: &str, goodput_bps: f64) -> SweepRow {
         mss_bytes: 1,
         min_rtt_s: None,
         latency: None,
+        one_way: None,
+        datagrams: None,
+        group: None,
     };
     let set = vec![("delay".into(), delay.into()), ("cc".into(), cc.into())];
     let sharing = crate::sharing::SharingReport::default();
@@ -114,6 +117,7 @@ fn a_figure_of_a_run_counts_once_for_it() {
     let mut rows = [shared(0, "5ms", [3e6, 2e6, 1e6]), shared(1, "5ms", [3e6, 2e6, 1e6])];
     for (row, jain_index) in rows.iter_mut().zip([0.8, 0.9]) {
         row.sharing.fairness = Some(crate::sharing::FairnessReport {
+            flows: Vec::new(),
             jain_index,
             mean_jain_index: None,
             min_jain_index: None,

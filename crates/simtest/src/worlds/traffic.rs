@@ -1,0 +1,68 @@
+//! Random traffic besides single connections: datagrams, echo requests, groups of connections.
+
+use toml::{Table, Value};
+
+use super::random::{WorldRandom, table};
+
+/// Adds a flow of datagrams or makes a flow a group of connections; the new flow is between the hosts
+/// of the first one. Starts are below `latest`, in microseconds.
+pub(super) fn add(flows: &mut Vec<Value>, latest: u64, random_source: &mut WorldRandom) {
+    match random_source.within(0..=3) {
+        0 | 1 => {
+            let Some(first) = flows.first().and_then(Value::as_table) else { return };
+            let mut keys: Table = first
+                .iter()
+                .filter(|(key, _)| ["from", "to", "path", "ip"].contains(&key.as_str()))
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
+            keys.insert("name".into(), "datagrams".into());
+            if random_source.once_in(2) {
+                keys.insert("start".into(), random_source.span(1..=latest));
+            }
+            let (app, what) = match random_source.once_in(2) {
+                true => ("udp", udp(random_source)),
+                false => ("ping", ping(random_source)),
+            };
+            keys.insert(app.into(), what);
+            flows.push(Value::Table(keys));
+        }
+        _ => {
+            let finite = |flow: &&mut Value| {
+                let bulk = flow.as_table().and_then(|keys| keys.get("bulk"));
+                bulk.is_some_and(|bytes| bytes.as_str() != Some("unlimited"))
+            };
+            let Some(keys) = flows.iter_mut().find(finite).and_then(Value::as_table_mut) else {
+                return;
+            };
+            if random_source.once_in(2) {
+                keys.remove("bulk");
+                let mean = random_source.size(1..=20_000);
+                keys.insert("transfer".into(), table([("mean", mean)]));
+            }
+            keys.insert("count".into(), random_source.count(1..=8));
+            if random_source.once_in(2) {
+                let law = random_source.pick(&["poisson", "every"]);
+                let interval = random_source.span(1..=50_000);
+                keys.insert("arrivals".into(), table([(law, interval)]));
+            }
+        }
+    }
+}
+
+/// Datagrams fit into the smallest MTU of a world.
+fn udp(random_source: &mut WorldRandom) -> Value {
+    let law = random_source.pick(&["every", "poisson"]);
+    table([
+        ("size", random_source.size(1..=400)),
+        (law, random_source.span(10..=50_000)),
+        ("count", random_source.count(1..=200)),
+    ])
+}
+
+fn ping(random_source: &mut WorldRandom) -> Value {
+    table([
+        ("size", random_source.size(1..=400)),
+        ("every", random_source.span(10..=50_000)),
+        ("count", random_source.count(1..=50)),
+    ])
+}
