@@ -17,7 +17,7 @@ use packet::Segment;
 use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
 use report::page::{Page, PagePart};
 use report::plots::Plots;
-use sim::scenario::{App, Scenario, TapPoint};
+use sim::scenario::{App, FlowSpec, Scenario, TapPoint};
 use sim::{Observer, RunOutcome};
 use units::{Duration, Instant};
 
@@ -158,7 +158,8 @@ impl RunPageRecorder {
             })
             .collect();
         if outcome.flows.len() > 1 {
-            let few = flows.len() < outcome.flows.len();
+            let has_window = |flow: &&FlowSpec| !matches!(flow.app, App::Datagrams(_));
+            let few = flows.len() < scenario.flows.iter().filter(has_window).count();
             let heading = if few { "Windows of single flows" } else { "All flows" };
             parts.push(PagePart::Heading(heading.into()));
             if few {

@@ -45,7 +45,7 @@ pub(super) fn over_time(sharing: &Sharing, outcome: &RunOutcome, prefix: &str) -
     ];
     if links.iter().any(|(_, (_, all))| all.iter().any(|interval| interval.lost > 0)) {
         let lost = panel("packets dropped", "", 0, &|one| amount(one.lost));
-        panels.push(lost.note(&note.replace("maximum", "sum")));
+        panels.push(lost.note(note.replace("maximum", "sum")));
     }
     Some(PagePart::Plots(Plots {
         id: format!("{prefix}queues"),

@@ -229,10 +229,9 @@ mod tests {
             ("voice: delay p95, ms", Better::Smaller),
             ("ping: round trip p95, ms", Better::Smaller),
         ];
-        let mut glance = Glance::default();
-        glance.columns = columns
-            .map(|(name, better)| GlanceColumn { name: name.into(), better, digits: 1 })
-            .into();
+        let columns =
+            columns.map(|(name, better)| GlanceColumn { name: name.into(), better, digits: 1 });
+        let mut glance = Glance { columns: columns.into(), ..Glance::default() };
         for (point, values) in [("deep", [9.5, 400.0, 410.0]), ("short", [9.0, 12.0, 22.0])] {
             let cell = |value| {
                 let mut cell = SampleStatistics::default();

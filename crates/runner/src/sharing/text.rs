@@ -22,7 +22,8 @@ pub fn text(report: &SharingReport) -> String {
             0 => {}
             few @ 1..=4 => text += &format!(" of {}", fair.flows[..few].join(", ")),
             many => {
-                text += &format!(" of {many} flows that are alike, {} and others", fair.flows[0])
+                let first = &fair.flows[0];
+                text += &format!(" of {many} flows that are alike, {first} and others");
             }
         }
         if let (Some(mean), Some(min)) = (fair.mean_jain_index, fair.min_jain_index) {
