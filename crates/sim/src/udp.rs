@@ -110,9 +110,12 @@ impl DatagramEndpoint {
         }
     }
 
-    /// Is the flow over?
-    pub(crate) fn is_over(&self, now: Instant) -> bool {
-        matches!(&self.role, DatagramRole::Source(source) if source.ends.is_some_and(|at| at <= now))
+    /// Ends the flow if its time is over; true once.
+    pub(crate) fn end(&mut self, now: Instant) -> bool {
+        match &mut self.role {
+            DatagramRole::Source(source) => source.ends.take_if(|ends| *ends <= now).is_some(),
+            DatagramRole::Sink(_) => false,
+        }
     }
 
     /// When a datagram was sent; `None` for the end that receives.
@@ -261,7 +264,8 @@ mod tests {
         assert!(source.receive(at(27), 0, None));
         assert!(!source.receive(at(28), 0, None));
         assert_eq!((source.poll(at(25)), source.deadline()), (Some(1), at(1_025)));
-        assert!(source.is_over(at(1_025)) && !source.is_over(at(1_024)));
+        assert!(!source.end(at(1_024)) && source.end(at(1_025)) && !source.end(at(1_026)));
+        assert_eq!(source.deadline(), Instant::MAX);
         let trips = source.round_trips().unwrap();
         assert_eq!((trips.requests, trips.max), (1, ms(22)));
         assert_eq!(sink.delays().unwrap().max, ms(10));

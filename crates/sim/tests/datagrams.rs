@@ -105,3 +105,13 @@ fn a_group_follows_its_laws_and_a_seed_draws_it_anew() {
     assert_ne!(once, total(&scenario));
     assert_eq!(scenario.flows[200].app, bulk(100_000).app);
 }
+
+/// The end of a source is no event that repeats while other flows continue.
+#[test]
+fn a_flow_of_datagrams_ends_before_others() {
+    let mut scenario = linux_pair(route(MBIT, ms(10)), datagrams(30, ms(1), 10, true));
+    scenario.flows.push(bulk(1_000_000));
+    let outcome = run(&scenario);
+    assert!(outcome.flows.iter().all(|flow| flow.finished));
+    assert!(outcome.ended.as_nanos() > 8_000_000_000);
+}

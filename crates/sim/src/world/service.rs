@@ -122,8 +122,8 @@ impl<O: Observer> Simulation<'_, O> {
             let id = self.network.slots.put_contents(contents);
             self.network.transmit_packet(host, route, id, size);
         }
-        let TransportEndpoint::Udp(udp) = &self.ends[index].stack else { return };
-        if udp.is_over(now) && !self.ends[index].closed {
+        let TransportEndpoint::Udp(udp) = &mut self.ends[index].stack else { return };
+        if udp.end(now) {
             self.ends[index].closed = true;
             self.ends[index ^ 1].closed = true;
             self.open -= 1;

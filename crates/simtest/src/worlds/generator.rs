@@ -127,7 +127,11 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
     // The same: worlds without such traffic are as before.
     let mut traffic = WorldRandom::new(seed, number, "traffic");
     if traffic.once_in(12) {
-        super::traffic::add(&mut flows, if cut { duration - 1 } else { 1_000_000 }, &mut traffic);
+        let latest = if cut { duration - 1 } else { 1_000_000 };
+        super::traffic::add(&mut flows, latest, &mut traffic);
+        if traffic.once_in(6) {
+            super::traffic::add_fabric(&mut root, &mut flows, latest, &mut traffic);
+        }
     }
     root.insert("path".into(), paths.into());
     root.insert("flow".into(), flows.into());

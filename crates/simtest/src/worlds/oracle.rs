@@ -57,10 +57,7 @@ pub(super) fn has_time(scenario: &Scenario) -> bool {
 
 /// Returns whether this flow must finish.
 pub(super) fn must_end(scenario: &Scenario, flow: &FlowSpec) -> bool {
-    // Datagrams have no congestion control: they may take all of a link for long.
-    let datagrams = scenario.flows.iter().any(|flow| matches!(flow.app, App::Datagrams(_)));
     has_time(scenario)
-        && !datagrams
         && totals(flow).is_some()
         && flow.close == Close::Fin
         && has_long_keepalive(scenario, flow)

@@ -36,8 +36,11 @@ pub(super) fn add(flows: &mut Vec<Value>, latest: u64, random_source: &mut World
             };
             if random_source.once_in(2) {
                 keys.remove("bulk");
-                let mean = random_source.size(1..=20_000);
-                keys.insert("transfer".into(), table([("mean", mean)]));
+                let sizes = match random_source.once_in(4) {
+                    true => ("cdf", "preset:hadoop".into()),
+                    false => ("mean", random_source.size(1..=20_000)),
+                };
+                keys.insert("transfer".into(), table([sizes]));
             }
             keys.insert("count".into(), random_source.count(1..=8));
             if random_source.once_in(2) {
@@ -47,6 +50,41 @@ pub(super) fn add(flows: &mut Vec<Value>, latest: u64, random_source: &mut World
             }
         }
     }
+}
+
+/// Adds a leaf-spine network of four hosts, and a transfer from one of them to each other.
+pub(super) fn add_fabric(
+    root: &mut Table,
+    flows: &mut Vec<Value>,
+    latest: u64,
+    random_source: &mut WorldRandom,
+) {
+    let Some(hosts) = root.get_mut("host").and_then(Value::as_table_mut) else { return };
+    let profile = random_source.pick(&["linux-6.18", "freebsd-14.3", "rfc"]);
+    hosts.insert("w".into(), table([("profile", profile.into()), ("count", 4.into())]));
+    let mut link = || {
+        table([
+            ("rate", random_source.rate(1_000..=1_000_000)),
+            ("buffer", random_source.size(9_000..=200_000)),
+        ])
+    };
+    let (host_link, spine_link) = (link(), link());
+    let fabric = table([
+        ("hosts", "w".into()),
+        ("leaves", 2.into()),
+        ("spines", random_source.count(1..=3)),
+        ("host_link", host_link),
+        ("spine_link", spine_link),
+        ("delay", random_source.span(1..=1_000)),
+    ]);
+    root.insert("fabric".into(), fabric);
+    flows.push(table([
+        ("name", "incast".into()),
+        ("from", "w".into()),
+        ("to", "w-0".into()),
+        ("start", random_source.span(1..=latest)),
+        ("bulk", random_source.size(1..=100_000)),
+    ]));
 }
 
 /// Datagrams fit into the smallest MTU of a world.

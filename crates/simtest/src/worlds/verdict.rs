@@ -10,7 +10,7 @@ use check::{EndpointSummary, Rejection, VerifiedSummary, Violation, WorldModel};
 use record::{Event, EventSource, PacketEvent, Recorder, SenderState, SentKind};
 use sim::audit::{AuditError, describe, run_against};
 use sim::observer::{Observer, PROGRESS_EVERY};
-use sim::scenario::Scenario;
+use sim::scenario::{App, FlowSpec, Scenario};
 use sim::{FlowOutcome, RunError, RunOutcome};
 use units::Instant;
 
@@ -194,7 +194,9 @@ fn run(
     };
     check_not_stalled(scenario, &outcome).map_err(WorldFailure::Stalled)?;
     delivered(scenario, &outcome, &summary.flows).map_err(WorldFailure::Undelivered)?;
-    let ended = scenario.flows.iter().all(|flow| must_end(scenario, flow));
+    // Datagrams end with their source, whatever arrives.
+    let is_udp = |flow: &FlowSpec| matches!(flow.app, App::Datagrams(_));
+    let ended = scenario.flows.iter().all(|flow| is_udp(flow) || must_end(scenario, flow));
     Ok(WorldStats::one(&outcome, &summary, steps, ended))
 }
 
