@@ -58,7 +58,33 @@ fn runs_and_sweeps_report_fairness() {
     assert!(cells("mean_jain_index").lines().count() == 3, "{}", cells("mean_jain_index"));
     let csv = String::from_utf8(dir.read("late/runs.csv")).unwrap();
     assert!(
-        csv.lines().next().unwrap().ends_with("share,latency_p50_s,latency_p95_s,latency_p99_s"),
+        csv.lines().next().unwrap().contains("share,latency_p50_s,latency_p95_s,latency_p99_s,"),
         "{csv}"
     );
+}
+
+const BUFFERBLOAT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bufferbloat.toml");
+
+/// Only the upload is a bulk transfer, so that no flows are compared.
+#[test]
+fn an_upload_delays_a_call_in_the_queue_that_is_shown() {
+    let dir = TestDirectory::new("an_upload_delays_a_call");
+    let args = ["run", BUFFERBLOAT, "--set", "duration=15s", "--queues", "queues.csv"];
+    let text = dir.run(&args).ok();
+    assert!(text.contains("one-way delay p50") && text.contains("round trip p50"), "{text}");
+    assert!(!text.contains("Jain"), "{text}");
+    let csv = String::from_utf8(dir.read("queues.csv")).unwrap();
+    let (head, rows) = csv.split_once('\n').unwrap();
+    assert_eq!(head, "time_s,link,delay_mean_s,delay_max_s,most_packets,most_bytes,lost");
+    let bytes = |row: &str| row.split(',').nth(5).unwrap().parse::<u64>().unwrap();
+    let most = rows.lines().filter(|row| row.contains("shared.up")).map(bytes).max().unwrap();
+    // The buffer of 500 kB, and the packet in transmission.
+    assert!((300_000..=501_500).contains(&most), "{most}");
+    let json = dir.run(&[&args[..4], &["--json"]].concat()).ok();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let seconds = json["by_second"]["links"][0]["most_bytes"].as_array().unwrap();
+    assert_eq!(seconds.iter().filter_map(serde_json::Value::as_u64).max(), Some(most));
+    let voice = &json["flows"][1];
+    assert_eq!(voice["latency"]["of"], "datagrams");
+    assert!(voice["one_way"]["p95_s"].as_f64().unwrap() > 0.2, "{voice}");
 }
