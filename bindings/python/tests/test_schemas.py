@@ -72,7 +72,10 @@ CALLS = {
         ["scenario", "check", ROOT / "docs/samples/unitless.toml"],
     ],
     "scenario-profiles": [["scenario", "profiles"]],
-    "suite": [["suite", "rfc9743", "--cc", "cubic", "--phases", "2", "--criterion", "5.1.1,5.1.2,7.4,7.7"]],
+    "suite": [
+        ["suite", "rfc9743", "--cc", "cubic", "--phases", "2", "--criterion", "5.1.1,5.1.2,7.4,7.7"],
+        ["suite", "slow-start", "--cc", "cubic", "--criterion", "0.25bdp"],
+    ],
     # Made in the folder of the test, by the first call.
     "sweep": [[*SWEEP, "--out", "cells"]],
     "table": [[*SWEEP, "--out", "cells"], ["table", "cells", "--rows", "sender.cc", "--value", "rtos"]],

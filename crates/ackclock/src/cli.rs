@@ -27,7 +27,7 @@ pub(crate) use mcp::McpArgs;
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
 pub(crate) use scenario::{CheckArgs, ExportArgs, ProfilesArgs, ScenarioArgs, ScenarioCommand};
 pub(crate) use series::ThinningArgs;
-pub(crate) use suite::{SuiteArgs, SuiteCommand};
+pub(crate) use suite::{FlentArgs, SuiteArgs, SuiteCommand};
 pub(crate) use sweep::{SweepArgs, TableArgs};
 pub(crate) use theory::{
     AimdArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs,

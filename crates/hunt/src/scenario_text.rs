@@ -73,15 +73,17 @@ impl HuntWorld {
         format!("link = {{ rate = {rate}, buffer = \"{}B\"{queue} }}", self.buffer())
     }
 
-    fn host(&self, text: &mut String, name: &str, profile: &str, cc: Option<&str>, sends: bool) {
+    /// A host; with `sender`, the one that sends.
+    fn host(&self, text: &mut String, name: &str, profile: &str, sender: Option<&SuiteSender>) {
+        let sends = sender.is_some();
         let (keys, offload) = if sends {
             (PartPosition::Sender, PartPosition::SenderOffload)
         } else {
             (PartPosition::Receiver, PartPosition::ReceiverOffload)
         };
         let _ = writeln!(text, "[host.{name}]\nprofile = {profile:?}");
-        if let Some(cc) = cc {
-            let _ = writeln!(text, "cc = {cc:?}");
+        if let Some(sender) = sender {
+            let _ = writeln!(text, "cc = {:?}", sender.cc);
         }
         for key in self.texts(keys) {
             let _ = writeln!(text, "{key}");
@@ -90,7 +92,8 @@ impl HuntWorld {
             let name = if profile.starts_with("freebsd") { "lro" } else { "gro" };
             let _ = writeln!(text, "{name} = {level}");
         }
-        text.push_str(suite::buffer_knobs(profile));
+        let knobs = sender.map_or_else(|| suite::buffer_knobs(profile), SuiteSender::knobs);
+        text.push_str(&knobs);
         text.push('\n');
     }
 
@@ -121,9 +124,9 @@ impl HuntWorld {
     /// The scenario file.
     pub(crate) fn text(&self, sender: &SuiteSender) -> String {
         let mut text = format!("duration = \"{DURATION}s\"\n\n");
-        self.host(&mut text, "sender", &sender.profile, Some(&sender.cc), true);
+        self.host(&mut text, "sender", &sender.profile, Some(sender));
         let other = self.texts(PartPosition::ReceiverProfile).next();
-        self.host(&mut text, "receiver", other.unwrap_or(&sender.profile), None, false);
+        self.host(&mut text, "receiver", other.unwrap_or(&sender.profile), None);
         let mut bottleneck: Vec<String> = self
             .texts(PartPosition::Bottleneck)
             .map(|part| with_rate(part, self.number(RATE)))

@@ -19,6 +19,19 @@ mod varying_delay;
 use crate::SuiteError;
 use crate::evaluation::Evaluation;
 
+/// A suite: a document or an evaluation with its criteria.
+#[derive(Debug)]
+pub struct Suite {
+    /// Its name on the command line and in reports.
+    pub name: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// How its limits are set, in sentences.
+    pub lead: &'static str,
+    /// Its criteria, in order.
+    pub criteria: &'static [SuiteCriterion],
+}
+
 /// A criterion of a document.
 #[derive(Debug)]
 pub struct SuiteCriterion {
@@ -33,7 +46,7 @@ pub struct SuiteCriterion {
     pub(crate) evaluate: fn(&mut Evaluation<'_>) -> Result<(), SuiteError>,
 }
 
-const fn not_evaluated(
+pub(crate) const fn not_evaluated(
     section: &'static str,
     title: &'static str,
     why: &'static str,
@@ -41,8 +54,17 @@ const fn not_evaluated(
     SuiteCriterion { section, title, limits: "", not_evaluated: Some(why), evaluate: |_| Ok(()) }
 }
 
+/// The suite of RFC 9743.
+pub static RFC9743: Suite = Suite {
+    name: "rfc9743",
+    title: "RFC 9743 (BCP 133)",
+    lead: "RFC 9743 (BCP 133) gives no limits; a new algorithm must not do more harm than the existing \
+           ones, so each limit is the worst reference with a margin.",
+    criteria: &CRITERIA,
+};
+
 /// The criteria in the order of RFC 9743.
-pub static RFC9743: [SuiteCriterion; 23] = [
+static CRITERIA: [SuiteCriterion; 23] = [
     collapse::CRITERION,
     bufferbloat::CRITERION,
     high_loss::CRITERION,

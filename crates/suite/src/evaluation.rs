@@ -105,6 +105,21 @@ impl<'a> Evaluation<'a> {
         Ok(WorldRuns { name, tested, references })
     }
 
+    /// Runs a world once with each sender, the one under test first, and measures it.
+    pub(crate) fn each<T>(
+        &mut self,
+        build: impl Fn(&SuiteSender) -> WorldText,
+        measure: impl Fn(&WorldText, &AtomicBool) -> Result<T, SuiteError>,
+    ) -> Result<Vec<T>, SuiteError> {
+        let tested = build(&self.request.sender);
+        let mut results = vec![measure(&tested, self.stop)?];
+        for reference in &self.request.against {
+            results.push(measure(&build(reference), self.stop)?);
+        }
+        self.texts.push(tested);
+        Ok(results)
+    }
+
     /// Adds a figure of these runs.
     pub(crate) fn figure(
         &mut self,
@@ -121,6 +136,33 @@ impl<'a> Evaluation<'a> {
         };
         let tested = mean(&runs.tested);
         let references: Vec<f64> = runs.references.iter().map(|runs| mean(runs).mean).collect();
+        self.add(format!("{}: {what}", runs.name), unit, margin, tested, &references);
+    }
+
+    /// Adds a figure that was measured once with each sender, the one under test first. Without a
+    /// value there is no figure.
+    pub(crate) fn compared(
+        &mut self,
+        world: &str,
+        what: &str,
+        unit: &str,
+        margin: Margin,
+        values: &[f64],
+    ) {
+        let Some((&tested, references)) = values.split_first() else { return };
+        let mut sample = SampleStatistics::default();
+        sample.add(tested);
+        self.add(format!("{world}: {what}"), unit, margin, sample, references);
+    }
+
+    fn add(
+        &mut self,
+        name: String,
+        unit: &str,
+        margin: Margin,
+        tested: SampleStatistics,
+        references: &[f64],
+    ) {
         let most = references.iter().copied().reduce(f64::max);
         let least = references.iter().copied().reduce(f64::min);
         let (bound, reference, limit) = match margin {
@@ -146,7 +188,7 @@ impl<'a> Evaluation<'a> {
             _ => true,
         };
         self.figures.push(SuiteFigure {
-            name: format!("{}: {what}", runs.name),
+            name,
             unit: unit.to_owned(),
             value: tested.mean,
             confidence,

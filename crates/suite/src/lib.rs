@@ -6,12 +6,13 @@
 //! limit is the worst reference with a margin, and each figure prints both.
 //!
 //! Reading order: `sender` (who is tested), `world` (the scenarios), `measure` (a run), `evaluation`
-//! (the comparison), `criteria` (one file per section of the document), `report` (results), and the
-//! forms `text`, `markdown`, `junit` and `sarif`; `baseline` compares two reports.
+//! (the comparison), `criteria` (RFC 9743, one file per section), `slow_start`, `tcpeval`, `flent_test`,
+//! `report` (results), and the forms `text`, `markdown`, `junit` and `sarif`; `baseline` compares two reports.
 
 pub mod baseline;
 mod criteria;
 mod evaluation;
+mod flent_test;
 pub mod junit;
 pub mod markdown;
 mod measure;
@@ -19,6 +20,8 @@ pub mod page;
 mod report;
 pub mod sarif;
 mod sender;
+mod slow_start;
+mod tcpeval;
 pub mod text;
 mod world;
 
@@ -26,16 +29,24 @@ use core::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-pub use criteria::{RFC9743, SuiteCriterion};
+pub use criteria::{RFC9743, Suite, SuiteCriterion};
 pub use evaluation::Evaluation;
+pub use flent_test::{FlentRequest, FlentResult, FlentTest};
 pub use report::{
     CriterionReport, CriterionVerdict, FigureBound, SuiteFigure, SuiteReport, WorldText,
 };
 pub use sender::{SenderError, SuiteSender, buffer_knobs};
+pub use slow_start::SLOW_START;
+pub use tcpeval::TCPEVAL;
+
+/// All suites with verdicts.
+pub static SUITES: [&Suite; 3] = [&RFC9743, &SLOW_START, &TCPEVAL];
 
 /// What to evaluate.
 #[derive(Debug, Clone)]
 pub struct SuiteRequest {
+    /// The suite whose criteria are run.
+    pub suite: &'static Suite,
     /// The sender under test.
     pub sender: SuiteSender,
     /// The reference senders.

@@ -8,12 +8,15 @@ use crate::text::{limit, reference, summary, value};
 /// The report with all figures.
 pub fn render(report: &SuiteReport) -> String {
     let mut text = format!(
-        "## RFC 9743 (BCP 133): {} against {}\n\n{}; {} start phases of each world with several \
-         flows.\n\n| section | figure | value | worst reference | limit | |\n|---|---|---:|---:|---:|---|\n",
+        "## {}: {} against {}\n\n{}{}.\n\n| section | figure | value | worst reference | limit | |\n|---|---|---:|---:|---:|---|\n",
+        report.title(),
         report.sender,
         report.against.join(", "),
         summary(report),
-        report.phases
+        match report.phases {
+            0 | 1 => String::new(),
+            phases => format!("; {phases} start phases of each world with several flows"),
+        }
     );
     for criterion in &report.criteria {
         let _ = writeln!(

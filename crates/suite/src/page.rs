@@ -24,18 +24,18 @@ pub fn page(report: &SuiteReport) -> Page {
             });
         }
     }
+    let mut facts = vec![
+        ("sender".to_owned(), report.sender.clone()),
+        ("references".to_owned(), report.against.join(", ")),
+    ];
+    if report.phases > 1 {
+        let phases = report.phases.to_string();
+        facts.push(("start phases of worlds with several flows".to_owned(), phases));
+    }
     Page {
-        title: format!("RFC 9743: {}", report.sender),
-        lead: format!(
-            "{}. RFC 9743 (BCP 133) gives no limits; a new algorithm must not do more harm than the \
-             existing ones, so each limit is the worst reference with a margin.",
-            summary(report)
-        ),
-        facts: vec![
-            ("sender".to_owned(), report.sender.clone()),
-            ("references".to_owned(), report.against.join(", ")),
-            ("start phases of worlds with several flows".to_owned(), report.phases.to_string()),
-        ],
+        title: format!("{}: {}", report.title(), report.sender),
+        lead: format!("{}. {}", summary(report), report.of_suite().map_or("", |suite| suite.lead)),
+        facts,
         maker: format!("Ackclock {}", report.version),
         parts,
     }

@@ -1,9 +1,10 @@
 //! Results of a suite.
 
+use scenario::{Loaded, Overrides, load};
 use serde::{Deserialize, Serialize};
 
-use crate::SuiteRequest;
-use crate::criteria::SuiteCriterion;
+use crate::criteria::{Suite, SuiteCriterion};
+use crate::{SUITES, SuiteError, SuiteRequest};
 
 /// The verdict on a criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +72,16 @@ pub struct WorldText {
     pub name: String,
     /// The text.
     pub text: String,
+}
+
+impl WorldText {
+    /// Reads the scenario.
+    pub(crate) fn load(&self) -> Result<Loaded, SuiteError> {
+        load(&self.text, &self.name, &Overrides::default()).map_err(|errors| {
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            SuiteError::World(errors.join("\n"))
+        })
+    }
 }
 
 /// The result of a criterion.
@@ -142,12 +153,22 @@ impl SuiteReport {
     pub(crate) fn new(request: &SuiteRequest, criteria: Vec<CriterionReport>) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            suite: "rfc9743".to_owned(),
+            suite: request.suite.name.to_owned(),
             sender: request.sender.to_string(),
             against: request.against.iter().map(ToString::to_string).collect(),
             phases: request.phases,
             criteria,
         }
+    }
+
+    /// The suite, if this version has it.
+    pub(crate) fn of_suite(&self) -> Option<&'static Suite> {
+        SUITES.into_iter().find(|suite| suite.name == self.suite)
+    }
+
+    /// Title of the suite.
+    pub(crate) fn title(&self) -> &str {
+        self.of_suite().map_or(&self.suite, |suite| suite.title)
     }
 
     /// True if no criterion failed.

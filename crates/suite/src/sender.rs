@@ -11,6 +11,8 @@ pub struct SuiteSender {
     pub profile: String,
     /// Congestion control.
     pub cc: String,
+    /// Further knobs of the sending host: names and values, as in the table `knobs` of a scenario.
+    pub knobs: Vec<(String, String)>,
 }
 
 /// Error: no such sender.
@@ -52,24 +54,50 @@ impl SuiteSender {
                 None => return Err(Self::unknown(text)),
             },
         };
-        let sender = Self { profile: profile.to_owned(), cc: cc.to_owned() };
-        // The reader of scenarios knows which profile has which congestion control.
+        let sender = Self { profile: profile.to_owned(), cc: cc.to_owned(), knobs: Vec::new() };
+        sender.check().map_err(|message| SenderError {
+            message: format!("`{profile}/{cc}` is not a sender: {message}"),
+            hint: "`ackclock scenario profiles` lists the profiles with their congestion control"
+                .to_owned(),
+        })?;
+        Ok(sender)
+    }
+
+    /// The sender with another value of a knob of its host: `NAME=VALUE`.
+    ///
+    /// # Errors
+    /// The text is not of this form, or the profile has no such knob or not this value of it.
+    pub fn with_knob(mut self, text: &str) -> Result<Self, SenderError> {
+        let Some((name, value)) = text.split_once('=') else {
+            return Err(SenderError {
+                message: format!("`{text}` is not a knob"),
+                hint: "write NAME=VALUE, such as net.inet.tcp.cc.newreno.beta=80".to_owned(),
+            });
+        };
+        let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
+        self.knobs.retain(|(former, _)| *former != name);
+        self.knobs.push((name, value));
+        match self.check() {
+            Ok(()) => Ok(self),
+            Err(message) => Err(SenderError {
+                message: format!("knob `{text}`: {message}"),
+                hint: "`ackclock scenario keys` lists the knobs of each system".to_owned(),
+            }),
+        }
+    }
+
+    /// Whether a scenario may have this sender: the reader of scenarios knows which profile has which
+    /// congestion control and which knobs.
+    fn check(&self) -> Result<(), String> {
         let text = format!(
-            "[host.a]\nprofile = {profile:?}\ncc = {cc:?}\n[host.b]\nprofile = {profile:?}\n\
-             [[path]]\nfrom = \"a\"\nto = \"b\"\nforward = []\nreturn = []\n\
-             [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nbulk = \"1B\"\n"
+            "{}[[path]]\nfrom = \"a\"\nto = \"b\"\nforward = []\nreturn = []\n\
+             [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nbulk = \"1B\"\n",
+            self.hosts("a", "b", None)
         );
         match load(&text, "sender", &Overrides::default()) {
-            Ok(_) => Ok(sender),
+            Ok(_) => Ok(()),
             Err(errors) => {
-                let message =
-                    errors.first().map_or_else(String::new, |error| error.message.clone());
-                Err(SenderError {
-                    message: format!("`{profile}/{cc}` is not a sender: {message}"),
-                    hint: "`ackclock scenario profiles` lists the profiles with their congestion \
-                           control"
-                        .to_owned(),
-                })
+                Err(errors.first().map_or_else(String::new, |error| error.message.clone()))
             }
         }
     }
@@ -95,10 +123,27 @@ impl SuiteSender {
         let knobs = buffer_knobs(&self.profile);
         let tso = if self.is_quic() { "" } else { "tso = true\n" };
         format!(
-            "[host.{from}]\nprofile = {:?}\ncc = {:?}\n{tso}{mtu}{knobs}\n\
+            "[host.{from}]\nprofile = {:?}\ncc = {:?}\n{tso}{mtu}{}\n\
              [host.{to}]\nprofile = {:?}\n{mtu}{knobs}\n",
-            self.profile, self.cc, self.profile
+            self.profile,
+            self.cc,
+            self.knobs(),
+            self.profile
         )
+    }
+
+    /// The key `knobs` of the sending host, with a line break; empty if it needs none. Its buffers are
+    /// as large as the worlds of suites need, unless a knob of its own sets them.
+    pub fn knobs(&self) -> String {
+        let of_user = |name: &str| self.knobs.iter().any(|(own, _)| own == name);
+        let buffers = buffers(&self.profile).iter().filter(|(name, _)| !of_user(name));
+        let mut entries: Vec<String> =
+            buffers.map(|(name, value)| format!("{name:?} = {value}")).collect();
+        entries.extend(self.knobs.iter().map(|(name, value)| {
+            let bare = value.parse::<i64>().is_ok() || value.starts_with('[');
+            if bare { format!("{name:?} = {value}") } else { format!("{name:?} = {value:?}") }
+        }));
+        knob_table(&entries)
     }
 
     /// True if the system has a receive offload: LRO or GRO.
@@ -107,22 +152,42 @@ impl SuiteSender {
     }
 }
 
+/// Socket buffers that are large enough for the worlds of suites: knobs and values of a scenario.
+fn buffers(profile: &str) -> &'static [(&'static str, &'static str)] {
+    if profile.starts_with("linux") {
+        &[
+            ("net.ipv4.tcp_rmem", "[\"4KiB\", \"128KiB\", \"64MiB\"]"),
+            ("net.ipv4.tcp_wmem", "[\"4KiB\", \"16KiB\", \"64MiB\"]"),
+        ]
+    } else if profile.starts_with("freebsd") {
+        &[
+            ("kern.ipc.maxsockbuf", "\"64MiB\""),
+            ("net.inet.tcp.sendbuf_max", "\"32MiB\""),
+            ("net.inet.tcp.recvbuf_max", "\"32MiB\""),
+        ]
+    } else {
+        &[]
+    }
+}
+
+/// The key `knobs` with these entries and a line break; empty without entries.
+fn knob_table(entries: &[String]) -> String {
+    if entries.is_empty() {
+        return String::new();
+    }
+    format!("knobs = {{ {} }}\n", entries.join(", "))
+}
+
 /// The key of a host with this profile that makes its socket buffers large enough for the worlds of
 /// suites, with a line break; empty if the profile needs none.
-pub fn buffer_knobs(profile: &str) -> &'static str {
-    if profile.starts_with("linux") {
-        "knobs = { \"net.ipv4.tcp_rmem\" = [\"4KiB\", \"128KiB\", \"64MiB\"], \
-         \"net.ipv4.tcp_wmem\" = [\"4KiB\", \"16KiB\", \"64MiB\"] }\n"
-    } else if profile.starts_with("freebsd") {
-        "knobs = { \"kern.ipc.maxsockbuf\" = \"64MiB\", \"net.inet.tcp.sendbuf_max\" = \"32MiB\", \
-         \"net.inet.tcp.recvbuf_max\" = \"32MiB\" }\n"
-    } else {
-        ""
-    }
+pub fn buffer_knobs(profile: &str) -> String {
+    let entries = buffers(profile).iter().map(|(name, value)| format!("{name:?} = {value}"));
+    knob_table(&entries.collect::<Vec<_>>())
 }
 
 impl fmt::Display for SuiteSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.profile, self.cc)
+        write!(f, "{}/{}", self.profile, self.cc)?;
+        self.knobs.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
     }
 }

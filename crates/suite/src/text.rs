@@ -40,6 +40,11 @@ pub(crate) fn reference(figure: &SuiteFigure) -> String {
     figure.reference.map_or_else(String::new, number)
 }
 
+/// The number of start phases, after a comma; nothing for a suite of single flows.
+fn phases(report: &SuiteReport) -> String {
+    if report.phases < 2 { String::new() } else { format!(", {} start phases", report.phases) }
+}
+
 /// The counts of verdicts in one sentence.
 pub(crate) fn summary(report: &SuiteReport) -> String {
     format!(
@@ -54,10 +59,11 @@ pub(crate) fn summary(report: &SuiteReport) -> String {
 /// The verdicts, one line each, with the failed figures; `full`: with all figures and limits.
 pub fn render(report: &SuiteReport, full: bool) -> String {
     let mut text = format!(
-        "RFC 9743 (BCP 133): {} against {}, {} start phases\n\n",
+        "{}: {} against {}{}\n\n",
+        report.title(),
         report.sender,
         report.against.join(", "),
-        report.phases
+        phases(report)
     );
     for criterion in &report.criteria {
         let _ = write!(

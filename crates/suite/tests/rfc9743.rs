@@ -15,7 +15,7 @@ fn sender(name: &str) -> SuiteSender {
 }
 
 fn criteria(sections: &[&str]) -> Vec<&'static SuiteCriterion> {
-    RFC9743.iter().filter(|one| sections.contains(&one.section)).collect()
+    RFC9743.criteria.iter().filter(|one| sections.contains(&one.section)).collect()
 }
 
 fn evaluate(name: &str, sections: &[&str], threads: usize) -> SuiteReport {
@@ -23,8 +23,17 @@ fn evaluate(name: &str, sections: &[&str], threads: usize) -> SuiteReport {
 }
 
 fn evaluate_phases(name: &str, sections: &[&str], threads: usize, phases: u32) -> SuiteReport {
+    evaluate_sender(sender(name), sections, threads, phases)
+}
+
+fn evaluate_sender(
+    sender_under_test: SuiteSender,
+    sections: &[&str],
+    threads: usize,
+    phases: u32,
+) -> SuiteReport {
     let against = vec![sender("reno"), sender("cubic")];
-    let request = SuiteRequest { sender: sender(name), against, phases };
+    let request = SuiteRequest { suite: &RFC9743, sender: sender_under_test, against, phases };
     suite::run(&request, &criteria(sections), threads, &NEVER, &|_| ()).unwrap()
 }
 
@@ -33,7 +42,7 @@ fn the_criteria_are_in_the_order_of_the_document_and_unique() {
     let key = |one: &&SuiteCriterion| -> Vec<u32> {
         one.section.split('.').map(|part| part.parse().unwrap()).collect()
     };
-    let sections: Vec<_> = RFC9743.iter().collect();
+    let sections: Vec<_> = RFC9743.criteria.iter().collect();
     assert!(sections.iter().map(key).is_sorted_by(|a, b| a < b));
 }
 
@@ -81,6 +90,38 @@ fn a_sender_that_is_worse_than_its_baseline_is_named_with_the_criterion() {
     assert!(regressions(&other, &now).unwrap_err().to_string().contains("start phases"));
 }
 
+/// FreeBSD's NewReno keeps `beta` percent of the window after a loss.
+#[test]
+fn a_beta_of_80_instead_of_70_percent_is_named_with_the_criterion() {
+    let sections = ["5.1.3", "5.2.1"];
+    let kept = |percent: u32| {
+        let knob = format!("net.inet.tcp.cc.newreno.beta={percent}");
+        let sender = sender("newreno").with_knob(&knob).unwrap();
+        evaluate_sender(sender, &sections, 2, 4)
+    };
+    let (before, now) = (kept(70), kept(80));
+    assert!(now.sender.ends_with("/newreno net.inet.tcp.cc.newreno.beta=80"), "{}", now.sender);
+    let worse = regressions(&before, &now).unwrap();
+    let harm = worse.iter().find(|one| one.what.contains("beside-cubic-1bdp: harm"));
+    assert_eq!(harm.map(|one| one.section.as_str()), Some("5.2.1"), "{worse:?}");
+    assert!(worse.iter().any(|one| one.section == "5.1.3"), "{worse:?}");
+    // The other way round it is no regression.
+    assert_eq!(regressions(&now, &before).unwrap(), []);
+}
+
+#[test]
+fn a_knob_is_read_and_refused_by_name_and_value() {
+    let newreno = || sender("newreno");
+    let error = |knob| newreno().with_knob(knob).unwrap_err().to_string();
+    assert!(error("net.inet.tcp.cc.newreno.beta").contains("NAME=VALUE"));
+    assert!(error("net.inet.tcp.cc.newreno.bets=80").contains("bets"));
+    assert!(error("net.inet.tcp.cc.newreno.beta=many").contains("many"));
+    // A socket buffer of the user takes the place of the suite's.
+    let sender = newreno().with_knob("net.inet.tcp.sendbuf_max=1MiB").unwrap();
+    assert!(sender.knobs().contains("\"net.inet.tcp.sendbuf_max\" = \"1MiB\""));
+    assert_eq!(sender.knobs().matches("sendbuf_max").count(), 1);
+}
+
 #[test]
 fn unknown_senders_are_refused_with_a_hint() {
     let error = |name| SuiteSender::read(name).unwrap_err();
@@ -91,7 +132,8 @@ fn unknown_senders_are_refused_with_a_hint() {
 
 #[test]
 fn a_stop_ends_the_runs() {
-    let request = SuiteRequest { sender: sender("reno"), against: vec![], phases: 2 };
+    let request =
+        SuiteRequest { suite: &RFC9743, sender: sender("reno"), against: vec![], phases: 2 };
     let stop = AtomicBool::new(true);
     let result = suite::run(&request, &criteria(&["5.1.1"]), 1, &stop, &|_| ());
     assert!(matches!(result, Err(SuiteError::Run(..))));

@@ -10,6 +10,9 @@ Examples:
   ackclock suite rfc9743 --cc freebsd-main/cubic --full
   ackclock suite rfc9743 --cc bbr --criterion 5.1.3 --full
   ackclock suite rfc9743 --cc bbr --report bbr.html  every figure, with the scenario files
+  ackclock suite rfc9743 --cc newreno --knob net.inet.tcp.cc.newreno.beta=80
+  ackclock suite slow-start --cc cubic               where slow start ends, on 200 paths
+  ackclock suite tcpeval --cc bbr --criterion 4.4.2,6.3 --full
   ackclock suite rfc9743 --cc cubic --json > now.json
   ackclock suite rfc9743 --cc cubic --baseline now.json --junit suite.xml --sarif suite.sarif
 
@@ -22,6 +25,72 @@ pub(crate) enum SuiteCommand {
     /// The criteria of RFC 9743 (BCP 133) for a new congestion controller
     #[command(after_help = SUITE_EXAMPLES)]
     Rfc9743(SuiteArgs),
+    /// Where slow start ends, on 200 paths: the window over the capacity of the path
+    #[command(after_help = SUITE_EXAMPLES)]
+    SlowStart(SuiteArgs),
+    /// The Common TCP Evaluation Suite (draft-irtf-iccrg-tcpeval-01), with drawn traffic
+    #[command(after_help = SUITE_EXAMPLES)]
+    Tcpeval(SuiteArgs),
+    /// Real-time response under load: flent's rrul, with flent's data file
+    #[command(after_help = FLENT_EXAMPLES)]
+    Rrul(FlentArgs),
+    /// Round-trip fairness: flent's rtt_fair, to hosts at one, two, four and eight round trips
+    #[command(name = "rtt_fair", after_help = FLENT_EXAMPLES)]
+    RttFair(FlentArgs),
+    /// Uploads and a ping: flent's tcp_nup
+    #[command(name = "tcp_nup", after_help = FLENT_EXAMPLES)]
+    TcpNup(FlentArgs),
+}
+
+const FLENT_EXAMPLES: &str = "\
+Examples:
+  ackclock suite rrul --cc cubic                     mean, median and p95 of each series
+  ackclock suite rrul --cc cubic --queue fq_codel --out rrul.flent.gz
+  ackclock suite rtt_fair --cc bbr --rtt 20 --down 100Mbit/s --out fair.flent.gz
+  ackclock suite tcp_nup --cc freebsd-main/cubic --streams 8 --out up.flent.gz
+  flent -p all_scaled -o rrul.png rrul.flent.gz      flent plots the file
+
+The DSCP of flent's streams has no effect here; a ping is a request and its response over TCP.";
+
+/// Arguments of a test of flent.
+#[derive(Debug, Args)]
+pub(crate) struct FlentArgs {
+    /// The sender of all streams: PROFILE/CC, or reno, cubic, bbr (Linux), newreno (FreeBSD)
+    #[arg(long, value_name = "SENDER")]
+    pub(crate) cc: String,
+    /// Another value of a knob of the sender (may be given several times)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) knob: Vec<String>,
+    /// Rate of the uplink
+    #[arg(long, value_name = "RATE", default_value = "20Mbit/s")]
+    pub(crate) up: String,
+    /// Rate of the downlink
+    #[arg(long, value_name = "RATE", default_value = "50Mbit/s")]
+    pub(crate) down: String,
+    /// Round trip without queues, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) rtt: u32,
+    /// Capacity of each queue: packets or bytes
+    #[arg(long, value_name = "SIZE", default_value = "200p")]
+    pub(crate) buffer: String,
+    /// Queue discipline of both links: drop-tail, codel, fq_codel, pie or red
+    #[arg(long, value_name = "NAME", default_value = "drop-tail")]
+    pub(crate) queue: String,
+    /// Seconds of load
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(3..=3_600))]
+    pub(crate) length: u32,
+    /// Uploads of tcp_nup
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) streams: u32,
+    /// Seed of the run
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    pub(crate) seed: u64,
+    /// Write flent's data file; packed if its name ends in .gz
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the scenario file of the test instead of running it
+    #[arg(long)]
+    pub(crate) scenario: bool,
 }
 
 /// Arguments of a suite.
@@ -30,13 +99,16 @@ pub(crate) struct SuiteArgs {
     /// The sender under test: PROFILE/CC, or reno, cubic, bbr (Linux), newreno (FreeBSD)
     #[arg(long, value_name = "SENDER")]
     pub(crate) cc: String,
+    /// Another value of a knob of the sender under test (may be given several times)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) knob: Vec<String>,
     /// The reference senders, of which the worst sets each limit
     #[arg(long, value_name = "SENDER", value_delimiter = ',', default_value = "reno,cubic")]
     pub(crate) against: Vec<String>,
     /// Only these criteria, by their section
     #[arg(long, value_name = "SECTION", value_delimiter = ',')]
     pub(crate) criterion: Vec<String>,
-    /// Drawn start phases of each world with several flows
+    /// Drawn start phases of each world with several flows (rfc9743)
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) phases: u32,
     /// Threads [default: as many as processors]

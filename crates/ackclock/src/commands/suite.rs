@@ -1,5 +1,7 @@
 //! `ackclock suite`: standard evaluations of a congestion controller.
 
+mod flent;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -7,7 +9,10 @@ use std::process::ExitCode;
 
 use scenario::nearest;
 use suite::baseline::{self, SuiteRegression};
-use suite::{RFC9743, SuiteCriterion, SuiteReport, SuiteRequest, SuiteSender};
+use suite::{
+    FlentTest, RFC9743, SLOW_START, Suite, SuiteCriterion, SuiteReport, SuiteRequest, SuiteSender,
+    TCPEVAL,
+};
 
 use crate::cli::{SuiteArgs, SuiteCommand};
 use crate::failure::Failure;
@@ -18,17 +23,24 @@ use crate::progress::CountProgress;
 
 pub(super) fn run(command: SuiteCommand) -> Result<ExitCode, Failure> {
     match command {
-        SuiteCommand::Rfc9743(args) => rfc9743(&args),
+        SuiteCommand::Rfc9743(args) => evaluate(&RFC9743, &args, args.phases),
+        // Each world has one flow.
+        SuiteCommand::SlowStart(args) => evaluate(&SLOW_START, &args, 1),
+        SuiteCommand::Tcpeval(args) => evaluate(&TCPEVAL, &args, 1),
+        SuiteCommand::Rrul(args) => flent::run(FlentTest::Rrul, &args),
+        SuiteCommand::RttFair(args) => flent::run(FlentTest::RttFair, &args),
+        SuiteCommand::TcpNup(args) => flent::run(FlentTest::TcpNup, &args),
     }
 }
 
-fn rfc9743(args: &SuiteArgs) -> Result<ExitCode, Failure> {
+fn evaluate(suite: &'static Suite, args: &SuiteArgs, phases: u32) -> Result<ExitCode, Failure> {
     let request = SuiteRequest {
-        sender: sender(&args.cc)?,
+        suite,
+        sender: with_knobs(sender(&args.cc)?, &args.knob)?,
         against: args.against.iter().map(|name| sender(name)).collect::<Result<_, _>>()?,
-        phases: args.phases,
+        phases,
     };
-    let criteria = chosen(&args.criterion)?;
+    let criteria = chosen(suite, &args.criterion)?;
     let before = args.baseline.as_deref().map(read_baseline).transpose()?;
     let mut junit = args.junit.as_deref().map(OutFile::create).transpose()?;
     let mut sarif = args.sarif.as_deref().map(OutFile::create).transpose()?;
@@ -94,18 +106,28 @@ fn sender(name: &str) -> Result<SuiteSender, Failure> {
     SuiteSender::read(name).map_err(|error| Failure::new(error.message).hint(error.hint))
 }
 
-fn chosen(sections: &[String]) -> Result<Vec<&'static SuiteCriterion>, Failure> {
+fn with_knobs(sender: SuiteSender, knobs: &[String]) -> Result<SuiteSender, Failure> {
+    knobs.iter().try_fold(sender, |sender, knob| {
+        sender.with_knob(knob).map_err(|error| Failure::new(error.message).hint(error.hint))
+    })
+}
+
+fn chosen(
+    suite: &'static Suite,
+    sections: &[String],
+) -> Result<Vec<&'static SuiteCriterion>, Failure> {
     for section in sections {
-        if !RFC9743.iter().any(|criterion| criterion.section == section) {
-            let names: Vec<&str> = RFC9743.iter().map(|criterion| criterion.section).collect();
-            let failure = Failure::new(format!("RFC 9743 has no criterion `{section}`"));
+        if !suite.criteria.iter().any(|criterion| criterion.section == section) {
+            let names: Vec<&str> =
+                suite.criteria.iter().map(|criterion| criterion.section).collect();
+            let failure = Failure::new(format!("{} has no criterion `{section}`", suite.title));
             return Err(failure.hint(match nearest(section, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the criteria are {}", names.join(", ")),
             }));
         }
     }
-    let all = RFC9743.iter();
+    let all = suite.criteria.iter();
     Ok(all
         .filter(|one| sections.is_empty() || sections.iter().any(|name| name == one.section))
         .collect())
