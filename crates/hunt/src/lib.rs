@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicBool;
 use suite::SuiteSender;
 
 pub use goal::HuntGoal;
-pub use report::{HuntCase, HuntReport};
+pub use report::{HuntAblation, HuntCase, HuntReport};
 pub use space::dimension_names;
 
 /// What to hunt.

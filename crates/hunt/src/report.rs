@@ -7,6 +7,15 @@ use crate::measure::WorldFigure;
 use crate::space::{NUMBERS, PARTS, SpaceLimits};
 use crate::world::{Dimension, HuntWorld};
 
+/// The figure of a case without one of its causes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HuntAblation {
+    /// The cause that returned to the plain path.
+    pub cause: String,
+    /// The figure of the goal then.
+    pub value: f64,
+}
+
 /// A bad case and what causes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HuntCase {
@@ -16,6 +25,9 @@ pub struct HuntCase {
     pub value: f64,
     /// Data packets that all flows retransmitted.
     pub retransmitted: u64,
+    /// The figure without each cause, in their order.
+    #[serde(default)]
+    pub ablation: Vec<HuntAblation>,
     /// The numbers of the world in words.
     pub numbers: String,
     /// The scenario file.
@@ -29,15 +41,23 @@ impl HuntCase {
         causes: &[Dimension],
         world: &HuntWorld,
         figure: WorldFigure,
+        ablated: &[f64],
     ) -> Self {
         let name = |cause: &Dimension| match *cause {
             Dimension::Number(index) => NUMBERS[index].name.to_owned(),
             Dimension::Part(index) => PARTS[index].name.to_owned(),
         };
+        let causes: Vec<String> = causes.iter().map(name).collect();
+        let ablation = causes
+            .iter()
+            .zip(ablated)
+            .map(|(cause, &value)| HuntAblation { cause: cause.clone(), value })
+            .collect();
         Self {
-            causes: causes.iter().map(name).collect(),
+            causes,
             value: figure.value,
             retransmitted: figure.retransmitted,
+            ablation,
             numbers: world.numbers_in_words(limits),
             scenario: world.text(&request.sender),
         }
@@ -77,7 +97,13 @@ pub struct HuntReport {
     pub without: Vec<String>,
     /// Worlds that were run.
     pub worlds: usize,
-    /// Those of them that were drawn at random; the others are of local searches and of shrinking.
+    /// Those of them that differ from the plain path in one number or part.
+    #[serde(default)]
+    pub single_changes: usize,
+    /// Single changes beyond the limit.
+    #[serde(default)]
+    pub single_changes_beyond: usize,
+    /// Worlds that were drawn at random; the others are of local searches and of shrinking.
     pub drawn: usize,
     /// Drawn worlds beyond the limit.
     pub beyond: usize,
@@ -87,15 +113,21 @@ pub struct HuntReport {
     pub cases: Vec<HuntCase>,
 }
 
+/// Numbers of worlds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HuntCounts {
+    pub(crate) worlds: usize,
+    pub(crate) single_changes: usize,
+    pub(crate) single_changes_beyond: usize,
+    pub(crate) drawn: usize,
+    pub(crate) beyond: usize,
+    pub(crate) unchecked: usize,
+}
+
 impl HuntReport {
-    pub(crate) fn new(
-        request: &HuntRequest,
-        worlds: usize,
-        drawn: usize,
-        beyond: usize,
-        unchecked: usize,
-        cases: Vec<HuntCase>,
-    ) -> Self {
+    pub(crate) fn new(request: &HuntRequest, counts: HuntCounts, cases: Vec<HuntCase>) -> Self {
+        let HuntCounts { worlds, single_changes, single_changes_beyond, drawn, beyond, unchecked } =
+            counts;
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sender: request.sender.to_string(),
@@ -106,6 +138,8 @@ impl HuntReport {
             seed: request.seed,
             without: request.without.clone(),
             worlds,
+            single_changes,
+            single_changes_beyond,
             drawn,
             beyond,
             unchecked,
@@ -136,6 +170,11 @@ impl HuntReport {
             self.limit,
             self.unit
         );
+        let _ = writeln!(
+            text,
+            "{} single changes of the plain path; {} of those {side} {} {}",
+            self.single_changes, self.single_changes_beyond, self.limit, self.unit
+        );
         if !self.without.is_empty() {
             let _ = writeln!(text, "without {}", self.without.join(", "));
         }
@@ -160,6 +199,14 @@ impl HuntReport {
                 case.numbers,
                 case.retransmitted
             );
+            let ablation: Vec<String> = case
+                .ablation
+                .iter()
+                .map(|one| format!("without {}: {:.2} {}", one.cause, one.value, self.unit))
+                .collect();
+            if !ablation.is_empty() {
+                let _ = writeln!(text, "            {}", ablation.join(", "));
+            }
         }
         if let Some(worst) = self.cases.first() {
             let _ = write!(text, "\nthe worst:\n\n{}", worst.scenario.trim_end());

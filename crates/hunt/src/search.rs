@@ -1,4 +1,5 @@
-//! The search: random worlds, then for each cause a shrunk world and a local search around it.
+//! The search: single changes of the plain path, then random worlds; for each cause a shrunk world
+//! and a local search around it.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use units::RandomStream;
 
 use crate::measure::{WorldFigure, figure};
-use crate::report::{HuntCase, HuntReport};
+use crate::report::{HuntCase, HuntCounts, HuntReport};
 use crate::space::{
     FLOWS, GAP, NUMBERS, PARTS, PAUSE, PartPosition, RATE, RTT, SpaceLimits, TRANSFER,
 };
@@ -159,6 +160,11 @@ impl<'a> Hunt<'a> {
 
     /// Hunts until no world is left whose cause is not known, or until the budget is used.
     pub(crate) fn run(mut self) -> Result<HuntReport, HuntError> {
+        let mut cases: Vec<FoundCase> = Vec::new();
+        let singles = self.single_changes()?;
+        let bad_singles = singles.iter().filter(|(_, badness)| *badness >= self.limit).count();
+        let plain = HuntWorld::plain(&self.limits);
+        let plain_is_bad = self.badness(core::slice::from_ref(&plain))?[0] >= self.limit;
         let drawn = (self.request.worlds / 2).max(1);
         let seed = self.request.seed;
         let worlds: Vec<HuntWorld> = (0..drawn)
@@ -168,16 +174,21 @@ impl<'a> Hunt<'a> {
             })
             .collect();
         let badness = self.badness(&worlds)?;
-        // Of equal draws, one counts.
-        let drawn = self.known.len();
         let mut candidates: Vec<(f64, usize)> = badness.iter().copied().zip(0..).collect();
-        candidates.retain(|&(badness, number)| {
-            badness >= self.limit && !worlds[..number].contains(&worlds[number])
-        });
+        // Of equal draws, one counts.
+        candidates.retain(|&(_, number)| !worlds[..number].contains(&worlds[number]));
+        let drawn = candidates.len();
+        candidates.retain(|&(badness, _)| badness >= self.limit);
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let beyond = candidates.len();
-        let mut cases: Vec<FoundCase> = Vec::new();
         let mut at = 0;
+        if plain_is_bad {
+            // So every world is.
+            self.add_case(plain, &mut cases)?;
+            at = candidates.len();
+        } else {
+            self.add_singles(&singles, &mut cases)?;
+        }
         while at < candidates.len() && !self.is_over() {
             let part = &candidates[at..(at + CHECKED).min(candidates.len())];
             // Without the causes of earlier cases, is the world still bad?
@@ -192,22 +203,7 @@ impl<'a> Hunt<'a> {
             };
             at += found + 1;
             let small = self.shrunk(&rest[found], self.limit)?;
-            let causes = small.dimensions(&self.limits);
-            let worst = self.worst_near(&small, &causes, cases.len())?;
-            let bar = self.badness(core::slice::from_ref(&worst))?[0] * KEPT;
-            let mut worst = self.shrunk(&worst, bar.max(self.limit))?;
-            let kept = worst.dimensions(&self.limits);
-            if !causes.iter().all(|cause| kept.contains(cause)) {
-                // The local search ended in a world that is bad without the cause.
-                worst = small.clone();
-            }
-            let figure = self.figures(core::slice::from_ref(&worst))?[0];
-            let plain = causes.is_empty();
-            cases.push(FoundCase { causes, small, worst, figure });
-            if plain {
-                // The plain path is bad, so every world is.
-                at = candidates.len();
-            }
+            self.add_case(small, &mut cases)?;
         }
         // Local searches from two causes can end in one world.
         let mut seen: Vec<HuntWorld> = Vec::new();
@@ -218,14 +214,84 @@ impl<'a> Hunt<'a> {
         });
         let goal = self.request.goal;
         cases.sort_by(|a, b| goal.badness(b.figure.value).total_cmp(&goal.badness(a.figure.value)));
-        let cases = cases
-            .iter()
-            .map(|case| {
-                HuntCase::new(self.request, &self.limits, &case.causes, &case.worst, case.figure)
-            })
-            .collect();
+        let mut found = Vec::new();
+        for case in &cases {
+            let ablated = self.ablated(case)?;
+            let (causes, world) = (&case.causes, &case.worst);
+            found.push(HuntCase::new(
+                self.request,
+                &self.limits,
+                causes,
+                world,
+                case.figure,
+                &ablated,
+            ));
+        }
         let unchecked = candidates.len() - at.min(candidates.len());
-        Ok(HuntReport::new(self.request, self.known.len(), drawn, beyond, unchecked, cases))
+        let counts = HuntCounts {
+            worlds: self.known.len(),
+            single_changes: singles.len(),
+            single_changes_beyond: bad_singles,
+            drawn,
+            beyond,
+            unchecked,
+        };
+        Ok(HuntReport::new(self.request, counts, found))
+    }
+
+    /// Runs the single changes of the plain path: all, or by the seed as many as are a quarter of the
+    /// budget. Each with its badness, in the order of the space.
+    fn single_changes(&mut self) -> Result<Vec<(HuntWorld, f64)>, HuntError> {
+        let mut worlds = HuntWorld::single_changes(&self.limits);
+        let mut draws = RandomStream::named(self.request.seed, "single changes", "hunt");
+        while worlds.len() > (self.request.worlds / 4).max(1) {
+            worlds.remove(draws.below(worlds.len() as u64) as usize);
+        }
+        let badness = self.badness(&worlds)?;
+        Ok(worlds.into_iter().zip(badness).collect())
+    }
+
+    /// Adds a case for each part, and each side of a number, that is bad alone.
+    fn add_singles(
+        &mut self,
+        singles: &[(HuntWorld, f64)],
+        cases: &mut Vec<FoundCase>,
+    ) -> Result<(), HuntError> {
+        let mut bad: Vec<&(HuntWorld, f64)> =
+            singles.iter().filter(|(_, badness)| *badness >= self.limit).collect();
+        bad.sort_by(|a, b| b.1.total_cmp(&a.1));
+        for (world, _) in bad {
+            if self.is_over() {
+                break;
+            }
+            if self.without_causes(world, cases) == *world {
+                self.add_case(world.clone(), cases)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the case of a shrunk world: the worst world near it that still has its causes.
+    fn add_case(&mut self, small: HuntWorld, cases: &mut Vec<FoundCase>) -> Result<(), HuntError> {
+        let causes = small.dimensions(&self.limits);
+        let worst = self.worst_near(&small, &causes, cases.len())?;
+        let bar = self.badness(core::slice::from_ref(&worst))?[0] * KEPT;
+        let mut worst = self.shrunk(&worst, bar.max(self.limit))?;
+        let kept = worst.dimensions(&self.limits);
+        if !causes.iter().all(|cause| kept.contains(cause)) {
+            // The local search ended in a world that is bad without the cause.
+            worst = small.clone();
+        }
+        let figure = self.figures(core::slice::from_ref(&worst))?[0];
+        cases.push(FoundCase { causes, small, worst, figure });
+        Ok(())
+    }
+
+    /// The figure of the worst world of a case without each of its causes.
+    fn ablated(&mut self, case: &FoundCase) -> Result<Vec<f64>, HuntError> {
+        let without = |cause: &Dimension| case.worst.without(*cause, &self.limits);
+        let worlds: Vec<HuntWorld> = case.causes.iter().map(without).collect();
+        Ok(self.figures(&worlds)?.into_iter().map(|figure| figure.value).collect())
     }
 
     /// The world without the parts (or else the numbers) of the cases that may explain it: those
@@ -251,7 +317,8 @@ impl<'a> Hunt<'a> {
         rest
     }
 
-    /// Returns dimensions to the plain path while the world is at least this bad.
+    /// Returns dimensions to the plain path while the world is at least this bad. Of several that may
+    /// return, the one without which the world remains worst does: what matters most is kept.
     fn shrunk(&mut self, world: &HuntWorld, badness: f64) -> Result<HuntWorld, HuntError> {
         let mut world = world.clone();
         loop {
@@ -261,10 +328,14 @@ impl<'a> Hunt<'a> {
                 .map(|dimension| world.without(dimension, &self.limits))
                 .collect();
             let found = self.badness(&smaller)?;
-            let Some(at) = found.iter().position(|&found| found >= badness) else {
-                return Ok(world);
-            };
-            world = smaller[at].clone();
+            let mut worst: Option<(f64, &HuntWorld)> = None;
+            for (&found, smaller) in found.iter().zip(&smaller) {
+                if found >= badness && worst.is_none_or(|(most, _)| found > most) {
+                    worst = Some((found, smaller));
+                }
+            }
+            let Some((_, worst)) = worst else { return Ok(world) };
+            world = worst.clone();
         }
     }
 

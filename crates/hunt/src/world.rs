@@ -54,6 +54,29 @@ impl HuntWorld {
         world.settled()
     }
 
+    /// The plain path with one number or part at another level: every such world.
+    pub(crate) fn single_changes(limits: &SpaceLimits) -> Vec<Self> {
+        let plain = Self::plain(limits);
+        let mut worlds = Vec::new();
+        for (index, &(least, most)) in limits.numbers.iter().enumerate() {
+            for value in least..=most {
+                let mut world = plain.clone();
+                world.numbers[index] = value;
+                worlds.push(world.settled());
+            }
+        }
+        for (index, part) in PARTS.iter().enumerate().filter(|(index, _)| limits.parts[*index]) {
+            for level in 1..=part.levels.len() {
+                let mut world = plain.clone();
+                world.parts[index] = level;
+                worlds.push(world.settled());
+            }
+        }
+        // A change that has no effect alone is none.
+        worlds.retain(|world| *world != plain);
+        worlds
+    }
+
     /// A neighbour: one to three of these dimensions are drawn again.
     pub(crate) fn mutated(
         &self,

@@ -70,16 +70,37 @@ fn bbr_version_1_loses_packets_in_shallow_buffers() {
     let report = found(&request, 2);
     let text = report.to_text();
     let shallow = report.cases.iter().find(|case| case.causes == ["buffer"]);
-    assert!(shallow.is_some_and(|case| case.numbers.contains("buffer 0.1 BDP")), "{text}");
+    let shallow = shallow.unwrap_or_else(|| panic!("{text}"));
+    assert!(shallow.numbers.contains("buffer 0.1 BDP"), "{text}");
+    // Six other buffers, three other numbers of flows; alone each is a cause or none.
+    assert_eq!(report.single_changes, 10, "{text}");
+    assert!(report.single_changes_beyond >= 3, "{text}");
+    // A case is bad for its cause.
+    assert_eq!(shallow.ablation.len(), 1);
+    assert!(shallow.ablation[0].value < 2.0 && shallow.value > 5.0, "{text}");
 }
 
 #[test]
-fn a_space_without_parts_has_nothing_bad_for_reno() {
+fn a_space_with_nothing_bad_for_reno_ends_so() {
     let mut request = request("reno", HuntGoal::Utilisation, 40);
-    request.without = without_all_but(&["buffer", "duplication"]);
+    request.without = without_all_but(&["duplication"]);
     let report = found(&request, 2);
     assert!(report.cases.is_empty(), "{}", report.to_text());
+    assert_eq!((report.single_changes, report.single_changes_beyond), (3, 0));
     assert!(report.to_text().ends_with("nothing found within these limits\n"));
+}
+
+/// Each part and each side of a number that is bad alone is a case, whatever else the seed draws.
+#[test]
+fn a_single_change_is_found_with_every_seed() {
+    for seed in 1..=5 {
+        let mut request = request("reno", HuntGoal::Utilisation, 40);
+        request.without = without_all_but(&["buffer", "duplication"]);
+        request.seed = seed;
+        let report = found(&request, 2);
+        let causes: Vec<_> = report.cases.iter().map(|case| case.causes.join(", ")).collect();
+        assert_eq!(causes, ["buffer"], "{}", report.to_text());
+    }
 }
 
 /// Every level of every part makes a valid scenario with every kind of sender.
