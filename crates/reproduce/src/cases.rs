@@ -1,12 +1,14 @@
 //! Published cases: every figure of a document with the figure that Ackclock measures.
 //!
 //! Reading order: [`row`] (a figure, its kind, its band), [`slow_start_lro`] (the first case),
-//! [`reordering`], [`mathis`] and [`cubic_hz`] (the others); [`text`], [`ledger`] and
+//! [`reordering`], [`mathis`], [`cubic_hz`], [`cubic_tables`] and [`prr`] (the others); [`text`], [`ledger`] and
 //! [`CaseReport`] (output of the results).
 
 pub mod cubic_hz;
+pub mod cubic_tables;
 pub mod ledger;
 pub mod mathis;
+pub mod prr;
 pub mod reordering;
 pub mod row;
 pub mod slow_start_lro;
@@ -59,6 +61,18 @@ pub const CASES: &[Case] = &[
         source: "Cheng Cui, FreeBSD review D46546, 5 September 2024: cc_cubic: use newreno to \
                  emulate AIMD in TCP-friendly region",
         run: cubic_hz::measure,
+    },
+    Case {
+        id: "cubic-tables",
+        title: "CUBIC's average window and the loss rate that it needs",
+        source: "RFC 9438, August 2023, tables 1 to 3",
+        run: cubic_tables::measure,
+    },
+    Case {
+        id: "prr",
+        title: "Proportional rate reduction, ACK by ACK",
+        source: "RFC 6937, May 2013, section 3.1",
+        run: prr::measure,
     },
 ];
 

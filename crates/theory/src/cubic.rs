@@ -54,7 +54,7 @@ const ASSUMES: &[&str] = &[
 /// The response of RFC 9438.
 pub fn response(path: &Path) -> Response {
     let (p, rtt) = (path.p(), path.rtt_s());
-    let cubic = coefficient() * maths::three_quarters(rtt / p);
+    let cubic = average_window(C, rtt, p);
     let friendly = Aimd::RENO.window(p);
     let is_friendly = friendly > cubic;
     let window = cubic.max(friendly);
@@ -85,19 +85,32 @@ pub fn response(path: &Path) -> Response {
     }
 }
 
-/// `(C (3 + beta) / (4 (1 - beta)))^(1/4)`, 1.054.
-fn coefficient() -> f64 {
-    fourth_power().sqrt().sqrt()
+/// Average window of the cubic curve in segments with this `C`, a round trip in seconds and one loss
+/// after `1/p` packets (RFC 9438, Figure 5).
+pub fn average_window(c: f64, rtt_s: f64, p: f64) -> f64 {
+    coefficient(c) * maths::three_quarters(rtt_s / p)
 }
 
-fn fourth_power() -> f64 {
-    C * (3.0 + BETA) / (4.0 * (1.0 - BETA))
+/// The loss rate at which the curve's average window has this number of segments: the inverse of
+/// [`average_window`].
+pub fn loss_for_window(c: f64, rtt_s: f64, window: f64) -> f64 {
+    let root = maths::cbrt(coefficient(c) / window);
+    rtt_s * root * root * root * root
+}
+
+/// `(C (3 + beta) / (4 (1 - beta)))^(1/4)`; 1.054 for `C` = 0.4.
+fn coefficient(c: f64) -> f64 {
+    fourth_power(c).sqrt().sqrt()
+}
+
+fn fourth_power(c: f64) -> f64 {
+    c * (3.0 + BETA) / (4.0 * (1.0 - BETA))
 }
 
 /// `p / RTT^3` at which both windows are equal: the fourth powers of `k (RTT/p)^(3/4)` and
 /// `sqrt(3/(2p))` are `k^4 RTT^3 / p^3` and `9/(4 p^2)`.
 fn bound() -> f64 {
-    fourth_power() * 4.0 / 9.0
+    fourth_power(C) * 4.0 / 9.0
 }
 
 #[cfg(test)]
@@ -141,7 +154,7 @@ mod tests {
         let response = response(&path(50, 2));
         assert!((response.cubic - 0.19).abs() < 0.005, "{}", response.cubic);
         assert!(response.is_friendly());
-        assert!((coefficient() - 1.054).abs() < 5e-4);
+        assert!((coefficient(C) - 1.054).abs() < 5e-4);
     }
 
     #[test]
