@@ -32,7 +32,8 @@ fn the_load_of_a_link_sets_its_use_and_its_queue() {
     assert!((50.0..60.1).contains(&used[0]) && used[1] > used[0] && used[2] <= 97.0, "{used:?}");
     let loss = [60, 110].map(|load| of(&format!("dial-up-{load}%: packets lost at the queue")));
     assert!(loss[1] > loss[0], "{loss:?}");
-    assert!(of("dial-up-110%: queue delay p95") <= 1_300.0);
+    // A queue of 1250 ms, and the packet in transmission: 1500 bytes take 187.5 ms.
+    assert!(of("dial-up-110%: queue delay p95") <= 1_437.5);
 }
 
 #[test]

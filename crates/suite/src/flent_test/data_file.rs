@@ -46,7 +46,7 @@ impl FlentResult {
         let mut raw = Map::new();
         for (stream, samples) in request.streams().into_iter().zip(&recorder.streams) {
             let name = stream.name;
-            raw.insert(name.clone(), raw_values(stream.kind, samples));
+            raw.insert(name.clone(), raw_values(stream.kind, samples, request));
             series.push(match stream.kind {
                 StreamKind::Ping => FlentSeries { name, unit: "ms", values: pings(samples) },
                 _ => FlentSeries { name, unit: "Mbits/s", values: rates(samples, request) },
@@ -221,14 +221,17 @@ fn pings(samples: &StreamSamples) -> Vec<Option<f64>> {
     sums.into_iter().map(|(sum, count)| (count > 0).then(|| sum / f64::from(count))).collect()
 }
 
-fn raw_values(kind: StreamKind, samples: &StreamSamples) -> Value {
+fn raw_values(kind: StreamKind, samples: &StreamSamples, request: &FlentRequest) -> Value {
     if kind == StreamKind::Ping {
         let ping = |(number, &(at, took)): (usize, &(u64, u64))| json!({ "t": at as f64 / 1e9, "val": took as f64 / 1e6, "seq": number });
         return samples.pings.iter().enumerate().map(ping).collect();
     }
+    let rates = rates(samples, request);
     let step = |(step, &bytes): (usize, &u64)| {
         let val = bytes as f64 * 8.0 / STEP_S / 1e6;
         json!({ "t": step as f64 * STEP_S, "dur": STEP_S, "val": val })
     };
-    samples.bytes.iter().enumerate().map(step).collect()
+    // Before and after the load nothing is measured.
+    let is_load = |(step, _): &(usize, &u64)| rates.get(*step).copied().flatten().is_some();
+    samples.bytes.iter().enumerate().filter(is_load).map(step).collect()
 }
