@@ -32,8 +32,8 @@ fn cubic_leaves_slow_start_before_reno_and_both_do() {
     let report = evaluate("cubic", "reno", "0.5bdp");
     let figures = &report.criteria[0].figures;
     let of = |name: &str| figures.iter().find(|figure| figure.name.contains(name)).unwrap();
-    assert_eq!(of("ends within the run").value, 100.0);
-    assert_eq!(of("ends within the run").reference, Some(100.0));
+    let ends = of("ends within the run");
+    assert!(ends.value >= 100.0 && ends.reference >= Some(100.0), "{ends:?}");
     let paths: Vec<_> = figures.iter().filter(|one| one.name.contains("mbit-")).collect();
     assert_eq!(paths.len(), 25);
     // The window of Reno has filled path and queue and doubles until the loss is detected.

@@ -106,10 +106,10 @@ impl TcpEndpoint {
             false => RackLosses::default(),
         };
         let reneged = self.check_reneging(cx.now, advances);
-        if unlikely(reneged) {
-            if let Some(loss) = self.snd.loss_detector.rack_tlp() {
-                loss.holds_back = true;
-            }
+        if unlikely(reneged)
+            && let Some(loss) = self.snd.loss_detector.rack_tlp()
+        {
+            loss.holds_back = true;
         }
         let retransmitted = self.snd.scoreboard.sums().retransmission.packets;
         // Reneging waits for its timer (tcp_fastretrans_alert returns).

@@ -134,7 +134,7 @@ impl TcpEndpoint {
         let point = self.cc.recovery_point();
         let window = self.snd.peer.wnd.min(self.cwnd());
         let data_end = self.data_end();
-        let Some(loss) = self.snd.loss_detector.sack() else { return None };
+        let loss = self.snd.loss_detector.sack()?;
         let room = window.saturating_sub(loss.holes.sack_bytes_rexmit());
         let (start, end) = loss.holes.next_hole()?;
         // Not beyond the recovery point.

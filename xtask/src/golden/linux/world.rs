@@ -170,6 +170,7 @@ impl Truth {
             paths,
             shared: Vec::new(),
             flows: flows.map(|(n, flow)| self.flow(n, flow)).collect::<Result<_, _>>()?,
+            groups: Vec::new(),
             taps: Vec::new(),
         })
     }

@@ -148,10 +148,10 @@ impl TcpEndpoint {
         if let Some(ssthresh) = changed.shown.undone {
             self.undo_rack_recovery(cx, ssthresh);
         }
-        if changed.bytes > 0 {
-            if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
-                loss.hpts.cancel(cx.now, false);
-            }
+        if changed.bytes > 0
+            && let Some(loss) = self.snd.loss_detector.freebsd_rack()
+        {
+            loss.hpts.cancel(cx.now, false);
         }
         let lost = self.overdue(cx.now);
         let mut began = struck;
@@ -390,10 +390,10 @@ impl TcpEndpoint {
     /// is room to receive (rack_process_ack).
     fn detect_reordered_ack(&mut self, now: Instant) {
         let promised = self.rcv.adv.since(self.rcv.nxt).get();
-        if self.rcv.window.window(promised, self.rcv.reassembly.bytes()) > self.mss() {
-            if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
-                loss.rack.on_reordering(now);
-            }
+        if self.rcv.window.window(promised, self.rcv.reassembly.bytes()) > self.mss()
+            && let Some(loss) = self.snd.loss_detector.freebsd_rack()
+        {
+            loss.rack.on_reordering(now);
         }
     }
 

@@ -217,7 +217,7 @@ impl TcpEndpoint {
         let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else { return None };
         if RackFreeBsd::is_suspected(&oldest, rack.strikes(oldest.start())) {
             let thresh = self.rack_thresh(now);
-            let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return None };
+            let rack = self.snd.loss_detector.freebsd_rack()?;
             return Some((RackTimer::Reorder, rack.rack.time_left(&oldest, thresh, now)));
         }
         self.rack_probe_left(now)

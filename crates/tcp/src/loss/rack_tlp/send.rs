@@ -164,7 +164,7 @@ impl TcpEndpoint {
     /// packet again.
     pub(crate) fn next_probe(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
         let mss = self.mss();
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return None };
+        let loss = self.snd.loss_detector.rack_tlp()?;
         if !core::mem::take(&mut loss.probe_due) {
             return None;
         }
