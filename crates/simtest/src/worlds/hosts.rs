@@ -75,7 +75,12 @@ impl DrawnHost {
         let mut keys = Table::new();
         let profile = random_source.pick(&quic::profile::NAMES);
         keys.insert("profile".into(), profile.into());
-        let mut machine = Self { name, keys, mtu: 1_500 };
+        let own = quic::QuicProfile::named(profile);
+        let mtu = own.as_ref().map_or(1_500, |own| u64::from(own.mtu));
+        // A sender that stays below the window sends nothing into one of a single datagram.
+        let below = own.is_some_and(|own| own.send == quic::profile::SendRule::Below);
+        let least = if below { 2 } else { 1 };
+        let mut machine = Self { name, keys, mtu };
         if random_source.once_in(3) {
             let offered: Vec<&str> = quic::CongestionControl::names().collect();
             machine.set("cc", random_source.pick(&offered).into());
@@ -95,7 +100,10 @@ impl DrawnHost {
             random_source.pick(&[(2, 8_192), (2, BUFFER), (8, BUFFER), (20, BUFFER)]);
         for knob in quic::knobs::KNOBS {
             if random_source.once_in(rare) {
-                set.insert(knob.name.to_owned(), quic_setting(knob, largest, random_source));
+                set.insert(
+                    knob.name.to_owned(),
+                    quic_setting(knob, (least, largest), random_source),
+                );
             }
         }
         if !set.is_empty() {
@@ -217,10 +225,10 @@ fn setting(
     })
 }
 
-/// Draws a value of a QUIC knob.
+/// Draws a value of a QUIC knob, with a window of at least `least` datagrams and at most `largest` bytes of a size.
 fn quic_setting(
     knob: &quic::knobs::QuicKnob,
-    largest: u64,
+    (least, largest): (u64, u64),
     random_source: &mut WorldRandom,
 ) -> Value {
     use quic::knobs::QuicKnobKind;
@@ -236,8 +244,8 @@ fn quic_setting(
             "time_threshold_eighths" => random_source.pick(&[0, 1, 8, 9, 16, 800]).into(),
             "kPacketThreshold" => random_source.pick(&[1, 2, 3, 10, 100]).into(),
             "loss_reduction_percent" => random_source.count(1..=100),
-            "minimum_window" => random_source.count(1..=16),
-            "initial_window" => random_source.count(1..=100),
+            "minimum_window" => random_source.count(least..=16),
+            "initial_window" => random_source.count(least..=100),
             "max_ack_ranges" => random_source.pick(&[1, 2, 32, 1_024]).into(),
             _ => random_source.pick(&[1, 2, 3, 10, 100]).into(),
         },
