@@ -118,9 +118,11 @@ impl Scenario {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Run> {
         let mut scenario = self.loaded.scenario.clone();
+        // As `ackclock run --json` and `--report`; only a single flow without series is not measured.
+        let measured = series || Sharing::concerns(&scenario);
+        let sharing = measured.then(|| Sharing::detailed(&scenario));
         let mut listeners = RunObservers {
-            // A page also shows the queues of a single flow.
-            sharing: (series || Sharing::concerns(&scenario)).then(|| Sharing::new(&scenario)),
+            sharing,
             series: series.then(|| StateTable::new(&scenario)),
             events: events.then(|| EventTable::new(&scenario)),
             story: series.then(|| RunPageRecorder::new(&mut scenario, POINTS)),
@@ -200,7 +202,7 @@ impl RunObservers {
             series: self.series.map(StateTable::finish).transpose().map_err(|e| broken(&e))?,
             events: self.events.map(EventTable::finish).transpose().map_err(|e| broken(&e))?,
             page: self.story.map(|story| story.page(loaded, outcome, file, self.sharing.as_ref())),
-            sharing: self.sharing.filter(|_| Sharing::concerns(&loaded.scenario)),
+            sharing: self.sharing,
         })
     }
 }

@@ -37,7 +37,9 @@ impl Run {
         let mut text = table(loaded, outcome);
         if let Some(seen) = &kept.sharing {
             report = report.with(seen, loaded, outcome);
-            text += &format!("\n{}", sharing::text(&seen.report(&loaded.scenario, outcome)));
+            if Sharing::concerns(&loaded.scenario) {
+                text += &format!("\n{}", sharing::text(&seen.report(&loaded.scenario, outcome)));
+            }
         }
         let RunData { series, events, page, .. } = kept;
         Self { json: report.to_json(), text, series, events, page }
