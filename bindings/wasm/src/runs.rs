@@ -180,7 +180,7 @@ pub(crate) fn page(text: &str) -> Result<Page, Failure> {
     let loaded = loaded(text)?;
     let mut scenario = loaded.scenario.clone();
     let mut story = RunPageRecorder::of(&mut scenario);
-    let mut sharing = Sharing::new(&scenario);
+    let mut sharing = Sharing::detailed(&scenario);
     let outcome = sim::run_shared(&scenario, &mut ObserverPair(&mut story, &mut sharing))?;
     Ok(story.page(&loaded, &outcome, NAME, Some(&sharing)))
 }
@@ -190,14 +190,9 @@ pub(crate) fn report(text: &str) -> Result<Value, Failure> {
     let loaded = loaded(text)?;
     let scenario = &loaded.scenario;
     let mut digest = Digest::default();
-    let report = if Sharing::concerns(scenario) {
-        let mut sharing = Sharing::new(scenario);
-        let outcome = sim::run_shared(scenario, &mut ObserverPair(&mut sharing, &mut digest))?;
-        RunReport::new(&loaded, &outcome).with(&sharing, &loaded, &outcome)
-    } else {
-        let outcome = sim::run(scenario, &mut digest)?;
-        RunReport::new(&loaded, &outcome)
-    };
+    let mut sharing = Sharing::detailed(scenario);
+    let outcome = sim::run_shared(scenario, &mut ObserverPair(&mut sharing, &mut digest))?;
+    let report = RunReport::new(&loaded, &outcome).with(&sharing, &loaded, &outcome);
     Ok(json!({
         "json": report.to_json(),
         "digest": format!("{:016x}", digest.value()),
