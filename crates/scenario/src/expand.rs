@@ -88,7 +88,7 @@ pub(super) fn replicated<'f>(
     Cow::Owned(file)
 }
 
-/// The hosts that a name stands for, each with its number as the end of a name.
+/// The hosts that a name denotes, each with its number as the end of a name.
 fn copies(name: &str, counts: &Counts) -> Vec<(String, String)> {
     match counts.get(name) {
         Some(&count) => {
@@ -101,7 +101,7 @@ fn copies(name: &str, counts: &Counts) -> Vec<(String, String)> {
 /// The hosts at the ends of a copy of a path or flow.
 type Ends = [Option<Located<String>>; 2];
 
-/// All pairs of hosts that two names stand for, with the numbers of both.
+/// All pairs of hosts that two names denote, with the numbers of both.
 fn pairs(
     ends: [Option<&Located<String>>; 2],
     counts: &Counts,
