@@ -407,6 +407,7 @@ impl HalfConnection {
         }
         if let Some(all_acked_at) = self.all_acked_at {
             self.spend_closed_window(at);
+            self.rounds.now.final_wait += self.final_wait(all_acked_at);
             self.spend(TimeUse::Window, all_acked_at);
             self.spend(TimeUse::Idle, at);
         } else {

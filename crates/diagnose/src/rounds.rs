@@ -67,6 +67,9 @@ pub struct Round {
     pub waits: u32,
     /// See `waits`.
     pub waits_after_push: u32,
+    /// Part of the time in which the sender waited for ACKs after it had sent all it had, and rested
+    /// afterwards: no window shortens it.
+    pub(crate) final_wait: u64,
     /// Most bytes in flight.
     pub flight: u64,
     /// Shortest RTT sample, in ns; `u64::MAX` without one.
@@ -92,6 +95,7 @@ impl Round {
             acks: 0,
             waits: 0,
             waits_after_push: 0,
+            final_wait: 0,
             flight: 0,
             min_rtt: u64::MAX,
             rtt: 0,
@@ -139,6 +143,7 @@ impl Round {
         self.acks += next.acks;
         self.waits += next.waits;
         self.waits_after_push += next.waits_after_push;
+        self.final_wait += next.final_wait;
         self.flight = self.flight.max(next.flight);
         self.min_rtt = self.min_rtt.min(next.min_rtt);
         self.max_rtt = self.max_rtt.max(next.max_rtt);

@@ -59,6 +59,8 @@ pub struct SlowStartRamp {
     pub time: u64,
     /// See `time`.
     pub lost: u64,
+    /// Times at which the sender waited for an ACK and then sent more.
+    pub waits: u64,
     /// Largest window before the idle time that it follows.
     pub window_before: u64,
 }

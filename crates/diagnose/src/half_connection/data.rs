@@ -273,6 +273,7 @@ impl HalfConnection {
         };
         if at - all_acked_at > self.timeout() {
             // First the last flight was outstanding, then the connection was idle.
+            self.rounds.now.final_wait += self.final_wait(all_acked_at);
             self.spend(TimeUse::Window, all_acked_at);
             self.spend(TimeUse::Idle, at);
             self.round.over = false;
@@ -288,6 +289,16 @@ impl HalfConnection {
         } else {
             self.pause(at - all_acked_at, frame);
             self.spend(TimeUse::Application, at);
+        }
+    }
+
+    /// The wait for the last ACKs if the sender had sent all it had: its last segment has PSH or is
+    /// short.
+    pub(super) fn final_wait(&self, all_acked_at: u64) -> u64 {
+        if self.last.push || self.last.short {
+            all_acked_at.saturating_sub(self.round.since)
+        } else {
+            0
         }
     }
 

@@ -1,10 +1,12 @@
 //! CC001: connection refused.
 //!
-//! Checks for an RST that answers the SYN, before any SYN-ACK.
+//! Checks for an RST that answers the SYN, before any SYN-ACK. A note if another connection of the
+//! client with this server carries data within a second: clients try several ports at once, or the
+//! next one, and use the one that answers.
 //!
 //! Cost: the time from the first SYN to the last reset.
 
-use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::case::{DiagnosisCase, SECOND, TransferSummary, count, number, seconds, time};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 use crate::connection_events::hops;
 
@@ -50,7 +52,36 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     }
     finding.severity = Severity::Error;
     finding.confidence = Confidence::High;
+    if let Some((other, ahead)) = answered_beside(case, last.at.0) {
+        let text = format!("by connection {}, whose data begin {}", other.stream, ahead);
+        let stream = u64::from(other.stream);
+        finding = finding.with([count("answered_by_connection", stream, "answered", text)]);
+        finding.severity = Severity::Note;
+    }
     Some(finding)
+}
+
+/// The first other connection between the hosts that carries data within a second of `refused`, and
+/// when its data begin, in words.
+fn answered_beside<'a>(
+    case: &DiagnosisCase<'a>,
+    refused: u64,
+) -> Option<(&'a TransferSummary, String)> {
+    let ends = case.analysis.ends;
+    let (client, server) = (ends.src.ip(), ends.dst.ip());
+    let near = |hosts| {
+        let from = case.neighbours.partition_point(|one| one.hosts < hosts);
+        case.neighbours[from..].iter().take_while(move |one| one.hosts == hosts).find(|one| {
+            one.span.0 <= refused.saturating_add(SECOND)
+                && one.span.1.saturating_add(SECOND) >= refused
+        })
+    };
+    let other = near((server, client)).or_else(|| near((client, server)))?;
+    let begins = match other.span.0.checked_sub(refused) {
+        Some(later) => format!("{} later", time(later)),
+        None => format!("{} earlier", time(refused - other.span.0)),
+    };
+    Some((other, begins))
 }
 
 /// `2 routers`, by the time to live.

@@ -4,7 +4,7 @@
 //! the previous window (RFC 5681 section 4.1: the window falls to the initial one).
 //!
 //! Cost: the lost time of those slow starts: with the old window the same bytes take their time at
-//! the rate of the path.
+//! the rate of the path. There is no finding unless the sender waited for ACKs with data left to send.
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
 use super::{DiagnosisRule, Finding};
@@ -28,7 +28,7 @@ now and then pays for slow start each time. RFC 7661 keeps the window for some m
 };
 
 fn repeated(ramp: &&SlowStartRamp) -> bool {
-    ramp.before == RoundOrigin::Idle && ramp.window_before >= 2 * ramp.windows.0
+    ramp.before == RoundOrigin::Idle && ramp.waits > 0 && ramp.window_before >= 2 * ramp.windows.0
 }
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {

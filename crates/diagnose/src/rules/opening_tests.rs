@@ -3,7 +3,7 @@
 use packet::{Dir, Flags, Segment};
 use units::SeqNum;
 
-use super::{Finding, Severity};
+use super::{Finding, Severity, TransferSummary};
 use crate::tests::TestConnection;
 use crate::{Analysis, Diagnosis};
 
@@ -40,6 +40,34 @@ fn syn_acks_without_an_ack_are_a_half_open_connection() {
     let all = findings(&script.finish());
     assert_eq!((all[0].code, all[0].severity), ("CC002", Severity::Error), "{all:?}");
     assert_eq!(all[0].title, "3 SYN-ACKs in 3.02 s, none acknowledged");
+}
+
+/// A client that tries two ports of a server and uses the one that answers loses nothing by the other's
+/// refusal; where none answers, or only later, it is an error.
+#[test]
+fn a_refusal_beside_a_connection_that_works_is_a_note() {
+    for (begin, severity) in [
+        (None, Severity::Error),
+        (Some(30_000_000), Severity::Note),
+        (Some(1_900_000_000), Severity::Error),
+    ] {
+        let mut script = TestConnection::new();
+        script.syn(0);
+        script.push(500, reset(Dir::Reverse, 0), (0, 0));
+        let analysis = script.finish();
+        let hosts = (analysis.ends.dst.ip(), analysis.ends.src.ip());
+        let other = begin.map(|begin: u64| TransferSummary {
+            stream: 7,
+            hosts,
+            span: (begin, begin + 1_000_000_000),
+            bytes: 10_000,
+        });
+        let neighbours: Vec<_> = other.into_iter().collect();
+        let all = Diagnosis::of(&analysis, &neighbours).findings;
+        assert_eq!((all[0].code, all[0].severity), ("CC001", severity), "{begin:?} {all:?}");
+        let beside = all[0].evidence.iter().any(|one| one.key == "answered_by_connection");
+        assert_eq!(beside, severity == Severity::Note);
+    }
 }
 
 /// A connection between the same ports ended a second before.

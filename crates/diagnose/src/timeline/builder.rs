@@ -136,6 +136,7 @@ impl TimelineBuilder<'_> {
             windows: (round.sent, round.sent),
             time: 0,
             lost: 0,
+            waits: 0,
             window_before: self.peak,
         });
         self.peak = 0;
@@ -281,20 +282,28 @@ impl TimelineBuilder<'_> {
             // At the sender the first round contains the RTT of the first data; at the receiver it
             // begins with their arrival.
             let first = n == 0 && self.flow.point != CapturePoint::Receiver;
-            let trip = if first { self.base.min(window) } else { 0 };
+            let mut trip = if first { self.base.min(window) } else { 0 };
             self.course.first_rtt += lost(trip);
             let blame = match &ramp {
                 Some(ramp) if ramp.before == RoundOrigin::Idle => LostTimeCause::IdleRestart,
                 Some(ramp) if ramp.before == RoundOrigin::Timeout => self.recovery_cause,
                 _ => LostTimeCause::SlowStart,
             };
+            if blame == LostTimeCause::IdleRestart {
+                trip = trip.max(round.final_wait.min(window));
+            }
             // After the last data the sender waits for their ACK, with any window.
             if blame != LostTimeCause::SpuriousRto || !self.all_data_sent {
                 blamed(blame, window - trip);
             }
             if let Some(ramp) = ramp {
+                ramp.waits += u64::from(round.waits);
                 ramp.time += window;
-                ramp.lost += lost(window);
+                ramp.lost += if ramp.before == RoundOrigin::Idle {
+                    lost(window - trip)
+                } else {
+                    lost(window)
+                };
             }
         } else {
             budget.add(Limiter::Cwnd, window);
