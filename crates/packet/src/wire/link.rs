@@ -252,8 +252,9 @@ fn gre(bytes: &[u8], at: usize) -> Result<usize, WireError> {
         // WCCP: a redirect header of 4 bytes in version 2, IP at once in version 1.
         0x883e if byte(bytes, inner)? >> 4 == 4 => Ok(inner),
         0x883e => within(bytes, inner + 4),
-        // Aruba: a frame of 802.11, by priority.
-        0x8200..=0x821f | 0x9000..=0x91ff => wlan(bytes, inner, false),
+        // Aruba: a frame of 802.11, by priority and access point (Wireshark's list: 0x8200 to 0x8370,
+        // 0x9000 to 0x9180, in steps of 16).
+        0x8200..=0x837f | 0x9000..=0x91ff => wlan(bytes, inner, false),
         _ => by_type(bytes, ether_type, inner),
     }
 }
@@ -495,6 +496,12 @@ mod tests {
             ip(47, &[&[0, 0, 0x88, 0x3e][..], &inner].concat()),
             ip(47, &[&[0, 0, 0x88, 0x3e, 0, 9, 1, 2][..], &inner].concat()),
             ip(47, &[&[0, 0, 0x90, 0, 8, 1][..], &[0; 22], &SNAP, &inner].concat()),
+            // The first of several frames in one (A-MSDU).
+            ip(
+                47,
+                &[&[0, 0, 0x82, 0x40, 0x88, 2][..], &[0; 22], &[0x80, 0], &[1; 14], &SNAP, &inner]
+                    .concat(),
+            ),
             ip(4, &ip(4, &inner)),
             ip(17, &udp(5_072, &ayiya)),
             ip(17, &[&[0x13, 0xd0, 0xd2, 0x63, 0, 0, 0, 0][..], &ayiya].concat()),
