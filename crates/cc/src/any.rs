@@ -4,7 +4,7 @@ use units::{Bytes, Instant, Offset};
 
 use crate::contract::{
     AckEvent, AckSample, CongestionEvent, ConnectionStart, Control, Controller, IdleEvent,
-    RateSample, RecoveryEnd, RttSample, WindowChange,
+    RateController, RateSample, RecoveryEnd, RttSample, WindowChange, WindowController,
 };
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 use crate::external::{ControllerError, ExternalController};
@@ -21,7 +21,8 @@ pub struct AnyController {
 }
 
 /// An enum, since a scenario chooses the controller and a trait object could not be cloned.
-/// Variants larger than the smallest are boxed: a simulation has thousands of connections.
+/// Variants larger than the smallest are boxed: a simulation has thousands of connections. BBR is a
+/// [`RateController`], the others are [`WindowController`]s.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 enum AnyKind {
     /// FreeBSD's NewReno.
@@ -87,7 +88,7 @@ impl AnyController {
         any
     }
 
-    /// True if it uses [`Controller::on_ack_sample`].
+    /// True if it uses [`WindowController::on_ack_sample`].
     #[inline]
     pub const fn uses_ack_samples(&self) -> bool {
         self.uses_ack_samples
@@ -138,10 +139,6 @@ impl Controller for AnyController {
         notify!(self, cc => cc.on_acked(event))
     }
 
-    fn on_duplicate(&mut self, event: &AckEvent) {
-        notify!(self, cc => cc.on_duplicate(event));
-    }
-
     fn on_congested(&mut self, event: &CongestionEvent) -> WindowChange {
         notify!(self, cc => cc.on_congested(event))
     }
@@ -158,46 +155,6 @@ impl Controller for AnyController {
         notify!(self, cc => cc.on_mss(mss, maxseg));
     }
 
-    fn on_round(&mut self, round: u32) -> WindowChange {
-        notify!(self, cc => cc.on_round(round))
-    }
-
-    fn on_rtt_sample(&mut self, sample: &RttSample) -> WindowChange {
-        notify!(self, cc => cc.on_rtt_sample(sample))
-    }
-
-    fn on_ack_sample(&mut self, sample: &AckSample) -> WindowChange {
-        notify!(self, cc => cc.on_ack_sample(sample))
-    }
-
-    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
-        notify!(self, cc => cc.on_tx_start(ticks, last_sent));
-    }
-
-    fn on_rate_sample(&mut self, sample: &RateSample) -> WindowChange {
-        notify!(self, cc => cc.on_rate_sample(sample))
-    }
-
-    fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool) {
-        notify!(self, cc => cc.on_restart(now, ticks, app_limited));
-    }
-
-    fn sets_pacing_rate(&self) -> bool {
-        query!(self, cc => cc.sets_pacing_rate())
-    }
-
-    fn min_burst(&self) -> Option<u32> {
-        query!(self, cc => cc.min_burst())
-    }
-
-    fn sends_little(&self) -> bool {
-        query!(self, cc => cc.sends_little())
-    }
-
-    fn windows_buffered(&self) -> u64 {
-        query!(self, cc => cc.windows_buffered())
-    }
-
     #[inline]
     fn control(&self) -> Control {
         self.control
@@ -205,10 +162,6 @@ impl Controller for AnyController {
 
     fn set_window(&mut self, window: Bytes) {
         notify!(self, cc => cc.set_window(window));
-    }
-
-    fn on_window_used(&mut self, window: Bytes) {
-        notify!(self, cc => cc.on_window_used(window));
     }
 
     fn leave_recovery(&mut self) {
@@ -230,6 +183,81 @@ impl Controller for AnyController {
 
     fn recovery_point(&self) -> Offset {
         query!(self, cc => cc.recovery_point())
+    }
+}
+
+/// Passes an event to the window-based controller inside, and caches its output. Rate-based ones do
+/// not have the event: `$none`.
+macro_rules! notify_window {
+    ($any:expr, $cc:ident => $call:expr $(, $none:expr)?) => {{
+        let (result, control, in_recovery) = match &mut $any.which {
+            AnyKind::NewReno($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::LinuxReno($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::FreeBsdCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::LinuxCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::Bbr(_) => return $($none)?,
+        };
+        $any.control = control;
+        $any.in_recovery = in_recovery;
+        result
+    }};
+}
+
+impl WindowController for AnyController {
+    fn on_window_used(&mut self, window: Bytes) {
+        notify_window!(self, cc => cc.on_window_used(window));
+    }
+
+    fn on_duplicate(&mut self, event: &AckEvent) {
+        notify_window!(self, cc => cc.on_duplicate(event));
+    }
+
+    fn on_round(&mut self, round: u32) -> WindowChange {
+        notify_window!(self, cc => cc.on_round(round), WindowChange::None)
+    }
+
+    fn on_rtt_sample(&mut self, sample: &RttSample) -> WindowChange {
+        notify_window!(self, cc => cc.on_rtt_sample(sample), WindowChange::None)
+    }
+
+    fn on_ack_sample(&mut self, sample: &AckSample) -> WindowChange {
+        notify_window!(self, cc => cc.on_ack_sample(sample), WindowChange::None)
+    }
+
+    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
+        notify_window!(self, cc => cc.on_tx_start(ticks, last_sent));
+    }
+}
+
+/// The events of rate-based controllers, which others do not have.
+impl AnyController {
+    /// The controller, if it is rate-based.
+    #[inline]
+    pub fn rate_based(&self) -> Option<&impl RateController> {
+        match &self.which {
+            AnyKind::Bbr(cc) => Some(&**cc),
+            _ => None,
+        }
+    }
+
+    /// [`RateController::on_rate_sample`].
+    pub fn on_rate_sample(&mut self, sample: &RateSample) -> WindowChange {
+        self.notify_rate_based(WindowChange::None, |cc| cc.on_rate_sample(sample))
+    }
+
+    /// [`RateController::on_restart`].
+    pub fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool) {
+        self.notify_rate_based((), |cc| cc.on_restart(now, ticks, app_limited));
+    }
+
+    fn notify_rate_based<T>(&mut self, none: T, event: impl FnOnce(&mut Bbr) -> T) -> T {
+        let AnyKind::Bbr(cc) = &mut self.which else { return none };
+        let result = event(cc);
+        self.control = cc.control();
+        self.in_recovery = cc.in_recovery();
+        result
     }
 }
 

@@ -25,7 +25,7 @@ use units::{Bytes, Duration, Instant, Offset, RandomStream, Rate};
 
 use crate::contract::{
     AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
-    IdleEvent, RateSample, RecoveryEnd, WindowChange,
+    IdleEvent, RateController, RateSample, RecoveryEnd, WindowChange,
 };
 
 use aggregation::AckAggregation;
@@ -299,23 +299,6 @@ impl Controller for Bbr {
         WindowChange::None
     }
 
-    fn on_rate_sample(&mut self, sample: &RateSample) -> WindowChange {
-        let before = (self.snd_cwnd, self.mode);
-        self.update_model(sample);
-        self.apply(sample);
-        if before.1 == BbrMode::Startup && self.mode != BbrMode::Startup {
-            return WindowChange::SlowStartEnded;
-        }
-        match self.snd_cwnd.cmp(&before.0) {
-            core::cmp::Ordering::Greater if self.mode == BbrMode::Startup => {
-                WindowChange::Grew(Growth::SlowStart)
-            }
-            core::cmp::Ordering::Greater => WindowChange::Grew(Growth::Avoidance),
-            core::cmp::Ordering::Less => WindowChange::Shrank,
-            core::cmp::Ordering::Equal => WindowChange::None,
-        }
-    }
-
     fn on_congested(&mut self, event: &CongestionEvent) -> WindowChange {
         match event.signal {
             CongestionSignal::Loss | CongestionSignal::Ecn
@@ -367,23 +350,6 @@ impl Controller for Bbr {
         self.mss = mss.max(1);
     }
 
-    fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool) {
-        if !app_limited {
-            return;
-        }
-        self.idle_restart = true;
-        self.aggregation = self.aggregation.after_idle(now);
-        match self.mode {
-            // At the bandwidth and no faster, since the queue is unknown.
-            BbrMode::ProbeBw => {
-                let bw = self.bandwidth();
-                self.set_pacing_rate(0, bw, UNIT);
-            }
-            BbrMode::ProbeRtt => self.check_probe_rtt_done(ticks, now),
-            BbrMode::Startup | BbrMode::Drain => {}
-        }
-    }
-
     fn control(&self) -> Control {
         let bytes = |packets: u32| Bytes(u64::from(packets) * u64::from(self.mss));
         Control {
@@ -391,23 +357,6 @@ impl Controller for Bbr {
             ssthresh: (self.snd_ssthresh != SSTHRESH_UNSET).then_some(bytes(self.snd_ssthresh)),
             pacing: Rate::from_bits_per_second(self.pacing_rate.saturating_mul(8)),
         }
-    }
-
-    fn sets_pacing_rate(&self) -> bool {
-        true
-    }
-
-    fn min_burst(&self) -> Option<u32> {
-        Some(self.min_tso_segs())
-    }
-
-    /// `bbr_sndbuf_expand`.
-    fn sends_little(&self) -> bool {
-        self.probed_rtt
-    }
-
-    fn windows_buffered(&self) -> u64 {
-        3
     }
 
     fn set_window(&mut self, window: Bytes) {
@@ -431,6 +380,56 @@ impl Controller for Bbr {
 
     fn recovery_point(&self) -> Offset {
         self.high_seq
+    }
+}
+
+impl RateController for Bbr {
+    fn on_rate_sample(&mut self, sample: &RateSample) -> WindowChange {
+        let before = (self.snd_cwnd, self.mode);
+        self.update_model(sample);
+        self.apply(sample);
+        if before.1 == BbrMode::Startup && self.mode != BbrMode::Startup {
+            return WindowChange::SlowStartEnded;
+        }
+        match self.snd_cwnd.cmp(&before.0) {
+            core::cmp::Ordering::Greater if self.mode == BbrMode::Startup => {
+                WindowChange::Grew(Growth::SlowStart)
+            }
+            core::cmp::Ordering::Greater => WindowChange::Grew(Growth::Avoidance),
+            core::cmp::Ordering::Less => WindowChange::Shrank,
+            core::cmp::Ordering::Equal => WindowChange::None,
+        }
+    }
+
+    fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool) {
+        if !app_limited {
+            return;
+        }
+        self.idle_restart = true;
+        self.aggregation = self.aggregation.after_idle(now);
+        match self.mode {
+            // At the bandwidth and no faster, since the queue is unknown.
+            BbrMode::ProbeBw => {
+                let bw = self.bandwidth();
+                self.set_pacing_rate(0, bw, UNIT);
+            }
+            BbrMode::ProbeRtt => self.check_probe_rtt_done(ticks, now),
+            BbrMode::Startup | BbrMode::Drain => {}
+        }
+    }
+
+    /// `bbr_min_tso_segs`.
+    fn min_burst(&self) -> u32 {
+        self.min_tso_segs()
+    }
+
+    fn sends_little(&self) -> bool {
+        self.probed_rtt
+    }
+
+    /// `bbr_sndbuf_expand`.
+    fn windows_buffered(&self) -> u64 {
+        3
     }
 }
 

@@ -268,25 +268,14 @@ pub enum WindowChange {
     RecoveryEnded,
 }
 
-/// A congestion controller.
+/// What every congestion controller has. A controller is also a [`WindowController`] or a
+/// [`RateController`].
 pub trait Controller: Clone + Debug {
     /// Initializes the window; the state before it is meaningless.
     fn on_established(&mut self, event: &ConnectionStart) -> WindowChange;
 
     /// Processes an acknowledgment and grows the window where the rules allow it.
     fn on_acked(&mut self, event: &AckEvent) -> WindowChange;
-
-    /// The window with which the stack's output routine last sent (`cwnd_to_use` of FreeBSD's RACK
-    /// stack), by which that stack counts acknowledged bytes.
-    fn on_window_used(&mut self, window: Bytes) {
-        let _ = window;
-    }
-
-    /// A duplicate ACK (cc_ack_received of FreeBSD's base stack with `CC_DUPACK`). Most controllers
-    /// ignore it.
-    fn on_duplicate(&mut self, event: &AckEvent) {
-        let _ = event;
-    }
 
     /// Processes a congestion signal.
     fn on_congested(&mut self, event: &CongestionEvent) -> WindowChange;
@@ -300,6 +289,45 @@ pub trait Controller: Clone + Debug {
     /// The segment size decreased: payload of a full segment with options deducted (`mss`) and
     /// before (`maxseg`).
     fn on_mss(&mut self, mss: u32, maxseg: u32);
+
+    /// The current output.
+    fn control(&self) -> Control;
+
+    /// Sets the window while a rule of the stack controls it: PRR, the inflation of RFC 6582,
+    /// limited transmit.
+    fn set_window(&mut self, window: Bytes);
+
+    /// Leaves recovery with window and threshold unchanged (FreeBSD's EXIT_RECOVERY without
+    /// cc_post_recovery: a retransmission was lost, or the recovery was spurious).
+    fn leave_recovery(&mut self);
+
+    /// Sets the threshold, where a stack restores it itself (FreeBSD's RACK).
+    fn set_threshold(&mut self, ssthresh: Option<Bytes>);
+
+    /// True during a fast recovery, not during a mere ECN reduction.
+    fn in_recovery(&self) -> bool;
+
+    /// True in slow start, by the algorithm's own comparison with the threshold.
+    fn in_slow_start(&self) -> bool;
+
+    /// Recovery ends once `snd_una` reaches this offset (`snd_recover`, Linux `high_seq`).
+    fn recovery_point(&self) -> Offset;
+}
+
+/// A controller whose window follows acknowledgments and losses. The stack paces by the window, and its
+/// rules may change the window in a recovery. Most controllers ignore these events.
+pub trait WindowController: Controller {
+    /// The window with which the stack's output routine last sent (`cwnd_to_use` of FreeBSD's RACK
+    /// stack), by which that stack counts acknowledged bytes.
+    fn on_window_used(&mut self, window: Bytes) {
+        let _ = window;
+    }
+
+    /// A duplicate ACK (cc_ack_received of FreeBSD's base stack with `CC_DUPACK`). Most controllers
+    /// ignore it.
+    fn on_duplicate(&mut self, event: &AckEvent) {
+        let _ = event;
+    }
 
     /// A HyStart++ round began. Called only by stacks that drive HyStart++.
     fn on_round(&mut self, round: u32) -> WindowChange {
@@ -324,62 +352,25 @@ pub trait Controller: Clone + Debug {
     fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
         let _ = (ticks, last_sent);
     }
+}
 
-    /// An acknowledgment was processed. Called only by Linux's stack, for rate-based controllers
-    /// ([`Controller::sets_pacing_rate`]).
-    fn on_rate_sample(&mut self, sample: &RateSample) -> WindowChange {
-        let _ = sample;
-        WindowChange::None
-    }
+/// A controller that sets window and pacing rate from delivery rates, also in recovery
+/// (`cong_control` of Linux): the rules of the stack do not change them.
+pub trait RateController: Controller {
+    /// An acknowledgment was processed.
+    fn on_rate_sample(&mut self, sample: &RateSample) -> WindowChange;
 
-    /// Did the last acknowledgment come while a rate-based controller sends little on purpose? What it
-    /// sends then counts as application-limited (`bbr_update_min_rtt`).
-    fn sends_little(&self) -> bool {
-        false
-    }
+    /// Data is sent with nothing in flight (`CA_EVENT_TX_START`). `app_limited`: the sender was
+    /// application-limited (`tp->app_limited`).
+    fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool);
 
-    /// Data is sent with nothing in flight (`CA_EVENT_TX_START`), for rate-based controllers.
-    /// `app_limited`: the sender was application-limited (`tp->app_limited`).
-    fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool) {
-        let _ = (now, ticks, app_limited);
-    }
+    /// Did the last acknowledgment come while it sends little on purpose? What it sends then counts as
+    /// application-limited (`bbr_update_min_rtt`).
+    fn sends_little(&self) -> bool;
 
-    /// Minimum burst in packets, if the controller sets it (`min_tso_segs`).
-    fn min_burst(&self) -> Option<u32> {
-        None
-    }
+    /// Minimum burst in packets (`min_tso_segs`).
+    fn min_burst(&self) -> u32;
 
     /// Size of Linux's send buffer in windows (`sndbuf_expand`).
-    fn windows_buffered(&self) -> u64 {
-        2
-    }
-
-    /// True if the controller sets window and pacing rate itself from delivery rates, also in
-    /// recovery (`cong_control`); the stack's rules must then not change them.
-    fn sets_pacing_rate(&self) -> bool {
-        false
-    }
-
-    /// The current output.
-    fn control(&self) -> Control;
-
-    /// Sets the window while a rule of the stack controls it: PRR, the inflation of RFC 6582,
-    /// limited transmit.
-    fn set_window(&mut self, window: Bytes);
-
-    /// Leaves recovery with window and threshold unchanged (FreeBSD's EXIT_RECOVERY without
-    /// cc_post_recovery: a retransmission was lost, or the recovery was spurious).
-    fn leave_recovery(&mut self);
-
-    /// Sets the threshold, where a stack restores it itself (FreeBSD's RACK).
-    fn set_threshold(&mut self, ssthresh: Option<Bytes>);
-
-    /// True during a fast recovery, not during a mere ECN reduction.
-    fn in_recovery(&self) -> bool;
-
-    /// True in slow start, by the algorithm's own comparison with the threshold.
-    fn in_slow_start(&self) -> bool;
-
-    /// Recovery ends once `snd_una` reaches this offset (`snd_recover`, Linux `high_seq`).
-    fn recovery_point(&self) -> Offset;
+    fn windows_buffered(&self) -> u64;
 }

@@ -19,7 +19,7 @@ use units::{Bytes, Duration, Instant, Offset, Rate};
 
 use crate::contract::{
     AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
-    Growth, IdleEvent, RecoveryEnd, RttSample, WindowChange,
+    Growth, IdleEvent, RecoveryEnd, RttSample, WindowChange, WindowController,
 };
 use crate::{AnyController, LinuxReno, NewReno};
 
@@ -263,22 +263,6 @@ impl Controller for ExternalController {
         self.base.on_mss(mss, maxseg);
     }
 
-    fn on_round(&mut self, round: u32) -> WindowChange {
-        self.base.on_round(round)
-    }
-
-    fn on_rtt_sample(&mut self, sample: &RttSample) -> WindowChange {
-        self.base.on_rtt_sample(sample)
-    }
-
-    fn on_ack_sample(&mut self, sample: &AckSample) -> WindowChange {
-        self.base.on_ack_sample(sample)
-    }
-
-    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
-        self.base.on_tx_start(ticks, last_sent);
-    }
-
     fn control(&self) -> Control {
         Control { pacing: self.pacing, ..self.base.control() }
     }
@@ -305,6 +289,24 @@ impl Controller for ExternalController {
 
     fn recovery_point(&self) -> Offset {
         self.base.recovery_point()
+    }
+}
+
+impl WindowController for ExternalController {
+    fn on_round(&mut self, round: u32) -> WindowChange {
+        self.base.on_round(round)
+    }
+
+    fn on_rtt_sample(&mut self, sample: &RttSample) -> WindowChange {
+        self.base.on_rtt_sample(sample)
+    }
+
+    fn on_ack_sample(&mut self, sample: &AckSample) -> WindowChange {
+        self.base.on_ack_sample(sample)
+    }
+
+    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
+        self.base.on_tx_start(ticks, last_sent);
     }
 }
 

@@ -31,7 +31,8 @@ pub use any::AnyController;
 pub use bbr::Bbr;
 pub use contract::{
     AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
-    DeliveryRate, Growth, IdleEvent, RateSample, RecoveryEnd, RttSample, SmoothedRtt, WindowChange,
+    DeliveryRate, Growth, IdleEvent, RateController, RateSample, RecoveryEnd, RttSample,
+    SmoothedRtt, WindowChange, WindowController,
 };
 pub use cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 pub use external::ExternalAlgorithm;

@@ -16,7 +16,7 @@ use units::{Bytes, Instant, Offset};
 
 use crate::contract::{
     AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
-    Growth, IdleEvent, RecoveryEnd, WindowChange,
+    Growth, IdleEvent, RecoveryEnd, WindowChange, WindowController,
 };
 
 /// `TCP_INFINITE_SSTHRESH`: the threshold while unset.
@@ -258,20 +258,6 @@ impl<O: LinuxCongestionOps> Controller for LinuxController<O> {
         if self.snd_cwnd > before { WindowChange::Grew(growth) } else { WindowChange::None }
     }
 
-    fn on_ack_sample(&mut self, sample: &AckSample) -> WindowChange {
-        let slow_start = self.in_slow_start();
-        if self.operations.ends_slow_start(sample, self.snd_cwnd, slow_start) {
-            self.snd_ssthresh = self.snd_cwnd;
-            WindowChange::SlowStartEnded
-        } else {
-            WindowChange::None
-        }
-    }
-
-    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
-        self.operations.on_tx_start(ticks, last_sent);
-    }
-
     fn on_congested(&mut self, event: &CongestionEvent) -> WindowChange {
         match event.signal {
             CongestionSignal::Loss | CongestionSignal::Ecn => self.enter_reduction(event),
@@ -340,6 +326,22 @@ impl<O: LinuxCongestionOps> Controller for LinuxController<O> {
 
     fn recovery_point(&self) -> Offset {
         self.high_seq
+    }
+}
+
+impl<O: LinuxCongestionOps> WindowController for LinuxController<O> {
+    fn on_ack_sample(&mut self, sample: &AckSample) -> WindowChange {
+        let slow_start = self.in_slow_start();
+        if self.operations.ends_slow_start(sample, self.snd_cwnd, slow_start) {
+            self.snd_ssthresh = self.snd_cwnd;
+            WindowChange::SlowStartEnded
+        } else {
+            WindowChange::None
+        }
+    }
+
+    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
+        self.operations.on_tx_start(ticks, last_sent);
     }
 }
 

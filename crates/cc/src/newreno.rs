@@ -23,7 +23,7 @@ pub use params::{AckCounting, NewRenoParams, NewRenoTimeoutRule, SegmentUnit};
 
 use crate::contract::{
     AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
-    IdleEvent, RecoveryEnd, RttSample, WindowChange,
+    IdleEvent, RecoveryEnd, RttSample, WindowChange, WindowController,
 };
 use crate::freebsd::{CcTcpcb, clamped};
 use crate::hystart::HyStartFreeBsd;
@@ -188,25 +188,12 @@ impl Controller for NewReno {
         self.tcb.maxseg = maxseg;
     }
 
-    fn on_round(&mut self, round: u32) -> WindowChange {
-        self.tcb.on_round(round)
-    }
-
-    fn on_rtt_sample(&mut self, sample: &RttSample) -> WindowChange {
-        self.tcb.hystart.rtt_sample(sample);
-        WindowChange::None
-    }
-
     fn control(&self) -> Control {
         self.tcb.control()
     }
 
     fn set_window(&mut self, window: Bytes) {
         self.tcb.set_window(window);
-    }
-
-    fn on_window_used(&mut self, window: Bytes) {
-        self.tcb.window_used = Some(clamped(window.get()));
     }
 
     fn leave_recovery(&mut self) {
@@ -227,5 +214,20 @@ impl Controller for NewReno {
 
     fn recovery_point(&self) -> Offset {
         self.tcb.snd_recover
+    }
+}
+
+impl WindowController for NewReno {
+    fn on_round(&mut self, round: u32) -> WindowChange {
+        self.tcb.on_round(round)
+    }
+
+    fn on_rtt_sample(&mut self, sample: &RttSample) -> WindowChange {
+        self.tcb.hystart.rtt_sample(sample);
+        WindowChange::None
+    }
+
+    fn on_window_used(&mut self, window: Bytes) {
+        self.tcb.window_used = Some(clamped(window.get()));
     }
 }

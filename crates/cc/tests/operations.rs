@@ -4,7 +4,7 @@ mod common;
 
 use ackclock_cc as cc;
 
-use cc::{CongestionSignal, Controller, IdleEvent, RttSample, WindowChange};
+use cc::{CongestionSignal, Controller, IdleEvent, RttSample, WindowChange, WindowController};
 use common::{MSS, Sender, all};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -18,7 +18,7 @@ use core::cmp::Ordering;
 
 use cc::{
     AckEvent, AckSample, AnyController, CongestionEvent, CongestionSignal, ConnectionStart,
-    Controller, IdleEvent, RecoveryEnd, SmoothedRtt,
+    Controller, IdleEvent, RecoveryEnd, SmoothedRtt, WindowController,
 };
 use diagnose::capture_point::CapturePoint;
 use diagnose::sender_events::{SenderEvent, SenderEventKind};
@@ -167,7 +167,7 @@ impl<'a> SenderReplay<'a> {
             rtt: None,
             ssthresh: None,
         });
-        let rates = cc.sets_pacing_rate().then(|| ReplayRates::new(start, flow.mss));
+        let rates = cc.rate_based().is_some().then(|| ReplayRates::new(start, flow.mss));
         Self {
             cc,
             flow,

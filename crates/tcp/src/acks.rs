@@ -2,8 +2,8 @@
 //! of tcp_do_segment of FreeBSD and tcp_ack of Linux), and of the sender's timers.
 
 use cc::{
-    AckEvent, AckSample, CongestionEvent, CongestionSignal as Sign, Controller, RecoveryEnd,
-    SmoothedRtt, WindowChange,
+    AckEvent, AckSample, CongestionEvent, CongestionSignal as Sign, Controller, RateController,
+    RecoveryEnd, SmoothedRtt, WindowChange, WindowController,
 };
 use machine::{Cx, Signal};
 use packet::{Options, Segment};
@@ -339,13 +339,18 @@ impl TcpEndpoint {
         }
     }
 
+    /// Size of Linux's send buffer in windows (tcp_sndbuf_expand).
+    pub(crate) fn windows_buffered(&self) -> u64 {
+        self.cc.rate_based().map_or(2, RateController::windows_buffered)
+    }
+
     #[inline(never)]
     fn expand_buffer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         // Is the window full of whole packets? The test needs no division.
         if (self.packets_in_flight() + 1) * self.mss() > self.cwnd() {
             return;
         }
-        let (windows, packets) = (self.cc.windows_buffered(), self.cwnd() / self.mss());
+        let (windows, packets) = (self.windows_buffered(), self.cwnd() / self.mss());
         if let Some(size) = self.snd.buffer.expand(windows, packets) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }

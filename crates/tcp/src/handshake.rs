@@ -356,7 +356,7 @@ impl TcpEndpoint {
         self.keep_rates(cx.now);
         self.note(cx, change, Cause::Start);
         self.update_pacing_rate();
-        let window = (self.cc.windows_buffered(), self.cwnd() / self.mss());
+        let window = (self.windows_buffered(), self.cwnd() / self.mss());
         self.snd.buffer.on_established(self.negotiated.maxseg, self.negotiated.mss, window);
         let advmss = self.advmss();
         self.rcv.window.on_established(cx.now, scaling, self.negotiated.maxseg, advmss);

@@ -12,7 +12,7 @@
 
 pub(crate) mod state;
 
-use cc::{Controller, DeliveryRate, RateSample};
+use cc::{Controller, DeliveryRate, RateController, RateSample};
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
 use recovery::RttEstimator;
@@ -32,7 +32,7 @@ fn narrow(n: u64) -> u32 {
 impl TcpEndpoint {
     /// Allocates the rate state after the handshake, if the controller is rate-based.
     pub(crate) fn keep_rates(&mut self, now: Instant) {
-        let controls = self.cc.sets_pacing_rate();
+        let controls = self.cc.rate_based().is_some();
         self.snd.rates = (controls || self.cfg.profile.measures_rates).then(|| {
             Box::new(RateState {
                 delivery: DeliveryRates::new(now, Offset(1)),
@@ -250,7 +250,7 @@ impl TcpEndpoint {
             until_next_departure: rates.next_departure.max(cx.now).since(cx.now),
         };
         let change = self.cc.on_rate_sample(&sample);
-        if self.cc.sends_little()
+        if self.cc.rate_based().is_some_and(RateController::sends_little)
             && let Some(rates) = &mut self.snd.rates
         {
             rates.delivery.set_app_limited(in_flight);

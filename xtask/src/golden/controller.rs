@@ -6,8 +6,8 @@
 //! retransmissions.
 
 use cc::contract::{
-    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Controller, IdleEvent,
-    RecoveryEnd, RttSample, SmoothedRtt, WindowChange,
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, IdleEvent, RecoveryEnd,
+    RttSample, SmoothedRtt, WindowChange, WindowController,
 };
 use cc::hystart::{HyStartFreeBsd, HyStartMode};
 use cc::newreno::NewRenoParams;
@@ -22,7 +22,7 @@ const WIDE_COUNTERS: [&str; 2] = ["13.0", "main202207_ticks"];
 const SSTHRESH_UNSET: u64 = 65_535 << 14;
 
 /// A controller whose rows are replayed.
-pub(super) trait GoldenController: Controller {
+pub(super) trait GoldenController: WindowController {
     /// Returns the controller of a version, on a host of `hz` ticks per second, with
     /// HyStart++ as the scenario allows it; `None` if the version is unknown.
     fn of_version(version: &str, hz: u32, hystart: HyStartMode) -> Option<Self>;

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::Bbr;
     use crate::contract::{
-        CongestionEvent, CongestionSignal, Controller, DeliveryRate, RateSample,
+        CongestionEvent, CongestionSignal, Controller, DeliveryRate, RateController, RateSample,
     };
 
     #[test]

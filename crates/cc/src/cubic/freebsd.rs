@@ -19,7 +19,7 @@ use super::fixed::{BETA, FC_FACTOR, cubic_cwnd, cubic_k, cubic_k_from, share, tf
 use super::params::{ClockUnit, CubicGrowth, CubicParams, CubicTimeoutRule, FriendlyWindow};
 use crate::contract::{
     AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
-    IdleEvent, RecoveryEnd, RttSample, SmoothedRtt, WindowChange,
+    IdleEvent, RecoveryEnd, RttSample, SmoothedRtt, WindowChange, WindowController,
 };
 use crate::freebsd::{CcTcpcb, clamped};
 use crate::hystart::HyStartFreeBsd;
@@ -444,11 +444,6 @@ impl Controller for FreeBsdCubic {
         }
     }
 
-    fn on_duplicate(&mut self, event: &AckEvent) {
-        // cubic_ack_received samples the RTT before it checks the type.
-        self.record_rtt(&event.srtt);
-    }
-
     fn on_congested(&mut self, event: &CongestionEvent) -> WindowChange {
         match event.signal {
             CongestionSignal::Loss => {
@@ -501,25 +496,12 @@ impl Controller for FreeBsdCubic {
         self.tcb.maxseg = maxseg;
     }
 
-    fn on_round(&mut self, round: u32) -> WindowChange {
-        self.tcb.on_round(round)
-    }
-
-    fn on_rtt_sample(&mut self, sample: &RttSample) -> WindowChange {
-        self.tcb.hystart.rtt_sample(sample);
-        WindowChange::None
-    }
-
     fn control(&self) -> Control {
         self.tcb.control()
     }
 
     fn set_window(&mut self, window: Bytes) {
         self.tcb.set_window(window);
-    }
-
-    fn on_window_used(&mut self, window: Bytes) {
-        self.tcb.window_used = Some(clamped(window.get()));
     }
 
     fn leave_recovery(&mut self) {
@@ -540,6 +522,26 @@ impl Controller for FreeBsdCubic {
 
     fn recovery_point(&self) -> Offset {
         self.tcb.snd_recover
+    }
+}
+
+impl WindowController for FreeBsdCubic {
+    fn on_duplicate(&mut self, event: &AckEvent) {
+        // cubic_ack_received samples the RTT before it checks the type.
+        self.record_rtt(&event.srtt);
+    }
+
+    fn on_round(&mut self, round: u32) -> WindowChange {
+        self.tcb.on_round(round)
+    }
+
+    fn on_rtt_sample(&mut self, sample: &RttSample) -> WindowChange {
+        self.tcb.hystart.rtt_sample(sample);
+        WindowChange::None
+    }
+
+    fn on_window_used(&mut self, window: Bytes) {
+        self.tcb.window_used = Some(clamped(window.get()));
     }
 }
 

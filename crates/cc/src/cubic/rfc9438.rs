@@ -14,7 +14,7 @@ use units::{Bytes, Instant, Offset};
 
 use crate::contract::{
     AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
-    IdleEvent, RecoveryEnd, WindowChange,
+    IdleEvent, RecoveryEnd, WindowChange, WindowController,
 };
 use crate::hystart_rfc::HyStartRfc;
 
@@ -356,3 +356,5 @@ impl Controller for RfcCubic {
         self.recover
     }
 }
+
+impl WindowController for RfcCubic {}

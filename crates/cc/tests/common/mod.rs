@@ -7,7 +7,7 @@ use cc::cubic::VARIANTS;
 use cc::{
     AckEvent, AckSample, AnyController, CongestionEvent, CongestionSignal, ConnectionStart,
     Controller, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RecoveryEnd, RfcCubic, SmoothedRtt,
-    WindowChange, newreno,
+    WindowChange, WindowController, newreno,
 };
 use units::{Duration, Instant, Offset};
 

@@ -5,7 +5,7 @@
 //! After `goto drop` the kernel does nothing more: such an ACK does not update the window. Where it
 //! calls tcp_output before `snd_una` advances, so does this code ([`TcpEndpoint::output_now`]).
 
-use cc::{AckEvent, CongestionSignal as Sign, Controller, RecoveryEnd};
+use cc::{AckEvent, CongestionSignal as Sign, Controller, RecoveryEnd, WindowController};
 use machine::Cx;
 use packet::{Flags, Options, Segment};
 use record::{Cause, Event, Purpose, Recorder};

@@ -2,7 +2,7 @@
 
 use core::hint::cold_path;
 
-use cc::Controller;
+use cc::{Controller, WindowController};
 use machine::Cx;
 use packet::{Flags, Options, Segment, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind};

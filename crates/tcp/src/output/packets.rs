@@ -4,7 +4,7 @@
 //! about a millisecond (tcp_tso_autosize), and a smaller one is deferred if the next acknowledgment
 //! is near (tcp_tso_should_defer).
 
-use cc::Controller;
+use cc::{Controller, RateController};
 use machine::Cx;
 use record::{Purpose, Recorder, SendLimit, SentKind};
 use recovery::RttEstimator;
@@ -442,7 +442,8 @@ impl TcpEndpoint {
 
     /// tcp_tso_autosize.
     fn tso_autosize(&self, rule: LinuxBursts) -> u64 {
-        let least = u64::from(self.cc.min_burst().unwrap_or(rule.min_segments));
+        let least = self.cc.rate_based().map_or(rule.min_segments, RateController::min_burst);
+        let least = u64::from(least);
         let min_rtt = self.totals.min_rtt.map_or(0, Duration::as_micros);
         let shift = (min_rtt >> rule.rtt_log).min(63);
         let bytes = (self.pacing_rate() >> 10) + (GSO_MAX >> shift);

@@ -6,8 +6,8 @@
 //! after every ACK.
 
 use cc::{
-    AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Controller, IdleEvent,
-    LinuxCubic, LinuxReno, RecoveryEnd, SmoothedRtt,
+    AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, IdleEvent, LinuxCubic,
+    LinuxReno, RecoveryEnd, SmoothedRtt, WindowController,
 };
 use recovery::prr::linux::{PrrLinux, PrrLinuxInput};
 use units::{Bytes, Duration, Instant, Offset};
@@ -68,7 +68,7 @@ impl ReplayTally {
 }
 
 /// State of a controller that the replay compares.
-trait Replayed: Controller {
+trait Replayed: WindowController {
     fn windows(&self) -> [u32; 3];
     /// Compares the private state of the algorithm.
     fn compare(&self, tally: &mut ReplayTally, line: usize, after: &KstateRow);

@@ -5,7 +5,7 @@ use units::{Bytes, Duration};
 use super::*;
 use crate::contract::{
     AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Controller, Growth, SmoothedRtt,
-    WindowChange,
+    WindowChange, WindowController,
 };
 
 const MSS: u64 = 1_448;

@@ -4,7 +4,7 @@
 
 use core::hint::cold_path;
 
-use cc::{CongestionSignal as Sign, Controller, RecoveryEnd};
+use cc::{CongestionSignal as Sign, Controller, RecoveryEnd, WindowController};
 use machine::Cx;
 use packet::Segment;
 use record::{Cause, Event, Recorder};

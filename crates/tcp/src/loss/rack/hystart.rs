@@ -7,7 +7,7 @@
 //! that an ACK causes). Later sources begin the next round with the next transmission instead; no
 //! recording of either exists.
 
-use cc::{Controller, RttSample};
+use cc::{RttSample, WindowController};
 use machine::Cx;
 use record::{Cause, Recorder};
 use units::{Duration, Offset};
