@@ -231,7 +231,7 @@ impl WindowController for AnyController {
     }
 }
 
-/// The events of rate-based controllers, which others do not have.
+/// What concerns rate-based controllers.
 impl AnyController {
     /// The controller, if it is rate-based.
     #[inline]
@@ -239,6 +239,13 @@ impl AnyController {
         match &self.which {
             AnyKind::Bbr(cc) => Some(&**cc),
             _ => None,
+        }
+    }
+
+    /// Sets the window by a rule of the stack; rate-based controllers keep theirs.
+    pub fn override_window(&mut self, window: Bytes) {
+        if self.rate_based().is_none() {
+            self.set_window(window);
         }
     }
 

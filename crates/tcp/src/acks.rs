@@ -1,9 +1,11 @@
 //! Processing of acknowledgments at the sender (RFC 9293 3.10.7.4, RFC 5681, RFC 6582; the ACK part
 //! of tcp_do_segment of FreeBSD and tcp_ack of Linux), and of the sender's timers.
 
+mod without_sack;
+
 use cc::{
-    AckEvent, AckSample, CongestionEvent, CongestionSignal as Sign, Controller, RateController,
-    RecoveryEnd, SmoothedRtt, WindowChange, WindowController,
+    AckSample, CongestionEvent, CongestionSignal as Sign, Controller, RateController, RecoveryEnd,
+    SmoothedRtt, WindowChange, WindowController,
 };
 use machine::{Cx, Signal};
 use packet::{Options, Segment};
@@ -14,7 +16,7 @@ use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
-use crate::loss::{LossDetector, ReceivedAck};
+use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
 use crate::profile::{IdleRule, WindowUpdate};
 use crate::sent::DeliveredPackets;
@@ -70,7 +72,9 @@ impl TcpEndpoint {
                 LossDetector::NewReno if ack > self.snd.una => {
                     self.on_new_ack(cx, segment, &received);
                 }
-                LossDetector::NewReno if self.is_duplicate(&received) => self.on_dup_ack(cx),
+                LossDetector::NewReno if self.is_duplicate(&received) => {
+                    self.on_dup_ack(cx, ack);
+                }
                 LossDetector::NewReno => {}
             }
         }
@@ -87,61 +91,6 @@ impl TcpEndpoint {
             true => matches!(self.snd.loss_detector, LossDetector::RackTlp(_)),
             false => self.is_rack(),
         }
-    }
-
-    /// Processes an acknowledgment that advances `snd_una`, without SACK.
-    pub(crate) fn on_new_ack<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-        received: &ReceivedAck,
-    ) {
-        let ack = received.th_ack;
-        let bytes = ack - self.snd.una;
-        self.end_limited_transmit();
-        self.undo_spurious_timeout(cx, segment);
-        let mut delivered = DeliveredPackets::default();
-        self.snd.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
-        self.take_rtt(cx, segment, ack, &delivered);
-        self.snd.rexmt.shift = 0;
-        if ack == self.snd.max {
-            self.timers.stop(Purpose::Retransmit);
-        } else {
-            self.arm_retransmit(cx.now);
-        }
-        // tcp_do_segment ends the recovery before it counts the acknowledgment.
-        let recovering = self.cc.in_recovery();
-        let packets = delivered.packets;
-        if let Some(end) = self.snd.rexmt.cwr_end {
-            if ack > end {
-                self.end_cwr(cx, ack);
-            }
-        } else {
-            match self.snd.loss_detector {
-                LossDetector::NewReno => self.newreno_settle(cx, ack, bytes),
-                LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
-                }
-            }
-        }
-        let nsegs = received.nsegs;
-        let change = self.cc.on_acked(&AckEvent {
-            now: cx.now,
-            ticks: self.clock.tick(cx.now),
-            rtt: self.snd.rtt.sample.take(),
-            srtt: self.smoothed(),
-            snd_nxt: self.snd.nxt,
-            una: ack,
-            bytes,
-            packets: packets as u32,
-            nsegs,
-            ends_recovery: recovering && !self.cc.in_recovery(),
-            retransmitting: self.snd.nxt != self.snd.max,
-            snd_wnd: self.snd.peer.wnd,
-            window_limited: self.snd.usage.limited,
-            max_packets_out: self.snd.usage.max_packets_out as u32,
-        });
-        self.advance(cx, ack, received.wnd, nsegs, change);
-        self.call_output();
     }
 
     /// Advances `snd_una` and removes the acknowledged bytes from the send buffer.
@@ -186,7 +135,7 @@ impl TcpEndpoint {
             self.ecn.on_reduced();
             self.snd.rexmt.cwr_end = Some(self.snd.max);
             let ssthresh = self.cc.control().ssthresh.map_or(self.mss(), Bytes::get);
-            self.override_window(Bytes(ssthresh));
+            self.cc.override_window(Bytes(ssthresh));
         }
         self.note(cx, change, Cause::Ecn);
     }
@@ -198,7 +147,7 @@ impl TcpEndpoint {
         let change = self.cc.on_recovered(&RecoveryEnd { th_ack: ack, pipe: self.snd.max - ack });
         if !self.has_one_timer() {
             // Nothing was lost: the window stays as the echo left it.
-            self.override_window(window);
+            self.cc.override_window(window);
         }
         self.note(cx, change, Cause::Recovered);
     }
@@ -564,21 +513,5 @@ impl TcpEndpoint {
         }
         self.arm_after_timeout(cx.now);
         self.call_output();
-    }
-
-    /// Undoes a timeout if the first ACK after it echoes a timestamp older than the retransmission:
-    /// the original had arrived (tcp_do_segment's t_badrxtwin; RFC 3522).
-    fn undo_spurious_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        let Some(sent) = self.snd.rexmt.timeout_stamp else { return };
-        self.snd.rexmt.timeout_stamp = None;
-        let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
-        let tsecr_before = echo != 0 && (echo.wrapping_sub(sent) as i32) < 0;
-        if self.snd.rexmt.shift != 1 || !tsecr_before {
-            return;
-        }
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));
-        self.totals.spurious += 1;
-        self.snd.nxt = self.snd.max;
-        self.note(cx, change, Cause::Undone);
     }
 }

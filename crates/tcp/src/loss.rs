@@ -3,7 +3,7 @@
 //! and FreeBSD's RACK stack (`rack`).
 
 mod base;
-mod newreno;
+pub(crate) mod newreno;
 mod rack;
 mod rack_tlp;
 mod received;

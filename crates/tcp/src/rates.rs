@@ -17,7 +17,7 @@ use machine::Cx;
 use record::{Cause, Purpose, Recorder};
 use recovery::RttEstimator;
 use recovery::delivery_rate::{DeliveryRateSample, DeliveryRates};
-use units::{Bytes, Duration, Instant, Offset};
+use units::{Duration, Instant, Offset};
 
 use crate::endpoint::TcpEndpoint;
 pub(crate) use state::{AckDelivery, RateState};
@@ -73,13 +73,6 @@ impl TcpEndpoint {
     pub(crate) fn last_departure(&self) -> Instant {
         let paced = self.snd.rates.as_ref().filter(|rates| rates.controls);
         paced.map_or(self.snd.last_sent, |rates| rates.next_departure)
-    }
-
-    /// Sets the window, unless the controller is rate-based.
-    pub(crate) fn override_window(&mut self, window: Bytes) {
-        if !self.is_rate_based() {
-            self.cc.set_window(window);
-        }
     }
 
     /// `sk_pacing_rate` in bytes per second; 0 while unknown.

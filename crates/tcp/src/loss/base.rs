@@ -231,7 +231,7 @@ impl TcpEndpoint {
                 self.sack_prr(cx, ack);
             } else {
                 // No PRR without SACK (`V_tcp_do_prr && TF_SACK_PERMIT`).
-                self.override_window(Bytes(self.cwnd() + maxseg));
+                self.cc.override_window(Bytes(self.cwnd() + maxseg));
                 self.emit_window(cx, Cause::Recovering);
             }
             self.call_output();
@@ -296,12 +296,12 @@ impl TcpEndpoint {
         }
         self.snd.nxt = ack.received.th_ack;
         self.snd.rexmt.cause = Cause::FastRetransmit;
-        self.override_window(Bytes(maxseg));
+        self.cc.override_window(Bytes(maxseg));
         self.emit_window(cx, Cause::FastRetransmit);
         self.output_now(cx);
         let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
         let left = self.snd.rexmt.dup_acks - self.snd.rexmt.limited.min(DUP_THRESHOLD);
-        self.override_window(Bytes(ssthresh + maxseg * u64::from(left)));
+        self.cc.override_window(Bytes(ssthresh + maxseg * u64::from(left)));
         // If the flight of a timeout is still being retransmitted, that continues.
         self.snd.nxt = self.snd.nxt.max(nxt);
         self.snd.rexmt.cause = cause;
@@ -321,7 +321,7 @@ impl TcpEndpoint {
         let base = if from_window { cwnd } else { flight };
         let more =
             u64::from(self.snd.rexmt.dup_acks.saturating_sub(self.snd.rexmt.limited)) * maxseg;
-        self.override_window(Bytes(base + more));
+        self.cc.override_window(Bytes(base + more));
         let owes_ack =
             rule.limited == LimitedTransmitRule::WindowWhileRetransmitting && self.rcv.ack_now;
         if self.snd.buffer.used() + u64::from(rule.limited_without_data) > flight || owes_ack {
@@ -334,7 +334,7 @@ impl TcpEndpoint {
         } else if sent > 0 {
             self.snd.rexmt.limited += 1;
         }
-        self.override_window(Bytes(cwnd));
+        self.cc.override_window(Bytes(cwnd));
         self.emit_window(cx, Cause::Recovering);
     }
 
@@ -369,13 +369,13 @@ impl TcpEndpoint {
         let acked = th_ack - self.snd.una;
         let cause = core::mem::replace(&mut self.snd.rexmt.cause, Cause::PartialAck);
         self.snd.nxt = th_ack;
-        self.override_window(Bytes(maxseg + acked));
+        self.cc.override_window(Bytes(maxseg + acked));
         self.rcv.ack_now = true;
         self.emit_window(cx, Cause::Recovering);
         self.output_now(cx);
         self.snd.nxt = self.snd.nxt.max(nxt);
         self.snd.rexmt.cause = cause;
-        self.override_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
+        self.cc.override_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
         self.emit_window(cx, Cause::Recovering);
     }
 

@@ -1,92 +1,96 @@
 //! Loss detection by duplicate acknowledgments alone: RFC 5681 section 3.2 and RFC 6582. FreeBSD's
 //! base stack has its own order of steps, in `base`.
 
-use cc::{CongestionSignal as Sign, Controller, RecoveryEnd};
-use machine::Cx;
-use record::{Cause, Event, Purpose, Recorder};
+use cc::{AnyController, CongestionEvent, Controller, RecoveryEnd, WindowChange};
+use record::Cause;
 use units::{Bytes, Offset};
 
-use super::{DUP_THRESHOLD, ReceivedAck};
-use crate::endpoint::TcpEndpoint;
+use super::DUP_THRESHOLD;
+use crate::state::Retransmission;
 
-impl TcpEndpoint {
-    /// Is the acknowledgment a duplicate: does it change nothing at all? Answers to window probes
-    /// are not.
-    pub(crate) fn is_duplicate(&self, received: &ReceivedAck) -> bool {
-        !received.data
-            && self.snd.max > self.snd.una
-            && self.timers.runs(Purpose::Retransmit)
-            && received.wnd == self.snd.peer.wnd
+/// An acknowledgment, for this detector.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AckInput {
+    /// Cumulative acknowledgment, and `snd_una` before it.
+    pub(crate) ack: Offset,
+    pub(crate) una: Offset,
+    /// `snd_max`.
+    pub(crate) max: Offset,
+    /// Payload of a full segment without options.
+    pub(crate) maxseg: u64,
+    /// The loss, if the acknowledgment shows one.
+    pub(crate) loss: CongestionEvent,
+}
+
+/// What follows from an acknowledgment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AckOutcome {
+    /// A fast recovery began.
+    pub(crate) recovery_began: bool,
+    /// What happened to the window, to be recorded.
+    pub(crate) window: Option<(WindowChange, Cause)>,
+    /// The window was set by the recovery.
+    pub(crate) recovering: bool,
+    /// Something may be sent.
+    pub(crate) output: bool,
+}
+
+/// RFC 6582 section 3.2: a full acknowledgment ends the recovery, a partial one shows the next loss.
+pub(crate) fn on_new_ack(
+    input: &AckInput,
+    rexmt: &mut Retransmission,
+    cc: &mut AnyController,
+) -> AckOutcome {
+    if !cc.in_recovery() {
+        rexmt.dup_acks = 0;
+        return AckOutcome::default();
     }
-
-    /// RFC 6582 section 3.2: a full acknowledgment ends the recovery, a partial one shows the
-    /// next loss.
-    pub(crate) fn newreno_settle<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        ack: Offset,
-        bytes: u64,
-    ) {
-        if !self.cc.in_recovery() {
-            self.snd.rexmt.dup_acks = 0;
-            return;
-        }
-        if ack >= self.cc.recovery_point() {
-            self.snd.rexmt.dup_acks = 0;
-            let pipe = self.snd.max - ack;
-            let change = self.cc.on_recovered(&RecoveryEnd { th_ack: ack, pipe });
-            self.note(cx, change, Cause::Recovered);
-            return;
-        }
-        self.snd.rexmt.head = Some(Cause::PartialAck);
-        // tcp_newreno_partial_ack: deflate by the bytes acknowledged, add back one segment.
-        let deflated = self.cwnd().saturating_sub(bytes) + self.maxseg();
-        self.override_window(Bytes(deflated));
-        self.emit_window(cx, Cause::Recovering);
+    if input.ack >= cc.recovery_point() {
+        rexmt.dup_acks = 0;
+        let pipe = input.max - input.ack;
+        let change = cc.on_recovered(&RecoveryEnd { th_ack: input.ack, pipe });
+        return AckOutcome { window: Some((change, Cause::Recovered)), ..AckOutcome::default() };
     }
+    rexmt.head = Some(Cause::PartialAck);
+    // tcp_newreno_partial_ack: deflate by the bytes acknowledged, add back one segment.
+    let window = cc.control().window.get();
+    let deflated = window.saturating_sub(input.ack - input.una) + input.maxseg;
+    cc.override_window(Bytes(deflated));
+    AckOutcome { recovering: true, ..AckOutcome::default() }
+}
 
-    pub(crate) fn on_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.snd.rexmt.dup_acks += 1;
-        let count = self.snd.rexmt.dup_acks;
-        cx.emit(|| Event::DupAck { count });
-        if self.cc.in_recovery() {
-            // Each one signals that a segment has left the network (RFC 5681 section 3.2, step 4).
-            self.override_window(Bytes(self.cwnd() + self.maxseg()));
-            self.emit_window(cx, Cause::Recovering);
-            self.call_output();
-        } else if count == DUP_THRESHOLD {
-            // RFC 6582 section 3.2 step 2: not for what an earlier recovery or timeout covers.
-            let point = self.cc.recovery_point();
-            if self.snd.una > point || point <= Offset(1) {
-                self.enter_newreno_recovery(cx);
-            } else {
-                self.snd.rexmt.dup_acks = 0;
-            }
-        } else {
-            self.transmit_limited(count);
-        }
+/// Processes a duplicate; `rexmt` has counted it.
+pub(crate) fn on_dup_ack(
+    input: &AckInput,
+    rexmt: &mut Retransmission,
+    cc: &mut AnyController,
+) -> AckOutcome {
+    let count = rexmt.dup_acks;
+    if cc.in_recovery() {
+        // Each one signals that a segment has left the network (RFC 5681 section 3.2, step 4).
+        cc.override_window(cc.control().window + Bytes(input.maxseg));
+        return AckOutcome { recovering: true, output: true, ..AckOutcome::default() };
     }
-
-    /// Limited transmit: duplicate number `count` may release a new segment (RFC 3042).
-    fn transmit_limited(&mut self, count: u32) {
-        self.snd.rexmt.limited = count.min(2);
-        self.call_output();
+    if count != DUP_THRESHOLD {
+        // Limited transmit: the duplicate may release a new segment (RFC 3042).
+        rexmt.limited = count.min(2);
+        return AckOutcome { output: true, ..AckOutcome::default() };
     }
-
-    /// Ends limited transmit: no more duplicates.
-    pub(crate) const fn end_limited_transmit(&mut self) {
-        self.snd.rexmt.limited = 0;
+    // RFC 6582 section 3.2 step 2: not for what an earlier recovery or timeout covers.
+    let point = cc.recovery_point();
+    if input.una <= point && point > Offset(1) {
+        rexmt.dup_acks = 0;
+        return AckOutcome::default();
     }
-
-    fn enter_newreno_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.totals.fast_recoveries += 1;
-        self.abandon_cwr();
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
-        self.snd.rexmt.head = Some(Cause::FastRetransmit);
-        self.snd.rtt.timing = None;
-        let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
-        self.override_window(Bytes(ssthresh + u64::from(DUP_THRESHOLD) * self.maxseg()));
-        self.note(cx, change, Cause::FastRetransmit);
-        self.call_output();
+    rexmt.cwr_end = None;
+    let change = cc.on_congested(&input.loss);
+    rexmt.head = Some(Cause::FastRetransmit);
+    let ssthresh = cc.control().ssthresh.map_or(0, Bytes::get);
+    cc.override_window(Bytes(ssthresh + u64::from(DUP_THRESHOLD) * input.maxseg));
+    AckOutcome {
+        recovery_began: true,
+        window: Some((change, Cause::FastRetransmit)),
+        recovering: false,
+        output: true,
     }
 }

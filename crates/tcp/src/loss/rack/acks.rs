@@ -382,7 +382,7 @@ impl TcpEndpoint {
         rack.prr.prr_sndcnt = 0;
         rack.rack.on_recovered();
         rack.undo.end();
-        self.override_window(window + Bytes(if limited { 0 } else { left }));
+        self.cc.override_window(window + Bytes(if limited { 0 } else { left }));
         self.note(cx, change, Cause::Recovered);
     }
 

@@ -221,7 +221,7 @@ impl TcpEndpoint {
         };
         let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         if let Some(window) = loss.episode.prr.on_ack(&ack, &sums) {
-            self.override_window(Bytes(window));
+            self.cc.override_window(Bytes(window));
             self.emit_window(cx, Cause::Recovering);
         }
     }

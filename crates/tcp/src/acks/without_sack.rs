@@ -1,0 +1,133 @@
+//! Acknowledgments where SACK is not used: RFC 6582, with the steps of the stack around it.
+
+use cc::{AckEvent, CongestionSignal as Sign, Controller};
+use machine::Cx;
+use packet::Segment;
+use record::{Cause, Event, Purpose, Recorder};
+use units::{Instant, Offset};
+
+use crate::endpoint::TcpEndpoint;
+use crate::loss::ReceivedAck;
+use crate::loss::newreno::{self, AckInput, AckOutcome};
+use crate::sent::DeliveredPackets;
+
+impl TcpEndpoint {
+    /// Processes an acknowledgment that advances `snd_una`, without SACK.
+    pub(super) fn on_new_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        received: &ReceivedAck,
+    ) {
+        let ack = received.th_ack;
+        let bytes = ack - self.snd.una;
+        self.end_limited_transmit();
+        self.undo_spurious_timeout(cx, segment);
+        let mut delivered = DeliveredPackets::default();
+        self.snd.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
+        self.take_rtt(cx, segment, ack, &delivered);
+        self.snd.rexmt.shift = 0;
+        if ack == self.snd.max {
+            self.timers.stop(Purpose::Retransmit);
+        } else {
+            self.arm_retransmit(cx.now);
+        }
+        // tcp_do_segment ends the recovery before it counts the acknowledgment.
+        let recovering = self.cc.in_recovery();
+        let packets = delivered.packets;
+        if let Some(end) = self.snd.rexmt.cwr_end {
+            if ack > end {
+                self.end_cwr(cx, ack);
+            }
+        } else {
+            let input = self.ack_input(cx.now, ack);
+            let outcome = newreno::on_new_ack(&input, &mut self.snd.rexmt, &mut self.cc);
+            self.apply(cx, &outcome);
+        }
+        let nsegs = received.nsegs;
+        let change = self.cc.on_acked(&AckEvent {
+            now: cx.now,
+            ticks: self.clock.tick(cx.now),
+            rtt: self.snd.rtt.sample.take(),
+            srtt: self.smoothed(),
+            snd_nxt: self.snd.nxt,
+            una: ack,
+            bytes,
+            packets: packets as u32,
+            nsegs,
+            ends_recovery: recovering && !self.cc.in_recovery(),
+            retransmitting: self.snd.nxt != self.snd.max,
+            snd_wnd: self.snd.peer.wnd,
+            window_limited: self.snd.usage.limited,
+            max_packets_out: self.snd.usage.max_packets_out as u32,
+        });
+        self.advance(cx, ack, received.wnd, nsegs, change);
+        self.call_output();
+    }
+
+    /// Is the acknowledgment a duplicate: does it change nothing at all? Answers to window probes
+    /// are not.
+    pub(super) fn is_duplicate(&self, received: &ReceivedAck) -> bool {
+        !received.data
+            && self.snd.max > self.snd.una
+            && self.timers.runs(Purpose::Retransmit)
+            && received.wnd == self.snd.peer.wnd
+    }
+
+    pub(super) fn on_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
+        self.snd.rexmt.dup_acks += 1;
+        let count = self.snd.rexmt.dup_acks;
+        cx.emit(|| Event::DupAck { count });
+        let input = self.ack_input(cx.now, ack);
+        let outcome = newreno::on_dup_ack(&input, &mut self.snd.rexmt, &mut self.cc);
+        self.apply(cx, &outcome);
+    }
+
+    fn ack_input(&self, now: Instant, ack: Offset) -> AckInput {
+        AckInput {
+            ack,
+            una: self.snd.una,
+            max: self.snd.max,
+            maxseg: self.maxseg(),
+            loss: self.congested(now, Sign::Loss),
+        }
+    }
+
+    /// Does what a loss detector decided.
+    fn apply<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, outcome: &AckOutcome) {
+        if outcome.recovery_began {
+            self.totals.fast_recoveries += 1;
+            self.snd.rtt.timing = None;
+        }
+        if let Some((change, cause)) = outcome.window {
+            self.note(cx, change, cause);
+        }
+        if outcome.recovering {
+            self.emit_window(cx, Cause::Recovering);
+        }
+        if outcome.output {
+            self.call_output();
+        }
+    }
+
+    /// Ends limited transmit: no more duplicates.
+    pub(super) const fn end_limited_transmit(&mut self) {
+        self.snd.rexmt.limited = 0;
+    }
+
+    /// Undoes a timeout if the first ACK after it echoes a timestamp older than the retransmission:
+    /// the original had arrived (tcp_do_segment's t_badrxtwin; RFC 3522).
+    fn undo_spurious_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        let Some(sent) = self.snd.rexmt.timeout_stamp else { return };
+        self.snd.rexmt.timeout_stamp = None;
+        let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
+        let tsecr_before = echo != 0 && (echo.wrapping_sub(sent) as i32) < 0;
+        if self.snd.rexmt.shift != 1 || !tsecr_before {
+            return;
+        }
+        let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));
+        self.totals.spurious += 1;
+        self.snd.nxt = self.snd.max;
+        self.note(cx, change, Cause::Undone);
+    }
+}
