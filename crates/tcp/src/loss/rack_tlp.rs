@@ -40,7 +40,6 @@ use crate::rates::AckDelivery;
 use crate::state::SendState;
 use deliveries::AckContext;
 use detector::RackDetector;
-use prr_state::PrrState;
 use state::AckAccounting;
 
 /// Linux adds this to the reordering timer (`TCP_TIMEOUT_MIN_US`, tcp_rack_mark_lost).
@@ -102,7 +101,8 @@ impl TcpEndpoint {
             loss.holds_back = settled;
         }
         let lost = match unlikely(reno) {
-            true => self.settle_reno(received, repaired),
+            true => self
+                .without_sack(received, |loss, map, input| loss.settle_reno(map, input, repaired)),
             false => RackLosses::default(),
         };
         let reneged = self.check_reneging(cx.now, advances);
@@ -116,7 +116,9 @@ impl TcpEndpoint {
         let found = match reneged || settled {
             true => RackLosses::default(),
             false if unlikely(lost.packets > 0) => lost,
-            false if unlikely(reno) => self.detect_reno_losses(advances),
+            false if unlikely(reno) => {
+                self.without_sack(received, |loss, map, input| loss.detect_reno(map, input))
+            }
             false => self.detect_losses(cx.now, true),
         };
         // FLAG_LOST_RETRANS

@@ -39,14 +39,6 @@ impl TcpEndpoint {
         matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.repairs_timeout())
     }
 
-    /// The recovery point of such a retransmission.
-    pub(crate) fn timeout_point(&self) -> Option<Offset> {
-        match &self.snd.loss_detector {
-            LossDetector::RackTlp(loss) => loss.timeout_point(),
-            _ => None,
-        }
-    }
-
     /// Parses an acknowledgment; blocks outside the sequence space are dropped.
     pub(crate) fn parse_ack(
         &self,

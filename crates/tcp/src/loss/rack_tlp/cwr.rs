@@ -13,6 +13,7 @@ use record::{Cause, Recorder};
 
 use super::detector::RackDetector;
 use super::prr_state::PrrState;
+use super::recovery_state::any_retransmitted;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 
@@ -33,7 +34,7 @@ impl TcpEndpoint {
         let (mss, whole) = (self.mss(), self.is_rate_based());
         let in_recovery = self.cc.in_recovery();
         let reducing = in_recovery || self.snd.rexmt.cwr_end.is_some();
-        let outstanding = self.any_retransmitted();
+        let outstanding = any_retransmitted(&self.snd.scoreboard);
         let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         loss.episode.proven = true;
         if reducing || loss.episode.timeout_until.is_some() {

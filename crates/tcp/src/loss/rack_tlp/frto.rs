@@ -8,26 +8,81 @@ use core::hint::cold_path;
 use cc::CongestionSignal as Sign;
 use machine::Cx;
 use record::{Cause, Recorder};
+use recovery::sendmap::SendMap;
 use units::{Offset, unlikely};
 
 use super::prr_state::PrrState;
-use super::state::{AckAccounting, Frto};
+use super::recovery_state::any_retransmitted;
+use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::endpoint::TcpEndpoint;
 use crate::loss::{LossDetector, ReceivedAck};
+use crate::state::SendState;
 
-impl TcpEndpoint {
+/// The connection when an acknowledgment arrives after a timeout; `snd_una` has not advanced yet.
+#[derive(Debug, Clone, Copy)]
+struct FrtoInput {
+    /// Cumulative acknowledgment, `snd_una` before it, and the end of the window it advertises.
+    th_ack: Offset,
+    una: Offset,
+    window_end: Offset,
+    /// `snd_max`, and the end of the data written.
+    max: Offset,
+    data_end: Offset,
+    /// Duplicates without SACK.
+    duplicates: u64,
+}
+
+impl RackTlpState {
     /// Starts F-RTO at a timeout, before the flight is marked lost: possible only outside of
-    /// recovery, or at another timeout of the same packet.
-    pub(super) fn begin_frto(&mut self) {
-        let repeated = self.snd.rexmt.shift > 1;
-        let in_cwr = self.snd.rexmt.cwr_end.is_some();
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        let fresh = (matches!(loss.episode.prr, PrrState::None) || in_cwr)
-            && loss.episode.timeout_until.is_none();
-        let open = loss.detector.supports_undo() && (fresh || repeated);
-        loss.frto = Frto { open, new_data: false };
+    /// recovery, or at another timeout of the same packet (`repeated`).
+    pub(super) fn begin_frto(&mut self, in_cwr: bool, repeated: bool) {
+        let fresh = (matches!(self.episode.prr, PrrState::None) || in_cwr)
+            && self.episode.timeout_until.is_none();
+        let open = self.detector.supports_undo() && (fresh || repeated);
+        self.frto = Frto { open, new_data: false };
     }
 
+    /// Is the timeout spurious, since the original arrived, or D-SACKs cover every retransmission
+    /// (tcp_try_undo_loss; RFC 3522, RFC 3708)? The acknowledgment echoes the timestamp `echo`.
+    fn timeout_is_undone(&self, echo: Option<u32>) -> bool {
+        unlikely(self.episode.timeout_until.is_some() && self.detector.supports_undo())
+            && self.episode.undo.may(echo)
+    }
+
+    /// Evaluates an acknowledgment by F-RTO; returns whether the timeout was spurious.
+    fn check_frto(&mut self, input: &FrtoInput, account: &AckAccounting) -> bool {
+        let Some(high) = self.episode.timeout_until.filter(|_| self.frto.open) else {
+            return false;
+        };
+        cold_path();
+        let original = |first: Option<(Offset, Offset)>| first.is_some_and(|(_, end)| end <= high);
+        if original(account.first_acked) || original(account.first_reported) {
+            // Step 3.b: data that was never retransmitted arrived.
+            return true;
+        }
+        if input.max > high {
+            // Step 3.a: new data is SACKed, the data before it is not.
+            self.frto.open = account.newly_reported == 0 && input.duplicates == 0;
+        } else if input.th_ack > input.una && input.th_ack < high {
+            // Step 2.b: only the retransmission arrived. New data will decide.
+            self.episode.timeout_until = Some(input.max);
+            self.frto.new_data = input.data_end > input.max && input.window_end > input.max;
+            self.frto.open = self.frto.new_data;
+        }
+        false
+    }
+
+    /// Forgets a spurious timeout, and clears the loss marks; `outstanding`: something retransmitted
+    /// is in flight.
+    fn forget_timeout(&mut self, map: &mut SendMap, outstanding: bool) {
+        self.episode.timeout_until = None;
+        self.frto = Frto::OFF;
+        self.episode.undo.forget(outstanding);
+        map.unmark_lost(!self.detector.supports_undo());
+    }
+}
+
+impl TcpEndpoint {
     /// Evaluates an acknowledgment after a timeout, which echoes the timestamp `echo`; `snd_una` has not advanced yet
     /// (tcp_process_loss).
     pub(super) fn check_timeout<R: Recorder>(
@@ -38,14 +93,17 @@ impl TcpEndpoint {
         duplicates: u64,
         echo: Option<u32>,
     ) {
-        let advances = received.th_ack > self.snd.una;
+        let input = FrtoInput {
+            th_ack: received.th_ack,
+            una: self.snd.una,
+            window_end: received.th_ack + received.wnd,
+            max: self.snd.max,
+            data_end: self.data_end(),
+            duplicates,
+        };
         let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         loss.frto.new_data = false;
-        let repairs = loss.episode.timeout_until.is_some();
-        if unlikely(repairs && advances && loss.detector.supports_undo())
-            && loss.episode.undo.may(echo)
-        {
-            // tcp_try_undo_loss: the original had arrived, or D-SACKs cover every retransmission (RFC 3522, RFC 3708).
+        if unlikely(input.th_ack > input.una && loss.timeout_is_undone(echo)) {
             let (until, frto, reno) = (loss.episode.timeout_until, loss.frto, loss.reno);
             self.undo_timeout(cx);
             if reno {
@@ -53,37 +111,8 @@ impl TcpEndpoint {
                 let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
                 (loss.episode.timeout_until, loss.frto) = (until, frto);
             }
-            return;
-        }
-        self.check_frto(cx, received, account, duplicates);
-    }
-
-    /// F-RTO's part of it.
-    fn check_frto<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        received: &ReceivedAck,
-        account: &AckAccounting,
-        duplicates: u64,
-    ) {
-        let (max, end) = (self.snd.max, self.data_end());
-        let advances = received.th_ack > self.snd.una;
-        let window_end = received.th_ack + received.wnd;
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        let Some(high) = loss.episode.timeout_until.filter(|_| loss.frto.open) else { return };
-        cold_path();
-        let original = |first: Option<(Offset, Offset)>| first.is_some_and(|(_, end)| end <= high);
-        if original(account.first_acked) || original(account.first_reported) {
-            // Step 3.b: data that was never retransmitted arrived.
+        } else if loss.check_frto(&input, account) {
             self.undo_timeout(cx);
-        } else if max > high {
-            // Step 3.a: new data is SACKed, the data before it is not.
-            loss.frto.open = account.newly_reported == 0 && duplicates == 0;
-        } else if advances && received.th_ack < high {
-            // Step 2.b: only the retransmission arrived. New data will decide.
-            loss.episode.timeout_until = Some(max);
-            loss.frto.new_data = end > max && window_end > max;
-            loss.frto.open = loss.frto.new_data;
         }
     }
 
@@ -95,14 +124,11 @@ impl TcpEndpoint {
     /// Undoes a spurious timeout: restores window and threshold, and clears the loss marks
     /// (tcp_try_undo_loss).
     pub(super) fn undo_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let outstanding = self.any_retransmitted();
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        loss.episode.timeout_until = None;
-        loss.frto = Frto::OFF;
-        loss.episode.undo.forget(outstanding);
-        self.snd.rexmt.timeout_stamp = None;
-        let relists = !loss.detector.supports_undo();
-        self.snd.scoreboard.unmark_lost(relists);
+        let outstanding = any_retransmitted(&self.snd.scoreboard);
+        let SendState { loss_detector, scoreboard, rexmt, .. } = &mut self.snd;
+        let Some(loss) = loss_detector.rack_tlp() else { return };
+        loss.forget_timeout(scoreboard, outstanding);
+        rexmt.timeout_stamp = None;
         let change = self.undo_reduction(cx.now, Sign::SpuriousTimeout);
         self.totals.spurious += 1;
         self.note(cx, change, Cause::Undone);

@@ -8,6 +8,7 @@ use cc::{CongestionSignal as Sign, Controller, RecoveryEnd};
 use machine::Cx;
 use record::{Cause, Event, Recorder};
 use recovery::rack::RackLosses;
+use recovery::sendmap::SendMap;
 use units::{Bytes, Offset, unlikely};
 
 use super::detector::RackDetector;
@@ -46,7 +47,7 @@ impl TcpEndpoint {
         let advances = received.th_ack > self.snd.una;
         let pipe = self.snd.scoreboard.sums().pipe();
         let nothing_retransmitted = self.snd.scoreboard.sums().retransmission.packets == 0;
-        let outstanding = self.any_retransmitted();
+        let outstanding = any_retransmitted(&self.snd.scoreboard);
         let Some(loss) = self.snd.loss_detector.rack_tlp() else { return false };
         if let Some(end) = loss.episode.timeout_until
             && unlikely(reno && received.th_ack == end)
@@ -110,17 +111,10 @@ impl TcpEndpoint {
         holds || awaits
     }
 
-    /// Is anything in flight that was retransmitted (tcp_any_retrans_done)?
-    pub(super) fn any_retransmitted(&self) -> bool {
-        let head = self.snd.scoreboard.first();
-        self.snd.scoreboard.sums().retransmission.packets > 0
-            || head.is_some_and(|head| head.transmissions() > 1)
-    }
-
     /// tcp_try_undo_dsack after a recovery: D-SACKs cover all that it retransmitted.
     #[cold]
     fn undo_by_duplicates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let outstanding = self.any_retransmitted();
+        let outstanding = any_retransmitted(&self.snd.scoreboard);
         let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         loss.episode.undo.forget(outstanding);
         if let RackDetector::Linux(rack) = &mut loss.detector {
@@ -176,7 +170,7 @@ impl TcpEndpoint {
         let flight = self.snd.scoreboard.sums();
         let mss = self.mss();
         let whole = self.is_rate_based();
-        let outstanding = self.any_retransmitted();
+        let outstanding = any_retransmitted(&self.snd.scoreboard);
         let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
         let retransmitted = flight.retransmission.packets + u64::from(loss.tlp.repeated());
         loss.tlp.forget();
@@ -225,4 +219,10 @@ impl TcpEndpoint {
             self.emit_window(cx, Cause::Recovering);
         }
     }
+}
+
+/// Is anything in flight that was retransmitted (tcp_any_retrans_done)?
+pub(super) fn any_retransmitted(map: &SendMap) -> bool {
+    map.sums().retransmission.packets > 0
+        || map.first().is_some_and(|head| head.transmissions() > 1)
 }

@@ -7,9 +7,13 @@
 
 use cc::Controller;
 use recovery::rack::RackLosses;
+use recovery::sendmap::SendMap;
+use units::Offset;
 
+use super::state::RackTlpState;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::{LossDetector, ReceivedAck};
+use crate::state::SendState;
 
 impl TcpEndpoint {
     /// Is this Linux without SACK?
@@ -34,56 +38,22 @@ impl TcpEndpoint {
         received.th_ack == self.snd.una && !received.data && !updates
     }
 
-    /// Forgets what duplicates stood for; an acknowledgment that ends the repair of a timeout (`repaired` before)
-    /// first looks whether they show another loss (tcp_fastretrans_alert, after tcp_process_loss).
-    pub(super) fn settle_reno(&mut self, received: &ReceivedAck, repaired: bool) -> RackLosses {
-        let ends = repaired && !self.repairs_timeout();
-        let lost = match ends {
-            true => self.detect_reno_losses(received.th_ack > self.snd.una),
-            false => RackLosses::default(),
+    /// Takes a step without SACK, and returns the losses that it finds.
+    pub(super) fn without_sack(
+        &mut self,
+        received: &ReceivedAck,
+        step: impl FnOnce(&mut RackTlpState, &mut SendMap, &RenoInput) -> RackLosses,
+    ) -> RackLosses {
+        let input = RenoInput {
+            th_ack: received.th_ack,
+            advances: received.th_ack > self.snd.una,
+            recovering: self.in_fast_recovery(),
+            recovery_point: self.cc.recovery_point(),
         };
-        self.reset_reno(received);
-        lost
-    }
-
-    /// Forgets what duplicates stood for: outside of recovery with every advance, in it at its end
-    /// (tcp_reset_reno_sack).
-    fn reset_reno(&mut self, received: &ReceivedAck) {
-        let advances = received.th_ack > self.snd.una;
-        let recovering = self.in_fast_recovery() || self.holds_recovery();
-        let ends = match recovering {
-            true => received.th_ack >= self.cc.recovery_point(),
-            // tcp_process_loss returns at its recovery point.
-            false => advances && self.timeout_point() != Some(received.th_ack),
-        };
-        if ends {
-            self.forget_reno();
-        }
-    }
-
-    /// tcp_reset_reno_sack
-    pub(super) fn forget_reno(&mut self) {
-        let sacked = self.snd.scoreboard.sums().sacked.packets;
-        if let Some(loss) = self.snd.loss_detector.rack_tlp() {
-            loss.forgotten += sacked as u32;
-        }
-        self.snd.scoreboard.set_reno_sacked(0, 1);
-    }
-
-    /// Marks the first packet lost after enough duplicates, or if a recovery has advanced to it.
-    pub(super) fn detect_reno_losses(&mut self, advances: bool) -> RackLosses {
-        let recovering = self.in_fast_recovery();
-        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else {
-            return RackLosses::default();
-        };
-        let map = &mut self.snd.scoreboard;
-        let enough = map.sums().sacked.packets >= u64::from(loss.reordering.metric());
-        let repairing = loss.episode.timeout_until.is_some();
-        let is_lost = if recovering { advances } else { enough && !repairing };
-        let head = map.first().filter(|head| is_lost && !head.lost()).map(|head| head.start());
-        match head {
-            Some(start) if map.lose(start) => RackLosses { packets: 1, reo_timeout: None },
-            _ => RackLosses::default(),
+        let SendState { loss_detector, scoreboard, .. } = &mut self.snd;
+        match loss_detector.rack_tlp() {
+            Some(loss) => step(loss, scoreboard, &input),
+            None => RackLosses::default(),
         }
     }
 
@@ -92,6 +62,65 @@ impl TcpEndpoint {
     #[inline]
     pub(super) fn holds_recovery(&self) -> bool {
         matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.episode.held)
+    }
+}
+
+/// An acknowledgment and the recovery that it arrives in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RenoInput {
+    /// Cumulative acknowledgment; `advances`: beyond `snd_una`.
+    th_ack: Offset,
+    advances: bool,
+    /// A fast recovery is in progress.
+    recovering: bool,
+    /// Its recovery point (`high_seq`).
+    recovery_point: Offset,
+}
+
+impl RackTlpState {
+    /// Forgets what duplicates stood for; an acknowledgment that ends the repair of a timeout (`repaired` before)
+    /// first looks whether they show another loss (tcp_fastretrans_alert, after tcp_process_loss).
+    pub(super) fn settle_reno(
+        &mut self,
+        map: &mut SendMap,
+        input: &RenoInput,
+        repaired: bool,
+    ) -> RackLosses {
+        let ends = repaired && !self.repairs_timeout();
+        let lost = if ends { self.detect_reno(map, input) } else { RackLosses::default() };
+        self.reset_reno(map, input);
+        lost
+    }
+
+    /// Forgets what duplicates stood for: outside of recovery with every advance, in it at its end
+    /// (tcp_reset_reno_sack).
+    fn reset_reno(&mut self, map: &mut SendMap, input: &RenoInput) {
+        let ends = match input.recovering || self.episode.held {
+            true => input.th_ack >= input.recovery_point,
+            // tcp_process_loss returns at its recovery point.
+            false => input.advances && self.timeout_point() != Some(input.th_ack),
+        };
+        if ends {
+            self.forget_reno(map);
+        }
+    }
+
+    /// tcp_reset_reno_sack
+    pub(super) fn forget_reno(&mut self, map: &mut SendMap) {
+        self.forgotten += map.sums().sacked.packets as u32;
+        map.set_reno_sacked(0, 1);
+    }
+
+    /// Marks the first packet lost after enough duplicates, or if a recovery has advanced to it.
+    pub(super) fn detect_reno(&self, map: &mut SendMap, input: &RenoInput) -> RackLosses {
+        let enough = map.sums().sacked.packets >= u64::from(self.reordering.metric());
+        let repairing = self.repairs_timeout();
+        let is_lost = if input.recovering { input.advances } else { enough && !repairing };
+        let head = map.first().filter(|head| is_lost && !head.lost()).map(|head| head.start());
+        match head {
+            Some(start) if map.lose(start) => RackLosses { packets: 1, reo_timeout: None },
+            _ => RackLosses::default(),
+        }
     }
 }
 

@@ -5,15 +5,80 @@ use core::hint::cold_path;
 use cc::Controller;
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
+use recovery::rack::RackInput;
+use recovery::sendmap::SendMap;
 use recovery::tlp::PtoInput;
 use recovery::undo::tsecr_before;
-use units::{Duration, Instant, unlikely};
+use units::{Duration, Instant, Offset, unlikely};
 
 use super::detector::RackDetector;
-use super::state::{AckAccounting, Frto};
+use super::prr_state::PrrState;
+use super::recovery_state::any_retransmitted;
+use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
+use crate::state::SendState;
+
+/// The connection at a retransmission timeout.
+#[derive(Debug, Clone, Copy)]
+struct TimeoutInput {
+    /// For the loss detection.
+    rack: RackInput,
+    una: Offset,
+    max: Offset,
+    /// Not the first timeout of this packet.
+    repeated: bool,
+    /// The window is being reduced for an ECN echo.
+    in_cwr: bool,
+    /// The recovery point of the reduction in progress, if any.
+    recovery_point: Option<Offset>,
+}
+
+impl RackTlpState {
+    /// Marks the flight lost; returns whether the receiver has dropped data that it had SACKed.
+    fn on_timeout(&mut self, map: &mut SendMap, input: &TimeoutInput) -> bool {
+        let renews = self.renews_undo(input);
+        self.begin_frto(input.in_cwr, input.repeated);
+        if self.reno {
+            self.forget_reno(map);
+        }
+        let reneged = map.reneged();
+        if reneged {
+            map.clear_sacked();
+            if self.detector.supports_undo() {
+                map.mark_all_lost();
+            }
+        }
+        self.episode.held = false;
+        self.holds_back = false;
+        self.detector.on_timeout(map, &input.rack);
+        self.episode.prr = PrrState::None;
+        if renews {
+            // tcp_init_undo
+            let retransmitted = map.sums().retransmission.packets;
+            let repeated = retransmitted + u64::from(self.tlp.repeated());
+            self.episode.undo.begin_again(input.una, repeated, true);
+        }
+        self.tlp.forget();
+        self.probe_due = false;
+        self.planned = None;
+        self.episode.timeout_until = Some(input.max);
+        self.episode.proven = false;
+        reneged
+    }
+
+    /// Does a timeout begin another loss episode, which may be undone as a whole: outside of recovery, beyond its
+    /// recovery point, or after the repair of the last timeout has begun (tcp_enter_loss)?
+    fn renews_undo(&self, input: &TimeoutInput) -> bool {
+        let point = match self.episode.timeout_until {
+            Some(_) if !input.repeated => None,
+            Some(end) => Some(end),
+            None => input.recovery_point,
+        };
+        !self.detector.supports_undo() || point.is_none_or(|point| point <= input.una)
+    }
+}
 
 impl TcpEndpoint {
     /// Handles the reordering timer.
@@ -174,40 +239,27 @@ impl TcpEndpoint {
     /// Handles a retransmission timeout: marks the flight lost by the system's rules and
     /// retransmits its first packet at once.
     pub(crate) fn rack_tlp_timeout(&mut self, now: Instant) {
-        let standing = self.standing(now);
-        let (una, max) = (self.snd.una, self.snd.max);
         self.timers.stop(Purpose::Reorder);
         self.timers.stop(Purpose::LossProbe);
-        self.begin_frto();
-        let renews = self.renews_undo();
-        if self.is_reno() {
-            self.forget_reno();
+        let recovery_point = match self.snd.rexmt.cwr_end {
+            Some(end) => Some(end),
+            None => self.cc.in_recovery().then(|| self.cc.recovery_point()),
+        };
+        let input = TimeoutInput {
+            rack: self.standing(now),
+            una: self.snd.una,
+            max: self.snd.max,
+            repeated: self.snd.rexmt.shift > 1,
+            in_cwr: self.snd.rexmt.cwr_end.is_some(),
+            recovery_point,
+        };
+        let SendState { loss_detector, scoreboard, rates, .. } = &mut self.snd;
+        let Some(loss) = loss_detector.rack_tlp() else { return };
+        if loss.on_timeout(scoreboard, &input)
+            && let Some(rates) = rates
+        {
+            rates.reneged = true;
         }
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        if self.snd.scoreboard.reneged() {
-            if let Some(rates) = &mut self.snd.rates {
-                rates.reneged = true;
-            }
-            self.snd.scoreboard.clear_sacked();
-            if loss.detector.supports_undo() {
-                self.snd.scoreboard.mark_all_lost();
-            }
-        }
-        loss.episode.held = false;
-        loss.holds_back = false;
-        loss.detector.on_timeout(&mut self.snd.scoreboard, &standing);
-        loss.episode.prr = super::PrrState::None;
-        if renews {
-            // tcp_init_undo
-            let retransmitted = self.snd.scoreboard.sums().retransmission.packets;
-            let repeated = retransmitted + u64::from(loss.tlp.repeated());
-            loss.episode.undo.begin_again(una, repeated, true);
-        }
-        loss.tlp.forget();
-        loss.probe_due = false;
-        loss.planned = None;
-        loss.episode.timeout_until = Some(max);
-        loss.episode.proven = false;
         if loss.detector.supports_undo() {
             // tcp_enter_loss
             self.ecn.on_reduced();
@@ -216,7 +268,7 @@ impl TcpEndpoint {
             self.snd.rexmt.head = Some(Cause::Timeout);
         } else {
             // A closed window is probed, not sent into (tcp_output, `watch_window`).
-            self.snd.nxt = una;
+            self.snd.nxt = self.snd.una;
             self.snd.rexmt.cause = Cause::Timeout;
         }
     }
@@ -224,28 +276,15 @@ impl TcpEndpoint {
     /// Enters the state in which lost packets are retransmitted, without a timeout: nothing of it can be undone
     /// (tcp_non_congestion_loss_retransmit).
     pub(crate) fn begin_mtu_repair(&mut self) {
-        let (outstanding, max) = (self.any_retransmitted(), self.snd.max);
+        let (outstanding, max) = (any_retransmitted(&self.snd.scoreboard), self.snd.max);
         self.snd.rexmt.cwr_end = None;
         let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector else { return };
         loss.frto = Frto::OFF;
         loss.holds_back = false;
         loss.episode.held = false;
-        loss.episode.prr = super::PrrState::None;
+        loss.episode.prr = PrrState::None;
         loss.episode.undo.forget(outstanding);
         loss.episode.timeout_until = Some(max);
-    }
-
-    /// Does a timeout begin another loss episode, which may be undone as a whole: outside of recovery, beyond its
-    /// recovery point, or after the repair of the last timeout has begun (tcp_enter_loss)?
-    fn renews_undo(&self) -> bool {
-        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return true };
-        let point = match (loss.episode.timeout_until, self.snd.rexmt.cwr_end) {
-            (Some(_), _) if self.snd.rexmt.shift <= 1 => None,
-            (Some(end), _) | (None, Some(end)) => Some(end),
-            (None, None) if self.cc.in_recovery() => Some(self.cc.recovery_point()),
-            (None, None) => None,
-        };
-        !loss.detector.supports_undo() || point.is_none_or(|point| point <= self.snd.una)
     }
 
     /// Undoes a timeout if the first acknowledgment after it echoes a timestamp older than the retransmission: the
