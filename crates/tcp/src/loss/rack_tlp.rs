@@ -40,10 +40,47 @@ use crate::rates::AckDelivery;
 use crate::state::SendState;
 use deliveries::AckContext;
 use detector::RackDetector;
-use state::AckAccounting;
+use state::{AckAccounting, RackTlpState};
 
 /// Linux adds this to the reordering timer (`TCP_TIMEOUT_MIN_US`, tcp_rack_mark_lost).
 const LINUX_TIMEOUT_MIN: Duration = Duration::from_millis(2);
+
+/// The connection when a D-SACK or the answer to a probe arrives.
+#[derive(Debug, Clone, Copy)]
+struct DuplicateInput {
+    una: Offset,
+    max: Offset,
+    mss: u64,
+    /// The acknowledgment changes nothing and has no SACK blocks.
+    dup_ack_without_sack: bool,
+    /// Packets of a D-SACK that count as delivered.
+    delivered: u64,
+}
+
+impl RackTlpState {
+    /// Processes a D-SACK, and returns the outcome of a tail loss probe.
+    fn on_duplicate(&mut self, received: &ReceivedAck, input: &DuplicateInput) -> TlpOutcome {
+        let duplicate = dsack::duplicate(received.th_ack, received.blocks());
+        let verdict = self.tlp.on_ack(&ProbeAck {
+            th_ack: received.th_ack,
+            duplicate,
+            dup_ack_without_sack: input.dup_ack_without_sack,
+        });
+        if let Some(block) = duplicate {
+            cold_path();
+            let packets = block.1.since(block.0).get().div_ceil(input.mss).max(1);
+            // Linux ignores a D-SACK for what was never retransmitted (tcp_check_dsack).
+            if input.delivered > 0 || !self.detector.supports_undo() {
+                self.episode.undo.on_duplicate(block, packets, input.una);
+            }
+            // A D-SACK for a probe is no evidence of reordering.
+            if verdict != TlpOutcome::NoLoss {
+                self.detector.on_duplicate(input.una, input.max);
+            }
+        }
+        verdict
+    }
+}
 
 impl TcpEndpoint {
     /// Processes an acceptable acknowledgment.
@@ -218,25 +255,16 @@ impl TcpEndpoint {
             // No D-SACK, and no probe outstanding.
             return;
         }
-        let duplicate = dsack::duplicate(received.th_ack, received.blocks());
-        let (una, max, mss) = (self.snd.una, self.snd.max, self.mss());
         let plain = account.bytes == 0 && received.blocks().is_empty();
-        let dup_ack_without_sack = plain && self.changes_nothing(received);
+        let input = DuplicateInput {
+            una: self.snd.una,
+            max: self.snd.max,
+            mss: self.mss(),
+            dup_ack_without_sack: plain && self.changes_nothing(received),
+            delivered: account.duplicates,
+        };
         let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        let verdict =
-            loss.tlp.on_ack(&ProbeAck { th_ack: received.th_ack, duplicate, dup_ack_without_sack });
-        if let Some(block) = duplicate {
-            cold_path();
-            let packets = block.1.since(block.0).get().div_ceil(mss).max(1);
-            // Linux ignores a D-SACK for what was never retransmitted (tcp_check_dsack).
-            if account.duplicates > 0 || !loss.detector.supports_undo() {
-                loss.episode.undo.on_duplicate(block, packets, una);
-            }
-            // A D-SACK for a probe is no evidence of reordering.
-            if verdict != TlpOutcome::NoLoss {
-                loss.detector.on_duplicate(una, max);
-            }
-        }
+        let verdict = loss.on_duplicate(received, &input);
         if unlikely(verdict == TlpOutcome::RepairedLoss) && !self.cc.in_recovery() {
             // RFC 8985 section 7.4.2: the window is reduced at once, as for any loss.
             let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));

@@ -10,12 +10,54 @@ use cc::{CongestionSignal as Sign, Controller, WindowChange};
 use machine::Cx;
 use packet::Segment;
 use record::{Cause, Recorder};
+use recovery::sendmap::SendMap;
+use units::Bytes;
 
 use super::detector::RackDetector;
 use super::prr_state::PrrState;
 use super::recovery_state::any_retransmitted;
+use super::state::RackTlpState;
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
+
+/// The connection when congestion is echoed.
+#[derive(Debug, Clone, Copy)]
+struct CwrInput {
+    /// A window reduction is in progress.
+    reducing: bool,
+    /// The controller sets the window itself.
+    rate_based: bool,
+    window: Bytes,
+    mss: u64,
+}
+
+impl RackTlpState {
+    /// Begins the reduction for an echo, unless one is in progress; returns whether it did.
+    fn enter_cwr(&mut self, map: &SendMap, input: &CwrInput) -> bool {
+        self.episode.proven = true;
+        if input.reducing || self.episode.timeout_until.is_some() {
+            return false;
+        }
+        self.tlp.forget();
+        self.episode.undo.forget(any_retransmitted(map));
+        self.episode.prr = match input.rate_based {
+            true => PrrState::Controller,
+            false => self.detector.new_prr(&map.sums(), input.window.get(), input.mss),
+        };
+        true
+    }
+
+    /// The reduction is undone (tcp_undo_cwnd_reduction); returns whether an echo has proven
+    /// congestion.
+    fn on_undo(&mut self) -> bool {
+        match &mut self.detector {
+            RackDetector::Linux(rack) => {
+                rack.on_undo();
+                self.episode.proven
+            }
+            RackDetector::Rfc(_) => false,
+        }
+    }
+}
 
 impl TcpEndpoint {
     /// Does an acknowledgment of Linux's sender echo congestion? Without anything in flight it does not (`no_queue` of
@@ -29,52 +71,25 @@ impl TcpEndpoint {
     /// reduction is in progress.
     #[cold]
     pub(super) fn enter_cwr<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let control = self.cc.control();
-        let flight = self.snd.scoreboard.sums();
-        let (mss, whole) = (self.mss(), self.is_rate_based());
-        let in_recovery = self.cc.in_recovery();
-        let reducing = in_recovery || self.snd.rexmt.cwr_end.is_some();
-        let outstanding = any_retransmitted(&self.snd.scoreboard);
+        let input = CwrInput {
+            reducing: self.cc.in_recovery() || self.snd.rexmt.cwr_end.is_some(),
+            rate_based: self.is_rate_based(),
+            window: self.cc.control().window,
+            mss: self.mss(),
+        };
         let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        loss.episode.proven = true;
-        if reducing || loss.episode.timeout_until.is_some() {
+        if !loss.enter_cwr(&self.snd.scoreboard, &input) {
             return;
         }
-        loss.tlp.forget();
-        loss.episode.undo.forget(outstanding);
-        loss.episode.prr = match whole {
-            true => PrrState::Controller,
-            false => loss.detector.new_prr(&flight, control.window.get(), mss),
-        };
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Ecn));
         self.snd.rexmt.cwr_end = Some(self.snd.max);
         self.ecn.on_reduced();
         self.note(cx, change, Cause::Ecn);
     }
 
-    /// Losses were found in CWR: the recovery is the rest of the same reduction (tcp_enter_recovery).
-    /// Returns false in other states, and on other systems.
-    pub(super) fn continue_cwr(&mut self) -> bool {
-        if self.snd.rexmt.cwr_end.is_none() || !self.has_one_timer() {
-            return false;
-        }
-        cold_path();
-        self.snd.rexmt.cwr_end = None;
-        true
-    }
-
     /// tcp_undo_cwnd_reduction: restores window and threshold, unless an echo has proven congestion.
     pub(super) fn undo_reduction(&mut self, now: units::Instant, sign: Sign) -> WindowChange {
-        let proven = match &mut self.snd.loss_detector {
-            LossDetector::RackTlp(loss) => match &mut loss.detector {
-                RackDetector::Linux(rack) => {
-                    rack.on_undo();
-                    loss.episode.proven
-                }
-                RackDetector::Rfc(_) => false,
-            },
-            _ => false,
-        };
+        let proven = self.snd.loss_detector.rack_tlp().is_some_and(RackTlpState::on_undo);
         if proven {
             cold_path();
             self.cc.leave_recovery();

@@ -13,9 +13,175 @@ use units::{Bytes, Offset, unlikely};
 
 use super::detector::RackDetector;
 use super::prr_state::{self, PrrState};
-use super::state::{AckAccounting, Frto};
+use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::endpoint::TcpEndpoint;
 use crate::loss::ReceivedAck;
+use crate::state::SendState;
+
+/// An acknowledgment and the recovery that it arrives in; `snd_una` has not advanced yet.
+#[derive(Debug, Clone, Copy)]
+struct SettleInput {
+    th_ack: Offset,
+    una: Offset,
+    /// A fast recovery is in progress, and its recovery point (`high_seq`).
+    in_recovery: bool,
+    point: Offset,
+    /// Timestamp echoed.
+    echo: Option<u32>,
+    mss: u64,
+}
+
+/// What an acknowledgment ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Settled {
+    /// The flight of a timeout is repaired.
+    repaired: bool,
+    /// The recovery was spurious: the reduction is to be undone.
+    undone: bool,
+    /// The recovery is over.
+    ended: bool,
+    /// The acknowledgment marks nothing lost and retransmits nothing.
+    holds_back: bool,
+}
+
+/// Losses found, and the state of the connection.
+#[derive(Debug, Clone, Copy)]
+struct LossInput {
+    /// `snd_una` after the acknowledgment.
+    una: Offset,
+    /// Packets found lost.
+    packets: u64,
+    /// A recovery is in progress, and for an ECN echo (CWR).
+    in_recovery: bool,
+    in_cwr: bool,
+    /// The recovery may end the repair of a timeout.
+    leaves_timeout: bool,
+    /// The recovery is the rest of CWR's reduction.
+    continues: bool,
+    /// The controller sets the window itself.
+    rate_based: bool,
+    window: Bytes,
+    mss: u64,
+}
+
+impl RackTlpState {
+    /// Ends a recovery, or the retransmissions after a timeout, at the recovery point; finds whether
+    /// it is to be undone where the system does so.
+    fn settle(&mut self, map: &mut SendMap, input: &SettleInput) -> Settled {
+        let mut settled = Settled::default();
+        if !input.in_recovery && self.episode.timeout_until.is_none() && !self.episode.held {
+            if unlikely(self.episode.undo.all_duplicates()) && self.detector.supports_undo() {
+                // tcp_try_undo_dsack after a recovery: D-SACKs cover all that it retransmitted.
+                self.episode.undo.forget(any_retransmitted(map));
+                self.on_dsack_undo();
+                settled.undone = true;
+            }
+            return settled;
+        }
+        let nothing_retransmitted = map.sums().retransmission.packets == 0;
+        let outstanding = any_retransmitted(map);
+        if let Some(end) = self.episode.timeout_until
+            && unlikely(self.reno && input.th_ack == end)
+        {
+            return Settled { holds_back: true, ..settled };
+        }
+        if unlikely(self.episode.held) {
+            self.episode.held = input.th_ack == input.point;
+            return Settled { holds_back: self.episode.held, ..settled };
+        }
+        if unlikely(self.episode.timeout_until.is_some_and(|end| input.th_ack >= end)) {
+            self.episode.timeout_until = None;
+            self.episode.undo.end(outstanding);
+            self.detector.on_recovered();
+            settled.repaired = true;
+        }
+        if !input.in_recovery {
+            return settled;
+        }
+        let advances = input.th_ack > input.una;
+        // tcp_is_non_sack_preventing_reopen
+        let holds = self.reno && input.th_ack == input.point;
+        // tcp_try_undo_recovery, tcp_try_undo_partial: while a retransmission is in flight, its own
+        // acknowledgment is awaited.
+        let complete = input.th_ack >= input.point || nothing_retransmitted;
+        let delayed = self.episode.undo.was_delayed(input.echo);
+        let repeats = input.th_ack >= input.point && self.episode.undo.all_duplicates();
+        let original_arrived = advances && complete && (delayed || repeats);
+        // While one is in flight nothing more is marked or retransmitted.
+        let awaits = self.detector.supports_undo() && advances && !complete && delayed;
+        if unlikely(awaits) {
+            self.note_partial_delay(map, input);
+        }
+        let was_spurious = original_arrived || self.episode.undo.all_duplicates();
+        if self.detector.supports_undo() && unlikely(was_spurious) {
+            self.episode.undo.forget(outstanding);
+            self.episode.held = holds;
+            if !holds {
+                self.episode.prr = PrrState::None;
+            }
+            if !original_arrived {
+                self.on_dsack_undo();
+            } else if input.th_ack < input.point {
+                self.note_partial_delay(map, input);
+                map.unmark_lost(false);
+            }
+            settled.undone = true;
+        } else if input.th_ack >= input.point && !holds {
+            cold_path();
+            self.episode.prr = PrrState::None;
+            self.episode.undo.end(outstanding);
+            self.detector.on_recovered();
+            settled.ended = true;
+        }
+        settled.holds_back = holds || awaits;
+        settled
+    }
+
+    fn on_dsack_undo(&mut self) {
+        if let RackDetector::Linux(rack) = &mut self.detector {
+            rack.on_dsack_undo();
+        }
+    }
+
+    /// tcp_try_undo_partial: a delayed packet filled the hole.
+    fn note_partial_delay(&mut self, map: &SendMap, input: &SettleInput) {
+        let highest = map.highest_sacked().unwrap_or(input.th_ack);
+        if let RackDetector::Linux(rack) = &mut self.detector {
+            rack.on_reordering();
+        }
+        self.reordering.on_reordered(input.una, highest, input.mss);
+    }
+
+    /// Enters recovery for detected losses, unless one is in progress or the flight of a timeout is
+    /// being retransmitted. Linux also does so if one has ended and lost packets are still outstanding
+    /// (tcp_time_to_recover), and, with `leaves_timeout`, while it retransmits the flight of a
+    /// timeout. Returns whether it was entered.
+    fn enter_recovery(&mut self, map: &SendMap, input: &LossInput) -> bool {
+        let (enters, leaves_timeout) = match self.detector {
+            RackDetector::Linux(_) => (map.any_lost(), input.leaves_timeout && input.packets > 0),
+            RackDetector::Rfc(_) => (input.packets > 0, false),
+        };
+        let repairing = self.episode.timeout_until.is_some();
+        if !enters || (input.in_recovery && !input.in_cwr) || (repairing && !leaves_timeout) {
+            return false;
+        }
+        cold_path();
+        self.episode.timeout_until = None;
+        self.frto = Frto::OFF;
+        let flight = map.sums();
+        let retransmitted = flight.retransmission.packets + u64::from(self.tlp.repeated());
+        self.tlp.forget();
+        self.episode.undo.begin_again(input.una, retransmitted, any_retransmitted(map));
+        if !input.continues {
+            self.episode.proven = false;
+            self.episode.prr = match input.rate_based {
+                true => PrrState::Controller,
+                false => self.detector.new_prr(&flight, input.window.get(), input.mss),
+            };
+        }
+        true
+    }
+}
 
 impl TcpEndpoint {
     /// Ends a recovery, or the retransmissions after a timeout, at the recovery point; undoes it
@@ -34,111 +200,36 @@ impl TcpEndpoint {
             }
             return false;
         }
-        let in_recovery = self.cc.in_recovery();
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return false };
-        if !in_recovery && loss.episode.timeout_until.is_none() && !loss.episode.held {
-            if unlikely(loss.episode.undo.all_duplicates()) && loss.detector.supports_undo() {
-                self.undo_by_duplicates(cx);
-            }
-            return false;
-        }
-        let reno = loss.reno;
-        let point = self.cc.recovery_point();
-        let advances = received.th_ack > self.snd.una;
-        let pipe = self.snd.scoreboard.sums().pipe();
-        let nothing_retransmitted = self.snd.scoreboard.sums().retransmission.packets == 0;
-        let outstanding = any_retransmitted(&self.snd.scoreboard);
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return false };
-        if let Some(end) = loss.episode.timeout_until
-            && unlikely(reno && received.th_ack == end)
+        let input = SettleInput {
+            th_ack: received.th_ack,
+            una: self.snd.una,
+            in_recovery: self.cc.in_recovery(),
+            point: self.cc.recovery_point(),
+            echo,
+            mss: self.mss(),
+        };
+        let SendState { loss_detector, scoreboard, rates, .. } = &mut self.snd;
+        let Some(loss) = loss_detector.rack_tlp() else { return false };
+        let settled = loss.settle(scoreboard, &input);
+        if settled.repaired
+            && let Some(rates) = rates
         {
-            return true;
+            rates.reneged = false;
         }
-        if unlikely(loss.episode.held) {
-            loss.episode.held = received.th_ack == point;
-            return loss.episode.held;
-        }
-        if unlikely(loss.episode.timeout_until.is_some_and(|end| received.th_ack >= end)) {
-            loss.episode.timeout_until = None;
-            loss.episode.undo.end(outstanding);
-            loss.detector.on_recovered();
-            if let Some(rates) = &mut self.snd.rates {
-                rates.reneged = false;
-            }
-        }
-        if !in_recovery {
-            return false;
-        }
-        // tcp_is_non_sack_preventing_reopen
-        let holds = reno && received.th_ack == point;
-        // tcp_try_undo_recovery, tcp_try_undo_partial: while a retransmission is in flight, its own
-        // acknowledgment is awaited.
-        let settled = received.th_ack >= point || nothing_retransmitted;
-        let delayed = loss.episode.undo.was_delayed(echo);
-        let repeats = received.th_ack >= point && loss.episode.undo.all_duplicates();
-        let original_arrived = advances && settled && (delayed || repeats);
-        // While one is in flight nothing more is marked or retransmitted.
-        let awaits = loss.detector.supports_undo() && advances && !settled && delayed;
-        if unlikely(awaits) {
-            self.note_partial_delay(received.th_ack);
-        }
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return false };
-        let was_spurious = original_arrived || loss.episode.undo.all_duplicates();
-        if loss.detector.supports_undo() && unlikely(was_spurious) {
-            loss.episode.undo.forget(outstanding);
-            loss.episode.held = holds;
-            if !holds {
-                loss.episode.prr = PrrState::None;
-            }
-            if let (RackDetector::Linux(rack), false) = (&mut loss.detector, original_arrived) {
-                rack.on_dsack_undo();
-            }
-            if original_arrived && received.th_ack < point {
-                self.note_partial_delay(received.th_ack);
-                self.snd.scoreboard.unmark_lost(false);
-            }
+        if settled.undone {
             self.totals.spurious += 1;
             let change = self.undo_reduction(cx.now, Sign::SpuriousRecovery);
             self.note(cx, change, Cause::Undone);
-        } else if received.th_ack >= point && !holds {
-            cold_path();
-            loss.episode.prr = PrrState::None;
-            loss.episode.undo.end(outstanding);
-            loss.detector.on_recovered();
+        } else if settled.ended {
+            let pipe = self.snd.scoreboard.sums().pipe();
             let change = self.cc.on_recovered(&RecoveryEnd { th_ack: received.th_ack, pipe });
             self.note(cx, change, Cause::Recovered);
         }
-        holds || awaits
+        settled.holds_back
     }
 
-    /// tcp_try_undo_dsack after a recovery: D-SACKs cover all that it retransmitted.
-    #[cold]
-    fn undo_by_duplicates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let outstanding = any_retransmitted(&self.snd.scoreboard);
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        loss.episode.undo.forget(outstanding);
-        if let RackDetector::Linux(rack) = &mut loss.detector {
-            rack.on_dsack_undo();
-        }
-        self.totals.spurious += 1;
-        let change = self.undo_reduction(cx.now, Sign::SpuriousRecovery);
-        self.note(cx, change, Cause::Undone);
-    }
-
-    /// tcp_try_undo_partial: a delayed packet filled the hole.
-    fn note_partial_delay(&mut self, th_ack: Offset) {
-        let highest = self.snd.scoreboard.highest_sacked().unwrap_or(th_ack);
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        if let RackDetector::Linux(rack) = &mut loss.detector {
-            rack.on_reordering();
-        }
-        loss.reordering.on_reordered(self.snd.una, highest, u64::from(self.negotiated.mss));
-    }
-
-    /// Enters recovery for detected losses, unless one is in progress or the flight of a timeout is
-    /// being retransmitted; `una` is `snd_una` after the acknowledgment. Linux also does so if one
-    /// has ended and lost packets are still outstanding (tcp_time_to_recover), and, with
-    /// `leaves_timeout`, while it retransmits the flight of a timeout.
+    /// Enters recovery for detected losses where the detector does; `una` is `snd_una` after the
+    /// acknowledgment.
     pub(super) fn act_on_losses<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
@@ -150,41 +241,26 @@ impl TcpEndpoint {
             let packets = found.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::Lost { packets });
         }
-        let in_recovery = self.cc.in_recovery();
-        let any_lost = self.snd.scoreboard.any_lost();
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        let (enters, leaves_timeout) = match loss.detector {
-            RackDetector::Linux(_) => (any_lost, leaves_timeout && found.packets > 0),
-            RackDetector::Rfc(_) => (found.packets > 0, false),
-        };
-        let repairing = loss.episode.timeout_until.is_some();
         let in_cwr = self.snd.rexmt.cwr_end.is_some();
-        if !enters || (in_recovery && !in_cwr) || (repairing && !leaves_timeout) {
+        let input = LossInput {
+            una,
+            packets: found.packets,
+            in_recovery: self.cc.in_recovery(),
+            in_cwr,
+            leaves_timeout,
+            // tcp_enter_recovery
+            continues: in_cwr && self.has_one_timer(),
+            rate_based: self.is_rate_based(),
+            window: self.cc.control().window,
+            mss: self.mss(),
+        };
+        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+        if !loss.enter_recovery(&self.snd.scoreboard, &input) {
             return;
         }
-        loss.episode.timeout_until = None;
-        loss.frto = Frto::OFF;
-        cold_path();
-        let continues = self.continue_cwr();
-        let control = self.cc.control();
-        let flight = self.snd.scoreboard.sums();
-        let mss = self.mss();
-        let whole = self.is_rate_based();
-        let outstanding = any_retransmitted(&self.snd.scoreboard);
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        let retransmitted = flight.retransmission.packets + u64::from(loss.tlp.repeated());
-        loss.tlp.forget();
-        loss.episode.undo.begin_again(una, retransmitted, outstanding);
-        if !continues {
-            loss.episode.proven = false;
-            loss.episode.prr = match whole {
-                true => PrrState::Controller,
-                false => loss.detector.new_prr(&flight, control.window.get(), mss),
-            };
-            if matches!(loss.detector, RackDetector::Linux(_)) {
-                // tcp_init_cwnd_reduction
-                self.ecn.on_reduced();
-            }
+        if !input.continues && loss.detector.supports_undo() {
+            // tcp_init_cwnd_reduction
+            self.ecn.on_reduced();
         }
         self.totals.fast_recoveries += 1;
         self.snd.rtt.timing = None;
