@@ -102,7 +102,9 @@ impl Sender {
             snd_nxt: Offset(self.max),
             pacing_rate: 0,
         });
-        self.cc.on_acked(&AckEvent {
+        // The stack does not call a controller that ignores the acknowledgment.
+        let unchanged = self.cc.ignores_ack(limited, 0).then(|| self.cc.clone());
+        let change = self.cc.on_acked(&AckEvent {
             now: self.now,
             ticks,
             rtt: Some(self.rtt),
@@ -117,7 +119,11 @@ impl Sender {
             snd_wnd: if limited { self.snd_wnd } else { self.window() - 1 },
             window_limited: limited,
             max_packets_out: 0,
-        })
+        });
+        if let Some(before) = unchanged {
+            assert_eq!((change, &self.cc), (WindowChange::None, &before));
+        }
+        change
     }
 
     pub(crate) fn congested(&mut self, signal: CongestionSignal) -> WindowChange {
