@@ -38,6 +38,7 @@ CALLS = {
         ["diagnose", GOLDEN / "k1_two_flows/sender.pcap.xz", GOLDEN / "k1_two_flows/receiver.pcap.xz"],
         *(["diagnose", ROOT / "docs/samples" / name] for name in ("upload.sqlog", "damaged.qlog", "upload.siftr.log")),
         ["diagnose", *(ROOT / f"docs/samples/both-ends.{side}.sqlog" for side in ("client", "server"))],
+        ["diagnose", ROOT / "docs/samples/both-ends.client.sqlog", ROOT / "docs/samples/both-ends.client.pcap"],
         ["diagnose", ROOT / "golden/quic/quinn-rebinding.pcapng"],
     ],
     # With `--json`, a document in each line.
@@ -88,7 +89,11 @@ CALLS = {
     ],
     # With `--json`, a document in each line.
     "watch": [["watch", "--port", "1", "--every", "100ms", "--count", "1"], ["watch", "--every", "100ms", "--count", "2"]],
-    "whatif": [["whatif", CAPTURE], ["whatif", CAPTURE, "--compare", "linux-6.18/reno,freebsd-main"]],
+    "whatif": [
+        ["whatif", CAPTURE],
+        ["whatif", CAPTURE, "--compare", "linux-6.18/reno,freebsd-main"],
+        ["whatif", ROOT / "docs/samples/both-ends.client.sqlog"],
+    ],
     "wire": [
         ["wire", "send", "linux.toml"],
         ["wire", "receive", "--bytes", "100kB"],

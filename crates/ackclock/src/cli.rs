@@ -152,6 +152,7 @@ Examples:
   ackclock diagnose ci.pcap --fail-on warning    exit 1 if something costs a tenth of the time
   ackclock diagnose ci.pcap --fail-on CC204      exit 1 if there was a timeout
   ackclock diagnose connection.sqlog             what limited a QUIC connection, from its qlog
+  ackclock diagnose client.sqlog client.pcap     and what its host did not send, or dropped
   ackclock diagnose ci.pcap --junit out.xml      for CI; also --sarif, --markdown, --openmetrics
   ackclock diagnose slow.pcap --wireshark f.lua  then: wireshark -X lua_script:f.lua slow.pcap
   ackclock diagnose --against labels.tsv DIR     compare verdicts with labels, as a confusion table

@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`record`] (the events), `analyzer` (dispatch), `sender` and `receiver` (the two
 //! directions, built on `packets` and `streams`), [`handshake`], [`budget`] (what limited it),
-//! [`analysis`] (the result), [`rules`] (the findings).
+//! [`analysis`] (the result), [`rules`] (the findings), [`transfer`] (packets kept for a fit).
 //!
 //! Memory: at most 131,072 packets in flight and as many lost ones in each packet number space,
 //! 16,384 streams in each direction, and as many congestion events; beyond these limits the oldest
@@ -14,9 +14,11 @@
 pub mod analysis;
 mod analyzer;
 pub mod budget;
+pub mod bursts;
 pub mod captured;
 pub mod handshake;
 mod packets;
+pub mod rates;
 mod receiver;
 pub mod record;
 pub mod rules;
@@ -24,6 +26,7 @@ mod sender;
 mod streams;
 #[cfg(test)]
 mod tests;
+pub mod transfer;
 
 pub use analysis::QuicAnalysis;
 pub use analyzer::QuicAnalyzer;

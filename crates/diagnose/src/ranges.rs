@@ -20,6 +20,11 @@ impl StreamRanges {
         self.bytes
     }
 
+    /// End of the range that begins at 0; 0 without one.
+    pub(crate) fn contiguous(&self) -> u64 {
+        self.list.get(&0).copied().unwrap_or(0)
+    }
+
     /// Adds `[start, end)`; calls `added` with each part that is new.
     pub(crate) fn add(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
         if start >= end {

@@ -29,11 +29,27 @@ pub enum FitError {
     NoPackets,
     /// Most of the data that the sequence numbers span is not in the capture.
     Gaps,
+    /// The QUIC log is that of the host that receives the data.
+    Receiver,
+    /// The QUIC log has no lengths of packets.
+    NoLengths,
+    /// Fewer than this many packets with data were acknowledged.
+    TooFewPackets(usize),
 }
 
 impl fmt::Display for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::TooFewPackets(least) => {
+                return write!(
+                    f,
+                    "too little to judge: fewer than {least} packets with data were acknowledged"
+                );
+            }
+            Self::Receiver => {
+                "the log is of the host that receives the data: the log of the sender is needed"
+            }
+            Self::NoLengths => "the log has no lengths of packets (raw.length)",
             Self::NoData => "the connection has no data",
             Self::NoRoundTrip => {
                 "no round trip can be measured in it: ACKs of its data are missing"
@@ -110,7 +126,7 @@ pub enum ReorderingFit {
 const HELD: f64 = 0.2;
 /// Range of the MTU of a scenario: the size that every host accepts (RFC 791 section 3.1), and the
 /// largest packet.
-const MTU: (u64, u64) = (576, 65_535);
+pub(crate) const MTU: (u64, u64) = (576, 65_535);
 /// Maximum ratio of the connection's data to the captured data.
 const MISSING: u64 = 10;
 /// Maximum size of groups that a queue reverses.
@@ -317,7 +333,7 @@ impl PathFit {
 }
 
 /// Returns reordering as an element of a path.
-fn late(packets: u64, late_ns: u64, extent: u64, new: u64) -> Option<ReorderingFit> {
+pub(crate) fn late(packets: u64, late_ns: u64, extent: u64, new: u64) -> Option<ReorderingFit> {
     if packets == 0 || new == 0 {
         return None;
     }

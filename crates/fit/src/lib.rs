@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`PathFit`] (the estimates with their basis), `losses` (lost packets), `writes`
 //! (write pattern of the application), `fingerprint` (systems of the endpoints), `text` (the
-//! scenario file); [`guesses`] (the congestion controller; `peaks`: rounds limited by the window,
+//! scenario file); `quic` (the same from the log of a QUIC host); [`guesses`] (the congestion controller; `peaks`: rounds limited by the window,
 //! `rates`: delivery rates for BBR).
 //!
 //! It runs nothing; `whatif` runs the scenario and reports how well it matches.
@@ -11,14 +11,18 @@ mod fingerprint;
 mod fitted;
 mod losses;
 mod peaks;
+mod quic;
 mod rates;
 mod senders;
 mod text;
+mod transfer;
 mod writes;
 
 pub use fingerprint::PeerSystem;
 pub use fitted::{Basis, FitError, PathFit, ReorderingFit};
 pub use losses::LossEstimate;
+pub use quic::QuicFit;
 pub use senders::{Guess, MAX_EVENTS, guesses};
 pub use text::LossPattern;
+pub use transfer::FittedTransfer;
 pub use writes::WritePattern;

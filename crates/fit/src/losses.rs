@@ -186,6 +186,22 @@ impl LossEstimate {
         Self { packets: lost, sent, outages: Vec::new() }.without_outages(4 * late)
     }
 
+    /// The losses listed, of `sent` packets.
+    pub(crate) fn listed(packets: Vec<(u64, u64)>, sent: u64, rtt: u64) -> Self {
+        Self { packets, sent, outages: Vec::new() }.without_outages(rtt)
+    }
+
+    /// With times since `origin`, in ns.
+    pub(crate) fn since(mut self, origin: u64) -> Self {
+        let since = |at: &mut u64| *at = at.saturating_sub(origin);
+        self.packets.iter_mut().for_each(|packet| since(&mut packet.1));
+        for span in &mut self.outages {
+            since(&mut span.0);
+            since(&mut span.1);
+        }
+        self
+    }
+
     /// Moves long runs of losses to the list of outages.
     fn without_outages(mut self, rtt: u64) -> Self {
         let mut kept = Vec::new();

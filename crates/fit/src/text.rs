@@ -9,13 +9,14 @@ use scenario::document::{
 use scenario::units_text::{BufferSize, share};
 use units::{Bytes, Duration, Rate};
 
+pub(crate) use crate::fitted::MTU;
 use crate::fitted::ReorderingFit;
-use crate::{PathFit, PeerSystem, WritePattern};
+use crate::{LossEstimate, PathFit, PeerSystem, WritePattern};
 
 /// Assumed rate of a path whose bottleneck was never seen busy, in bit/s.
-const FAST: u64 = 10_000_000_000;
+pub(crate) const FAST: u64 = 10_000_000_000;
 /// A queue that never fills.
-const ROOMY: Bytes = Bytes(1_000_000_000);
+pub(crate) const ROOMY: Bytes = Bytes(1_000_000_000);
 /// Full-sized segments that fit into an aggregate of 64 KiB.
 const MOST_MERGED: u64 = 45;
 /// Default limits of send buffer autotuning: `net.ipv4.tcp_wmem` and `net.inet.tcp.sendbuf_max`.
@@ -26,9 +27,9 @@ const FREEBSD_ROOM: u64 = 2 << 20;
 const RMEM: (u64, u64) = (256, 160);
 
 /// Limits of scenario files: a duration in ns, a rate in bit/s, a queue in bytes.
-const LONGEST: u64 = 1_000_000_000_000_000;
-const FASTEST: u64 = 100_000_000_000_000;
-const DEEPEST: u64 = 1_000_000_000_000_000_000;
+pub(crate) const LONGEST: u64 = 1_000_000_000_000_000;
+pub(crate) const FASTEST: u64 = 100_000_000_000_000;
+pub(crate) const DEEPEST: u64 = 1_000_000_000_000_000_000;
 /// Range of the socket buffer knobs.
 const BUFFERS: (u64, u64) = (4_096, 1 << 30);
 
@@ -52,16 +53,14 @@ impl PathFit {
     ) -> String {
         let bases = self.bases.iter().map(|basis| format!("  {}: {}", basis.what, basis.why));
         let first = "Fitted to a capture. Basis of each figure:".to_owned();
-        let limit = (self.time / 1_000_000_000 + 1) * 20 + 60;
-        let limit = Duration::from_secs(limit.min(LONGEST / 1_000_000_000));
         let file = ScenarioFile {
             comment: [first].into_iter().chain(bases).collect(),
             title: given("fitted to a capture"),
             seed: given(seed),
-            duration: given(limit),
+            duration: given(limit_of(self.time)),
             host: named([("sender", self.sender(profile, cc)), ("receiver", self.receiver())]),
             path: tables([self.path(chance)]),
-            flow: tables([self.flow()]),
+            flow: tables([transfer(self.bytes, self.writes, self.reads)]),
             ..ScenarioFile::default()
         };
         file.to_string()
@@ -152,8 +151,8 @@ impl PathFit {
         let link = ElementTable { link: given(link), ..ElementTable::default() };
         let outages = self.losses.outages.iter().map(|span| outage(*span, None));
         let held = self.held.map(|span| outage(span, Some(true)));
-        let losses = self.loss(chance).into_iter().chain(outages).chain(held);
-        let forward = losses.chain([link]).chain(self.reordering()).chain([delay()]);
+        let losses = loss(&self.losses, chance).into_iter().chain(outages).chain(held);
+        let forward = losses.chain([link]).chain(self.late.and_then(reordering)).chain([delay()]);
         PathTable {
             from: given("sender"),
             to: given("receiver"),
@@ -162,71 +161,12 @@ impl PathFit {
             ..PathTable::default()
         }
     }
+}
 
-    fn loss(&self, chance: LossPattern) -> Option<ElementTable> {
-        if self.losses.packets.is_empty() {
-            return None;
-        }
-        let loss = match chance {
-            LossPattern::Same => {
-                let packets: Vec<u64> = self.losses.packets.iter().map(|(n, _)| *n).collect();
-                let rule = RuleTable { packets: given(packets), ..RuleTable::default() };
-                PacketRule::Rule(rule.into())
-            }
-            LossPattern::Random => {
-                let percent = self.losses.rate().min(1.0) * 100.0;
-                PacketRule::Share(share(&format!("{percent:.6}%")).ok()?)
-            }
-        };
-        Some(ElementTable {
-            loss: given(loss),
-            only: given(PacketClass::Data),
-            ..Default::default()
-        })
-    }
-
-    fn reordering(&self) -> Option<ElementTable> {
-        let reorder = match self.late? {
-            ReorderingFit::Reversed(group) => ReorderTable {
-                reverse: given(group),
-                gap: given(Duration::ZERO),
-                timeout: given(Duration::from_micros(500)),
-                ..ReorderTable::default()
-            },
-            ReorderingFit::Share(part, by) => ReorderTable {
-                fraction: given(share(&format!("{:.4}%", part.min(1.0) * 100.0)).ok()?),
-                by: given(Duration::from_micros(by.clamp(1_000, LONGEST) / 1_000)),
-                ..ReorderTable::default()
-            },
-        };
-        Some(ElementTable {
-            reorder: given(reorder),
-            only: given(PacketClass::Data),
-            ..ElementTable::default()
-        })
-    }
-
-    fn flow(&self) -> FlowTable {
-        let bytes = TransferSize::Bytes(Bytes(self.bytes));
-        let flow = FlowTable {
-            name: given("transfer"),
-            from: given("sender"),
-            to: given("receiver"),
-            reads: self.reads.and_then(|rate| given(reads(rate))),
-            ..FlowTable::default()
-        };
-        match self.writes {
-            WritePattern::Bulk => FlowTable { bulk: given(bytes), ..flow },
-            WritePattern::Paced(chunk, every) => {
-                let paced = PacedTable {
-                    chunk: given(Bytes(chunk)),
-                    every: given(Duration::from_micros(every.clamp(1_000, LONGEST) / 1_000)),
-                    bytes: given(bytes),
-                };
-                FlowTable { paced: given(paced), ..flow }
-            }
-        }
-    }
+/// Returns the longest duration of a run that reproduces `time` ns.
+pub(crate) fn limit_of(time: u64) -> Duration {
+    let limit = (time / 1_000_000_000 + 1) * 20 + 60;
+    Duration::from_secs(limit.min(LONGEST / 1_000_000_000))
 }
 
 fn is_linux(profile: &str) -> bool {
@@ -244,7 +184,7 @@ fn reads(rate: u64) -> ReadsTable {
 }
 
 /// Returns an outage in whole microseconds, never empty.
-fn outage((from, until): (u64, u64), hold: Option<bool>) -> ElementTable {
+pub(crate) fn outage((from, until): (u64, u64), hold: Option<bool>) -> ElementTable {
     let end = LONGEST - 1_000;
     let outage = OutageTable {
         from: given(Duration::from_micros(from.min(end) / 1_000)),
@@ -253,4 +193,68 @@ fn outage((from, until): (u64, u64), hold: Option<bool>) -> ElementTable {
         ..OutageTable::default()
     };
     ElementTable { outage: given(outage), ..ElementTable::default() }
+}
+
+/// Returns lost packets as an element of a path.
+pub(crate) fn loss(losses: &LossEstimate, chance: LossPattern) -> Option<ElementTable> {
+    if losses.packets.is_empty() {
+        return None;
+    }
+    let loss = match chance {
+        LossPattern::Same => {
+            let packets: Vec<u64> = losses.packets.iter().map(|(n, _)| *n).collect();
+            let rule = RuleTable { packets: given(packets), ..RuleTable::default() };
+            PacketRule::Rule(rule.into())
+        }
+        LossPattern::Random => {
+            let percent = losses.rate().min(1.0) * 100.0;
+            PacketRule::Share(share(&format!("{percent:.6}%")).ok()?)
+        }
+    };
+    Some(ElementTable { loss: given(loss), only: given(PacketClass::Data), ..Default::default() })
+}
+
+/// Returns reordering as an element of a path.
+pub(crate) fn reordering(late: ReorderingFit) -> Option<ElementTable> {
+    let reorder = match late {
+        ReorderingFit::Reversed(group) => ReorderTable {
+            reverse: given(group),
+            gap: given(Duration::ZERO),
+            timeout: given(Duration::from_micros(500)),
+            ..ReorderTable::default()
+        },
+        ReorderingFit::Share(part, by) => ReorderTable {
+            fraction: given(share(&format!("{:.4}%", part.min(1.0) * 100.0)).ok()?),
+            by: given(Duration::from_micros(by.clamp(1_000, LONGEST) / 1_000)),
+            ..ReorderTable::default()
+        },
+    };
+    Some(ElementTable {
+        reorder: given(reorder),
+        only: given(PacketClass::Data),
+        ..ElementTable::default()
+    })
+}
+
+/// Returns the flow.
+pub(crate) fn transfer(bytes: u64, writes: WritePattern, read_rate: Option<u64>) -> FlowTable {
+    let bytes = TransferSize::Bytes(Bytes(bytes));
+    let flow = FlowTable {
+        name: given("transfer"),
+        from: given("sender"),
+        to: given("receiver"),
+        reads: read_rate.and_then(|rate| given(reads(rate))),
+        ..FlowTable::default()
+    };
+    match writes {
+        WritePattern::Bulk => FlowTable { bulk: given(bytes), ..flow },
+        WritePattern::Paced(chunk, every) => {
+            let paced = PacedTable {
+                chunk: given(Bytes(chunk)),
+                every: given(Duration::from_micros(every.clamp(1_000, LONGEST) / 1_000)),
+                bytes: given(bytes),
+            };
+            FlowTable { paced: given(paced), ..flow }
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //! [`DiagnosisReport::markdown`] and [`DiagnosisReport::openmetrics`] in the formats of other tools;
 //! [`explain`] gives the background of a code.
 
+mod beside;
 mod both_ends;
 mod captured_quic;
 mod csv_table;
@@ -52,6 +53,7 @@ pub use quic::QuicReport;
 pub use sarif::{path_uri, sarif_log};
 pub use text::{TextStyle, finding_text, guess_text};
 
+use beside::QuicBesideReport;
 use both_ends::QuicPairReport;
 use exchange::{ExchangeSummary, Exchanges};
 use joined::CapturePairReport;
@@ -69,6 +71,8 @@ pub struct DiagnosisReport {
     joined: Vec<CapturePairReport>,
     /// QUIC connections in the logs of both endpoints.
     both_ends: Vec<QuicPairReport>,
+    /// QUIC connections in a log and a capture.
+    beside: Vec<QuicBesideReport>,
 }
 
 /// The connections of a file.
@@ -195,6 +199,8 @@ impl DiagnosisReport {
         let both_ends = reading.quic_pairs.iter();
         let both_ends =
             both_ends.filter_map(|pair| QuicPairReport::of(pair, &reading.quic, &names)).collect();
+        let beside = reading.quic_beside.iter();
+        let beside = beside.filter_map(|one| QuicBesideReport::of(one, &reading, &names)).collect();
         let mut files: Vec<_> = reading
             .files
             .into_iter()
@@ -261,7 +267,7 @@ impl DiagnosisReport {
             file.captured_quic.sort_by_key(|one| core::cmp::Reverse(one.analysis.bytes()));
             file.quic.sort_by_key(|one| core::cmp::Reverse(one.diagnosis.cost()));
         }
-        Self { files, joined, both_ends }
+        Self { files, joined, both_ends, beside }
     }
 
     /// Keeps only the connections with this stream index; false if there is none.
@@ -278,6 +284,7 @@ impl DiagnosisReport {
         self.joined.retain(|pair| files.iter().any(|file| pair.concerns(&file.file.name, number)));
         self.both_ends
             .retain(|pair| files.iter().any(|file| pair.concerns(&file.file.name, number)));
+        self.beside.retain(|pair| files.iter().any(|file| pair.concerns(&file.file.name, number)));
         found
     }
 

@@ -53,10 +53,12 @@ pub use live::{LiveConnection, LiveInterval, LiveReporter};
 pub use logs::MAX_LOG_RECORDS;
 pub use others::OtherFrames;
 pub use problems::Problems;
-pub use quic::{QuicConnection, QuicPair, QuicTransit};
+pub use quic::beside::{PacketsBeside, QuicBeside};
+pub use quic::{LoggedSender, QuicConnection, QuicPair, QuicTransit};
 pub use transit::{MAX_TRANSIT_PACKETS, PacketOutcome, TwoPointTransit};
 
 use quic::QuicLogs;
+use quic::beside::MAX_DATAGRAMS;
 use table::ConnectionTable;
 
 /// Bytes from which the kind of a file is detected.
@@ -158,6 +160,8 @@ pub struct Reading {
     pub quic_pairs: Vec<QuicPair>,
     /// QUIC connections of captures, without their keys.
     pub captured_quic: Vec<CapturedQuicConnection>,
+    /// QUIC connections that a log and a capture have, compared.
+    pub quic_beside: Vec<QuicBeside>,
 }
 
 /// Why a file cannot be read.
@@ -210,6 +214,8 @@ pub struct ReadMode<'a> {
     pub is_ring: bool,
     /// Reports intervals of captures while they are read.
     pub live: Option<LiveReporter<'a>>,
+    /// The packets with data of QUIC logs are kept, for a fit.
+    pub keeps_quic: bool,
 }
 
 /// Reads files of any kind, recorded at the same time if there are several.
@@ -244,14 +250,19 @@ pub fn read_with(
     begun.sort_by_key(|(_, (file, _))| file.kind.is_log());
     let (mut files, mut captured_quic) = (Vec::new(), Vec::new());
     let of_quic = |(_, (file, _)): &&(usize, (File, _))| file.kind == InputKind::Qlog;
-    let mut quic = QuicLogs::new(begun.iter().filter(of_quic).count() > 1);
+    let of_capture = |(_, (file, _)): &&(usize, (File, _))| file.kind == InputKind::Capture;
+    let logs = begun.iter().filter(of_quic).count();
+    let beside = logs > 0 && begun.iter().any(|one| of_capture(&one));
+    let mut datagrams = if beside { MAX_DATAGRAMS } else { 0 };
+    let mut quic = QuicLogs::new(logs > 1 || beside, mode.keeps_quic);
     for (number, (mut file, input)) in begun {
         let done = match file.kind {
             kind if kind != InputKind::Capture && mode.live.is_some() => {
                 Err(Reason::NoIntervals { kind })
             }
             InputKind::Capture => {
-                captures::read(input, number, &mut file, &mut table, mode.live.as_mut())
+                let live = mode.live.as_mut();
+                captures::read(input, number, &mut file, &mut table, live, &mut datagrams)
                     .map(|connections| captured_quic.extend(connections))
             }
             InputKind::TcpdumpText => text::read(input, number, &mut file, &mut table),
@@ -273,8 +284,9 @@ pub fn read_with(
     files.sort_by_key(|(number, _)| *number);
     let files = files.into_iter().map(|(_, file)| file).collect();
     let (streams, pairs) = table.finish();
+    let quic_beside = quic.beside(&captured_quic);
     let (quic, quic_pairs) = quic.finish();
-    Ok(Reading { files, streams, pairs, quic, quic_pairs, captured_quic })
+    Ok(Reading { files, streams, pairs, quic, quic_pairs, captured_quic, quic_beside })
 }
 
 /// Detects the kind of a file from its first bytes, compressed or not.

@@ -5,21 +5,24 @@
 //! by how well they match the recorded delivery curve. If the best one matches, it simulates the
 //! requested alternatives.
 
+mod cures;
+mod curve;
+mod quic;
 mod text;
 
-use diagnose::capture_point::CapturePoint;
-use fit::{FitError, LossPattern, PathFit, PeerSystem};
-use packet::{Flags, Segment};
-use record::{Event, EventSource, Recorder, Sender, SenderState};
+use fit::{FitError, FittedTransfer, LossPattern, PathFit, PeerSystem};
 use serde::Serialize;
+use sim::RunError;
 use sim::scenario::{Scenario, TapPoint, TapSpec};
-use sim::{Observer, RunError};
 use tcp::profile::Family;
-use units::{Instant, Offset, SeqNum};
 
 use ingest::inputs::CapturedConnection;
 use runner::stop::{self, NEVER, StopFlag};
 use scenario::{Overrides, ScenarioError, load};
+
+pub use curve::DeliveryCurve;
+use curve::{SimulatedCurves, misfit, windows_match};
+pub use quic::quic_scenario_of;
 
 /// Version of the JSON format; a new field does not change it, a changed or removed one does.
 pub const FORMAT: u32 = 1;
@@ -29,8 +32,6 @@ pub use fit::MAX_EVENTS;
 
 /// Runs of an alternative with random losses.
 const SEEDS: u64 = 10;
-/// Stream offsets at which two delivery curves are compared.
-const CURVE_POINTS: u64 = 50;
 /// Largest misfit of the best sender that allows predictions.
 const MAX_MISFIT: f64 = 0.10;
 
@@ -152,8 +153,8 @@ pub struct Alternative {
 /// Runs a scenario with real kernels as its Linux hosts.
 pub type KernelRunner<'a> = dyn Fn(&Scenario, &mut DeliveryCurve) -> Result<(), String> + 'a;
 
-/// The result of a run, and its bytes by time in ns.
-type SimulatedTransfer = (TransferResult, Vec<(u64, u64)>);
+/// The result of a run, and its progress.
+type SimulatedTransfer = (TransferResult, SimulatedCurves);
 
 /// The scenario fitted to a capture, with the sender that its SYN names, as a file.
 ///
@@ -198,15 +199,32 @@ impl WhatIf {
         kernels: Option<&KernelRunner<'_>>,
     ) -> Result<Self, WhatIfError> {
         let fitted = PathFit::of(&stream.analysis()).map_err(WhatIfError::Fit)?;
-        let recorded = course(fitted.bytes, fitted.time);
         let reported = reported(stream);
+        let senders = senders(fitted.sender).iter().map(|&(profile, cc)| PossibleSender {
+            profile,
+            cc,
+            shown_by_windows: Some(reported.contains(&(profile, cc))),
+        });
+        let (mut answer, best) = Self::candidates(&fitted, senders.collect(), stop, kernels)?;
+        answer.alternatives = requested(&fitted, question, &best, stop, kernels)?;
+        Ok(answer)
+    }
+
+    /// Simulates the senders that may have been the recorded one, and ranks them.
+    fn candidates<'a>(
+        fitted: &dyn FittedTransfer,
+        senders: Vec<PossibleSender<'a>>,
+        stop: StopFlag<'_>,
+        kernels: Option<&KernelRunner<'_>>,
+    ) -> Result<(Self, BestSender<'a>), WhatIfError> {
         let mut candidates = Vec::new();
-        for &(profile, cc) in senders(fitted.sender) {
+        for PossibleSender { profile, cc, shown_by_windows } in senders {
             let text = fitted.scenario(profile, cc, LossPattern::Same, 1);
-            let (course, curve) = simulate(&text, &[], &fitted, stop)?;
-            let kernel = with_kernels(&text, &[], &fitted, kernels)?;
-            let misfit = misfit(&fitted.delivered, &curve, fitted.bytes, fitted.time);
-            let shown_by_windows = reported.contains(&(profile, cc));
+            let (course, seen) = simulate(&text, &[], fitted, stop)?;
+            let kernel = with_kernels(&text, &[], fitted, kernels)?;
+            let misfit = misfit(fitted.delivered(), &seen.curve, fitted.bytes(), fitted.time());
+            let shown_by_windows = shown_by_windows
+                .unwrap_or_else(|| windows_match(fitted.windows(), &seen.windows, fitted.bytes()));
             candidates.push((
                 Candidate { sender: called(profile, cc), shown_by_windows, course, kernel, misfit },
                 profile,
@@ -220,36 +238,21 @@ impl WhatIf {
             let reported = b.shown_by_windows.cmp(&a.shown_by_windows);
             reported.then(usual(b).cmp(&usual(a))).then(a.misfit.total_cmp(&b.misfit))
         });
-        let (best, profile, cc) = candidates[0].clone();
-        let mut alternatives = Vec::new();
-        for name in &question.compare {
-            let (profile, cc) = match name.split_once('/') {
-                Some((profile, cc)) => (profile, Some(cc)),
-                None => (name.as_str(), None),
-            };
-            alternatives.push(alternative(&fitted, (profile, cc), &[], &best, stop, kernels)?);
-        }
-        if !question.set.is_empty() || question.sender.is_some() {
-            let (profile, cc) = match question.sender.as_deref() {
-                Some(name) => name.split_once('/').map_or((name, None), |(p, cc)| (p, Some(cc))),
-                None => (profile, cc),
-            };
-            let set = &question.set;
-            alternatives.push(alternative(&fitted, (profile, cc), set, &best, stop, kernels)?);
-        }
-        Ok(Self {
+        let (candidate, profile, cc) = candidates[0].clone();
+        let answer = Self {
             format: FORMAT,
             ackclock: env!("CARGO_PKG_VERSION"),
             fitted: fitted
-                .bases
+                .bases()
                 .iter()
                 .map(|basis| FittedValue { what: basis.what, why: basis.why.clone() })
                 .collect(),
-            recorded,
-            licensed: best.misfit <= MAX_MISFIT,
+            recorded: course(fitted.bytes(), fitted.time()),
+            licensed: candidate.misfit <= MAX_MISFIT,
             senders: candidates.into_iter().map(|(candidate, ..)| candidate).collect(),
-            alternatives,
-        })
+            alternatives: Vec::new(),
+        };
+        Ok((answer, BestSender { profile, cc, time_s: candidate.course.time_s }))
     }
 
     /// As JSON, pretty-printed, with a newline at the end.
@@ -276,19 +279,59 @@ fn senders(system: PeerSystem) -> &'static [(&'static str, Option<&'static str>)
     }
 }
 
+/// A sender that may have been the recorded one.
+struct PossibleSender<'a> {
+    profile: &'a str,
+    cc: Option<&'a str>,
+    /// Whether it matches the recorded windows; `None` if its simulation shows that.
+    shown_by_windows: Option<bool>,
+}
+
+/// The sender that represents the recorded one.
+struct BestSender<'a> {
+    profile: &'a str,
+    cc: Option<&'a str>,
+    /// Its simulated time.
+    time_s: f64,
+}
+
+/// A profile and its congestion control, if named.
+fn split(name: &str) -> (&str, Option<&str>) {
+    name.split_once('/').map_or((name, None), |(profile, cc)| (profile, Some(cc)))
+}
+
+/// Simulates the alternatives that `question` names.
+fn requested(
+    fitted: &dyn FittedTransfer,
+    question: &WhatIfRequest,
+    best: &BestSender<'_>,
+    stop: StopFlag<'_>,
+    kernels: Option<&KernelRunner<'_>>,
+) -> Result<Vec<Alternative>, WhatIfError> {
+    let mut alternatives = Vec::new();
+    for name in &question.compare {
+        alternatives.push(alternative(fitted, split(name), &[], best, stop, kernels)?);
+    }
+    if !question.set.is_empty() || question.sender.is_some() {
+        let sender = question.sender.as_deref().map_or((best.profile, best.cc), split);
+        alternatives.push(alternative(fitted, sender, &question.set, best, stop, kernels)?);
+    }
+    Ok(alternatives)
+}
+
 fn called(profile: &str, cc: Option<&str>) -> String {
     cc.map_or_else(|| profile.to_owned(), |cc| format!("{profile}/{cc}"))
 }
 
 fn alternative(
-    fitted: &PathFit,
+    fitted: &dyn FittedTransfer,
     (profile, cc): (&str, Option<&str>),
     set: &[String],
-    best: &Candidate,
+    best: &BestSender<'_>,
     stop: StopFlag<'_>,
     kernels: Option<&KernelRunner<'_>>,
 ) -> Result<Alternative, WhatIfError> {
-    let by_chance = !fitted.losses.packets.is_empty();
+    let by_chance = fitted.is_random();
     let (chance, seeds) =
         if by_chance { (LossPattern::Random, SEEDS) } else { (LossPattern::Same, 1) };
     let mut courses = Vec::new();
@@ -310,7 +353,7 @@ fn alternative(
         course: middle,
         kernel,
         spread_s: (courses[0].0.time_s, courses[courses.len() - 1].0.time_s),
-        time_ratio: middle.time_s / best.course.time_s,
+        time_ratio: middle.time_s / best.time_s,
     })
 }
 
@@ -318,12 +361,12 @@ fn alternative(
 fn simulate(
     text: &str,
     set: &[String],
-    fitted: &PathFit,
+    fitted: &dyn FittedTransfer,
     stop: StopFlag<'_>,
 ) -> Result<SimulatedTransfer, WhatIfError> {
     let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
     let loaded = load(text, "the fitted scenario", &overrides).map_err(WhatIfError::Scenario)?;
-    let mut seen = DeliveryCurve { bytes: fitted.bytes, ..DeliveryCurve::default() };
+    let mut seen = DeliveryCurve::new(fitted);
     stop::run_shared(&loaded.scenario, &mut seen, stop).map_err(WhatIfError::Run)?;
     Ok(seen.result(fitted))
 }
@@ -333,7 +376,7 @@ fn simulate(
 fn with_kernels(
     text: &str,
     set: &[String],
-    fitted: &PathFit,
+    fitted: &dyn FittedTransfer,
     kernels: Option<&KernelRunner<'_>>,
 ) -> Result<Option<TransferResult>, WhatIfError> {
     let Some(run) = kernels else { return Ok(None) };
@@ -345,7 +388,7 @@ fn with_kernels(
     }
     let mut scenario = loaded.scenario;
     scenario.taps = vec![TapSpec { host: 0, place: TapPoint::Stack }];
-    let mut seen = DeliveryCurve { bytes: fitted.bytes, ..DeliveryCurve::default() };
+    let mut seen = DeliveryCurve::new(fitted);
     run(&scenario, &mut seen).map_err(WhatIfError::Kernel)?;
     Ok(Some(seen.result(fitted).0))
 }
@@ -353,118 +396,4 @@ fn with_kernels(
 fn course(bytes: u64, ns: u64) -> TransferResult {
     let time_s = ns.max(1) as f64 / 1e9;
     TransferResult { bytes, time_s, goodput_bps: bytes as f64 * 8.0 / time_s }
-}
-
-/// Stream offset of point `number` of the delivery curve.
-fn place(bytes: u64, number: u64) -> u64 {
-    (u128::from(bytes) * u128::from(number) / u128::from(CURVE_POINTS)) as u64
-}
-
-/// Mean difference of the times at which the same bytes were delivered, as a fraction of the whole
-/// time.
-fn misfit(recorded: &[(u64, u64)], simulated: &[(u64, u64)], bytes: u64, time: u64) -> f64 {
-    let when = |curve: &[(u64, u64)], place: u64| {
-        let at = curve.partition_point(|point| point.1 < place);
-        curve.get(at).or(curve.last()).map_or(0, |point| point.0)
-    };
-    let places = (1..=CURVE_POINTS).map(|number| place(bytes, number));
-    let off: u64 = places.map(|place| when(recorded, place).abs_diff(when(simulated, place))).sum();
-    off as f64 / CURVE_POINTS as f64 / time.max(1) as f64
-}
-
-/// Delivery curve at the sender: bytes acknowledged by time, at fifty offsets and at the
-/// last ACK.
-#[derive(Debug, Default)]
-pub struct DeliveryCurve {
-    /// Length of the stream in bytes.
-    bytes: u64,
-    /// Sequence number of the first byte: seen at the sender's stack, where the sender is a kernel.
-    first: Option<SeqNum>,
-    /// Number of points reached.
-    reached: u64,
-    curve: Vec<(u64, u64)>,
-    last: Option<(u64, u64)>,
-}
-
-impl DeliveryCurve {
-    /// `una` is acknowledged.
-    fn on_acked(&mut self, at: Instant, una: u64) {
-        let point = (at.as_nanos(), una);
-        if self.last.is_some_and(|last| una <= last.1) {
-            return;
-        }
-        self.last = Some(point);
-        let before = self.reached;
-        while self.reached < CURVE_POINTS && una >= place(self.bytes, self.reached + 1) {
-            self.reached += 1;
-        }
-        if self.reached > before {
-            self.curve.push(point);
-        }
-    }
-
-    /// The transfer, its times those at the capture point.
-    fn result(self, fitted: &PathFit) -> SimulatedTransfer {
-        let mut curve = self.curve;
-        curve.extend(self.last);
-        if fitted.point == CapturePoint::Receiver {
-            let way = fitted.rtt / 2;
-            curve.iter_mut().for_each(|point| point.0 = point.0.saturating_sub(way));
-        }
-        let (time, bytes) = curve.last().copied().unwrap_or((1, 0));
-        (course(bytes, time), curve)
-    }
-}
-
-impl Recorder for DeliveryCurve {
-    const ON: bool = true;
-
-    fn record(&mut self, at: Instant, who: EventSource, event: Event, _: Option<&SenderState>) {
-        // The sender is the first host of the scenario.
-        if let (0, Event::Acked { una, .. }) = (who.host.0, event) {
-            self.on_acked(at, una.0);
-        }
-    }
-
-    fn record_sender(
-        &mut self,
-        at: Instant,
-        who: EventSource,
-        event: impl FnOnce() -> Event,
-        _: &impl Sender,
-    ) {
-        self.record(at, who, event(), None);
-    }
-}
-
-impl Observer for DeliveryCurve {
-    /// Only runs with kernels have a tap, at the sender's stack.
-    fn tap(&mut self, at: Instant, _: usize, outbound: bool, segment: &Segment) {
-        if outbound {
-            if segment.flags.has(Flags::SYN) {
-                self.first = Some(SeqNum(segment.seq.0.wrapping_add(1)));
-            }
-        } else if let Some(first) = self.first
-            && segment.flags.has(Flags::ACK)
-        {
-            let newest = Offset(self.last.map_or(0, |last| last.1));
-            if let Some(una) = segment.ack.near(first, newest) {
-                // The FIN has a number too.
-                self.on_acked(at, una.0.min(self.bytes));
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_misfit_is_the_difference_of_times() {
-        let recorded = [(0, 0), (1_000, 100)];
-        assert!(misfit(&recorded, &recorded, 100, 1_000) < 1e-9);
-        let later = [(0, 0), (1_100, 100)];
-        assert!((misfit(&recorded, &later, 100, 1_000) - 0.1).abs() < 1e-9);
-    }
 }

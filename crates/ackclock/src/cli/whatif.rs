@@ -12,8 +12,10 @@ Examples:
   ackclock whatif slow.pcap --set path.forward.link.rate=1Gbit/s --set sender.cc=bbr
   ackclock whatif slow.pcap --compare linux-6.18/bbr --kernel linux-6.12
   ackclock whatif slow.pcap --compare freebsd-main --json | jq '.alternatives[0].time_ratio'
+  ackclock whatif server.sqlog                                     a QUIC transfer, and what would cure it
+  ackclock whatif server.sqlog --sender quinn-0.11 --compare quinn-0.11/newreno,quic-go-0.61
 
-The path is fitted from the capture; the recorded sender is simulated on it first. If even that
+The path is fitted from the capture, or from the qlog of the host that sends the data; the recorded sender is simulated on it first. If even that
 does not follow the recorded transfer, predictions are unreliable; a warning says so.
 
 Exit status: 0 success; 2 an error in arguments, or a file that cannot be used.";
@@ -22,7 +24,7 @@ Exit status: 0 success; 2 an error in arguments, or a file that cannot be used."
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WhatIfArgs {
-    /// Capture with the transfer, best taken at the sender; - is standard input
+    /// Capture with the transfer, best taken at the sender, or the sender's qlog; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The connection, by Wireshark's number (tcp.stream) [default: the one with the most data]
@@ -31,7 +33,8 @@ pub(crate) struct WhatIfArgs {
     /// Senders to try on the fitted path, as PROFILE or PROFILE/CC
     #[arg(long, value_name = "SENDER", value_delimiter = ',')]
     pub(crate) compare: Vec<String>,
-    /// Sender that --set is tried with, as PROFILE or PROFILE/CC [default: the best fit]
+    /// Sender that --set is tried with, as PROFILE or PROFILE/CC [default: the best fit]; of a qlog the
+    /// recorded sender, if the log does not name it
     #[arg(long, value_name = "SENDER")]
     pub(crate) sender: Option<String>,
     /// Set one key of the fitted scenario (see: ackclock scenario from)
@@ -49,13 +52,14 @@ pub(crate) struct WhatIfArgs {
 const FROM_EXAMPLES: &str = "\
 Examples:
   ackclock scenario from slow.pcap > slow.toml && ackclock run slow.toml
-  ackclock scenario from slow.pcap --flow 3";
+  ackclock scenario from slow.pcap --flow 3
+  ackclock scenario from server.sqlog";
 
 /// Arguments of `scenario from`.
 #[derive(Debug, Args)]
 #[command(after_help = FROM_EXAMPLES)]
 pub(crate) struct FromArgs {
-    /// Capture with the transfer, best taken at the sender; - is standard input
+    /// Capture with the transfer, best taken at the sender, or the sender's qlog; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The connection, by Wireshark's number (tcp.stream) [default: the one with the most data]

@@ -64,7 +64,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     let graphs = args.report.is_some();
     let mut printer = live::IntervalPrinter::new(args, SHOWN, &closed);
     let mut speak = |interval: &LiveInterval| printer.print(interval);
-    let mut mode = ReadMode { is_ring: args.ring, live: None };
+    let mut mode = ReadMode { is_ring: args.ring, ..ReadMode::default() };
     if let Some(every) = &args.every {
         mode.live = Some(LiveReporter::new(live::every(every)?, &mut speak));
         // Ctrl-C ends the capture: the result follows.

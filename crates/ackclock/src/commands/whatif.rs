@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use diagnose::AnalysisSettings;
-use ingest::inputs::{self, CapturedConnection};
+use ingest::inputs::{self, CapturedConnection, InputKind, QuicConnection, ReadMode, Reading};
 use runner::stop::NEVER;
-use whatif::{KernelRunner, WhatIf, WhatIfError, WhatIfRequest, scenario_of};
+use whatif::{KernelRunner, WhatIf, WhatIfError, WhatIfRequest, quic_scenario_of, scenario_of};
 
 use super::diagnose::source;
 #[cfg(target_os = "linux")]
@@ -16,11 +16,29 @@ use crate::failure::Failure;
 use crate::file_kind::other_command;
 use crate::output::print;
 
+/// A connection with its packets.
+enum Recording {
+    /// Of a capture.
+    Tcp(Box<CapturedConnection>),
+    /// Of a qlog.
+    Quic(Box<QuicConnection>),
+}
+
 pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
-    let stream = stream(&args.file, args.flow)?;
+    let recording = recording(&args.file, args.flow)?;
     let question = WhatIfRequest { compare: args.compare, set: args.set, sender: args.sender };
-    let kernels = args.kernel.map(kernel_runner).transpose()?;
-    let answer = WhatIf::until(&stream, &question, &NEVER, kernels.as_deref());
+    let answer = match &recording {
+        Recording::Tcp(stream) => {
+            let kernels = args.kernel.map(kernel_runner).transpose()?;
+            WhatIf::until(stream, &question, &NEVER, kernels.as_deref())
+        }
+        Recording::Quic(_) if args.kernel.is_some() => {
+            return Err(Failure::new(
+                "real kernels check transfers of TCP; QUIC is not in a kernel",
+            ));
+        }
+        Recording::Quic(connection) => WhatIf::of_quic(connection, &question),
+    };
     let answer = answer.map_err(|fault| match fault {
         WhatIfError::Fit(unfit) => Failure::new(format!("{}: {unfit}", args.file.display())),
         WhatIfError::Scenario(mistakes) => Failure::Scenario(mistakes),
@@ -52,29 +70,60 @@ fn kernel_runner(_: Option<String>) -> Result<Box<KernelRunner<'static>>, Failur
 
 /// `ackclock scenario from`.
 pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
-    let stream = stream(&args.file, args.flow)?;
-    let text = scenario_of(&stream)
-        .map_err(|unfit| Failure::new(format!("{}: {unfit}", args.file.display())))?;
+    let text = match recording(&args.file, args.flow)? {
+        Recording::Tcp(stream) => scenario_of(&stream),
+        Recording::Quic(connection) => quic_scenario_of(&connection),
+    };
+    let text = text.map_err(|unfit| Failure::new(format!("{}: {unfit}", args.file.display())))?;
     print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Reads the selected connection with all its packets.
-fn stream(file: &Path, flow: Option<u32>) -> Result<CapturedConnection, Failure> {
+fn recording(file: &Path, flow: Option<u32>) -> Result<Recording, Failure> {
     let settings = AnalysisSettings { packets: usize::MAX, turns: whatif::MAX_EVENTS };
-    let reading = inputs::read(vec![source(file)?], settings).map_err(|error| {
+    let mode = ReadMode { keeps_quic: true, ..ReadMode::default() };
+    let reading = inputs::read_with(vec![source(file)?], settings, mode).map_err(|error| {
         let failure = Failure::new(format!("cannot read {error}"));
         match other_command(file, "diagnose") {
             Some(other) => failure.hint(other),
             None => failure,
         }
     })?;
-    let bytes = |stream: &CapturedConnection| stream.analysis().main().map_or(0, |flow| flow.bytes);
-    let found = match flow {
-        Some(number) => reading.streams.into_iter().find(|one| one.stream() == number),
-        None => reading.streams.into_iter().max_by_key(bytes),
+    let kind = reading.files.first().map(|file| file.kind);
+    let has_quic_only = reading.streams.is_empty() && !reading.captured_quic.is_empty();
+    let Reading { streams, quic, .. } = reading;
+    let found = match kind {
+        Some(InputKind::NetLog) => {
+            return Err(Failure::new(format!(
+                "{} is a NetLog, which is not fitted",
+                file.display()
+            ))
+            .hint("the qlog of the host that sends the data is needed"));
+        }
+        Some(InputKind::Qlog) => {
+            let bytes = |one: &QuicConnection| one.analysis.bytes();
+            let found = match flow {
+                Some(number) => quic.into_iter().find(|one| one.number == number),
+                None => quic.into_iter().max_by_key(bytes),
+            };
+            found.map(|one| Recording::Quic(Box::new(one)))
+        }
+        _ => {
+            let bytes =
+                |stream: &CapturedConnection| stream.analysis().main().map_or(0, |flow| flow.bytes);
+            let found = match flow {
+                Some(number) => streams.into_iter().find(|one| one.stream() == number),
+                None => streams.into_iter().max_by_key(bytes),
+            };
+            found.map(|one| Recording::Tcp(Box::new(one)))
+        }
     };
     found.ok_or_else(|| match flow {
+        _ if has_quic_only => {
+            Failure::new(format!("{} has QUIC, whose packets are encrypted", file.display()))
+                .hint("the qlog of the host that sends the data is needed")
+        }
         Some(number) => Failure::new(format!("there is no connection {number}"))
             .hint("connections are numbered from 0, as tcp.stream in Wireshark"),
         None => Failure::new(format!("{} contains no connection", file.display())),

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::budget::{QuicBudget, QuicLimiter, QuicSpan};
+use super::bursts::QuicBursts;
 use super::handshake::QuicHandshake;
+use super::rates::RateHistory;
 use super::record::QuicLossTrigger;
+use super::transfer::QuicTransfer;
 
 /// A congestion event: the losses of one recovery period (RFC 9002 section 7.3.2), and what
 /// followed until the window was regained.
@@ -251,8 +254,14 @@ pub struct QuicAnalysis {
     pub reordering_threshold: Option<u64>,
     /// Whether the controller reported that the application limited it.
     pub reported_application: u64,
+    /// Bursts of the data sent.
+    pub bursts: QuicBursts,
+    /// Bytes acknowledged and bytes received over time.
+    pub rates: RateHistory,
     /// Information that the log lacks.
     pub missing: Vec<&'static str>,
+    /// Packets of the data sent, if they were to be kept.
+    pub transfer: Option<Box<QuicTransfer>>,
 }
 
 impl QuicAnalysis {

@@ -39,6 +39,11 @@ impl QuicAnalyzer {
         new
     }
 
+    /// Keeps the packets of the data sent, for a fit.
+    pub fn keep_transfer(&mut self) {
+        self.out.transfer = Some(Box::default());
+    }
+
     fn set_client(&mut self, client: Option<bool>) {
         self.out.client = client;
         self.client = client.unwrap_or(true);
@@ -66,10 +71,21 @@ impl QuicAnalyzer {
             QuicRecord::Sent(packet) => self.sent(at, index, &packet.bounded()),
             QuicRecord::Received(packet) => self.received(at, index, &packet.bounded()),
             QuicRecord::Lost { kind, number, trigger } => {
+                if let Some(transfer) = &mut self.out.transfer
+                    && let Some(number) = number.filter(|_| kind.space() == Some(2))
+                {
+                    transfer.lost(at, number);
+                }
                 self.sender.lost(&mut self.out, at, index, (*kind, *number), *trigger);
             }
             QuicRecord::Metrics(metrics) => {
-                self.sender.metrics(&mut self.out, at, index, &metrics.bounded());
+                let metrics = metrics.bounded();
+                if let (Some(transfer), Some(window)) =
+                    (&mut self.out.transfer, metrics.congestion_window)
+                {
+                    transfer.set_window(window);
+                }
+                self.sender.metrics(&mut self.out, at, index, &metrics);
             }
             QuicRecord::State { new, trigger } => {
                 self.has_state = true;
@@ -80,6 +96,15 @@ impl QuicAnalyzer {
                 let delay = limits.max_ack_delay.map(|delay| delay.min(MAX_VALUE));
                 self.out.max_ack_delay = delay.or(self.out.max_ack_delay);
                 self.sender.streams.limits(*limits);
+                if let Some(transfer) = &mut self.out.transfer {
+                    if let Some(limit) = limits.max_data {
+                        transfer.limit(None, limit);
+                    }
+                    let streams = [limits.bidi_local, limits.bidi_remote, limits.uni];
+                    if let Some(limit) = streams.into_iter().flatten().max() {
+                        transfer.limit(Some(0), limit);
+                    }
+                }
             }
             QuicRecord::Parameters { remote: false, limits } => {
                 self.receiver.streams.limits(*limits);
@@ -118,7 +143,22 @@ impl QuicAnalyzer {
         }
     }
 
+    /// A CONNECTION_CLOSE frame; logs need not have an event of the end.
+    fn close_frame(&mut self, at: u64, index: u64, packet: &QuicPacketRecord<'_>, by_peer: bool) {
+        let Some(frame) = packet.close.filter(|_| self.out.close.is_none()) else { return };
+        self.out.close = Some(QuicClose {
+            at,
+            event: index,
+            by_peer: Some(by_peer),
+            code: frame.code_text(),
+            reason: frame.reason.to_owned(),
+            idle_timeout: false,
+            is_error: frame.is_error(),
+        });
+    }
+
     fn sent(&mut self, at: u64, index: u64, packet: &QuicPacketRecord<'_>) {
+        self.close_frame(at, index, packet, false);
         if self.out.sent == 0 && self.out.received == 0 && packet.kind == QuicPacketKind::Initial {
             self.guess_client(true);
         }
@@ -132,6 +172,9 @@ impl QuicAnalyzer {
             self.sender.discard(0);
         }
         self.sender.sent(&mut self.out, at, index, packet);
+        if let Some(transfer) = &mut self.out.transfer {
+            transfer.sent(at, packet);
+        }
         self.receiver.granted(packet);
         if packet.frames.contains(&QuicFrame::HandshakeDone) {
             self.sender.discard(0);
@@ -140,6 +183,7 @@ impl QuicAnalyzer {
     }
 
     fn received(&mut self, at: u64, index: u64, packet: &QuicPacketRecord<'_>) {
+        self.close_frame(at, index, packet, true);
         if self.out.sent == 0 && self.out.received == 0 && packet.kind == QuicPacketKind::Initial {
             self.guess_client(false);
         }
@@ -151,13 +195,24 @@ impl QuicAnalyzer {
         }
         if packet.has_ack {
             self.sender.acks(&mut self.out, at, index, packet);
+            if let Some(transfer) = &mut self.out.transfer {
+                transfer.acknowledged(at, packet);
+            }
         }
         self.out.handshake.received(at, index, packet, self.client);
         for frame in packet.frames {
             match *frame {
-                QuicFrame::MaxData(limit) => self.sender.streams.raise(limit),
+                QuicFrame::MaxData(limit) => {
+                    self.sender.streams.raise(limit);
+                    if let Some(transfer) = &mut self.out.transfer {
+                        transfer.limit(None, limit);
+                    }
+                }
                 QuicFrame::MaxStreamData { id, limit } => {
                     self.sender.streams.raise_stream(id, limit);
+                    if let Some(transfer) = &mut self.out.transfer {
+                        transfer.limit(Some(id), limit);
+                    }
                 }
                 QuicFrame::MaxStreams => self.sender.streams.count_blocked = false,
                 QuicFrame::HandshakeDone => {
@@ -190,12 +245,15 @@ impl QuicAnalyzer {
 
     /// Ends the connection; `None` without events.
     pub fn finish(self) -> Option<QuicAnalysis> {
-        let mut out = self.out;
+        let (mut out, mut sender) = (self.out, self.sender);
         if out.events == 0 {
             return None;
         }
-        self.sender.finish(&mut out);
+        sender.finish(&mut out);
         self.receiver.finish(&mut out);
+        if let Some(transfer) = &mut out.transfer {
+            transfer.finish();
+        }
         let sends = out.is_sender();
         let lacks = [
             (out.sent == 0, "packets sent"),
@@ -203,9 +261,9 @@ impl QuicAnalyzer {
             (out.sent + out.received > 0 && !self.has_frames, "the frames of packets"),
             (sends && out.acks == 0, "acknowledgments and spurious losses"),
             (sends && out.round_trips.is_none(), "round trips"),
-            (sends && !self.sender.knows_window(), "the congestion window"),
-            (sends && !self.sender.has_flight(), "bytes in flight"),
-            (sends && !self.sender.streams.is_known(), "the peer's flow control"),
+            (sends && !sender.knows_window(), "the congestion window"),
+            (sends && !sender.has_flight(), "bytes in flight"),
+            (sends && !sender.streams.is_known(), "the peer's flow control"),
             (!sends && !self.receiver.streams.is_known(), "this host's flow control"),
             (sends && !self.has_state, "congestion states"),
         ];

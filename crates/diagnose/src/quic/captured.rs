@@ -19,12 +19,17 @@ use packet::quic::LongPacketType;
 
 pub use findings::captured_findings;
 pub use handshake::{CapturedHandshake, FirstFlight, HandshakeRoundTrip};
-pub use rates::{BusiestInterval, RateHistory, Silences};
+pub use rates::{BusiestInterval, Silences};
 pub use sizes::{DatagramSizes, SizeStep};
 pub use spin::{RoundTripSamples, SpinBit, SpinVerdict};
 
+use super::bursts::{BurstMeter, QuicBursts};
+use super::rates::RateHistory;
 use handshake::HandshakeAnalyzer;
 use rates::{BusyMeter, SilenceMeter};
+
+/// Least UDP payload of a path (RFC 9000 section 14).
+const MIN_DATAGRAM: u64 = 1_200;
 use spin::SpinAnalyzer;
 
 /// Kinds of packets that are counted: those with a long header by [`LongPacketType`], and 1-RTT.
@@ -84,6 +89,8 @@ pub struct CapturedQuicDirection {
     pub sizes: DatagramSizes,
     /// The millisecond with most bytes.
     pub busiest: BusiestInterval,
+    /// Milliseconds with many datagrams; frames instead of events.
+    pub bursts: QuicBursts,
 }
 
 /// What a capture shows of a QUIC connection.
@@ -136,6 +143,7 @@ impl CapturedQuicAnalysis {
 pub struct CapturedQuicAnalyzer {
     analysis: CapturedQuicAnalysis,
     busy: [BusyMeter; 2],
+    bursts: [BurstMeter; 2],
     silence: SilenceMeter,
     handshake: HandshakeAnalyzer,
     spin: SpinAnalyzer,
@@ -154,6 +162,7 @@ impl CapturedQuicAnalyzer {
         Self {
             analysis: CapturedQuicAnalysis::default(),
             busy: Default::default(),
+            bursts: Default::default(),
             silence: SilenceMeter::default(),
             handshake: HandshakeAnalyzer::default(),
             spin: SpinAnalyzer::default(),
@@ -186,7 +195,10 @@ impl CapturedQuicAnalyzer {
         direction.sizes.push(&datagram);
         let since = datagram.at - analysis.interval.0;
         self.busy[dir].push(since, datagram.len);
-        analysis.rates.push(since, dir, datagram.len);
+        analysis.rates.push(since, dir, u64::from(datagram.len));
+        let size = u64::from(datagram.len);
+        let place = (datagram.at, datagram.frame);
+        self.bursts[dir].push(place, (size, MIN_DATAGRAM), None, &mut direction.bursts);
         if let Some(spin) = datagram.spin {
             self.spin.push(datagram.dir, spin, datagram.at);
         }
@@ -200,6 +212,9 @@ impl CapturedQuicAnalyzer {
         let mut analysis = self.analysis;
         for (direction, busy) in analysis.directions.iter_mut().zip(self.busy) {
             direction.busiest = busy.finish();
+        }
+        for (direction, mut bursts) in analysis.directions.iter_mut().zip(self.bursts) {
+            bursts.close(&mut direction.bursts);
         }
         analysis.silences = self.silence.finish();
         analysis.handshake = self.handshake.finish();

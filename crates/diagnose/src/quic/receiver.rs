@@ -67,6 +67,7 @@ impl QuicReceiver {
             }
         }
         if carries_data {
+            out.rates.push(at - out.first, 1, packet.bytes.unwrap_or(0));
             arrivals.interval = Some((arrivals.interval.map_or(at, |(first, _)| first), at));
             if arrivals.events.0 == 0 {
                 arrivals.events.0 = event;

@@ -114,6 +114,77 @@ pub enum QuicFrame {
     Other,
 }
 
+/// A CONNECTION_CLOSE frame (RFC 9000 section 19.19).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuicCloseFrame<'a> {
+    /// Error code.
+    pub code: u64,
+    /// Whether the code is of the application.
+    pub of_application: bool,
+    /// Reason phrase.
+    pub reason: &'a str,
+}
+
+impl QuicCloseFrame<'_> {
+    /// Whether it closes for an error: NO_ERROR is 0, that of HTTP/3 0x100 (RFC 9114 section 8.1).
+    pub const fn is_error(&self) -> bool {
+        self.code != 0 && !(self.of_application && self.code == 0x100)
+    }
+
+    /// The code with its name, if it is of the transport (RFC 9000 section 20.1) or a TLS alert (RFC 8446
+    /// section 6).
+    pub fn code_text(&self) -> String {
+        const TRANSPORT: [&str; 17] = [
+            "NO_ERROR",
+            "INTERNAL_ERROR",
+            "CONNECTION_REFUSED",
+            "FLOW_CONTROL_ERROR",
+            "STREAM_LIMIT_ERROR",
+            "STREAM_STATE_ERROR",
+            "FINAL_SIZE_ERROR",
+            "FRAME_ENCODING_ERROR",
+            "TRANSPORT_PARAMETER_ERROR",
+            "CONNECTION_ID_LIMIT_ERROR",
+            "PROTOCOL_VIOLATION",
+            "INVALID_TOKEN",
+            "APPLICATION_ERROR",
+            "CRYPTO_BUFFER_EXCEEDED",
+            "KEY_UPDATE_ERROR",
+            "AEAD_LIMIT_REACHED",
+            "NO_VIABLE_PATH",
+        ];
+        if self.of_application {
+            return format!("0x{:x} of the application", self.code);
+        }
+        let alert = match self.code {
+            0x128 => "handshake_failure",
+            0x12a => "bad_certificate",
+            0x12b => "unsupported_certificate",
+            0x12c => "certificate_revoked",
+            0x12d => "certificate_expired",
+            0x12e => "certificate_unknown",
+            0x12f => "illegal_parameter",
+            0x130 => "unknown_ca",
+            0x131 => "access_denied",
+            0x146 => "protocol_version",
+            0x150 => "internal_error",
+            0x16d => "missing_extension",
+            0x170 => "unrecognized_name",
+            0x174 => "certificate_required",
+            0x178 => "no_application_protocol",
+            code => {
+                let name = usize::try_from(code).ok().and_then(|code| TRANSPORT.get(code));
+                return match (name, code) {
+                    (Some(name), _) => (*name).to_owned(),
+                    (None, 0x100..=0x1ff) => format!("0x{code:x} (TLS alert {})", code & 0xff),
+                    (None, _) => format!("0x{code:x}"),
+                };
+            }
+        };
+        format!("0x{:x} (TLS alert {alert})", self.code)
+    }
+}
+
 /// A packet sent or received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QuicPacketRecord<'a> {
@@ -133,6 +204,8 @@ pub struct QuicPacketRecord<'a> {
     pub ack_delay: Option<u64>,
     /// Packets counted as CE by its ACK frame.
     pub ce: Option<u64>,
+    /// Its CONNECTION_CLOSE frame, if the log has the code.
+    pub close: Option<QuicCloseFrame<'a>>,
 }
 
 impl QuicPacketRecord<'_> {
@@ -192,7 +265,8 @@ impl QuicMetrics {
             latest_rtt: bound(self.latest_rtt),
             rtt_variance: bound(self.rtt_variance),
             pto_count: self.pto_count,
-            congestion_window: bound(self.congestion_window),
+            // Senders without a window log the largest number.
+            congestion_window: self.congestion_window.filter(|&bytes| bytes < MAX_VALUE),
             bytes_in_flight: bound(self.bytes_in_flight),
             ssthresh: self.ssthresh,
             pacing_rate: bound(self.pacing_rate),

@@ -21,6 +21,8 @@ mod cc832;
 mod cc833;
 mod cc834;
 mod cc835;
+pub(in crate::quic) mod cc836;
+pub(in crate::quic) mod cc837;
 mod cc841;
 mod cc851;
 mod cc852;
@@ -63,6 +65,8 @@ pub const QUIC_RULES: &[QuicRule] = &[
     cc833::RULE,
     cc834::RULE,
     cc835::RULE,
+    cc836::RULE,
+    cc837::RULE,
     cc841::RULE,
     cc851::RULE,
     cc852::RULE,

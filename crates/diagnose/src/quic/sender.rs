@@ -15,6 +15,7 @@ mod timeouts;
 
 use super::analysis::{QuicAnalysis, QuicEpisode, QuicPlateau};
 use super::budget::{QuicLimiter, QuicSpan};
+use super::bursts::BurstMeter;
 use super::packets::{LostPacket, PacketSpace, SentPacket};
 use super::record::{QuicFrame, QuicLossTrigger, QuicPacketKind, QuicPacketRecord};
 use super::streams::StreamsFlow;
@@ -77,6 +78,7 @@ pub(super) struct QuicSender {
     rtt_time: u64,
     plateau: QuicPlateau,
     ce: u64,
+    bursts: BurstMeter,
     newly: Vec<SentPacket>,
     spurious: Vec<LostPacket>,
 }
@@ -119,6 +121,11 @@ impl QuicSender {
             return;
         }
         out.budget.spans[limiter as usize].add(from, to, event);
+        if let Some(transfer) = &mut out.transfer
+            && matches!(limiter, QuicLimiter::Application | QuicLimiter::Idle)
+        {
+            transfer.pause(from, to);
+        }
         let of_window =
             matches!(limiter, QuicLimiter::SlowStart | QuicLimiter::Window | QuicLimiter::Recovery);
         if of_window {
@@ -275,6 +282,8 @@ impl QuicSender {
             }
         }
         if carries_data {
+            let rate = self.window.zip(self.smoothed);
+            self.bursts.push((at, event), (bytes, out.datagram), rate, &mut out.bursts);
             out.data = Some((out.data.map_or(at, |data| data.0), at));
         }
         let (Some(space), Some(number)) = (packet.kind.space(), packet.number) else { return };
@@ -404,6 +413,7 @@ impl QuicSender {
                 self.span(out).bytes += bytes;
             }
         }
+        out.rates.push(at - out.first, 0, bytes);
         self.progress(at);
         self.delivered += bytes;
         self.delivered_at = at;
@@ -522,7 +532,8 @@ impl QuicSender {
         out.challenge_windows = self.window.map(|window| (window, window));
     }
 
-    pub(super) fn finish(&self, out: &mut QuicAnalysis) {
+    pub(super) fn finish(&mut self, out: &mut QuicAnalysis) {
+        self.bursts.close(&mut out.bursts);
         let busy = out.budget.of(QuicLimiter::Path).ns;
         out.bottleneck =
             (self.rate > 0.0 && self.min_rtt.is_some_and(|min| busy >= min)).then_some(self.rate);

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::record::{
-    QuicFrame, QuicLimits, QuicLossTrigger, QuicMetrics, QuicPacketKind, QuicPacketRecord,
-    QuicRecord,
+    QuicCloseFrame, QuicFrame, QuicLimits, QuicLossTrigger, QuicMetrics, QuicPacketKind,
+    QuicPacketRecord, QuicRecord,
 };
 use super::{QuicAnalysis, QuicAnalyzer, QuicDiagnosis, QuicLimiter};
-use crate::rules::Finding;
+use crate::rules::{Finding, Severity};
 
 const MS: u64 = 1_000_000;
 
@@ -341,6 +341,41 @@ fn a_slow_pacer_is_found() {
     assert_eq!(diagnosis.primary, Some("CC832"));
 }
 
+/// Sixty packets at once every 50 ms, and the same in pairs.
+#[test]
+fn bursts_of_a_window_are_a_note_and_pairs_are_none() {
+    for (at_once, is_bursty) in [(60, true), (2, false)] {
+        let mut log = Log::new(true);
+        for n in 0..600 {
+            log.data(n / at_once * at_once * 50 / 60, n, 1_200);
+            if n % 60 == 59 {
+                log.ack(n / 60 * 50 + 50, 0, n);
+            }
+        }
+        let (_, diagnosis) = log.finish();
+        let has = diagnosis.findings.iter().any(|found| found.code == "CC836");
+        assert_eq!(has, is_bursty, "{at_once}");
+        assert_ne!(diagnosis.primary, Some("CC836"));
+    }
+}
+
+/// 1,000 bytes each millisecond for two seconds, then every fifth: 8 and 1.6 Mbit/s.
+#[test]
+fn a_lasting_drop_of_the_rate_is_a_note_with_its_time() {
+    let mut log = Log::new(true);
+    let sent = (0..4_000).filter(|ms| *ms < 2_000 || ms % 5 == 0);
+    for (number, ms) in sent.enumerate() {
+        log.data(ms, number as u64, 1_000);
+        log.ack(ms, 0, number as u64);
+    }
+    let (analysis, diagnosis) = log.finish();
+    let drop = found(&diagnosis, "CC837");
+    assert_eq!(drop.interval.0, 2_000 * MS);
+    let rates = analysis.rates.drop(0).unwrap().rates;
+    assert!((rates.0 - 1e6).abs() < 2e4 && (rates.1 - 2e5).abs() < 2e4, "{rates:?}");
+    assert_eq!(drop.cost, 0);
+}
+
 #[test]
 fn ends_and_signals_of_the_path_are_reported() {
     let mut log = Log::new(true);
@@ -361,6 +396,53 @@ fn ends_and_signals_of_the_path_are_reported() {
     found(&diagnosis, "CC853");
     let close = found(&diagnosis, "CC804");
     assert!(close.title.contains("protocol_violation") && close.cause.contains("why not"));
+}
+
+/// The client refuses the server's certificate: the log has only the frame.
+#[test]
+fn a_handshake_that_an_error_ends_is_closed_not_slow() {
+    let mut log = Log::new(true);
+    let packet = |kind, close| QuicPacketRecord {
+        kind,
+        number: Some(0),
+        bytes: Some(1_200),
+        close,
+        ..QuicPacketRecord::default()
+    };
+    log.push(0, &QuicRecord::Sent(packet(QuicPacketKind::Initial, None)));
+    log.push(30, &QuicRecord::Received(packet(QuicPacketKind::Initial, None)));
+    let reason = "unable to get local issuer certificate";
+    let close = QuicCloseFrame { code: 0x12a, of_application: false, reason };
+    log.push(200, &QuicRecord::Sent(packet(QuicPacketKind::Handshake, Some(close))));
+    let (_, diagnosis) = log.finish();
+    assert_eq!(diagnosis.primary, Some("CC804"));
+    let found = found(&diagnosis, "CC804");
+    assert!(found.title.ends_with("0x12a (TLS alert bad_certificate)"), "{}", found.title);
+    assert!(found.cause.contains(reason) && found.severity == Severity::Error);
+    assert!(diagnosis.findings.iter().all(|found| found.code != "CC801"));
+}
+
+/// A sender without a congestion window logs the largest number; a third of its packets is lost.
+#[test]
+fn losses_without_a_window_are_a_warning_if_they_are_many() {
+    let mut log = Log::new(true);
+    log.window(0, u64::MAX >> 2);
+    for n in 0..60 {
+        // A round trip of 60 ms.
+        if n > 2 && n % 3 > 0 {
+            log.ack(n * 20, n - 3, n - 3);
+        }
+        log.data(n * 20, n, 1_200);
+    }
+    for number in (0..60).step_by(3) {
+        let kind = QuicPacketKind::OneRtt;
+        let lost =
+            QuicRecord::Lost { kind, number: Some(number), trigger: QuicLossTrigger::Packets };
+        log.push(1_200, &lost);
+    }
+    let (analysis, diagnosis) = log.finish();
+    assert_eq!(analysis.windows, None);
+    assert_eq!(diagnosis.primary, Some("CC811"));
 }
 
 #[test]
@@ -420,6 +502,7 @@ proptest! {
         ),
     ) {
         let mut analyzer = QuicAnalyzer::new(client);
+        analyzer.keep_transfer();
         for (index, (what, at, number, value, frames, kind)) in events.iter().enumerate() {
             let kind = [QuicPacketKind::Initial, QuicPacketKind::Handshake, QuicPacketKind::OneRtt,
                 QuicPacketKind::Retry][*kind as usize];
@@ -432,6 +515,7 @@ proptest! {
                 acked: &[(number.saturating_sub(5), *number)],
                 ack_delay: Some(*value),
                 ce: Some(*value),
+                close: None,
             };
             let some = Some(*value);
             let record = match what {

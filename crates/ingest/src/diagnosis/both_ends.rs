@@ -11,8 +11,14 @@ use crate::inputs::{QuicConnection, QuicPair, QuicTransit};
 /// A connection in a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct LogRef {
-    file: String,
-    connection: u32,
+    pub(super) file: String,
+    pub(super) connection: u32,
+}
+
+impl LogRef {
+    pub(super) fn is(&self, file: &str, connection: u32) -> bool {
+        self.file == file && self.connection == connection
+    }
 }
 
 /// The comparison of two logs of a connection.
@@ -148,8 +154,7 @@ impl QuicPairReport {
     }
 
     pub(super) fn concerns(&self, file: &str, connection: u32) -> bool {
-        let is = |log: &LogRef| log.file == file && log.connection == connection;
-        is(&self.client) || is(&self.server)
+        self.client.is(file, connection) || self.server.is(file, connection)
     }
 
     fn text(&self) -> String {

@@ -5,9 +5,10 @@ mod json;
 use core::fmt::Write;
 
 use diagnose::quic::captured::{
-    CapturedHandshake, CapturedQuicAnalysis, CapturedQuicDirection, ONE_RTT, RateHistory, SpinBit,
-    SpinVerdict, captured_findings,
+    CapturedHandshake, CapturedQuicAnalysis, CapturedQuicDirection, ONE_RTT, SpinBit, SpinVerdict,
+    captured_findings,
 };
+use diagnose::quic::rates::RateHistory;
 use diagnose::rules::{Finding, many, percent, rate, size, time};
 use packet::Dir;
 use scenario::ReportStyle;

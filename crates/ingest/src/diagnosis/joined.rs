@@ -175,6 +175,6 @@ impl DiagnosisReport {
     /// The comparisons of captures, and of the logs of both endpoints, as text; empty without any.
     pub fn joined_text(&self) -> String {
         let captures: String = self.joined.iter().map(CapturePairReport::text).collect();
-        captures + &self.both_ends_text()
+        captures + &self.both_ends_text() + &self.beside_text()
     }
 }

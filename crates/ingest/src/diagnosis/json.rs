@@ -8,6 +8,7 @@ use packet::Dir;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::beside::QuicBesideReport;
 use super::both_ends::QuicPairReport;
 use super::captured_quic::CapturedQuicJson;
 use super::exchange::{ExchangeJson, ServerJson, servers};
@@ -46,6 +47,9 @@ struct FileJson<'a> {
     /// Comparisons with the log of the other endpoint.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     joined_quic: Vec<&'a QuicPairReport>,
+    /// Comparisons of a log with a capture.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    quic_beside: Vec<&'a QuicBesideReport>,
 }
 
 /// The documents of files, as a list.
@@ -233,6 +237,11 @@ impl DiagnosisReport {
                         .iter()
                         .filter(|pair| pair.has(&file.file.name))
                         .collect(),
+                    quic_beside: self
+                        .beside
+                        .iter()
+                        .filter(|pair| pair.has(&file.file.name))
+                        .collect(),
                     ..file_json(file, limit)
                 }
             })
@@ -260,6 +269,7 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
             .collect(),
         joined: Vec::new(),
         joined_quic: Vec::new(),
+        quic_beside: Vec::new(),
     }
 }
 

@@ -36,6 +36,7 @@ use packet::wire::{Endpoints, UdpDatagram};
 use units::Duration;
 
 use super::connection_key::{CaptureSource, ConnectionKey};
+use super::quic::beside::SeenDatagram;
 use client_hello::ClientHelloReader;
 
 pub use client_hello::QuicClientHello;
@@ -88,6 +89,8 @@ pub struct CapturedQuicConnection {
     pub migrations: Vec<QuicMigration>,
     /// What its datagrams show.
     pub analysis: CapturedQuicAnalysis,
+    /// Its datagrams, if they are compared with a log.
+    pub(super) datagrams: Vec<SeenDatagram>,
 }
 
 /// A datagram at other addresses with a connection ID of the connection.
@@ -130,6 +133,7 @@ struct OpenCapturedQuic {
     /// The server sent an Initial or Handshake packet.
     is_accepted: bool,
     analyzer: CapturedQuicAnalyzer,
+    datagrams: Vec<SeenDatagram>,
 }
 
 /// A datagram whose version is unknown.
@@ -155,6 +159,8 @@ pub(super) struct CapturedQuicTable {
     unknown: VecDeque<UnknownVersion>,
     /// The last datagram, until the next one confirms its time.
     held: Option<(u32, CapturedQuicDatagram)>,
+    /// Datagrams that may still be kept, to compare them with a log.
+    datagrams_left: usize,
     before: u64,
     pub(super) counts: QuicCounts,
 }
@@ -176,9 +182,15 @@ impl CapturedQuicTable {
             id_lens: IndexMap::with_hasher(FixedState::with_seed(0)),
             unknown: VecDeque::new(),
             held: None,
+            datagrams_left: 0,
             before: 0,
             counts: QuicCounts::default(),
         }
+    }
+
+    /// Keeps at most this many datagrams, to compare them with a log.
+    pub(super) const fn keep_datagrams(&mut self, most: usize) {
+        self.datagrams_left = most;
     }
 
     /// Adds a datagram; false if it is not QUIC.
@@ -434,6 +446,7 @@ impl CapturedQuicTable {
             hello: ClientHelloReader::default(),
             is_accepted: false,
             analyzer: CapturedQuicAnalyzer::new(),
+            datagrams: Vec::new(),
         });
         self.by_address.insert(key, (index, client_is_low));
         Some(index)
@@ -546,14 +559,25 @@ impl CapturedQuicTable {
                 held.at = next;
             }
             self.before = held.at;
-            self.open[index as usize].analyzer.push(&held);
+            self.analyse(index, &held);
+        }
+    }
+
+    fn analyse(&mut self, index: u32, datagram: &CapturedQuicDatagram) {
+        let open = &mut self.open[index as usize];
+        open.analyzer.push(datagram);
+        if self.datagrams_left > 0 {
+            self.datagrams_left -= 1;
+            let CapturedQuicDatagram { at, len, dir, packets, .. } = *datagram;
+            let is_short = packets.iter().sum::<u16>() == packets[ONE_RTT] && packets[ONE_RTT] > 0;
+            open.datagrams.push(SeenDatagram { at, len, dir, is_short });
         }
     }
 
     /// Ends the file: its connections, and the time of the first datagram.
     pub(super) fn finish(mut self, file: usize) -> Vec<CapturedQuicConnection> {
         if let Some((index, held)) = self.held.take() {
-            self.open[index as usize].analyzer.push(&held);
+            self.analyse(index, &held);
         }
         let connections = self.open.into_iter().filter_map(|open| {
             Some(CapturedQuicConnection {
@@ -568,6 +592,7 @@ impl CapturedQuicTable {
                 client_hello: open.hello.finish(),
                 id_changes: open.id_changes,
                 migrations: open.migrations,
+                datagrams: open.datagrams,
                 analysis: open.analyzer.finish()?,
             })
         });

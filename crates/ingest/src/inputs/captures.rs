@@ -24,10 +24,14 @@ pub(super) fn read(
     file: &mut File,
     table: &mut ConnectionTable,
     mut live: Option<&mut LiveReporter<'_>>,
+    datagrams: &mut usize,
 ) -> Result<Vec<CapturedQuicConnection>, Reason> {
     let mut parts = CaptureParts::new(number, table);
+    parts.quic.keep_datagrams(*datagrams);
     parts.read(input, file, table, live.as_deref_mut())?;
-    Ok(parts.finish(file, table, live))
+    let connections = parts.finish(file, table, live);
+    *datagrams -= connections.iter().map(|one| one.datagrams.len()).sum::<usize>();
+    Ok(connections)
 }
 
 /// Reads the parts of a capture one after another: a packet may be fragmented over two of them.

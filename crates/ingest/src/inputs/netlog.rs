@@ -100,6 +100,7 @@ impl Session {
             acked: &packet.acked,
             ack_delay: packet.ack_delay,
             ce: None,
+            close: None,
         };
         self.analyzer.push(packet.at, packet.event, &QuicRecord::Received(record));
     }
@@ -281,6 +282,7 @@ pub(super) fn read(
                 title: session.title,
                 group: session.group,
                 vantage: Vantage::Client,
+                sender: None,
                 analysis,
             });
         }

@@ -4,18 +4,21 @@
 //! [`diagnose::quic::QuicAnalysis::missing`] lists what it lacks, and results that need it are left
 //! out.
 
+pub(super) mod beside;
 mod both_ends;
 mod records;
+mod stack;
 
 use std::io::{BufReader, Read};
 
 use diagnose::quic::{QuicAnalysis, QuicAnalyzer};
-use logs::qlog::{QlogItem, QlogReader, Vantage};
+use logs::qlog::{QlogData, QlogItem, QlogReader, Trace, Vantage};
 
 use super::{File, Reason};
 use both_ends::{MAX_PACKETS, PacketTrace};
 pub use both_ends::{QuicPair, QuicTransit};
 use records::RecordBuffer;
+pub use stack::LoggedSender;
 
 /// A QUIC connection from its log.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +33,8 @@ pub struct QuicConnection {
     pub group: String,
     /// Vantage point of the log.
     pub vantage: Vantage,
+    /// The sender that the log names.
+    pub sender: Option<LoggedSender>,
     /// What the log shows.
     pub analysis: QuicAnalysis,
 }
@@ -40,12 +45,14 @@ pub(super) struct QuicLogs {
     logs: Vec<(QuicConnection, PacketTrace)>,
     /// Packets that may still be kept, to compare logs.
     left: usize,
+    /// Keeps the data of each connection.
+    keeps: bool,
 }
 
 impl QuicLogs {
-    /// `compare`: there are several logs, whose packets are kept.
-    pub(super) fn new(compare: bool) -> Self {
-        Self { logs: Vec::new(), left: if compare { MAX_PACKETS } else { 0 } }
+    /// `compare`: there are several logs, whose packets are kept. `keeps`: their data are, for a fit.
+    pub(super) fn new(compare: bool, keeps: bool) -> Self {
+        Self { logs: Vec::new(), left: if compare { MAX_PACKETS } else { 0 }, keeps }
     }
 
     /// Adds connections whose packets are not compared.
@@ -64,22 +71,28 @@ struct OpenTrace {
     title: String,
     group: String,
     vantage: Vantage,
+    sender: Option<LoggedSender>,
     analyzer: QuicAnalyzer,
     packets: PacketTrace,
 }
 
 impl OpenTrace {
-    fn new(title: String, group: String, vantage: Vantage) -> Self {
-        let client = match vantage {
+    fn new(trace: &Trace, keeps: bool) -> Self {
+        let client = match trace.vantage {
             Vantage::Client => Some(true),
             Vantage::Server => Some(false),
             Vantage::Network | Vantage::Unknown => None,
         };
+        let mut analyzer = QuicAnalyzer::new(client);
+        if keeps {
+            analyzer.keep_transfer();
+        }
         Self {
-            title,
-            group,
-            vantage,
-            analyzer: QuicAnalyzer::new(client),
+            title: trace.title.clone(),
+            group: trace.group_id.clone(),
+            vantage: trace.vantage,
+            sender: LoggedSender::of_trace(trace),
+            analyzer,
             packets: PacketTrace::default(),
         }
     }
@@ -92,13 +105,16 @@ pub(super) fn read(
     file: &mut File,
     all: &mut QuicLogs,
 ) -> Result<(), Reason> {
-    let QuicLogs { logs, left } = all;
+    let QuicLogs { logs, left, keeps } = all;
+    let keeps = *keeps;
     let compare = *left > 0;
     let earlier = logs.len();
     let mut open: Option<OpenTrace> = None;
     let mut buffer = RecordBuffer::default();
     let mut close = |trace: Option<OpenTrace>| {
-        let Some(OpenTrace { title, group, vantage, analyzer, packets }) = trace else { return };
+        let Some(OpenTrace { title, group, vantage, sender, analyzer, packets }) = trace else {
+            return;
+        };
         if let Some(analysis) = analyzer.finish() {
             let number_in_file = (logs.len() - earlier) as u32;
             let connection = QuicConnection {
@@ -107,6 +123,7 @@ pub(super) fn read(
                 title,
                 group,
                 vantage,
+                sender,
                 analysis,
             };
             logs.push((connection, packets));
@@ -127,17 +144,14 @@ pub(super) fn read(
                 close(open.take());
                 let trace = &info.trace;
                 file.begins = file.begins.or(trace.epoch);
-                open = Some(OpenTrace::new(
-                    trace.title.clone(),
-                    trace.group_id.clone(),
-                    trace.vantage,
-                ));
+                open = Some(OpenTrace::new(trace, keeps));
             }
             Ok(QlogItem::Event(event)) => {
                 file.frames += 1;
-                let trace = open.get_or_insert_with(|| {
-                    OpenTrace::new(String::new(), String::new(), Vantage::Unknown)
-                });
+                let trace = open.get_or_insert_with(|| OpenTrace::new(&Trace::default(), keeps));
+                if let QlogData::Scenario { details, .. } = &event.data {
+                    trace.sender = LoggedSender::of_scenario(details).or(trace.sender.take());
+                }
                 let record = buffer.record(&event);
                 trace.analyzer.push(event.at.as_nanos(), file.frames, &record);
                 if compare {

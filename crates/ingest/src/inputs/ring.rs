@@ -75,6 +75,7 @@ pub(super) fn read(
         pairs,
         quic: Vec::new(),
         quic_pairs: Vec::new(),
+        quic_beside: Vec::new(),
         captured_quic,
     })
 }

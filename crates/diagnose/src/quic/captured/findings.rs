@@ -6,19 +6,21 @@
 use packet::Dir;
 
 use super::CapturedQuicAnalysis;
-use crate::quic::rules::quic_rule;
+use crate::quic::rules::{cc836, cc837, quic_rule};
 use crate::rules::{
     Confidence, Finding, Severity, count, many, number, percent, seconds, size, time,
 };
 
 /// Repeated Initials within less are those of a ClientHello of several datagrams, in ns.
 const REPEATED: u64 = 100_000_000;
+/// A burst is this many times what the largest rate sends in the same time.
+const FASTER: f64 = 4.0;
 /// Silences count from this part of the connection on.
 const SILENT_PART: u64 = 20;
 
 /// The findings of a connection, costliest first.
 pub fn captured_findings(analysis: &CapturedQuicAnalysis) -> Vec<Finding> {
-    let rules = [no_answer, handshake, amplification, silences, marks];
+    let rules = [no_answer, handshake, amplification, silences, marks, bursts, drop];
     let mut findings: Vec<_> = rules.iter().filter_map(|rule| rule(analysis)).collect();
     let rank = |found: &Finding| (found.severity == Severity::Error, found.cost);
     findings.sort_by(|a, b| rank(b).cmp(&rank(a)).then(a.code.cmp(b.code)));
@@ -203,6 +205,39 @@ fn marks(analysis: &CapturedQuicAnalysis) -> Option<Finding> {
         .with([count("ce_marks", marked, "marked", many(marked, "datagram"))])
         .because("a queue before the capture point marks instead of dropping")
         .unseen("by how much the sender reduced its window, and marks after the capture point");
+    found.confidence = Confidence::Medium;
+    Some(found)
+}
+
+/// CC836: a host sends in bursts, as far as the capture point sees them.
+fn bursts(analysis: &CapturedQuicAnalysis) -> Option<Finding> {
+    let dir = analysis.main_dir() as usize;
+    let bursts = &analysis.directions[dir].bursts;
+    // A path of this rate sends as much in any millisecond.
+    let smooth = analysis.rates.largest(dir)? / 1e3;
+    if !cc836::is_habit(bursts) || (bursts.longest as f64) < FASTER * smooth {
+        return None;
+    }
+    let (title, evidence) = cc836::facts(bursts, "datagram");
+    let mut found = finding(analysis, "CC836", 0, title)?
+        .at(bursts.interval, bursts.events)
+        .with(evidence)
+        .because("the sender does not pace, or its pacer wakes up rarely")
+        .unseen("whether a host or a device before the capture point held the datagrams together");
+    found.confidence = Confidence::Medium;
+    Some(found)
+}
+
+/// CC837: the rate of the direction with more bytes fell and remained low.
+fn drop(analysis: &CapturedQuicAnalysis) -> Option<Finding> {
+    let drop = analysis.rates.drop(analysis.main_dir() as usize)?;
+    let (title, evidence) = cc837::facts(&drop);
+    let begin = analysis.interval.0;
+    let mut found = finding(analysis, "CC837", 0, title)?
+        .at((begin + drop.at, begin + drop.end), analysis.frames)
+        .with(evidence)
+        .because("the path, the sender's window, flow control or the application changed")
+        .unseen("which of these it was: windows, losses and flow control are encrypted");
     found.confidence = Confidence::Medium;
     Some(found)
 }

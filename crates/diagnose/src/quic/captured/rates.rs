@@ -1,59 +1,13 @@
-//! Rates over time, the busiest millisecond, and silences.
+//! The busiest millisecond, and silences.
 
 use super::CapturedQuicDatagram;
 
-/// Most intervals of a history.
-const INTERVALS: usize = 256;
-/// First length of an interval, in ns.
-const FIRST: u64 = 10_000_000;
 /// Length of the interval of [`BusiestInterval`], in ns.
 const BUSY: u64 = 1_000_000;
 /// Shortest silence that counts, in ns.
 const SILENCE: u64 = 100_000_000;
 /// A shorter silence than this number of round trips is part of a transfer.
 const SILENT_ROUND_TRIPS: u64 = 3;
-
-/// Bytes of each direction over time, in intervals of equal length.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RateHistory {
-    /// Length of an interval in ns; doubles when there would be too many.
-    pub interval: u64,
-    /// UDP payload in bytes, by interval since the first datagram and by direction.
-    pub bytes: Vec<[u64; 2]>,
-}
-
-impl Default for RateHistory {
-    fn default() -> Self {
-        Self { interval: FIRST, bytes: Vec::new() }
-    }
-}
-
-impl RateHistory {
-    /// Adds bytes of a direction at a time in ns since the first datagram.
-    pub(super) fn push(&mut self, since: u64, dir: usize, len: u32) {
-        while since / self.interval >= INTERVALS as u64 {
-            self.interval *= 2;
-            let merged = self.bytes.chunks(2).map(|two| {
-                two.iter().fold([0, 0], |sum: [u64; 2], one| [sum[0] + one[0], sum[1] + one[1]])
-            });
-            self.bytes = merged.collect();
-        }
-        let index = (since / self.interval) as usize;
-        if self.bytes.len() <= index {
-            self.bytes.resize(index + 1, [0, 0]);
-        }
-        self.bytes[index][dir] += u64::from(len);
-    }
-
-    /// The largest rate of a direction in a whole interval, in bytes per second; `None` if the connection
-    /// is shorter than an interval.
-    pub fn largest(&self, dir: usize) -> Option<f64> {
-        // The last interval may be short, and its rate is too low then.
-        let whole = self.bytes.get(..self.bytes.len().checked_sub(1)?)?;
-        let most = whole.iter().map(|interval| interval[dir]).max()?;
-        Some(most as f64 * 1e9 / self.interval as f64)
-    }
-}
 
 /// The millisecond in which a host sent most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

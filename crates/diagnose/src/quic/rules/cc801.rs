@@ -52,6 +52,11 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let lasted = end.saturating_sub(began);
     let cost = lasted.saturating_sub(rtt.unwrap_or(0)).saturating_sub(handshake.amplification.ns);
     let repeats = handshake.retries + handshake.negotiations + handshake.timeouts;
+    // A handshake that an error ended is not slow: CC804 has the error.
+    let failed = analysis.close.as_ref().is_some_and(|close| close.is_error);
+    if failed && handshake.complete.is_none() {
+        return None;
+    }
     let unfinished = handshake.complete.is_none() && analysis.received > 0;
     let slow = rtt.is_some_and(|rtt| lasted > 2 * rtt) && is_significant(analysis, cost);
     if analysis.received == 0 || (repeats == 0 && !slow && !unfinished) {

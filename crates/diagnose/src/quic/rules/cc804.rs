@@ -1,7 +1,7 @@
 //! CC804: closed by an error or by the idle timeout.
 //!
-//! Checks the log's report of the end of the connection for an error code or the idle timeout, and
-//! how long the peer had been silent.
+//! Checks the log's report of the end of the connection, or its CONNECTION_CLOSE frame, for an error code or
+//! the idle timeout, and how long the peer had been silent.
 //!
 //! Cost: none that the log shows; the silence before an idle timeout.
 
@@ -58,6 +58,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     };
     // An idle timeout after the last data is the usual end.
     let in_order = close.idle_timeout && analysis.bytes() > 0 && analysis.timeouts == 0;
-    found.severity = if in_order { Severity::Note } else { Severity::Warning };
+    // Nothing can have been transferred.
+    let failed = close.is_error && analysis.handshake.complete.is_none();
+    found.severity = match (in_order, failed) {
+        (true, _) => Severity::Note,
+        (_, true) => Severity::Error,
+        _ => Severity::Warning,
+    };
     Some(found)
 }

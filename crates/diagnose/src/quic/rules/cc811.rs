@@ -42,6 +42,9 @@ policers, a short queue) or comes from bursts. Losses that turn out to be reorde
     ],
 };
 
+/// If the log has no window, a loss of one packet in this number is a warning.
+const UNPRICED: u64 = 10;
+
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     if !analysis.is_sender() {
         return received(analysis);
@@ -59,7 +62,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         many(sum.count, "congestion event")
     );
     let [min, _, max] = analysis.round_trips.unwrap_or_default();
-    let found = finding(analysis, &RULE, sum.cost, title)
+    let mut found = finding(analysis, &RULE, sum.cost, title)
         .at(sum.interval, sum.events)
         .with([
             count("lost_packets", real, "lost", format!("{} of {} sent", real, analysis.sent)),
@@ -85,6 +88,10 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             "packets were dropped without a queue to show for it: random loss, a policer, or a short queue"
         })
         .unseen(if sum.cost > 0 { bound(analysis) } else { "" });
+    // Without a window the cost is unknown.
+    if analysis.windows.is_none() && real * UNPRICED >= analysis.sent {
+        found.severity = found.severity.max(Severity::Warning);
+    }
     Some(found)
 }
 

@@ -99,6 +99,28 @@ impl PacketTrace {
         }
     }
 
+    /// Time of the first Initial packet.
+    pub(super) fn first(&self) -> Option<u64> {
+        let at =
+            |sent: Option<u64>, received: Option<u64>| [sent, received].into_iter().flatten().min();
+        let sent = self.sent.range((0, 0)..(1, 0)).next().map(|(_, packet)| packet.at);
+        let received = self.received.range((0, 0)..(1, 0)).next().map(|(_, packet)| packet.at);
+        at(sent, received)
+    }
+
+    /// Packets with short headers that were sent: time, length, and whether they were declared lost.
+    pub(super) fn short_sent(&self) -> impl Iterator<Item = (u64, u32, bool)> {
+        self.sent.range((2, 0)..).map(|(_, sent)| (sent.at, sent.bytes, sent.lost.is_some()))
+    }
+
+    /// Packets with short headers that were received, in the order of their times.
+    pub(super) fn short_received(&self) -> impl Iterator<Item = (u64, u32, bool)> {
+        let mut all: Vec<_> =
+            self.received.range((2, 0)..).map(|(_, one)| (one.at, one.bytes, false)).collect();
+        all.sort_by_key(|one| one.0);
+        all.into_iter()
+    }
+
     fn has_room(&mut self, left: &mut usize) -> bool {
         let has_room = *left > 0;
         self.is_partial |= !has_room;

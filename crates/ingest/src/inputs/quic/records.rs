@@ -5,8 +5,8 @@
 //! the versions before 0.4.
 
 use diagnose::quic::record::{
-    QuicFrame, QuicLimits, QuicLossTrigger, QuicMetrics, QuicPacketKind, QuicPacketRecord,
-    QuicRecord,
+    QuicCloseFrame, QuicFrame, QuicLimits, QuicLossTrigger, QuicMetrics, QuicPacketKind,
+    QuicPacketRecord, QuicRecord,
 };
 use logs::qlog::{QlogData, QlogEvent, QlogFrame, QlogPacket, QlogParameters};
 use serde_json::{Map, Value};
@@ -20,6 +20,7 @@ pub(super) struct RecordBuffer {
     frames: Vec<QuicFrame>,
     acked: Vec<(u64, u64)>,
     code: String,
+    reason: String,
 }
 
 impl RecordBuffer {
@@ -71,6 +72,7 @@ impl RecordBuffer {
     fn packet(&mut self, packet: &QlogPacket) -> QuicPacketRecord<'_> {
         self.frames.clear();
         self.acked.clear();
+        let mut close = None;
         let mut record = QuicPacketRecord {
             kind: QuicPacketKind::from_name(&packet.header.packet_type),
             number: packet.header.packet_number,
@@ -99,12 +101,33 @@ impl RecordBuffer {
                 QlogFrame::MaxStreamData { stream_id, maximum } => {
                     self.frames.push(QuicFrame::MaxStreamData { id: *stream_id, limit: *maximum });
                 }
-                QlogFrame::Other(fields) => self.frame(fields, &mut record),
+                QlogFrame::Other(fields) => {
+                    self.frame(fields, &mut record);
+                    close = close.or_else(|| self.close_code(fields));
+                }
             }
         }
         record.frames = &self.frames;
         record.acked = &self.acked;
+        record.close = close.map(|(code, of_application)| QuicCloseFrame {
+            code,
+            of_application,
+            reason: &self.reason,
+        });
         record
+    }
+
+    /// Code of a CONNECTION_CLOSE frame, and whether it is of the application; keeps its reason.
+    fn close_code(&mut self, fields: &Map<String, Value>) -> Option<(u64, bool)> {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str);
+        if !text("frame_type").is_some_and(|kind| kind.eq_ignore_ascii_case("connection_close")) {
+            return None;
+        }
+        let code =
+            ["raw_error_code", "error_code"].iter().find_map(|name| whole(fields.get(*name)?))?;
+        self.reason.clear();
+        self.reason.push_str(text("reason").or_else(|| text("reason_phrase")).unwrap_or_default());
+        Some((code, text("error_space").is_some_and(|space| space.starts_with("application"))))
     }
 
     /// Converts a frame with fields beyond the model of the reader.

@@ -1,0 +1,65 @@
+//! CC837: the rate dropped during the transfer.
+//!
+//! Checks the rate over time, in at most 256 intervals of at least 10 ms: the split with the largest step
+//! leaves a fifth of the transfer on either side, the rate after it is below half of that before it, and four
+//! fifths of the intervals are on their side.
+//!
+//! Cost: none of its own; what limited the transfer then is in the time budget.
+
+use super::QuicRule;
+use super::case::finding;
+use crate::quic::QuicAnalysis;
+use crate::quic::rates::RateDrop;
+use crate::rules::{EvidenceItem, Finding, Severity, number, rate, seconds, time};
+
+pub(super) const RULE: QuicRule = QuicRule {
+    code: "CC837",
+    name: "the rate dropped during the transfer",
+    check,
+    background: "\
+A transfer that was fast and remains slow met a change: the path (another route, a radio cell, a policer
+whose bucket is empty, traffic that began), its window (losses, persistent congestion), flow control (a
+reader that fell behind), or the application. What limited it before and after is in the events at that
+time: read the log from there.",
+    help: &[
+        ("path", "captures or pings over the same time show a longer round trip or losses"),
+        ("policer", "the rate after the drop is constant: pace below it, or ask the operator"),
+        ("receiver", "compare with the flow control findings: a slow reader limits later, not first"),
+    ],
+};
+
+/// Title of the finding, and its evidence.
+pub(in crate::quic) fn facts(drop: &RateDrop) -> (String, [EvidenceItem; 4]) {
+    let (before, after) = drop.rates;
+    let title =
+        format!("the rate falls from {} to {} after {}", rate(before), rate(after), time(drop.at));
+    let evidence = [
+        number("rate_before_bps", before * 8.0, "before", rate(before)),
+        number(
+            "rate_after_bps",
+            after * 8.0,
+            "after",
+            format!("{}, until {}", rate(after), time(drop.end)),
+        ),
+        number("dropped_s", seconds(drop.at), "", String::new()),
+        number(
+            "slower_s",
+            seconds(drop.cost()),
+            "slower",
+            format!("{} more than at the rate before", time(drop.cost())),
+        ),
+    ];
+    (title, evidence)
+}
+
+fn check(analysis: &QuicAnalysis) -> Option<Finding> {
+    let drop = analysis.rates.drop(usize::from(!analysis.is_sender()))?;
+    let (title, evidence) = facts(&drop);
+    let interval = (analysis.first + drop.at, analysis.first + drop.end);
+    let mut found = finding(analysis, &RULE, 0, title)
+        .at(interval, analysis.range)
+        .with(evidence)
+        .because("the path, the window, flow control or the application changed");
+    found.severity = Severity::Note;
+    Some(found)
+}

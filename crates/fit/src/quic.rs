@@ -1,0 +1,309 @@
+//! Fits the data of a QUIC connection, from the log of the host that sends them.
+
+mod losses;
+mod text;
+
+use diagnose::quic::transfer::{QuicRoundTrip, QuicTransfer};
+use diagnose::quic::{QuicAnalysis, QuicLimiter};
+
+use crate::fitted::{Basis, FitError, ReorderingFit, late};
+use crate::{LossEstimate, WritePattern};
+use losses::QueueLosses;
+
+/// Headers of IPv4 and UDP, which the log does not count.
+const IP_UDP: u64 = 28;
+/// Fewest packets with data that were acknowledged; fewer show neither a rate nor a sender.
+const LEAST_PACKETS: usize = 20;
+/// Fewest samples of the spacing of ACKs that give a rate.
+const LEAST_SPACINGS: usize = 8;
+/// Minimum fraction of the time for which a limiter counts.
+const HELD: f64 = 0.2;
+/// Pauses count as a pattern of the application from this part of the time on; with fewer than four
+/// writes, from three times this part.
+const HABIT: u64 = 10;
+/// Below this part of a window in a round trip the receiver reads slowly; one that raises its limit after half a
+/// window returns half of it in a round trip.
+const UNREAD: f64 = 0.4;
+/// The application's pause must exceed this.
+const LEAST_PAUSE: u64 = 2_000_000;
+
+/// A QUIC connection, fitted as a path with two endpoints. Times are in ns, of the data from the first
+/// packet that has any.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuicFit {
+    /// Bytes delivered: acknowledged without a gap.
+    pub bytes: u64,
+    /// Time until the last of them was acknowledged.
+    pub time: u64,
+    /// Bytes delivered over time.
+    pub delivered: Vec<(u64, u64)>,
+    /// Congestion window in bytes over the bytes delivered, where the log has it.
+    pub windows: Vec<(u64, u64)>,
+    /// UDP payload of a full datagram in bytes.
+    pub datagram: u64,
+    /// Shortest round trip.
+    pub rtt: u64,
+    /// Rate of the bottleneck in bit/s of IP packets; `None` if it was never seen busy.
+    pub rate: Option<u64>,
+    /// Capacity of its queue in IP bytes; `None` if it was never seen full.
+    pub buffer: Option<u64>,
+    /// Losses other than queue overflows.
+    pub losses: LossEstimate,
+    /// Losses by queue overflow.
+    pub overflows: u64,
+    /// Reordering, if any, with the most packets that overtook one.
+    pub late: Option<(ReorderingFit, u64)>,
+    /// Packets per ACK.
+    pub per_ack: u64,
+    /// The peer's `max_ack_delay`, if the log has it.
+    pub max_ack_delay: Option<u64>,
+    /// Flow control windows of the connection and of its stream in bytes; `None` if unknown.
+    pub windows_of_peer: [Option<u64>; 2],
+    /// Whether they limited the sender.
+    pub flow_limited: bool,
+    /// Read rate of the receiver in bit/s, if it limited the sender.
+    pub reads: Option<u64>,
+    /// Maximum bytes in flight.
+    pub flight: u64,
+    /// Write pattern of the application.
+    pub writes: WritePattern,
+    /// Basis of the estimates.
+    pub bases: Vec<Basis>,
+}
+
+impl QuicFit {
+    /// Fits the data that the host of the log sent. Its packets must have been kept
+    /// ([`diagnose::quic::QuicAnalyzer::keep_transfer`]).
+    ///
+    /// # Errors
+    /// What the log lacks.
+    pub fn of(analysis: &QuicAnalysis) -> Result<Self, FitError> {
+        let transfer = analysis.transfer.as_deref().ok_or(FitError::NoPackets)?;
+        if !analysis.is_sender() {
+            return Err(FitError::Receiver);
+        }
+        let first = transfer.packets.first().ok_or(FitError::NoData)?.at;
+        let last = *transfer.delivered.last().ok_or(FitError::NoRoundTrip)?;
+        let least = transfer.round_trips.iter().map(|sample| sample.rtt).min();
+        let rtt = least.filter(|&rtt| rtt > 0).ok_or(FitError::NoRoundTrip)?;
+        let acked = transfer.packets.iter().filter(|packet| packet.acked_at.is_some());
+        let datagram = acked.clone().map(|packet| u64::from(packet.bytes)).max().unwrap_or(0);
+        if datagram == 0 {
+            return Err(FitError::NoLengths);
+        }
+        if acked.count() < LEAST_PACKETS {
+            return Err(FitError::TooFewPackets(LEAST_PACKETS));
+        }
+        let active = analysis.budget.active().max(1) as f64;
+        let mut bases = Vec::new();
+        let mut reported = |what, why: String| bases.push(Basis { what, why });
+        let samples = transfer.round_trips.len();
+        reported("delay", format!("shortest round trip of {samples} samples: {} us", rtt / 1_000));
+
+        let wire = (datagram + IP_UDP) as f64 / datagram as f64;
+        let busy = analysis.bottleneck.map(|bytes| (bytes * 8.0 * wire) as u64);
+        let together = spacing(transfer, &transfer.round_trips);
+        // A queue that does not last a round trip shows less than the rate.
+        let is_busy = analysis.time(QuicLimiter::Path) as f64 / active >= HELD;
+        let rate = if is_busy && busy.is_some() { busy } else { busy.max(together) };
+        let why = match rate {
+            Some(rate) if busy == Some(rate) => {
+                format!("{rate} bit/s: largest delivery rate of a round trip with a queue")
+            }
+            Some(rate) => {
+                format!("{rate} bit/s: spacing of the ACKs of packets that were sent together")
+            }
+            None => "no queue and no packets sent together: assumed to be fast".to_owned(),
+        };
+        reported("rate", why);
+
+        let found = QueueLosses::of(transfer, rtt);
+        let overflows = found.overflows;
+        let buffer = rate
+            .filter(|_| overflows > 0)
+            .map(|rate| (rate as f64 / 8.0 * found.queue as f64 / 1e9) as u64 + datagram + IP_UDP);
+        if overflows > 0 {
+            let delay = found.queue / 1_000;
+            reported(
+                "buffer",
+                format!(
+                    "{overflows} losses at a queueing delay of {delay} us: the bytes queued then"
+                ),
+            );
+        }
+        let losses = found.others;
+        if !losses.packets.is_empty() {
+            let (lost, sent) = (losses.packets.len(), losses.sent);
+            reported("loss", format!("{lost} of {sent} packets with data, without a full queue"));
+        }
+        for (from, until) in &losses.outages {
+            let (from, until) =
+                (from.saturating_sub(first) / 1_000, until.saturating_sub(first) / 1_000);
+            reported("outage", format!("no packet arrived from {from} to {until} us"));
+        }
+        let late = reordering(transfer);
+        if let Some((_, extent)) = late {
+            let packets = transfer.packets.iter().filter(|packet| packet.overtaken > 0).count();
+            reported(
+                "reorder",
+                format!("{packets} packets were reordered, by up to {extent} positions"),
+            );
+        }
+        let per_ack = packets_per_ack(&transfer.round_trips);
+        reported("acks", format!("one per {per_ack} packets (median)"));
+
+        let held_by = |limiter| analysis.time(limiter) as f64 / active >= HELD;
+        let by_connection = held_by(QuicLimiter::ConnectionFlow);
+        let by_stream = held_by(QuicLimiter::StreamFlow);
+        let [connection, stream] = transfer.windows;
+        // Of several streams, those that limit are as many times larger together.
+        let stream = stream.map(|window| window.saturating_mul(transfer.streams.clamp(1, 100)));
+        let time = last.at.saturating_sub(first);
+        let goodput = last.bytes as f64 * 8e9 / time.max(1) as f64;
+        let limit = [(by_connection, connection), (by_stream, stream)];
+        let limit =
+            limit.into_iter().filter(|(held, _)| *held).filter_map(|(_, window)| window).min();
+        // A window that is not returned within a round trip waits for its reader.
+        let by_window = limit.map(|window| window as f64 * 8e9 / rtt as f64);
+        let path = rate.unwrap_or(u64::MAX) as f64;
+        let reads =
+            by_window.filter(|bound| goodput < UNREAD * bound.min(path)).map(|_| goodput as u64);
+        if let Some(window) = limit {
+            let whose = if by_connection { "connection" } else { "stream" };
+            reported(
+                "window",
+                format!("flow control of the {whose}, {window} B, limited the sender"),
+            );
+        }
+        if let Some(rate) = reads {
+            reported(
+                "reader",
+                format!(
+                    "the receiver reads {rate} bit/s: its window was not returned within a round trip"
+                ),
+            );
+        }
+        let writes = match limit {
+            Some(_) => WritePattern::Bulk,
+            None => writes(transfer, (rtt / 4).max(LEAST_PAUSE)),
+        };
+        if let WritePattern::Paced(bytes, every) = writes {
+            reported(
+                "application",
+                format!("it writes {bytes} B every {} us, on average", every / 1_000),
+            );
+        }
+        let since = |at: u64| at.saturating_sub(first);
+        let delivered = transfer.delivered.iter().map(|one| (since(one.at), one.bytes)).collect();
+        let windows = transfer.delivered.iter().filter_map(|one| Some((one.bytes, one.window?)));
+        let losses = losses.since(first);
+        Ok(Self {
+            bytes: last.bytes,
+            time,
+            delivered,
+            windows: windows.collect(),
+            datagram,
+            rtt,
+            rate,
+            buffer,
+            losses,
+            overflows,
+            late,
+            per_ack,
+            max_ack_delay: analysis.max_ack_delay,
+            windows_of_peer: [connection, stream],
+            flow_limited: limit.is_some(),
+            reads,
+            flight: analysis.max_in_flight.unwrap_or(0),
+            writes,
+            bases,
+        })
+    }
+}
+
+/// Rate in bit/s of IP packets by the spacing of the ACKs of packets that were sent more closely: the
+/// median.
+fn spacing(transfer: &QuicTransfer, samples: &[QuicRoundTrip]) -> Option<u64> {
+    let mut rates = Vec::new();
+    for pair in samples.windows(2) {
+        let [before, after] = [pair[0], pair[1]];
+        if after.packet <= before.packet {
+            continue;
+        }
+        let packets = &transfer.packets[before.packet as usize..=after.packet as usize];
+        let (Some(one), Some(other)) = (packets.first(), packets.last()) else { continue };
+        // Arrivals at the receiver, but for the way back, which both have.
+        let arrived = (other.at + after.rtt).saturating_sub(one.at + before.rtt);
+        let sent = other.at.saturating_sub(one.at);
+        let whole = packets.iter().all(|packet| packet.acked_at.is_some());
+        if arrived == 0 || sent * 2 > arrived || !whole {
+            continue;
+        }
+        let bytes: u64 = packets[1..].iter().map(|packet| u64::from(packet.bytes) + IP_UDP).sum();
+        rates.push((bytes as f64 * 8e9 / arrived as f64) as u64);
+    }
+    rates.sort_unstable();
+    (rates.len() >= LEAST_SPACINGS).then(|| rates[rates.len() / 2])
+}
+
+/// Reordering, with its extent in packets.
+fn reordering(transfer: &QuicTransfer) -> Option<(ReorderingFit, u64)> {
+    let packets = &transfer.packets;
+    let (mut overtaken, mut extent, mut delay) = (0, 0, 0);
+    for (index, packet) in packets.iter().enumerate() {
+        if packet.overtaken == 0 {
+            continue;
+        }
+        overtaken += 1;
+        extent = extent.max(packet.overtaken);
+        // The next one in order was acknowledged when this one was not.
+        let next = packets[index + 1..].iter().take(64).find(|next| next.overtaken == 0);
+        let after = next.and_then(|next| packet.acked_at.zip(next.acked_at));
+        delay = delay.max(after.map_or(0, |(own, next)| own.saturating_sub(next)));
+    }
+    // A late packet is overtaken only if another one follows within that time.
+    let followed = packets.windows(2).filter(|pair| pair[1].at.saturating_sub(pair[0].at) < delay);
+    let followed = (followed.count() as u64).max(overtaken);
+    Some((late(overtaken, delay, extent, followed)?, extent))
+}
+
+/// Median of the packets that an ACK newly acknowledges, at least 1.
+fn packets_per_ack(samples: &[QuicRoundTrip]) -> u64 {
+    let mut newly: Vec<u32> = samples.iter().map(|sample| sample.newly).collect();
+    newly.sort_unstable();
+    newly.get(newly.len() / 2).map_or(1, |&packets| u64::from(packets.max(1)))
+}
+
+/// The writes of the application, separated by its pauses of at least `least` ns.
+fn writes(transfer: &QuicTransfer, least: u64) -> WritePattern {
+    let mut pauses = transfer.pauses.iter().copied().peekable();
+    // Begin and bytes of each write.
+    let mut writes: Vec<(u64, u64)> = Vec::new();
+    let (mut paused, mut previous) = (0, None::<u64>);
+    for packet in transfer.packets.iter().filter(|packet| packet.fresh > 0) {
+        let mut waited = 0;
+        while let Some((from, to)) = pauses.next_if(|(from, _)| *from < packet.at) {
+            waited += to.min(packet.at) - from.max(previous.unwrap_or(from)).min(to.min(packet.at));
+        }
+        match writes.last_mut() {
+            Some(last) if waited < least => last.1 += u64::from(packet.fresh),
+            Some(_) => {
+                paused += waited;
+                writes.push((packet.at, u64::from(packet.fresh)));
+            }
+            None => writes.push((packet.at, u64::from(packet.fresh))),
+        }
+        previous = Some(packet.at);
+    }
+    let (Some(first), Some(last)) = (writes.first(), writes.last()) else {
+        return WritePattern::Bulk;
+    };
+    let span = last.0 - first.0;
+    let habit = if writes.len() < 4 { 3 } else { 1 };
+    if writes.len() < 2 || paused * HABIT < span * habit {
+        return WritePattern::Bulk;
+    }
+    let gaps = writes.len() as u64 - 1;
+    let bytes: u64 = writes[..gaps as usize].iter().map(|write| write.1).sum();
+    WritePattern::Paced((bytes / gaps).max(1), span / gaps)
+}

@@ -1,0 +1,103 @@
+//! What a captured TCP transfer and a logged QUIC transfer have in common once they are fitted.
+
+use diagnose::capture_point::CapturePoint;
+
+use crate::{Basis, LossPattern, PathFit, QuicFit};
+
+/// A fitted transfer. Times are in ns.
+pub trait FittedTransfer {
+    /// Bytes delivered.
+    fn bytes(&self) -> u64;
+    /// Time until the last of them was delivered, from its [`start`](Self::starts_with_data).
+    fn time(&self) -> u64;
+    /// Bytes delivered over time.
+    fn delivered(&self) -> &[(u64, u64)];
+    /// Congestion window over the bytes delivered; empty if unknown.
+    fn windows(&self) -> &[(u64, u64)];
+    /// Whether times count from the first packet with data; else from the begin of the connection.
+    fn starts_with_data(&self) -> bool;
+    /// How much earlier the recording has a delivery than the sender.
+    fn ahead(&self) -> u64;
+    /// Whether a scenario of other senders draws at random.
+    fn is_random(&self) -> bool;
+    /// Basis of the estimates.
+    fn bases(&self) -> &[Basis];
+    /// The scenario with a sender of `profile` and, if given, congestion control `cc`.
+    fn scenario(&self, profile: &str, cc: Option<&str>, losses: LossPattern, seed: u64) -> String;
+}
+
+impl FittedTransfer for PathFit {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn time(&self) -> u64 {
+        self.time
+    }
+
+    fn delivered(&self) -> &[(u64, u64)] {
+        &self.delivered
+    }
+
+    fn windows(&self) -> &[(u64, u64)] {
+        &[]
+    }
+
+    fn starts_with_data(&self) -> bool {
+        false
+    }
+
+    fn ahead(&self) -> u64 {
+        if self.point == CapturePoint::Receiver { self.rtt / 2 } else { 0 }
+    }
+
+    fn is_random(&self) -> bool {
+        !self.losses.packets.is_empty()
+    }
+
+    fn bases(&self) -> &[Basis] {
+        &self.bases
+    }
+
+    fn scenario(&self, profile: &str, cc: Option<&str>, losses: LossPattern, seed: u64) -> String {
+        Self::scenario(self, profile, cc, losses, seed)
+    }
+}
+
+impl FittedTransfer for QuicFit {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn time(&self) -> u64 {
+        self.time
+    }
+
+    fn delivered(&self) -> &[(u64, u64)] {
+        &self.delivered
+    }
+
+    fn windows(&self) -> &[(u64, u64)] {
+        &self.windows
+    }
+
+    fn starts_with_data(&self) -> bool {
+        true
+    }
+
+    fn ahead(&self) -> u64 {
+        0
+    }
+
+    fn is_random(&self) -> bool {
+        !self.losses.packets.is_empty() || self.late.is_some()
+    }
+
+    fn bases(&self) -> &[Basis] {
+        &self.bases
+    }
+
+    fn scenario(&self, profile: &str, cc: Option<&str>, losses: LossPattern, seed: u64) -> String {
+        Self::scenario(self, profile, cc, losses, seed)
+    }
+}

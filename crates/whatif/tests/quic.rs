@@ -1,0 +1,217 @@
+//! Simulated QUIC transfers, fitted from the qlogs of their senders alone: the recorded sender is simulated
+//! on the fitted path, and others are predicted and compared with a second recording over the true one.
+
+use ackclock_whatif as whatif;
+use diagnose::AnalysisSettings;
+use export::kernel_log::LoggedEndpoint;
+use export::qlog::Qlog;
+use fit::QuicFit;
+use ingest::inputs::{self, InputFile, QuicConnection, ReadMode};
+use logs::qlog::QlogFormat;
+use scenario::{Overrides, load};
+use whatif::{WhatIf, WhatIfError, WhatIfRequest};
+
+const BASE: &str = r#"
+title = "an upload"
+seed = 1
+duration = "120s"
+
+[host.client]
+profile = "quic-rfc9002"
+cc = "newreno"
+
+[host.server]
+profile = "quic-rfc9002"
+
+[host.server.knobs]
+initial_max_data = "1GB"
+initial_max_stream_data = "1GB"
+
+[[path]]
+from = "client"
+to = "server"
+forward = [{ link = { rate = "20Mbit/s", buffer = "100kB" } }, { delay = "20ms" }]
+return = [{ delay = "20ms" }]
+
+[[flow]]
+name = "upload"
+from = "client"
+to = "server"
+bulk = "10MB"
+"#;
+
+/// The log of the sender of [`BASE`] with some keys set.
+fn log(set: &[&str]) -> Vec<u8> {
+    let set = set.iter().map(|set| (*set).to_owned()).collect();
+    let loaded = load(BASE, "run", &Overrides { set, ..Overrides::default() });
+    let loaded = loaded.unwrap_or_else(|errors| panic!("{errors:?}"));
+    let mut scenario = loaded.scenario.clone();
+    let side = LoggedEndpoint::sender(&mut scenario, 0).unwrap();
+    let mut log =
+        Qlog::new(&scenario, side, &loaded.sha256, QlogFormat::Current, Vec::new()).unwrap();
+    sim::run(&scenario, &mut log).unwrap_or_else(|error| panic!("{error:?}"));
+    log.finish().unwrap()
+}
+
+fn read(log: &[u8]) -> QuicConnection {
+    let source = InputFile { name: "upload.sqlog".into(), bytes: Box::new(log) };
+    let mode = ReadMode { keeps_quic: true, ..ReadMode::default() };
+    let reading = inputs::read_with(vec![source], AnalysisSettings::default(), mode).unwrap();
+    reading.quic.into_iter().next().unwrap()
+}
+
+/// Seconds of a recorded transfer, from the first packet with data.
+fn seconds(log: &[u8]) -> f64 {
+    QuicFit::of(&read(log).analysis).unwrap().time as f64 / 1e9
+}
+
+/// Name, path and application, and what the second recordings change.
+type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+const CASES: &[Case] = &[
+    ("busy path", &[], &["quic-rfc9002/cubic", "quinn-0.11/cubic"]),
+    (
+        "short queue, long path",
+        &[
+            "path.0.forward=[{ link = { rate = \"50Mbit/s\", buffer = \"60kB\" } }, { delay = \"40ms\" }]",
+            "path.0.return=[{ delay = \"40ms\" }]",
+            "flow.0.bulk=20MB",
+        ],
+        &["quic-rfc9002/cubic", "msquic-2.6/cubic"],
+    ),
+    (
+        "random loss of 0.5 %",
+        &[
+            "path.0.forward=[{ loss = \"0.5%\" }, { link = { rate = \"50Mbit/s\", buffer = \"500kB\" } }, { delay = \"20ms\" }]",
+        ],
+        &["quic-rfc9002/cubic", "quinn-0.11/cubic"],
+    ),
+    (
+        "random loss of 2 %",
+        &[
+            "path.0.forward=[{ loss = \"2%\" }, { link = { rate = \"50Mbit/s\", buffer = \"500kB\" } }, { delay = \"20ms\" }]",
+        ],
+        &["quic-go-0.61/newreno", "neqo-0.30/cubic"],
+    ),
+    (
+        "flow control of 128 kB",
+        &[
+            "path.0.forward=[{ link = { rate = \"100Mbit/s\", buffer = \"500kB\" } }, { delay = \"20ms\" }]",
+            "host.server.knobs.initial_max_data=128kB",
+        ],
+        &["quic-rfc9002/cubic", "quic-go-0.61/newreno"],
+    ),
+    (
+        "20 kB every 50 ms",
+        &[
+            "flow.0={ name = \"upload\", from = \"client\", to = \"server\", paced = { chunk = \"20kB\", every = \"50ms\", bytes = \"2MB\" } }",
+        ],
+        &["quic-rfc9002/cubic", "quic-go-0.61/newreno"],
+    ),
+    (
+        "300 kB over 200 ms",
+        &[
+            "path.0.forward=[{ link = { rate = \"100Mbit/s\", buffer = \"1MB\" } }, { delay = \"100ms\" }]",
+            "path.0.return=[{ delay = \"100ms\" }]",
+            "flow.0.bulk=300kB",
+        ],
+        &["quic-go-0.61/newreno", "s2n-quic-1.88/cubic"],
+    ),
+    (
+        "reordering of 1 %",
+        &[
+            "path.0.forward=[{ link = { rate = \"50Mbit/s\", buffer = \"500kB\" } }, { reorder = { fraction = \"1%\", by = \"4ms\" } }, { delay = \"20ms\" }]",
+        ],
+        &["quic-rfc9002/cubic", "quinn-0.11/cubic"],
+    ),
+    (
+        "an outage of a second",
+        &[
+            "path.0.forward=[{ link = { rate = \"50Mbit/s\", buffer = \"500kB\" } }, { outage = { from = \"1s\", until = \"2s\" } }, { delay = \"20ms\" }]",
+            "flow.0.bulk=15MB",
+        ],
+        &["quic-rfc9002/cubic"],
+    ),
+    (
+        "an ACK for ten packets",
+        &["host.server.knobs.numReceivedAckElicitingsBeforeAck=10"],
+        &["quic-rfc9002/cubic"],
+    ),
+];
+
+/// Seconds of the transfer by another sender over the true path; the mean of five seeds if it is random.
+fn recorded(set: &[&str], sender: &str) -> f64 {
+    let (profile, cc) = sender.split_once('/').unwrap();
+    let run = |seed: u64| {
+        let mut set = set.to_vec();
+        let other = [
+            format!("host.client.profile={profile}"),
+            format!("host.client.cc={cc}"),
+            format!("seed={seed}"),
+        ];
+        set.extend(other.iter().map(String::as_str));
+        seconds(&log(&set))
+    };
+    let is_random = set.iter().any(|key| key.contains("loss") || key.contains("reorder"));
+    let seeds = if is_random { 5 } else { 1 };
+    (11..11 + seeds).map(run).sum::<f64>() / seeds as f64
+}
+
+/// The model recorded both: the test shows what the fit misses, not how well the model describes a stack.
+#[test]
+#[expect(clippy::print_stdout, reason = "prints the figures")]
+fn a_second_recording_is_predicted_from_the_log_of_the_first() {
+    let (mut lines, mut matched, mut all) = (String::new(), 0, 0);
+    for (name, set, others) in CASES {
+        let first = read(&log(set));
+        let compare = others.iter().map(|&other| other.to_owned()).collect();
+        let request = WhatIfRequest { compare, ..WhatIfRequest::default() };
+        let answer = WhatIf::of_quic(&first, &request).unwrap();
+        let best = &answer.senders[0];
+        let own = best.course.time_s / answer.recorded.time_s - 1.0;
+        lines += &format!(
+            "{name:24} own sender   {:8.3} s, recorded {:8.3} s {:+6.1} %, timing error {:4.1} %{}\n",
+            best.course.time_s,
+            answer.recorded.time_s,
+            own * 100.0,
+            best.misfit * 100.0,
+            if best.shown_by_windows { ", windows match" } else { "" },
+        );
+        for (other, predicted) in others.iter().zip(&answer.alternatives) {
+            let second = recorded(set, other);
+            let off = predicted.course.time_s / second - 1.0;
+            let good = off.abs() <= 0.10;
+            all += 1;
+            matched += u32::from(good);
+            lines += &format!(
+                "{name:24} {other:20} {:8.3} s, recorded {second:8.3} s {:+6.1} %{}\n",
+                predicted.course.time_s,
+                off * 100.0,
+                if good { "" } else { "  MISS" },
+            );
+        }
+    }
+    println!("{lines}{matched} of {all} within 10 %");
+    // Of the random reordering, which differs most from seed to seed, one is 13 % off.
+    assert!(matched >= 17 && all == 18, "{lines}");
+}
+
+#[test]
+fn what_a_log_lacks_is_named() {
+    let few = read(&log(&["flow.0.bulk=10kB"]));
+    let error = WhatIf::of_quic(&few, &WhatIfRequest::default()).unwrap_err();
+    assert!(matches!(error, WhatIfError::Fit(_)));
+    assert!(error.to_string().starts_with("too little to judge"), "{error}");
+}
+
+/// The limit of the first recording is the flow control window: a larger one is tried without being asked for.
+#[test]
+fn the_limit_that_the_log_shows_is_lifted() {
+    let window = "host.server.knobs.initial_max_data=128kB";
+    let answer = WhatIf::of_quic(&read(&log(&[window])), &WhatIfRequest::default()).unwrap();
+    assert!(answer.licensed);
+    let cured = answer.alternatives.iter().find(|one| one.what.contains("initial_max_data"));
+    let cured = cured.unwrap_or_else(|| panic!("{}", answer.to_text()));
+    let second = seconds(&log(&["host.server.knobs.initial_max_data=1024kB"]));
+    assert!((cured.course.time_s / second - 1.0).abs() < 0.1, "{second} {}", answer.to_text());
+}
