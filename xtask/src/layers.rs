@@ -24,6 +24,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("ackclock-logs", 3),
     ("ackclock-tcp", 4),
     ("ackclock-quic", 4),
+    ("ackclock-quinn-host", 5),
     ("ackclock-sim", 5),
     ("ackclock-script", 5),
     ("ackclock-scenario", 6),

@@ -189,6 +189,9 @@ impl EndpointModel {
         state: Option<&SenderState>,
         peer: &Arrivals,
     ) {
+        if self.transport == TransportKind::RealQuic {
+            return self.on_real_event(log, event);
+        }
         if state.is_some_and(|state| !state.in_recovery) {
             self.sender.recovery = None;
         }
@@ -261,6 +264,15 @@ impl EndpointModel {
             | Event::QuicPacketsAcked { .. }
             | Event::QuicPacketLost { .. }
             | Event::TcpInfo { .. } => {}
+        }
+    }
+
+    /// Processes an event of a real implementation: the application reads no more than has arrived.
+    fn on_real_event(&mut self, log: &mut ViolationLog, event: Event) {
+        match event {
+            Event::Connected => self.on_connected(log),
+            Event::AppRead { bytes, total: upto } => self.on_read(log, u64::from(bytes), upto.0),
+            _ => {}
         }
     }
 
@@ -353,8 +365,8 @@ impl EndpointModel {
 
     fn on_read(&mut self, log: &mut ViolationLog, bytes: u64, upto: u64) {
         let arrived = match self.transport {
-            // Datagrams have no order.
-            TransportKind::Udp => self.receiver.bytes,
+            // Datagrams have no order, and those of a real implementation no known offsets.
+            TransportKind::Udp | TransportKind::RealQuic => self.receiver.bytes,
             _ => self.receiver.arrivals.upto(),
         };
         let before = self.receiver.read;
@@ -389,7 +401,7 @@ impl EndpointModel {
         receiver.packets += 1;
         receiver.bytes += contents.len;
         let stop = contents.at.saturating_add(contents.len);
-        if self.transport == TransportKind::Udp {
+        if matches!(self.transport, TransportKind::Udp | TransportKind::RealQuic) {
             // By number.
             receiver.arrivals.insert(contents.at, contents.at.saturating_add(1));
         } else if contents.len > 0 {
@@ -410,7 +422,7 @@ impl EndpointModel {
     ) -> Option<PayloadRange> {
         let about = Subject::Packet(packet.packet);
         let len = u64::from(packet.len);
-        if self.transport == TransportKind::Udp {
+        if matches!(self.transport, TransportKind::Udp | TransportKind::RealQuic) {
             return Some(self.depart_datagram(log, packet));
         }
         // Data sent before it that did not depart is missing.
@@ -458,19 +470,20 @@ impl EndpointModel {
         })
     }
 
-    /// Processes the departure of a datagram: a source numbers them, and a receiver only returns those
-    /// that arrived.
+    /// Processes the departure of a datagram: a source of UDP numbers them, and a receiver only returns those
+    /// that arrived. Both ends of a real implementation number theirs, with or without data.
     fn depart_datagram(
         &mut self,
         log: &mut ViolationLog,
         packet: &PacketDeparture,
     ) -> PayloadRange {
         let number = u64::from(packet.seq.0);
-        let known = match self.opens {
+        let is_udp = self.transport == TransportKind::Udp;
+        let known = match self.opens || !is_udp {
             true => number == self.sender.max & u64::from(u32::MAX),
             false => self.receiver.arrivals.missing(number, number + 1) == 0,
         };
-        if !known || packet.len == 0 {
+        if !known || (is_udp && packet.len == 0) {
             log.note(Subject::Packet(packet.packet), ViolationKind::NeverSent);
         }
         self.sender.max += 1;
@@ -486,7 +499,7 @@ impl EndpointModel {
         let header = size.checked_sub(payload + self.ip_header.get());
         let fits = header.is_some_and(|n| match self.transport {
             TransportKind::Tcp => (20..=60).contains(&n) && n.is_multiple_of(4),
-            TransportKind::Quic { .. } => n >= 10,
+            TransportKind::Quic { .. } | TransportKind::RealQuic => n >= 10,
             TransportKind::Udp => n == 8,
         });
         if !fits || size > self.mtu.get() {

@@ -253,7 +253,7 @@ impl EndpointModel {
             }
             // QUIC compares packets including their headers with the window, even during loss
             // recovery; a knob lets the last packet exceed it.
-            TransportKind::Quic { .. } | TransportKind::Udp => {
+            TransportKind::Quic { .. } | TransportKind::RealQuic | TransportKind::Udp => {
                 let flight = state.in_flight;
                 let beyond = flight > state.cwnd + state.mss - Bytes(1);
                 let allowed = &mut self.sender.beyond_window;

@@ -99,6 +99,9 @@ pub enum TransportKind {
         /// Whether there is a handshake; without one both ends are connected from the start.
         handshake: bool,
     },
+    /// A real implementation of QUIC: its packets and what the applications write and read are known, not
+    /// what its sender does.
+    RealQuic,
     /// UDP: datagrams of any number, without connection, acknowledgments or state.
     Udp,
 }

@@ -36,6 +36,8 @@ pub struct Qlog<W> {
 enum PacketLog {
     Tcp(TcpPacketLog),
     Quic(QuicPacketLog),
+    /// A real implementation, which shows its window and round trip, and no packets.
+    Real,
 }
 
 impl<W: Write> Qlog<W> {
@@ -61,7 +63,7 @@ impl<W: Write> Qlog<W> {
             vantage_name: host.name.clone(),
             group_id: flow.name.clone(),
             protocols: match host.stack {
-                StackSpec::Quic(_) => vec!["QUIC".to_owned()],
+                StackSpec::Quic(_) | StackSpec::Real(_) => vec!["QUIC".to_owned()],
                 StackSpec::Tcp(_) => vec!["QUIC".to_owned(), "TCP".to_owned()],
             },
             epoch: Some(EPOCH),
@@ -85,6 +87,7 @@ impl<W: Write> Qlog<W> {
                 log.announce(fixed, factors);
                 PacketLog::Quic(QuicPacketLog::new(&peer.profile))
             }
+            StackSpec::Real(_) => PacketLog::Real,
             StackSpec::Tcp(tcp) => {
                 // One tick of the host, at least a millisecond.
                 let granularity = (1_000 / u64::from(tcp.profile.hz).max(1)).max(1);
@@ -109,7 +112,9 @@ impl<W: Write> Qlog<W> {
 fn description(host: &HostSpec) -> String {
     let cc = host.stack.cc_name();
     match &host.stack {
-        StackSpec::Quic(quic) => format!("{} with {cc}, in virtual time", quic.profile.name),
+        StackSpec::Quic(_) | StackSpec::Real(_) => {
+            format!("{} with {cc}, in virtual time", host.stack.profile_name())
+        }
         StackSpec::Tcp(tcp) => format!(
             "TCP of {} with {cc} in QUIC's words: a packet is a segment or burst of the stack, \
              stream 0 is the payload",
@@ -128,12 +133,13 @@ impl<W: Write> Recorder for Qlog<W> {
         match &mut self.stack {
             PacketLog::Tcp(segments) => segments.on_event(event),
             PacketLog::Quic(packets) => packets.on_event(&mut self.log, at, event),
+            PacketLog::Real => {}
         }
         match (state, event) {
             (Some(sender), _) => {
                 let flight = match self.stack {
                     PacketLog::Tcp(_) => sender.flight_size(),
-                    PacketLog::Quic(_) => sender.in_flight,
+                    PacketLog::Quic(_) | PacketLog::Real => sender.in_flight,
                 };
                 self.log.update(at, sender, flight, event);
             }

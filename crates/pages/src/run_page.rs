@@ -78,7 +78,7 @@ impl RunPageRecorder {
             let flow = &scenario.flows[index];
             let host = sender(flow);
             let answers = host != flow.from;
-            let is_quic = scenario.hosts.get(host).is_some_and(|host| host.stack.quic().is_some());
+            let is_quic = scenario.hosts.get(host).is_some_and(|host| host.stack.is_quic());
             let name = flow.name.clone();
             let tap =
                 (share > 0 && !is_quic).then(|| capture::tap(scenario, host, TapPoint::Stack));

@@ -5,7 +5,7 @@
 //! interface), then `handshake`, `input` and `output`. The sender: `send_stream`, `sent` (packets
 //! in flight), `acks` (ACK processing), `rtt`, [`loss`], [`pto`], `congestion_control` and
 //! `controller`, `pacer`. The receiver: `received`, [`ack_policy`], `recv_stream`,
-//! [`flow_control`].
+//! [`flow_control`]. [`real`]: real implementations in place of the model.
 //!
 //! Not modelled: cryptography (only its bytes are counted), streams beyond one in each direction,
 //! migration, 0-RTT, ECN, and coalescing of packets in one datagram.
@@ -19,6 +19,7 @@ pub mod loss;
 pub mod packet;
 pub mod profile;
 pub mod pto;
+pub mod real;
 pub mod sizes;
 pub mod slow_start;
 

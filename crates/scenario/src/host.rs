@@ -3,9 +3,10 @@
 use core::num::NonZeroU32;
 
 use cc::{Algorithm, ControllerNameError, registry};
-use quic::CongestionControl;
+use quic::profile::NAMES as QUIC_NAMES;
+use quic::{CongestionControl, real};
 use serde_json::{Value as Json, json};
-use sim::scenario::{HostSpec, Offload, QuicStack, StackSpec, TcpStack};
+use sim::scenario::{HostSpec, Offload, QuicStack, RealQuicStack, StackSpec, TcpStack};
 use tcp::profile::{NAMES, TcpProfile};
 use units::{Bytes, Duration};
 
@@ -24,12 +25,18 @@ use super::tree::{TomlNode, TomlValue};
 
 static PROFILE: Key<ProfileType> =
     Key::required("profile", ProfileType, "TCP stack (operating system) or QUIC stack of the host");
-/// Names of the TCP profiles, followed by the QUIC profiles.
-const ALL_NAMES: [&str; NAMES.len() + quic::profile::NAMES.len()] = {
-    let mut all = [""; NAMES.len() + quic::profile::NAMES.len()];
+/// Names of the TCP profiles, followed by the QUIC profiles and the real implementations of QUIC.
+const ALL_NAMES: [&str; NAMES.len() + QUIC_NAMES.len() + real::NAMES.len()] = {
+    let mut all = [""; NAMES.len() + QUIC_NAMES.len() + real::NAMES.len()];
     let mut at = 0;
     while at < all.len() {
-        all[at] = if at < NAMES.len() { NAMES[at] } else { quic::profile::NAMES[at - NAMES.len()] };
+        all[at] = if at < NAMES.len() {
+            NAMES[at]
+        } else if at < NAMES.len() + QUIC_NAMES.len() {
+            QUIC_NAMES[at - NAMES.len()]
+        } else {
+            real::NAMES[at - NAMES.len() - QUIC_NAMES.len()]
+        };
         at += 1;
     }
     all
@@ -156,7 +163,7 @@ fn elsewhere(key: &str) -> Option<&'static str> {
 /// Builds the host `name`; `None` if it has an error.
 pub(super) fn host(name: &str, table: &HostTable, reader: &mut ScenarioReader) -> Option<HostSpec> {
     let before = reader.errors.len();
-    let mut stack = table.profile.as_ref().and_then(|named| stack(&named.value));
+    let mut stack = table.profile.as_ref().and_then(|named| stack(named, reader));
     if let (Some(cc), Some(stack)) = (&table.cc, &mut stack) {
         set_cc(cc, stack, reader);
     }
@@ -168,6 +175,11 @@ pub(super) fn host(name: &str, table: &HostTable, reader: &mut ScenarioReader) -
             Some(StackSpec::Tcp(tcp)) => knobs::apply(&knobs.value, Some(&mut tcp.profile), reader),
             Some(StackSpec::Quic(quic)) => {
                 knobs::apply_quic(&knobs.value, &mut quic.profile, reader);
+            }
+            Some(StackSpec::Real(real)) => {
+                let message =
+                    format!("{} has no knobs: it runs with its defaults", real.stack.name());
+                reader.report(SpannedError::new(knobs.span, message));
             }
             None => knobs::apply(&knobs.value, None, reader),
         }
@@ -188,15 +200,29 @@ pub(super) fn host(name: &str, table: &HostTable, reader: &mut ScenarioReader) -
         name: name.to_owned(),
         stack: match stack? {
             StackSpec::Tcp(tcp) => StackSpec::Tcp(TcpStack { clock_phase, isn, timestamp, ..tcp }),
-            quic @ StackSpec::Quic(_) => quic,
+            quic @ (StackSpec::Quic(_) | StackSpec::Real(_)) => quic,
         },
         offload: Offload { tso, budget, moderation, ..offload },
         delay: span(&table.delay),
     })
 }
 
-/// Returns the stack of a profile, with the profile's congestion control.
-fn stack(name: &str) -> Option<StackSpec> {
+/// Returns the stack of a profile, with the profile's congestion control; reports a real implementation that
+/// this build lacks.
+fn stack(named: &Located<String>, reader: &mut ScenarioReader) -> Option<StackSpec> {
+    let name = named.value.as_str();
+    if real::NAMES.contains(&name) {
+        let found = crate::real_stacks::named(name);
+        if found.is_none() {
+            let message = format!("this build of Ackclock has no {name}");
+            let hint =
+                "build it with --features quinn, or take the model \"quinn-0.11\"".to_owned();
+            reader.report(SpannedError::new(named.span, message).hint(hint));
+        }
+        let stack = found?;
+        let cc = stack.controllers().first()?;
+        return Some(StackSpec::Real(RealQuicStack { stack, cc, mtu: 1_500 }));
+    }
     if let Some(profile) = quic::QuicProfile::named(name) {
         return Some(StackSpec::Quic(QuicStack { profile, cc: profile.controller() }));
     }
@@ -221,6 +247,19 @@ fn set_cc(cc: &Located<String>, stack: &mut StackSpec, reader: &mut ScenarioRead
             let found = external.map_or_else(named, |one| Ok(CongestionControl::External(one)));
             found.map(|found| quic.cc = found)
         }
+        StackSpec::Real(real) => {
+            let offered = real.stack.controllers();
+            match offered.iter().find(|offered| **offered == cc.value) {
+                Some(found) => real.cc = found,
+                None => {
+                    let name = real.stack.name();
+                    let message = format!("`{}` is not offered by {name} here", cc.value);
+                    let fault = SpannedError::new(cc.span, message);
+                    reader.report(fault.expected(format!("for {name}: {}", quoted(offered))));
+                }
+            }
+            return;
+        }
     };
     // Names of the registry exist on every system.
     if offered != Err(ControllerNameError::OtherStack) {
@@ -229,7 +268,9 @@ fn set_cc(cc: &Located<String>, stack: &mut StackSpec, reader: &mut ScenarioRead
     let message = format!("`{}` needs the delivery rates of Linux's stack", cc.value);
     let fault = SpannedError::new(cc.span, message);
     reader.report(match stack {
-        StackSpec::Tcp(_) => fault.hint("profile = \"linux-6.18\" offers it".to_owned()),
+        StackSpec::Tcp(_) | StackSpec::Real(_) => {
+            fault.hint("profile = \"linux-6.18\" offers it".to_owned())
+        }
         StackSpec::Quic(quic) => {
             let offered: Vec<&str> = CongestionControl::names().collect();
             fault.expected(format!("for {}: {}", quic.profile.name, quoted(&offered)))
@@ -241,14 +282,13 @@ fn set_cc(cc: &Located<String>, stack: &mut StackSpec, reader: &mut ScenarioRead
 fn set_mtu(stack: &mut StackSpec, mtu: u32, place: TextSpan, reader: &mut ScenarioReader) {
     match stack {
         StackSpec::Tcp(tcp) => tcp.profile.mtu = mtu,
-        StackSpec::Quic(quic) => {
-            quic.profile.mtu = mtu;
-            // RFC 9000 section 14: datagrams of 1200 bytes must fit.
-            if mtu < 1_228 {
-                let message = "QUIC needs an MTU of 1228 B: 1200 B and the UDP and IPv4 headers";
-                reader.report(SpannedError::new(place, message));
-            }
-        }
+        StackSpec::Quic(quic) => quic.profile.mtu = mtu,
+        StackSpec::Real(real) => real.mtu = mtu,
+    }
+    // RFC 9000 section 14: datagrams of 1200 bytes must fit.
+    if stack.is_quic() && mtu < 1_228 {
+        let message = "QUIC needs an MTU of 1228 B: 1200 B and the UDP and IPv4 headers";
+        reader.report(SpannedError::new(place, message));
     }
 }
 

@@ -37,6 +37,7 @@ mod overrides;
 mod path;
 mod presets;
 mod queue;
+mod real_stacks;
 mod reference;
 mod reorder;
 mod report;

@@ -271,7 +271,8 @@ fn check_sizes(
 /// Rejects combinations that QUIC does not support.
 fn check_quic(scenario: &Scenario, file: &ScenarioFile, reader: &mut ScenarioReader) {
     let name = |host: usize| &scenario.hosts[host].name;
-    let has_quic = |host: usize| scenario.hosts[host].stack.quic().is_some();
+    let stack = |host: usize| &scenario.hosts[host].stack;
+    let has_quic = |host: usize| stack(host).is_quic();
     for (flow, table) in scenario.flows.iter().zip(items(&file.flow)) {
         let (from, to) = (flow.from, flow.to);
         if let App::Datagrams(spec) = &flow.app {
@@ -293,6 +294,20 @@ fn check_quic(scenario: &Scenario, file: &ScenarioFile, reader: &mut ScenarioRea
             let (quic, tcp) = if has_quic(from) { (from, to) } else { (to, from) };
             let message = format!("{:?} has QUIC and {:?} has TCP", name(quic), name(tcp));
             let hint = format!("give {:?} a profile such as \"quic-rfc9002\" too", name(tcp));
+            reader.report(SpannedError::new(table.span, message).hint(hint));
+        } else if has_quic(from)
+            && stack(from).real().map(|real| real.stack.name())
+                != stack(to).real().map(|real| real.stack.name())
+        {
+            let real = if stack(from).real().is_some() { from } else { to };
+            let profile = stack(real).profile_name();
+            let other = name(if real == from { to } else { from });
+            let message = format!(
+                "{:?} has {profile}, a real implementation, and {other:?} a model, whose packets it cannot \
+                 read",
+                name(real)
+            );
+            let hint = format!("give {other:?} the profile \"{profile}\" too");
             reader.report(SpannedError::new(table.span, message).hint(hint));
         } else if has_quic(from) && (flow.nodelay || flow.keepalive.is_some()) {
             let message = "`nodelay` and `keepalive` are options of TCP; this flow uses QUIC";

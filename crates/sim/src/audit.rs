@@ -216,6 +216,7 @@ fn flow_of(scenario: &Scenario, flow: &FlowSpec) -> check::world::FlowModel {
         transport: match scenario.hosts.get(flow.from).and_then(|host| host.stack.quic()) {
             _ if matches!(flow.app, App::Datagrams(_)) => TransportKind::Udp,
             Some(quic) => TransportKind::Quic { handshake: quic.profile.handshake.is_some() },
+            None if is_real(scenario, flow) => TransportKind::RealQuic,
             None => TransportKind::Tcp,
         },
         recovery_limits: [(flow.from, flow.to), (flow.to, flow.from)]
@@ -223,6 +224,10 @@ fn flow_of(scenario: &Scenario, flow: &FlowSpec) -> check::world::FlowModel {
         output_calls: [flow.from, flow.to].map(|host| output_calls(scenario, host)),
         free_fins: [flow.from, flow.to].map(|host| has_free_fin(scenario, host)),
     }
+}
+
+fn is_real(scenario: &Scenario, flow: &FlowSpec) -> bool {
+    scenario.hosts.get(flow.from).is_some_and(|host| host.stack.real().is_some())
 }
 
 /// Does the last segment of a host need no room in the congestion window if it carries the FIN?

@@ -3,7 +3,7 @@
 //! Reading order: [`scenario`] (the description of a world), [`observer`] (records a run),
 //! [`outcome`] (the results), `validity` (which scenarios can be run), then the run itself: `world`
 //! (the event loop), `routes` (the elements of a path), `nic` (a host's network card), `transport`
-//! (TCP or QUIC), `datagrams` (QUIC packets on the network), `app` (the applications). In addition:
+//! (TCP or QUIC), `real` (a real implementation of QUIC), `datagrams` (QUIC packets on the network), `app` (the applications). In addition:
 //! [`audit`] (a run checked by the verifier), [`live`] (a world with external hosts) and `erased` (one
 //! engine for many observers).
 //!
@@ -20,6 +20,7 @@ mod app;
 mod datagrams;
 mod erased;
 mod nic;
+mod real;
 mod routes;
 mod run_error;
 mod transport;

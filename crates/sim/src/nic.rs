@@ -94,7 +94,7 @@ impl Nic {
                 waiting: Vec::new(),
                 up: Vec::new(),
             })),
-            StackSpec::Quic(_) => NicQueue::Quic,
+            StackSpec::Quic(_) | StackSpec::Real(_) => NicQueue::Quic,
         };
         Self {
             queue,

@@ -21,7 +21,7 @@ pub use net::slot::SlotParams;
 use packet::IpVersion;
 use units::{Bytes, Duration, Rate};
 
-pub use stack::{QuicStack, StackSpec, TcpStack};
+pub use stack::{QuicStack, RealQuicStack, StackSpec, TcpStack};
 pub(crate) use traffic::exponential;
 pub use traffic::{Arrivals, CDF_WHOLE, FlowGroup, TransferSizes};
 

@@ -1,4 +1,4 @@
-//! Transport of a flow: TCP or QUIC, or an external stack.
+//! Transport of a flow: TCP or QUIC, a real implementation of QUIC, or an external stack.
 //!
 //! Connections take most of a world's memory. An unused one takes none, and an idle one little:
 //! [`Simulation::wake_endpoint`](crate::world::Simulation::wake_endpoint) creates or wakes it
@@ -10,6 +10,7 @@ use record::Recorder;
 use tcp::packed::PackedEndpoint;
 use units::{Bytes, Duration, Instant};
 
+use crate::real::RealTransport;
 use crate::udp::DatagramEndpoint;
 
 /// One end of a connection of either kind.
@@ -17,6 +18,7 @@ use crate::udp::DatagramEndpoint;
 pub(crate) enum TransportEndpoint {
     Tcp(Box<tcp::TcpEndpoint>),
     Quic(Box<quic::QuicEndpoint>),
+    Real(Box<RealTransport>),
     /// An end of a flow of datagrams.
     Udp(Box<DatagramEndpoint>),
     /// Endpoint of an external machine: it communicates through [`crate::live`].
@@ -51,6 +53,7 @@ macro_rules! either {
         match $any {
             TransportEndpoint::Tcp($end) => $call,
             TransportEndpoint::Quic($end) => $call,
+            TransportEndpoint::Real($end) => $call,
             other => {
                 debug_assert!(!other.sleeps(), "called before it was woken");
                 $silence
@@ -70,6 +73,7 @@ impl TransportEndpoint {
         match self {
             Self::Tcp(tcp) => tcp.open(),
             Self::Quic(quic) => quic.open(cx),
+            Self::Real(real) => real.open(cx),
             Self::Udp(udp) => udp.open(cx.now),
             Self::Outside | Self::Uncreated | Self::Retired(_) | Self::Hibernated(_) => {}
         }
@@ -105,8 +109,16 @@ impl TransportEndpoint {
     }
 
     #[inline]
-    pub(crate) fn poll_signal(&mut self) -> Option<Signal> {
-        either!(self, end => end.poll_signal(), None)
+    pub(crate) fn poll_signal<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<Signal> {
+        match self {
+            Self::Tcp(tcp) => tcp.poll_signal(),
+            Self::Quic(quic) => quic.poll_signal(),
+            Self::Real(real) => real.poll_signal(cx),
+            other => {
+                debug_assert!(!other.sleeps(), "called before it was woken");
+                None
+            }
+        }
     }
 
     #[inline]
@@ -114,6 +126,7 @@ impl TransportEndpoint {
         match self {
             Self::Tcp(tcp) => tcp.next_deadline(),
             Self::Quic(quic) => quic.poll_timeout().map_or(Instant::MAX, |(at, _)| at),
+            Self::Real(real) => real.deadline(),
             Self::Udp(udp) => udp.deadline(),
             Self::Outside | Self::Uncreated | Self::Retired(_) | Self::Hibernated(_) => {
                 Instant::MAX
@@ -136,7 +149,8 @@ impl TransportEndpoint {
         match self {
             Self::Tcp(tcp) => tcp.controller_failure(),
             Self::Quic(quic) => quic.controller_failure(),
-            Self::Udp(_)
+            Self::Real(_)
+            | Self::Udp(_)
             | Self::Outside
             | Self::Uncreated
             | Self::Retired(_)
@@ -162,6 +176,7 @@ impl TransportEndpoint {
                     received_packet_bytes: Some(Bytes(totals.received_bytes)),
                 }
             }
+            Self::Real(real) => real.counted(),
             Self::Udp(udp) => EndpointTotals {
                 data_packets: udp.sent(),
                 mss: Bytes(u64::from(udp.size)),

@@ -18,6 +18,9 @@ use crate::scenario::{
 /// Flows that a link or an application limits may take any time.
 const MAX_SEGMENTS: f64 = 1e10;
 
+/// An upper estimate of the bytes in flight of a real implementation, whose limits are its own.
+const REAL_WINDOW: Bytes = Bytes(10_000_000);
+
 /// Reason why a scenario cannot be run. The text form reports these with their line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetupError {
@@ -26,13 +29,14 @@ pub enum SetupError {
         /// Index of the flow.
         flow: usize,
     },
-    /// Flow number `flow` connects a TCP host with a QUIC host, or is UDP of an external host.
+    /// Flow number `flow` connects different transports (TCP, a model of QUIC, a real implementation of it),
+    /// or is UDP of an external host.
     Transport {
         /// Index of the flow.
         flow: usize,
     },
-    /// Host number `host` has a congestion control that its TCP does not offer: BBR on a stack
-    /// other than Linux.
+    /// Host number `host` has a congestion control that its stack does not offer, such as BBR on a TCP
+    /// other than Linux's.
     Controller {
         /// Index of the host.
         host: usize,
@@ -70,11 +74,12 @@ impl fmt::Display for SetupError {
             Self::Transport { flow } => {
                 write!(
                     f,
-                    "flow {flow} joins a host with TCP and one with QUIC, or is UDP of a real host"
+                    "flow {flow} joins hosts of different transports (TCP, QUIC, a real \
+                     implementation of QUIC), or is UDP of a real host"
                 )
             }
             Self::Controller { host } => {
-                write!(f, "host {host} has a congestion control that its TCP does not offer")
+                write!(f, "host {host} has a congestion control that its stack does not offer")
             }
             Self::Path { path } => write!(
                 f,
@@ -113,6 +118,7 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
     let offers = |host: &HostSpec| match &host.stack {
         StackSpec::Tcp(tcp) => tcp.cc != cc::Algorithm::Bbr || tcp.profile.family == Family::Linux,
         StackSpec::Quic(_) => true,
+        StackSpec::Real(real) => real.stack.controllers().contains(&real.cc),
     };
     if let Some(host) = hosts.iter().position(|host| !offers(host)) {
         return Err(SetupError::Controller { host });
@@ -130,10 +136,7 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
         if is_udp && is_real {
             return Err(SetupError::Transport { flow: index });
         }
-        if let [StackSpec::Tcp(_), StackSpec::Quic(_)] | [StackSpec::Quic(_), StackSpec::Tcp(_)] =
-            stacks
-            && !is_udp
-        {
+        if !is_udp && !speak_to_each_other(stacks) {
             return Err(SetupError::Transport { flow: index });
         }
         if !is_real && segments(scenario, flow, path) > MAX_SEGMENTS {
@@ -142,6 +145,16 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
         }
     }
     Ok(())
+}
+
+/// Returns whether two stacks can have a connection: both TCP, both models of QUIC, or both the same real
+/// implementation.
+fn speak_to_each_other(stacks: [&StackSpec; 2]) -> bool {
+    match stacks {
+        [StackSpec::Tcp(_), StackSpec::Tcp(_)] | [StackSpec::Quic(_), StackSpec::Quic(_)] => true,
+        [StackSpec::Real(one), StackSpec::Real(other)] => one.stack.name() == other.stack.name(),
+        _ => false,
+    }
 }
 
 /// Segments that a flow sends until the run ends, if it writes without end and its windows are at
@@ -232,6 +245,7 @@ fn largest_window(scenario: &Scenario, flow: &FlowSpec) -> f64 {
 fn largest_send_buffer(stack: &StackSpec) -> f64 {
     bytes_in(match stack {
         StackSpec::Quic(quic) => quic.profile.send_buffer,
+        StackSpec::Real(_) => REAL_WINDOW,
         StackSpec::Tcp(tcp) => match tcp.profile.send_buffer {
             SendBufferRule::FreeBsd { space, auto: true, max, .. } => max.max(space),
             SendBufferRule::FreeBsd { space, .. } | SendBufferRule::Fixed { space } => space,
@@ -246,6 +260,7 @@ fn largest_receive_buffer(stack: &StackSpec) -> f64 {
             let windows = quic.profile.windows;
             Bytes(windows.connection.min(windows.stream))
         }
+        StackSpec::Real(_) => REAL_WINDOW,
         StackSpec::Tcp(tcp) => match tcp.profile.receive_buffer {
             ReceiveBufferRule::FreeBsd { space, auto: true, max, .. } => max.max(space),
             ReceiveBufferRule::FreeBsd { space, .. } | ReceiveBufferRule::Fixed { space } => space,

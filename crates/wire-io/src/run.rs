@@ -348,8 +348,7 @@ fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, SocketEndpoint)>, Wir
     for (flow, ends) in job.scenario.flows.iter().enumerate() {
         let refused = |what| Err(WireRunError::Flow { flow, what });
         let endpoints = endpoints[flow];
-        if [ends.from, ends.to].iter().any(|&host| job.scenario.hosts[host].stack.quic().is_some())
-        {
+        if [ends.from, ends.to].iter().any(|&host| job.scenario.hosts[host].stack.is_quic()) {
             return refused("QUIC");
         }
         if job.outside.contains(&ends.to) {

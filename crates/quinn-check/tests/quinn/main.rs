@@ -2,7 +2,7 @@
 //! time: the Mathis experiment (RTT 2 ms, 100 Gbit/s, 1,252 bytes per packet, NewReno), with every
 //! 51st packet lost, and with 2 % random loss.
 //!
-//! `null_crypto` lets quinn run without TLS, `quinn_world` drives it over our path elements,
+//! `quinn_host::null_crypto` lets quinn run without TLS, `quinn_world` drives it over our path elements,
 //! `meter` measures either sender. The tables are in the snapshots, and in docs/quic.md.
 //!
 //! Differences of quinn-proto 0.11.19 from the pseudocode of RFC 9002, found in its source where
@@ -17,8 +17,8 @@
 //! - No packet is sent beyond a full window on entering recovery.
 
 mod encrypted;
+mod host;
 mod meter;
-mod null_crypto;
 mod profile;
 mod quinn_world;
 

@@ -8,6 +8,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use packet::{Dir, Flags, Segment};
+use quinn_host::QuinnClock;
+use quinn_host::null_crypto::NullCrypto;
 use quinn_proto::congestion::{CubicConfig, NewRenoConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
@@ -19,7 +21,6 @@ use sim::live::{ExternalDelivery, LiveSimulation};
 use units::{FlowId, Instant, SeqNum};
 
 use crate::meter::{HEADERS, PACKET, SenderMeter};
-use crate::null_crypto::NullCrypto;
 
 /// Headers of IPv4 and TCP, which carry the packet's bytes as payload.
 const TCP_HEADERS: u32 = 40;
@@ -45,25 +46,6 @@ impl ConnectionIdGenerator for SeededConnectionIds {
 
     fn cid_lifetime(&self) -> Option<std::time::Duration> {
         None
-    }
-}
-
-/// Conversion of virtual time to quinn's instants, relative to an arbitrary origin.
-#[derive(Debug, Clone, Copy)]
-struct QuinnClock(std::time::Instant);
-
-impl QuinnClock {
-    #[expect(clippy::disallowed_methods, reason = "an origin: only differences are ever looked at")]
-    fn new() -> Self {
-        Self(std::time::Instant::now())
-    }
-
-    fn theirs(self, at: Instant) -> std::time::Instant {
-        self.0 + std::time::Duration::from_nanos(at.as_nanos())
-    }
-
-    fn ours(self, at: std::time::Instant) -> Instant {
-        Instant::from_nanos(at.saturating_duration_since(self.0).as_nanos() as u64)
     }
 }
 
@@ -143,7 +125,7 @@ pub(crate) fn run_recorded(
     mut meter: SenderMeter,
     mut on_sent: impl FnMut(Instant, Dir, &[u8]),
 ) -> SenderMeter {
-    let clock = QuinnClock::new();
+    let clock = QuinnClock::default();
     let mut server_config = ServerConfig::new(Arc::new(NullCrypto), Arc::new(NullCrypto));
     server_config.transport_config(Arc::new(transport(every, cc)));
     let mut client = endpoint(None, seed);

@@ -103,7 +103,7 @@ pub fn measure_until(
     let text = scenario(path, trial, warm_up + span);
     let loaded = load(&text, "the scenario of this run", &Overrides::default())?;
     let from = Instant::ZERO + warm_up;
-    let is_quic = loaded.scenario.hosts.first().is_some_and(|host| host.stack.quic().is_some());
+    let is_quic = loaded.scenario.hosts.first().is_some_and(|host| host.stack.is_quic());
     let (outcome, bytes) = if is_quic {
         let mut packets = PacketMeter { from, in_flight: VecDeque::new(), bytes: 0 };
         (stop::run_shared(&loaded.scenario, &mut packets, stop), packets.bytes)

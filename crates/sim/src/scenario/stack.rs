@@ -1,6 +1,7 @@
-//! The transport stack of a host: TCP or QUIC, never both.
+//! The transport stack of a host: TCP, QUIC, or a real implementation of QUIC.
 
 use quic::CongestionControl;
+use quic::real::RealStack;
 use tcp::profile::TcpProfile;
 use units::Duration;
 
@@ -12,6 +13,8 @@ pub enum StackSpec {
     Tcp(TcpStack),
     /// QUIC.
     Quic(QuicStack),
+    /// A real implementation of QUIC.
+    Real(RealQuicStack),
 }
 
 /// The TCP stack of a host.
@@ -46,12 +49,31 @@ pub struct QuicStack {
     pub cc: CongestionControl,
 }
 
+/// A real implementation of QUIC on a host.
+#[derive(Debug, Clone, Copy)]
+pub struct RealQuicStack {
+    /// The implementation.
+    pub stack: &'static dyn RealStack,
+    /// Congestion control of its connections, one that the implementation offers.
+    pub cc: &'static str,
+    /// IP bytes of the largest packet of the interface.
+    pub mtu: u32,
+}
+
+impl PartialEq for RealQuicStack {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |one: &Self| (one.stack.name(), one.cc, one.mtu);
+        key(self) == key(other)
+    }
+}
+
 impl StackSpec {
     /// Name of its profile.
-    pub const fn profile_name(&self) -> &'static str {
+    pub fn profile_name(&self) -> &'static str {
         match self {
             Self::Tcp(tcp) => tcp.profile.name,
             Self::Quic(quic) => quic.profile.name,
+            Self::Real(real) => real.stack.name(),
         }
     }
 
@@ -60,6 +82,7 @@ impl StackSpec {
         match self {
             Self::Tcp(tcp) => tcp.cc.name(),
             Self::Quic(quic) => quic.cc.name(),
+            Self::Real(real) => real.cc,
         }
     }
 
@@ -68,6 +91,7 @@ impl StackSpec {
         match self {
             Self::Tcp(tcp) => tcp.profile.mtu,
             Self::Quic(quic) => quic.profile.mtu,
+            Self::Real(real) => real.mtu,
         }
     }
 
@@ -76,6 +100,7 @@ impl StackSpec {
         match self {
             Self::Tcp(tcp) => matches!(tcp.cc, cc::Algorithm::Outside(_)),
             Self::Quic(quic) => matches!(quic.cc, CongestionControl::External(_)),
+            Self::Real(_) => false,
         }
     }
 
@@ -83,7 +108,7 @@ impl StackSpec {
     pub const fn tcp(&self) -> Option<&TcpStack> {
         match self {
             Self::Tcp(tcp) => Some(tcp),
-            Self::Quic(_) => None,
+            Self::Quic(_) | Self::Real(_) => None,
         }
     }
 
@@ -91,14 +116,14 @@ impl StackSpec {
     pub const fn tcp_mut(&mut self) -> Option<&mut TcpStack> {
         match self {
             Self::Tcp(tcp) => Some(tcp),
-            Self::Quic(_) => None,
+            Self::Quic(_) | Self::Real(_) => None,
         }
     }
 
     /// Returns the QUIC stack, if it is one.
     pub const fn quic(&self) -> Option<&QuicStack> {
         match self {
-            Self::Tcp(_) => None,
+            Self::Tcp(_) | Self::Real(_) => None,
             Self::Quic(quic) => Some(quic),
         }
     }
@@ -106,8 +131,21 @@ impl StackSpec {
     /// Returns the QUIC stack for modification; see [`StackSpec::quic`].
     pub const fn quic_mut(&mut self) -> Option<&mut QuicStack> {
         match self {
-            Self::Tcp(_) => None,
+            Self::Tcp(_) | Self::Real(_) => None,
             Self::Quic(quic) => Some(quic),
         }
+    }
+
+    /// Returns the real implementation, if it is one.
+    pub const fn real(&self) -> Option<&RealQuicStack> {
+        match self {
+            Self::Tcp(_) | Self::Quic(_) => None,
+            Self::Real(real) => Some(real),
+        }
+    }
+
+    /// Whether its packets are QUIC's, of a model or a real implementation.
+    pub const fn is_quic(&self) -> bool {
+        matches!(self, Self::Quic(_) | Self::Real(_))
     }
 }

@@ -32,6 +32,8 @@ pub(super) enum TransportHeader {
     Tcp(TcpHeader),
     /// The QUIC packet is stored in [`Datagrams`](crate::datagrams::Datagrams).
     Quic(DatagramId),
+    /// The same of a real implementation.
+    Real(DatagramId),
     /// A UDP datagram: its number is in place of TCP's sequence number.
     Udp,
 }
@@ -108,6 +110,26 @@ impl PacketContents {
             ecn: 0,
             flags: Flags::NONE,
             transport: TransportHeader::Quic(id),
+        }
+    }
+
+    /// Encodes a datagram of a real implementation that is stored under that number, the `number`-th of
+    /// its end.
+    pub(super) fn real(
+        (flow, dir, ip): (FlowId, Dir, IpVersion),
+        number: u32,
+        datagram: &quic::real::Datagram,
+        id: DatagramId,
+    ) -> Self {
+        Self {
+            flow,
+            seq: SeqNum(number),
+            payload: datagram.stream_bytes,
+            dir,
+            ip,
+            ecn: datagram.ecn,
+            flags: Flags::NONE,
+            transport: TransportHeader::Real(id),
         }
     }
 

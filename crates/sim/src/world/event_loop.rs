@@ -326,6 +326,10 @@ impl<O: Observer> Simulation<'_, O> {
                 let mut cx = cx(&mut **observer, *now, end.host, end.flow);
                 quic.handle_segment(&mut cx, packet);
             }
+            (TransportEndpoint::Real(real), StoredPacket::Real { bytes, ecn }) => {
+                let mut cx = cx(&mut **observer, *now, end.host, end.flow);
+                real.receive(&mut cx, bytes, ecn);
+            }
             _ => {}
         }
         slots.release(id);

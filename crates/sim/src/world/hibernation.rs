@@ -48,6 +48,7 @@ impl<O: Observer> Simulation<'_, O> {
             }
             TransportEndpoint::Tcp(_)
             | TransportEndpoint::Quic(_)
+            | TransportEndpoint::Real(_)
             | TransportEndpoint::Udp(_)
             | TransportEndpoint::Retired(_)
             | TransportEndpoint::Outside => return,

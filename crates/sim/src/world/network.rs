@@ -145,8 +145,8 @@ impl<'a, O: Observer> Network<'a, O> {
                     StoredPacket::Quic(packet) => {
                         self.observer.datagram(self.now, number, outbound, packet);
                     }
-                    // Captures have TCP and QUIC.
-                    StoredPacket::Udp { .. } => {}
+                    // Captures have TCP and models of QUIC.
+                    StoredPacket::Real { .. } | StoredPacket::Udp { .. } => {}
                 }
             }
         }
@@ -429,7 +429,9 @@ impl<'a, O: Observer> Network<'a, O> {
                 self.slots.release(id);
                 card.arrive(self.now, segment)
             }
-            StoredPacket::Quic(_) | StoredPacket::Udp { .. } => card.arrive_unmerged(self.now, id),
+            StoredPacket::Quic(_) | StoredPacket::Real { .. } | StoredPacket::Udp { .. } => {
+                card.arrive_unmerged(self.now, id)
+            }
         };
         if let Some(at) = wake {
             self.calendar.push(at, SimEvent::NicInterrupt(host));

@@ -64,15 +64,23 @@ pub(super) struct PacketSlots {
     free: u32,
     /// Segments whose contents do not fit in a slot, by pool index.
     cold: Pool<Segment>,
-    /// QUIC packets, by number.
-    pub(super) datagrams: Datagrams,
+    /// Packets of QUIC models, by number.
+    pub(super) datagrams: Datagrams<quic::QuicPacket>,
+    /// Packets of real implementations, by number.
+    pub(super) real: Datagrams<quic::real::Datagram>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl PacketSlots {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), free: NONE, cold: Pool::new(), datagrams: Datagrams::default() }
+        Self {
+            slots: Vec::new(),
+            free: NONE,
+            cold: Pool::new(),
+            datagrams: Datagrams::default(),
+            real: Datagrams::default(),
+        }
     }
 
     /// Adds a free slot.
@@ -152,6 +160,10 @@ impl PacketSlots {
                 let transport = TransportHeader::Quic(self.datagrams.copy(datagram));
                 self.put_contents(PacketContents { transport, ..contents })
             }
+            TransportHeader::Real(datagram) => {
+                let transport = TransportHeader::Real(self.real.copy(datagram));
+                self.put_contents(PacketContents { transport, ..contents })
+            }
         };
         *self.cursor_mut(copy) = RouteCursor { number, ..*self.way(id) };
         copy
@@ -168,6 +180,7 @@ impl PacketSlots {
                 }
             }
             TransportHeader::Quic(datagram) => self.datagrams.release(datagram),
+            TransportHeader::Real(datagram) => self.real.release(datagram),
             TransportHeader::Udp => {}
         }
     }
@@ -212,6 +225,9 @@ impl PacketSlots {
                 None => contents.segment(header),
             }),
             TransportHeader::Quic(datagram) => StoredPacket::Quic(self.datagrams.get(*datagram)),
+            TransportHeader::Real(datagram) => {
+                StoredPacket::Real { bytes: &self.real.get(*datagram).bytes, ecn: contents.ecn }
+            }
             TransportHeader::Udp => StoredPacket::Udp { number: contents.seq.0 },
         }
     }
@@ -262,7 +278,9 @@ impl PacketSlots {
                 };
                 (flags.has(Flags::SYN), ack)
             }
-            TransportHeader::Quic(_) | TransportHeader::Udp => (false, PacketAck::None),
+            TransportHeader::Quic(_) | TransportHeader::Real(_) | TransportHeader::Udp => {
+                (false, PacketAck::None)
+            }
         };
         PacketView {
             size,
@@ -282,6 +300,13 @@ impl PacketSlots {
 pub(super) enum StoredPacket<'a> {
     Tcp(Segment),
     Quic(&'a quic::QuicPacket),
+    /// A packet of a real implementation of QUIC.
+    Real {
+        /// UDP payload.
+        bytes: &'a [u8],
+        /// The two ECN bits of the IP header.
+        ecn: u8,
+    },
     /// A UDP datagram.
     Udp {
         /// Its number in its flow.

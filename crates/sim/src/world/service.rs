@@ -4,7 +4,7 @@ use machine::{Endpoint as _, Signal};
 use packet::Dir;
 use record::Shortcuts;
 use tcp::TcpEndpoint;
-use units::{Instant, unlikely};
+use units::{Bytes, Instant, unlikely};
 
 use super::contents::PacketContents;
 use super::network::{Network, cx};
@@ -13,6 +13,7 @@ use crate::app::Application;
 use crate::observer::Observer;
 use crate::scenario::{Close, TapPoint};
 use crate::transport::TransportEndpoint;
+use crate::udp::UDP_HEADER;
 
 impl<O: Observer> Simulation<'_, O> {
     /// Services an endpoint after input: sends what is ready, runs the application or schedules it,
@@ -75,7 +76,7 @@ impl<O: Observer> Simulation<'_, O> {
         loop {
             if !acts {
                 self.drain(index);
-                while let Some(signal) = self.ends[index].stack.poll_signal() {
+                while let Some(signal) = self.next_signal(index) {
                     acts |= self.on_signal(index, signal);
                 }
             }
@@ -93,6 +94,12 @@ impl<O: Observer> Simulation<'_, O> {
         }
     }
 
+    #[inline(always)]
+    fn next_signal(&mut self, index: usize) -> Option<Signal> {
+        let end = &mut self.ends[index];
+        end.stack.poll_signal(&mut self.network.cx(end.host, end.flow))
+    }
+
     /// Sends all packets that an endpoint has ready.
     #[inline(always)]
     fn drain(&mut self, index: usize) {
@@ -101,6 +108,7 @@ impl<O: Observer> Simulation<'_, O> {
         match &mut end.stack {
             TransportEndpoint::Tcp(tcp) => network.send_all(tcp, end.host, end.flow, end.route),
             TransportEndpoint::Quic(quic) if quic.wants_to_send() => self.send_quic(index),
+            TransportEndpoint::Real(_) => self.send_real(index),
             TransportEndpoint::Udp(_) => self.send_datagrams(index),
             _ => {}
         }
@@ -149,6 +157,30 @@ impl<O: Observer> Simulation<'_, O> {
             let id = slots.put_contents(contents);
             network.look(end.host, TapPoint::Stack, true, id);
             network.transmit_packet(end.host, end.route, id, size);
+        }
+    }
+
+    /// Sends all datagrams that a real implementation has ready.
+    #[inline(never)]
+    fn send_real(&mut self, index: usize) {
+        let network = &mut self.network;
+        let end = &mut self.ends[index];
+        let TransportEndpoint::Real(real) = &mut end.stack else { return };
+        let ip = self.scenario.flows[index / 2].ip;
+        let dir = if index % 2 == CLIENT { Dir::Forward } else { Dir::Reverse };
+        loop {
+            let id = network.slots.real.reserve();
+            let datagram = network.slots.real.get_mut(id);
+            if !real.poll_transmit(network.now, datagram) {
+                network.slots.real.release(id);
+                return;
+            }
+            let headers = UDP_HEADER + u64::from(ip.header_len());
+            let size = Bytes(datagram.bytes.len() as u64 + headers);
+            let contents =
+                PacketContents::real((end.flow, dir, ip), real.next_number(), datagram, id);
+            let packet = network.slots.put_contents(contents);
+            network.transmit_packet(end.host, end.route, packet, size);
         }
     }
 

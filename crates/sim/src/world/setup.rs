@@ -1,10 +1,14 @@
 //! Connections in their initial state, from the scenario.
 
+use quic::real::RealConfig;
 use tcp::profile::SharedProfile;
 use tcp::{Keepalive, TcpConfig, TcpEndpoint, TcpSide};
 use units::{Duration, FlowId, RandomStream, SeqNum};
 
-use crate::scenario::{App, FlowSpec, HostSpec, QuicStack, Scenario, StackSpec, TcpStack};
+use crate::real::RealTransport;
+use crate::scenario::{
+    App, FlowSpec, HostSpec, QuicStack, RealQuicStack, Scenario, StackSpec, TcpStack,
+};
 use crate::transport::TransportEndpoint;
 use crate::udp::DatagramEndpoint;
 
@@ -55,9 +59,33 @@ pub(super) fn transport(
         (StackSpec::Quic(own), StackSpec::Quic(peer), _) => TransportEndpoint::Quic(Box::new(
             quic::QuicEndpoint::new(quic_config(flow, index, side, own, peer)),
         )),
-        // Setup rejects a flow that connects TCP and QUIC.
+        (StackSpec::Real(own), StackSpec::Real(_), _) => {
+            let real_config = real_config(scenario, index, side, own);
+            TransportEndpoint::Real(Box::new(RealTransport::new(own.stack.endpoint(&real_config))))
+        }
+        // Setup rejects a flow that connects different transports.
         _ => TransportEndpoint::Outside,
     }
+}
+
+fn real_config(
+    scenario: &Scenario,
+    index: usize,
+    side: TcpSide,
+    own: &RealQuicStack,
+) -> RealConfig {
+    let flow = &scenario.flows[index];
+    let (side, host) = match side {
+        TcpSide::Client => (quic::QuicSide::Client, flow.from),
+        TcpSide::Server => (quic::QuicSide::Server, flow.to),
+    };
+    let owner = format!("flow {index} host {}", scenario.hosts[host].name);
+    let mut draws = RandomStream::named(scenario.seed, &owner, "real stack");
+    let mut seed = [0; 32];
+    for part in seed.chunks_exact_mut(8) {
+        part.copy_from_slice(&draws.next_u64().to_be_bytes());
+    }
+    RealConfig { side, cc: own.cc, seed, mtu: own.mtu, ip: flow.ip }
 }
 
 fn quic_config(
