@@ -148,7 +148,7 @@ impl QuicEndpoint {
             return;
         }
         let bytes: u64 = packets.iter().map(|packet| u64::from(packet.size)).sum();
-        let step = self.slow_start_step(packets, rtt);
+        let step = self.slow_start_step(cx.now, packets, rtt);
         let acked = AckedPackets {
             now: cx.now,
             packets,
@@ -181,6 +181,7 @@ impl QuicEndpoint {
     /// What the initial slow start does with acknowledged packets, the largest number first.
     fn slow_start_step(
         &mut self,
+        now: Instant,
         packets: &[SentQuicPacket],
         rtt: Option<Duration>,
     ) -> SlowStartStep {
@@ -190,6 +191,7 @@ impl QuicEndpoint {
             return SlowStartStep::Grow(1);
         };
         self.slow_start.on_ack(&SlowStartAck {
+            now,
             rtt,
             min_rtt: self.rtt.min(),
             largest,

@@ -6,8 +6,7 @@ use cc::{Algorithm, ControllerNameError, registry};
 
 use crate::profile::QuicProfile;
 
-/// The congestion controller of a QUIC sender. BBR is not available: it needs the delivery-rate
-/// samples of Linux TCP.
+/// The congestion controller of a QUIC sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CongestionControl {
     /// NewReno of RFC 9002 ([`cc::QuicNewReno`]).
@@ -16,6 +15,8 @@ pub enum CongestionControl {
     Reno,
     /// CUBIC of some system and version ([`cc::cubic`]).
     Cubic(CubicVariant),
+    /// BBR version 1 ([`cc::Bbr`]), with the delivery rates of QUIC's packets.
+    Bbr,
     /// A user-defined controller.
     External(ExternalAlgorithm),
 }
@@ -24,15 +25,14 @@ impl CongestionControl {
     /// The controller called `name`; `cubic` is that of RFC 9438.
     ///
     /// # Errors
-    /// [`ControllerNameError::OtherStack`] if only a TCP stack offers it, else as
-    /// [`registry::find`].
+    /// As [`registry::find`].
     pub fn named(name: &str) -> Result<Self, ControllerNameError> {
-        registry::find(name, CubicVariant::Rfc)?.try_into()
+        registry::find(name, CubicVariant::Rfc).map(Self::from)
     }
 
     /// Every name that [`CongestionControl::named`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        registry::NAMES.into_iter().filter(|name| Self::named(name).is_ok())
+        registry::NAMES.into_iter()
     }
 
     /// The name in the results of a run.
@@ -41,16 +41,14 @@ impl CongestionControl {
     }
 }
 
-impl TryFrom<Algorithm> for CongestionControl {
-    type Error = ControllerNameError;
-
-    fn try_from(algorithm: Algorithm) -> Result<Self, ControllerNameError> {
+impl From<Algorithm> for CongestionControl {
+    fn from(algorithm: Algorithm) -> Self {
         match algorithm {
-            Algorithm::NewReno => Ok(Self::NewReno),
-            Algorithm::Reno => Ok(Self::Reno),
-            Algorithm::Cubic(variant) => Ok(Self::Cubic(variant)),
-            Algorithm::Outside(outside) => Ok(Self::External(outside)),
-            Algorithm::Bbr => Err(ControllerNameError::OtherStack),
+            Algorithm::NewReno => Self::NewReno,
+            Algorithm::Reno => Self::Reno,
+            Algorithm::Cubic(variant) => Self::Cubic(variant),
+            Algorithm::Outside(outside) => Self::External(outside),
+            Algorithm::Bbr => Self::Bbr,
         }
     }
 }
@@ -61,6 +59,7 @@ impl From<CongestionControl> for Algorithm {
             CongestionControl::NewReno => Self::NewReno,
             CongestionControl::Reno => Self::Reno,
             CongestionControl::Cubic(variant) => Self::Cubic(variant),
+            CongestionControl::Bbr => Self::Bbr,
             CongestionControl::External(outside) => Self::Outside(outside),
         }
     }
@@ -80,19 +79,12 @@ mod tests {
     use crate::profile::NAMES;
 
     #[test]
-    fn bbr_is_refused_and_not_replaced() {
-        assert_eq!(CongestionControl::named("bbr"), Err(ControllerNameError::OtherStack));
-        assert_eq!(
-            CongestionControl::try_from(Algorithm::Bbr),
-            Err(ControllerNameError::OtherStack)
-        );
+    fn names_are_those_of_the_registry() {
+        assert_eq!(CongestionControl::named("bbr"), Ok(CongestionControl::Bbr));
         assert_eq!(CongestionControl::named("newreon"), Err(ControllerNameError::Unknown));
-    }
-
-    #[test]
-    fn names_are_those_of_the_registry_without_bbr() {
-        let others = registry::NAMES.into_iter().filter(|name| *name != "bbr");
-        assert!(CongestionControl::names().eq(others));
+        for name in CongestionControl::names() {
+            assert!(CongestionControl::named(name).is_ok(), "{name}");
+        }
     }
 
     #[test]

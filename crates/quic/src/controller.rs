@@ -1,5 +1,5 @@
 //! Congestion control of a QUIC sender: NewReno of RFC 9002, per packet, and the controllers of TCP
-//! stacks, driven by the same packets.
+//! stacks, driven by the same packets; BBR is in `rate_based`.
 //!
 //! A TCP controller works with sequence numbers. Here they count the bytes of acknowledged packets:
 //! an acknowledged packet advances `snd_una` by its size. Recovery follows RFC 9002 section 7.3.2,
@@ -12,17 +12,18 @@ use cc::cubic::{CubicVariant, FreeBsdCubic, LinuxCubic, RfcCubic};
 use cc::external::ControllerError;
 use cc::quic_newreno::{PacketAcked, PacketsLost};
 use cc::{AnyController, Control, Controller as _, LinuxReno, QuicNewReno, WindowChange, newreno};
-use units::{Bytes, Duration, Instant, Offset};
+use units::{Bytes, Duration, Instant, Offset, RandomStream};
 
 use crate::congestion_control::CongestionControl;
 use crate::profile::{QuicCubicRule, QuicProfile};
 use crate::quic_cubic::{CubicRoundTrip, QuicCubic};
+use crate::rate_based::{DeliveryStamp, RateController};
 use crate::sent::SentQuicPacket;
 
 /// Ticks per second of the clock that TCP controllers see, as in most kernels.
-const HZ: u32 = 1_000;
+pub(crate) const HZ: u32 = 1_000;
 
-const fn ticks(now: Instant) -> u64 {
+pub(crate) const fn ticks(now: Instant) -> u64 {
     now.as_nanos() / (1_000_000_000 / HZ as u64)
 }
 
@@ -32,6 +33,7 @@ pub(crate) enum QuicController {
     NewReno(QuicNewReno),
     Cubic(QuicCubic),
     Tcp(Box<TcpController>),
+    Rate(Box<RateController>),
 }
 
 /// The packets that one ACK frame newly acknowledges.
@@ -66,8 +68,15 @@ pub(crate) struct LostPackets {
 }
 
 impl QuicController {
-    pub(crate) fn new(cc: CongestionControl, profile: &QuicProfile, datagram: u32) -> Self {
+    /// A controller of packets of at most `datagram` bytes; `draws` has its random numbers.
+    pub(crate) fn new(
+        cc: CongestionControl,
+        profile: &QuicProfile,
+        datagram: u32,
+        draws: RandomStream,
+    ) -> Self {
         match cc {
+            CongestionControl::Bbr => Self::Rate(Box::new(RateController::bbr(datagram, draws))),
             CongestionControl::NewReno => {
                 Self::NewReno(QuicNewReno::new(profile.newreno, datagram))
             }
@@ -103,15 +112,39 @@ impl QuicController {
 
     /// Initializes a TCP controller when the connection is established.
     pub(crate) fn on_established(&mut self, now: Instant) {
-        if let Self::Tcp(tcp) = self {
-            tcp.establish(now);
+        match self {
+            Self::Tcp(tcp) => tcp.establish(now),
+            Self::Rate(rate) => rate.establish(now),
+            Self::NewReno(_) | Self::Cubic(_) => {}
         }
     }
 
-    pub(crate) fn on_sent(&mut self, size: u64) {
-        if let Self::Tcp(tcp) = self {
-            tcp.sent += size;
-            tcp.max_packets_out = tcp.max_packets_out.max((tcp.sent - tcp.settled) / tcp.datagram);
+    /// Processes the transmission of a packet; `in_flight` are the bytes before it.
+    pub(crate) fn on_sent(&mut self, now: Instant, size: u64, in_flight: u64) -> DeliveryStamp {
+        match self {
+            Self::Tcp(tcp) => {
+                tcp.sent += size;
+                let out = (tcp.sent - tcp.settled) / tcp.datagram;
+                tcp.max_packets_out = tcp.max_packets_out.max(out);
+            }
+            Self::Rate(rate) => return rate.on_sent(now, size, in_flight),
+            Self::NewReno(_) | Self::Cubic(_) => {}
+        }
+        DeliveryStamp::NONE
+    }
+
+    /// The application has nothing to send while the window has room for more than `in_flight` bytes.
+    pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
+        if let Self::Rate(rate) = self {
+            rate.on_app_limited(in_flight);
+        }
+    }
+
+    /// Packets that a sender which paces at the controller's rate sends at once; `None` if it sets no rate.
+    pub(crate) fn paced_burst(&self) -> Option<u64> {
+        match self {
+            Self::Rate(rate) => Some(rate.burst()),
+            Self::NewReno(_) | Self::Cubic(_) | Self::Tcp(_) => None,
         }
     }
 
@@ -153,6 +186,7 @@ impl QuicController {
                 change
             }
             Self::Tcp(tcp) => tcp.on_acked(acked),
+            Self::Rate(rate) => rate.on_acked(acked),
         }
     }
 
@@ -168,6 +202,7 @@ impl QuicController {
                 cubic.on_packets_lost(&PacketsLost { now, sent, persistent }, packets)
             }
             Self::Tcp(tcp) => tcp.on_lost(lost, bytes),
+            Self::Rate(rate) => rate.on_lost(lost, bytes),
         }
     }
 
@@ -176,7 +211,7 @@ impl QuicController {
         match self {
             Self::NewReno(newreno) => newreno.control().ssthresh.is_none(),
             Self::Cubic(cubic) => cubic.control().ssthresh.is_none(),
-            Self::Tcp(_) => false,
+            Self::Tcp(_) | Self::Rate(_) => false,
         }
     }
 
@@ -185,14 +220,14 @@ impl QuicController {
         match self {
             Self::NewReno(newreno) => newreno.leave_slow_start(),
             Self::Cubic(cubic) => cubic.leave_slow_start(),
-            Self::Tcp(_) => {}
+            Self::Tcp(_) | Self::Rate(_) => {}
         }
     }
 
     pub(crate) fn take_extra_packet(&mut self) -> bool {
         match self {
             Self::NewReno(newreno) => newreno.take_extra_packet(),
-            Self::Cubic(_) | Self::Tcp(_) => false,
+            Self::Cubic(_) | Self::Tcp(_) | Self::Rate(_) => false,
         }
     }
 
@@ -201,6 +236,7 @@ impl QuicController {
             Self::NewReno(newreno) => newreno.control(),
             Self::Cubic(cubic) => cubic.control(),
             Self::Tcp(tcp) => tcp.cc.control(),
+            Self::Rate(rate) => rate.control(),
         }
     }
 
@@ -209,13 +245,14 @@ impl QuicController {
             Self::NewReno(newreno) => newreno.in_recovery(),
             Self::Cubic(cubic) => cubic.in_recovery(),
             Self::Tcp(tcp) => tcp.in_recovery,
+            Self::Rate(rate) => rate.in_recovery(),
         }
     }
 
     /// The error of a user-defined controller, if it failed.
     pub(crate) fn failure(&self) -> Option<&ControllerError> {
         match self {
-            Self::NewReno(_) | Self::Cubic(_) => None,
+            Self::NewReno(_) | Self::Cubic(_) | Self::Rate(_) => None,
             Self::Tcp(tcp) => tcp.cc.failure(),
         }
     }
@@ -224,7 +261,7 @@ impl QuicController {
     pub(crate) fn partial(&self) -> Bytes {
         match self {
             Self::NewReno(newreno) => newreno.partial_bytes_acked(),
-            Self::Cubic(_) | Self::Tcp(_) => Bytes::ZERO,
+            Self::Cubic(_) | Self::Tcp(_) | Self::Rate(_) => Bytes::ZERO,
         }
     }
 }

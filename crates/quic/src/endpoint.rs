@@ -5,7 +5,7 @@ use cc::{Growth, WindowChange};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion};
 use record::{Cause, Event, Purpose, Recorder, SendLimit, Sender as _, SenderState};
-use units::{Bytes, Duration, FlowId, Instant, Offset, Rate};
+use units::{Bytes, Duration, FlowId, Instant, Offset, RandomStream, Rate};
 
 use crate::ack_policy::QuicAckPolicy;
 use crate::congestion_control::CongestionControl;
@@ -71,6 +71,8 @@ pub struct QuicConfig {
     pub flow: FlowId,
     /// IP version.
     pub ip: IpVersion,
+    /// Random numbers of the controller.
+    pub draws: RandomStream,
 }
 
 /// Counters of a connection.
@@ -192,7 +194,7 @@ impl QuicEndpoint {
             crypto_out: SendStream::new(u64::from(u32::MAX)),
             crypto_in: RecvStream::default(),
         };
-        let cc = QuicController::new(cfg.cc, profile, datagram);
+        let cc = QuicController::new(cfg.cc, profile, datagram, cfg.draws.clone());
         Self {
             state: QuicState::Idle,
             handshake: Handshake::new(cfg.handshake),
@@ -317,6 +319,9 @@ impl QuicEndpoint {
 
     /// The pacing rate; `None` before the first round-trip sample or without pacing.
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
+        if self.cc.paced_burst().is_some() {
+            return self.cc.control().pacing;
+        }
         self.rtt.first_sample().filter(|_| self.cfg.profile.pacing)?;
         self.pacing_basis().rate()
     }

@@ -4,7 +4,7 @@
 //! implementations differ) with its [`knobs`], [`endpoint`] (the state of an endpoint and its
 //! interface), then `handshake`, `input` and `output`. The sender: `send_stream`, `sent` (packets
 //! in flight), `acks` (ACK processing), `rtt`, [`loss`], [`pto`], `congestion_control` and
-//! `controller`, `pacer`. The receiver: `received`, [`ack_policy`], `recv_stream`,
+//! `controller`, `rate_based` (BBR), `pacer`. The receiver: `received`, [`ack_policy`], `recv_stream`,
 //! [`flow_control`]. [`real`]: real implementations in place of the model.
 //!
 //! Not modelled: cryptography (only its bytes are counted), streams beyond one in each direction,
@@ -31,6 +31,7 @@ mod output;
 mod pacer;
 mod quic_cubic;
 mod ranges;
+mod rate_based;
 mod received;
 mod recv_stream;
 mod rtt;

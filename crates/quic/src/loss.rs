@@ -111,6 +111,7 @@ mod tests {
             size: 1_200,
             ack_eliciting: true,
             frames: packet_frames,
+            delivery: crate::rate_based::DeliveryStamp::NONE,
             settled: false,
         }
     }

@@ -8,6 +8,7 @@ use crate::endpoint::{QuicEndpoint, QuicState};
 use crate::handshake::MIN_INITIAL;
 use crate::packet::{QuicPacket, Space};
 use crate::profile::{AmplificationRule, SendRule};
+use crate::rate_based::DeliveryStamp;
 use crate::sent::{SentFrames, SentQuicPacket};
 use crate::sizes;
 
@@ -43,6 +44,9 @@ impl QuicEndpoint {
         };
         self.due = false;
         self.underused = !matches!(waiting, SendLimit::CongestionWindow | SendLimit::Pacing);
+        if matches!(waiting, SendLimit::Application | SendLimit::Done) {
+            self.cc.on_app_limited(self.bytes_in_flight);
+        }
         if core::mem::replace(&mut self.waiting, waiting) != waiting {
             cx.emit_with_state(self, || Event::SendLimited(waiting));
         }
@@ -203,6 +207,14 @@ impl QuicEndpoint {
     /// Does the pacer delay the next packet?
     fn must_pace<R: Recorder>(&mut self, cx: &Cx<'_, R>) -> bool {
         let profile = &self.cfg.profile;
+        if let Some(burst) = self.cc.paced_burst() {
+            let rate = self.cc.control().pacing;
+            let at = rate.and_then(|rate| {
+                self.pacer.release_at(cx.now, u64::from(self.datagram), rate, burst)
+            });
+            self.paced_until = at;
+            return at.is_some();
+        }
         if !profile.pacing
             || self.rtt.first_sample().is_none()
             || self.rtt.smoothed() < profile.pacing_gain.from_rtt
@@ -292,6 +304,10 @@ impl QuicEndpoint {
     ) {
         let eliciting = slot.is_ack_eliciting();
         let size = u64::from(slot.size);
+        let delivery = match eliciting {
+            true => self.cc.on_sent(cx.now, size, self.bytes_in_flight),
+            false => DeliveryStamp::NONE,
+        };
         let numbers = &mut self.spaces[slot.space.index()];
         slot.number = numbers.next;
         numbers.next += 1;
@@ -309,6 +325,7 @@ impl QuicEndpoint {
                 handshake_done: slot.handshake_done,
                 acked: slot.ack.largest(),
             },
+            delivery,
             settled: false,
         });
         self.handshake.bytes_sent += size;
@@ -316,7 +333,6 @@ impl QuicEndpoint {
             numbers.last_eliciting = cx.now;
             numbers.probes = numbers.probes.saturating_sub(1);
             self.bytes_in_flight += size;
-            self.cc.on_sent(size);
             self.pacer.on_sent(size);
             self.set_loss_timer(cx.now);
         }

@@ -80,6 +80,29 @@ impl Pacer {
         }
     }
 
+    /// When a packet of `size` bytes may be sent at a rate that the controller sets, after bursts of that many
+    /// packets; `None`: now.
+    pub(crate) fn release_at(
+        &mut self,
+        now: Instant,
+        size: u64,
+        rate: Rate,
+        packets: u64,
+    ) -> Option<Instant> {
+        const SECOND: u64 = Duration::from_secs(1).as_nanos();
+        self.burst = packets.max(1) * self.datagram;
+        let bytes = (rate.bits_per_second() / 8).max(1);
+        let earned = scaled(now.since(self.since).as_nanos(), bytes, SECOND);
+        if earned > 0 {
+            let earned = i64::try_from(earned).unwrap_or(i64::MAX);
+            self.tokens = self.tokens.saturating_add(earned);
+            self.since = now;
+        }
+        self.tokens = self.tokens.min(self.burst as i64);
+        let short = size.saturating_sub(self.tokens.max(0) as u64);
+        (short > 0).then(|| self.since + Duration::from_nanos(scaled_up(short, SECOND, bytes)))
+    }
+
     /// Adds the tokens earned since the last time, up to the burst.
     fn refill(&mut self, now: Instant, basis: PacingBasis) {
         let (gain, span) = basis.speed();
@@ -124,6 +147,9 @@ impl Pacer {
         let (gain, span) = basis.speed();
         self.burst = match bucket.capacity {
             BucketCapacity::Window => basis.window.get().max(self.datagram),
+            BucketCapacity::QuarterWindow { least, most } => {
+                (basis.window.get() / 4).clamp(least * self.datagram, most * self.datagram)
+            }
             BucketCapacity::Datagrams { least, time } => {
                 scaled(time.as_nanos(), gain, span).max(least * self.datagram)
             }

@@ -151,6 +151,13 @@ pub struct PacerBucket {
 pub enum BucketCapacity {
     /// A congestion window.
     Window,
+    /// A quarter of a congestion window, within bounds in datagrams.
+    QuarterWindow {
+        /// Least datagrams.
+        least: u64,
+        /// Most datagrams.
+        most: u64,
+    },
     /// What the pacing rate earns in this time, at least these datagrams.
     Datagrams {
         /// Least datagrams.
@@ -161,7 +168,7 @@ pub enum BucketCapacity {
 }
 
 /// Names of all profiles, in the order they are listed to users.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 10] = [
     "quic-rfc9002",
     "quic-inet-2025-02",
     "quic-inet-2025-03",
@@ -171,6 +178,7 @@ pub const NAMES: [&str; 9] = [
     "neqo-0.30",
     "s2n-quic-1.88",
     "msquic-2.6",
+    "picoquic-1.1",
 ];
 
 impl QuicProfile {
@@ -186,6 +194,7 @@ impl QuicProfile {
             "neqo-0.30" => Some(stacks::NEQO),
             "s2n-quic-1.88" => Some(stacks::S2N_QUIC),
             "msquic-2.6" => Some(stacks::MSQUIC),
+            "picoquic-1.1" => Some(stacks::PICOQUIC),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use units::Instant;
 
 use crate::packet::Chunk;
+use crate::rate_based::DeliveryStamp;
 
 /// The frames of a packet that are retransmitted if it is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +39,8 @@ pub(crate) struct SentQuicPacket {
     /// Ack-eliciting: it counts as in flight. ACK-only packets do not.
     pub(crate) ack_eliciting: bool,
     pub(crate) frames: SentFrames,
+    /// For rate-based controllers.
+    pub(crate) delivery: DeliveryStamp,
     /// Acknowledged or lost.
     pub(crate) settled: bool,
 }

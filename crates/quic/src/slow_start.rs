@@ -1,7 +1,7 @@
 //! Ends of the initial slow start before a loss: HyStart++ (RFC 9406), and the hybrid slow start of Chromium's
 //! heirs (Ha and Rhee 2011, delay increase only).
 
-use units::Duration;
+use units::{Duration, Instant};
 
 /// How the initial slow start of a sender may end without a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub enum SlowStartRule {
         /// The round trip is compared with the least of the round before; else with the least of all.
         with_last_round: bool,
     },
+    /// The least of seven samples is a quarter above the lowest largest one of any seven, seven times in a row
+    /// (picoquic, `picoquic_cc_hystart_test`).
+    MinMaxFilter,
 }
 
 /// Bounds of the increase (RFC 9406 section 4.3, `MIN_RTT_THRESH` and `MAX_RTT_THRESH`).
@@ -30,9 +33,15 @@ const ROUNDS: u32 = 5;
 /// Hybrid slow start does not end below this window, in datagrams.
 const LOW_WINDOW: u64 = 16;
 
+/// Samples of the filter, and times that it exceeds its bound (`PICOQUIC_MIN_MAX_RTT_SCOPE`).
+const FILTERED: usize = 7;
+/// Least time between two samples of the filter.
+const FILTER_INTERVAL: Duration = Duration::from_millis(1);
+
 /// An ACK in slow start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SlowStartAck {
+    pub(crate) now: Instant,
     /// Its round-trip sample.
     pub(crate) rtt: Option<Duration>,
     /// Least sample of the connection.
@@ -61,6 +70,48 @@ struct ConservativeSlowStart {
     rounds: u32,
 }
 
+/// The last round-trip samples, and the lowest of their largest.
+#[derive(Debug, Clone, Copy)]
+struct MinMaxFilter {
+    samples: [Duration; FILTERED],
+    count: usize,
+    at: Option<Instant>,
+    lowest: Option<Duration>,
+    exceeded: usize,
+}
+
+impl MinMaxFilter {
+    const EMPTY: Self =
+        Self { samples: [Duration::ZERO; FILTERED], count: 0, at: None, lowest: None, exceeded: 0 };
+
+    /// Adds a sample; returns whether the round trip has increased for long enough. A packet takes `packet` to send
+    /// at the pacing rate.
+    fn has_increased(&mut self, now: Instant, rtt: Duration, packet: Duration) -> bool {
+        if self.at.is_some_and(|at| now <= at + FILTER_INTERVAL) {
+            return false;
+        }
+        self.at = Some(now);
+        self.samples[self.count % FILTERED] = rtt;
+        self.count += 1;
+        if self.count < FILTERED {
+            return false;
+        }
+        let [least, most] = self
+            .samples
+            .iter()
+            .fold([rtt; 2], |[least, most], &sample| [least.min(sample), most.max(sample)]);
+        let lowest = self.lowest.map_or(most, |lowest| lowest.min(most));
+        self.lowest = Some(lowest);
+        let margin = Duration::from_nanos(lowest.as_nanos() / 4).max(packet);
+        if least > lowest + margin {
+            self.exceeded += 1;
+        } else if least <= lowest {
+            self.exceeded = 0;
+        }
+        least > lowest + margin && self.exceeded >= FILTERED
+    }
+}
+
 /// Follows the rounds of the initial slow start.
 #[derive(Debug, Clone)]
 pub(crate) struct SlowStartMonitor {
@@ -71,11 +122,20 @@ pub(crate) struct SlowStartMonitor {
     current: Option<Duration>,
     samples: u32,
     conservative: Option<ConservativeSlowStart>,
+    filter: MinMaxFilter,
 }
 
 impl SlowStartMonitor {
     pub(crate) const fn new(rule: SlowStartRule) -> Self {
-        Self { rule, round_end: 0, last: None, current: None, samples: 0, conservative: None }
+        Self {
+            rule,
+            round_end: 0,
+            last: None,
+            current: None,
+            samples: 0,
+            conservative: None,
+            filter: MinMaxFilter::EMPTY,
+        }
     }
 
     /// Processes an ACK of the initial slow start.
@@ -97,6 +157,11 @@ impl SlowStartMonitor {
                 let base = if with_last_round { self.last } else { Some(ack.min_rtt) };
                 ack.window >= LOW_WINDOW && self.samples >= SAMPLES && self.has_increased(base)
             }
+            SlowStartRule::MinMaxFilter => ack.rtt.is_some_and(|rtt| {
+                // Five quarters of a window are paced in a round trip.
+                let packet = Duration::from_nanos(rtt.as_nanos() * 4 / (5 * ack.window.max(1)));
+                self.filter.has_increased(ack.now, rtt, packet)
+            }),
         };
         if leaves { SlowStartStep::Leave } else { self.end_round(ack) }
     }
@@ -152,6 +217,7 @@ mod tests {
         for (round, &ms) in (0..).zip(rtts) {
             for number in 0..10_u64 {
                 let ack = SlowStartAck {
+                    now: Instant::from_nanos(2_000_000 * (10 * round + number)),
                     rtt: Some(Duration::from_millis(ms)),
                     min_rtt: Duration::from_millis(least),
                     largest: 10 * round + number,
@@ -189,6 +255,16 @@ mod tests {
             rounds(SlowStartRule::HyStartPlusPlus, &[40, 40, 46, 41, 41, 41, 41, 41, 41, 41]);
         assert!(steps.contains(&SlowStartStep::Grow(4)));
         assert_eq!(steps.last(), Some(&SlowStartStep::Grow(1)));
+    }
+
+    /// Of seven samples of 40 ms the largest is 40 ms; more than 50 ms must hold for seven samples, and then seven times
+    /// more.
+    #[test]
+    fn the_filter_ends_slow_start_after_thirteen_samples_of_an_increase() {
+        let steps = rounds(SlowStartRule::MinMaxFilter, &[40, 51, 51]);
+        assert_eq!((steps.last(), steps.len()), (Some(&SlowStartStep::Leave), 10 + 13));
+        let steps = rounds(SlowStartRule::MinMaxFilter, &[40, 50, 50, 50]);
+        assert!(steps.iter().all(|&step| step == SlowStartStep::Grow(1)));
     }
 
     #[test]

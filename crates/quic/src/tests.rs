@@ -1,5 +1,6 @@
 //! Tests of two endpoints and a path between them.
 
+mod bbr;
 mod closing;
 mod flow;
 mod handshake;

@@ -210,10 +210,9 @@ impl QuinnEndpoint {
                 self.signal(Signal::Readable);
             }
             Event::Stream(StreamEvent::Readable { .. }) => self.signal(Signal::Readable),
-            Event::Stream(StreamEvent::Writable { .. }) => {
-                if core::mem::take(&mut self.blocked) {
-                    self.signal(Signal::Writable);
-                }
+            Event::Stream(StreamEvent::Writable { .. }) if self.blocked => {
+                self.blocked = false;
+                self.signal(Signal::Writable);
             }
             Event::Stream(StreamEvent::Finished { .. }) => {
                 self.finished = true;

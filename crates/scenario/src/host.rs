@@ -267,15 +267,7 @@ fn set_cc(cc: &Located<String>, stack: &mut StackSpec, reader: &mut ScenarioRead
     }
     let message = format!("`{}` needs the delivery rates of Linux's stack", cc.value);
     let fault = SpannedError::new(cc.span, message);
-    reader.report(match stack {
-        StackSpec::Tcp(_) | StackSpec::Real(_) => {
-            fault.hint("profile = \"linux-6.18\" offers it".to_owned())
-        }
-        StackSpec::Quic(quic) => {
-            let offered: Vec<&str> = CongestionControl::names().collect();
-            fault.expected(format!("for {}: {}", quic.profile.name, quoted(&offered)))
-        }
-    });
+    reader.report(fault.hint("profile = \"linux-6.18\" offers it".to_owned()));
 }
 
 /// Sets the MTU; reports one that is too small for the stack.

@@ -111,6 +111,17 @@ impl QuicNewRenoParams {
         ..Self::RFC9002
     };
 
+    /// picoquic of August 2026 (d199d45be, `newreno.c`): ten packets of 1,536 bytes, whatever the datagram;
+    /// acknowledgments count in recovery too. The minimum window is two of those packets, here of datagrams.
+    pub const PICOQUIC_1_1: Self = Self {
+        initial_window: 11,
+        initial_limit: 15_360,
+        one_packet_on_entry: false,
+        threshold_has_floor: true,
+        counter: ByteCounterRule { counts_in_recovery: true, ..Self::RFC9002.counter },
+        ..Self::RFC9002
+    };
+
     /// INET of 14 February 2025 (58f2b31929), `accurateIncrease` on.
     pub const INET_2025_02: Self = Self {
         avoidance: QuicAvoidance::Counted { trigger: IncreaseTrigger::LastDatagram },

@@ -139,12 +139,39 @@ pub const MSQUIC: QuicProfile = QuicProfile {
     ..RFC9002
 };
 
+/// private-octopus/picoquic d199d45be of 16 August 2026 (1.1.52).
+///
+/// `picoquic/picoquic.h`: NewReno is the library's default. `picoquic_internal.h`: ten packets of 1,536 bytes at
+/// first and datagrams of at most 1,440 bytes, 250 ms before the first sample, a flow control window of 1 MiB and
+/// 2 MiB a stream, which grow. `newreno.c`: beta 1/2, acknowledged bytes count also in recovery, with their
+/// remainder. `cc_common.c`: slow start ends once the least of seven samples, a millisecond apart, is a quarter above the lowest
+/// largest one, seven times in a row. `pacing.c`: a window in a round trip, 5/4 of it in slow start, from a bucket of
+/// a quarter of a window, two to 16 datagrams. `loss_recovery.c`: three packets. `quicctx.c`, `frames.c`: an ACK for every second
+/// packet at first, and at most 10 ms later.
+pub const PICOQUIC: QuicProfile = QuicProfile {
+    name: "picoquic-1.1",
+    // With headers of IPv4 and UDP.
+    mtu: 1_468,
+    newreno: QuicNewRenoParams::PICOQUIC_1_1,
+    pto: QuicPtoRule { initial_rtt: Duration::from_millis(250), ..RFC9002.pto },
+    slow_start: SlowStartRule::MinMaxFilter,
+    pacing_gain: PacingGain { slow_start: 125, avoidance: 100, from_rtt: Duration::ZERO },
+    bursts: PacerBursts::Bucket(PacerBucket {
+        capacity: BucketCapacity::QuarterWindow { least: 2, most: 16 },
+        wait: Duration::ZERO,
+        in_advance: false,
+    }),
+    acks: QuicAckRule { max_delay: Duration::from_millis(10), ..RFC9002.acks },
+    // The windows grow with the reader: from the start those of [`RFC9002`].
+    ..RFC9002
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::packet::max_datagram;
 
-    const ALL: [QuicProfile; 5] = [QUICHE, QUIC_GO, NEQO, S2N_QUIC, MSQUIC];
+    const ALL: [QuicProfile; 6] = [QUICHE, QUIC_GO, NEQO, S2N_QUIC, MSQUIC, PICOQUIC];
 
     /// Initial windows in bytes by the sources, for the datagrams of the profiles.
     #[test]
@@ -152,6 +179,7 @@ mod tests {
         let window = |profile: &QuicProfile| {
             profile.newreno.initial_window(max_datagram(profile.mtu, packet::IpVersion::V4))
         };
-        assert_eq!(ALL.each_ref().map(window), [12_000, 40_960, 14_720, 14_720, 14_720]);
+        let expected = [12_000, 40_960, 14_720, 14_720, 14_720, 10 * 1_536];
+        assert_eq!(ALL.each_ref().map(window), expected);
     }
 }

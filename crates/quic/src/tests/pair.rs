@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use machine::{Cx, Endpoint as _, Signal};
 use packet::IpVersion;
 use record::{Event, EventSource, Recorder, SenderState};
-use units::{Duration, FlowId, Instant, Rate};
+use units::{Duration, FlowId, Instant, RandomStream, Rate};
 
 use crate::congestion_control::CongestionControl;
 use crate::endpoint::{QuicConfig, QuicEndpoint, QuicSide};
@@ -84,6 +84,7 @@ impl QuicPair {
                 side,
                 flow: FlowId(0),
                 ip: IpVersion::V4,
+                draws: RandomStream::named(1, "pair", "controller"),
             })
         };
         Self {

@@ -16,6 +16,7 @@
 //!   window (`on_ack_received`).
 //! - No packet is sent beyond a full window on entering recovery.
 
+mod bbr;
 mod encrypted;
 mod host;
 mod meter;

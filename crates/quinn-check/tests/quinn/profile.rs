@@ -18,7 +18,7 @@ const SEEDS: u64 = 4;
 const MORE_SEEDS: u64 = 16;
 
 /// A path: rate in Mbit/s, round trip in ms, buffer in packets, elements before the link, seeds.
-type Path = (u64, u64, u64, &'static str, u64);
+pub(crate) type Path = (u64, u64, u64, &'static str, u64);
 
 const PATHS: [Path; 18] = [
     (10, 10, 50, "", 1),
@@ -41,8 +41,16 @@ const PATHS: [Path; 18] = [
     (10, 40, 100, "{ reorder = { fraction = \"0.5%\", by = \"10ms\" } },", MORE_SEEDS),
 ];
 
-fn scenario(profile: &str, (rate, rtt, buffer, loss, _): Path, every: u32, seed: u64) -> Scenario {
-    let host = format!("profile = \"{profile}\"\ncc = \"cubic\"\nmtu = \"1280B\"\n");
+/// The path of the experiment between hosts of `profile` with this congestion control.
+pub(crate) fn scenario(
+    (profile, cc): (&str, &str),
+    (rate, rtt, buffer, loss, _): Path,
+    every: u32,
+    seed: u64,
+) -> Scenario {
+    // A host of quinn-proto takes the place of one of TCP.
+    let cc = if profile == "rfc" { "cubic" } else { cc };
+    let host = format!("profile = \"{profile}\"\ncc = \"{cc}\"\nmtu = \"1280B\"\n");
     // A host of quinn-proto takes the place of one of TCP.
     let knobs = match profile {
         "rfc" => String::new(),
@@ -88,10 +96,10 @@ fn rates(profile: &str, path: Path, every: u32) -> [f64; 2] {
     for seed in 1..=path.4 {
         let meter = || SenderMeter::new(Instant::ZERO + WARM_UP);
         let controller = (every, QuinnController::Cubic);
-        let real = scenario("rfc", path, every, seed);
+        let real = scenario(("rfc", "cubic"), path, every, seed);
         sums[0] += quinn_world::run(&real, controller, seed as u8, meter()).mbps();
         let mut ours = meter();
-        let scenario = scenario(profile, path, every, seed);
+        let scenario = scenario((profile, "cubic"), path, every, seed);
         sim::run(&scenario, &mut ours).unwrap_or_else(|error| panic!("{error:?}"));
         sums[1] += ours.mbps();
     }
@@ -143,7 +151,7 @@ fn quinn_proto_sends_the_same_bytes_twice() {
     type SentDatagrams = Vec<(Instant, packet::Dir, Vec<u8>)>;
     let sent = |seed: u8, path: Path| {
         let mut all: SentDatagrams = Vec::new();
-        let scenario = scenario("rfc", path, 2, u64::from(seed));
+        let scenario = scenario(("rfc", "cubic"), path, 2, u64::from(seed));
         let meter = SenderMeter::new(Instant::ZERO);
         quinn_world::run_recorded(
             &scenario,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use packet::{Dir, Flags, Segment};
 use quinn_host::QuinnClock;
 use quinn_host::null_crypto::NullCrypto;
-use quinn_proto::congestion::{CubicConfig, NewRenoConfig};
+use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
     ConnectionIdGenerator, DatagramEvent, Dir as Streams, Endpoint, EndpointConfig, ServerConfig,
@@ -64,6 +64,8 @@ pub(crate) enum QuinnController {
     NewReno,
     /// The default.
     Cubic,
+    /// Its BBR, whose phases are random whatever the seed.
+    Bbr,
 }
 
 /// The configuration of both endpoints: the defaults of a [`TransportConfig`], its send window of 10 MB among
@@ -76,6 +78,9 @@ fn transport(every: u32, cc: QuinnController) -> TransportConfig {
         QuinnController::NewReno => config.congestion_controller_factory(Arc::new(newreno)),
         QuinnController::Cubic => {
             config.congestion_controller_factory(Arc::new(CubicConfig::default()))
+        }
+        QuinnController::Bbr => {
+            config.congestion_controller_factory(Arc::new(BbrConfig::default()))
         }
     };
     config

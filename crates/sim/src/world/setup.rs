@@ -6,9 +6,7 @@ use tcp::{Keepalive, TcpConfig, TcpEndpoint, TcpSide};
 use units::{Duration, FlowId, RandomStream, SeqNum};
 
 use crate::real::RealTransport;
-use crate::scenario::{
-    App, FlowSpec, HostSpec, QuicStack, RealQuicStack, Scenario, StackSpec, TcpStack,
-};
+use crate::scenario::{App, HostSpec, QuicStack, RealQuicStack, Scenario, StackSpec, TcpStack};
 use crate::transport::TransportEndpoint;
 use crate::udp::DatagramEndpoint;
 
@@ -57,7 +55,7 @@ pub(super) fn transport(
             TransportEndpoint::Tcp(Box::new(TcpEndpoint::new(config)))
         }
         (StackSpec::Quic(own), StackSpec::Quic(peer), _) => TransportEndpoint::Quic(Box::new(
-            quic::QuicEndpoint::new(quic_config(flow, index, side, own, peer)),
+            quic::QuicEndpoint::new(quic_config(scenario, index, side, own, peer)),
         )),
         (StackSpec::Real(own), StackSpec::Real(_), _) => {
             let real_config = real_config(scenario, index, side, own);
@@ -89,16 +87,18 @@ fn real_config(
 }
 
 fn quic_config(
-    flow: &FlowSpec,
+    scenario: &Scenario,
     index: usize,
     side: TcpSide,
     own: &QuicStack,
     peer: &QuicStack,
 ) -> quic::QuicConfig {
-    let (side, client) = match side {
-        TcpSide::Client => (quic::QuicSide::Client, own),
-        TcpSide::Server => (quic::QuicSide::Server, peer),
+    let flow = &scenario.flows[index];
+    let (side, client, host) = match side {
+        TcpSide::Client => (quic::QuicSide::Client, own, flow.from),
+        TcpSide::Server => (quic::QuicSide::Server, peer, flow.to),
     };
+    let owner = format!("flow {index} host {}", scenario.hosts[host].name);
     quic::QuicConfig {
         profile: own.profile,
         peer: peer.profile.parameters(),
@@ -107,6 +107,7 @@ fn quic_config(
         side,
         flow: FlowId(index as u32),
         ip: flow.ip,
+        draws: RandomStream::named(scenario.seed, &owner, "controller"),
     }
 }
 

@@ -1,0 +1,32 @@
+//! BBR of a QUIC sender over a bottleneck whose queue has no limit.
+
+use units::Duration;
+
+use super::pair::{CLIENT, QuicPair, SERVER};
+use crate::congestion_control::CongestionControl;
+use crate::profile::RFC9002;
+
+/// 10 Mbit/s and 41.2 ms, with the transmission of a packet, hold 51.5 kB. Once the bandwidth is known the window is
+/// twice that; added are six packets for bursts of the host, two in ProbeBW, two as the window is even
+/// (`bbr_quantization_budget`), and two that one ACK covers (`bbr_ack_aggregation_cwnd`). NewReno would fill the queue
+/// without end.
+#[test]
+fn the_window_is_twice_the_capacity_of_the_path() {
+    let ms = Duration::from_millis;
+    let mut pair =
+        QuicPair::with_cc(RFC9002, RFC9002, ms(20), CongestionControl::Bbr).rate(10_000_000);
+    pair.open();
+    pair.run_for(ms(200));
+    let mut left = 20_000_000;
+    for _ in 0..25 {
+        left -= pair.write(CLIENT, left);
+        pair.run_for(ms(100));
+    }
+    let window = pair.ends[CLIENT].cc.control().window.get();
+    assert!((103_000..=103_000 + 12 * 1_472).contains(&window), "{window}");
+    let read = pair.ends[SERVER].recv.taken();
+    // 2.7 s of 10 Mbit/s, less headers, handshake and start.
+    assert!((2_500_000..3_375_000).contains(&read), "{read}");
+    let totals = pair.ends[CLIENT].totals();
+    assert_eq!((totals.lost_packets, totals.recoveries), (0, 0));
+}
