@@ -48,6 +48,9 @@ CALLS = {
         ["diagnose", ROOT / "golden/captures/recorded/failures/reset-between.client.pcap.gz", "--every", "100ms"],
     ],
     "hunt": [["hunt", "--cc", "reno", "--goal", "loss", "--worlds", "40"]],
+    "interop": [
+        ["interop", ROOT / "scenarios/example.toml", "--stacks", "quinn-0.11,linux-6.18", "--phases", "2", "--length", "3"]
+    ],
     "kernel-check": [["kernel", "check"]],
     "kernel-list": [["kernel", "list"]],
     "packetdrill": [["packetdrill", ROOT / "golden/packetdrill"], ["packetdrill", ROOT / "docs/samples/packet-scripts"]],

@@ -3,6 +3,7 @@
 mod compare;
 mod generated;
 mod hunt;
+mod interop;
 mod kernel;
 mod mcp;
 mod run;
@@ -22,6 +23,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use compare::GradesArgs;
 pub(crate) use generated::{CompletionsArgs, ManArgs, SchemaArgs};
 pub(crate) use hunt::HuntArgs;
+pub(crate) use interop::InteropArgs;
 pub(crate) use kernel::{BuildArgs, KernelCheckArgs, KernelCommand, ListArgs};
 pub(crate) use mcp::McpArgs;
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
@@ -94,6 +96,8 @@ pub(crate) enum Command {
     Suite(SuiteCommand),
     /// Search for the worst case of a congestion controller, shrunk to a scenario of a few lines
     Hunt(HuntArgs),
+    /// Run QUIC or TCP stacks in pairs over the path of a scenario: goodput, retransmissions, fairness
+    Interop(InteropArgs),
     /// Print published figures next to Ackclock's measurements
     Reproduce(ReproduceArgs),
     /// Read a log, intact or damaged: FreeBSD's Black Box Log or siftr, or qlog

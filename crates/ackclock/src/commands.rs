@@ -9,6 +9,7 @@ mod generated;
 mod guests;
 mod hunt;
 mod import_ini;
+mod interop;
 mod kernel;
 mod mcp;
 mod packetdrill;
@@ -52,6 +53,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Suite(command) => suite::run(command),
         Command::Hunt(args) => hunt::run(&args),
+        Command::Interop(args) => interop::run(args),
         Command::Sweep(args) => sweep::run(args),
         Command::Table(args) => table::run(&args),
         Command::Read(args) => read::run(&args),

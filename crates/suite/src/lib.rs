@@ -7,12 +7,13 @@
 //!
 //! Reading order: `sender` (who is tested), `world` (the scenarios), `measure` (a run), `evaluation`
 //! (the comparison), `criteria` (RFC 9743, one file per section), `slow_start`, `tcpeval`, `flent_test`,
-//! `report` (results), and the forms `text`, `markdown`, `junit` and `sarif`; `baseline` compares two reports.
+//! `interop` (stacks in pairs), `report` (results), and the forms `text`, `markdown`, `junit` and `sarif`; `baseline` compares two reports.
 
 pub mod baseline;
 mod criteria;
 mod evaluation;
 mod flent_test;
+pub mod interop;
 pub mod junit;
 pub mod markdown;
 mod measure;

@@ -113,7 +113,8 @@ impl SuiteSender {
 
     /// True for a sender of QUIC.
     pub fn is_quic(&self) -> bool {
-        self.profile.starts_with("quic")
+        let name = self.profile.as_str();
+        quic::profile::NAMES.contains(&name) || quic::real::NAMES.contains(&name)
     }
 
     /// The tables of a sending and a receiving host with these names. The buffers are as large as

@@ -7,11 +7,12 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// Commands with their schemas.
-const SCHEMAS: [(&str, &str); 19] = [
+const SCHEMAS: [(&str, &str); 20] = [
     ("compare", include_str!("../schemas/compare.json")),
     ("diagnose", include_str!("../schemas/diagnose.json")),
     ("diagnose-every", include_str!("../schemas/diagnose-every.json")),
     ("hunt", include_str!("../schemas/hunt.json")),
+    ("interop", include_str!("../schemas/interop.json")),
     ("kernel-check", include_str!("../schemas/kernel-check.json")),
     ("kernel-list", include_str!("../schemas/kernel-list.json")),
     ("packetdrill", include_str!("../schemas/packetdrill.json")),
