@@ -9,7 +9,7 @@
 //! The report depends on the request alone, not on the number of threads.
 //!
 //! Reading order: `space` (what may vary), `world` (a point of it), `scenario_text` (its scenario
-//! file), `goal`, `ideal` and `measure` (its figure), `search`, `report`.
+//! file), `goal`, `ideal` and `measure` (its figure), `search`, `threads` (many worlds), `report`.
 
 mod goal;
 mod ideal;
@@ -18,16 +18,23 @@ mod report;
 mod scenario_text;
 mod search;
 mod space;
+mod threads;
 mod world;
 
 use core::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use suite::SuiteSender;
 
 pub use goal::HuntGoal;
+pub use measure::WorldFigure;
 pub use report::{HuntAblation, HuntCase, HuntReport};
 pub use space::dimension_names;
+pub use threads::figures;
+pub use world::HuntWorld;
+
+/// Runs worlds and returns their figures in the same order, anywhere: [`figures`] of this request.
+pub type WorldRunner<'a> = dyn FnMut(&[HuntWorld]) -> Result<Vec<WorldFigure>, HuntError> + 'a;
 
 /// What to hunt.
 #[derive(Debug, Clone)]
@@ -85,5 +92,18 @@ pub fn run(
     stop: &AtomicBool,
     tried: &(dyn Fn(usize) + Sync),
 ) -> Result<HuntReport, HuntError> {
-    search::Hunt::new(request, threads, stop, tried)?.run()
+    let count = AtomicUsize::new(0);
+    let finished = || tried(count.fetch_add(1, Ordering::Relaxed) + 1);
+    search(request, &mut |worlds| figures(request, worlds, threads, stop, &finished))
+}
+
+/// Hunts with worlds that `runner` runs, such as on a cluster.
+///
+/// # Errors
+/// A name of [`HuntRequest::without`] is unknown; those of `runner`.
+pub fn search<'a>(
+    request: &'a HuntRequest,
+    runner: &'a mut WorldRunner<'a>,
+) -> Result<HuntReport, HuntError> {
+    search::Hunt::new(request, runner)?.run()
 }

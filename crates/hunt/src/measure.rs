@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use record::{Event, EventSource, NullRecorder, PacketEvent, Recorder, Sender, SenderState};
+use record::{Event, EventSource, NullRecorder, PacketEvent, Recorder, SenderState};
 use runner::sharing::Sharing;
 use scenario::{Overrides, load};
 use sim::scenario::ElementSpec;
@@ -71,6 +71,7 @@ impl SecondHalf {
 impl Recorder for SecondHalf {
     const ON: bool = true;
     const PACKETS: bool = true;
+    const STATES: bool = false;
 
     fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         if let Some(sharing) = &mut self.sharing {
@@ -83,17 +84,6 @@ impl Recorder for SecondHalf {
         {
             *read += u64::from(bytes);
         }
-    }
-
-    #[inline]
-    fn record_sender(
-        &mut self,
-        at: Instant,
-        who: EventSource,
-        event: impl FnOnce() -> Event,
-        _: &impl Sender,
-    ) {
-        self.record(at, who, event(), None);
     }
 
     fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
@@ -122,12 +112,12 @@ impl Recorder for SecondHalf {
 impl Observer for SecondHalf {}
 
 /// What a run of a world shows.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WorldFigure {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WorldFigure {
     /// The figure of the goal.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Data packets retransmitted by all flows.
-    pub(crate) retransmitted: u64,
+    pub retransmitted: u64,
 }
 
 /// The figure of a world.

@@ -2,18 +2,16 @@
 //! and a local search around it.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use units::RandomStream;
 
-use crate::measure::{WorldFigure, figure};
+use crate::measure::WorldFigure;
 use crate::report::{HuntCase, HuntCounts, HuntReport};
 use crate::space::{
     FLOWS, GAP, NUMBERS, PARTS, PAUSE, PartPosition, RATE, RTT, SpaceLimits, TRANSFER,
 };
 use crate::world::{Dimension, HuntWorld};
-use crate::{HuntError, HuntGoal, HuntRequest};
+use crate::{HuntError, HuntGoal, HuntRequest, WorldRunner};
 
 /// Rounds of a local search, and the neighbours that each tries.
 const ROUNDS: u64 = 6;
@@ -34,12 +32,9 @@ pub(crate) struct Hunt<'a> {
     limits: SpaceLimits,
     /// Badness from which a world counts.
     limit: f64,
-    threads: usize,
-    stop: &'a AtomicBool,
-    progress: &'a (dyn Fn(usize) + Sync),
-    tried: AtomicUsize,
+    runner: &'a mut WorldRunner<'a>,
     /// The figures of worlds that were run.
-    known: BTreeMap<(Vec<usize>, Vec<usize>), WorldFigure>,
+    known: BTreeMap<HuntWorld, WorldFigure>,
 }
 
 /// A case that was found.
@@ -86,67 +81,35 @@ pub(crate) fn limits(request: &HuntRequest) -> Result<SpaceLimits, HuntError> {
 impl<'a> Hunt<'a> {
     pub(crate) fn new(
         request: &'a HuntRequest,
-        threads: usize,
-        stop: &'a AtomicBool,
-        progress: &'a (dyn Fn(usize) + Sync),
+        runner: &'a mut WorldRunner<'a>,
     ) -> Result<Self, HuntError> {
         Ok(Self {
             request,
             limits: limits(request)?,
             limit: request.goal.badness(request.limit),
-            threads,
-            stop,
-            progress,
-            tried: AtomicUsize::new(0),
+            runner,
             known: BTreeMap::new(),
         })
     }
 
-    /// Runs worlds on all threads. The results are in the order of the worlds.
+    /// The figures of worlds, in their order; each world is run once.
     fn figures(&mut self, worlds: &[HuntWorld]) -> Result<Vec<WorldFigure>, HuntError> {
-        let key = |world: &HuntWorld| (world.numbers.to_vec(), world.parts.to_vec());
         let mut new: Vec<HuntWorld> = Vec::new();
         for world in worlds {
-            if !self.known.contains_key(&key(world)) && !new.contains(world) {
+            if !self.known.contains_key(world) && !new.contains(world) {
                 new.push(world.clone());
             }
         }
-        let next = AtomicUsize::new(0);
-        let failed = AtomicBool::new(false);
-        let results: Vec<Mutex<Option<Result<WorldFigure, HuntError>>>> =
-            new.iter().map(|_| Mutex::new(None)).collect();
-        std::thread::scope(|scope| {
-            for _ in 0..self.threads.clamp(1, new.len().max(1)) {
-                scope.spawn(|| {
-                    loop {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(world) = new.get(at) else { return };
-                        if failed.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        let result =
-                            figure(world, &self.request.sender, self.request.goal, self.stop);
-                        failed.fetch_or(result.is_err(), Ordering::Relaxed);
-                        if let Ok(mut place) = results[at].lock() {
-                            *place = Some(result);
-                        }
-                        (self.progress)(self.tried.fetch_add(1, Ordering::Relaxed) + 1);
-                    }
-                });
+        if !new.is_empty() {
+            let figures = (self.runner)(&new)?;
+            if figures.len() != new.len() {
+                let message = format!("{} figures of {} worlds", figures.len(), new.len());
+                return Err(HuntError::World(message));
             }
-        });
-        let results: Vec<_> =
-            results.into_iter().map(|place| place.into_inner().ok().flatten()).collect();
-        if let Some(error) = results.iter().flatten().find_map(|result| result.as_ref().err()) {
-            return Err(error.clone());
+            self.known.extend(new.into_iter().zip(figures));
         }
-        for (world, result) in new.iter().zip(results) {
-            let figure =
-                result.ok_or_else(|| HuntError::World("a thread ended early".to_owned()))??;
-            self.known.insert(key(world), figure);
-        }
-        // Every key was inserted above or before.
-        Ok(worlds.iter().filter_map(|world| self.known.get(&key(world)).copied()).collect())
+        // Every world is known now.
+        Ok(worlds.iter().filter_map(|world| self.known.get(world).copied()).collect())
     }
 
     fn badness(&mut self, worlds: &[HuntWorld]) -> Result<Vec<f64>, HuntError> {

@@ -5,8 +5,8 @@ use units::RandomStream;
 use crate::space::{FLOWS, NUMBERS, PARTS, PAUSE, PartPosition, RATIO, SpaceLimits, TRANSFER};
 
 /// A point of the search space.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HuntWorld {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HuntWorld {
     /// The index of the value of each number.
     pub(crate) numbers: [usize; NUMBERS.len()],
     /// The level of each part; 0: the world does not have it.
@@ -21,6 +21,22 @@ pub(crate) enum Dimension {
 }
 
 impl HuntWorld {
+    /// The levels of the numbers and then of the parts: the world for another process.
+    pub fn levels(&self) -> Vec<u32> {
+        self.numbers.iter().chain(&self.parts).map(|&level| level as u32).collect()
+    }
+
+    /// The world with these levels; `None` if this version's space has no such world.
+    pub fn from_levels(levels: &[u32]) -> Option<Self> {
+        let (numbers, parts) = levels.split_at_checked(NUMBERS.len())?;
+        let read = |levels: &[u32]| levels.iter().map(|&level| level as usize).collect::<Vec<_>>();
+        let numbers: [usize; NUMBERS.len()] = read(numbers).try_into().ok()?;
+        let parts: [usize; PARTS.len()] = read(parts).try_into().ok()?;
+        let in_space = NUMBERS.iter().zip(numbers).all(|(of, level)| level < of.values.len())
+            && PARTS.iter().zip(parts).all(|(of, level)| level <= of.levels.len());
+        in_space.then_some(Self { numbers, parts })
+    }
+
     /// The plain path.
     pub(crate) fn plain(limits: &SpaceLimits) -> Self {
         Self { numbers: limits.plain, parts: [0; PARTS.len()] }
@@ -155,5 +171,23 @@ impl HuntWorld {
             .filter(|&index| self.numbers[index] != plain.numbers[index])
             .map(Dimension::Number);
         parts.chain(numbers).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_a_world_again_and_others_are_none() {
+        let limits = SpaceLimits::transfers();
+        for (number, world) in HuntWorld::single_changes(&limits).into_iter().enumerate() {
+            let levels = world.levels();
+            assert_eq!(HuntWorld::from_levels(&levels), Some(world), "{number}");
+            assert_eq!(HuntWorld::from_levels(&levels[1..]), None);
+        }
+        let mut levels = HuntWorld::plain(&limits).levels();
+        levels[0] = 1_000;
+        assert_eq!(HuntWorld::from_levels(&levels), None);
     }
 }

@@ -39,6 +39,9 @@ pub trait Recorder {
     /// If true, events of single packets are recorded too.
     const PACKETS: bool = false;
 
+    /// If false, [`Recorder::record`] needs no state of senders, and none is read.
+    const STATES: bool = true;
+
     /// The shortened paths that the engine may take; they change no result.
     const SHORTCUTS: Shortcuts = Shortcuts::ALL;
 
@@ -51,8 +54,9 @@ pub trait Recorder {
         state: Option<&SenderState>,
     );
 
-    /// Records an event of a sender, whose state after it can be read from `sender`. Override this
-    /// to read only some fields; `event` is evaluated only when called.
+    /// Records an event of a sender, whose state after it can be read from `sender`: all of it, or
+    /// nothing without [`Recorder::STATES`]. Override this to read only some fields; `event` is
+    /// evaluated only when called.
     #[inline]
     fn record_sender(
         &mut self,
@@ -61,7 +65,8 @@ pub trait Recorder {
         event: impl FnOnce() -> Event,
         sender: &impl Sender,
     ) {
-        self.record(at, source, event(), Some(&sender.snapshot()));
+        let state = if Self::STATES { Some(sender.snapshot()) } else { None };
+        self.record(at, source, event(), state.as_ref());
     }
 
     /// Records a packet event; called only if [`Recorder::PACKETS`] is true.
@@ -75,6 +80,7 @@ pub trait Recorder {
 impl<R: Recorder> Recorder for &mut R {
     const ON: bool = R::ON;
     const PACKETS: bool = R::PACKETS;
+    const STATES: bool = R::STATES;
     const SHORTCUTS: Shortcuts = R::SHORTCUTS;
 
     #[inline]

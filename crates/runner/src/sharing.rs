@@ -12,7 +12,7 @@ mod one_way;
 mod over_time;
 mod text;
 
-use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
+use record::{Event, EventSource, PacketEvent, Recorder, SenderState};
 use serde::{Deserialize, Serialize};
 use sim::scenario::{App, ElementSpec, Scenario};
 use sim::{ErasedObserver, Observer, ObserverPair, RunError, RunOutcome};
@@ -200,6 +200,7 @@ fn run_erased(
 impl Recorder for Sharing {
     const ON: bool = true;
     const PACKETS: bool = true;
+    const STATES: bool = false;
 
     fn record(&mut self, at: Instant, who: EventSource, event: Event, _: Option<&SenderState>) {
         if let Event::AppRead { bytes, .. } = event
@@ -208,17 +209,6 @@ impl Recorder for Sharing {
         {
             self.seconds.add(*row as usize, at, u64::from(bytes));
         }
-    }
-
-    #[inline]
-    fn record_sender(
-        &mut self,
-        at: Instant,
-        who: EventSource,
-        event: impl FnOnce() -> Event,
-        _: &impl Sender,
-    ) {
-        self.record(at, who, event(), None);
     }
 
     fn record_packet(&mut self, at: Instant, movement: PacketEvent) {

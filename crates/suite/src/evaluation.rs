@@ -1,8 +1,13 @@
 //! The evaluation of one criterion: worlds with the sender under test and with the references.
+//!
+//! The worlds of a criterion do not depend on its results. So an evaluation that runs nothing counts
+//! them, one that runs a single world gives its result, and one with all results gives the report.
 
 use std::sync::atomic::AtomicBool;
 
 use runner::sweep::statistics::SampleStatistics;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use units::{Duration, RandomStream};
 
 use crate::criteria::SuiteCriterion;
@@ -17,11 +22,24 @@ const PHASE: u64 = 2_000_000_000;
 
 /// An evaluation in progress.
 #[derive(Debug)]
-pub struct Evaluation<'a> {
+pub(crate) struct Evaluation<'a> {
     request: &'a SuiteRequest,
-    stop: &'a AtomicBool,
+    source: RunSource<'a>,
+    /// Runs so far.
+    runs: usize,
     figures: Vec<SuiteFigure>,
     texts: Vec<WorldText>,
+}
+
+/// Where the results of the runs come from.
+#[derive(Debug)]
+enum RunSource<'a> {
+    /// Nowhere: the runs are counted.
+    Count,
+    /// One run is made, and its result kept as JSON.
+    Single { number: usize, stop: &'a AtomicBool, result: Option<String> },
+    /// Runs made before: their results as JSON, in order.
+    Results(&'a [String]),
 }
 
 /// Runs of one world: with the sender under test, and with each reference.
@@ -48,18 +66,80 @@ pub(crate) enum Margin {
 }
 
 impl<'a> Evaluation<'a> {
-    /// Evaluates a criterion.
+    fn new(request: &'a SuiteRequest, source: RunSource<'a>) -> Self {
+        Self { request, source, runs: 0, figures: Vec::new(), texts: Vec::new() }
+    }
+
+    /// The number of runs of a criterion: its worlds with each sender and start phase.
+    pub(crate) fn count(request: &'a SuiteRequest, criterion: &SuiteCriterion) -> usize {
+        let mut evaluation = Self::new(request, RunSource::Count);
+        // Without runs there are no errors.
+        let _ = (criterion.evaluate)(&mut evaluation);
+        evaluation.runs
+    }
+
+    /// Makes a run of a criterion; its result as JSON.
     ///
     /// # Errors
-    /// A world cannot be run.
-    pub fn of(
+    /// The world cannot be run; there is no such run.
+    pub(crate) fn single(
         request: &'a SuiteRequest,
         criterion: &SuiteCriterion,
+        number: usize,
         stop: &'a AtomicBool,
+    ) -> Result<String, SuiteError> {
+        let source = RunSource::Single { number, stop, result: None };
+        let mut evaluation = Self::new(request, source);
+        (criterion.evaluate)(&mut evaluation)?;
+        let result = match evaluation.source {
+            RunSource::Single { result, .. } => result,
+            _ => None,
+        };
+        result.ok_or_else(|| SuiteError::NoResult(format!("{}, run {number}", criterion.section)))
+    }
+
+    /// The report of a criterion from the results of all its runs.
+    ///
+    /// # Errors
+    /// A result is missing, or is not one of this version.
+    pub(crate) fn report(
+        request: &'a SuiteRequest,
+        criterion: &SuiteCriterion,
+        results: &'a [String],
     ) -> Result<CriterionReport, SuiteError> {
-        let mut evaluation = Self { request, stop, figures: Vec::new(), texts: Vec::new() };
+        let mut evaluation = Self::new(request, RunSource::Results(results));
         (criterion.evaluate)(&mut evaluation)?;
         Ok(CriterionReport::new(criterion, evaluation.figures, evaluation.texts))
+    }
+
+    /// The result of the next run, from its source.
+    fn run<T: Default + Serialize + DeserializeOwned>(
+        &mut self,
+        make: impl FnOnce(&AtomicBool) -> Result<T, SuiteError>,
+    ) -> Result<T, SuiteError> {
+        let at = self.runs;
+        self.runs += 1;
+        match &mut self.source {
+            RunSource::Single { number, stop, result } if *number == at => {
+                let made = serde_json::to_string(&make(stop)?);
+                *result = Some(made.map_err(|error| SuiteError::NoResult(error.to_string()))?);
+                Ok(T::default())
+            }
+            RunSource::Count | RunSource::Single { .. } => Ok(T::default()),
+            RunSource::Results(results) => {
+                let result = results.get(at).map_or("", String::as_str);
+                serde_json::from_str(result).map_err(|error| {
+                    SuiteError::NoResult(format!("the result of run {at} cannot be read: {error}"))
+                })
+            }
+        }
+    }
+
+    /// Adds the scenario file of a world to the report.
+    fn keep_text(&mut self, text: impl FnOnce() -> WorldText) {
+        if matches!(self.source, RunSource::Results(_)) {
+            self.texts.push(text());
+        }
     }
 
     /// The references.
@@ -92,31 +172,33 @@ impl<'a> Evaluation<'a> {
         &mut self,
         worlds: impl Fn(&SuiteSender) -> Vec<SuiteWorld>,
     ) -> Result<WorldRuns, SuiteError> {
-        let all = |sender: &SuiteSender| -> Result<Vec<RunMeasures>, SuiteError> {
-            worlds(sender).iter().map(|world| RunMeasures::of(world, self.stop)).collect()
+        let request = self.request;
+        let mut all = |sender: &SuiteSender| -> Result<Vec<RunMeasures>, SuiteError> {
+            let worlds = worlds(sender);
+            worlds.iter().map(|world| self.run(|stop| RunMeasures::of(world, stop))).collect()
         };
-        let tested = all(&self.request.sender)?;
-        let references = self.request.against.iter().map(all).collect::<Result<_, _>>()?;
+        let tested = all(&request.sender)?;
+        let references = request.against.iter().map(all).collect::<Result<_, _>>()?;
         let mut name = String::new();
-        if let Some(world) = worlds(&self.request.sender).into_iter().next() {
+        if let Some(world) = worlds(&request.sender).into_iter().next() {
             name.clone_from(&world.name);
-            self.texts.push(WorldText { text: world.text(), name: world.name });
+            self.keep_text(|| WorldText { text: world.text(), name: world.name });
         }
         Ok(WorldRuns { name, tested, references })
     }
 
     /// Runs a world once with each sender, the one under test first, and measures it.
-    pub(crate) fn each<T>(
+    pub(crate) fn each<T: Default + Serialize + DeserializeOwned>(
         &mut self,
         build: impl Fn(&SuiteSender) -> WorldText,
         measure: impl Fn(&WorldText, &AtomicBool) -> Result<T, SuiteError>,
     ) -> Result<Vec<T>, SuiteError> {
-        let tested = build(&self.request.sender);
-        let mut results = vec![measure(&tested, self.stop)?];
-        for reference in &self.request.against {
-            results.push(measure(&build(reference), self.stop)?);
-        }
-        self.texts.push(tested);
+        let request = self.request;
+        let senders = core::iter::once(&request.sender).chain(&request.against);
+        let results = senders
+            .map(|sender| self.run(|stop| measure(&build(sender), stop)))
+            .collect::<Result<_, _>>()?;
+        self.keep_text(|| build(&request.sender));
         Ok(results)
     }
 
@@ -149,10 +231,27 @@ impl<'a> Evaluation<'a> {
         margin: Margin,
         values: &[f64],
     ) {
-        let Some((&tested, references)) = values.split_first() else { return };
-        let mut sample = SampleStatistics::default();
-        sample.add(tested);
-        self.add(format!("{world}: {what}"), unit, margin, sample, references);
+        let samples: Vec<Vec<f64>> = values.iter().map(|&value| vec![value]).collect();
+        self.sampled(world, what, unit, margin, &samples);
+    }
+
+    /// Adds a figure that was measured several times with each sender, the one under test first.
+    pub(crate) fn sampled(
+        &mut self,
+        world: &str,
+        what: &str,
+        unit: &str,
+        margin: Margin,
+        samples: &[Vec<f64>],
+    ) {
+        let mut samples = samples.iter().map(|values| {
+            let mut sample = SampleStatistics::default();
+            values.iter().for_each(|&value| sample.add(value));
+            sample
+        });
+        let Some(tested) = samples.next() else { return };
+        let references: Vec<f64> = samples.map(|sample| sample.mean).collect();
+        self.add(format!("{world}: {what}"), unit, margin, tested, &references);
     }
 
     fn add(

@@ -6,8 +6,9 @@
 //! limit is the worst reference with a margin, and each figure prints both.
 //!
 //! Reading order: `sender` (who is tested), `world` (the scenarios), `measure` (a run), `evaluation`
-//! (the comparison), `criteria` (RFC 9743, one file per section), `slow_start`, `tcpeval`, `flent_test`,
-//! `interop` (stacks in pairs), `report` (results), and the forms `text`, `markdown`, `junit` and `sarif`; `baseline` compares two reports.
+//! (the comparison), `plan` (its runs by number), `criteria` (RFC 9743, one file per section), `slow_start`,
+//! `tcpeval`, `flent_test`, `interop` (stacks in pairs), `report` (results), and the forms `text`, `markdown`,
+//! `junit` and `sarif`; `baseline` compares two reports.
 
 pub mod baseline;
 mod criteria;
@@ -18,6 +19,7 @@ pub mod junit;
 pub mod markdown;
 mod measure;
 pub mod page;
+mod plan;
 mod report;
 pub mod sarif;
 mod sender;
@@ -27,12 +29,11 @@ pub mod text;
 mod world;
 
 use core::fmt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 
 pub use criteria::{RFC9743, Suite, SuiteCriterion};
-pub use evaluation::Evaluation;
 pub use flent_test::{FlentRequest, FlentResult, FlentTest};
+pub use plan::SuitePlan;
 pub use report::{
     CriterionReport, CriterionVerdict, FigureBound, SuiteFigure, SuiteReport, WorldText,
 };
@@ -63,12 +64,14 @@ pub enum SuiteError {
     World(String),
     /// A run ended with an error: the world and the reason.
     Run(String, String),
+    /// The result of a run is missing or cannot be read; the text says which and why.
+    NoResult(String),
 }
 
 impl fmt::Display for SuiteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::World(errors) => f.write_str(errors),
+            Self::World(text) | Self::NoResult(text) => f.write_str(text),
             Self::Run(world, error) => write!(f, "{world}: {error}"),
         }
     }
@@ -77,10 +80,10 @@ impl fmt::Display for SuiteError {
 impl core::error::Error for SuiteError {}
 
 /// Evaluates these criteria on `threads` threads. The report is the same for any number of them.
-/// `finished` is called after each criterion with the number of finished ones.
+/// `finished` is called after each run with the number of finished ones, of [`SuitePlan::runs`].
 ///
 /// # Errors
-/// The first error of a criterion, in their order; `stop` ends the runs with an error.
+/// The first error of a run, in their order; `stop` ends the runs with an error.
 pub fn run(
     request: &SuiteRequest,
     criteria: &[&'static SuiteCriterion],
@@ -88,29 +91,7 @@ pub fn run(
     stop: &AtomicBool,
     finished: &(impl Fn(usize) + Sync),
 ) -> Result<SuiteReport, SuiteError> {
-    let next = AtomicUsize::new(0);
-    let count = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<CriterionReport, SuiteError>>>> =
-        criteria.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(criterion) = criteria.get(at) else { return };
-                    let result = Evaluation::of(request, criterion, stop);
-                    if let Ok(mut place) = results[at].lock() {
-                        *place = Some(result);
-                    }
-                    finished(count.fetch_add(1, Ordering::Relaxed) + 1);
-                }
-            });
-        }
-    });
-    let mut reports = Vec::new();
-    for place in results {
-        let result = place.into_inner().ok().flatten();
-        reports.push(result.ok_or_else(|| SuiteError::World("a thread ended early".to_owned()))??);
-    }
-    Ok(SuiteReport::new(request, reports))
+    let plan = SuitePlan::new(request, criteria);
+    let results = plan.run_all(0..plan.runs(), threads, stop, finished)?;
+    plan.report(&results)
 }

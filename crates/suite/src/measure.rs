@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 
-use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
-use runner::sharing::{LinkReport, Sharing};
+use record::{Event, EventSource, PacketEvent, Recorder, SenderState};
+use runner::sharing::Sharing;
 use scenario::{Overrides, load};
+use serde::{Deserialize, Serialize};
 use sim::Observer;
 use units::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::world::SuiteWorld;
 const SECOND: u64 = 1_000_000_000;
 
 /// Counts of one second.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct SecondCounts {
     read: u64,
     sent: u64,
@@ -69,6 +70,7 @@ struct SuiteObserver {
 impl Recorder for SuiteObserver {
     const ON: bool = true;
     const PACKETS: bool = true;
+    const STATES: bool = false;
 
     fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
         self.sharing.record(at, who, event, state);
@@ -79,17 +81,6 @@ impl Recorder for SuiteObserver {
         {
             counts.read += u64::from(bytes);
         }
-    }
-
-    #[inline]
-    fn record_sender(
-        &mut self,
-        at: Instant,
-        who: EventSource,
-        event: impl FnOnce() -> Event,
-        _: &impl Sender,
-    ) {
-        self.record(at, who, event(), None);
     }
 
     fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
@@ -131,7 +122,7 @@ impl Recorder for SuiteObserver {
 impl Observer for SuiteObserver {}
 
 /// What a run showed.
-#[derive(Debug)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RunMeasures {
     /// By flow and whole second.
     seconds: Vec<Vec<SecondCounts>>,
@@ -141,8 +132,8 @@ pub(crate) struct RunMeasures {
     pub(crate) timeouts: u64,
     /// Times of the packets of the timed flow from host to host, ascending.
     times: Vec<Duration>,
-    /// The shared link.
-    pub(crate) line: LinkReport,
+    /// The 95th percentile of the queue delay at the shared link, in seconds; `None` without packets.
+    delay_p95_s: Option<f64>,
     rate: u64,
     duration: Duration,
 }
@@ -177,7 +168,7 @@ impl RunMeasures {
             seconds: observer.counts.flows,
             completion,
             timeouts: outcome.flows.iter().map(|flow| flow.rtos).sum(),
-            line: line.ok_or_else(|| SuiteError::World(format!("{}: no link", world.name)))?,
+            delay_p95_s: line.and_then(|line| line.delay_p95_s),
             rate: world.rate,
             duration: world.duration,
         })
@@ -196,8 +187,14 @@ impl RunMeasures {
 
     /// Goodput of a flow from that second to the end, in Mbit/s.
     pub(crate) fn goodput(&self, flow: usize, from: u64) -> f64 {
-        let seconds = self.end().saturating_sub(from).max(1);
-        self.sum(flow, from, self.end(), |counts| counts.read) as f64 * 8.0 / 1e6 / seconds as f64
+        self.goodput_in(flow, from..self.end())
+    }
+
+    /// Goodput of a flow in these seconds, in Mbit/s.
+    pub(crate) fn goodput_in(&self, flow: usize, seconds: core::ops::Range<u64>) -> f64 {
+        let length = seconds.end.saturating_sub(seconds.start).max(1) as f64;
+        let bytes = self.sum(flow, seconds.start, seconds.end, |counts| counts.read);
+        bytes as f64 * 8.0 / 1e6 / length
     }
 
     /// Goodput of all flows from that second on, in percent of the link's rate.
@@ -230,7 +227,7 @@ impl RunMeasures {
 
     /// The 95th percentile of the queue delay, in milliseconds.
     pub(crate) fn delay_p95(&self) -> f64 {
-        self.line.delay_p95_s.unwrap_or(0.0) * 1e3
+        self.delay_p95_s.unwrap_or(0.0) * 1e3
     }
 
     /// The 99th percentile of the one-way delay of the timed flow's packets above that of the

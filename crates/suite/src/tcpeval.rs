@@ -1,16 +1,19 @@
 //! The Common TCP Evaluation Suite, draft-irtf-iccrg-tcpeval-01.
 //!
 //! Links, round trips, queues and loads are the draft's. Its traffic is not: the draft replays traces
-//! of connections (Tmix); here each load is drawn flows of one transfer each (`traffic`). What needs a
-//! part that is not modelled is not evaluated, with the reason.
+//! of connections (Tmix); here each load is drawn flows of one transfer each (`traffic`).
 
 mod links;
 mod measure;
 mod parking_lot;
+mod standard_tcp;
+mod test_flows;
+mod topology;
 mod traffic;
+mod transients;
 
 use crate::SuiteError;
-use crate::criteria::{Suite, SuiteCriterion, not_evaluated};
+use crate::criteria::{Suite, SuiteCriterion};
 use crate::evaluation::{Evaluation, Margin};
 use crate::report::WorldText;
 use crate::sender::SuiteSender;
@@ -37,30 +40,30 @@ pub static TCPEVAL: Suite = Suite {
         criterion("4.4.4", "geostationary satellite", |evaluation| {
             links::loads(evaluation, &links::SATELLITE)
         }),
-        not_evaluated(
-            "4.4.5",
-            "wireless LAN",
-            "a medium shared by stations (802.11) is not modelled",
-        ),
+        criterion("4.4.5", "wireless LAN", |evaluation| links::loads(evaluation, &links::WIRELESS)),
         criterion("4.4.6", "dial-up link", |evaluation| links::loads(evaluation, &links::DIAL_UP)),
         criterion("5.1", "delay and throughput by the size of the queue", links::trade_off),
-        not_evaluated("5.2", "ramp-up time", "a sender without slow start is not modelled"),
-        not_evaluated(
-            "5.3",
-            "transients",
-            "traffic without congestion control (UDP) is not modelled",
-        ),
-        not_evaluated(
-            "6.1",
-            "impact on standard TCP traffic",
-            "see `suite rfc9743`, section 5.2.1, with flows without end",
-        ),
-        not_evaluated(
-            "6.2",
-            "fairness",
-            "see `suite rfc9743`, section 5.1.4, and `suite rtt_fair`, without the draft's background \
-             traffic",
-        ),
+        SuiteCriterion {
+            limits: "time until the new flow has received 15 kB and so on at most a fifth above the \
+                     worst reference; with slow start (section 5.2.2.1), as no modelled stack has an \
+                     option that starts without it",
+            ..criterion("5.2", "ramp-up time", test_flows::ramp_up)
+        },
+        SuiteCriterion {
+            limits: "time until the window is a part of its BDP at most a fifth above the worst \
+                     reference; lost packets of the other traffic at most three times as many",
+            ..criterion("5.3", "transients", transients::evaluate)
+        },
+        SuiteCriterion {
+            limits: "throughput of standard TCP (the first reference) beside the sender, over that \
+                     beside itself, at least nine tenths of that beside the worst reference",
+            ..criterion("6.1", "impact on standard TCP traffic", standard_tcp::evaluate)
+        },
+        SuiteCriterion {
+            limits: "ratio of the goodputs of two flows at least nine tenths of the worst reference's; \
+                     loss at most three times, 1 % is free",
+            ..criterion("6.2", "fairness", test_flows::fairness)
+        },
         criterion("6.3", "multiple bottlenecks", parking_lot::evaluate),
     ],
 };

@@ -51,6 +51,8 @@ pub(crate) struct SuiteWorld {
     pub(crate) name: String,
     /// Rate of the link in bit/s.
     pub(crate) rate: u64,
+    /// Later rates, each with its time.
+    pub(crate) later_rates: Vec<(Duration, u64)>,
     /// Bytes of its queue.
     pub(crate) buffer: u64,
     /// Its queue discipline, a value of the key `queue`.
@@ -78,6 +80,7 @@ impl SuiteWorld {
         Self {
             name: name.into(),
             rate,
+            later_rates: Vec::new(),
             buffer: ((product * bdp) as u64).max(15_000),
             queue: "drop-tail".to_owned(),
             elements: Vec::new(),
@@ -91,6 +94,25 @@ impl SuiteWorld {
 
     pub(crate) fn queue(self, queue: &str) -> Self {
         Self { queue: queue.to_owned(), ..self }
+    }
+
+    /// The world whose link has another rate from this time on.
+    pub(crate) fn rate_from(mut self, at: Duration, mbits: u64) -> Self {
+        self.later_rates.push((at, mbits * 1_000_000));
+        self
+    }
+
+    /// The value of the key `rate`.
+    fn rate_text(&self) -> String {
+        if self.later_rates.is_empty() {
+            return format!("\"{}bit/s\"", self.rate);
+        }
+        let first = (Duration::ZERO, self.rate);
+        let changes = core::iter::once(&first).chain(&self.later_rates);
+        let texts: Vec<String> = changes
+            .map(|(at, rate)| format!("[\"{}ns\", \"{rate}bit/s\"]", at.as_nanos()))
+            .collect();
+        format!("{{ at = [{}] }}", texts.join(", "))
     }
 
     pub(crate) fn element(mut self, element: impl Into<String>) -> Self {
@@ -113,11 +135,11 @@ impl SuiteWorld {
         let _ = write!(
             text,
             "title = {:?}\nseed = {}\nduration = \"{}ns\"\n\n[shared.line]\nlink = {{ rate = \
-             \"{}bit/s\", buffer = \"{}B\", queue = {:?} }}\n\n",
+             {}, buffer = \"{}B\", queue = {:?} }}\n\n",
             self.name,
             self.seed,
             self.duration.as_nanos(),
-            self.rate,
+            self.rate_text(),
             self.buffer,
             self.queue,
         );

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use ackclock_suite::baseline::regressions;
 use ackclock_suite::{
-    self as suite, CriterionVerdict, RFC9743, SuiteCriterion, SuiteError, SuiteReport,
+    self as suite, CriterionVerdict, RFC9743, SuiteCriterion, SuiteError, SuitePlan, SuiteReport,
     SuiteRequest, SuiteSender,
 };
 
@@ -169,4 +169,32 @@ fn every_figure_of_a_page_has_its_unit() {
     for figure in ["3.70 %", "3.50 %", "at most 11.1 %"] {
         assert!(page.contains(figure), "{figure}");
     }
+}
+
+/// The results of the runs, made in any order by other processes, give the same report.
+#[test]
+fn runs_by_number_give_the_same_report() {
+    let request = SuiteRequest {
+        suite: &RFC9743,
+        sender: sender("newreno"),
+        against: vec![sender("reno")],
+        phases: 2,
+    };
+    let criteria = criteria(&["5.1.5", "7.6", "7.9"]);
+    let plan = SuitePlan::new(&request, &criteria);
+    // Three sizes and two senders; a world of two phases and one of none, for two senders each.
+    assert_eq!(plan.runs(), 6 + 4 + 2);
+    let mut results = vec![String::new(); plan.runs()];
+    for number in (0..plan.runs()).rev() {
+        results[number] = SuitePlan::new(&request, &criteria).run(number, &NEVER).unwrap();
+    }
+    let report = plan.report(&results).unwrap();
+    let whole = suite::run(&request, &criteria, 2, &NEVER, &|_| ()).unwrap();
+    assert_eq!(report.to_json(), whole.to_json());
+    assert_eq!(report.criteria[0].texts, whole.criteria[0].texts);
+    assert!(matches!(plan.run(plan.runs(), &NEVER), Err(SuiteError::NoResult(_))));
+    assert!(matches!(plan.report(&results[1..]), Err(SuiteError::NoResult(_))));
+    results.swap(0, 11);
+    results[0] = "{}".to_owned();
+    assert!(matches!(plan.report(&results), Err(SuiteError::NoResult(_))));
 }

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use scenario::nearest;
 use suite::baseline::{self, SuiteRegression};
 use suite::{
-    FlentTest, RFC9743, SLOW_START, Suite, SuiteCriterion, SuiteReport, SuiteRequest, SuiteSender,
-    TCPEVAL,
+    FlentTest, RFC9743, SLOW_START, Suite, SuiteCriterion, SuitePlan, SuiteReport, SuiteRequest,
+    SuiteSender, TCPEVAL,
 };
 
 use crate::cli::{SuiteArgs, SuiteCommand};
@@ -49,13 +49,17 @@ fn evaluate(suite: &'static Suite, args: &SuiteArgs, phases: u32) -> Result<Exit
         std::thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get)
     });
     let stop = interrupt::orderly();
-    let progress = CountProgress::new(criteria.len() as u64, "criteria");
-    let report = suite::run(&request, &criteria, threads, stop, &|done| progress.at(done as u64));
+    let plan = SuitePlan::new(&request, &criteria);
+    let progress = CountProgress::new(plan.runs() as u64, "runs");
+    let results =
+        plan.run_all(0..plan.runs(), threads, stop, &|done| progress.at(done as u64));
     drop(progress);
     if interrupt::is_raised() {
         return Ok(interrupt::status());
     }
-    let report = report.map_err(|error| Failure::new(error.to_string()))?;
+    let report = results
+        .and_then(|results| plan.report(&results))
+        .map_err(|error| Failure::new(error.to_string()))?;
     let worse = match &before {
         Some(before) => baseline::regressions(before, &report)
             .map_err(|error| Failure::new(error.to_string()))?,

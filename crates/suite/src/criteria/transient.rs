@@ -33,7 +33,8 @@ pub(super) const CROSS_TRAFFIC: SuiteCriterion = SuiteCriterion {
     section: "7.9",
     title: "sudden changes in the path",
     limits: "goodput at least nine tenths of the worst reference, loss at most three times as high, and \
-             1 % is free: twenty flows of each reference take the link for ten seconds",
+             1 % is free: twenty flows of each reference take the link for ten seconds; the link \
+             has a fifth of its rate for ten seconds",
     not_evaluated: None,
     evaluate: |evaluation: &mut Evaluation<'_>| {
         let rtt = Duration::from_millis(40);
@@ -54,6 +55,23 @@ pub(super) const CROSS_TRAFFIC: SuiteCriterion = SuiteCriterion {
             let margin = Margin::AtMost { factor: 3.0, free: 1.0 };
             evaluation.figure(&runs, "data packets lost", "%", margin, |run| run.loss(10));
         }
+        let world = "rate-50-10-50mbit";
+        let runs = evaluation.runs(|sender| {
+            SuiteWorld::new(world, 50.0, rtt, 1.0)
+                .rate_from(Duration::from_secs(15), 10)
+                .rate_from(Duration::from_secs(25), 50)
+                .lasts(Duration::from_secs(40))
+                .flow(WorldFlow::bulk("upload", sender, rtt))
+        })?;
+        for (what, seconds) in
+            [("goodput at the low rate", 15..25), ("goodput after it, from 25 s on", 25..40)]
+        {
+            let margin = Margin::AtLeast { factor: 0.9 };
+            evaluation
+                .figure(&runs, what, "Mbit/s", margin, |run| run.goodput_in(0, seconds.clone()));
+        }
+        let margin = Margin::AtMost { factor: 3.0, free: 1.0 };
+        evaluation.figure(&runs, "data packets lost", "%", margin, |run| run.loss(15));
         Ok(())
     },
 };

@@ -1,6 +1,6 @@
 //! What the streams of a test of flent do, step by step.
 
-use record::{Event, EventSource, Recorder, Sender, SenderState};
+use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use units::Instant;
 
@@ -41,6 +41,7 @@ impl StreamRecorder {
 
 impl Recorder for StreamRecorder {
     const ON: bool = true;
+    const STATES: bool = false;
 
     fn record(&mut self, at: Instant, who: EventSource, event: Event, _: Option<&SenderState>) {
         let flow = who.flow.0 as usize;
@@ -66,17 +67,6 @@ impl Recorder for StreamRecorder {
             }
             _ => {}
         }
-    }
-
-    #[inline]
-    fn record_sender(
-        &mut self,
-        at: Instant,
-        who: EventSource,
-        event: impl FnOnce() -> Event,
-        _: &impl Sender,
-    ) {
-        self.record(at, who, event(), None);
     }
 }
 

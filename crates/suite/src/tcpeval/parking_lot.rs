@@ -1,11 +1,8 @@
 //! Section 6.3 of the draft: flows through three links in a row, and others through one of them.
 
-use core::fmt::Write as _;
-
 use super::compare;
-use super::links::write_flows;
-use super::measure::CENTRAL;
-use super::traffic::{DrawnFlow, drawn};
+use super::topology::{BACK, CENTRAL, Hop, TopologyText};
+use super::traffic::{DrawnFlow, SIZES, drawn};
 use crate::SuiteError;
 use crate::evaluation::{Evaluation, Margin};
 use crate::sender::SuiteSender;
@@ -13,7 +10,6 @@ use crate::sender::SuiteSender;
 /// Rate of each link in bit/s.
 const RATE: u64 = 100_000_000;
 const SECONDS: u64 = 30;
-const SIZES: (f64, f64) = (5e4, 2e7);
 /// A queue of the product of rate and round trip; the draft names none.
 const QUEUE: u64 = RATE / 8 * 60 / 1_000;
 
@@ -53,40 +49,28 @@ pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) -> Result<(), SuiteError
 
 /// Every route has a round trip of 60 ms: three links of 10 ms each way, or one with edges of 10 ms.
 fn scenario(name: &str, sender: &SuiteSender, flows: &[DrawnFlow]) -> String {
-    let mut text = format!("title = {name:?}\nseed = 1\nduration = \"{SECONDS}s\"\n\n");
+    let mut text = TopologyText::new(name, SECONDS);
     for link in 0..3 {
-        for key in [CENTRAL, "back"] {
-            let _ = writeln!(
-                text,
-                "[shared.{key}{link}]\nlink = {{ rate = \"{RATE}bit/s\", buffer = \
-                 \"{QUEUE}B\" }}\n"
-            );
+        for key in [CENTRAL, BACK] {
+            text.link(&format!("{key}{link}"), RATE, QUEUE);
         }
     }
     for route in 0..4_usize {
-        let (from, to) = (format!("sender{route}"), format!("sink{route}"));
         let links: Vec<usize> = if route == 0 { vec![0, 1, 2] } else { vec![route - 1] };
         let way = |key: &str, links: &[usize]| {
-            let mut elements = Vec::new();
+            let mut hops = Vec::new();
             for link in links {
-                elements.push(format!("{{ shared = \"{key}{link}\" }}"));
-                elements.push("{ delay = \"10ms\" }".to_owned());
+                hops.extend([Hop::Link(format!("{key}{link}")), Hop::Delay(10_000)]);
             }
             if links.len() == 1 {
-                elements.push("{ delay = \"20ms\" }".to_owned());
+                hops.push(Hop::Delay(20_000));
             }
-            elements.join(", ")
+            hops
         };
-        let mut back = links.clone();
-        back.reverse();
-        let _ = writeln!(
-            text,
-            "{}\n[[path]]\nfrom = {from:?}\nto = {to:?}\nforward = [{}]\nreturn = [{}]\n",
-            sender.hosts(&from, &to, None),
-            way(CENTRAL, &links),
-            way("back", &back)
-        );
+        let there = way(CENTRAL, &links);
+        let back: Vec<usize> = links.into_iter().rev().collect();
+        text.route(sender, &there, &way(BACK, &back));
     }
-    write_flows(&mut text, flows);
-    text
+    text.transfers(0, flows);
+    text.finish()
 }

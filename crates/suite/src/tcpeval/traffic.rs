@@ -10,6 +10,9 @@ use units::{RandomStream, maths};
 /// The exponent of the sizes.
 const EXPONENT: f64 = 1.2;
 
+/// Least and largest transfer in bytes, where a link has no other.
+pub(super) const SIZES: (f64, f64) = (5e4, 2e7);
+
 /// A transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct DrawnFlow {
