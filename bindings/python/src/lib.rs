@@ -3,7 +3,7 @@
 //! Reading order: `errors` (exceptions), `text` (dictionaries as scenario files), `watch` (long
 //! calls: progress, Ctrl-C, the GIL), `loaded` and `ran` (one run), `columns` and `table` (its
 //! events as Arrow), `controller` (congestion controllers in Python), `study` and `rows` (sweeps),
-//! `published` (published cases and formulas), `diagnosis` (captures), `connections` (tables of
+//! `published` (published cases and formulas), `suites` (suites and hunts), `diagnosis` (captures), `connections` (tables of
 //! diagnoses). The public API is in `python/ackclock`, which adds the parts written in Python.
 
 mod columns;
@@ -16,6 +16,7 @@ mod published;
 mod ran;
 mod rows;
 mod study;
+mod suites;
 mod table;
 mod text;
 mod watch;
@@ -41,6 +42,8 @@ mod _engine {
     use super::rows::{csv_head, csv_lines, rows_table, sweep_page};
     #[pymodule_export]
     use super::study::Study;
+    #[pymodule_export]
+    use super::suites::{HuntStudy, SuiteStudy};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

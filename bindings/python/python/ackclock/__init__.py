@@ -6,7 +6,8 @@
 
 Reading order: :func:`scenario` and :func:`run` (one run), :func:`sweep` (many), :func:`diagnose` (why a
 captured transfer was slow), :func:`whatif` (a captured transfer with other senders), :func:`theory`
-(throughput formulas), :func:`reproduce` (published figures and ours), :class:`Controller` (user-defined controllers). Every column and attribute has
+(throughput formulas), :func:`reproduce` (published figures and ours), :func:`suite` and :func:`hunt`
+(evaluation of a congestion controller, and its worst case), :class:`Controller` (user-defined controllers). Every column and attribute has
 its unit in its name: ``_s`` seconds, ``_bps`` bit/s, ``_bytes`` bytes, ``_mss`` full segments.
 """
 
@@ -19,6 +20,7 @@ from .folders import Diagnoses, diagnose_folder
 from .formulas import Estimate, Theory, theory
 from .runs import Flow, Run, run
 from .scenarios import scenario
+from .suites import HuntReport, SuiteReport, hunt, suite
 from .sweeps import Sweep, sweep
 from .tables import to_arrow, to_pandas, to_polars
 
@@ -30,12 +32,14 @@ __all__ = [
     "Estimate",
     "Figure",
     "Flow",
+    "HuntReport",
     "Loss",
     "Report",
     "Run",
     "RunError",
     "Scenario",
     "ScenarioError",
+    "SuiteReport",
     "Sweep",
     "Table",
     "Theory",
@@ -43,11 +47,13 @@ __all__ = [
     "__version__",
     "diagnose",
     "diagnose_folder",
+    "hunt",
     "register",
     "reproduce",
     "run",
     "scenario",
     "scenario_from",
+    "suite",
     "sweep",
     "theory",
     "to_arrow",

@@ -19,6 +19,8 @@ __all__ = [
     "theory",
     "Run",
     "Study",
+    "HuntStudy",
+    "SuiteStudy",
     "csv_head",
     "csv_lines",
     "rows_table",
@@ -207,6 +209,46 @@ class Study:
         jobs: int,
         progress: Callable[[int, int], object] | None = None,
     ) -> bytes: ...
+
+@final
+class SuiteStudy:
+    def __new__(
+        cls,
+        name: str,
+        cc: str,
+        against: list[str],
+        criteria: list[str],
+        phases: int,
+        knobs: list[str],
+    ) -> SuiteStudy: ...
+    def __getnewargs__(self) -> tuple[Any, ...]: ...
+    @property
+    def runs(self) -> int: ...
+    def results(
+        self,
+        first: int,
+        end: int,
+        jobs: int,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> list[str]: ...
+    def report(self, results: list[str]) -> tuple[str, str, str]: ...
+
+@final
+class HuntStudy:
+    def __new__(
+        cls,
+        cc: str,
+        goal: str,
+        limit: float | None,
+        without: list[str],
+        worlds: int,
+        seed: int,
+    ) -> HuntStudy: ...
+    def __getnewargs__(self) -> tuple[Any, ...]: ...
+    def figures(self, worlds: list[list[int]], jobs: int) -> list[tuple[float, int]]: ...
+    def search(
+        self, runner: Callable[[list[list[int]]], list[tuple[float, int]]]
+    ) -> tuple[str, str]: ...
 
 def load(
     text: str,
