@@ -2,7 +2,9 @@
 //!
 //! RFC 6937 section 3.1 has what each algorithm sends in response to each ACK of the first round trip
 //! after a loss of one segment, and of fifteen, with a window of 20 segments. Linux uses the bound
-//! PRR-CRB while nothing is acknowledged in order, FreeBSD PRR-SSRB.
+//! PRR-CRB while nothing is acknowledged in order, FreeBSD PRR-SSRB. RFC 9937 section 8, figures 1
+//! and 2, has the same two losses with corrected tables. Its rows for RFC 6675 without PRR are left out:
+//! no modelled stack recovers so.
 
 use record::{Event, EventSource, Recorder, SenderState, SentKind};
 use units::{Instant, Offset};
@@ -28,9 +30,18 @@ struct AckResponse {
     retransmitted: u32,
     /// Segments in the network after the ACK, before anything was sent; `None` if no event has it.
     pipe: Option<u64>,
+    /// Congestion window in segments then.
+    cwnd: Option<u64>,
 }
 
 impl AckResponse {
+    /// Keeps the window of the first event that has it.
+    fn see_window(&mut self, state: Option<&SenderState>) {
+        if let (None, Some(state)) = (self.cwnd, state) {
+            self.cwnd = Some(state.cwnd.get() / state.mss.get().max(1));
+        }
+    }
+
     /// As in the tables of the RFC: `N`, `R`, `2R`; `.` for nothing.
     fn in_words(self) -> String {
         let times = |count: u32, kind: &str| match count {
@@ -62,6 +73,7 @@ impl ResponseRecorder {
             SentKind::Retransmission(_) => response.retransmitted += 1,
             _ => return,
         }
+        response.see_window(state);
         let sent = u64::from(response.new + response.retransmitted);
         if response.pipe.is_none()
             && let Some(pipe) = state.map(pipe_in_segments)
@@ -96,6 +108,8 @@ impl Recorder for ResponseRecorder {
                     |response: &&mut AckResponse| response.new + response.retransmitted == 0;
                 if let Some(response) = self.responses.last_mut().filter(is_first) {
                     response.pipe = state.map(pipe_in_segments);
+                    response.cwnd = None;
+                    response.see_window(state);
                 }
             }
             _ => {}
@@ -123,13 +137,21 @@ fn sent(responses: &[AckResponse]) -> String {
 }
 
 fn pipes(responses: &[AckResponse]) -> String {
-    let pipe = |one: &AckResponse| one.pipe.map_or_else(|| "-".to_owned(), |pipe| pipe.to_string());
-    responses.iter().map(pipe).collect::<Vec<_>>().join(" ")
+    numbers(responses, |one| one.pipe)
+}
+
+fn windows(responses: &[AckResponse]) -> String {
+    numbers(responses, |one| one.cwnd)
+}
+
+fn numbers(responses: &[AckResponse], of: impl Fn(&AckResponse) -> Option<u64>) -> String {
+    let text = |one| of(one).map_or_else(|| "-".to_owned(), |number| number.to_string());
+    responses.iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
 /// Runs the case.
 pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
-    let one = responses(19, &[], stop)?;
+    let one = responses(21, &[], stop)?;
     let fifteen = responses(5, &[FIFTEEN], stop)?;
     let freebsd_set: Vec<&str> = FREEBSD.into_iter().chain([FIFTEEN]).collect();
     let freebsd = responses(5, &freebsd_set, stop)?;
@@ -143,7 +165,10 @@ pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
         part(responses, from, until).map(|part| pipes(&part))
     };
     let (linux, bsd) = ("linux-6.18", "freebsd-main");
-    let rows = vec![
+    let window_in = |responses: &[AckResponse], from, until| {
+        part(responses, from, until).map(|part| windows(&part))
+    };
+    let mut rows = vec![
         CaseRow::text(
             "one loss, PRR: sent at ACKs 1 to 16",
             "N N R . N . N . N . N . N . N .",
@@ -182,6 +207,35 @@ pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
                  (tcp_input.c, the third duplicate ACK), and applies PRR from the next ACK on",
             ),
     ];
+    rows.extend([
+        CaseRow::text(
+            "RFC 9937 figure 1, PRR: sent at ACKs 1 to 18",
+            "N N R . N . N . N . N . N . N . N .",
+            sent_in(&one, 1, 18),
+        ),
+        CaseRow::text(
+            "RFC 9937 figure 1, PRR: cwnd at ACKs 1 to 18",
+            "20 20 19 18 18 17 17 16 16 15 15 14 14 13 13 12 12 11",
+            window_in(&one, 1, 18),
+        ),
+        CaseRow::text(
+            "RFC 9937 figure 1, PRR: inflight at ACKs 1 to 19",
+            "19 19 18 18 17 17 16 16 15 15 14 14 13 13 12 12 11 11 10",
+            pipe_in(&one, 1, 19),
+        ),
+        CaseRow::predicted_text(
+            "RFC 9937 figure 1, PRR: sent at ACKs 19 to 21",
+            sent_in(&one, 19, 21),
+        )
+        .note(
+            "the figure has N . N, and a window of 11 at ACK 19; by section 6.2 nothing may be sent \
+             there, as inflight, 10, is not above ssthresh, so that SndCnt is at most ssthresh - \
+             inflight = 0",
+        ),
+        CaseRow::text("RFC 9937 figure 2, PRR: sent", "N N R R R", sent_in(&fifteen, 1, 5)),
+        CaseRow::text("RFC 9937 figure 2, PRR: cwnd", "20 20 5 5 5", window_in(&fifteen, 1, 5)),
+        CaseRow::text("RFC 9937 figure 2, PRR: inflight", "19 19 4 4 4", pipe_in(&fifteen, 1, 5)),
+    ].map(|row| row.by(linux)));
     let exhibit = format!(
         "one loss, Linux\n  sent {}\n  pipe {}\n15 losses, Linux\n  sent {}\n  pipe {}\n15 losses, \
          FreeBSD\n  sent {}\n  pipe {}\n",
