@@ -3,26 +3,28 @@
 use report::page::{Page, PagePart};
 use report::table::{ReportTable, TableCell, TableColumn, Tone};
 
-use crate::report::{CriterionReport, CriterionVerdict, SuiteReport};
+use crate::report::{CriterionReport, CriterionVerdict, SuiteFigure, SuiteReport, WorldText};
 use crate::text::{limit, reference, summary, value};
+
+/// More scenario files than this are folded together.
+const MOST_FOLDED: usize = 8;
 
 /// The page: the verdicts, then the figures of each criterion with the scenario files of its worlds.
 pub fn page(report: &SuiteReport) -> Page {
     let mut parts = vec![PagePart::Table(verdicts(report))];
     for criterion in &report.criteria {
-        parts.push(PagePart::Heading(format!("{} {}", criterion.section, criterion.title)));
+        // A section is a number, or has a name, as in `1bdp`.
+        let is_number = criterion.section.chars().all(|one| one.is_ascii_digit() || one == '.');
+        let colon = if is_number { "" } else { ":" };
+        let heading = format!("{}{colon} {}", criterion.section, criterion.title);
+        parts.push(PagePart::Heading(heading));
         if let Some(reason) = &criterion.reason {
             parts.push(PagePart::Text(format!("Not evaluated: {reason}.")));
             continue;
         }
         parts.push(PagePart::Text(format!("Limits: {}.", criterion.limits)));
         parts.push(PagePart::Table(figures(criterion)));
-        for world in &criterion.texts {
-            parts.push(PagePart::Folded {
-                title: format!("Scenario {}", world.name),
-                text: world.text.clone(),
-            });
-        }
+        parts.extend(scenarios(&criterion.texts));
     }
     let mut facts = vec![
         ("sender".to_owned(), report.sender.clone()),
@@ -49,20 +51,59 @@ const fn tone(verdict: CriterionVerdict) -> Tone {
     }
 }
 
+/// The scenario files, each folded; many as one.
+fn scenarios(worlds: &[WorldText]) -> Vec<PagePart> {
+    if worlds.len() > MOST_FOLDED {
+        let text =
+            |world: &WorldText| format!("# {}.toml\n\n{}", world.name, world.text.trim_end());
+        return vec![PagePart::Folded {
+            title: format!("Scenarios of {} worlds", worlds.len()),
+            text: worlds.iter().map(text).collect::<Vec<_>>().join("\n\n"),
+        }];
+    }
+    let folded = |world: &WorldText| PagePart::Folded {
+        title: format!("Scenario {}", world.name),
+        text: world.text.clone(),
+    };
+    worlds.iter().map(folded).collect()
+}
+
+/// The figures that decide a verdict: those beyond their limits, else those whose mean is beyond while
+/// the confidence interval includes the limit, else the one that is nearest to its limit.
+fn evidence(criterion: &CriterionReport) -> String {
+    if let Some(reason) = &criterion.reason {
+        return reason.clone();
+    }
+    let in_words = |figure: &SuiteFigure, note: &str| {
+        let limit = with_unit(limit(figure), &figure.unit);
+        format!("{}: {} ({limit}{note})", figure.name, typeset(&value(figure)))
+    };
+    let of = |is: fn(&SuiteFigure) -> bool, note: &str| -> Vec<String> {
+        criterion.figures.iter().filter(|one| is(one)).map(|one| in_words(one, note)).collect()
+    };
+    let beyond = of(|figure| !figure.holds, "");
+    if !beyond.is_empty() {
+        return beyond.join("; ");
+    }
+    let undecided = of(SuiteFigure::is_undecided, ", which the interval includes");
+    if !undecided.is_empty() {
+        return undecided.join("; ");
+    }
+    let nearest = criterion.figures.iter().filter(|figure| figure.use_of_limit().is_some());
+    let nearest = nearest.max_by(|a, b| {
+        let of = |figure: &SuiteFigure| figure.use_of_limit().unwrap_or(0.0);
+        of(a).total_cmp(&of(b))
+    });
+    nearest.map_or_else(String::new, |figure| format!("nearest: {}", in_words(figure, "")))
+}
+
 fn verdicts(report: &SuiteReport) -> ReportTable {
     let row = |criterion: &CriterionReport| {
-        let beyond: Vec<String> = criterion
-            .figures
-            .iter()
-            .filter(|figure| !figure.holds)
-            .map(|figure| format!("{}: {} ({})", figure.name, value(figure), limit(figure)))
-            .collect();
-        let evidence = criterion.reason.clone().unwrap_or_else(|| beyond.join("; "));
         vec![
             TableCell::from(criterion.section.as_str()),
             TableCell::from(criterion.title.as_str()),
             TableCell::from(criterion.verdict.word()).tone(tone(criterion.verdict)),
-            TableCell::from(evidence),
+            TableCell::from(evidence(criterion)),
         ]
     };
     ReportTable {
@@ -71,7 +112,7 @@ fn verdicts(report: &SuiteReport) -> ReportTable {
             TableColumn::words("section"),
             TableColumn::words("criterion"),
             TableColumn::words("verdict"),
-            TableColumn::words("figures beyond their limits"),
+            TableColumn::words("figures that decide it"),
         ],
         rows: report.criteria.iter().map(row).collect(),
         ..ReportTable::default()
@@ -91,9 +132,11 @@ fn figures(criterion: &CriterionReport) -> ReportTable {
             .iter()
             .map(|figure| {
                 let tone = if figure.holds { Tone::Plain } else { Tone::Bad };
+                let undecided = if figure.is_undecided() { ", undecided" } else { "" };
+                let value = format!("{}{undecided}", typeset(&value(figure)));
                 vec![
                     TableCell::from(figure.name.as_str()),
-                    TableCell::from(value(figure)).tone(tone),
+                    TableCell::from(value).tone(tone),
                     TableCell::from(with_unit(reference(figure), &figure.unit)),
                     TableCell::from(with_unit(limit(figure), &figure.unit)),
                 ]
@@ -101,6 +144,11 @@ fn figures(criterion: &CriterionReport) -> ReportTable {
             .collect(),
         ..ReportTable::default()
     }
+}
+
+/// A value as a page has it.
+fn typeset(value: &str) -> String {
+    value.replace("+-", "±")
 }
 
 /// A figure with its unit; nothing without a figure.

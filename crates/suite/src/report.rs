@@ -65,6 +65,28 @@ pub struct SuiteFigure {
     pub holds: bool,
 }
 
+impl SuiteFigure {
+    /// The mean is beyond the limit, but the confidence interval includes it: more start phases may
+    /// decide.
+    pub fn is_undecided(&self) -> bool {
+        let beyond = match (self.bound, self.limit) {
+            (FigureBound::AtMost, Some(limit)) => self.value > limit,
+            (FigureBound::AtLeast, Some(limit)) => self.value < limit,
+            _ => false,
+        };
+        self.holds && beyond
+    }
+
+    /// How much of the limit is used: 1 at the limit, more beyond it; `None` without a limit.
+    pub(crate) fn use_of_limit(&self) -> Option<f64> {
+        match (self.bound, self.limit?) {
+            (FigureBound::AtMost, limit) if limit > 0.0 => Some(self.value / limit),
+            (FigureBound::AtLeast, limit) if self.value > 0.0 => Some(limit / self.value),
+            _ => None,
+        }
+    }
+}
+
 /// The scenario file of a world that was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorldText {

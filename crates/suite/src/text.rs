@@ -56,7 +56,8 @@ pub(crate) fn summary(report: &SuiteReport) -> String {
     )
 }
 
-/// The verdicts, one line each, with the failed figures; `full`: with all figures and limits.
+/// The verdicts, one line each, with the failed figures (`!`) and those whose confidence interval
+/// includes the limit although their mean is beyond it (`?`); `full`: with all figures and limits.
 pub fn render(report: &SuiteReport, full: bool) -> String {
     let mut text = format!(
         "{}: {} against {}{}\n\n",
@@ -80,8 +81,13 @@ pub fn render(report: &SuiteReport, full: bool) -> String {
         if full && !criterion.limits.is_empty() {
             let _ = writeln!(text, "      limits: {}", criterion.limits);
         }
-        for figure in criterion.figures.iter().filter(|figure| full || !figure.holds) {
-            let mark = if figure.holds { ' ' } else { '!' };
+        let shown = |figure: &&SuiteFigure| full || !figure.holds || figure.is_undecided();
+        for figure in criterion.figures.iter().filter(shown) {
+            let mark = match (figure.holds, figure.is_undecided()) {
+                (false, _) => '!',
+                (true, true) => '?',
+                (true, false) => ' ',
+            };
             let mut line = format!("    {mark} {}: {}", figure.name, value(figure));
             if figure.limit.is_some() {
                 let _ = write!(line, " ({}, worst reference {})", limit(figure), reference(figure));

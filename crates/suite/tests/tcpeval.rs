@@ -3,8 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use ackclock_suite::{
-    self as suite, SuiteCriterion, SuiteReport, SuiteRequest, SuiteSender,
-    TCPEVAL,
+    self as suite, SuiteCriterion, SuiteReport, SuiteRequest, SuiteSender, TCPEVAL,
 };
 
 static NEVER: AtomicBool = AtomicBool::new(false);

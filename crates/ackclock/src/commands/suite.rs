@@ -51,8 +51,7 @@ fn evaluate(suite: &'static Suite, args: &SuiteArgs, phases: u32) -> Result<Exit
     let stop = interrupt::orderly();
     let plan = SuitePlan::new(&request, &criteria);
     let progress = CountProgress::new(plan.runs() as u64, "runs");
-    let results =
-        plan.run_all(0..plan.runs(), threads, stop, &|done| progress.at(done as u64));
+    let results = plan.run_all(0..plan.runs(), threads, stop, &|done| progress.at(done as u64));
     drop(progress);
     if interrupt::is_raised() {
         return Ok(interrupt::status());
