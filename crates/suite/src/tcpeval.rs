@@ -45,8 +45,8 @@ pub static TCPEVAL: Suite = Suite {
         criterion("5.1", "delay and throughput by the size of the queue", links::trade_off),
         SuiteCriterion {
             limits: "time until the new flow has received 15 kB and so on at most a fifth above the \
-                     worst reference; with slow start (section 5.2.2.1), as no modelled stack has an \
-                     option that starts without it",
+                     worst reference; with slow start (section 5.2.2.1), as only FreeBSD's host \
+                     cache lets a flow start without it",
             ..criterion("5.2", "ramp-up time", test_flows::ramp_up)
         },
         SuiteCriterion {
