@@ -2,13 +2,13 @@
 //!
 //! Tables 1 and 2 have the average window of CUBIC for three values of `C`, table 3 the loss rate at
 //! which it reaches a throughput. The rows are those of the formula; some cells of `C` = 0.4 are also
-//! measured with Linux's CUBIC. The columns of HSTCP (HighSpeed TCP, RFC 3649) are left out: no modelled
-//! stack has it, and its formula is not in RFC 9438.
+//! measured with Linux's CUBIC. The columns of HSTCP are those of its formula (RFC 3649, section 5);
+//! no modelled stack has it.
 
 use ::theory::aimd::Aimd;
 use ::theory::cubic::{C, average_window, loss_for_window};
 use record::{Event, EventSource, Recorder, SenderState};
-use units::Instant;
+use units::{Instant, maths};
 
 use super::{CaseError, CaseInput, CaseRow, Measured, StopFlag, load, run};
 
@@ -24,6 +24,9 @@ const LOSS: [f64; 7] = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8];
 /// The column of Reno in both tables.
 const RENO: [f64; 7] = [12.0, 38.0, 120.0, 379.0, 1_200.0, 3_795.0, 12_000.0];
 
+/// The column of HSTCP in both tables.
+const HSTCP: [f64; 7] = [12.0, 38.0, 263.0, 1_795.0, 12_280.0, 83_981.0, 574_356.0];
+
 /// A column of CUBIC: round trip in seconds, `C`, and the published windows.
 const COLUMNS: [(f64, f64, [f64; 7]); 6] = [
     (0.1, 0.04, [12.0, 38.0, 120.0, 593.0, 3_332.0, 18_740.0, 105_383.0]),
@@ -34,17 +37,32 @@ const COLUMNS: [(f64, f64, [f64; 7]); 6] = [
     (0.01, 4.0, [12.0, 38.0, 120.0, 379.0, 1_874.0, 10_538.0, 59_261.0]),
 ];
 
-/// Table 3: Mbit/s of 1500-byte packets at 0.1 s, the window, and the loss rates of Reno and CUBIC.
-const TABLE_3: [(u32, f64, f64, f64); 5] = [
-    (1, 8.3, 2.0e-2, 2.0e-2),
-    (10, 83.3, 2.0e-4, 2.9e-4),
-    (100, 833.3, 2.0e-6, 1.4e-5),
-    (1_000, 8_333.3, 2.0e-8, 6.3e-7),
-    (10_000, 83_333.3, 2.0e-10, 2.9e-8),
+/// Table 3: Mbit/s of 1500-byte packets at 0.1 s, the window, and the loss rates of Reno, HSTCP and
+/// CUBIC.
+const TABLE_3: [(u32, f64, f64, f64, f64); 5] = [
+    (1, 8.3, 2.0e-2, 2.0e-2, 2.0e-2),
+    (10, 83.3, 2.0e-4, 3.9e-4, 2.9e-4),
+    (100, 833.3, 2.0e-6, 2.5e-5, 1.4e-5),
+    (1_000, 8_333.3, 2.0e-8, 1.5e-6, 6.3e-7),
+    (10_000, 83_333.3, 2.0e-10, 1.0e-7, 2.9e-8),
 ];
+
+/// The window of HSTCP at this loss rate, 0.12 / p^0.835 (RFC 3649, section 5); below 38 segments it is
+/// that of Reno.
+fn hstcp_window(p: f64) -> f64 {
+    0.12 / maths::pow(p, 0.835)
+}
+
+/// The loss rate at which HSTCP has this window.
+fn hstcp_loss(window: f64) -> f64 {
+    maths::pow(0.12 / window, 1.0 / 0.835)
+}
 
 const RENO_NOTE: &str = "the table takes Reno's window from RFC 3649, 1.2/sqrt(p); sqrt(3/(2p)), which \
                          RFC 9438 has in section 4.3, is 2 % more";
+
+/// Window from which HSTCP differs from Reno.
+const LEAST_HSTCP: f64 = 38.0;
 
 /// Runs the case.
 pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
@@ -53,6 +71,16 @@ pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
         let window = Aimd::RENO.window(p);
         let name = format!("tables 1 and 2, Reno, p = {p:e}");
         rows.push(CaseRow::predicted(name, "MSS", Some(published), Some(window)).note(RENO_NOTE));
+    }
+    for (p, published) in LOSS.into_iter().zip(HSTCP) {
+        let name = format!("tables 1 and 2, HSTCP, p = {p:e}");
+        rows.push(if hstcp_window(p) < LEAST_HSTCP {
+            CaseRow::predicted(name, "MSS", Some(published), Some(Aimd::RENO.window(p)))
+                .note(RENO_NOTE)
+        } else {
+            let (low, high) = (published - 0.5, published + 0.5);
+            CaseRow::band(name, "MSS", published, Some(hstcp_window(p)), low, high)
+        });
     }
     for (rtt, c, column) in COLUMNS {
         let table = if rtt > 0.05 { 1 } else { 2 };
@@ -78,21 +106,27 @@ fn cell(name: String, curve: f64, reno: f64, published: f64) -> CaseRow {
 
 fn table_3() -> Vec<CaseRow> {
     let mut rows = Vec::new();
-    for (mbits, window, of_reno, of_cubic) in TABLE_3 {
+    for (mbits, window, of_reno, of_hstcp, of_cubic) in TABLE_3 {
         let reno = 1.5 / (window * window);
         let name = format!("table 3, Reno, {mbits} Mbit/s");
         rows.push(CaseRow::predicted(name, "", Some(of_reno), Some(reno)).note(RENO_NOTE));
-        let curve = loss_for_window(C, 0.1, window);
+        let name = format!("table 3, HSTCP, {mbits} Mbit/s");
+        let curve = if window < LEAST_HSTCP { 0.0 } else { hstcp_loss(window) };
+        rows.push(loss_cell(name, curve, reno, of_hstcp));
         let name = format!("table 3, CUBIC, {mbits} Mbit/s");
-        rows.push(if curve > reno {
-            // Two digits are published: up to one unit of the last.
-            let unit = 0.1 * power_of_ten_below(of_cubic);
-            CaseRow::band(name, "", of_cubic, Some(curve), of_cubic - unit, of_cubic + unit)
-        } else {
-            CaseRow::predicted(name, "", Some(of_cubic), Some(reno)).note(RENO_NOTE)
-        });
+        rows.push(loss_cell(name, loss_for_window(C, 0.1, window), reno, of_cubic));
     }
     rows
+}
+
+/// A loss rate of table 3: that of the curve where it is above Reno's.
+fn loss_cell(name: String, curve: f64, reno: f64, published: f64) -> CaseRow {
+    if curve > reno {
+        // Two digits are published: up to one unit of the last.
+        let unit = 0.1 * power_of_ten_below(published);
+        return CaseRow::band(name, "", published, Some(curve), published - unit, published + unit);
+    }
+    CaseRow::predicted(name, "", Some(published), Some(reno)).note(RENO_NOTE)
 }
 
 /// The largest power of ten that is at most the number.
