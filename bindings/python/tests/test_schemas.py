@@ -69,6 +69,8 @@ CALLS = {
             "shared-bottleneck",
             "short-flows",
             "slow-start-lro",
+            "video",
+            "web",
         )
     ],
     "scenario-check": [

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use runner::sweep::{SweepDescription, SweepRow, csv};
+use runner::sweep::{RunSeries, SweepDescription, SweepRow, csv};
 use scenario::SeriesPlan;
 use scenario::Study;
 
@@ -23,6 +23,8 @@ use checksums::ChecksumFile;
 
 /// Directory of the series of each run.
 const SERIES: &str = "series";
+/// End of the name of the queues of each run, in the same directory.
+const QUEUES: &str = ".queues.csv";
 const ABOUT: &str = "sweep.json";
 const JOURNAL: &str = "runs.part.jsonl";
 const ROWS: &str = "runs.jsonl";
@@ -168,10 +170,13 @@ impl Store {
 
     /// Stores the series of a run and then its row, so that a run with a row has both. Stored data
     /// survives any end of the program.
-    pub(crate) fn keep(&self, row: &SweepRow, series: Option<&[u8]>) -> Result<(), Failure> {
+    pub(crate) fn keep(&self, row: &SweepRow, series: Option<&RunSeries>) -> Result<(), Failure> {
         if let Some(series) = series {
-            let path = self.dir.join(SERIES).join(format!("{}.csv", row.run));
-            write_whole(&path, series)?;
+            let dir = self.dir.join(SERIES);
+            if let Some(queues) = &series.queues {
+                write_whole(&dir.join(format!("{}{QUEUES}", row.run)), queues)?;
+            }
+            write_whole(&dir.join(format!("{}.csv", row.run)), &series.senders)?;
         }
         let line = row.to_line();
         let written = self.rows().append(row.run, &line);
@@ -408,7 +413,8 @@ fn is_partial_file(name: &str) -> bool {
     };
     let is_random = !random.is_empty() && random.bytes().all(|b| b.is_ascii_hexdigit());
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let is_series = file.strip_suffix(".csv").is_some_and(is_number);
+    let number = file.strip_suffix(QUEUES).or_else(|| file.strip_suffix(".csv"));
+    let is_series = number.is_some_and(is_number);
     is_random && (is_series || [ABOUT, ROWS, TABLE, SCENARIO].contains(&file))
 }
 

@@ -19,7 +19,7 @@ pub use siftr::Siftr;
 use std::io;
 
 use packet::Dir;
-use sim::scenario::{App, Scenario, TapPoint, TcpStack};
+use sim::scenario::{Scenario, TapPoint, TcpStack};
 use units::{FlowId, HostId};
 
 use crate::capture;
@@ -41,11 +41,10 @@ impl LoggedEndpoint {
     /// The endpoint of flow number `flow` that sends the data: for requests the server. Adds its
     /// tap to the scenario; `None` if there is no such flow.
     pub fn sender(scenario: &mut Scenario, flow: usize) -> Option<Self> {
-        let (from, to, app) =
-            scenario.flows.get(flow).map(|flow| (flow.from, flow.to, flow.app))?;
-        let (host, out) = match app {
-            App::Requests { .. } => (to, Dir::Reverse),
-            _ => (from, Dir::Forward),
+        let spec = scenario.flows.get(flow)?;
+        let (host, out) = match spec.app.is_answered() {
+            true => (spec.to, Dir::Reverse),
+            false => (spec.from, Dir::Forward),
         };
         let tap = capture::tap(scenario, host, TapPoint::Stack);
         Some(Self { flow: FlowId(flow as u32), host: HostId(host as u16), out, tap })

@@ -285,7 +285,9 @@ fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
         App::OnOff { .. } => {
             return Err("its `on_off` needs bursts in bytes and a fixed pause".into());
         }
-        App::Datagrams(_) => return Err("`udp` and `ping` need hosts that are modelled".into()),
+        App::Datagrams(_) | App::Video(_) | App::Page { .. } => {
+            return Err("`udp`, `ping`, `video` and `page` need hosts that are modelled".into());
+        }
         App::Requests { request, response, think, count } => {
             set("request", request.get().max(1));
             set("response", response.get().max(1));

@@ -147,6 +147,7 @@ impl RunPageRecorder {
         let mut parts = vec![tables::summary(&rows)];
         parts.extend(tables::completions(&rows));
         parts.extend(tables::latencies(&rows));
+        parts.extend(tables::videos(&rows));
         if let [flow] = &outcome.flows[..] {
             parts.insert(0, tables::figures(flow));
         }

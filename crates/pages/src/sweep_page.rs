@@ -189,6 +189,7 @@ mod tests {
             min_rtt_s: None,
             latency: None,
             one_way: None,
+            video: None,
             datagrams: None,
             group: None,
         };

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use sim::scenario::{ElementSpec, FlowGroup, LinkCapacity, PathSpec, Scenario};
-use sim::{FlowOutcome, GroupOutcome, RunOutcome};
+use sim::scenario::{App, ElementSpec, FlowGroup, FlowSpec, LinkCapacity, PathSpec, Scenario};
+use sim::{DatagramOutcome, FlowOutcome, GroupOutcome, RunOutcome};
 use units::{Bytes, Duration};
 
 /// The connections of a group.
@@ -69,8 +69,9 @@ pub fn grouped<'a>(
         let Some(template) = scenario.flows.get(connections.start) else { continue };
         groups.push(FlowGroup { flows: flows.len()..flows.len() + 1, ..group.clone() });
         let (name, start) = (group.name.clone(), group.start);
-        flows.push(sim::scenario::FlowSpec { name, start, ..template.clone() });
-        outcomes.push(summary(scenario, outcome, group));
+        flows.push(FlowSpec { name, start, ..template.clone() });
+        let index = groups.len() - 1;
+        outcomes.push(summary(scenario, outcome, group, index));
     }
     let scenario = Scenario {
         title: scenario.title.clone(),
@@ -83,7 +84,12 @@ pub fn grouped<'a>(
         groups,
         taps: scenario.taps.clone(),
     };
-    let outcome = RunOutcome { flows: outcomes, segments: outcome.segments, ended: outcome.ended };
+    let outcome = RunOutcome {
+        flows: outcomes,
+        group_latencies: outcome.group_latencies.clone(),
+        segments: outcome.segments,
+        ended: outcome.ended,
+    };
     (Cow::Owned(scenario), Cow::Owned(outcome))
 }
 
@@ -104,7 +110,13 @@ pub fn rows(
     })
 }
 
-fn summary(scenario: &Scenario, outcome: &RunOutcome, group: &FlowGroup) -> FlowOutcome {
+/// The connections of a group as one; `index` is the number of the group.
+fn summary(
+    scenario: &Scenario,
+    outcome: &RunOutcome,
+    group: &FlowGroup,
+    index: usize,
+) -> FlowOutcome {
     let ended = Duration::from_nanos(outcome.ended.as_nanos());
     let specs = &scenario.flows[group.flows.clone()];
     let all = &outcome.flows[group.flows.clone()];
@@ -112,7 +124,10 @@ fn summary(scenario: &Scenario, outcome: &RunOutcome, group: &FlowGroup) -> Flow
     let mut completion: Vec<Duration> = Vec::new();
     let mut slowdown: Vec<f64> = Vec::new();
     let ideal = specs.first().map(|spec| IdealPath::of(scenario, spec));
-    for (_, flow) in begun().filter(|(_, flow)| flow.finished) {
+    // The connections of a page end with it; videos end when they are watched.
+    let is_transfer = |spec: &FlowSpec| !matches!(spec.app, App::Page { .. } | App::Video(_));
+    let finished = begun().filter(|(_, flow)| flow.finished).count() as u64;
+    for (_, flow) in begun().filter(|(spec, flow)| flow.finished && is_transfer(spec)) {
         completion.push(flow.duration);
         let best = ideal.as_ref().map_or(Duration::ZERO, |ideal| ideal.completion(flow.bytes));
         if !best.is_zero() {
@@ -125,7 +140,15 @@ fn summary(scenario: &Scenario, outcome: &RunOutcome, group: &FlowGroup) -> Flow
     let last = begun().map(|(spec, flow)| spec.start + flow.duration).max().unwrap_or(first);
     let sum = |of: fn(&FlowOutcome) -> u64| all.iter().map(of).sum::<u64>();
     let begun_count = begun().count() as u64;
-    let finished = completion.len() as u64;
+    let videos = all.iter().filter_map(|flow| flow.video.as_deref());
+    let video = videos.cloned().reduce(|mut all, one| {
+        all.add(&one);
+        all
+    });
+    let counts = all.iter().filter_map(|flow| flow.datagrams).reduce(|all, one| DatagramOutcome {
+        sent: all.sent + one.sent,
+        received: all.received + one.received,
+    });
     let sender = all.first();
     FlowOutcome {
         name: group.name.clone(),
@@ -142,8 +165,9 @@ fn summary(scenario: &Scenario, outcome: &RunOutcome, group: &FlowGroup) -> Flow
         mss: sender.map_or(Bytes::ZERO, |flow| flow.mss),
         min_rtt: all.iter().filter_map(|flow| flow.min_rtt).min(),
         received_packet_bytes: None,
-        latency: None,
-        datagrams: None,
+        latency: outcome.group_latencies.get(index).copied().flatten(),
+        video: video.map(Box::new),
+        datagrams: counts,
         group: Some(Box::new(GroupOutcome {
             flows: begun_count,
             finished,
@@ -172,7 +196,7 @@ struct IdealPath {
 }
 
 impl IdealPath {
-    fn of(scenario: &Scenario, flow: &sim::scenario::FlowSpec) -> Self {
+    fn of(scenario: &Scenario, flow: &FlowSpec) -> Self {
         let path: &PathSpec = &scenario.paths[flow.path];
         let turned = path.from != flow.from;
         let (out, back) =

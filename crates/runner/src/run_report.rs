@@ -2,6 +2,7 @@
 
 mod delays;
 mod metrics;
+mod video;
 
 use std::borrow::Cow;
 
@@ -15,8 +16,10 @@ use scenario::Loaded;
 
 pub use delays::{LATENCIES, completion_rows, latency_rows};
 pub use metrics::openmetrics;
+pub use video::{VideoReport, video_rows};
 
 use delays::{completions, latencies};
+use video::videos;
 
 /// Version of the JSON format; a new field does not change it, a changed or missing one does.
 pub const FORMAT: u32 = 1;
@@ -85,6 +88,9 @@ pub struct FlowReport {
     /// One-way delays of data packets; omitted where they are not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWayReport>,
+    /// What the player of a video did; omitted for other applications.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoReport>,
     /// Datagrams; omitted for a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramReport>,
@@ -107,11 +113,11 @@ pub struct DatagramReport {
 /// frames, the chunks of a paced application, from when they were due to their last byte read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyReport {
-    /// `frames` for delays of frames, `pings` for round trips of echo requests, `datagrams` for
+    /// `frames` for delays of frames, `pages` for times to load a web page, `pings` for round trips of echo requests, `datagrams` for
     /// one-way delays; omitted for response times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// Completed requests, or frames or datagrams that arrived.
+    /// Completed requests or pages, or frames or datagrams that arrived.
     pub requests: u64,
     /// The shortest.
     pub min_s: f64,
@@ -132,6 +138,7 @@ impl From<&sim::Latency> for LatencyReport {
         let of = match latency.kind {
             LatencyKind::Requests => None,
             LatencyKind::Frames => Some("frames".to_owned()),
+            LatencyKind::Pages => Some("pages".to_owned()),
             LatencyKind::Pings => Some("pings".to_owned()),
             LatencyKind::Datagrams => Some("datagrams".to_owned()),
         };
@@ -204,6 +211,7 @@ impl FlowReport {
             min_rtt_s: flow.min_rtt.map(Duration::as_secs_f64),
             latency: flow.latency.as_ref().map(LatencyReport::from),
             one_way: None,
+            video: flow.video.as_deref().map(VideoReport::from),
             datagrams: flow
                 .datagrams
                 .map(|counts| DatagramReport { sent: counts.sent, received: counts.received }),
@@ -236,13 +244,14 @@ pub fn table(loaded: &Loaded, outcome: &RunOutcome) -> String {
     let mut rows = vec![headings()];
     rows.extend(outcome.flows.iter().map(|flow| flow_row(&flow.name, &FlowReport::new(flow))));
     format!(
-        "{title}seed {}, {} data segments in {} s of virtual time\n\n{}{}{}",
+        "{title}seed {}, {} data segments in {} s of virtual time\n\n{}{}{}{}",
         loaded.scenario.seed,
         outcome.segments,
         seconds(Duration::from_nanos(outcome.ended.as_nanos())),
         aligned(&rows),
         completions(outcome),
-        latencies(outcome)
+        latencies(outcome),
+        videos(outcome)
     )
 }
 
@@ -420,10 +429,12 @@ flow = [ { name = "bulk", from = "a", to = "b", bulk = "1MB" } ]
                 mss: Bytes(1_448),
                 min_rtt: Some(Duration::from_micros(100_250)),
                 latency: None,
+                video: None,
                 datagrams: None,
                 group: None,
                 received_packet_bytes: None,
             }],
+            group_latencies: Vec::new(),
             segments: 694,
             ended: Instant::from_nanos(1_700_400_000),
         }

@@ -4,12 +4,12 @@ use logs::series::Collector;
 use record::{Event, EventSource, Recorder, Sender, SenderState};
 use scenario::SeriesPlan;
 use sim::Observer;
-use sim::scenario::{App, FlowSpec, Scenario};
+use sim::scenario::{FlowSpec, Scenario};
 use units::Instant;
 
 /// The host that sends the data of a flow, as in [`sim::FlowOutcome`].
 pub fn sender(flow: &FlowSpec) -> usize {
-    if matches!(flow.app, App::Requests { .. }) { flow.to } else { flow.from }
+    if flow.app.is_answered() { flow.to } else { flow.from }
 }
 
 /// Collects the states of the senders of a run.

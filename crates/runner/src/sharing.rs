@@ -12,6 +12,8 @@ mod one_way;
 mod over_time;
 mod text;
 
+use std::io;
+
 use record::{Event, EventSource, PacketEvent, Recorder, SenderState};
 use serde::{Deserialize, Serialize};
 use sim::scenario::{App, ElementSpec, Scenario};
@@ -80,20 +82,22 @@ impl PacketDetails {
 }
 
 impl Sharing {
-    /// Does the scenario have several flows or a managed queue?
+    /// Does the scenario have several flows, a managed queue, a video or a web page?
     pub fn concerns(scenario: &Scenario) -> bool {
         let routes =
             scenario.paths.iter().flat_map(|path| path.forward.iter().chain(&path.reverse));
         let all = routes.chain(scenario.shared.iter().map(|shared| &shared.element));
+        let fetches =
+            |flow: &sim::scenario::FlowSpec| matches!(flow.app, App::Video(_) | App::Page { .. });
         scenario.flows.len() > 1
+            || scenario.flows.iter().any(fetches)
             || all.into_iter().any(|element| matches!(element, ElementSpec::LinkWithQdisc { .. }))
     }
 
     /// An observer for a run of `scenario`.
     pub fn new(scenario: &Scenario) -> Self {
-        let reader = |flow: &sim::scenario::FlowSpec| match flow.app {
-            App::Requests { .. } => flow.from,
-            _ => flow.to,
+        let reader = |flow: &sim::scenario::FlowSpec| {
+            if flow.app.is_answered() { flow.from } else { flow.to }
         };
         let mut readers = Vec::with_capacity(scenario.flows.len());
         let mut rows = 0;
@@ -113,9 +117,8 @@ impl Sharing {
     /// An observer that also measures queues over time and one-way delays.
     pub fn detailed(scenario: &Scenario) -> Self {
         let mut sharing = Self::new(scenario);
-        let sender = |flow: &sim::scenario::FlowSpec| match flow.app {
-            App::Requests { .. } => flow.to,
-            _ => flow.from,
+        let sender = |flow: &sim::scenario::FlowSpec| {
+            if flow.app.is_answered() { flow.to } else { flow.from }
         };
         let senders = scenario
             .flows
@@ -160,6 +163,35 @@ impl Sharing {
         ended: Instant,
     ) -> impl Iterator<Item = (&str, (Duration, Vec<QueueInterval>))> {
         self.histories().map(move |(key, queue)| (key, queue.fine(ended)))
+    }
+
+    /// Writes the queues over time as CSV: one row per link and interval, in the order of links, then of
+    /// time; only the headings if the observer is not [`Sharing::detailed`].
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_queues(&self, ended: Instant, out: &mut impl io::Write) -> io::Result<()> {
+        let text = |delay: Option<Duration>| {
+            let ns = delay.map(Duration::as_nanos);
+            ns.map_or_else(String::new, |ns| {
+                format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+            })
+        };
+        writeln!(out, "time_s,link,delay_mean_s,delay_max_s,most_packets,most_bytes,lost")?;
+        for (link, (width, intervals)) in self.queues(ended) {
+            for (interval, place) in intervals.iter().zip(0..) {
+                let time = text(Some(width.saturating_mul(place)));
+                let mean = text(interval.mean());
+                let longest = text((interval.packets > 0).then_some(interval.longest));
+                let (packets, bytes) = (interval.most_packets, interval.most_bytes);
+                writeln!(
+                    out,
+                    "{time},{link},{mean},{longest},{packets},{bytes},{}",
+                    interval.lost
+                )?;
+            }
+        }
+        Ok(())
     }
 
     fn histories(&self) -> impl Iterator<Item = (&str, &QueueHistory)> {

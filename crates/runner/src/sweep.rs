@@ -13,5 +13,5 @@ mod execute;
 mod row;
 
 pub use about::SweepDescription;
-pub use execute::{StudyError, execute, execute_with_series};
+pub use execute::{RunSeries, StudyError, execute, execute_with_series};
 pub use row::{FORMAT, SweepRow};

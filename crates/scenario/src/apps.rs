@@ -11,9 +11,11 @@ use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
 use super::kinds::{
     DurationType, IntegerType, RateType, SizeType, TableType, quantity, type_mismatch,
 };
+use super::page::PageTable;
 use super::source::SpannedError;
 use super::table::{KeyTable as _, table};
 use super::tree::{TomlNode, TomlValue};
+use super::video::VideoTable;
 use crate::units_text::{
     MAX_SIZE, QuantityError, duration, duration_text, pattern, size, size_text,
 };
@@ -523,7 +525,10 @@ impl ReadsTable {
 
 /// Returns whether a limit of an application had an invalid value.
 pub(super) fn limit_was_invalid(reader: &ScenarioReader) -> bool {
-    reader.was_invalid(&BYTES) || reader.was_invalid(&COUNT)
+    reader.was_invalid(&BYTES)
+        || reader.was_invalid(&COUNT)
+        || VideoTable::limit_was_invalid(reader)
+        || PageTable::limit_was_invalid(reader)
 }
 
 /// Returns the total bytes; `None` without a limit.

@@ -1,6 +1,6 @@
 //! Groups of connections: `count` and `arrivals` of a flow, and the sizes of `transfer`.
 
-use sim::scenario::{Arrivals, CDF_WHOLE, TransferSizes};
+use sim::scenario::{App, Arrivals, CDF_WHOLE, TransferSizes};
 use units::{Bytes, Duration};
 
 use super::flow::FlowTable;
@@ -45,7 +45,7 @@ table! {
     },
 }
 
-static CDF: Key<TextType> = Key::optional(
+pub(super) static CDF: Key<TextType> = Key::optional(
     "cdf",
     TextType,
     "",
@@ -53,7 +53,7 @@ static CDF: Key<TextType> = Key::optional(
      beside this one, each line a size in bytes and the percentage of transfers of at most this size; \
      sizes between two lines are uniform",
 );
-static MEAN: Key<SizeType> = Key::optional(
+pub(super) static MEAN: Key<SizeType> = Key::optional(
     "mean",
     SizeType { least: Bytes(1), most: MAX_SIZE },
     "",
@@ -81,14 +81,21 @@ table! {
 #[derive(Debug, Clone)]
 pub(super) struct Replication {
     pub(super) count: usize,
+    /// Connections of each: those of a web page.
+    pub(super) connections: usize,
     pub(super) arrivals: Arrivals,
     pub(super) sizes: Option<TransferSizes>,
 }
 
 /// Reads the connections of a flow; `None` if it is a single one.
-pub(super) fn replication(flow: &FlowTable, reader: &mut ScenarioReader) -> Option<Replication> {
+pub(super) fn replication(
+    flow: &FlowTable,
+    app: Option<&App>,
+    reader: &mut ScenarioReader,
+) -> Option<Replication> {
     let transfer = flow.transfer.as_ref();
-    if flow.count.is_none() && flow.arrivals.is_none() && transfer.is_none() {
+    let connections = app.map_or(1, App::connections);
+    if flow.count.is_none() && flow.arrivals.is_none() && transfer.is_none() && connections == 1 {
         return None;
     }
     let arrivals = flow.arrivals.as_ref().map(|table| (table.span, arrivals(&table.value, reader)));
@@ -132,7 +139,7 @@ pub(super) fn replication(flow: &FlowTable, reader: &mut ScenarioReader) -> Opti
         reader.report(fault.expected(format!("times before {end}")));
         return None;
     }
-    Some(Replication { count, arrivals, sizes })
+    Some(Replication { count, connections, arrivals, sizes })
 }
 
 fn arrivals(table: &ArrivalsTable, reader: &mut ScenarioReader) -> Option<Arrivals> {
@@ -148,9 +155,6 @@ fn arrivals(table: &ArrivalsTable, reader: &mut ScenarioReader) -> Option<Arriva
 }
 
 fn sizes(table: &TransferTable, reader: &mut ScenarioReader) -> Option<TransferSizes> {
-    if let Some(mean) = &table.mean {
-        return Some(TransferSizes::Exponential(mean.value));
-    }
     if let Some(name) = &table.trace {
         let lines = read(name, "trace", parse_trace, reader)?;
         let sizes: Option<Vec<u64>> = lines.iter().map(|(_, size)| *size).collect();
@@ -160,7 +164,19 @@ fn sizes(table: &TransferTable, reader: &mut ScenarioReader) -> Option<TransferS
         }
         return Some(TransferSizes::Listed(sizes?.into()));
     }
-    let name = table.cdf.as_ref()?;
+    distribution(table.cdf.as_ref(), table.mean.as_ref(), reader)
+}
+
+/// The distribution of the key `cdf` or `mean`.
+pub(super) fn distribution(
+    cdf: Option<&Located<String>>,
+    mean: Option<&Located<Bytes>>,
+    reader: &mut ScenarioReader,
+) -> Option<TransferSizes> {
+    if let Some(mean) = mean {
+        return Some(TransferSizes::Exponential(mean.value));
+    }
+    let name = cdf?;
     if let Some(preset) = name.value.strip_prefix(super::files::PRESET) {
         let known = PRESETS.iter().find(|(known, _)| *known == preset);
         if known.is_none() {

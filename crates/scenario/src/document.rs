@@ -27,6 +27,7 @@ pub use super::host::HostTable;
 pub use super::jitter::{JitterRule, JitterTable};
 pub use super::keys::Located;
 pub use super::offload::{GroTable, LroTable, ReceiveOffload};
+pub use super::page::{ObjectSize, ObjectTable, PageTable};
 pub use super::path::PathTable;
 pub use super::queue::{CodelTable, Discipline, FqCodelTable, PieTable, RedTable};
 pub use super::reorder::ReorderTable;
@@ -34,6 +35,7 @@ pub use super::setting::{ByName, RawValue, RawValues};
 pub use super::slot::SlotTable;
 pub use super::sweep::{SeriesTable, SweepTable};
 pub use super::tap::TapTable;
+pub use super::video::{PlayerRule, VideoTable};
 pub use super::world::ScenarioFile;
 
 /// Keys whose values are written as a table of their own.

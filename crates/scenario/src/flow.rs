@@ -21,9 +21,11 @@ use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
 use super::kinds::{
     BoolType, DurationType, EnumType, IntegerType, SizeType, TableType, TextType, type_mismatch,
 };
+use super::page::{PAGE_SECTION, PageTable};
 use super::source::{SpannedError, TextSpan};
 use super::table::table;
 use super::tree::{TomlNode, TomlValue};
+use super::video::{VIDEO_SECTION, VideoTable};
 use crate::units_text::MAX_SIZE;
 
 static NAME: Key<TextType> = Key::required("name", TextType, "name of the flow in all results");
@@ -70,6 +72,18 @@ static TRANSFER: Key<TableType<TransferTable>> = Key::optional(
     TableType::of(&TRANSFER_SECTION),
     "",
     "writes a number of bytes drawn from a distribution as fast as the stack accepts them, then closes",
+);
+static VIDEO: Key<TableType<VideoTable>> = Key::optional(
+    "video",
+    TableType::of(&VIDEO_SECTION),
+    "",
+    "plays a video that `to` sends in chunks, each in a bit rate that the player selects",
+);
+static PAGE: Key<TableType<PageTable>> = Key::optional(
+    "page",
+    TableType::of(&PAGE_SECTION),
+    "",
+    "loads web pages from `to`: a document, then its objects",
 );
 static UDP: Key<TableType<UdpTable>> = Key::optional(
     "udp",
@@ -139,6 +153,8 @@ table! {
         on_off: Box<OnOffTable> = ON_OFF,
         requests: Box<RequestsTable> = REQUESTS,
         transfer: Box<TransferTable> = TRANSFER,
+        video: Box<VideoTable> = VIDEO,
+        page: Box<PageTable> = PAGE,
         udp: Box<UdpTable> = UDP,
         ping: Box<PingTable> = PING,
         count: u64 = COUNT,
@@ -149,12 +165,16 @@ table! {
         ip: IpVersion = IP,
         nodelay: bool = NODELAY,
     }
-    one_of: &["bulk", "paced", "on_off", "requests", "transfer", "udp", "ping"],
+    one_of: &[
+        "bulk", "paced", "on_off", "requests", "transfer", "video", "page", "udp", "ping",
+    ],
     elsewhere: |key| match key {
         "cc" | "profile" | "knobs" | "mtu" | "lro" | "gro" | "tso" => {
             Some("this belongs to a host: [host.NAME]")
         }
         "bytes" | "size" => Some("write bulk = \"1MB\""),
+        "ladder" | "rule" => Some("write video = { ladder = [\"1Mbit/s\", \"3Mbit/s\"] }"),
+        "html" | "objects" => Some("write page = { html = \"30kB\", objects = 20 }"),
         "request" | "response" | "think" => {
             Some("write requests = { request = \"200B\", response = \"64KiB\" }")
         }
@@ -168,7 +188,8 @@ table! {
     },
     check: |fields, reader| {
         let is_udp = fields.has(&UDP) || fields.has(&PING);
-        if let Some(node) = fields.node(&READS).filter(|_| fields.has(&REQUESTS) || is_udp) {
+        let is_answered = fields.has(&REQUESTS) || fields.has(&VIDEO) || fields.has(&PAGE);
+        if let Some(node) = fields.node(&READS).filter(|_| is_answered || is_udp) {
             let message = "`reads` goes with `bulk`, `paced` and `on_off`";
             reader.report(SpannedError::new(node.span, message));
         }
@@ -259,6 +280,8 @@ pub(super) fn flow(
         FlowTable { paced: Some(table), .. } => (table.value.app(), table.span),
         FlowTable { on_off: Some(table), .. } => (table.value.app(), table.span),
         FlowTable { requests: Some(table), .. } => (table.value.app(), table.span),
+        FlowTable { video: Some(table), .. } => (table.value.app(reader), table.span),
+        FlowTable { page: Some(table), .. } => (table.value.app(reader), table.span),
         FlowTable { udp: Some(table), .. } => (table.value.app(), table.span),
         FlowTable { ping: Some(table), .. } => (Some(table.value.app()), table.span),
         // Every connection has a size of its own.
@@ -267,28 +290,31 @@ pub(super) fn flow(
         }
         _ => (None, table.span),
     };
-    let endless = match app {
+    let endless = match &app {
+        Some(App::Video(video)) if video.chunks.is_none() => Some(writes),
+        Some(App::Page { page, .. }) if page.count.is_none() => Some(writes),
         Some(
             App::Bulk { bytes: None, .. }
             | App::Paced { bytes: None, .. }
             | App::OnOff { bytes: None, .. }
             | App::Requests { count: None, .. }
             | App::Datagrams(DatagramSpec { count: None, .. }),
-        ) if !apps::limit_was_invalid(reader) => Some(writes),
+        ) => Some(writes),
         _ => None,
     };
+    let endless = endless.filter(|_| !apps::limit_was_invalid(reader));
     ParsedFlow {
         name: flow.name.clone(),
         ends,
         path: flow.path.clone(),
         start: flow.start,
-        app,
         ip: flow.ip.map_or(IpVersion::V4, |ip| ip.value),
         nodelay: flow.nodelay.is_some_and(|nodelay| nodelay.value),
         reads,
         close: flow.close.map_or(Close::Fin, |close| close.value),
         keepalive: flow.keepalive.and_then(|keepalive| keepalive.value),
-        replication: arrivals::replication(flow, reader),
+        replication: arrivals::replication(flow, app.as_ref(), reader),
+        app,
         endless,
         span: table.span,
     }

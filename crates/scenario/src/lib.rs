@@ -34,6 +34,7 @@ mod knobs;
 mod nearest;
 mod offload;
 mod overrides;
+mod page;
 mod path;
 mod presets;
 mod queue;
@@ -56,6 +57,7 @@ mod tap;
 mod tree;
 pub mod units_text;
 mod unresolved;
+mod video;
 mod world;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod agreement;
 mod elements;
 mod errors;
+mod fetches;
 mod kernels;
 mod mutations;
 mod overrides;

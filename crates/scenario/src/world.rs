@@ -204,7 +204,9 @@ fn replicate(
     replications: Vec<(Option<Replication>, TextSpan)>,
     reader: &mut ScenarioReader,
 ) {
-    let count = |one: &(Option<Replication>, _)| one.0.as_ref().map_or(1, |one| one.count);
+    let count = |one: &(Option<Replication>, _)| {
+        one.0.as_ref().map_or(1, |one| one.count.saturating_mul(one.connections))
+    };
     if replications.iter().map(count).sum::<usize>() > MAX_CONNECTIONS {
         let last = replications.iter().rfind(|(replication, _)| replication.is_some());
         let message = format!("the scenario has more than {MAX_CONNECTIONS} connections");
@@ -213,12 +215,11 @@ fn replicate(
     }
     let mut index = 0;
     for (replication, _) in replications {
-        let Some(Replication { count, arrivals, sizes }) = replication else {
+        let Some(Replication { count, arrivals, sizes, .. }) = replication else {
             index += 1;
             continue;
         };
-        scenario.replicate(index, count, arrivals, sizes);
-        index += count;
+        index += scenario.replicate(index, count, arrivals, sizes);
     }
 }
 
@@ -406,7 +407,7 @@ fn join(
             from,
             to,
             start: flow.start.map_or(Duration::ZERO, |start| start.value),
-            app: flow.app?,
+            app: flow.app.clone()?,
             ip: flow.ip,
             nodelay: flow.nodelay,
             reads: flow.reads,

@@ -4,17 +4,23 @@
 //! to write, and is informed how much the stack accepted.
 
 mod bursts;
+mod fetcher;
 mod frames;
+mod origin;
+mod player;
 mod reader;
 mod requests;
 mod writer;
 
-use units::{Instant, RandomStream};
+use units::{Duration, Instant, RandomStream};
 
-use crate::outcome::Latency;
-use crate::scenario::{App, ReadPattern};
+use crate::outcome::LatencyKind;
+use crate::scenario::{App, FlowSpec, ReadPattern};
 use bursts::OnOffWriter;
+pub(crate) use fetcher::Fetcher;
 use frames::FrameReader;
+use origin::Origin;
+pub(crate) use player::Player;
 use reader::PacedReader;
 use requests::{Requester, Responder};
 use writer::DataWriter;
@@ -32,12 +38,22 @@ pub(crate) enum Application {
     Bursts(Box<OnOffWriter>),
     Asker(Box<Requester>),
     Answerer(Responder),
+    Player(Box<Player>),
+    Fetcher(Box<Fetcher>),
+    Origin(Box<Origin>),
 }
 
 impl Application {
-    /// Creates the connecting application; `draws` supplies its randomness.
-    pub(crate) fn client(app: &App, draws: impl FnOnce() -> RandomStream) -> Self {
-        match *app {
+    /// Creates the connecting application; `draws` supplies its randomness, and `page` is the index of
+    /// its web page in the world.
+    pub(crate) fn client(flow: &FlowSpec, page: u32, draws: impl FnOnce() -> RandomStream) -> Self {
+        match flow.app {
+            App::Video(ref spec) => {
+                Self::Player(Box::new(Player::new(spec, Instant::ZERO + flow.start)))
+            }
+            App::Page { page: ref spec, connection } => {
+                Self::Fetcher(Box::new(Fetcher::new(spec.request, page, connection)))
+            }
             App::Bulk { bytes, write } => Self::Writer(DataWriter::bulk(bytes, write)),
             App::Paced { chunk, every, bytes, blocking } => {
                 Self::Writer(DataWriter::paced(chunk, every, bytes, blocking))
@@ -55,13 +71,15 @@ impl Application {
 
     /// Creates the listening application.
     pub(crate) fn server(app: &App, reads: Option<ReadPattern>) -> Self {
-        match (*app, reads) {
+        match (app, reads) {
             (App::Datagrams(_), _) => Self::Sink,
-            (App::Requests { request, response, .. }, _) => {
+            (App::Video(video), _) => Self::Origin(Box::new(Origin::new(video.request))),
+            (App::Page { page, .. }, _) => Self::Origin(Box::new(Origin::new(page.request))),
+            (&App::Requests { request, response, .. }, _) => {
                 Self::Answerer(Responder::new(request, response))
             }
             (_, Some(reads)) => Self::Reader(PacedReader::new(reads)),
-            (App::Paced { chunk, bytes, .. }, None) => {
+            (&App::Paced { chunk, bytes, .. }, None) => {
                 Self::Frames(Box::new(FrameReader::new(chunk, bytes)))
             }
             (App::Bulk { .. } | App::OnOff { .. }, None) => Self::Sink,
@@ -74,7 +92,13 @@ impl Application {
             Self::Writer(writer) => writer.begin(now),
             Self::Bursts(bursts) => bursts.begin(now),
             Self::Asker(asker) => asker.begin(now),
-            Self::Sink | Self::Reader(_) | Self::Frames(_) | Self::Answerer(_) => {}
+            Self::Player(player) => player.begin(now),
+            Self::Fetcher(fetcher) => fetcher.begin(now),
+            Self::Sink
+            | Self::Reader(_)
+            | Self::Frames(_)
+            | Self::Answerer(_)
+            | Self::Origin(_) => {}
         }
     }
 
@@ -93,6 +117,9 @@ impl Application {
         match self {
             Self::Asker(asker) => asker.read(now, bytes),
             Self::Answerer(answerer) => answerer.read(bytes),
+            Self::Player(player) => player.read(now, bytes),
+            Self::Fetcher(fetcher) => fetcher.read(bytes),
+            Self::Origin(origin) => origin.read(bytes),
             Self::Reader(reader) => reader.read(now, bytes),
             Self::Frames(reader) => reader.read(now, bytes),
             Self::Sink | Self::Writer(_) | Self::Bursts(_) => {}
@@ -108,6 +135,22 @@ impl Application {
             Self::Bursts(bursts) => bursts.offer(now),
             Self::Asker(asker) => asker.offer(now),
             Self::Answerer(answerer) => answerer.offer(),
+            Self::Player(player) => player.offer(),
+            Self::Fetcher(fetcher) => fetcher.offer(),
+            Self::Origin(origin) => origin.offer(),
+        }
+    }
+
+    /// Does it make requests whose responses have sizes of their own?
+    #[inline]
+    pub(crate) const fn fetches(&self) -> bool {
+        matches!(self, Self::Player(_) | Self::Fetcher(_))
+    }
+
+    /// Passes the size of the response to a request that the peer makes now.
+    pub(crate) fn expect(&mut self, size: u64) {
+        if let Self::Origin(origin) = self {
+            origin.expect(size);
         }
     }
 
@@ -120,6 +163,9 @@ impl Application {
             Self::Bursts(bursts) => bursts.taken(now, bytes),
             Self::Asker(asker) => asker.taken(bytes),
             Self::Answerer(answerer) => answerer.taken(bytes),
+            Self::Player(player) => player.taken(bytes),
+            Self::Fetcher(fetcher) => fetcher.taken(bytes),
+            Self::Origin(origin) => origin.taken(bytes),
         }
     }
 
@@ -133,17 +179,35 @@ impl Application {
             Self::Bursts(bursts) => bursts.done(),
             Self::Asker(asker) => asker.done(),
             Self::Answerer(answerer) => at_end && answerer.done(),
+            Self::Player(player) => player.done(),
+            Self::Fetcher(fetcher) => fetcher.done(),
+            Self::Origin(origin) => at_end && origin.done(),
         }
     }
 
     /// Returns when it wants to run without a prior event.
     pub(crate) fn next_act(&self, now: Instant) -> Option<Instant> {
         match self {
-            Self::Sink | Self::Frames(_) | Self::Answerer(_) => None,
+            Self::Sink | Self::Frames(_) | Self::Answerer(_) | Self::Origin(_) => None,
+            Self::Player(player) => player.next_act(),
+            Self::Fetcher(fetcher) => fetcher.next_act(),
             Self::Reader(reader) => Some(reader.next_read()),
             Self::Writer(writer) => writer.next_write(),
             Self::Bursts(bursts) => bursts.next_write(now),
             Self::Asker(asker) => asker.next_write(),
+        }
+    }
+
+    /// Does it have results of its own when the connection is over?
+    pub(crate) const fn has_results(&self) -> bool {
+        match self {
+            Self::Asker(_) | Self::Frames(_) | Self::Player(_) | Self::Fetcher(_) => true,
+            Self::Writer(writer) => writer.frames().is_some(),
+            Self::Sink
+            | Self::Reader(_)
+            | Self::Bursts(_)
+            | Self::Answerer(_)
+            | Self::Origin(_) => false,
         }
     }
 
@@ -153,14 +217,18 @@ impl Application {
         matches!(self, Self::Sink | Self::Frames(_))
     }
 
-    /// Returns the response times of a connecting application that makes requests, or the delays of
-    /// the frames that it paces and `peer` receives.
-    pub(crate) fn latency(&self, peer: &Self) -> Option<Latency> {
+    /// Appends the response times of a connecting application that makes requests, or the delays of the
+    /// frames that it paces and `peer` receives; returns what they are.
+    pub(crate) fn latencies(&self, peer: &Self, times: &mut Vec<Duration>) -> Option<LatencyKind> {
         match (self, peer) {
-            (Self::Asker(asker), _) => asker.latency(),
+            (Self::Asker(asker), _) => {
+                times.extend_from_slice(asker.latencies());
+                Some(LatencyKind::Requests)
+            }
             (Self::Writer(writer), Self::Frames(reader)) => {
                 let (first, every) = writer.frames()?;
-                reader.latency(first, every)
+                times.extend(reader.delays(first, every));
+                Some(LatencyKind::Frames)
             }
             _ => None,
         }

@@ -30,7 +30,9 @@ mod world;
 
 pub use erased::{ErasedObserver, run_shared};
 pub use observer::{Observer, ObserverPair};
-pub use outcome::{DatagramOutcome, FlowOutcome, GroupOutcome, Latency, LatencyKind, RunOutcome};
+pub use outcome::{
+    DatagramOutcome, FlowOutcome, GroupOutcome, Latency, LatencyKind, RunOutcome, VideoOutcome,
+};
 pub use run_error::{DuplicationLimit, MAX_PACKETS_IN_FLIGHT, RunError};
 pub use scenario::Scenario;
 pub use validity::{SetupError, validate};

@@ -7,6 +7,11 @@ use units::{Bytes, Duration, Instant};
 pub struct RunOutcome {
     /// One per flow, in the order of the scenario.
     pub flows: Vec<FlowOutcome>,
+    /// The latencies of all connections of each group, in the order of [`Scenario::groups`]; `None`
+    /// without any.
+    ///
+    /// [`Scenario::groups`]: crate::scenario::Scenario::groups
+    pub group_latencies: Vec<Option<Latency>>,
     /// Data packets that the senders transmitted, retransmissions included.
     pub segments: u64,
     /// Virtual time at which the run ended.
@@ -48,8 +53,10 @@ pub struct FlowOutcome {
     /// Bytes of QUIC packets with stream data that reached the receiver, QUIC headers included, UDP
     /// and IP headers excluded; `None` for TCP.
     pub received_packet_bytes: Option<Bytes>,
-    /// Response times of requests, or delays of frames; `None` without a response or frame.
+    /// Response times of requests, delays of frames or others; `None` without any.
     pub latency: Option<Latency>,
+    /// What the player of a video did; `None` for other applications.
+    pub video: Option<Box<VideoOutcome>>,
     /// Datagrams sent and received; `None` for a connection.
     pub datagrams: Option<DatagramOutcome>,
     /// The connections of a group, where the other figures are their sums; `None` for a single
@@ -70,6 +77,51 @@ pub struct GroupOutcome {
     pub slowdown: Vec<f64>,
 }
 
+/// What the players of videos did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VideoOutcome {
+    /// Number of players.
+    pub players: u64,
+    /// Chunks that arrived.
+    pub chunks: u64,
+    /// Sum of the bit rates of these chunks, in bit/s.
+    pub bitrate_sum: u128,
+    /// Chunks with another bit rate than the one before.
+    pub switches: u64,
+    /// Times that playback stopped with an empty buffer, after its start.
+    pub stalls: u64,
+    /// Time that playback was stopped then.
+    pub stalled: Duration,
+    /// Time from the first SYN to the start of playback of each player that has started, in ascending
+    /// order.
+    pub startup: Vec<Duration>,
+}
+
+impl VideoOutcome {
+    /// Mean bit rate of the chunks, in bit/s; `None` without a chunk.
+    pub fn mean_bitrate(&self) -> Option<u64> {
+        self.bitrate_sum.checked_div(u128::from(self.chunks)).map(|mean| mean as u64)
+    }
+
+    /// Median of the startup times; of an even number, the lower of the two middle values.
+    pub fn median_startup(&self) -> Option<Duration> {
+        let middle = self.startup.len().checked_sub(1)? / 2;
+        self.startup.get(middle).copied()
+    }
+
+    /// Adds the players of `other`.
+    pub fn add(&mut self, other: &Self) {
+        self.players += other.players;
+        self.chunks += other.chunks;
+        self.bitrate_sum += other.bitrate_sum;
+        self.switches += other.switches;
+        self.stalls += other.stalls;
+        self.stalled += other.stalled;
+        self.startup.extend_from_slice(&other.startup);
+        self.startup.sort_unstable();
+    }
+}
+
 /// What the times of a [`Latency`] are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LatencyKind {
@@ -78,6 +130,9 @@ pub enum LatencyKind {
     /// Delays of the chunks of a paced application, each from the time at which it was due to be
     /// written to its last byte read.
     Frames,
+    /// Times to load a web page: the first from the SYN, others from the write of the first request, to
+    /// the last byte of the last object read.
+    Pages,
     /// Round trips of echo requests.
     Pings,
     /// One-way delays of datagrams.
@@ -98,7 +153,7 @@ pub struct DatagramOutcome {
 pub struct Latency {
     /// What the times are.
     pub kind: LatencyKind,
-    /// Requests that were answered, or frames or datagrams that arrived.
+    /// Requests that were answered, pages that were loaded, or frames or datagrams that arrived.
     pub requests: u64,
     /// The shortest.
     pub min: Duration,

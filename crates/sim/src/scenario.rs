@@ -3,10 +3,12 @@
 //! All values are resolved: a profile has its knobs applied, a buffer of `1bdp` is in bytes. The
 //! crate `scenario` parses the text form with its units and reports its errors.
 
+mod fetches;
 mod stack;
 mod traffic;
 
 use core::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 
 use net::link::QueueLimit;
 pub use net::offload::HashRule;
@@ -21,6 +23,7 @@ pub use net::slot::SlotParams;
 use packet::IpVersion;
 use units::{Bytes, Duration, Rate};
 
+pub use fetches::{BitrateRule, PageSpec, VideoSpec};
 pub use stack::{QuicStack, RealQuicStack, StackSpec, TcpStack};
 pub(crate) use traffic::exponential;
 pub use traffic::{Arrivals, CDF_WHOLE, FlowGroup, TransferSizes};
@@ -293,7 +296,7 @@ pub struct KeepaliveSpec {
 }
 
 /// Workload of a flow's applications.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum App {
     /// Writes as fast as the stack accepts data, then closes.
     Bulk {
@@ -334,8 +337,40 @@ pub enum App {
         /// Number of requests; `None` continues until the run ends.
         count: Option<u64>,
     },
+    /// Plays a video that the other side sends in chunks, each on request, then closes.
+    Video(Arc<VideoSpec>),
+    /// Loads web pages one after another, then closes.
+    Page {
+        /// The pages.
+        page: Arc<PageSpec>,
+        /// Number of the connection; those of a page are consecutive flows, in this order.
+        connection: u32,
+    },
     /// Sends datagrams over UDP, whatever arrives; the stacks of the hosts have no part in it.
     Datagrams(DatagramSpec),
+}
+
+impl App {
+    /// Does the listening side send the bytes that results count?
+    pub const fn is_answered(&self) -> bool {
+        matches!(self, Self::Requests { .. } | Self::Video(_) | Self::Page { .. })
+    }
+
+    /// Number of connections that it needs.
+    pub fn connections(&self) -> usize {
+        match self {
+            Self::Page { page, .. } => page.connections.max(1) as usize,
+            _ => 1,
+        }
+    }
+
+    /// The same on its connection of this number.
+    fn connection(&self, number: usize) -> Self {
+        match self {
+            Self::Page { page, .. } => Self::Page { page: page.clone(), connection: number as u32 },
+            other => other.clone(),
+        }
+    }
 }
 
 /// A flow of datagrams.

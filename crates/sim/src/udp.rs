@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use units::{Bytes, Duration, Instant, RandomStream};
 
-use crate::outcome::{DatagramOutcome, Latency, LatencyKind};
+use crate::outcome::{DatagramOutcome, LatencyKind};
 use crate::scenario::{DatagramInterval, DatagramSpec};
 
 /// Bytes of a UDP header.
@@ -155,24 +155,19 @@ impl DatagramEndpoint {
         }
     }
 
-    /// The round trips of a source whose peer replies.
-    pub(crate) fn round_trips(&self) -> Option<Latency> {
-        match &self.role {
-            DatagramRole::Source(source) if source.echo => {
-                Latency::of(source.trips.iter().copied().flatten().collect(), LatencyKind::Pings)
+    /// Appends the round trips of a source whose peer replies, or the one-way delays of the datagrams
+    /// that `sink` received; returns what they are.
+    pub(crate) fn latencies(&self, sink: &Self, times: &mut Vec<Duration>) -> Option<LatencyKind> {
+        match (&self.role, &sink.role) {
+            (DatagramRole::Source(source), _) if source.echo => {
+                times.extend(source.trips.iter().copied().flatten());
+                Some(LatencyKind::Pings)
+            }
+            (_, DatagramRole::Sink(sink)) => {
+                times.extend(sink.delays.iter().copied().flatten());
+                Some(LatencyKind::Datagrams)
             }
             _ => None,
-        }
-    }
-
-    /// The one-way delays of a receiver.
-    pub(crate) fn delays(&self) -> Option<Latency> {
-        match &self.role {
-            DatagramRole::Sink(sink) => {
-                let delays = sink.delays.iter().copied().flatten().collect();
-                Latency::of(delays, LatencyKind::Datagrams)
-            }
-            DatagramRole::Source(_) => None,
         }
     }
 
@@ -266,9 +261,14 @@ mod tests {
         assert_eq!((source.poll(at(25)), source.deadline()), (Some(1), at(1_025)));
         assert!(!source.end(at(1_024)) && source.end(at(1_025)) && !source.end(at(1_026)));
         assert_eq!(source.deadline(), Instant::MAX);
-        let trips = source.round_trips().unwrap();
-        assert_eq!((trips.requests, trips.max), (1, ms(22)));
-        assert_eq!(sink.delays().unwrap().max, ms(10));
+        let mut times = Vec::new();
+        assert_eq!(source.latencies(&sink, &mut times), Some(LatencyKind::Pings));
+        assert_eq!(times, [ms(22)]);
+        let spec = DatagramSpec { echo: false, ..spec };
+        let one_way = DatagramEndpoint::source(&spec, RandomStream::named(1, "test", "datagram"));
+        times.clear();
+        assert_eq!(one_way.latencies(&sink, &mut times), Some(LatencyKind::Datagrams));
+        assert_eq!(times, [ms(10)]);
         let expected = DatagramOutcome { sent: 2, received: 1 };
         assert_eq!(source.outcome(&sink), Some(expected));
     }

@@ -30,7 +30,7 @@ pub enum SetupError {
         flow: usize,
     },
     /// Flow number `flow` connects different transports (TCP, a model of QUIC, a real implementation of it),
-    /// or is UDP of an external host.
+    /// or is UDP, a video or a web page of an external host.
     Transport {
         /// Index of the flow.
         flow: usize,
@@ -75,7 +75,7 @@ impl fmt::Display for SetupError {
                 write!(
                     f,
                     "flow {flow} joins hosts of different transports (TCP, QUIC, a real \
-                     implementation of QUIC), or is UDP of a real host"
+                     implementation of QUIC), or is UDP, a video or a web page of a real host"
                 )
             }
             Self::Controller { host } => {
@@ -133,7 +133,9 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
         let stacks = [flow.from, flow.to].map(|host| &hosts[host].stack);
         let is_udp = matches!(flow.app, App::Datagrams(_));
         let is_real = outside.contains(&flow.from) || outside.contains(&flow.to);
-        if is_udp && is_real {
+        // The peer of a real host does not know the size of each response.
+        let is_modelled = is_udp || matches!(flow.app, App::Video(_) | App::Page { .. });
+        if is_modelled && is_real {
             return Err(SetupError::Transport { flow: index });
         }
         if !is_udp && !speak_to_each_other(stacks) {
@@ -201,6 +203,15 @@ fn segments(scenario: &Scenario, flow: &FlowSpec, path: &PathSpec) -> f64 {
         App::Datagrams(DatagramSpec { interval, count: None, .. }) => {
             let (DatagramInterval::Fixed(mean) | DatagramInterval::Poisson(mean)) = interval;
             time / seconds(mean)
+        }
+        App::Video(ref video) if video.chunks.is_none() => {
+            let top = video.ladder.last().map_or(0, |rate| rate.bits_per_second());
+            (time + seconds(video.buffer)) * top as f64 / 8.0 / mtu
+        }
+        App::Page { ref page, .. } if page.count.is_none() && !limited => {
+            let objects = f64::from(page.objects);
+            let packets = (bytes_in(page.html) + objects * page.sizes.mean()) / mtu + objects;
+            time / (round_trip * 2.0 + seconds(page.think)) * packets.max(2.0)
         }
         App::Requests { request, response, think, count: None } if !limited => {
             let bytes = bytes_in(request) + bytes_in(response);

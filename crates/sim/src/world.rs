@@ -7,21 +7,23 @@ pub(crate) mod external;
 mod hibernation;
 mod network;
 mod packet_slots;
+mod pages;
 mod service;
 mod setup;
 
 use tcp::profile::SharedProfile;
-use units::{Bytes, FlowId, Instant, RandomStream, unlikely};
+use units::{Bytes, Duration, FlowId, Instant, RandomStream, unlikely};
 
 use external::ExternalDelivery;
 use hibernation::AwakeQueue;
 use network::Network;
+use pages::PageLoads;
 use setup::profiles;
 
 use crate::app::Application;
 use crate::nic::Nic;
 use crate::observer::Observer;
-use crate::outcome::{FlowOutcome, RunOutcome};
+use crate::outcome::{FlowOutcome, Latency, LatencyKind, RunOutcome};
 use crate::routes;
 use crate::run_error::RunError;
 use crate::scenario::{App, ElementSpec, FlowSpec, Scenario};
@@ -98,6 +100,8 @@ pub(crate) struct Simulation<'a, O: Observer> {
     ends: Vec<FlowEndpoint>,
     awake_queue: AwakeQueue,
     flows: Vec<FlowProgress>,
+    /// The web pages, in the order of their first connections.
+    pages: Vec<PageLoads>,
     open: usize,
     /// Events processed, plus application steps.
     turns: u64,
@@ -188,6 +192,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             ends: Vec::with_capacity(2 * scenario.flows.len()),
             awake_queue: AwakeQueue::default(),
             flows: Vec::with_capacity(scenario.flows.len()),
+            pages: Vec::new(),
             open: scenario.flows.len(),
             turns: 0,
             outside: Vec::new(),
@@ -230,16 +235,20 @@ impl<'a, O: Observer> Simulation<'a, O> {
         };
         let seed = self.scenario.seed;
         let draws = || RandomStream::named(seed, &format!("flow {}", flow.name), "pause");
-        let client = Application::client(&flow.app, draws);
+        let is_opened_later = self.add_page(index, flow);
+        let page = self.pages.len().saturating_sub(1) as u32;
+        let client = Application::client(flow, page, draws);
         let server = Application::server(&flow.app, flow.reads);
         self.ends.push(end(flow.from, out, client));
         self.ends.push(end(flow.to, back, server));
         self.flows.push(FlowProgress {
-            sender: if matches!(flow.app, App::Requests { .. }) { SERVER } else { CLIENT },
+            sender: if flow.app.is_answered() { SERVER } else { CLIENT },
             started,
             read_all_at: None,
         });
-        self.network.calendar.push(started, SimEvent::Start(index as u32));
+        if !is_opened_later {
+            self.network.calendar.push(started, SimEvent::Start(index as u32));
+        }
     }
 
     /// Returns whether an arrival precedes a read at the same instant. The event scheduled first is
@@ -276,7 +285,36 @@ impl<'a, O: Observer> Simulation<'a, O> {
             self.flow_outcome(flow, &counted)
         };
         let flows = (0..self.flows.len()).map(of_flow).collect();
-        RunOutcome { segments, flows, ended: self.network.now }
+        let groups = self.scenario.groups.iter();
+        let group_latencies = groups.map(|group| self.latency(group.flows.clone())).collect();
+        RunOutcome { segments, flows, group_latencies, ended: self.network.now }
+    }
+
+    /// The latencies of these flows, which have the same application.
+    fn latency(&self, flows: core::ops::Range<usize>) -> Option<Latency> {
+        let mut times = Vec::new();
+        let mut kind = None;
+        for flow in flows {
+            kind = self.latencies(flow, &mut times).or(kind);
+        }
+        Latency::of(times, kind?)
+    }
+
+    /// Appends the latencies of a flow; returns what they are.
+    fn latencies(&self, flow: usize, times: &mut Vec<Duration>) -> Option<LatencyKind> {
+        let [client, server] = [CLIENT, SERVER].map(|side| &self.ends[end_of(flow, side)]);
+        match (&client.stack, &server.stack, &client.app) {
+            (TransportEndpoint::Udp(source), TransportEndpoint::Udp(sink), _) => {
+                source.latencies(sink, times)
+            }
+            (.., Application::Fetcher(fetcher)) => {
+                if fetcher.connection == 0 {
+                    times.extend_from_slice(self.pages.get(fetcher.page as usize)?.times());
+                }
+                Some(LatencyKind::Pages)
+            }
+            _ => client.app.latencies(&server.app, times),
+        }
     }
 
     fn flow_outcome(&self, flow: usize, counted: &[EndpointTotals; 2]) -> FlowOutcome {
@@ -309,10 +347,11 @@ impl<'a, O: Observer> Simulation<'a, O> {
             max_cwnd: totals.max_cwnd,
             mss: totals.mss,
             min_rtt: totals.min_rtt,
-            latency: client.app.latency(&server.app).or_else(|| {
-                let (source, sink) = datagrams?;
-                source.round_trips().or_else(|| sink.delays())
-            }),
+            latency: self.latency(flow..flow + 1),
+            video: match &client.app {
+                Application::Player(player) => Some(Box::new(player.outcome(self.network.now))),
+                _ => None,
+            },
             datagrams: datagrams.and_then(|(source, sink)| source.outcome(sink)),
             group: None,
             received_packet_bytes: counted[1 - connection.sender].received_packet_bytes,

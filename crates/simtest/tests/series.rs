@@ -36,7 +36,7 @@ fn sender_columns_equal_those_of_its_full_state() {
         let mut scenario = load(&text, "", &Overrides::default()).unwrap().scenario;
         scenario.duration = scenario.duration.min(Duration::from_millis(500));
         for thinning in [Downsampling::None, Downsampling::Every(Duration::from_millis(1))] {
-            let plan = SeriesPlan { columns: columns.clone(), thinning };
+            let plan = SeriesPlan { columns: columns.clone(), thinning, queues: false };
             let mut parts = SenderSeries::new(&scenario, &plan);
             let mut whole = FullStateRecorder(SenderSeries::new(&scenario, &plan));
             sim::run(&scenario, &mut parts).unwrap();

@@ -59,7 +59,7 @@ fn watched<O: Observer>(loaded: &Loaded, watcher: impl Fn() -> O, end: impl Fn(O
 
 fn series(loaded: &Loaded, columns: &str, thinning: Downsampling) -> f64 {
     let columns = SeriesColumns::parse(columns).expect("columns that there are");
-    let plan = SeriesPlan { columns, thinning };
+    let plan = SeriesPlan { columns, thinning, queues: false };
     let end = |series: SenderSeries| {
         let mut rows = 0_u64;
         let counted = series.into_collector().rows(|_, _, _| {

@@ -73,6 +73,7 @@ impl ThinningArgs {
                 None => format!("columns are {}", names().collect::<Vec<_>>().join(", ")),
             })
         })?;
-        Ok(Some(SeriesPlan { columns, thinning: self.thinning().unwrap_or(Downsampling::None) }))
+        let thinning = self.thinning().unwrap_or(Downsampling::None);
+        Ok(Some(SeriesPlan { columns, thinning, queues: false }))
     }
 }

@@ -67,6 +67,10 @@ pub(crate) struct SweepArgs {
     pub(crate) series: Option<String>,
     #[command(flatten)]
     pub(crate) thinning: ThinningArgs,
+    /// Beside the series, keep the length and delay of the queue of every link of each run over time,
+    /// in series/N.queues.csv of the result
+    #[arg(long)]
+    pub(crate) queues: bool,
     /// Write a self-contained HTML page with heat maps (see docs/reports.md)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "show"])]
     pub(crate) report: Option<PathBuf>,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use runner::sweep::{StudyError, SweepRow, execute_with_series};
+use runner::sweep::{RunSeries, StudyError, SweepRow, execute_with_series};
 use scenario::SeriesPlan;
 use scenario::{Overrides, Study, StudyOverrides};
 
@@ -55,7 +55,12 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
         let message = format!("this sweep has {} runs", study.runs());
         return Err(Failure::new(message).hint("add --yes to run them all"));
     }
-    let series = args.thinning.plan_or("--series", args.series.as_deref(), study.series())?;
+    let mut series = args.thinning.plan_or("--series", args.series.as_deref(), study.series())?;
+    match &mut series {
+        Some(series) => series.queues |= args.queues,
+        None if args.queues => return Err(Failure::new("--queues needs --series")),
+        None => {}
+    }
     let dir = args.out.unwrap_or_else(|| beside(&file));
     let page = args.report.as_deref().map(OutFile::create).transpose()?;
     let store = match Store::open(&dir, &study, series.as_ref(), args.resume)? {
@@ -94,8 +99,8 @@ fn work(
     let progress = SweepProgress::new(study.runs(), store.kept());
     let all = 0..study.runs();
     let is_done = |run: u64| done[run as usize];
-    let keep = |row: SweepRow, series: Option<Vec<u8>>| {
-        store.keep(&row, series.as_deref())?;
+    let keep = |row: SweepRow, series: Option<RunSeries>| {
+        store.keep(&row, series.as_ref())?;
         progress.done(row.segments_simulated);
         Ok(())
     };

@@ -4,6 +4,7 @@ mod bad_input;
 mod diagnose;
 mod documents;
 mod emulators;
+mod fetches;
 mod files;
 mod first_minute;
 mod flent;

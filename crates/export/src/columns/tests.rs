@@ -180,6 +180,7 @@ fn selected_columns_round_trip() {
     let plan = scenario::SeriesPlan {
         columns: SeriesColumns::parse("cwnd,srtt,pacing").unwrap(),
         thinning: Downsampling::None,
+        queues: false,
     };
     let mut series = runner::series::SenderSeries::new(&loaded.scenario, &plan);
     let outcome = sim::run(&loaded.scenario, &mut series).unwrap();

@@ -7,7 +7,7 @@ use units::Duration;
 
 use super::flow::FlowData;
 use runner::run_report::{
-    FlowReport, LATENCIES, completion_rows, flow_row, headings, latency_rows, spaced,
+    FlowReport, LATENCIES, completion_rows, flow_row, headings, latency_rows, spaced, video_rows,
 };
 use runner::sharing::OneWayReport;
 
@@ -60,6 +60,11 @@ pub(super) fn latencies(outcome: &RunOutcome) -> impl Iterator<Item = PagePart> 
             LatencyKind::Requests => {
                 ("Response times", "From the write of a request to the last byte of its response.")
             }
+            LatencyKind::Pages => (
+                "Page loads",
+                "To the last byte of the last object: the first page of a client from its SYN, others \
+                 from the request of the document.",
+            ),
             LatencyKind::Frames => {
                 ("Frame delays", "From the time at which a chunk was due to its last byte read.")
             }
@@ -77,6 +82,23 @@ pub(super) fn latencies(outcome: &RunOutcome) -> impl Iterator<Item = PagePart> 
             ..ReportTable::default()
         }))
     })
+}
+
+/// What the players of videos did; nothing without a video.
+pub(super) fn videos(outcome: &RunOutcome) -> Option<PagePart> {
+    let rows = video_rows(outcome);
+    let (head, rows) = rows.split_first().filter(|(_, rows)| !rows.is_empty())?;
+    Some(PagePart::Table(ReportTable {
+        caption: "Videos".into(),
+        columns: named(head),
+        rows: rows.iter().map(|row| row.clone().map(TableCell::from).into()).collect(),
+        note: "The bit rate is the mean of the chunks that arrived. A stall begins when the buffer is \
+               empty, and ends with the next chunk. The startup time is that from the first SYN to the \
+               start of playback, of several players the median."
+            .into(),
+        is_long: rows.len() > 16,
+        ..ReportTable::default()
+    }))
 }
 
 /// The one-way delays of data packets; nothing if none were measured.

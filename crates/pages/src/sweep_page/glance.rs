@@ -182,6 +182,13 @@ fn figures(row: &SweepRow) -> Vec<(GlanceColumn, f64)> {
         figures.extend(value.map(|value| (GlanceColumn { name, better, digits }, value)));
     };
     for flow in row.flows.iter().take(FLOWS) {
+        if let Some(video) = &flow.video {
+            let rate = video.bitrate_bps.map(|rate| rate as f64 / 1e6);
+            add(format!("{}: bit rate, Mbit/s", flow.name), Better::Larger, 2, rate);
+            let stalled = Some(video.stall_s);
+            add(format!("{}: stalled, s", flow.name), Better::Smaller, 2, stalled);
+            continue;
+        }
         let (what, value) = main_figure(flow);
         match what {
             None => add(format!("{}: goodput, Mbit/s", flow.name), Better::Larger, 2, value),
@@ -209,6 +216,7 @@ fn main_figure(flow: &FlowReport) -> (Option<&'static str>, Option<f64>) {
             let what = match latency.of.as_deref() {
                 None => "response p95",
                 Some("pings") => "round trip p95",
+                Some("pages") => "page load p95",
                 Some(_) => "delay p95",
             };
             (Some(what), ms(latency.p95_s))

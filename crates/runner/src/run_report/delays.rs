@@ -26,7 +26,9 @@ pub fn completion_rows(outcome: &RunOutcome) -> Vec<[String; 10]> {
         "slowdown p99",
     ];
     let rows = outcome.flows.iter().filter_map(|flow| {
-        let group = flow.group.as_ref()?;
+        // Groups of pages and videos have figures of their own.
+        let is_page = flow.latency.is_some_and(|latency| latency.kind == LatencyKind::Pages);
+        let group = flow.group.as_ref().filter(|_| !is_page && flow.video.is_none())?;
         let time = |part: usize| {
             let time = group.completion.get(part).copied();
             let micros = time.map(|time| Duration::from_micros((time.as_nanos() + 500) / 1_000));
@@ -62,8 +64,13 @@ pub(super) fn latencies(outcome: &RunOutcome) -> String {
 }
 
 /// The kinds of latencies, in the order of their tables.
-pub const LATENCIES: [LatencyKind; 4] =
-    [LatencyKind::Requests, LatencyKind::Frames, LatencyKind::Pings, LatencyKind::Datagrams];
+pub const LATENCIES: [LatencyKind; 5] = [
+    LatencyKind::Requests,
+    LatencyKind::Pages,
+    LatencyKind::Frames,
+    LatencyKind::Pings,
+    LatencyKind::Datagrams,
+];
 
 /// The headings of a table of latencies, and the row of each flow that has some of this kind.
 pub fn latency_rows(outcome: &RunOutcome, kind: LatencyKind) -> Vec<[String; 6]> {
@@ -76,6 +83,7 @@ pub fn latency_rows(outcome: &RunOutcome, kind: LatencyKind) -> Vec<[String; 6]>
     let head = match kind {
         LatencyKind::Requests => ["flow", "requests", "response p50", "p95", "p99", "max"],
         LatencyKind::Frames => ["flow", "frames", "frame delay p50", "p95", "p99", "max"],
+        LatencyKind::Pages => ["flow", "pages", "page load p50", "p95", "p99", "max"],
         LatencyKind::Pings => ["flow", "pings", "round trip p50", "p95", "p99", "max"],
         LatencyKind::Datagrams => ["flow", "datagrams", "one-way delay p50", "p95", "p99", "max"],
     };

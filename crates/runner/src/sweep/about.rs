@@ -34,6 +34,9 @@ pub struct SeriesDescription {
     pub columns: Vec<String>,
     /// Their thinning as text.
     pub thinning: String,
+    /// The queues of the links are recorded too.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub queues: bool,
 }
 
 impl SeriesDescription {
@@ -43,7 +46,8 @@ impl SeriesDescription {
             Downsampling::Every(every) => format!("every {every}"),
             Downsampling::Points(points) => format!("about {points} rows of each flow"),
         };
-        Self { columns: plan.columns.names().into_iter().map(str::to_owned).collect(), thinning }
+        let columns = plan.columns.names().into_iter().map(str::to_owned).collect();
+        Self { columns, thinning, queues: plan.queues }
     }
 }
 

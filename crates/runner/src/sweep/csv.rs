@@ -9,7 +9,7 @@ use crate::sharing::LinkReport;
 
 /// The figures of a flow, followed by those of its run: column name, description with unit, and
 /// accessor.
-pub const FIGURES: [SweepFigure; 30] = [
+pub const FIGURES: [SweepFigure; 35] = [
     SweepFigure::counted("bytes", "payload read by the receiving application, in bytes", |_, f| {
         Some(f.bytes as f64)
     }),
@@ -96,17 +96,17 @@ pub const FIGURES: [SweepFigure; 30] = [
     ),
     SweepFigure::of_flow(
         "latency_p50_s",
-        "median response time of requests, or delay of frames, in seconds",
+        "median response time of requests, load time of pages, or delay of frames, in seconds",
         |_, f| f.latency.as_ref().map(|latency| latency.median_s),
     ),
     SweepFigure::of_flow(
         "latency_p95_s",
-        "95th percentile of the response time of requests, or delay of frames, in seconds",
+        "95th percentile of the response time of requests, load time of pages, or delay of frames, in seconds",
         |_, f| f.latency.as_ref()?.p95_s,
     ),
     SweepFigure::of_flow(
         "latency_p99_s",
-        "99th percentile of the response time of requests, or delay of frames, in seconds",
+        "99th percentile of the response time of requests, load time of pages, or delay of frames, in seconds",
         |_, f| f.latency.as_ref()?.p99_s,
     ),
     SweepFigure::of_flow(
@@ -138,6 +138,27 @@ pub const FIGURES: [SweepFigure; 30] = [
         "slowdown_p99",
         "99th percentile of the slowdowns of a group's connections: completion times over those of an empty path",
         |_, f| f.group.as_ref()?.slowdown_p99,
+    ),
+    SweepFigure::of_flow(
+        "video_bitrate_bps",
+        "mean bit rate of the chunks of a video, in bit/s",
+        |_, f| f.video.as_ref()?.bitrate_bps.map(|rate| rate as f64),
+    ),
+    SweepFigure::of_flow(
+        "video_switches",
+        "chunks of a video with another bit rate than the one before",
+        |_, f| Some(f.video.as_ref()?.switches as f64),
+    ),
+    SweepFigure::of_flow("video_stalls", "stalls of a video", |_, f| {
+        Some(f.video.as_ref()?.stalls as f64)
+    }),
+    SweepFigure::of_flow("video_stall_s", "time that a video was stalled, in seconds", |_, f| {
+        Some(f.video.as_ref()?.stall_s)
+    }),
+    SweepFigure::of_flow(
+        "video_startup_s",
+        "from the first SYN to the start of playback of a video, in seconds",
+        |_, f| f.video.as_ref()?.startup_s,
     ),
 ];
 

@@ -47,7 +47,16 @@ pub fn execute<E: Send>(
     execute_with_series(study, runs, done, threads, None, stop, |row, _| keep(row))
 }
 
-/// As [`execute`]; each row comes with the series of its run as CSV if `series` is set.
+/// The series of a run, as CSV.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSeries {
+    /// The columns of the senders' states.
+    pub senders: Vec<u8>,
+    /// Length and delay of the queue of every link, if the plan has them.
+    pub queues: Option<Vec<u8>>,
+}
+
+/// As [`execute`]; each row comes with the series of its run if `series` is set.
 ///
 /// # Errors
 /// As for [`execute`].
@@ -58,7 +67,7 @@ pub fn execute_with_series<E: Send>(
     threads: usize,
     series: Option<&SeriesPlan>,
     stop: &AtomicBool,
-    keep: impl Fn(SweepRow, Option<Vec<u8>>) -> Result<(), E> + Sync,
+    keep: impl Fn(SweepRow, Option<RunSeries>) -> Result<(), E> + Sync,
 ) -> Result<(), StudyError<E>> {
     let end = runs.end.min(study.runs());
     let next = AtomicU64::new(runs.start);
@@ -124,7 +133,7 @@ impl CachedScenario {
 }
 
 /// A row, and the series of its run.
-type RunResult = (SweepRow, Option<Vec<u8>>);
+type RunResult = (SweepRow, Option<RunSeries>);
 
 fn simulate(
     study: &Study<'_>,
@@ -137,7 +146,10 @@ fn simulate(
     let mut recorder = series.map(|plan| SenderSeries::new(scenario, plan));
     // A panic in one run must not affect the others.
     let work = || {
-        let mut seen = Sharing::concerns(scenario).then(|| Sharing::new(scenario));
+        let mut seen = match series {
+            Some(plan) if plan.queues => Some(Sharing::detailed(scenario)),
+            _ => Sharing::concerns(scenario).then(|| Sharing::new(scenario)),
+        };
         let outcome = match (&mut recorder, &mut seen) {
             (None, None) => stop::run_shared(scenario, &mut record::NullRecorder, stop)?,
             (None, Some(seen)) => stop::run_sharing(scenario, seen, stop)?,
@@ -146,10 +158,17 @@ fn simulate(
                 stop::run_shared(scenario, &mut ObserverPair(recorder, seen), stop)?
             }
         };
+        let queues = seen.as_ref().filter(|_| series.is_some_and(|plan| plan.queues)).map(|seen| {
+            let mut csv = Vec::new();
+            // Writing into memory does not fail.
+            let written = seen.write_queues(outcome.ended, &mut csv);
+            debug_assert!(written.is_ok());
+            csv
+        });
         let report = seen.map(|seen| seen.report(scenario, &outcome)).unwrap_or_default();
-        Ok::<_, RunError>((outcome, report))
+        Ok::<_, RunError>((outcome, report, queues))
     };
-    let (outcome, sharing) = catch_unwind(AssertUnwindSafe(work))
+    let (outcome, sharing, queues) = catch_unwind(AssertUnwindSafe(work))
         .map_err(|_| {
             RunFault::Run("the program panicked, which is a bug; please report it".to_owned())
         })?
@@ -163,7 +182,7 @@ fn simulate(
         // Writing into memory does not fail.
         let written = recorder.into_collector().write(SeriesFormat::Csv, &mut csv);
         debug_assert!(written.is_ok());
-        csv
+        RunSeries { senders: csv, queues }
     });
     Ok((SweepRow::new(study, run, scenario, &outcome, sharing), series))
 }

@@ -6,7 +6,7 @@ use toml_edit::Array;
 use units::Duration;
 
 use super::super::keys::{Key, KeyCodec, KeyType, ScenarioReader};
-use super::super::kinds::{DurationType, IntegerType, type_mismatch};
+use super::super::kinds::{BoolType, DurationType, IntegerType, type_mismatch};
 use super::super::nearest::{did_you_mean, one_of};
 use super::super::source::SpannedError;
 use super::super::table::table;
@@ -19,6 +19,8 @@ pub struct SeriesPlan {
     pub columns: SeriesColumns,
     /// Downsampling.
     pub thinning: Downsampling,
+    /// Also records the queue of every link.
+    pub queues: bool,
 }
 
 static NAMES: Key<ColumnsType> = Key::required(
@@ -41,12 +43,21 @@ static POINTS: Key<IntegerType> = Key::optional(
     "downsampling: keeps about this many rows per flow, and every peak",
 );
 
+static QUEUES: Key<BoolType> = Key::optional(
+    "queues",
+    BoolType,
+    "false",
+    "also records the length and the delay of the queue of every link, in `series/N.queues.csv`, as \
+     `ackclock run --queues`",
+);
+
 table! {
     /// Time series of each run.
     pub SeriesTable: SECTION = "`series`" {
         columns: SeriesColumns = NAMES,
         every: Duration = EVERY,
         points: u64 = POINTS,
+        queues: bool = QUEUES,
     }
     check: |fields, reader| {
         if let (Some(_), Some(points)) = (fields.node(&EVERY), fields.node(&POINTS)) {
@@ -62,7 +73,8 @@ impl SeriesTable {
         let every = self.every.map(|every| Downsampling::Every(every.value));
         let points = self.points.map(|points| Downsampling::Points(points.value as usize));
         let thinning = every.or(points).unwrap_or(Downsampling::None);
-        Some(SeriesPlan { columns: self.columns.clone()?.value, thinning })
+        let queues = self.queues.is_some_and(|queues| queues.value);
+        Some(SeriesPlan { columns: self.columns.clone()?.value, thinning, queues })
     }
 }
 

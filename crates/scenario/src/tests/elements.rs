@@ -196,7 +196,7 @@ fn every_element_is_converted() {
 #[test]
 fn every_application_is_converted() {
     let scenario = loaded(ROUGH, &[]).unwrap().scenario;
-    let apps: Vec<_> = scenario.flows.iter().map(|flow| (flow.path, flow.app)).collect();
+    let apps: Vec<_> = scenario.flows.iter().map(|flow| (flow.path, flow.app.clone())).collect();
     let ms = Duration::from_millis;
     let (request, response) = (Bytes(200), Bytes(65_536));
     let chance = Pause::Between { least: ms(0), most: ms(1_500) };

@@ -166,7 +166,8 @@ fn endless_runs_are_rejected() {
     one_mistake(
         ", bulk = \"1MB\"",
         "",
-        "a flow needs `bulk`, `paced`, `on_off`, `requests`, `transfer`, `udp` or `ping`",
+        "a flow needs `bulk`, `paced`, `on_off`, `requests`, `transfer`, `video`, \
+         `page`, `udp` or `ping`",
     );
     let text =
         format!("duration = \"1s\"\n{}", SMALL.replace("\"1MB\"", "\"1MB\", start = \"1s\""));

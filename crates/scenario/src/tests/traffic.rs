@@ -19,7 +19,8 @@ fn error(text: &str) -> String {
 
 #[test]
 fn datagrams_have_an_interval_a_rate_or_a_law() {
-    let app = |text: &str| loaded(&with(text), &["duration=1s"]).unwrap().scenario.flows[0].app;
+    let app =
+        |text: &str| loaded(&with(text), &["duration=1s"]).unwrap().scenario.flows[0].app.clone();
     let every = |ns| sim::scenario::DatagramInterval::Fixed(Duration::from_nanos(ns));
     let App::Datagrams(spec) = app("udp = { size = \"1250B\", rate = \"10Mbit/s\" }") else {
         panic!("a flow of datagrams")
@@ -58,7 +59,7 @@ fn traces_of_arrivals_are_files() {
     };
     let text = with("transfer = { trace = \"t.txt\" }, arrivals = { trace = \"t.txt\" }");
     let scenario = with_file(&text, "0.5 100\n2 7\n").unwrap().scenario;
-    let found: Vec<_> = scenario.flows.iter().map(|flow| (flow.start, flow.app)).collect();
+    let found: Vec<_> = scenario.flows.iter().map(|flow| (flow.start, flow.app.clone())).collect();
     let bulk = |bytes| App::Bulk { bytes: Some(Bytes(bytes)), write: None };
     let ms = Duration::from_millis;
     assert_eq!(found, [(ms(500), bulk(100)), (ms(2_000), bulk(7))]);

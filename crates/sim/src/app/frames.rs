@@ -2,8 +2,6 @@
 
 use units::{Bytes, Duration, Instant};
 
-use crate::outcome::{Latency, LatencyKind};
-
 /// Reads all available data and notes the arrival of frames.
 #[derive(Debug, Clone)]
 pub(crate) struct FrameReader {
@@ -31,11 +29,10 @@ impl FrameReader {
     }
 
     /// The delays of the frames from the time at which each was due: the first at `first`, the others
-    /// `every` apart; `None` without a frame.
-    pub(crate) fn latency(&self, first: Instant, every: Duration) -> Option<Latency> {
-        let due = |frame: u64| first + every.saturating_mul(frame);
-        let delays = self.arrivals.iter().zip(0..).map(|(at, frame)| at.since(due(frame)));
-        Latency::of(delays.collect(), LatencyKind::Frames)
+    /// `every` apart.
+    pub(crate) fn delays(&self, first: Instant, every: Duration) -> impl Iterator<Item = Duration> {
+        let due = move |frame: u64| first + every.saturating_mul(frame);
+        self.arrivals.iter().zip(0..).map(move |(at, frame)| at.since(due(frame)))
     }
 }
 
@@ -49,13 +46,12 @@ mod tests {
         let at = |n| Instant::ZERO + ms(n);
         let mut reader = FrameReader::new(Bytes(100), Some(Bytes(250)));
         reader.read(at(7), 99);
-        assert_eq!(reader.latency(at(0), ms(10)), None);
+        let delays = |reader: &FrameReader| reader.delays(at(0), ms(10)).collect::<Vec<_>>();
+        assert_eq!(delays(&reader), []);
         reader.read(at(8), 1);
         reader.read(at(25), 149);
         reader.read(at(31), 1);
-        // Due at 0, 10 and 20 ms: 8, 15 and 11 ms.
-        let latency = reader.latency(at(0), ms(10)).unwrap();
-        assert_eq!((latency.requests, latency.kind), (3, LatencyKind::Frames));
-        assert_eq!((latency.min, latency.median, latency.max), (ms(8), ms(11), ms(15)));
+        // Due at 0, 10 and 20 ms.
+        assert_eq!(delays(&reader), [ms(8), ms(15), ms(11)]);
     }
 }

@@ -2,8 +2,6 @@
 
 use units::{Bytes, Duration, Instant};
 
-use crate::outcome::{Latency, LatencyKind};
-
 /// The requesting side.
 #[derive(Debug, Clone)]
 pub(crate) struct Requester {
@@ -84,9 +82,9 @@ impl Requester {
         (self.asked.is_none() && self.left != Some(0)).then_some(self.next)
     }
 
-    /// Returns the response times so far; `None` before the first response.
-    pub(crate) fn latency(&self) -> Option<Latency> {
-        Latency::of(self.latencies.clone(), LatencyKind::Requests)
+    /// Returns the response times so far.
+    pub(crate) fn latencies(&self) -> &[Duration] {
+        &self.latencies
     }
 }
 
@@ -148,7 +146,7 @@ mod tests {
         asker.taken(100);
         assert_eq!((asker.offer(at(6)), asker.next_write()), (0, None));
         asker.read(at(10), 999);
-        assert_eq!(asker.latency(), None);
+        assert_eq!(asker.latencies(), []);
         asker.read(at(12), 1);
         assert_eq!((asker.offer(at(12)), asker.next_write()), (0, Some(at(42))));
         assert_eq!(asker.offer(at(42)), 100);
@@ -157,12 +155,7 @@ mod tests {
         asker.read(at(52), 1_000);
         assert!(asker.done());
         assert_eq!(asker.next_write(), None);
-        // 7 and 10 ms.
-        let (p95, p99) = (Some(ms(10)), Some(ms(10)));
-        let kind = LatencyKind::Requests;
-        let latency =
-            Latency { kind, requests: 2, min: ms(7), median: ms(7), p95, p99, max: ms(10) };
-        assert_eq!(asker.latency(), Some(latency));
+        assert_eq!(asker.latencies(), [ms(7), ms(10)]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl DataWriter {
     }
 
     /// When the first paced write was due, and the interval of writes; `None` if it is not paced.
-    pub(crate) fn frames(&self) -> Option<(Instant, Duration)> {
+    pub(crate) const fn frames(&self) -> Option<(Instant, Duration)> {
         match self.calls {
             WriteCalls::Paced(pace) => Some((pace.first, pace.every)),
             _ => None,

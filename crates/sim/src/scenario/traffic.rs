@@ -23,6 +23,8 @@ pub struct FlowGroup {
     pub arrivals: Arrivals,
     /// What each transfers, if it is not that of the template.
     pub sizes: Option<TransferSizes>,
+    /// Consecutive connections that arrive together, those of one web page; 1 for all else.
+    pub connections: usize,
 }
 
 /// Arrivals of connections.
@@ -39,7 +41,7 @@ pub enum Arrivals {
 }
 
 /// Sizes of transfers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransferSizes {
     /// A cumulative distribution: sizes with the fraction of transfers of at most this size, in
     /// 1,000,000,000ths, both in ascending order, the last fraction 1; between two points sizes are
@@ -56,7 +58,7 @@ pub const CDF_WHOLE: u64 = 1_000_000_000;
 
 impl TransferSizes {
     /// Draws the size of connection number `index`.
-    fn draw(&self, index: usize, draws: &mut RandomStream) -> u64 {
+    pub(crate) fn draw(&self, index: usize, draws: &mut RandomStream) -> u64 {
         match self {
             Self::Cdf(points) => {
                 let at = draws.below(CDF_WHOLE);
@@ -125,23 +127,31 @@ impl Scenario {
         }
     }
 
-    /// Replaces the flow `index` by a group of `count` connections that follow it. The flows after it
-    /// must not be in groups yet.
+    /// Replaces the flow `index` by a group of `count` connections that follow it, or of the
+    /// connections of `count` web pages. The flows after it must not be in groups yet. Returns the
+    /// number of connections.
     pub fn replicate(
         &mut self,
         index: usize,
         count: usize,
         arrivals: Arrivals,
         sizes: Option<TransferSizes>,
-    ) {
+    ) -> usize {
         let template = self.flows[index].clone();
+        let connections = template.app.connections();
+        let count = count * connections;
         let (name, start) = (template.name.clone(), template.start);
-        let numbered = |number| FlowSpec { name: format!("{name}-{number}"), ..template.clone() };
+        let numbered = |number: usize| FlowSpec {
+            name: format!("{name}-{number}"),
+            app: template.app.connection(number % connections),
+            ..template.clone()
+        };
         self.flows.splice(index..=index, (0..count).map(numbered));
         let flows = index..index + count;
-        let group = FlowGroup { name, flows, start, arrivals, sizes };
+        let group = FlowGroup { name, flows, start, arrivals, sizes, connections };
         group.draw(self.seed, &mut self.flows[group.flows.clone()]);
         self.groups.push(group);
+        count
     }
 }
 
@@ -149,10 +159,11 @@ impl FlowGroup {
     fn draw(&self, seed: u64, flows: &mut [FlowSpec]) {
         let owner = format!("flows {}", self.name);
         let mut arrivals = RandomStream::named(seed, &owner, "arrival");
-        let times = self.arrivals.draw(flows.len(), &mut arrivals);
+        let connections = self.connections.max(1);
+        let times = self.arrivals.draw(flows.len() / connections, &mut arrivals);
         let mut draws = RandomStream::named(seed, &owner, "size");
-        for (number, (flow, after)) in flows.iter_mut().zip(times).enumerate() {
-            flow.start = self.start + after;
+        for (number, flow) in flows.iter_mut().enumerate() {
+            flow.start = self.start + times.get(number / connections).copied().unwrap_or_default();
             if let (App::Bulk { bytes, .. }, Some(sizes)) = (&mut flow.app, &self.sizes) {
                 *bytes = Some(Bytes(sizes.draw(number, &mut draws)));
             }

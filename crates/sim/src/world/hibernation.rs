@@ -109,7 +109,7 @@ impl<O: Observer> Simulation<'_, O> {
             let totals = self.counted(index);
             let end = &mut self.ends[index];
             end.stack = TransportEndpoint::Retired(Box::new(totals));
-            if !matches!(end.app, Application::Asker(_)) {
+            if !end.app.has_results() {
                 end.app = Application::Sink;
             }
         }

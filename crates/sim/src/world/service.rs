@@ -214,9 +214,12 @@ impl<O: Observer> Simulation<'_, O> {
             self.open -= 1;
             self.retire(index / 2);
         }
+        if aborted {
+            self.abandon_page(index / 2);
+        }
     }
 
-    fn schedule_app(&mut self, index: usize, at: Instant) {
+    pub(super) fn schedule_app(&mut self, index: usize, at: Instant) {
         let end = &mut self.ends[index];
         if end.app_at.is_none_or(|set| at < set) {
             end.app_at = Some(at);
@@ -248,6 +251,9 @@ impl<O: Observer> Simulation<'_, O> {
             end.app.read(now, read);
             if read > 0 && end.stack.acknowledges_in_read() {
                 self.drain(index);
+            }
+            if unlikely(self.ends[index].app.fetches()) {
+                self.fetch(index);
             }
             let end = &mut self.ends[index];
             let mut cx = self.network.cx(end.host, end.flow);

@@ -133,6 +133,11 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
             super::traffic::add_fabric(&mut root, &mut flows, latest, &mut traffic);
         }
     }
+    let mut fetches = WorldRandom::new(seed, number, "fetches");
+    if fetches.once_in(12) {
+        let latest = if cut { duration - 1 } else { 1_000_000 };
+        super::traffic::add_fetches(&mut flows, latest, cut, &mut fetches);
+    }
     root.insert("path".into(), paths.into());
     root.insert("flow".into(), flows.into());
     if frame.once_in(8) && stacks != Stacks::Quic {

@@ -145,10 +145,15 @@ fn has_long_keepalive(scenario: &Scenario, flow: &FlowSpec) -> bool {
     })
 }
 
-/// Payload bytes that the connecting and the listening host write in total; `None` for an unlimited
-/// application.
-pub(super) fn totals(flow: &FlowSpec) -> Option<[Bytes; 2]> {
-    Some(match flow.app {
+/// Payload bytes that the connecting and the listening host write in total, each `None` if the run
+/// decides them; `None` for an unlimited application.
+pub(super) fn totals(flow: &FlowSpec) -> Option<[Option<Bytes>; 2]> {
+    let known = match flow.app {
+        App::Video(ref video) => {
+            let requests = video.request.get().max(1).saturating_mul(video.chunks?);
+            return Some([Some(Bytes(requests)), None]);
+        }
+        App::Page { ref page, .. } => return page.count.map(|_| [None; 2]),
         App::Bulk { bytes, .. } | App::Paced { bytes, .. } | App::OnOff { bytes, .. } => {
             [bytes?, Bytes::ZERO]
         }
@@ -156,7 +161,8 @@ pub(super) fn totals(flow: &FlowSpec) -> Option<[Bytes; 2]> {
         App::Requests { request, response, count, .. } => {
             [request, response].map(|bytes| Bytes(bytes.get().saturating_mul(count.unwrap_or(0))))
         }
-    })
+    };
+    Some(known.map(Some))
 }
 
 /// Faults that the retransmissions of a flow can survive.

@@ -2,20 +2,14 @@
 
 use toml::{Table, Value};
 
-use super::random::{WorldRandom, table};
+use super::random::{WorldRandom, span, table};
 
 /// Adds a flow of datagrams or makes a flow a group of connections; the new flow is between the hosts
 /// of the first one. Starts are below `latest`, in microseconds.
 pub(super) fn add(flows: &mut Vec<Value>, latest: u64, random_source: &mut WorldRandom) {
     match random_source.within(0..=3) {
         0 | 1 => {
-            let Some(first) = flows.first().and_then(Value::as_table) else { return };
-            let mut keys: Table = first
-                .iter()
-                .filter(|(key, _)| ["from", "to", "path", "ip"].contains(&key.as_str()))
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect();
-            keys.insert("name".into(), "datagrams".into());
+            let Some(mut keys) = beside_first(flows, "datagrams") else { return };
             if random_source.once_in(2) {
                 keys.insert("start".into(), random_source.span(1..=latest));
             }
@@ -50,6 +44,109 @@ pub(super) fn add(flows: &mut Vec<Value>, latest: u64, random_source: &mut World
             }
         }
     }
+}
+
+/// A flow of that name between the hosts of the first one, without an application.
+fn beside_first(flows: &[Value], name: &str) -> Option<Table> {
+    let first = flows.first().and_then(Value::as_table)?;
+    let ends = first.iter().filter(|(key, _)| ["from", "to", "path", "ip"].contains(&key.as_str()));
+    let mut keys: Table = ends.map(|(key, value)| (key.clone(), value.clone())).collect();
+    keys.insert("name".into(), name.into());
+    Some(keys)
+}
+
+/// Adds a video or web pages, of one client or several; the new flow is between the hosts of the first
+/// one. Starts are below `latest`, in microseconds. The run is `cut` if it may end before the flows.
+pub(super) fn add_fetches(
+    flows: &mut Vec<Value>,
+    latest: u64,
+    cut: bool,
+    random_source: &mut WorldRandom,
+) {
+    let Some(mut keys) = beside_first(flows, "fetches") else { return };
+    if random_source.once_in(2) {
+        keys.insert("start".into(), random_source.span(1..=latest));
+    }
+    let ends = !(cut && random_source.once_in(2));
+    let (app, what) = match random_source.once_in(2) {
+        true => ("video", video(ends, random_source)),
+        false => ("page", page(ends, random_source)),
+    };
+    keys.insert(app.into(), what);
+    if random_source.once_in(3) {
+        keys.insert("count".into(), random_source.count(1..=4));
+        if random_source.once_in(2) {
+            let interval = random_source.span(1..=50_000);
+            keys.insert("arrivals".into(), table([("poisson", interval)]));
+        }
+    }
+    if random_source.once_in(16) {
+        keys.insert("close".into(), "reset".into());
+    }
+    flows.push(Value::Table(keys));
+}
+
+/// A video of at most eight chunks, if it `ends`.
+fn video(ends: bool, random_source: &mut WorldRandom) -> Value {
+    let chunk = random_source.magnitude(1_000..=300_000);
+    let mut rate = random_source.magnitude(50..=1_000);
+    let rates = random_source.pick(&[1, 2, 3, 6]);
+    let ladder: Vec<Value> = (0..rates)
+        .map(|_| {
+            let text = format!("{rate}kbit/s");
+            rate += random_source.magnitude(1..=1_000);
+            text.into()
+        })
+        .collect();
+    let chunks = random_source.within(1..=5);
+    let mut keys = table([
+        ("ladder", ladder.into()),
+        ("chunk", span(chunk)),
+        ("buffer", span(chunk * chunks)),
+    ]);
+    let Value::Table(table) = &mut keys else { return keys };
+    if ends {
+        table.insert("length".into(), span(chunk * random_source.within(1..=8)));
+    }
+    if random_source.once_in(2) {
+        table.insert("startup".into(), span(chunk * random_source.within(1..=chunks)));
+    }
+    if random_source.once_in(2) {
+        table.insert("rule".into(), "buffer".into());
+        if random_source.once_in(2) {
+            let half = (chunk * chunks / 2).max(1_000);
+            table.insert("reservoir".into(), random_source.span(1_000..=half));
+            table.insert("cushion".into(), random_source.span(1_000..=chunk));
+        }
+    }
+    keys
+}
+
+/// One to three pages, if they `end`.
+fn page(end: bool, random_source: &mut WorldRandom) -> Value {
+    let objects = random_source.pick(&[0, 1, 3, 10, 30]);
+    let mut keys = table([
+        ("html", random_source.size(1..=30_000)),
+        ("objects", Value::Integer(objects)),
+        ("connections", random_source.count(1..=objects.clamp(1, 6) as u64)),
+        ("streams", random_source.count(1..=8)),
+        (
+            "object",
+            match random_source.pick(&[0, 1, 2]) {
+                0 => random_source.size(1..=20_000),
+                1 => table([("mean", random_source.size(1..=10_000))]),
+                _ => table([("cdf", "preset:hadoop".into())]),
+            },
+        ),
+    ]);
+    let Value::Table(table) = &mut keys else { return keys };
+    if end {
+        table.insert("count".into(), random_source.count(1..=3));
+    }
+    if random_source.once_in(2) {
+        table.insert("think".into(), random_source.span(1..=100_000));
+    }
+    keys
 }
 
 /// Adds a leaf-spine network of four hosts, and a transfer from one of them to each other.

@@ -226,6 +226,7 @@ pub(super) fn delivered(
     for ((flow, result), ends) in flows.filter(|((flow, _), _)| must_end(scenario, flow)) {
         for (side, total) in totals(flow).into_iter().flatten().enumerate() {
             let (writer, reader) = (&ends[side], &ends[1 - side]);
+            let total = total.unwrap_or(writer.written);
             let counts = [writer.written, writer.sent, reader.received, reader.read];
             if !result.finished || counts != [total; 4] {
                 let host = [flow.from, flow.to].map(|host| &scenario.hosts[host].name)[side];

@@ -21,6 +21,7 @@ fn row(run: u64, delay: &str, cc: &str, goodput_bps: f64) -> SweepRow {
         min_rtt_s: None,
         latency: None,
         one_way: None,
+        video: None,
         datagrams: None,
         group: None,
     };

@@ -1,10 +1,7 @@
 //! `--queues`: length and delay of the queue of every link over time, as CSV.
 
-use std::io::{self, BufWriter};
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
-
-use runner::sharing::Sharing;
-use units::{Duration, Instant};
 
 use super::{Output, OutputSource, Results, WriteError};
 use crate::cli::RunArgs;
@@ -27,29 +24,11 @@ impl Output for Queues {
 
     fn write(&self, results: &mut Results<'_>, mut out: OutFile) -> Result<OutFile, WriteError> {
         if let Some(sharing) = results.sharing {
-            rows(sharing, results.outcome.ended, &mut BufWriter::new(&mut out))?;
+            let mut buffered = BufWriter::new(&mut out);
+            sharing.write_queues(results.outcome.ended, &mut buffered)?;
+            buffered.flush()?;
+            drop(buffered);
         }
         Ok(out)
     }
-}
-
-/// One row per link and interval, in the order of links, then of time.
-fn rows(sharing: &Sharing, ended: Instant, out: &mut impl io::Write) -> io::Result<()> {
-    let text = |delay: Option<Duration>| {
-        let ns = delay.map(Duration::as_nanos);
-        ns.map_or_else(String::new, |ns| {
-            format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
-        })
-    };
-    writeln!(out, "time_s,link,delay_mean_s,delay_max_s,most_packets,most_bytes,lost")?;
-    for (link, (width, intervals)) in sharing.queues(ended) {
-        for (interval, place) in intervals.iter().zip(0..) {
-            let time = text(Some(width.saturating_mul(place)));
-            let mean = text(interval.mean());
-            let longest = text((interval.packets > 0).then_some(interval.longest));
-            let (packets, bytes) = (interval.most_packets, interval.most_bytes);
-            writeln!(out, "{time},{link},{mean},{longest},{packets},{bytes},{}", interval.lost)?;
-        }
-    }
-    out.flush()
 }
