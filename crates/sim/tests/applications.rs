@@ -82,8 +82,12 @@ fn random_pauses_depend_on_the_seed_and_the_flow_name() {
     let off = Pause::Between { least: ms(50), most: ms(150) };
     let app = App::OnOff { on: OnPeriod::Bytes(Bytes(1_448)), off, bytes: Some(Bytes(14_480)) };
     let duration = |seed, name: &str| {
-        let mut scenario =
-            pair(hosts(), way(), way(), FlowSpec { app, name: name.into(), ..bulk(0) });
+        let mut scenario = pair(
+            hosts(),
+            way(),
+            way(),
+            FlowSpec { app: app.clone(), name: name.into(), ..bulk(0) },
+        );
         scenario.seed = seed;
         sim::run(&scenario, &mut NullRecorder).unwrap().flows[0].duration
     };
@@ -203,7 +207,7 @@ fn a_reader_runs_after_the_interrupt() {
     // The thread of the interrupt is not preempted by the process that it wakes: the initial window
     // of ten segments, which arrives in one pass, is read at once.
     let ten = App::Bulk { bytes: Some(Bytes(14_480)), write: None };
-    assert_eq!(read_sizes(None, ms(10), ten, Duration::from_micros(200)), [14_480]);
+    assert_eq!(read_sizes(None, ms(10), ten.clone(), Duration::from_micros(200)), [14_480]);
     assert_eq!(read_sizes(None, ms(10), ten, Duration::ZERO).len(), 10);
 }
 
@@ -213,7 +217,7 @@ fn of_a_simultaneous_arrival_and_read_the_one_scheduled_first_is_first() {
     let app =
         App::Paced { chunk: Bytes(100), every: ms(10), bytes: Some(Bytes(500)), blocking: true };
     let reads = Some(ReadPattern { chunk: Bytes(1_000), every: ms(20) });
-    assert_eq!(read_sizes(reads, ms(15), app, Duration::ZERO)[..2], [100, 100]);
+    assert_eq!(read_sizes(reads, ms(15), app.clone(), Duration::ZERO)[..2], [100, 100]);
     assert_eq!(read_sizes(reads, ms(25), app, Duration::ZERO)[..2], [100, 200]);
 }
 
@@ -263,7 +267,7 @@ fn an_idle_connection_is_probed_with_keepalive() {
             blocking: true,
         };
         let probes = |keepalive| {
-            let flow = FlowSpec { app, keepalive, ..bulk(0) };
+            let flow = FlowSpec { app: app.clone(), keepalive, ..bulk(0) };
             let mut scenario = pair(hosts(), way(), way(), flow);
             scenario.duration = Duration::from_secs(86_000);
             scenario.taps = all_taps(2);

@@ -169,7 +169,8 @@ fn hibernation_among_many_flows_does_not_change_results() {
     let app =
         App::Paced { chunk: Bytes(1_000), every: Duration::from_secs(5), bytes, blocking: true };
     // Enough endpoints for idle ones to be hibernated.
-    many.flows = (0..700).map(|n| FlowSpec { app, start: ms(5 * n), ..bulk(0) }).collect();
+    many.flows =
+        (0..700).map(|n| FlowSpec { app: app.clone(), start: ms(5 * n), ..bulk(0) }).collect();
     let (packed, rested) = (&mut Digest::default(), &mut Digest::default());
     let outcome = sim::run_packing(&many, packed).unwrap();
     assert_eq!(outcome, sim::run(&many, rested).unwrap());

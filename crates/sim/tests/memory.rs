@@ -89,7 +89,8 @@ fn idle(profile: &str, flows: usize, bytes: u64, apart: Duration) -> Scenario {
     let app = App::Paced { chunk: Bytes(bytes), every: HOUR, bytes: None, blocking: true };
     // In sequence: memory for simultaneous packets is measured separately.
     let start = |n: usize| apart.saturating_mul(n as u64);
-    scenario.flows = (0..flows).map(|n| FlowSpec { app, start: start(n), ..bulk(0) }).collect();
+    scenario.flows =
+        (0..flows).map(|n| FlowSpec { app: app.clone(), start: start(n), ..bulk(0) }).collect();
     scenario.duration = start(flows) + Duration::from_secs(10);
     scenario
 }
