@@ -80,7 +80,8 @@ pub(super) fn add_fetches(
             keys.insert("arrivals".into(), table([("poisson", interval)]));
         }
     }
-    if random_source.once_in(16) {
+    // A flow that is reset need not deliver: only where none must.
+    if cut && random_source.once_in(4) {
         keys.insert("close".into(), "reset".into());
     }
     flows.push(Value::Table(keys));
