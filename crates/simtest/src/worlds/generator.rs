@@ -133,8 +133,8 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
             super::traffic::add_fabric(&mut root, &mut flows, latest, &mut traffic);
         }
     }
-    let mut fetches = WorldRandom::new(seed, number, "fetches");
-    if fetches.once_in(12) {
+    let mut fetches = WorldRandom::new(seed, number, "pages and videos");
+    if fetches.once_in(24) {
         let latest = if cut { duration - 1 } else { 1_000_000 };
         super::traffic::add_fetches(&mut flows, latest, cut, &mut fetches);
     }
