@@ -36,7 +36,7 @@ pub(crate) fn run(text: &str, controlled: usize, points: usize) -> Result<Value,
     let loaded = loaded(text)?;
     let scenario = &loaded.scenario;
     let columns = SeriesColumns::parse(COLUMNS).map_err(|unknown| unknown.0)?;
-    let plan = SeriesPlan { columns, thinning: Downsampling::Points(points) };
+    let plan = SeriesPlan { columns, thinning: Downsampling::Points(points), queues: false };
     let mut series = SenderSeries::new(scenario, &plan);
     let is_on_path = |flow: &&FlowSpec| flow.path == controlled;
     let shown = scenario.flows.iter().find(is_on_path).or(scenario.flows.first());

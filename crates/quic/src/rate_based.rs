@@ -10,7 +10,7 @@ use cc::contract::{
     AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, DeliveryRate, RateSample,
     RecoveryEnd, SmoothedRtt,
 };
-use cc::{AnyController, Bbr, Control, Controller as _, WindowChange};
+use cc::{AnyController, Bbr, Control, Controller as _, RateController as _, WindowChange};
 use units::{Duration, Instant, Offset, RandomStream};
 
 use crate::controller::{AckedPackets, HZ, LostPackets, ticks};
@@ -235,7 +235,7 @@ impl RateController {
 
     /// Packets that may be sent at once (`bbr_min_tso_segs`).
     pub(crate) fn burst(&self) -> u64 {
-        u64::from(self.cc.min_burst().unwrap_or(1))
+        u64::from(self.cc.rate_based().map_or(1, |cc| cc.min_burst()))
     }
 
     pub(crate) const fn in_recovery(&self) -> bool {
