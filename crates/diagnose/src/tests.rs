@@ -22,6 +22,7 @@ pub(crate) struct TestConnection {
     pub(crate) ttl: [u8; 2],
 }
 
+mod rests;
 mod wild;
 
 pub(crate) const ISN: u32 = 0xffff_ff00;

@@ -11,7 +11,7 @@ use cc::contract::{
     RecoveryEnd, SmoothedRtt,
 };
 use cc::{AnyController, Bbr, Control, Controller as _, RateController as _, WindowChange};
-use units::{Duration, Instant, Offset, RandomStream};
+use units::{Bytes, Duration, Instant, Offset, RandomStream};
 
 use crate::controller::{AckedPackets, HZ, LostPackets, ticks};
 
@@ -229,8 +229,11 @@ impl RateController {
         change
     }
 
+    /// The window is at least two datagrams (RFC 9002 section 7.2). Linux's BBR falls to one packet in a
+    /// recovery, with which a sender that keeps its flight below the window sends nothing.
     pub(crate) fn control(&self) -> Control {
-        self.cc.control()
+        let control = self.cc.control();
+        Control { window: control.window.max(Bytes(2 * self.datagram)), ..control }
     }
 
     /// Packets that may be sent at once (`bbr_min_tso_segs`).

@@ -10,7 +10,7 @@ use crate::{Diagnosis, Limiter};
 
 impl TestConnection {
     /// Data of the server, below those of the client.
-    fn request(&mut self, us: u64, acked: u64) {
+    pub(super) fn request(&mut self, us: u64, acked: u64) {
         let ack = SeqNum(ISN.wrapping_add(1).wrapping_add(acked as u32));
         let flags = Flags::ACK | Flags::PSH;
         let seq = SeqNum(ISN.wrapping_add(1));
@@ -589,28 +589,4 @@ fn a_session_that_mostly_rests_is_not_limited_by_its_application() {
             diagnosis.course.budget
         );
     }
-}
-
-/// Answers of two packets after rests, captured at the receiver: each was sent at once, and its last round
-/// trip is the time of any window.
-#[test]
-fn answers_that_fit_the_window_after_a_rest_lose_nothing() {
-    let mut script = TestConnection::new();
-    script.open_between(10, 180_000);
-    let (mut place, mut at) = (0, 200_000);
-    for packets in [5, 2, 3, 2] {
-        for n in 0..packets {
-            let push = if n + 1 == packets { TestConnection::pushed } else { TestConnection::data };
-            push(&mut script, at + n * 1_900, place, 1_000);
-            place += 1_000;
-        }
-        script.ack(at + packets * 1_900, place, &[]);
-        script.request(at + 2_000_000, place);
-        at += 2_180_000;
-    }
-    let analysis = script.finish();
-    let diagnosis = Diagnosis::of(&analysis, &[]);
-    assert!(diagnosis.course.budget.of(Limiter::Idle) > 5_000_000_000);
-    let restart = diagnosis.findings.iter().find(|found| found.code == "CC502");
-    assert_eq!(restart, None);
 }
