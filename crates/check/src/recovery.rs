@@ -116,6 +116,14 @@ impl EndpointModel {
                 (!single_packet).then(|| state.pipe.saturating_sub(Bytes(fin)))
             }
             RecoveryLimit::Flight if fresh => Some(Bytes(stop.saturating_sub(self.sender.una))),
+            // After a timeout the window counts from `snd_una` and is enlarged by `sacked_bytes`, which
+            // may stay too high (tcp_sack_adjust; `recovery::holes`): also for a segment that ends
+            // beyond what was sent before.
+            RecoveryLimit::Since
+                if matches!(sent.kind, SentKind::Retransmission(Cause::Timeout)) =>
+            {
+                None
+            }
             RecoveryLimit::Since if fresh || repairs => {
                 // Bytes that have not arrived cannot have been SACKed, and are counted.
                 recovery.repeated.retain(|&(left, right)| peer.missing(left, right) > 0);
