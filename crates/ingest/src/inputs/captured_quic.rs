@@ -17,14 +17,14 @@
 //! counted.
 
 mod client_hello;
+mod connection;
 mod initial_keys;
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
 use diagnose::quic::captured::{
-    CapturedQuicAnalysis, CapturedQuicAnalyzer, CapturedQuicDatagram, ONE_RTT, PACKET_KINDS,
-    kind_index,
+    CapturedQuicAnalyzer, CapturedQuicDatagram, ONE_RTT, PACKET_KINDS, kind_index,
 };
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
@@ -40,6 +40,7 @@ use super::quic::beside::SeenDatagram;
 use client_hello::ClientHelloReader;
 
 pub use client_hello::QuicClientHello;
+pub use connection::{CapturedQuicConnection, QuicCounts, QuicMigration};
 
 /// Most connections of a file.
 const MAX_CONNECTIONS: usize = 65_536;
@@ -59,61 +60,6 @@ const MIN_ID: usize = 4;
 const MIN_SERVER_ID: usize = 8;
 /// A timestamp this much later than the next one is wrong.
 const WRONG: u64 = 1_000_000_000;
-
-/// A QUIC connection of a capture.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CapturedQuicConnection {
-    /// Index of its file in [`Reading::files`](super::Reading::files).
-    pub file: usize,
-    /// Index of the capture point in [`File::interfaces`](super::File::interfaces).
-    pub interface: usize,
-    /// Its number in the file, from 0, in order of the first datagrams.
-    pub number: u32,
-    /// The client and the server.
-    pub ends: Endpoints,
-    /// The client's first Initial was captured; else the host with the well-known or lower port is taken
-    /// for the server.
-    pub has_opening: bool,
-    /// Versions of its long headers in order of appearance, with the direction.
-    pub versions: Vec<(Dir, QuicVersion)>,
-    /// Versions that the server offered in a Version Negotiation.
-    pub offered: Vec<QuicVersion>,
-    /// The first connection IDs that the client and the server chose, by [`Dir`] of their packets; of
-    /// the server also the client's first choice for it.
-    pub ids: [Vec<ConnectionId>; 2],
-    /// What the client offers; `None` if its ClientHello was not captured whole.
-    pub client_hello: Option<QuicClientHello>,
-    /// Changes of the connection ID in short headers, by direction of the packets.
-    pub id_changes: [u64; 2],
-    /// Later addresses: those of the client or the server that changed, the time in ns and the frame.
-    pub migrations: Vec<QuicMigration>,
-    /// What its datagrams show.
-    pub analysis: CapturedQuicAnalysis,
-    /// Its datagrams, if they are compared with a log.
-    pub(super) datagrams: Vec<SeenDatagram>,
-}
-
-/// A datagram at other addresses with a connection ID of the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QuicMigration {
-    /// Time in ns, on the clock of the file.
-    pub at: u64,
-    /// Frame of the capture.
-    pub frame: u64,
-    /// The client and the server since then.
-    pub ends: Endpoints,
-}
-
-/// Counts of the UDP datagrams of a capture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct QuicCounts {
-    /// Datagrams that were assigned to a connection.
-    pub datagrams: u64,
-    /// Connections that were not analysed, as there were too many.
-    pub left_out: u64,
-    /// Datagrams among the others until a Version Negotiation showed that they are QUIC.
-    pub(super) recovered: u64,
-}
 
 #[derive(Debug)]
 struct OpenCapturedQuic {
