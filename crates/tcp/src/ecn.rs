@@ -9,17 +9,22 @@ use crate::profile::EcnRule;
 /// ECN field of the IP header: ECN-capable transport.
 pub(crate) const ECT0: u8 = 2;
 
-/// ECN state of one side.
+/// ECN state of a sender.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Ecn {
+pub(crate) struct EcnSender {
     rule: EcnRule,
     /// ECN was negotiated.
     agreed: bool,
-    /// As receiver: set ECE on every ACK until a CWR arrives.
-    echo: bool,
-    /// As sender: set CWR on the next new data.
+    /// Set CWR on the next new data.
     reduced: bool,
-    /// Linux, as receiver: a packet was ECN-capable (`TCP_ECN_SEEN`).
+}
+
+/// ECN state of a receiver.
+#[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
+pub(crate) struct EcnReceiver {
+    /// Set ECE on every ACK until a CWR arrives.
+    echo: bool,
+    /// Linux: a packet was ECN-capable (`TCP_ECN_SEEN`).
     seen: bool,
     /// Linux: how the last segment affects its acknowledgment.
     #[serde(skip)]
@@ -36,10 +41,9 @@ pub(crate) struct EcnArrival {
     pub(crate) reduced: bool,
 }
 
-impl Ecn {
+impl EcnSender {
     pub(crate) const fn new(rule: EcnRule) -> Self {
-        let arrival = EcnArrival { quickens: false, reduced: false };
-        Self { rule, agreed: false, echo: false, reduced: false, seen: false, arrival }
+        Self { rule, agreed: false, reduced: false }
     }
 
     /// Was ECN negotiated?
@@ -69,34 +73,6 @@ impl Ecn {
             self.rule == EcnRule::Active && flags.has(Flags::ECE) && !flags.has(Flags::CWR);
     }
 
-    /// Handles a segment: CE is echoed until the sender confirms its reduction with CWR.
-    pub(crate) fn on_segment(&mut self, flags: Flags, field: u8, payload: u32) {
-        if !self.agreed {
-            return;
-        }
-        if flags.has(Flags::CWR) {
-            self.echo = false;
-        }
-        if payload == 0 {
-            self.arrival = EcnArrival::default();
-            return;
-        }
-        let quickens = match field {
-            0 => self.seen,
-            CE => !self.echo,
-            _ => false,
-        };
-        self.arrival = EcnArrival { quickens, reduced: flags.has(Flags::CWR) };
-        self.seen |= field != 0;
-        self.echo |= field == CE;
-    }
-
-    /// How the last segment affects its acknowledgment on Linux.
-    #[inline]
-    pub(crate) const fn arrival(&self) -> EcnArrival {
-        self.arrival
-    }
-
     /// Does this acknowledgment echo congestion?
     pub(crate) fn echoed(&self, flags: Flags) -> bool {
         self.agreed && flags.has(Flags::ECE)
@@ -124,11 +100,43 @@ impl Ecn {
             return (Flags::NONE, 0);
         }
         cold_path();
-        let mut flags = if self.echo { Flags::ECE } else { Flags::NONE };
-        if new_data && core::mem::take(&mut self.reduced) {
-            flags |= Flags::CWR;
-        }
+        let confirms = new_data && core::mem::take(&mut self.reduced);
+        let flags = if confirms { Flags::CWR } else { Flags::NONE };
         (flags, if new_data { ECT0 } else { 0 })
+    }
+}
+
+impl EcnReceiver {
+    /// Handles a segment of a connection that uses ECN: CE is echoed until the sender confirms its
+    /// reduction with CWR.
+    pub(crate) fn on_segment(&mut self, flags: Flags, field: u8, payload: u32) {
+        if flags.has(Flags::CWR) {
+            self.echo = false;
+        }
+        if payload == 0 {
+            self.arrival = EcnArrival::default();
+            return;
+        }
+        let quickens = match field {
+            0 => self.seen,
+            CE => !self.echo,
+            _ => false,
+        };
+        self.arrival = EcnArrival { quickens, reduced: flags.has(Flags::CWR) };
+        self.seen |= field != 0;
+        self.echo |= field == CE;
+    }
+
+    /// How the last segment affects its acknowledgment on Linux.
+    #[inline]
+    pub(crate) const fn arrival(&self) -> EcnArrival {
+        self.arrival
+    }
+
+    /// The flag of an acknowledgment that echoes congestion.
+    #[inline]
+    pub(crate) const fn echo(&self) -> Flags {
+        if self.echo { Flags::ECE } else { Flags::NONE }
     }
 }
 
@@ -137,7 +145,7 @@ mod tests {
     use super::*;
 
     fn agreed(client: EcnRule, server: EcnRule) -> (bool, bool) {
-        let (mut client, mut server) = (Ecn::new(client), Ecn::new(server));
+        let (mut client, mut server) = (EcnSender::new(client), EcnSender::new(server));
         server.on_syn(client.syn_flags());
         client.on_syn_ack(server.syn_ack_flags());
         (client.agreed, server.agreed)
@@ -154,24 +162,24 @@ mod tests {
 
     #[test]
     fn congestion_is_echoed_until_the_sender_has_reacted() {
-        let mut receiver = Ecn { agreed: true, ..Ecn::new(EcnRule::Passive) };
+        let mut receiver = EcnReceiver::default();
         receiver.on_segment(Flags::ACK, CE, 0);
-        assert_eq!(receiver.mark(false), (Flags::NONE, 0), "a pure ACK carries no mark");
+        assert_eq!(receiver.echo(), Flags::NONE, "a pure ACK carries no mark");
         receiver.on_segment(Flags::ACK, CE, 100);
-        assert_eq!(receiver.mark(false), (Flags::ECE, 0));
+        assert_eq!(receiver.echo(), Flags::ECE);
         receiver.on_segment(Flags::ACK, ECT0, 100);
-        assert_eq!(receiver.mark(false), (Flags::ECE, 0));
+        assert_eq!(receiver.echo(), Flags::ECE);
         receiver.on_segment(Flags::ACK | Flags::CWR, ECT0, 100);
-        assert_eq!(receiver.mark(false), (Flags::NONE, 0));
+        assert_eq!(receiver.echo(), Flags::NONE);
         // One segment with both: the reaction is to an earlier mark.
         receiver.on_segment(Flags::ACK | Flags::CWR, CE, 100);
-        assert_eq!(receiver.mark(false), (Flags::ECE, 0));
+        assert_eq!(receiver.echo(), Flags::ECE);
     }
 
     #[test]
     fn the_first_mark_and_retransmissions_are_acknowledged_at_once() {
         // __tcp_ecn_check_ce, tcp_ecn_accept_cwr
-        let mut receiver = Ecn { agreed: true, ..Ecn::new(EcnRule::Passive) };
+        let mut receiver = EcnReceiver::default();
         let mut quickens = |flags: Flags, field| {
             receiver.on_segment(flags, field, 100);
             (receiver.arrival().quickens, receiver.arrival().reduced)
@@ -186,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_next_new_data_carries_cwr_after_a_reduction() {
-        let mut sender = Ecn { agreed: true, ..Ecn::new(EcnRule::Active) };
+        let mut sender = EcnSender { agreed: true, ..EcnSender::new(EcnRule::Active) };
         sender.on_reduced();
         assert_eq!(sender.mark(false), (Flags::NONE, 0));
         assert_eq!(sender.mark(true), (Flags::CWR, ECT0));

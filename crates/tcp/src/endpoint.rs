@@ -3,12 +3,11 @@
 use core::hint::cold_path;
 use std::collections::VecDeque;
 
-use cc::{AnyController, Controller, Growth, WindowChange};
+use cc::{Controller, Growth, WindowChange};
 use machine::{Cx, Signal};
 use packet::{Dir, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, SendLimit, Sender as _, SenderState};
 use recovery::lazy::LazyBox;
-use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRack, RttRfc};
 use units::{Bytes, Duration, Instant, Offset, SeqNum, unlikely};
 
 use crate::ack_policy::DelayedAckPolicy;
@@ -16,14 +15,14 @@ use crate::challenge::Challenge;
 use crate::clock::KernelClock;
 use crate::config::{ConnectionConfig, HandshakeConfig};
 pub use crate::config::{TcpConfig, TcpSide};
-use crate::ecn::Ecn;
+use crate::connection::{Connection, NegotiatedOptions};
 use crate::fast_open::state::FastOpenHandshake;
 use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
-use crate::profile::{AfterRead, BurstRule, RtoRule};
+use crate::profile::{AfterRead, BurstRule};
 use crate::receive_window::ReceiveWindow;
 use crate::send_buffer::WriteFlags;
-use crate::state::{NegotiatedOptions, ReceiveState, SendState};
+use crate::state::{ReceiveSide, SendSide};
 use crate::timers::Timers;
 
 /// States of RFC 9293 section 3.3.2.
@@ -75,24 +74,14 @@ pub struct TcpTotals {
 /// One side of a TCP connection.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub struct TcpEndpoint {
-    pub(crate) cfg: ConnectionConfig,
-    /// Dropped when the connection is established.
-    #[serde(skip)]
-    pub(crate) handshake_cfg: Option<Box<HandshakeConfig>>,
-    pub(crate) clock: KernelClock,
-    pub(crate) state: TcpState,
-    pub(crate) cc: AnyController,
-    pub(crate) rtt: RttEstimator,
+    pub(crate) conn: Connection,
     pub(crate) timers: Timers,
     pub(crate) signals: u8,
-    pub(crate) totals: TcpTotals,
-    pub(crate) negotiated: NegotiatedOptions,
-    pub(crate) ecn: Ecn,
     pub(crate) challenge: LazyBox<Challenge>,
     /// Pending RST: its sequence number and its acknowledgment number, if it has one.
     pub(crate) reset: Option<(SeqNum, Option<SeqNum>)>,
-    pub(crate) snd: SendState,
-    pub(crate) rcv: ReceiveState,
+    pub(crate) snd: SendSide,
+    pub(crate) rcv: ReceiveSide,
     /// Segments sent while an acknowledgment was being processed, not polled yet.
     #[serde(skip)]
     #[expect(
@@ -110,65 +99,56 @@ impl TcpEndpoint {
         let clock = KernelClock::new(profile.hz, cfg.clock_phase, cfg.timestamp)
             .with_timestamps_by_ticks(profile.timestamps_by_ticks)
             .with_wheel(profile.rules.sending.timer_wheel);
-        let rtt = match profile.rto {
-            RtoRule::FreeBsd => RttFreeBsd::new(profile.hz).into(),
-            RtoRule::Rack(bounds) => RttRack::new(bounds).into(),
-            RtoRule::Linux => RttLinux::new(profile.hz).into(),
-            RtoRule::Rfc => RttRfc::new().into(),
-        };
-        let cc = profile.build(cfg.algorithm, &cfg.draws);
         let state = match cfg.side {
             TcpSide::Client => TcpState::Closed,
             TcpSide::Server => TcpState::Listen,
         };
         let window = ReceiveWindow::new(profile.receive_buffer, profile.window_scaling, mss);
         Self {
-            clock,
-            state,
-            cc,
-            rtt,
             timers: Timers::default(),
             signals: 0,
-            totals: TcpTotals::default(),
-            negotiated: NegotiatedOptions {
-                maxseg: mss,
-                mss,
-                timestamps: false,
-                sack: false,
-                snd_scale: None,
-            },
-            ecn: Ecn::new(profile.ecn),
             challenge: LazyBox::default(),
             reset: None,
-            snd: SendState::new(&cfg),
-            rcv: ReceiveState::new(window, DelayedAckPolicy::new(profile)),
+            snd: SendSide::new(&cfg),
+            rcv: ReceiveSide::new(window, DelayedAckPolicy::new(profile)),
             outbox: None,
-            cfg: ConnectionConfig {
-                profile: cfg.profile,
-                flow: cfg.flow,
-                isn: cfg.isn,
-                side: cfg.side,
-                ip: cfg.ip,
-                tso: cfg.tso,
-                nodelay: cfg.nodelay,
-                keepalive: cfg.keepalive.map(Box::new),
+            conn: Connection {
+                clock,
+                state,
+                negotiated: NegotiatedOptions {
+                    maxseg: mss,
+                    mss,
+                    timestamps: false,
+                    sack: false,
+                    snd_scale: None,
+                },
+                handshake_cfg: Some(Box::new(HandshakeConfig {
+                    algorithm: cfg.algorithm,
+                    timestamp: cfg.timestamp,
+                    draws: cfg.draws,
+                    opened: None,
+                    answered: None,
+                    syn_acks_again: 0,
+                    fast_open: FastOpenHandshake::default(),
+                })),
+                cfg: ConnectionConfig {
+                    profile: cfg.profile,
+                    flow: cfg.flow,
+                    isn: cfg.isn,
+                    side: cfg.side,
+                    ip: cfg.ip,
+                    tso: cfg.tso,
+                    nodelay: cfg.nodelay,
+                    keepalive: cfg.keepalive.map(Box::new),
+                },
             },
-            handshake_cfg: Some(Box::new(HandshakeConfig {
-                algorithm: cfg.algorithm,
-                timestamp: cfg.timestamp,
-                draws: cfg.draws,
-                opened: None,
-                answered: None,
-                syn_acks_again: 0,
-                fast_open: FastOpenHandshake::default(),
-            })),
         }
     }
 
     /// Returns to the initial state; no effect once the connection has been established.
     pub(crate) fn begin_anew(&mut self) {
-        if let Some(config) = self.config() {
-            let fast_open = self.fast_open_listener();
+        if let Some(config) = self.conn.config() {
+            let fast_open = self.conn.fast_open_listener();
             *self = Self::new(config);
             self.set_fast_open(fast_open);
         }
@@ -176,8 +156,8 @@ impl TcpEndpoint {
 
     /// Sets the initial sequence number and timestamp; no effect once a SYN was sent or received.
     pub fn renumber(&mut self, isn: SeqNum, timestamp: u32) {
-        if matches!(self.state, TcpState::Closed | TcpState::Listen)
-            && let Some(config) = self.config()
+        if matches!(self.conn.state, TcpState::Closed | TcpState::Listen)
+            && let Some(config) = self.conn.config()
         {
             *self = Self::new(TcpConfig { isn, timestamp, ..config });
         }
@@ -185,9 +165,9 @@ impl TcpEndpoint {
 
     /// Opens the connection actively; allowed on a listener, too (RFC 9293 section 3.10.1).
     pub fn open(&mut self) {
-        if matches!(self.state, TcpState::Closed | TcpState::Listen) {
-            self.state = TcpState::SynSent;
-            self.call_output();
+        if matches!(self.conn.state, TcpState::Closed | TcpState::Listen) {
+            self.conn.state = TcpState::SynSent;
+            self.snd.call_output();
         }
     }
 
@@ -205,29 +185,29 @@ impl TcpEndpoint {
         bytes: u64,
         flags: WriteFlags,
     ) -> u64 {
-        let opens = self.cfg.profile.rules.opening.write_opens_listener;
-        if bytes > 0 && self.state == TcpState::Listen && opens {
+        let opens = self.conn.cfg.profile.rules.opening.write_opens_listener;
+        if bytes > 0 && self.conn.state == TcpState::Listen && opens {
             self.open();
         }
-        if self.snd.fin || !self.may_write() {
+        if self.snd.fin || !self.snd.may_write(&self.conn) {
             return 0;
         }
-        if self.measures_rates() {
-            self.check_app_limited();
+        if self.snd.measures_rates() {
+            self.snd.check_app_limited(&self.conn);
         }
         let mut call = None;
-        let taken = match self.cfg.profile.burst {
+        let taken = match self.conn.cfg.profile.burst {
             BurstRule::Linux(rule) => {
-                self.restart_if_idle(cx);
-                let mut queue = self.write_queue(cx.now, rule);
+                self.snd.restart_if_idle(&self.conn, cx);
+                let mut queue = self.snd.write_queue(&self.conn, cx.now, rule);
                 queue.flags = flags;
                 // tcp_skb_entail: a new packet ends TCP_NAGLE_PUSH.
                 self.snd.nagle.uncorks &= queue.unsent > 0;
                 if rule.device_holds {
-                    queue.device = Some(self.device_limits(cx.now));
+                    queue.device = Some(self.snd.device_limits(cx.now));
                 }
                 let written = self.snd.buffer.write_packets(bytes, queue);
-                call = Some(self.begin_write_call(&queue, written.pushed));
+                call = Some(self.snd.begin_write_call(&self.conn, &queue, written.pushed));
                 written.taken
             }
             BurstRule::FreeBsd { .. } | BurstRule::Rfc => self.snd.buffer.write(bytes),
@@ -237,7 +217,7 @@ impl TcpEndpoint {
             // sosend_generic checks for space again after tcp_output, which may have enlarged the
             // buffer.
             self.snd.call.check_space |= matches!(self.snd.loss_detector, LossDetector::Sack(_));
-            self.call_output();
+            self.snd.call_output();
             self.snd.call.write = call;
         }
         taken
@@ -262,41 +242,44 @@ impl TcpEndpoint {
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }
         let end = self.rcv.fin.map_or(self.rcv.nxt, |fin| self.rcv.nxt.min(fin));
-        let upto = Offset(self.payload_offset(end).0 - self.rcv.window.unread());
+        let upto = Offset(self.conn.payload_offset(end).0 - self.rcv.window.unread());
         cx.emit(|| Event::AppRead { bytes: bytes as u32, total: upto });
         let unacked = self.rcv.nxt - self.rcv.acked;
         let emptied = self.rcv.window.unread() == 0 && self.rcv.reassembly.is_empty();
-        let mss = self.rcv_mss();
-        let after = self.cfg.profile.rules.receiving.after_read;
+        let mss = self.rcv.rcv_mss(&self.conn);
+        let after = self.conn.cfg.profile.rules.receiving.after_read;
         if (unacked > 0 && self.rcv.policy.on_read(emptied, unacked, mss))
-            || (after == AfterRead::Cleanup && self.read_doubles_window())
+            || (after == AfterRead::Cleanup && self.rcv.read_doubles_window())
         {
             self.rcv.ack_now = true;
         }
         // Where a read does not always call the output routine, it would send nothing unless an ACK
         // or a window update is due.
         self.rcv.delays_ack = false;
-        if after == AfterRead::Output || self.rcv.ack_now || self.window_update_due() {
-            self.call_output();
+        if after == AfterRead::Output
+            || self.rcv.ack_now
+            || self.rcv.window_update_due(&self.conn, &self.timers)
+        {
+            self.snd.call_output();
         }
         bytes
     }
 
     /// Which side of the connection it is.
     pub const fn side(&self) -> TcpSide {
-        self.cfg.side
+        self.conn.cfg.side
     }
 
     /// The next sequence number expected from the peer.
     pub fn next_expected(&self) -> SeqNum {
-        self.rcv_nxt_seq()
+        self.rcv.rcv_nxt_seq()
     }
 
     /// Closes the sending direction: a FIN follows the last byte.
     pub fn close(&mut self) {
-        match self.state {
-            TcpState::Established => self.state = TcpState::FinWait1,
-            TcpState::CloseWait => self.state = TcpState::LastAck,
+        match self.conn.state {
+            TcpState::Established => self.conn.state = TcpState::FinWait1,
+            TcpState::CloseWait => self.conn.state = TcpState::LastAck,
             // The FIN waits for the acknowledgment of the SYN (TF_NEEDFIN of tcp_usrclosed; Linux
             // since 6.9; RFC 9293 section 3.10.4 would not wait if nothing was written).
             TcpState::SynReceived => {
@@ -304,14 +287,14 @@ impl TcpEndpoint {
                 return;
             }
             TcpState::Closed | TcpState::Listen | TcpState::SynSent => {
-                self.state = TcpState::Closed;
+                self.conn.state = TcpState::Closed;
                 self.timers.stop_all();
                 return;
             }
             _ => return,
         }
         self.snd.fin = true;
-        self.call_output();
+        self.snd.call_output();
         // tcp_send_fin: TCP_NAGLE_OFF.
         self.snd.call.nagle_off = true;
     }
@@ -319,8 +302,8 @@ impl TcpEndpoint {
     /// Aborts the connection: unsent bytes are lost and the peer gets a RST (a close with
     /// `SO_LINGER` of zero).
     pub fn reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let rules = self.cfg.profile.rules.closing;
-        let reports = match self.state {
+        let rules = self.conn.cfg.profile.rules.closing;
+        let reports = match self.conn.state {
             TcpState::SynReceived
             | TcpState::Established
             | TcpState::FinWait1
@@ -332,7 +315,8 @@ impl TcpEndpoint {
         };
         self.snd.call.batch = PacketBatch::NONE;
         if reports {
-            self.reset = Some((self.snd.nxt.to_seq(self.cfg.isn), Some(self.rcv_nxt_seq())));
+            self.reset =
+                Some((self.snd.nxt.to_seq(self.conn.cfg.isn), Some(self.rcv.rcv_nxt_seq())));
             if rules.reset_has_options {
                 self.snd.rare.active_reset = true;
             }
@@ -343,7 +327,7 @@ impl TcpEndpoint {
     /// Is pacing all that is due, with a timer that expires after the packets of its instant have arrived?
     pub fn only_paces(&self, now: Instant) -> bool {
         let next = self.timers.next();
-        self.cfg.profile.rules.sending.paces_after_arrivals
+        self.conn.cfg.profile.rules.sending.paces_after_arrivals
             && next.is_some_and(|(at, purpose)| at <= now && purpose == Purpose::Pacing)
     }
 
@@ -363,7 +347,7 @@ impl TcpEndpoint {
 
     /// State of the connection.
     pub const fn state(&self) -> TcpState {
-        self.state
+        self.conn.state
     }
 
     /// Has the peer closed, and has the application read all data?
@@ -380,23 +364,23 @@ impl TcpEndpoint {
     /// Is an acknowledgment that a read causes sent before the read returns, as in Linux
     /// (tcp_cleanup_rbuf)? Whatever the application writes next then follows it.
     pub fn acknowledges_in_read(&self) -> bool {
-        self.cfg.profile.rules.receiving.after_read == AfterRead::Cleanup
+        self.conn.cfg.profile.rules.receiving.after_read == AfterRead::Cleanup
     }
 
     /// Counters so far.
     pub const fn totals(&self) -> &TcpTotals {
-        &self.totals
+        &self.snd.totals
     }
 
     /// Payload bytes acknowledged by the peer.
     pub fn acknowledged(&self) -> Bytes {
-        let end = self.data_end();
+        let end = self.snd.data_end();
         Bytes(self.snd.una.min(end).0.saturating_sub(1))
     }
 
     /// A snapshot of the sender's state.
     pub fn sender_state(&self) -> SenderState {
-        self.snapshot()
+        self.snd.with(&self.conn).snapshot()
     }
 
     /// Is an output pass pending, so that polling may return a segment?
@@ -417,28 +401,110 @@ impl TcpEndpoint {
     #[inline]
     pub fn poll_data_signals(&mut self) -> Option<bool> {
         const DATA: u8 = 1 << Signal::Readable as u8 | 1 << Signal::Writable as u8;
+        self.take_writable();
         if self.signals & !DATA != 0 {
             return None;
         }
         Some(core::mem::take(&mut self.signals) != 0)
     }
 
-    /// Requests an output pass (a call of tcp_output).
-    pub(crate) fn call_output(&mut self) {
-        self.snd.call.due = true;
-        self.snd.call.first_pass = true;
-        self.snd.call.write = None;
-        self.snd.call.nagle_off = false;
-        self.snd.call.batch = PacketBatch::NONE;
-    }
-
-    /// Is a FIN to follow the last byte (`tcp_outflags`)?
-    pub(crate) const fn fin_wanted(&self) -> bool {
-        matches!(self.state, TcpState::FinWait1 | TcpState::Closing | TcpState::LastAck)
+    /// Takes the sender's signal to a blocked writer.
+    #[inline(always)]
+    fn take_writable(&mut self) {
+        let writable = core::mem::take(&mut self.snd.call.wakes_writer);
+        self.signals |= u8::from(writable) << Signal::Writable as u8;
     }
 
     pub(crate) fn signal(&mut self, signal: Signal) {
         self.signals |= 1 << signal as u8;
+    }
+}
+
+impl SendSide {
+    /// Requests an output pass (a call of tcp_output).
+    pub(crate) fn call_output(&mut self) {
+        self.call.due = true;
+        self.call.first_pass = true;
+        self.call.write = None;
+        self.call.nagle_off = false;
+        self.call.batch = PacketBatch::NONE;
+    }
+
+    pub(crate) fn cwnd(&self) -> u64 {
+        self.cc.control().window.get()
+    }
+
+    /// The offset after the last byte that the application has written.
+    pub(crate) fn data_end(&self) -> Offset {
+        self.una.max(Offset(1)) + self.buffer.used()
+    }
+
+    /// Restarts the retransmission timer.
+    #[inline(never)]
+    pub(crate) fn arm_retransmit(&mut self, conn: &Connection, timers: &mut Timers, now: Instant) {
+        self.arm_retransmit_inline(conn, timers, now);
+    }
+
+    /// [`SendSide::arm_retransmit`], inlined into the fast path of acknowledgments.
+    #[inline(always)]
+    pub(crate) fn arm_retransmit_inline(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) {
+        let span = self.rtt.estimator.rto() + self.pacing_delay(conn, now);
+        timers.set_ticks(Purpose::Retransmit, &conn.clock, now, span);
+    }
+
+    /// Records a change of the congestion window.
+    pub(crate) fn note<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        change: WindowChange,
+        cause: Cause,
+    ) {
+        let control = self.cc.control();
+        self.totals.max_cwnd = self.totals.max_cwnd.max(control.window);
+        let cause = match change {
+            WindowChange::None => return,
+            WindowChange::Grew(Growth::SlowStart) => Cause::SlowStart,
+            WindowChange::Grew(Growth::Avoidance) => Cause::Avoidance,
+            WindowChange::SlowStartEnded => Cause::SlowStartExit,
+            WindowChange::Undone => Cause::Undone,
+            WindowChange::RecoveryEnded => Cause::Recovered,
+            WindowChange::Shrank | WindowChange::Collapsed | WindowChange::RecoveryBegan => cause,
+        };
+        self.emit_window(conn, cx, cause);
+    }
+
+    pub(crate) fn emit_window<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        cause: Cause,
+    ) {
+        cx.emit_with_state(&self.with(conn), || {
+            let control = self.cc.control();
+            let cwnd = control.window.get().min(u64::from(u32::MAX)) as u32;
+            let ssthresh = control.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
+            Event::Window { cwnd, ssthresh, cause }
+        });
+    }
+}
+
+impl ReceiveSide {
+    /// Acknowledgment number of the next segment.
+    pub(crate) fn rcv_nxt_seq(&self) -> SeqNum {
+        self.nxt.to_seq(self.irs)
+    }
+}
+
+impl Connection {
+    /// Is a FIN to follow the last byte (`tcp_outflags`)?
+    pub(crate) const fn fin_wanted(&self) -> bool {
+        matches!(self.state, TcpState::FinWait1 | TcpState::Closing | TcpState::LastAck)
     }
 
     /// Are both sides' sequence numbers synchronised?
@@ -447,11 +513,6 @@ impl TcpEndpoint {
             self.state,
             TcpState::Closed | TcpState::Listen | TcpState::SynSent | TcpState::SynReceived
         )
-    }
-
-    /// Acknowledgment number of the next segment.
-    pub(crate) fn rcv_nxt_seq(&self) -> SeqNum {
-        self.rcv.nxt.to_seq(self.rcv.irs)
     }
 
     pub(crate) const fn dir(&self) -> Dir {
@@ -475,61 +536,9 @@ impl TcpEndpoint {
         u64::from(self.negotiated.maxseg)
     }
 
-    pub(crate) fn cwnd(&self) -> u64 {
-        self.cc.control().window.get()
-    }
-
-    /// The offset after the last byte that the application has written.
-    pub(crate) fn data_end(&self) -> Offset {
-        self.snd.una.max(Offset(1)) + self.snd.buffer.used()
-    }
-
     /// Converts an offset in sequence space to a payload offset.
     pub(crate) const fn payload_offset(&self, at: Offset) -> Offset {
         Offset(at.0.saturating_sub(1))
-    }
-
-    /// Restarts the retransmission timer.
-    #[inline(never)]
-    pub(crate) fn arm_retransmit(&mut self, now: Instant) {
-        self.arm_retransmit_inline(now);
-    }
-
-    /// [`TcpEndpoint::arm_retransmit`], inlined into the fast path of acknowledgments.
-    #[inline(always)]
-    pub(crate) fn arm_retransmit_inline(&mut self, now: Instant) {
-        let span = self.rtt.rto() + self.pacing_delay(now);
-        self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, span);
-    }
-
-    /// Records a change of the congestion window.
-    pub(crate) fn note<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        change: WindowChange,
-        cause: Cause,
-    ) {
-        let control = self.cc.control();
-        self.totals.max_cwnd = self.totals.max_cwnd.max(control.window);
-        let cause = match change {
-            WindowChange::None => return,
-            WindowChange::Grew(Growth::SlowStart) => Cause::SlowStart,
-            WindowChange::Grew(Growth::Avoidance) => Cause::Avoidance,
-            WindowChange::SlowStartEnded => Cause::SlowStartExit,
-            WindowChange::Undone => Cause::Undone,
-            WindowChange::RecoveryEnded => Cause::Recovered,
-            WindowChange::Shrank | WindowChange::Collapsed | WindowChange::RecoveryBegan => cause,
-        };
-        self.emit_window(cx, cause);
-    }
-
-    pub(crate) fn emit_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, cause: Cause) {
-        cx.emit_with_state(self, || {
-            let control = self.cc.control();
-            let cwnd = control.window.get().min(u64::from(u32::MAX)) as u32;
-            let ssthresh = control.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
-            Event::Window { cwnd, ssthresh, cause }
-        });
     }
 }
 
@@ -544,7 +553,7 @@ impl machine::Endpoint for TcpEndpoint {
     fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         while let Some(purpose) = self.timers.take_due(cx.now) {
             if !matches!(purpose, Purpose::Pacing | Purpose::TimeWait) {
-                self.clock.note_fired(cx.now);
+                self.conn.clock.note_fired(cx.now);
             }
             self.on_timer(cx, purpose);
         }
@@ -579,6 +588,7 @@ impl machine::Endpoint for TcpEndpoint {
             Signal::Closed,
             Signal::Aborted,
         ];
+        self.take_writable();
         let signal = *ALL.get(self.signals.trailing_zeros() as usize)?;
         self.signals &= self.signals - 1;
         Some(signal)

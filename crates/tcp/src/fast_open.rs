@@ -15,8 +15,11 @@ use packet::{FastOpenOption, Flags, Segment};
 use record::{Cause, Purpose, Recorder};
 use units::{Instant, Offset, SeqNum};
 
+use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
+use crate::state::SendSide;
+use crate::timers::Timers;
 pub(crate) use state::FastOpenHandshake;
 pub use state::{FastOpenClient, FastOpenListener, FastOpenReply};
 
@@ -32,7 +35,7 @@ const SYN_RETRANSMITTED: u8 = 3;
 impl TcpEndpoint {
     /// Enables Fast Open at a listener, or disables it.
     pub fn set_fast_open(&mut self, listener: Option<FastOpenListener>) {
-        if let Some(handshake) = &mut self.handshake_cfg {
+        if let Some(handshake) = &mut self.conn.handshake_cfg {
             handshake.fast_open.listener = listener;
         }
     }
@@ -40,10 +43,10 @@ impl TcpEndpoint {
     /// Opens the connection with a SYN that has as much of `offered` bytes as fits, or requests a
     /// cookie (tcp_send_syn_data); returns how many bytes it has.
     pub fn open_fast(&mut self, client: FastOpenClient, offered: u64) -> u64 {
-        if self.state != TcpState::Closed {
+        if self.conn.state != TcpState::Closed {
             return 0;
         }
-        let own = self.negotiated.maxseg;
+        let own = self.conn.negotiated.maxseg;
         let mss = if client.mss == 0 { own } else { own.min(u32::from(client.mss)) };
         let requests = client.option.is_some_and(|option| option.is_request());
         if requests {
@@ -51,7 +54,7 @@ impl TcpEndpoint {
         }
         let space = if requests { 0 } else { mss.saturating_sub(OPTION_SPACE) };
         let data = u64::from(space).min(offered);
-        if let Some(handshake) = &mut self.handshake_cfg {
+        if let Some(handshake) = &mut self.conn.handshake_cfg {
             handshake.fast_open = FastOpenHandshake {
                 listener: None,
                 client: Some(FastOpenClient { waits: client.waits && data < offered, ..client }),
@@ -67,7 +70,7 @@ impl TcpEndpoint {
 
     /// A SYN with data is lost: the next one has none. Returns false if it had none.
     pub(crate) fn lose_syn_data(&mut self) -> bool {
-        let Some(handshake) = &mut self.handshake_cfg else { return false };
+        let Some(handshake) = &mut self.conn.handshake_cfg else { return false };
         let fast = &mut handshake.fast_open;
         let lost =
             fast.client.is_some() && fast.data > 0 && !fast.too_large && self.snd.rexmt.shift == 0;
@@ -84,41 +87,15 @@ impl TcpEndpoint {
         }
     }
 
-    /// Fast Open of a listener.
-    pub(crate) fn fast_open_listener(&self) -> Option<FastOpenListener> {
-        self.handshake_cfg.as_ref()?.fast_open.listener
-    }
-
-    /// May the application write? In SYN-RECEIVED only with Fast Open.
-    #[inline(always)]
-    pub(crate) fn may_write(&self) -> bool {
-        matches!(self.state, TcpState::Established | TcpState::CloseWait)
-            || self.is_fast_open_child()
-    }
-
     /// Is it a connection of a listener with Fast Open whose SYN-ACK is not acknowledged?
     #[inline]
     pub fn is_fast_open_child(&self) -> bool {
-        self.state == TcpState::SynReceived && self.snd.rare.fast_open.child
-    }
-
-    /// Fast Open's option and the data of the next SYN or SYN-ACK; retransmissions have neither
-    /// (tcp_send_syn_data, tcp_rtx_synack).
-    pub(crate) fn fast_open_syn(&self) -> (Option<FastOpenOption>, u32) {
-        match &self.handshake_cfg {
-            Some(handshake) if self.snd.rexmt.shift == 0 && !handshake.fast_open.too_large => {
-                let fast = &handshake.fast_open;
-                // A simultaneous open goes on without Fast Open.
-                let crossed = fast.client.is_some() && self.state == TcpState::SynReceived;
-                if crossed { (None, 0) } else { (fast.option, fast.data) }
-            }
-            _ => (None, 0),
-        }
+        self.conn.state == TcpState::SynReceived && self.snd.rare.fast_open.child
     }
 
     /// tcp_try_fastopen: decides on a SYN at a listener, which was processed except for this.
     pub(crate) fn on_fast_open_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        let Some(handshake) = &mut self.handshake_cfg else { return };
+        let Some(handshake) = &mut self.conn.handshake_cfg else { return };
         let Some(listener) = handshake.fast_open.listener else { return };
         cold_path();
         let theirs = segment.syn_options().and_then(|syn| syn.fast_open);
@@ -156,10 +133,10 @@ impl TcpEndpoint {
         }
         self.rcv.ack_now = false;
         self.timers.stop(Purpose::DelayedAck);
-        self.state = TcpState::SynReceived;
+        self.conn.state = TcpState::SynReceived;
         self.snd.rare.fast_open.child = true;
         self.snd.rare.fast_open.syn_ack_due = true;
-        self.call_output();
+        self.snd.call_output();
     }
 
     /// The acknowledgment that ends the handshake of such a connection (tcp_rcv_state_process and
@@ -172,52 +149,29 @@ impl TcpEndpoint {
     ) {
         if ack == Offset(1) {
             // tcp_synack_rtt_meas
-            self.take_rtt(cx, segment, Offset(1), &crate::sent::DeliveredPackets::default());
+            self.snd.take_rtt(
+                &self.conn,
+                cx,
+                segment,
+                Offset(1),
+                &crate::sent::DeliveredPackets::default(),
+            );
         }
         self.snd.rare.fast_open.child = false;
         self.snd.rare.fast_open.syn_ack_due = false;
-        self.snd.peer.wnd = self.scaled_window(segment);
+        self.snd.peer.wnd = self.conn.scaled_window(segment);
         self.snd.peer.max_wnd = self.snd.peer.max_wnd.max(self.snd.peer.wnd);
         self.snd.peer.wl1 = self.rcv.nxt;
         self.snd.peer.wl2 = ack;
         self.snd.rexmt.shift = 0;
-        self.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
+        self.conn.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
         if self.snd.max > self.snd.una {
-            self.arm_retransmit(cx.now);
+            self.snd.arm_retransmit(&self.conn, &mut self.timers, cx.now);
         } else {
             self.timers.stop(Purpose::Retransmit);
         }
-        self.update_pacing_rate();
-        self.call_output();
-    }
-
-    /// Is this acknowledgment number of a SYN-ACK valid: that of our SYN, or of data in it?
-    pub(crate) fn acknowledges_syn(&self, ack: SeqNum) -> bool {
-        let ack = ack.near(self.cfg.isn, Offset(1));
-        ack.is_some_and(|ack| ack >= Offset(1) && ack <= self.snd.max.max(Offset(1)))
-    }
-
-    /// Fast Open of this client; it ends with the SYN-ACK.
-    pub(crate) fn fast_open_client(&self) -> Option<FastOpenHandshake> {
-        let handshake = self.handshake_cfg.as_ref()?;
-        handshake.fast_open.client.map(|_| handshake.fast_open)
-    }
-
-    /// When a SYN with data was sent that crossed the peer's SYN, and where its data ends.
-    pub(crate) fn syn_data(&self) -> Option<(Instant, Offset)> {
-        let fast = self.fast_open_client().filter(|_| self.state == TcpState::SynReceived)?;
-        let sent = self.handshake_cfg.as_ref()?.opened?;
-        (fast.data > 0).then(|| (sent, Offset(1) + u64::from(fast.data)))
-    }
-
-    /// Holds that data in flight: it is not retransmitted before its timer fires.
-    pub(crate) fn keep_syn_data(&mut self, now: Instant, sent: Option<(Instant, Offset)>) {
-        let Some((at, end)) = sent else { return };
-        let mss = self.mss();
-        crate::sent::push(&mut self.snd.scoreboard, Offset(1), end, false, mss, at);
-        self.snd.scoreboard.set_push();
-        self.totals.data_packets += self.snd.scoreboard.sums().all.packets;
-        self.arm_retransmit(now);
+        self.snd.update_pacing_rate(&self.conn);
+        self.snd.call_output();
     }
 
     /// tcp_rcv_fastopen_synack, after the SYN-ACK itself was processed; `shift`: retransmissions of
@@ -231,7 +185,7 @@ impl TcpEndpoint {
     ) {
         let theirs = segment.syn_options().copied().unwrap_or_default();
         let data = u64::from(fast.data);
-        let ack = segment.ack.near(self.cfg.isn, Offset(1)).unwrap_or(Offset(1));
+        let ack = segment.ack.near(self.conn.cfg.isn, Offset(1)).unwrap_or(Offset(1));
         let acked = ack.since(Offset(1)).get().min(data);
         let whole = acked == data;
         self.snd.rare.fast_open.reply = Some(FastOpenReply {
@@ -255,7 +209,7 @@ impl TcpEndpoint {
                 if retransmitted { SYN_RETRANSMITTED } else { DATA_NOT_ACKED };
             // tcp_mark_skb_lost and tcp_non_congestion_loss_retransmit.
             let end = Offset(1) + data;
-            let mss = self.mss();
+            let mss = self.conn.mss();
             crate::sent::push(
                 &mut self.snd.scoreboard,
                 self.snd.una,
@@ -266,7 +220,7 @@ impl TcpEndpoint {
             );
             self.snd.scoreboard.set_push();
             let packets = self.snd.scoreboard.sums().all.packets;
-            self.totals.data_packets += packets;
+            self.snd.totals.data_packets += packets;
             self.snd.max = end;
             if matches!(self.snd.loss_detector, LossDetector::RackTlp(_)) {
                 self.snd.scoreboard.mark_all_lost();
@@ -281,8 +235,79 @@ impl TcpEndpoint {
             self.rcv.ack_now = false;
         }
         if waits {
-            self.rcv.policy.on_write_pending(cx.now, self.clock.tick(cx.now));
+            self.rcv.policy.on_write_pending(cx.now, self.conn.clock.tick(cx.now));
         }
-        self.call_output();
+        self.snd.call_output();
+    }
+}
+
+impl SendSide {
+    /// May the application write? In SYN-RECEIVED only with Fast Open.
+    #[inline(always)]
+    pub(crate) fn may_write(&self, conn: &Connection) -> bool {
+        matches!(conn.state, TcpState::Established | TcpState::CloseWait)
+            || self.is_fast_open_child(conn)
+    }
+
+    /// Is it a connection of a listener with Fast Open whose SYN-ACK is not acknowledged?
+    #[inline]
+    pub(crate) fn is_fast_open_child(&self, conn: &Connection) -> bool {
+        conn.state == TcpState::SynReceived && self.rare.fast_open.child
+    }
+
+    /// Fast Open's option and the data of the next SYN or SYN-ACK; retransmissions have neither
+    /// (tcp_send_syn_data, tcp_rtx_synack).
+    pub(crate) fn fast_open_syn(&self, conn: &Connection) -> (Option<FastOpenOption>, u32) {
+        match &conn.handshake_cfg {
+            Some(handshake) if self.rexmt.shift == 0 && !handshake.fast_open.too_large => {
+                let fast = &handshake.fast_open;
+                // A simultaneous open goes on without Fast Open.
+                let crossed = fast.client.is_some() && conn.state == TcpState::SynReceived;
+                if crossed { (None, 0) } else { (fast.option, fast.data) }
+            }
+            _ => (None, 0),
+        }
+    }
+
+    /// Is this acknowledgment number of a SYN-ACK valid: that of our SYN, or of data in it?
+    pub(crate) fn acknowledges_syn(&self, conn: &Connection, ack: SeqNum) -> bool {
+        let ack = ack.near(conn.cfg.isn, Offset(1));
+        ack.is_some_and(|ack| ack >= Offset(1) && ack <= self.max.max(Offset(1)))
+    }
+
+    /// Holds that data in flight: it is not retransmitted before its timer fires.
+    pub(crate) fn keep_syn_data(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        sent: Option<(Instant, Offset)>,
+    ) {
+        let Some((at, end)) = sent else { return };
+        let mss = conn.mss();
+        crate::sent::push(&mut self.scoreboard, Offset(1), end, false, mss, at);
+        self.scoreboard.set_push();
+        self.totals.data_packets += self.scoreboard.sums().all.packets;
+        self.arm_retransmit(conn, timers, now);
+    }
+}
+
+impl Connection {
+    /// Fast Open of a listener.
+    pub(crate) fn fast_open_listener(&self) -> Option<FastOpenListener> {
+        self.handshake_cfg.as_ref()?.fast_open.listener
+    }
+
+    /// Fast Open of this client; it ends with the SYN-ACK.
+    pub(crate) fn fast_open_client(&self) -> Option<FastOpenHandshake> {
+        let handshake = self.handshake_cfg.as_ref()?;
+        handshake.fast_open.client.map(|_| handshake.fast_open)
+    }
+
+    /// When a SYN with data was sent that crossed the peer's SYN, and where its data ends.
+    pub(crate) fn syn_data(&self) -> Option<(Instant, Offset)> {
+        let fast = self.fast_open_client().filter(|_| self.state == TcpState::SynReceived)?;
+        let sent = self.handshake_cfg.as_ref()?.opened?;
+        (fast.data > 0).then(|| (sent, Offset(1) + u64::from(fast.data)))
     }
 }

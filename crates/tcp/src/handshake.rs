@@ -9,16 +9,332 @@ use record::{Cause, Event, Purpose, Recorder, SentKind};
 use units::{Bytes, Instant, Offset};
 
 use crate::config::TcpConfig;
+use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::loss::LossDetector;
 use crate::profile::{CrossedSyns, EcnRule};
 use crate::receive_window::ReceiveWindow;
 use crate::sent::DeliveredPackets;
+use crate::state::SendSide;
 
 /// Capacity for the segments that FreeBSD sends during one ACK before `snd_una` advances.
 const OUTBOX: usize = 16;
 
 impl TcpEndpoint {
+    /// Writes the pending SYN or SYN-ACK into `slot`.
+    pub(crate) fn send_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        let answers = self.conn.state == TcpState::SynReceived;
+        if !answers && let Some(config) = &mut self.conn.handshake_cfg {
+            config.opened.get_or_insert(cx.now);
+        }
+        let profile = &self.conn.cfg.profile;
+        let offers = !answers || self.conn.offers_in_crossed_syn();
+        let timestamps = if offers { profile.timestamps } else { self.conn.negotiated.timestamps };
+        let sack = if offers { profile.sack } else { self.conn.negotiated.sack };
+        let scale = self.rcv.window.offered_scale();
+        let scale = scale.filter(|_| offers || self.conn.negotiated.snd_scale.is_some());
+        let window = self.rcv.window.syn_field();
+        let (fast_open, data) = self.snd.fast_open_syn(&self.conn);
+        *slot = Segment {
+            flow: self.conn.cfg.flow,
+            dir: self.conn.dir(),
+            ip: self.conn.cfg.ip,
+            flags: if answers {
+                Flags::SYN | Flags::ACK | self.snd.ecn.syn_ack_flags()
+            } else {
+                Flags::SYN | self.snd.syn_ecn_flags(&self.conn)
+            },
+            seq: self.conn.cfg.isn,
+            ack: self.rcv.nxt.to_seq(self.rcv.irs),
+            window,
+            timestamps: timestamps.then(|| Timestamps {
+                val: self.conn.clock.timestamp(cx.now),
+                ecr: self.rcv.ts_recent,
+            }),
+            options: Options::Syn(SynOptions {
+                mss: self.snd.own_mss(&self.conn) as u16,
+                window_scale: scale,
+                sack_permitted: sack,
+                layout: self.conn.layout(),
+                fast_open,
+            }),
+            payload: data,
+            ..Segment::default()
+        };
+        if !answers {
+            slot.ack = units::SeqNum(0);
+        }
+        // tcp_synack_rtt_meas: only a SYN-ACK that was sent once is timed, whatever caused the other.
+        let again = answers
+            && self.snd.max > Offset(0)
+            && self.conn.cfg.side == TcpSide::Server
+            && self.conn.cfg.profile.rules.opening.counts_syn_acks;
+        if answers && let Some(config) = &mut self.conn.handshake_cfg {
+            config.answered.get_or_insert(cx.now);
+            config.syn_acks_again += u32::from(again);
+        }
+        // With Fast Open the SYN or what follows the SYN-ACK has data.
+        self.snd.nxt = self.snd.nxt.max(Offset(1) + u64::from(data));
+        self.snd.max = self.snd.max.max(self.snd.nxt);
+        self.snd.last_sent = cx.now;
+        self.snd.rtt.timing = (self.snd.rexmt.shift == 0 && !again).then_some((Offset(0), cx.now));
+        self.rcv.adv = self.rcv.nxt + self.rcv.window.syn_window();
+        self.rcv.acked = self.rcv.nxt;
+        if !self.timers.runs(Purpose::Retransmit) {
+            self.snd.arm_retransmit(&self.conn, &mut self.timers, cx.now);
+        }
+        cx.emit(|| Event::Sent { at: Offset(0), len: 0, kind: SentKind::Control });
+    }
+
+    /// Handles a SYN at a listener.
+    pub(crate) fn on_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        self.take_syn(cx.now, segment);
+        // With timestamps negotiated, Linux advertises whole segments of the remaining payload
+        // size.
+        let deduct = if self.conn.negotiated.timestamps { 12 } else { 0 };
+        let profile = &self.conn.cfg.profile;
+        self.rcv.window = ReceiveWindow::new(
+            profile.receive_buffer,
+            profile.window_scaling,
+            self.snd.own_mss(&self.conn) - deduct,
+        );
+        // Linux takes an ECN-capable SYN for a broken one (tcp_ecn_create_request).
+        if !self.conn.cfg.profile.rules.opening.ignores_ecn_capable_syn || segment.ecn == 0 {
+            self.snd.ecn.on_syn(segment.flags);
+        }
+        self.conn.state = TcpState::SynReceived;
+        self.snd.last_received = cx.now;
+        self.snd.call_output();
+        if self.conn.fast_open_listener().is_some() {
+            self.on_fast_open_syn(cx, segment);
+        }
+    }
+
+    /// Handles a simultaneous open (RFC 9293 section 3.5, figure 8): the peer's SYN instead of an
+    /// answer to ours.
+    pub(crate) fn on_simultaneous_syn<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+    ) {
+        self.take_syn(cx.now, segment);
+        match (self.conn.cfg.profile.rules.opening.crossed_syns, self.conn.cfg.profile.ecn) {
+            (CrossedSyns::TakesRequest, _) => {
+                // tcp_ecn_input_syn_sent: our own SYN need not have asked for ECN.
+                self.snd.ecn.on_syn(segment.flags);
+                // tcp_mss
+                self.rcv.window.round_size(self.conn.negotiated.maxseg);
+            }
+            // tcp_ecn_rcv_syn: both SYNs ask for it.
+            (CrossedSyns::RepeatsSyn, EcnRule::Active) => self.snd.ecn.on_syn(segment.flags),
+            _ => {}
+        }
+        self.conn.state = TcpState::SynReceived;
+        self.snd.last_received = cx.now;
+        self.snd.call_output();
+    }
+
+    /// Handles the SYN-ACK to our SYN.
+    pub(crate) fn on_syn_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        self.take_syn(cx.now, segment);
+        self.snd.ecn.on_syn_ack(segment.flags);
+        let (fast, shift) = (self.conn.fast_open_client(), self.snd.rexmt.shift);
+        self.on_simultaneous_syn_ack(cx, segment);
+        if let Some(fast) = fast {
+            self.end_fast_open(cx, segment, fast, shift);
+        }
+    }
+
+    /// Handles the ACK of our SYN-ACK; its window is scaled.
+    pub(crate) fn on_handshake_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        let syn = self.snd.take_syn_rtt(&self.conn, cx, segment);
+        if syn.is_none() {
+            self.snd.take_rtt(&self.conn, cx, segment, Offset(1), &DeliveredPackets::default());
+        }
+        self.snd.una = Offset(1);
+        self.snd.peer.wnd = self.conn.scaled_window(segment);
+        self.snd.peer.max_wnd = self.snd.peer.wnd;
+        self.snd.peer.wl1 = Offset(1);
+        self.snd.peer.wl2 = Offset(1);
+        let sent = self.conn.syn_data();
+        self.snd.undo_syn_timeout(&self.conn, segment);
+        self.establish(cx);
+        self.snd.begin_rack(syn);
+        self.snd.keep_syn_data(&self.conn, &mut self.timers, cx.now, sent);
+    }
+
+    /// Processes the acknowledgment in the peer's SYN-ACK; the only step left in a simultaneous
+    /// open. A SYN's window is not scaled.
+    pub(crate) fn on_simultaneous_syn_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+    ) {
+        let syn = self.snd.take_syn_rtt(&self.conn, cx, segment);
+        if syn.is_none() {
+            self.snd.take_rtt(&self.conn, cx, segment, Offset(1), &DeliveredPackets::default());
+        }
+        self.snd.una = Offset(1);
+        self.snd.peer.wnd = u64::from(segment.window);
+        self.snd.peer.max_wnd = self.snd.peer.wnd;
+        self.snd.peer.wl2 = Offset(1);
+        self.rcv.ack_now = true;
+        self.snd.undo_syn_timeout(&self.conn, segment);
+        self.establish(cx);
+        self.snd.begin_rack(syn);
+    }
+
+    /// The SYN-ACK after crossed SYNs, which acknowledges all of what was sent.
+    pub(crate) fn on_crossed_syn_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+    ) {
+        let sent = self.conn.syn_data();
+        self.on_simultaneous_syn_ack(cx, segment);
+        if self.conn.cfg.profile.rules.opening.crossed_syns == CrossedSyns::RepeatsSyn {
+            // In TCP_SYN_RECV of tcp_rcv_state_process this window is scaled.
+            self.snd.peer.wnd = self.conn.scaled_window(segment);
+            if self.conn.negotiated.sack {
+                // tcp_data_queue: the SYN is a byte that had arrived.
+                self.rcv.duplicate.0 = Some((Offset(0), Offset(1)));
+            }
+        }
+        if sent.is_some() {
+            self.snd.keep_syn_data(&self.conn, &mut self.timers, cx.now, sent);
+            let ack = self.snd.max;
+            self.on_ack(cx, segment, Offset(0), ack);
+        }
+    }
+
+    /// Takes the initial sequence number and the options from a SYN.
+    fn take_syn(&mut self, now: Instant, segment: &Segment) {
+        let theirs = segment.syn_options().copied().unwrap_or_default();
+        let profile = &self.conn.cfg.profile;
+        self.rcv.irs = segment.seq;
+        self.rcv.nxt = Offset(1);
+        self.rcv.acked = Offset(1);
+        if self.conn.cfg.profile.rules.opening.syn_moves_edge
+            && self.conn.state == TcpState::SynSent
+        {
+            // tcp_rcv_synsent_state_process: `rcv_wup` moves, `rcv_wnd` stays.
+            self.rcv.adv += 1;
+        }
+        // RFC 9293 section 3.7.1: 536 without the option; a tiny MSS would make a flood of
+        // segments, or none once options are deducted.
+        let least = profile.min_mss;
+        let their_mss = if theirs.mss == 0 { 536 } else { u32::from(theirs.mss).max(least) };
+        let mtu = self.snd.path_mtu(&self.conn);
+        self.conn.negotiated.maxseg = (mtu - self.conn.cfg.ip.header_len() - 20).min(their_mss);
+        self.conn.negotiated.timestamps = profile.timestamps && segment.timestamps.is_some();
+        let deduct = if self.conn.negotiated.timestamps { 12 } else { 0 };
+        self.conn.negotiated.mss = self.conn.negotiated.maxseg - deduct;
+        self.conn.negotiated.sack = profile.sack && theirs.sack_permitted;
+        self.conn.negotiated.snd_scale =
+            theirs.window_scale.filter(|_| profile.window_scaling).map(|scale| scale.min(14));
+        self.rcv.ts_recent = segment.timestamps.map_or(0, |stamps| stamps.val);
+        self.rcv.ts_recent_at = now;
+    }
+
+    pub(crate) fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let scaling = self.conn.negotiated.snd_scale.is_some() || self.conn.offers_in_crossed_syn();
+        self.conn.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
+        self.snd.last_received = cx.now;
+        self.rcv.policy.on_established(self.conn.clock.tick(cx.now));
+        self.timers.stop(Purpose::Retransmit);
+        // tcp_init_transfer: after a timeout, answers to repeated SYNs count too.
+        let again = self.conn.handshake_cfg.as_ref().map_or(0, |config| config.syn_acks_again);
+        let syn_retransmitted = self.snd.rexmt.shift > 0
+            && self.snd.rexmt.shift.max(again) > self.conn.cfg.profile.forgiven_syns;
+        self.snd.rexmt.shift = 0;
+        self.snd.usage.end = self.snd.nxt;
+        if self.conn.cfg.profile.mss_within_half_window {
+            let mss = self.conn.negotiated.mss;
+            let bound = self.snd.bound_to_half_window(u64::from(mss)) as u32;
+            self.conn.negotiated.mss = bound.max(self.conn.cfg.profile.min_mss.min(mss));
+        }
+        let opened = self.conn.handshake_cfg.take().and_then(|config| config.opened);
+        self.snd.loss_detector =
+            LossDetector::new(&self.conn.cfg.profile, self.conn.negotiated.sack);
+        if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
+            // Allocated before the transfer, so that the transfer itself allocates nothing.
+            self.outbox = Some(Box::new(VecDeque::with_capacity(OUTBOX)));
+        }
+        let change = self.snd.cc.on_established(&ConnectionStart {
+            now: cx.now,
+            ticks: self.conn.clock.tick(cx.now),
+            created_ticks: self.conn.clock.tick(opened.unwrap_or(cx.now)),
+            una: Offset(1),
+            mss: self.conn.negotiated.mss,
+            maxseg: self.conn.negotiated.maxseg,
+            snd_scale: self.conn.negotiated.snd_scale.unwrap_or(0),
+            syn_retransmitted,
+            rtt: self.snd.rtt.sample,
+            ssthresh: self.snd.cached_ssthresh(&self.conn),
+        });
+        self.snd.keep_rates(&self.conn, cx.now);
+        self.snd.note(&self.conn, cx, change, Cause::Start);
+        self.snd.update_pacing_rate(&self.conn);
+        let window = (self.snd.windows_buffered(), self.snd.cwnd() / self.conn.mss());
+        self.snd.buffer.on_established(
+            self.conn.negotiated.maxseg,
+            self.conn.negotiated.mss,
+            window,
+        );
+        let advmss = self.snd.advmss(&self.conn);
+        self.rcv.window.on_established(cx.now, scaling, self.conn.negotiated.maxseg, advmss);
+        cx.emit(|| Event::Connected);
+        self.snd.emit_window(&self.conn, cx, Cause::Start);
+        self.snd.rearm_keepalive(&self.conn, &mut self.timers, cx);
+        self.signal(Signal::Connected);
+        self.snd.call_output();
+    }
+}
+
+impl SendSide {
+    /// ECN flags of the SYN: later retransmissions do not ask for it (RFC 3168 section 6.1.1.1;
+    /// `net.inet.tcp.ecn.maxretries` of FreeBSD, `net.ipv4.tcp_ecn_fallback`, tcp_ecn_clear_syn).
+    fn syn_ecn_flags(&self, conn: &Connection) -> Flags {
+        let retries = conn.cfg.profile.rules.opening.ecn_retries;
+        if self.rexmt.shift > retries { Flags::NONE } else { self.ecn.syn_flags() }
+    }
+
+    /// Payload of our largest segment without options.
+    fn own_mss(&self, conn: &Connection) -> u32 {
+        let mtu = self.rare.syn_mtu.unwrap_or(conn.cfg.profile.mtu);
+        mtu - conn.cfg.ip.header_len() - 20
+    }
+
+    /// Payload of the largest segment that the peer may send (`advmss`).
+    pub(crate) fn advmss(&self, conn: &Connection) -> u32 {
+        self.own_mss(conn) - if conn.negotiated.timestamps { 12 } else { 0 }
+    }
+
+    /// Linux: forgets the timeouts of the handshake if the answer echoes the timestamp of the first SYN
+    /// or SYN-ACK, so that none was right (tcp_try_undo_spurious_syn).
+    fn undo_syn_timeout(&mut self, conn: &Connection, segment: &Segment) {
+        let first =
+            conn.handshake_cfg.as_ref().and_then(|config| config.opened.or(config.answered));
+        let echo = segment.timestamps.map(|stamps| stamps.ecr);
+        if conn.cfg.profile.rules.opening.undoes_timeouts
+            && conn.negotiated.timestamps
+            && first.is_some_and(|at| echo == Some(conn.clock.timestamp(at)))
+        {
+            self.rexmt.shift = 0;
+        }
+    }
+
+    /// cc_conn_init: the threshold of the host cache, not below two segments. The RACK stack raises
+    /// it to the peer's window, so that a connection begins in slow start (rack_cc_conn_init).
+    fn cached_ssthresh(&self, conn: &Connection) -> Option<Bytes> {
+        let profile = &conn.cfg.profile;
+        let cached = Some(profile.cached_ssthresh.get()).filter(|&cached| cached > 0)?;
+        let floor = if profile.has_rack() { self.peer.wnd } else { 0 };
+        Some(Bytes(cached.max(2 * conn.mss()).max(floor)))
+    }
+}
+
+impl Connection {
     /// The configuration with its later changes; `None` once the connection is established.
     pub(crate) fn config(&self) -> Option<TcpConfig> {
         let (cfg, origin) = (&self.cfg, self.handshake_cfg.as_ref()?);
@@ -38,228 +354,12 @@ impl TcpEndpoint {
         })
     }
 
-    /// Writes the pending SYN or SYN-ACK into `slot`.
-    pub(crate) fn send_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
-        let answers = self.state == TcpState::SynReceived;
-        if !answers && let Some(config) = &mut self.handshake_cfg {
-            config.opened.get_or_insert(cx.now);
-        }
-        let profile = &self.cfg.profile;
-        let offers = !answers || self.offers_in_crossed_syn();
-        let timestamps = if offers { profile.timestamps } else { self.negotiated.timestamps };
-        let sack = if offers { profile.sack } else { self.negotiated.sack };
-        let scale = self.rcv.window.offered_scale();
-        let scale = scale.filter(|_| offers || self.negotiated.snd_scale.is_some());
-        let window = self.rcv.window.syn_field();
-        let (fast_open, data) = self.fast_open_syn();
-        *slot = Segment {
-            flow: self.cfg.flow,
-            dir: self.dir(),
-            ip: self.cfg.ip,
-            flags: if answers {
-                Flags::SYN | Flags::ACK | self.ecn.syn_ack_flags()
-            } else {
-                Flags::SYN | self.syn_ecn_flags()
-            },
-            seq: self.cfg.isn,
-            ack: self.rcv.nxt.to_seq(self.rcv.irs),
-            window,
-            timestamps: timestamps
-                .then(|| Timestamps { val: self.clock.timestamp(cx.now), ecr: self.rcv.ts_recent }),
-            options: Options::Syn(SynOptions {
-                mss: self.own_mss() as u16,
-                window_scale: scale,
-                sack_permitted: sack,
-                layout: self.layout(),
-                fast_open,
-            }),
-            payload: data,
-            ..Segment::default()
-        };
-        if !answers {
-            slot.ack = units::SeqNum(0);
-        }
-        // tcp_synack_rtt_meas: only a SYN-ACK that was sent once is timed, whatever caused the other.
-        let again = answers
-            && self.snd.max > Offset(0)
-            && self.cfg.side == TcpSide::Server
-            && self.cfg.profile.rules.opening.counts_syn_acks;
-        if answers && let Some(config) = &mut self.handshake_cfg {
-            config.answered.get_or_insert(cx.now);
-            config.syn_acks_again += u32::from(again);
-        }
-        // With Fast Open the SYN or what follows the SYN-ACK has data.
-        self.snd.nxt = self.snd.nxt.max(Offset(1) + u64::from(data));
-        self.snd.max = self.snd.max.max(self.snd.nxt);
-        self.snd.last_sent = cx.now;
-        self.snd.rtt.timing = (self.snd.rexmt.shift == 0 && !again).then_some((Offset(0), cx.now));
-        self.rcv.adv = self.rcv.nxt + self.rcv.window.syn_window();
-        self.rcv.acked = self.rcv.nxt;
-        if !self.timers.runs(Purpose::Retransmit) {
-            self.arm_retransmit(cx.now);
-        }
-        cx.emit(|| Event::Sent { at: Offset(0), len: 0, kind: SentKind::Control });
-    }
-
     /// Linux: the SYN-ACK after crossed SYNs is the SYN once more (tcp_send_synack), with all its options, and
     /// our windows are scaled whatever the peer offers.
     pub(crate) fn offers_in_crossed_syn(&self) -> bool {
         self.state == TcpState::SynReceived
             && self.cfg.side == TcpSide::Client
             && self.cfg.profile.rules.opening.crossed_syns == CrossedSyns::RepeatsSyn
-    }
-
-    /// ECN flags of the SYN: later retransmissions do not ask for it (RFC 3168 section 6.1.1.1;
-    /// `net.inet.tcp.ecn.maxretries` of FreeBSD, `net.ipv4.tcp_ecn_fallback`, tcp_ecn_clear_syn).
-    fn syn_ecn_flags(&self) -> Flags {
-        let retries = self.cfg.profile.rules.opening.ecn_retries;
-        if self.snd.rexmt.shift > retries { Flags::NONE } else { self.ecn.syn_flags() }
-    }
-
-    /// Payload of our largest segment without options.
-    fn own_mss(&self) -> u32 {
-        let mtu = self.snd.rare.syn_mtu.unwrap_or(self.cfg.profile.mtu);
-        mtu - self.cfg.ip.header_len() - 20
-    }
-
-    /// Payload of the largest segment that the peer may send (`advmss`).
-    pub(crate) fn advmss(&self) -> u32 {
-        self.own_mss() - if self.negotiated.timestamps { 12 } else { 0 }
-    }
-
-    /// Handles a SYN at a listener.
-    pub(crate) fn on_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        self.take_syn(cx.now, segment);
-        // With timestamps negotiated, Linux advertises whole segments of the remaining payload
-        // size.
-        let deduct = if self.negotiated.timestamps { 12 } else { 0 };
-        let profile = &self.cfg.profile;
-        self.rcv.window = ReceiveWindow::new(
-            profile.receive_buffer,
-            profile.window_scaling,
-            self.own_mss() - deduct,
-        );
-        // Linux takes an ECN-capable SYN for a broken one (tcp_ecn_create_request).
-        if !self.cfg.profile.rules.opening.ignores_ecn_capable_syn || segment.ecn == 0 {
-            self.ecn.on_syn(segment.flags);
-        }
-        self.state = TcpState::SynReceived;
-        self.snd.last_received = cx.now;
-        self.call_output();
-        if self.fast_open_listener().is_some() {
-            self.on_fast_open_syn(cx, segment);
-        }
-    }
-
-    /// Handles a simultaneous open (RFC 9293 section 3.5, figure 8): the peer's SYN instead of an
-    /// answer to ours.
-    pub(crate) fn on_simultaneous_syn<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-    ) {
-        self.take_syn(cx.now, segment);
-        match (self.cfg.profile.rules.opening.crossed_syns, self.cfg.profile.ecn) {
-            (CrossedSyns::TakesRequest, _) => {
-                // tcp_ecn_input_syn_sent: our own SYN need not have asked for ECN.
-                self.ecn.on_syn(segment.flags);
-                // tcp_mss
-                self.rcv.window.round_size(self.negotiated.maxseg);
-            }
-            // tcp_ecn_rcv_syn: both SYNs ask for it.
-            (CrossedSyns::RepeatsSyn, EcnRule::Active) => self.ecn.on_syn(segment.flags),
-            _ => {}
-        }
-        self.state = TcpState::SynReceived;
-        self.snd.last_received = cx.now;
-        self.call_output();
-    }
-
-    /// Handles the SYN-ACK to our SYN.
-    pub(crate) fn on_syn_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        self.take_syn(cx.now, segment);
-        self.ecn.on_syn_ack(segment.flags);
-        let (fast, shift) = (self.fast_open_client(), self.snd.rexmt.shift);
-        self.on_simultaneous_syn_ack(cx, segment);
-        if let Some(fast) = fast {
-            self.end_fast_open(cx, segment, fast, shift);
-        }
-    }
-
-    /// Handles the ACK of our SYN-ACK; its window is scaled.
-    pub(crate) fn on_handshake_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        let syn = self.take_syn_rtt(cx, segment);
-        if syn.is_none() {
-            self.take_rtt(cx, segment, Offset(1), &DeliveredPackets::default());
-        }
-        self.snd.una = Offset(1);
-        self.snd.peer.wnd = self.scaled_window(segment);
-        self.snd.peer.max_wnd = self.snd.peer.wnd;
-        self.snd.peer.wl1 = Offset(1);
-        self.snd.peer.wl2 = Offset(1);
-        let sent = self.syn_data();
-        self.undo_syn_timeout(segment);
-        self.establish(cx);
-        self.begin_rack(syn);
-        self.keep_syn_data(cx.now, sent);
-    }
-
-    /// Processes the acknowledgment in the peer's SYN-ACK; the only step left in a simultaneous
-    /// open. A SYN's window is not scaled.
-    pub(crate) fn on_simultaneous_syn_ack<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-    ) {
-        let syn = self.take_syn_rtt(cx, segment);
-        if syn.is_none() {
-            self.take_rtt(cx, segment, Offset(1), &DeliveredPackets::default());
-        }
-        self.snd.una = Offset(1);
-        self.snd.peer.wnd = u64::from(segment.window);
-        self.snd.peer.max_wnd = self.snd.peer.wnd;
-        self.snd.peer.wl2 = Offset(1);
-        self.rcv.ack_now = true;
-        self.undo_syn_timeout(segment);
-        self.establish(cx);
-        self.begin_rack(syn);
-    }
-
-    /// The SYN-ACK after crossed SYNs, which acknowledges all of what was sent.
-    pub(crate) fn on_crossed_syn_ack<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-    ) {
-        let sent = self.syn_data();
-        self.on_simultaneous_syn_ack(cx, segment);
-        if self.cfg.profile.rules.opening.crossed_syns == CrossedSyns::RepeatsSyn {
-            // In TCP_SYN_RECV of tcp_rcv_state_process this window is scaled.
-            self.snd.peer.wnd = self.scaled_window(segment);
-            if self.negotiated.sack {
-                // tcp_data_queue: the SYN is a byte that had arrived.
-                self.rcv.duplicate.0 = Some((Offset(0), Offset(1)));
-            }
-        }
-        if sent.is_some() {
-            self.keep_syn_data(cx.now, sent);
-            let ack = self.snd.max;
-            self.on_ack(cx, segment, Offset(0), ack);
-        }
-    }
-
-    /// Linux: forgets the timeouts of the handshake if the answer echoes the timestamp of the first SYN
-    /// or SYN-ACK, so that none was right (tcp_try_undo_spurious_syn).
-    fn undo_syn_timeout(&mut self, segment: &Segment) {
-        let first =
-            self.handshake_cfg.as_ref().and_then(|config| config.opened.or(config.answered));
-        let echo = segment.timestamps.map(|stamps| stamps.ecr);
-        if self.cfg.profile.rules.opening.undoes_timeouts
-            && self.negotiated.timestamps
-            && first.is_some_and(|at| echo == Some(self.clock.timestamp(at)))
-        {
-            self.snd.rexmt.shift = 0;
-        }
     }
 
     /// Is the timestamp that an answer echoes that of a SYN of ours, if it echoes any? Linux answers another with a RST
@@ -280,90 +380,5 @@ impl TcpEndpoint {
     /// Window of a segment other than a SYN, in bytes.
     pub(crate) fn scaled_window(&self, segment: &Segment) -> u64 {
         u64::from(segment.window) << self.negotiated.snd_scale.unwrap_or(0)
-    }
-
-    /// Takes the initial sequence number and the options from a SYN.
-    fn take_syn(&mut self, now: Instant, segment: &Segment) {
-        let theirs = segment.syn_options().copied().unwrap_or_default();
-        let profile = &self.cfg.profile;
-        self.rcv.irs = segment.seq;
-        self.rcv.nxt = Offset(1);
-        self.rcv.acked = Offset(1);
-        if self.cfg.profile.rules.opening.syn_moves_edge && self.state == TcpState::SynSent {
-            // tcp_rcv_synsent_state_process: `rcv_wup` moves, `rcv_wnd` stays.
-            self.rcv.adv += 1;
-        }
-        // RFC 9293 section 3.7.1: 536 without the option; a tiny MSS would make a flood of
-        // segments, or none once options are deducted.
-        let least = profile.min_mss;
-        let their_mss = if theirs.mss == 0 { 536 } else { u32::from(theirs.mss).max(least) };
-        let mtu = self.path_mtu();
-        self.negotiated.maxseg = (mtu - self.cfg.ip.header_len() - 20).min(their_mss);
-        self.negotiated.timestamps = profile.timestamps && segment.timestamps.is_some();
-        let deduct = if self.negotiated.timestamps { 12 } else { 0 };
-        self.negotiated.mss = self.negotiated.maxseg - deduct;
-        self.negotiated.sack = profile.sack && theirs.sack_permitted;
-        self.negotiated.snd_scale =
-            theirs.window_scale.filter(|_| profile.window_scaling).map(|scale| scale.min(14));
-        self.rcv.ts_recent = segment.timestamps.map_or(0, |stamps| stamps.val);
-        self.rcv.ts_recent_at = now;
-    }
-
-    /// cc_conn_init: the threshold of the host cache, not below two segments. The RACK stack raises
-    /// it to the peer's window, so that a connection begins in slow start (rack_cc_conn_init).
-    fn cached_ssthresh(&self) -> Option<Bytes> {
-        let profile = &self.cfg.profile;
-        let cached = Some(profile.cached_ssthresh.get()).filter(|&cached| cached > 0)?;
-        let floor = if profile.has_rack() { self.snd.peer.wnd } else { 0 };
-        Some(Bytes(cached.max(2 * self.mss()).max(floor)))
-    }
-
-    pub(crate) fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let scaling = self.negotiated.snd_scale.is_some() || self.offers_in_crossed_syn();
-        self.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
-        self.snd.last_received = cx.now;
-        self.rcv.policy.on_established(self.clock.tick(cx.now));
-        self.timers.stop(Purpose::Retransmit);
-        // tcp_init_transfer: after a timeout, answers to repeated SYNs count too.
-        let again = self.handshake_cfg.as_ref().map_or(0, |config| config.syn_acks_again);
-        let syn_retransmitted = self.snd.rexmt.shift > 0
-            && self.snd.rexmt.shift.max(again) > self.cfg.profile.forgiven_syns;
-        self.snd.rexmt.shift = 0;
-        self.snd.usage.end = self.snd.nxt;
-        if self.cfg.profile.mss_within_half_window {
-            let mss = self.negotiated.mss;
-            let bound = self.bound_to_half_window(u64::from(mss)) as u32;
-            self.negotiated.mss = bound.max(self.cfg.profile.min_mss.min(mss));
-        }
-        let opened = self.handshake_cfg.take().and_then(|config| config.opened);
-        self.snd.loss_detector = LossDetector::new(&self.cfg.profile, self.negotiated.sack);
-        if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
-            // Allocated before the transfer, so that the transfer itself allocates nothing.
-            self.outbox = Some(Box::new(VecDeque::with_capacity(OUTBOX)));
-        }
-        let change = self.cc.on_established(&ConnectionStart {
-            now: cx.now,
-            ticks: self.clock.tick(cx.now),
-            created_ticks: self.clock.tick(opened.unwrap_or(cx.now)),
-            una: Offset(1),
-            mss: self.negotiated.mss,
-            maxseg: self.negotiated.maxseg,
-            snd_scale: self.negotiated.snd_scale.unwrap_or(0),
-            syn_retransmitted,
-            rtt: self.snd.rtt.sample,
-            ssthresh: self.cached_ssthresh(),
-        });
-        self.keep_rates(cx.now);
-        self.note(cx, change, Cause::Start);
-        self.update_pacing_rate();
-        let window = (self.windows_buffered(), self.cwnd() / self.mss());
-        self.snd.buffer.on_established(self.negotiated.maxseg, self.negotiated.mss, window);
-        let advmss = self.advmss();
-        self.rcv.window.on_established(cx.now, scaling, self.negotiated.maxseg, advmss);
-        cx.emit(|| Event::Connected);
-        self.emit_window(cx, Cause::Start);
-        self.rearm_keepalive(cx);
-        self.signal(Signal::Connected);
-        self.call_output();
     }
 }

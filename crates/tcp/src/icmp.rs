@@ -10,8 +10,10 @@ use record::{Cause, Purpose, Recorder};
 use recovery::RttEstimator;
 use units::{Offset, SeqNum};
 
+use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::profile::QuotedRange;
+use crate::state::SendSide;
 
 /// Linux takes no smaller MTU (`ip_rt_min_pmtu`).
 const LINUX_LEAST: u32 = 552;
@@ -21,12 +23,12 @@ const IPV6_LEAST: u32 = 1_280;
 impl TcpEndpoint {
     /// Is the segment that an ICMP message quotes one that may be in flight?
     pub fn quotes_in_flight(&self, seq: SeqNum) -> bool {
-        let seq = seq.near(self.cfg.isn, self.snd.una);
+        let seq = seq.near(self.conn.cfg.isn, self.snd.una);
         // The SYN-ACK of a Fast Open is not acknowledged (`fastopen_rsk`).
         let una = if self.is_fast_open_child() { Offset(0) } else { self.snd.una };
         seq.is_some_and(|seq| {
             una <= seq
-                && match self.cfg.profile.rules.sending.quoted {
+                && match self.conn.cfg.profile.rules.sending.quoted {
                     QuotedRange::BelowMax => seq < self.snd.max,
                     QuotedRange::UpToNxt => seq <= self.snd.nxt,
                 }
@@ -43,72 +45,67 @@ impl TcpEndpoint {
         self.begin_anew();
     }
 
-    /// The MTU of the path, as far as it is known, in bytes (`icsk_pmtu_cookie`).
-    pub(crate) fn path_mtu(&self) -> u32 {
-        self.snd.rare.path_mtu.unwrap_or(self.cfg.profile.mtu)
-    }
-
     /// Reduces the path MTU to `mtu` bytes (an ICMP "fragmentation needed" or "packet too big" for a
     /// segment in flight): segments become smaller, and those in flight that were too large are
     /// retransmitted (RFC 1191 section 6.5). A message that asks for more than now has no effect.
     pub fn on_path_mtu<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, mtu: u32) {
-        if self.cfg.profile.rules.sending.syncs_path_mtu {
+        if self.conn.cfg.profile.rules.sending.syncs_path_mtu {
             self.sync_path_mtu(cx, mtu);
             return;
         }
-        let headers = self.cfg.ip.header_len() + 20;
-        if self.state == TcpState::SynSent && self.cfg.ip == IpVersion::V6 {
+        let headers = self.conn.cfg.ip.header_len() + 20;
+        if self.conn.state == TcpState::SynSent && self.conn.cfg.ip == IpVersion::V6 {
             // icmp6_mtudisc_update notes it for the host (tcp_hc_updatemtu), ip_icmp does not before a segment size
             // is agreed on.
-            let known = mtu.max(IPV6_LEAST).min(self.path_mtu());
+            let known = mtu.max(IPV6_LEAST).min(self.snd.path_mtu(&self.conn));
             (self.snd.rare.path_mtu, self.snd.rare.syn_mtu) = (Some(known), Some(known));
         }
         // The minimum of RFC 879: a forged message cannot stop the transfer.
         let maxseg = mtu.max(576).saturating_sub(headers);
-        if maxseg >= self.negotiated.maxseg || !self.synchronised() {
+        if maxseg >= self.conn.negotiated.maxseg || !self.conn.synchronised() {
             return;
         }
         self.shrink_segments(maxseg);
         if self.snd.max > self.snd.una {
             self.snd.nxt = self.snd.una;
             self.snd.rexmt.cause = Cause::PathMtu;
-            self.call_output();
+            self.snd.call_output();
         }
-        self.emit_window(cx, Cause::PathMtu);
+        self.snd.emit_window(&self.conn, cx, Cause::PathMtu);
     }
 
     fn shrink_segments(&mut self, maxseg: u32) {
-        let options = if self.negotiated.timestamps { 12 } else { 0 };
-        self.negotiated.mss = self.negotiated.mss.min(maxseg - options);
-        self.negotiated.maxseg = maxseg;
-        self.cc.on_mss(self.negotiated.mss, self.negotiated.maxseg);
+        let options = if self.conn.negotiated.timestamps { 12 } else { 0 };
+        self.conn.negotiated.mss = self.conn.negotiated.mss.min(maxseg - options);
+        self.conn.negotiated.maxseg = maxseg;
+        self.snd.cc.on_mss(self.conn.negotiated.mss, self.conn.negotiated.maxseg);
     }
 
     /// tcp_v4_mtu_reduced, tcp_v6_mtu_reduced.
     fn sync_path_mtu<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, mtu: u32) {
-        let headers = self.cfg.ip.header_len() + 20;
-        let mtu = match self.cfg.ip {
+        let headers = self.conn.cfg.ip.header_len() + 20;
+        let mtu = match self.conn.cfg.ip {
             IpVersion::V4 => mtu.max(LINUX_LEAST),
             IpVersion::V6 if mtu < IPV6_LEAST => return,
             IpVersion::V6 => mtu,
         };
         // A request has no packets that are too large (tcp_req_err).
-        let request = self.state == TcpState::SynReceived
-            && self.cfg.side == TcpSide::Server
+        let request = self.conn.state == TcpState::SynReceived
+            && self.conn.cfg.side == TcpSide::Server
             && !self.is_fast_open_child();
-        if mtu >= self.path_mtu() || request {
+        if mtu >= self.snd.path_mtu(&self.conn) || request {
             return;
         }
         self.snd.rare.path_mtu = Some(mtu);
-        match self.state {
+        match self.conn.state {
             TcpState::SynSent => {
-                if self.cfg.profile.advertises_path_mtu {
+                if self.conn.cfg.profile.advertises_path_mtu {
                     self.snd.rare.syn_mtu = Some(mtu);
                 }
                 // A SYN without data is never too large.
                 if self.lose_syn_data() {
-                    self.arm_after_timeout(cx.now);
-                    self.call_output();
+                    self.snd.arm_after_timeout(&self.conn, &mut self.timers, cx.now);
+                    self.snd.call_output();
                 }
                 return;
             }
@@ -116,44 +113,18 @@ impl TcpEndpoint {
             _ => {}
         }
         let maxseg = mtu - headers;
-        if maxseg < self.negotiated.maxseg {
+        if maxseg < self.conn.negotiated.maxseg {
             self.shrink_segments(maxseg);
         }
-        self.lose_larger_packets(cx);
-        self.emit_window(cx, Cause::PathMtu);
-    }
-
-    /// tcp_simple_retransmit: what is larger than a segment is lost, and the window stays, since it is
-    /// counted in packets.
-    fn lose_larger_packets<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let (data_end, mss) = (self.data_end(), self.mss());
-        let mut at = self.snd.una.max(Offset(1));
-        while let Some(first) = self.snd.scoreboard.get(at).copied() {
-            let packet_end = self.snd.buffer.flight_end(at).unwrap_or(first.end()).max(first.end());
-            // All of a packet of several segments is too large if these are (tcp_skb_seglen).
-            if first.end().min(data_end).since(at).get() > mss {
-                self.snd.scoreboard.lose_from(at, packet_end);
-            }
-            at = packet_end;
-        }
-        if !self.snd.scoreboard.any_lost() {
-            return;
-        }
-        if self.repairs_timeout() {
-            self.call_output();
-            return;
-        }
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::PathMtu));
-        self.note(cx, change, Cause::PathMtu);
-        self.begin_mtu_repair();
-        self.call_output();
+        self.snd.lose_larger_packets(&self.conn, cx);
+        self.snd.emit_window(&self.conn, cx, Cause::PathMtu);
     }
 
     /// The network or the host of the peer is unreachable, says a message that quotes the first packet in flight, `seq`:
     /// not the path is congested, so the last doubling of the timeout is undone (tcp_ld_RTO_revert).
     pub fn revert_backoff<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, seq: SeqNum) {
-        let is_first = seq == self.snd.una.to_seq(self.cfg.isn);
-        let RttEstimator::Linux(rtt) = &mut self.rtt else { return };
+        let is_first = seq == self.snd.una.to_seq(self.conn.cfg.isn);
+        let RttEstimator::Linux(rtt) = &mut self.snd.rtt.estimator else { return };
         let Some(first) =
             self.snd.scoreboard.first().filter(|_| is_first && self.snd.rexmt.shift > 0)
         else {
@@ -162,12 +133,45 @@ impl TcpEndpoint {
         if !rtt.revert_timeout() {
             return;
         }
-        let waited = self.clock.ticks(cx.now.since(first.sent_at()));
-        let ticks = self.clock.ticks(self.rtt.rto());
+        let waited = self.conn.clock.ticks(cx.now.since(first.sent_at()));
+        let ticks = self.conn.clock.ticks(self.snd.rtt.estimator.rto());
         if ticks > waited {
-            self.timers.set(Purpose::Retransmit, self.clock.timer_at(cx.now, ticks - waited));
+            self.timers.set(Purpose::Retransmit, self.conn.clock.timer_at(cx.now, ticks - waited));
         } else {
             self.on_timer(cx, Purpose::Retransmit);
         }
+    }
+}
+
+impl SendSide {
+    /// The MTU of the path, as far as it is known, in bytes (`icsk_pmtu_cookie`).
+    pub(crate) fn path_mtu(&self, conn: &Connection) -> u32 {
+        self.rare.path_mtu.unwrap_or(conn.cfg.profile.mtu)
+    }
+
+    /// tcp_simple_retransmit: what is larger than a segment is lost, and the window stays, since it is
+    /// counted in packets.
+    fn lose_larger_packets<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let (data_end, mss) = (self.data_end(), conn.mss());
+        let mut at = self.una.max(Offset(1));
+        while let Some(first) = self.scoreboard.get(at).copied() {
+            let packet_end = self.buffer.flight_end(at).unwrap_or(first.end()).max(first.end());
+            // All of a packet of several segments is too large if these are (tcp_skb_seglen).
+            if first.end().min(data_end).since(at).get() > mss {
+                self.scoreboard.lose_from(at, packet_end);
+            }
+            at = packet_end;
+        }
+        if !self.scoreboard.any_lost() {
+            return;
+        }
+        if self.repairs_timeout() {
+            self.call_output();
+            return;
+        }
+        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::PathMtu));
+        self.note(conn, cx, change, Cause::PathMtu);
+        self.begin_mtu_repair();
+        self.call_output();
     }
 }

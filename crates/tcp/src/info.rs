@@ -6,8 +6,10 @@ use record::Purpose;
 use recovery::RttEstimator;
 use units::{Bytes, Duration, Instant, Offset};
 
+use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
 use crate::loss::LossDetector;
+use crate::state::SendSide;
 
 /// Congestion states of Linux (`enum tcp_ca_state`), with their values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,13 +125,13 @@ pub struct TcpInfo {
 impl TcpEndpoint {
     /// The failure of a user-defined congestion controller, if any.
     pub fn controller_failure(&self) -> Option<&ControllerError> {
-        self.cc.failure()
+        self.snd.cc.failure()
     }
 
     /// The current counters.
     pub fn info(&self) -> TcpInfo {
-        let control = self.cc.control();
-        let mss = self.mss().max(1);
+        let control = self.snd.cc.control();
+        let mss = self.conn.mss().max(1);
         let sums = self.snd.scoreboard.sums();
         let sacked = match self.snd.loss_detector {
             LossDetector::NewReno => u64::from(self.snd.rexmt.dup_acks),
@@ -138,10 +140,10 @@ impl TcpEndpoint {
             }
         };
         let written = self.snd.buffer.used();
-        let sent = self.snd.max.min(self.data_end()).since(self.snd.una).get();
+        let sent = self.snd.max.min(self.snd.data_end()).since(self.snd.una).get();
         TcpInfo {
-            state: self.state,
-            ca_state: self.ca_state(sacked),
+            state: self.conn.state,
+            ca_state: self.snd.ca_state(sacked),
             snd_cwnd: control.window.get() / mss,
             snd_ssthresh: control.ssthresh.map(|bytes| bytes.get() / mss),
             unacked: sums.all.packets,
@@ -149,73 +151,86 @@ impl TcpEndpoint {
             lost: sums.lost.packets,
             retrans: sums.retransmission.packets,
             snd_mss: mss,
-            rcv_mss: self.rcv_mss(),
-            backoff: self.backoff(),
+            rcv_mss: self.rcv.rcv_mss(&self.conn),
+            backoff: self.snd.backoff(),
             probes: self.snd.rare.probes,
-            rto: self.rtt.rto(),
-            rtt: self.rtt.srtt(),
-            min_rtt: self.totals.min_rtt,
+            rto: self.snd.rtt.estimator.rto(),
+            rtt: self.snd.rtt.estimator.srtt(),
+            min_rtt: self.snd.totals.min_rtt,
             unread: self.rcv.window.unread(),
             unsent: (written, written.saturating_sub(sent)),
             window: Bytes(self.snd.peer.wnd),
-            reordering: self.reordering().metric(),
-            reord_seen: self.reordering().seen(),
-            dsack_dups: self.reordering().dsack_dups(),
+            reordering: self.snd.reordering().metric(),
+            reord_seen: self.snd.reordering().seen(),
+            dsack_dups: self.snd.reordering().dsack_dups(),
             buffers: (Bytes(self.rcv.window.size()), Bytes(self.snd.buffer.size())),
-            timestamps: self.negotiated.timestamps,
-            sack: self.negotiated.sack,
-            snd_scale: self.negotiated.snd_scale,
-            ecn: self.ecn.agreed(),
+            timestamps: self.conn.negotiated.timestamps,
+            sack: self.conn.negotiated.sack,
+            snd_scale: self.conn.negotiated.snd_scale,
+            ecn: self.snd.ecn.agreed(),
             last_data: self
                 .rcv
                 .policy
                 .last_data()
                 .or_else(|| (self.snd.una == Offset(1)).then_some(self.snd.last_received)),
             syn_data: self.snd.rare.fast_open.syn_data_acked,
-            delivery_rate: self.delivery_rate(),
+            delivery_rate: self.snd.delivery_rate(&self.conn),
             fast_open_failure: self.snd.rare.fast_open.failure,
-            delivered: self.delivered(sacked),
-            advmss: u64::from(self.advmss()),
-            mtu: u64::from(self.path_mtu()),
-            rtt_deviation: match &self.rtt {
+            delivered: self.snd.delivered(&self.conn, sacked),
+            advmss: u64::from(self.snd.advmss(&self.conn)),
+            mtu: u64::from(self.snd.path_mtu(&self.conn)),
+            rtt_deviation: match &self.snd.rtt.estimator {
                 RttEstimator::Linux(rtt) => Some(rtt.deviation()),
                 _ => None,
             },
-            pacing_rate: Some(self.pacing_rate()).filter(|&rate| rate > 0),
-            acked: self.snd.una.0.saturating_sub(u64::from(self.cfg.side == TcpSide::Server)),
+            pacing_rate: Some(self.snd.pacing_rate()).filter(|&rate| rate > 0),
+            acked: self.snd.una.0.saturating_sub(u64::from(self.conn.cfg.side == TcpSide::Server)),
             received: self.rcv.nxt.0.saturating_sub(1),
             rcv_wnd: self.rcv.adv.since(self.rcv.acked).get(),
             rcv_scale: self
                 .rcv
                 .window
                 .offered_scale()
-                .filter(|_| self.negotiated.snd_scale.is_some()),
+                .filter(|_| self.conn.negotiated.snd_scale.is_some()),
             receiver: self.rcv.window.autosizing(),
             rcv_rtt: self.rcv.window.rtt(),
             blocked_write: self.snd.buffer.starved(),
-            ato: self.clock.span(self.rcv.policy.ato()),
+            ato: self.conn.clock.span(self.rcv.policy.ato()),
         }
     }
 
+    /// Milliseconds between two times as the kernel counts them, in whole ticks of its clock.
+    pub fn elapsed_ms(&self, from: Instant, to: Instant) -> u64 {
+        let ticks = self.conn.clock.tick(to).saturating_sub(self.conn.clock.tick(from));
+        self.conn.clock.span(ticks).as_micros() / 1_000
+    }
+
+    /// The next deadline for that purpose.
+    pub fn deadline(&self, purpose: Purpose) -> Option<Instant> {
+        self.timers.at(purpose)
+    }
+}
+
+impl SendSide {
     /// `icsk_backoff`: Linux forgets it with a round-trip sample only, and counts probes of a closed
     /// window.
     fn backoff(&self) -> u32 {
-        match &self.rtt {
-            RttEstimator::Linux(rtt) if !self.snd.probe.persisting => rtt.backoff(),
-            _ => self.snd.rexmt.shift,
+        match &self.rtt.estimator {
+            RttEstimator::Linux(rtt) if !self.probe.persisting => rtt.backoff(),
+            _ => self.rexmt.shift,
         }
     }
 
     /// The SYN, the packets sent that are no longer outstanding, or SACKed (without SACK: counted by duplicate ACKs,
     /// tcp_add_reno_sack), and spurious retransmissions that D-SACKs have reported (tcp_dsack_seen).
-    fn delivered(&self, sacked: u64) -> u64 {
-        if self.snd.una < Offset(1) || self.is_fast_open_child() {
+    fn delivered(&self, conn: &Connection, sacked: u64) -> u64 {
+        if self.una < Offset(1) || self.is_fast_open_child(conn) {
             return 0;
         }
-        let sums = self.snd.scoreboard.sums();
-        let fin = u64::from(self.snd.max > self.data_end());
+        let sums = self.scoreboard.sums();
+        let fin = u64::from(self.max > self.data_end());
         let first = self.totals.data_packets - self.totals.retransmitted_packets;
-        let forgotten = match &self.snd.loss_detector {
+        let forgotten = match &self.loss_detector {
             LossDetector::RackTlp(loss) => loss.forgotten(),
             _ => 0,
         };
@@ -223,9 +238,9 @@ impl TcpEndpoint {
     }
 
     fn ca_state(&self, sacked: u64) -> CaState {
-        if self.snd.rexmt.shift > 0 || self.repairs_timeout() {
+        if self.rexmt.shift > 0 || self.repairs_timeout() {
             CaState::Loss
-        } else if self.snd.rexmt.cwr_end.is_some() {
+        } else if self.rexmt.cwr_end.is_some() {
             CaState::Cwr
         } else if self.cc.in_recovery() {
             CaState::Recovery
@@ -234,16 +249,5 @@ impl TcpEndpoint {
         } else {
             CaState::Open
         }
-    }
-
-    /// Milliseconds between two times as the kernel counts them, in whole ticks of its clock.
-    pub fn elapsed_ms(&self, from: Instant, to: Instant) -> u64 {
-        let ticks = self.clock.tick(to).saturating_sub(self.clock.tick(from));
-        self.clock.span(ticks).as_micros() / 1_000
-    }
-
-    /// The next deadline for that purpose.
-    pub fn deadline(&self, purpose: Purpose) -> Option<Instant> {
-        self.timers.at(purpose)
     }
 }

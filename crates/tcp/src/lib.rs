@@ -24,6 +24,7 @@ mod acks;
 mod challenge;
 mod clock;
 mod config;
+mod connection;
 mod ecn;
 pub mod fast_open;
 mod handshake;

@@ -22,11 +22,12 @@ use packet::{Flags, Segment};
 use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind, Shortcuts};
 use units::{Offset, SeqNum, unlikely};
 
+use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::profile::{BurstRule, IdleCheck, UpdateWaits};
-use crate::state::ProbeSegment;
-
+use crate::state::{ProbeSegment, ReceiveSide, SendSide};
+use crate::timers::Timers;
 use call::PacketBatch;
 
 /// Maximum IP bytes of a burst (RFC 791: the length field).
@@ -45,7 +46,7 @@ pub(crate) struct SegmentPlan {
 }
 
 impl TcpEndpoint {
-    /// One output pass, requested by [`TcpEndpoint::call_output`] or by the previous pass.
+    /// One output pass, requested by [`SendSide::call_output`] or by the previous pass.
     #[inline(always)]
     pub(crate) fn output<R: Recorder>(
         &mut self,
@@ -79,17 +80,17 @@ impl TcpEndpoint {
                 self.snd.rare.active_reset = false;
                 let at = self.snd.nxt;
                 self.write_header_cold(cx.now, at, 0, Flags::RST | Flags::ACK, slot);
-                if self.has_blocks() {
-                    self.write_blocks(0, slot);
+                if self.rcv.has_blocks(&self.conn) {
+                    self.rcv.write_blocks(&self.conn, 0, slot);
                 }
             } else {
-                *slot = self.reset_segment(seq, ack);
+                *slot = self.conn.reset_segment(seq, ack);
             }
-            let at = self.payload_offset(self.snd.nxt);
+            let at = self.conn.payload_offset(self.snd.nxt);
             cx.emit(|| Event::Sent { at, len: 0, kind: SentKind::Reset });
             return Ok(());
         }
-        match self.state {
+        match self.conn.state {
             TcpState::SynSent | TcpState::SynReceived => {
                 cold_path();
                 let child = self.is_fast_open_child();
@@ -107,60 +108,67 @@ impl TcpEndpoint {
             }
             _ => {}
         }
-        if self.is_rack() {
+        if self.snd.is_rack() {
             return self.rack_pass(cx, slot);
         }
         if core::mem::take(&mut self.snd.call.first_pass) {
-            self.begin_output(cx);
+            self.snd.begin_output(&self.conn, cx);
         }
         if let (
             LossDetector::Sack(_),
             BurstRule::FreeBsd { max },
             None | Some(ProbeSegment::Byte),
-        ) = (&self.snd.loss_detector, self.cfg.profile.burst, &self.snd.probe.segment)
+        ) = (&self.snd.loss_detector, self.conn.cfg.profile.burst, &self.snd.probe.segment)
         {
             return self.base_pass(cx, slot, max.get());
         }
         let planned = if let Some(cause) = self.snd.rexmt.head.take() {
             cold_path();
-            Ok(self.plan_head_retransmission(cause))
+            Ok(self.snd.plan_head_retransmission(&self.conn, cause))
         } else if let Some(probe) = self.snd.probe.segment.take() {
             cold_path();
-            Ok(self.plan_probe(probe))
-        } else if self.is_rate_based() && self.pacing_blocks(cx.now) && !self.probe_is_due() {
+            Ok(self.snd.plan_probe(&self.conn, probe))
+        } else if self.snd.is_rate_based()
+            && self.snd.pacing_blocks(&self.conn, &mut self.timers, cx.now)
+            && !self.snd.probe_is_due()
+        {
             Err(SendLimit::Pacing)
-        } else if let Some(plan) = self.plan_retransmission() {
+        } else if let Some(plan) = self.snd.plan_retransmission(&self.conn) {
             Ok(plan)
-        } else if self.snd.buffer.used() == 0 && !self.fin_wanted() {
+        } else if self.snd.buffer.used() == 0 && !self.conn.fin_wanted() {
             Err(if self.snd.fin { SendLimit::Done } else { SendLimit::Application })
         } else {
-            match self.cfg.profile.burst {
-                BurstRule::FreeBsd { max } => self.plan_bytes(cx, max.get()),
-                BurstRule::Rfc => self.plan_bytes(cx, LARGEST_BURST),
-                BurstRule::Linux(rule) => self.plan_packets(rule, cx.now),
+            match self.conn.cfg.profile.burst {
+                BurstRule::FreeBsd { max } => {
+                    self.snd.plan_bytes(&self.conn, &self.rcv, cx, max.get())
+                }
+                BurstRule::Rfc => self.snd.plan_bytes(&self.conn, &self.rcv, cx, LARGEST_BURST),
+                BurstRule::Linux(rule) => {
+                    self.snd.plan_packets(&self.conn, &mut self.timers, rule, cx.now)
+                }
             }
         };
         match planned {
             Ok(plan) => {
                 self.snd.call.due = plan.more;
                 let plain = plan.kind == SentKind::New && plan.more && !plan.push;
-                let full = plan.len == self.mss() && !self.measures_rates();
+                let full = plan.len == self.conn.mss() && !self.snd.measures_rates();
                 if R::SHORTCUTS.has(Shortcuts::FULL_PACKET) && plain && full {
                     self.build_new(cx, slot);
                     return Ok(());
                 }
                 self.build(cx, &plan, slot);
                 if !plan.more {
-                    self.validate_bytes(None);
+                    self.snd.validate_bytes(&self.conn, None);
                 }
                 Ok(())
             }
             Err(why) => {
-                self.end_pass(cx, why);
+                self.snd.end_pass(&self.conn, cx, why);
                 if unlikely(matches!(why, SendLimit::PeerWindow | SendLimit::SmallSegment)) {
-                    self.watch_window(cx);
+                    self.snd.watch_window(&self.conn, &mut self.timers, cx);
                 }
-                if self.rcv.ack_now || self.window_update_due() {
+                if self.rcv.ack_now || self.rcv.window_update_due(&self.conn, &self.timers) {
                     self.build_ack_cold(cx, slot);
                     return Ok(());
                 }
@@ -177,7 +185,7 @@ impl TcpEndpoint {
         slot: &mut Segment,
     ) -> Result<(), SendLimit> {
         if let Some(probe) = self.snd.probe.segment.take() {
-            let plan = self.plan_probe(probe);
+            let plan = self.snd.plan_probe(&self.conn, probe);
             self.build(cx, &plan, slot);
             return Ok(());
         }
@@ -186,33 +194,40 @@ impl TcpEndpoint {
                 if self.reset.is_some() {
                     return self.pass(cx, slot);
                 }
-                self.end_pass(cx, why);
-                self.end_hystart_round(cx);
+                self.snd.end_pass(&self.conn, cx, why);
+                self.snd.end_hystart_round(&self.conn, cx);
                 return Err(why);
             }
-            self.begin_output(cx);
+            self.snd.begin_output(&self.conn, cx);
         }
-        match self.plan_rack(cx) {
+        match self.snd.plan_rack(&self.conn, &self.rcv, cx) {
             Ok((plan, left)) => {
                 self.snd.call.due = true;
                 self.build(cx, &plan, slot);
-                self.end_rack_segment(cx.now, plan.kind, left, plan.more);
+                self.snd.end_rack_segment(
+                    &self.conn,
+                    &mut self.timers,
+                    cx.now,
+                    plan.kind,
+                    left,
+                    plan.more,
+                );
                 if !self.snd.call.due {
-                    self.validate_bytes(None);
-                    self.end_hystart_round(cx);
+                    self.snd.validate_bytes(&self.conn, None);
+                    self.snd.end_hystart_round(&self.conn, cx);
                 }
                 Ok(())
             }
             Err(why) => {
-                self.end_pass(cx, why);
+                self.snd.end_pass(&self.conn, cx, why);
                 let shut = self.snd.peer.wnd == 0 && self.snd.buffer.used() > 0;
                 if unlikely(shut || matches!(why, SendLimit::PeerWindow | SendLimit::SmallSegment))
                 {
-                    self.watch_window(cx);
+                    self.snd.watch_window(&self.conn, &mut self.timers, cx);
                 }
-                self.end_rack_call(cx.now, why);
-                self.end_hystart_round(cx);
-                if self.rcv.ack_now || self.window_update_due() {
+                self.snd.end_rack_call(&self.conn, &mut self.timers, cx.now, why);
+                self.snd.end_hystart_round(&self.conn, cx);
+                if self.rcv.ack_now || self.rcv.window_update_due(&self.conn, &self.timers) {
                     self.build_ack_cold(cx, slot);
                     return Ok(());
                 }
@@ -221,86 +236,98 @@ impl TcpEndpoint {
         }
     }
 
+    /// Calls the output routine while an acknowledgment is processed, as tcp_do_segment does before
+    /// `snd_una` advances; the segments wait in the outbox until polled.
+    #[inline(never)]
+    pub(crate) fn output_now<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        self.snd.call_output();
+        let mut slot = Segment::default();
+        while self.snd.call.due && self.output(cx, &mut slot).is_ok() {
+            self.outbox.get_or_insert_default().push_back(slot);
+        }
+        self.snd.call.due = false;
+    }
+}
+
+impl SendSide {
     /// First pass of a call: checks whether the connection is idle, and for how long.
-    fn begin_output<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.snd.call.idle = self.snd.max == self.snd.una;
-        self.snd.call.nxt_at_call = self.snd.nxt;
+    fn begin_output<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        self.call.idle = self.max == self.una;
+        self.call.nxt_at_call = self.nxt;
         // FreeBSD does not check whether there is anything to send; Linux checks with a write and
         // with a new window of the peer.
-        let checks = match self.cfg.profile.rules.sending.idle_check {
+        let checks = match conn.cfg.profile.rules.sending.idle_check {
             IdleCheck::Always => true,
-            IdleCheck::OnNewWindow => core::mem::take(&mut self.snd.peer.opened_while_idle),
-            IdleCheck::WithData => self.data_end() > self.snd.nxt,
+            IdleCheck::OnNewWindow => core::mem::take(&mut self.peer.opened_while_idle),
+            IdleCheck::WithData => self.data_end() > self.nxt,
         };
-        if self.snd.call.idle && self.cfg.profile.after_idle && checks {
-            self.begin_after_idle(cx);
+        if self.call.idle && conn.cfg.profile.after_idle && checks {
+            self.begin_after_idle(conn, cx);
         }
     }
 
     /// tcp_slow_start_after_idle_check at a write.
     #[inline]
-    pub(crate) fn restart_if_idle<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let empty = self.snd.max == self.snd.una && self.data_end() == self.snd.nxt;
-        if empty && self.cfg.profile.after_idle {
-            self.begin_after_idle(cx);
+    pub(crate) fn restart_if_idle<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let empty = self.max == self.una && self.data_end() == self.nxt;
+        if empty && conn.cfg.profile.after_idle {
+            self.begin_after_idle(conn, cx);
         }
     }
 
     #[inline(never)]
-    fn begin_after_idle<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let rto = self.rtt.rto();
-        let (idle, rto, long) = self.idle_for(cx.now, rto);
+    fn begin_after_idle<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let rto = self.rtt.estimator.rto();
+        let (idle, rto, long) = self.idle_for(conn, cx.now, rto);
         if long {
-            let change = self.cc.on_idle(&IdleEvent { ticks: self.clock.tick(cx.now), idle, rto });
-            self.note(cx, change, Cause::Idle);
+            let change = self.cc.on_idle(&IdleEvent { ticks: conn.clock.tick(cx.now), idle, rto });
+            self.note(conn, cx, change, Cause::Idle);
         }
     }
 
     /// Is a tail loss probe due? Pacing does not hold it back (tcp_send_loss_probe).
     fn probe_is_due(&self) -> bool {
-        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.probe_is_due())
+        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.probe_is_due())
     }
 
     /// Plans a tail loss probe or a retransmission.
     #[inline(always)]
-    fn plan_retransmission(&mut self) -> Option<SegmentPlan> {
+    fn plan_retransmission(&mut self, conn: &Connection) -> Option<SegmentPlan> {
         let any = self.cc.in_recovery()
-            || match &self.snd.loss_detector {
-                LossDetector::RackTlp(loss) => {
-                    loss.probe_is_due() || self.snd.scoreboard.any_lost()
-                }
+            || match &self.loss_detector {
+                LossDetector::RackTlp(loss) => loss.probe_is_due() || self.scoreboard.any_lost(),
                 LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => {
                     false
                 }
             };
-        if any { self.plan_due_retransmission() } else { None }
+        if any { self.plan_due_retransmission(conn) } else { None }
     }
 
-    fn plan_due_retransmission(&mut self) -> Option<SegmentPlan> {
-        if let Some((at, len, fin, kind)) = self.next_probe().or_else(|| self.next_lost()) {
-            let push = self.pushes(at, len, &kind);
+    fn plan_due_retransmission(&mut self, conn: &Connection) -> Option<SegmentPlan> {
+        if let Some((at, len, fin, kind)) = self.next_probe(conn).or_else(|| self.next_lost(conn)) {
+            let push = self.pushes(conn, at, len, &kind);
             return Some(SegmentPlan { at, len, fin, push, kind, more: true });
         }
         None
     }
 
     /// Plans a retransmission of the segment at `snd_una`, whatever the windows allow.
-    fn plan_head_retransmission(&self, cause: Cause) -> SegmentPlan {
+    fn plan_head_retransmission(&self, conn: &Connection, cause: Cause) -> SegmentPlan {
         let data_end = self.data_end();
-        let end = match &self.snd.loss_detector {
+        let end = match &self.loss_detector {
             LossDetector::RackTlp(_)
-                if self.cfg.profile.rules.sending.collapses_retransmissions =>
+                if conn.cfg.profile.rules.sending.collapses_retransmissions =>
             {
-                self.collapsed_end(self.snd.una)
+                self.collapsed_end(conn, self.una)
             }
-            _ => (self.snd.una + self.mss()).min(data_end),
+            _ => (self.una + conn.mss()).min(data_end),
         };
-        let len = end.min(self.snd.max).min(data_end).since(self.snd.una).get();
+        let len = end.min(self.max).min(data_end).since(self.una).get();
         SegmentPlan {
-            at: self.snd.una,
+            at: self.una,
             len,
-            fin: (len == 0 || end.min(self.snd.max) > data_end) && self.fin_wanted(),
-            push: self.pushes(self.snd.una, len, &SentKind::Retransmission(cause)),
+            fin: (len == 0 || end.min(self.max) > data_end) && conn.fin_wanted(),
+            push: self.pushes(conn, self.una, len, &SentKind::Retransmission(cause)),
             kind: SentKind::Retransmission(cause),
             more: true,
         }
@@ -309,38 +336,38 @@ impl TcpEndpoint {
     /// The limit of data in flight: the congestion window, and with limited transmit (RFC 3042) one
     /// more segment for each of the first two duplicates.
     #[inline(always)]
-    fn send_window(&self) -> u64 {
-        if unlikely(self.snd.rexmt.limited > 0) {
-            return self.limited_window();
+    fn send_window(&self, conn: &Connection) -> u64 {
+        if unlikely(self.rexmt.limited > 0) {
+            return self.limited_window(conn);
         }
         self.cwnd()
     }
 
     #[inline(never)]
-    fn limited_window(&self) -> u64 {
+    fn limited_window(&self, conn: &Connection) -> u64 {
         let cwnd = self.cwnd();
         // FreeBSD's base stack counts the segments released in `limited`, and sets the window
         // itself.
-        let counts = matches!(self.snd.loss_detector, LossDetector::Sack(_));
-        if counts || !self.cfg.profile.limited_transmit || self.cc.in_recovery() {
+        let counts = matches!(self.loss_detector, LossDetector::Sack(_));
+        if counts || !conn.cfg.profile.limited_transmit || self.cc.in_recovery() {
             return cwnd;
         }
-        cwnd + u64::from(self.snd.rexmt.limited) * self.mss()
+        cwnd + u64::from(self.rexmt.limited) * conn.mss()
     }
 
-    fn plan_probe(&self, probe: ProbeSegment) -> SegmentPlan {
+    fn plan_probe(&self, conn: &Connection, probe: ProbeSegment) -> SegmentPlan {
         let kind = SentKind::Probe;
         let plan = |at, len| SegmentPlan { at, len, fin: false, push: false, kind, more: true };
         match probe {
-            ProbeSegment::Byte => plan(self.snd.una, 1),
-            ProbeSegment::Empty => plan(Offset(self.snd.una.0 - 1), 0),
+            ProbeSegment::Byte => plan(self.una, 1),
+            ProbeSegment::Empty => plan(Offset(self.una.0 - 1), 0),
             ProbeSegment::Part => {
-                let room = (self.snd.una + self.snd.peer.wnd).since(self.snd.nxt).get();
-                let unsent = self.data_end().since(self.snd.nxt).get();
-                let part = plan(self.snd.nxt, room.min(unsent).min(self.mss()));
-                let repeated = part.at < self.snd.max;
+                let room = (self.una + self.peer.wnd).since(self.nxt).get();
+                let unsent = self.data_end().since(self.nxt).get();
+                let part = plan(self.nxt, room.min(unsent).min(conn.mss()));
+                let repeated = part.at < self.max;
                 let kind = if repeated {
-                    SentKind::Retransmission(self.snd.rexmt.cause)
+                    SentKind::Retransmission(self.rexmt.cause)
                 } else {
                     SentKind::New
                 };
@@ -348,7 +375,55 @@ impl TcpEndpoint {
             }
         }
     }
+}
 
+impl ReceiveSide {
+    /// Is a window update worth sending (RFC 9293 section 3.8.6.2.2; tcp_output of FreeBSD,
+    /// tcp_cleanup_rbuf of Linux)? Called only if nothing else is sent.
+    #[inline(always)]
+    pub(crate) fn window_update_due(&mut self, conn: &Connection, timers: &Timers) -> bool {
+        let delays = match conn.cfg.profile.rules.receiving.update_waits {
+            UpdateWaits::ForTimerOfAck => core::mem::take(&mut self.delays_ack),
+            UpdateWaits::ForRead => true,
+            UpdateWaits::WhileAckWaits => timers.runs(Purpose::DelayedAck),
+        };
+        let closed = self.fin.is_some_and(|fin| self.nxt > fin);
+        if closed || delays {
+            return false;
+        }
+        let promised = self.adv.since(self.nxt).get();
+        let size = self.window.size();
+        // Cheaper than computing the window, and usually sufficient.
+        let most = self.window.most_growth(promised);
+        if most < 2 * conn.maxseg() && 2 * most < size {
+            return false;
+        }
+        let window = self.window.window(promised, self.reassembly.bytes());
+        let grown = window.saturating_sub(promised);
+        let is_significant = grown >= 2 * conn.maxseg()
+            && (grown >= size / 4 || window <= size / 8 || size <= 8 * conn.maxseg());
+        self.window.field(window) > self.window.field(promised)
+            && (is_significant || 2 * grown >= size)
+    }
+
+    /// Linux: has a read at least doubled the window that can be advertised (__tcp_cleanup_rbuf)?
+    pub(crate) fn read_doubles_window(&mut self) -> bool {
+        if self.fin.is_some_and(|fin| self.nxt > fin) {
+            return false;
+        }
+        let promised = self.adv.since(self.nxt).get();
+        if 2 * promised > self.window.clamp() {
+            return false;
+        }
+        let waiting = self.reassembly.bytes();
+        let tight = self.window.is_tight(waiting);
+        self.policy.on_window_selected(tight);
+        let window = self.window.selected(waiting);
+        window > 0 && window >= 2 * promised
+    }
+}
+
+impl Connection {
     fn reset_segment(&self, seq: SeqNum, ack: Option<SeqNum>) -> Segment {
         Segment {
             flow: self.cfg.flow,
@@ -359,61 +434,5 @@ impl TcpEndpoint {
             ack: ack.unwrap_or_default(),
             ..Segment::default()
         }
-    }
-
-    /// Calls the output routine while an acknowledgment is processed, as tcp_do_segment does before
-    /// `snd_una` advances; the segments wait in the outbox until polled.
-    #[inline(never)]
-    pub(crate) fn output_now<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.call_output();
-        let mut slot = Segment::default();
-        while self.snd.call.due && self.output(cx, &mut slot).is_ok() {
-            self.outbox.get_or_insert_default().push_back(slot);
-        }
-        self.snd.call.due = false;
-    }
-
-    /// Is a window update worth sending (RFC 9293 section 3.8.6.2.2; tcp_output of FreeBSD,
-    /// tcp_cleanup_rbuf of Linux)? Called only if nothing else is sent.
-    #[inline(always)]
-    pub(crate) fn window_update_due(&mut self) -> bool {
-        let delays = match self.cfg.profile.rules.receiving.update_waits {
-            UpdateWaits::ForTimerOfAck => core::mem::take(&mut self.rcv.delays_ack),
-            UpdateWaits::ForRead => true,
-            UpdateWaits::WhileAckWaits => self.timers.runs(Purpose::DelayedAck),
-        };
-        let closed = self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin);
-        if closed || delays {
-            return false;
-        }
-        let promised = self.rcv.adv.since(self.rcv.nxt).get();
-        let size = self.rcv.window.size();
-        // Cheaper than computing the window, and usually sufficient.
-        let most = self.rcv.window.most_growth(promised);
-        if most < 2 * self.maxseg() && 2 * most < size {
-            return false;
-        }
-        let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
-        let grown = window.saturating_sub(promised);
-        let is_significant = grown >= 2 * self.maxseg()
-            && (grown >= size / 4 || window <= size / 8 || size <= 8 * self.maxseg());
-        self.rcv.window.field(window) > self.rcv.window.field(promised)
-            && (is_significant || 2 * grown >= size)
-    }
-
-    /// Linux: has a read at least doubled the window that can be advertised (__tcp_cleanup_rbuf)?
-    pub(crate) fn read_doubles_window(&mut self) -> bool {
-        if self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin) {
-            return false;
-        }
-        let promised = self.rcv.adv.since(self.rcv.nxt).get();
-        if 2 * promised > self.rcv.window.clamp() {
-            return false;
-        }
-        let waiting = self.rcv.reassembly.bytes();
-        let tight = self.rcv.window.is_tight(waiting);
-        self.rcv.policy.on_window_selected(tight);
-        let window = self.rcv.window.selected(waiting);
-        window > 0 && window >= 2 * promised
     }
 }

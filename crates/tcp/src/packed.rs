@@ -30,8 +30,8 @@ impl PackedEndpoint {
     pub fn wake(&self) -> TcpEndpoint {
         let mut endpoint: TcpEndpoint =
             postcard::from_bytes(&self.bytes).expect("an encoded endpoint can be decoded");
-        endpoint.cfg.profile = self.profile.clone();
-        endpoint.clock.set_tick();
+        endpoint.conn.cfg.profile = self.profile.clone();
+        endpoint.conn.clock.set_tick();
         endpoint.snd.buffer.share(&self.profile);
         endpoint.rcv.policy.share(&self.profile);
         endpoint
@@ -51,11 +51,12 @@ impl TcpEndpoint {
         let spoke = snd.last_sent.max(snd.last_received);
         !self.wants_to_send()
             && self.signals == 0
+            && !self.snd.call.wakes_writer
             && snd.scoreboard.is_empty()
             && snd.buffer.used() == 0
             && self.rcv.window.unread() == 0
             && self.rcv.reassembly.is_empty()
-            && !self.cc.in_recovery()
+            && !self.snd.cc.in_recovery()
             && now.since(spoke) >= silence
             && self.next_deadline() >= now + silence
     }
@@ -67,13 +68,13 @@ impl TcpEndpoint {
             // The outbox is not encoded.
             return None;
         }
-        if self.handshake_cfg.is_some() {
+        if self.conn.handshake_cfg.is_some() {
             return None;
         }
         let bytes = match postcard::to_slice(self, &mut [0; ROOM]) {
             Ok(bytes) => Box::from(&*bytes),
             Err(_) => postcard::to_allocvec(self).ok()?.into_boxed_slice(),
         };
-        Some(PackedEndpoint { profile: self.cfg.profile.clone(), bytes })
+        Some(PackedEndpoint { profile: self.conn.cfg.profile.clone(), bytes })
     }
 }

@@ -7,67 +7,76 @@ use record::{Cause, Event, Purpose, Recorder, SendLimit};
 use recovery::RttEstimator;
 use units::Instant;
 
+use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
-use crate::state::ProbeSegment;
+use crate::state::{ProbeSegment, SendSide};
+use crate::timers::Timers;
 
 impl TcpEndpoint {
-    /// Handles a zero window in tcp_output while data is waiting: pulls `snd_nxt` back to
-    /// `snd_una`.
-    pub(crate) fn shut_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let LossDetector::Sack(loss) = &self.snd.loss_detector else { return };
-        if self.timers.runs(Purpose::Persist) && !loss.rule().output_ends_persist_backoff {
-            return;
-        }
-        self.timers.stop(Purpose::Retransmit);
-        self.snd.rexmt.shift = 0;
-        if self.snd.nxt > self.snd.una {
-            self.snd.nxt = self.snd.una;
-            self.snd.rexmt.cause = Cause::WindowProbe;
-            cx.emit_with_state(self, || Event::SendLimited(SendLimit::PeerWindow));
-        }
-        if !self.timers.runs(Purpose::Persist) {
-            self.set_persist(cx.now);
-        }
-    }
-
-    /// tcp_setpersist.
-    pub(crate) fn set_persist(&mut self, now: Instant) {
-        let ProbeRule::Byte { min, max } = self.cfg.profile.probe else { return };
-        let RttEstimator::FreeBsd(rtt) = &self.rtt else { return };
-        let span = rtt.persist(self.snd.rexmt.shift).max(min).min(max);
-        self.snd.rexmt.timeout_stamp = None;
-        self.snd.probe.persisting = true;
-        self.timers.set(Purpose::Persist, self.clock.deadline(now, span));
-        if self.snd.rexmt.shift < self.retries() {
-            self.snd.rexmt.shift += 1;
-        }
-    }
-
     /// tcp_timer_persist: forces the bytes that the window allows, or one byte into a zero window.
     pub(crate) fn on_persist_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.probe_limit_reached(cx.now) {
+        if self.snd.probe_limit_reached(&self.conn, cx.now) {
             self.give_up(cx);
             return;
         }
         self.snd.rare.probes += 1;
-        self.set_persist(cx.now);
+        self.snd.set_persist(&self.conn, &mut self.timers, cx.now);
         self.snd.probe.segment = Some(ProbeSegment::Byte);
         self.snd.rexmt.cause = Cause::WindowProbe;
-        self.call_output();
+        self.snd.call_output();
+    }
+}
+
+impl SendSide {
+    /// Handles a zero window in tcp_output while data is waiting: pulls `snd_nxt` back to
+    /// `snd_una`.
+    pub(crate) fn shut_window<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+    ) {
+        let LossDetector::Sack(loss) = &self.loss_detector else { return };
+        if timers.runs(Purpose::Persist) && !loss.rule().output_ends_persist_backoff {
+            return;
+        }
+        timers.stop(Purpose::Retransmit);
+        self.rexmt.shift = 0;
+        if self.nxt > self.una {
+            self.nxt = self.una;
+            self.rexmt.cause = Cause::WindowProbe;
+            cx.emit_with_state(&self.with(conn), || Event::SendLimited(SendLimit::PeerWindow));
+        }
+        if !timers.runs(Purpose::Persist) {
+            self.set_persist(conn, timers, cx.now);
+        }
+    }
+
+    /// tcp_setpersist.
+    pub(crate) fn set_persist(&mut self, conn: &Connection, timers: &mut Timers, now: Instant) {
+        let ProbeRule::Byte { min, max } = conn.cfg.profile.probe else { return };
+        let RttEstimator::FreeBsd(rtt) = &self.rtt.estimator else { return };
+        let span = rtt.persist(self.rexmt.shift).max(min).min(max);
+        self.rexmt.timeout_stamp = None;
+        self.probe.persisting = true;
+        timers.set(Purpose::Persist, conn.clock.deadline(now, span));
+        if self.rexmt.shift < self.retries(conn) {
+            self.rexmt.shift += 1;
+        }
     }
 
     /// Does the persist timer force a segment (`TF_FORCEDATA`)?
     pub(crate) fn forces_data(&self) -> bool {
-        self.snd.probe.segment == Some(ProbeSegment::Byte)
+        self.probe.segment == Some(ProbeSegment::Byte)
     }
 
     /// Ends persist mode: data is sent to an open window.
-    pub(crate) fn end_persist(&mut self) {
-        self.timers.stop(Purpose::Persist);
-        self.snd.probe.persisting = false;
-        self.snd.rare.probes = 0;
-        self.snd.rexmt.shift = 0;
+    pub(crate) fn end_persist(&mut self, timers: &mut Timers) {
+        timers.stop(Purpose::Persist);
+        self.probe.persisting = false;
+        self.rare.probes = 0;
+        self.rexmt.shift = 0;
     }
 }

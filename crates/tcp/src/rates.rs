@@ -19,7 +19,9 @@ use recovery::RttEstimator;
 use recovery::delivery_rate::{DeliveryRateSample, DeliveryRates};
 use units::{Duration, Instant, Offset};
 
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
+use crate::state::SendSide;
+use crate::timers::Timers;
 pub(crate) use state::{AckDelivery, RateState};
 
 /// Packets sent before pacing begins (tcp_update_skb_after_send).
@@ -29,11 +31,11 @@ fn narrow(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-impl TcpEndpoint {
+impl SendSide {
     /// Allocates the rate state after the handshake, if the controller is rate-based.
-    pub(crate) fn keep_rates(&mut self, now: Instant) {
+    pub(crate) fn keep_rates(&mut self, conn: &Connection, now: Instant) {
         let controls = self.cc.rate_based().is_some();
-        self.snd.rates = (controls || self.cfg.profile.measures_rates).then(|| {
+        self.rates = (controls || conn.cfg.profile.measures_rates).then(|| {
             Box::new(RateState {
                 delivery: DeliveryRates::new(now, Offset(1)),
                 controls,
@@ -50,60 +52,59 @@ impl TcpEndpoint {
     /// Is the controller rate-based (`cong_control`)?
     #[inline]
     pub(crate) const fn is_rate_based(&self) -> bool {
-        matches!(&self.snd.rates, Some(rates) if rates.controls)
+        matches!(&self.rates, Some(rates) if rates.controls)
     }
 
     /// Are delivery rates measured, for the controller or not?
     #[inline]
     pub(crate) const fn measures_rates(&self) -> bool {
-        self.snd.rates.is_some()
+        self.rates.is_some()
     }
 
     /// tcp_compute_delivery_rate in bytes a second, and whether the application limited it; `None` if rates are not
     /// measured.
-    pub(crate) fn delivery_rate(&self) -> Option<(u64, bool)> {
-        let rates = self.snd.rates.as_ref()?;
+    pub(crate) fn delivery_rate(&self, conn: &Connection) -> Option<(u64, bool)> {
+        let rates = self.rates.as_ref()?;
         let Some(measured) = &rates.measured else { return Some((0, true)) };
-        let bytes = u128::from(measured.delivered) * u128::from(self.mss()) * 1_000_000;
+        let bytes = u128::from(measured.delivered) * u128::from(conn.mss()) * 1_000_000;
         let rate = bytes / u128::from(measured.interval_us.max(1));
         Some((u64::try_from(rate).unwrap_or(u64::MAX), measured.app_limited))
     }
 
     /// When data was last sent, or may be sent next if the flow is paced (`tcp_wstamp_ns`).
     pub(crate) fn last_departure(&self) -> Instant {
-        let paced = self.snd.rates.as_ref().filter(|rates| rates.controls);
-        paced.map_or(self.snd.last_sent, |rates| rates.next_departure)
+        let paced = self.rates.as_ref().filter(|rates| rates.controls);
+        paced.map_or(self.last_sent, |rates| rates.next_departure)
     }
 
     /// `sk_pacing_rate` in bytes per second; 0 while unknown.
     pub(crate) fn pacing_rate(&self) -> u64 {
         if !self.is_rate_based() {
-            return self.snd.pacing.rate();
+            return self.pacing.rate();
         }
         self.cc.control().pacing.map_or(0, |rate| rate.bits_per_second() / 8)
     }
 
     /// On a write, checks whether the sender was application-limited (tcp_rate_check_app_limited).
-    pub(crate) fn check_app_limited(&mut self) {
+    pub(crate) fn check_app_limited(&mut self, conn: &Connection) {
         let in_flight = self.packets_in_flight();
-        let (unsent, mss) = (self.data_end().since(self.snd.nxt).get(), self.mss());
+        let (unsent, mss) = (self.data_end().since(self.nxt).get(), conn.mss());
         let limits = unsent < mss
             && in_flight < self.cwnd() / mss
-            && self.snd.scoreboard.sums().lost.packets
-                <= self.snd.scoreboard.sums().retransmission.packets;
-        if let Some(rates) = self.snd.rates.as_mut().filter(|_| limits) {
+            && self.scoreboard.sums().lost.packets <= self.scoreboard.sums().retransmission.packets;
+        if let Some(rates) = self.rates.as_mut().filter(|_| limits) {
             rates.delivery.set_app_limited(in_flight);
         }
     }
 
     /// Handles data sent while nothing is in flight. The window may grow: the pause replaces that
     /// of PROBE_RTT (bbr_cwnd_event).
-    pub(crate) fn restart_rates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let Some(rates) = self.snd.rates.as_ref().filter(|rates| rates.controls) else { return };
+    pub(crate) fn restart_rates<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let Some(rates) = self.rates.as_ref().filter(|rates| rates.controls) else { return };
         let before = self.cwnd();
-        self.cc.on_restart(cx.now, self.clock.tick(cx.now), rates.delivery.app_limited());
+        self.cc.on_restart(cx.now, conn.clock.tick(cx.now), rates.delivery.app_limited());
         if self.cwnd() != before {
-            self.emit_window(cx, Cause::Idle);
+            self.emit_window(conn, cx, Cause::Idle);
         }
     }
 
@@ -112,11 +113,11 @@ impl TcpEndpoint {
     pub(crate) fn rates_sent(&mut self, now: Instant, start: Offset, end: Offset, repeated: bool) {
         let rate = self.pacing_rate();
         let paces = rate > 0 && self.totals.data_packets >= UNPACED && self.is_rate_based();
-        let Some(rates) = &mut self.snd.rates else { return };
+        let Some(rates) = &mut self.rates else { return };
         if repeated {
             rates.delivery.on_retransmitted(start, end, now);
         }
-        rates.delivery.on_sent(&self.snd.scoreboard);
+        rates.delivery.on_sent(&self.scoreboard);
         let prior = rates.next_departure;
         rates.next_departure = prior.max(now);
         if paces {
@@ -132,7 +133,7 @@ impl TcpEndpoint {
     /// it (`tcp_wstamp_ns` of __tcp_transmit_skb).
     #[cold]
     pub(crate) fn ack_departs(&mut self, now: Instant) {
-        if let Some(rates) = &mut self.snd.rates {
+        if let Some(rates) = &mut self.rates {
             rates.next_departure = rates.next_departure.max(now);
         }
     }
@@ -140,15 +141,20 @@ impl TcpEndpoint {
     /// Does pacing hold back data or a retransmission? If so, sets the pacing timer
     /// (tcp_pacing_check).
     #[inline(never)]
-    pub(crate) fn pacing_blocks(&mut self, now: Instant) -> bool {
-        let (end, nxt) = (self.data_end(), self.snd.nxt);
+    pub(crate) fn pacing_blocks(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) -> bool {
+        let (end, nxt) = (self.data_end(), self.nxt);
         let wants = end > nxt
-            || (self.fin_wanted() && nxt == end)
-            || (self.snd.scoreboard.any_lost() && !self.holds_retransmissions());
-        let Some(rates) = &self.snd.rates else { return false };
+            || (conn.fin_wanted() && nxt == end)
+            || (self.scoreboard.any_lost() && !self.holds_retransmissions());
+        let Some(rates) = &self.rates else { return false };
         let held = wants && rates.next_departure > now;
         if held {
-            self.timers.set(Purpose::Pacing, rates.next_departure);
+            timers.set(Purpose::Pacing, rates.next_departure);
         }
         held
     }
@@ -156,58 +162,53 @@ impl TcpEndpoint {
     /// What a timer for data in flight runs longer since pacing holds back the next packet, in whole ticks
     /// (tcp_pacing_delay).
     #[inline(always)]
-    pub(crate) fn pacing_delay(&self, now: Instant) -> Duration {
-        match &self.snd.rates {
+    pub(crate) fn pacing_delay(&self, conn: &Connection, now: Instant) -> Duration {
+        match &self.rates {
             None => Duration::ZERO,
-            Some(rates) => self.delay_of(rates, now),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn delay_of(&self, rates: &RateState, now: Instant) -> Duration {
-        if rates.controls && rates.next_departure > now {
-            self.clock.whole_ticks(rates.next_departure.since(now))
-        } else {
-            Duration::ZERO
+            Some(rates) => conn.delay_of(rates, now),
         }
     }
 
     /// Lets pacing hold back the next packet until then.
     #[cfg(test)]
     pub(crate) fn pace_until(&mut self, at: Instant) {
-        if let Some(rates) = &mut self.snd.rates {
+        if let Some(rates) = &mut self.rates {
             rates.next_departure = at;
         }
     }
 
     /// Begins the rate sample of an acknowledgment.
     pub(crate) fn begin_rate_sample(&mut self) {
-        let (in_flight, lost) = (self.packets_in_flight(), self.snd.scoreboard.lost_ever());
-        if let Some(rates) = &mut self.snd.rates {
+        let (in_flight, lost) = (self.packets_in_flight(), self.scoreboard.lost_ever());
+        if let Some(rates) = &mut self.rates {
             (rates.in_flight_before, rates.lost_before, rates.rtt) = (in_flight, lost, None);
         }
     }
 
     /// Records the round trip of the newest packet it delivered that was not retransmitted.
     pub(crate) fn rate_sample_rtt(&mut self, rtt: Duration) {
-        if let Some(rates) = &mut self.snd.rates {
+        if let Some(rates) = &mut self.rates {
             rates.rtt = Some(rtt);
         }
     }
 
     /// Completes the rate sample when `snd_una` has advanced, and passes it to the controller
     /// (tcp_rate_gen, tcp_cong_control).
-    pub(crate) fn end_rate_sample<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, of: &AckDelivery) {
+    pub(crate) fn end_rate_sample<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        of: &AckDelivery,
+    ) {
         let in_flight = self.packets_in_flight();
-        let lost = self.snd.scoreboard.lost_ever();
-        let srtt_us = match &self.rtt {
+        let lost = self.scoreboard.lost_ever();
+        let srtt_us = match &self.rtt.estimator {
             RttEstimator::Linux(rtt) => rtt.srtt_us() >> 3,
             other => other.srtt().map_or(0, |srtt| narrow(srtt.as_micros())),
         };
-        let (ticks, min_rtt, una) = (self.clock.tick(cx.now), self.totals.min_rtt, self.snd.una);
-        let mss = self.mss();
-        let Some(rates) = &mut self.snd.rates else { return };
+        let (ticks, min_rtt, una) = (conn.clock.tick(cx.now), self.totals.min_rtt, self.una);
+        let mss = conn.mss();
+        let Some(rates) = &mut self.rates else { return };
         let rate = rates.delivery.generate(cx.now, of.packets, min_rtt, rates.reneged);
         rates.delivery.acknowledge(una);
         let higher = |now: &DeliveryRateSample| {
@@ -244,12 +245,13 @@ impl TcpEndpoint {
         };
         let change = self.cc.on_rate_sample(&sample);
         if self.cc.rate_based().is_some_and(RateController::sends_little)
-            && let Some(rates) = &mut self.snd.rates
+            && let Some(rates) = &mut self.rates
         {
             rates.delivery.set_app_limited(in_flight);
         }
         let recover_or_restore = self.cc.in_recovery();
         self.note(
+            conn,
             cx,
             change,
             if recover_or_restore { Cause::Recovering } else { Cause::Avoidance },
@@ -258,14 +260,26 @@ impl TcpEndpoint {
 
     /// Bytes that a write may send at once in bursts of `burst`, by the pacing (tcp_pacing_check): the
     /// burst that completes the first ten segments, and every later one, is followed by a pause.
-    pub(crate) fn unpaced(&self, now: Instant, burst: u64) -> u64 {
-        let Some(rates) = self.snd.rates.as_ref().filter(|rates| rates.controls) else {
+    pub(crate) fn unpaced(&self, conn: &Connection, now: Instant, burst: u64) -> u64 {
+        let Some(rates) = self.rates.as_ref().filter(|rates| rates.controls) else {
             return u64::MAX;
         };
         match UNPACED.saturating_sub(self.totals.data_packets) {
             0 if rates.next_departure > now => 0,
             0 => burst,
-            segments => (segments * self.mss()).next_multiple_of(burst.max(1)),
+            segments => (segments * conn.mss()).next_multiple_of(burst.max(1)),
+        }
+    }
+}
+
+impl Connection {
+    #[cold]
+    #[inline(never)]
+    fn delay_of(&self, rates: &RateState, now: Instant) -> Duration {
+        if rates.controls && rates.next_departure > now {
+            self.clock.whole_ticks(rates.next_departure.since(now))
+        } else {
+            Duration::ZERO
         }
     }
 }

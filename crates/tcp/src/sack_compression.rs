@@ -8,11 +8,15 @@
 
 use machine::Cx;
 use packet::Timestamps;
+use record::{Purpose, Recorder};
+use recovery::RttEstimator;
 use units::{Duration, Instant};
 
+use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::profile::DelayedAckRule;
-use record::{Purpose, Recorder};
+use crate::state::ReceiveSide;
+use crate::timers::Timers;
 
 /// Duplicate ACKs sent at once for each value of `rcv_nxt` (`TCP_FASTRETRANS_THRESH`).
 const AT_ONCE: u8 = 3;
@@ -20,45 +24,54 @@ const AT_ONCE: u8 = 3;
 pub(crate) const BLOCKS_EXPECTED: usize = 2;
 
 impl TcpEndpoint {
+    /// Sends the ACK held back at the end of its delay. tcp_compressed_ack_kick does not read the clock: the timestamp
+    /// is of the last packet received or sent.
+    #[cold]
+    pub(crate) fn send_compressed_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        self.respond(cx);
+        let val = self.conn.clock.timestamp(self.snd.last_received.max(self.snd.last_sent));
+        if let Some(ack) = self.outbox.as_mut().and_then(|outbox| outbox.back_mut()) {
+            ack.timestamps = ack.timestamps.map(|stamps| Timestamps { val, ..stamps });
+        }
+    }
+}
+
+impl ReceiveSide {
     /// Acknowledges data after a gap that needs no immediate ACK: the first duplicate ACKs are sent
-    /// at once, others delayed by a twentieth of the round trip.
-    pub(crate) fn compress_ack(&mut self, now: Instant) {
-        let DelayedAckRule::Linux { compression, .. } = self.cfg.profile.acks else {
-            return self.ack_at_once();
+    /// at once (the result), others delayed by a twentieth of the round trip.
+    pub(crate) fn compress_ack(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        rtt: &RttEstimator,
+        now: Instant,
+    ) -> bool {
+        let DelayedAckRule::Linux { compression, .. } = conn.cfg.profile.acks else {
+            return true;
         };
-        let nxt = self.rcv.nxt;
-        let compressed = &mut self.rcv.compressed;
-        if !self.negotiated.sack || compressed.waiting >= compression.nr {
-            return self.ack_at_once();
+        let nxt = self.nxt;
+        let compressed = &mut self.compressed;
+        if !conn.negotiated.sack || compressed.waiting >= compression.nr {
+            return true;
         }
         if compressed.place != nxt {
             (compressed.place, compressed.gone) = (nxt, 0);
         }
         if compressed.gone < AT_ONCE {
             compressed.gone += 1;
-            return self.ack_at_once();
+            return true;
         }
         compressed.waiting += 1;
-        if self.timers.runs(Purpose::DelayedAck) {
-            return;
+        if timers.runs(Purpose::DelayedAck) {
+            return false;
         }
-        let own = self.rcv.window.rtt();
-        let rtt = self.rtt.srtt().map_or(own, |srtt| srtt.min(own));
+        let own = self.window.rtt();
+        let rtt = rtt.srtt().map_or(own, |srtt| srtt.min(own));
         let twentieth = rtt.as_nanos() / 20;
         let delay =
             twentieth.min(u64::from(compression.delay_ns)) + u64::from(compression.slack_ns);
-        self.timers.set(Purpose::DelayedAck, now + Duration::from_nanos(delay));
-    }
-
-    /// Sends the ACK held back at the end of its delay. tcp_compressed_ack_kick does not read the clock: the timestamp
-    /// is of the last packet received or sent.
-    #[cold]
-    pub(crate) fn send_compressed_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.respond(cx);
-        let val = self.clock.timestamp(self.snd.last_received.max(self.snd.last_sent));
-        if let Some(ack) = self.outbox.as_mut().and_then(|outbox| outbox.back_mut()) {
-            ack.timestamps = ack.timestamps.map(|stamps| Timestamps { val, ..stamps });
-        }
+        timers.set(Purpose::DelayedAck, now + Duration::from_nanos(delay));
+        false
     }
 }
 
@@ -154,7 +167,7 @@ mod tests {
     fn no_acks_are_compressed_if_it_is_off() {
         let (before, pair) = acks_of(20, |pair| {
             let crate::profile::DelayedAckRule::Linux { compression, .. } =
-                &mut pair.server.cfg.profile.acks
+                &mut pair.server.conn.cfg.profile.acks
             else {
                 unreachable!()
             };

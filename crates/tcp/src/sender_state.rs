@@ -4,32 +4,48 @@ use cc::Controller;
 use record::Sender;
 use units::{Bytes, Duration, Offset, Rate};
 
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
+use crate::state::SendSide;
 
-impl Sender for TcpEndpoint {
+/// A sender as a recorder reads it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordedSender<'a> {
+    snd: &'a SendSide,
+    conn: &'a Connection,
+}
+
+impl SendSide {
+    /// The sender as a recorder reads it.
+    #[inline(always)]
+    pub(crate) const fn with<'a>(&'a self, conn: &'a Connection) -> RecordedSender<'a> {
+        RecordedSender { snd: self, conn }
+    }
+}
+
+impl Sender for RecordedSender<'_> {
     #[inline(always)]
     fn snd_una(&self) -> Offset {
-        self.payload_offset(self.snd.una)
+        self.conn.payload_offset(self.snd.una)
     }
 
     #[inline(always)]
     fn snd_nxt(&self) -> Offset {
-        self.payload_offset(self.snd.nxt)
+        self.conn.payload_offset(self.snd.nxt)
     }
 
     #[inline(always)]
     fn snd_max(&self) -> Offset {
-        self.payload_offset(self.snd.max)
+        self.conn.payload_offset(self.snd.max)
     }
 
     #[inline(always)]
     fn cwnd(&self) -> Bytes {
-        self.cc.control().window
+        self.snd.cc.control().window
     }
 
     #[inline(always)]
     fn ssthresh(&self) -> Option<Bytes> {
-        self.cc.control().ssthresh
+        self.snd.cc.control().ssthresh
     }
 
     #[inline(always)]
@@ -39,7 +55,7 @@ impl Sender for TcpEndpoint {
 
     #[inline(always)]
     fn mss(&self) -> Bytes {
-        Bytes(u64::from(self.negotiated.mss))
+        Bytes(u64::from(self.conn.negotiated.mss))
     }
 
     #[inline(always)]
@@ -54,17 +70,17 @@ impl Sender for TcpEndpoint {
 
     #[inline(always)]
     fn srtt(&self) -> Option<Duration> {
-        self.rtt.srtt()
+        self.snd.rtt.estimator.srtt()
     }
 
     #[inline(always)]
     fn rto(&self) -> Duration {
-        self.rtt.rto()
+        self.snd.rtt.estimator.rto()
     }
 
     #[inline(always)]
     fn in_recovery(&self) -> bool {
-        self.cc.in_recovery()
+        self.snd.cc.in_recovery()
     }
 
     #[inline(always)]
@@ -79,11 +95,11 @@ impl Sender for TcpEndpoint {
 
     #[inline(always)]
     fn pipe(&self) -> Bytes {
-        Bytes(self.pipe())
+        Bytes(self.snd.pipe())
     }
 
     #[inline(always)]
     fn pacing(&self) -> Option<Rate> {
-        Rate::from_bits_per_second(self.pacing_rate().saturating_mul(8))
+        Rate::from_bits_per_second(self.snd.pacing_rate().saturating_mul(8))
     }
 }

@@ -10,10 +10,10 @@ use crate::profile::Keepalive;
 impl TcpEndpoint {
     /// `TCP_NODELAY`: disables or enables Nagle's algorithm. Data it held back is sent at once.
     pub fn set_nodelay(&mut self, nodelay: bool) {
-        self.cfg.nodelay = nodelay;
+        self.conn.cfg.nodelay = nodelay;
         if nodelay {
             self.snd.nagle.uncorks = self.snd.nagle.corked;
-            self.call_output();
+            self.snd.call_output();
         }
     }
 
@@ -21,8 +21,8 @@ impl TcpEndpoint {
     pub fn set_cork(&mut self, corked: bool) {
         self.snd.nagle.corked = corked;
         if !corked {
-            self.snd.nagle.uncorks = self.cfg.nodelay;
-            self.call_output();
+            self.snd.nagle.uncorks = self.conn.cfg.nodelay;
+            self.snd.call_output();
         }
     }
 
@@ -34,7 +34,7 @@ impl TcpEndpoint {
     /// The application has `closed` the socket (`SOCK_DEAD`; `SS_NOFDREF` of FreeBSD), or shut it down for reading
     /// (`RCV_SHUTDOWN`): data that arrives after our FIN is answered with a RST; FreeBSD does so only after a close.
     pub fn stop_reading(&mut self, closed: bool) {
-        if closed || self.cfg.profile.rules.closing.shutdown_refuses_data {
+        if closed || self.conn.cfg.profile.rules.closing.shutdown_refuses_data {
             self.snd.rare.receive_shut = true;
         }
         self.snd.rare.orphaned |= closed;
@@ -53,20 +53,20 @@ impl TcpEndpoint {
     /// Is there space for a write, as poll reports it (sk_stream_is_writeable; FreeBSD
     /// `sowriteable`)?
     pub fn has_send_space(&self) -> bool {
-        let unsent = self.data_end().since(self.snd.max).get();
+        let unsent = self.snd.data_end().since(self.snd.max).get();
         self.snd.buffer.has_space(self.snd.max, unsent)
     }
 
     /// `SO_KEEPALIVE` and, but for Linux, its options: enables or disables keepalive; the idle time counts from now.
     /// What is on already does not change on Linux (tcp_set_keepalive).
     pub fn set_keepalive<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, wanted: Option<Keepalive>) {
-        let stays = self.cfg.profile.rules.closing.keepalive_stays;
-        if stays && wanted.is_some() && self.cfg.keepalive.is_some() {
+        let stays = self.conn.cfg.profile.rules.closing.keepalive_stays;
+        if stays && wanted.is_some() && self.conn.cfg.keepalive.is_some() {
             return;
         }
-        self.cfg.keepalive = wanted.map(Box::new);
+        self.conn.cfg.keepalive = wanted.map(Box::new);
         if wanted.is_some() {
-            self.rearm_keepalive(cx);
+            self.snd.rearm_keepalive(&self.conn, &mut self.timers, cx);
         } else {
             self.timers.stop(record::Purpose::Keepalive);
         }
@@ -75,9 +75,9 @@ impl TcpEndpoint {
     /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL` and `TCP_KEEPCNT` of Linux while keepalive is on: only the `idle` time sets the
     /// timer, and it counts from the last packet that was received (tcp_sock_set_keepidle_locked).
     pub fn change_keepalive(&mut self, now: Instant, wanted: Keepalive, idle: bool) {
-        self.cfg.keepalive = Some(Box::new(wanted));
-        if idle && self.state == TcpState::Established {
-            let at = self.clock.deadline(self.snd.last_received, wanted.idle);
+        self.conn.cfg.keepalive = Some(Box::new(wanted));
+        if idle && self.conn.state == TcpState::Established {
+            let at = self.conn.clock.deadline(self.snd.last_received, wanted.idle);
             self.timers.set(record::Purpose::Keepalive, at.max(now));
         }
     }

@@ -1,39 +1,32 @@
-//! State of a connection: the options negotiated, the sender's and the receiver's state (the send
-//! and receive sequence variables of RFC 9293 section 3.3.1, and the variables that each system
-//! adds).
+//! The two sides of a connection: what it sends and what it receives (the send and receive sequence
+//! variables of RFC 9293 section 3.3.1, and the variables that each system adds).
 
+use cc::AnyController;
 use record::{Cause, SendLimit};
 use recovery::lazy::{InitialValue, LazyBox};
 use recovery::sendmap::SendMap;
+use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRack, RttRfc};
 use units::{Duration, Instant, Offset, SeqNum};
 
 use crate::ack_policy::DelayedAckPolicy;
 use crate::config::TcpConfig;
+use crate::ecn::{EcnReceiver, EcnSender};
+use crate::endpoint::TcpTotals;
 use crate::fast_open::state::FastOpenState;
 use crate::loss::LossDetector;
 use crate::output::call::{Pacing, PacketBatch, WriteCall};
+use crate::profile::RtoRule;
 use crate::rates::state::RateState;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::sack_report::SackReport;
 use crate::send_buffer::SendBuffer;
 
-/// Results of the handshake.
-#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
-pub(crate) struct NegotiatedOptions {
-    /// Payload of a full segment without options (`t_maxseg`).
-    pub(crate) maxseg: u32,
-    /// Payload of a full segment, options deducted.
-    pub(crate) mss: u32,
-    pub(crate) timestamps: bool,
-    pub(crate) sack: bool,
-    /// Shift of the windows that the peer advertises, if scaling is on.
-    pub(crate) snd_scale: Option<u8>,
-}
-
-/// The sender's state.
+/// What a connection sends: the sequence variables, the segments outstanding, and their owners. Its
+/// steps read [`Connection`](crate::connection::Connection) and set timers; they do not reach the
+/// receiving side.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct SendState {
+pub(crate) struct SendSide {
     pub(crate) una: Offset,
     pub(crate) nxt: Offset,
     pub(crate) max: Offset,
@@ -41,6 +34,10 @@ pub(crate) struct SendState {
     pub(crate) buffer: SendBuffer,
     /// The application has closed: a FIN follows the last byte.
     pub(crate) fin: bool,
+    /// Congestion control.
+    pub(crate) cc: AnyController,
+    pub(crate) ecn: EcnSender,
+    pub(crate) totals: TcpTotals,
     /// The segments outstanding.
     pub(crate) scoreboard: SendMap,
     /// Loss detection and its state.
@@ -109,6 +106,8 @@ pub(crate) struct WindowProbe {
 /// Measurement of round trips.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct RoundTrips {
+    /// Smoothed round trip and timeout.
+    pub(crate) estimator: RttEstimator,
     /// Byte whose round trip is being measured and when it was sent, where timestamps are off.
     pub(crate) timing: Option<(Offset, Instant)>,
     /// Round-trip sample of the current acknowledgment, and the number of samples so far.
@@ -141,6 +140,8 @@ pub(crate) struct OutputCall {
     pub(crate) waiting: SendLimit,
     /// Linux: check whether to wake a blocked writer when output is done.
     pub(crate) check_space: bool,
+    /// The send buffer has space for a blocked writer, which is to be signalled.
+    pub(crate) wakes_writer: bool,
     /// Further packets that the last decision covers.
     pub(crate) batch: PacketBatch,
     /// Linux: the write that the call belongs to.
@@ -160,9 +161,10 @@ pub(crate) struct Nagle {
     pub(crate) minshall_end: Offset,
 }
 
-/// The receiver's state.
+/// What a connection receives: the data in order and out of order, the window, and when it is
+/// acknowledged.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct ReceiveState {
+pub(crate) struct ReceiveSide {
     pub(crate) irs: SeqNum,
     pub(crate) nxt: Offset,
     /// Right edge of the window last advertised.
@@ -171,6 +173,7 @@ pub(crate) struct ReceiveState {
     pub(crate) acked: Offset,
     pub(crate) window: ReceiveWindow,
     pub(crate) reassembly: Reassembly,
+    pub(crate) ecn: EcnReceiver,
     /// Duplicate data, to be reported with the next ACK (RFC 2883).
     pub(crate) duplicate: LazyBox<DuplicateRange>,
     /// FreeBSD: the list of SACK blocks, allocated with the first one.
@@ -277,8 +280,15 @@ impl InitialValue for RareState {
     }
 }
 
-impl SendState {
+impl SendSide {
     pub(crate) fn new(cfg: &TcpConfig) -> Self {
+        let profile = &cfg.profile;
+        let estimator = match profile.rto {
+            RtoRule::FreeBsd => RttFreeBsd::new(profile.hz).into(),
+            RtoRule::Rack(bounds) => RttRack::new(bounds).into(),
+            RtoRule::Linux => RttLinux::new(profile.hz).into(),
+            RtoRule::Rfc => RttRfc::new().into(),
+        };
         Self {
             una: Offset(0),
             nxt: Offset(0),
@@ -290,8 +300,11 @@ impl SendState {
                 wl2: Offset(0),
                 opened_while_idle: false,
             },
-            buffer: SendBuffer::new(&cfg.profile),
+            buffer: SendBuffer::new(profile),
             fin: false,
+            cc: profile.build(cfg.algorithm, &cfg.draws),
+            ecn: EcnSender::new(profile.ecn),
+            totals: TcpTotals::default(),
             scoreboard: SendMap::new(),
             loss_detector: LossDetector::NewReno,
             rexmt: Retransmission {
@@ -306,7 +319,7 @@ impl SendState {
             },
             probe: WindowProbe { persisting: false, segment: None },
             rare: LazyBox::default(),
-            rtt: RoundTrips { timing: None, sample: None, samples: 0 },
+            rtt: RoundTrips { estimator, timing: None, sample: None, samples: 0 },
             last_sent: Instant::ZERO,
             last_received: Instant::ZERO,
             usage: WindowUsage { limited: false, max_packets_out: 0, end: Offset(0) },
@@ -319,6 +332,7 @@ impl SendState {
                 nxt_at_call: Offset(0),
                 waiting: SendLimit::Handshake,
                 check_space: false,
+                wakes_writer: false,
                 batch: PacketBatch::NONE,
                 write: None,
                 nagle_off: false,
@@ -329,7 +343,7 @@ impl SendState {
     }
 }
 
-impl ReceiveState {
+impl ReceiveSide {
     pub(crate) fn new(window: ReceiveWindow, policy: DelayedAckPolicy) -> Self {
         Self {
             irs: SeqNum(0),
@@ -338,6 +352,7 @@ impl ReceiveState {
             acked: Offset(0),
             window,
             reassembly: Reassembly::default(),
+            ecn: EcnReceiver::default(),
             duplicate: LazyBox::default(),
             report: None,
             policy,

@@ -7,21 +7,24 @@
 use record::Purpose;
 use units::Instant;
 
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::connection::Connection;
+use crate::endpoint::TcpState;
+use crate::state::SendSide;
+use crate::timers::Timers;
 
 /// Minimum ticks of a Linux timer (`TCP_TIMEOUT_MIN`).
 pub(crate) const TIMEOUT_MIN_TICKS: u64 = 2;
 
-impl TcpEndpoint {
+impl SendSide {
     /// Maximum of consecutive timeouts in the connection's state.
-    pub(crate) fn retries(&self) -> u32 {
-        let profile = &self.cfg.profile;
-        match self.state {
+    pub(crate) fn retries(&self, conn: &Connection) -> u32 {
+        let profile = &conn.cfg.profile;
+        match conn.state {
             // tcp_write_timeout adds the linear timeouts to the others.
             TcpState::SynSent => profile.syn.retries + profile.syn.linear_timeouts,
             // tcp_fastopen_synack_timer: one more with Fast Open.
             TcpState::SynReceived => {
-                profile.syn.answer_retries + u32::from(self.is_fast_open_child())
+                profile.syn.answer_retries + u32::from(self.is_fast_open_child(conn))
             }
             _ => profile.retries,
         }
@@ -29,25 +32,30 @@ impl TcpEndpoint {
 
     /// Shortens the SYN timeout after a wrong answer, from an older connection of the peer: the RST
     /// that we send may clear it, so Linux tries again at once (tcp_rcv_synsent_state_process).
-    pub(crate) fn retry_syn_soon(&mut self, now: Instant) {
-        if self.cfg.profile.rules.opening.retries_soon && self.snd.rexmt.shift == 0 {
-            let at = self.clock.timer_at(now, TIMEOUT_MIN_TICKS);
-            self.timers.set(Purpose::Retransmit, at);
+    pub(crate) fn retry_syn_soon(&mut self, conn: &Connection, timers: &mut Timers, now: Instant) {
+        if conn.cfg.profile.rules.opening.retries_soon && self.rexmt.shift == 0 {
+            let at = conn.clock.timer_at(now, TIMEOUT_MIN_TICKS);
+            timers.set(Purpose::Retransmit, at);
         }
     }
 
     /// The peer has retransmitted its SYN, and the SYN-ACK too is retransmitted: Linux restarts its timer (tcp_check_req).
-    pub(crate) fn restart_syn_ack_timer(&mut self, now: Instant) {
-        let restarts = self.cfg.profile.rules.opening.restarts_syn_ack_timer;
-        if restarts && self.timers.runs(Purpose::Retransmit) {
-            self.arm_retransmit(now);
+    pub(crate) fn restart_syn_ack_timer(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) {
+        let restarts = conn.cfg.profile.rules.opening.restarts_syn_ack_timer;
+        if restarts && timers.runs(Purpose::Retransmit) {
+            self.arm_retransmit(conn, timers, now);
         }
     }
 
     /// Does the timeout just counted not double the next one?
-    pub(crate) fn syn_times_out_linearly(&self) -> bool {
-        matches!(self.state, TcpState::SynSent)
-            && self.snd.rexmt.shift <= self.cfg.profile.syn.linear_timeouts
+    pub(crate) fn syn_times_out_linearly(&self, conn: &Connection) -> bool {
+        matches!(conn.state, TcpState::SynSent)
+            && self.rexmt.shift <= conn.cfg.profile.syn.linear_timeouts
     }
 }
 

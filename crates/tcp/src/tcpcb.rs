@@ -15,21 +15,21 @@ impl TcpEndpoint {
     pub fn inspect_tcpcb(&self, report: &mut dyn FnMut(&'static str, i64)) {
         let snd = &self.snd;
         let mut see = |name, value: u64| report(name, value as i64);
-        let control = self.cc.control();
+        let control = self.snd.cc.control();
         see("cwnd", control.window.get());
         see("ssth", control.ssthresh.map_or(SSTHRESH_UNSET, |bytes| bytes.get()));
         see("una", snd.una.0);
         see("nxt", snd.nxt.0);
         see("max", snd.max.0);
         see("wnd", snd.peer.wnd);
-        see("rec", self.cc.recovery_point().0);
+        see("rec", self.snd.cc.recovery_point().0);
         see("dup", u64::from(snd.rexmt.dup_acks));
         see("shift", u64::from(snd.rexmt.shift));
-        see("fast", u64::from(self.cc.in_recovery()));
-        if let Some(bytes) = self.cc.bytes_acked() {
+        see("fast", u64::from(self.snd.cc.in_recovery()));
+        if let Some(bytes) = self.snd.cc.bytes_acked() {
             see("bacc", u64::from(bytes));
         }
-        if let RttEstimator::FreeBsd(rtt) = &self.rtt {
+        if let RttEstimator::FreeBsd(rtt) = &self.snd.rtt.estimator {
             see("rto", rtt.t_rxtcur() as u64);
             see("srtt", rtt.t_srtt() as u64);
             see("var", rtt.t_rttvar() as u64);

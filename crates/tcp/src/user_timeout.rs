@@ -6,9 +6,12 @@ use record::Purpose;
 use units::{Duration, Instant};
 
 use crate::ack_policy::RTO_MIN;
+use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
+use crate::state::SendSide;
 use crate::syn_timer::TIMEOUT_MIN_TICKS;
+use crate::timers::Timers;
 
 /// `TCP_RTO_MAX`
 const RTO_MAX: Duration = Duration::from_secs(120);
@@ -26,89 +29,101 @@ impl TcpEndpoint {
             self.snd.rare.user_timeout = millis;
         }
     }
+}
 
-    /// tcp_model_timeout, in milliseconds.
-    fn model_timeout(boundary: u32, base: Duration) -> u64 {
-        let [base, most] = [base, RTO_MAX].map(|span| span.as_micros() / 1_000);
-        let doublings = (most / base).ilog2();
-        let doubled = ((2 << boundary.min(doublings)) - 1) * base;
-        doubled + u64::from(boundary.saturating_sub(doublings)) * most
-    }
-
+impl SendSide {
     /// Milliseconds since the first retransmission (`retrans_stamp`; in SYN-SENT, since the first SYN).
-    fn retransmits_for(&self, now: Instant) -> u64 {
-        let since = match (&self.snd.loss_detector, self.state) {
+    fn retransmits_for(&self, conn: &Connection, now: Instant) -> u64 {
+        let since = match (&self.loss_detector, conn.state) {
             (_, TcpState::SynSent) => {
-                let opened = self.handshake_cfg.as_ref().and_then(|config| config.opened);
-                opened.map(|at| self.clock.timestamp(at))
+                let opened = conn.handshake_cfg.as_ref().and_then(|config| config.opened);
+                opened.map(|at| conn.clock.timestamp(at))
             }
             (LossDetector::RackTlp(loss), _) => loss.retrans_stamp(),
             _ => None,
         };
-        since.map_or(0, |since| u64::from(self.clock.timestamp(now).wrapping_sub(since)))
+        since.map_or(0, |since| u64::from(conn.clock.timestamp(now).wrapping_sub(since)))
     }
 
     /// Has Linux retransmitted for too long (tcp_write_timeout)? `snd.rexmt.shift` counts the timeout that has just expired.
-    pub(crate) fn retransmits_timed_out(&self, now: Instant) -> bool {
-        let syn = matches!(self.state, TcpState::SynSent | TcpState::SynReceived);
-        let by_time = self.cfg.profile.rules.closing.gives_up_by_time;
-        if !by_time || (syn && self.snd.rexmt.shift > self.retries()) {
-            return self.snd.rexmt.shift > self.retries();
+    pub(crate) fn retransmits_timed_out(&self, conn: &Connection, now: Instant) -> bool {
+        let syn = matches!(conn.state, TcpState::SynSent | TcpState::SynReceived);
+        let by_time = conn.cfg.profile.rules.closing.gives_up_by_time;
+        if !by_time || (syn && self.rexmt.shift > self.retries(conn)) {
+            return self.rexmt.shift > self.retries(conn);
         }
         // tcp_fastopen_synack_timer has no other limit.
-        if self.snd.rexmt.shift <= 1 || self.state == TcpState::SynReceived {
+        if self.rexmt.shift <= 1 || conn.state == TcpState::SynReceived {
             return false;
         }
-        let rare = &self.snd.rare;
-        let alive = self.rtt.rto() < RTO_MAX;
-        let limit = match (rare.user_timeout, self.state) {
-            (0, TcpState::SynSent) => Self::model_timeout(self.cfg.profile.syn.retries, SYN_RTO),
+        let rare = &self.rare;
+        let alive = self.rtt.estimator.rto() < RTO_MAX;
+        let limit = match (rare.user_timeout, conn.state) {
+            (0, TcpState::SynSent) => model_timeout(conn.cfg.profile.syn.retries, SYN_RTO),
             (0, _) if rare.orphaned => {
-                Self::model_timeout(if alive { ORPHAN_RETRIES } else { 0 }, RTO_MIN)
+                model_timeout(if alive { ORPHAN_RETRIES } else { 0 }, RTO_MIN)
             }
-            (0, _) => Self::model_timeout(self.retries(), RTO_MIN),
+            (0, _) => model_timeout(self.retries(conn), RTO_MIN),
             (millis, _) => u64::from(millis),
         };
-        self.retransmits_for(now) >= limit
+        self.retransmits_for(conn, now) >= limit
     }
 
     /// Restarts the retransmission timer, after a timeout no later than `TCP_USER_TIMEOUT`
     /// (tcp_clamp_rto_to_user_timeout).
-    pub(crate) fn arm_after_timeout(&mut self, now: Instant) {
-        self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, self.rtt.rto());
-        let limit = u64::from(self.snd.rare.user_timeout);
-        if limit == 0 || self.snd.rexmt.shift == 0 {
+    pub(crate) fn arm_after_timeout(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) {
+        timers.set_ticks(Purpose::Retransmit, &conn.clock, now, self.rtt.estimator.rto());
+        let limit = u64::from(self.rare.user_timeout);
+        if limit == 0 || self.rexmt.shift == 0 {
             return;
         }
-        let left = limit.saturating_sub(self.retransmits_for(now));
-        let ticks = self.clock.ticks(Duration::from_millis(left)).max(1);
-        if ticks < self.clock.ticks(self.rtt.rto()) {
-            self.timers.set(Purpose::Retransmit, self.clock.timer_at(now, ticks));
+        let left = limit.saturating_sub(self.retransmits_for(conn, now));
+        let ticks = conn.clock.ticks(Duration::from_millis(left)).max(1);
+        if ticks < conn.clock.ticks(self.rtt.estimator.rto()) {
+            timers.set(Purpose::Retransmit, conn.clock.timer_at(now, ticks));
         }
     }
 
     /// Has the window been probed for longer than `TCP_USER_TIMEOUT` (`icsk_probes_tstamp` of tcp_probe_timer)? Called
     /// when the timer expires; the first time starts the clock.
-    pub(crate) fn probes_timed_out(&mut self, now: Instant) -> bool {
-        let limit = u64::from(self.snd.rare.user_timeout);
+    pub(crate) fn probes_timed_out(&mut self, conn: &Connection, now: Instant) -> bool {
+        let limit = u64::from(self.rare.user_timeout);
         if limit == 0 {
             return false;
         }
-        let Some(since) = self.snd.rare.probing_since else {
-            self.snd.rare.probing_since = Some(now);
+        let Some(since) = self.rare.probing_since else {
+            self.rare.probing_since = Some(now);
             return false;
         };
-        self.clock.tick(now) - self.clock.tick(since)
-            >= self.clock.ticks(Duration::from_millis(limit))
+        conn.clock.tick(now) - conn.clock.tick(since)
+            >= conn.clock.ticks(Duration::from_millis(limit))
     }
 
     /// A probe's timer of `span` from now on, no later than `TCP_USER_TIMEOUT` (tcp_clamp_probe0_to_user_timeout).
-    pub(crate) fn probe_deadline(&self, now: Instant, span: Duration) -> Instant {
-        let limit = u64::from(self.snd.rare.user_timeout);
-        let at = self.clock.deadline(now, span);
-        let Some(since) = self.snd.rare.probing_since.filter(|_| limit > 0) else { return at };
-        let elapsed = self.clock.tick(now) - self.clock.tick(since);
-        let left = self.clock.ticks(Duration::from_millis(limit)).saturating_sub(elapsed);
-        at.min(self.clock.timer_at(now, left.max(TIMEOUT_MIN_TICKS)))
+    pub(crate) fn probe_deadline(
+        &self,
+        conn: &Connection,
+        now: Instant,
+        span: Duration,
+    ) -> Instant {
+        let limit = u64::from(self.rare.user_timeout);
+        let at = conn.clock.deadline(now, span);
+        let Some(since) = self.rare.probing_since.filter(|_| limit > 0) else { return at };
+        let elapsed = conn.clock.tick(now) - conn.clock.tick(since);
+        let left = conn.clock.ticks(Duration::from_millis(limit)).saturating_sub(elapsed);
+        at.min(conn.clock.timer_at(now, left.max(TIMEOUT_MIN_TICKS)))
     }
+}
+
+/// tcp_model_timeout, in milliseconds.
+fn model_timeout(boundary: u32, base: Duration) -> u64 {
+    let [base, most] = [base, RTO_MAX].map(|span| span.as_micros() / 1_000);
+    let doublings = (most / base).ilog2();
+    let doubled = ((2 << boundary.min(doublings)) - 1) * base;
+    doubled + u64::from(boundary.saturating_sub(doublings)) * most
 }

@@ -21,7 +21,7 @@ impl TcpEndpoint {
         }
         cold_path();
         self.rcv.nxt += 1;
-        self.state = match self.state {
+        self.conn.state = match self.conn.state {
             TcpState::Established => TcpState::CloseWait,
             TcpState::FinWait1 => TcpState::Closing,
             TcpState::FinWait2 => {
@@ -32,17 +32,18 @@ impl TcpEndpoint {
         };
         self.signal(Signal::Readable);
         // Linux expects the application to close soon, too (tcp_fin).
-        let decision = match self.state {
+        let decision = match self.conn.state {
             TcpState::CloseWait if !had_gap => {
-                let arrival = self.arrival(cx.now, false);
-                self.rcv.policy.on_fin(&arrival)
+                self.rcv.on_fin(&self.conn, &self.snd.rtt.estimator, cx.now)
             }
             _ => None,
         };
         match decision {
             Some(AckDecision::Within(span)) => {
                 self.rcv.ack_now = false;
-                self.delay_ack(cx.now, span);
+                if self.rcv.delay_ack(&self.conn, &mut self.timers, cx.now, span) {
+                    self.ack_at_once();
+                }
             }
             _ => self.ack_at_once(),
         }
@@ -56,7 +57,7 @@ impl TcpEndpoint {
         segment: &Segment,
         seq: Offset,
     ) -> bool {
-        let awaits = matches!(self.state, TcpState::FinWait1 | TcpState::FinWait2);
+        let awaits = matches!(self.conn.state, TcpState::FinWait1 | TcpState::FinWait2);
         let new = seq + u64::from(segment.payload) > self.rcv.nxt;
         let refuses = awaits && new && self.snd.rare.receive_shut;
         if refuses {
@@ -70,21 +71,21 @@ impl TcpEndpoint {
     #[cold]
     #[inline(never)]
     pub(crate) fn on_fin_acked<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        match self.state {
+        match self.conn.state {
             TcpState::FinWait1 => {
-                self.state = TcpState::FinWait2;
-                if self.snd.rare.orphaned && self.cfg.profile.rules.closing.orphan_times_out {
+                self.conn.state = TcpState::FinWait2;
+                if self.snd.rare.orphaned && self.conn.cfg.profile.rules.closing.orphan_times_out {
                     // tcp_fin_timeout
-                    let at = self.clock.deadline(cx.now, self.cfg.profile.time_wait);
+                    let at = self.conn.clock.deadline(cx.now, self.conn.cfg.profile.time_wait);
                     self.timers.set(Purpose::TimeWait, at);
                 }
             }
             TcpState::Closing => {
-                self.state = TcpState::TimeWait;
+                self.conn.state = TcpState::TimeWait;
                 self.enter_time_wait(cx);
             }
             TcpState::LastAck => {
-                self.state = TcpState::Closed;
+                self.conn.state = TcpState::Closed;
                 self.timers.stop_all();
                 cx.emit(|| Event::Closed);
                 self.signal(Signal::Closed);
@@ -94,13 +95,13 @@ impl TcpEndpoint {
     }
 
     pub(super) fn enter_time_wait<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let orphan = self.state == TcpState::FinWait2;
+        let orphan = self.conn.state == TcpState::FinWait2;
         let first = !self.timers.runs(Purpose::TimeWait) || orphan;
         self.timers.stop_all();
-        let at = self.clock.deadline(cx.now, self.cfg.profile.time_wait);
+        let at = self.conn.clock.deadline(cx.now, self.conn.cfg.profile.time_wait);
         self.timers.set(Purpose::TimeWait, at);
         if first {
-            if self.cfg.profile.rules.closing.time_wait == TimeWaitRule::SmallSocket {
+            if self.conn.cfg.profile.rules.closing.time_wait == TimeWaitRule::SmallSocket {
                 // The small socket of TIME-WAIT counts its answers anew (tcp_time_wait).
                 self.challenge = LazyBox::default();
             }
@@ -110,7 +111,7 @@ impl TcpEndpoint {
     }
 
     pub(crate) fn abort<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.state = TcpState::Closed;
+        self.conn.state = TcpState::Closed;
         self.timers.stop_all();
         cx.emit(|| Event::Aborted);
         self.signal(Signal::Aborted);

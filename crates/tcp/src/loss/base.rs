@@ -15,9 +15,12 @@ use units::{Bytes, Offset};
 
 use super::DUP_THRESHOLD;
 use super::{LossDetector, ReceivedAck};
+use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::profile::{DuplicateRule, LimitedTransmitRule, SackRule, SettleRule};
 use crate::sent::DeliveredPackets;
+use crate::state::{ReceiveSide, SendSide};
+use crate::timers::Timers;
 
 /// An acknowledgment and the resulting update of the scoreboard.
 pub(super) struct ProcessedAck<'a> {
@@ -47,55 +50,27 @@ impl TcpEndpoint {
     ) {
         let Some(loss) = self.snd.loss_detector.sack() else { return };
         let rule = *loss.rule();
-        if self.ecn.echoed(segment.flags) {
-            self.on_ecn_echo(cx, ack);
+        if self.snd.ecn.echoed(segment.flags) {
+            self.snd.on_ecn_echo(&self.conn, cx, ack);
         }
         if rule.undoes_on_any_ack {
-            self.undo_bad_timeout(cx, segment, &rule);
+            self.snd.undo_bad_timeout(&self.conn, cx, segment, &rule);
         }
-        let wnd = self.scaled_window(segment);
-        if self.predicts_ack(segment, seq, ack, wnd) {
-            let received = self.parse_ack(segment, (seq, ack), wnd);
-            self.advance_una(cx, segment, seq, &received, &rule);
+        let wnd = self.conn.scaled_window(segment);
+        if self.snd.predicts_ack(&self.conn, &self.rcv, segment, seq, ack, wnd) {
+            let received = self.snd.parse_ack(&self.conn, segment, (seq, ack), wnd);
+            self.snd.advance_una(&self.conn, &mut self.timers, cx, segment, seq, &received);
             self.snd.rexmt.dup_acks = 0;
             self.snd.peer.wl2 = ack;
-            self.call_output();
-            self.wake_writer_after(cx);
+            self.snd.call_output();
+            self.snd.wake_writer_after(&self.conn, cx);
             return;
         }
-        let received = self.parse_ack(segment, (seq, ack), wnd);
+        let received = self.snd.parse_ack(&self.conn, segment, (seq, ack), wnd);
         if self.acknowledge(cx, segment, seq, &received, &rule) == AckNextStep::Window {
-            self.take_window(seq, ack, wnd);
-            self.wake_writer_after(cx);
+            self.snd.take_window(seq, ack, wnd);
+            self.snd.wake_writer_after(&self.conn, cx);
         }
-    }
-
-    /// A blocked writer runs after the segment is processed: it sees the buffer as tcp_output has
-    /// left it.
-    fn wake_writer_after<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.snd.call.due {
-            self.snd.call.check_space = true;
-        } else {
-            self.wake_writer(cx);
-        }
-    }
-
-    /// Header prediction: a pure ACK for new data, outside of recovery and without holes.
-    fn predicts_ack(&self, segment: &Segment, seq: Offset, ack: Offset, wnd: u64) -> bool {
-        let LossDetector::Sack(loss) = &self.snd.loss_detector else { return false };
-        segment.payload == 0
-            && ack > self.snd.una
-            && wnd != 0
-            && wnd == self.snd.peer.wnd
-            && self.snd.nxt == self.snd.max
-            && self.state == TcpState::Established
-            && seq == self.rcv.nxt
-            && segment.flags.without(Flags::PSH) == Flags::ACK
-            && matches!(segment.options, Options::None)
-            && loss.holes.is_empty()
-            && !self.cc.in_recovery()
-            && self.snd.rexmt.cwr_end.is_none()
-            && self.rcv.reassembly.is_empty()
     }
 
     /// The steps from the scoreboard update on.
@@ -111,11 +86,11 @@ impl TcpEndpoint {
             LossDetector::Sack(loss) => loss,
             _ => return AckNextStep::Window,
         };
-        let sack_recovery = self.negotiated.sack && (received.sacks || !loss.holes.is_empty());
+        let sack_recovery = self.conn.negotiated.sack && (received.sacks || !loss.holes.is_empty());
         let update = if sack_recovery {
-            let update = self.sack_update(received);
+            let update = self.snd.sack_update(&self.conn, received);
             if update.changed != SackChange::None {
-                self.detect_lost_retransmission(cx);
+                self.snd.detect_lost_retransmission(&self.conn, cx);
             }
             update
         } else {
@@ -127,59 +102,22 @@ impl TcpEndpoint {
             return self.no_new_ack(cx, segment, &ack, rule);
         }
         self.snd.rexmt.dup_acks = 0;
-        if self.counts_as_duplicate(&ack, rule) {
+        if self.snd.counts_as_duplicate(&ack, rule) {
             self.snd.rexmt.dup_acks = 1;
             cx.emit(|| Event::DupAck { count: 1 });
-            let maxseg = self.mss();
+            let maxseg = self.conn.mss();
             if rule.newsack
-                && !self.in_fast_recovery()
+                && !self.snd.in_fast_recovery()
                 && matches!(&self.snd.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg))
             {
                 self.enter_recovery(cx, &ack, rule);
             }
         }
-        if received.th_ack < self.cc.recovery_point() && self.in_fast_recovery() {
+        if received.th_ack < self.snd.cc.recovery_point() && self.snd.in_fast_recovery() {
             self.on_partial_ack(cx, &ack, rule);
         }
-        self.advance_una(cx, segment, seq, received, rule);
+        self.snd.advance_una(&self.conn, &mut self.timers, cx, segment, seq, received);
         AckNextStep::Window
-    }
-
-    /// tcp_sack_lost_retransmission: a retransmission sent before data beyond the recovery point,
-    /// and still missing when such data is SACKed, is lost again. That is a new congestion signal.
-    fn detect_lost_retransmission<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let point = self.cc.recovery_point();
-        let outstanding = self.snd.max - self.snd.una;
-        let in_recovery = self.in_fast_recovery();
-        let Some(loss) = self.snd.loss_detector.sack() else { return };
-        if !in_recovery || !loss.holes.lost_retransmission(point) {
-            return;
-        }
-        loss.prr.restart(outstanding);
-        let ssthresh = self.cc.control().ssthresh.unwrap_or(self.cc.control().window);
-        self.cc.set_window(ssthresh);
-        self.cc.leave_recovery();
-        self.totals.fast_recoveries += 1;
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
-        self.cc.set_window(Bytes(self.mss()));
-        self.note(cx, change, Cause::LostRetransmission);
-    }
-
-    /// Does an ACK that advances `snd_una` count as a duplicate because of its blocks (RFC 6675)?
-    fn counts_as_duplicate(&self, ack: &ProcessedAck<'_>, rule: &SackRule) -> bool {
-        let changed = ack.update.changed;
-        match rule.duplicates {
-            DuplicateRule::ChangesScoreboard => ack.received.sacks && changed != SackChange::None,
-            DuplicateRule::AnyWhileEmpty => {
-                // After a timeout only a newly detected loss does, and nothing while the flight is
-                // being retransmitted.
-                let news = match self.snd.rexmt.shift {
-                    0 => changed != SackChange::None,
-                    _ => changed == SackChange::NewLoss,
-                };
-                ack.sack_recovery && news && self.snd.nxt == self.snd.max
-            }
-        }
     }
 
     /// `th_ack <= snd_una`.
@@ -191,7 +129,7 @@ impl TcpEndpoint {
         rule: &SackRule,
     ) -> AckNextStep {
         let received = ack.received;
-        if received.data || !(received.wnd == self.snd.peer.wnd || self.negotiated.sack) {
+        if received.data || !(received.wnd == self.snd.peer.wnd || self.conn.negotiated.sack) {
             return AckNextStep::Window;
         }
         if segment.flags.has(Flags::FIN) && self.rcv.fin.is_none() {
@@ -200,7 +138,7 @@ impl TcpEndpoint {
             return AckNextStep::Window;
         }
         let must_change = match rule.duplicates {
-            DuplicateRule::ChangesScoreboard => self.negotiated.sack,
+            DuplicateRule::ChangesScoreboard => self.conn.negotiated.sack,
             DuplicateRule::AnyWhileEmpty => ack.sack_recovery,
         };
         if received.th_ack != self.snd.una
@@ -224,27 +162,27 @@ impl TcpEndpoint {
         self.snd.rexmt.dup_acks += 1;
         let count = self.snd.rexmt.dup_acks;
         cx.emit(|| Event::DupAck { count });
-        let maxseg = self.mss();
-        if count > DUP_THRESHOLD || self.in_fast_recovery() {
-            self.count_duplicate(cx, ack.received);
-            if self.negotiated.sack && self.in_fast_recovery() {
-                self.sack_prr(cx, ack);
+        let maxseg = self.conn.mss();
+        if count > DUP_THRESHOLD || self.snd.in_fast_recovery() {
+            self.snd.count_duplicate(&self.conn, cx, ack.received);
+            if self.conn.negotiated.sack && self.snd.in_fast_recovery() {
+                self.snd.sack_prr(&self.conn, cx, ack);
             } else {
                 // No PRR without SACK (`V_tcp_do_prr && TF_SACK_PERMIT`).
-                self.cc.override_window(Bytes(self.cwnd() + maxseg));
-                self.emit_window(cx, Cause::Recovering);
+                self.snd.cc.override_window(Bytes(self.snd.cwnd() + maxseg));
+                self.snd.emit_window(&self.conn, cx, Cause::Recovering);
             }
-            self.call_output();
+            self.snd.call_output();
             return AckNextStep::Drop;
         }
-        let much = self.negotiated.sack
+        let much = self.conn.negotiated.sack
             && matches!(&self.snd.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg));
         if count == DUP_THRESHOLD || much {
             self.enter_recovery(cx, ack, rule);
             return AckNextStep::Drop;
         }
-        if self.cfg.profile.limited_transmit {
-            self.count_duplicate(cx, ack.received);
+        if self.conn.cfg.profile.limited_transmit {
+            self.snd.count_duplicate(&self.conn, cx, ack.received);
             self.limited_transmit(cx, rule);
             return AckNextStep::Drop;
         }
@@ -259,22 +197,22 @@ impl TcpEndpoint {
         ack: &ProcessedAck<'_>,
         rule: &SackRule,
     ) {
-        let maxseg = self.mss();
+        let maxseg = self.conn.mss();
         let (una, nxt, max) = (self.snd.una, self.snd.nxt, self.snd.max);
         let cause = self.snd.rexmt.cause;
-        self.totals.fast_recoveries += 1;
+        self.snd.totals.fast_recoveries += 1;
         self.snd.rexmt.dup_acks = DUP_THRESHOLD;
-        self.abandon_cwr();
+        self.snd.abandon_cwr();
         let by_holes = match rule.duplicates {
-            DuplicateRule::ChangesScoreboard => self.negotiated.sack,
+            DuplicateRule::ChangesScoreboard => self.conn.negotiated.sack,
             DuplicateRule::AnyWhileEmpty => ack.sack_recovery,
         };
-        let mut congested = self.congested(cx.now, Sign::Loss);
+        let mut congested = self.snd.congested(&self.conn, cx.now, Sign::Loss);
         if by_holes && rule.recovers_to_nxt {
             congested.snd_max = nxt;
         }
-        let change = self.cc.on_congested(&congested);
-        self.count_duplicate(cx, ack.received);
+        let change = self.snd.cc.on_congested(&congested);
+        self.snd.count_duplicate(&self.conn, cx, ack.received);
         self.timers.stop(Purpose::Retransmit);
         self.snd.rtt.timing = None;
         let loss = match &mut self.snd.loss_detector {
@@ -289,28 +227,28 @@ impl TcpEndpoint {
         };
         loss.prr.begin(nxt.since(una).get().max(1), delivered);
         if by_holes {
-            self.cc.set_window(Bytes(maxseg));
-            self.note(cx, change, Cause::FastRetransmit);
+            self.snd.cc.set_window(Bytes(maxseg));
+            self.snd.note(&self.conn, cx, change, Cause::FastRetransmit);
             self.output_now(cx);
             return;
         }
         self.snd.nxt = ack.received.th_ack;
         self.snd.rexmt.cause = Cause::FastRetransmit;
-        self.cc.override_window(Bytes(maxseg));
-        self.emit_window(cx, Cause::FastRetransmit);
+        self.snd.cc.override_window(Bytes(maxseg));
+        self.snd.emit_window(&self.conn, cx, Cause::FastRetransmit);
         self.output_now(cx);
-        let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
+        let ssthresh = self.snd.cc.control().ssthresh.map_or(0, Bytes::get);
         let left = self.snd.rexmt.dup_acks - self.snd.rexmt.limited.min(DUP_THRESHOLD);
-        self.cc.override_window(Bytes(ssthresh + maxseg * u64::from(left)));
+        self.snd.cc.override_window(Bytes(ssthresh + maxseg * u64::from(left)));
         // If the flight of a timeout is still being retransmitted, that continues.
         self.snd.nxt = self.snd.nxt.max(nxt);
         self.snd.rexmt.cause = cause;
-        self.note(cx, change, Cause::FastRetransmit);
+        self.snd.note(&self.conn, cx, change, Cause::FastRetransmit);
     }
 
     /// Limited transmit: the first and the second duplicate each release a segment (RFC 3042).
     fn limited_transmit<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, rule: &SackRule) {
-        let (maxseg, before, cwnd) = (self.mss(), self.snd.max, self.cwnd());
+        let (maxseg, before, cwnd) = (self.conn.mss(), self.snd.max, self.snd.cwnd());
         if self.snd.rexmt.dup_acks == 1 {
             self.snd.rexmt.limited = 0;
         }
@@ -321,11 +259,11 @@ impl TcpEndpoint {
         let base = if from_window { cwnd } else { flight };
         let more =
             u64::from(self.snd.rexmt.dup_acks.saturating_sub(self.snd.rexmt.limited)) * maxseg;
-        self.cc.override_window(Bytes(base + more));
+        self.snd.cc.override_window(Bytes(base + more));
         let owes_ack =
             rule.limited == LimitedTransmitRule::WindowWhileRetransmitting && self.rcv.ack_now;
         if self.snd.buffer.used() + u64::from(rule.limited_without_data) > flight || owes_ack {
-            self.emit_window(cx, Cause::Recovering);
+            self.snd.emit_window(&self.conn, cx, Cause::Recovering);
             self.output_now(cx);
         }
         let sent = self.snd.max.since(before).get();
@@ -334,8 +272,8 @@ impl TcpEndpoint {
         } else if sent > 0 {
             self.snd.rexmt.limited += 1;
         }
-        self.cc.override_window(Bytes(cwnd));
-        self.emit_window(cx, Cause::Recovering);
+        self.snd.cc.override_window(Bytes(cwnd));
+        self.snd.emit_window(&self.conn, cx, Cause::Recovering);
     }
 
     /// Processes a partial acknowledgment in recovery; `snd_una` and `snd_wnd` still have their old
@@ -349,14 +287,14 @@ impl TcpEndpoint {
         self.timers.stop(Purpose::Retransmit);
         self.snd.rtt.timing = None;
         let th_ack = ack.received.th_ack;
-        if !self.negotiated.sack {
+        if !self.conn.negotiated.sack {
             self.newreno_partial_ack(cx, th_ack);
             return;
         }
         if ack.received.sacks || rule.prr == PrrRule::Rfc6937 {
-            self.sack_prr(cx, ack);
+            self.snd.sack_prr(&self.conn, cx, ack);
         } else {
-            self.sack_partial_ack(cx, th_ack);
+            self.snd.sack_partial_ack(&self.conn, cx, th_ack);
         }
         self.rcv.ack_now = true;
         self.output_now(cx);
@@ -365,76 +303,154 @@ impl TcpEndpoint {
     /// tcp_newreno_partial_ack: retransmits the next segment, then deflates the window by the bytes
     /// acknowledged.
     fn newreno_partial_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, th_ack: Offset) {
-        let (nxt, cwnd, maxseg) = (self.snd.nxt, self.cwnd(), self.mss());
+        let (nxt, cwnd, maxseg) = (self.snd.nxt, self.snd.cwnd(), self.conn.mss());
         let acked = th_ack - self.snd.una;
         let cause = core::mem::replace(&mut self.snd.rexmt.cause, Cause::PartialAck);
         self.snd.nxt = th_ack;
-        self.cc.override_window(Bytes(maxseg + acked));
+        self.snd.cc.override_window(Bytes(maxseg + acked));
         self.rcv.ack_now = true;
-        self.emit_window(cx, Cause::Recovering);
+        self.snd.emit_window(&self.conn, cx, Cause::Recovering);
         self.output_now(cx);
         self.snd.nxt = self.snd.nxt.max(nxt);
         self.snd.rexmt.cause = cause;
-        self.cc.override_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
-        self.emit_window(cx, Cause::Recovering);
+        self.snd.cc.override_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
+        self.snd.emit_window(&self.conn, cx, Cause::Recovering);
+    }
+}
+
+impl SendSide {
+    /// A blocked writer runs after the segment is processed: it sees the buffer as tcp_output has
+    /// left it.
+    fn wake_writer_after<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        if self.call.due {
+            self.call.check_space = true;
+        } else {
+            self.wake_writer(conn, cx);
+        }
+    }
+
+    /// Header prediction: a pure ACK for new data, outside of recovery and without holes.
+    fn predicts_ack(
+        &self,
+        conn: &Connection,
+        rcv: &ReceiveSide,
+        segment: &Segment,
+        seq: Offset,
+        ack: Offset,
+        wnd: u64,
+    ) -> bool {
+        let LossDetector::Sack(loss) = &self.loss_detector else { return false };
+        segment.payload == 0
+            && ack > self.una
+            && wnd != 0
+            && wnd == self.peer.wnd
+            && self.nxt == self.max
+            && conn.state == TcpState::Established
+            && seq == rcv.nxt
+            && segment.flags.without(Flags::PSH) == Flags::ACK
+            && matches!(segment.options, Options::None)
+            && loss.holes.is_empty()
+            && !self.cc.in_recovery()
+            && self.rexmt.cwr_end.is_none()
+            && rcv.reassembly.is_empty()
     }
 
     /// `process_ACK`: round trip, timer, controller, `snd_una`, the end of a recovery.
     fn advance_una<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         seq: Offset,
         received: &ReceivedAck,
-        rule: &SackRule,
     ) {
+        let Some(loss) = self.loss_detector.sack() else { return };
+        let rule = *loss.rule();
         let ack = received.th_ack;
-        let bytes = ack - self.snd.una;
+        let bytes = ack - self.una;
         let recovering = self.in_fast_recovery();
         let early = rule.settle == SettleRule::BeforeCounting;
         if recovering && early && ack >= self.cc.recovery_point() {
-            self.settle(cx, ack, (self.snd.max - ack) as i64);
+            self.settle(conn, cx, ack, (self.max - ack) as i64);
         }
-        self.undo_bad_timeout(cx, segment, rule);
+        self.undo_bad_timeout(conn, cx, segment, &rule);
         let mut delivered = DeliveredPackets::default();
-        self.snd.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
-        let samples = self.snd.rtt.samples;
-        self.take_rtt(cx, segment, ack, &delivered);
-        if self.snd.rtt.samples != samples {
-            self.snd.rexmt.shift = 0;
+        self.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
+        let samples = self.rtt.samples;
+        self.take_rtt(conn, cx, segment, ack, &delivered);
+        if self.rtt.samples != samples {
+            self.rexmt.shift = 0;
         }
-        if ack == self.snd.max {
-            self.timers.stop(Purpose::Retransmit);
+        if ack == self.max {
+            timers.stop(Purpose::Retransmit);
             self.call_output();
-        } else if !self.timers.runs(Purpose::Persist) {
-            self.arm_retransmit(cx.now);
+        } else if !timers.runs(Purpose::Persist) {
+            self.arm_retransmit(conn, timers, cx.now);
         }
         let acked = AckEvent {
             una: ack,
             bytes,
             packets: delivered.packets as u32,
             ends_recovery: recovering && !self.in_fast_recovery(),
-            ..self.acked(cx, received)
+            ..self.acked(conn, cx, received)
         };
         let change = self.cc.on_acked(&acked);
         // Step 6 takes the window of a segment that is not old; else the window shrinks by the
         // bytes acknowledged.
-        let wnd = if self.snd.peer.wl1 <= seq {
+        let wnd = if self.peer.wl1 <= seq {
             received.wnd
         } else {
-            self.snd.peer.wnd.saturating_sub(bytes.min(self.snd.buffer.used()))
+            self.peer.wnd.saturating_sub(bytes.min(self.buffer.used()))
         };
-        self.advance(cx, ack, wnd, received.nsegs, change);
-        if let Some(end) = self.snd.rexmt.cwr_end {
+        self.advance(conn, cx, ack, wnd, received.nsegs, change);
+        if let Some(end) = self.rexmt.cwr_end {
             if ack > end {
-                self.end_cwr(cx, ack);
+                self.end_cwr(conn, cx, ack);
             }
         } else if self.in_fast_recovery() && ack >= self.cc.recovery_point() {
             // Undoing a timeout may have restored a recovery that is over.
             if early {
                 self.cc.leave_recovery();
             } else {
-                self.settle(cx, ack, self.computed_pipe());
+                self.settle(conn, cx, ack, self.computed_pipe());
+            }
+        }
+    }
+
+    /// tcp_sack_lost_retransmission: a retransmission sent before data beyond the recovery point,
+    /// and still missing when such data is SACKed, is lost again. That is a new congestion signal.
+    fn detect_lost_retransmission<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let point = self.cc.recovery_point();
+        let outstanding = self.max - self.una;
+        let in_recovery = self.in_fast_recovery();
+        let Some(loss) = self.loss_detector.sack() else { return };
+        if !in_recovery || !loss.holes.lost_retransmission(point) {
+            return;
+        }
+        loss.prr.restart(outstanding);
+        let ssthresh = self.cc.control().ssthresh.unwrap_or(self.cc.control().window);
+        self.cc.set_window(ssthresh);
+        self.cc.leave_recovery();
+        self.totals.fast_recoveries += 1;
+        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Loss));
+        self.cc.set_window(Bytes(conn.mss()));
+        self.note(conn, cx, change, Cause::LostRetransmission);
+    }
+
+    /// Does an ACK that advances `snd_una` count as a duplicate because of its blocks (RFC 6675)?
+    fn counts_as_duplicate(&self, ack: &ProcessedAck<'_>, rule: &SackRule) -> bool {
+        let changed = ack.update.changed;
+        match rule.duplicates {
+            DuplicateRule::ChangesScoreboard => ack.received.sacks && changed != SackChange::None,
+            DuplicateRule::AnyWhileEmpty => {
+                // After a timeout only a newly detected loss does, and nothing while the flight is
+                // being retransmitted.
+                let news = match self.rexmt.shift {
+                    0 => changed != SackChange::None,
+                    _ => changed == SackChange::NewLoss,
+                };
+                ack.sack_recovery && news && self.nxt == self.max
             }
         }
     }
@@ -443,80 +459,96 @@ impl TcpEndpoint {
     /// the last segment sent since (`t_badrxtwin`).
     fn undo_bad_timeout<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         rule: &SackRule,
     ) {
-        let Some(retransmission) = self.snd.rexmt.timeout_stamp else { return };
+        let Some(retransmission) = self.rexmt.timeout_stamp else { return };
         let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
         let tsecr_before = echo != 0 && (echo.wrapping_sub(retransmission) as i32) < 0;
-        if self.snd.rexmt.shift != 1 || !tsecr_before {
+        if self.rexmt.shift != 1 || !tsecr_before {
             return;
         }
-        self.snd.rexmt.timeout_stamp = None;
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));
+        self.rexmt.timeout_stamp = None;
+        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::SpuriousTimeout));
         self.totals.spurious += 1;
-        self.snd.nxt = self.snd.max;
+        self.nxt = self.max;
         if rule.undo_ends_backoff {
-            self.snd.rexmt.shift = 0;
+            self.rexmt.shift = 0;
         }
-        self.note(cx, change, Cause::Undone);
+        self.note(conn, cx, change, Cause::Undone);
     }
 
     /// cc_post_recovery.
-    fn settle<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, th_ack: Offset, pipe: i64) {
-        let max = self.snd.max;
-        let Some(loss) = self.snd.loss_detector.sack() else { return };
+    fn settle<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        th_ack: Offset,
+        pipe: i64,
+    ) {
+        let max = self.max;
+        let Some(loss) = self.loss_detector.sack() else { return };
         loss.holes.clamp_fack(th_ack, max);
         // The kernel compares an `int` with a `uint32_t`: a negative pipe becomes large.
         let pipe = u64::from(pipe as u32);
         let change = self.cc.on_recovered(&RecoveryEnd { th_ack, pipe });
-        let Some(loss) = self.snd.loss_detector.sack() else { return };
+        let Some(loss) = self.loss_detector.sack() else { return };
         loss.prr.prr_out = 0;
         if loss.rule.settle == SettleRule::AfterAdvancing {
             loss.prr.prr_delivered = 0;
             loss.holes.forget_delivered();
         }
-        self.note(cx, change, Cause::Recovered);
+        self.note(conn, cx, change, Cause::Recovered);
     }
 
     /// cc_ack_received with CC_DUPACK: FreeBSD's CUBIC samples the smoothed round trip.
-    fn count_duplicate<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, received: &ReceivedAck) {
-        let acked = self.acked(cx, received);
+    fn count_duplicate<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        received: &ReceivedAck,
+    ) {
+        let acked = self.acked(conn, cx, received);
         self.cc.on_duplicate(&acked);
     }
 
-    fn acked<R: Recorder>(&mut self, cx: &Cx<'_, R>, received: &ReceivedAck) -> AckEvent {
+    fn acked<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &Cx<'_, R>,
+        received: &ReceivedAck,
+    ) -> AckEvent {
         AckEvent {
             now: cx.now,
-            ticks: self.clock.tick(cx.now),
-            rtt: self.snd.rtt.sample.take(),
-            srtt: self.smoothed(),
-            snd_nxt: self.snd.nxt,
-            una: self.snd.una,
+            ticks: conn.clock.tick(cx.now),
+            rtt: self.rtt.sample.take(),
+            srtt: self.smoothed(conn),
+            snd_nxt: self.nxt,
+            una: self.una,
             bytes: 0,
             packets: 0,
             nsegs: received.nsegs,
             ends_recovery: false,
-            retransmitting: self.snd.nxt != self.snd.max,
-            snd_wnd: self.snd.peer.wnd,
-            window_limited: self.snd.usage.limited,
-            max_packets_out: self.snd.usage.max_packets_out as u32,
+            retransmitting: self.nxt != self.max,
+            snd_wnd: self.peer.wnd,
+            window_limited: self.usage.limited,
+            max_packets_out: self.usage.max_packets_out as u32,
         }
     }
 
     /// Step 6: updates the window unless the segment is older than the last that did.
     fn take_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
-        let snd = &mut self.snd;
-        let newer = snd.peer.wl1 < seq
-            || (snd.peer.wl1 == seq
-                && (snd.peer.wl2 < ack || (snd.peer.wl2 == ack && wnd > snd.peer.wnd)));
+        let newer = self.peer.wl1 < seq
+            || (self.peer.wl1 == seq
+                && (self.peer.wl2 < ack || (self.peer.wl2 == ack && wnd > self.peer.wnd)));
         if !newer {
             return;
         }
-        snd.peer.wnd = wnd;
-        snd.peer.max_wnd = snd.peer.max_wnd.max(wnd);
-        (snd.peer.wl1, snd.peer.wl2) = (seq, ack);
+        self.peer.wnd = wnd;
+        self.peer.max_wnd = self.peer.max_wnd.max(wnd);
+        (self.peer.wl1, self.peer.wl2) = (seq, ack);
         self.call_output();
     }
 }

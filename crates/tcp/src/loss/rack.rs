@@ -19,33 +19,33 @@ mod timeouts;
 use recovery::rack_freebsd::RackFreeBsd;
 use units::{Duration, Instant};
 
-use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
+use crate::state::SendSide;
 
-impl TcpEndpoint {
+impl SendSide {
     /// Does this connection use FreeBSD's RACK stack?
     #[inline]
     pub(crate) const fn is_rack(&self) -> bool {
-        matches!(self.snd.loss_detector, LossDetector::FreeBsdRack(_))
+        matches!(self.loss_detector, LossDetector::FreeBsdRack(_))
     }
 
     /// How long a segment may be outstanding before it is lost, once a later one was delivered.
     fn rack_thresh(&mut self, now: Instant) -> Duration {
-        let srtt = self.rtt.srtt();
-        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return Duration::ZERO };
+        let srtt = self.rtt.estimator.srtt();
+        let Some(rack) = self.loss_detector.freebsd_rack() else { return Duration::ZERO };
         rack.rack.thresh(RackFreeBsd::rtt(rack.latest.1, srtt), now)
     }
 
     /// Is anything outstanding?
     fn outstanding(&self) -> bool {
-        self.snd.max > self.snd.una
+        self.max > self.una
     }
 }
 
 #[cfg(test)]
-impl TcpEndpoint {
+impl SendSide {
     fn rack(&self) -> &state::FreeBsdRackState {
-        match &self.snd.loss_detector {
+        match &self.loss_detector {
             LossDetector::FreeBsdRack(rack) => rack,
             _ => panic!("not RACK"),
         }

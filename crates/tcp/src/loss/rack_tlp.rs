@@ -35,9 +35,10 @@ use recovery::tlp::{ProbeAck, TlpOutcome};
 use units::{Duration, Instant, Offset, unlikely};
 
 use super::{LossDetector, ReceivedAck};
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
 use crate::rates::AckDelivery;
-use crate::state::SendState;
+use crate::state::SendSide;
+use crate::timers::Timers;
 use deliveries::AckContext;
 use detector::RackDetector;
 use state::{AckAccounting, RackTlpState};
@@ -82,59 +83,61 @@ impl RackTlpState {
     }
 }
 
-impl TcpEndpoint {
+impl SendSide {
     /// Processes an acceptable acknowledgment.
     pub(crate) fn rack_tlp_ack<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         received: &ReceivedAck,
     ) {
-        let advances = received.th_ack > self.snd.una;
-        let echoed = self.echoes_congestion(segment) && received.th_ack >= self.snd.una;
+        let advances = received.th_ack > self.una;
+        let echoed = self.echoes_congestion(segment) && received.th_ack >= self.una;
         let reno = self.is_reno();
         let duplicates = if unlikely(reno) { self.reno_duplicates(received) } else { 0 };
         let has_news = advances || !received.blocks().is_empty() || duplicates > 0;
-        let probing = self.snd.loss_detector.rack_tlp().is_some_and(|loss| loss.tlp.probing());
+        let probing = self.loss_detector.rack_tlp().is_some_and(|loss| loss.tlp.probing());
         if !has_news && !self.measures_rates() && !echoed && !probing {
             return;
         }
         // tcp_ack: with nothing outstanding only a D-SACK and a probe are looked at (`no_queue`).
-        let idle = self.snd.scoreboard.is_empty() && received.blocks().is_empty();
+        let idle = self.scoreboard.is_empty() && received.blocks().is_empty();
         if idle && !advances && self.has_one_timer() && !probing {
             return;
         }
         self.begin_rate_sample();
         let echo =
-            segment.timestamps.filter(|_| self.negotiated.timestamps).map(|stamps| stamps.ecr);
+            segment.timestamps.filter(|_| conn.negotiated.timestamps).map(|stamps| stamps.ecr);
         if advances {
-            self.undo_timeout_by_echo(cx, echo);
+            self.undo_timeout_by_echo(conn, cx, echo);
         }
-        let (one_timer, awaited) = (self.has_one_timer(), self.awaits_reordering_or_probe());
+        let (one_timer, awaited) = (self.has_one_timer(), self.awaits_reordering_or_probe(timers));
         // Of an acknowledgment before snd_una Linux takes the SACK blocks and what they show to be lost,
         // and no more (`old_ack` of tcp_ack).
-        let old = one_timer && received.th_ack < self.snd.una;
-        let account = self.account(cx.now, received, echo, duplicates);
+        let old = one_timer && received.th_ack < self.una;
+        let account = self.account(conn, cx.now, received, echo, duplicates);
         if account.newly_reported > 0 || duplicates > 0 {
-            let count = self.snd.scoreboard.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
+            let count = self.scoreboard.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::DupAck { count });
         }
         if !old {
-            self.take_delivered_rtt(cx, segment, received.th_ack, &account);
+            self.take_delivered_rtt(conn, cx, segment, received.th_ack, &account);
         }
         if advances {
-            self.snd.rexmt.shift = 0;
-            if received.th_ack == self.snd.max {
-                self.timers.stop(Purpose::Retransmit);
+            self.rexmt.shift = 0;
+            if received.th_ack == self.max {
+                timers.stop(Purpose::Retransmit);
             } else if !one_timer {
-                self.arm_retransmit(cx.now);
+                self.arm_retransmit(conn, timers, cx.now);
             }
         }
-        self.process_duplicate(cx, received, &account);
+        self.process_duplicate(conn, cx, received, &account);
         let repaired = reno && self.repairs_timeout();
-        self.check_timeout(cx, received, &account, duplicates, echo);
-        let settled = self.settle_recovery(cx, received, echo);
-        if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+        self.check_timeout(conn, cx, received, &account, duplicates, echo);
+        let settled = self.settle_recovery(conn, cx, received, echo);
+        if let Some(loss) = self.loss_detector.rack_tlp() {
             loss.holds_back = settled;
         }
         let lost = match unlikely(reno) {
@@ -142,13 +145,13 @@ impl TcpEndpoint {
                 .without_sack(received, |loss, map, input| loss.settle_reno(map, input, repaired)),
             false => RackLosses::default(),
         };
-        let reneged = self.check_reneging(cx.now, advances);
+        let reneged = self.check_reneging(conn, timers, cx.now, advances);
         if unlikely(reneged)
-            && let Some(loss) = self.snd.loss_detector.rack_tlp()
+            && let Some(loss) = self.loss_detector.rack_tlp()
         {
             loss.holds_back = true;
         }
-        let retransmitted = self.snd.scoreboard.sums().retransmission.packets;
+        let retransmitted = self.scoreboard.sums().retransmission.packets;
         // Reneging waits for its timer (tcp_fastretrans_alert returns).
         let found = match reneged || settled {
             true => RackLosses::default(),
@@ -159,57 +162,63 @@ impl TcpEndpoint {
             false => self.detect_losses(cx.now, true),
         };
         // FLAG_LOST_RETRANS
-        let lost_again = self.snd.scoreboard.sums().retransmission.packets < retransmitted;
+        let lost_again = self.scoreboard.sums().retransmission.packets < retransmitted;
         let sets = !old && self.sets_timer(advances, &account);
         if !one_timer {
-            self.watch_reordering(cx.now, &found);
+            self.watch_reordering(timers, cx.now, &found);
         } else if !reneged {
-            self.set_timer(cx.now, found.reo_timeout, sets, awaited);
+            self.set_timer(conn, timers, cx.now, found.reo_timeout, sets, awaited);
         }
         if !settled {
-            let una = received.th_ack.max(self.snd.una);
-            self.act_on_losses(cx, &found, una, lost_again);
+            let una = received.th_ack.max(self.una);
+            self.act_on_losses(conn, cx, &found, una, lost_again);
         }
         if unlikely(echoed) {
-            self.enter_cwr(cx);
+            self.enter_cwr(conn, cx);
         }
-        let reduces = self.cc.in_recovery() && (one_timer || self.snd.rexmt.cwr_end.is_none());
+        let reduces = self.cc.in_recovery() && (one_timer || self.rexmt.cwr_end.is_none());
         if (reduces || self.holds_recovery()) && !old {
-            self.apply_prr(cx, &account, advances, found.packets > 0);
+            self.apply_prr(conn, cx, &account, advances, found.packets > 0);
         }
         if advances {
-            let change = self.grow(cx.now, received.th_ack, account.packets, received.nsegs);
-            self.advance(cx, received.th_ack, received.wnd, received.nsegs, change);
+            let change = self.grow(conn, cx.now, received.th_ack, account.packets, received.nsegs);
+            self.advance(conn, cx, received.th_ack, received.wnd, received.nsegs, change);
         } else if account.newly_reported > 0 && self.grows_on_reports() && !old {
-            let change = self.grow(cx.now, received.th_ack, account.packets, received.nsegs);
-            self.note(cx, change, Cause::SlowStart);
+            let change = self.grow(conn, cx.now, received.th_ack, account.packets, received.nsegs);
+            self.note(conn, cx, change, Cause::SlowStart);
         }
         if self.measures_rates() && !old {
-            self.end_delivery_sample(cx, &account);
+            self.end_delivery_sample(conn, cx, &account);
         }
         // tcp_ack schedules a probe only with FLAG_SET_XMIT_TIMER, which a reordering timeout clears.
         if one_timer && found.reo_timeout.is_some() {
-            self.timers.stop(Purpose::LossProbe);
+            timers.stop(Purpose::LossProbe);
         } else if sets || !one_timer {
-            self.plan_probe_timer(cx.now, true);
+            self.plan_probe_timer(conn, timers, cx.now, true);
         }
         self.call_output();
     }
 
     /// Completes the rate sample of a rate-based controller.
     #[cold]
-    fn end_delivery_sample<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, account: &AckAccounting) {
+    fn end_delivery_sample<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        account: &AckAccounting,
+    ) {
         let bare = account.newly_reported == 0;
         let delivery = AckDelivery {
             packets: account.packets,
             bare_bytes: if bare { account.changed } else { 0 },
         };
-        self.end_rate_sample(cx, &delivery);
+        self.end_rate_sample(conn, cx, &delivery);
     }
 
     /// Applies the acknowledgment and its blocks to the scoreboard.
     fn account(
         &mut self,
+        conn: &Connection,
         now: Instant,
         received: &ReceivedAck,
         echo: Option<u32>,
@@ -219,25 +228,25 @@ impl TcpEndpoint {
         let context = AckContext {
             now,
             min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO),
-            clock: self.clock,
+            clock: conn.clock,
             echo,
-            una: self.snd.una,
-            max: self.snd.max,
-            mss: self.mss(),
-            max_wnd: self.snd.peer.max_wnd,
+            una: self.una,
+            max: self.max,
+            mss: conn.mss(),
+            max_wnd: self.peer.max_wnd,
             retransmissions: self.totals.retransmitted_packets,
             reno_duplicates,
             recovery_point: recovering.then(|| self.cc.recovery_point()),
         };
-        let SendState { loss_detector, scoreboard, rates, .. } = &mut self.snd;
+        let SendSide { loss_detector, scoreboard, rates, .. } = self;
         let Some(loss) = loss_detector.rack_tlp() else { return AckAccounting::default() };
         let rates = rates.as_deref_mut().map(|rates| &mut rates.delivery);
         let account = loss.deliver(scoreboard, rates, received, &context);
-        if self.cfg.tso && account.newly_reported > 0 {
+        if conn.cfg.tso && account.newly_reported > 0 {
             for &(left, right) in
                 received.blocks().iter().filter(|block| block.0 >= received.th_ack)
             {
-                self.snd.buffer.on_sacked(left, right);
+                self.buffer.on_sacked(left, right);
             }
         }
         account
@@ -246,41 +255,42 @@ impl TcpEndpoint {
     /// Processes a D-SACK, and the outcome of a tail loss probe.
     fn process_duplicate<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         received: &ReceivedAck,
         account: &AckAccounting,
     ) {
-        let probing = self.snd.loss_detector.rack_tlp().is_some_and(|loss| loss.tlp.probing());
+        let probing = self.loss_detector.rack_tlp().is_some_and(|loss| loss.tlp.probing());
         if received.blocks().is_empty() && !probing {
             // No D-SACK, and no probe outstanding.
             return;
         }
         let plain = account.bytes == 0 && received.blocks().is_empty();
         let input = DuplicateInput {
-            una: self.snd.una,
-            max: self.snd.max,
-            mss: self.mss(),
+            una: self.una,
+            max: self.max,
+            mss: conn.mss(),
             dup_ack_without_sack: plain && self.changes_nothing(received),
             delivered: account.duplicates,
         };
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
         let verdict = loss.on_duplicate(received, &input);
         if unlikely(verdict == TlpOutcome::RepairedLoss) && !self.cc.in_recovery() {
             // RFC 8985 section 7.4.2: the window is reduced at once, as for any loss.
-            let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
-            self.note(cx, change, Cause::LossProbe);
+            let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Loss));
+            self.note(conn, cx, change, Cause::LossProbe);
             if self.has_one_timer() {
                 // tcp_process_tlp_ack: tcp_init_cwnd_reduction.
                 self.ecn.on_reduced();
             }
-            let pipe = self.snd.scoreboard.sums().pipe();
+            let pipe = self.scoreboard.sums().pipe();
             let change = self.cc.on_recovered(&RecoveryEnd { th_ack: received.th_ack, pipe });
-            self.note(cx, change, Cause::Recovered);
+            self.note(conn, cx, change, Cause::Recovered);
         }
     }
 
     fn standing(&self, now: Instant) -> RackInput {
-        let in_recovery = match &self.snd.loss_detector {
+        let in_recovery = match &self.loss_detector {
             LossDetector::RackTlp(loss) => {
                 self.in_fast_recovery() || loss.episode.timeout_until.is_some()
             }
@@ -290,33 +300,38 @@ impl TcpEndpoint {
             now,
             in_recovery,
             min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO),
-            srtt: self.rtt.srtt().unwrap_or(Duration::ZERO),
+            srtt: self.rtt.estimator.srtt().unwrap_or(Duration::ZERO),
         }
     }
 
     /// Detects losses after an acknowledgment (`on_ack`), or when the reordering timer fires.
     pub(super) fn detect_losses(&mut self, now: Instant, on_ack: bool) -> RackLosses {
         let standing = || self.standing(now);
-        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else {
+        let LossDetector::RackTlp(loss) = &self.loss_detector else {
             return RackLosses::default();
         };
-        if !loss.may_find_losses(&self.snd.scoreboard) {
+        if !loss.may_find_losses(&self.scoreboard) {
             return RackLosses::default();
         }
         let standing = standing();
-        let SendState { loss_detector, scoreboard, .. } = &mut self.snd;
+        let SendSide { loss_detector, scoreboard, .. } = self;
         let Some(loss) = loss_detector.rack_tlp() else { return RackLosses::default() };
         loss.detect(scoreboard, &standing, on_ack)
     }
 
     /// Sets the reordering timer, where it is separate.
-    pub(super) fn watch_reordering(&mut self, now: Instant, found: &RackLosses) {
+    pub(super) fn watch_reordering(
+        &mut self,
+        timers: &mut Timers,
+        now: Instant,
+        found: &RackLosses,
+    ) {
         match found.reo_timeout {
             Some(after) => {
                 let at = now + after.max(Duration::from_micros(1));
-                self.timers.set(Purpose::Reorder, at);
+                timers.set(Purpose::Reorder, at);
             }
-            None => self.timers.stop(Purpose::Reorder),
+            None => timers.stop(Purpose::Reorder),
         }
     }
 
@@ -325,45 +340,46 @@ impl TcpEndpoint {
     #[inline(always)]
     pub(in crate::loss) fn grow(
         &mut self,
+        conn: &Connection,
         now: Instant,
         th_ack: Offset,
         packets: u64,
         nsegs: u32,
     ) -> WindowChange {
-        let ignores =
-            self.cc.ignores_ack(self.snd.usage.limited, self.snd.usage.max_packets_out as u32);
+        let ignores = self.cc.ignores_ack(self.usage.limited, self.usage.max_packets_out as u32);
         if ignores || self.holds_recovery() {
-            self.snd.rtt.sample = None;
+            self.rtt.sample = None;
             return WindowChange::None;
         }
         self.cc.on_acked(&AckEvent {
             now,
-            ticks: self.clock.tick(now),
-            rtt: self.snd.rtt.sample.take(),
-            srtt: self.smoothed(),
-            snd_nxt: self.snd.nxt,
+            ticks: conn.clock.tick(now),
+            rtt: self.rtt.sample.take(),
+            srtt: self.smoothed(conn),
+            snd_nxt: self.nxt,
             una: th_ack,
-            bytes: th_ack - self.snd.una,
+            bytes: th_ack - self.una,
             packets: packets.min(u64::from(u32::MAX)) as u32,
             nsegs,
             ends_recovery: false,
             retransmitting: self.repairs_timeout(),
-            snd_wnd: self.snd.peer.wnd,
-            window_limited: self.snd.usage.limited,
-            max_packets_out: self.snd.usage.max_packets_out as u32,
+            snd_wnd: self.peer.wnd,
+            window_limited: self.usage.limited,
+            max_packets_out: self.usage.max_packets_out as u32,
         })
     }
 
     /// Takes a round-trip sample from the packets acknowledged, else from those SACKed.
     fn take_delivered_rtt<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         th_ack: Offset,
         account: &AckAccounting,
     ) {
-        let by_ack = account.acked.packets > 0 || th_ack > self.snd.una;
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+        let by_ack = account.acked.packets > 0 || th_ack > self.una;
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
         let delivered = match loss.detector {
             RackDetector::Linux(_) => account.acked.with_sacked(&account.reported),
             RackDetector::Rfc(_) if by_ack => account.acked,
@@ -373,8 +389,8 @@ impl TcpEndpoint {
             return;
         }
         if by_ack || delivered.oldest_sent().is_some() {
-            self.take_rtt(cx, segment, th_ack, &delivered);
-            if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+            self.take_rtt(conn, cx, segment, th_ack, &delivered);
+            if let Some(loss) = self.loss_detector.rack_tlp() {
                 loss.tlp.on_rtt_sample();
             }
         }

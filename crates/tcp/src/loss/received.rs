@@ -5,7 +5,8 @@ use recovery::dsack::SackRange;
 use units::Offset;
 
 use super::LossDetector;
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
+use crate::state::SendSide;
 
 /// The contents of an acknowledgment, as offsets.
 #[derive(Debug, Clone, Copy)]
@@ -33,15 +34,16 @@ impl ReceivedAck {
     }
 }
 
-impl TcpEndpoint {
+impl SendSide {
     /// Is the flight lost in a timeout still being retransmitted?
     pub(crate) fn repairs_timeout(&self) -> bool {
-        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.repairs_timeout())
+        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.repairs_timeout())
     }
 
     /// Parses an acknowledgment; blocks outside the sequence space are dropped.
     pub(crate) fn parse_ack(
         &self,
+        conn: &Connection,
         segment: &Segment,
         (seq, th_ack): (Offset, Offset),
         wnd: u64,
@@ -52,13 +54,13 @@ impl TcpEndpoint {
             wnd,
             nsegs: u32::from(segment.nsegs.max(1)),
             data: segment.payload > 0,
-            sacks: self.negotiated.sack && !segment.sack_blocks().is_empty(),
+            sacks: conn.negotiated.sack && !segment.sack_blocks().is_empty(),
             blocks: [(Offset(0), Offset(0)); 4],
             count: 0,
         };
-        if self.negotiated.sack {
+        if conn.negotiated.sack {
             for block in segment.sack_blocks() {
-                let place = |seq: units::SeqNum| seq.near(self.cfg.isn, self.snd.una);
+                let place = |seq: units::SeqNum| seq.near(conn.cfg.isn, self.una);
                 if let Some(block) = place(block.left).zip(place(block.right)) {
                     received.blocks[received.count] = block;
                     received.count += 1;

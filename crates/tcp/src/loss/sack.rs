@@ -12,14 +12,15 @@ use units::{Bytes, Offset};
 
 use super::base::ProcessedAck;
 use super::{LossDetector, ReceivedAck};
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
+use crate::state::SendSide;
 
-impl TcpEndpoint {
+impl SendSide {
     /// tcp_sack_doack: before `snd_una` moves.
-    pub(super) fn sack_update(&mut self, received: &ReceivedAck) -> SackUpdate {
-        let (snd_una, snd_max) = (self.snd.una, self.snd.max);
-        let (snd_recover, t_maxseg) = (self.cc.recovery_point(), self.negotiated.maxseg);
-        let Some(loss) = self.snd.loss_detector.sack() else {
+    pub(super) fn sack_update(&mut self, conn: &Connection, received: &ReceivedAck) -> SackUpdate {
+        let (snd_una, snd_max) = (self.una, self.max);
+        let (snd_recover, t_maxseg) = (self.cc.recovery_point(), conn.negotiated.maxseg);
+        let Some(loss) = self.loss_detector.sack() else {
             return SackUpdate::default();
         };
         loss.holes.update(&SackInput {
@@ -33,15 +34,20 @@ impl TcpEndpoint {
     }
 
     /// tcp_do_prr_ack: sets the window to what this acknowledgment allows.
-    pub(super) fn sack_prr<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: &ProcessedAck<'_>) {
-        let snd = &self.snd;
+    pub(super) fn sack_prr<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        ack: &ProcessedAck<'_>,
+    ) {
+        let snd = &*self;
         let (una, nxt, max) = (snd.una.0 as i64, snd.nxt.0 as i64, snd.max.0 as i64);
         let recover = self.cc.recovery_point().0 as i64;
         let control = self.cc.control();
         let ssthresh = control.ssthresh.unwrap_or(control.window).get();
-        let (maxseg, pipe) = (self.mss(), self.prr_pipe());
-        let dup_acks = u64::from(self.snd.rexmt.dup_acks);
-        let Some(loss) = self.snd.loss_detector.sack() else { return };
+        let (maxseg, pipe) = (conn.mss(), self.prr_pipe());
+        let dup_acks = u64::from(self.rexmt.dup_acks);
+        let Some(loss) = self.loss_detector.sack() else { return };
         // 13.0 checks whether SACK was negotiated, later versions whether there are blocks or
         // holes.
         let sack = ack.sack_recovery || loss.rule.prr == PrrRule::Rfc6937;
@@ -62,16 +68,16 @@ impl TcpEndpoint {
             },
         );
         self.cc.set_window(Bytes(window));
-        self.emit_window(cx, Cause::Recovering);
+        self.emit_window(conn, cx, Cause::Recovering);
     }
 
     /// Bytes in flight as PRR counts them: in 13.0, without `rfc6675_pipe`, the bytes beyond the
     /// highest SACKed one and those retransmitted.
     fn prr_pipe(&self) -> i64 {
-        let LossDetector::Sack(loss) = &self.snd.loss_detector else { return 0 };
+        let LossDetector::Sack(loss) = &self.loss_detector else { return 0 };
         match loss.rule.params.pipe {
             PipeRule::Outstanding => {
-                let beyond = self.snd.nxt.0 as i64 - loss.holes.snd_fack().0 as i64;
+                let beyond = self.nxt.0 as i64 - loss.holes.snd_fack().0 as i64;
                 beyond + loss.holes.sack_bytes_rexmit() as i64
             }
             PipeRule::Sacked | PipeRule::SackedAndLost => self.computed_pipe(),
@@ -80,50 +86,55 @@ impl TcpEndpoint {
 
     /// tcp_compute_pipe; all outstanding data where 13.0 does not call it.
     pub(super) fn computed_pipe(&self) -> i64 {
-        let (una, max) = (self.snd.una, self.snd.max);
-        match &self.snd.loss_detector {
+        let (una, max) = (self.una, self.max);
+        match &self.loss_detector {
             LossDetector::Sack(loss) => loss.holes.pipe(una, max),
             _ => max.since(una).get() as i64,
         }
     }
 
-    /// [`TcpEndpoint::computed_pipe`] as controllers use it, in 32 bits without a sign.
+    /// [`SendSide::computed_pipe`] as controllers use it, in 32 bits without a sign.
     pub(crate) fn sack_pipe(&self) -> u64 {
         u64::from(self.computed_pipe() as u32)
     }
 
     /// tcp_sack_partialack: an acknowledgment in recovery without blocks.
-    pub(super) fn sack_partial_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, th_ack: Offset) {
+    pub(super) fn sack_partial_ack<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        th_ack: Offset,
+    ) {
         let snd_recover = self.cc.recovery_point();
         let control = self.cc.control();
         let partial = PartialAckInput {
             th_ack,
-            snd_una: self.snd.una,
-            snd_nxt: self.snd.nxt,
+            snd_una: self.una,
+            snd_nxt: self.nxt,
             snd_recover,
-            maxseg: self.negotiated.mss,
+            maxseg: conn.negotiated.mss,
             ssthresh: control.ssthresh.unwrap_or(control.window).get(),
         };
         let open_rescue_hole = RescueInput {
             th_ack,
-            high_data: self.snd.max.min(self.data_end()),
+            high_data: self.max.min(self.data_end()),
             snd_recover,
-            maxseg: self.negotiated.mss,
+            maxseg: conn.negotiated.mss,
         };
-        let Some(loss) = self.snd.loss_detector.sack() else { return };
+        let Some(loss) = self.loss_detector.sack() else { return };
         let window = loss.holes.partial_ack_window(&partial);
         if loss.rule.newsack && loss.holes.open_rescue_hole(&open_rescue_hole) {
             // The last segments may be lost too; no data beyond them can show it.
             cx.emit(|| Event::Lost { packets: 1 });
         }
         self.cc.set_window(Bytes(window));
-        self.emit_window(cx, Cause::Recovering);
+        self.emit_window(conn, cx, Cause::Recovering);
     }
 
     /// Handles a retransmission timeout, before the controller is informed.
     pub(crate) fn sack_timeout(&mut self) {
-        let shift = self.snd.rexmt.shift;
-        if let Some(loss) = self.snd.loss_detector.sack() {
+        let shift = self.rexmt.shift;
+        if let Some(loss) = self.loss_detector.sack() {
             loss.holes.on_timeout(shift);
         }
     }
@@ -132,9 +143,9 @@ impl TcpEndpoint {
     /// length.
     pub(crate) fn next_hole(&mut self) -> Option<(Offset, u64)> {
         let point = self.cc.recovery_point();
-        let window = self.snd.peer.wnd.min(self.cwnd());
+        let window = self.peer.wnd.min(self.cwnd());
         let data_end = self.data_end();
-        let loss = self.snd.loss_detector.sack()?;
+        let loss = self.loss_detector.sack()?;
         let room = window.saturating_sub(loss.holes.sack_bytes_rexmit());
         let (start, end) = loss.holes.next_hole()?;
         // Not beyond the recovery point.
@@ -145,22 +156,22 @@ impl TcpEndpoint {
 
     /// Advances `snd_nxt` past SACKed data after a timeout; returns the bytes by which that
     /// enlarges the window (tcp_sack_adjust).
-    pub(crate) fn skip_sacked(&mut self) -> u64 {
-        let LossDetector::Sack(loss) = &self.snd.loss_detector else { return 0 };
-        if !self.negotiated.sack || self.snd.nxt >= self.snd.max {
+    pub(crate) fn skip_sacked(&mut self, conn: &Connection) -> u64 {
+        let LossDetector::Sack(loss) = &self.loss_detector else { return 0 };
+        if !conn.negotiated.sack || self.nxt >= self.max {
             return 0;
         }
-        let (nxt, reported) = loss.holes.adjust(self.snd.nxt);
+        let (nxt, reported) = loss.holes.adjust(self.nxt);
         let enlarges = loss.rule.sacked_enlarges_window;
-        self.snd.nxt = nxt.min(self.snd.max);
+        self.nxt = nxt.min(self.max);
         if enlarges { reported } else { 0 }
     }
 
     /// Records `len` bytes sent, from a hole or not.
     pub(crate) fn sack_sent(&mut self, len: u64, hole: bool) {
         let (point, recovering) = (self.cc.recovery_point(), self.in_fast_recovery());
-        let congested = self.snd.rexmt.cwr_end.is_some();
-        let Some(loss) = self.snd.loss_detector.sack() else { return };
+        let congested = self.rexmt.cwr_end.is_some();
+        let Some(loss) = self.loss_detector.sack() else { return };
         if recovering || congested {
             loss.prr.on_sent(len);
         }
@@ -169,7 +180,7 @@ impl TcpEndpoint {
             // The next segment at `snd_nxt` is beyond the data just retransmitted.
             let retransmission = loss.holes.retransmitted_up_to();
             if loss.rule.holes_after_timeout {
-                self.snd.nxt = self.snd.nxt.max(retransmission.unwrap_or(self.snd.nxt));
+                self.nxt = self.nxt.max(retransmission.unwrap_or(self.nxt));
             }
         }
     }

@@ -11,9 +11,12 @@ use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind};
 use recovery::sendmap::RetransmitResult;
 use units::{Instant, Offset};
 
+use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::sent;
+use crate::state::SendSide;
+use crate::timers::Timers;
 
 /// The segment that a pass of the base stack sends.
 #[derive(Debug, Clone, Copy)]
@@ -46,19 +49,19 @@ impl TcpEndpoint {
                     self.send_base(cx, &plan, slot);
                 } else {
                     self.build_ack_cold(cx, slot);
-                    self.note_retransmit_time(cx.now);
+                    self.snd.note_retransmit_time(&self.conn, cx.now);
                 }
-                self.watch_base(cx, &plan);
+                self.snd.watch_base(&self.conn, &mut self.timers, cx, &plan);
                 if !plan.more {
                     self.snd.probe.segment = None;
-                    self.validate_bytes(None);
-                    self.end_call(cx);
+                    self.snd.validate_bytes(&self.conn, None);
+                    self.snd.end_call(&self.conn, cx);
                 }
                 Ok(())
             }
             Err(why) => {
                 self.snd.probe.segment = None;
-                self.end_pass(cx, why);
+                self.snd.end_pass(&self.conn, cx, why);
                 Err(why)
             }
         }
@@ -71,78 +74,62 @@ impl TcpEndpoint {
         self.outbox.get_or_insert_default().push_back(slot);
     }
 
-    /// Ends a call that has sent a segment.
-    fn end_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let why = self.base_waiting_reason();
-        if why != self.snd.call.waiting {
-            cx.emit(|| Event::SendLimited(why));
-        }
-        self.snd.call.waiting = why;
-        if core::mem::take(&mut self.snd.call.check_space) {
-            self.wake_writer(cx);
-        }
-    }
-
-    /// The limit that prevents further output.
-    fn base_waiting_reason(&self) -> SendLimit {
-        let unsent = self.data_end().since(self.snd.nxt).get();
-        self.waiting_reason(unsent, self.cwnd())
-    }
-
     /// Plans a segment, or returns why nothing is sent.
     fn plan_base<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         burst_max: u64,
     ) -> Result<BasePlan, SendLimit> {
-        let enlarged = self.skip_sacked();
+        let enlarged = self.snd.skip_sacked(&self.conn);
         let snd = &self.snd;
         let (una, nxt, max) = (snd.una, snd.nxt, snd.max);
-        let (mss, avail, wnd, cwnd) = (self.mss(), snd.buffer.used(), snd.peer.wnd, self.cwnd());
+        let (mss, avail, wnd, cwnd) =
+            (self.conn.mss(), snd.buffer.used(), snd.peer.wnd, self.snd.cwnd());
         let mut sendwin = wnd.min(cwnd + enlarged);
-        let recovering = self.in_fast_recovery();
+        let recovering = self.snd.in_fast_recovery();
         let (scans, retransmission) = match &snd.loss_detector {
-            LossDetector::Sack(loss) if self.negotiated.sack => {
+            LossDetector::Sack(loss) if self.conn.negotiated.sack => {
                 let scans = recovering || (loss.rule().holes_after_timeout && nxt < max);
                 (scans, if scans { loss.sack_bytes_rexmit() } else { 0 })
             }
             _ => (false, 0),
         };
-        let hole = if scans { self.next_hole() } else { None };
-        let forced = self.forces_data();
+        let hole = if scans { self.snd.next_hole() } else { None };
+        let forced = self.snd.forces_data();
         let probes = forced && sendwin == 0;
         if probes {
             sendwin = 1;
         } else if forced {
-            self.end_persist();
+            self.snd.end_persist(&mut self.timers);
         }
         let (at, mut len) = match hole {
             Some(hole) => hole,
-            None => (nxt, self.room_for_new(sendwin, retransmission)),
+            None => (nxt, self.snd.room_for_new(sendwin, retransmission)),
         };
         let off = at.since(una).get();
         if len == 0 && sendwin == 0 && off < avail {
-            self.shut_window(cx);
+            self.snd.shut_window(&self.conn, &mut self.timers, cx);
         }
         let unsent = avail.saturating_sub(self.snd.nxt.since(una).get());
         if let Some(size) = self.snd.buffer.autoscale(wnd, sendwin, unsent) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
-        let fin_unsent = max <= self.data_end() || nxt == una;
+        let fin_unsent = max <= self.snd.data_end() || nxt == una;
         // A probe that carries the last byte omits the FIN.
-        let mut fin = self.fin_wanted() && off + len >= avail && !(probes && off < avail);
-        let sends = (len > 0 && (forced || self.is_worth_sending(len, off, hole.is_some())))
-            || self.window_update_due()
+        let mut fin = self.conn.fin_wanted() && off + len >= avail && !(probes && off < avail);
+        let sends = (len > 0
+            && (forced || self.snd.is_worth_sending(&self.conn, len, off, hole.is_some())))
+            || self.rcv.window_update_due(&self.conn, &self.timers)
             || self.rcv.ack_now
             || (fin && fin_unsent);
         if !sends {
-            return Err(self.base_idle_reason(cx, len, off));
+            return Err(self.snd.base_idle_reason(&self.conn, &mut self.timers, cx, len, off));
         }
         let mut more = hole.is_some();
         if len > mss {
             fin = false;
-            let tso = self.cfg.tso && hole.is_none() && !self.has_blocks();
-            let most = if tso { self.tso_len(len, off, burst_max) } else { mss };
+            let tso = self.conn.cfg.tso && hole.is_none() && !self.rcv.has_blocks(&self.conn);
+            let most = if tso { self.snd.tso_len(&self.conn, len, off, burst_max) } else { mss };
             more |= most < len || !tso;
             // What the device does not take waits for the next call (tcp_m_copym cuts `len` only).
             len = if tso { self.snd.buffer.one_packet(off, most) } else { most };
@@ -159,10 +146,79 @@ impl TcpEndpoint {
         })
     }
 
+    /// Builds a segment with data or a FIN and records its transmission.
+    fn send_base<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan, slot: &mut Segment) {
+        let mut flags = Flags::ACK;
+        if plan.push {
+            flags |= Flags::PSH;
+        }
+        // Every ACK after an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1).
+        let carries_fin =
+            plan.fin && self.snd.max > self.snd.data_end() && self.snd.nxt == self.snd.max;
+        if plan.fin {
+            flags |= Flags::FIN;
+            if carries_fin {
+                // The FIN already has a sequence number.
+                self.snd.nxt = Offset(self.snd.nxt.0 - 1);
+            }
+        }
+        let at = if plan.hole { plan.at } else { self.snd.nxt };
+        self.write_header_cold(cx.now, at, plan.len, flags, slot);
+        if plan.len > self.conn.mss() {
+            slot.gso_size = self.conn.negotiated.mss as u16;
+        }
+        if self.rcv.has_blocks(&self.conn) {
+            self.rcv.write_blocks(&self.conn, plan.len, slot);
+        }
+        let repeated = at < self.snd.max && plan.len > 0;
+        let kind = match (plan.len, plan.hole, repeated) {
+            _ if plan.probes => SentKind::Probe,
+            (0, ..) if carries_fin => SentKind::Ack,
+            (0, ..) if at < self.snd.max => SentKind::Retransmission(self.snd.rexmt.cause),
+            (0, ..) => SentKind::Control,
+            (_, true, _) if self.snd.in_fast_recovery() => {
+                SentKind::Retransmission(Cause::FastRetransmit)
+            }
+            // After a timeout holes are retransmitted outside of recovery (`snd_nxt < snd_max`).
+            (_, true, _) => SentKind::Retransmission(self.snd.rexmt.cause),
+            (_, false, true) => SentKind::Retransmission(self.snd.rexmt.cause),
+            (_, false, false) => SentKind::New,
+        };
+        if plan.probes {
+            self.snd.note_probe_sent(&self.conn, cx.now, at, plan);
+        } else {
+            self.snd.note_base_sent(&self.conn, cx, plan, at);
+        }
+        cx.emit_with_state(&self.snd.with(&self.conn), || {
+            let at = self.conn.payload_offset(at);
+            Event::Sent { at, len: plan.len as u32, kind }
+        });
+    }
+}
+
+impl SendSide {
+    /// Ends a call that has sent a segment.
+    fn end_call<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let why = self.base_waiting_reason();
+        if why != self.call.waiting {
+            cx.emit(|| Event::SendLimited(why));
+        }
+        self.call.waiting = why;
+        if core::mem::take(&mut self.call.check_space) {
+            self.wake_writer(conn, cx);
+        }
+    }
+
+    /// The limit that prevents further output.
+    fn base_waiting_reason(&self) -> SendLimit {
+        let unsent = self.data_end().since(self.nxt).get();
+        self.waiting_reason(unsent, self.cwnd())
+    }
+
     /// Bytes from `snd_nxt` on that the windows allow; in a recovery with retransmissions, the PRR
     /// allowance less the bytes sent since.
     fn room_for_new(&self, sendwin: u64, retransmitted: u64) -> u64 {
-        let snd = &self.snd;
+        let snd = self;
         let (avail, off) = (snd.buffer.used(), snd.nxt - snd.una);
         if retransmitted == 0 || snd.nxt < snd.max {
             return avail.min(sendwin).saturating_sub(off);
@@ -173,10 +229,10 @@ impl TcpEndpoint {
     }
 
     /// The sender's side of silly-window avoidance.
-    fn is_worth_sending(&self, len: u64, off: u64, hole: bool) -> bool {
-        let snd = &self.snd;
-        len >= self.mss()
-            || ((snd.call.idle || self.cfg.nodelay) && len + off >= snd.buffer.used())
+    fn is_worth_sending(&self, conn: &Connection, len: u64, off: u64, hole: bool) -> bool {
+        let snd = self;
+        len >= conn.mss()
+            || ((snd.call.idle || conn.cfg.nodelay) && len + off >= snd.buffer.used())
             || (snd.peer.max_wnd > 0 && len >= snd.peer.max_wnd / 2)
             || snd.nxt < snd.max
             || hole
@@ -184,12 +240,12 @@ impl TcpEndpoint {
 
     /// Length of a burst for the segmentation offload: below the limit of the interface, whole
     /// segments unless it empties the send buffer, and at least one segment.
-    fn tso_len(&self, len: u64, off: u64, burst_max: u64) -> u64 {
-        let mss = self.mss();
+    fn tso_len(&self, conn: &Connection, len: u64, off: u64, burst_max: u64) -> u64 {
+        let mss = conn.mss();
         // t_maxseg counts the option bytes, which are the difference to mss.
-        let headers = u64::from(self.cfg.ip.header_len()) + 20 + (self.maxseg() - mss);
+        let headers = u64::from(conn.cfg.ip.header_len()) + 20 + (conn.maxseg() - mss);
         let len = len.min(burst_max.saturating_sub(headers));
-        let whole = off + len < self.snd.buffer.used();
+        let whole = off + len < self.buffer.used();
         let len = if whole { len - len % mss } else { len };
         len.max(mss)
     }
@@ -197,19 +253,21 @@ impl TcpEndpoint {
     /// Returns why nothing is sent, and ensures that a timer runs if data is waiting.
     fn base_idle_reason<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
         cx: &mut Cx<'_, R>,
         len: u64,
         off: u64,
     ) -> SendLimit {
-        let outstanding = self.snd.max > self.snd.una;
-        let retransmits = self.timers.runs(Purpose::Retransmit);
-        let probes = self.timers.runs(Purpose::Persist);
-        let avail = self.snd.buffer.used();
-        if self.negotiated.sack && outstanding && !retransmits && !probes {
-            self.arm_retransmit(cx.now);
+        let outstanding = self.max > self.una;
+        let retransmits = timers.runs(Purpose::Retransmit);
+        let probes = timers.runs(Purpose::Persist);
+        let avail = self.buffer.used();
+        if conn.negotiated.sack && outstanding && !retransmits && !probes {
+            self.arm_retransmit(conn, timers, cx.now);
         } else if avail > 0 && !retransmits && !probes {
-            self.snd.rexmt.shift = 0;
-            self.set_persist(cx.now);
+            self.rexmt.shift = 0;
+            self.set_persist(conn, timers, cx.now);
         }
         if len > 0 && len + off >= avail {
             SendLimit::SmallSegment
@@ -218,124 +276,85 @@ impl TcpEndpoint {
         }
     }
 
-    /// Builds a segment with data or a FIN and records its transmission.
-    fn send_base<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan, slot: &mut Segment) {
-        let mut flags = Flags::ACK;
-        if plan.push {
-            flags |= Flags::PSH;
-        }
-        // Every ACK after an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1).
-        let carries_fin =
-            plan.fin && self.snd.max > self.data_end() && self.snd.nxt == self.snd.max;
-        if plan.fin {
-            flags |= Flags::FIN;
-            if carries_fin {
-                // The FIN already has a sequence number.
-                self.snd.nxt = Offset(self.snd.nxt.0 - 1);
-            }
-        }
-        let at = if plan.hole { plan.at } else { self.snd.nxt };
-        self.write_header_cold(cx.now, at, plan.len, flags, slot);
-        if plan.len > self.mss() {
-            slot.gso_size = self.negotiated.mss as u16;
-        }
-        if self.has_blocks() {
-            self.write_blocks(plan.len, slot);
-        }
-        let repeated = at < self.snd.max && plan.len > 0;
-        let kind = match (plan.len, plan.hole, repeated) {
-            _ if plan.probes => SentKind::Probe,
-            (0, ..) if carries_fin => SentKind::Ack,
-            (0, ..) if at < self.snd.max => SentKind::Retransmission(self.snd.rexmt.cause),
-            (0, ..) => SentKind::Control,
-            (_, true, _) if self.in_fast_recovery() => {
-                SentKind::Retransmission(Cause::FastRetransmit)
-            }
-            // After a timeout holes are retransmitted outside of recovery (`snd_nxt < snd_max`).
-            (_, true, _) => SentKind::Retransmission(self.snd.rexmt.cause),
-            (_, false, true) => SentKind::Retransmission(self.snd.rexmt.cause),
-            (_, false, false) => SentKind::New,
-        };
-        if plan.probes {
-            self.note_probe_sent(cx.now, at, plan);
-        } else {
-            self.note_base_sent(cx, plan, at);
-        }
-        cx.emit_with_state(self, || {
-            let at = self.payload_offset(at);
-            Event::Sent { at, len: plan.len as u32, kind }
-        });
-    }
-
     /// Records a window probe: it advances `snd_max`, not `snd_nxt`.
-    fn note_probe_sent(&mut self, now: Instant, at: Offset, plan: &BasePlan) {
+    fn note_probe_sent(&mut self, conn: &Connection, now: Instant, at: Offset, plan: &BasePlan) {
         let end = at + plan.len + u64::from(plan.fin);
-        if end > self.snd.max {
-            let mss = self.mss();
-            sent::push(&mut self.snd.scoreboard, at.max(self.snd.max), end, plan.fin, mss, now);
-            self.snd.max = end;
+        if end > self.max {
+            let mss = conn.mss();
+            sent::push(&mut self.scoreboard, at.max(self.max), end, plan.fin, mss, now);
+            self.max = end;
         }
     }
 
     /// Advances the sequence variables and updates the counters.
-    fn note_base_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan, at: Offset) {
-        let (mss, now) = (self.mss(), cx.now);
+    fn note_base_sent<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        plan: &BasePlan,
+        at: Offset,
+    ) {
+        let (mss, now) = (conn.mss(), cx.now);
         let end = at + plan.len + u64::from(plan.fin);
         let packets = if plan.len <= mss { 1 } else { plan.len.div_ceil(mss) };
         if plan.len > 0 {
             self.totals.data_packets += packets;
         }
-        if at < self.snd.max {
+        if at < self.max {
             if plan.len > 0 {
                 self.totals.retransmitted_packets += packets;
             }
-            let _: RetransmitResult =
-                self.snd.scoreboard.retransmit(at, end.min(self.snd.max), now, false);
+            let _: RetransmitResult = self.scoreboard.retransmit(at, end.min(self.max), now, false);
         }
-        let pushed_from = at.max(self.snd.max);
-        if end > self.snd.max {
-            sent::push(&mut self.snd.scoreboard, pushed_from, end, plan.fin, mss, now);
+        let pushed_from = at.max(self.max);
+        if end > self.max {
+            sent::push(&mut self.scoreboard, pushed_from, end, plan.fin, mss, now);
         }
         if !plan.hole {
-            self.snd.nxt = end;
+            self.nxt = end;
         } else if plan.fin {
-            self.snd.nxt += 1;
+            self.nxt += 1;
         }
-        self.note_retransmit_time(now);
-        if end > self.snd.max {
-            self.snd.max = end;
-            self.snd.last_sent = now;
-            if self.snd.rtt.timing.is_none() {
-                self.snd.rtt.timing = Some((at, now));
+        self.note_retransmit_time(conn, now);
+        if end > self.max {
+            self.max = end;
+            self.last_sent = now;
+            if self.rtt.timing.is_none() {
+                self.rtt.timing = Some((at, now));
             }
         }
-        self.snd.nxt = self.snd.nxt.min(self.snd.max);
+        self.nxt = self.nxt.min(self.max);
         self.sack_sent(plan.len, plan.hole);
     }
 
     /// Updates `t_badrxtwin` for segments sent between the first timeout and the next round-trip
     /// sample.
-    fn note_retransmit_time(&mut self, now: Instant) {
-        if self.snd.rexmt.shift == 1 && self.snd.rexmt.timeout_stamp.is_some() {
-            self.snd.rexmt.timeout_stamp = Some(self.clock.timestamp(now));
+    fn note_retransmit_time(&mut self, conn: &Connection, now: Instant) {
+        if self.rexmt.shift == 1 && self.rexmt.timeout_stamp.is_some() {
+            self.rexmt.timeout_stamp = Some(conn.clock.timestamp(now));
         }
     }
 
     /// Sets the retransmission timer if it does not run and data is outstanding, else the persist
     /// timer if data is waiting.
-    fn watch_base<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan) {
-        if plan.probes || self.timers.runs(Purpose::Retransmit) {
+    fn watch_base<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+        plan: &BasePlan,
+    ) {
+        if plan.probes || timers.runs(Purpose::Retransmit) {
             return;
         }
-        if self.snd.nxt != self.snd.una || (plan.hole && self.snd.nxt != self.snd.max) {
-            if self.timers.runs(Purpose::Persist) {
-                self.end_persist();
+        if self.nxt != self.una || (plan.hole && self.nxt != self.max) {
+            if timers.runs(Purpose::Persist) {
+                self.end_persist(timers);
             }
-            self.arm_retransmit(cx.now);
-        } else if plan.len == 0 && self.snd.buffer.used() > 0 && !self.timers.runs(Purpose::Persist)
-        {
-            self.snd.rexmt.shift = 0;
-            self.set_persist(cx.now);
+            self.arm_retransmit(conn, timers, cx.now);
+        } else if plan.len == 0 && self.buffer.used() > 0 && !timers.runs(Purpose::Persist) {
+            self.rexmt.shift = 0;
+            self.set_persist(conn, timers, cx.now);
         }
     }
 }

@@ -8,6 +8,8 @@ use units::{Instant, Offset};
 use super::call::PacketBatch;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
+use crate::state::{ReceiveSide, SendSide};
+use crate::timers::Timers;
 
 impl TcpEndpoint {
     /// Full packets that may follow the last one without another decision.
@@ -23,17 +25,17 @@ impl TcpEndpoint {
     #[inline]
     pub fn begin_batch(&mut self, now: Instant, model: &Segment) -> u64 {
         let alike = model.flags == Flags::ACK
-            && u64::from(model.payload) == self.mss()
-            && !self.ecn.agreed()
+            && u64::from(model.payload) == self.conn.mss()
+            && !self.snd.ecn.agreed()
             && self.snd.rtt.timing.is_some()
-            && self.is_watched(now)
-            && self.last_field() == Some(model.window);
+            && self.snd.is_watched(&self.timers, now)
+            && self.rcv.last_field() == Some(model.window);
         if !alike {
             return 0;
         }
         let packets = self.snd.call.batch.packets();
         self.snd.call.batch = PacketBatch::new(0, self.snd.call.batch.fills_window());
-        self.totals.data_packets += packets;
+        self.snd.totals.data_packets += packets;
         self.snd.last_sent = now;
         packets
     }
@@ -43,27 +45,9 @@ impl TcpEndpoint {
     #[inline(always)]
     pub fn next_in_batch<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &mut Segment) {
         let at = self.snd.max;
-        segment.seq = at.to_seq(self.cfg.isn);
-        self.move_full(cx.now, at);
-        self.emit_full_sent(cx, at);
-    }
-
-    /// The window field of the next header, unless it must be recomputed.
-    #[inline(always)]
-    fn last_field(&self) -> Option<u16> {
-        let promised = self.rcv.adv.since(self.rcv.nxt).get();
-        let window = self.rcv.window.last_window(promised, self.rcv.reassembly.bytes());
-        window.map(|window| self.rcv.window.field(window))
-    }
-
-    /// Are the timers of the flight set as of now?
-    #[inline(always)]
-    fn is_watched(&self, now: Instant) -> bool {
-        let planned = match &self.snd.loss_detector {
-            LossDetector::RackTlp(loss) => loss.planned_at(now),
-            LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => true,
-        };
-        planned && self.timers.runs(Purpose::Retransmit)
+        segment.seq = at.to_seq(self.conn.cfg.isn);
+        self.snd.move_full(&self.conn, cx.now, at);
+        self.snd.emit_full_sent(&self.conn, cx, at);
     }
 
     /// Builds a full packet as `build_new` does, after another at the same instant and outside of
@@ -71,25 +55,47 @@ impl TcpEndpoint {
     #[inline(never)]
     pub(super) fn build_next<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         let at = self.snd.max;
-        self.write_next_header(cx.now, at, self.mss(), slot);
-        self.note_full(cx.now);
+        self.write_next_header(cx.now, at, self.conn.mss(), slot);
+        self.snd.note_full(&self.conn, cx.now);
         if self.snd.rtt.timing.is_none() {
             self.snd.rtt.timing = Some((at, cx.now));
         }
-        if !self.is_watched(cx.now) {
-            self.watch_flight(cx.now);
+        if !self.snd.is_watched(&self.timers, cx.now) {
+            self.snd.watch_flight(&self.conn, &mut self.timers, cx.now);
         }
-        self.emit_full_sent(cx, at);
+        self.snd.emit_full_sent(&self.conn, cx, at);
     }
 
     /// Writes the header after another segment sent at the same instant: the ACK and the window are
     /// the same unless the window has to be recomputed.
     #[inline(always)]
     fn write_next_header(&mut self, now: Instant, at: Offset, len: u64, slot: &mut Segment) {
-        let Some(field) = self.last_field() else {
+        let Some(field) = self.rcv.last_field() else {
             return self.write_header_cold(now, at, len, Flags::ACK, slot);
         };
         self.write_fields(now, at, len, Flags::ACK, field, slot);
         self.rcv.policy.on_ack_sent();
+    }
+}
+
+impl SendSide {
+    /// Are the timers of the flight set as of now?
+    #[inline(always)]
+    fn is_watched(&self, timers: &Timers, now: Instant) -> bool {
+        let planned = match &self.loss_detector {
+            LossDetector::RackTlp(loss) => loss.planned_at(now),
+            LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => true,
+        };
+        planned && timers.runs(Purpose::Retransmit)
+    }
+}
+
+impl ReceiveSide {
+    /// The window field of the next header, unless it must be recomputed.
+    #[inline(always)]
+    fn last_field(&self) -> Option<u16> {
+        let promised = self.adv.since(self.nxt).get();
+        let window = self.window.last_window(promised, self.reassembly.bytes());
+        window.map(|window| self.window.field(window))
     }
 }

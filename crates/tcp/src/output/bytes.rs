@@ -4,44 +4,47 @@ use machine::Cx;
 use record::{Event, Recorder, SendLimit, SentKind};
 
 use super::SegmentPlan;
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
+use crate::state::{ReceiveSide, SendSide};
 
-impl TcpEndpoint {
+impl SendSide {
     /// Plans a pass: the length that the windows allow, whole segments unless the send buffer is
     /// emptied, and the sender's side of silly-window avoidance.
     pub(crate) fn plan_bytes<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        rcv: &ReceiveSide,
         cx: &mut Cx<'_, R>,
         burst_max: u64,
     ) -> Result<SegmentPlan, SendLimit> {
-        let mss = self.mss();
-        let off = self.snd.nxt - self.snd.una;
-        let avail = self.snd.buffer.used();
-        let cwnd = self.send_window();
-        let sendwin = self.snd.peer.wnd.min(cwnd);
+        let mss = conn.mss();
+        let off = self.nxt - self.una;
+        let avail = self.buffer.used();
+        let cwnd = self.send_window(conn);
+        let sendwin = self.peer.wnd.min(cwnd);
         let mut len = match self.rack_tlp_room() {
             None => avail.min(sendwin).saturating_sub(off),
-            Some(room) => avail.min(self.snd.peer.wnd).saturating_sub(off).min(room),
+            Some(room) => avail.min(self.peer.wnd).saturating_sub(off).min(room),
         };
         let unsent = avail.saturating_sub(off);
 
-        if let Some(size) = self.snd.buffer.autoscale(self.snd.peer.wnd, sendwin, unsent) {
+        if let Some(size) = self.buffer.autoscale(self.peer.wnd, sendwin, unsent) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
 
         // The FIN follows the last byte, and is sent once.
-        let fin_next = self.fin_wanted() && off + len >= avail;
-        let fin_unsent = self.snd.max <= self.data_end() || self.snd.nxt == self.snd.una;
-        let retransmitting = self.snd.nxt < self.snd.max;
+        let fin_next = conn.fin_wanted() && off + len >= avail;
+        let fin_unsent = self.max <= self.data_end() || self.nxt == self.una;
+        let retransmitting = self.nxt < self.max;
         if len == 0 {
             if fin_next && fin_unsent && off <= avail {
                 let kind = if retransmitting {
-                    SentKind::Retransmission(self.snd.rexmt.cause)
+                    SentKind::Retransmission(self.rexmt.cause)
                 } else {
                     SentKind::Control
                 };
                 return Ok(SegmentPlan {
-                    at: self.snd.nxt,
+                    at: self.nxt,
                     len: 0,
                     fin: true,
                     push: false,
@@ -52,8 +55,8 @@ impl TcpEndpoint {
             return Err(self.waiting_reason(unsent, cwnd));
         }
         let goes = len >= mss
-            || ((self.snd.call.idle || self.cfg.nodelay) && len + off >= avail)
-            || (self.snd.peer.max_wnd > 0 && len >= self.snd.peer.max_wnd / 2)
+            || ((self.call.idle || conn.cfg.nodelay) && len + off >= avail)
+            || (self.peer.max_wnd > 0 && len >= self.peer.max_wnd / 2)
             || retransmitting;
         if !goes {
             let limited = if len + off < avail {
@@ -68,8 +71,8 @@ impl TcpEndpoint {
         // t_maxseg counts the option bytes, which are the difference to mss.
         if len > mss {
             fin = false;
-            let headers = u64::from(self.cfg.ip.header_len()) + 20 + (self.maxseg() - mss);
-            if self.cfg.tso && self.rcv.reassembly.is_empty() {
+            let headers = u64::from(conn.cfg.ip.header_len()) + 20 + (conn.maxseg() - mss);
+            if conn.cfg.tso && rcv.reassembly.is_empty() {
                 let most = burst_max.saturating_sub(headers).max(mss);
                 if len > most {
                     len = most;
@@ -85,22 +88,19 @@ impl TcpEndpoint {
                 more = true;
             }
         }
-        let kind = if retransmitting {
-            SentKind::Retransmission(self.snd.rexmt.cause)
-        } else {
-            SentKind::New
-        };
-        Ok(SegmentPlan { at: self.snd.nxt, len, fin, push: off + len == avail, kind, more })
+        let kind =
+            if retransmitting { SentKind::Retransmission(self.rexmt.cause) } else { SentKind::New };
+        Ok(SegmentPlan { at: self.nxt, len, fin, push: off + len == avail, kind, more })
     }
 
     /// At the end of a call, records whether the window was the limit; FreeBSD's own controllers do
     /// not use it.
-    pub(super) fn validate_bytes(&mut self, why: Option<SendLimit>) {
-        if self.queues_packets() {
+    pub(super) fn validate_bytes(&mut self, conn: &Connection, why: Option<SendLimit>) {
+        if conn.queues_packets() {
             return;
         }
         let limited = match why {
-            None => self.snd.nxt.since(self.snd.una).get() + self.mss() > self.cwnd(),
+            None => self.nxt.since(self.una).get() + conn.mss() > self.cwnd(),
             Some(why) => why == SendLimit::CongestionWindow,
         };
         self.validate_window(limited);
@@ -109,8 +109,8 @@ impl TcpEndpoint {
     /// The limit that holds back the next byte.
     pub(crate) fn waiting_reason(&self, unsent: u64, cwnd: u64) -> SendLimit {
         if unsent == 0 {
-            if self.snd.fin { SendLimit::Done } else { SendLimit::Application }
-        } else if cwnd <= self.snd.peer.wnd {
+            if self.fin { SendLimit::Done } else { SendLimit::Application }
+        } else if cwnd <= self.peer.wnd {
             SendLimit::CongestionWindow
         } else {
             SendLimit::PeerWindow

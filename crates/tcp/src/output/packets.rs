@@ -13,9 +13,11 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use super::SegmentPlan;
 use super::call::{Pacing, PacketBatch, WriteCall};
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
 use crate::profile::{BurstRule, LinuxBursts, SendQueue};
 use crate::send_buffer::{DeviceLimits, WriteFlags, WriteQueue};
+use crate::state::SendSide;
+use crate::timers::Timers;
 
 /// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a
 /// kernel without tunnels and WLAN (sk_dst_gso_max_size).
@@ -42,36 +44,59 @@ struct SendRoom {
     in_flight: u64,
 }
 
-impl TcpEndpoint {
+impl SendSide {
+    /// A burst of new data from `at` to `end` was sent (tcp_event_new_data_sent): a blocked writer may
+    /// have space. Sending frees none, so only the first burst of a call is a reason to look.
+    #[inline(always)]
+    pub(super) fn on_burst_sent<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        at: Offset,
+        end: Offset,
+    ) {
+        if !conn.queues_packets() {
+            return;
+        }
+        if conn.cfg.tso {
+            self.buffer.on_burst_sent(end);
+        }
+        if at == self.call.nxt_at_call {
+            self.wake_writer(conn, cx);
+        }
+    }
+
     /// Plans a pass: a burst within the congestion window, the peer's window and Nagle's rule.
     #[inline(always)]
     pub(super) fn plan_packets(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
         rule: LinuxBursts,
         now: Instant,
     ) -> Result<SegmentPlan, SendLimit> {
-        let mss = self.mss();
+        let mss = conn.mss();
         let end = self.data_end();
-        let retransmitting = self.snd.nxt < self.snd.max.min(end);
-        let until = if retransmitting { self.snd.max.min(end) } else { end };
-        let unsent = until.since(self.snd.nxt).get();
-        let cwnd = self.send_window() / mss;
+        let retransmitting = self.nxt < self.max.min(end);
+        let until = if retransmitting { self.max.min(end) } else { end };
+        let unsent = until.since(self.nxt).get();
+        let cwnd = self.send_window(conn) / mss;
         let in_flight = if retransmitting {
-            (self.snd.nxt - self.snd.una).div_ceil(mss)
+            (self.nxt - self.una).div_ceil(mss)
         } else {
             self.packets_in_flight()
         };
         // tcp_cwnd_test: at least two bursts are in flight.
         let mut quota = cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1));
-        let window_end = self.snd.una + self.snd.peer.wnd;
-        let fin_due = self.fin_wanted() && unsent == 0 && self.snd.nxt == end;
-        if unlikely(rule.free_fin && quota == 0 && unsent <= mss && self.fin_wanted()) {
-            let nxt = self.snd.nxt;
-            quota = u64::from(!retransmitting && self.snd.buffer.head_end(nxt).is_none());
+        let window_end = self.una + self.peer.wnd;
+        let fin_due = conn.fin_wanted() && unsent == 0 && self.nxt == end;
+        if unlikely(rule.free_fin && quota == 0 && unsent <= mss && conn.fin_wanted()) {
+            let nxt = self.nxt;
+            quota = u64::from(!retransmitting && self.buffer.head_end(nxt).is_none());
         }
         if unlikely(fin_due) {
             // A FIN alone is a packet like others (tcp_cwnd_test).
-            if quota == 0 && self.snd.max == end {
+            if quota == 0 && self.max == end {
                 self.validate_window(true);
                 return Err(SendLimit::CongestionWindow);
             }
@@ -80,8 +105,8 @@ impl TcpEndpoint {
                 len: 0,
                 fin: true,
                 push: false,
-                kind: if self.snd.max > end {
-                    SentKind::Retransmission(self.snd.rexmt.cause)
+                kind: if self.max > end {
+                    SentKind::Retransmission(self.rexmt.cause)
                 } else {
                     SentKind::Control
                 },
@@ -89,20 +114,20 @@ impl TcpEndpoint {
             });
         }
         let outcome = if unsent == 0 {
-            Err(if self.snd.fin { SendLimit::Done } else { SendLimit::Application })
+            Err(if self.fin { SendLimit::Done } else { SendLimit::Application })
         } else if quota == 0 {
             Err(SendLimit::CongestionWindow)
         } else {
             // tcp_cwnd_test: a burst is at most half of the window.
             let half = (cwnd / 2).max(1);
-            let most = self.burst_segments(rule);
+            let most = self.burst_segments(conn, rule);
             let segments = most.min(quota).min(half);
-            let room = window_end.since(self.snd.nxt).get();
+            let room = window_end.since(self.nxt).get();
             let limited = segments < most || room < most * mss;
-            let at = self.snd.nxt;
+            let at = self.nxt;
             let mut head = unsent;
-            let pushed = self.snd.call.write.filter(|call| at < call.pushed);
-            if self.cfg.tso && !retransmitting {
+            let pushed = self.call.write.filter(|call| at < call.pushed);
+            if conn.cfg.tso && !retransmitting {
                 let len = if rule.grows { segments * mss } else { 0 };
                 head = self.grow_head(len).min(unsent);
                 if let Some(call) = pushed {
@@ -114,7 +139,7 @@ impl TcpEndpoint {
             let small = limited && head > mss && !retransmitting && !pushed;
             let waits = small.then(|| {
                 let free = SendRoom { most: most * mss, window: room, cwnd, in_flight };
-                self.defers(now, &free, head, rule.win_divisor)
+                self.defers(conn, now, &free, head, rule.win_divisor)
             });
             match waits.flatten() {
                 Some(why) => Err(why),
@@ -122,16 +147,18 @@ impl TcpEndpoint {
                     // tcp_write_xmit: another packet behind it makes one of less than a segment go.
                     let pushed = head < mss && head < unsent;
                     let free = retransmitting || pushed;
-                    self.whole_segments(head, segments * mss, room, free)
+                    self.whole_segments(conn, head, segments * mss, room, free)
                 }
             }
         };
         let outcome = match outcome {
-            Ok(len) if self.snd.call.write.is_some() && self.device_is_full(now, len) => {
+            Ok(len) if self.call.write.is_some() && self.device_is_full(conn, timers, now, len) => {
                 Err(SendLimit::SmallSegment)
             }
             Ok(len)
-                if unlikely(rule.device_holds) && !retransmitting && self.throttles(now, len) =>
+                if unlikely(rule.device_holds)
+                    && !retransmitting
+                    && self.throttles(conn, timers, now, len) =>
             {
                 Err(SendLimit::SmallSegment)
             }
@@ -140,39 +167,40 @@ impl TcpEndpoint {
         let limited = |why: &SendLimit| in_flight >= cwnd || *why == SendLimit::CongestionWindow;
         let len = outcome.inspect_err(|why| {
             // tcp_push_pending_frames: with nothing left to send the window is not looked at.
-            if unsent > 0 || self.snd.nxt != self.snd.call.nxt_at_call {
+            if unsent > 0 || self.nxt != self.call.nxt_at_call {
                 self.validate_window(limited(why));
             }
         })?;
-        let at = self.snd.nxt;
+        let at = self.nxt;
         let last = at + len == end;
         if len != mss && !len.is_multiple_of(mss) {
-            self.snd.nagle.minshall_end = self.snd.nxt + len;
+            self.nagle.minshall_end = self.nxt + len;
         }
-        if !retransmitting && !self.cfg.tso && !last && !self.measures_rates() {
+        if !retransmitting && !conn.cfg.tso && !last && !self.measures_rates() {
             // Further passes of this call would plan the same, packet by packet, until the limit is
             // reached; no retransmission can intervene.
             let most = cwnd - in_flight;
             let train = if self.cc.in_recovery() || rule.device_holds {
                 0
             } else {
-                let room = (unsent - 1).min(window_end.since(self.snd.nxt).get());
+                let room = (unsent - 1).min(window_end.since(self.nxt).get());
                 // Usually the congestion window is the limit: then no division is needed.
                 let packets = if room >= most * mss { most } else { room / mss };
                 packets.saturating_sub(1)
             };
             // The last segment may need no room.
-            let last_is_free = unlikely(rule.free_fin) && self.fin_wanted();
+            let last_is_free = unlikely(rule.free_fin) && conn.fin_wanted();
             let fills = train + 1 == most && !last_is_free && !rule.device_holds;
-            self.snd.call.batch = PacketBatch::new(train, fills);
+            self.call.batch = PacketBatch::new(train, fills);
         }
         Ok(SegmentPlan {
             at,
             len,
-            fin: last && self.fin_wanted(),
-            push: if retransmitting { last } else { self.ends_push(at, at + len) } || len > mss,
+            fin: last && conn.fin_wanted(),
+            push: if retransmitting { last } else { self.ends_push(conn, at, at + len) }
+                || len > mss,
             kind: if retransmitting {
-                SentKind::Retransmission(self.snd.rexmt.cause)
+                SentKind::Retransmission(self.rexmt.cause)
             } else {
                 SentKind::New
             },
@@ -184,37 +212,11 @@ impl TcpEndpoint {
     /// (tcp_grow_skb), whether it is sent or deferred; returns its length.
     #[inline]
     fn grow_head(&mut self, len: u64) -> u64 {
-        let (nxt, end) = (self.snd.nxt, self.data_end());
-        if self.snd.buffer.head_end(nxt).is_some() {
-            self.snd.buffer.grow_head(nxt + len, end);
+        let (nxt, end) = (self.nxt, self.data_end());
+        if self.buffer.head_end(nxt).is_some() {
+            self.buffer.grow_head(nxt + len, end);
         }
-        self.snd.buffer.head_end(nxt).unwrap_or(end).since(nxt).get()
-    }
-
-    /// Is unsent data a queue of packets?
-    #[inline]
-    pub(crate) fn queues_packets(&self) -> bool {
-        self.cfg.profile.rules.sending.queue == SendQueue::Packets
-    }
-
-    /// A burst of new data from `at` to `end` was sent (tcp_event_new_data_sent): a blocked writer may
-    /// have space. Sending frees none, so only the first burst of a call is a reason to look.
-    #[inline(always)]
-    pub(super) fn on_burst_sent<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        at: Offset,
-        end: Offset,
-    ) {
-        if !self.queues_packets() {
-            return;
-        }
-        if self.cfg.tso {
-            self.snd.buffer.on_burst_sent(end);
-        }
-        if at == self.snd.call.nxt_at_call {
-            self.wake_writer(cx);
-        }
+        self.buffer.head_end(nxt).unwrap_or(end).since(nxt).get()
     }
 
     /// tcp_tso_should_defer: defers a burst that is smaller than possible if the next
@@ -223,13 +225,14 @@ impl TcpEndpoint {
     #[inline(never)]
     fn defers(
         &mut self,
+        conn: &Connection,
         now: Instant,
         free: &SendRoom,
         head: u64,
         win_divisor: u32,
     ) -> Option<SendLimit> {
-        let mss = self.mss();
-        let tail = self.snd.nxt + head >= self.data_end();
+        let mss = conn.mss();
+        let tail = self.nxt + head >= self.data_end();
         let recover_or_restore = self.in_fast_recovery() || self.repairs_timeout();
         if recover_or_restore || now.since(self.last_departure()) > NEAR {
             return None;
@@ -238,14 +241,14 @@ impl TcpEndpoint {
         let limit = free.window.min(congestion);
         let share = match u64::from(win_divisor) {
             0 => 3 * mss + 1,
-            divisor => self.snd.peer.wnd.min(free.cwnd * mss) / divisor,
+            divisor => self.peer.wnd.min(free.cwnd * mss) / divisor,
         };
         if limit >= free.most || (!tail && limit >= head) || limit >= share {
             return None;
         }
-        let RttEstimator::Linux(rtt) = &self.rtt else { return None };
+        let RttEstimator::Linux(rtt) = &self.rtt.estimator else { return None };
         let srtt = Duration::from_nanos(125 * u64::from(rtt.srtt_us()));
-        let expected = self.snd.scoreboard.first()?.sent_at() + srtt;
+        let expected = self.scoreboard.first()?.sent_at() + srtt;
         let near = Duration::from_nanos(srtt.as_nanos() / 2).min(NEAR);
         if expected.since(now) > near {
             return None;
@@ -258,14 +261,19 @@ impl TcpEndpoint {
             return Some(SendLimit::PeerWindow);
         }
         // With a FIN, no data can be added any more.
-        (!self.fin_wanted()).then_some(SendLimit::SmallSegment)
+        (!conn.fin_wanted()).then_some(SendLimit::SmallSegment)
     }
 
     /// The output call of a write into `queue`; `pushed`: end of what it sends by tcp_push_one.
     #[inline(never)]
-    pub(crate) fn begin_write_call(&self, queue: &WriteQueue, pushed: Offset) -> WriteCall {
-        let goal = if self.cfg.tso { queue.size_goal } else { self.mss() };
-        let begins = self.snd.buffer.tail_start(self.snd.nxt);
+    pub(crate) fn begin_write_call(
+        &self,
+        conn: &Connection,
+        queue: &WriteQueue,
+        pushed: Offset,
+    ) -> WriteCall {
+        let goal = if conn.cfg.tso { queue.size_goal } else { conn.mss() };
+        let begins = self.buffer.tail_start(self.nxt);
         let tail = (self.data_end() - begins) % goal;
         WriteCall { tail, device: queue.device, pushed, more: queue.flags.more }
     }
@@ -274,32 +282,38 @@ impl TcpEndpoint {
     /// (tcp_small_queue_check)? It was cut off the head of the queue. The device is done with what it
     /// holds right afterwards, when a writer that waits has written (tcp_tsq_write).
     #[inline(never)]
-    fn throttles(&mut self, now: Instant, len: u64) -> bool {
-        if !self.cfg.tso || self.snd.call.write.is_some() || self.device_limits(now).takes(len) {
+    fn throttles(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        len: u64,
+    ) -> bool {
+        if !conn.cfg.tso || self.call.write.is_some() || self.device_limits(now).takes(len) {
             return false;
         }
-        self.snd.buffer.cut_head(self.snd.nxt + len, self.data_end());
-        self.snd.device_done = self.snd.max;
-        self.timers.set(Purpose::Pacing, now);
+        self.buffer.cut_head(self.nxt + len, self.data_end());
+        self.device_done = self.max;
+        timers.set(Purpose::Pacing, now);
         true
     }
 
     /// What the device holds: the packets sent at this instant, unless it is done with them.
     pub(crate) fn device_limits(&self, now: Instant) -> DeviceLimits {
-        let done = self.snd.device_done;
+        let done = self.device_done;
         let held = |sent: &&SentSegment| sent.sent_at() >= now && sent.start() >= done;
-        let mut begin = self.snd.max;
-        for sent in self.snd.scoreboard.iter().rev().take_while(held) {
+        let mut begin = self.max;
+        for sent in self.scoreboard.iter().rev().take_while(held) {
             begin = sent.start();
             // More makes no difference.
-            if self.snd.max - begin > GSO_MAX {
+            if self.max - begin > GSO_MAX {
                 break;
             }
         }
-        let packets = self.snd.buffer.packets_from(begin, self.snd.max);
-        let overhead = self.snd.buffer.overhead();
-        let held = self.snd.max - begin + packets * overhead;
-        let in_flight = if self.snd.max > self.snd.una { 2 } else { 0 };
+        let packets = self.buffer.packets_from(begin, self.max);
+        let overhead = self.buffer.overhead();
+        let held = self.max - begin + packets * overhead;
+        let in_flight = if self.max > self.una { 2 } else { 0 };
         DeviceLimits { held, most: self.pacing_rate() >> TSQ_SHIFT, in_flight, overhead }
     }
 
@@ -308,10 +322,16 @@ impl TcpEndpoint {
     /// matters only for what the application does at the same instant: a FIN then goes with the
     /// last data.
     #[inline(never)]
-    fn device_is_full(&mut self, now: Instant, len: u64) -> bool {
-        let (nxt, end) = (self.snd.nxt, self.data_end());
-        let closes = self.fin_wanted();
-        let Some(WriteCall { tail, device: Some(device), pushed, .. }) = &mut self.snd.call.write
+    fn device_is_full(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        len: u64,
+    ) -> bool {
+        let (nxt, end) = (self.nxt, self.data_end());
+        let closes = conn.fin_wanted();
+        let Some(WriteCall { tail, device: Some(device), pushed, .. }) = &mut self.call.write
         else {
             return false;
         };
@@ -324,8 +344,8 @@ impl TcpEndpoint {
         let waits = !closes && (corked || (nxt + len == end && !device.takes(len)));
         device.hold(len);
         if waits {
-            self.snd.call.write = None;
-            self.timers.set(Purpose::Pacing, now);
+            self.call.write = None;
+            timers.set(Purpose::Pacing, now);
         }
         waits
     }
@@ -334,13 +354,14 @@ impl TcpEndpoint {
     /// it is `free` of Nagle's rule or fulfils it.
     fn whole_segments(
         &self,
+        conn: &Connection,
         unsent: u64,
         most: u64,
         room: u64,
         free: bool,
     ) -> Result<u64, SendLimit> {
-        let mss = self.mss();
-        let most = most.min(if self.cfg.tso { u64::MAX } else { mss });
+        let mss = conn.mss();
+        let most = most.min(if conn.cfg.tso { u64::MAX } else { mss });
         if room < unsent.min(mss) {
             return Err(SendLimit::PeerWindow);
         }
@@ -351,7 +372,7 @@ impl TcpEndpoint {
         }
         let whole = needed / mss * mss;
         let alone = unsent < mss;
-        if needed == whole || free || self.partial_may_go(alone) {
+        if needed == whole || free || self.partial_may_go(conn, alone) {
             return Ok(needed);
         }
         if whole > 0 { Ok(whole) } else { Err(SendLimit::SmallSegment) }
@@ -360,51 +381,53 @@ impl TcpEndpoint {
     /// tcp_nagle_check with Minshall's rule: a partial segment waits only while another partial
     /// one is in flight (tcp_minshall_check). Only where it is `alone` does a FIN make it go, or
     /// TCP_NAGLE_PUSH (tcp_nagle_test, but not tcp_mss_split_point).
-    fn partial_may_go(&self, alone: bool) -> bool {
-        let more = self.snd.call.write.is_some_and(|call| call.more);
-        if self.snd.call.nagle_off || (alone && (self.snd.fin || (self.snd.nagle.uncorks && !more)))
-        {
+    fn partial_may_go(&self, conn: &Connection, alone: bool) -> bool {
+        let more = self.call.write.is_some_and(|call| call.more);
+        if self.call.nagle_off || (alone && (self.fin || (self.nagle.uncorks && !more))) {
             return true;
         }
-        if more || self.snd.nagle.corked {
+        if more || self.nagle.corked {
             return false;
         }
-        self.cfg.nodelay
-            || self.snd.nagle.minshall_end <= self.snd.una
-            || self.sends_new_data_only()
+        conn.cfg.nodelay || self.nagle.minshall_end <= self.una || self.sends_new_data_only()
     }
 
     /// tcp_update_pacing_rate, after every acknowledgment: records the inputs of the rate.
-    pub(crate) fn update_pacing_rate(&mut self) {
-        let RttEstimator::Linux(rtt) = &self.rtt else { return };
+    pub(crate) fn update_pacing_rate(&mut self, conn: &Connection) {
+        let RttEstimator::Linux(rtt) = &self.rtt.estimator else { return };
         if rtt.srtt_us() == 0 {
             return;
         }
         let control = self.cc.control();
-        self.snd.pacing = Pacing {
+        self.pacing = Pacing {
             srtt_us: rtt.srtt_us(),
-            mss: self.negotiated.mss,
+            mss: conn.negotiated.mss,
             cwnd: control.window.get(),
             ssthresh: control.ssthresh.map_or(u64::MAX, Bytes::get),
-            packets_out: self.snd.scoreboard.sums().all.packets,
+            packets_out: self.scoreboard.sums().all.packets,
         };
     }
 
     /// The write queue at a write of the application.
-    pub(crate) fn write_queue(&self, now: Instant, rule: LinuxBursts) -> WriteQueue {
-        let mss = self.mss();
-        let burst = self.tso_autosize(rule) * mss;
+    pub(crate) fn write_queue(
+        &self,
+        conn: &Connection,
+        now: Instant,
+        rule: LinuxBursts,
+    ) -> WriteQueue {
+        let mss = conn.mss();
+        let burst = self.tso_autosize(conn, rule) * mss;
         let window = (self.cwnd() / mss).saturating_sub(self.packets_in_flight()) * mss;
-        let peer = (self.snd.una + self.snd.peer.wnd).since(self.snd.nxt).get() / mss * mss;
-        let window = window.min(self.unpaced(now, burst));
+        let peer = (self.una + self.peer.wnd).since(self.nxt).get() / mss * mss;
+        let window = window.min(self.unpaced(conn, now, burst));
         WriteQueue {
-            nxt: self.snd.max,
-            unsent: self.data_end().since(self.snd.max).get(),
+            nxt: self.max,
+            unsent: self.data_end().since(self.max).get(),
             bursts: 0,
-            size_goal: self.size_goal() * mss,
+            size_goal: self.size_goal(conn) * mss,
             burst,
             sendable: window.min(peer),
-            half_window: self.snd.peer.max_wnd / 2,
+            half_window: self.peer.max_wnd / 2,
             device: None,
             continues: false,
             lowat: u64::MAX,
@@ -414,13 +437,13 @@ impl TcpEndpoint {
 
     /// Maximum of full segments in a packet of the write queue (tcp_xmit_size_goal,
     /// tcp_bound_to_half_wnd).
-    fn size_goal(&self) -> u64 {
-        (self.bound_to_half_window(GSO_MAX) / self.mss()).max(1)
+    fn size_goal(&self, conn: &Connection) -> u64 {
+        (self.bound_to_half_window(GSO_MAX) / conn.mss()).max(1)
     }
 
     /// tcp_bound_to_half_wnd: a small window is not halved, and one of zero is no bound.
     pub(crate) fn bound_to_half_window(&self, size: u64) -> u64 {
-        match self.snd.peer.max_wnd {
+        match self.peer.max_wnd {
             0 => size,
             tiny @ 1..=TCP_MSS_DEFAULT => size.min(tiny),
             window => size.min(window / 2),
@@ -428,32 +451,32 @@ impl TcpEndpoint {
     }
 
     /// Maximum segments of a burst: one without TSO.
-    fn burst_segments(&self, rule: LinuxBursts) -> u64 {
-        if self.cfg.tso { self.tso_autosize(rule) } else { 1 }
+    fn burst_segments(&self, conn: &Connection, rule: LinuxBursts) -> u64 {
+        if conn.cfg.tso { self.tso_autosize(conn, rule) } else { 1 }
     }
 
     /// Maximum segments of a retransmission (tcp_tso_segs in tcp_xmit_retransmit_queue).
-    pub(crate) fn burst_limit(&self) -> u64 {
-        match self.cfg.profile.burst {
-            BurstRule::Linux(rule) => self.burst_segments(rule),
+    pub(crate) fn burst_limit(&self, conn: &Connection) -> u64 {
+        match conn.cfg.profile.burst {
+            BurstRule::Linux(rule) => self.burst_segments(conn, rule),
             BurstRule::FreeBsd { .. } | BurstRule::Rfc => 1,
         }
     }
 
     /// tcp_tso_autosize.
-    fn tso_autosize(&self, rule: LinuxBursts) -> u64 {
+    fn tso_autosize(&self, conn: &Connection, rule: LinuxBursts) -> u64 {
         let least = self.cc.rate_based().map_or(rule.min_segments, RateController::min_burst);
         let least = u64::from(least);
         let min_rtt = self.totals.min_rtt.map_or(0, Duration::as_micros);
         let shift = (min_rtt >> rule.rtt_log).min(63);
         let bytes = (self.pacing_rate() >> 10) + (GSO_MAX >> shift);
-        (bytes.min(GSO_MAX) / self.mss()).max(least).min((GSO_MAX / self.mss()).max(1))
+        (bytes.min(GSO_MAX) / conn.mss()).max(least).min((GSO_MAX / conn.mss()).max(1))
     }
 
     /// tcp_cwnd_validate, at the end of a call that sent data or was limited by the window: records
     /// whether the window or the application limits the flight.
     pub(super) fn validate_window(&mut self, limited: bool) {
-        let snd = &mut self.snd;
+        let snd = self;
         if snd.nxt == snd.call.nxt_at_call && !limited {
             return;
         }
@@ -466,5 +489,13 @@ impl TcpEndpoint {
             snd.usage.max_packets_out = packets;
             snd.usage.end = snd.nxt;
         }
+    }
+}
+
+impl Connection {
+    /// Is unsent data a queue of packets?
+    #[inline]
+    pub(crate) fn queues_packets(&self) -> bool {
+        self.cfg.profile.rules.sending.queue == SendQueue::Packets
     }
 }

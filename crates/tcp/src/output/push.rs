@@ -8,23 +8,24 @@
 use record::SentKind;
 use units::Offset;
 
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
 use crate::profile::PushRule;
+use crate::state::SendSide;
 
-impl TcpEndpoint {
+impl SendSide {
     /// Does a segment of `len` bytes at `at` carry PSH?
-    pub(super) fn pushes(&self, at: Offset, len: u64, kind: &SentKind) -> bool {
+    pub(super) fn pushes(&self, conn: &Connection, at: Offset, len: u64, kind: &SentKind) -> bool {
         if len == 0 {
             return false;
         }
         let end = at + len;
-        match self.cfg.profile.rules.sending.push {
+        match conn.cfg.profile.rules.sending.push {
             PushRule::EndOfData => end == self.data_end(),
-            PushRule::WriteQueue if matches!(kind, SentKind::New) => self.ends_push(at, end),
+            PushRule::WriteQueue if matches!(kind, SentKind::New) => self.ends_push(conn, at, end),
             // A packet of several segments always carries it (__tcp_transmit_skb).
-            PushRule::WriteQueue if len > self.mss() => true,
+            PushRule::WriteQueue if len > conn.mss() => true,
             PushRule::WriteQueue => {
-                let last = self.snd.scoreboard.get(Offset(end.0 - 1));
+                let last = self.scoreboard.get(Offset(end.0 - 1));
                 last.is_some_and(|sent_segment| {
                     sent_segment.pushed() && sent_segment.end() <= end + 1
                 })
@@ -34,13 +35,13 @@ impl TcpEndpoint {
 
     /// Linux: do new data from `at` to `end` end a packet of the write queue with PSH? What is sent
     /// while the write goes on has none yet (tcp_push_one).
-    pub(super) fn ends_push(&self, at: Offset, end: Offset) -> bool {
+    pub(super) fn ends_push(&self, conn: &Connection, at: Offset, end: Offset) -> bool {
         let data_end = self.data_end();
-        if !self.cfg.tso {
+        if !conn.cfg.tso {
             return end == data_end;
         }
-        let writes = self.snd.call.write.is_some_and(|call| at < call.pushed());
-        !writes && self.snd.buffer.pushes(end, data_end)
+        let writes = self.call.write.is_some_and(|call| at < call.pushed());
+        !writes && self.buffer.pushes(end, data_end)
     }
 }
 

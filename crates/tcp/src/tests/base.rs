@@ -57,11 +57,11 @@ fn a_recovery_is_settled_after_snd_una_advances() {
             let last = (pair.client.snd.max.0 - 1) as u32 / MSS;
             pair.hear(&ack(&pair, 0, 60_000, &[(1, last)]));
         }
-        assert!(pair.client.cc.in_recovery(), "{system}");
+        assert!(pair.client.snd.cc.in_recovery(), "{system}");
         let all = (pair.client.snd.max.0 - 1) as u32;
         let end = Segment { ack: SeqNum(1_001 + all), ..ack(&pair, 0, 60_000, &[]) };
         pair.arrive(&end);
-        assert!(!pair.client.cc.in_recovery(), "{system}");
+        assert!(!pair.client.snd.cc.in_recovery(), "{system}");
         assert_eq!(cwnd(&pair), settled, "{system}");
     }
 }
@@ -105,10 +105,10 @@ fn a_partial_acknowledgment_is_answered_before_snd_una_moves() {
         for last in 3..=5 {
             pair.hear(&ack(&pair, 0, 60_000, &[(2, last)]));
         }
-        assert!(pair.client.cc.in_recovery(), "{system}");
+        assert!(pair.client.snd.cc.in_recovery(), "{system}");
         let sent = pair.hear(&ack(&pair, 1, 60_000, &[(2, 5)]));
         assert!(sent.first().is_some_and(|s| s.dir == packet::Dir::Forward), "{system}");
-        assert!(pair.client.cc.in_recovery(), "{system}");
+        assert!(pair.client.snd.cc.in_recovery(), "{system}");
     }
 }
 
@@ -131,7 +131,10 @@ fn after_a_timeout_only_holes_are_retransmitted() {
     let reported = 1_001 + 5 * MSS..1_001 + 7 * MSS;
     assert!(sent.iter().any(|s| s.payload > 0));
     assert!(sent.iter().filter(|s| s.payload > 0).all(|s| !reported.contains(&s.seq.0)));
-    assert!(!pair.client.cc.in_recovery(), "no recovery for data retransmitted after a timeout");
+    assert!(
+        !pair.client.snd.cc.in_recovery(),
+        "no recovery for data retransmitted after a timeout"
+    );
 }
 
 #[test]
@@ -140,7 +143,7 @@ fn duplicates_without_sack_inflate_the_window() {
     for system in ["freebsd-13.0", "freebsd-14.3", "freebsd-main"] {
         let mut pair = in_flight(system, false);
         let duplicate = ack(&pair, 0, 60_000, &[]);
-        while !pair.client.cc.in_recovery() {
+        while !pair.client.snd.cc.in_recovery() {
             pair.hear(&duplicate);
         }
         let before = cwnd(&pair);
@@ -265,7 +268,7 @@ fn a_bad_timeout_is_undone_before_its_recovery_is_settled() {
     for last in 3..=5 {
         pair.hear(&ack(&pair, 0, 60_000, &[(2, last)]));
     }
-    assert!(pair.client.cc.in_recovery());
+    assert!(pair.client.snd.cc.in_recovery());
     // It echoes a timestamp from before the timeout.
     let early = ack(&pair, 0, 60_000, &[]);
     let at = machine::Endpoint::poll_timeout(&pair.client).unwrap().0;
@@ -274,7 +277,7 @@ fn a_bad_timeout_is_undone_before_its_recovery_is_settled() {
     let all = (pair.client.snd.max.0 - 1) as u32;
     pair.arrive(&Segment { ack: SeqNum(1_001 + all), ..early });
     assert_eq!(pair.client.totals().spurious, 1);
-    assert!(!pair.client.cc.in_recovery());
+    assert!(!pair.client.snd.cc.in_recovery());
     assert_eq!(cwnd(&pair), 2 * 1_460);
 }
 
@@ -284,7 +287,8 @@ fn idle_time_counts_in_ticks() {
     let mut pair = in_flight("freebsd-main", true);
     let at = |us| Instant::ZERO + Duration::from_micros(us);
     (pair.client.snd.last_received, pair.client.snd.last_sent) = (at(6_900), at(6_900));
-    let is_long = |us| pair.client.idle_for(at(us), Duration::from_millis(230)).2;
+    let is_long =
+        |us| pair.client.snd.idle_for(&pair.client.conn, at(us), Duration::from_millis(230)).2;
     assert!(is_long(236_100));
     assert!(!is_long(235_900));
 }

@@ -39,7 +39,7 @@ fn ten_packets_are_sent_at_once_in_bursts_of_two_and_the_others_are_paced() {
     pair.run(Duration::from_millis(200));
     let held = pair.client.deadline(Purpose::Pacing).unwrap();
     let wait = held.since(pair.now).as_nanos();
-    let rate = pair.client.pacing_rate();
+    let rate = pair.client.snd.pacing_rate();
     assert!((413_000..415_000).contains(&rate), "{rate}");
     let burst = u64::from(pair.data().last().unwrap().payload) * 1_000_000_000 / rate;
     assert!(wait <= burst && wait > 0, "{wait} {burst}");
@@ -67,7 +67,7 @@ fn no_more_is_sent_than_the_rate_allows() {
     while pair.read < 3_000 * 1_448 && at < Duration::from_secs(20) {
         pair.run(at);
         let sent: u64 = pair.data().map(|segment| u64::from(segment.payload)).sum();
-        most = pair.client.pacing_rate().max(most);
+        most = pair.client.snd.pacing_rate().max(most);
         assert!(
             sent - before <= most / 10 + 65_536 + 14_480,
             "{} in 100 ms at {most}",
@@ -107,7 +107,7 @@ fn a_lost_burst_is_retransmitted_as_one() {
 fn lost_packets_are_retransmitted_with_sack_and_without() {
     for sack in [true, false] {
         let mut pair = pair(400 * 1_448);
-        pair.client.cfg.profile.sack = sack;
+        pair.client.conn.cfg.profile.sack = sack;
         pair.lose = |number, segment: &Segment| segment.payload > 0 && number % 31 == 30;
         pair.close_after = true;
         pair.run(Duration::from_secs(60));
@@ -115,7 +115,7 @@ fn lost_packets_are_retransmitted_with_sack_and_without() {
         let totals = pair.client.totals();
         assert!(totals.fast_recoveries > 0, "{totals:?}");
         // PRR would have reduced it below the initial ten; a rate-based controller does not.
-        assert!(pair.client.cwnd() >= 4 * 1_448);
+        assert!(pair.client.snd.cwnd() >= 4 * 1_448);
     }
 }
 
@@ -123,12 +123,12 @@ fn lost_packets_are_retransmitted_with_sack_and_without() {
 fn a_pause_of_the_application_does_not_shrink_the_window() {
     let mut pair = pair(100 * 1_448);
     pair.run(Duration::from_secs(2));
-    let before = pair.client.cwnd();
+    let before = pair.client.snd.cwnd();
     pair.now = Instant::ZERO + Duration::from_secs(5);
     pair.to_write = 1_448;
     pair.with(TcpSide::Client, |cx, end| end.write(cx, 1_448));
     pair.serve();
-    assert_eq!(pair.client.cwnd(), before);
+    assert_eq!(pair.client.snd.cwnd(), before);
     assert!(pair.client.snd.rates.as_ref().unwrap().delivery.app_limited());
 }
 
@@ -138,17 +138,17 @@ fn pacing_lengthens_the_timers_by_whole_ticks() {
     let mut pair = pair(8 * 1_448);
     pair.lose = |_, segment| segment.payload > 0;
     pair.run(Duration::from_millis(110));
-    let (now, rto) = (pair.now, pair.client.rtt.rto());
+    let (now, rto) = (pair.now, pair.client.snd.rtt.estimator.rto());
     for (held, more) in [(0, 0), (3_900, 0), (51_000, 48)] {
-        pair.client.pace_until(now + Duration::from_micros(held));
-        pair.client.arm_retransmit(now);
+        pair.client.snd.pace_until(now + Duration::from_micros(held));
+        pair.client.snd.arm_retransmit(&pair.client.conn, &mut pair.client.timers, now);
         let span = rto + Duration::from_millis(more);
-        let expected = pair.client.clock.deadline(now, span);
+        let expected = pair.client.conn.clock.deadline(now, span);
         assert_eq!(pair.client.deadline(Purpose::Retransmit), Some(expected), "{held} us");
     }
     // A timeout is not lengthened (tcp_retransmit_timer).
-    pair.client.arm_after_timeout(now);
-    let expected = pair.client.clock.deadline(now, rto);
+    pair.client.snd.arm_after_timeout(&pair.client.conn, &mut pair.client.timers, now);
+    let expected = pair.client.conn.clock.deadline(now, rto);
     assert_eq!(pair.client.deadline(Purpose::Retransmit), Some(expected));
 }
 
@@ -157,9 +157,9 @@ fn probe_while_held(unsent: u64, shut: bool) -> (TcpPair, Vec<Segment>) {
     let mut pair = pair(10 * 1_448 + unsent);
     pair.lose = |_, segment| segment.payload > 0;
     pair.run(Duration::from_millis(110));
-    assert_eq!(pair.client.packets_in_flight(), 10);
+    assert_eq!(pair.client.snd.packets_in_flight(), 10);
     pair.now = pair.client.deadline(Purpose::LossProbe).unwrap();
-    pair.client.pace_until(pair.now + Duration::from_millis(50));
+    pair.client.snd.pace_until(pair.now + Duration::from_millis(50));
     if shut {
         pair.client.snd.peer.wnd = 10 * 1_448;
     }
@@ -197,7 +197,7 @@ fn pacing_holds_back_a_fin() {
     let mut pair = pair(8 * 1_448);
     pair.run(Duration::from_millis(110));
     let held = pair.now + Duration::from_millis(30);
-    pair.client.pace_until(held);
+    pair.client.snd.pace_until(held);
     pair.client.close();
     pair.serve();
     assert!(!pair.log.last().unwrap().flags.has(packet::Flags::FIN));

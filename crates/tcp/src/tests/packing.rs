@@ -50,7 +50,7 @@ fn an_unpacked_endpoint_is_unchanged() {
             for end in [&pair.client, &pair.server] {
                 if let Some(packed) = end.pack() {
                     assert_eq!(known(&packed.wake()), known(end), "{profile} at {ms} ms");
-                    recovered |= end.cc.in_recovery();
+                    recovered |= end.snd.cc.in_recovery();
                 }
             }
         }

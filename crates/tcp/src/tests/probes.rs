@@ -152,7 +152,7 @@ fn freebsd_probes_a_silent_peer_for_as_long_as_all_timeouts_would_take() {
     let mut pair = with_filled_window("freebsd-13.2");
     let received = pair.log.len();
     let last = pair.now;
-    let limit = pair.client.rtt.all_timeouts().unwrap();
+    let limit = pair.client.snd.rtt.estimator.all_timeouts().unwrap();
     let sent = unanswered(&mut pair);
     assert!(
         received > 0 && limit > Duration::from_secs(200) && limit < HOUR.saturating_mul(2),

@@ -51,7 +51,7 @@ fn a_duplicate_at_the_end_of_a_dsack_round_belongs_to_that_round() {
         let mut rounds = |segments| {
             let ack = repeated(&pair, segments);
             drop(pair.hear(&ack));
-            pair.client.dsack_rounds()
+            pair.client.snd.dsack_rounds()
         };
         // The round ends with all ten segments of the first flight.
         assert_eq!([1, 9, 10, 11].map(&mut rounds), [1, 1, 1, 2], "{stack}");
@@ -128,7 +128,7 @@ fn the_recovery_flight_is_the_data_outstanding_before_the_ack() {
         pair.now += Duration::from_millis(50);
         drop(pair.hear(&third(&pair, 1)));
         assert!(pair.client.sender_state().in_recovery, "{stack}");
-        assert_eq!(pair.client.recovery_flight(), flight, "{stack}");
+        assert_eq!(pair.client.snd.recovery_flight(), flight, "{stack}");
     }
 }
 
@@ -140,9 +140,9 @@ fn an_overtaken_acknowledgment_is_evidence_of_reordering_and_its_blocks_count() 
         pair.now += Duration::from_millis(100);
         drop(pair.hear(&Segment { options: Default::default(), ..third(&pair, 1) }));
         let before = pair.client.sender_state();
-        assert!(!pair.client.saw_reordering(), "{stack}");
+        assert!(!pair.client.snd.saw_reordering(), "{stack}");
         drop(pair.hear(&third(&pair, 0)));
-        assert!(pair.client.saw_reordering(), "{stack}");
+        assert!(pair.client.snd.saw_reordering(), "{stack}");
         let after = pair.client.sender_state();
         let sent = after.snd_max.since(before.snd_max);
         assert_eq!(before.pipe + sent - after.pipe, Bytes(u64::from(MSS)), "{stack}");

@@ -383,12 +383,12 @@ fn linux_looks_at_the_window_only_where_it_has_something_to_send() {
     pair.to_write = 4 * 1_448;
     pair.lose = |_, s| s.payload > 0;
     pair.run(Duration::from_millis(110));
-    assert_eq!(pair.client.packets_in_flight(), 4);
+    assert_eq!(pair.client.snd.packets_in_flight(), 4);
     // The window becomes smaller than the flight; an acknowledgment finds nothing left to send.
-    pair.client.cc.set_window(units::Bytes(2 * 1_448));
+    pair.client.snd.cc.set_window(units::Bytes(2 * 1_448));
     let first = pair.forge(Flags::ACK, 1, 1 + 1_448);
     pair.hear(&first);
-    assert_eq!((pair.client.packets_in_flight(), pair.client.snd.usage.limited), (3, false));
+    assert_eq!((pair.client.snd.packets_in_flight(), pair.client.snd.usage.limited), (3, false));
 }
 
 #[test]

@@ -17,9 +17,11 @@ use recovery::{RttEstimator, RttInput, RttMeasurement};
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use super::delivered::{AckContext, AckEffects};
+use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpSide};
-use crate::loss::DUP_THRESHOLD;
-use crate::loss::{LossDetector, ReceivedAck};
+use crate::loss::{DUP_THRESHOLD, LossDetector, ReceivedAck};
+use crate::state::SendSide;
+use crate::timers::Timers;
 
 /// Result of rack_log_ack.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,25 +40,41 @@ pub(crate) struct SynRtt {
 }
 
 impl TcpEndpoint {
+    /// Treats an acknowledgment that was overtaken by another as evidence of reordering, if there
+    /// is room to receive (rack_process_ack).
+    #[cold]
+    pub(crate) fn detect_reordered_ack(&mut self, now: Instant) {
+        let promised = self.rcv.adv.since(self.rcv.nxt).get();
+        if self.rcv.window.window(promised, self.rcv.reassembly.bytes()) > self.conn.mss()
+            && let Some(loss) = self.snd.loss_detector.freebsd_rack()
+        {
+            loss.rack.on_reordering(now);
+        }
+    }
+}
+
+impl SendSide {
     /// Processes an acknowledgment.
     pub(crate) fn rack_ack<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         received: &ReceivedAck,
     ) {
         self.answer_rack_probe();
-        let (una, ack) = (self.snd.una, received.th_ack);
+        let (una, ack) = (self.una, received.th_ack);
         let advances = ack > una;
         let recovered = self.in_fast_recovery();
         let no_blocks = received.blocks().is_empty();
         if ack == una
-            && received.wnd == self.snd.peer.wnd
+            && received.wnd == self.peer.wnd
             && no_blocks
             && !received.data
             && self.outstanding()
         {
-            self.strike(cx);
+            self.strike(conn, cx);
         }
         let struck = !recovered && self.in_fast_recovery();
         // rack_fastack: the window is updated before the acknowledgment is counted.
@@ -64,33 +82,76 @@ impl TcpEndpoint {
             && no_blocks
             && received.wnd > 0
             && !recovered
-            && self.snd.scoreboard.sums().sacked.packets == 0;
-        let changed = self.log_ack(cx, segment, received, struck);
+            && self.scoreboard.sums().sacked.packets == 0;
+        let changed = self.log_ack(conn, cx, segment, received, struck);
         if advances {
             if fast {
-                self.snd.peer.wnd = received.wnd;
+                self.peer.wnd = received.wnd;
             }
-            self.count_rack_ack(cx, received, fast);
-        } else if ack < una {
-            cold_path();
-            self.detect_reordered_ack(cx.now);
+            self.count_rack_ack(conn, timers, cx, received, fast);
         }
-        self.commit_rtt(cx, ack, &changed.shown);
-        if changed.bytes > 0 || self.data_end() > self.snd.max {
-            if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
+        self.commit_rtt(conn, cx, ack, &changed.shown);
+        if changed.bytes > 0 || self.data_end() > self.max {
+            if let Some(loss) = self.loss_detector.freebsd_rack() {
                 loss.call.by_segment = true;
             }
             self.call_output();
         } else {
-            self.end_hystart_round(cx);
+            self.end_hystart_round(conn, cx);
         }
+    }
+
+    /// Advances `snd_una` (rack_process_ack; `fast`: rack_fastack).
+    fn count_rack_ack<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+        received: &ReceivedAck,
+        fast: bool,
+    ) {
+        let (ack, max) = (received.th_ack, self.max);
+        self.rexmt.shift = 0;
+        if let RttEstimator::Rack(rtt) = &mut self.rtt.estimator {
+            rtt.end_backoff();
+        }
+        let Some(rack) = self.loss_detector.freebsd_rack() else { return };
+        rack.probes.on_progress();
+        if rack.hpts.timer() == Some(RackTimer::Retransmit) {
+            rack.hpts.cancel(cx.now, false);
+        }
+        if !fast {
+            self.settle_rack_recovery(conn, cx, ack);
+        }
+        let (window, mss) = (conn.initial_window(), conn.mss());
+        let Some(rack) = self.loss_detector.freebsd_rack() else { return };
+        if rack.goodput.on_ack(ack, max, micros(cx.now), window, mss)
+            && rack.hpts.is_entered()
+            && rack.hpts.is_paced()
+        {
+            rack.hpts.remove();
+        }
+        let window = Bytes(rack.burst.window());
+        self.cc.on_window_used(window);
+        let change = self.grow(conn, cx.now, ack, 0, received.nsegs);
+        if let Some(loss) = self.loss_detector.freebsd_rack() {
+            loss.burst.on_ack();
+        }
+        self.advance(conn, cx, ack, received.wnd, received.nsegs, change);
+        if ack == max {
+            let Some(rack) = self.loss_detector.freebsd_rack() else { return };
+            rack.reverts.forget();
+            rack.timeout = super::state::LastTimeout::default();
+            rack.hpts.cancel(cx.now, true);
+        }
+        self.sync_wheel(timers);
     }
 
     /// Counts a duplicate acknowledgment without blocks against the oldest segment, which is lost at
     /// the third once the time for it has passed (rack_strike_dupack).
-    fn strike<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let Some(oldest) = self.snd.scoreboard.oldest().map(SentSegment::start) else { return };
-        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
+    fn strike<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let Some(oldest) = self.scoreboard.oldest().map(SentSegment::start) else { return };
+        let Some(rack) = self.loss_detector.freebsd_rack() else { return };
         let count = rack.strikes(oldest).saturating_add(1);
         rack.strikes = (oldest, count);
         if count == DUP_THRESHOLD {
@@ -98,21 +159,21 @@ impl TcpEndpoint {
         }
         let Some(lost) = self.overdue(cx.now) else { return };
         if !self.in_fast_recovery() {
-            self.begin_rack_recovery(cx);
+            self.begin_rack_recovery(conn, cx);
         }
-        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
+        let Some(rack) = self.loss_detector.freebsd_rack() else { return };
         rack.call.retransmit = Some(lost.start());
         rack.hpts.override_pause();
     }
 
     /// The segment with the oldest transmission, if it is lost now (tcp_rack_output).
     pub(super) fn overdue(&mut self, now: Instant) -> Option<SentSegment> {
-        if self.snd.max > self.data_end() {
+        if self.max > self.data_end() {
             // A FIN was sent.
             return None;
         }
-        let oldest = *self.snd.scoreboard.oldest()?;
-        let strikes = self.snd.loss_detector.freebsd_rack()?.strikes(oldest.start());
+        let oldest = *self.scoreboard.oldest()?;
+        let strikes = self.loss_detector.freebsd_rack()?.strikes(oldest.start());
         if !RackFreeBsd::is_suspected(&oldest, strikes) {
             return None;
         }
@@ -123,33 +184,34 @@ impl TcpEndpoint {
     /// Was the segment marked lost by the last timeout, and not retransmitted since
     /// (`RACK_MUST_RXT`)?
     pub(super) fn is_of_timeout(&self, sent_segment: &SentSegment) -> bool {
-        let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else { return false };
+        let LossDetector::FreeBsdRack(rack) = &self.loss_detector else { return false };
         rack.timeout.at.is_some_and(|at| sent_segment.sent_at() < at)
     }
 
     /// rack_log_ack; `struck`: a duplicate has just begun a recovery.
     fn log_ack<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         received: &ReceivedAck,
         struck: bool,
     ) -> LogAckResult {
-        let mut changed = self.take_delivered(cx, segment, received);
-        self.report_rtt_samples(cx, received.th_ack);
-        let (una, ack) = (self.snd.una, received.th_ack);
+        let mut changed = self.take_delivered(conn, cx, segment, received);
+        self.report_rtt_samples(conn, cx, received.th_ack);
+        let (una, ack) = (self.una, received.th_ack);
         if received.blocks().is_empty() {
             if ack == una && struck {
-                changed.bytes += self.mss();
+                changed.bytes += conn.mss();
             }
         } else {
-            self.note_duplicates(cx, received);
+            self.note_duplicates(conn, cx, received);
         }
         if let Some(ssthresh) = changed.shown.undone {
-            self.undo_rack_recovery(cx, ssthresh);
+            self.undo_rack_recovery(conn, cx, ssthresh);
         }
         if changed.bytes > 0
-            && let Some(loss) = self.snd.loss_detector.freebsd_rack()
+            && let Some(loss) = self.loss_detector.freebsd_rack()
         {
             loss.hpts.cancel(cx.now, false);
         }
@@ -160,15 +222,15 @@ impl TcpEndpoint {
             && !self.is_of_timeout(lost)
         {
             cold_path();
-            self.begin_rack_recovery(cx);
-            if let Some(rack) = self.snd.loss_detector.freebsd_rack() {
+            self.begin_rack_recovery(conn, cx);
+            if let Some(rack) = self.loss_detector.freebsd_rack() {
                 rack.hpts.override_pause();
                 rack.hpts.forget_early();
             }
             began = true;
         }
         if self.in_fast_recovery() && !began {
-            self.update_prr(changed.bytes, lost.is_some());
+            self.update_prr(conn, changed.bytes, lost.is_some());
         }
         changed
     }
@@ -176,6 +238,7 @@ impl TcpEndpoint {
     /// Applies the acknowledgment and its blocks to the scoreboard.
     fn take_delivered<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         received: &ReceivedAck,
@@ -183,15 +246,15 @@ impl TcpEndpoint {
         let at = AckContext {
             now: cx.now,
             th_ack: received.th_ack,
-            srtt: self.rtt.srtt().unwrap_or(Duration::ZERO),
+            srtt: self.rtt.estimator.srtt().unwrap_or(Duration::ZERO),
             echo: segment
                 .timestamps
-                .filter(|s| self.negotiated.timestamps && s.ecr != 0)
+                .filter(|s| conn.negotiated.timestamps && s.ecr != 0)
                 .map(|s| s.ecr),
         };
-        let (una, clock) = (self.snd.una, self.clock);
-        let map = &mut self.snd.scoreboard;
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else {
+        let (una, clock) = (self.una, conn.clock);
+        let map = &mut self.scoreboard;
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else {
             return LogAckResult::default();
         };
         let mut shown = AckEffects::default();
@@ -216,19 +279,19 @@ impl TcpEndpoint {
             map.pass(sent_at, end);
         }
         if shown.retransmission
-            && let RttEstimator::Rack(rtt) = &mut self.rtt
+            && let RttEstimator::Rack(rtt) = &mut self.rtt.estimator
         {
-            self.snd.rexmt.shift = 0;
+            self.rexmt.shift = 0;
             rtt.end_backoff();
         }
         if shown.timeout_undone {
             cold_path();
-            let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));
+            let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::SpuriousTimeout));
             self.totals.spurious += 1;
-            self.note(cx, change, Cause::Undone);
+            self.note(conn, cx, change, Cause::Undone);
         }
         if reported.packets > 0 {
-            let count = self.snd.scoreboard.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
+            let count = self.scoreboard.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::DupAck { count });
         }
         let bytes = received.th_ack.since(una).get() + reported.bytes;
@@ -237,10 +300,15 @@ impl TcpEndpoint {
 
     /// Processes blocks below the acknowledgment, which report duplicates (rack_note_dsack); a
     /// D-SACK round may end.
-    fn note_duplicates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, received: &ReceivedAck) {
-        let (recover_or_restore, max) = (self.in_fast_recovery(), self.snd.max);
-        let map = &mut self.snd.scoreboard;
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
+    fn note_duplicates<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        received: &ReceivedAck,
+    ) {
+        let (recover_or_restore, max) = (self.in_fast_recovery(), self.max);
+        let map = &mut self.scoreboard;
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return };
         let mut restored = None;
         for &(start, end) in received.blocks() {
             if start > received.th_ack || end > received.th_ack {
@@ -257,50 +325,59 @@ impl TcpEndpoint {
         }
         rack.rack.on_ack(received.th_ack);
         if let Some(ssthresh) = restored {
-            self.undo_rack_recovery(cx, ssthresh);
+            self.undo_rack_recovery(conn, cx, ssthresh);
         }
     }
 
     /// Undoes a spurious recovery: restores the threshold; the window was never reduced.
-    fn undo_rack_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ssthresh: u64) {
+    fn undo_rack_recovery<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        ssthresh: u64,
+    ) {
         cold_path();
         self.totals.spurious += 1;
         self.cc.set_threshold(if ssthresh == u64::MAX { None } else { Some(Bytes(ssthresh)) });
-        if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
+        if let Some(loss) = self.loss_detector.freebsd_rack() {
             loss.undo.end();
         }
         if self.in_fast_recovery() {
             self.cc.leave_recovery();
         }
-        self.emit_window(cx, Cause::Undone);
+        self.emit_window(conn, cx, Cause::Undone);
     }
 
     /// Enters recovery (rack_cong_signal, CC_NDUPACK): one segment may be sent.
-    pub(super) fn begin_rack_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+    pub(super) fn begin_rack_recovery<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+    ) {
         cold_path();
         cx.emit(|| Event::Lost { packets: 1 });
         let ssthresh = self.cc.control().ssthresh.map_or(u64::MAX, Bytes::get);
-        let (flight, mss) = (self.snd.max - self.snd.una, self.mss());
-        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
+        let (flight, mss) = (self.max - self.una, conn.mss());
+        let Some(rack) = self.loss_detector.freebsd_rack() else { return };
         rack.undo.begin(ssthresh);
         rack.reverts = RecoveryRevert::begin(ssthresh);
         rack.prr = PrrRack::begin(flight, mss);
         rack.timeout.in_recovery = false;
         self.totals.fast_recoveries += 1;
-        self.snd.rtt.timing = None;
+        self.rtt.timing = None;
         self.abandon_cwr();
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
-        self.note(cx, change, Cause::FastRetransmit);
+        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Loss));
+        self.note(conn, cx, change, Cause::FastRetransmit);
     }
 
     /// Proportional rate reduction (rack_update_prr); may allow a lost segment to be sent at once.
-    fn update_prr(&mut self, changed: u64, lost: bool) {
-        let pipe = self.snd.scoreboard.sums().rack_pipe();
+    fn update_prr(&mut self, conn: &Connection, changed: u64, lost: bool) {
+        let pipe = self.scoreboard.sums().rack_pipe();
         let control = self.cc.control();
         let ssthresh = control.ssthresh.unwrap_or(control.window).get();
-        let limited = self.data_end() <= self.snd.max;
-        let mss = self.mss();
-        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
+        let limited = self.data_end() <= self.max;
+        let mss = conn.mss();
+        let Some(rack) = self.loss_detector.freebsd_rack() else { return };
         if limited {
             rack.prr.on_limited_application(changed);
         } else {
@@ -313,108 +390,70 @@ impl TcpEndpoint {
         }
     }
 
-    /// Advances `snd_una` (rack_process_ack; `fast`: rack_fastack).
-    fn count_rack_ack<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        received: &ReceivedAck,
-        fast: bool,
-    ) {
-        let (ack, max) = (received.th_ack, self.snd.max);
-        self.snd.rexmt.shift = 0;
-        if let RttEstimator::Rack(rtt) = &mut self.rtt {
-            rtt.end_backoff();
-        }
-        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
-        rack.probes.on_progress();
-        if rack.hpts.timer() == Some(RackTimer::Retransmit) {
-            rack.hpts.cancel(cx.now, false);
-        }
-        if !fast {
-            self.settle_rack_recovery(cx, ack);
-        }
-        let (window, mss) = (self.initial_window(), self.mss());
-        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
-        if rack.goodput.on_ack(ack, max, micros(cx.now), window, mss)
-            && rack.hpts.is_entered()
-            && rack.hpts.is_paced()
-        {
-            rack.hpts.remove();
-        }
-        let window = Bytes(rack.burst.window());
-        self.cc.on_window_used(window);
-        let change = self.grow(cx.now, ack, 0, received.nsegs);
-        if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
-            loss.burst.on_ack();
-        }
-        self.advance(cx, ack, received.wnd, received.nsegs, change);
-        if ack == max {
-            let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
-            rack.reverts.forget();
-            rack.timeout = super::state::LastTimeout::default();
-            rack.hpts.cancel(cx.now, true);
-        }
-        self.sync_wheel();
-    }
-
     /// Ends a recovery (rack_post_recovery): the window is not below the threshold, plus some of
     /// the unused credit unless the application had no more to send.
-    fn settle_rack_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
-        if let Some(end) = self.snd.rexmt.cwr_end {
+    fn settle_rack_recovery<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        ack: Offset,
+    ) {
+        if let Some(end) = self.rexmt.cwr_end {
             cold_path();
             if ack > end {
-                self.end_cwr(cx, ack);
+                self.end_cwr(conn, cx, ack);
             }
             return;
         }
-        if !self.in_fast_recovery() || (ack < self.cc.recovery_point() && ack < self.snd.max) {
+        if !self.in_fast_recovery() || (ack < self.cc.recovery_point() && ack < self.max) {
             return;
         }
         cold_path();
-        let outstanding = self.snd.max - self.snd.una;
-        let limited = outstanding > self.snd.buffer.used();
-        let mss = self.mss();
+        let outstanding = self.max - self.una;
+        let limited = outstanding > self.buffer.used();
+        let mss = conn.mss();
         let change = self.cc.on_recovered(&RecoveryEnd { th_ack: ack, pipe: outstanding });
         let control = self.cc.control();
         let window = control.window.max(control.ssthresh.unwrap_or(control.window));
-        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
+        let Some(rack) = self.loss_detector.freebsd_rack() else { return };
         let left = rack.prr.left(u64::from(rack.settings.addback), mss);
         rack.prr.prr_sndcnt = 0;
         rack.rack.on_recovered();
         rack.undo.end();
         self.cc.override_window(window + Bytes(if limited { 0 } else { left }));
-        self.note(cx, change, Cause::Recovered);
-    }
-
-    /// Treats an acknowledgment that was overtaken by another as evidence of reordering, if there
-    /// is room to receive (rack_process_ack).
-    fn detect_reordered_ack(&mut self, now: Instant) {
-        let promised = self.rcv.adv.since(self.rcv.nxt).get();
-        if self.rcv.window.window(promised, self.rcv.reassembly.bytes()) > self.mss()
-            && let Some(loss) = self.snd.loss_detector.freebsd_rack()
-        {
-            loss.rack.on_reordering(now);
-        }
+        self.note(conn, cx, change, Cause::Recovered);
     }
 
     /// tcp_rack_xmit_timer_commit, the last step.
-    fn commit_rtt<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, shown: &AckEffects) {
-        if let Some(loss) = self.snd.loss_detector.freebsd_rack() {
+    fn commit_rtt<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        ack: Offset,
+        shown: &AckEffects,
+    ) {
+        if let Some(loss) = self.loss_detector.freebsd_rack() {
             loss.goodput.commit(shown.goodput);
         }
-        self.commit_sample(cx, ack, shown);
+        self.commit_sample(conn, cx, ack, shown);
     }
 
-    fn commit_sample<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, shown: &AckEffects) {
+    fn commit_sample<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        ack: Offset,
+        shown: &AckEffects,
+    ) {
         let Some(rtt) = shown.rtt else { return };
         let rtt = Duration::from_micros(rtt);
         let sample = RttMeasurement::Timed { sent: Instant::ZERO, acked: Instant::ZERO + rtt };
-        let (shift, snd_nxt) = (self.snd.rexmt.shift, self.snd.nxt);
-        let rtt = self.rtt.on_sample(&RttInput { sample, shift, snd_una: ack, snd_nxt });
-        if unlikely(self.snd.rtt.timing.is_some_and(|(at, _)| ack > at)) {
-            self.snd.rtt.timing = None;
+        let (shift, snd_nxt) = (self.rexmt.shift, self.nxt);
+        let rtt = self.rtt.estimator.on_sample(&RttInput { sample, shift, snd_una: ack, snd_nxt });
+        if unlikely(self.rtt.timing.is_some_and(|(at, _)| ack > at)) {
+            self.rtt.timing = None;
         }
-        self.note_rtt(cx, ack, rtt, rtt);
+        self.note_rtt(conn, cx, ack, rtt, rtt);
     }
 
     /// Takes the round trip of a SYN: by its timestamp echo, in whole milliseconds, and by its
@@ -422,35 +461,37 @@ impl TcpEndpoint {
     /// committed (rack_do_syn_sent, rack_do_syn_recv). Returns them in microseconds.
     pub(crate) fn take_syn_rtt<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
     ) -> Option<SynRtt> {
-        let RttEstimator::Rack(rtt) = &mut self.rtt else { return None };
+        let RttEstimator::Rack(rtt) = &mut self.rtt.estimator else { return None };
         rtt.end_backoff();
-        let stamp = segment.timestamps.filter(|s| self.negotiated.timestamps && s.ecr != 0);
+        let stamp = segment.timestamps.filter(|s| conn.negotiated.timestamps && s.ecr != 0);
         let echoed = stamp.map(|stamps| {
-            let ms = self.clock.timestamp(cx.now).wrapping_sub(stamps.ecr);
+            let ms = conn.clock.timestamp(cx.now).wrapping_sub(stamps.ecr);
             (u64::from(ms) * 1_000).max(1)
         });
-        let sent = self.snd.rtt.timing.take().filter(|_| self.cfg.side == TcpSide::Client);
+        let sent = self.rtt.timing.take().filter(|_| conn.cfg.side == TcpSide::Client);
         let timed = sent.map(|(_, sent)| (micros(cx.now) - micros(sent)).max(1));
         let both = timed.map(|timed| echoed.map_or(timed, |echoed| echoed.min(timed)));
         for rtt in [echoed, both].into_iter().flatten() {
             let shown = AckEffects { rtt: Some(rtt), ..AckEffects::default() };
-            self.commit_sample(cx, Offset(1), &shown);
+            self.commit_sample(conn, cx, Offset(1), &shown);
         }
         Some(SynRtt { timed, echoed })
     }
 
     /// Passes the round trip of the SYN to the RACK stack, once it runs.
     pub(crate) fn begin_rack(&mut self, syn: Option<SynRtt>) {
-        let (LossDetector::FreeBsdRack(rack), Some(syn)) = (&mut self.snd.loss_detector, syn)
-        else {
+        let (LossDetector::FreeBsdRack(rack), Some(syn)) = (&mut self.loss_detector, syn) else {
             return;
         };
         rack.on_syn(syn.timed, syn.echoed);
     }
+}
 
+impl Connection {
     /// The initial window (`rc_init_window`).
     pub(super) fn initial_window(&self) -> u64 {
         let mss = self.mss();

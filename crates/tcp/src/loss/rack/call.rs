@@ -8,8 +8,11 @@ use recovery::rack_freebsd::{RackFreeBsd, micros};
 use recovery::sendmap::RetransmitResult;
 use units::{Duration, Instant, Offset};
 
+use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
+use crate::state::SendSide;
+use crate::timers::Timers;
 
 /// Maximum time until a probe; beyond it the timeout comes first (`TCPTV_REXMTMAX`).
 const LONGEST_PROBE: Duration = Duration::from_secs(64);
@@ -28,45 +31,22 @@ const fn purpose_of(timer: Option<RackTimer>) -> Purpose {
 }
 
 impl TcpEndpoint {
-    /// Handles an entry of the wheel; false if the timer is not one of its entries.
-    pub(crate) fn on_wheel(&mut self, purpose: Purpose) -> bool {
-        if !PURPOSES.contains(&purpose) {
-            return false;
-        }
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return false };
-        rack.hpts.on_wheel();
-        self.call_output();
-        true
-    }
-
-    /// Sets the endpoint's timers to the entry on the wheel.
-    pub(super) fn sync_wheel(&mut self) {
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
-        let entry = rack.hpts.entry().map(|(at, timer)| (at, purpose_of(timer)));
-        for purpose in PURPOSES {
-            match entry {
-                Some((at, entered)) if entered == purpose => self.timers.set(purpose, at),
-                _ => self.timers.stop(purpose),
-            }
-        }
-    }
-
     /// The beginning of rack_output: handles an expired timer and the pause that may defer the
     /// call. Returns the reason if the call ends here.
     pub(crate) fn begin_rack_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<SendLimit> {
-        let idle = !self.outstanding();
+        let idle = !self.snd.outstanding();
         let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
         let by_segment = core::mem::take(&mut rack.call.by_segment);
         match rack.hpts.begin(cx.now, idle) {
             HptsTimer::Nothing => {}
             HptsTimer::TooEarly => {
-                self.sync_wheel();
+                self.snd.sync_wheel(&mut self.timers);
                 return Some(SendLimit::Pacing);
             }
             HptsTimer::Timer(timer) => {
                 cx.emit(|| record::Event::Timer(purpose_of(Some(timer))));
                 if let Some(why) = self.on_rack_timeout(cx, timer) {
-                    self.sync_wheel();
+                    self.snd.sync_wheel(&mut self.timers);
                     return Some(why);
                 }
             }
@@ -75,11 +55,11 @@ impl TcpEndpoint {
         if !rack.hpts.may_output(cx.now) {
             let stopped = rack.hpts.timer().is_none() && !idle;
             if !(by_segment && stopped) {
-                self.sync_wheel();
+                self.snd.sync_wheel(&mut self.timers);
                 return Some(SendLimit::Pacing);
             }
             if rack.hpts.reenter(cx.now) {
-                self.start_wheel(cx.now, Duration::ZERO);
+                self.snd.start_wheel(&self.conn, &mut self.timers, cx.now, Duration::ZERO);
                 return Some(SendLimit::Pacing);
             }
         }
@@ -87,22 +67,48 @@ impl TcpEndpoint {
         rack.call.sent = 0;
         None
     }
+}
+
+impl SendSide {
+    /// Handles an entry of the wheel; false if the timer is not one of its entries.
+    pub(crate) fn on_wheel(&mut self, purpose: Purpose) -> bool {
+        if !PURPOSES.contains(&purpose) {
+            return false;
+        }
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return false };
+        rack.hpts.on_wheel();
+        self.call_output();
+        true
+    }
+
+    /// Sets the endpoint's timers to the entry on the wheel.
+    pub(super) fn sync_wheel(&mut self, timers: &mut Timers) {
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return };
+        let entry = rack.hpts.entry().map(|(at, timer)| (at, purpose_of(timer)));
+        for purpose in PURPOSES {
+            match entry {
+                Some((at, entered)) if entered == purpose => timers.set(purpose, at),
+                _ => timers.stop(purpose),
+            }
+        }
+    }
 
     /// Records data sent, new or retransmitted (`repeated`); `retransmission` describes the
     /// retransmission.
     pub(crate) fn rack_sent(
         &mut self,
+        conn: &Connection,
         at: Offset,
         end: Offset,
         repeated: bool,
         retransmission: &RetransmitResult,
     ) {
-        let now = self.snd.last_sent;
-        let (una, mss, window) = (self.snd.una, self.mss(), self.initial_window());
+        let now = self.last_sent;
+        let (una, mss, window) = (self.una, conn.mss(), conn.initial_window());
         let in_recovery = self.in_fast_recovery();
         let len = end - at;
-        let flight = self.snd.max - una - self.snd.scoreboard.sums().sacked.bytes;
-        let Some(rack) = self.snd.loss_detector.freebsd_rack() else { return };
+        let flight = self.max - una - self.scoreboard.sums().sacked.bytes;
+        let Some(rack) = self.loss_detector.freebsd_rack() else { return };
         if let Some(reports) = rack.hystart.as_deref_mut() {
             reports.on_sent(at, end, flight);
         }
@@ -140,11 +146,19 @@ impl TcpEndpoint {
 
     /// After a segment: if the call ends with it, starts the pause and the timer. A retransmission
     /// is followed by the shortest pause; `left` bytes of new data may follow.
-    pub(crate) fn end_rack_segment(&mut self, now: Instant, kind: SentKind, left: u64, more: bool) {
-        let mss = self.mss();
+    pub(crate) fn end_rack_segment(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        kind: SentKind,
+        left: u64,
+        more: bool,
+    ) {
+        let mss = conn.mss();
         let retransmitted = matches!(kind, SentKind::Retransmission(_));
-        let srtt = self.rtt.srtt();
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
+        let srtt = self.rtt.estimator.srtt();
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return };
         let sent = rack.call.sent;
         let pause = if retransmitted {
             rack.rack.min_timer()
@@ -159,20 +173,25 @@ impl TcpEndpoint {
         };
         rack.call.is_probe = false;
         rack.call.fast = if left >= mss && !retransmitted && !pause.is_zero() { left } else { 0 };
-        self.snd.call.due = false;
-        self.start_wheel(now, pause);
+        self.call.due = false;
+        self.start_wheel(conn, timers, now, pause);
     }
 
     /// Ends a call that finds nothing more to send (`just_return`).
-    pub(crate) fn end_rack_call(&mut self, now: Instant, why: SendLimit) {
-        let (mss, max) = (self.mss(), self.snd.max);
-        let outstanding = self.snd.max - self.snd.una;
-        let window_limited =
-            outstanding + mss.max(self.snd.peer.max_wnd / 2).min(mss) >= self.snd.peer.wnd;
-        let data_limited = outstanding >= self.snd.buffer.used();
+    pub(crate) fn end_rack_call(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        why: SendLimit,
+    ) {
+        let (mss, max) = (conn.mss(), self.max);
+        let outstanding = self.max - self.una;
+        let window_limited = outstanding + mss.max(self.peer.max_wnd / 2).min(mss) >= self.peer.wnd;
+        let data_limited = outstanding >= self.buffer.used();
         let in_recovery = self.in_fast_recovery();
-        let srtt = self.rtt.srtt();
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
+        let srtt = self.rtt.estimator.srtt();
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return };
         rack.call.is_probe = false;
         let sent = core::mem::take(&mut rack.call.sent);
         let pause = if sent > 0 {
@@ -187,37 +206,47 @@ impl TcpEndpoint {
             rack.goodput.on_just_returned(app_limited, max, mss);
             Duration::ZERO
         };
-        self.start_wheel(now, pause);
+        self.start_wheel(conn, timers, now, pause);
     }
 
     /// rack_start_hpts_timer.
-    pub(super) fn start_wheel(&mut self, now: Instant, pause: Duration) {
-        let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else { return };
+    pub(super) fn start_wheel(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        pause: Duration,
+    ) {
+        let LossDetector::FreeBsdRack(rack) = &self.loss_detector else { return };
         if !rack.hpts.is_entered() {
-            let timer = self.next_rack_timer(now);
-            let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return };
+            let timer = self.next_rack_timer(conn, now);
+            let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return };
             let measured = rack.goodput.is_measured();
             rack.hpts.start(now, pause, timer, measured);
         }
-        self.sync_wheel();
+        self.sync_wheel(timers);
     }
 
     /// rack_timer_start: selects the one timer to run, and for how long: the reordering timer if a
     /// segment sent after the oldest was delivered, else that of a probe, else the timeout.
-    fn next_rack_timer(&mut self, now: Instant) -> Option<(RackTimer, Duration)> {
-        if !self.outstanding() || self.snd.probe.persisting {
+    fn next_rack_timer(
+        &mut self,
+        conn: &Connection,
+        now: Instant,
+    ) -> Option<(RackTimer, Duration)> {
+        if !self.outstanding() || self.probe.persisting {
             return None;
         }
-        let oldest = *self.snd.scoreboard.oldest()?;
+        let oldest = *self.scoreboard.oldest()?;
         let data_end = self.data_end();
         let only_fin = oldest.start() >= data_end;
-        if self.state == TcpState::SynReceived || only_fin {
+        if conn.state == TcpState::SynReceived || only_fin {
             return Some(self.rack_timeout_left(now, oldest.sent_at()));
         }
-        let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else { return None };
+        let LossDetector::FreeBsdRack(rack) = &self.loss_detector else { return None };
         if RackFreeBsd::is_suspected(&oldest, rack.strikes(oldest.start())) {
             let thresh = self.rack_thresh(now);
-            let rack = self.snd.loss_detector.freebsd_rack()?;
+            let rack = self.loss_detector.freebsd_rack()?;
             return Some((RackTimer::Reorder, rack.rack.time_left(&oldest, thresh, now)));
         }
         self.rack_probe_left(now)
@@ -227,8 +256,8 @@ impl TcpEndpoint {
 
     /// Time until the timeout, from the last transmission of the oldest segment or the last timer.
     fn rack_timeout_left(&self, now: Instant, sent_at: Instant) -> (RackTimer, Duration) {
-        let rto = self.rtt.rto();
-        let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else {
+        let rto = self.rtt.estimator.rto();
+        let LossDetector::FreeBsdRack(rack) = &self.loss_detector else {
             return (RackTimer::Retransmit, rto);
         };
         let since = micros(now).saturating_sub(micros(sent_at.max(rack.probes.timed_at)));
@@ -239,19 +268,19 @@ impl TcpEndpoint {
 
     /// Time until a probe, if one may be sent.
     fn rack_probe_left(&self, now: Instant) -> Option<Duration> {
-        let LossDetector::FreeBsdRack(rack) = &self.snd.loss_detector else { return None };
+        let LossDetector::FreeBsdRack(rack) = &self.loss_detector else { return None };
         if rack.probes.in_progress && rack.probes.count >= rack.settings.probes {
             return None;
         }
-        let (last, before) = self.snd.scoreboard.newest_two();
+        let (last, before) = self.scoreboard.newest_two();
         let last = last.filter(|last| last.end() <= self.data_end())?;
-        let srtt = self.rtt.srtt();
+        let srtt = self.rtt.estimator.srtt();
         let thresh = rack.settings.pto.thresh(&ProbeInput {
             srtt,
             rack_rtt: RackFreeBsd::rtt(rack.latest.1, srtt),
             last,
             before,
-            rto: self.rtt.rto(),
+            rto: self.rtt.estimator.rto(),
             longest: rack.rack.longest(),
         });
         let since = micros(now).saturating_sub(micros(last.sent_at().max(rack.probes.timed_at)));
@@ -262,10 +291,10 @@ impl TcpEndpoint {
     }
 
     /// Leaves the wheel while the window is probed (rack_enter_persist).
-    pub(crate) fn remove_from_wheel(&mut self) {
-        if let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector {
+    pub(crate) fn remove_from_wheel(&mut self, timers: &mut Timers) {
+        if let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector {
             rack.hpts.remove();
-            self.sync_wheel();
+            self.sync_wheel(timers);
         }
     }
 }

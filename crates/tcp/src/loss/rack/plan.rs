@@ -3,96 +3,58 @@
 use machine::Cx;
 use record::{Cause, Event, Recorder, SendLimit, SentKind};
 
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::output::SegmentPlan;
 use crate::profile::BurstRule;
+use crate::state::{ReceiveSide, SendSide};
 
-impl TcpEndpoint {
+impl SendSide {
     /// Plans a pass: a lost segment or a probe, else new data, else a FIN; with it the bytes that
     /// the windows allow after it.
     pub(crate) fn plan_rack<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        rcv: &ReceiveSide,
         cx: &mut Cx<'_, R>,
     ) -> Result<(SegmentPlan, u64), SendLimit> {
-        if self.snd.probe.persisting {
+        if self.probe.persisting {
             return Err(SendLimit::PeerWindow);
         }
         let window = self.cwnd();
-        if let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector {
+        if let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector {
             rack.burst.begin(window);
         }
-        if let Some(plan) = self.plan_rack_retransmission(cx) {
+        if let Some(plan) = self.plan_rack_retransmission(conn, cx) {
             return Ok((plan, 0));
         }
-        if self.snd.nxt < self.snd.max {
+        if self.nxt < self.max {
             // After a closed window or a smaller path MTU: from snd_nxt on.
-            let most = self.largest_burst();
-            return self.plan_bytes(cx, most).map(|plan| (plan, 0));
+            let most = conn.largest_burst();
+            return self.plan_bytes(conn, rcv, cx, most).map(|plan| (plan, 0));
         }
-        if self.snd.buffer.used() == 0 {
-            return self.plan_rack_fin();
+        if self.buffer.used() == 0 {
+            return self.plan_rack_fin(conn);
         }
-        self.plan_rack_data(cx)
-    }
-
-    /// Plans a retransmission: by a timer, of a lost segment, or as a probe.
-    fn plan_rack_retransmission<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<SegmentPlan> {
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
-        let timed_out = rack.timeout.at == Some(cx.now);
-        let lost = if let Some(place) = rack.call.retransmit.take() {
-            rack.call.probe = None;
-            let cause = if timed_out { Cause::Timeout } else { Cause::FastRetransmit };
-            Some((place, cause))
-        } else if let Some(lost) = self.overdue(cx.now) {
-            let of_timeout = self.is_of_timeout(&lost);
-            let was_recovering = self.snd.loss_detector.freebsd_rack()?.timeout.in_recovery;
-            if !self.in_fast_recovery() && !of_timeout && !was_recovering {
-                self.begin_rack_recovery(cx);
-            }
-            let cause = if of_timeout { Cause::Timeout } else { Cause::FastRetransmit };
-            Some((lost.start(), cause))
-        } else {
-            let rack = self.snd.loss_detector.freebsd_rack()?;
-            rack.call.probe.take().map(|place| (place, Cause::LossProbe))
-        };
-        let (place, cause) = lost?;
-        let place = place.max(self.snd.una);
-        let sent_segment = *self.snd.scoreboard.get(place)?;
-        let data_end = self.data_end();
-        let end = sent_segment.end().min(data_end).min(place + self.mss());
-        let len = end.since(place).get();
-        let fin = len == 0 && sent_segment.end() > data_end;
-        let kind = SentKind::Retransmission(cause);
-        let push = len > 0 && end == data_end;
-        Some(SegmentPlan { at: place, len, fin, push, kind, more: false })
-    }
-
-    /// A FIN is sent once all data is acknowledged (rack_output).
-    fn plan_rack_fin(&mut self) -> Result<(SegmentPlan, u64), SendLimit> {
-        let unsent = self.snd.nxt == self.snd.una && self.snd.max == self.snd.una;
-        if self.fin_wanted() && unsent && self.snd.nxt == self.data_end() {
-            let at = self.snd.nxt;
-            let kind = SentKind::Control;
-            return Ok((SegmentPlan { at, len: 0, fin: true, push: false, kind, more: false }, 0));
-        }
-        Err(if self.snd.fin { SendLimit::Done } else { SendLimit::Application })
+        self.plan_rack_data(conn, rcv, cx)
     }
 
     /// Plans new data: the bytes that the windows allow, or the PRR credit in a recovery, but no
     /// partial segment unless it is the last or nothing is outstanding.
     fn plan_rack_data<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        rcv: &ReceiveSide,
         cx: &mut Cx<'_, R>,
     ) -> Result<(SegmentPlan, u64), SendLimit> {
-        let mss = self.mss();
-        let offset = self.snd.nxt - self.snd.una;
-        let available = self.snd.buffer.used();
+        let mss = conn.mss();
+        let offset = self.nxt - self.una;
+        let available = self.buffer.used();
         let unsent = available.saturating_sub(offset);
         let in_recovery = self.in_fast_recovery();
         let cwnd = self.cwnd();
-        let wnd = self.snd.peer.wnd;
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else {
+        let wnd = self.peer.wnd;
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else {
             return Err(SendLimit::Done);
         };
         let fast = core::mem::take(&mut rack.call.fast);
@@ -100,7 +62,7 @@ impl TcpEndpoint {
         let is_probe = rack.call.is_probe;
         let (credit, share) = (rack.prr.prr_sndcnt, rack.settings.send_buffer_share);
         let most = rack.burst.most(mss);
-        let sums = self.snd.scoreboard.sums();
+        let sums = self.scoreboard.sums();
         let flight = sums.all.bytes - sums.sacked.bytes;
         let room = wnd.saturating_sub(offset);
         let mut len = if fast > 0 && !is_probe {
@@ -115,7 +77,7 @@ impl TcpEndpoint {
             cwnd.min(wnd).saturating_sub(flight).min(room).min(unsent)
         };
         // No partial segment, unless little is in flight.
-        let least = mss.min(self.snd.peer.max_wnd / 2);
+        let least = mss.min(self.peer.max_wnd / 2);
         let much = flight > 2 * mss;
         let partial = len < mss && (wnd < least || (cwnd >= 4 * mss && much));
         let shut = len < most && room < least && much;
@@ -123,16 +85,16 @@ impl TcpEndpoint {
             len = 0;
         }
         let sendwin = cwnd.min(wnd);
-        if let Some(size) = self.snd.buffer.autoscale_by(share, wnd, sendwin, unsent) {
+        if let Some(size) = self.buffer.autoscale_by(share, wnd, sendwin, unsent) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
         if len == 0 {
             return Err(self.waiting_reason(unsent, cwnd));
         }
         let goes = len >= mss
-            || ((self.snd.call.idle || self.cfg.nodelay) && len == unsent)
+            || ((self.call.idle || conn.cfg.nodelay) && len == unsent)
             || offset == 0
-            || (self.snd.peer.max_wnd > 0 && len >= self.snd.peer.max_wnd / 2)
+            || (self.peer.max_wnd > 0 && len >= self.peer.max_wnd / 2)
             || (room < mss && offset < 2 * mss);
         if !goes {
             let last = len == unsent;
@@ -142,7 +104,7 @@ impl TcpEndpoint {
                 self.waiting_reason(unsent, cwnd)
             });
         }
-        Ok(self.cut_rack_burst(len, unsent, most, fast > 0))
+        Ok(self.cut_rack_burst(conn, rcv, len, unsent, most, fast > 0))
     }
 
     /// Cuts a burst of at most `most` bytes out of `len`, in whole segments unless it is the last or
@@ -150,36 +112,87 @@ impl TcpEndpoint {
     /// follow in the call. What is left of an earlier burst is not rounded (rack_fast_output).
     fn cut_rack_burst(
         &mut self,
+        conn: &Connection,
+        rcv: &ReceiveSide,
         len: u64,
         unsent: u64,
         most: u64,
         fast: bool,
     ) -> (SegmentPlan, u64) {
-        let mss = self.mss();
+        let mss = conn.mss();
         let mut burst = len;
         let mut more = false;
         if len > mss {
-            if self.cfg.tso && self.rcv.reassembly.is_empty() {
-                let headers = u64::from(self.cfg.ip.header_len()) + 20 + (self.maxseg() - mss);
-                let largest = self.largest_burst().saturating_sub(headers).max(mss);
+            if conn.cfg.tso && rcv.reassembly.is_empty() {
+                let headers = u64::from(conn.cfg.ip.header_len()) + 20 + (conn.maxseg() - mss);
+                let largest = conn.largest_burst().saturating_sub(headers).max(mss);
                 more = burst > largest;
                 burst = burst.min(largest);
                 if burst < unsent && !fast {
                     burst -= burst % mss;
                 }
                 burst = burst.min(most);
-                let offset = self.snd.nxt - self.snd.una;
-                burst = self.snd.buffer.one_packet(offset, burst);
+                let offset = self.nxt - self.una;
+                burst = self.buffer.one_packet(offset, burst);
             } else {
                 burst = mss;
                 more = true;
             }
         }
-        let at = self.snd.nxt;
+        let at = self.nxt;
         let push = burst == unsent;
         (SegmentPlan { at, len: burst, fin: false, push, kind: SentKind::New, more }, len - burst)
     }
 
+    /// Plans a retransmission: by a timer, of a lost segment, or as a probe.
+    fn plan_rack_retransmission<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+    ) -> Option<SegmentPlan> {
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return None };
+        let timed_out = rack.timeout.at == Some(cx.now);
+        let lost = if let Some(place) = rack.call.retransmit.take() {
+            rack.call.probe = None;
+            let cause = if timed_out { Cause::Timeout } else { Cause::FastRetransmit };
+            Some((place, cause))
+        } else if let Some(lost) = self.overdue(cx.now) {
+            let of_timeout = self.is_of_timeout(&lost);
+            let was_recovering = self.loss_detector.freebsd_rack()?.timeout.in_recovery;
+            if !self.in_fast_recovery() && !of_timeout && !was_recovering {
+                self.begin_rack_recovery(conn, cx);
+            }
+            let cause = if of_timeout { Cause::Timeout } else { Cause::FastRetransmit };
+            Some((lost.start(), cause))
+        } else {
+            let rack = self.loss_detector.freebsd_rack()?;
+            rack.call.probe.take().map(|place| (place, Cause::LossProbe))
+        };
+        let (place, cause) = lost?;
+        let place = place.max(self.una);
+        let sent_segment = *self.scoreboard.get(place)?;
+        let data_end = self.data_end();
+        let end = sent_segment.end().min(data_end).min(place + conn.mss());
+        let len = end.since(place).get();
+        let fin = len == 0 && sent_segment.end() > data_end;
+        let kind = SentKind::Retransmission(cause);
+        let push = len > 0 && end == data_end;
+        Some(SegmentPlan { at: place, len, fin, push, kind, more: false })
+    }
+
+    /// A FIN is sent once all data is acknowledged (rack_output).
+    fn plan_rack_fin(&mut self, conn: &Connection) -> Result<(SegmentPlan, u64), SendLimit> {
+        let unsent = self.nxt == self.una && self.max == self.una;
+        if conn.fin_wanted() && unsent && self.nxt == self.data_end() {
+            let at = self.nxt;
+            let kind = SentKind::Control;
+            return Ok((SegmentPlan { at, len: 0, fin: true, push: false, kind, more: false }, 0));
+        }
+        Err(if self.fin { SendLimit::Done } else { SendLimit::Application })
+    }
+}
+
+impl Connection {
     /// Maximum IP bytes of a burst.
     fn largest_burst(&self) -> u64 {
         match self.cfg.profile.burst {

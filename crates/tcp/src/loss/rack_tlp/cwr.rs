@@ -17,7 +17,8 @@ use super::detector::RackDetector;
 use super::prr_state::PrrState;
 use super::recovery_state::any_retransmitted;
 use super::state::RackTlpState;
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
+use crate::state::SendSide;
 
 /// The connection when congestion is echoed.
 #[derive(Debug, Clone, Copy)]
@@ -59,43 +60,48 @@ impl RackTlpState {
     }
 }
 
-impl TcpEndpoint {
+impl SendSide {
     /// Does an acknowledgment of Linux's sender echo congestion? Without anything in flight it does not (`no_queue` of
     /// tcp_ack).
     #[inline]
     pub(super) fn echoes_congestion(&self, segment: &Segment) -> bool {
-        self.has_one_timer() && self.ecn.echoed(segment.flags) && self.snd.max > self.snd.una
+        self.has_one_timer() && self.ecn.echoed(segment.flags) && self.max > self.una
     }
 
     /// Handles an echo, after the losses of its acknowledgment: enters CWR, unless a window
     /// reduction is in progress.
     #[cold]
-    pub(super) fn enter_cwr<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+    pub(super) fn enter_cwr<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         let input = CwrInput {
-            reducing: self.cc.in_recovery() || self.snd.rexmt.cwr_end.is_some(),
+            reducing: self.cc.in_recovery() || self.rexmt.cwr_end.is_some(),
             rate_based: self.is_rate_based(),
             window: self.cc.control().window,
-            mss: self.mss(),
+            mss: conn.mss(),
         };
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        if !loss.enter_cwr(&self.snd.scoreboard, &input) {
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        if !loss.enter_cwr(&self.scoreboard, &input) {
             return;
         }
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::Ecn));
-        self.snd.rexmt.cwr_end = Some(self.snd.max);
+        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Ecn));
+        self.rexmt.cwr_end = Some(self.max);
         self.ecn.on_reduced();
-        self.note(cx, change, Cause::Ecn);
+        self.note(conn, cx, change, Cause::Ecn);
     }
 
     /// tcp_undo_cwnd_reduction: restores window and threshold, unless an echo has proven congestion.
-    pub(super) fn undo_reduction(&mut self, now: units::Instant, sign: Sign) -> WindowChange {
-        let proven = self.snd.loss_detector.rack_tlp().is_some_and(RackTlpState::on_undo);
+    pub(super) fn undo_reduction(
+        &mut self,
+        conn: &Connection,
+        now: units::Instant,
+        sign: Sign,
+    ) -> WindowChange {
+        let proven = self.loss_detector.rack_tlp().is_some_and(RackTlpState::on_undo);
         if proven {
             cold_path();
             self.cc.leave_recovery();
             return WindowChange::Undone;
         }
         self.ecn.withdraw();
-        self.cc.on_congested(&self.congested(now, sign))
+        self.cc.on_congested(&self.congested(conn, now, sign))
     }
 }

@@ -1,6 +1,6 @@
 //! The fast path: acknowledgments while nothing is missing, which are most of a transfer.
 //!
-//! A shortened [`TcpEndpoint::rack_tlp_ack`]: no SACK blocks, nothing lost, retransmitted or
+//! A shortened [`SendSide::rack_tlp_ack`]: no SACK blocks, nothing lost, retransmitted or
 //! probed. This is header prediction for the sender (tcp_do_segment of FreeBSD, the fast path of
 //! tcp_rcv_established of Linux).
 
@@ -11,54 +11,58 @@ use record::{Purpose, Recorder};
 use units::Offset;
 
 use super::detector::RackDetector;
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
 use crate::loss::LossDetector;
+use crate::state::SendSide;
+use crate::timers::Timers;
 
-impl TcpEndpoint {
+impl SendSide {
     /// Processes an acknowledgment without blocks if nothing is missing; returns false if it does
     /// not qualify.
     pub(crate) fn fast_path_ack<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         ack: Offset,
         wnd: u64,
     ) -> bool {
-        let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector else { return false };
+        let LossDetector::RackTlp(loss) = &mut self.loss_detector else { return false };
         let calm_here = loss.allows_fast_path();
         let (RackDetector::Rfc(rack) | RackDetector::Linux(rack)) = &mut loss.detector;
         let calm = calm_here
             && !rack.dsack_pending()
-            && ack > self.snd.una
-            && self.snd.scoreboard.all_in_order()
-            && self.snd.rexmt.shift == 0
-            && self.snd.rexmt.timeout_stamp.is_none()
-            && self.snd.rexmt.cwr_end.is_none()
-            && self.snd.rates.is_none()
+            && ack > self.una
+            && self.scoreboard.all_in_order()
+            && self.rexmt.shift == 0
+            && self.rexmt.timeout_stamp.is_none()
+            && self.rexmt.cwr_end.is_none()
+            && self.rates.is_none()
             && !self.cc.in_recovery();
         if !calm {
             return false;
         }
-        let row = self.snd.scoreboard.acknowledge_in_order(ack);
+        let row = self.scoreboard.acknowledge_in_order(ack);
         loss.planned = None;
         if let Some(row) = &row {
             if !loss.reno {
                 rack.on_run_delivered(row, cx.now);
             }
             loss.tlp.on_rtt_sample();
-            self.take_batch_rtt(cx, segment, ack, row);
+            self.take_batch_rtt(conn, cx, segment, ack, row);
         }
-        if ack == self.snd.max {
-            self.timers.stop(Purpose::Retransmit);
+        if ack == self.max {
+            timers.stop(Purpose::Retransmit);
         } else {
-            self.arm_retransmit_inline(cx.now);
+            self.arm_retransmit_inline(conn, timers, cx.now);
         }
-        self.timers.stop(Purpose::Reorder);
+        timers.stop(Purpose::Reorder);
         let nsegs = u32::from(segment.nsegs.max(1));
         let packets = row.map_or(0, |row| row.packets);
-        let change = self.grow(cx.now, ack, packets, nsegs);
-        self.advance(cx, ack, wnd, nsegs, change);
-        self.plan_probe_timer_inline(cx.now);
+        let change = self.grow(conn, cx.now, ack, packets, nsegs);
+        self.advance(conn, cx, ack, wnd, nsegs, change);
+        self.plan_probe_timer_inline(conn, timers, cx.now);
         self.call_output();
         true
     }

@@ -14,9 +14,9 @@ use units::{Offset, unlikely};
 use super::prr_state::PrrState;
 use super::recovery_state::any_retransmitted;
 use super::state::{AckAccounting, Frto, RackTlpState};
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
 use crate::loss::{LossDetector, ReceivedAck};
-use crate::state::SendState;
+use crate::state::SendSide;
 
 /// The connection when an acknowledgment arrives after a timeout; `snd_una` has not advanced yet.
 #[derive(Debug, Clone, Copy)]
@@ -82,11 +82,12 @@ impl RackTlpState {
     }
 }
 
-impl TcpEndpoint {
+impl SendSide {
     /// Evaluates an acknowledgment after a timeout, which echoes the timestamp `echo`; `snd_una` has not advanced yet
     /// (tcp_process_loss).
     pub(super) fn check_timeout<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         received: &ReceivedAck,
         account: &AckAccounting,
@@ -95,43 +96,43 @@ impl TcpEndpoint {
     ) {
         let input = FrtoInput {
             th_ack: received.th_ack,
-            una: self.snd.una,
+            una: self.una,
             window_end: received.th_ack + received.wnd,
-            max: self.snd.max,
+            max: self.max,
             data_end: self.data_end(),
             duplicates,
         };
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
         loss.frto.new_data = false;
         if unlikely(input.th_ack > input.una && loss.timeout_is_undone(echo)) {
             let (until, frto, reno) = (loss.episode.timeout_until, loss.frto, loss.reno);
-            self.undo_timeout(cx);
+            self.undo_timeout(conn, cx);
             if reno {
                 // The state stays.
-                let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+                let Some(loss) = self.loss_detector.rack_tlp() else { return };
                 (loss.episode.timeout_until, loss.frto) = (until, frto);
             }
         } else if loss.check_frto(&input, account) {
-            self.undo_timeout(cx);
+            self.undo_timeout(conn, cx);
         }
     }
 
     /// Is this acknowledgment answered with new data only?
     pub(crate) const fn sends_new_data_only(&self) -> bool {
-        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.frto.sends_new_data())
+        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.frto.sends_new_data())
     }
 
     /// Undoes a spurious timeout: restores window and threshold, and clears the loss marks
     /// (tcp_try_undo_loss).
-    pub(super) fn undo_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let outstanding = any_retransmitted(&self.snd.scoreboard);
-        let SendState { loss_detector, scoreboard, rexmt, .. } = &mut self.snd;
+    pub(super) fn undo_timeout<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let outstanding = any_retransmitted(&self.scoreboard);
+        let SendSide { loss_detector, scoreboard, rexmt, .. } = self;
         let Some(loss) = loss_detector.rack_tlp() else { return };
         loss.forget_timeout(scoreboard, outstanding);
         rexmt.timeout_stamp = None;
-        let change = self.undo_reduction(cx.now, Sign::SpuriousTimeout);
+        let change = self.undo_reduction(conn, cx.now, Sign::SpuriousTimeout);
         self.totals.spurious += 1;
-        self.note(cx, change, Cause::Undone);
+        self.note(conn, cx, change, Cause::Undone);
     }
 }
 
@@ -162,8 +163,8 @@ mod tests {
         let mut pair = pair(|number, s| s.dir == Dir::Reverse && (3..23).contains(&number));
         pair.run(Duration::from_millis(600));
         assert_eq!((pair.client.totals().timeouts, pair.client.totals().spurious), (1, 1));
-        assert!(pair.client.cwnd() >= 10 * 1_460, "{}", pair.client.cwnd());
-        assert_eq!(pair.client.cc.control().ssthresh, None);
+        assert!(pair.client.snd.cwnd() >= 10 * 1_460, "{}", pair.client.snd.cwnd());
+        assert_eq!(pair.client.snd.cc.control().ssthresh, None);
         pair.run(Duration::from_secs(3));
         assert_eq!(pair.client.totals().retransmitted_packets, 1);
     }

@@ -14,9 +14,9 @@ use units::{Bytes, Offset, unlikely};
 use super::detector::RackDetector;
 use super::prr_state::{self, PrrState};
 use super::state::{AckAccounting, Frto, RackTlpState};
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
 use crate::loss::ReceivedAck;
-use crate::state::SendState;
+use crate::state::SendSide;
 
 /// An acknowledgment and the recovery that it arrives in; `snd_una` has not advanced yet.
 #[derive(Debug, Clone, Copy)]
@@ -183,32 +183,33 @@ impl RackTlpState {
     }
 }
 
-impl TcpEndpoint {
+impl SendSide {
     /// Ends a recovery, or the retransmissions after a timeout, at the recovery point; undoes it
     /// where the system does and the conditions hold. Returns true if the acknowledgment marks
     /// nothing lost and retransmits nothing.
     pub(super) fn settle_recovery<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         received: &ReceivedAck,
         echo: Option<u32>,
     ) -> bool {
-        if let Some(end) = self.snd.rexmt.cwr_end {
+        if let Some(end) = self.rexmt.cwr_end {
             cold_path();
             if received.th_ack > end {
-                self.end_cwr(cx, received.th_ack);
+                self.end_cwr(conn, cx, received.th_ack);
             }
             return false;
         }
         let input = SettleInput {
             th_ack: received.th_ack,
-            una: self.snd.una,
+            una: self.una,
             in_recovery: self.cc.in_recovery(),
             point: self.cc.recovery_point(),
             echo,
-            mss: self.mss(),
+            mss: conn.mss(),
         };
-        let SendState { loss_detector, scoreboard, rates, .. } = &mut self.snd;
+        let SendSide { loss_detector, scoreboard, rates, .. } = self;
         let Some(loss) = loss_detector.rack_tlp() else { return false };
         let settled = loss.settle(scoreboard, &input);
         if settled.repaired
@@ -218,12 +219,12 @@ impl TcpEndpoint {
         }
         if settled.undone {
             self.totals.spurious += 1;
-            let change = self.undo_reduction(cx.now, Sign::SpuriousRecovery);
-            self.note(cx, change, Cause::Undone);
+            let change = self.undo_reduction(conn, cx.now, Sign::SpuriousRecovery);
+            self.note(conn, cx, change, Cause::Undone);
         } else if settled.ended {
-            let pipe = self.snd.scoreboard.sums().pipe();
+            let pipe = self.scoreboard.sums().pipe();
             let change = self.cc.on_recovered(&RecoveryEnd { th_ack: received.th_ack, pipe });
-            self.note(cx, change, Cause::Recovered);
+            self.note(conn, cx, change, Cause::Recovered);
         }
         settled.holds_back
     }
@@ -232,6 +233,7 @@ impl TcpEndpoint {
     /// acknowledgment.
     pub(super) fn act_on_losses<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         found: &RackLosses,
         una: Offset,
@@ -241,7 +243,7 @@ impl TcpEndpoint {
             let packets = found.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::Lost { packets });
         }
-        let in_cwr = self.snd.rexmt.cwr_end.is_some();
+        let in_cwr = self.rexmt.cwr_end.is_some();
         let input = LossInput {
             una,
             packets: found.packets,
@@ -252,10 +254,10 @@ impl TcpEndpoint {
             continues: in_cwr && self.has_one_timer(),
             rate_based: self.is_rate_based(),
             window: self.cc.control().window,
-            mss: self.mss(),
+            mss: conn.mss(),
         };
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        if !loss.enter_recovery(&self.snd.scoreboard, &input) {
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        if !loss.enter_recovery(&self.scoreboard, &input) {
             return;
         }
         if !input.continues && loss.detector.supports_undo() {
@@ -263,24 +265,25 @@ impl TcpEndpoint {
             self.ecn.on_reduced();
         }
         self.totals.fast_recoveries += 1;
-        self.snd.rtt.timing = None;
+        self.rtt.timing = None;
         self.abandon_cwr();
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
-        self.note(cx, change, Cause::FastRetransmit);
+        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Loss));
+        self.note(conn, cx, change, Cause::FastRetransmit);
     }
 
     /// Applies proportional rate reduction to an acknowledgment in recovery.
     pub(super) fn apply_prr<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         account: &AckAccounting,
         advances: bool,
         newly_lost: bool,
     ) {
-        let sums = self.snd.scoreboard.sums();
+        let sums = self.scoreboard.sums();
         let control = self.cc.control();
         let ssthresh = control.ssthresh.unwrap_or(control.window).get();
-        let mss = self.mss();
+        let mss = conn.mss();
         let ack = prr_state::PrrInput {
             bytes: account.bytes,
             packets: account.packets,
@@ -289,10 +292,10 @@ impl TcpEndpoint {
             ssthresh,
             mss,
         };
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
         if let Some(window) = loss.episode.prr.on_ack(&ack, &sums) {
             self.cc.override_window(Bytes(window));
-            self.emit_window(cx, Cause::Recovering);
+            self.emit_window(conn, cx, Cause::Recovering);
         }
     }
 }

@@ -7,22 +7,30 @@
 use record::Purpose;
 use units::{Duration, Instant};
 
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
 use crate::loss::LossDetector;
+use crate::state::SendSide;
+use crate::timers::Timers;
 
 /// Minimum of the shortened timeout, in case the acknowledgments were merely reordered.
 const LEAST: Duration = Duration::from_millis(10);
 
-impl TcpEndpoint {
+impl SendSide {
     /// Checks whether an acknowledgment that `advances` stops at SACKed data; if so, shortens the
     /// timeout.
-    pub(super) fn check_reneging(&mut self, now: Instant, advances: bool) -> bool {
-        let linux = matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.detector.supports_undo());
-        let reneged = linux && advances && self.snd.scoreboard.reneged();
+    pub(super) fn check_reneging(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        advances: bool,
+    ) -> bool {
+        let linux = matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.detector.supports_undo());
+        let reneged = linux && advances && self.scoreboard.reneged();
         if reneged {
-            let srtt = self.rtt.srtt().unwrap_or(Duration::ZERO);
+            let srtt = self.rtt.estimator.srtt().unwrap_or(Duration::ZERO);
             let half = Duration::from_micros(srtt.as_micros() / 2);
-            self.timers.set(Purpose::Retransmit, self.clock.deadline(now, half.max(LEAST)));
+            timers.set(Purpose::Retransmit, conn.clock.deadline(now, half.max(LEAST)));
         }
         reneged
     }

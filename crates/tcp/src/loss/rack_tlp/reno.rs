@@ -11,31 +11,30 @@ use recovery::sendmap::SendMap;
 use units::Offset;
 
 use super::state::RackTlpState;
-use crate::endpoint::TcpEndpoint;
 use crate::loss::{LossDetector, ReceivedAck};
-use crate::state::SendState;
+use crate::state::SendSide;
 
-impl TcpEndpoint {
+impl SendSide {
     /// Is this Linux without SACK?
     #[inline]
     pub(super) const fn is_reno(&self) -> bool {
-        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.reno)
+        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.reno)
     }
 
     /// Number of duplicates merged into the acknowledgment (`num_dupack`): it advances nothing,
     /// and carries neither data nor a window.
     #[cold]
     pub(super) fn reno_duplicates(&self, received: &ReceivedAck) -> u64 {
-        let duplicate = self.changes_nothing(received) && !self.snd.scoreboard.is_empty();
+        let duplicate = self.changes_nothing(received) && !self.scoreboard.is_empty();
         if duplicate { u64::from(received.nsegs) } else { 0 }
     }
 
     /// Does an acknowledgment neither advance nor carry data nor change the window (`FLAG_NOT_DUP`)?
     pub(super) fn changes_nothing(&self, received: &ReceivedAck) -> bool {
         let (seq, wnd) = (received.seq, received.wnd);
-        let opens = seq == self.snd.peer.wl1 && (wnd > self.snd.peer.wnd || wnd == 0);
-        let updates = seq > self.snd.peer.wl1 || opens;
-        received.th_ack == self.snd.una && !received.data && !updates
+        let opens = seq == self.peer.wl1 && (wnd > self.peer.wnd || wnd == 0);
+        let updates = seq > self.peer.wl1 || opens;
+        received.th_ack == self.una && !received.data && !updates
     }
 
     /// Takes a step without SACK, and returns the losses that it finds.
@@ -46,11 +45,11 @@ impl TcpEndpoint {
     ) -> RackLosses {
         let input = RenoInput {
             th_ack: received.th_ack,
-            advances: received.th_ack > self.snd.una,
+            advances: received.th_ack > self.una,
             recovering: self.in_fast_recovery(),
             recovery_point: self.cc.recovery_point(),
         };
-        let SendState { loss_detector, scoreboard, .. } = &mut self.snd;
+        let SendSide { loss_detector, scoreboard, .. } = self;
         match loss_detector.rack_tlp() {
             Some(loss) => step(loss, scoreboard, &input),
             None => RackLosses::default(),
@@ -61,7 +60,7 @@ impl TcpEndpoint {
     /// point), and was it undone?
     #[inline]
     pub(super) fn holds_recovery(&self) -> bool {
-        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.episode.held)
+        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.episode.held)
     }
 }
 
@@ -144,12 +143,12 @@ mod tests {
             pair.lose = |number, segment| segment.payload > 0 && number == 3;
             pair.run(Duration::from_millis(450));
             assert_eq!(pair.client.acknowledged().get(), 8 * 1_448);
-            let before = pair.client.cc.in_recovery();
+            let before = pair.client.snd.cc.in_recovery();
             pair.to_write = 1_448;
             pair.with(TcpSide::Client, |cx, end| end.write(cx, 1_448));
             pair.serve();
             pair.run(Duration::from_millis(1_500));
-            (before, pair.client.cc.in_recovery(), pair.client.totals().fast_recoveries)
+            (before, pair.client.snd.cc.in_recovery(), pair.client.totals().fast_recoveries)
         };
         assert_eq!(recover_or_restore("linux-6.18"), (true, false, 1));
         assert_eq!(recover_or_restore("freebsd-13.2"), (false, false, 1));

@@ -4,13 +4,13 @@
 
 use recovery::reordering::ReorderingMetric;
 
-use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
+use crate::state::SendSide;
 
-impl TcpEndpoint {
+impl SendSide {
     /// Does the window grow on SACKs alone, since reordering was seen (tcp_may_raise_cwnd)?
     pub(super) const fn grows_on_reports(&self) -> bool {
-        match &self.snd.loss_detector {
+        match &self.loss_detector {
             LossDetector::RackTlp(loss) => {
                 loss.detector.supports_undo() && loss.reordering.grows_on_reports()
             }
@@ -20,7 +20,7 @@ impl TcpEndpoint {
 
     /// The degree of reordering, where it is measured.
     pub(crate) const fn reordering(&self) -> ReorderingMetric {
-        match &self.snd.loss_detector {
+        match &self.loss_detector {
             LossDetector::RackTlp(loss) => loss.reordering,
             _ => ReorderingMetric::new(),
         }

@@ -5,41 +5,42 @@ use record::{Cause, SentKind};
 use recovery::sendmap::SentSegment;
 use units::{Bytes, Instant, Offset, unlikely};
 
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::profile::RetransmissionRoom;
+use crate::state::SendSide;
 
-impl TcpEndpoint {
+impl SendSide {
     /// The next lost segment to retransmit, as far as window and PRR allow: its start, its length,
     /// whether it includes a FIN, and the cause.
-    pub(crate) fn next_lost(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
-        if !self.snd.scoreboard.any_lost() || self.holds_retransmissions() {
+    pub(crate) fn next_lost(&mut self, conn: &Connection) -> Option<(Offset, u64, bool, SentKind)> {
+        if !self.scoreboard.any_lost() || self.holds_retransmissions() {
             return None;
         }
-        let mut sent_segment = *self.snd.scoreboard.next_lost()?;
-        let data_end = self.snd.una.max(Offset(1)) + self.snd.buffer.used();
-        if unlikely(sent_segment.end().min(data_end).since(sent_segment.start()).get() > self.mss())
+        let mut sent_segment = *self.scoreboard.next_lost()?;
+        let data_end = self.una.max(Offset(1)) + self.buffer.used();
+        if unlikely(sent_segment.end().min(data_end).since(sent_segment.start()).get() > conn.mss())
         {
-            sent_segment = self.cut_larger_packet(&sent_segment)?;
+            sent_segment = self.cut_larger_packet(conn, &sent_segment)?;
         }
-        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
+        let LossDetector::RackTlp(loss) = &self.loss_detector else { return None };
         let start = sent_segment.start();
-        let mut end = sent_segment.end().min(start + u64::from(self.negotiated.mss));
-        let collapses = self.cfg.profile.rules.sending.collapses_retransmissions;
-        if unlikely(end.since(start).get() < self.mss()) && collapses {
-            end = self.collapsed_end(start);
+        let mut end = sent_segment.end().min(start + u64::from(conn.negotiated.mss));
+        let collapses = conn.cfg.profile.rules.sending.collapses_retransmissions;
+        if unlikely(end.since(start).get() < conn.mss()) && collapses {
+            end = self.collapsed_end(conn, start);
         }
         let fin = end > data_end;
         let len = end.min(data_end).since(start).get();
-        if len > 0 && start + len > self.snd.una + self.snd.peer.wnd {
+        if len > 0 && start + len > self.una + self.peer.wnd {
             // The peer has shrunk its window.
             return None;
         }
-        let sums = self.snd.scoreboard.sums();
+        let sums = self.scoreboard.sums();
         let window = self.cc.control().window.get();
-        let has_room = match self.cfg.profile.rules.sending.retransmission_room {
+        let has_room = match conn.cfg.profile.rules.sending.retransmission_room {
             RetransmissionRoom::Packets => {
-                window / u64::from(self.negotiated.mss) > sums.packets_in_flight()
+                window / u64::from(conn.negotiated.mss) > sums.packets_in_flight()
             }
             RetransmissionRoom::Bytes => window.saturating_sub(sums.pipe()) >= len,
         };
@@ -49,10 +50,10 @@ impl TcpEndpoint {
             return None;
         }
         let (mut fin, mut len) = (fin, len);
-        if self.cfg.tso {
+        if conn.cfg.tso {
             let in_flight = sums.packets_in_flight();
-            let room = (window / u64::from(self.negotiated.mss)).saturating_sub(in_flight);
-            end = self.lost_burst_end(end, room);
+            let room = (window / u64::from(conn.negotiated.mss)).saturating_sub(in_flight);
+            end = self.lost_burst_end(conn, end, room);
             (fin, len) = (end > data_end, end.min(data_end).since(start).get());
         }
         let repairs_timeout = loss.episode.timeout_until.is_some_and(|until| start < until);
@@ -63,7 +64,7 @@ impl TcpEndpoint {
     /// Is nothing lost retransmitted until an acknowledgment or the pacing releases it (`REXMIT_NONE`, `REXMIT_NEW`)?
     pub(crate) fn holds_retransmissions(&self) -> bool {
         matches!(
-            &self.snd.loss_detector,
+            &self.loss_detector,
             LossDetector::RackTlp(loss) if loss.frto.sends_new_data() || loss.holds_back
         )
     }
@@ -71,7 +72,7 @@ impl TcpEndpoint {
     /// tcp_tsq_write, when the device or the pacing releases the flow: what is lost may be retransmitted, whatever
     /// the last acknowledgment released.
     pub(crate) const fn release_retransmissions(&mut self) {
-        if let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector {
+        if let LossDetector::RackTlp(loss) = &mut self.loss_detector {
             loss.holds_back = false;
             loss.frto.release();
         }
@@ -79,18 +80,18 @@ impl TcpEndpoint {
 
     /// A packet that is retransmitted has segments of the present size (__tcp_retransmit_skb): returns its first one.
     #[cold]
-    fn cut_larger_packet(&mut self, first: &SentSegment) -> Option<SentSegment> {
-        let (start, mss) = (first.start(), self.mss());
-        let end = self.snd.buffer.flight_end(start).unwrap_or(first.end()).max(first.end());
-        self.snd.scoreboard.resegment(start, end, mss);
-        self.snd.scoreboard.get(start).copied()
+    fn cut_larger_packet(&mut self, conn: &Connection, first: &SentSegment) -> Option<SentSegment> {
+        let (start, mss) = (first.start(), conn.mss());
+        let end = self.buffer.flight_end(start).unwrap_or(first.end()).max(first.end());
+        self.scoreboard.resegment(start, end, mss);
+        self.scoreboard.get(start).copied()
     }
 
     /// Linux: end of the packet at `start` when it is retransmitted, with small ones that follow and fit into a segment
     /// with it, a FIN too (tcp_retrans_try_collapse).
-    pub(crate) fn collapsed_end(&self, start: Offset) -> Offset {
-        let map = &self.snd.scoreboard;
-        let (most, data_end) = (start + self.mss(), self.data_end());
+    pub(crate) fn collapsed_end(&self, conn: &Connection, start: Offset) -> Offset {
+        let map = &self.scoreboard;
+        let (most, data_end) = (start + conn.mss(), self.data_end());
         let mut end = map.get(start).map_or(most, SentSegment::end);
         if end.min(data_end) >= most {
             // Not even a FIN is added to a full segment (__tcp_retransmit_skb).
@@ -107,17 +108,17 @@ impl TcpEndpoint {
     /// Linux: where the retransmission of a lost packet ends whose first segment ends at `end`. All of the packet is
     /// retransmitted, as far as `room` in packets, the limit of a burst and the peer's window allow
     /// (tcp_xmit_retransmit_queue, __tcp_retransmit_skb).
-    fn lost_burst_end(&self, mut end: Offset, room: u64) -> Offset {
-        let Some(packet_end) = self.snd.buffer.flight_end(Offset(end.0 - 1)) else { return end };
+    fn lost_burst_end(&self, conn: &Connection, mut end: Offset, room: u64) -> Offset {
+        let Some(packet_end) = self.buffer.flight_end(Offset(end.0 - 1)) else { return end };
         if packet_end <= end {
             return end;
         }
-        let (data_end, window_end) = (self.data_end(), self.snd.una + self.snd.peer.wnd);
+        let (data_end, window_end) = (self.data_end(), self.una + self.peer.wnd);
         let fits = |next: &&SentSegment| {
             next.waits() && next.end() <= packet_end && next.end().min(data_end) <= window_end
         };
-        for _ in 1..room.min(self.burst_limit()) {
-            let Some(next) = self.snd.scoreboard.get(end).filter(fits) else { break };
+        for _ in 1..room.min(self.burst_limit(conn)) {
+            let Some(next) = self.scoreboard.get(end).filter(fits) else { break };
             end = next.end();
         }
         end
@@ -126,11 +127,11 @@ impl TcpEndpoint {
     /// Room for new data while packets are SACKed or lost, or in recovery: the window less the data
     /// in flight. `None` where the ordinary windows apply.
     pub(crate) fn rack_tlp_room(&self) -> Option<u64> {
-        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
-        if !self.cc.in_recovery() && !self.snd.scoreboard.knows_losses() {
+        let LossDetector::RackTlp(loss) = &self.loss_detector else { return None };
+        if !self.cc.in_recovery() && !self.scoreboard.knows_losses() {
             return None;
         }
-        let sums = self.snd.scoreboard.sums();
+        let sums = self.scoreboard.sums();
         let window = self.cc.control().window;
         // In a recovery of RFC 6675 `pipe` applies even without SACKed data: a second copy may be
         // in flight.
@@ -142,48 +143,51 @@ impl TcpEndpoint {
 
     /// Packets in flight (tcp_packets_in_flight of Linux).
     pub(crate) fn packets_in_flight(&self) -> u64 {
-        match &self.snd.loss_detector {
-            LossDetector::RackTlp(_) => self.snd.scoreboard.sums().packets_in_flight(),
-            _ => self.snd.scoreboard.sums().all.packets,
+        match &self.loss_detector {
+            LossDetector::RackTlp(_) => self.scoreboard.sums().packets_in_flight(),
+            _ => self.scoreboard.sums().all.packets,
         }
     }
 
     /// Is the probe sent now?
     pub(crate) fn probes_at(&self, now: Instant) -> bool {
-        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if loss.planned_at(now))
+        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.planned_at(now))
     }
 
     /// Is a tail loss probe new data, which the peer's window allows?
-    pub(crate) fn probes_with_new_data(&self) -> bool {
-        let unsent = self.data_end().since(self.snd.max).get().min(self.mss());
-        let edge = self.snd.una + self.snd.peer.wnd;
-        unsent > 0 && self.snd.max + unsent <= edge && self.snd.nxt == self.snd.max
+    pub(crate) fn probes_with_new_data(&self, conn: &Connection) -> bool {
+        let unsent = self.data_end().since(self.max).get().min(conn.mss());
+        let edge = self.una + self.peer.wnd;
+        unsent > 0 && self.max + unsent <= edge && self.nxt == self.max
     }
 
     /// The tail loss probe that is due: new data if the peer's window allows it, else the last
     /// packet again.
-    pub(crate) fn next_probe(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
-        let mss = self.mss();
-        let loss = self.snd.loss_detector.rack_tlp()?;
+    pub(crate) fn next_probe(
+        &mut self,
+        conn: &Connection,
+    ) -> Option<(Offset, u64, bool, SentKind)> {
+        let mss = conn.mss();
+        let loss = self.loss_detector.rack_tlp()?;
         if !core::mem::take(&mut loss.probe_due) {
             return None;
         }
         let data_end = self.data_end();
-        let unsent = data_end.since(self.snd.max).get().min(mss);
-        let fresh = self.probes_with_new_data();
-        let (end, repeats) = (self.snd.max, !fresh);
-        if self.fin_wanted() && end == data_end && self.snd.nxt == end {
+        let unsent = data_end.since(self.max).get().min(mss);
+        let fresh = self.probes_with_new_data(conn);
+        let (end, repeats) = (self.max, !fresh);
+        if conn.fin_wanted() && end == data_end && self.nxt == end {
             // The FIN waits for the window.
-            if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+            if let Some(loss) = self.loss_detector.rack_tlp() {
                 loss.tlp.on_probe(end + 1, false);
             }
             return Some((end, 0, true, SentKind::Control));
         }
-        let last = *self.snd.scoreboard.last()?;
+        let last = *self.scoreboard.last()?;
         // The last packet of the queue has the FIN (tcp_send_fin).
-        let fin = self.fin_wanted() && end + unsent == data_end;
+        let fin = conn.fin_wanted() && end + unsent == data_end;
         let sent_end = if fresh { end + unsent + u64::from(fin) } else { end };
-        if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+        if let Some(loss) = self.loss_detector.rack_tlp() {
             loss.tlp.on_probe(sent_end, repeats);
         }
         if fresh {
@@ -196,10 +200,16 @@ impl TcpEndpoint {
 
     /// Records `len` bytes sent, new or retransmitted (`repeated`) in a recovery: a tail loss probe is neither
     /// (tcp_send_loss_probe).
-    pub(crate) fn rack_tlp_sent(&mut self, len: u64, packets: u64, repeated: bool) {
-        let stamp = repeated.then_some(self.snd.last_sent).map(|at| self.clock.timestamp(at));
+    pub(crate) fn rack_tlp_sent(
+        &mut self,
+        conn: &Connection,
+        len: u64,
+        packets: u64,
+        repeated: bool,
+    ) {
+        let stamp = repeated.then_some(self.last_sent).map(|at| conn.clock.timestamp(at));
         let in_recovery = self.cc.in_recovery() || self.holds_recovery();
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
         if let Some(stamp) = stamp {
             loss.episode.undo.on_retransmitted(packets, stamp);
         }

@@ -15,10 +15,12 @@ use super::detector::RackDetector;
 use super::prr_state::PrrState;
 use super::recovery_state::any_retransmitted;
 use super::state::{AckAccounting, Frto, RackTlpState};
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::connection::Connection;
+use crate::endpoint::TcpState;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
-use crate::state::SendState;
+use crate::state::SendSide;
+use crate::timers::Timers;
 
 /// The connection at a retransmission timeout.
 #[derive(Debug, Clone, Copy)]
@@ -80,68 +82,78 @@ impl RackTlpState {
     }
 }
 
-impl TcpEndpoint {
+impl SendSide {
     /// Handles the reordering timer.
-    pub(crate) fn on_reorder_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if let Some(loss) = self.snd.loss_detector.rack_tlp() {
+    pub(crate) fn on_reorder_timer<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+    ) {
+        if let Some(loss) = self.loss_detector.rack_tlp() {
             loss.holds_back = false;
         }
         let found = self.detect_losses(cx.now, false);
         if self.has_one_timer() {
             // tcp_rack_reo_timeout
-            self.rearm_timeout(cx.now, true);
+            self.rearm_timeout(conn, timers, cx.now, true);
         } else {
-            self.watch_reordering(cx.now, &found);
+            self.watch_reordering(timers, cx.now, &found);
         }
         let recovered = self.in_fast_recovery();
-        self.act_on_losses(cx, &found, self.snd.una, true);
+        self.act_on_losses(conn, cx, &found, self.una, true);
         if self.in_fast_recovery() && !recovered {
-            self.count_timer_delivery(cx);
+            self.count_timer_delivery(conn, cx);
         }
         self.call_output();
     }
 
     /// Counts one packet as delivered in a recovery entered by the timer (tcp_rack_reo_timeout of
     /// Linux).
-    fn count_timer_delivery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+    fn count_timer_delivery<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         if self.has_one_timer() {
             let account = AckAccounting { packets: 1, ..AckAccounting::default() };
-            self.apply_prr(cx, &account, false, false);
+            self.apply_prr(conn, cx, &account, false, false);
         }
     }
 
     /// Handles the probe timer: no acknowledgment for about two round trips.
-    pub(crate) fn on_probe_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.state == TcpState::SynReceived {
+    pub(crate) fn on_probe_timer<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+    ) {
+        if conn.state == TcpState::SynReceived {
             // tcp_schedule_loss_probe: not before the handshake of a Fast Open ends.
             return;
         }
-        if self.snd.peer.wnd == 0 {
+        if self.peer.wnd == 0 {
             // The peer has closed its window since; window probes take over.
             return;
         }
         let one_timer = self.has_one_timer();
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
         if one_timer && loss.tlp.probing() {
             // tcp_send_loss_probe: one probe is outstanding.
-            self.rearm_timeout(cx.now, true);
+            self.rearm_timeout(conn, timers, cx.now, true);
             return;
         }
         if one_timer
             && self.is_rate_based()
-            && self.probes_with_new_data()
-            && self.pacing_blocks(cx.now)
+            && self.probes_with_new_data(conn)
+            && self.pacing_blocks(conn, timers, cx.now)
         {
             // tcp_write_xmit: pacing holds back a probe of new data, which is not tried again.
-            self.rearm_timeout(cx.now, true);
+            self.rearm_timeout(conn, timers, cx.now, true);
             return;
         }
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
         loss.probe_due = true;
         // The probe itself schedules no other.
         loss.planned = Some(cx.now);
         // The timeout comes one timeout after the probe.
-        self.arm_retransmit(cx.now);
+        self.arm_retransmit(conn, timers, cx.now);
         self.call_output();
     }
 
@@ -149,29 +161,40 @@ impl TcpEndpoint {
     /// progress (RFC 8985 section 7.2; tcp_schedule_loss_probe), not later than the timeout of the
     /// first packet in flight, or, if an acknowledgment is `advancing`, of one sent now.
     #[inline(always)]
-    pub(crate) fn plan_probe_timer(&mut self, now: Instant, advancing: bool) {
+    pub(crate) fn plan_probe_timer(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        advancing: bool,
+    ) {
         if let Some(quiet) = self.unplanned_probe(now) {
-            self.replan_probe_timer(now, quiet, advancing);
-        } else if unlikely(self.snd.rates.is_some()) && self.probes_at(now) {
+            self.replan_probe_timer(conn, timers, now, quiet, advancing);
+        } else if unlikely(self.rates.is_some()) && self.probes_at(now) {
             // tcp_send_loss_probe restarts the timeout once the probe is sent.
-            self.arm_retransmit(now);
+            self.arm_retransmit(conn, timers, now);
         }
     }
 
-    /// [`TcpEndpoint::plan_probe_timer`], inlined into the fast path of acknowledgments.
+    /// [`SendSide::plan_probe_timer`], inlined into the fast path of acknowledgments.
     #[inline(always)]
-    pub(super) fn plan_probe_timer_inline(&mut self, now: Instant) {
+    pub(super) fn plan_probe_timer_inline(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) {
         if let Some(quiet) = self.unplanned_probe(now) {
-            self.replan_probe_timer_inline(now, quiet, true);
+            self.replan_probe_timer_inline(conn, timers, now, quiet, true);
         }
     }
 
     /// Whether a probe may be scheduled; `None` if its time is unchanged.
     #[inline(always)]
     fn unplanned_probe(&self, now: Instant) -> Option<bool> {
-        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return None };
+        let LossDetector::RackTlp(loss) = &self.loss_detector else { return None };
         let quiet = self.may_probe();
-        let settled = self.snd.scoreboard.sums().all.packets > 1 || loss.tlp.probing();
+        let settled = self.scoreboard.sums().all.packets > 1 || loss.tlp.probing();
         if quiet && settled && loss.planned == Some(now) {
             // Nothing that the time depends on has changed.
             return None;
@@ -182,28 +205,42 @@ impl TcpEndpoint {
     /// Do the conditions of a tail loss probe hold?
     #[inline(always)]
     pub(super) fn may_probe(&self) -> bool {
-        let LossDetector::RackTlp(loss) = &self.snd.loss_detector else { return false };
-        let sums = self.snd.scoreboard.sums();
+        let LossDetector::RackTlp(loss) = &self.loss_detector else { return false };
+        let sums = self.scoreboard.sums();
         sums.all.packets > 0
             && (sums.sacked.packets | sums.lost.packets) == 0
             && !self.in_fast_recovery()
-            && self.snd.peer.wnd > 0
-            && self.snd.rexmt.shift == 0
+            && self.peer.wnd > 0
+            && self.rexmt.shift == 0
             && loss.episode.timeout_until.is_none()
             && (loss.tlp.allowed() || matches!(loss.detector, RackDetector::Linux(_)))
             && !loss.reno
     }
 
     #[inline(never)]
-    fn replan_probe_timer(&mut self, now: Instant, quiet: bool, advancing: bool) {
-        self.replan_probe_timer_inline(now, quiet, advancing);
+    fn replan_probe_timer(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        quiet: bool,
+        advancing: bool,
+    ) {
+        self.replan_probe_timer_inline(conn, timers, now, quiet, advancing);
     }
 
     #[inline(always)]
-    fn replan_probe_timer_inline(&mut self, now: Instant, quiet: bool, advancing: bool) {
-        let single_packet = self.snd.scoreboard.sums().all.packets == 1;
-        let mut rto = self.rtt.rto();
-        let sent = self.snd.scoreboard.first().map_or(now, |head| head.sent_at());
+    fn replan_probe_timer_inline(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        quiet: bool,
+        advancing: bool,
+    ) {
+        let single_packet = self.scoreboard.sums().all.packets == 1;
+        let mut rto = self.rtt.estimator.rto();
+        let sent = self.scoreboard.first().map_or(now, |head| head.sent_at());
         let left = (sent + rto).since(now);
         if !advancing {
             let left = match self.has_one_timer() {
@@ -212,48 +249,53 @@ impl TcpEndpoint {
             };
             rto = if left > Duration::ZERO { left } else { rto };
         }
-        let (delay, paced) = (self.pacing_delay(now), self.snd.rates.is_some());
-        let Some(loss) = self.snd.loss_detector.rack_tlp() else { return };
-        if !quiet || !self.cfg.profile.loss_probes {
+        let (delay, paced) = (self.pacing_delay(conn, now), self.rates.is_some());
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        if !quiet || !conn.cfg.profile.loss_probes {
             loss.planned = None;
-            self.timers.stop(Purpose::LossProbe);
+            timers.stop(Purpose::LossProbe);
             return;
         }
-        let pto = loss.pto.pto(&PtoInput { srtt: self.rtt.srtt(), single_packet, rto });
+        let pto = loss.pto.pto(&PtoInput { srtt: self.rtt.estimator.srtt(), single_packet, rto });
         // What is sent now does not change it, unless what is left of the timeout is shorter, or pacing delays it.
         loss.planned = (!single_packet && !paced && (!advancing || pto <= left)).then_some(now);
         match loss.detector {
             // Linux rounds to jiffies, the RFC does not round.
             RackDetector::Linux(_) => {
                 // There is one timer: that of reordering is forgotten.
-                self.timers.stop(Purpose::Reorder);
-                self.timers.set_ticks(Purpose::LossProbe, &self.clock, now, pto + delay);
+                timers.stop(Purpose::Reorder);
+                timers.set_ticks(Purpose::LossProbe, &conn.clock, now, pto + delay);
             }
             RackDetector::Rfc(_) => {
                 let at = now + pto.max(Duration::from_micros(1));
-                self.timers.set(Purpose::LossProbe, at);
+                timers.set(Purpose::LossProbe, at);
             }
         }
     }
 
     /// Handles a retransmission timeout: marks the flight lost by the system's rules and
     /// retransmits its first packet at once.
-    pub(crate) fn rack_tlp_timeout(&mut self, now: Instant) {
-        self.timers.stop(Purpose::Reorder);
-        self.timers.stop(Purpose::LossProbe);
-        let recovery_point = match self.snd.rexmt.cwr_end {
+    pub(crate) fn rack_tlp_timeout(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) {
+        timers.stop(Purpose::Reorder);
+        timers.stop(Purpose::LossProbe);
+        let recovery_point = match self.rexmt.cwr_end {
             Some(end) => Some(end),
             None => self.cc.in_recovery().then(|| self.cc.recovery_point()),
         };
         let input = TimeoutInput {
             rack: self.standing(now),
-            una: self.snd.una,
-            max: self.snd.max,
-            repeated: self.snd.rexmt.shift > 1,
-            in_cwr: self.snd.rexmt.cwr_end.is_some(),
+            una: self.una,
+            max: self.max,
+            repeated: self.rexmt.shift > 1,
+            in_cwr: self.rexmt.cwr_end.is_some(),
             recovery_point,
         };
-        let SendState { loss_detector, scoreboard, rates, .. } = &mut self.snd;
+        let SendSide { loss_detector, scoreboard, rates, .. } = self;
         let Some(loss) = loss_detector.rack_tlp() else { return };
         if loss.on_timeout(scoreboard, &input)
             && let Some(rates) = rates
@@ -264,21 +306,21 @@ impl TcpEndpoint {
             // tcp_enter_loss
             self.ecn.on_reduced();
         }
-        if self.snd.peer.wnd > 0 || matches!(self.cfg.profile.probe, ProbeRule::Empty { .. }) {
-            self.snd.rexmt.head = Some(Cause::Timeout);
+        if self.peer.wnd > 0 || matches!(conn.cfg.profile.probe, ProbeRule::Empty { .. }) {
+            self.rexmt.head = Some(Cause::Timeout);
         } else {
             // A closed window is probed, not sent into (tcp_output, `watch_window`).
-            self.snd.nxt = self.snd.una;
-            self.snd.rexmt.cause = Cause::Timeout;
+            self.nxt = self.una;
+            self.rexmt.cause = Cause::Timeout;
         }
     }
 
     /// Enters the state in which lost packets are retransmitted, without a timeout: nothing of it can be undone
     /// (tcp_non_congestion_loss_retransmit).
     pub(crate) fn begin_mtu_repair(&mut self) {
-        let (outstanding, max) = (any_retransmitted(&self.snd.scoreboard), self.snd.max);
-        self.snd.rexmt.cwr_end = None;
-        let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector else { return };
+        let (outstanding, max) = (any_retransmitted(&self.scoreboard), self.max);
+        self.rexmt.cwr_end = None;
+        let LossDetector::RackTlp(loss) = &mut self.loss_detector else { return };
         loss.frto = Frto::OFF;
         loss.holds_back = false;
         loss.episode.held = false;
@@ -291,13 +333,14 @@ impl TcpEndpoint {
     /// original had arrived (RFC 3522). Linux has no such rule of its own.
     pub(super) fn undo_timeout_by_echo<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
         echo: Option<u32>,
     ) {
-        let Some(sent) = self.snd.rexmt.timeout_stamp.take() else { return };
+        let Some(sent) = self.rexmt.timeout_stamp.take() else { return };
         cold_path();
-        if self.snd.rexmt.shift == 1 && echo.is_some_and(|echo| tsecr_before(echo, sent)) {
-            self.undo_timeout(cx);
+        if self.rexmt.shift == 1 && echo.is_some_and(|echo| tsecr_before(echo, sent)) {
+            self.undo_timeout(conn, cx);
         }
     }
 }

@@ -11,8 +11,10 @@ use units::{Duration, Instant, Offset};
 use super::LINUX_TIMEOUT_MIN;
 use super::detector::RackDetector;
 use super::state::AckAccounting;
-use crate::endpoint::TcpEndpoint;
+use crate::connection::Connection;
 use crate::loss::LossDetector;
+use crate::state::SendSide;
+use crate::timers::Timers;
 
 /// tcp_rto_delta_us, in whole microseconds: what is left of the timeout `rto` of the first packet in
 /// flight, sent at `sent`; zero if it has passed.
@@ -21,79 +23,94 @@ pub(super) fn rto_left(sent: Instant, rto: Duration, now: Instant) -> Duration {
     Duration::from_micros(micros(sent + rto).saturating_sub(micros(now)))
 }
 
-impl TcpEndpoint {
+impl SendSide {
     /// Does the system have a single timer, as Linux does?
     pub(crate) fn has_one_timer(&self) -> bool {
-        matches!(&self.snd.loss_detector, LossDetector::RackTlp(loss) if matches!(loss.detector, RackDetector::Linux(_)))
+        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if matches!(loss.detector, RackDetector::Linux(_)))
     }
 
     /// Is the timer set for reordering or for a probe (`icsk_pending`)?
-    pub(super) fn awaits_reordering_or_probe(&self) -> bool {
-        self.timers.runs(Purpose::Reorder) || self.timers.runs(Purpose::LossProbe)
+    pub(super) fn awaits_reordering_or_probe(&self, timers: &Timers) -> bool {
+        timers.runs(Purpose::Reorder) || timers.runs(Purpose::LossProbe)
     }
 
     /// Does the acknowledgment set the timer (`FLAG_SET_XMIT_TIMER`)? One that only SACKs does if a
     /// packet it SACKs was sent before the last transmission of the first packet in flight.
     pub(super) fn sets_timer(&self, advances: bool, account: &AckAccounting) -> bool {
-        let head = self.snd.scoreboard.first().map(|head| head.sent_at());
+        let head = self.scoreboard.first().map(|head| head.sent_at());
         advances
             || account.reported.oldest_sent_once().zip(head).is_some_and(|(sent, head)| sent < head)
     }
 
     /// Sets the timer after an acknowledgment. `reordering`: the reordering timeout, if packets may
-    /// be lost; `sets`: the result of [`TcpEndpoint::sets_timer`]; `awaited`: that of
-    /// [`TcpEndpoint::awaits_reordering_or_probe`] before the acknowledgment.
+    /// be lost; `sets`: the result of [`SendSide::sets_timer`]; `awaited`: that of
+    /// [`SendSide::awaits_reordering_or_probe`] before the acknowledgment.
     pub(super) fn set_timer(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
         now: Instant,
         reordering: Option<Duration>,
         sets: bool,
         awaited: bool,
     ) {
         if let Some(after) = reordering {
-            let ticks = self.clock.ticks(after + LINUX_TIMEOUT_MIN);
-            let expires = self.clock.tick(now) + ticks;
-            let at = self.clock.timer_at(now, ticks);
-            if let LossDetector::RackTlp(loss) = &mut self.snd.loss_detector {
+            let ticks = conn.clock.ticks(after + LINUX_TIMEOUT_MIN);
+            let expires = conn.clock.tick(now) + ticks;
+            let at = conn.clock.timer_at(now, ticks);
+            if let LossDetector::RackTlp(loss) = &mut self.loss_detector {
                 // __mod_timer leaves a pending timer of the same time in its bucket, however long that is.
-                let pending = self.timers.runs(Purpose::Reorder);
+                let pending = timers.runs(Purpose::Reorder);
                 if !pending || loss.reorder_expires != expires as u16 {
                     loss.reorder_expires = expires as u16;
-                    self.timers.set(Purpose::Reorder, at);
+                    timers.set(Purpose::Reorder, at);
                 }
             }
-            self.timers.stop(Purpose::Retransmit);
+            timers.stop(Purpose::Retransmit);
         } else if sets {
-            self.timers.stop(Purpose::Reorder);
+            timers.stop(Purpose::Reorder);
             // tcp_set_xmit_timer: a probe takes the place of the timeout.
-            let probes = self.cfg.profile.loss_probes && self.may_probe();
-            self.rearm_timeout(now, awaited && !probes);
+            let probes = conn.cfg.profile.loss_probes && self.may_probe();
+            self.rearm_timeout(conn, timers, now, awaited && !probes);
         }
     }
 
     /// tcp_rearm_rto: restarts the timeout from now, or, if the timer `awaited` something else,
     /// from the last transmission of the first packet in flight.
-    pub(super) fn rearm_timeout(&mut self, now: Instant, awaited: bool) {
-        let Some(head) = self.snd.scoreboard.first() else {
-            self.timers.stop(Purpose::Retransmit);
+    pub(super) fn rearm_timeout(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        awaited: bool,
+    ) {
+        let Some(head) = self.scoreboard.first() else {
+            timers.stop(Purpose::Retransmit);
             return;
         };
         if !awaited {
-            self.arm_retransmit(now);
+            self.arm_retransmit(conn, timers, now);
             return;
         }
-        let left = rto_left(head.sent_at(), self.rtt.rto(), now).max(Duration::from_micros(1));
-        let span = left + self.pacing_delay(now);
-        self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, span);
+        let left =
+            rto_left(head.sent_at(), self.rtt.estimator.rto(), now).max(Duration::from_micros(1));
+        let span = left + self.pacing_delay(conn, now);
+        timers.set_ticks(Purpose::Retransmit, &conn.clock, now, span);
     }
 
     /// tcp_xmit_retransmit_queue: restarts the timeout if the packet retransmitted at `at` is the
     /// first in flight.
-    pub(crate) fn head_retransmitted(&mut self, now: Instant, at: Offset) {
-        if at == self.snd.una && self.has_one_timer() && !self.timers.runs(Purpose::Reorder) {
-            self.arm_after_timeout(now);
+    pub(crate) fn head_retransmitted(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        at: Offset,
+    ) {
+        if at == self.una && self.has_one_timer() && !timers.runs(Purpose::Reorder) {
+            self.arm_after_timeout(conn, timers, now);
             if self.is_rate_based() {
-                self.arm_retransmit(now);
+                self.arm_retransmit(conn, timers, now);
             }
         }
     }

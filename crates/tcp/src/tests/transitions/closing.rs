@@ -104,7 +104,7 @@ fn linux_reports_a_fin_that_arrives_again() {
     // time-wait-fin-retransmit.pkt).
     let blocks = |state| {
         let mut lone = SingleEndpoint::in_state("linux-6.12", state);
-        lone.pair.client.negotiated.sack = true;
+        lone.pair.client.conn.negotiated.sack = true;
         let sent = lone.hear(FIN, 1, 1);
         let [ack] = sent.as_slice() else { panic!("{sent:?}") };
         let blocks = ack.sack_blocks();
